@@ -1,0 +1,15 @@
+# How our own code is compiled: warnings are errors, sanitizers by option.
+function(tenure_compile target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
+                                           -Woverloaded-virtual -Werror -fno-omit-frame-pointer)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ 12 reports these inside the standard library's own inlined code.
+    target_compile_options(${target} PRIVATE -Wno-error=maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
+                                             -Wno-array-bounds -Wno-dangling-pointer)
+  endif()
+  if(TENURE_SANITIZE)
+    target_compile_options(${target} PUBLIC -fsanitize=${TENURE_SANITIZE} -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${TENURE_SANITIZE})
+  endif()
+endfunction()

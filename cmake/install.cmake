@@ -1,0 +1,14 @@
+# `cmake --install`: library, headers, the tool, and a package for find_package(tenure).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+install(TARGETS tenure EXPORT tenure-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET tenure_cli)
+  install(TARGETS tenure_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(DIRECTORY include/tenure DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT tenure-targets NAMESPACE tenure:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)
+configure_package_config_file(cmake/tenure-config.cmake.in ${CMAKE_BINARY_DIR}/tenure-config.cmake
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/tenure-config-version.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/tenure-config.cmake ${CMAKE_BINARY_DIR}/tenure-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)

@@ -1,0 +1,100 @@
+/// One replica in one election: connects, enrols, stands by, runs its career when elected, hands over, and
+/// contends again, until it is told to stop.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tenure/career.hpp"
+#include "tenure/events.hpp"
+
+namespace tenure {
+
+/// A value that never shows in logs or errors.
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string value) : value_(std::move(value)) {}
+  const std::string& reveal() const noexcept { return value_; }
+  bool empty() const noexcept { return value_.empty(); }
+
+ private:
+  std::string value_;
+};
+
+/// How to reach the ensemble.
+struct ZooKeeperOptions {
+  /// "host:port,host:port"; no chroot (use `root`).
+  std::string hosts;
+  /// Asked for; the servers clamp it to 2..20 ticks and the negotiated value rules. Below 3 s is refused unless
+  /// `allowShortSession`.
+  std::chrono::milliseconds sessionTimeout{10'000};
+  bool allowShortSession = false;
+  /// "user:password" for ZooKeeper's digest scheme; when set, what is created belongs to its creator alone.
+  Secret digest{};
+  /// Refuse to contend where anybody could change the election's znodes.
+  bool strictAcl = false;
+};
+
+/// Limits of the career's phases. An overrun asks the phase to stop; after `grace` the term ends without it.
+struct CareerLimits {
+  std::chrono::milliseconds inaugurate{60'000};
+  std::chrono::milliseconds execute{60'000};  // counts from the last reportProgress()
+  std::chrono::milliseconds handOver{30'000};
+  std::chrono::milliseconds grace{5'000};
+  /// How long the current message may take to finish when a stop or handover is asked for.
+  std::chrono::milliseconds drain{30'000};
+  /// How long to wait before the next `execute` after one that returned false.
+  std::chrono::milliseconds idleInterval{1'000};
+};
+
+struct CandidateOptions {
+  ZooKeeperOptions zookeeper;
+  ElectionName election;
+  std::string root = "/tenure";
+  /// Shown to people; the host name and pid when empty.
+  CandidateId id;
+  CareerLimits limits;
+  /// How long a successor waits after an unclean end of our term before it takes office. 0 where every effect goes
+  /// through a fenced store (the claim is the barrier), else up to the execute limit, at most 30 s.
+  std::chrono::milliseconds barrierLimit{0};
+  /// React to SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 while run() runs.
+  bool handleSignals = true;
+};
+
+/// How run() ended; the values are the tool's exit codes.
+enum class ExitStatus : int {
+  done = 0,
+  unavailable = 69,
+  hung = 70,
+  aborted = 75,
+  authentication = 77,
+  configuration = 78,
+};
+
+/// Threads: run() on the thread that shall be the control thread; everything else from any thread.
+class Candidate {
+ public:
+  /// Borrows the career and the event sink; both must outlive it. Refuses options that do not fit together by
+  /// throwing std::system_error with Errc::configurationRefused; what() lists every complaint.
+  Candidate(CandidateOptions options, ILeaderCareer& career, IEventSink& events);
+  ~Candidate();
+
+  /// Contends until stop() or a fatal error. Blocks. Call once.
+  ExitStatus run();
+
+  /// Drain, hand over, leave, return from run(). Idempotent. A second call aborts.
+  void stop() noexcept;
+  /// Hand over and stand by again at the back. Without a term in office it does nothing.
+  void handOver() noexcept;
+  /// Ends the idle interval: `execute` is called now.
+  void wake() noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tenure

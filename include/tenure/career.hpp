@@ -1,0 +1,48 @@
+/// What a leader does. Implement ILeaderCareer for any singleton work; for queue work there is Consumer.
+#pragma once
+
+#include <stdexcept>
+#include <utility>
+
+#include "tenure/result.hpp"
+#include "tenure/term.hpp"
+
+namespace tenure {
+
+/// The phases of a term. All run on one career thread, never two at a time, and may block.
+///
+///   inaugurate once → execute again and again → handOver once
+///
+/// Errors:  an exception from any phase ends the term in order, with a backoff before the next candidacy;
+///          throw EndTerm to say why and to choose whether it counts as a failure
+/// Limits:  each phase has one (CareerLimits); a phase that overruns it is asked to stop through
+///          `term.stopToken()`, then the term ends without it
+class ILeaderCareer {
+ public:
+  virtual ~ILeaderCareer() = default;
+
+  /// Take office: claim at the stores first, then read state. Nothing read before the claim may be trusted.
+  virtual void inaugurate(const Term& term) { static_cast<void>(term); }
+
+  /// One step of work. True: call me again now. False: nothing to do, wait for the idle interval or a wake-up.
+  virtual bool execute(const Term& term) = 0;
+
+  /// Leave office. Called once for each term that was inaugurated or tried to be, whatever ended it
+  /// (`term.endReason()` says what). When the term is no longer valid, only local cleaning up is allowed.
+  virtual void handOver(const Term& term) { static_cast<void>(term); }
+};
+
+/// Thrown by a phase to end its term for a stated reason. An error for which isFatal() holds stops the candidate.
+class EndTerm : public std::runtime_error {
+ public:
+  EndTerm(EndReason reason, Error error)
+      : std::runtime_error(error.message()), reason_(reason), error_(std::move(error)) {}
+  EndReason reason() const noexcept { return reason_; }
+  const Error& error() const noexcept { return error_; }
+
+ private:
+  EndReason reason_;
+  Error error_;
+};
+
+}  // namespace tenure

@@ -1,0 +1,80 @@
+/// The ready-made career: consumes a source strictly serially and commits each effect under the fence.
+///
+///   fetch → drop known ids → handle in the fenced transaction → commit → acknowledge
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tenure/career.hpp"
+#include "tenure/events.hpp"
+#include "tenure/message.hpp"
+#include "tenure/source.hpp"
+#include "tenure/store.hpp"
+
+namespace tenure {
+
+/// One attempt at one message, as its handler sees it.
+struct Delivery {
+  const Message& message;
+  Transaction& transaction;
+  const Term& term;
+  int attempt;  // 1 at the first
+};
+
+/// What a handler says of its attempt. An exception is a failed attempt with its what() as the reason.
+struct Outcome {
+  enum class Kind { done, retryLater, failed } kind = Kind::done;
+  std::string reason{};
+  std::chrono::milliseconds retryAfter{0};  // retryLater: 0 means the backoff's own choice
+
+  static Outcome done() { return {}; }
+  /// Again later, in its place in the order; does not count as a failed attempt.
+  static Outcome retryLater(std::string why, std::chrono::milliseconds after = {}) {
+    return {Kind::retryLater, std::move(why), after};
+  }
+  static Outcome failed(std::string why) { return {Kind::failed, std::move(why), {}}; }
+};
+
+using Handler = std::function<Outcome(const Delivery&)>;
+
+struct ConsumerOptions {
+  ConsumerName name{"default"};
+  /// Messages that share a transaction at most, 1..4096; 1 commits each on its own.
+  std::size_t maxBatch = 64;
+  /// A batch is committed when its first message has waited this long, 0..10 s.
+  std::chrono::milliseconds latencyTarget{20};
+  /// Failed attempts until a message becomes a dead letter, 1..1000.
+  int maxAttempts = 5;
+  /// Exponential with full jitter: attempt n waits up to min(retryMax, retryBase · 2^(n-1)).
+  std::chrono::milliseconds retryBase{200};
+  std::chrono::milliseconds retryMax{30'000};
+  /// A store or source that stays away this long ends the term.
+  std::chrono::milliseconds outageLimit{10'000};
+  /// The longest wait for messages in one `execute`; a wake-up ends it at once.
+  std::chrono::milliseconds idleWait{1'000};
+  /// The handler never touches its transaction and may take long (a child process): commit what is done before it
+  /// runs, and never hold the store's lock meanwhile.
+  bool handlerIsExternal = false;
+};
+
+/// Threads: constructed anywhere; its phases run on the career thread.
+class Consumer final : public ILeaderCareer {
+ public:
+  /// Borrows source, store and events; they must outlive it. They may be the two ends of one database.
+  Consumer(IMessageSource& source, IFencedStore& store, Handler handler, ConsumerOptions options, IEventSink& events,
+           const IClock& clock = systemClock());
+  ~Consumer() override;
+
+  void inaugurate(const Term& term) override;
+  bool execute(const Term& term) override;
+  void handOver(const Term& term) override;
+
+ private:
+  class Shell;
+  std::unique_ptr<Shell> shell_;
+};
+
+}  // namespace tenure

@@ -1,0 +1,265 @@
+/// Each thing worth knowing is one small struct, emitted once; the log, the metrics and the tests read the same stream.
+///
+/// Every event has a name, a level, and `fields(f)`, which calls f(key, value) for each member: what a log line,
+/// a JSON object or a metric label is made of. Names are past tense.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "tenure/ids.hpp"
+#include "tenure/term.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure {
+
+enum class Level { debug, info, warn, error };
+
+// A macro for what no template can do in C++20: name the members once and get the visitor from it.
+#define TENURE_EVENT(eventName, eventLevel)           \
+  static constexpr std::string_view name = eventName; \
+  static constexpr Level level = Level::eventLevel;
+
+// --- session
+
+struct SessionConnected {
+  TENURE_EVENT("session_connected", info)
+  std::int64_t session = 0;
+  std::chrono::milliseconds timeout{};
+  std::string server;
+  void fields(auto&& f) const { f("session", session), f("timeout_ms", timeout), f("server", server); }
+};
+struct SessionSuspended {
+  TENURE_EVENT("session_suspended", warn)
+  std::int64_t session = 0;
+  void fields(auto&& f) const { f("session", session); }
+};
+struct SessionExpired {
+  TENURE_EVENT("session_expired", warn)
+  std::int64_t session = 0;
+  void fields(auto&& f) const { f("session", session); }
+};
+
+// --- election
+
+struct Enrolled {
+  TENURE_EVENT("enrolled", info)
+  std::string znode;
+  std::int64_t czxid = 0;
+  bool foundAgain = false;  // the create's reply had been lost
+  void fields(auto&& f) const { f("znode", znode), f("czxid", czxid), f("found_again", foundAgain); }
+};
+struct StoodBy {
+  TENURE_EVENT("stood_by", info)
+  int ahead = 0;
+  std::string predecessor;
+  void fields(auto&& f) const { f("ahead", ahead), f("predecessor", predecessor); }
+};
+struct ForeignChildIgnored {
+  TENURE_EVENT("foreign_child_ignored", warn)
+  std::string child;  // escaped
+  std::string reason;
+  void fields(auto&& f) const { f("child", child), f("reason", reason); }
+};
+struct BarrierBegan {
+  TENURE_EVENT("barrier_began", info)
+  std::int64_t predecessorToken = 0;
+  std::string holder;
+  std::chrono::milliseconds limit{};
+  void fields(auto&& f) const { f("predecessor_token", predecessorToken), f("holder", holder), f("limit_ms", limit); }
+};
+struct BarrierEnded {
+  TENURE_EVENT("barrier_ended", info)
+  std::string how;  // idle, holder_gone, limit
+  std::chrono::milliseconds waited{};
+  void fields(auto&& f) const { f("how", how), f("waited_ms", waited); }
+};
+struct Elected {
+  TENURE_EVENT("elected", info)
+  std::string znode;
+  void fields(auto&& f) const { f("znode", znode); }
+};
+struct CandidacyLost {
+  TENURE_EVENT("candidacy_lost", warn)
+  std::string reason;
+  void fields(auto&& f) const { f("reason", reason); }
+};
+struct ElectionFailed {
+  TENURE_EVENT("election_failed", error)
+  std::string error;
+  std::chrono::milliseconds retryIn{};
+  void fields(auto&& f) const { f("error", error), f("retry_in_ms", retryIn); }
+};
+struct HandoverAsked {
+  TENURE_EVENT("handover_asked", info)
+  std::string by;
+  void fields(auto&& f) const { f("by", by); }
+};
+struct LeaseSoftLimitPassed {
+  TENURE_EVENT("lease_soft_limit_passed", warn)
+  std::chrono::milliseconds sinceConfirmed{};
+  void fields(auto&& f) const { f("since_confirmed_ms", sinceConfirmed); }
+};
+
+// --- career
+
+struct TermBegan {
+  TENURE_EVENT("term_began", info)
+  void fields(auto&&) const {}
+};
+struct Inaugurated {
+  TENURE_EVENT("inaugurated", info)
+  std::chrono::milliseconds took{};
+  void fields(auto&& f) const { f("took_ms", took); }
+};
+struct PhaseFailed {
+  TENURE_EVENT("phase_failed", error)
+  std::string phase;
+  std::string error;
+  void fields(auto&& f) const { f("phase", phase), f("error", error); }
+};
+struct PhaseOverran {
+  TENURE_EVENT("phase_overran", error)
+  std::string phase;
+  std::chrono::milliseconds limit{};
+  void fields(auto&& f) const { f("phase", phase), f("limit_ms", limit); }
+};
+struct TermEnded {
+  TENURE_EVENT("term_ended", info)
+  EndReason reason = EndReason::none;
+  std::chrono::milliseconds served{};
+  bool clean = true;  // the marker was set idle
+  void fields(auto&& f) const { f("reason", toString(reason)), f("served_ms", served), f("clean", clean); }
+};
+struct Left {
+  TENURE_EVENT("left", info)
+  void fields(auto&&) const {}
+};
+
+// --- fence and store
+
+struct FenceClaimed {
+  TENURE_EVENT("fence_claimed", info)
+  std::string store;
+  std::int64_t previousToken = 0;
+  std::chrono::milliseconds took{};
+  void fields(auto&& f) const { f("store", store), f("previous_token", previousToken), f("took_ms", took); }
+};
+struct FenceRefused {
+  TENURE_EVENT("fence_refused", error)
+  std::string error;
+  void fields(auto&& f) const { f("error", error); }
+};
+struct CommitFenced {
+  TENURE_EVENT("commit_fenced", warn)
+  std::string error;
+  std::size_t messages = 0;
+  void fields(auto&& f) const { f("error", error), f("messages", messages); }
+};
+struct StoreBusy {
+  TENURE_EVENT("store_busy", warn)
+  std::int64_t holderPid = 0;
+  std::string detail;
+  void fields(auto&& f) const { f("holder_pid", holderPid), f("detail", detail); }
+};
+struct HolderEvicted {
+  TENURE_EVENT("holder_evicted", warn)
+  std::int64_t pid = 0;
+  std::chrono::milliseconds waited{};
+  void fields(auto&& f) const { f("pid", pid), f("waited_ms", waited); }
+};
+
+// --- consumer
+
+struct BatchCommitted {
+  TENURE_EVENT("batch_committed", debug)
+  std::size_t messages = 0;
+  std::int64_t lastPosition = 0;
+  std::chrono::microseconds took{};
+  void fields(auto&& f) const { f("messages", messages), f("last_position", lastPosition), f("took_us", took); }
+};
+struct DuplicateDropped {
+  TENURE_EVENT("duplicate_dropped", info)
+  std::string message;
+  void fields(auto&& f) const { f("message", message); }
+};
+struct AttemptFailed {
+  TENURE_EVENT("attempt_failed", warn)
+  std::string message;
+  int attempt = 0;
+  std::string error;
+  std::chrono::milliseconds retryIn{};
+  void fields(auto&& f) const {
+    f("message", message), f("attempt", attempt), f("error", error), f("retry_in_ms", retryIn);
+  }
+};
+struct MessageSuspected {
+  TENURE_EVENT("message_suspected", warn)
+  std::string message;  // was in work when an earlier term died; runs alone, its attempt counted first
+  int attempts = 0;
+  void fields(auto&& f) const { f("message", message), f("attempts", attempts); }
+};
+struct MessageDeadLettered {
+  TENURE_EVENT("message_dead_lettered", error)
+  std::string message;
+  std::string reason;
+  int attempts = 0;
+  void fields(auto&& f) const { f("message", message), f("reason", reason), f("attempts", attempts); }
+};
+struct OutageBegan {
+  TENURE_EVENT("outage_began", warn)
+  std::string error;
+  void fields(auto&& f) const { f("error", error); }
+};
+struct OutageEnded {
+  TENURE_EVENT("outage_ended", info)
+  std::chrono::milliseconds lasted{};
+  void fields(auto&& f) const { f("lasted_ms", lasted); }
+};
+
+// --- anything that an operator should see and that has no counter of its own
+
+struct Warned {
+  TENURE_EVENT("warned", warn)
+  std::string what;
+  void fields(auto&& f) const { f("what", what); }
+};
+
+#undef TENURE_EVENT
+
+using EventBody =
+    std::variant<SessionConnected, SessionSuspended, SessionExpired, Enrolled, StoodBy, ForeignChildIgnored,
+                 BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed, HandoverAsked,
+                 LeaseSoftLimitPassed, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, TermEnded, Left, FenceClaimed,
+                 FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped, AttemptFailed,
+                 MessageSuspected, MessageDeadLettered, OutageBegan, OutageEnded, Warned>;
+
+struct Event {
+  WallTime at{};
+  ElectionName election;
+  FencingToken token;  // 0 outside a term
+  EventBody body;
+};
+
+/// Reads the stream. Threads: called from the control thread and from the career thread, possibly at the same time;
+/// must not block for long and must not throw.
+class IEventSink {
+ public:
+  virtual ~IEventSink() = default;
+  virtual void on(const Event& event) noexcept = 0;
+};
+
+/// A sink that drops everything.
+IEventSink& noEvents() noexcept;
+
+/// A sink that writes each event as one line, `event key=value …`, to standard error.
+///   least   events below it are dropped
+/// Threads: any.
+std::unique_ptr<IEventSink> makeLogSink(Level least = Level::info);
+
+}  // namespace tenure

@@ -1,0 +1,51 @@
+/// Ids are types: no bare integer or string crosses a border where another of the same kind could stand.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "tenure/result.hpp"
+
+namespace tenure {
+
+template <class Tag, class Rep>
+struct Id {
+  Rep value{};
+  friend auto operator<=>(const Id&, const Id&) = default;
+};
+
+/// The czxid of the leader's candidate znode. Grows from term to term within one ensemble generation.
+/// Written as a decimal string in JSON, logs and stores whose numbers are doubles.
+using FencingToken = Id<struct FencingTokenTag, std::int64_t>;
+/// The logical name of an election, `[A-Za-z0-9._-]{1,64}`; the fence is keyed by it.
+using ElectionName = Id<struct ElectionNameTag, std::string>;
+/// What a person calls a replica (`--id`); several incarnations may share it. 1..128 printable bytes.
+using CandidateId = Id<struct CandidateIdTag, std::string>;
+/// One candidate object in one process: 32 lower-case hexadecimal digits, fresh at every start.
+using CandidateUuid = Id<struct CandidateUuidTag, std::string>;
+/// The identity of a ZooKeeper ensemble's data, kept in `<root>/meta`.
+using EnsembleUuid = Id<struct EnsembleUuidTag, std::string>;
+/// Chosen by the producer; at most one effect a message id and store. 1..255 bytes, any but NUL.
+using MessageId = Id<struct MessageIdTag, std::string>;
+/// The ordering key of a message, 0..255 bytes; empty means none.
+using GroupId = Id<struct GroupIdTag, std::string>;
+/// Who consumes: idempotency keys, attempts and dead letters carry it, so that consumers may share a store.
+using ConsumerName = Id<struct ConsumerNameTag, std::string>;
+
+/// Each refuses with Errc::invalidArgument; the detail shows the value escaped and says what was expected.
+Result<ElectionName> parseElectionName(std::string_view text);
+Result<CandidateId> parseCandidateId(std::string_view text);
+Result<MessageId> parseMessageId(std::string_view text);
+Result<GroupId> parseGroupId(std::string_view text);
+/// An absolute znode path without empty, `.` or `..` parts, outside `/zookeeper`; for example `/tenure`.
+Result<std::string> parseRootPath(std::string_view text);
+
+}  // namespace tenure
+
+template <class Tag, class Rep>
+struct std::hash<tenure::Id<Tag, Rep>> {
+  std::size_t operator()(const tenure::Id<Tag, Rep>& id) const noexcept { return std::hash<Rep>{}(id.value); }
+};

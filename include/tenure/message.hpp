@@ -1,0 +1,35 @@
+/// What travels through a queue.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenure/ids.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure {
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+/// Limits that every queue keeps; a larger message is refused with Errc::payloadTooLarge, never cut.
+inline constexpr std::size_t maxBodyBytes = 1U << 20U;
+inline constexpr std::size_t maxHeaderBytes = 64U << 10U;  // names and values together
+
+/// A message as a producer hands it in. The body is any bytes.
+struct NewMessage {
+  MessageId id;
+  GroupId group;
+  std::string body;
+  Headers headers;
+};
+
+/// A message as a source delivers it.
+struct Message : NewMessage {
+  WallTime enqueuedAt{};
+  std::int64_t position = 0;  // its place in the source, growing in source order
+};
+
+}  // namespace tenure

@@ -1,0 +1,52 @@
+/// The port to where messages come from.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "tenure/message.hpp"
+#include "tenure/store.hpp"
+
+namespace tenure {
+
+/// A queue, attached by one term at a time. Delivers in order, each message once an attachment.
+/// Threads: the career thread; only the stop token may be used from elsewhere.
+class IMessageSource {
+ public:
+  virtual ~IMessageSource() = default;
+
+  /// Takes the source for this term; delivery starts again at the first message that was not acknowledged.
+  ///
+  /// Errors:  queueOwned   the queue belongs to another election
+  ///          unavailable, storeBusy   safe to repeat
+  virtual Result<void> attach(const Term& term) = 0;
+
+  /// The next messages in order, at most `max`, those after the last ones fetched. Waits until there is one, until
+  /// `deadline` has passed (then empty), or until a stop is requested (then empty). A deadline in the past only looks.
+  virtual Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) = 0;
+
+  /// True when acknowledging can be part of that store's transaction, because both are one database.
+  virtual bool sharesTransactionsWith(const IFencedStore& store) const noexcept = 0;
+  /// Acknowledges inside `transaction`; only when it shares transactions with its store.
+  virtual Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) = 0;
+  /// Acknowledges after the commit; a repeat is harmless.
+  virtual Result<void> acknowledge(std::span<const Message> messages) = 0;
+
+  /// Gives every message that was not acknowledged back, at once.
+  virtual void detach() noexcept = 0;
+};
+
+/// The producing end of a queue. Threads: one at a time; any number of processes at the same time.
+class IMessageSink {
+ public:
+  virtual ~IMessageSink() = default;
+  /// Stores all of them in this order, or none. Durable when it returns.
+  ///
+  /// Errors:  payloadTooLarge, invalidArgument   names the message; nothing was stored
+  ///          storeBusy, storeFull, unavailable  nothing was stored
+  virtual Result<void> append(std::span<const NewMessage> messages) = 0;
+};
+
+}  // namespace tenure

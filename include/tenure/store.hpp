@@ -1,0 +1,149 @@
+/// The port to where effects are committed under the fence, in two halves: what a handler may write
+/// (Transaction), and what the consumer writes around it (IFencedStore and its IFencedTransaction).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tenure/message.hpp"
+#include "tenure/result.hpp"
+#include "tenure/term.hpp"
+
+namespace tenure {
+
+/// NULL, integer, real, text, or bytes.
+using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::byte>>;
+using SqlRow = std::vector<SqlValue>;
+/// A named parameter, with its colon: {":id", …}.
+using SqlParameter = std::pair<std::string_view, SqlValue>;
+
+/// The addition of SQL stores: a user's own statements inside the fenced transaction.
+class ISqlStatements {
+ public:
+  virtual ~ISqlStatements() = default;
+  /// Runs one statement and returns its rows. Named parameters that the statement does not use are ignored.
+  ///
+  /// Errors:  invalidArgument  not exactly one statement, or it touches the transaction or Tenure's own tables
+  ///          storeFailed      the statement failed; the detail is the store's own message
+  virtual Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters = {}) = 0;
+};
+
+/// The writes that any store can apply atomically, and SQL where the store speaks it. Nothing is visible to others
+/// before the commit; all of it is undone when the handler fails. The store's lock is taken at the first call.
+/// Threads: the one that runs the handler.
+class Transaction {
+ public:
+  virtual ~Transaction() = default;
+  /// Small named state, 1..255 bytes of key and at most 1 MiB of value. Reads see the transaction's own writes.
+  virtual Result<std::optional<std::string>> get(std::string_view key) = 0;
+  virtual Result<void> put(std::string_view key, std::string_view value) = 0;
+  virtual Result<void> erase(std::string_view key) = 0;
+  /// The store's SQL, or nullptr where it has none.
+  virtual ISqlStatements* sql() noexcept { return nullptr; }
+};
+
+/// 128 bits of the body, to tell a repeated message from a reused id.
+using BodyDigest = std::array<std::byte, 16>;
+BodyDigest digestOf(std::string_view body) noexcept;
+
+/// What an idempotency key stands for.
+enum class MessageFate { done, dead };
+
+/// The answer to "is this message new here?".
+enum class Admission {
+  fresh,      // not seen: the key is now part of the transaction
+  duplicate,  // done or dead before: acknowledge and drop
+  reused,     // same id, another body: dead-letter it and raise an alarm
+};
+
+/// A message that failed and waits for its next attempt, or did not survive its last one.
+struct AttemptRecord {
+  MessageId id;
+  int attempts = 0;  // started so far
+  std::string lastError;
+  WallTime firstAt{};
+  WallTime lastAt{};
+};
+
+struct DeadLetter {
+  Message message;
+  std::string reason;
+  int attempts = 0;
+  WallTime firstAt{};
+  WallTime diedAt{};
+  std::int64_t number = 0;  // given by the store, for requeue and purge
+};
+
+/// One transaction of one term. The fence is checked by its first write: nothing before it holds the store's lock.
+/// Marks nest one deep: `mark` before a message, `rollbackToMark` when its handler failed.
+///
+/// Errors of any write:  isTermOver()     fenced or regressed; roll back and hand over
+///                       storeBusy, storeFull, storeFailed, unavailable   nothing was committed
+/// Threads: the career thread.
+class IFencedTransaction : public Transaction {
+ public:
+  virtual Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                                  MessageFate fate) = 0;
+  virtual Result<void> mark() = 0;
+  virtual Result<void> rollbackToMark() = 0;
+  /// Which messages the term will have in work after this commit: a successor finds them after an unclean end.
+  /// `more` says that later messages may be in work as well. Empty and not more: nothing is.
+  virtual Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) = 0;
+  virtual Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) = 0;
+  virtual Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) = 0;
+  virtual Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) = 0;
+  /// Durable when it returns. Errc::outcomeUnknown: ask IFencedStore::resolve before anything else.
+  virtual Result<void> commit() = 0;
+  virtual void rollback() noexcept = 0;
+};
+
+/// What a term finds out about its consumer, after its claim.
+struct ConsumerState {
+  std::vector<MessageId> inWork;  // recorded by an earlier term that did not clear it
+  bool moreInWork = false;
+  std::vector<AttemptRecord> attempts;
+};
+
+/// What became of a commit whose reply was lost.
+enum class CommitFate { committed, notCommitted };
+
+/// Where effects are committed under the fence.
+class IFencedStore {
+ public:
+  virtual ~IFencedStore() = default;
+
+  /// Raises the fence: from here on only `term` can commit here. Call it before anything is read.
+  ///
+  /// Errors:  staleTerm        a newer term has claimed; nothing was changed
+  ///          tokenRegression, foreignEnsemble, foreignPath   refused until `tenure fence rebase`
+  ///          fenceLost        the fence row is absent though the store was claimed before
+  ///          storeBusy        the lock was not had within the store's limit, and its holder was not evicted
+  ///          outcomeUnknown, unavailable   safe to repeat under the same term
+  /// Threads: the career thread. Blocks until the claim is durable.
+  /// Source:  fencing tokens as in Burrows 2006 (sequencers) and Kleppmann 2016; claim before read by model checking.
+  virtual Result<void> claim(const Term& term) = 0;
+
+  /// Starts a transaction of the claiming term; takes no lock and speaks to no server yet. One at a time.
+  virtual Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) = 0;
+
+  /// After a commit's Errc::outcomeUnknown: what became of it, asked through the same lock.
+  virtual Result<CommitFate> resolve(const Term& term) = 0;
+
+  virtual Result<ConsumerState> consumerState(const ConsumerName& consumer) = 0;
+  /// Which of these ids have a key already, and with which digest; a hint for dropping early, admit() decides.
+  virtual Result<std::vector<bool>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;
+
+  /// Gives back what the term holds (locks, connections). The claim stays: only a newer term replaces it.
+  virtual void release() noexcept = 0;
+};
+
+}  // namespace tenure

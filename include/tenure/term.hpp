@@ -1,0 +1,84 @@
+/// Evidence of leadership. A Term is passed to every write; the store checks its token again and has the last word.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "tenure/ids.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure {
+
+/// Which process, on which boot of which machine, in which pid namespace: enough to prove a holder dead or alive.
+struct ProcessIdentity {
+  std::string host;
+  std::int64_t pid = 0;
+  std::int64_t startTime = 0;      // field 22 of /proc/<pid>/stat
+  std::string bootId;              // /proc/sys/kernel/random/boot_id
+  std::uint64_t pidNamespace = 0;  // inode of /proc/<pid>/ns/pid
+  friend bool operator==(const ProcessIdentity&, const ProcessIdentity&) = default;
+};
+
+/// Why a term ended. `none` while it has not.
+enum class EndReason {
+  none,
+  handoverAsked,   // SIGUSR1, `tenure handover`, Candidate::handOver()
+  stopAsked,       // SIGTERM, SIGINT, Candidate::stop()
+  aborted,         // second signal or a drain limit reached
+  leaseLost,       // no quorum-committed probe within the hard limit
+  sessionExpired,  // ZooKeeper ended the session
+  znodeDeleted,    // an operator or another candidate deleted our candidacy
+  fenced,          // the store refused: a newer term has claimed
+  failed,          // a phase threw or a server stayed away
+  hung,            // a phase overran its limit
+};
+std::string_view toString(EndReason reason) noexcept;
+
+/// What identifies a term everywhere: (ensemble, generation, token) is unique and ordered within an election.
+struct TermIdentity {
+  ElectionName election;
+  std::string electionPath;  // absolute, for example /tenure/elections/orders
+  EnsembleUuid ensemble;
+  std::int64_t generation = 1;
+  FencingToken token;
+  CandidateUuid candidate;
+  CandidateId candidateId;
+  ProcessIdentity holder;
+  /// Who held office before and left no idle marker, if its znode is gone. A store may evict it.
+  std::optional<ProcessIdentity> uncleanPredecessor;
+};
+
+class TermState;
+
+/// One leadership. Threads: any; every call reads the clock or an atomic, none blocks.
+class Term {
+ public:
+  explicit Term(std::shared_ptr<TermState> state) noexcept : state_(std::move(state)) {}
+
+  const TermIdentity& identity() const noexcept;
+  FencingToken token() const noexcept { return identity().token; }
+
+  /// True until the hard limit: half the session timeout after the last committed probe was sent. Read it right
+  /// before anything the outside world can see. After a pause of the process the first call is false.
+  bool valid() const noexcept;
+  /// True until the soft limit (a third): begin new work only then.
+  bool mayBeginWork() const noexcept;
+  /// Time left until the hard limit, zero or negative when it has passed.
+  Duration remaining() const noexcept;
+
+  /// Asks a long phase to come back early. Requested when the term is ending for whatever reason.
+  std::stop_token stopToken() const noexcept;
+  EndReason endReason() const noexcept;
+
+  /// Tells the watchdog that the running phase makes progress; its limit counts from here.
+  void reportProgress() const noexcept;
+
+ private:
+  std::shared_ptr<TermState> state_;
+};
+
+}  // namespace tenure

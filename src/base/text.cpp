@@ -1,0 +1,115 @@
+#include "base/text.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <ctime>
+
+namespace tenure {
+namespace {
+
+/// The length of the valid UTF-8 sequence at the front, 0 if there is none; its code point in `codePoint`.
+std::size_t utf8Length(std::string_view bytes, char32_t& codePoint) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  const unsigned char lead = byte(0);
+  const std::size_t length = lead < 0x80                   ? 1
+                             : lead >= 0xC2 && lead < 0xE0 ? 2
+                             : lead >= 0xE0 && lead < 0xF0 ? 3
+                             : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                           : 0;
+  if (length == 0 || bytes.size() < length) return 0;
+  codePoint = length == 1 ? lead : lead & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) return 0;
+    codePoint = (codePoint << 6U) | (byte(i) & 0x3FU);
+  }
+  const bool overlong = (length == 3 && codePoint < 0x800) || (length == 4 && codePoint < 0x10000);
+  const bool surrogate = codePoint >= 0xD800 && codePoint <= 0xDFFF;
+  return overlong || surrogate || codePoint > 0x10FFFF ? 0 : length;
+}
+
+bool isInvisible(char32_t c) noexcept {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) ||
+         (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;
+}
+
+struct Unit {
+  std::string_view name;
+  std::int64_t microseconds;
+};
+constexpr std::array units{Unit{"us", 1},         Unit{"ms", 1'000},        Unit{"s", 1'000'000},
+                           Unit{"m", 60'000'000}, Unit{"h", 3'600'000'000}, Unit{"d", 86'400'000'000}};
+
+}  // namespace
+
+std::string escaped(std::string_view bytes, std::size_t limit) {
+  std::string out;
+  std::size_t at = 0;
+  while (at < bytes.size() && at < limit) {
+    char32_t codePoint = 0;
+    const std::size_t length = utf8Length(bytes.substr(at), codePoint);
+    std::array<char, 16> code{};
+    if (length == 0) {
+      std::snprintf(code.data(), code.size(), "\\x%02x", static_cast<unsigned char>(bytes[at]));
+      out += code.data();
+    } else if (codePoint == '\n') {
+      out += "\\n";
+    } else if (codePoint == '"' || codePoint == '\\') {
+      out += '\\';
+      out += static_cast<char>(codePoint);
+    } else if (isInvisible(codePoint)) {
+      std::snprintf(code.data(), code.size(), codePoint < 0x80 ? "\\x%02x" : "\\u%04x",
+                    static_cast<unsigned>(codePoint));
+      out += code.data();
+    } else {
+      out += bytes.substr(at, length);
+    }
+    at += length == 0 ? 1 : length;
+  }
+  return at < bytes.size() ? out + "…" : out;
+}
+
+Result<std::chrono::microseconds> parseDuration(std::string_view text) {
+  const Error refusal{Errc::invalidArgument, "\"" + escaped(text) +
+                                                 "\" is not a duration: expected a number with one of us, ms, s, m, "
+                                                 "h, d, for example 250ms or 1.5s"};
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || !(number >= 0)) return refusal;
+  const std::string_view suffix = text.substr(static_cast<std::size_t>(end - text.data()));
+  for (const Unit& unit : units) {
+    if (unit.name != suffix) continue;
+    const double microseconds = number * static_cast<double>(unit.microseconds);
+    if (microseconds > 1e15) return refusal;
+    return std::chrono::microseconds{static_cast<std::int64_t>(microseconds + 0.5)};
+  }
+  return refusal;
+}
+
+std::string formatDuration(std::chrono::microseconds duration) {
+  const std::int64_t count = duration.count();
+  for (auto unit = units.rbegin(); unit != units.rend(); ++unit)
+    if (count != 0 && count % unit->microseconds == 0)
+      return std::to_string(count / unit->microseconds) + std::string(unit->name);
+  return "0s";
+}
+
+std::string formatWallTime(std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds> at) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(at);
+  const std::time_t time = seconds.time_since_epoch().count();
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  std::array<char, 80> text{};
+  std::snprintf(text.data(), text.size(), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900, parts.tm_mon + 1,
+                parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, static_cast<int>((at - seconds).count()));
+  return text.data();
+}
+
+std::optional<std::int64_t> parseInteger(std::string_view text) noexcept {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace tenure

@@ -1,0 +1,28 @@
+/// Small text helpers shared by every room.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tenure/result.hpp"
+
+namespace tenure {
+
+/// Printable form of any bytes: quotes and backslash, control characters, invalid UTF-8 and text-direction marks
+/// become escapes; cut after `limit` bytes with an ellipsis. Safe in logs and terminals.
+std::string escaped(std::string_view bytes, std::size_t limit = 200);
+
+/// "250us", "20ms", "1.5s", "2m", "1h", "7d"; a bare number is refused.
+Result<std::chrono::microseconds> parseDuration(std::string_view text);
+/// The shortest exact form that parseDuration reads.
+std::string formatDuration(std::chrono::microseconds duration);
+
+/// 2026-05-04T09:12:33.481Z
+std::string formatWallTime(std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds> at);
+
+/// A whole decimal number, nothing else; nullopt otherwise.
+std::optional<std::int64_t> parseInteger(std::string_view text) noexcept;
+
+}  // namespace tenure

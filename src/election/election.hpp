@@ -1,0 +1,79 @@
+/// The shell of the election: performs what ElectionMachine decides on an ICoordination, and feeds the replies back.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/emit.hpp"
+#include "base/loop.hpp"
+#include "base/random.hpp"
+#include "coordination/coordination.hpp"
+#include "fencing/term_state.hpp"
+#include "tenure/candidate.hpp"
+
+namespace tenure {
+
+/// What an election tells its owner, on the loop.
+class IElectionListener {
+ public:
+  virtual ~IElectionListener() = default;
+  /// We are in office: enrolled first, barrier passed, busy marker written. Begin the career.
+  virtual void onElected(std::shared_ptr<TermState> term) = 0;
+  /// The term is over without our doing: its lease is ended and its end reason set. Bring the career home, then call
+  /// resign().
+  virtual void onTermLost(EndReason reason) = 0;
+  /// Somebody wrote a handover request for this term.
+  virtual void onHandoverRequested(const std::string& by) = 0;
+  /// leave() has finished.
+  virtual void onLeft() = 0;
+  /// The election cannot go on: credentials, configuration. Nothing else follows.
+  virtual void onFatal(const Error& error) = 0;
+};
+
+/// How a term is left.
+enum class Resignation {
+  clean,    // everything committed or rolled back: marker idle and own znode leave in one write
+  unclean,  // an outcome is unknown or something may still run: marker stays busy, znode deleted
+};
+
+struct ElectionSettings {
+  ElectionName election;
+  std::string root;  // absolute
+  CandidateId id;
+  CandidateUuid uuid;
+  std::chrono::milliseconds barrierLimit{0};
+  bool strictAcl = false;
+  bool allowShortSession = false;
+};
+
+class Election final : private ISessionObserver {
+ public:
+  /// Borrows loop, coordination and listener.
+  Election(ElectionSettings settings, ILoop& loop, ICoordination& coordination, IElectionListener& listener,
+           Emitter emit, Random random);
+  ~Election() override;
+
+  /// Connects and contends, for ever.
+  void start();
+  /// Ends the current term, once its career is home, and enrols again at the back with a new znode, after a backoff
+  /// when `failed`.
+  void resign(Resignation how, bool failed);
+  /// Deletes what is ours and closes the session; calls onLeft within about two seconds. From standby or after the
+  /// career is home; with a term in office it resigns that way first.
+  void leave(Resignation how);
+  /// For the status page and signals: one line about where we stand.
+  std::string describe() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+  void onConnected(const SessionInfo& session) override;
+  void onSuspended() override;
+  void onExpired() override;
+  void onFatal(const Error& error) override;
+};
+
+}  // namespace tenure

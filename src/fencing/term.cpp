@@ -1,0 +1,55 @@
+#include "tenure/term.hpp"
+
+#include "fencing/term_state.hpp"
+
+namespace tenure {
+namespace {
+
+/// How much a reason says: a request to leave yields to a loss found while leaving.
+int weight(EndReason reason) noexcept {
+  switch (reason) {
+    case EndReason::none: return 0;
+    case EndReason::handoverAsked: return 1;
+    case EndReason::stopAsked: return 2;
+    default: return 3;
+  }
+}
+
+}  // namespace
+
+std::string_view toString(EndReason reason) noexcept {
+  switch (reason) {
+    case EndReason::none: return "none";
+    case EndReason::handoverAsked: return "handover_asked";
+    case EndReason::stopAsked: return "stop_asked";
+    case EndReason::aborted: return "aborted";
+    case EndReason::leaseLost: return "lease_lost";
+    case EndReason::sessionExpired: return "session_expired";
+    case EndReason::znodeDeleted: return "znode_deleted";
+    case EndReason::fenced: return "fenced";
+    case EndReason::failed: return "failed";
+    case EndReason::hung: return "hung";
+  }
+  return "unknown";
+}
+
+bool isWorse(EndReason candidate, EndReason current) noexcept { return weight(candidate) > weight(current); }
+
+void TermState::setEndReason(EndReason reason) noexcept {
+  EndReason current = reason_.load(std::memory_order_acquire);
+  while (isWorse(reason, current) && !reason_.compare_exchange_weak(current, reason)) {
+  }
+}
+
+const TermIdentity& Term::identity() const noexcept { return state_->identity(); }
+bool Term::valid() const noexcept { return state_->lease().valid(state_->clock().now()); }
+bool Term::mayBeginWork() const noexcept { return state_->lease().mayBeginWork(state_->clock().now()); }
+Duration Term::remaining() const noexcept {
+  const BootTime limit = state_->lease().hardLimit();
+  return limit == BootTime::min() ? Duration::zero() : limit - state_->clock().now();
+}
+std::stop_token Term::stopToken() const noexcept { return state_->stopSource().get_token(); }
+EndReason Term::endReason() const noexcept { return state_->endReason(); }
+void Term::reportProgress() const noexcept { state_->reportProgress(); }
+
+}  // namespace tenure

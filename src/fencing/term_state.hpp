@@ -1,0 +1,48 @@
+/// What the control thread shares with the career thread about one term. Users see it as Term.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <stop_token>
+
+#include "fencing/lease.hpp"
+#include "tenure/term.hpp"
+
+namespace tenure {
+
+class TermState {
+ public:
+  /// Borrows the clock; it must outlive the term.
+  TermState(TermIdentity identity, Duration sessionTimeout, const IClock& clock)
+      : identity_(std::move(identity)), lease_(sessionTimeout), clock_(&clock) {}
+
+  const TermIdentity& identity() const noexcept { return identity_; }
+  Lease& lease() noexcept { return lease_; }
+  const Lease& lease() const noexcept { return lease_; }
+  const IClock& clock() const noexcept { return *clock_; }
+
+  /// The first reason stays, except that a worse one found while leaving (lease lost, fenced, aborted) replaces a
+  /// request to leave. Does not request the stop.
+  void setEndReason(EndReason reason) noexcept;
+  EndReason endReason() const noexcept { return reason_.load(std::memory_order_acquire); }
+
+  std::stop_source& stopSource() noexcept { return stop_; }
+
+  void reportProgress() noexcept {
+    progress_.store(clock_->now().time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  BootTime lastProgress() const noexcept { return BootTime{Duration{progress_.load(std::memory_order_relaxed)}}; }
+
+ private:
+  TermIdentity identity_;
+  Lease lease_;
+  const IClock* clock_;
+  std::stop_source stop_;
+  std::atomic<EndReason> reason_{EndReason::none};
+  std::atomic<Duration::rep> progress_{0};
+};
+
+/// Whether `candidate` says more about the end of a term than `current` does.
+bool isWorse(EndReason candidate, EndReason current) noexcept;
+
+}  // namespace tenure
