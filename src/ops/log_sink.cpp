@@ -1,0 +1,56 @@
+#include <spdlog/logger.h>
+#include <spdlog/sinks/base_sink.h>
+#include <unistd.h>
+
+#include "ops/event_line.hpp"
+#include "ops/line_writer.hpp"
+#include "tenure/events.hpp"
+
+namespace tenure {
+namespace {
+
+spdlog::level::level_enum spdlogLevel(Level level) noexcept {
+  switch (level) {
+    case Level::debug: return spdlog::level::debug;
+    case Level::info: return spdlog::level::info;
+    case Level::warn: return spdlog::level::warn;
+    case Level::error: return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+/// spdlog's own stderr sink waits for a reader that stopped reading, and with it the control thread would.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    writer_.write({message.payload.data(), message.payload.size()});
+  }
+  void flush_() override {}
+
+  LineWriter writer_{STDERR_FILENO};
+};
+
+class LogSink final : public IEventSink {
+ public:
+  explicit LogSink(Level least) : logger_("tenure", std::make_shared<StderrSink>()) {
+    logger_.set_level(spdlogLevel(least));
+  }
+
+  void on(const Event& event) noexcept override {
+    try {
+      const auto level = spdlogLevel(levelOf(event));
+      if (logger_.should_log(level)) logger_.log(level, spdlog::string_view_t(formatEvent(event)));
+    } catch (...) {
+      // Out of memory: the line is lost, the work goes on.
+    }
+  }
+
+ private:
+  spdlog::logger logger_;
+};
+
+}  // namespace
+
+std::unique_ptr<IEventSink> makeLogSink(Level least) { return std::make_unique<LogSink>(least); }
+
+}  // namespace tenure

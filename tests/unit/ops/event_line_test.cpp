@@ -1,0 +1,65 @@
+#include "ops/event_line.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+
+const WallTime noon{1'777'885'953'481ms};  // 2026-05-04T09:12:33.481Z
+
+std::string lineOf(EventBody body, std::int64_t token = 0) {
+  return formatEvent(Event{noon, {"orders"}, {token}, std::move(body)});
+}
+
+TEST(EventLine, NamesTimeLevelEventElectionAndTokenThenTheFields) {
+  EXPECT_EQ(lineOf(TermEnded{EndReason::sessionExpired, 90'311ms, false}, 4'294'967'338),
+            "2026-05-04T09:12:33.481Z info term_ended election=orders token=4294967338 reason=session_expired "
+            "served_ms=90311 clean=false");
+}
+
+TEST(EventLine, OutsideATermThereIsNoToken) {
+  EXPECT_EQ(lineOf(StoodBy{2, "9f-0000000001"}),
+            "2026-05-04T09:12:33.481Z info stood_by election=orders ahead=2 predecessor=9f-0000000001");
+}
+
+TEST(EventLine, ADurationIsANumberInTheUnitOfItsKey) {
+  EXPECT_THAT(lineOf(BatchCommitted{64, 900, 1'250us}, 7), EndsWith(" messages=64 last_position=900 took_us=1250"));
+}
+
+TEST(EventLine, AValueWithASpaceIsQuoted) {
+  EXPECT_THAT(lineOf(Warned{"disk is full"}), EndsWith(" what=\"disk is full\""));
+}
+
+TEST(EventLine, AnEmptyValueIsQuotedSoThatItIsSeen) { EXPECT_THAT(lineOf(Warned{""}), EndsWith(" what=\"\"")); }
+
+TEST(EventLine, AnEqualsSignDoesNotForgeAField) {
+  EXPECT_THAT(lineOf(Warned{"token=1"}), EndsWith(" what=\"token=1\""));
+}
+
+TEST(EventLine, ControlCharactersNeverReachTheTerminal) {
+  const std::string line = lineOf(Warned{"a\nb\x1b[2J\xe2\x80\xae\"c"});
+
+  EXPECT_THAT(line, EndsWith(" what=\"a\\nb\\x1b[2J\\u202e\\\"c\""));
+  EXPECT_THAT(line, Not(HasSubstr("\n")));
+}
+
+TEST(EventLine, StaysShortEnoughForAPipeToTakeItWhole) {
+  std::string name(64, 'e');
+  const std::string line = formatEvent(Event{noon, {name}, {1}, MessageDeadLettered{std::string(90'000, 'x'), "y", 1}});
+  EXPECT_LE(line.size(), maxLineBytes);
+}
+
+TEST(EventLine, LevelAndNameAreThoseOfTheBody) {
+  const Event event{noon, {"orders"}, {}, SessionSuspended{}};
+  EXPECT_EQ(levelOf(event), Level::warn);
+  EXPECT_EQ(nameOf(event), "session_suspended");
+}
+
+}  // namespace
+}  // namespace tenure
