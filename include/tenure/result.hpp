@@ -58,6 +58,7 @@ struct Error {
   std::error_code code;
   std::string detail;
 
+  Error() = default;  // what Result::error() returns when there is a value
   Error(Errc errc, std::string text = {}) : code(make_error_code(errc)), detail(std::move(text)) {}
   Error(std::error_code errorCode, std::string text = {}) : code(errorCode), detail(std::move(text)) {}
 
