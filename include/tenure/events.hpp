@@ -224,6 +224,11 @@ struct OutageEnded {
 
 // --- anything that an operator should see and that has no counter of its own
 
+struct StatusReported {
+  TENURE_EVENT("status_reported", info)  // asked for by SIGUSR2
+  std::string status;
+  void fields(auto&& f) const { f("status", status); }
+};
 struct Warned {
   TENURE_EVENT("warned", warn)
   std::string what;
@@ -237,7 +242,7 @@ using EventBody =
                  BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed, HandoverAsked,
                  LeaseSoftLimitPassed, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, TermEnded, Left, FenceClaimed,
                  FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped, AttemptFailed,
-                 MessageSuspected, MessageDeadLettered, OutageBegan, OutageEnded, Warned>;
+                 MessageSuspected, MessageDeadLettered, OutageBegan, OutageEnded, StatusReported, Warned>;
 
 struct Event {
   WallTime at{};
