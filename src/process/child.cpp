@@ -1,0 +1,134 @@
+#include "process/child.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+
+Error failed(const char* what) {
+  return {Errc::unavailable, std::string(what) + ": " + std::generic_category().message(errno)};
+}
+
+Result<Descriptor> memoryFile(std::string_view content) {
+  Descriptor file{memfd_create("message", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+  if (!file) return failed("memfd_create");
+  while (!content.empty()) {
+    const ssize_t written = write(file.get(), content.data(), content.size());
+    if (written < 0 && errno != EINTR) return failed("write to memory");
+    if (written > 0) content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  lseek(file.get(), 0, SEEK_SET);
+  fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+  return file;
+}
+
+SpawnRequest requestFor(const ChildCommand& command, const ChildLimits& limits, BootTime until) {
+  SpawnRequest request{until, limits.grace, limits.warning, command.command, {}};
+  for (const auto& [name, value] : command.environment) request.environment.push_back(name + "=" + value);
+  return request;
+}
+
+ChildEnd endFrom(const ChildReport& report) {
+  ChildEnd end{.exitCode = {}, .signal = 0, .cause = report.cause, .nothingLeft = report.nothingLeft};
+  if (WIFEXITED(report.waitStatus)) end.exitCode = WEXITSTATUS(report.waitStatus);
+  if (WIFSIGNALED(report.waitStatus)) end.signal = WTERMSIG(report.waitStatus);
+  return end;
+}
+
+/// The conversation with one child's keeper.
+class Conversation {
+ public:
+  Conversation(Line line, const ChildLimits& limits, BootTime until)
+      : line_(std::move(line)), limits_(limits), until_(until), stopEvent_(eventfd(0, EFD_CLOEXEC)) {}
+
+  Result<ChildEnd> untilItEnds() {
+    const std::stop_callback wake(limits_.stop, [this] { eventfd_write(stopEvent_.get(), 1); });
+    while (true) {
+      std::array<pollfd, 2> waited{pollfd{line_.descriptor(), POLLIN, 0},
+                                   pollfd{stopSent_ ? -1 : stopEvent_.get(), POLLIN, 0}};
+      if (poll(waited.data(), waited.size(), waitMs()) < 0 && errno != EINTR) return failed("poll");
+      if (waited[0].revents != 0) return hear();
+      if (limits_.stop.stop_requested() && !stopSent_) sendStop();
+      if (limits_.until) sendUntil();
+      if (BootClock::now() >= answerDue())
+        return Error{Errc::timedOut, "the process that keeps the command does not answer; the command may still run"};
+    }
+  }
+
+ private:
+  static constexpr Duration answerLimit = 15s;  // three times what a keeper gives itself for killing
+  static constexpr Duration leashStep = 5ms;    // below it a moved deadline is not worth a packet
+  static constexpr int lookAgainMs = 50;
+
+  int waitMs() const noexcept { return limits_.until || stopSent_ ? lookAgainMs : -1; }
+
+  Result<ChildEnd> hear() {
+    const std::optional<Line::Packet> packet = line_.receive();
+    const std::optional<ChildReport> report =
+        packet ? readRecord<ChildReport>(packet->bytes) : std::optional<ChildReport>{};
+    if (!report)
+      return Error{Errc::unavailable, "the process that kept the command was killed, and the command with it"};
+    if (report->startError == 0) return endFrom(*report);
+    errno = report->startError;
+    return failed("the command could not be started");
+  }
+
+  void sendStop() {
+    stopSent_ = true;
+    stopDue_ = BootClock::now() + limits_.grace;
+    static_cast<void>(line_.sendRecord(ChildOrder{ChildOrder::Kind::stop, {}}));
+  }
+
+  void sendUntil() {
+    const BootTime until = limits_.until();
+    const bool same = until == until_ || (until != BootTime::min() && until_ != BootTime::min() &&
+                                          until < until_ + leashStep && until_ < until + leashStep);
+    if (same) return;
+    until_ = until;
+    static_cast<void>(line_.sendRecord(ChildOrder{ChildOrder::Kind::until, until}));
+  }
+
+  BootTime answerDue() const {
+    const BootTime killed = std::max(BootTime{}, std::min(until_, stopDue_));
+    return killed == BootTime::max() ? killed : std::max(killed, begun_) + answerLimit;
+  }
+
+  Line line_;
+  const ChildLimits& limits_;
+  const BootTime begun_ = BootClock::now();
+  BootTime until_;
+  BootTime stopDue_{BootTime::max()};
+  Descriptor stopEvent_;
+  bool stopSent_ = false;
+};
+
+}  // namespace
+
+std::string ChildEnd::description() const {
+  if (exitCode) return "exit status " + std::to_string(*exitCode);
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? std::string("killed by SIG") + name : "killed by signal " + std::to_string(signal);
+}
+
+Result<ChildEnd> runChild(const Guardian& guardian, const ChildCommand& command, const ChildLimits& limits) {
+  const Result<Descriptor> input = memoryFile(command.input);
+  if (!input) return input.error();
+  const BootTime until = limits.until ? limits.until() : BootTime::max();
+  Result<Line> line = guardian.spawn(requestFor(command, limits, until), {input->get(), STDOUT_FILENO, STDERR_FILENO});
+  if (!line) return line.error();
+  return Conversation(std::move(*line), limits, until).untilItEnds();
+}
+
+}  // namespace tenure

@@ -1,0 +1,55 @@
+/// Running one command to its end, from a thread that may block. The story is in guardian.hpp.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "process/guardian.hpp"
+#include "tenure/result.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure {
+
+struct ChildCommand {
+  std::string command;                                           // for /bin/sh -c
+  std::vector<std::pair<std::string, std::string>> environment;  // on top of what the tool was started with
+  std::string_view input;  // standard input: a file in memory, so that nobody waits for a command that does not read
+};
+
+struct ChildLimits {
+  /// Asks the command and everything below it to end: SIGTERM, and SIGKILL after `grace`.
+  std::stop_token stop{};
+  std::chrono::milliseconds grace{5'000};
+  /// Until when it may run, as far as is known now; asked again twenty times a second while it runs. Everything is
+  /// killed at that time, also when this process is frozen by then. Empty: for ever.
+  std::function<BootTime()> until{};
+  /// SIGTERM this long before `until`; zero for none.
+  std::chrono::milliseconds warning{0};
+};
+
+/// How the command itself ended. When this is known nothing of it runs any more, unless `nothingLeft` is false.
+struct ChildEnd {
+  std::optional<int> exitCode;  // or else
+  int signal = 0;
+  EndCause cause = EndCause::itself;
+  bool nothingLeft = true;
+
+  /// "exit status 3", "killed by SIGSEGV"
+  std::string description() const;
+};
+
+/// Stdout and stderr are this process's own. Signals are at their defaults, none blocked.
+///
+/// Errors:  invalidArgument  NUL bytes in the command or environment, or too much of it
+///          timedOut         the keeper does not answer (it is frozen, or the kernel holds it)
+///          unavailable      no process or descriptor was to be had, or the child's keeper was killed; safe to repeat
+///          unsupported      the guardian is gone: no command can run until this process is started again
+Result<ChildEnd> runChild(const Guardian& guardian, const ChildCommand& command, const ChildLimits& limits = {});
+
+}  // namespace tenure

@@ -1,0 +1,80 @@
+#include "process/guardian.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "process/guardian_main.hpp"
+#include "process/process_handle.hpp"
+
+namespace tenure {
+namespace {
+
+/// Started without one of them, the next socket would become somebody's standard output.
+void openStandardDescriptors() noexcept {
+  int opened = open("/dev/null", O_RDWR);
+  while (opened >= 0 && opened <= 2) opened = open("/dev/null", O_RDWR);
+  if (opened >= 0) close(opened);
+}
+
+/// Forks a child that has every signal blocked from its first moment.
+pid_t forkDeaf() noexcept {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = fork();
+  const int error = errno;
+  if (pid != 0) sigprocmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return pid;
+}
+
+Error failed(const char* what) {
+  return {Errc::unavailable, std::string(what) + ": " + std::generic_category().message(errno)};
+}
+
+}  // namespace
+
+Result<Guardian> Guardian::start() {
+  openStandardDescriptors();
+  Result<std::pair<Line, Line>> ends = Line::makePair();
+  if (!ends) return ends.error();
+  Descriptor tool = openProcess(getpid());
+  if (!tool) return failed("pidfd_open");
+  const pid_t pid = forkDeaf();
+  if (pid < 0) return failed("fork");
+  if (pid == 0) guard(std::move(ends->second), std::move(tool));
+  return Guardian(pid, std::move(ends->first));
+}
+
+Guardian::Guardian(Guardian&& other) noexcept : pid_(std::exchange(other.pid_, -1)), line_(std::move(other.line_)) {}
+
+Guardian::~Guardian() {
+  if (pid_ < 0) return;
+  line_.close();
+  const Descriptor handle = openProcess(pid_);
+  pollfd gone{handle.get(), POLLIN, 0};
+  constexpr int limitMs = 10'000;  // its own limit for killing is half of this
+  if (handle) poll(&gone, 1, limitMs);
+  waitpid(pid_, nullptr, WNOHANG);
+}
+
+Result<Line> Guardian::spawn(const SpawnRequest& request, const std::array<int, 3>& standard) const {
+  const Result<std::string> bytes = encode(request);
+  if (!bytes) return bytes.error();
+  Result<std::pair<Line, Line>> ends = Line::makePair();
+  if (!ends) return ends.error();
+  const std::array descriptors{ends->second.descriptor(), standard[0], standard[1], standard[2]};
+  const Result<void> sent = line_.send(*bytes, descriptors);
+  if (sent) return std::move(ends->first);
+  if (!line_.otherEndGone()) return sent.error();
+  return Error{Errc::unsupported, "the guardian process " + std::to_string(pid_) +
+                                      " is gone (killed?): no command can be started until this process is restarted"};
+}
+
+}  // namespace tenure

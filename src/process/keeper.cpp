@@ -1,0 +1,158 @@
+#include "process/keeper.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+#include "process/keeper_machine.hpp"
+#include "process/process_tree.hpp"
+
+namespace tenure {
+namespace {
+
+void restoreSignals() noexcept {
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+/// In the command's own process. It dies with its keeper even if that one is killed.
+[[noreturn]] void becomeCommand(const SpawnRequest& request, const std::array<Descriptor, 3>& standard, pid_t keeper) {
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != keeper) _exit(127);
+  for (int target = 0; target < 3; ++target) dup2(standard[static_cast<std::size_t>(target)].get(), target);
+  for (const std::string& variable : request.environment) {
+    const std::size_t equals = variable.find('=');
+    setenv(variable.substr(0, equals).c_str(), variable.substr(equals + 1).c_str(), 1);
+  }
+  restoreSignals();
+  execl("/bin/sh", "sh", "-c", request.command.c_str(), nullptr);
+  _exit(127);
+}
+
+class Keeper {
+ public:
+  Keeper(Line line, const SpawnRequest& request)
+      : line_(std::move(line)), machine_({request.until, request.grace, request.warning}) {
+    sigset_t childEnded;
+    sigemptyset(&childEnded);
+    sigaddset(&childEnded, SIGCHLD);
+    signals_ = Descriptor{signalfd(-1, &childEnded, SFD_CLOEXEC | SFD_NONBLOCK)};
+    timer_ = Descriptor{timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)};
+  }
+
+  /// Returns when it is over: whether nothing is left.
+  bool run(const SpawnRequest& request, std::array<Descriptor, 3> standard) {
+    const pid_t self = getpid();
+    command_ = fork();
+    if (command_ == 0) becomeCommand(request, standard, self);
+    if (command_ < 0) {
+      static_cast<void>(line_.sendRecord(ChildReport{.startError = errno}));
+      return true;
+    }
+    for (Descriptor& descriptor : standard) descriptor.close();
+    while (!over_) step();
+    return machine_.report().nothingLeft;
+  }
+
+ private:
+  void step() {
+    armTimer();
+    std::array<pollfd, 3> waited{pollfd{line_.descriptor(), POLLIN, 0}, pollfd{signals_.get(), POLLIN, 0},
+                                 pollfd{timer_.get(), POLLIN, 0}};
+    if (poll(waited.data(), waited.size(), -1) < 0) return;
+    if (waited[1].revents != 0) reap();
+    if (waited[2].revents != 0) feed(Tick{});
+    if (waited[0].revents != 0 && !over_) hear();
+  }
+
+  void hear() {
+    const std::optional<Line::Packet> packet = line_.receive();
+    if (!packet) {
+      line_.close();  // poll skips it from here on
+      return feed(ToolGone{});
+    }
+    const std::optional<ChildOrder> order = readRecord<ChildOrder>(packet->bytes);
+    if (!order) return;
+    if (order->kind == ChildOrder::Kind::stop) return feed(StopAsked{});
+    feed(LeashMoved{order->until});
+  }
+
+  void reap() {
+    signalfd_siginfo ignored{};
+    while (read(signals_.get(), &ignored, sizeof ignored) > 0) {
+    }
+    Reaped reaped;
+    int status = 0;
+    pid_t pid = 0;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+      if (pid == command_) reaped.commandStatus = status;
+    reaped.nothingLeft = pid < 0 && errno == ECHILD;
+    feed(reaped);
+  }
+
+  void feed(const KeeperInput& input) {
+    for (const KeeperAction action : machine_.on(input, BootClock::now())) {
+      switch (action) {
+        case KeeperAction::terminateAll: signalDescendants(SIGTERM); break;
+        case KeeperAction::killAll: signalDescendants(SIGKILL); break;
+        case KeeperAction::finish:
+          over_ = true;
+          if (!machine_.toolGone()) static_cast<void>(line_.sendRecord(machine_.report()));
+      }
+    }
+  }
+
+  /// On CLOCK_BOOTTIME, which a suspended machine does not stop.
+  void armTimer() {
+    itimerspec alarm{};
+    if (machine_.wakeAt() != BootTime::max()) {
+      const Duration at = std::max(machine_.wakeAt().time_since_epoch(), Duration{1});  // zero would disarm it
+      alarm.it_value.tv_sec = at / std::chrono::seconds{1};
+      alarm.it_value.tv_nsec = (at % std::chrono::seconds{1}).count();
+    }
+    timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &alarm, nullptr);
+  }
+
+  Line line_;
+  KeeperMachine machine_;
+  Descriptor signals_;
+  Descriptor timer_;
+  pid_t command_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace
+
+void closeAllBut(std::vector<int> kept) noexcept {
+  std::sort(kept.begin(), kept.end());
+  unsigned first = 3;
+  for (const int descriptor : kept) {
+    const auto number = static_cast<unsigned>(descriptor);
+    if (number > first) close_range(first, number - 1, 0);
+    first = std::max(first, number + 1);
+  }
+  close_range(first, ~0U, 0);
+}
+
+void keep(Line line, const SpawnRequest& request, std::array<Descriptor, 3> standard) noexcept {
+  closeAllBut({line.descriptor(), standard[0].get(), standard[1].get(), standard[2].get()});
+  prctl(PR_SET_NAME, "tenure-keeper");
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  _exit(Keeper(std::move(line), request).run(request, std::move(standard)) ? 0 : 1);
+}
+
+}  // namespace tenure

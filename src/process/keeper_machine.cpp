@@ -1,0 +1,95 @@
+#include "process/keeper_machine.hpp"
+
+#include <algorithm>
+
+namespace tenure {
+
+using Actions = std::vector<KeeperAction>;
+
+Actions KeeperMachine::on(const KeeperInput& input, BootTime now) {
+  if (phase_ == Phase::over) return {};
+  if (std::holds_alternative<StopAsked>(input)) return terminate(EndCause::stopAsked, now);
+  if (const auto* leash = std::get_if<LeashMoved>(&input)) {
+    limits_.until = leash->until;
+    return onTick(now);
+  }
+  if (std::holds_alternative<ToolGone>(input)) {
+    toolGone_ = true;
+    return kill(EndCause::stopAsked, now);
+  }
+  if (const auto* reaped = std::get_if<Reaped>(&input)) return onReaped(*reaped, now);
+  return onTick(now);
+}
+
+Actions KeeperMachine::onReaped(const Reaped& reaped, BootTime now) {
+  if (reaped.commandStatus) {
+    commandEnded_ = true;
+    report_.waitStatus = *reaped.commandStatus;
+  }
+  if (reaped.nothingLeft) return finish(true);
+  return commandEnded_ ? terminate(std::nullopt, now) : Actions{};
+}
+
+Actions KeeperMachine::onTick(BootTime now) {
+  switch (phase_) {
+    case Phase::running:
+      if (now >= limits_.until) return kill(EndCause::overdue, now);
+      return now >= warnAt() ? terminate(EndCause::overdue, now) : Actions{};
+    case Phase::terminating:
+      if (now >= limits_.until) return kill(EndCause::overdue, now);
+      return now >= graceEnd_ ? kill(std::nullopt, now) : Actions{};
+    case Phase::killing:
+      if (now >= giveUpAt_) return finish(false);
+      if (now < killAgainAt_) return {};
+      killAgainAt_ = now + killAgainAfter;
+      return {KeeperAction::killAll};
+    case Phase::over: break;
+  }
+  return {};
+}
+
+Actions KeeperMachine::terminate(std::optional<EndCause> cause, BootTime now) {
+  if (phase_ != Phase::running) return {};
+  blame(cause);
+  phase_ = Phase::terminating;
+  graceEnd_ = now + limits_.grace;
+  return {KeeperAction::terminateAll};
+}
+
+Actions KeeperMachine::kill(std::optional<EndCause> cause, BootTime now) {
+  if (phase_ == Phase::killing) return {};
+  blame(cause);
+  phase_ = Phase::killing;
+  killAgainAt_ = now + killAgainAfter;
+  giveUpAt_ = now + giveUpAfter;
+  return {KeeperAction::killAll};
+}
+
+Actions KeeperMachine::finish(bool nothingLeft) {
+  phase_ = Phase::over;
+  report_.nothingLeft = nothingLeft;
+  return {KeeperAction::finish};
+}
+
+/// The first cause stays: a command that ended by itself is not blamed on what came to its leftovers.
+void KeeperMachine::blame(std::optional<EndCause> cause) noexcept {
+  if (cause && !commandEnded_ && phase_ == Phase::running) report_.cause = *cause;
+}
+
+BootTime KeeperMachine::warnAt() const noexcept {
+  const bool never = limits_.until == BootTime::max();
+  const bool past = limits_.until < BootTime{} + limits_.warning;  // BootTime::min() says "at once"
+  return never || past ? limits_.until : limits_.until - limits_.warning;
+}
+
+BootTime KeeperMachine::wakeAt() const noexcept {
+  switch (phase_) {
+    case Phase::running: return warnAt();
+    case Phase::terminating: return std::min(graceEnd_, limits_.until);
+    case Phase::killing: return std::min(killAgainAt_, giveUpAt_);
+    case Phase::over: break;
+  }
+  return BootTime::max();
+}
+
+}  // namespace tenure

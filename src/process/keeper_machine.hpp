@@ -1,0 +1,84 @@
+/// Decides when a command's processes are told to end, when they are killed, and when it is over. Pure.
+///
+///   running ── command ended by itself, nothing left ───────────────────────────► over, report
+///      │  ╲__ command ended, left something behind ──► terminating (leftovers) ──┐
+///      ├── stop asked, or `until` minus the warning ─► terminating ──────────────┤ nothing left ► over, report
+///      │                                                   │ grace or `until`    │
+///      └── `until`, or the tool is gone ───────────────────┴──────► killing ─────┘
+///
+/// What a command leaves behind when it ends does not outlive it, as in a service manager's control group: else the
+/// work of one message would run beside the next one's. In `killing` everything found is killed again and again,
+/// since a process may fork between the look and the blow; after some seconds what is left is reported.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "process/requests.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure {
+
+/// The tool's orders.
+struct StopAsked {};
+struct LeashMoved {
+  BootTime until;
+};
+struct ToolGone {};
+/// After a SIGCHLD: the command's own wait status if it was among the dead, and whether no descendant is left.
+struct Reaped {
+  std::optional<int> commandStatus;
+  bool nothingLeft = false;
+};
+struct Tick {};
+using KeeperInput = std::variant<StopAsked, LeashMoved, ToolGone, Reaped, Tick>;
+
+enum class KeeperAction {
+  terminateAll,  // SIGTERM to every descendant
+  killAll,       // SIGKILL to every descendant
+  finish,        // report and end
+};
+
+class KeeperMachine {
+ public:
+  struct Limits {
+    BootTime until{BootTime::max()};
+    std::chrono::milliseconds grace{};
+    std::chrono::milliseconds warning{};
+  };
+  static constexpr std::chrono::milliseconds killAgainAfter{20};
+  static constexpr std::chrono::milliseconds giveUpAfter{5'000};
+
+  explicit KeeperMachine(const Limits& limits) noexcept : limits_(limits) {}
+
+  std::vector<KeeperAction> on(const KeeperInput& input, BootTime now);
+  /// When the next Tick is due.
+  BootTime wakeAt() const noexcept;
+  /// Meaningful with `finish`.
+  const ChildReport& report() const noexcept { return report_; }
+  bool toolGone() const noexcept { return toolGone_; }
+
+ private:
+  enum class Phase { running, terminating, killing, over };
+
+  std::vector<KeeperAction> onReaped(const Reaped& reaped, BootTime now);
+  std::vector<KeeperAction> onTick(BootTime now);
+  std::vector<KeeperAction> terminate(std::optional<EndCause> cause, BootTime now);
+  std::vector<KeeperAction> kill(std::optional<EndCause> cause, BootTime now);
+  std::vector<KeeperAction> finish(bool nothingLeft);
+  void blame(std::optional<EndCause> cause) noexcept;
+  BootTime warnAt() const noexcept;
+
+  Limits limits_;
+  Phase phase_ = Phase::running;
+  BootTime graceEnd_{BootTime::max()};
+  BootTime killAgainAt_{};
+  BootTime giveUpAt_{};
+  bool commandEnded_ = false;
+  bool toolGone_ = false;
+  ChildReport report_;
+};
+
+}  // namespace tenure

@@ -1,0 +1,117 @@
+#include "process/process_tree.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "process/process_handle.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure {
+namespace {
+
+/// Reads /proc/<pid>/stat; the name in field 2 may hold spaces and parentheses. Nullopt: gone, or a zombie.
+std::optional<LiveProcess> readProcess(pid_t pid) {
+  std::array<char, 64> path{};
+  std::snprintf(path.data(), path.size(), "/proc/%d/stat", static_cast<int>(pid));
+  const Descriptor file{open(path.data(), O_RDONLY | O_CLOEXEC)};
+  std::array<char, 1024> text{};
+  if (!file || read(file.get(), text.data(), text.size() - 1) <= 0) return std::nullopt;
+  const std::size_t nameEnd = std::string_view(text.data()).rfind(')');
+  if (nameEnd == std::string_view::npos) return std::nullopt;
+  char state = 0;
+  int parent = 0;
+  long long startTime = 0;
+  if (std::sscanf(text.data() + nameEnd + 1,
+                  " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lld", &state, &parent,
+                  &startTime) != 3)
+    return std::nullopt;
+  if (state == 'Z' || state == 'X') return std::nullopt;
+  return LiveProcess{pid, parent, startTime};
+}
+
+std::vector<LiveProcess> everyProcess() {
+  std::vector<LiveProcess> processes;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc"), closedir);
+  if (!folder) return processes;
+  while (const dirent* entry = readdir(folder.get())) {
+    const pid_t pid = std::atoi(entry->d_name);
+    if (pid <= 0) continue;
+    if (const std::optional<LiveProcess> process = readProcess(pid)) processes.push_back(*process);
+  }
+  return processes;
+}
+
+bool contains(const std::vector<pid_t>& pids, pid_t pid) {
+  return std::find(pids.begin(), pids.end(), pid) != pids.end();
+}
+
+void reapAll() noexcept {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+bool hasChildren() noexcept {
+  siginfo_t info{};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+}  // namespace
+
+std::vector<LiveProcess> descendantsOf(pid_t ancestor, const std::vector<pid_t>& except) {
+  const std::vector<LiveProcess> all = everyProcess();
+  std::vector<LiveProcess> found;
+  std::vector<pid_t> parents{ancestor};
+  while (!parents.empty()) {
+    std::vector<pid_t> next;
+    for (const LiveProcess& process : all) {
+      if (!contains(parents, process.parent) || contains(except, process.pid)) continue;
+      found.push_back(process);
+      next.push_back(process.pid);
+    }
+    parents = std::move(next);
+  }
+  return found;
+}
+
+void signalProcess(const LiveProcess& process, int signal) noexcept {
+  const Descriptor handle = openProcess(process.pid);
+  if (!handle) return;
+  const std::optional<LiveProcess> now = readProcess(process.pid);  // the handle is of this one, whatever comes later
+  if (!now || now->startTime != process.startTime) return;
+  signalThrough(handle, signal);
+  if (signal != SIGKILL) signalThrough(handle, SIGCONT);
+}
+
+void signalDescendants(int signal) {
+  for (const LiveProcess& process : descendantsOf(getpid())) signalProcess(process, signal);
+}
+
+bool endDescendants() {
+  sigset_t childEnded;
+  sigemptyset(&childEnded);
+  sigaddset(&childEnded, SIGCHLD);
+  const BootTime giveUpAt = BootClock::now() + std::chrono::seconds{5};
+  reapAll();
+  while (hasChildren()) {
+    if (BootClock::now() >= giveUpAt) return false;
+    signalDescendants(SIGKILL);
+    const timespec lookAgain{0, 20'000'000};
+    sigtimedwait(&childEnded, nullptr, &lookAgain);
+    reapAll();
+  }
+  return true;
+}
+
+}  // namespace tenure

@@ -1,0 +1,34 @@
+/// The processes below this one, as /proc shows them, and how they are made to end.
+///
+/// A helper that uses this is a child subreaper: whatever its descendants orphan, by a double fork or otherwise,
+/// becomes its own child. So nothing below it can get away, and "no child left to wait for" proves the tree empty.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace tenure {
+
+struct LiveProcess {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  std::int64_t startTime = 0;
+};
+
+/// Everything below `ancestor` that is not a zombie; the trees below `except` are left out.
+std::vector<LiveProcess> descendantsOf(pid_t ancestor, const std::vector<pid_t>& except = {});
+
+/// Sends the signal to exactly that process, not to a later one with its pid. A stopped process is continued so
+/// that SIGTERM reaches it.
+void signalProcess(const LiveProcess& process, int signal) noexcept;
+
+void signalDescendants(int signal);
+
+/// Kills everything below the calling process, a subreaper, until nothing is left. False: something survived SIGKILL
+/// for five seconds. SIGCHLD must be blocked.
+bool endDescendants();
+
+}  // namespace tenure

@@ -1,0 +1,44 @@
+/// What is said on the lines: the tool asks the guardian for a command, and then talks to that command's keeper.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenure/result.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure {
+
+/// Tool → guardian, with four descriptors: the keeper's end of the child's line, and the command's stdin, stdout,
+/// stderr.
+struct SpawnRequest {
+  BootTime until{BootTime::max()};
+  std::chrono::milliseconds grace{};
+  std::chrono::milliseconds warning{};
+  std::string command;
+  std::vector<std::string> environment;  // NAME=value, added to what the tool was started with
+};
+/// Errors: invalidArgument (a NUL byte, or longer than a packet)
+Result<std::string> encode(const SpawnRequest& request);
+std::optional<SpawnRequest> decodeSpawnRequest(std::string_view bytes);
+
+/// Tool → keeper. The end of the line is the third order: kill everything at once.
+struct ChildOrder {
+  enum class Kind { stop, until } kind = Kind::stop;
+  BootTime until{};
+};
+
+enum class EndCause { itself, stopAsked, overdue };
+
+/// Keeper → tool, once, when nothing of the command is left.
+struct ChildReport {
+  int waitStatus = 0;
+  EndCause cause = EndCause::itself;
+  bool nothingLeft = true;  // false: something survived SIGKILL for seconds, the kernel holds it
+  int startError = 0;       // errno when the command could not be started
+};
+
+}  // namespace tenure

@@ -1,0 +1,245 @@
+#include "process/child.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <csignal>
+#include <thread>
+
+#include "processes.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* forEver = "exec tail -f /dev/null";
+
+class Child : public testing::Test {
+ protected:
+  ChildEnd run(const std::string& command, std::string_view input = {}) {
+    return runChild(guardian, marked.command(command, input)).value();
+  }
+  /// Runs a command that rings, and does `then` on another thread when it has.
+  template <class Then>
+  ChildEnd runAndWhenItRings(const std::string& command, const ChildLimits& limits, Then then) {
+    std::jthread other([&] {
+      rung = doorbell.nextLine();
+      then();
+    });
+    return runChild(guardian, marked.command(command), limits).value();
+  }
+  std::string ring(const std::string& words = "$$") const { return "echo " + words + " > " + doorbell.path() + "; "; }
+
+  Guardian guardian = std::move(Guardian::start().value());
+  Marked marked;
+  Doorbell doorbell;
+  std::string rung;
+};
+
+TEST_F(Child, ReportsTheExitCode) {
+  EXPECT_EQ(run("exit 0").exitCode, 0);
+  EXPECT_EQ(run("exit 75").exitCode, 75);
+  EXPECT_EQ(run("no-such-command 2> /dev/null").exitCode, 127);
+  EXPECT_EQ(run("exit 3").description(), "exit status 3");
+}
+
+TEST_F(Child, ReportsTheSignalThatKilledIt) {
+  const ChildEnd end = run("kill -SEGV $$");
+
+  EXPECT_EQ(end.exitCode, std::nullopt);
+  EXPECT_EQ(end.signal, SIGSEGV);
+  EXPECT_EQ(end.cause, EndCause::itself);
+  EXPECT_EQ(end.description(), "killed by SIGSEGV");
+}
+
+TEST_F(Child, GetsAnyBytesOnStandardInput) {
+  std::string body(1U << 20U, '\0');
+  for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 7 % 256);
+  const std::string copy = temporaryPath("copy");
+
+  EXPECT_EQ(run("cat > " + copy, body).exitCode, 0);
+
+  EXPECT_TRUE(readFile(copy) == body);
+  unlink(copy.c_str());
+}
+
+TEST_F(Child, NeedNotReadItsStandardInput) {
+  const std::string body(1U << 20U, 'x');
+  EXPECT_EQ(run("exit 4", body).exitCode, 4);
+  EXPECT_EQ(run("head -c 10 > /dev/null", body).exitCode, 0);
+  EXPECT_EQ(run("exec 0<&-; exit 5", body).exitCode, 5);
+}
+
+TEST_F(Child, SeesAnEmptyInputAsItsEnd) { EXPECT_EQ(run("test -z \"$(cat)\"").exitCode, 0); }
+
+TEST_F(Child, GetsItsEnvironmentOnTopOfOurs) {
+  ChildCommand command = marked.command("test \"$TENURE_GROUP\" = \"a 'b' $HOME=\n\" && test -n \"$PATH\"");
+  command.environment.emplace_back("TENURE_GROUP", std::string("a 'b' ") + getenv("HOME") + "=\n");
+
+  EXPECT_EQ(runChild(guardian, command).value().exitCode, 0);
+}
+
+TEST_F(Child, WithNulInItsEnvironmentIsRefused) {
+  ChildCommand command = marked.command("exit 0");
+  command.environment.emplace_back("TENURE_GROUP", std::string("a\0b", 3));
+
+  const Result<ChildEnd> end = runChild(guardian, command);
+
+  ASSERT_FALSE(end);
+  EXPECT_TRUE(end.error().is(Errc::invalidArgument));
+  EXPECT_THAT(end.error().detail, HasSubstr("TENURE_GROUP"));
+}
+
+TEST_F(Child, WithTooLongACommandIsRefused) {
+  const Result<ChildEnd> end = runChild(guardian, marked.command(": " + std::string(200'000, 'x')));
+
+  ASSERT_FALSE(end);
+  EXPECT_TRUE(end.error().is(Errc::invalidArgument));
+  EXPECT_EQ(run("exit 0").exitCode, 0);
+}
+
+TEST_F(Child, StartsWithDefaultSignals) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const std::string report = temporaryPath("signals");
+
+  run("grep -E '^Sig(Blk|Ign)' /proc/self/status > " + report);
+
+  std::signal(SIGPIPE, SIG_DFL);
+  EXPECT_EQ(readFile(report), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+  unlink(report.c_str());
+}
+
+TEST_F(Child, InheritsNothingButItsStandardDescriptors) {
+  const int inherited = dup(STDERR_FILENO);  // not close-on-exec
+  const Guardian late = std::move(Guardian::start().value());
+  const std::string report = temporaryPath("descriptors");
+
+  runChild(late, marked.command("exec ls /proc/self/fd > " + report)).value();
+
+  EXPECT_EQ(readFile(report), "0\n1\n2\n3\n");  // 3 is the folder that ls reads
+  unlink(report.c_str());
+  close(inherited);
+}
+
+TEST_F(Child, HasASessionOfItsOwn) { EXPECT_EQ(run("test $(cut -d' ' -f6 /proc/$$/stat) = $$").exitCode, 0); }
+
+TEST_F(Child, IsAskedToEndWhenAStopIsRequested) {
+  std::stop_source stop;
+
+  const ChildEnd end = runAndWhenItRings("trap 'exit 9' TERM; " + ring() + "tail -f /dev/null & wait",
+                                         {.stop = stop.get_token()}, [&] { stop.request_stop(); });
+
+  EXPECT_EQ(end.exitCode, 9);
+  EXPECT_EQ(end.cause, EndCause::stopAsked);
+  EXPECT_TRUE(marked.allGone());
+}
+
+TEST_F(Child, IsKilledAfterTheGraceWhenItIgnoresTheStop) {
+  std::stop_source stop;
+
+  const ChildEnd end = runAndWhenItRings("trap '' TERM; " + ring() + forEver, {.stop = stop.get_token(), .grace = 50ms},
+                                         [&] { stop.request_stop(); });
+
+  EXPECT_EQ(end.signal, SIGKILL);
+  EXPECT_EQ(end.cause, EndCause::stopAsked);
+  EXPECT_TRUE(end.nothingLeft);
+  EXPECT_THAT(marked.processes(), IsEmpty());
+}
+
+TEST_F(Child, EndsAtOnceWhenTheStopCameBeforeIt) {
+  std::stop_source stop;
+  stop.request_stop();
+
+  EXPECT_EQ(runChild(guardian, marked.command(forEver), {.stop = stop.get_token(), .grace = 1ms}).value().cause,
+            EndCause::stopAsked);
+}
+
+TEST_F(Child, IsKilledAtItsDeadline) {
+  const BootTime until = BootClock::now() + 50ms;
+
+  const ChildEnd end =
+      runChild(guardian, marked.command("trap '' TERM; tail -f /dev/null"), {.until = [until] { return until; }})
+          .value();
+
+  EXPECT_GE(BootClock::now(), until);
+  EXPECT_EQ(end.cause, EndCause::overdue);
+  EXPECT_TRUE(marked.allGone());
+}
+
+TEST_F(Child, RunsOnWhileItsDeadlineIsMoved) {
+  const ChildLimits limits{.until = [] { return BootClock::now() + 200ms; }};
+
+  const ChildEnd end = runAndWhenItRings("head -n 1 " + temporaryPath("no-file") + " 2> /dev/null; " + ring() +
+                                             "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 6",
+                                         limits, [] {});
+
+  EXPECT_EQ(end.exitCode, 6);
+}
+
+TEST_F(Child, DiesWhenItsDeadlineIsTakenBack) {
+  std::atomic<bool> lost = false;
+  const ChildLimits limits{.until = [&] { return lost ? BootTime::min() : BootTime::max(); }};
+
+  const ChildEnd end = runAndWhenItRings(ring() + forEver, limits, [&] { lost = true; });
+
+  EXPECT_EQ(end.cause, EndCause::overdue);
+  EXPECT_EQ(end.signal, SIGKILL);
+}
+
+TEST_F(Child, TakesItsDoubleForkedOffspringWithIt) {
+  std::stop_source stop;
+  const std::string daemon = "(setsid nohup sh -c '" + ring("daemon") + forEver + "' > /dev/null 2>&1 &) ; ";
+
+  const ChildEnd end = runAndWhenItRings(daemon + forEver, {.stop = stop.get_token()}, [&] { stop.request_stop(); });
+
+  EXPECT_EQ(rung, "daemon");
+  EXPECT_TRUE(end.nothingLeft);
+  EXPECT_THAT(marked.processes(), IsEmpty());
+}
+
+TEST_F(Child, LeavesNothingBehindWhenItEndsByItself) {
+  const ChildEnd end = run("(setsid nohup " + std::string(forEver).substr(5) + " > /dev/null 2>&1 &); exit 3");
+
+  EXPECT_EQ(end.exitCode, 3);
+  EXPECT_EQ(end.cause, EndCause::itself);
+  EXPECT_THAT(marked.processes(), IsEmpty());
+}
+
+TEST_F(Child, IsKilledEvenWhenItIsStopped) {
+  const ChildCommand stopsItself = marked.command("(trap '' TERM; kill -STOP $(sh -c 'echo $PPID')) & exit 2");
+
+  EXPECT_EQ(runChild(guardian, stopsItself, {.grace = 20ms}).value().exitCode, 2);
+
+  EXPECT_THAT(marked.processes(), IsEmpty());
+}
+
+TEST_F(Child, AHundredTimesLeavesNoProcessAndNoDescriptor) {
+  run("exit 0");
+  const std::size_t descriptors = openDescriptors();
+
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(run("sed s/x/y/ > /dev/null", "body\n").exitCode, 0);
+
+  EXPECT_EQ(openDescriptors(), descriptors);
+  EXPECT_THAT(marked.processes(), IsEmpty());
+  for (const pid_t keeper : childrenOf(guardian.pid())) EXPECT_TRUE(hasEnded(keeper));
+}
+
+TEST_F(Child, RunsBesideOthers) {
+  std::vector<std::jthread> threads;
+  std::array<std::optional<int>, 4> codes;
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    threads.emplace_back(
+        [&, i] { codes[i] = runChild(guardian, marked.command("exit " + std::to_string(i))).value().exitCode; });
+  threads.clear();
+
+  EXPECT_THAT(codes, testing::ElementsAre(0, 1, 2, 3));
+}
+
+}  // namespace
+}  // namespace tenure::test
