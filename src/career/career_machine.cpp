@@ -1,0 +1,308 @@
+#include "career/career_machine.hpp"
+
+#include "base/assert.hpp"
+
+namespace tenure::career {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+using Outcome = PhaseEnded::Outcome;
+
+ExitStatus statusOf(const Error& error) noexcept {
+  return error.is(Errc::authenticationFailed) ? ExitStatus::authentication : ExitStatus::configuration;
+}
+
+/// Somebody else may lead by now: what the marker says is no longer ours to decide.
+bool isLoss(EndReason reason) noexcept {
+  return reason == EndReason::leaseLost || reason == EndReason::sessionExpired || reason == EndReason::znodeDeleted ||
+         reason == EndReason::fenced;
+}
+
+/// A career may end its term without having failed: it was asked to, or it noticed a loss before we did.
+bool countsAsFailure(const Failure& failure) noexcept {
+  switch (failure.reason) {
+    case EndReason::handoverAsked:
+    case EndReason::stopAsked:
+    case EndReason::leaseLost:
+    case EndReason::sessionExpired:
+    case EndReason::znodeDeleted: return isFatal(failure.error.code);
+    default: return true;
+  }
+}
+
+}  // namespace
+
+std::string_view toString(Phase phase) noexcept {
+  switch (phase) {
+    case Phase::inaugurate: return "inaugurate";
+    case Phase::execute: return "execute";
+    case Phase::handOver: return "hand_over";
+  }
+  return "unknown";
+}
+
+Actions CareerMachine::on(const Input& input, BootTime now) {
+  if (exited_) return {};
+  now_ = now;
+  std::visit([this](const auto& what) { handle(what); }, input);
+  checkInvariants();
+  return std::exchange(actions_, {});
+}
+
+BootTime CareerMachine::deadline() const noexcept {
+  if (exited_) return never;
+  if (!office_) return departureDeadline_;
+  const BootTime office = office_->running ? std::min(office_->phaseLimit, office_->drainLimit) : office_->nextExecute;
+  return std::min(office, departureDeadline_);
+}
+
+// --- inputs
+
+void CareerMachine::handle(const Elected& input) {
+  if (course_ != Course::contending) return;  // a stop before the inauguration cancels it
+  TENURE_ASSERT(!office_);
+  office_.emplace();
+  office_->term = input.term;
+  office_->began = now_;
+  act(Tell{input.term, TermBegan{}});
+  run(Phase::inaugurate);
+}
+
+void CareerMachine::handle(const TermLost& input) {
+  if (!office_ || office_->term != input.term) return;
+  office_->lost = true;
+  endTerm(input.reason);
+}
+
+void CareerMachine::handle(const HandoverAsked& input) {
+  if (!office_ || office_->term != input.term || office_->ending != EndReason::none) return;
+  drain();
+  endTerm(EndReason::handoverAsked);
+}
+
+void CareerMachine::handle(const StopAsked&) {
+  if (stops_ > 0 && now_ < lastStop_ + repeatWindow) return;
+  lastStop_ = now_;
+  ++stops_;
+  if (stops_ == 1) {
+    if (course_ == Course::contending) course_ = Course::leaving;
+    if (!office_) return leave(Resignation::clean);
+    drain();
+    return endTerm(EndReason::stopAsked);
+  }
+  if (stops_ == 2) return abort();
+  settle(ExitStatus::aborted);
+  exit();
+}
+
+void CareerMachine::handle(const PhaseEnded& input) {
+  TENURE_ASSERT(office_ && office_->term == input.term && office_->running == input.phase);
+  office_->running.reset();
+  if (input.outcome == Outcome::failed) fail(input.phase, input.failure);
+  switch (input.phase) {
+    case Phase::inaugurate: return afterInaugurate(input.outcome);
+    case Phase::execute: return afterExecute(input.outcome);
+    case Phase::handOver: return comeHome();
+  }
+}
+
+void CareerMachine::handle(const Woken&) {
+  if (!office_) return;
+  if (!office_->running) return run(Phase::execute);
+  office_->woken = true;
+}
+
+void CareerMachine::handle(const Tick& input) {
+  if (now_ >= departureDeadline_) return departed();
+  if (!office_) return;
+  if (!office_->running) {
+    if (now_ >= office_->nextExecute) run(Phase::execute);
+    return;
+  }
+  // Progress counts for a term in office; one that is ending has only the time it was given.
+  if (office_->running == Phase::execute && office_->ending == EndReason::none)
+    office_->phaseLimit = std::max(office_->phaseLimit, input.progress + limitOf(Phase::execute));
+  if (now_ >= office_->drainLimit) return abort();
+  if (now_ < office_->phaseLimit) return;
+  if (!office_->overran) return overrun();
+  settle(ExitStatus::hung);
+  giveUp(EndReason::hung);
+}
+
+void CareerMachine::handle(const HasLeft&) {
+  if (electionOver_) return;
+  electionOver_ = true;
+  act(Tell{{}, Left{}});
+  exitIfOver();
+}
+
+void CareerMachine::handle(const ElectionEnded& input) {
+  electionOver_ = true;
+  if (course_ == Course::contending) course_ = Course::leaving;
+  settle(statusOf(input.error));
+  if (office_) {
+    office_->lost = true;
+    endTerm(EndReason::failed);
+  }
+  exitIfOver();
+}
+
+// --- the way of a term
+
+void CareerMachine::run(Phase phase) {
+  Office& office = *office_;
+  TENURE_ASSERT(!office.running && !office.handedOver);
+  office.running = phase;
+  office.phaseLimit = now_ + limitOf(phase);
+  office.overran = false;
+  office.nextExecute = never;
+  if (phase == Phase::execute) office.woken = false;
+  if (phase == Phase::handOver) {
+    office.handedOver = true;
+    office.drainLimit = never;
+  }
+  if (office.givenUp) office.phaseLimit = never;  // the departure deadline decides alone
+  act(RunPhase{office.term, phase});
+}
+
+void CareerMachine::afterInaugurate(Outcome outcome) {
+  if (outcome == Outcome::withheld) return comeHome();  // never inaugurated, so nothing to hand over
+  if (office_->ending != EndReason::none) return run(Phase::handOver);
+  act(Tell{office_->term, Inaugurated{duration_cast<milliseconds>(now_ - office_->began)}});
+  run(Phase::execute);
+}
+
+void CareerMachine::afterExecute(Outcome outcome) {
+  if (office_->ending != EndReason::none) return run(Phase::handOver);
+  if (outcome == Outcome::again || (outcome == Outcome::idle && office_->woken)) return run(Phase::execute);
+  office_->nextExecute = now_ + (outcome == Outcome::idle ? limits_.idleInterval : leaseRetry);
+}
+
+void CareerMachine::endTerm(EndReason reason) {
+  Office& office = *office_;
+  if (!isWorse(reason, office.ending)) return;
+  office.ending = reason;
+  act(StopPhase{office.term, reason});
+  if (!office.running && !office.handedOver && office.nextExecute != never) run(Phase::handOver);
+}
+
+void CareerMachine::drain() {
+  if (office_->running != Phase::handOver && !office_->givenUp)
+    office_->drainLimit = std::min(office_->drainLimit, now_ + limits_.drain);
+}
+
+void CareerMachine::fail(Phase phase, const Failure& failure) {
+  Office& office = *office_;
+  const bool heedsTheStop = office.ending != EndReason::none && failure.error.is(Errc::cancelled);
+  if (heedsTheStop && phase != Phase::handOver) return;
+  if (countsAsFailure(failure)) {
+    office.failed = true;
+    act(Tell{office.term, PhaseFailed{std::string(toString(phase)), failure.error.message()}});
+  }
+  // A failed handOver may have left open what a clean end promises to be closed.
+  if (phase == Phase::handOver || isLoss(failure.reason) || isOutcomeUnknown(failure.error.code)) office.unclean = true;
+  if (isFatal(failure.error.code)) {
+    settle(statusOf(failure.error));
+    if (course_ == Course::contending) course_ = Course::leaving;
+  }
+  endTerm(failure.reason == EndReason::none ? EndReason::failed : failure.reason);
+}
+
+void CareerMachine::comeHome() {
+  const Office office = *office_;
+  const Resignation how = office.lost || office.unclean ? Resignation::unclean : Resignation::clean;
+  if (!office.givenUp) tellTermEnded(how == Resignation::clean);
+  office_.reset();
+  if (course_ == Course::contending) return act(Resign{how, office.failed});
+  if (!electionOver_) leave(how);
+  exitIfOver();
+}
+
+// --- phases that stay away
+
+void CareerMachine::overrun() {
+  const Phase phase = *office_->running;
+  office_->overran = true;
+  office_->failed = true;
+  office_->phaseLimit = now_ + limits_.grace;
+  act(Tell{office_->term, PhaseOverran{std::string(toString(phase)), limitOf(phase)}});
+  endTerm(EndReason::hung);
+}
+
+void CareerMachine::abort() {
+  settle(ExitStatus::aborted);
+  if (office_ && !office_->givenUp) return giveUp(EndReason::aborted);
+  course_ = Course::aborting;
+  departureDeadline_ = std::min(departureDeadline_, now_ + abortLimit);
+}
+
+void CareerMachine::giveUp(EndReason reason) {
+  Office& office = *office_;
+  course_ = Course::aborting;
+  office.givenUp = true;
+  office.phaseLimit = office.drainLimit = never;
+  endTerm(reason);
+  tellTermEnded(false);
+  leave(Resignation::unclean);
+}
+
+// --- the end of the candidacy
+
+void CareerMachine::leave(Resignation how) {
+  if (departureDeadline_ != never) return;
+  departureDeadline_ = now_ + (course_ == Course::aborting ? abortLimit : departureLimit);
+  if (!electionOver_) act(Leave{how});
+}
+
+void CareerMachine::departed() {
+  departureDeadline_ = never;
+  electionOver_ = true;  // it had its time
+  const bool out = office_ && office_->running;
+  if (out && !exitWhenHung_) return;  // comeHome() ends it
+  exit();
+}
+
+void CareerMachine::exitIfOver() {
+  if (electionOver_ && !office_ && course_ != Course::contending) exit();
+}
+
+void CareerMachine::exit() {
+  exited_ = true;
+  act(Exit{status_, !office_ || !office_->running});
+}
+
+void CareerMachine::settle(ExitStatus status) noexcept {
+  if (status_ == ExitStatus::done) status_ = status;
+}
+
+void CareerMachine::tellTermEnded(bool clean) {
+  act(Tell{office_->term, TermEnded{office_->ending, duration_cast<milliseconds>(now_ - office_->began), clean}});
+}
+
+milliseconds CareerMachine::limitOf(Phase phase) const noexcept {
+  switch (phase) {
+    case Phase::inaugurate: return limits_.inaugurate;
+    case Phase::execute: return limits_.execute;
+    case Phase::handOver: return limits_.handOver;
+  }
+  return limits_.execute;
+}
+
+std::string CareerMachine::describe() const {
+  if (!office_) return course_ == Course::contending ? "no term" : "leaving";
+  const std::string doing = office_->running ? std::string(toString(*office_->running)) : "idle";
+  return doing + " token=" + std::to_string(office_->term.value) +
+         (office_->ending == EndReason::none ? "" : " ending=" + std::string(toString(office_->ending)));
+}
+
+void CareerMachine::checkInvariants() const {
+  if (!office_ || exited_) return;
+  // Between phases a term waits for its next execute; an ending one never waits.
+  TENURE_ASSERT(office_->running || (office_->nextExecute != never && office_->ending == EndReason::none));
+  TENURE_ASSERT(!office_->handedOver || office_->running == Phase::handOver);
+  TENURE_ASSERT(!office_->givenUp || course_ == Course::aborting);
+  TENURE_ASSERT(deadline() != never || !exitWhenHung_ || office_->givenUp);
+}
+
+}  // namespace tenure::career

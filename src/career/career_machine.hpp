@@ -1,0 +1,205 @@
+/// Decides what the career does next: which phase runs, when it has run too long, how its term is left, and with
+/// which status the candidate ends. Pure: one input in, a list of actions out.
+///
+///                 Elected                       done                  idle ⇄ timer, wake-up
+///     standing by ───────► inaugurate ───────────────► execute … execute
+///         ▲                    │ any end of the term       │
+///         │  Resign            ▼                           ▼
+///         └─────────────── hand over ◄─────────────────────┘
+///              Leave ──► gone ──► Exit
+///
+/// What holds, whatever comes in:
+///  - at most one phase runs at a time, and none begins after the term has been resigned;
+///  - each term whose inauguration began is handed over exactly once, and nothing is executed afterwards;
+///  - a request names the term it was made for and never hits the next one; asking again changes nothing;
+///  - a term is resigned clean only when its phases came home in order and no outcome is unknown.
+///
+/// Asked to end, a phase gets its stop token at once and `drain` to come home. A phase that overruns its own limit gets
+/// the token and `grace`. One that stays away after that is given up: the znode goes with the marker left busy, and
+/// the process exits, because a thread cannot be killed.
+///
+/// Who calls: CareerRunner, and nobody else outside of tests and simulation.
+#pragma once
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "election/election.hpp"
+#include "tenure/candidate.hpp"
+#include "tenure/events.hpp"
+
+namespace tenure::career {
+
+enum class Phase { inaugurate, execute, handOver };
+std::string_view toString(Phase phase) noexcept;
+
+/// Why a phase did not end well. Made in one place from whatever user code threw.
+struct Failure {
+  EndReason reason = EndReason::failed;
+  Error error;
+};
+
+/// How a phase came home.
+struct PhaseEnded {
+  enum class Outcome {
+    done,      // inaugurate and handOver returned
+    again,     // execute has more to do
+    idle,      // execute found nothing to do
+    withheld,  // not begun: the term was stopped, or its lease too old to begin new work
+    failed,    // it threw
+  };
+  FencingToken term;
+  Phase phase = Phase::execute;
+  Outcome outcome = Outcome::done;
+  Failure failure{};
+};
+
+struct Elected {
+  FencingToken term;
+};
+/// The term is over without our doing. Its lease has been ended.
+struct TermLost {
+  FencingToken term;
+  EndReason reason = EndReason::leaseLost;
+};
+/// Hand over and stand by again.
+struct HandoverAsked {
+  FencingToken term;
+};
+/// The first drains and leaves, the second aborts, the third does not wait. Several within `repeatWindow` are one:
+/// supervisors and shells deliver the same request twice.
+struct StopAsked {};
+struct Woken {};
+/// deadline() has come. `progress` is when the running phase last reported some.
+struct Tick {
+  BootTime progress{};
+};
+/// The election has left.
+struct HasLeft {};
+/// The election cannot go on.
+struct ElectionEnded {
+  Error error;
+};
+using Input =
+    std::variant<Elected, TermLost, HandoverAsked, StopAsked, PhaseEnded, Woken, Tick, HasLeft, ElectionEnded>;
+
+struct RunPhase {
+  FencingToken term;
+  Phase phase = Phase::execute;
+};
+/// Write the reason into the term and request its stop token.
+struct StopPhase {
+  FencingToken term;
+  EndReason reason = EndReason::none;
+};
+/// End the term in the election and stand by again.
+struct Resign {
+  Resignation how = Resignation::clean;
+  bool failed = false;  // back off first
+};
+/// End the term, if any, and the candidacy. `unclean` may come while a phase is still out: end the lease first.
+struct Leave {
+  Resignation how = Resignation::clean;
+};
+struct Exit {
+  ExitStatus status = ExitStatus::done;
+  bool careerIsHome = true;  // false: the career thread cannot be joined
+};
+struct Tell {
+  FencingToken term;
+  EventBody event;
+};
+using Action = std::variant<RunPhase, StopPhase, Resign, Leave, Exit, Tell>;
+using Actions = std::vector<Action>;
+
+constexpr std::chrono::milliseconds repeatWindow{300};
+/// How often to look whether a lease past its soft limit has been confirmed again.
+constexpr std::chrono::milliseconds leaseRetry{50};
+/// How long to wait for the election to leave, orderly and in an abort.
+constexpr std::chrono::milliseconds departureLimit{5'000};
+constexpr std::chrono::milliseconds abortLimit{1'000};
+
+class CareerMachine {
+ public:
+  /// `exitWhenHung`: end the process when a given-up phase is still out after abortLimit; otherwise wait for it.
+  explicit CareerMachine(CareerLimits limits, bool exitWhenHung = true) noexcept
+      : limits_(limits), exitWhenHung_(exitWhenHung) {}
+
+  Actions on(const Input& input, BootTime now);
+
+  /// When the next Tick is due; max() when none is.
+  BootTime deadline() const noexcept;
+  /// The term in office, 0 without one.
+  FencingToken term() const noexcept { return office_ ? office_->term : FencingToken{}; }
+  /// For the status line: "standing by", "executing token=…".
+  std::string describe() const;
+
+ private:
+  static constexpr BootTime never = BootTime::max();
+
+  /// One term, from Elected until its career is home.
+  struct Office {
+    FencingToken term;
+    BootTime began{};
+    std::optional<Phase> running;
+    BootTime phaseLimit = never;   // the limit, and after an overrun the end of the grace
+    BootTime drainLimit = never;   // a term that was asked to end
+    BootTime nextExecute = never;  // while nothing runs
+    EndReason ending = EndReason::none;
+    bool woken = false;
+    bool overran = false;
+    bool lost = false;     // there is nothing left to write
+    bool unclean = false;  // an outcome is unknown, or the career could not hand over
+    bool failed = false;
+    bool givenUp = false;  // the election was left while a phase was out
+    bool handedOver = false;
+  };
+  enum class Course { contending, leaving, aborting };
+
+  void handle(const Elected& input);
+  void handle(const TermLost& input);
+  void handle(const HandoverAsked& input);
+  void handle(const StopAsked& input);
+  void handle(const PhaseEnded& input);
+  void handle(const Woken& input);
+  void handle(const Tick& input);
+  void handle(const HasLeft& input);
+  void handle(const ElectionEnded& input);
+
+  void run(Phase phase);
+  void endTerm(EndReason reason);
+  void drain();
+  void fail(Phase phase, const Failure& failure);
+  void afterInaugurate(PhaseEnded::Outcome outcome);
+  void afterExecute(PhaseEnded::Outcome outcome);
+  void comeHome();
+  void overrun();
+  void abort();
+  void giveUp(EndReason reason);
+  void leave(Resignation how);
+  void departed();
+  void exitIfOver();
+  void exit();
+  void settle(ExitStatus status) noexcept;
+  std::chrono::milliseconds limitOf(Phase phase) const noexcept;
+  void tellTermEnded(bool clean);
+  void act(Action action) { actions_.push_back(std::move(action)); }
+  void checkInvariants() const;
+
+  CareerLimits limits_;
+  bool exitWhenHung_;
+  std::optional<Office> office_;
+  Course course_ = Course::contending;
+  ExitStatus status_ = ExitStatus::done;
+  int stops_ = 0;
+  BootTime lastStop_{};
+  bool electionOver_ = false;  // left, or ended by itself
+  bool exited_ = false;
+  BootTime departureDeadline_ = never;
+
+  BootTime now_{};
+  Actions actions_;
+};
+
+}  // namespace tenure::career
