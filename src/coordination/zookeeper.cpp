@@ -1,0 +1,184 @@
+#include "coordination/zookeeper.hpp"
+
+#include "base/assert.hpp"
+#include "base/backoff.hpp"
+#include "coordination/zookeeper_limits.hpp"
+#include "coordination/zookeeper_session.hpp"
+
+namespace tenure {
+namespace {
+
+using zookeeper::Session;
+using zookeeper::SessionEnd;
+
+// A server that does not commit a write in this time would keep the C client's close waiting inside the loop.
+constexpr std::chrono::milliseconds farewellLimit{1'500};
+constexpr std::chrono::milliseconds firstRetry{100};
+constexpr std::chrono::milliseconds lastRetry{5'000};
+
+/// One session after the other, until close() or a fatal error.
+class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
+ public:
+  ZooKeeper(AsioLoop& loop, ZooKeeperOptions options)
+      : loop_(&loop), options_(std::move(options)), backoff_(firstRetry, lastRetry, Random(freshSeed())) {}
+  ~ZooKeeper() override { cancelTimer(); }
+
+  void start(ISessionObserver& observer) override;
+  void close(std::function<void()> done) override;
+
+  void create(std::string path, std::string data, CreateMode mode, Callback<CreatedNode> done) override {
+    if (const auto to = usable(path, done)) to->create(std::move(path), std::move(data), mode, std::move(done));
+  }
+  void remove(std::string path, std::int32_t version, Callback<void> done) override {
+    if (const auto to = usable(path, done)) to->remove(std::move(path), version, std::move(done));
+  }
+  void set(std::string path, std::string data, std::int32_t version, Callback<NodeStat> done) override {
+    if (const auto to = usable(path, done)) to->set(std::move(path), std::move(data), version, std::move(done));
+  }
+  void get(std::string path, WatchCallback watch, Callback<Node> done) override {
+    if (const auto to = usable(path, done)) to->get(std::move(path), std::move(watch), std::move(done));
+  }
+  void children(std::string path, WatchCallback watch, Callback<std::vector<std::string>> done) override {
+    if (const auto to = usable(path, done)) to->children(std::move(path), std::move(watch), std::move(done));
+  }
+  void exists(std::string path, WatchCallback watch, Callback<NodeStat> done) override {
+    if (const auto to = usable(path, done)) to->exists(std::move(path), std::move(watch), std::move(done));
+  }
+  void multi(std::vector<MultiOp> ops, Callback<std::vector<std::string>> done) override {
+    if (const auto to = usable("multi", done)) to->multi(std::move(ops), std::move(done));
+  }
+  void sync(std::string path, Callback<void> done) override {
+    if (const auto to = usable(path, done)) to->sync(std::move(path), std::move(done));
+  }
+  void isWorldWritable(std::string path, Callback<bool> done) override {
+    if (const auto to = usable(path, done)) to->isWorldWritable(std::move(path), std::move(done));
+  }
+
+ private:
+  enum class State { idle, running, closing, closed };
+  static constexpr auto closeSession = Session::Farewell::closeSession;
+  static constexpr auto dropConnection = Session::Farewell::dropConnection;
+
+  /// Nothing that is still in the loop's queue may outlive this object.
+  Task guarded(Task task) const {
+    return [alive = std::weak_ptr<const bool>(alive_), task = std::move(task)] {
+      if (!alive.expired()) task();
+    };
+  }
+
+  /// The session to send a request to; without one the request is answered here.
+  template <class T>
+  std::shared_ptr<Session> usable(std::string_view path, Callback<T>& done) {
+    if (session_ && state_ == State::running) return session_;
+    loop_->post(guarded([done = std::move(done), error = zookeeper::notConnected(path)] { done(error); }));
+    return nullptr;
+  }
+
+  void onConnected(const SessionInfo& session) override;
+  void onSuspended() override;
+  void onEnded(SessionEnd end) override;
+  void newSession();
+  void dropSession(Session::Farewell how);
+  void sayFarewell();
+  void leave(Session::Farewell how);
+  void finished();
+  void cancelTimer() noexcept { loop_->cancel(std::exchange(timer_, 0)); }
+
+  AsioLoop* loop_;
+  ZooKeeperOptions options_;
+  Backoff backoff_;
+  State state_ = State::idle;
+  ISessionObserver* observer_ = nullptr;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  std::shared_ptr<Session> session_;
+  std::uint64_t generation_ = 0;
+  TimerId timer_ = 0;
+  std::vector<std::function<void()>> whenClosed_;
+};
+
+void ZooKeeper::start(ISessionObserver& observer) {
+  TENURE_ASSERT(state_ == State::idle);
+  observer_ = &observer;
+  state_ = State::running;
+  newSession();
+}
+
+void ZooKeeper::newSession() {
+  ++generation_;
+  Result<std::shared_ptr<Session>> session = Session::make(*loop_, options_, generation_, *this);
+  if (session) {
+    session_ = *std::move(session);
+  } else {  // the host names do not resolve now; they have been checked, so this may pass
+    timer_ = loop_->after(backoff_.next(), guarded([this] { newSession(); }));
+  }
+}
+
+void ZooKeeper::onConnected(const SessionInfo& session) {
+  backoff_.reset();
+  if (state_ == State::running) observer_->onConnected(session);
+}
+
+void ZooKeeper::onSuspended() {
+  if (state_ == State::running) observer_->onSuspended();
+}
+
+void ZooKeeper::onEnded(SessionEnd end) {
+  const std::weak_ptr<const bool> alive = alive_;
+  dropSession(dropConnection);
+  if (alive.expired()) return;
+  if (state_ == State::closing) return leave(dropConnection);
+  if (state_ != State::running) return;
+  if (end == SessionEnd::authenticationFailed) {
+    state_ = State::closed;
+    return observer_->onFatal(Error(Errc::authenticationFailed, "ZooKeeper refused the digest credentials"));
+  }
+  observer_->onExpired();
+  if (!alive.expired() && state_ == State::running) newSession();
+}
+
+void ZooKeeper::dropSession(Session::Farewell how) {
+  if (const std::shared_ptr<Session> session = std::exchange(session_, nullptr)) session->shutdown(how);
+}
+
+void ZooKeeper::close(std::function<void()> done) {
+  whenClosed_.push_back(std::move(done));
+  if (state_ == State::closing) return;
+  if (state_ == State::closed) return loop_->post(guarded([this] { finished(); }));
+  state_ = State::closing;
+  cancelTimer();
+  if (session_ && session_->connected())
+    sayFarewell();
+  else
+    loop_->post(guarded([this] { leave(dropConnection); }));
+}
+
+void ZooKeeper::sayFarewell() {
+  // A quorum write answered now means that closing the session will be answered soon, too.
+  session_->multi({CheckOp{"/", anyVersion}}, [this](const Result<std::vector<std::string>>& answer) {
+    const bool lost = !answer && (answer.error().is(Errc::outcomeUnknown) || answer.error().is(Errc::unavailable));
+    loop_->post(guarded([this, lost] { leave(lost ? dropConnection : closeSession); }));
+  });
+  timer_ = loop_->after(farewellLimit, guarded([this] { leave(dropConnection); }));
+}
+
+void ZooKeeper::leave(Session::Farewell how) {
+  if (state_ != State::closing) return;
+  state_ = State::closed;
+  cancelTimer();
+  const std::weak_ptr<const bool> alive = alive_;
+  dropSession(how);
+  if (!alive.expired()) finished();
+}
+
+void ZooKeeper::finished() {
+  for (const auto& done : std::exchange(whenClosed_, {})) done();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ICoordination>> makeZooKeeper(AsioLoop& loop, const ZooKeeperOptions& options) {
+  if (Result<void> ok = zookeeper::checkOptions(options); !ok) return ok.error();
+  return std::unique_ptr<ICoordination>(std::make_unique<ZooKeeper>(loop, options));
+}
+
+}  // namespace tenure

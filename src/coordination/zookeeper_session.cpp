@@ -1,0 +1,227 @@
+#include "coordination/zookeeper_session.hpp"
+
+#include <sys/socket.h>
+
+#include <boost/asio/post.hpp>
+
+#include "coordination/zookeeper_limits.hpp"
+#include "coordination/zookeeper_requests.hpp"
+
+namespace tenure::zookeeper {
+namespace {
+
+using Wait = boost::asio::posix::stream_descriptor::wait_type;
+
+// getaddrinfo blocks the loop: never while connected, at most this often while not.
+constexpr int resolveNever = -1;
+constexpr int resolveEveryMs = 1'000;
+// After a failed call of the client, so that a lasting failure (no descriptors left, no name service) does not spin.
+constexpr std::chrono::milliseconds failurePause{50};
+// One reply a call; the rest of a flood waits for the next turn of the loop.
+constexpr int repliesPerTurn = 64;
+
+void discardLog(const char*) {}
+
+}  // namespace
+
+Session::Session(AsioLoop& loop, std::uint64_t generation, ISessionOwner& owner)
+    : loop_(&loop), owner_(&owner), generation_(generation), descriptor_(loop.context()), timer_(loop.context()) {}
+
+Session::~Session() {
+  descriptor_.release();
+  if (handle_ == nullptr) return;
+  inbox_.clear();
+  zookeeper_close(std::exchange(handle_, nullptr));
+}
+
+Result<std::shared_ptr<Session>> Session::make(AsioLoop& loop, const ZooKeeperOptions& options,
+                                               std::uint64_t generation, ISessionOwner& owner) {
+  std::shared_ptr<Session> session(new Session(loop, generation, owner));
+  if (!session->open(options))
+    return Error(Errc::unavailable, "zookeeper hosts: '" + options.hosts + "' cannot be resolved now");
+  session->wake();
+  return session;
+}
+
+bool Session::open(const ZooKeeperOptions& options) {
+  zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);  // global in the client; its debug level reads freed memory in 3.8.0
+  digest_ = options.digest.reveal();
+  handle_ = zookeeper_init2(clientHosts(options.hosts).c_str(), &Session::onSessionEvent,
+                            static_cast<int>(options.sessionTimeout.count()), nullptr, this, 0, &discardLog);
+  if (handle_ == nullptr) return false;
+  zoo_set_servers_resolution_delay(handle_, resolveEveryMs);
+  authenticate();
+  return true;
+}
+
+void Session::authenticate() {
+  if (digest_.empty()) return;
+  const int rc = zoo_add_auth(handle_, "digest", digest_.data(), static_cast<int>(digest_.size()), nullptr, nullptr);
+  authPending_ = rc == ZINVALIDSTATE;  // refused while there is no connection: again at the next CONNECTED
+}
+
+// Turns
+
+void Session::wake() {
+  if (inTurn_ || std::exchange(wakePosted_, true)) return;
+  loop_->post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->wakePosted_ = false;
+    self->turn(0);
+  });
+}
+
+void Session::turn(int events) {
+  const auto keepAlive = shared_from_this();
+  ++turn_;
+  inTurn_ = true;
+  descriptor_.release();
+  if (handle_ != nullptr && events != 0) readDescriptor(events);
+  emptyInbox();
+  if (handle_ != nullptr) arm();
+  inTurn_ = false;
+  if (end_ && owner_ != nullptr) std::exchange(owner_, nullptr)->onEnded(*end_);
+}
+
+void Session::readDescriptor(int events) {
+  for (int i = 0; i < repliesPerTurn; ++i) {
+    if (zookeeper_process(handle_, events) != ZOK) return;
+    events = ZOOKEEPER_READ;
+  }
+}
+
+void Session::arm() {
+  int fd = -1;
+  int interest = 0;
+  timeval limit{};
+  const int rc = zookeeper_interest(handle_, &fd, &interest, &limit);
+  noticeSilentLoss();
+  while (!inbox_.empty()) {
+    emptyInbox();
+    // What was just delivered may have sent requests; ask again what to wait for.
+    if (handle_ != nullptr && rc == ZOK) zookeeper_interest(handle_, &fd, &interest, &limit);
+  }
+  if (handle_ == nullptr || end_) return;
+  if (rc != ZOK) return setTimer(failurePause);
+  lendDescriptor(fd, interest);
+  setTimer(std::chrono::seconds(limit.tv_sec) + std::chrono::microseconds(limit.tv_usec));
+}
+
+void Session::lendDescriptor(int fd, int interest) {
+  if (fd < 0) return;
+  boost::system::error_code refused;
+  descriptor_.assign(fd, refused);
+  if (refused) return;
+  if ((interest & ZOOKEEPER_READ) != 0) wait(Wait::wait_read, ZOOKEEPER_READ);
+  if ((interest & ZOOKEEPER_WRITE) != 0) wait(Wait::wait_write, ZOOKEEPER_WRITE);
+}
+
+void Session::wait(Wait what, int events) {
+  descriptor_.async_wait(what, [weak = weak_from_this(), events, turn = turn_](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (!self || error == boost::asio::error::operation_aborted || turn != self->turn_) return;
+    self->turn(events);
+  });
+}
+
+void Session::setTimer(std::chrono::microseconds delay) {
+  timer_.expires_after(delay);
+  timer_.async_wait([weak = weak_from_this(), turn = turn_](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (self && !error && turn == self->turn_) self->turn(0);
+  });
+}
+
+// A request whose send fails makes the client drop the connection without an event or an answer to what is pending.
+void Session::noticeSilentLoss() {
+  if (!connected_ || !inbox_.empty() || zoo_state(handle_) == ZOO_CONNECTED_STATE) return;
+  deliver([this] { becameSuspended(); });
+  failPending(ZCONNECTIONLOSS);
+}
+
+void Session::emptyInbox() {
+  while (!inbox_.empty()) {
+    const Task task = std::move(inbox_.front());
+    inbox_.pop_front();
+    task();
+  }
+}
+
+void Session::shutdown(Farewell how) {
+  const auto keepAlive = shared_from_this();
+  owner_ = nullptr;
+  timer_.cancel();
+  descriptor_.release();
+  if (handle_ == nullptr) return;
+  if (how == Farewell::dropConnection && zoo_state(handle_) == ZOO_CONNECTED_STATE) {
+    int fd = -1;
+    int interest = 0;
+    timeval limit{};
+    if (zookeeper_interest(handle_, &fd, &interest, &limit) == ZOK && fd >= 0) ::shutdown(fd, SHUT_RDWR);
+    readDescriptor(ZOOKEEPER_READ);  // reads the end of the stream: now there is nobody to say farewell to
+  }
+  connected_ = false;
+  zookeeper_close(std::exchange(handle_, nullptr));
+  failPending(ZCLOSING);
+  watches_.clear();
+  emptyInbox();
+}
+
+// Events of the C client
+
+void Session::onSessionEvent(zhandle_t*, int type, int state, const char*, void* context) noexcept {
+  auto& session = *static_cast<Session*>(context);
+  if (type == ZOO_SESSION_EVENT) session.deliver([&session, state] { session.sessionState(state); });
+}
+
+void Session::sessionState(int state) {
+  if (state == ZOO_CONNECTED_STATE) return becameConnected();
+  if (state == ZOO_EXPIRED_SESSION_STATE) end_ = SessionEnd::expired;
+  if (state == ZOO_AUTH_FAILED_STATE) end_ = SessionEnd::authenticationFailed;
+  if (end_)
+    connected_ = false;
+  else
+    becameSuspended();
+}
+
+void Session::becameConnected() {
+  if (handle_ == nullptr || owner_ == nullptr) return;
+  becameSuspended();  // for a loss that nobody noticed
+  if (authPending_) authenticate();
+  zoo_set_servers_resolution_delay(handle_, resolveNever);
+  connected_ = true;
+  const char* server = zoo_get_current_server(handle_);
+  owner_->onConnected({.generation = generation_,
+                       .id = zoo_client_id(handle_)->client_id,
+                       .timeout = std::chrono::milliseconds(zoo_recv_timeout(handle_)),
+                       .server = server == nullptr ? "" : server});
+}
+
+void Session::becameSuspended() {
+  if (!std::exchange(connected_, false)) return;
+  if (handle_ != nullptr) zoo_set_servers_resolution_delay(handle_, resolveEveryMs);
+  if (owner_ != nullptr) owner_->onSuspended();
+}
+
+void Session::onWatchEvent(zhandle_t* handle, int type, int, const char*, void* context) noexcept {
+  auto& session = *const_cast<Session*>(static_cast<const Session*>(zoo_get_context(handle)));
+  const auto fired = [&](WatchEvent event) {
+    session.deliver([&session, id = reinterpret_cast<WatchId>(context), event] { session.fireWatch(id, event); });
+  };
+  // Session events come to every watcher too and leave it in place; the session's own watcher has them.
+  if (type == ZOO_CREATED_EVENT) fired(WatchEvent::created);
+  if (type == ZOO_DELETED_EVENT) fired(WatchEvent::deleted);
+  if (type == ZOO_CHANGED_EVENT) fired(WatchEvent::dataChanged);
+  if (type == ZOO_CHILD_EVENT) fired(WatchEvent::childrenChanged);
+}
+
+void Session::fireWatch(WatchId id, WatchEvent event) {
+  const auto found = watches_.find(id);
+  if (found == watches_.end() || end_) return;
+  const WatchCallback watch = std::move(found->second);
+  watches_.erase(found);
+  watch(event);
+}
+
+}  // namespace tenure::zookeeper
