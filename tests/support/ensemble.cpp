@@ -1,0 +1,166 @@
+#include "support/ensemble.hpp"
+
+#include <signal.h>
+
+#include <fstream>
+#include <stdexcept>
+
+#include "support/loopback.hpp"
+#include "support/session_closer.hpp"
+
+namespace tenure::test {
+namespace {
+
+constexpr int startAttempts = 3;
+constexpr std::chrono::seconds startLimit{60};
+
+}  // namespace
+
+struct Ensemble::Server {
+  std::uint16_t client = 0;
+  std::uint16_t peer = 0;
+  std::uint16_t election = 0;
+  std::optional<Program> process;
+};
+
+Ensemble::Ensemble(EnsembleOptions options) : options_(std::move(options)), servers_(options_.servers) {
+  for (int attempt = 0; attempt < startAttempts; ++attempt) {
+    choosePorts();
+    for (std::size_t i = 0; i < size(); ++i) launch(i);
+    if (waitUntilServing()) return;
+    for (Server& server : servers_) server.process.reset();  // most likely somebody took a port: choose others
+  }
+  throw std::runtime_error("the ensemble does not start; see " + folder_.path().string());
+}
+
+Ensemble::~Ensemble() = default;
+
+Ensemble& Ensemble::shared() {
+  static Ensemble ensemble;
+  return ensemble;
+}
+
+std::string Ensemble::hosts() const {
+  std::string all;
+  for (std::size_t i = 0; i < size(); ++i) all += (all.empty() ? "" : ",") + hosts(i);
+  return all;
+}
+
+std::string Ensemble::hosts(std::size_t server) const { return "127.0.0.1:" + std::to_string(port(server)); }
+
+std::uint16_t Ensemble::port(std::size_t server) const { return servers_.at(server).client; }
+
+void Ensemble::kill(std::size_t server) { servers_.at(server).process.reset(); }
+
+void Ensemble::stop(std::size_t server) {
+  servers_.at(server).process->signal(SIGTERM);
+  servers_.at(server).process->waitForEnd(startLimit);
+  servers_.at(server).process.reset();
+}
+
+void Ensemble::start(std::size_t server) {
+  launch(server);
+  if (!eventually([&] { return serves(server); }, startLimit))
+    throw std::runtime_error("server " + std::to_string(server) + " does not start");
+}
+
+void Ensemble::restart(std::size_t server) {
+  stop(server);
+  start(server);
+}
+
+void Ensemble::freeze(std::size_t server) { servers_.at(server).process->signal(SIGSTOP); }
+
+void Ensemble::thaw(std::size_t server) { servers_.at(server).process->signal(SIGCONT); }
+
+std::size_t Ensemble::leader() const {
+  std::size_t found = size();
+  eventually(
+      [&] {
+        for (std::size_t i = 0; i < size(); ++i)
+          if (const std::string mode = ask(i, "srvr");
+              mode.find("Mode: leader") != std::string::npos || mode.find("Mode: standalone") != std::string::npos)
+            found = i;
+        return found < size();
+      },
+      startLimit);
+  if (found == size()) throw std::runtime_error("no server leads");
+  return found;
+}
+
+bool Ensemble::serves(std::size_t server) const { return ask(server, "srvr").find("Mode: ") != std::string::npos; }
+
+void Ensemble::expireSession(std::int64_t session) const {
+  for (std::size_t i = 0; i < size(); ++i)
+    if (closeSession(port(i), session)) return;
+  throw std::runtime_error("no server let the session be closed");
+}
+
+void Ensemble::choosePorts() {
+  const std::vector<std::uint16_t> ports = freePorts(3 * size());
+  for (std::size_t i = 0; i < size(); ++i) {
+    servers_[i].client = ports[3 * i];
+    servers_[i].peer = ports[3 * i + 1];
+    servers_[i].election = ports[3 * i + 2];
+  }
+}
+
+void Ensemble::writeConfiguration(std::size_t server) const {
+  const std::filesystem::path data = folder_ / ("data" + std::to_string(server));
+  std::filesystem::create_directories(data);
+  std::ofstream(data / "myid") << server + 1 << '\n';
+  std::ofstream file(folder_ / ("zoo" + std::to_string(server) + ".cfg"));
+  file << "dataDir=" << data.string() << "\nclientPortAddress=127.0.0.1\nclientPort=" << port(server)
+       << "\ntickTime=" << options_.tick.count() << "\ninitLimit=40\nsyncLimit=" << options_.syncLimitTicks
+       << "\nminSessionTimeout=" << options_.minSessionTimeout.count()
+       << "\nmaxSessionTimeout=" << options_.maxSessionTimeout.count()
+       << "\nmaxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n";
+  for (std::size_t i = 0; size() > 1 && i < size(); ++i)
+    file << "server." << i + 1 << "=127.0.0.1:" << servers_[i].peer << ':' << servers_[i].election << '\n';
+}
+
+void Ensemble::launch(std::size_t server) {
+  writeConfiguration(server);
+  const std::string number = std::to_string(server);
+  Program::Arguments command{"java",
+                             "-Xmx96m",
+                             "-XX:+UseSerialGC",
+                             "-XX:TieredStopAtLevel=1",
+                             "-XX:-UsePerfData",
+                             "-Djava.net.preferIPv4Stack=true",
+                             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+                             "-Dzookeeper.forceSync=no"};
+  for (const auto& [name, value] : options_.properties) command.push_back("-D" + name + "=" + value);
+  command.insert(command.end(),
+                 {"-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
+                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", (folder_ / ("zoo" + number + ".cfg")).string()});
+  servers_.at(server).process.emplace(command, folder_ / ("log" + number));
+}
+
+bool Ensemble::waitUntilServing() {
+  std::size_t serving = 0;
+  const auto allServeOrOneEnded = [&] {
+    while (serving < size() && serves(serving)) ++serving;
+    return serving == size() || ended(serving);
+  };
+  return eventually(allServeOrOneEnded, startLimit) && serving == size();
+}
+
+bool Ensemble::ended(std::size_t server) {
+  return servers_.at(server).process->waitForEnd(std::chrono::milliseconds::zero()).has_value();
+}
+
+std::string Ensemble::ask(std::size_t server, const std::string& word) const {
+  const Descriptor socket = connectTo(port(server), std::chrono::milliseconds{500});
+  if (!socket.valid() || !sendAll(socket, word)) return {};
+  return receiveAll(socket);
+}
+
+std::vector<std::uint16_t> freePorts(std::size_t count) {
+  std::vector<Descriptor> held;  // all at once, so that they differ
+  std::vector<std::uint16_t> ports;
+  for (std::size_t i = 0; i < count; ++i) ports.push_back(portOf(held.emplace_back(listenOn(0))));
+  return ports;
+}
+
+}  // namespace tenure::test

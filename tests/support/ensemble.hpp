@@ -1,0 +1,76 @@
+/// A real ZooKeeper ensemble of our own on free loopback ports, its data in a temporary folder, gone with the test.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/program.hpp"
+
+namespace tenure::test {
+
+struct EnsembleOptions {
+  std::size_t servers = 3;
+  std::chrono::milliseconds tick{500};
+  int syncLimitTicks = 10;
+  std::chrono::milliseconds minSessionTimeout{1'000};
+  std::chrono::milliseconds maxSessionTimeout{60'000};
+  /// Java system properties of every server, such as {"zookeeper.testingonly.initialZxid", "0xffffff00"}.
+  std::map<std::string, std::string> properties;
+};
+
+/// Servers are numbered from 0. Every call that starts servers returns when they serve, or throws.
+class Ensemble {
+ public:
+  explicit Ensemble(EnsembleOptions options = {});
+  ~Ensemble();
+  Ensemble(const Ensemble&) = delete;
+  Ensemble& operator=(const Ensemble&) = delete;
+
+  /// One of three servers for the whole test program, started when first asked for. Whoever stops, kills or freezes
+  /// one of its servers brings it back before the test ends.
+  static Ensemble& shared();
+
+  std::size_t size() const noexcept { return options_.servers; }
+  std::string hosts() const;
+  std::string hosts(std::size_t server) const;
+  std::uint16_t port(std::size_t server) const;
+
+  /// kill -9, and an orderly stop; the data stays.
+  void kill(std::size_t server);
+  void stop(std::size_t server);
+  void start(std::size_t server);
+  void restart(std::size_t server);
+  void freeze(std::size_t server);
+  void thaw(std::size_t server);
+
+  /// The server that leads, as the servers say, waiting until one does.
+  std::size_t leader() const;
+  bool serves(std::size_t server) const;
+
+  /// Ends a client's session as if it had expired: somebody else attaches to it and closes it.
+  void expireSession(std::int64_t session) const;
+
+ private:
+  struct Server;
+  void choosePorts();
+  void writeConfiguration(std::size_t server) const;
+  void launch(std::size_t server);
+  bool waitUntilServing();
+  bool ended(std::size_t server);
+  std::string ask(std::size_t server, const std::string& word) const;
+
+  EnsembleOptions options_;
+  TemporaryFolder folder_;
+  std::vector<Server> servers_;
+};
+
+/// Loopback ports that nobody listened on just now, each different.
+std::vector<std::uint16_t> freePorts(std::size_t count);
+
+}  // namespace tenure::test
