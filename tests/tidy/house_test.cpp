@@ -1,0 +1,181 @@
+/// The order of the house, checked by reading the sources: floors, confined libraries, sizes, tests that do not sleep.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
+namespace tenure {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::IsEmpty;
+
+struct SourceFile {
+  std::string path;  // relative to the house, "src/cli/main.cpp"
+  std::vector<std::string> lines;
+};
+
+std::vector<SourceFile> filesBelow(const std::vector<std::string>& folders) {
+  const fs::path house = TENURE_SOURCE_DIR;
+  std::vector<SourceFile> files;
+  for (const std::string& folder : folders) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(house / folder)) {
+      if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;
+      SourceFile file{fs::relative(entry.path(), house).string(), {}};
+      std::ifstream in(entry.path());
+      for (std::string line; std::getline(in, line);) file.lines.push_back(line);
+      files.push_back(std::move(file));
+    }
+  }
+  EXPECT_FALSE(files.empty());
+  return files;
+}
+
+/// What is between the quotes or angle brackets of each #include.
+std::vector<std::string> includesOf(const SourceFile& file) {
+  static const std::regex pattern(R"re(^\s*#\s*include\s*[<"]([^>"]+)[>"])re");
+  std::vector<std::string> includes;
+  std::smatch match;
+  for (const std::string& line : file.lines)
+    if (std::regex_search(line, match, pattern)) includes.push_back(match[1]);
+  return includes;
+}
+
+/// "src/cli/main.cpp" and "cli/tool.hpp" are both of the room "cli"; "" for what is no room of ours.
+std::string roomOf(std::string path) {
+  if (path.rfind("src/", 0) == 0) path.erase(0, 4);
+  return path.substr(0, std::min(path.find('/'), path.size()));
+}
+
+const std::map<std::string, int>& floors() {
+  static const std::map<std::string, int> all{{"base", 0},     {"coordination", 1}, {"fencing", 1}, {"process", 1},
+                                              {"election", 2}, {"pipeline", 2},     {"delay", 2},   {"producer", 2},
+                                              {"career", 3},   {"consumer", 3},     {"ops", 4},     {"cli", 5},
+                                              {"backends", 6}};
+  return all;
+}
+
+bool mayInclude(const std::string& room, const std::string& other) {
+  if (room == other) return true;
+  if (room == "backends") return other == "base";
+  if (other == "backends") return room == "cli";
+  return floors().at(other) < floors().at(room);
+}
+
+TEST(House, EveryRoomHasAFloor) {
+  for (const SourceFile& file : filesBelow({"src"})) EXPECT_TRUE(floors().contains(roomOf(file.path))) << file.path;
+}
+
+TEST(House, ARoomIncludesOnlyRoomsOnLowerFloors) {
+  std::vector<std::string> upward;
+  for (const SourceFile& file : filesBelow({"src"}))
+    for (const std::string& include : includesOf(file))
+      if (floors().contains(roomOf(include)) && !mayInclude(roomOf(file.path), roomOf(include)))
+        upward.push_back(file.path + " includes " + include);
+  EXPECT_THAT(upward, IsEmpty());
+}
+
+TEST(House, APublicHeaderIncludesOnlyPublicHeadersAndResults) {
+  std::vector<std::string> foreign;
+  for (const SourceFile& file : filesBelow({"include"}))
+    for (const std::string& include : includesOf(file))
+      if (include.find('/') != std::string::npos && roomOf(include) != "tenure" && include != "boost/system/result.hpp")
+        foreign.push_back(file.path + " includes " + include);
+  EXPECT_THAT(foreign, IsEmpty());
+}
+
+struct Confinement {
+  const char* library;
+  std::regex include;
+  std::vector<std::string> folders;
+};
+
+TEST(House, EachLibraryIsConfinedToItsRooms) {
+  const std::vector<Confinement> confinements{
+      {"ZooKeeper", std::regex("^zookeeper/"), {"src/coordination/"}},
+      {"SQLite", std::regex("^sqlite3\\.h"), {"src/backends/sqlite/"}},
+      {"spdlog", std::regex("^spdlog/"), {"src/ops/"}},
+      {"CLI11", std::regex("^CLI/"), {"src/cli/"}},
+      {"Asio", std::regex("^boost/asio"), {"src/base/asio_loop", "src/coordination/", "src/career/", "src/cli/"}},
+      {"xxHash", std::regex("^xxhash"), {"src/base/"}},
+  };
+  std::vector<std::string> escaped;
+  for (const SourceFile& file : filesBelow({"src", "include"}))
+    for (const std::string& include : includesOf(file))
+      for (const Confinement& confinement : confinements) {
+        const auto isHome = [&](const std::string& folder) { return file.path.rfind(folder, 0) == 0; };
+        if (std::regex_search(include, confinement.include) &&
+            std::none_of(confinement.folders.begin(), confinement.folders.end(), isHome))
+          escaped.push_back(file.path + " uses " + confinement.library);
+      }
+  EXPECT_THAT(escaped, IsEmpty());
+}
+
+TEST(House, JsonStaysOutOfHeaders) {
+  std::vector<std::string> heavy;
+  for (const SourceFile& file : filesBelow({"src", "include"}))
+    for (const std::string& include : includesOf(file))
+      if (file.path.ends_with(".hpp") && include.rfind("nlohmann/", 0) == 0) heavy.push_back(file.path);
+  EXPECT_THAT(heavy, IsEmpty());
+}
+
+TEST(House, NoFileIsLongerThanAReaderWouldLike) {
+  constexpr std::size_t longest = 400;
+  std::vector<std::string> tooLong;
+  for (const SourceFile& file : filesBelow({"src", "include", "examples"}))
+    if (file.lines.size() > longest) tooLong.push_back(file.path + ": " + std::to_string(file.lines.size()));
+  EXPECT_THAT(tooLong, IsEmpty());
+}
+
+/// Our formatting puts a function's last brace into the first column, and its first line as well.
+TEST(House, NoFunctionIsLongerThanAPage) {
+  constexpr std::size_t longest = 70;
+  std::vector<std::string> tooLong;
+  for (const SourceFile& file : filesBelow({"src", "examples", "tests"})) {
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string& line = file.lines[i];
+      if (line.empty() || line.front() == ' ') continue;
+      if (line == "}" && i - begin + 1 > longest)
+        tooLong.push_back(file.path + ":" + std::to_string(begin + 1) + ": " + std::to_string(i - begin + 1));
+      if (line.ends_with("{")) begin = i;
+    }
+  }
+  EXPECT_THAT(tooLong, IsEmpty());
+}
+
+TEST(House, PublicHeadersStayFewAndSmall) {
+  const auto headers = filesBelow({"include"});
+  std::size_t lines = 0;
+  for (const SourceFile& header : headers) lines += header.lines.size();
+  EXPECT_LE(headers.size(), 16U);
+  EXPECT_LT(lines, 2000U);
+}
+
+TEST(House, EveryHeaderIsGuardedAndSaysWhatItIsFor) {
+  std::vector<std::string> silent;
+  for (const SourceFile& file : filesBelow({"src", "include", "tests/support"}))
+    if (file.path.ends_with(".hpp") &&
+        (file.lines.empty() || file.lines.front().rfind("///", 0) != 0 ||
+         std::find(file.lines.begin(), file.lines.end(), "#pragma once") == file.lines.end()))
+      silent.push_back(file.path);
+  EXPECT_THAT(silent, IsEmpty());
+}
+
+TEST(House, TestsWaitForEventsAndDoNotSleep) {
+  const std::regex sleeping(R"(\b(sleep_for|sleep_until|usleep|nanosleep)\b)");
+  const std::string mark = "house: may sleep";  // a line that says so gives its reason beside it
+  std::vector<std::string> sleepers;
+  for (const SourceFile& file : filesBelow({"tests"})) {
+    if (file.path.rfind("tests/support/", 0) == 0 || file.path.rfind("tests/tidy/", 0) == 0) continue;
+    for (std::size_t i = 0; i < file.lines.size(); ++i)
+      if (std::regex_search(file.lines[i], sleeping) && file.lines[i].find(mark) == std::string::npos)
+        sleepers.push_back(file.path + ":" + std::to_string(i + 1));
+  }
+  EXPECT_THAT(sleepers, IsEmpty());
+}
+
+}  // namespace
+}  // namespace tenure
