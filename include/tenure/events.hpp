@@ -198,6 +198,13 @@ struct AttemptFailed {
     f("message", message), f("attempt", attempt), f("error", error), f("retry_in_ms", retryIn);
   }
 };
+struct MessagePostponed {
+  TENURE_EVENT("message_postponed", info)
+  std::string message;  // its handler asked for later; not a failed attempt
+  std::string reason;
+  std::chrono::milliseconds retryIn{};
+  void fields(auto&& f) const { f("message", message), f("reason", reason), f("retry_in_ms", retryIn); }
+};
 struct MessageSuspected {
   TENURE_EVENT("message_suspected", warn)
   std::string message;  // was in work when an earlier term died; runs alone, its attempt counted first
@@ -237,12 +244,12 @@ struct Warned {
 
 #undef TENURE_EVENT
 
-using EventBody =
-    std::variant<SessionConnected, SessionSuspended, SessionExpired, Enrolled, StoodBy, ForeignChildIgnored,
-                 BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed, HandoverAsked,
-                 LeaseSoftLimitPassed, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, TermEnded, Left, FenceClaimed,
-                 FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped, AttemptFailed,
-                 MessageSuspected, MessageDeadLettered, OutageBegan, OutageEnded, StatusReported, Warned>;
+using EventBody = std::variant<SessionConnected, SessionSuspended, SessionExpired, Enrolled, StoodBy,
+                               ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed,
+                               HandoverAsked, LeaseSoftLimitPassed, TermBegan, Inaugurated, PhaseFailed, PhaseOverran,
+                               TermEnded, Left, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
+                               BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, MessageSuspected,
+                               MessageDeadLettered, OutageBegan, OutageEnded, StatusReported, Warned>;
 
 struct Event {
   WallTime at{};

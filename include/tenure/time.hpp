@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <stop_token>
 
 namespace tenure {
 
@@ -27,6 +28,8 @@ class IClock {
   virtual ~IClock() = default;
   virtual BootTime now() const noexcept = 0;
   virtual WallTime wallNow() const noexcept = 0;
+  /// Blocks the calling thread until `deadline` or a requested stop, whichever is first. Virtual time moves on instead.
+  virtual void waitUntil(BootTime deadline, const std::stop_token& stop) const;
 };
 
 /// The machine's own clocks.

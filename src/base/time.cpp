@@ -1,6 +1,8 @@
 #include "tenure/time.hpp"
 
+#include <condition_variable>
 #include <ctime>
+#include <mutex>
 
 namespace tenure {
 
@@ -8,6 +10,14 @@ BootTime BootClock::now() noexcept {
   timespec at{};
   clock_gettime(CLOCK_BOOTTIME, &at);
   return BootTime{std::chrono::seconds{at.tv_sec} + std::chrono::nanoseconds{at.tv_nsec}};
+}
+
+void IClock::waitUntil(BootTime deadline, const std::stop_token& stop) const {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any stopped;
+  // A suspended machine makes the wait longer by as much: whoever needs exact limits reads the clock afterwards.
+  stopped.wait_for(lock, stop, deadline - now(), [] { return false; });
 }
 
 const IClock& systemClock() noexcept {
