@@ -1,0 +1,85 @@
+/// Queue and fenced store in memory: no file, no server, any fault on demand. For tests of careers and handlers, and
+/// to measure what the framework itself costs.
+///
+/// A World is what outlives a process; a Database is one process's connection to it. Several Databases on one World
+/// are a leader and its successors.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenure/source.hpp"
+#include "tenure/store.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure::memory {
+
+/// Where a fault strikes.
+enum class Operation { claim, state, known, write, commit, resolve, attach, fetch, acknowledge };
+
+/// One message as it was committed, in the order of the commits.
+struct LedgerEntry {
+  FencingToken token;
+  MessageId message;
+  MessageFate fate = MessageFate::done;
+  friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
+};
+
+struct State;
+
+/// Threads: any.
+class World {
+ public:
+  World();
+  ~World();
+
+  /// Puts messages at the end of the queue as a foreign producer would: nothing is checked.
+  void deliver(std::vector<NewMessage> messages);
+  /// The next `times` operations of this kind fail with `error`; nothing happens.
+  void fail(Operation operation, Errc error, int times = 1);
+  /// The next commit's reply is lost, after it has landed or instead of it.
+  void loseCommitReply(bool landed);
+  /// The fence row is gone though it was claimed before.
+  void loseFence(const ElectionName& election);
+
+  std::vector<LedgerEntry> ledger() const;
+  std::vector<DeadLetter> deadLetters() const;
+  std::vector<MessageId> waiting() const;
+  std::optional<std::string> value(std::string_view key) const;
+  /// As a successor would find it.
+  ConsumerState consumerState(const ConsumerName& consumer) const;
+  FencingToken fenceToken(const ElectionName& election) const;
+  std::int64_t commits() const;
+
+ private:
+  friend class Database;
+  friend std::unique_ptr<IMessageSink> openSink(World& world, const IClock& clock);
+  std::unique_ptr<State> state_;
+};
+
+/// Threads: one at a time, as each port says.
+class Database {
+ public:
+  enum class Acknowledging { inTransaction, afterCommit };
+
+  /// Borrows the world and the clock.
+  explicit Database(World& world, const IClock& clock = systemClock(),
+                    Acknowledging acknowledging = Acknowledging::inTransaction);
+  ~Database();
+
+  IMessageSource& source() noexcept;
+  IFencedStore& store() noexcept;
+
+ private:
+  struct Ports;
+  std::unique_ptr<Ports> ports_;
+};
+
+/// With the limits that every queue keeps.
+std::unique_ptr<IMessageSink> openSink(World& world, const IClock& clock = systemClock());
+
+}  // namespace tenure::memory

@@ -1,0 +1,76 @@
+/// What a World holds. Every member is guarded by the mutex; a transaction writes in place, keeps how to undo it, and
+/// is the only writer until it ends, as with SQLite's write lock.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "tenure/memory.hpp"
+
+namespace tenure::memory {
+
+class MemoryTransaction;
+
+struct Fence {
+  TermIdentity holder;
+  std::int64_t sequence = 0;  // commits of the term
+};
+
+struct Key {
+  BodyDigest digest;
+  MessageFate fate;
+};
+
+struct Books {
+  std::unordered_map<std::string, Key> keys;
+  std::map<MessageId, AttemptRecord> attempts;
+  std::vector<MessageId> inWork;
+  bool moreInWork = false;
+};
+
+struct Fault {
+  Errc error;
+  int times;
+};
+
+struct State {
+  mutable std::mutex mutex;
+  std::deque<Message> queue;
+  std::int64_t lastPosition = 0;
+  std::string queueOwner;  // the election that consumes it
+  std::map<ElectionName, Fence> fences;
+  std::set<ElectionName> lostFences;
+  std::map<ConsumerName, Books> books;
+  std::vector<DeadLetter> deadLetters;
+  std::map<std::string, std::string, std::less<>> values;
+  std::vector<LedgerEntry> ledger;
+  std::int64_t commits = 0;
+  std::map<Operation, Fault> faults;
+  std::optional<bool> lostReply;  // of the next commit; true: it lands
+  MemoryTransaction* writer = nullptr;
+
+  /// The fault that strikes this operation, if any; used up by it.
+  Result<void> strike(Operation operation) {
+    if (faults.empty()) return {};
+    const auto found = faults.find(operation);
+    if (found == faults.end()) return {};
+    const Errc error = found->second.error;
+    if (--found->second.times == 0) faults.erase(found);
+    return Error{error, "as the test asked"};
+  }
+
+  ConsumerState found(const ConsumerName& consumer) const {
+    ConsumerState state;
+    const auto books_ = books.find(consumer);
+    if (books_ == books.end()) return state;
+    state.inWork = books_->second.inWork;
+    state.moreInWork = books_->second.moreInWork;
+    for (const auto& [id, attempt] : books_->second.attempts) state.attempts.push_back(attempt);
+    return state;
+  }
+};
+
+}  // namespace tenure::memory

@@ -1,0 +1,55 @@
+/// One transaction on a World: writes in place and remembers how to take each write back.
+#pragma once
+
+#include "backends/memory/state.hpp"
+
+namespace tenure::memory {
+
+/// What a connection knows of its own term's fence; outlives each of its transactions.
+struct Claimed {
+  TermIdentity term;
+  std::int64_t sequence = 0;  // commits that we know have landed
+};
+
+class MemoryTransaction final : public IFencedTransaction {
+ public:
+  MemoryTransaction(State& state, Claimed& claimed) : state_(state), claimed_(claimed) {}
+  ~MemoryTransaction() override { rollback(); }
+
+  Result<std::optional<std::string>> get(std::string_view key) override;
+  Result<void> put(std::string_view key, std::string_view value) override;
+  Result<void> erase(std::string_view key) override;
+
+  Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                          MessageFate fate) override;
+  Result<void> mark() override;
+  Result<void> rollbackToMark() override;
+  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
+  Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
+  Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
+  Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
+  Result<void> commit() override;
+  void rollback() noexcept override;
+
+  /// Takes messages out of the queue; they are back if the transaction is rolled back.
+  Result<void> acknowledge(std::span<const Message> messages);
+  /// A newer term claims: everything is undone, and every further call is refused. The state's mutex is held.
+  void evict() noexcept;
+
+ private:
+  using Undo = std::function<void(State&)>;
+
+  Result<void> enterWriting();
+  void undoTo(std::size_t size) noexcept;
+
+  State& state_;
+  Claimed& claimed_;
+  std::vector<Undo> undo_;
+  std::size_t mark_ = 0;
+  bool evicted_ = false;
+};
+
+/// Is the fence still ours? The state's mutex is held.
+Result<void> checkFence(const State& state, const Claimed& claimed);
+
+}  // namespace tenure::memory

@@ -1,0 +1,70 @@
+#include <algorithm>
+
+#include "backends/memory/state.hpp"
+
+namespace tenure::memory {
+
+World::World() : state_(std::make_unique<State>()) {}
+World::~World() = default;
+
+void World::deliver(std::vector<NewMessage> messages) {
+  const std::lock_guard lock(state_->mutex);
+  for (NewMessage& message : messages)
+    state_->queue.push_back(Message{std::move(message), systemClock().wallNow(), ++state_->lastPosition});
+}
+
+void World::fail(Operation operation, Errc error, int times) {
+  const std::lock_guard lock(state_->mutex);
+  state_->faults[operation] = Fault{error, times};
+}
+
+void World::loseCommitReply(bool landed) {
+  const std::lock_guard lock(state_->mutex);
+  state_->lostReply = landed;
+}
+
+void World::loseFence(const ElectionName& election) {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->fences.erase(election) > 0) state_->lostFences.insert(election);
+}
+
+std::vector<LedgerEntry> World::ledger() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->ledger;
+}
+
+std::vector<DeadLetter> World::deadLetters() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->deadLetters;
+}
+
+std::vector<MessageId> World::waiting() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<MessageId> ids;
+  for (const Message& message : state_->queue) ids.push_back(message.id);
+  return ids;
+}
+
+std::optional<std::string> World::value(std::string_view key) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->values.find(key);
+  return found == state_->values.end() ? std::nullopt : std::optional{found->second};
+}
+
+ConsumerState World::consumerState(const ConsumerName& consumer) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->found(consumer);
+}
+
+FencingToken World::fenceToken(const ElectionName& election) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->fences.find(election);
+  return found == state_->fences.end() ? FencingToken{} : found->second.holder.token;
+}
+
+std::int64_t World::commits() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->commits;
+}
+
+}  // namespace tenure::memory
