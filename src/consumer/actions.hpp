@@ -1,0 +1,61 @@
+/// What the consumer's machine asks of its shell: one small value at a time, nothing that allocates.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <variant>
+
+#include "tenure/store.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure::consuming {
+
+// Each names the machine's answer to it. Any of them may be answered by failed() instead.
+
+struct Claim {};   // → did
+struct Recall {};  // read what earlier terms left → recalled
+struct Attach {};  // → did
+struct Fetch {     // → fetched
+  std::size_t max;
+  BootTime until;  // in the past: only look
+};
+struct Check {};  // does the head have a key already? → checked
+struct Admit {};  // in the transaction: a mark, then the head's key → admitted
+struct Run {      // the handler, on the head → ran
+  int attempt;
+};
+struct Bury {  // in the transaction: a dead letter and the end of its attempts → did
+  std::string_view reason;
+  int attempts;
+  WallTime firstAt;
+  bool undo;     // first back to the mark: the handler's writes must not stay
+  bool withKey;  // and its key with the fate `dead`; not when the key belongs to another body
+};
+/// Books the first `settled` messages of the window and says what comes next, durably → did
+struct Commit {
+  std::size_t settled;          // acknowledged in the transaction where source and store share it
+  std::size_t inWork;           // the messages after those that the next transaction may touch
+  bool more;                    // and later ones
+  bool undo;                    // first back to the mark
+  const AttemptRecord* record;  // of the head; nullptr for none
+  const MessageId* forgive;     // whose attempts are forgotten; nullptr for none
+};
+struct Acknowledge {  // after the commit → did
+  std::size_t settled;
+};
+struct Resolve {};  // what became of the commit? → resolved
+struct Abandon {};  // roll the transaction back → did
+struct Wait {       // → did
+  BootTime until;
+};
+struct Return {  // the phase is over
+  bool again;
+};
+struct Quit {  // the term is over; ConsumerMachine::trouble() says why
+  EndReason reason;
+};
+
+using Action = std::variant<Claim, Recall, Attach, Fetch, Check, Admit, Run, Bury, Commit, Acknowledge, Resolve,
+                            Abandon, Wait, Return, Quit>;
+
+}  // namespace tenure::consuming

@@ -1,0 +1,477 @@
+#include "consumer/consumer_machine.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "consumer/fitness.hpp"
+
+namespace tenure::consuming {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr BootTime onlyLook = BootTime::min();
+constexpr auto softLimitPause = 20ms;  // a lease that is late comes back with the next probe, or not at all
+constexpr std::size_t leastReadAhead = 32;
+
+/// Worth another try under the same term.
+bool isTransient(const Error& error) noexcept {
+  return error.is(Errc::unavailable) || error.is(Errc::timedOut) || error.is(Errc::storeBusy) ||
+         error.is(Errc::quotaExceeded) || error.is(Errc::outcomeUnknown);
+}
+
+/// The message's fault, not the store's.
+bool isRefusal(const Error& error) noexcept {
+  return error.is(Errc::payloadTooLarge) || error.is(Errc::invalidArgument);
+}
+
+EndReason reasonOf(const Error& error) noexcept {
+  if (error.is(Errc::leaseLost)) return EndReason::leaseLost;
+  if (error.is(Errc::sessionExpired)) return EndReason::sessionExpired;
+  return error.is(Errc::staleTerm) ? EndReason::fenced : EndReason::failed;
+}
+
+}  // namespace
+
+ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random)
+    : options_(options),
+      shared_(shared),
+      limit_(options.handlerIsExternal ? 1 : options.maxBatch),
+      readAhead_(std::max(limit_, leastReadAhead)),
+      slice_(std::max<Duration>(options.idleWait, 20ms)),
+      retryBackoff_(options.retryBase, options.retryMax, random.fork()),
+      outageBackoff_(20ms, 1s, random.fork()) {}
+
+// --- phases
+
+Action ConsumerMachine::inaugurate(const Moment& moment) {
+  phase_ = Phase::inaugurating;
+  return proceed(moment);
+}
+
+Action ConsumerMachine::execute(const Moment& moment) {
+  phase_ = Phase::executing;
+  sliceBegan_ = moment.now;
+  return proceed(moment);
+}
+
+Action ConsumerMachine::handOver(const Moment& moment) {
+  phase_ = Phase::leaving;
+  forgetTransaction();
+  if (over_ || outage_ || !outcomeKnown_ || ledger_ != Ledger::open) return Return{false};
+  if (charged_) {  // with a start that did not come: a clean end counts nothing
+    const AttemptRecord& charge = attempts_.at(*charged_);
+    record(charge.id, charge.attempts - 1, charge.lastError, moment);
+  } else if (suspects_ > 0) {
+    return Return{false};  // they stay suspects, and the record says so already
+  }
+  return commit(moment);
+}
+
+Action ConsumerMachine::proceed(const Moment& moment) {
+  if (phase_ == Phase::inaugurating) return enterOffice(moment);
+  if (phase_ == Phase::leaving) return Return{false};
+  if (settled_ > 0 && batchIsOver(moment)) return commit(moment);
+  if (moment.stopAsked) return outcomeKnown_ ? Return{false} : quit(trouble_);
+  if (moment.now < notBefore_) return waitFor(notBefore_, moment);
+  if (!outcomeKnown_) return ask(Step::resolve, Resolve{});
+  if (!moment.mayBegin) return waitFor(moment.now + softLimitPause, moment);
+  if (!attached_) return ask(Step::attach, Attach{});
+  if (ledger_ != Ledger::open) return openLedger(moment);
+  if (settled_ == 0 && moment.now - sliceBegan_ >= slice_) return Return{true};
+  if (wantsMessages()) return fetch(remaining() == 0 ? moment.now + options_.idleWait : onlyLook);
+  return beginHead(moment);
+}
+
+Action ConsumerMachine::enterOffice(const Moment& moment) {
+  if (moment.stopAsked) return Return{false};
+  if (moment.now < notBefore_) return ask(Step::wait, Wait{notBefore_});
+  if (!claimed_) return ask(Step::claim, Claim{});
+  if (!recalled_) return ask(Step::recall, Recall{});
+  if (!attached_) return ask(Step::attach, Attach{});
+  return Return{true};
+}
+
+/// Before the first message of a term begins, the durable record must cover it: the one that a dead predecessor left,
+/// as far as its suspects go, or else our own.
+Action ConsumerMachine::openLedger(const Moment& moment) {
+  const bool surveyed = ledger_ == Ledger::closed || dry_ || remaining() >= horizon();
+  if (!surveyed || (remaining() == 0 && !topped_)) return fetch(onlyLook);
+  if (ledger_ == Ledger::unread) findSuspects();
+  return ledger_ == Ledger::open ? proceed(moment) : commit(moment);
+}
+
+Action ConsumerMachine::waitFor(BootTime until, const Moment& moment) {
+  const BootTime sliceEnd = sliceBegan_ + slice_;
+  if (moment.now >= sliceEnd) return Return{true};
+  return ask(Step::wait, Wait{std::min(until, sliceEnd)});
+}
+
+// --- gathering
+
+bool ConsumerMachine::wantsMessages() const noexcept {
+  if (settled_ == remaining()) return true;
+  return settled_ == 0 && !topped_ && remaining() < 2 * limit_;
+}
+
+Action ConsumerMachine::fetch(BootTime until) {
+  const std::size_t room = std::max(limit_ + readAhead_, horizon());
+  return ask(Step::fetch, Fetch{room - std::min(room - 1, remaining()), until});
+}
+
+Action ConsumerMachine::fetched(std::vector<Message> messages, const Moment& moment) {
+  endOutage(true, moment);
+  topped_ = true;
+  dry_ = messages.empty();
+  if (remaining() == 0) {
+    window_ = std::move(messages);
+  } else {
+    window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(first_));
+    window_.insert(window_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
+  }
+  first_ = 0;
+  if (remaining() == 0 && ledger_ == Ledger::open) return Return{options_.idleWait > 0ms && !moment.stopAsked};
+  if (settled_ > 0 && settled_ == remaining()) batchEnds_ = true;
+  return proceed(moment);
+}
+
+std::size_t ConsumerMachine::horizon() const noexcept {
+  return std::max(inWork_.size(), moreInWork_ ? limit_ : std::size_t{0});
+}
+
+/// A source delivers again in order, so what was in work is at its front.
+void ConsumerMachine::findSuspects() {
+  const auto messages = window();
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (inWork_.contains(messages[i].id)) suspects_ = i + 1;
+  if (moreInWork_) suspects_ = std::max(suspects_, std::min(limit_, messages.size()));
+  granted_ = suspects_;
+  ledger_ = suspects_ > 0 ? Ledger::open : Ledger::closed;
+  inWork_.clear();
+  moreInWork_ = false;
+}
+
+Action ConsumerMachine::recalled(ConsumerState state, const Moment& moment) {
+  endOutage(false, moment);
+  recalled_ = true;
+  inWork_ = {state.inWork.begin(), state.inWork.end()};
+  moreInWork_ = state.moreInWork;
+  for (const AttemptRecord& attempt : state.attempts) attempts_.emplace(attempt.id, attempt);
+  return proceed(moment);
+}
+
+// --- one message
+
+Action ConsumerMachine::beginHead(const Moment& moment) {
+  if (settled_ == 0) batchBegan_ = moment.now;
+  if (const std::string_view why = unfitness(head()); !why.empty()) return bury(why, 0, isFit(head().id), moment);
+  if (refused_ && refused_->id == head().id) return bury(refused_->lastError, attemptNumber() - 1, false, moment);
+
+  const bool external = options_.handlerIsExternal;
+  if ((external || suspect()) && !checked_) return ask(Step::check, Check{});
+  const bool onlyItsKeyIsLeft = known_ || (external && ran_ == head().id);
+  if (onlyItsKeyIsLeft) return ask(Step::admit, Admit{});
+  if (suspect() && !charged()) return charge(moment);
+  return external ? run(moment) : ask(Step::admit, Admit{});
+}
+
+Action ConsumerMachine::checked(bool known, const Moment& moment) {
+  checked_ = true;
+  known_ = known;
+  return proceed(moment);
+}
+
+/// Makes the attempt at a suspect durable before its handler starts.
+Action ConsumerMachine::charge(const Moment& moment) {
+  const int attempt = attemptNumber();
+  if (attempt > options_.maxAttempts) return bury("it killed its process", attempt - 1, true, moment);
+  record(head().id, attempt, "its process died", moment);
+  charging_ = true;
+  pending_.push_back(MessageSuspected{head().id.value, attempt});
+  return commit(moment);
+}
+
+Action ConsumerMachine::admitted(Admission admission, const Moment& moment) {
+  marked_ = true;
+  if (admission == Admission::reused)
+    return bury("its id was used before with another body", attemptNumber() - 1, false, moment);
+  if (admission == Admission::duplicate) {
+    pending_.push_back(DuplicateDropped{head().id.value});
+    return settle(moment);
+  }
+  if (!options_.handlerIsExternal) return run(moment);
+  if (ran_ == head().id) return settle(moment);
+  pending_.clear();  // its key was pruned after the check: once more, without the store's lock
+  return ask(Step::abandon, Abandon{});
+}
+
+Action ConsumerMachine::run(const Moment& moment) {
+  runBegan_ = moment.now;
+  return ask(Step::run, Run{attemptNumber()});
+}
+
+Action ConsumerMachine::ran(const Outcome& outcome, const Moment& moment) {
+  lastRun_ = moment.now - runBegan_;
+  if (outcome.kind == Outcome::Kind::failed) return attemptFailed(outcome, moment);
+  if (outcome.kind == Outcome::Kind::retryLater) return postpone(outcome, moment);
+  if (!options_.handlerIsExternal) return settle(moment);
+  ran_ = head().id;
+  return ask(Step::admit, Admit{});
+}
+
+Action ConsumerMachine::settle(const Moment& moment) {
+  if (attemptsOf(head().id) != nullptr) {
+    toForgive_ = head().id;
+    batchEnds_ = true;
+  }
+  ++settled_;
+  checked_ = known_ = marked_ = false;
+  postponements_ = 0;
+  return proceed(moment);
+}
+
+Action ConsumerMachine::attemptFailed(const Outcome& outcome, const Moment& moment) {
+  const int attempt = attemptNumber();
+  if (attempt >= options_.maxAttempts) return bury(outcome.reason, attempt, true, moment);
+  record(head().id, attempt, outcome.reason, moment);
+  const auto wait = retryBackoff_.draw(attempt);
+  notBefore_ = moment.now + wait;
+  pending_.push_back(AttemptFailed{head().id.value, attempt, outcome.reason, wait});
+  return commit(moment);
+}
+
+Action ConsumerMachine::postpone(const Outcome& outcome, const Moment& moment) {
+  const auto wait = outcome.retryAfter > 0ms ? outcome.retryAfter : retryBackoff_.draw(++postponements_);
+  notBefore_ = moment.now + wait;
+  pending_.push_back(MessagePostponed{head().id.value, outcome.reason, wait});
+  if (charged()) record(head().id, attemptNumber() - 1, outcome.reason, moment);
+  if (settled_ > 0 || toRecord_ || toForgive_) return commit(moment);
+  return ask(Step::abandon, Abandon{});
+}
+
+Action ConsumerMachine::bury(std::string_view reason, int attempts, bool withKey, const Moment& moment) {
+  reason_ = reason;
+  buriedAfter_ = attempts;
+  const AttemptRecord* before = attemptsOf(head().id);
+  const WallTime firstAt = before != nullptr ? before->firstAt : moment.wall;
+  return ask(Step::bury, Bury{reason_, attempts, firstAt, marked_, withKey});
+}
+
+const AttemptRecord* ConsumerMachine::attemptsOf(const MessageId& id) const {
+  if (attempts_.empty()) return nullptr;
+  const auto found = attempts_.find(id);
+  return found == attempts_.end() ? nullptr : &found->second;
+}
+
+/// Of the head's attempt that runs or comes next.
+int ConsumerMachine::attemptNumber() const {
+  const AttemptRecord* before = attemptsOf(head().id);
+  if (before == nullptr) return 1;
+  return charged() ? before->attempts : before->attempts + 1;
+}
+
+void ConsumerMachine::record(const MessageId& id, int attempts, const std::string& error, const Moment& moment) {
+  if (attempts == 0) {
+    toForgive_ = id;
+    return;
+  }
+  const AttemptRecord* before = attemptsOf(id);
+  toRecord_ = AttemptRecord{id, attempts, error, before != nullptr ? before->firstAt : moment.wall, moment.wall};
+}
+
+// --- the transaction
+
+bool ConsumerMachine::batchIsOver(const Moment& moment) const noexcept {
+  if (batchEnds_ || settled_ >= granted_ || settled_ >= limit_ || suspects_ > 0) return true;
+  if (moment.stopAsked || !moment.mayBegin) return true;
+  // The next message is expected to take as long as the last one.
+  return moment.now - batchBegan_ + lastRun_ >= options_.latencyTarget;
+}
+
+Action ConsumerMachine::commit(const Moment& moment) {
+  checkInvariants();
+  const bool closing = phase_ == Phase::leaving || moment.stopAsked;
+  const std::size_t next = remaining() - settled_;
+  const std::size_t suspectsLeft = suspects_ - std::min(suspects_, settled_);
+  const std::size_t wanted = suspectsLeft > 0 ? suspectsLeft : closing ? 0 : limit_;
+  booking_ = Commit{.settled = settled_,
+                    .inWork = std::min(wanted, next),
+                    .more = next < wanted,
+                    .undo = marked_,
+                    .record = toRecord_ ? &*toRecord_ : nullptr,
+                    .forgive = toForgive_ ? &*toForgive_ : nullptr};
+  commitBegan_ = moment.now;
+  return ask(Step::commit, booking_);
+}
+
+Action ConsumerMachine::committed(const Moment& moment) {
+  endOutage(false, moment);
+  outcomeKnown_ = true;
+  if (toForgive_) attempts_.erase(*toForgive_);
+  if (toRecord_) attempts_.insert_or_assign(toRecord_->id, *toRecord_);
+  if (charging_)
+    charged_ = toRecord_->id;
+  else if (toForgive_ || toRecord_)
+    charged_.reset();
+  if (settled_ > 0) {
+    ran_.reset();
+    const auto took = std::chrono::duration_cast<std::chrono::microseconds>(moment.now - commitBegan_);
+    pending_.push_back(BatchCommitted{settled_, window()[settled_ - 1].position, took});
+  }
+  tellPending();
+  suspects_ -= std::min(suspects_, settled_);
+  granted_ = suspects_ > 0 ? suspects_ : booking_.more ? limit_ : booking_.inWork;
+  ledger_ = granted_ > 0 ? Ledger::open : Ledger::closed;
+  topped_ = false;
+  if (settled_ > 0 && !shared_) return ask(Step::acknowledge, Acknowledge{settled_});
+  return acknowledged(moment);
+}
+
+Action ConsumerMachine::acknowledged(const Moment& moment) {
+  first_ += settled_;
+  forgetTransaction();
+  return proceed(moment);
+}
+
+/// What the open transaction knew. Its messages are the window's first again.
+void ConsumerMachine::forgetTransaction() noexcept {
+  settled_ = 0;
+  batchEnds_ = charging_ = false;
+  checked_ = known_ = marked_ = false;
+  toRecord_.reset();
+  toForgive_.reset();
+  pending_.clear();
+}
+
+// --- answers without a value, and failures
+
+Action ConsumerMachine::did(const Moment& moment) {
+  switch (step_) {
+    case Step::claim:
+      claimed_ = true;
+      endOutage(false, moment);
+      break;
+    case Step::attach:
+      attached_ = true;
+      endOutage(true, moment);
+      window_.clear();
+      first_ = 0;
+      topped_ = dry_ = false;
+      break;
+    case Step::bury:
+      pending_.push_back(MessageDeadLettered{head().id.value, reason_, buriedAfter_});
+      batchEnds_ = true;
+      return settle(moment);
+    case Step::commit: return committed(moment);
+    case Step::acknowledge: return acknowledged(moment);
+    case Step::abandon:
+      tellPending();
+      forgetTransaction();
+      break;
+    default: break;
+  }
+  return proceed(moment);
+}
+
+Action ConsumerMachine::resolved(CommitFate fate, const Moment& moment) {
+  if (fate == CommitFate::committed) return committed(moment);
+  outcomeKnown_ = true;
+  forgetTransaction();
+  return troubled(false, trouble_, moment);
+}
+
+Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
+  if (phase_ == Phase::leaving) {
+    news_.push_back(Warned{"what is in work could not be cleared: " + error.message()});
+    return Return{false};
+  }
+  if (isTermOver(error.code)) return quit(error);
+  switch (step_) {
+    case Step::attach:
+    case Step::fetch:
+    case Step::acknowledge: return sourceFailed(error, moment);
+    case Step::commit: return commitFailed(error, moment);
+    case Step::resolve: return isTransient(error) ? troubled(false, error, moment) : quit(error);
+    default: return storeFailed(error, moment);
+  }
+}
+
+Action ConsumerMachine::commitFailed(const Error& error, const Moment& moment) {
+  if (isOutcomeUnknown(error.code)) {
+    trouble_ = error;
+    outcomeKnown_ = false;
+    return ask(Step::resolve, Resolve{});
+  }
+  // Too much for one transaction: its messages one at a time, and one that is too much by itself, aside.
+  if (error.is(Errc::payloadTooLarge) && settled_ > 1) {
+    forgetTransaction();
+    granted_ = 1;
+    return proceed(moment);
+  }
+  return storeFailed(error, moment);
+}
+
+Action ConsumerMachine::storeFailed(const Error& error, const Moment& moment) {
+  const bool ofMessage = step_ == Step::admit || (step_ == Step::commit && settled_ == 1);
+  if (ofMessage && isRefusal(error)) {
+    refused_ = AttemptRecord{.id = step_ == Step::admit ? head().id : window().front().id,
+                             .lastError = "the store refused it: " + error.message()};
+    forgetTransaction();
+    return proceed(moment);
+  }
+  forgetTransaction();
+  return isTransient(error) ? troubled(false, error, moment) : quit(error);
+}
+
+/// Delivery starts again at the next attach, with what was not acknowledged; what is in hand is committed first.
+Action ConsumerMachine::sourceFailed(const Error& error, const Moment& moment) {
+  attached_ = false;
+  if (step_ == Step::acknowledge) {
+    first_ += settled_;
+    forgetTransaction();
+  }
+  batchEnds_ = settled_ > 0;
+  return isTransient(error) ? troubled(true, error, moment) : quit(error);
+}
+
+Action ConsumerMachine::troubled(bool ofSource, const Error& error, const Moment& moment) {
+  trouble_ = error;
+  if (!outage_) {
+    outage_ = Outage{ofSource, moment.now};
+    news_.push_back(OutageBegan{error.message()});
+  }
+  if (moment.now - outage_->began >= options_.outageLimit) return quit(error);
+  notBefore_ = std::max(notBefore_, moment.now + outageBackoff_.next());
+  return proceed(moment);
+}
+
+void ConsumerMachine::endOutage(bool ofSource, const Moment& moment) {
+  if (!outage_ || outage_->ofSource != ofSource) return;
+  news_.push_back(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(moment.now - outage_->began)});
+  outage_.reset();
+  outageBackoff_.reset();
+}
+
+Action ConsumerMachine::quit(const Error& error) {
+  over_ = true;
+  const bool refusedByStore = isTermOver(error.code) && !error.is(Errc::leaseLost);
+  if (refusedByStore && phase_ == Phase::executing)
+    news_.push_back(CommitFenced{error.message(), std::max<std::size_t>(settled_, 1)});
+  trouble_ = outcomeKnown_ || isTermOver(error.code) ? error : Error{Errc::outcomeUnknown, error.message()};
+  return Quit{reasonOf(trouble_)};
+}
+
+void ConsumerMachine::tellPending() {
+  news_.insert(news_.end(), std::move_iterator(pending_.begin()), std::move_iterator(pending_.end()));
+  pending_.clear();
+}
+
+void ConsumerMachine::checkInvariants() const {
+  TENURE_ASSERT(settled_ <= remaining());
+  TENURE_ASSERT(settled_ <= granted_);             // nothing begins that a successor would not find in the record
+  TENURE_ASSERT(suspects_ == 0 || settled_ <= 1);  // a suspect is alone in its transaction
+  TENURE_ASSERT(!toRecord_ || !toForgive_);
+  TENURE_ASSERT(!charging_ || (toRecord_ && settled_ == 0));
+}
+
+}  // namespace tenure::consuming

@@ -1,0 +1,203 @@
+/// Decides what becomes of each message, strictly one after the other. Pure: asked by the shell, it answers with the
+/// next thing to do; it never reads a clock, never touches source, store or handler.
+///
+///   inaugurate   claim → recall what earlier terms left → attach
+///
+///   execute      fetch ─► head ─► admit ─► run ─► settled ─► head …      (one transaction, a mark before each message)
+///                          │        │       │         └─ batch over ─► commit ─► acknowledge ─► fetch
+///                          │        │       └─ failed ─► undo, commit what precedes and the attempt ─► wait ─► head
+///                          │        └─ has a key: drop it, or bury it when the body is another one
+///                          └─ unfit, or out of attempts: bury it
+///
+///   handOver     record that nothing is in work, when that is so
+///
+/// The window holds what was fetched and not yet acknowledged, in source order. Its first `settled_` messages are
+/// booked in the open transaction; the next one is the head. A head that has to wait blocks all behind it.
+///
+/// Which message kills its process? Every commit records which messages the next transaction may touch. A successor
+/// of a process that died treats exactly those as suspects: alone in a transaction, the attempt durable before the
+/// handler starts. Nothing that the record does not cover is ever begun, so a killer is always among the suspects, and
+/// only a message that was alone in work when its process died is charged with it.
+///
+/// Any failure inside a transaction rolls it back; its messages are handled anew. The shell gives one answer to each
+/// action, and it is the only caller.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/backoff.hpp"
+#include "consumer/actions.hpp"
+#include "tenure/consumer.hpp"
+
+namespace tenure::consuming {
+
+/// What the shell saw right before it asked.
+struct Moment {
+  BootTime now{};
+  WallTime wall{};
+  bool mayBegin = true;
+  bool stopAsked = false;
+};
+
+class ConsumerMachine {
+ public:
+  /// One for each term. `shared`: the source acknowledges inside the store's transaction.
+  ConsumerMachine(const ConsumerOptions& options, bool shared, Random random);
+
+  // The phases of a term.
+  Action inaugurate(const Moment& moment);
+  Action execute(const Moment& moment);
+  Action handOver(const Moment& moment);
+
+  // Answers to the last action.
+  Action did(const Moment& moment);
+  Action failed(const Error& error, const Moment& moment);
+  Action recalled(ConsumerState state, const Moment& moment);
+  Action fetched(std::vector<Message> messages, const Moment& moment);
+  Action checked(bool known, const Moment& moment);
+  Action admitted(Admission admission, const Moment& moment);
+  Action ran(const Outcome& outcome, const Moment& moment);
+  Action resolved(CommitFate fate, const Moment& moment);
+
+  std::span<const Message> window() const noexcept { return std::span{window_}.subspan(first_); }
+  const Message& head() const noexcept { return window_[first_ + settled_]; }
+  /// Of the last Quit.
+  const Error& trouble() const noexcept { return trouble_; }
+
+  /// What is worth telling since the last call; what a transaction did is told when it is durable.
+  bool hasNews() const noexcept { return !news_.empty(); }
+  std::vector<EventBody> takeNews() { return std::exchange(news_, {}); }
+
+ private:
+  enum class Phase { inaugurating, executing, leaving };
+  enum class Step {
+    claim,
+    recall,
+    attach,
+    fetch,
+    check,
+    admit,
+    run,
+    bury,
+    commit,
+    acknowledge,
+    resolve,
+    abandon,
+    wait
+  };
+  enum class Ledger { unread, closed, open };  // does the durable record cover what may be in work?
+
+  template <class A>
+  Action ask(Step step, A action) {
+    step_ = step;
+    return action;
+  }
+
+  Action proceed(const Moment& moment);
+  Action enterOffice(const Moment& moment);
+  Action openLedger(const Moment& moment);
+  Action waitFor(BootTime until, const Moment& moment);
+  Action fetch(BootTime until);
+  Action beginHead(const Moment& moment);
+  Action charge(const Moment& moment);
+  Action run(const Moment& moment);
+  Action bury(std::string_view reason, int attempts, bool withKey, const Moment& moment);
+  Action settle(const Moment& moment);
+  Action attemptFailed(const Outcome& outcome, const Moment& moment);
+  Action postpone(const Outcome& outcome, const Moment& moment);
+  Action commit(const Moment& moment);
+  Action committed(const Moment& moment);
+  Action acknowledged(const Moment& moment);
+  Action commitFailed(const Error& error, const Moment& moment);
+  Action storeFailed(const Error& error, const Moment& moment);
+  Action sourceFailed(const Error& error, const Moment& moment);
+  Action troubled(bool ofSource, const Error& error, const Moment& moment);
+  Action quit(const Error& error);
+
+  void findSuspects();
+  void forgetTransaction() noexcept;
+  void endOutage(bool ofSource, const Moment& moment);
+  void tellPending();
+  void record(const MessageId& id, int attempts, const std::string& error, const Moment& moment);
+  void checkInvariants() const;
+
+  std::size_t remaining() const noexcept { return window_.size() - first_; }
+  std::size_t horizon() const noexcept;
+  bool suspect() const noexcept { return settled_ < suspects_; }
+  bool charged() const { return charged_ == head().id; }
+  bool batchIsOver(const Moment& moment) const noexcept;
+  bool wantsMessages() const noexcept;
+  const AttemptRecord* attemptsOf(const MessageId& id) const;
+  int attemptNumber() const;
+
+  const ConsumerOptions options_;
+  const bool shared_;
+  const std::size_t limit_;      // messages in a transaction
+  const std::size_t readAhead_;  // what is fetched beyond the batch at hand
+  const Duration slice_;         // how long one execute goes on
+  Backoff retryBackoff_;
+  Backoff outageBackoff_;
+
+  Phase phase_ = Phase::inaugurating;
+  Step step_ = Step::claim;
+  bool claimed_ = false;
+  bool recalled_ = false;
+  bool attached_ = false;
+  bool over_ = false;
+  bool outcomeKnown_ = true;
+  Ledger ledger_ = Ledger::unread;
+  BootTime sliceBegan_{};
+  BootTime notBefore_ = BootTime::min();  // backoff: of the head, or of an outage
+
+  std::vector<Message> window_;  // from first_ on; what is before it is acknowledged
+  std::size_t first_ = 0;
+  std::size_t settled_ = 0;   // booked in the open transaction
+  std::size_t granted_ = 0;   // how many messages the durable record allows to begin
+  std::size_t suspects_ = 0;  // leading messages of the window that an earlier term may have died of
+  bool topped_ = false;       // looked for more since the last commit
+  bool dry_ = false;          // and found none
+
+  // The open transaction.
+  BootTime batchBegan_{};
+  BootTime commitBegan_{};
+  Commit booking_{};        // the commit that is under way
+  bool batchEnds_ = false;  // commit before anything else begins
+  bool charging_ = false;   // the commit charges a suspect with the attempt that follows
+  std::optional<AttemptRecord> toRecord_;
+  std::optional<MessageId> toForgive_;
+  std::vector<EventBody> pending_;  // told when the transaction is durable
+
+  // The head.
+  bool checked_ = false;  // known_ says whether it has a key
+  bool known_ = false;
+  bool marked_ = false;                   // the transaction's mark stands before it
+  std::optional<MessageId> charged_;      // a suspect whose attempt is durable
+  std::optional<MessageId> ran_;          // an external handler is done with it
+  std::optional<AttemptRecord> refused_;  // the store cannot take it
+  int postponements_ = 0;
+  BootTime runBegan_{};
+  Duration lastRun_{};
+  std::string reason_;  // of its burial
+  int buriedAfter_ = 0;
+
+  // What earlier terms left.
+  std::unordered_set<MessageId> inWork_;
+  bool moreInWork_ = false;
+  std::unordered_map<MessageId, AttemptRecord> attempts_;
+
+  struct Outage {
+    bool ofSource;
+    BootTime began;
+  };
+  std::optional<Outage> outage_;
+  Error trouble_;
+  std::vector<EventBody> news_;
+};
+
+}  // namespace tenure::consuming
