@@ -40,6 +40,8 @@ enum class Errc {
   storeBusy,        // the store's lock was not had within its limit; the detail names the holder
   storeFull,        // disk full or quota; nothing was committed
   storeFailed,      // I/O error or corruption
+
+  careerFailed,  // user code threw something of its own
 };
 
 const std::error_category& tenureCategory() noexcept;
