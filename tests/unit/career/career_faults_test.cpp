@@ -125,7 +125,7 @@ TEST(CareerFaults, ACareerMayHandOverByItself) {
 
 TEST(CareerFaults, GivingUpBecauseAStopWasAskedForIsNoFailure) {
   Rehearsal career = Rehearsal::executing();
-  career.on(HandoverAsked{career.term});
+  career.on(HandoverAsked{career.term, "test"});
 
   EXPECT_THAT(career.threw(Phase::execute, {Errc::cancelled}), ElementsAre(runs(Phase::handOver)));
 
@@ -251,7 +251,7 @@ class Chaos {
       case 0:
         if (mayElect()) career_.on(Elected{FencingToken{++token_}});
         break;
-      case 1: career_.on(HandoverAsked{maybeStale}); break;
+      case 1: career_.on(HandoverAsked{maybeStale, "test"}); break;
       case 2: rarely(8, StopAsked{}); break;
       case 3: rarely(4, TermLost{maybeStale, EndReason::leaseLost}); break;
       case 4: career_.on(Woken{}); break;

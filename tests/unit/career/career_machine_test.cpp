@@ -65,14 +65,16 @@ TEST(CareerMachine, ALeaseTooOldForNewWorkIsAskedAgainShortly) {
 
 TEST(CareerMachine, AHandoverWhileIdleBeginsAtOnce) {
   Rehearsal career = Rehearsal::idling();
-  EXPECT_THAT(career.on(HandoverAsked{career.term}),
-              ElementsAre(stopsThePhase(EndReason::handoverAsked), runs(Phase::handOver)));
+  EXPECT_THAT(
+      career.on(HandoverAsked{career.term, "test"}),
+      ElementsAre(tells<tenure::HandoverAsked>(), stopsThePhase(EndReason::handoverAsked), runs(Phase::handOver)));
 }
 
 TEST(CareerMachine, AHandoverWhileExecutingWaitsForThePhase) {
   Rehearsal career = Rehearsal::executing();
 
-  EXPECT_THAT(career.on(HandoverAsked{career.term}), ElementsAre(stopsThePhase(EndReason::handoverAsked)));
+  EXPECT_THAT(career.on(HandoverAsked{career.term, "test"}),
+              ElementsAre(tells<tenure::HandoverAsked>(), stopsThePhase(EndReason::handoverAsked)));
 
   EXPECT_THAT(career.ended(Phase::execute, Outcome::again), ElementsAre(runs(Phase::handOver)));
 }
@@ -80,14 +82,15 @@ TEST(CareerMachine, AHandoverWhileExecutingWaitsForThePhase) {
 TEST(CareerMachine, AHandoverWhileInauguratingNeverExecutes) {
   Rehearsal career = Rehearsal::inaugurating();
 
-  EXPECT_THAT(career.on(HandoverAsked{career.term}), ElementsAre(stopsThePhase(EndReason::handoverAsked)));
+  EXPECT_THAT(career.on(HandoverAsked{career.term, "test"}),
+              ElementsAre(tells<tenure::HandoverAsked>(), stopsThePhase(EndReason::handoverAsked)));
 
   EXPECT_THAT(career.ended(Phase::inaugurate), ElementsAre(runs(Phase::handOver)));
 }
 
 TEST(CareerMachine, AnInaugurationStoppedBeforeItBeganIsNotHandedOver) {
   Rehearsal career = Rehearsal::inaugurating();
-  career.on(HandoverAsked{career.term});
+  career.on(HandoverAsked{career.term, "test"});
 
   EXPECT_THAT(career.ended(Phase::inaugurate, Outcome::withheld),
               ElementsAre(tellsTermEnded(EndReason::handoverAsked, true), resigns(Resignation::clean, inOrder)));
@@ -107,21 +110,21 @@ TEST(CareerMachine, AHandoverRequestNeverHitsTheNextTerm) {
   career.ended(Phase::handOver);
   career.on(Elected{FencingToken{8}});
 
-  EXPECT_THAT(career.on(HandoverAsked{FencingToken{7}}), IsEmpty());
+  EXPECT_THAT(career.on(HandoverAsked{FencingToken{7}, "test"}), IsEmpty());
 }
 
 TEST(CareerMachine, AHandoverRequestWithoutATermIsNothing) {
   Rehearsal career;
-  EXPECT_THAT(career.on(HandoverAsked{FencingToken{7}}), IsEmpty());
+  EXPECT_THAT(career.on(HandoverAsked{FencingToken{7}, "test"}), IsEmpty());
 }
 
 TEST(CareerMachine, HandoverAskedAgainInAnyPhaseChangesNothing) {  // row 39: SIGUSR1 during commit and drain
   Rehearsal career = Rehearsal::executing();
-  career.on(HandoverAsked{career.term});
+  career.on(HandoverAsked{career.term, "test"});
 
-  for (int i = 0; i < 100; ++i) EXPECT_THAT(career.on(HandoverAsked{career.term}), IsEmpty());
+  for (int i = 0; i < 100; ++i) EXPECT_THAT(career.on(HandoverAsked{career.term, "test"}), IsEmpty());
   career.ended(Phase::execute);
-  for (int i = 0; i < 100; ++i) EXPECT_THAT(career.on(HandoverAsked{career.term}), IsEmpty());
+  for (int i = 0; i < 100; ++i) EXPECT_THAT(career.on(HandoverAsked{career.term, "test"}), IsEmpty());
 }
 
 // --- stop
@@ -238,7 +241,7 @@ TEST(CareerMachine, ADrainThatReachesItsLimitAborts) {
 
 TEST(CareerMachine, AStopDuringTheDrainOfAHandoverDoesNotExtendIt) {
   Rehearsal career = Rehearsal::executing();
-  career.on(HandoverAsked{career.term});
+  career.on(HandoverAsked{career.term, "test"});
   career.pass(20s);
   career.on(StopAsked{});
 

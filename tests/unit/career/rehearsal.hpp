@@ -97,7 +97,7 @@ class Rehearsal {
   }
   static Rehearsal handingOver() {
     Rehearsal career = idling();
-    career.on(HandoverAsked{term});
+    career.on(HandoverAsked{term, "test"});
     return career;
   }
 

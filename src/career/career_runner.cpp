@@ -1,0 +1,109 @@
+#include "career/career_runner.hpp"
+
+#include "career/phase_call.hpp"
+
+namespace tenure::career {
+
+CareerRunner::CareerRunner(CareerMachine machine, ILoop& loop, IPhaseWorker& worker, ILeaderCareer& career,
+                           Emitter emit, CareerOutlets outlets)
+    : machine_(std::move(machine)),
+      loop_(loop),
+      worker_(worker),
+      career_(career),
+      emit_(std::move(emit)),
+      outlets_(std::move(outlets)) {}
+
+CareerRunner::~CareerRunner() {
+  if (timer_ != 0) loop_.cancel(timer_);
+}
+
+void CareerRunner::stop() noexcept {
+  loop_.post([this] { feed(StopAsked{}); });
+}
+
+void CareerRunner::handOver(std::string by) noexcept {
+  const FencingToken term{inOffice_.load(std::memory_order_acquire)};
+  loop_.post([this, term, by = std::move(by)] { feed(HandoverAsked{term, by}); });
+}
+
+void CareerRunner::wake() noexcept {
+  if (wakePosted_.exchange(true, std::memory_order_acq_rel)) return;
+  loop_.post([this] {
+    wakePosted_.store(false, std::memory_order_release);
+    feed(Woken{});
+  });
+}
+
+void CareerRunner::onElected(std::shared_ptr<TermState> term) {
+  term_ = std::move(term);
+  feed(Elected{term_->identity().token});
+}
+
+void CareerRunner::onTermLost(EndReason reason) { feed(TermLost{machine_.term(), reason}); }
+void CareerRunner::onHandoverRequested(const std::string& by) { feed(HandoverAsked{machine_.term(), by}); }
+void CareerRunner::onLeft() { feed(HasLeft{}); }
+void CareerRunner::onFatal(const Error& error) { feed(ElectionEnded{error}); }
+
+void CareerRunner::feed(Input input) {
+  inputs_.push_back(std::move(input));
+  if (feeding_) return;  // an outlet called back: its turn comes after the actions that are under way
+  feeding_ = true;
+  while (!inputs_.empty()) {
+    const Input next = std::move(inputs_.front());
+    inputs_.pop_front();
+    const Actions actions = machine_.on(next, loop_.now());
+    inOffice_.store(machine_.term().value, std::memory_order_release);
+    for (const Action& action : actions) std::visit([this](const auto& what) { perform(what); }, action);
+  }
+  feeding_ = false;
+  setTimer();
+}
+
+void CareerRunner::perform(const RunPhase& action) {
+  term_->reportProgress();
+  worker_.run([this, action, term = Term(term_)] {
+    PhaseEnded ended = callPhase(action, career_, term);
+    loop_.post([this, ended = std::move(ended)] { feed(ended); });
+  });
+}
+
+// Stop callbacks of user code run here, on the loop: they must not wait.
+void CareerRunner::perform(const StopPhase& action) {
+  term_->setEndReason(action.reason);
+  term_->stopSource().request_stop();
+}
+
+void CareerRunner::perform(const Resign& action) {
+  endLease();
+  outlets_.resign(action.how, action.failed);
+}
+
+void CareerRunner::perform(const Leave& action) {
+  endLease();
+  outlets_.leave(action.how);
+}
+
+void CareerRunner::perform(const Exit& action) { outlets_.exit(action.status, action.careerIsHome); }
+
+void CareerRunner::perform(const Tell& action) { emit_(action.event, action.term); }
+
+/// A Term that somebody kept must not say "valid" when its znode is about to go.
+void CareerRunner::endLease() {
+  if (term_) term_->lease().end();
+}
+
+/// A timer that fires early costs a tick that finds nothing; one a phase would cost more.
+void CareerRunner::setTimer() {
+  const BootTime due = machine_.deadline();
+  if (timer_ != 0 && timerDue_ <= due) return;
+  if (timer_ != 0) loop_.cancel(timer_);
+  timer_ = 0;
+  timerDue_ = due;
+  if (due == BootTime::max()) return;
+  timer_ = loop_.after(std::max(due - loop_.now(), Duration::zero()), [this] {
+    timer_ = 0;
+    feed(Tick{term_ ? term_->lastProgress() : BootTime{}});
+  });
+}
+
+}  // namespace tenure::career

@@ -1,0 +1,80 @@
+/// The shell of the career: performs what CareerMachine decides. Phases go to the worker and come back as posted
+/// results; the machine's deadline becomes a timer; requests from any thread become inputs on the loop.
+///
+///     Election ──► IElectionListener ─┐                     ┌─► IPhaseWorker ──► ILeaderCareer
+///     signals, stop(), wake() ────────┤► CareerMachine ─────┤─► CareerOutlets: resign, leave, exit
+///     worker: PhaseEnded, timer ──────┘                     └─► events
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/emit.hpp"
+#include "base/loop.hpp"
+#include "career/career_machine.hpp"
+#include "career/career_thread.hpp"
+#include "fencing/term_state.hpp"
+
+namespace tenure::career {
+
+/// What a career asks of its surroundings, on the loop.
+struct CareerOutlets {
+  std::function<void(Resignation how, bool failed)> resign;
+  std::function<void(Resignation how)> leave;
+  /// The last call. `careerIsHome` false: the worker is still in a phase and cannot be joined.
+  std::function<void(ExitStatus status, bool careerIsHome)> exit;
+};
+
+class CareerRunner final : public IElectionListener {
+ public:
+  /// Borrows loop, worker and career. The worker must be idle, or the process over, before this is destroyed.
+  CareerRunner(CareerMachine machine, ILoop& loop, IPhaseWorker& worker, ILeaderCareer& career, Emitter emit,
+               CareerOutlets outlets);
+  ~CareerRunner() override;
+
+  /// Threads: any.
+  void stop() noexcept;
+  /// Meant for the term that is in office at the time of the call, and no other.
+  void handOver(std::string by) noexcept;
+  void wake() noexcept;
+
+  /// Threads: the loop's.
+  std::string describe() const { return machine_.describe(); }
+
+  void onElected(std::shared_ptr<TermState> term) override;
+  void onTermLost(EndReason reason) override;
+  void onHandoverRequested(const std::string& by) override;
+  void onLeft() override;
+  void onFatal(const Error& error) override;
+
+ private:
+  void feed(Input input);
+  void perform(const RunPhase& action);
+  void perform(const StopPhase& action);
+  void perform(const Resign& action);
+  void perform(const Leave& action);
+  void perform(const Exit& action);
+  void perform(const Tell& action);
+  void setTimer();
+  void endLease();
+
+  CareerMachine machine_;
+  ILoop& loop_;
+  IPhaseWorker& worker_;
+  ILeaderCareer& career_;
+  Emitter emit_;
+  CareerOutlets outlets_;
+
+  std::shared_ptr<TermState> term_;  // the latest
+  std::deque<Input> inputs_;         // what came in while an action was performed
+  bool feeding_ = false;
+  TimerId timer_ = 0;
+  BootTime timerDue_ = BootTime::max();
+  std::atomic<std::int64_t> inOffice_{0};
+  std::atomic<bool> wakePosted_{false};
+};
+
+}  // namespace tenure::career
