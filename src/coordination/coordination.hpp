@@ -2,12 +2,13 @@
 ///
 /// Everything runs on one loop. Calls return at once; each callback is called exactly once, on the loop, never from
 /// inside the call. Replies and watch events arrive in the order in which the server sent them. When a session ends,
-/// its pending operations fail with outcomeUnknown (writes) or sessionExpired, its watches are dropped without a call,
-/// and a new session begins with the next generation.
+/// its pending operations fail with outcomeUnknown (writes) or unavailable (reads), its watches are dropped without a
+/// call, and a new session begins with the next generation.
 ///
 /// Errors of operations (Errc): notFound, alreadyExists, versionMismatch, permissionDenied, authenticationFailed,
-/// quotaExceeded, payloadTooLarge, invalidArgument as their names say; unavailable: not connected, nothing was sent;
-/// outcomeUnknown: sent, and the connection was lost before the reply; sessionExpired.
+/// quotaExceeded, payloadTooLarge, invalidArgument (a malformed path, a child of an ephemeral, a parent removed before
+/// its children) as their names say; unavailable: not connected and nothing was sent, or a read whose reply was lost;
+/// outcomeUnknown: a write was sent, and the connection was lost before the reply; sessionExpired.
 #pragma once
 
 #include <chrono>
@@ -55,7 +56,7 @@ struct CheckOp {
 };
 struct CreateOp {
   std::string path;
-  std::string data;
+  std::string data{};
   CreateMode mode = CreateMode::persistent;
 };
 struct SetOp {
