@@ -1,0 +1,10 @@
+#include "zookeeper_world.hpp"
+
+namespace tenure::test {
+
+INSTANTIATE_TEST_SUITE_P(ZooKeeper, Coordination,
+                         testing::Values(Backend{
+                             "server", []() -> std::unique_ptr<IWorld> { return std::make_unique<ZooKeeperWorld>(); }}),
+                         nameOfBackend);
+
+}  // namespace tenure::test

@@ -1,0 +1,213 @@
+#include "support/tcp_proxy.hpp"
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <future>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <thread>
+
+namespace tenure::test {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+std::int32_t integerAt(std::string_view bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  for (const char byte : bytes.substr(at, 4)) value = value << 8 | static_cast<unsigned char>(byte);
+  return static_cast<std::int32_t>(value);
+}
+
+// A packet is its length and an xid first; pings, watch events and authentication have negative ones.
+bool holdsNumberedPacket(std::string_view bytes) {
+  while (bytes.size() >= 8) {
+    if (integerAt(bytes, 4) > 0) return true;
+    bytes.remove_prefix(std::min(bytes.size(), static_cast<std::size_t>(integerAt(bytes, 0)) + 4));
+  }
+  return false;
+}
+
+enum class Loss { none, awaitingRequest, awaitingReply };
+
+/// What all connections obey.
+struct Rules {
+  bool refuse = false;
+  bool drops[2] = {false, false};
+  Loss loss = Loss::none;
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(tcp::socket client, tcp::socket server, Rules& rules)
+      : sides_{std::move(client), std::move(server)}, rules_(&rules) {}
+
+  void start() {
+    pump(Direction::toServer);
+    pump(Direction::toClient);
+  }
+  void close() {
+    error_code ignored;
+    for (tcp::socket& side : sides_) side.close(ignored);
+  }
+  bool open() const { return sides_[0].is_open(); }
+  bool lostBytes() const { return lostBytes_; }
+
+ private:
+  tcp::socket& source(Direction way) { return sides_[way == Direction::toServer ? 0 : 1]; }
+  tcp::socket& sink(Direction way) { return sides_[way == Direction::toServer ? 1 : 0]; }
+
+  void pump(Direction way) {
+    source(way).async_read_some(asio::buffer(buffers_[index(way)]),
+                                [self = shared_from_this(), way](const error_code& error, std::size_t count) {
+                                  if (error) return self->close();
+                                  self->pass(way, std::string(self->buffers_[index(way)].data(), count));
+                                });
+  }
+
+  void pass(Direction way, const std::string& bytes) {
+    if (losesReply(way, bytes)) return close();
+    if (rules_->drops[index(way)]) {
+      lostBytes_ = true;
+    } else {
+      error_code failed;
+      asio::write(sink(way), asio::buffer(bytes), failed);
+      if (failed) return close();
+    }
+    pump(way);
+  }
+
+  bool losesReply(Direction way, std::string_view bytes) {
+    if (!holdsNumberedPacket(bytes)) return false;
+    if (way == Direction::toServer && rules_->loss == Loss::awaitingRequest) {
+      rules_->loss = Loss::awaitingReply;
+      losing_ = true;
+    }
+    if (way != Direction::toClient || !losing_) return false;
+    rules_->loss = Loss::none;
+    return true;
+  }
+
+  static std::size_t index(Direction way) { return way == Direction::toServer ? 0 : 1; }
+
+  std::array<tcp::socket, 2> sides_;
+  std::array<std::array<char, 65'536>, 2> buffers_{};
+  Rules* rules_;
+  bool lostBytes_ = false;
+  bool losing_ = false;
+};
+
+}  // namespace
+
+class TcpProxy::Impl {
+ public:
+  explicit Impl(std::uint16_t target)
+      : target_(asio::ip::address_v4::loopback(), target),
+        acceptor_(context_, tcp::endpoint(asio::ip::address_v4::loopback(), 0)) {
+    accept();
+    thread_ = std::thread([this] { context_.run(); });
+  }
+
+  ~Impl() {
+    context_.stop();
+    thread_.join();
+  }
+
+  std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+
+  /// Runs `change` on the proxy's thread and waits for it.
+  template <class Change>
+  auto apply(Change change) {
+    std::packaged_task<decltype(change(*this))()> task([&] { return change(*this); });
+    auto result = task.get_future();
+    asio::post(context_, [&task] { task(); });
+    return result.get();
+  }
+
+  template <class Condition>
+  void closeWhere(Condition condition) {
+    for (const auto& connection : connections_)
+      if (condition(*connection)) connection->close();
+    forgetClosed();
+  }
+
+  std::size_t openConnections() {
+    forgetClosed();
+    return connections_.size();
+  }
+
+  Rules rules;
+
+ private:
+  void accept() {
+    acceptor_.async_accept([this](const error_code& error, tcp::socket client) {
+      if (!error && !rules.refuse) connect(std::move(client));
+      forgetClosed();
+      accept();
+    });
+  }
+
+  void connect(tcp::socket client) {
+    tcp::socket server(context_);
+    error_code refused;
+    server.connect(target_, refused);
+    if (refused) return;
+    client.set_option(tcp::no_delay(true));
+    server.set_option(tcp::no_delay(true));
+    const auto connection = std::make_shared<Connection>(std::move(client), std::move(server), rules);
+    connections_.insert(connection);
+    connection->start();
+  }
+
+  void forgetClosed() {
+    std::erase_if(connections_, [](const auto& connection) { return !connection->open(); });
+  }
+
+  asio::io_context context_;
+  tcp::endpoint target_;
+  tcp::acceptor acceptor_;
+  std::set<std::shared_ptr<Connection>> connections_;
+  std::thread thread_;
+};
+
+TcpProxy::TcpProxy(std::uint16_t target) : impl_(std::make_unique<Impl>(target)) {}
+TcpProxy::~TcpProxy() = default;
+
+std::string TcpProxy::host() const { return "127.0.0.1:" + std::to_string(impl_->port()); }
+
+void TcpProxy::cut() {
+  impl_->apply([](Impl& proxy) {
+    proxy.rules.refuse = true;
+    proxy.closeWhere([](const Connection&) { return true; });
+  });
+}
+
+void TcpProxy::stall() {
+  impl_->apply([](Impl& proxy) { proxy.rules.drops[0] = proxy.rules.drops[1] = true; });
+}
+
+void TcpProxy::drop(Direction direction) {
+  impl_->apply([=](Impl& proxy) { proxy.rules.drops[direction == Direction::toServer ? 0 : 1] = true; });
+}
+
+void TcpProxy::resume() {
+  impl_->apply([](Impl& proxy) {
+    proxy.rules = Rules{};
+    proxy.closeWhere([](const Connection& connection) { return connection.lostBytes(); });
+  });
+}
+
+void TcpProxy::loseNextReply() {
+  impl_->apply([](Impl& proxy) { proxy.rules.loss = Loss::awaitingRequest; });
+}
+
+std::size_t TcpProxy::connections() const {
+  return impl_->apply([](Impl& proxy) { return proxy.openConnections(); });
+}
+
+}  // namespace tenure::test

@@ -1,0 +1,46 @@
+/// A TCP proxy on 127.0.0.1 between a ZooKeeper client and its server, for the faults of a network.
+///
+///   passing --cut()--> cut         connections closed, new ones closed at once
+///   passing --stall()--> stalled   half-open: connections stay, bytes of both directions vanish, new ones get no
+///   answer passing --drop(d)--> dropping  as stalled, in one direction only any     --resume()--> passing  connections
+///   that lost bytes are closed first
+///
+/// Every call has taken effect when it returns. Threads: one of its own; calls from any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tenure::test {
+
+enum class Direction { toServer, toClient };
+
+class TcpProxy {
+ public:
+  explicit TcpProxy(std::uint16_t target);
+  ~TcpProxy();
+  TcpProxy(const TcpProxy&) = delete;
+  TcpProxy& operator=(const TcpProxy&) = delete;
+
+  /// "127.0.0.1:port", for the client.
+  std::string host() const;
+
+  void cut();
+  void stall();
+  void drop(Direction direction);
+  void resume();
+
+  /// The next request reaches the server, its reply is lost and its connection closed. Pings and watch events do not
+  /// count. The proxy then passes again.
+  void loseNextReply();
+
+  std::size_t connections() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tenure::test
