@@ -60,8 +60,13 @@ struct CandidateOptions {
   /// How long a successor waits after an unclean end of our term before it takes office. 0 where every effect goes
   /// through a fenced store (the claim is the barrier), else up to the execute limit, at most 30 s.
   std::chrono::milliseconds barrierLimit{0};
-  /// React to SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 while run() runs.
+  /// From run() until the destructor: SIGTERM and SIGINT stop, SIGUSR1 hands over, SIGUSR2 reports the status as an
+  /// event, SIGHUP is ignored. They are blocked in the career thread; a child process inherits that and has to clear
+  /// its mask.
   bool handleSignals = true;
+  /// A phase that stays away after its limit and grace, or after an abort, cannot be killed: end the process with
+  /// _exit(status). False: run() returns that status when the phase comes home, which may be never.
+  bool exitWhenHung = true;
 };
 
 /// How run() ended; the values are the tool's exit codes.
@@ -82,10 +87,11 @@ class Candidate {
   Candidate(CandidateOptions options, ILeaderCareer& career, IEventSink& events);
   ~Candidate();
 
-  /// Contends until stop() or a fatal error. Blocks. Call once.
+  /// Contends until stop() or a fatal error. Blocks. Call once. No phase runs any more when it returns.
   ExitStatus run();
 
-  /// Drain, hand over, leave, return from run(). Idempotent. A second call aborts.
+  /// Drain, hand over, leave, return from run(). A second call aborts: the running phase gets one second more, the
+  /// marker stays busy. A third does not wait. Calls within 300 ms of the last that counted are the same request.
   void stop() noexcept;
   /// Hand over and stand by again at the back. Without a term in office it does nothing.
   void handOver() noexcept;

@@ -10,7 +10,8 @@ using std::chrono::milliseconds;
 using Outcome = PhaseEnded::Outcome;
 
 ExitStatus statusOf(const Error& error) noexcept {
-  return error.is(Errc::authenticationFailed) ? ExitStatus::authentication : ExitStatus::configuration;
+  const bool refused = error.is(Errc::authenticationFailed) || error.is(Errc::permissionDenied);
+  return refused ? ExitStatus::authentication : ExitStatus::configuration;
 }
 
 /// Somebody else may lead by now: what the marker says is no longer ours to decide.
