@@ -123,8 +123,12 @@ void MemoryClient::expired() {
 
 void MemoryClient::close(std::function<void()> done) {
   const bool wasConnected = state_ == State::connected;
+  closed_ = [first = std::move(closed_), done = std::move(done)] {
+    if (first) first();
+    done();
+  };
+  if (state_ == State::closing) return;
   failOutstanding();
-  closed_ = std::move(done);
   if (!wasConnected) return over();
   state_ = State::closing;
   farewell_.set(farewellLimit, [this] { over(); });

@@ -30,6 +30,10 @@ class MemoryClient final : public ICoordination, private memory::IClientEnd {
   memory::MachineId machine() const noexcept { return machine_; }
   memory::SessionId session() const noexcept { return session_; }
   bool connected() const noexcept { return state_ == State::connected; }
+  /// Its connection breaks here and now; it tries the next server.
+  void dropConnection() {
+    if (wire_) lost();
+  }
   /// Where it is attached, or trying to be.
   memory::MachineId server() const noexcept { return settings_.servers[next_]; }
 
