@@ -1,0 +1,160 @@
+#include "backends/sqlite/connection.hpp"
+
+#include <cstring>
+
+#include "backends/sqlite/authorizer.hpp"
+#include "backends/sqlite/file_system.hpp"
+#include "backends/sqlite/lock_holder.hpp"
+#include "backends/sqlite/schema.hpp"
+
+namespace tenure::sqlite {
+namespace {
+
+constexpr std::size_t ownStatements = 256;  // more than there are: never makes room
+constexpr std::size_t keptUserStatements = 64;
+
+Errc meaningOf(int code) noexcept {
+  switch (code & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return Errc::storeBusy;
+    case SQLITE_FULL: return Errc::storeFull;
+    case SQLITE_READONLY:
+    case SQLITE_PERM: return Errc::permissionDenied;
+    case SQLITE_CANTOPEN: return Errc::unavailable;
+    default: return Errc::storeFailed;
+  }
+}
+
+Error cannotOpen(const Options& options, sqlite3* db, int code) {
+  std::error_code ignored;
+  if (!options.create && !std::filesystem::exists(options.file, ignored))
+    return {Errc::notFound, options.file.string() + " does not exist"};
+  return errorOf(db, code);
+}
+
+}  // namespace
+
+Error errorOf(sqlite3* db, int code) {
+  const char* file = db == nullptr ? nullptr : sqlite3_db_filename(db, "main");
+  std::string detail = file == nullptr ? "" : std::string(file) + ": ";
+  detail += db == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db);
+  const int systemError = db == nullptr ? 0 : sqlite3_system_errno(db);
+  const int kind = code & 0xFF;
+  if (systemError != 0 && (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN))
+    detail += std::string(" (") + std::strerror(systemError) + ")";
+  if (kind == SQLITE_BUSY && file != nullptr)
+    if (const auto holder = lockHolder(file)) detail += ", held by process " + std::to_string(*holder);
+  return {meaningOf(code), std::move(detail)};
+}
+
+int Query::step() noexcept {
+  if (code_ == SQLITE_OK || code_ == SQLITE_ROW) code_ = sqlite3_step(statement_);
+  return code_;
+}
+
+Result<bool> Query::next() {
+  const int code = step();
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return errorOf(db_, code);
+}
+
+std::string_view Query::bytes(int column) const noexcept {
+  const void* data = sqlite3_column_blob(statement_, column);
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
+  return data == nullptr ? std::string_view{} : std::string_view{static_cast<const char*>(data), size};
+}
+
+Connection::Connection(sqlite3* db, std::filesystem::path file, std::chrono::milliseconds lockLimit)
+    : db_(db),
+      file_(std::move(file)),
+      lockWait_(lockLimit),
+      statements_(ownStatements),
+      userStatements_(keptUserStatements) {
+  sqlite3_extended_result_codes(db_, 1);
+  sqlite3_busy_handler(db_, &LockWait::onBusy, &lockWait_);
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  // Installed once: setting it expires every prepared statement.
+  sqlite3_set_authorizer(db_, &authorize, &userMode_);
+}
+
+Connection::~Connection() {
+  statements_.clear();
+  userStatements_.clear();
+  sqlite3_close(db_);
+}
+
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options, std::function<bool()> whenBusy) {
+  // Absolute, because SQLite gives ":memory:" and the empty name meanings of their own.
+  Options at = options;
+  at.file = std::filesystem::absolute(options.file);
+  if (const Result<void> local = requireLocalFileSystem(at.file); !local) return local.error();
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (options.create ? SQLITE_OPEN_CREATE : 0);
+  sqlite3* db = nullptr;
+  if (const int code = sqlite3_open_v2(at.file.c_str(), &db, flags, nullptr); code != SQLITE_OK) {
+    Error error = cannotOpen(at, db, code);
+    sqlite3_close(db);
+    return error;
+  }
+  std::unique_ptr<Connection> connection(new Connection(db, at.file, options.lockLimit));
+  connection->whenBusy(std::move(whenBusy));
+  if (sqlite3_db_readonly(db, "main") == 1)
+    return Error{Errc::permissionDenied, at.file.string() + " is read-only for this process"};
+  const Result<void> configured = connection->configure(journalPlan(sqlite3_libversion_number()));
+  if (!configured) return configured.error();
+  const Result<void> schema = ensureSchema(*connection, options.create);
+  if (!schema) return schema.error();
+  return connection;
+}
+
+Result<void> Connection::configure(const JournalPlan& plan) {
+  Query mode = query("PRAGMA journal_mode=" + std::string(plan.mode));
+  const Result<bool> answered = mode.next();
+  if (!answered) return answered.error();
+  if (mode.bytes(0) != plan.mode)
+    return Error{Errc::configurationRefused, file_.string() + " stays in journal mode " + mode.text(0) +
+                                                 ", but SQLite " + sqlite3_libversion() + " needs " +
+                                                 std::string(plan.mode) + " to be safe"};
+  Query encoding = query("PRAGMA encoding");
+  const Result<bool> encoded = encoding.next();
+  if (!encoded) return encoded.error();
+  if (encoding.bytes(0) != "UTF-8")
+    return Error{Errc::configurationRefused, file_.string() + " has text encoding " + encoding.text(0) +
+                                                 ", but ids need UTF-8 to keep their bytes"};
+  return run("PRAGMA synchronous=" + std::string(plan.synchronous));
+}
+
+Query Connection::prepare(std::string_view sql) {
+  if (const Prepared* known = statements_.find(sql)) return {db_, known->statement, SQLITE_OK};
+  sqlite3_stmt* statement = nullptr;
+  const int code =
+      sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (code == SQLITE_OK) statements_.keep(sql, statement);
+  return {db_, statement, code};
+}
+
+Result<void> Connection::script(const char* sql) {
+  const int code = sqlite3_exec(db_, sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) return errorOf(db_, code);
+  return {};
+}
+
+Result<void> Connection::commit() {
+  const int code = prepare("COMMIT").step();
+  if (code == SQLITE_DONE) return {};
+  Error error = errorOf(db_, code);
+  rollback();
+  switch (code & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_FULL:        // the journal was not given up yet: it undoes what was written
+    case SQLITE_CONSTRAINT:  // a user's deferred foreign key
+    case SQLITE_ERROR: return error;
+    default: return Error{Errc::outcomeUnknown, error.detail};
+  }
+}
+
+void Connection::rollback() noexcept {
+  if (inTransaction()) prepare("ROLLBACK").step();
+}
+
+}  // namespace tenure::sqlite

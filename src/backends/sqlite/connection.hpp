@@ -1,0 +1,194 @@
+/// SQLite as the rest of the room sees it: one file, prepared statements, errors as values. Only this room includes
+/// sqlite3.h.
+///
+///   Connection ── query(sql, values…) ──▶ Query ── next() ──▶ row … until it goes, which frees the statement
+///              └─ run / change: to the end at once
+///
+/// What makes it safe is decided here: the journal by the library's version, how long to wait for the file's lock and
+/// in which steps, which file systems are refused, and what a user's own SQL may touch (Connection::UserMode).
+/// Threads: one at a time.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <concepts>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "backends/sqlite/lock_wait.hpp"
+#include "backends/sqlite/statement_cache.hpp"
+#include "tenure/sqlite.hpp"
+
+namespace tenure::sqlite {
+
+/// Below 3.51.3 a WAL file can be corrupted when two connections write and checkpoint at once, which is what a stale
+/// and a new leader do; there, a rollback journal. Either way a commit that returned survives a power loss.
+struct JournalPlan {
+  std::string_view mode;         // as PRAGMA journal_mode answers it
+  std::string_view synchronous;  // as PRAGMA synchronous takes it
+};
+constexpr JournalPlan journalPlan(int libraryVersion) noexcept {
+  return libraryVersion >= 3'051'003 ? JournalPlan{"wal", "FULL"} : JournalPlan{"truncate", "EXTRA"};
+}
+
+/// Bytes, bound as a BLOB; a plain string_view is bound as TEXT.
+struct Blob {
+  std::string_view bytes;
+};
+
+/// What a SQLite result code means to Tenure; the file and SQLite's own message end up in the detail.
+Error errorOf(sqlite3* db, int code);
+
+/// A prepared statement in use; it is free again when this goes.
+class Query {
+ public:
+  Query(sqlite3* db, sqlite3_stmt* statement, int prepared) noexcept
+      : db_(db), statement_(statement), code_(prepared) {}
+  Query(Query&& other) noexcept
+      : db_(other.db_), statement_(std::exchange(other.statement_, nullptr)), code_(other.code_) {}
+  ~Query() { sqlite3_reset(statement_); }
+
+  /// Binds by position. The values are copied.
+  template <class... Values>
+  Query& bind(const Values&... values) {
+    return bindAll(SQLITE_TRANSIENT, values...);
+  }
+  /// The same for values that outlive the statement's run: nothing is copied.
+  template <class... Values>
+  Query& borrow(const Values&... values) {
+    return bindAll(SQLITE_STATIC, values...);
+  }
+
+  /// True on a row, false at the end.
+  Result<bool> next();
+  /// next() without the sentence: SQLITE_ROW, SQLITE_DONE or what went wrong.
+  int step() noexcept;
+
+  std::int64_t integer(int column) const noexcept { return sqlite3_column_int64(statement_, column); }
+  bool isNull(int column) const noexcept { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+  bool isInteger(int column) const noexcept { return sqlite3_column_type(statement_, column) == SQLITE_INTEGER; }
+  /// The bytes of text or blob, valid until the next row.
+  std::string_view bytes(int column) const noexcept;
+  std::string text(int column) const { return std::string(bytes(column)); }
+  WallTime time(int column) const noexcept { return WallTime{std::chrono::milliseconds{integer(column)}}; }
+
+ private:
+  using Lifetime = sqlite3_destructor_type;
+  template <class... Values>
+  Query& bindAll([[maybe_unused]] Lifetime lifetime, const Values&... values) {
+    [[maybe_unused]] int index = 0;
+    if (code_ == SQLITE_OK) (bindOne(++index, values, lifetime), ...);
+    return *this;
+  }
+  void bindOne(int index, std::int64_t value, Lifetime) noexcept { note(sqlite3_bind_int64(statement_, index, value)); }
+  void bindOne(int index, std::nullptr_t, Lifetime) noexcept { note(sqlite3_bind_null(statement_, index)); }
+  void bindOne(int index, WallTime at, Lifetime lifetime) noexcept {
+    bindOne(index, static_cast<std::int64_t>(at.time_since_epoch().count()), lifetime);
+  }
+  void bindOne(int index, std::string_view text, Lifetime lifetime) noexcept {
+    note(sqlite3_bind_text64(statement_, index, text.empty() ? "" : text.data(), text.size(), lifetime, SQLITE_UTF8));
+  }
+  void bindOne(int index, Blob blob, Lifetime lifetime) noexcept {
+    note(sqlite3_bind_blob64(statement_, index, blob.bytes.empty() ? "" : blob.bytes.data(), blob.bytes.size(),
+                             lifetime));
+  }
+  template <std::same_as<std::optional<std::string>> Nullable>
+  void bindOne(int index, const Nullable& text, Lifetime lifetime) noexcept {
+    if (text)
+      bindOne(index, std::string_view(*text), lifetime);
+    else
+      bindOne(index, nullptr, lifetime);
+  }
+  void note(int code) noexcept {
+    if (code_ == SQLITE_OK) code_ = code;
+  }
+
+  sqlite3* db_;
+  sqlite3_stmt* statement_;
+  int code_;
+};
+
+class Connection {
+ public:
+  /// Opens the file and makes sure that its schema is the one this build knows, creating both where allowed.
+  ///
+  /// Errors:  notFound              absent, and not to be created
+  ///          configurationRefused  network file system, unsafe journal, another schema or text encoding
+  ///          permissionDenied      the file or its directory is read-only
+  ///          fenceLost             Tenure's tables are there but the fence's is not
+  ///          storeBusy, storeFull, storeFailed, unavailable
+  /// `whenBusy` is asked when the lock was not had within the limit: true waits once more.
+  static Result<std::unique_ptr<Connection>> open(const Options& options, std::function<bool()> whenBusy = {});
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Each text is prepared once a connection.
+  template <class... Values>
+  Query query(std::string_view sql, const Values&... values) {
+    Query query = prepare(sql);
+    query.bind(values...);
+    return query;
+  }
+  /// Runs a statement that returns no rows; how many rows it changed.
+  template <class... Values>
+  Result<int> change(std::string_view sql, const Values&... values) {
+    Query query = prepare(sql);
+    const Result<bool> done = query.borrow(values...).next();
+    if (!done) return done.error();
+    return sqlite3_changes(db_);
+  }
+  template <class... Values>
+  Result<void> run(std::string_view sql, const Values&... values) {
+    const Result<int> changed = change(sql, values...);
+    if (!changed) return changed.error();
+    return {};
+  }
+  /// Several statements at once, without values.
+  Result<void> script(const char* sql);
+
+  void whenBusy(std::function<bool()> ask) { lockWait_.whenOver(std::move(ask)); }
+  bool inTransaction() const noexcept { return sqlite3_get_autocommit(db_) == 0; }
+  /// Errors:  storeBusy, storeFull, storeFailed   not committed
+  ///          outcomeUnknown                      an I/O error at a point where it may have been
+  Result<void> commit();
+  /// Harmless when there is none.
+  void rollback() noexcept;
+
+  /// While it lives, what is prepared and run is a user's SQL: no transaction control, no other files, no pragmas,
+  /// no writes to Tenure's own tables.
+  class UserMode {
+   public:
+    explicit UserMode(Connection& connection) noexcept : flag_(connection.userMode_) { flag_ = true; }
+    ~UserMode() { flag_ = false; }
+    UserMode(const UserMode&) = delete;
+    UserMode& operator=(const UserMode&) = delete;
+
+   private:
+    bool& flag_;
+  };
+
+  sqlite3* handle() const noexcept { return db_; }
+  /// A user's statements, apart from our own: those were compiled with more rights.
+  StatementCache& userStatements() noexcept { return userStatements_; }
+  const std::filesystem::path& file() const noexcept { return file_; }
+
+ private:
+  Connection(sqlite3* db, std::filesystem::path file, std::chrono::milliseconds lockLimit);
+  Query prepare(std::string_view sql);
+  Result<void> configure(const JournalPlan& plan);
+
+  sqlite3* db_;
+  std::filesystem::path file_;
+  LockWait lockWait_;
+  StatementCache statements_;
+  StatementCache userStatements_;
+  bool userMode_ = false;
+};
+
+}  // namespace tenure::sqlite

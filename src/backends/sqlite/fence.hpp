@@ -1,0 +1,48 @@
+/// What the fence row says about a term: may it claim, is it still the one that may commit, and if not, why?
+///
+/// Terms are ordered by (generation, token) within one ensemble. A claim must be larger than what is stored, or be the
+/// same term coming again. When it is smaller, the lease tells two cases apart: a term whose lease has run out is
+/// merely late, and a newer leader is in office (staleTerm); a term that is provably first in line while the store has
+/// seen more belongs to an ensemble that went back in time (tokenRegression), and only an operator may say so.
+///
+/// Pure: rows in, verdicts out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenure/sqlite.hpp"
+
+namespace tenure::sqlite {
+
+/// A fence row as it was read; `damage` says what is wrong with it, empty for nothing.
+struct StoredFence {
+  FenceRow row;
+  std::string damage;
+};
+
+/// Who consumes the queue; both empty before the first term.
+struct QueueOwner {
+  std::string election;
+  std::string path;
+};
+
+enum class Claim {
+  first,  // no row, and none was ever there
+  newer,  // ours is larger
+  again,  // the row is ours already
+};
+
+/// Errors:  queueOwned, foreignPath, foreignEnsemble, fenceLost, staleTerm, tokenRegression
+Result<Claim> judgeClaim(const std::vector<StoredFence>& stored, const QueueOwner& owner, const TermIdentity& term,
+                         bool leaseValid);
+
+/// Why a write of `term`, whose last commit was `sequence`, did not find its row.
+/// It is staleTerm, clonedLeader or fenceLost.
+Error judgeFenced(const std::vector<StoredFence>& stored, const TermIdentity& term, std::int64_t sequence);
+
+/// Whether the row is this very term's, and nobody else's who came by the same number.
+bool isClaimOf(const FenceRow& row, const TermIdentity& term) noexcept;
+
+}  // namespace tenure::sqlite

@@ -1,0 +1,98 @@
+#include "backends/sqlite/fence_rows.hpp"
+
+#include "backends/sqlite/schema.hpp"
+
+namespace tenure::sqlite {
+namespace {
+
+constexpr std::string_view fenceColumns =
+    "SELECT election, ensemble, generation, token, seq, path, candidate, host, pid, start_time, boot_id,"
+    " pid_namespace, claimed_at FROM tenure_fence";
+
+std::string damageIn(const Query& row) {
+  if (!row.isInteger(2) || row.integer(2) < 0) return "its generation is not a number from 0";
+  if (!row.isInteger(3) || row.integer(3) < 0) return "its token is not a number from 0";
+  if (!row.isInteger(4) || row.integer(4) < 0) return "its seq is not a number from 0";
+  if (row.isNull(1) || row.isNull(5) || row.isNull(6)) return "its ensemble, path or candidate is null";
+  return {};
+}
+
+StoredFence fenceFrom(const Query& row) {
+  StoredFence fence{.row = {}, .damage = damageIn(row)};
+  fence.row = {.election = ElectionName{row.text(0)},
+               .ensemble = EnsembleUuid{row.text(1)},
+               .generation = row.integer(2),
+               .token = FencingToken{row.integer(3)},
+               .sequence = row.integer(4),
+               .path = row.text(5),
+               .candidate = CandidateUuid{row.text(6)},
+               .holder = {.host = row.text(7),
+                          .pid = row.integer(8),
+                          .startTime = row.integer(9),
+                          .bootId = row.text(10),
+                          .pidNamespace = static_cast<std::uint64_t>(row.integer(11))},
+               .claimedAt = row.time(12)};
+  return fence;
+}
+
+Result<std::vector<StoredFence>> fencesFrom(Query rows) {
+  std::vector<StoredFence> fences;
+  for (;;) {
+    const Result<bool> row = rows.next();
+    if (!row) return row.error();
+    if (!*row) return fences;
+    fences.push_back(fenceFrom(rows));
+  }
+}
+
+}  // namespace
+
+Result<std::vector<StoredFence>> readFence(Connection& connection, const std::string& election) {
+  return fencesFrom(connection.query(std::string(fenceColumns) + " WHERE election = ?1", election));
+}
+
+Result<std::vector<StoredFence>> readFences(Connection& connection) {
+  return fencesFrom(connection.query(std::string(fenceColumns) + " ORDER BY election"));
+}
+
+Result<Queue> readQueue(Connection& connection, const std::string& queue) {
+  const Result<std::int64_t> number = findQueue(connection, queue);
+  if (!number) return number.error();
+  Query row = connection.query("SELECT election, path FROM tenure_queue WHERE number = ?1", *number);
+  const Result<bool> found = row.next();
+  if (!found) return found.error();
+  return Queue{*number, {row.text(0), row.text(1)}};
+}
+
+Result<Queue> readOrAddQueue(Connection& connection, const std::string& queue) {
+  const Result<std::int64_t> number = ensureQueue(connection, queue);
+  if (!number) return number.error();
+  return readQueue(connection, queue);
+}
+
+Result<void> writeOwner(Connection& connection, std::int64_t queue, const TermIdentity& term) {
+  return connection.run("UPDATE tenure_queue SET election = ?1, path = ?2 WHERE number = ?3", term.election.value,
+                        term.electionPath, queue);
+}
+
+Result<std::int64_t> writeClaim(Connection& connection, const TermIdentity& term, Claim claim, WallTime at) {
+  const ProcessIdentity& holder = term.holder;
+  const std::int64_t again = claim == Claim::again ? 1 : 0;
+  Query written = connection.query(
+      "INSERT INTO tenure_fence(election, ensemble, generation, token, seq, path, candidate, host, pid, start_time,"
+      " boot_id, pid_namespace, claimed_at) VALUES(?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+      " ON CONFLICT(election) DO UPDATE SET generation = ?3, token = ?4, seq = iif(?13, seq + 1, 0), candidate = ?6,"
+      " host = ?7, pid = ?8, start_time = ?9, boot_id = ?10, pid_namespace = ?11, claimed_at = ?12"
+      " RETURNING seq",
+      term.election.value, term.ensemble.value, term.generation, term.token.value, term.electionPath,
+      term.candidate.value, holder.host, holder.pid, holder.startTime, holder.bootId,
+      static_cast<std::int64_t>(holder.pidNamespace), at, again);
+  const Result<bool> row = written.next();
+  if (!row) return row.error();
+  const std::int64_t sequence = written.integer(0);
+  const Result<bool> end = written.next();
+  if (!end) return end.error();
+  return sequence;
+}
+
+}  // namespace tenure::sqlite

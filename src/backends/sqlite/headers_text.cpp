@@ -1,0 +1,32 @@
+#include "backends/sqlite/headers_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace tenure::sqlite {
+
+using nlohmann::json;
+
+Result<std::optional<std::string>> headersToText(const Headers& headers) {
+  if (headers.empty()) return std::optional<std::string>{};
+  try {
+    return std::optional<std::string>{json(headers).dump()};
+  } catch (const json::exception&) {
+    return Error{Errc::invalidArgument, "a header is not UTF-8"};
+  }
+}
+
+std::optional<std::string> headersToTextAnyhow(const Headers& headers) {
+  if (headers.empty()) return std::nullopt;
+  return json(headers).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<Headers> headersFromText(std::string_view text) {
+  if (text.empty()) return Headers{};
+  try {
+    return json::parse(text).get<Headers>();
+  } catch (const json::exception& error) {
+    return Error{Errc::storeFailed, std::string("headers are damaged: ") + error.what()};
+  }
+}
+
+}  // namespace tenure::sqlite

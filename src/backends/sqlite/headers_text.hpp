@@ -1,0 +1,20 @@
+/// Headers as they are kept in a column: JSON [[name, value], …], so that order and repeated names survive.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tenure/message.hpp"
+#include "tenure/result.hpp"
+
+namespace tenure::sqlite {
+
+/// Nullopt for no headers. Errors: invalidArgument when a name or value is not UTF-8.
+Result<std::optional<std::string>> headersToText(const Headers& headers);
+/// The same for a dead letter, which must be kept whatever it holds: what is not UTF-8 is replaced.
+std::optional<std::string> headersToTextAnyhow(const Headers& headers);
+/// Errors: storeFailed.
+Result<Headers> headersFromText(std::string_view text);
+
+}  // namespace tenure::sqlite

@@ -1,0 +1,45 @@
+/// Who holds the file's lock, and its eviction when it is a frozen predecessor.
+///
+/// Under load a leader holds the write lock nearly all of the time, so one that is stopped (SIGSTOP, a stuck disk)
+/// usually holds it for ever, and the store with it. The successor may kill it, if and only if it can prove that the
+/// process which holds the lock is one whose term is over:
+///
+///   F_GETLK names the holder's pid ─▶ a suspect has that pid ─▶ pid, start time, boot and pid namespace agree
+///   ─▶ pidfd ─▶ all of it looked up again ─▶ SIGKILL through the pidfd ─▶ wait until it is gone
+///
+/// The journal it leaves is rolled back by SQLite. The question is put to SQLite's own descriptor: opening the file
+/// and closing it again would drop every lock this process has on it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "tenure/term.hpp"
+
+namespace tenure::sqlite {
+
+/// Another process that keeps us from writing, as far as this pid namespace can name it. The file must be open in
+/// this process.
+std::optional<pid_t> lockHolder(const std::filesystem::path& file);
+
+struct Eviction {
+  enum class Outcome {
+    refused,  // the detail says why
+    letGo,    // the holder was gone before it could be killed
+    evicted,
+  };
+  pid_t pid = 0;  // that holds the lock, 0 when nobody was found
+  Outcome outcome = Outcome::refused;
+  std::string detail{};
+};
+
+/// Kills the lock's holder if it is one of `suspects`. Waits until it is gone, at most `limit`.
+Eviction evictHolder(const std::filesystem::path& file, std::span<const ProcessIdentity> suspects,
+                     std::chrono::milliseconds limit = std::chrono::seconds{10});
+
+}  // namespace tenure::sqlite

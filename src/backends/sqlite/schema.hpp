@@ -1,0 +1,37 @@
+/// Tenure's tables in a SQLite file, all named tenure_*. Others in the same file are the user's.
+///
+///   tenure_queue ─1:n─ tenure_message          the queue: who owns it, and what waits
+///   tenure_fence                               one row an election: which term may commit
+///   tenure_key                                 what was done or died already
+///   tenure_attempt  tenure_in_work             what failed, what a term had in hand
+///   tenure_dead_letter  tenure_state
+///
+/// A message's row number is its queue's number and its place in that queue (positionIn): each queue is one
+/// contiguous range of the table, kept in order without an index, and a gapless run of places is deleted as a range.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tenure/result.hpp"
+
+namespace tenure::sqlite {
+
+class Connection;
+
+/// Checks that the tables are there in this build's version; creates all of them when none is and `create` allows it.
+/// A table that is missing from an existing schema is never created again: the fence's absence must be noticed.
+Result<void> ensureSchema(Connection& connection, bool create);
+
+constexpr int placeBits = 40;
+constexpr std::int64_t positionIn(std::int64_t queue, std::int64_t place) noexcept {
+  return (queue << placeBits) | place;
+}
+constexpr std::int64_t lastPositionIn(std::int64_t queue) noexcept { return positionIn(queue + 1, 0) - 1; }
+
+/// The queue's number, which may need a new row. Call it inside a transaction.
+Result<std::int64_t> ensureQueue(Connection& connection, const std::string& queue);
+/// The queue's number. Errors: notFound.
+Result<std::int64_t> findQueue(Connection& connection, const std::string& queue);
+
+}  // namespace tenure::sqlite

@@ -1,0 +1,99 @@
+#include <numeric>
+
+#include "backends/sqlite/connection.hpp"
+#include "backends/sqlite/headers_text.hpp"
+#include "backends/sqlite/schema.hpp"
+#include "base/text.hpp"
+
+namespace tenure::sqlite {
+namespace {
+
+std::size_t bytesOf(const Headers& headers) {
+  return std::accumulate(headers.begin(), headers.end(), std::size_t{0}, [](std::size_t sum, const auto& each) {
+    return sum + each.first.size() + each.second.size();
+  });
+}
+
+Error tooLarge(const NewMessage& message, const char* what, std::size_t size, std::size_t limit) {
+  return {Errc::payloadTooLarge, "message \"" + escaped(message.id.value) + "\": " + what + " of " +
+                                     std::to_string(size) + " bytes, at most " + std::to_string(limit)};
+}
+
+Result<void> check(const NewMessage& message) {
+  if (const auto id = parseMessageId(message.id.value); !id) return id.error();
+  if (const auto group = parseGroupId(message.group.value); !group)
+    return Error{Errc::invalidArgument, "message \"" + escaped(message.id.value) + "\": " + group.error().detail};
+  if (message.body.size() > maxBodyBytes) return tooLarge(message, "body", message.body.size(), maxBodyBytes);
+  if (const std::size_t bytes = bytesOf(message.headers); bytes > maxHeaderBytes)
+    return tooLarge(message, "headers", bytes, maxHeaderBytes);
+  return {};
+}
+
+class Sink final : public IMessageSink {
+ public:
+  explicit Sink(Options options) : options_(std::move(options)) {}
+
+  Result<void> open() {
+    Result<std::unique_ptr<Connection>> opened = Connection::open(options_);
+    if (!opened) return opened.error();
+    connection_ = std::move(*opened);
+    return {};
+  }
+
+  Result<void> append(std::span<const NewMessage> messages) override {
+    for (const NewMessage& message : messages)
+      if (Result<void> checked = check(message); !checked) return checked;
+    if (Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun;
+    if (Result<void> inserted = insert(messages); !inserted) {
+      connection_->rollback();
+      return inserted;
+    }
+    return connection_->commit();
+  }
+
+ private:
+  Result<void> insert(std::span<const NewMessage> messages) {
+    const Result<std::int64_t> first = reserve(static_cast<std::int64_t>(messages.size()));
+    if (!first) return first.error();
+    std::int64_t position = *first;
+    const WallTime now = systemClock().wallNow();
+    for (const NewMessage& message : messages)
+      if (Result<void> inserted = insert(message, position++, now); !inserted) return inserted;
+    return {};
+  }
+
+  /// The first of `count` positions after the queue's last.
+  Result<std::int64_t> reserve(std::int64_t count) {
+    const Result<std::int64_t> queue = ensureQueue(*connection_, options_.queue);
+    if (!queue) return queue;
+    const Result<void> moved =
+        connection_->run("UPDATE tenure_queue SET last = last + ?2 WHERE number = ?1", *queue, count);
+    if (!moved) return moved.error();
+    Query last = connection_->query("SELECT last FROM tenure_queue WHERE number = ?1", *queue);
+    const Result<bool> row = last.next();
+    if (!row) return row.error();
+    return last.integer(0) - count + 1;
+  }
+
+  Result<void> insert(const NewMessage& message, std::int64_t position, WallTime at) {
+    const Result<std::optional<std::string>> headers = headersToText(message.headers);
+    if (!headers)
+      return Error{headers.error().code, "message \"" + escaped(message.id.value) + "\": " + headers.error().detail};
+    return connection_->run(
+        "INSERT INTO tenure_message(n, id, grp, body, headers, enqueued_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6)", position,
+        message.id.value, message.group.value, Blob{message.body}, *headers, at);
+  }
+
+  Options options_;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<IMessageSink>> openSink(const Options& options) {
+  auto sink = std::make_unique<Sink>(options);
+  if (const Result<void> opened = sink->open(); !opened) return opened.error();
+  return std::unique_ptr<IMessageSink>(std::move(sink));
+}
+
+}  // namespace tenure::sqlite

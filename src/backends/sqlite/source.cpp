@@ -1,0 +1,129 @@
+#include "backends/sqlite/source.hpp"
+
+#include "backends/sqlite/fence_rows.hpp"
+#include "backends/sqlite/headers_text.hpp"
+#include "backends/sqlite/schema.hpp"
+#include "backends/sqlite/store.hpp"
+#include "backends/sqlite/transaction.hpp"
+#include "base/assert.hpp"
+
+namespace tenure::sqlite {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration safetyNet = 1s;
+constexpr Duration withoutWatch = 20ms;         // where the kernel gives no inotify watch
+constexpr std::size_t enoughBytes = 8U << 20U;  // a fetch of large messages stops here
+
+Result<Message> messageFrom(const Query& row) {
+  Result<Headers> headers = headersFromText(row.bytes(4));
+  if (!headers) return headers.error();
+  Message message;
+  message.position = row.integer(0);
+  message.id.value = row.bytes(1);
+  message.group.value = row.bytes(2);
+  message.body = row.bytes(3);
+  message.headers = std::move(*headers);
+  message.enqueuedAt = row.time(5);
+  return message;
+}
+
+bool isOwnedBy(const QueueOwner& owner, const TermIdentity& term) {
+  return owner.election == term.election.value && owner.path == term.electionPath;
+}
+
+}  // namespace
+
+Result<void> Source::attach(const Term& term) {
+  Result<std::shared_ptr<Connection>> opened = file_.acquire();
+  if (!opened) return opened.error();
+  connection_ = std::move(*opened);
+  const Result<void> owned = own(term.identity());
+  if (!owned) {
+    connection_->rollback();
+    detach();
+    return owned;
+  }
+  watch_.emplace(connection_->file());
+  if (!watch_->isWatching())
+    events_.on({systemClock().wallNow(), term.identity().election, term.token(),
+                Warned{"no inotify watch to be had: looking for messages every 20 ms"}});
+  return {};
+}
+
+Result<void> Source::own(const TermIdentity& term) {
+  const auto begin = [this](std::int64_t queue) {
+    cursor_ = positionIn(queue, 0);
+    end_ = lastPositionIn(queue);
+  };
+  // After a claim in the same file the queue is ours already, and nothing has to be locked.
+  if (const Result<Queue> known = readQueue(*connection_, file_.options().queue);
+      known && isOwnedBy(known->owner, term)) {
+    begin(known->number);
+    return {};
+  }
+  if (Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked;
+  const Result<Queue> queue = readOrAddQueue(*connection_, file_.options().queue);
+  if (!queue) return queue.error();
+  if (!queue->owner.election.empty() && !isOwnedBy(queue->owner, term))
+    return Error{Errc::queueOwned, "it is consumed by election " + queue->owner.election + " at " + queue->owner.path};
+  if (Result<void> written = writeOwner(*connection_, queue->number, term); !written) return written;
+  begin(queue->number);
+  return connection_->commit();
+}
+
+Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
+  TENURE_ASSERT(watch_.has_value());
+  LookAgain lookAgain(watch_->isWatching() ? safetyNet : withoutWatch);
+  for (;;) {
+    watch_->forget();
+    Result<std::vector<Message>> messages = look(max);
+    if (!messages || !messages->empty()) return messages;
+    const Duration left = deadline - BootClock::now();
+    if (left <= Duration::zero() || stop.stop_requested()) return messages;
+    const ChangeWatch::Woke woke = watch_->wait(std::min(left, lookAgain.next()), stop);
+    if (woke == ChangeWatch::Woke::changed) lookAgain.changed();
+  }
+}
+
+Result<std::vector<Message>> Source::look(std::size_t max) {
+  std::vector<Message> messages;
+  Query rows = connection_->query(
+      "SELECT n, id, grp, body, headers, enqueued_at FROM tenure_message WHERE n > ?1 AND n <= ?2 ORDER BY n LIMIT ?3",
+      cursor_, end_, static_cast<std::int64_t>(max));
+  for (std::size_t bytes = 0; bytes < enoughBytes;) {
+    const Result<bool> row = rows.next();
+    if (!row) return row.error();
+    if (!*row) break;
+    Result<Message> message = messageFrom(rows);
+    if (!message) return message.error();
+    bytes += message->body.size();
+    messages.push_back(std::move(*message));
+  }
+  if (!messages.empty()) cursor_ = messages.back().position;
+  return messages;
+}
+
+Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
+  auto* ours = dynamic_cast<FencedTransaction*>(&transaction);
+  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->store()));
+  return ours->deleteMessages(messages);
+}
+
+Result<void> Source::acknowledge(std::span<const Message> messages) {
+  TENURE_ASSERT(connection_ != nullptr);
+  if (Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked;
+  if (Result<void> deleted = deleteByPosition(*connection_, messages); !deleted) {
+    connection_->rollback();
+    return deleted;
+  }
+  return connection_->commit();
+}
+
+void Source::detach() noexcept {
+  watch_.reset();
+  connection_.reset();
+}
+
+}  // namespace tenure::sqlite

@@ -1,0 +1,42 @@
+/// SQLite as the queue's consuming end. The cursor lives in memory: one leader consumes, so nothing has to be locked
+/// or marked as taken, and a message is gone when its acknowledgement deletes it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "backends/sqlite/change_watch.hpp"
+#include "backends/sqlite/open_file.hpp"
+#include "tenure/events.hpp"
+#include "tenure/source.hpp"
+
+namespace tenure::sqlite {
+
+class Source final : public IMessageSource {
+ public:
+  /// `store` is the one of the same file.
+  Source(OpenFile& file, const IFencedStore& store, IEventSink& events) : file_(file), store_(store), events_(events) {}
+
+  Result<void> attach(const Term& term) override;
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == &store_; }
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
+  Result<void> acknowledge(std::span<const Message> messages) override;
+  void detach() noexcept override;
+
+ private:
+  Result<void> own(const TermIdentity& term);
+  /// What is there now, after the cursor, which it moves.
+  Result<std::vector<Message>> look(std::size_t max);
+
+  OpenFile& file_;
+  const IFencedStore& store_;
+  IEventSink& events_;
+  std::shared_ptr<Connection> connection_;
+  std::optional<ChangeWatch> watch_;
+  std::int64_t cursor_ = 0;  // position of the last message delivered
+  std::int64_t end_ = 0;     // the last position that the queue can ever have
+};
+
+}  // namespace tenure::sqlite

@@ -1,0 +1,216 @@
+#include "backends/sqlite/store.hpp"
+
+#include "backends/sqlite/lock_holder.hpp"
+#include "backends/sqlite/transaction.hpp"
+#include "base/assert.hpp"
+#include "base/process_identity.hpp"
+
+namespace tenure::sqlite {
+namespace {
+
+using std::chrono::milliseconds;
+
+milliseconds since(BootTime start) { return std::chrono::duration_cast<milliseconds>(BootClock::now() - start); }
+
+std::vector<MessageId> splitIds(std::string_view joined) {
+  std::vector<MessageId> ids;
+  for (std::size_t end = joined.find('\0'); end != std::string_view::npos; end = joined.find('\0')) {
+    ids.push_back(MessageId{std::string(joined.substr(0, end))});
+    joined.remove_prefix(end + 1);
+  }
+  return ids;
+}
+
+/// Errors that say something about the fence, not about the disk.
+bool isRefusal(const Error& error) { return isTermOver(error.code); }
+
+}  // namespace
+
+template <class Body>
+void Store::emit(const Term& term, Body body) {
+  events_.on({systemClock().wallNow(), term.identity().election, term.token(), std::move(body)});
+}
+
+Error Store::refused(const Term& term, Error error) {
+  if (isRefusal(error)) emit(term, FenceRefused{error.message()});
+  return error;
+}
+
+Result<void> Store::open(const Term& term) {
+  suspects_.clear();
+  if (term.identity().uncleanPredecessor) suspects_.push_back(*term.identity().uncleanPredecessor);
+  Result<std::shared_ptr<Connection>> opened = file_.acquire([this, term] { return makeRoom(term); });
+  if (!opened) return opened.error();
+  connection_ = std::move(*opened);
+  return suspectStoredHolder(term);
+}
+
+/// A predecessor that died before its claim leaves the fence row with the one before it, which may hold the lock.
+Result<void> Store::suspectStoredHolder(const Term& term) {
+  if (!term.identity().uncleanPredecessor) return {};
+  const auto stored = readFence(*connection_, term.identity().election.value);
+  if (!stored) return stored.error();
+  for (const StoredFence& fence : *stored)
+    if (!isClaimOf(fence.row, term.identity())) suspects_.push_back(fence.row.holder);
+  return {};
+}
+
+bool Store::makeRoom(const Term& term) {
+  const BootTime start = BootClock::now();
+  const Options& options = file_.options();
+  std::erase(suspects_, thisProcess());
+  // A term that is over itself has no business killing anybody.
+  const bool mayEvict = options.evictFrozenHolder && term.valid();
+  const auto suspects = mayEvict ? std::span<const ProcessIdentity>(suspects_) : std::span<const ProcessIdentity>();
+  const Eviction eviction = evictHolder(std::filesystem::absolute(options.file), suspects);
+  switch (eviction.outcome) {
+    case Eviction::Outcome::evicted:
+      emit(term, HolderEvicted{eviction.pid, options.lockLimit + since(start)});
+      return true;
+    case Eviction::Outcome::letGo: return true;
+    case Eviction::Outcome::refused: break;
+  }
+  emit(term, StoreBusy{eviction.pid, eviction.detail});
+  return false;
+}
+
+Result<void> Store::claim(const Term& term) {
+  const BootTime start = BootClock::now();
+  claimed_.reset();
+  if (const Result<void> opened = open(term); !opened) return refused(term, opened.error());
+  Result<Written> written = writeClaimOf(term);
+  if (!written) {
+    connection_->rollback();
+    return refused(term, written.error());
+  }
+  claimed_ = Claimed{term, written->sequence};
+  emit(term, FenceClaimed{connection_->file().string(), written->previousToken, since(start)});
+  return {};
+}
+
+Result<Store::Written> Store::writeClaimOf(const Term& term) {
+  const TermIdentity& identity = term.identity();
+  if (const Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun.error();
+  const Result<Queue> queue = readOrAddQueue(*connection_, file_.options().queue);
+  if (!queue) return queue.error();
+  const auto stored = readFence(*connection_, identity.election.value);
+  if (!stored) return stored.error();
+  const Result<Claim> claim = judgeClaim(*stored, queue->owner, identity, term.valid());
+  if (!claim) return claim.error();
+  if (queue->owner.election.empty())
+    if (const Result<void> owned = writeOwner(*connection_, queue->number, identity); !owned) return owned.error();
+  const auto sequence = writeClaim(*connection_, identity, *claim, systemClock().wallNow());
+  if (!sequence) return sequence.error();
+  if (const Result<void> committed = connection_->commit(); !committed) return committed.error();
+  queue_ = queue->number;
+  return Written{stored->empty() ? 0 : stored->front().row.token.value, *sequence};
+}
+
+Result<void> Store::isClaimedBy(const Term& term) const {
+  if (!claimed_ || !connection_ || claimed_->term.identity().candidate != term.identity().candidate ||
+      claimed_->term.token() != term.token())
+    return Error{Errc::staleTerm, "this term does not hold the claim"};
+  return {};
+}
+
+Result<std::unique_ptr<IFencedTransaction>> Store::begin(const Term& term) {
+  if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
+  if (claimed_->lastIsUnknown) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
+  return std::unique_ptr<IFencedTransaction>(std::make_unique<FencedTransaction>(*this, connection_, term));
+}
+
+Result<void> Store::passFence(Connection& connection) {
+  TENURE_ASSERT(claimed_.has_value());
+  const TermIdentity& term = claimed_->term.identity();
+  const Result<int> passed = connection.change(
+      "UPDATE tenure_fence SET seq = seq + 1 WHERE election = ?1 AND generation = ?2 AND token = ?3 AND candidate = ?4"
+      " AND ensemble = ?5 AND seq = ?6",
+      term.election.value, term.generation, term.token.value, term.candidate.value, term.ensemble.value,
+      claimed_->sequence);
+  if (!passed) return passed.error();
+  if (*passed == 1) return {};
+  const auto stored = readFence(connection, term.election.value);
+  if (!stored) return stored.error();
+  return judgeFenced(*stored, term, claimed_->sequence);
+}
+
+Result<void> Store::commit(Connection& connection) {
+  Result<void> committed = connection.commit();
+  if (committed) ++claimed_->sequence;
+  claimed_->lastIsUnknown = !committed && isOutcomeUnknown(committed.error().code);
+  return committed;
+}
+
+Result<CommitFate> Store::resolve(const Term& term) {
+  if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
+  if (const Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked.error();
+  const auto stored = readFence(*connection_, term.identity().election.value);
+  connection_->rollback();
+  if (!stored) return stored.error();
+  const bool ours =
+      stored->size() == 1 && stored->front().damage.empty() && isClaimOf(stored->front().row, term.identity());
+  const std::int64_t ahead = ours ? stored->front().row.sequence - claimed_->sequence : -1;
+  if (ahead != 0 && ahead != 1) return judgeFenced(*stored, term.identity(), claimed_->sequence);
+  claimed_->sequence += ahead;
+  claimed_->lastIsUnknown = false;
+  return ahead == 1 ? CommitFate::committed : CommitFate::notCommitted;
+}
+
+Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
+  TENURE_ASSERT(connection_ != nullptr);
+  ConsumerState state;
+  Query inWork = connection_->query("SELECT more, ids FROM tenure_in_work WHERE consumer = ?1", consumer.value);
+  const Result<bool> recorded = inWork.next();
+  if (!recorded) return recorded.error();
+  if (*recorded) {
+    state.moreInWork = inWork.integer(0) != 0;
+    state.inWork = splitIds(inWork.bytes(1));
+  }
+  Query attempts = connection_->query(
+      "SELECT id, attempts, last_error, first_at, last_at FROM tenure_attempt WHERE consumer = ?1", consumer.value);
+  for (;;) {
+    const Result<bool> row = attempts.next();
+    if (!row) return row.error();
+    if (!*row) return state;
+    state.attempts.push_back({MessageId{attempts.text(0)}, static_cast<int>(attempts.integer(1)), attempts.text(2),
+                              attempts.time(3), attempts.time(4)});
+  }
+}
+
+Result<std::vector<bool>> Store::known(const ConsumerName& consumer, std::span<const Message> messages) {
+  TENURE_ASSERT(connection_ != nullptr);
+  std::vector<bool> known;
+  known.reserve(messages.size());
+  for (const Message& message : messages) {
+    Query key = connection_->query("SELECT digest FROM tenure_key WHERE consumer = ?1 AND id = ?2", consumer.value,
+                                   message.id.value);
+    const Result<bool> found = key.next();
+    if (!found) return found.error();
+    const BodyDigest digest = digestOf(message.body);
+    // A reused id is not known: it must come as far as admit(), which tells it apart.
+    known.push_back(*found &&
+                    key.bytes(0) == std::string_view(reinterpret_cast<const char*>(digest.data()), digest.size()));
+  }
+  return known;
+}
+
+void Store::release() noexcept {
+  claimed_.reset();
+  if (connection_) connection_->whenBusy({});
+  connection_.reset();
+}
+
+Result<void> deleteByPosition(Connection& connection, std::span<const Message> messages) {
+  for (std::size_t first = 0; first < messages.size();) {
+    std::size_t last = first;
+    // Places without a gap: nobody else's message can lie between them.
+    while (last + 1 < messages.size() && messages[last + 1].position == messages[last].position + 1) ++last;
+    const Result<void> deleted = connection.run("DELETE FROM tenure_message WHERE n BETWEEN ?1 AND ?2",
+                                                messages[first].position, messages[last].position);
+    if (!deleted) return deleted;
+    first = last + 1;
+  }
+  return {};
+}
+
+}  // namespace tenure::sqlite

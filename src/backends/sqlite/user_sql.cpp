@@ -1,0 +1,130 @@
+#include "backends/sqlite/user_sql.hpp"
+
+#include <algorithm>
+
+#include "backends/sqlite/connection.hpp"
+#include "base/text.hpp"
+
+namespace tenure::sqlite {
+namespace {
+
+Error notAllowed(std::string_view sql) {
+  return {Errc::invalidArgument, "\"" + escaped(sql) +
+                                     "\" is not allowed inside the fenced transaction: it would end the transaction, "
+                                     "reach another file, change a setting, or write Tenure's own tables"};
+}
+
+Error notOne(std::string_view sql) {
+  return {Errc::invalidArgument, "\"" + escaped(sql) + "\" is not exactly one statement"};
+}
+
+Error failed(const Connection& connection, int code, std::string_view sql) {
+  if ((code & 0xFF) == SQLITE_AUTH) return notAllowed(sql);
+  return errorOf(connection.handle(), code);
+}
+
+/// Whether only white space, comments and semicolons are left.
+bool isBlank(const Connection& connection, const char* at, const char* end) {
+  while (at < end) {
+    sqlite3_stmt* statement = nullptr;
+    const char* rest = end;
+    const int code = sqlite3_prepare_v3(connection.handle(), at, static_cast<int>(end - at), 0, &statement, &rest);
+    sqlite3_finalize(statement);
+    if (code != SQLITE_OK || statement != nullptr) return false;
+    if (rest == at) return true;
+    at = rest;
+  }
+  return true;
+}
+
+Result<Prepared*> compile(Connection& connection, std::string_view sql) {
+  if (Prepared* known = connection.userStatements().find(sql)) return known;
+  // SQLite stops reading at a NUL; what follows it would be dropped in silence.
+  if (sql.find('\0') != std::string_view::npos) return notOne(sql);
+  sqlite3_stmt* statement = nullptr;
+  const char* rest = nullptr;
+  const int code = sqlite3_prepare_v3(connection.handle(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &statement, &rest);
+  if (code != SQLITE_OK) return failed(connection, code, sql);
+  if (statement == nullptr || !isBlank(connection, rest, sql.data() + sql.size())) {
+    sqlite3_finalize(statement);
+    return notOne(sql);
+  }
+  return &connection.userStatements().keep(sql, statement);
+}
+
+int bindValue(sqlite3_stmt* statement, int index, const SqlValue& value) {
+  struct Binder {
+    sqlite3_stmt* statement;
+    int index;
+    int operator()(std::monostate) const { return sqlite3_bind_null(statement, index); }
+    int operator()(std::int64_t number) const { return sqlite3_bind_int64(statement, index, number); }
+    int operator()(double number) const { return sqlite3_bind_double(statement, index, number); }
+    // The caller's values outlive the run, and every parameter is bound again before the next one.
+    int operator()(const std::string& text) const {
+      return sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+    }
+    int operator()(const std::vector<std::byte>& bytes) const {
+      if (bytes.empty()) return sqlite3_bind_zeroblob(statement, index, 0);
+      return sqlite3_bind_blob64(statement, index, bytes.data(), bytes.size(), SQLITE_STATIC);
+    }
+  };
+  return std::visit(Binder{statement, index}, value);
+}
+
+Result<void> bindParameters(Connection& connection, const Prepared& prepared, std::span<const SqlParameter> given) {
+  int index = 0;
+  for (const std::string& name : prepared.parameters) {
+    ++index;
+    const auto value = std::find_if(given.begin(), given.end(), [&](const auto& each) { return each.first == name; });
+    if (name.empty() || value == given.end())
+      return Error{Errc::invalidArgument,
+                   "no value for parameter " + (name.empty() ? "?" + std::to_string(index) : name)};
+    const int code = bindValue(prepared.statement, index, value->second);
+    if (code != SQLITE_OK) return errorOf(connection.handle(), code);
+  }
+  return {};
+}
+
+SqlValue valueOf(sqlite3_stmt* statement, int column) {
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER: return std::int64_t{sqlite3_column_int64(statement, column)};
+    case SQLITE_FLOAT: return sqlite3_column_double(statement, column);
+    case SQLITE_NULL: return std::monostate{};
+    default: break;
+  }
+  const bool isText = sqlite3_column_type(statement, column) == SQLITE_TEXT;
+  const auto* data = static_cast<const std::byte*>(sqlite3_column_blob(statement, column));
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, column));
+  if (isText) return std::string(reinterpret_cast<const char*>(data), size);
+  return std::vector<std::byte>(data, data + size);
+}
+
+SqlRow rowOf(sqlite3_stmt* statement) {
+  SqlRow row;
+  for (int column = 0; column < sqlite3_column_count(statement); ++column) row.push_back(valueOf(statement, column));
+  return row;
+}
+
+}  // namespace
+
+Result<std::vector<SqlRow>> executeUserSql(Connection& connection, std::string_view sql,
+                                           std::span<const SqlParameter> parameters) {
+  const Connection::UserMode userMode(connection);
+  const Result<Prepared*> prepared = compile(connection, sql);
+  if (!prepared) return prepared.error();
+  sqlite3_stmt* statement = (*prepared)->statement;
+  if (const Result<void> bound = bindParameters(connection, **prepared, parameters); !bound) return bound.error();
+  std::vector<SqlRow> rows;
+  int code = SQLITE_ROW;
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) rows.push_back(rowOf(statement));
+  if (code == SQLITE_DONE) {
+    sqlite3_reset(statement);
+    return rows;
+  }
+  const Error error = failed(connection, code, sql);
+  sqlite3_reset(statement);
+  return error;
+}
+
+}  // namespace tenure::sqlite
