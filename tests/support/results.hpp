@@ -21,5 +21,8 @@ MATCHER_P(failsWith, code, std::string(negation ? "does not fail" : "fails") + "
   return !arg && arg.error().is(code);
 }
 
+/// EXPECT_THAT(result, succeeds())
+MATCHER(succeeds, negation ? "fails" : "succeeds") { return arg.has_value(); }
+
 }  // namespace test
 }  // namespace tenure

@@ -1,0 +1,248 @@
+// The transaction: what it keeps, what it undoes, and what a stale one can do (nothing).
+#include "conformance/store/store_suite.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST_P(StoreSuite, StateIsReadInItsOwnTransactionAndAfterTheCommit) {
+  const Leader leader = leaderWith(7);
+  auto transaction = begin(leader);
+
+  ASSERT_THAT(transaction->put("position", "41"), succeeds());
+  ASSERT_THAT(transaction->put("position", "42"), succeeds());
+  EXPECT_EQ(transaction->get("position").value(), "42");
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(get(leader, "position"), "42");
+}
+
+TEST_P(StoreSuite, StateIsAbsentBeforeItIsPutAndAfterItIsErased) {
+  const Leader leader = leaderWith(7);
+  EXPECT_EQ(get(leader, "k"), std::nullopt);
+  ASSERT_THAT(put(leader, "k", ""), succeeds());
+  EXPECT_EQ(get(leader, "k"), "");
+
+  auto transaction = begin(leader);
+  ASSERT_THAT(transaction->erase("k"), succeeds());
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(get(leader, "k"), std::nullopt);
+}
+
+TEST_P(StoreSuite, StateKeepsEveryByte) {
+  const Leader leader = leaderWith(7);
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte) bytes.push_back(static_cast<char>(byte));
+
+  ASSERT_THAT(put(leader, "k'; DROP TABLE x; --", bytes), succeeds());
+
+  EXPECT_EQ(get(leader, "k'; DROP TABLE x; --"), bytes);
+}
+
+TEST_P(StoreSuite, StateHasLimits) {
+  const Leader leader = leaderWith(7);
+  auto transaction = begin(leader);
+
+  EXPECT_THAT(transaction->put("", "v"), failsWith(Errc::invalidArgument));
+  EXPECT_THAT(transaction->put(std::string(256, 'k'), "v"), failsWith(Errc::invalidArgument));
+  EXPECT_THAT(transaction->put("k", std::string((1U << 20U) + 1, 'v')), failsWith(Errc::payloadTooLarge));
+}
+
+TEST_P(StoreSuite, NothingOfARolledBackTransactionIsThere) {
+  const Leader leader = leaderWith(7);
+  auto transaction = begin(leader);
+  ASSERT_THAT(transaction->put("k", "v"), succeeds());
+  ASSERT_THAT(transaction->admit(consumer, MessageId{"m"}, digestOf("body"), MessageFate::done), succeeds());
+
+  transaction->rollback();
+
+  EXPECT_EQ(get(leader, "k"), std::nullopt);
+  EXPECT_EQ(admit(leader, "m").value(), Admission::fresh);
+}
+
+TEST_P(StoreSuite, ATransactionThatGoesOutOfScopeIsRolledBack) {
+  const Leader leader = leaderWith(7);
+
+  { ASSERT_THAT(begin(leader)->put("k", "v"), succeeds()); }
+
+  EXPECT_EQ(get(leader, "k"), std::nullopt);
+}
+
+TEST_P(StoreSuite, AnIdIsAdmittedOnce) {
+  const Leader leader = leaderWith(7);
+
+  EXPECT_EQ(admit(leader, "m").value(), Admission::fresh);
+  EXPECT_EQ(admit(leader, "m").value(), Admission::duplicate);
+  EXPECT_EQ(admit(leader, "other").value(), Admission::fresh);
+}
+
+TEST_P(StoreSuite, AnIdThatDiedIsADuplicateToo) {
+  const Leader leader = leaderWith(7);
+
+  EXPECT_EQ(admit(leader, "m", "body", MessageFate::dead).value(), Admission::fresh);
+
+  EXPECT_EQ(admit(leader, "m").value(), Admission::duplicate);
+}
+
+TEST_P(StoreSuite, Row30TheSameIdWithAnotherBodyIsReused) {
+  const Leader leader = leaderWith(7);
+  EXPECT_EQ(admit(leader, "m", "one body").value(), Admission::fresh);
+
+  EXPECT_EQ(admit(leader, "m", "another").value(), Admission::reused);
+
+  EXPECT_EQ(admit(leader, "m", "one body").value(), Admission::duplicate);
+}
+
+TEST_P(StoreSuite, ConsumersHaveIdsOfTheirOwn) {
+  const Leader leader = leaderWith(7);
+  EXPECT_EQ(admit(leader, "m").value(), Admission::fresh);
+
+  const auto other = begin(leader)->admit(ConsumerName{"audit"}, MessageId{"m"}, digestOf("body"), MessageFate::done);
+
+  EXPECT_EQ(other.value(), Admission::fresh);
+}
+
+TEST_P(StoreSuite, AnIdOutlivesItsTerm) {
+  ASSERT_EQ(admit(leaderWith(7), "m").value(), Admission::fresh);
+
+  EXPECT_EQ(admit(leaderWith(8), "m").value(), Admission::duplicate);
+}
+
+TEST_P(StoreSuite, KnownHintsAtWhatAdmitWillDrop) {
+  const Leader leader = leaderWith(7);
+  ASSERT_EQ(admit(leader, "seen").value(), Admission::fresh);
+  const std::vector<Message> messages{messageWith("seen"), messageWith("new"), messageWith("seen", "another body")};
+
+  EXPECT_THAT(leader.store->known(consumer, messages).value(), ElementsAre(true, false, false));
+}
+
+TEST_P(StoreSuite, AMarkUndoesOneMessageAndKeepsTheOthers) {
+  const Leader leader = leaderWith(7);
+  auto transaction = begin(leader);
+  for (const std::string id : {"good", "bad", "fine"}) {
+    ASSERT_THAT(transaction->mark(), succeeds());
+    ASSERT_THAT(transaction->admit(consumer, MessageId{id}, digestOf("body"), MessageFate::done), succeeds());
+    ASSERT_THAT(transaction->put(id, "done"), succeeds());
+    if (id == "bad") {
+      ASSERT_THAT(transaction->rollbackToMark(), succeeds());
+    }
+  }
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(get(leader, "good"), "done");
+  EXPECT_EQ(get(leader, "bad"), std::nullopt);
+  EXPECT_EQ(get(leader, "fine"), "done");
+  EXPECT_EQ(admit(leader, "bad").value(), Admission::fresh);
+}
+
+TEST_P(StoreSuite, AMarkCanBeReturnedToTwice) {
+  const Leader leader = leaderWith(7);
+  auto transaction = begin(leader);
+  ASSERT_THAT(transaction->put("before", "v"), succeeds());
+  ASSERT_THAT(transaction->mark(), succeeds());
+  ASSERT_THAT(transaction->put("after", "v"), succeeds());
+  ASSERT_THAT(transaction->rollbackToMark(), succeeds());
+  ASSERT_THAT(transaction->put("after", "v"), succeeds());
+
+  ASSERT_THAT(transaction->rollbackToMark(), succeeds());
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(get(leader, "before"), "v");
+  EXPECT_EQ(get(leader, "after"), std::nullopt);
+}
+
+TEST_P(StoreSuite, AMarkWithoutAWriteHoldsNothing) {
+  const Leader leader = leaderWith(7);
+  auto transaction = begin(leader);
+  ASSERT_THAT(transaction->mark(), succeeds());
+
+  EXPECT_THAT(transaction->rollbackToMark(), succeeds());
+
+  leaderWith(8);
+  EXPECT_THAT(transaction->commit(), succeeds());
+}
+
+TEST_P(StoreSuite, WhatATermHasInWorkIsFoundByTheNext) {
+  const Leader first = leaderWith(7);
+  const std::vector<MessageId> ids{MessageId{"a"}, MessageId{"b\n"}};
+  auto transaction = begin(first);
+  ASSERT_THAT(transaction->recordInWork(consumer, ids, true), succeeds());
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  const ConsumerState state = leaderWith(8).store->consumerState(consumer).value();
+
+  EXPECT_EQ(state.inWork, ids);
+  EXPECT_TRUE(state.moreInWork);
+}
+
+TEST_P(StoreSuite, WorkThatWasClearedIsNotFound) {
+  const Leader first = leaderWith(7);
+  auto transaction = begin(first);
+  ASSERT_THAT(transaction->recordInWork(consumer, std::vector{MessageId{"a"}}, true), succeeds());
+  ASSERT_THAT(transaction->recordInWork(consumer, {}, false), succeeds());
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  const ConsumerState state = leaderWith(8).store->consumerState(consumer).value();
+
+  EXPECT_THAT(state.inWork, IsEmpty());
+  EXPECT_FALSE(state.moreInWork);
+}
+
+TEST_P(StoreSuite, AttemptsOutliveTheirTermUntilTheyAreCleared) {
+  const Leader first = leaderWith(7);
+  const WallTime at{std::chrono::milliseconds{1'790'000'000'123}};
+  const AttemptRecord record{MessageId{"m"}, 3, "no such order", at, at + std::chrono::seconds{5}};
+  auto transaction = begin(first);
+  ASSERT_THAT(transaction->recordAttempt(consumer, {record.id, 2, "once", at, at}), succeeds());
+  ASSERT_THAT(transaction->recordAttempt(consumer, record), succeeds());
+  ASSERT_THAT(transaction->recordAttempt(consumer, {MessageId{"cured"}, 1, "once", at, at}), succeeds());
+  ASSERT_THAT(transaction->clearAttempt(consumer, MessageId{"cured"}), succeeds());
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  const ConsumerState state = leaderWith(8).store->consumerState(consumer).value();
+
+  ASSERT_EQ(state.attempts.size(), 1U);
+  EXPECT_EQ(state.attempts[0].id, record.id);
+  EXPECT_EQ(state.attempts[0].attempts, record.attempts);
+  EXPECT_EQ(state.attempts[0].lastError, record.lastError);
+  EXPECT_EQ(state.attempts[0].firstAt, record.firstAt);
+  EXPECT_EQ(state.attempts[0].lastAt, record.lastAt);
+}
+
+TEST_P(StoreSuite, ACommitWhoseReplyCameIsResolvedAsSuch) {
+  const Leader leader = leaderWith(7);
+  ASSERT_THAT(put(leader, "k", "v"), succeeds());
+
+  EXPECT_EQ(leader.store->resolve(leader.term).value(), CommitFate::notCommitted)
+      << "nothing after the last known commit";
+  EXPECT_THAT(put(leader, "k", "w"), succeeds());
+}
+
+TEST_P(StoreSuite, AnUnknownOutcomeUnderANewerTermIsStale) {
+  const Leader first = leaderWith(7);
+  leaderWith(8);
+
+  EXPECT_THAT(first.store->resolve(first.term), failsWith(Errc::staleTerm));
+}
+
+TEST_P(StoreSuite, SqlSharesTheTransactionWhereThereIsSql) {
+  const Leader leader = leaderWith(7);
+  auto transaction = begin(leader);
+  ISqlStatements* sql = transaction->sql();
+  ASSERT_EQ(sql != nullptr, GetParam().hasSql);
+  if (sql == nullptr) return;
+
+  ASSERT_THAT(sql->execute("CREATE TABLE ledger(id TEXT, amount INTEGER)"), succeeds());
+  const std::vector<SqlParameter> values{{":id", std::string("a'b")}, {":amount", std::int64_t{5}}, {":unused", {}}};
+  ASSERT_THAT(sql->execute("INSERT INTO ledger VALUES(:id, :amount)", values), succeeds());
+  const auto rows = sql->execute("SELECT id, amount FROM ledger");
+  ASSERT_THAT(rows, succeeds());
+
+  EXPECT_THAT(*rows, ElementsAre(ElementsAre(SqlValue{std::string("a'b")}, SqlValue{std::int64_t{5}})));
+}
+
+}  // namespace
+}  // namespace tenure::test

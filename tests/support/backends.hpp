@@ -1,0 +1,45 @@
+/// The backends under the conformance suites: one line each in backends.cpp.
+///
+/// A world is what the replicas of one test share (a file, a server, a heap); each replica opens its own ends of it,
+/// as a process of its own would.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tenure/events.hpp"
+#include "tenure/source.hpp"
+#include "tenure/store.hpp"
+
+namespace tenure::test {
+
+/// The ends that one replica holds.
+struct Replica {
+  std::shared_ptr<IFencedStore> store;
+  std::shared_ptr<IMessageSource> source;
+};
+
+class BackendWorld {
+ public:
+  virtual ~BackendWorld() = default;
+  /// One more replica. It waits only briefly for a lock that another one holds.
+  virtual Replica open(IEventSink& events = noEvents()) = 0;
+  virtual std::unique_ptr<IMessageSink> sink() = 0;
+  /// What an accident or an operator's slip does: the election's fence is gone from the store.
+  virtual void dropFence(const std::string& election) = 0;
+};
+
+struct Backend {
+  std::string name;
+  std::function<std::unique_ptr<BackendWorld>()> make;
+  bool hasSql = false;
+  friend std::ostream& operator<<(std::ostream& out, const Backend& backend) { return out << backend.name; }
+};
+
+const std::vector<Backend>& storeBackends();
+const std::vector<Backend>& sourceBackends();
+
+}  // namespace tenure::test

@@ -1,0 +1,31 @@
+/// One SQLite file and the replicas on it.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <string>
+
+#include "support/backends.hpp"
+#include "support/program.hpp"
+#include "tenure/sqlite.hpp"
+
+namespace tenure::test {
+
+class SqliteWorld final : public BackendWorld {
+ public:
+  Replica open(IEventSink& events = noEvents()) override;
+  std::unique_ptr<IMessageSink> sink() override;
+  void dropFence(const std::string& election) override;
+
+  sqlite::Options options() const;
+  /// Runs SQL behind Tenure's back, on a connection of its own; fails the test where it fails.
+  void meddle(const std::string& sql) const;
+  /// The first column of the first row, as text; "none" without a row, "null" for a NULL.
+  std::string ask(const std::string& sql) const;
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace tenure::test
