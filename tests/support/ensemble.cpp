@@ -26,7 +26,10 @@ struct Ensemble::Server {
 Ensemble::Ensemble(EnsembleOptions options) : options_(std::move(options)), servers_(options_.servers) {
   for (int attempt = 0; attempt < startAttempts; ++attempt) {
     choosePorts();
-    for (std::size_t i = 0; i < size(); ++i) launch(i);
+    for (std::size_t i = 0; i < size(); ++i) {
+      writeConfiguration(i);
+      launch(i);
+    }
     if (waitUntilServing()) return;
     for (Server& server : servers_) server.process.reset();  // most likely somebody took a port: choose others
   }
@@ -99,7 +102,7 @@ void Ensemble::expireSession(std::int64_t session) const {
 void Ensemble::choosePorts() {
   const std::vector<std::uint16_t> ports = freePorts(3 * size());
   for (std::size_t i = 0; i < size(); ++i) {
-    servers_[i].client = ports[3 * i];
+    servers_[i].client = i < options_.clientPorts.size() ? options_.clientPorts[i] : ports[3 * i];
     servers_[i].peer = ports[3 * i + 1];
     servers_[i].election = ports[3 * i + 2];
   }
@@ -107,8 +110,11 @@ void Ensemble::choosePorts() {
 
 void Ensemble::writeConfiguration(std::size_t server) const {
   const std::filesystem::path data = folder_ / ("data" + std::to_string(server));
-  std::filesystem::create_directories(data);
+  std::filesystem::create_directories(data / "version-2");
   std::ofstream(data / "myid") << server + 1 << '\n';
+  if (options_.initialEpoch > 0)
+    for (const char* kind : {"currentEpoch", "acceptedEpoch"})
+      std::ofstream(data / "version-2" / kind) << options_.initialEpoch << '\n';
   std::ofstream file(folder_ / ("zoo" + std::to_string(server) + ".cfg"));
   file << "dataDir=" << data.string() << "\nclientPortAddress=127.0.0.1\nclientPort=" << port(server)
        << "\ntickTime=" << options_.tick.count() << "\ninitLimit=40\nsyncLimit=" << options_.syncLimitTicks
@@ -120,7 +126,6 @@ void Ensemble::writeConfiguration(std::size_t server) const {
 }
 
 void Ensemble::launch(std::size_t server) {
-  writeConfiguration(server);
   const std::string number = std::to_string(server);
   Program::Arguments command{"java",
                              "-Xmx96m",

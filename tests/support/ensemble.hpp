@@ -20,8 +20,13 @@ struct EnsembleOptions {
   int syncLimitTicks = 10;
   std::chrono::milliseconds minSessionTimeout{1'000};
   std::chrono::milliseconds maxSessionTimeout{60'000};
-  /// Java system properties of every server, such as {"zookeeper.testingonly.initialZxid", "0xffffff00"}.
-  std::map<std::string, std::string> properties;
+  /// The epoch, the upper half of a zxid, that the servers believe to have seen; an ensemble of several only.
+  std::int64_t initialEpoch = 0;
+  /// Java system properties of every server, such as {"zookeeper.testingonly.initialZxid", "4294967280"}: the lower
+  /// half of the first zxid, in an ensemble of several.
+  std::map<std::string, std::string> properties{};
+  /// Chosen when empty.
+  std::vector<std::uint16_t> clientPorts{};
 };
 
 /// Servers are numbered from 0. Every call that starts servers returns when they serve, or throws.

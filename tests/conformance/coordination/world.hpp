@@ -55,8 +55,9 @@ class Client final : private ISessionObserver {
   ICoordination& operator*() noexcept { return *coordination_; }
   ICoordination* operator->() noexcept { return coordination_.get(); }
 
+  void start() { coordination_->start(*this); }
   bool connect() {
-    coordination_->start(*this);
+    start();
     return waitForConnections(1);
   }
   bool waitForConnections(std::size_t count) {
@@ -92,6 +93,9 @@ class Client final : private ISessionObserver {
   }
   Result<std::vector<std::string>> multi(const std::vector<MultiOp>& ops) {
     return wait<std::vector<std::string>>([&](auto done) { coordination_->multi(ops, done); });
+  }
+  Result<bool> isWorldWritable(const std::string& path) {
+    return wait<bool>([&](auto done) { coordination_->isWorldWritable(path, done); });
   }
   Result<void> sync(const std::string& path) {
     return wait<void>([&](auto done) { coordination_->sync(path, done); });

@@ -12,9 +12,10 @@ namespace tenure::test {
 class ZooKeeperWorld final : public IWorld {
  public:
   std::unique_ptr<ICoordination> makeClient(Route route, std::chrono::milliseconds sessionTimeout) override {
-    return makeZooKeeper(loop, {.hosts = route == Route::breakable ? proxy.host() : ensemble.hosts(1),
+    return makeZooKeeper(loop, {.hosts = route == Route::breakable ? breakableHosts : ensemble.hosts(1),
                                 .sessionTimeout = sessionTimeout,
-                                .allowShortSession = true})
+                                .allowShortSession = true,
+                                .digest = digest})
         .value();
   }
   bool runUntil(const std::function<bool()>& condition) override { return loop.runUntil(condition); }
@@ -28,6 +29,8 @@ class ZooKeeperWorld final : public IWorld {
   ControlLoop loop;
   Ensemble& ensemble = Ensemble::shared();
   TcpProxy proxy{ensemble.port(0)};
+  std::string breakableHosts = proxy.host();
+  Secret digest;
 };
 
 }  // namespace tenure::test
