@@ -71,10 +71,10 @@ Action ConsumerMachine::handOver(const Moment& moment) {
 Action ConsumerMachine::proceed(const Moment& moment) {
   if (phase_ == Phase::inaugurating) return enterOffice(moment);
   if (phase_ == Phase::leaving) return Return{false};
+  if (!outcomeKnown_) return askAgain(moment);
   if (settled_ > 0 && batchIsOver(moment)) return commit(moment);
-  if (moment.stopAsked) return outcomeKnown_ ? Return{false} : quit(trouble_);
+  if (moment.stopAsked) return Return{false};
   if (moment.now < notBefore_) return waitFor(notBefore_, moment);
-  if (!outcomeKnown_) return ask(Step::resolve, Resolve{});
   if (!moment.mayBegin) return waitFor(moment.now + softLimitPause, moment);
   if (!attached_) return ask(Step::attach, Attach{});
   if (ledger_ != Ledger::open) return openLedger(moment);
@@ -90,6 +90,13 @@ Action ConsumerMachine::enterOffice(const Moment& moment) {
   if (!recalled_) return ask(Step::recall, Recall{});
   if (!attached_) return ask(Step::attach, Attach{});
   return Return{true};
+}
+
+/// As long as nobody knows what became of the commit, nothing else may happen; and to leave now is no clean end.
+Action ConsumerMachine::askAgain(const Moment& moment) {
+  if (moment.stopAsked) return quit(trouble_);
+  if (moment.now < notBefore_) return waitFor(notBefore_, moment);
+  return ask(Step::resolve, Resolve{});
 }
 
 /// Before the first message of a term begins, the durable record must cover it: the one that a dead predecessor left,
@@ -352,8 +359,7 @@ Action ConsumerMachine::did(const Moment& moment) {
       endOutage(false, moment);
       break;
     case Step::attach:
-      attached_ = true;
-      endOutage(true, moment);
+      attached_ = true;  // an outage of the source is over when it delivers
       window_.clear();
       first_ = 0;
       topped_ = dry_ = false;

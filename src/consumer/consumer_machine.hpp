@@ -101,6 +101,7 @@ class ConsumerMachine {
 
   Action proceed(const Moment& moment);
   Action enterOffice(const Moment& moment);
+  Action askAgain(const Moment& moment);
   Action openLedger(const Moment& moment);
   Action waitFor(BootTime until, const Moment& moment);
   Action fetch(BootTime until);

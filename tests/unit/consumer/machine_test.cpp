@@ -1,0 +1,135 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "consumer/consumer_machine.hpp"
+
+namespace tenure::consuming {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// What no memory store can bring about: answers that come at chosen moments.
+class ConsumerMachineTest : public testing::Test {
+ protected:
+  static std::vector<Message> messages(const std::vector<std::string>& ids) {
+    std::vector<Message> made;
+    for (const std::string& id : ids) {
+      Message message;
+      message.id = MessageId{id};
+      message.position = static_cast<std::int64_t>(made.size()) + 1;
+      made.push_back(std::move(message));
+    }
+    return made;
+  }
+
+  template <class A>
+  A expect(const Action& action) {
+    EXPECT_TRUE(std::holds_alternative<A>(action)) << "it is number " << action.index();
+    return std::holds_alternative<A>(action) ? std::get<A>(action) : A{};
+  }
+
+  void takeOffice(const ConsumerState& left = {}) {
+    expect<Claim>(machine.inaugurate(now));
+    expect<Recall>(machine.did(now));
+    expect<Attach>(machine.recalled(left, now));
+    expect<Return>(machine.did(now));
+  }
+
+  /// In office, its own record durable, `ids` waiting; returns what it does next.
+  Action workOn(const std::vector<std::string>& ids) {
+    takeOffice();
+    expect<Fetch>(machine.execute(now));
+    expect<Commit>(machine.fetched(messages(ids), now));
+    return lookAround(machine.did(now));
+  }
+
+  /// Answers a look with nothing.
+  Action lookAround(const Action& action) {
+    return std::holds_alternative<Fetch>(action) ? machine.fetched({}, now) : action;
+  }
+
+  ConsumerOptions options{.maxBatch = 2};
+  ConsumerMachine machine{options, true, Random{1}};
+  Moment now{.now = BootTime{1h}};
+};
+
+TEST_F(ConsumerMachineTest, ClaimsBeforeItReadsAndReadsBeforeItAttaches) { takeOffice(); }
+
+TEST_F(ConsumerMachineTest, NothingBeginsBeforeTheRecordThatCoversItIsDurable) {
+  takeOffice();
+  expect<Fetch>(machine.execute(now));
+
+  const Commit opening = expect<Commit>(machine.fetched(messages({"a", "b", "c"}), now));
+
+  EXPECT_EQ(opening.settled, 0);
+  EXPECT_EQ(opening.inWork, 2);
+  EXPECT_FALSE(opening.more);
+}
+
+TEST_F(ConsumerMachineTest, ABatchNeverGoesBeyondWhatTheRecordCovers) {
+  expect<Admit>(workOn({"a", "b", "c"}));
+  expect<Run>(machine.admitted(Admission::fresh, now));
+  const Outcome done = Outcome::done();
+  expect<Admit>(machine.ran(done, now));
+  expect<Run>(machine.admitted(Admission::fresh, now));
+
+  const Commit commit = expect<Commit>(machine.ran(done, now));
+
+  EXPECT_EQ(commit.settled, 2);
+  EXPECT_EQ(commit.inWork, 1);
+  EXPECT_TRUE(commit.more);
+}
+
+TEST_F(ConsumerMachineTest, AStopBetweenAChargeAndItsStartTakesTheChargeBack) {
+  takeOffice({.inWork = {MessageId{"a"}}, .moreInWork = false, .attempts = {}});
+  expect<Fetch>(machine.execute(now));
+  expect<Check>(lookAround(machine.fetched(messages({"a"}), now)));
+  const Commit charge = expect<Commit>(machine.checked(false, now));
+  ASSERT_NE(charge.record, nullptr);
+  EXPECT_EQ(charge.record->attempts, 1);
+
+  now.stopAsked = true;
+  expect<Return>(machine.did(now));
+  const Commit leaving = expect<Commit>(machine.handOver(now));
+
+  ASSERT_NE(leaving.forgive, nullptr);
+  EXPECT_EQ(leaving.forgive->value, "a");
+  EXPECT_EQ(leaving.inWork, 1);  // still a suspect
+}
+
+TEST_F(ConsumerMachineTest, WhatATransactionDidIsToldOnlyWhenItIsDurable) {
+  expect<Admit>(workOn({"a", "b"}));
+  expect<Admit>(machine.admitted(Admission::duplicate, now));
+  EXPECT_THAT(machine.takeNews(), IsEmpty());
+  expect<Commit>(machine.admitted(Admission::duplicate, now));
+  EXPECT_THAT(machine.takeNews(), IsEmpty());
+
+  static_cast<void>(machine.did(now));
+
+  EXPECT_EQ(machine.takeNews().size(), 3);
+}
+
+TEST_F(ConsumerMachineTest, AnUnknownOutcomeIsAskedForBeforeAnythingElse) {
+  expect<Admit>(workOn({"a", "b"}));
+  expect<Run>(machine.admitted(Admission::fresh, now));
+  now.stopAsked = true;
+  const Outcome done = Outcome::done();
+  expect<Commit>(machine.ran(done, now));
+
+  expect<Resolve>(machine.failed(Error{Errc::outcomeUnknown}, now));
+
+  expect<Return>(machine.resolved(CommitFate::committed, now));
+}
+
+TEST_F(ConsumerMachineTest, ReadsAheadSoThatEachCommitCanRecordTheNextBatch) {
+  takeOffice();
+
+  const Fetch fetch = expect<Fetch>(machine.execute(now));
+
+  EXPECT_GE(fetch.max, 2 * options.maxBatch);
+}
+
+}  // namespace
+}  // namespace tenure::consuming

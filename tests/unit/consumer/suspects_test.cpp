@@ -1,0 +1,251 @@
+#include "scene.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// Which message kills its process? A kill is a Replica that is not handed over.
+class ConsumerSuspects : public Scene {
+ protected:
+  void dieIn(const std::string& id) { diesOf(elect(), id); }
+};
+
+TEST_F(ConsumerSuspects, ATermThatEndedCleanlyLeavesNone) {
+  produce({"a", "b"});
+  Replica& leader = elect();
+  workOff(leader);
+  leader.handOver();
+  produce({"c"});
+
+  workOff(elect());
+
+  EXPECT_FALSE(found().inWork.empty() && !found().moreInWork) << "the successor's own record";
+  EXPECT_THAT(events.of<MessageSuspected>(), IsEmpty());
+}
+
+TEST_F(ConsumerSuspects, ACleanEndClearsTheRecord) {
+  produce({"a"});
+  Replica& leader = elect();
+  workOff(leader);
+  ASSERT_TRUE(found().moreInWork);
+
+  leader.handOver();
+
+  EXPECT_THAT(inWorkIds(), IsEmpty());
+  EXPECT_FALSE(found().moreInWork);
+}
+
+TEST_F(ConsumerSuspects, TheLastCommitBeforeAStopClearsItWithoutACommitOfItsOwn) {
+  produce({"a", "b", "c"});
+  Replica* leader = nullptr;
+  behaviour = [&](const Delivery&) {
+    leader->term().requestStop();
+    return Outcome::done();
+  };
+  leader = &elect();
+
+  leader->execute();
+
+  const auto commits = world.commits();
+  EXPECT_THAT(doneIds(), ElementsAre("a"));
+  EXPECT_THAT(inWorkIds(), IsEmpty());
+  EXPECT_FALSE(found().moreInWork);
+  leader->handOver();
+  EXPECT_EQ(world.commits(), commits);
+}
+
+TEST_F(ConsumerSuspects, AKillerOfTheVeryFirstBatchIsOnRecord) {
+  produce({"a", "b"});
+
+  dieIn("a");
+
+  EXPECT_THAT(inWorkIds(), ElementsAre("a", "b"));
+}
+
+TEST_F(ConsumerSuspects, TheSuccessorRunsThemOneByOneEachAttemptDurableBeforeItsHandler) {
+  options.maxBatch = 2;
+  produce({"a", "b", "c"});
+  dieIn("b");
+  std::vector<std::string> onRecord;
+  behaviour = [&](const Delivery& delivery) {
+    for (const auto& attempt : found().attempts)
+      onRecord.push_back(delivery.message.id.value + ":" + attempt.id.value + std::to_string(attempt.attempts));
+    return Outcome::done();
+  };
+  handled.clear();
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(onRecord, ElementsAre("a:a1", "b:b1"));  // c was not in work
+  std::vector<std::string> suspected;
+  for (const auto& event : events.of<MessageSuspected>()) suspected.push_back(event.message);
+  EXPECT_THAT(suspected, ElementsAre("a", "b"));
+  EXPECT_THAT(found().attempts, IsEmpty());
+}
+
+TEST_F(ConsumerSuspects, OncePastTheSuspectsBatchesAreNormalAgain) {
+  options.maxBatch = 2;
+  produce({"a", "b", "c", "d"});
+  dieIn("a");
+
+  workOff(elect());
+
+  std::vector<std::size_t> sizes;
+  for (const auto& batch : events.of<BatchCommitted>()) sizes.push_back(batch.messages);
+  EXPECT_THAT(sizes, ElementsAre(1, 1, 2));
+}
+
+TEST_F(ConsumerSuspects, AKillerIsADeadLetterAfterItsLastStartWithoutRunningAgain) {
+  options.maxAttempts = 2;
+  produce({"a", "killer", "c"});
+  dieIn("killer");  // in a batch: nobody is charged
+  dieIn("killer");  // alone, first start
+  dieIn("killer");  // alone, second start
+  EXPECT_EQ(timesHandled("killer"), 3);
+
+  workOff(elect());
+
+  EXPECT_EQ(timesHandled("killer"), 3);
+  EXPECT_THAT(deadIds(), ElementsAre("killer"));
+  EXPECT_EQ(world.deadLetters()[0].reason, "it killed its process");
+  EXPECT_EQ(world.deadLetters()[0].attempts, 2);
+  EXPECT_THAT(doneIds(), ElementsAre("a", "c"));
+}
+
+TEST_F(ConsumerSuspects, DeathsWhileOthersWereInWorkDoNotCondemnAnInnocentOne) {
+  options.maxAttempts = 2;
+  options.maxBatch = 8;
+  produce({"a", "b", "c", "d", "e", "f"});
+  for (const auto* id : {"a", "b", "c", "d", "e", "f"}) dieIn(id);
+
+  workOff(elect());
+
+  EXPECT_THAT(deadIds(), IsEmpty());
+  EXPECT_THAT(doneIds(), ElementsAre("a", "b", "c", "d", "e", "f"));
+}
+
+TEST_F(ConsumerSuspects, AKillerIsNeverChargedForTheProcessesThatItDidNotKill) {
+  options.maxAttempts = 3;
+  produce({"innocent", "killer"});
+  for (int death = 0; death < 4; ++death) dieIn("killer");
+
+  workOff(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("innocent"));
+  EXPECT_THAT(deadIds(), ElementsAre("killer"));
+}
+
+TEST_F(ConsumerSuspects, WhatArrivedUnseenIsSuspectedUpToABatch) {
+  options.maxBatch = 3;
+  Replica& leader = elect();
+  leader.execute();  // idle: whatever comes next may be in work
+  ASSERT_TRUE(found().moreInWork);
+  produce({"a", "b", "c", "d"});
+
+  workOff(elect());
+
+  std::vector<std::string> suspected;
+  for (const auto& event : events.of<MessageSuspected>()) suspected.push_back(event.message);
+  EXPECT_THAT(suspected, ElementsAre("a", "b", "c"));
+}
+
+TEST_F(ConsumerSuspects, WhatArrivesAfterTheTakeoverIsNotSuspected) {
+  Replica& leader = elect();
+  leader.execute();
+  Replica& successor = elect();
+  successor.execute();  // found nothing waiting
+  produce({"a"});
+
+  workOff(successor);
+
+  EXPECT_THAT(events.of<MessageSuspected>(), IsEmpty());
+}
+
+TEST_F(ConsumerSuspects, ASuspectThatWasCommittedBeforeTheDeathIsDroppedUncharged) {
+  acknowledging = memory::Database::Acknowledging::afterCommit;
+  produce({"a", "b"});
+  world.fail(memory::Operation::acknowledge, Errc::leaseLost);
+  EXPECT_EQ(elect().endOf(500), EndReason::leaseLost);  // committed, not acknowledged
+  ASSERT_THAT(doneIds(), ElementsAre("a", "b"));
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("a", "b"));
+  EXPECT_THAT(events.of<DuplicateDropped>(), SizeIs(2));
+  EXPECT_THAT(events.of<MessageSuspected>(), IsEmpty());
+}
+
+TEST_F(ConsumerSuspects, ASuspectThatFailsIsChargedOnceForTheStart) {
+  options.maxAttempts = 3;
+  produce({"a"});
+  dieIn("a");
+  behaviour = [](const Delivery& delivery) { return delivery.attempt < 3 ? Outcome::failed("no") : Outcome::done(); };
+  attempts.clear();
+
+  workOff(elect());
+
+  EXPECT_THAT(attempts, ElementsAre(1, 2, 3));
+  EXPECT_THAT(doneIds(), ElementsAre("a"));
+}
+
+TEST_F(ConsumerSuspects, ASuspectThatAsksForLaterIsNotCharged) {
+  options.maxAttempts = 1;
+  produce({"a"});
+  dieIn("a");
+  int calls = 0;
+  behaviour = [&](const Delivery&) { return ++calls < 4 ? Outcome::retryLater("not yet", 1ms) : Outcome::done(); };
+
+  workOff(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("a"));
+}
+
+TEST_F(ConsumerSuspects, AStoreFailureAfterTheHandlerDoesNotChargeTwice) {
+  options.maxAttempts = 1;
+  produce({"a"});
+  dieIn("a");
+  behaviour = [&](const Delivery&) {
+    if (handled.size() == 2) world.fail(memory::Operation::commit, Errc::unavailable);
+    return Outcome::done();
+  };
+
+  workOff(elect());
+
+  EXPECT_EQ(timesHandled("a"), 3);
+  EXPECT_THAT(doneIds(), ElementsAre("a"));
+}
+
+TEST_F(ConsumerSuspects, WithoutACounterNothingRuns) {
+  produce({"a"});
+  dieIn("a");
+  Replica& successor = elect();
+  world.fail(memory::Operation::write, Errc::unavailable, 100'000);
+
+  EXPECT_EQ(successor.endOf(500), EndReason::failed);
+
+  EXPECT_EQ(timesHandled("a"), 1);
+}
+
+TEST_F(ConsumerSuspects, ACleanHandoverInTheMiddleKeepsTheRestUnderSuspicionUncharged) {
+  produce({"a", "b", "c"});
+  dieIn("b");
+  Replica* successor = nullptr;
+  behaviour = [&](const Delivery&) {
+    successor->term().requestStop();
+    return Outcome::done();
+  };
+  successor = &elect();
+  successor->execute();
+  successor->handOver();
+
+  EXPECT_THAT(doneIds(), ElementsAre("a"));
+  EXPECT_THAT(inWorkIds(), ElementsAre("b", "c"));
+  EXPECT_THAT(found().attempts, IsEmpty());
+}
+
+}  // namespace
+}  // namespace tenure::test
