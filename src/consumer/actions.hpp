@@ -21,7 +21,7 @@ struct Fetch {     // → fetched
 };
 struct Check {};  // does the head have a key already? → checked
 struct Admit {};  // in the transaction: a mark, then the head's key → admitted
-struct Run {      // the handler, on the head → ran
+struct Handle {   // the handler, on the head → ran
   int attempt;
 };
 struct Bury {  // in the transaction: a dead letter and the end of its attempts → did
@@ -55,7 +55,7 @@ struct Quit {  // the term is over; ConsumerMachine::trouble() says why
   EndReason reason;
 };
 
-using Action = std::variant<Claim, Recall, Attach, Fetch, Check, Admit, Run, Bury, Commit, Acknowledge, Resolve,
+using Action = std::variant<Claim, Recall, Attach, Fetch, Check, Admit, Handle, Bury, Commit, Acknowledge, Resolve,
                             Abandon, Wait, Return, Quit>;
 
 }  // namespace tenure::consuming

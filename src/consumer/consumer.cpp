@@ -239,10 +239,10 @@ class Consumer::Shell {
 
   // --- the handler
 
-  Action perform(const Run& run) {
+  Action perform(const Handle& asked) {
     term_->reportProgress();
     if (const Result<void> ready = begin(); !ready) return refused(ready.error());
-    const Outcome outcome = handle({machine_->head(), *transaction_, *term_, run.attempt});
+    const Outcome outcome = handle({machine_->head(), *transaction_, *term_, asked.attempt});
     return machine_->ran(outcome, moment());
   }
 

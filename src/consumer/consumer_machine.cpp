@@ -214,7 +214,7 @@ Action ConsumerMachine::admitted(Admission admission, const Moment& moment) {
 
 Action ConsumerMachine::run(const Moment& moment) {
   runBegan_ = moment.now;
-  return ask(Step::run, Run{attemptNumber()});
+  return ask(Step::run, Handle{attemptNumber()});
 }
 
 Action ConsumerMachine::ran(const Outcome& outcome, const Moment& moment) {

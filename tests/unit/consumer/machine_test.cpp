@@ -70,10 +70,10 @@ TEST_F(ConsumerMachineTest, NothingBeginsBeforeTheRecordThatCoversItIsDurable) {
 
 TEST_F(ConsumerMachineTest, ABatchNeverGoesBeyondWhatTheRecordCovers) {
   expect<Admit>(workOn({"a", "b", "c"}));
-  expect<Run>(machine.admitted(Admission::fresh, now));
+  expect<Handle>(machine.admitted(Admission::fresh, now));
   const Outcome done = Outcome::done();
   expect<Admit>(machine.ran(done, now));
-  expect<Run>(machine.admitted(Admission::fresh, now));
+  expect<Handle>(machine.admitted(Admission::fresh, now));
 
   const Commit commit = expect<Commit>(machine.ran(done, now));
 
@@ -113,7 +113,7 @@ TEST_F(ConsumerMachineTest, WhatATransactionDidIsToldOnlyWhenItIsDurable) {
 
 TEST_F(ConsumerMachineTest, AnUnknownOutcomeIsAskedForBeforeAnythingElse) {
   expect<Admit>(workOn({"a", "b"}));
-  expect<Run>(machine.admitted(Admission::fresh, now));
+  expect<Handle>(machine.admitted(Admission::fresh, now));
   now.stopAsked = true;
   const Outcome done = Outcome::done();
   expect<Commit>(machine.ran(done, now));
