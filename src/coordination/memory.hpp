@@ -95,7 +95,8 @@ class MemoryEnsemble {
   /// The operator stops everything, puts back a snapshot (an empty one makes a new ensemble), and starts again: czxids
   /// go back.
   void restore(const Snapshot& snapshot);
-  /// Changes every server's data past all rules, as a damaged or aged ensemble would have it. Fires no watch.
+  /// Changes every server's data past all rules, as a damaged or aged ensemble would have it. Fires no watch. Let them
+  /// settle before: a follower hears of a commit after its leader.
   void edit(const std::function<void(memory::DataTree&)>& change);
 
  private:

@@ -62,14 +62,14 @@ void Leader::submit(Request request) {
 }
 
 void Leader::propose(Transaction transaction) {
+  // The counter is full: only a new epoch can go on.
+  if ((transaction.zxid & counterMask) == counterMask) return rollOver_.set({}, [this] { self_->look(); });
   lastZxid_ = transaction.zxid;
   for (auto& [id, learner] : learners_)
     learner.link->send(self_->id(), [server = learner.server, transaction] {
       if (Follower* follower = server->follower()) follower->onProposal(transaction);
     });
   self_->append(std::move(transaction));
-  // The counter is full: only a new epoch can go on.
-  if ((lastZxid_ & counterMask) == counterMask) rollOver_.set({}, [this] { self_->look(); });
   commitWhatIsWritten();
 }
 
