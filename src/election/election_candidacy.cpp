@@ -1,0 +1,264 @@
+// From the first look at the election's znodes to standing by.
+#include "base/text.hpp"
+#include "election/election_machine.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t mostChildren = 10'000;
+constexpr std::size_t mostReported = 64;
+// Watches do the work; this is the net below them.
+constexpr auto recheckInterval = 30s;
+constexpr auto recheckUnwatched = 1s;
+
+std::string idleMarker() {
+  MarkerRecord marker;
+  marker.busy = false;
+  marker.barrierLimit = {};
+  return toJson(marker);
+}
+
+}  // namespace
+
+// --- the election's own znodes
+
+void ElectionMachine::prepare() {
+  phase_ = Phase::preparing;
+  preparation_.clear();
+  for (const std::string& path : withAncestors(paths_.root)) preparation_.push_back(action::EnsurePath{0, path, {}});
+  preparation_.push_back(action::EnsurePath{0, paths_.meta, toJson(MetaRecord{settings_.freshEnsemble, 1})});
+  for (const std::string& path : {paths_.elections, paths_.election, paths_.candidates})
+    preparation_.push_back(action::EnsurePath{0, path, {}});
+  preparation_.push_back(action::EnsurePath{0, paths_.marker, idleMarker()});
+  preparation_.push_back(action::EnsurePath{0, paths_.handover, {}});
+  for (const std::string& path : {paths_.election, paths_.candidates, paths_.marker})
+    preparation_.push_back(action::CheckAcl{0, path});
+  preparation_.push_back(action::Read{0, action::Subject::meta, paths_.meta, false});
+  std::reverse(preparation_.begin(), preparation_.end());
+  prepareNext();
+}
+
+void ElectionMachine::prepareNext() {
+  Action next = std::move(preparation_.back());
+  preparation_.pop_back();
+  if (auto* ensure = std::get_if<action::EnsurePath>(&next)) ensure->ticket = ask();
+  if (auto* check = std::get_if<action::CheckAcl>(&next)) check->ticket = ask();
+  if (auto* read = std::get_if<action::Read>(&next)) read->ticket = ask();
+  actions_.push_back(std::move(next));
+}
+
+void ElectionMachine::handle(const input::Ensured& in) {
+  if (in.ticket == 0) return;
+  if (in.ticket == handoverWatch_.ticket && in.result) return watchHandover();
+  if (in.ticket != flow_ || phase_ != Phase::preparing) return;
+  if (in.result) return prepareNext();
+  // Somebody deletes what we create: from the top, after a while.
+  if (!retryable(in.result.error())) fail(in.result.error());
+}
+
+void ElectionMachine::handle(const input::AclChecked& in) {
+  if (in.ticket != flow_ || phase_ != Phase::preparing) return;
+  if (!in.worldWritable) {
+    if (retryable(in.worldWritable.error())) return;
+    if (!in.worldWritable.error().is(Errc::permissionDenied)) return fail(in.worldWritable.error());
+  }
+  // An ACL that we may not even read is not open to the world.
+  if (in.worldWritable && *in.worldWritable) {
+    const std::string finding = in.path + " can be changed by anybody who reaches the ensemble";
+    if (settings_.strictAcl) return fatal(Error{Errc::configurationRefused, finding});
+    if (!std::exchange(aclWarned_, true)) tell(Warned{finding});
+  }
+  prepareNext();
+}
+
+void ElectionMachine::metaRead(const Result<Node>& node) {
+  if (!node) {
+    if (!retryable(node.error())) fail(node.error());
+    return;
+  }
+  const std::optional<MetaRecord> meta = parseMetaRecord(node->data);
+  if (!meta) {
+    return fail(Error{Errc::invalidArgument,
+                      paths_.meta + " holds no ensemble uuid and generation: \"" + escaped(node->data, 80) + '"'});
+  }
+  meta_ = *meta;
+  prepared_ = true;
+  proceed();
+}
+
+void ElectionMachine::proceed() {
+  if (own_) return rank();
+  if (mustSearch_) return settle();
+  enrol();
+}
+
+// --- enrolling
+
+void ElectionMachine::enrol() {
+  phase_ = Phase::enrolling;
+  candidates_ = Candidates{settings_.uuid};
+  CandidateRecord self = settings_.self;
+  self.since = now_.wall;
+  act(action::Enrol{ask(), paths_.enrolmentOf(settings_.uuid), toJson(self)});
+}
+
+void ElectionMachine::handle(const input::Enrolment& in) {
+  if (in.ticket != flow_ || phase_ != Phase::enrolling) return;
+  if (in.created) return enrolled(in.created->path, in.created->stat, false);
+  const Error& error = in.created.error();
+  if (error.is(Errc::notFound)) return parentGone();
+  if (error.is(Errc::unavailable)) {  // never sent
+    phase_ = Phase::away;
+    return pause();
+  }
+  mustSearch_ = true;
+  if (!retryable(error)) fail(error);
+}
+
+void ElectionMachine::settle() {
+  phase_ = Phase::settling;
+  act(action::Write{ask(), action::Purpose::settle, {CheckOp{paths_.candidates}}});
+}
+
+void ElectionMachine::settled(const Result<void>& result) {
+  if (result) return rank();
+  if (result.error().is(Errc::notFound)) return parentGone();
+  if (!retryable(result.error())) fail(result.error());
+}
+
+/// Among our own, what never served before and belongs to this session is the create whose reply was lost.
+void ElectionMachine::search() {
+  std::optional<Candidates::Ranked> found;
+  for (const Candidates::Ranked& candidate : candidates_.ours({})) {
+    if (!found && candidate.owner == session_->id && candidate.czxid > lastCzxid_) {
+      found = candidate;
+    } else {
+      act(action::Remove{0, paths_.candidate(candidate.name)});
+    }
+  }
+  mustSearch_ = false;
+  if (!found) return enrol();
+  NodeStat stat;
+  stat.czxid = found->czxid;
+  stat.ephemeralOwner = found->owner;
+  enrolled(paths_.candidate(found->name), stat, true);
+}
+
+void ElectionMachine::enrolled(const std::string& path, const NodeStat& stat, bool foundAgain) {
+  lastCzxid_ = std::max(lastCzxid_, stat.czxid);
+  // A recreated parent counts from zero again. No name of ours may stand for two candidacies.
+  if (path == std::exchange(lastPath_, path)) {
+    act(action::Remove{0, path});
+    return enrol();
+  }
+  own_ = Own{path, std::string(lastPart(path)), stat.czxid};
+  tell(Enrolled{own_->name, own_->czxid, foundAgain});
+  watchOwn();
+  rank();
+}
+
+void ElectionMachine::watchOwn() {
+  ownWatch_ = {newTicket(), false};
+  act(action::Read{ownWatch_.ticket, action::Subject::own, own_->path, true});
+}
+
+void ElectionMachine::ownRead(const Result<Node>& node) {
+  if (!node) {
+    if (node.error().is(Errc::notFound)) loseCandidacy(EndReason::znodeDeleted, "our znode was deleted");
+    return;  // Connected asks again; until then the probes and the list tell
+  }
+  ownWatch_.answered = true;
+  if (node->stat.ephemeralOwner != session_->id || node->stat.czxid != own_->czxid)
+    loseCandidacy(EndReason::znodeDeleted, "our znode belongs to another session");
+}
+
+// --- ranking
+
+void ElectionMachine::rank() {
+  phase_ = Phase::ranking;
+  act(action::List{ask(), paths_.candidates});
+}
+
+void ElectionMachine::handle(const input::Listed& in) {
+  if (in.ticket != flow_ || phase_ != Phase::ranking) return;
+  const bool polluted = in.names ? in.names->size() > mostChildren : in.names.error().is(Errc::payloadTooLarge);
+  if (polluted) {
+    return fail(Error{Errc::quotaExceeded, "ElectionPathPolluted: " + paths_.candidates + " has more than " +
+                                               std::to_string(mostChildren) + " children; delete the foreign ones"});
+  }
+  if (!in.names) {
+    if (in.names.error().is(Errc::notFound)) return parentGone();
+    if (!retryable(in.names.error())) fail(in.names.error());
+    return;
+  }
+  candidates_.list(*in.names, own_ ? own_->name : std::string{});
+  if (own_ && !candidates_.ownListed()) return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted");
+  for (const std::string& name : candidates_.unanswered()) act(action::Stat{flow_, name, paths_.candidate(name)});
+  if (candidates_.unanswered().empty()) decide();
+}
+
+void ElectionMachine::handle(const input::Statted& in) {
+  if (in.ticket != flow_ || phase_ != Phase::ranking) return;
+  if (!in.stat && !in.stat.error().is(Errc::notFound)) {
+    if (!retryable(in.stat.error())) fail(in.stat.error());
+    return;
+  }
+  candidates_.answer(in.name, in.stat ? &*in.stat : nullptr);
+  if (candidates_.unanswered().empty()) decide();
+}
+
+void ElectionMachine::decide() {
+  flow_ = 0;
+  reportForeigners();
+  if (!own_) return search();
+  // A znode of ours that outlived its candidacy would stand before us for as long as our session lives.
+  for (const Candidates::Ranked& ghost : candidates_.ours(own_->name))
+    act(action::Remove{0, paths_.candidate(ghost.name)});
+  const std::vector<Candidates::Ranked> ahead = candidates_.before(own_->czxid);
+  if (ahead.empty()) return readMarker();
+  standBy(ahead);
+}
+
+void ElectionMachine::standBy(const std::vector<Candidates::Ranked>& ahead) {
+  phase_ = Phase::standby;
+  recheckDue_ = now_.boot + recheckInterval;
+  const std::string& name = ahead.back().name;
+  if (std::exchange(ahead_, ahead.size()) != ahead.size() || predecessor_ != name)
+    tell(StoodBy{static_cast<int>(ahead.size()), name});
+  if (std::exchange(predecessor_, name) == name && predecessorWatch_.answered) return;
+  predecessorWatch_ = {newTicket(), false};
+  act(action::Read{predecessorWatch_.ticket, action::Subject::predecessor, paths_.candidate(name), true});
+}
+
+void ElectionMachine::predecessorRead(const Result<Node>& node) {
+  predecessorWatch_.answered = node.has_value();
+  if (node || phase_ != Phase::standby) return;
+  predecessorWatch_ = {};
+  if (node.error().is(Errc::notFound)) return rank();
+  // Not ours to read, so not ours to watch either.
+  if (!retryable(node.error())) recheckDue_ = now_.boot + recheckUnwatched;
+}
+
+void ElectionMachine::parentGone() {
+  tell(Warned{paths_.candidates + " is gone; it is made again"});
+  prepared_ = false;
+  if (own_) return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted with its parent");
+  newCandidacy(electionBackoff_.next());
+}
+
+// --- what is not a candidate
+
+void ElectionMachine::reportForeigners() {
+  foreigners_ = candidates_.foreign().size() + candidates_.lookalikes().size();
+  for (const std::string& child : candidates_.foreign()) reportForeigner(child, "no candidate's name");
+  for (const std::string& child : candidates_.lookalikes()) reportForeigner(child, "persistent");
+}
+
+void ElectionMachine::reportForeigner(const std::string& child, const char* reason) {
+  if (reported_.size() < mostReported && reported_.insert(child).second)
+    tell(ForeignChildIgnored{escaped(child), reason});
+}
+
+}  // namespace tenure

@@ -1,0 +1,341 @@
+#include "election/election_machine.hpp"
+
+#include "base/text.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto shortestSession = 3s;
+constexpr auto pauseAfterLostReply = 500ms;
+constexpr auto timeToLeave = 1s;
+constexpr auto firstBackoff = 100ms;
+constexpr auto longestBackoff = 40s;
+
+std::chrono::milliseconds inMilliseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
+
+}  // namespace
+
+ElectionMachine::ElectionMachine(ElectionMachineSettings settings, Random random)
+    : settings_(std::move(settings)),
+      paths_(settings_.root, settings_.election),
+      candidates_(settings_.uuid),
+      electionBackoff_(firstBackoff, longestBackoff, random.fork()),
+      termBackoff_(firstBackoff, longestBackoff, random.fork()) {}
+
+std::vector<Action> ElectionMachine::on(const Input& input, const Moment& now) {
+  now_ = now;
+  if (phase_ == Phase::over) return {};
+  // The end of the session says more than the silence before it.
+  if (!std::holds_alternative<input::Expired>(input)) checkLease();
+  std::visit([this](const auto& in) { handle(in); }, input);
+  return std::exchange(actions_, {});
+}
+
+// --- session
+
+void ElectionMachine::handle(const input::Connected& in) {
+  tell(SessionConnected{in.session.id, in.session.timeout, in.session.server});
+  const bool another = session_ && (session_->generation != in.session.generation || session_->id != in.session.id);
+  // Some servers hand out a new session where a client hopes for its old one. What was ours then belongs to nobody.
+  if (another) {
+    mustSearch_ = true;
+    sessionGone(EndReason::sessionExpired);
+  }
+  session_ = in.session;
+  connected_ = true;
+  if (in.session.timeout < shortestSession && !settings_.allowShortSession) {
+    fatal(Error{Errc::configurationRefused, "the session timeout, negotiated as " + formatDuration(in.session.timeout) +
+                                                ", is below 3s: one slow reply would end a term"});
+    return;
+  }
+  if (lease_ && in.session.timeout < lease_->timeout()) {
+    lease_->shorten(in.session.timeout);
+    act(action::ShortenLease{in.session.timeout});
+    checkLease();
+  }
+  resume();
+}
+
+void ElectionMachine::handle(const input::Suspended&) {
+  connected_ = false;
+  tell(SessionSuspended{session_ ? session_->id : 0}, lease_ ? token() : FencingToken{});
+}
+
+void ElectionMachine::handle(const input::Expired&) {
+  tell(SessionExpired{session_ ? session_->id : 0}, lease_ ? token() : FencingToken{});
+  sessionGone(EndReason::sessionExpired);
+}
+
+void ElectionMachine::handle(const input::Refused& in) {
+  connected_ = false;
+  fatal(in.error);
+  if (phase_ == Phase::resigning) finishResignation();
+}
+
+/// The session took our znode with it. The next one begins from scratch: even the ensemble may be another.
+void ElectionMachine::sessionGone(EndReason reason) {
+  connected_ = false;
+  session_.reset();
+  prepared_ = false;
+  if (own_) {
+    loseCandidacy(reason, "the session expired");
+  } else if (phase_ != Phase::lost && phase_ != Phase::resigning && phase_ != Phase::closing) {
+    newCandidacy(0ns);
+  }
+}
+
+/// Connected again, or a reply was lost a moment ago: take up the phase from where the servers know it.
+void ElectionMachine::resume() {
+  retryAt_.reset();
+  switch (phase_) {
+    case Phase::away: return begin();
+    case Phase::preparing: return prepare();
+    case Phase::enrolling: mustSearch_ = true; return settle();
+    case Phase::settling: return settle();
+    case Phase::ranking:
+    case Phase::standby:
+    case Phase::readingMarker:
+    case Phase::barrier:
+    case Phase::marking: return rank();
+    case Phase::office:
+      if (!ownWatch_.answered) watchOwn();
+      if (!handoverWatch_.answered) watchHandover();
+      probeDue_ = now_.boot;
+      return probe();
+    case Phase::resigning: return sendResignation();
+    case Phase::lost:
+    case Phase::backingOff:
+    case Phase::closing:
+    case Phase::over: return;
+  }
+}
+
+// --- replies, by the question they answer
+
+void ElectionMachine::handle(const input::NodeRead& in) {
+  if (in.ticket == flow_ && phase_ == Phase::preparing) return metaRead(in.node);
+  if (in.ticket == ownWatch_.ticket) return ownRead(in.node);
+  if (in.ticket == predecessorWatch_.ticket) return predecessorRead(in.node);
+  if (in.ticket == markerWatch_.ticket) return markerRead(in.node);
+  if (in.ticket == handoverWatch_.ticket) return handoverRead(in.node);
+}
+
+void ElectionMachine::handle(const input::Written& in) {
+  if (in.ticket == 0) return;
+  if (in.ticket == probe_) return probed(in.sentAt, in.result);
+  if (in.ticket != flow_) return;
+  if (phase_ == Phase::settling) return settled(in.result);
+  if (phase_ == Phase::marking) return marked(in.sentAt, in.result);
+  if (phase_ == Phase::resigning) return resigned(in.result);
+}
+
+void ElectionMachine::handle(const input::Changed& in) {
+  if (in.ticket == 0) return;
+  if (in.ticket == ownWatch_.ticket) {
+    if (in.event != WatchEvent::deleted) return watchOwn();
+    return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted");
+  }
+  if (in.ticket == predecessorWatch_.ticket) {
+    predecessorWatch_ = {};
+    return rank();
+  }
+  if (in.ticket == markerWatch_.ticket) {
+    if (phase_ == Phase::barrier || phase_ == Phase::readingMarker) readMarker();
+    return;
+  }
+  if (in.ticket == handoverWatch_.ticket) watchHandover();
+}
+
+// --- time
+
+std::optional<BootTime> ElectionMachine::wakeAt() const {
+  std::optional<BootTime> earliest;
+  const auto also = [&earliest](BootTime at) { earliest = earliest ? std::min(*earliest, at) : at; };
+  if (retryAt_) also(*retryAt_);
+  if (leaveBy_ && phase_ != Phase::closing) also(*leaveBy_);
+  if (phase_ == Phase::standby) also(recheckDue_);
+  if (probing() && connected_ && probe_ == 0) also(probeDue_);
+  if (phase_ == Phase::barrier) {
+    also(barrier_.limit());
+    if (liveness_ == 0 && barrier_.marker().known) also(livenessDue_);
+  }
+  if (phase_ == Phase::office) {
+    also(lease_->hardLimit());
+    if (!softLimitTold_) also(lease_->softLimit());
+  }
+  return earliest;
+}
+
+void ElectionMachine::handle(const input::Tick&) {
+  if (leaveBy_ && now_.boot >= *leaveBy_) return close();
+  if (retryAt_ && now_.boot >= *retryAt_) {
+    retryAt_.reset();
+    if (phase_ == Phase::backingOff) return begin();
+    if (connected_) return resume();
+  }
+  if (phase_ == Phase::standby && now_.boot >= recheckDue_) {
+    electionBackoff_.reset();
+    recheckDue_ = BootTime::max();
+    if (connected_) return rank();
+  }
+  if (phase_ == Phase::barrier) judgeBarrier();
+  if (probing()) probe();
+}
+
+/// Before anything else is looked at: a late reply must not revive what has already run out.
+void ElectionMachine::checkLease() {
+  if (phase_ != Phase::office) return;
+  if (!lease_->valid(now_.boot)) return endTerm(EndReason::leaseLost);
+  if (!softLimitTold_ && !lease_->mayBeginWork(now_.boot)) {
+    softLimitTold_ = true;
+    tell(LeaseSoftLimitPassed{inMilliseconds(now_.boot - lease_->confirmedAt())}, token());
+  }
+}
+
+// --- ends and beginnings
+
+void ElectionMachine::endTerm(EndReason reason) {
+  lease_->end();
+  phase_ = Phase::lost;
+  flow_ = probe_ = 0;
+  handoverWatch_ = {};
+  act(action::LoseTerm{reason});
+}
+
+void ElectionMachine::loseCandidacy(EndReason reason, const std::string& why) {
+  tell(CandidacyLost{why}, lease_ ? token() : FencingToken{});
+  const bool inOffice = phase_ == Phase::office;
+  if (inOffice) endTerm(reason);
+  ownWatch_ = {};
+  own_.reset();
+  if (inOffice || phase_ == Phase::lost || phase_ == Phase::closing) return;
+  if (phase_ == Phase::resigning) return finishResignation();
+  newCandidacy(reason == EndReason::sessionExpired ? Duration{0} : electionBackoff_.next());
+}
+
+void ElectionMachine::newCandidacy(Duration delay) {
+  dropTickets();
+  phase_ = Phase::away;
+  own_.reset();
+  lease_.reset();
+  barrier_ = {};
+  predecessor_.clear();
+  candidates_ = Candidates{settings_.uuid};
+  if (leaving_) return close();
+  if (fatal_) return fatal(*std::exchange(fatal_, std::nullopt));
+  if (delay <= 0ns) return begin();
+  phase_ = Phase::backingOff;
+  retryAt_ = now_.boot + delay;
+}
+
+void ElectionMachine::begin() {
+  if (!connected_) {
+    phase_ = Phase::away;
+  } else if (!prepared_) {
+    prepare();
+  } else {
+    proceed();
+  }
+}
+
+void ElectionMachine::dropTickets() {
+  flow_ = probe_ = liveness_ = 0;
+  ownWatch_ = predecessorWatch_ = markerWatch_ = handoverWatch_ = {};
+  retryAt_.reset();
+}
+
+/// The connection went away under a question. Connected or the timer takes it up again, whichever comes first.
+void ElectionMachine::pause() {
+  flow_ = 0;
+  retryAt_ = now_.boot + pauseAfterLostReply;
+}
+
+bool ElectionMachine::retryable(const Error& error) {
+  if (!error.is(Errc::unavailable) && !error.is(Errc::outcomeUnknown) && !error.is(Errc::timedOut) &&
+      !error.is(Errc::sessionExpired) && !error.is(Errc::cancelled))
+    return false;
+  pause();
+  return true;
+}
+
+/// We cannot go on for now: out of the way, and back later. The next candidacy makes sure that the znode is gone.
+void ElectionMachine::fail(const Error& error) {
+  if (error.is(Errc::authenticationFailed) || error.is(Errc::permissionDenied)) return fatal(error);
+  const Duration longest = session_ ? 2 * session_->timeout : longestBackoff;
+  const Duration delay = std::min<Duration>(electionBackoff_.next() + firstBackoff, longest);
+  tell(ElectionFailed{error.message(), inMilliseconds(delay)});
+  if (own_) {
+    act(action::Remove{0, own_->path});
+    mustSearch_ = true;
+  }
+  prepared_ = false;
+  newCandidacy(delay);
+}
+
+void ElectionMachine::fatal(const Error& error) {
+  if (phase_ == Phase::office) endTerm(EndReason::leaseLost);
+  if (phase_ == Phase::lost || phase_ == Phase::resigning) {
+    fatal_ = error;
+    return;
+  }
+  if (phase_ == Phase::closing) return;
+  dropTickets();
+  phase_ = Phase::over;
+  act(action::CloseSession{});
+  act(action::ReportFatal{error});
+}
+
+void ElectionMachine::handle(const input::LeaveAsked& in) {
+  if (leaving_) return;
+  leaving_ = true;
+  leaveBy_ = now_.boot + timeToLeave;
+  if (!connected_) return close();
+  if (phase_ == Phase::office || phase_ == Phase::lost) return resign(in.how, false);
+  // A busy marker on its way is waited for and taken back.
+  if (phase_ == Phase::marking || phase_ == Phase::resigning) return;
+  if (!own_) return close();
+  resign(Resignation::unclean, false);
+}
+
+void ElectionMachine::close() {
+  if (lease_) act(action::EndLease{});
+  dropTickets();
+  leaveBy_.reset();
+  phase_ = Phase::closing;
+  act(action::CloseSession{});
+}
+
+void ElectionMachine::handle(const input::Closed&) {
+  if (phase_ != Phase::closing) return;
+  phase_ = Phase::over;
+  act(action::ReportLeft{});
+}
+
+std::string ElectionMachine::describe() const {
+  constexpr const char* names[] = {"waiting for a session",
+                                   "preparing the election's znodes",
+                                   "looking for its znode",
+                                   "enrolling",
+                                   "ranking the candidates",
+                                   "standing by",
+                                   "reading the marker",
+                                   "waiting at the barrier",
+                                   "taking office",
+                                   "in office",
+                                   "out of office",
+                                   "resigning",
+                                   "backing off",
+                                   "leaving",
+                                   "over"};
+  std::string text = names[static_cast<std::size_t>(phase_)];
+  if (own_) text += ", znode " + own_->name + ", czxid " + std::to_string(own_->czxid);
+  if (phase_ == Phase::standby) text += ", " + std::to_string(ahead_) + " ahead";
+  if (foreigners_ > 0) text += ", " + std::to_string(foreigners_) + " foreign children";
+  return text;
+}
+
+}  // namespace tenure

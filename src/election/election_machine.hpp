@@ -1,0 +1,230 @@
+/// Decides how one replica contends in one election: for ever, one candidacy after the other.
+///
+///            ┌────────────────────────── backing off / resigning ◄──────────────────┐
+///            ▼                                                                      │
+///     away ─► preparing ─► enrolling ─► ranking ─► standby ─► reading marker ─► marking ─► office
+///               (znodes,     │   ▲       │   ▲       │            │   ▲            │         │
+///                meta)       ▼   │       │   └───────┘            ▼   │            │         ▼
+///                           settling     └──── oldest? ───────►  barrier ──────────┘        lost
+///                        (reply lost)
+///
+/// - One candidacy is one znode, ranked by its czxid, which becomes the term's token. A create whose reply was lost is
+///   looked for by uuid after a quorum write, and adopted only if this session owns it and it never served before.
+/// - The oldest candidate reads the marker, waits for the barrier, and takes office with one write that checks its own
+///   znode and the marker's version: that write is the proof, its send time the first confirmation of the lease.
+/// - In office a probe goes out every sixth of the session timeout, one at a time. Whatever says that the znode is gone
+///   ends the term at once; silence ends it at the lease's hard limit. A reconnect restores nothing.
+/// - A candidate that cannot go on gets out of the way (its znode is deleted), says why, and comes back after a
+/// backoff.
+///   Only refused credentials or settings end the contending.
+///
+/// Pure: one input in, a list of actions out. No clock, no I/O; the randomness of its backoff is seeded.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/backoff.hpp"
+#include "election/barrier.hpp"
+#include "election/candidates.hpp"
+#include "election/election_steps.hpp"
+#include "election/names.hpp"
+#include "election/records.hpp"
+#include "fencing/lease.hpp"
+
+namespace tenure {
+
+struct ElectionMachineSettings {
+  ElectionName election;
+  std::string root;
+  CandidateRecord self;  // what our candidacies say
+  CandidateUuid uuid;
+  EnsembleUuid freshEnsemble;  // for a meta that is not there yet
+  std::chrono::milliseconds barrierLimit{0};
+  bool strictAcl = false;
+  bool allowShortSession = false;
+};
+
+class ElectionMachine {
+ public:
+  enum class Phase {
+    away,           // waits for a session
+    preparing,      // makes sure of the election's znodes, reads meta
+    settling,       // a quorum write before the search for a lost create
+    enrolling,      // create sent
+    ranking,        // children listed, their czxids asked for
+    standby,        // watches its predecessor
+    readingMarker,  // oldest
+    barrier,        // waits for the term before
+    marking,        // busy marker sent
+    office,
+    lost,       // term over without our doing; the career is on its way home
+    resigning,  // gives its znode back
+    backingOff,
+    closing,
+    over,
+  };
+
+  ElectionMachine(ElectionMachineSettings settings, Random random);
+
+  std::vector<Action> on(const Input& input, const Moment& now);
+  /// When it wants a Tick, at the latest.
+  std::optional<BootTime> wakeAt() const;
+
+  Phase phase() const noexcept { return phase_; }
+  /// For people: where we stand.
+  std::string describe() const;
+
+ private:
+  struct Own {
+    std::string path;
+    std::string name;
+    std::int64_t czxid = 0;
+  };
+  /// A read with a watch, asked anew after a reconnect unless it had been answered.
+  struct Watch {
+    Ticket ticket = 0;
+    bool answered = false;
+  };
+
+  // election_machine.cpp: session, time, requests
+  void handle(const input::Connected& in);
+  void handle(const input::Suspended& in);
+  void handle(const input::Expired& in);
+  void handle(const input::Refused& in);
+  void handle(const input::NodeRead& in);
+  void handle(const input::Written& in);
+  void handle(const input::Changed& in);
+  void handle(const input::Tick& in);
+  void handle(const input::LeaveAsked& in);
+  void handle(const input::Closed& in);
+  void sessionGone(EndReason reason);
+  void resume();
+  void begin();
+  void newCandidacy(Duration delay);
+  void loseCandidacy(EndReason reason, const std::string& why);
+  void endTerm(EndReason reason);
+  void checkLease();
+  void pause();
+  void fail(const Error& error);
+  void fatal(const Error& error);
+  void close();
+  void dropTickets();
+  bool retryable(const Error& error);
+
+  // election_candidacy.cpp: from preparing to standby
+  void handle(const input::Ensured& in);
+  void handle(const input::AclChecked& in);
+  void handle(const input::Enrolment& in);
+  void handle(const input::Listed& in);
+  void handle(const input::Statted& in);
+  void prepare();
+  void prepareNext();
+  void metaRead(const Result<Node>& node);
+  void proceed();
+  void enrol();
+  void settle();
+  void settled(const Result<void>& result);
+  void enrolled(const std::string& path, const NodeStat& stat, bool foundAgain);
+  void watchOwn();
+  void ownRead(const Result<Node>& node);
+  void rank();
+  void decide();
+  void search();
+  void standBy(const std::vector<Candidates::Ranked>& ahead);
+  void predecessorRead(const Result<Node>& node);
+  void parentGone();
+  void reportForeigners();
+  void reportForeigner(const std::string& child, const char* reason);
+
+  // election_office.cpp: from winning to resigning
+  void handle(const input::LivenessTold& in);
+  void handle(const input::ResignAsked& in);
+  void readMarker();
+  void markerRead(const Result<Node>& node);
+  void judgeBarrier();
+  void tellBarrierBegan();
+  void mark();
+  void marked(BootTime sentAt, const Result<void>& result);
+  void takeOffice(BootTime sentAt);
+  MarkerRecord ownMarker(bool busy) const;
+  void probe();
+  void probed(BootTime sentAt, const Result<void>& result);
+  void watchHandover();
+  void handoverRead(const Result<Node>& node);
+  void resign(Resignation how, bool failed);
+  void sendResignation();
+  void resigned(const Result<void>& result);
+  void finishResignation();
+
+  Ticket newTicket() noexcept { return ++lastTicket_; }
+  Ticket ask() noexcept { return flow_ = newTicket(); }
+  FencingToken token() const noexcept { return FencingToken{own_ ? own_->czxid : 0}; }
+  bool probing() const noexcept { return phase_ == Phase::barrier || phase_ == Phase::office; }
+  template <class T>
+  void act(T action) {
+    actions_.emplace_back(std::move(action));
+  }
+  template <class Body>
+  void tell(Body body, FencingToken term = {}) {
+    act(action::Tell{EventBody{std::move(body)}, term});
+  }
+
+  ElectionMachineSettings settings_;
+  ElectionPaths paths_;
+  Phase phase_ = Phase::away;
+  Moment now_;
+  std::vector<Action> actions_;
+  Ticket lastTicket_ = 0;
+
+  std::optional<SessionInfo> session_;
+  bool connected_ = false;
+
+  std::vector<Action> preparation_;  // still to be done, last one first
+  bool prepared_ = false;
+  MetaRecord meta_;
+
+  std::optional<Own> own_;
+  Candidates candidates_;
+  std::int64_t lastCzxid_ = 0;  // of our newest candidacy: what is not newer is never adopted
+  std::string lastPath_;
+  bool mustSearch_ = false;  // something of ours may be there without our knowing
+  std::string predecessor_;
+  std::size_t ahead_ = 0;
+
+  Barrier barrier_;
+  BootTime barrierTold_{};
+  std::int32_t markerVersion_ = 0;
+  std::optional<Lease> lease_;
+  bool softLimitTold_ = false;
+  bool handoverHonoured_ = false;
+
+  Resignation resignation_ = Resignation::clean;
+  bool failedTerm_ = false;
+  bool leaving_ = false;
+  std::optional<Error> fatal_;
+
+  Ticket flow_ = 0;  // the question on which the phase waits
+  Ticket probe_ = 0;
+  Ticket liveness_ = 0;
+  Watch ownWatch_;
+  Watch predecessorWatch_;
+  Watch markerWatch_;
+  Watch handoverWatch_;
+
+  BootTime probeDue_{};
+  BootTime livenessDue_{};
+  BootTime recheckDue_{};
+  std::optional<BootTime> retryAt_;
+  std::optional<BootTime> leaveBy_;
+  Backoff electionBackoff_;
+  Backoff termBackoff_;
+
+  std::set<std::string> reported_;
+  std::size_t foreigners_ = 0;
+  bool aclWarned_ = false;
+};
+
+}  // namespace tenure

@@ -1,0 +1,231 @@
+// From being the oldest candidate to giving the office back.
+#include "election/election_machine.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto livenessInterval = 100ms;
+constexpr int probesPerSession = 6;
+
+std::chrono::milliseconds inMilliseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
+
+}  // namespace
+
+// --- the barrier
+
+void ElectionMachine::readMarker() {
+  phase_ = Phase::readingMarker;
+  markerWatch_ = {newTicket(), false};
+  act(action::Read{markerWatch_.ticket, action::Subject::marker, paths_.marker, true});
+}
+
+void ElectionMachine::markerRead(const Result<Node>& node) {
+  if (phase_ != Phase::readingMarker) return;
+  if (!node) {
+    if (!node.error().is(Errc::notFound)) {
+      if (!retryable(node.error())) fail(node.error());
+      return;
+    }
+    prepared_ = false;
+    return prepare();
+  }
+  markerVersion_ = node->stat.version;
+  barrier_.see(parseMarkerRecord(node->data), token(), now_.boot);
+  judgeBarrier();
+}
+
+void ElectionMachine::judgeBarrier() {
+  if (barrier_.waiting()) tellBarrierBegan();
+  const std::string_view how = barrier_.over(now_.boot);
+  if (!how.empty()) {
+    if (barrierTold_ != BootTime{}) {
+      tell(BarrierEnded{std::string(how), inMilliseconds(now_.boot - barrier_.began())});
+      barrierTold_ = {};
+    }
+    return mark();
+  }
+  if (phase_ != Phase::barrier) {
+    phase_ = Phase::barrier;
+    probeDue_ = now_.boot;  // nobody waits here who is not proven to be a candidate
+    livenessDue_ = now_.boot;
+    probe();
+  }
+  if (liveness_ == 0 && barrier_.marker().known && now_.boot >= livenessDue_) {
+    liveness_ = newTicket();
+    livenessDue_ = now_.boot + livenessInterval;
+    act(action::AskLiveness{liveness_, barrier_.marker().holder});
+  }
+}
+
+void ElectionMachine::tellBarrierBegan() {
+  if (barrierTold_ == barrier_.began()) return;
+  barrierTold_ = barrier_.began();
+  const MarkerRecord& marker = barrier_.marker();
+  tell(BarrierBegan{marker.token.value, marker.known ? marker.id.value : "unknown", marker.barrierLimit});
+}
+
+void ElectionMachine::handle(const input::LivenessTold& in) {
+  if (in.ticket == 0 || in.ticket != liveness_) return;
+  liveness_ = 0;
+  if (phase_ != Phase::barrier) return;
+  if (in.liveness == Liveness::gone) barrier_.holderGone();
+  judgeBarrier();
+}
+
+// --- taking office
+
+MarkerRecord ElectionMachine::ownMarker(bool busy) const {
+  MarkerRecord marker;
+  marker.known = true;
+  marker.busy = busy;
+  marker.token = token();
+  marker.candidate = settings_.uuid;
+  marker.id = settings_.self.id;
+  marker.holder = settings_.self.process;
+  marker.since = now_.wall;
+  marker.barrierLimit = settings_.barrierLimit;
+  return marker;
+}
+
+/// One write that proves us a candidate, the marker unchanged since we read it, and makes it ours.
+void ElectionMachine::mark() {
+  phase_ = Phase::marking;
+  probe_ = liveness_ = 0;
+  act(action::Write{ask(),
+                    action::Purpose::markBusy,
+                    {CheckOp{own_->path}, SetOp{paths_.marker, toJson(ownMarker(true)), markerVersion_}}});
+}
+
+void ElectionMachine::marked(BootTime sentAt, const Result<void>& result) {
+  if (result) {
+    ++markerVersion_;
+    if (leaving_) return resign(Resignation::clean, false);
+    // An answer that took longer than a lease proves nothing about now: once more.
+    if (now_.boot >= sentAt + session_->timeout / 2) return rank();
+    return takeOffice(sentAt);
+  }
+  if (leaving_) return resign(Resignation::unclean, false);
+  if (result.error().is(Errc::versionMismatch)) return readMarker();
+  if (result.error().is(Errc::notFound)) return rank();  // which of the two is gone, the list tells
+  if (!retryable(result.error())) fail(result.error());
+}
+
+void ElectionMachine::takeOffice(BootTime sentAt) {
+  phase_ = Phase::office;
+  flow_ = 0;
+  markerWatch_ = {};
+  softLimitTold_ = handoverHonoured_ = false;
+  electionBackoff_.reset();
+  lease_.emplace(session_->timeout);
+  lease_->confirm(sentAt);
+  probeDue_ = sentAt + lease_->probeInterval();
+
+  TermIdentity term;
+  term.election = settings_.election;
+  term.electionPath = paths_.election;
+  term.ensemble = meta_.ensemble;
+  term.generation = meta_.generation;
+  term.token = token();
+  term.candidate = settings_.uuid;
+  term.candidateId = settings_.self.id;
+  term.holder = settings_.self.process;
+  // An earlier term of this very process is nobody to evict.
+  if (barrier_.uncleanPredecessor() != settings_.self.process) term.uncleanPredecessor = barrier_.uncleanPredecessor();
+  tell(Elected{own_->name}, token());
+  act(action::TakeOffice{std::move(term), session_->timeout, sentAt});
+  watchHandover();
+}
+
+// --- staying in office
+
+void ElectionMachine::probe() {
+  if (!connected_ || probe_ != 0 || now_.boot < probeDue_) return;
+  probe_ = newTicket();
+  probeDue_ = now_.boot + Duration{session_->timeout} / probesPerSession;
+  act(action::Write{probe_, action::Purpose::probe, {CheckOp{own_->path}}});
+}
+
+void ElectionMachine::probed(BootTime sentAt, const Result<void>& result) {
+  probe_ = 0;
+  if (result) {
+    if (phase_ != Phase::office) return;
+    lease_->confirm(sentAt);
+    softLimitTold_ = softLimitTold_ && !lease_->mayBeginWork(now_.boot);
+    act(action::ConfirmLease{sentAt});
+  } else if (result.error().is(Errc::notFound)) {
+    loseCandidacy(EndReason::znodeDeleted, "our znode was deleted");
+  } else if (result.error().is(Errc::authenticationFailed)) {
+    fatal(result.error());
+  }
+  // Any other failure proves nothing. The next probe is due in time, and silence ends the lease.
+}
+
+void ElectionMachine::watchHandover() {
+  handoverWatch_ = {newTicket(), false};
+  act(action::Read{handoverWatch_.ticket, action::Subject::handover, paths_.handover, true});
+}
+
+void ElectionMachine::handoverRead(const Result<Node>& node) {
+  if (!node) {
+    if (node.error().is(Errc::notFound)) act(action::EnsurePath{handoverWatch_.ticket, paths_.handover, {}});
+    return;
+  }
+  handoverWatch_.answered = true;
+  const std::optional<HandoverRequest> request = parseHandoverRequest(node->data);
+  if (!request || request->term != token() || now_.wall > request->until || handoverHonoured_) return;
+  handoverHonoured_ = true;
+  tell(HandoverAsked{request->by}, token());
+  act(action::AskHandover{request->by});
+}
+
+// --- leaving office
+
+void ElectionMachine::handle(const input::ResignAsked& in) {
+  // A request that comes after its term does not touch the next candidacy.
+  if (phase_ == Phase::office || phase_ == Phase::lost) resign(in.how, in.failed);
+}
+
+void ElectionMachine::resign(Resignation how, bool failed) {
+  if (lease_) act(action::EndLease{});
+  resignation_ = how;
+  failedTerm_ = failed;
+  dropTickets();
+  phase_ = Phase::resigning;
+  sendResignation();
+}
+
+void ElectionMachine::sendResignation() {
+  if (!own_ || (fatal_ && !connected_)) return finishResignation();
+  if (!connected_) return;  // the servers end it with the session, if we never come back
+  if (resignation_ == Resignation::unclean) return act(action::Remove{ask(), own_->path});
+  act(action::Write{
+      ask(),
+      action::Purpose::resign,
+      {CheckOp{own_->path}, SetOp{paths_.marker, toJson(ownMarker(false)), markerVersion_}, RemoveOp{own_->path}}});
+}
+
+void ElectionMachine::resigned(const Result<void>& result) {
+  if (result) return finishResignation();
+  const Error& error = result.error();
+  const bool final = error.is(Errc::notFound) || error.is(Errc::versionMismatch);
+  if (final && resignation_ == Resignation::unclean) return finishResignation();
+  if (final) {  // the znode had gone before, or the marker is no longer ours: what is left to do is to go
+    resignation_ = Resignation::unclean;
+    return sendResignation();
+  }
+  if (retryable(error)) return;
+  tell(ElectionFailed{error.message(), 500ms});
+  pause();
+}
+
+void ElectionMachine::finishResignation() {
+  if (!failedTerm_) termBackoff_.reset();
+  const Duration longest = session_ ? 2 * Duration{session_->timeout} : Duration{40s};
+  newCandidacy(failedTerm_ ? std::min<Duration>(termBackoff_.next(), longest) : Duration{0});
+}
+
+}  // namespace tenure

@@ -1,0 +1,196 @@
+/// What goes into the election machine and what comes out.
+///
+/// Every question the machine asks carries a ticket, and so do the watches it sets. An answer counts only while its
+/// ticket is still held: beginning a new candidacy, or asking anew after a reconnect, drops the tickets of before, and
+/// with them every late answer and every watch event that belonged to them.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/process_identity.hpp"
+#include "coordination/coordination.hpp"
+#include "election/resignation.hpp"
+#include "tenure/events.hpp"
+
+namespace tenure {
+
+using Ticket = std::uint64_t;  // 0 is never given out
+
+/// Both clocks, read once for an input.
+struct Moment {
+  BootTime boot{};
+  WallTime wall{};
+};
+
+namespace input {
+
+struct Connected {
+  SessionInfo session;
+};
+struct Suspended {};
+struct Expired {};
+/// The session can never be had: credentials, host list.
+struct Refused {
+  Error error;
+};
+
+/// The znode is there; for EnsurePath.
+struct Ensured {
+  Ticket ticket = 0;
+  Result<void> result;
+};
+struct AclChecked {
+  Ticket ticket = 0;
+  std::string path;
+  Result<bool> worldWritable;
+};
+struct NodeRead {
+  Ticket ticket = 0;
+  Result<Node> node;
+};
+struct Enrolment {
+  Ticket ticket = 0;
+  Result<CreatedNode> created;
+};
+struct Listed {
+  Ticket ticket = 0;
+  Result<std::vector<std::string>> names;
+};
+struct Statted {
+  Ticket ticket = 0;
+  std::string name;
+  Result<NodeStat> stat;
+};
+/// For Write and Remove.
+struct Written {
+  Ticket ticket = 0;
+  BootTime sentAt{};
+  Result<void> result;
+};
+/// A watch set by Read has fired.
+struct Changed {
+  Ticket ticket = 0;
+  WatchEvent event = WatchEvent::dataChanged;
+};
+struct LivenessTold {
+  Ticket ticket = 0;
+  Liveness liveness = Liveness::unknown;
+};
+
+/// Time has come to wakeAt().
+struct Tick {};
+/// The career is home.
+struct ResignAsked {
+  Resignation how = Resignation::clean;
+  bool failed = false;
+};
+struct LeaveAsked {
+  Resignation how = Resignation::clean;
+};
+/// For CloseSession.
+struct Closed {};
+
+}  // namespace input
+
+namespace action {
+
+/// Create it, persistent, unless it is there.
+struct EnsurePath {
+  Ticket ticket = 0;
+  std::string path;
+  std::string data;
+};
+struct CheckAcl {
+  Ticket ticket = 0;
+  std::string path;
+};
+enum class Subject { meta, marker, own, predecessor, handover };
+struct Read {
+  Ticket ticket = 0;
+  Subject subject = Subject::meta;
+  std::string path;
+  bool watched = false;
+};
+/// Create the candidacy, ephemeral and sequential.
+struct Enrol {
+  Ticket ticket = 0;
+  std::string path;
+  std::string data;
+};
+struct List {
+  Ticket ticket = 0;
+  std::string path;
+};
+struct Stat {
+  Ticket ticket = 0;
+  std::string name;
+  std::string path;
+};
+enum class Purpose {
+  settle,    // a quorum write before a search, so that the list cannot be older than the lost create
+  probe,     // check(own): proves the lease
+  markBusy,  // check(own), marker busy: takes office
+  resign,    // check(own), marker idle, own deleted: leaves office
+};
+struct Write {
+  Ticket ticket = 0;
+  Purpose purpose = Purpose::probe;
+  std::vector<MultiOp> ops;
+};
+/// Delete a candidacy of ours.
+struct Remove {
+  Ticket ticket = 0;
+  std::string path;
+};
+struct AskLiveness {
+  Ticket ticket = 0;
+  ProcessIdentity process;
+};
+
+struct TakeOffice {
+  TermIdentity identity;
+  std::chrono::milliseconds sessionTimeout{};
+  BootTime confirmedAt{};
+};
+/// A probe sent then was committed.
+struct ConfirmLease {
+  BootTime sentAt{};
+};
+struct ShortenLease {
+  std::chrono::milliseconds sessionTimeout{};
+};
+struct LoseTerm {
+  EndReason reason = EndReason::none;
+};
+/// The term is left: from now on nobody may act under it.
+struct EndLease {};
+struct AskHandover {
+  std::string by;
+};
+struct CloseSession {};
+struct ReportLeft {};
+struct ReportFatal {
+  Error error;
+};
+struct Tell {
+  EventBody event;
+  FencingToken token;
+};
+
+}  // namespace action
+
+using Input =
+    std::variant<input::Connected, input::Suspended, input::Expired, input::Refused, input::Ensured, input::AclChecked,
+                 input::NodeRead, input::Enrolment, input::Listed, input::Statted, input::Written, input::Changed,
+                 input::LivenessTold, input::Tick, input::ResignAsked, input::LeaveAsked, input::Closed>;
+
+using Action =
+    std::variant<action::EnsurePath, action::CheckAcl, action::Read, action::Enrol, action::List, action::Stat,
+                 action::Write, action::Remove, action::AskLiveness, action::TakeOffice, action::ConfirmLease,
+                 action::ShortenLease, action::LoseTerm, action::EndLease, action::AskHandover, action::CloseSession,
+                 action::ReportLeft, action::ReportFatal, action::Tell>;
+
+}  // namespace tenure

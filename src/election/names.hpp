@@ -1,0 +1,46 @@
+/// Where an election's znodes are, and which children are candidates.
+///
+///     <root>/meta                                        the ensemble's identity
+///     <root>/elections/<election>/candidates/<uuid>-<n>  one candidacy each, ephemeral
+///     <root>/elections/<election>/marker                 the last term, busy or idle
+///     <root>/elections/<election>/handover               a request to the leader
+///
+/// The uuid makes a candidacy's own znode recognisable after a lost reply, and keeps its name from ever being used by
+/// another replica. The number that ZooKeeper appends orders nothing (it restarts with its parent and wraps), so it is
+/// never parsed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenure/ids.hpp"
+
+namespace tenure {
+
+struct ElectionPaths {
+  std::string root;
+  std::string meta;
+  std::string elections;
+  std::string election;
+  std::string candidates;
+  std::string marker;
+  std::string handover;
+
+  ElectionPaths(std::string_view rootPath, const ElectionName& name);
+
+  std::string candidate(std::string_view childName) const { return candidates + '/' + std::string(childName); }
+  /// What a candidacy is created as; ZooKeeper appends the sequence number.
+  std::string enrolmentOf(const CandidateUuid& uuid) const { return candidates + '/' + uuid.value + '-'; }
+};
+
+/// The paths from below `/` down to `path` itself: "/a/b" gives "/a", "/a/b".
+std::vector<std::string> withAncestors(std::string_view path);
+
+std::string_view lastPart(std::string_view path) noexcept;
+
+/// Whose candidacy a child is: the name begins with 32 lower-case hexadecimal digits and a dash. Nullopt: a foreigner.
+std::optional<CandidateUuid> candidateOf(std::string_view childName);
+
+}  // namespace tenure

@@ -1,0 +1,161 @@
+#include "election/records.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+
+namespace tenure {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int schemaVersion = 1;
+constexpr std::size_t longestRecord = 64 * 1024;
+constexpr std::size_t longestText = 1024;
+
+/// The object, or an empty one for whatever is not an object of our version.
+Json objectIn(std::string_view text) {
+  if (text.size() > longestRecord) return Json::object();
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return Json::object();
+  const auto version = json.find("v");
+  return version != json.end() && *version == schemaVersion ? json : Json::object();
+}
+
+std::string textIn(const Json& json, const char* key) {
+  const auto value = json.find(key);
+  if (value == json.end() || !value->is_string()) return {};
+  const auto& text = value->get_ref<const std::string&>();
+  return text.size() <= longestText ? text : std::string{};
+}
+
+std::int64_t numberIn(const Json& json, const char* key) {
+  const auto value = json.find(key);
+  if (value == json.end()) return 0;
+  if (value->is_number_integer()) return value->get<std::int64_t>();
+  return value->is_string() ? parseInteger(value->get_ref<const std::string&>()).value_or(0) : 0;
+}
+
+WallTime timeIn(const Json& json, const char* key) { return WallTime{std::chrono::milliseconds{numberIn(json, key)}}; }
+
+FencingToken tokenIn(const Json& json, const char* key) {
+  return FencingToken{parseInteger(textIn(json, key)).value_or(0)};
+}
+
+std::string decimal(std::int64_t number) { return std::to_string(number); }
+
+Json fresh() { return Json{{"v", schemaVersion}}; }
+
+/// Hosts and ids may hold any bytes; what is not UTF-8 is replaced rather than thrown about.
+std::string written(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+void put(Json& json, const ProcessIdentity& process) {
+  json["host"] = process.host;
+  json["pid"] = process.pid;
+  json["start"] = decimal(process.startTime);
+  json["boot"] = process.bootId;
+  json["pidNamespace"] = decimal(static_cast<std::int64_t>(process.pidNamespace));
+}
+
+ProcessIdentity processIn(const Json& json) {
+  ProcessIdentity process;
+  process.host = textIn(json, "host");
+  process.pid = numberIn(json, "pid");
+  process.startTime = numberIn(json, "start");
+  process.bootId = textIn(json, "boot");
+  process.pidNamespace = static_cast<std::uint64_t>(numberIn(json, "pidNamespace"));
+  return process;
+}
+
+}  // namespace
+
+std::string toJson(const CandidateRecord& record) {
+  Json json = fresh();
+  json["id"] = record.id.value;
+  put(json, record.process);
+  json["version"] = record.version;
+  json["status"] = record.status;
+  json["since"] = record.since.time_since_epoch().count();
+  return written(json);
+}
+
+CandidateRecord parseCandidateRecord(std::string_view text) {
+  const Json json = objectIn(text);
+  CandidateRecord record;
+  record.id.value = textIn(json, "id");
+  record.known = !record.id.value.empty();
+  record.process = processIn(json);
+  record.version = textIn(json, "version");
+  record.status = textIn(json, "status");
+  record.since = timeIn(json, "since");
+  return record;
+}
+
+std::string toJson(const MarkerRecord& record) {
+  Json json = fresh();
+  json["state"] = record.busy ? "busy" : "idle";
+  json["token"] = decimal(record.token.value);
+  json["candidate"] = record.candidate.value;
+  json["id"] = record.id.value;
+  put(json, record.holder);
+  json["since"] = record.since.time_since_epoch().count();
+  json["barrierLimitMs"] = record.barrierLimit.count();
+  return written(json);
+}
+
+MarkerRecord parseMarkerRecord(std::string_view text) {
+  const Json json = objectIn(text);
+  const std::string state = textIn(json, "state");
+  if (state != "busy" && state != "idle") return {};
+
+  MarkerRecord record;
+  record.known = true;
+  record.busy = state == "busy";
+  record.token = tokenIn(json, "token");
+  record.candidate.value = textIn(json, "candidate");
+  record.id.value = textIn(json, "id");
+  record.holder = processIn(json);
+  record.since = timeIn(json, "since");
+  // A limit that is absent or out of its range says nothing: only a number of our own schema shortens a barrier.
+  const auto limit = json.find("barrierLimitMs");
+  if (limit != json.end() && limit->is_number_unsigned() &&
+      limit->get<std::uint64_t>() <= static_cast<std::uint64_t>(fullBarrier.count()))
+    record.barrierLimit = std::chrono::milliseconds{limit->get<std::int64_t>()};
+  return record;
+}
+
+std::string toJson(const MetaRecord& record) {
+  Json json = fresh();
+  json["ensemble"] = record.ensemble.value;
+  json["generation"] = decimal(record.generation);
+  return written(json);
+}
+
+std::optional<MetaRecord> parseMetaRecord(std::string_view text) {
+  const Json json = objectIn(text);
+  MetaRecord record{EnsembleUuid{textIn(json, "ensemble")}, numberIn(json, "generation")};
+  if (record.ensemble.value.empty() || record.generation < 1) return std::nullopt;
+  return record;
+}
+
+std::string toJson(const HandoverRequest& request) {
+  Json json = fresh();
+  json["term"] = decimal(request.term.value);
+  json["by"] = request.by;
+  if (request.to) json["to"] = request.to->value;
+  json["until"] = request.until.time_since_epoch().count();
+  return written(json);
+}
+
+std::optional<HandoverRequest> parseHandoverRequest(std::string_view text) {
+  const Json json = objectIn(text);
+  HandoverRequest request;
+  request.term = tokenIn(json, "term");
+  request.by = textIn(json, "by");
+  if (std::string to = textIn(json, "to"); !to.empty()) request.to = CandidateUuid{std::move(to)};
+  request.until = timeIn(json, "until");
+  if (request.term.value == 0) return std::nullopt;
+  return request;
+}
+
+}  // namespace tenure

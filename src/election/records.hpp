@@ -1,0 +1,65 @@
+/// What the election's znodes say, as JSON. Whatever is found there is read: garbage, a newer version or another
+/// program's data become "unknown", never an error that could stop an election. Numbers of 64 bits are decimal strings,
+/// since other readers' numbers are doubles.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tenure/ids.hpp"
+#include "tenure/term.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure {
+
+/// The longest barrier there is, and the one after a term of which nothing is known.
+constexpr std::chrono::milliseconds fullBarrier{30'000};
+
+/// The data of a candidacy, for people and for tools; the election itself never depends on it.
+struct CandidateRecord {
+  bool known = false;
+  CandidateId id;
+  ProcessIdentity process;
+  std::string version;
+  std::string status;  // address of its status page, empty for none
+  WallTime since{};
+};
+std::string toJson(const CandidateRecord& record);
+CandidateRecord parseCandidateRecord(std::string_view json);
+
+/// The last term: in office (busy), or properly ended (idle).
+struct MarkerRecord {
+  bool known = false;
+  bool busy = true;
+  FencingToken token;
+  CandidateUuid candidate;
+  CandidateId id;
+  ProcessIdentity holder;
+  WallTime since{};
+  std::chrono::milliseconds barrierLimit = fullBarrier;
+};
+std::string toJson(const MarkerRecord& record);
+/// What cannot be understood is busy, by an unknown holder, with the full barrier.
+MarkerRecord parseMarkerRecord(std::string_view json);
+
+/// Which ensemble's data this is; a rebuilt one has another uuid or generation.
+struct MetaRecord {
+  EnsembleUuid ensemble;
+  std::int64_t generation = 1;
+};
+std::string toJson(const MetaRecord& record);
+std::optional<MetaRecord> parseMetaRecord(std::string_view json);
+
+/// Asks the leader of one term to hand over. Meant for no other term, and for no later time.
+struct HandoverRequest {
+  FencingToken term;
+  std::string by;
+  std::optional<CandidateUuid> to;
+  WallTime until{};
+};
+std::string toJson(const HandoverRequest& request);
+std::optional<HandoverRequest> parseHandoverRequest(std::string_view json);
+
+}  // namespace tenure

@@ -1,0 +1,11 @@
+#pragma once
+
+namespace tenure {
+
+/// How a term is left.
+enum class Resignation {
+  clean,    // everything committed or rolled back: marker idle and own znode leave in one write
+  unclean,  // an outcome is unknown or something may still run: marker stays busy, znode deleted
+};
+
+}  // namespace tenure

@@ -1,0 +1,235 @@
+// Between being the oldest and taking office.
+#include "unit/election/machine_driver.hpp"
+
+namespace tenure::test {
+namespace {
+
+using action::Purpose;
+using action::Subject;
+
+TEST(Barrier, AnIdleMarkerMeansNoWaitAndOneWrite) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(idleMarker(7), 5);
+
+  EXPECT_EQ(machine.phase(), Phase::marking);
+  EXPECT_FALSE(machine.wrote(Purpose::probe));
+  const auto& ops = machine.lastWrite(Purpose::markBusy).ops;
+  ASSERT_EQ(ops.size(), 2U);
+  EXPECT_EQ(std::get<CheckOp>(ops[0]).path, MachineDriver::pathOf(machine.ownName()));
+  EXPECT_EQ(std::get<SetOp>(ops[1]).version, 5);
+  const MarkerRecord marker = parseMarkerRecord(std::get<SetOp>(ops[1]).data);
+  EXPECT_TRUE(marker.busy);
+  EXPECT_EQ(marker.token, FencingToken{10});
+  EXPECT_EQ(marker.holder, settings().self.process);
+}
+
+TEST(Barrier, ABusyMarkerWaitsForTheHoldersLimitAndProbesMeanwhile) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(busyMarker(7, 10s));
+
+  EXPECT_EQ(machine.phase(), Phase::barrier);
+  EXPECT_TRUE(machine.wrote(Purpose::probe));
+  EXPECT_EQ(machine.told<BarrierBegan>().front().predecessorToken, 7);
+  machine.written(Purpose::probe);
+  machine.advance(2s);
+  EXPECT_TRUE(machine.wrote(Purpose::probe));
+  machine.advance(7999ms);
+  EXPECT_EQ(machine.phase(), Phase::barrier);
+  machine.advance(1ms);
+  EXPECT_TRUE(machine.wrote(Purpose::markBusy));
+  EXPECT_EQ(machine.told<BarrierEnded>().front().how, "limit");
+}
+
+TEST(Barrier, EndsWhenTheMarkerTurnsIdle) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(busyMarker(7, 10s));
+  machine.sleep(3s);
+  machine.changed(Subject::marker, WatchEvent::dataChanged);
+  machine.markerIs(idleMarker(7), 6);
+
+  EXPECT_TRUE(machine.wrote(Purpose::markBusy));
+  EXPECT_EQ(machine.told<BarrierEnded>().front().how, "idle");
+  EXPECT_EQ(machine.told<BarrierEnded>().front().waited, 3s);
+}
+
+TEST(Barrier, EndsWhenTheHolderIsProvenGone) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(busyMarker(7, 10s));
+  EXPECT_EQ(machine.last<action::AskLiveness>().process, busyMarker(7, 10s).holder);
+  machine.feed(input::LivenessTold{machine.last<action::AskLiveness>().ticket, Liveness::alive});
+  EXPECT_EQ(machine.phase(), Phase::barrier);
+  machine.advance(200ms);
+  machine.feed(input::LivenessTold{machine.last<action::AskLiveness>().ticket, Liveness::gone});
+
+  EXPECT_TRUE(machine.wrote(Purpose::markBusy));
+  EXPECT_EQ(machine.told<BarrierEnded>().front().how, "holder_gone");
+}
+
+TEST(Barrier, Row09GarbageWaitsTheFullBarrierAndIsOverwrittenWithAVersionCheck) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs("\x7fgarbage", 9);
+  EXPECT_FALSE(machine.did<action::AskLiveness>());
+  machine.advance(29s);
+  EXPECT_EQ(machine.phase(), Phase::barrier);
+  machine.advance(1s);
+
+  ASSERT_TRUE(machine.wrote(Purpose::markBusy));
+  EXPECT_EQ(std::get<SetOp>(machine.lastWrite(Purpose::markBusy).ops[1]).version, 9);
+  EXPECT_EQ(machine.told<BarrierBegan>().front().holder, "unknown");
+}
+
+TEST(Barrier, ReadingTheSameTermAgainDoesNotStartItAnew) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(busyMarker(7, 10s));
+  machine.sleep(6s);
+  machine.reconnect();
+  machine.listed({machine.ownName()});
+  machine.markerIs(busyMarker(7, 10s));
+  machine.advance(4s);
+
+  EXPECT_TRUE(machine.wrote(Purpose::markBusy));
+  EXPECT_EQ(machine.told<BarrierBegan>().size(), 1U);
+}
+
+TEST(Barrier, AnotherBusyTermStartsItAnew) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(busyMarker(7, 10s));
+  machine.sleep(6s);
+  machine.changed(Subject::marker, WatchEvent::dataChanged);
+  machine.markerIs(busyMarker(8, 10s));
+  machine.advance(4s);
+  EXPECT_EQ(machine.phase(), Phase::barrier);
+}
+
+TEST(Barrier, WithoutALimitTheClaimIsTheBarrierAndThePredecessorIsNamed) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(busyMarker(7, 0ms));
+  machine.written(Purpose::markBusy);
+  EXPECT_EQ(machine.last<action::TakeOffice>().identity.uncleanPredecessor, busyMarker(7, 0ms).holder);
+}
+
+TEST(Barrier, AnIdleMarkerNamesNoPredecessor) {
+  MachineDriver machine;
+  machine.takeOffice();
+  EXPECT_FALSE(machine.last<action::TakeOffice>().identity.uncleanPredecessor);
+}
+
+TEST(Barrier, AnEarlierTermOfThisProcessIsNobodyToEvict) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  MarkerRecord ours = busyMarker(7, 0ms);
+  ours.holder = settings().self.process;
+  machine.markerIs(ours);
+  machine.written(Purpose::markBusy);
+  EXPECT_FALSE(machine.last<action::TakeOffice>().identity.uncleanPredecessor);
+}
+
+TEST(Barrier, AMarkerChangedUnderTheWriteIsReadAgain) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(idleMarker(7), 5);
+  machine.written(Purpose::markBusy, Error{Errc::versionMismatch});
+  EXPECT_TRUE(machine.read(Subject::marker));
+  machine.markerIs(busyMarker(8, 10s), 6);
+  EXPECT_EQ(machine.phase(), Phase::barrier);
+}
+
+TEST(Barrier, ALostReplyToOurOwnMarkIsFoundAndRepeated) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(busyMarker(7, 0ms), 5);
+  machine.written(Purpose::markBusy, Error{Errc::outcomeUnknown});
+  EXPECT_FALSE(machine.did<action::TakeOffice>());
+  machine.reconnect();
+  machine.listed({machine.ownName()});
+  MarkerRecord landed = busyMarker(10, 0ms);
+  landed.candidate = ourUuid;
+  machine.markerIs(landed, 6);
+  machine.written(Purpose::markBusy);
+
+  ASSERT_TRUE(machine.did<action::TakeOffice>());
+  EXPECT_EQ(machine.last<action::TakeOffice>().identity.uncleanPredecessor, busyMarker(7, 0ms).holder);
+}
+
+TEST(Barrier, AMarkThatTookLongerThanALeaseIsMadeAgain) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(idleMarker());
+  const BootTime sentAt = machine.now();
+  machine.sleep(6s);
+  machine.writtenAt(Purpose::markBusy, sentAt);
+  EXPECT_FALSE(machine.did<action::TakeOffice>());
+  EXPECT_TRUE(machine.did<action::List>());
+}
+
+TEST(Barrier, LosingTheZnodeInItMeansRejoining) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(busyMarker(7, 10s));
+  machine.written(Purpose::probe, Error{Errc::notFound});
+  EXPECT_EQ(machine.told<CandidacyLost>().size(), 1U);
+  machine.advance(60s);
+  EXPECT_TRUE(machine.did<action::Enrol>());
+}
+
+TEST(Barrier, ASessionThatExpiresUnnoticedFailsAtTheMark) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(idleMarker());
+  machine.written(Purpose::markBusy, Error{Errc::notFound});
+  EXPECT_TRUE(machine.did<action::List>());
+  machine.listed({});
+  EXPECT_EQ(machine.told<CandidacyLost>().size(), 1U);
+  EXPECT_EQ(machine.count<action::TakeOffice>(), 0U);
+}
+
+TEST(Barrier, AMissingMarkerIsMadeAgainInTheSameCandidacy) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.answerRead(Subject::marker, Error{Errc::notFound});
+  EXPECT_EQ(machine.phase(), Phase::preparing);
+  machine.prepare();
+  machine.listed({machine.ownName()});
+  EXPECT_TRUE(machine.read(Subject::marker));
+  EXPECT_EQ(machine.count<action::Enrol>(), 1U);
+}
+
+TEST(Barrier, ACandidateThatCannotReadTheMarkerGetsOutOfTheWay) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.answerRead(Subject::marker, Error{Errc::storeFailed});
+  EXPECT_TRUE(machine.did<action::Remove>());
+  EXPECT_EQ(machine.phase(), Phase::backingOff);
+}
+
+TEST(Barrier, LeavingFromItLeavesTheMarkerAlone) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(busyMarker(7, 10s));
+  machine.feed(input::LeaveAsked{});
+  EXPECT_TRUE(machine.did<action::Remove>());
+  EXPECT_FALSE(machine.did<action::Write>());
+}
+
+TEST(Barrier, LeavingWhileTheMarkIsOutTakesItBack) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(idleMarker());
+  machine.feed(input::LeaveAsked{});
+  machine.written(Purpose::markBusy);
+  EXPECT_FALSE(machine.did<action::TakeOffice>());
+  EXPECT_TRUE(machine.wrote(Purpose::resign));
+  machine.written(Purpose::resign);
+  EXPECT_TRUE(machine.did<action::CloseSession>());
+}
+
+}  // namespace
+}  // namespace tenure::test

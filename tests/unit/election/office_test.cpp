@@ -1,0 +1,342 @@
+// The lease, how a term is lost, and how it is given back.
+#include "unit/election/machine_driver.hpp"
+
+namespace tenure::test {
+namespace {
+
+using action::Purpose;
+using action::Subject;
+
+EndReason lostBecause(const MachineDriver& machine) {
+  const auto lost = machine.now<action::LoseTerm>();
+  return lost.empty() ? EndReason::none : lost.front().reason;
+}
+
+TEST(Office, TheTermIsWhatTheEnsembleSays) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(idleMarker());
+  const BootTime sentAt = machine.now();
+  machine.sleep(1s);
+  machine.writtenAt(Purpose::markBusy, sentAt);
+
+  const auto office = machine.last<action::TakeOffice>();
+  EXPECT_EQ(office.identity.token, FencingToken{10});
+  EXPECT_EQ(office.identity.ensemble, EnsembleUuid{"ensemble"});
+  EXPECT_EQ(office.identity.generation, 3);
+  EXPECT_EQ(office.identity.electionPath, "/tenure/elections/orders");
+  EXPECT_EQ(office.identity.candidate, ourUuid);
+  EXPECT_EQ(office.confirmedAt, sentAt);
+}
+
+TEST(Office, ProbesEverySixthOfTheTimeoutOneAtATime) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.advance(2s - 1ns);
+  EXPECT_FALSE(machine.did<action::Write>());
+  machine.advance(1ns);
+  EXPECT_TRUE(machine.wrote(Purpose::probe));
+  EXPECT_EQ(std::get<CheckOp>(machine.lastWrite(Purpose::probe).ops.front()).path,
+            MachineDriver::pathOf(machine.ownName()));
+  machine.advance(2s);
+  EXPECT_FALSE(machine.wrote(Purpose::probe));
+  machine.written(Purpose::probe);
+  machine.feed(input::Tick{});
+  EXPECT_TRUE(machine.wrote(Purpose::probe));
+}
+
+TEST(Office, ACommittedProbeConfirmsFromWhenItWasSent) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.advance(2s);
+  const BootTime sentAt = machine.now();
+  machine.sleep(1s);
+  machine.writtenAt(Purpose::probe, sentAt);
+  EXPECT_EQ(machine.last<action::ConfirmLease>().sentAt, sentAt);
+  machine.sleep(6s - 1s);
+  machine.feed(input::Tick{});
+  EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
+}
+
+TEST(Office, SilencePassesTheSoftLimitThenTheHardOne) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.advance(2s);
+  machine.advance(2s);
+  EXPECT_EQ(machine.told<LeaseSoftLimitPassed>().size(), 1U);
+  EXPECT_FALSE(machine.did<action::LoseTerm>());
+  machine.advance(2s);
+  EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
+  EXPECT_EQ(machine.told<LeaseSoftLimitPassed>().size(), 1U);
+}
+
+TEST(Office, WakesAtTheHardLimitEvenWhileSuspended) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.feed(input::Suspended{});
+  machine.advance(4s);
+  EXPECT_EQ(machine.wakeAt(), machine.now() + 2s);
+}
+
+TEST(Office, ALateAnswerRevivesNothing) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.advance(2s);
+  const BootTime sentAt = machine.now();
+  machine.sleep(4s);  // stopped; the answer is the first thing seen
+  machine.writtenAt(Purpose::probe, sentAt);
+  EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
+  EXPECT_FALSE(machine.did<action::ConfirmLease>());
+}
+
+TEST(Office, AReconnectProbesAtOnceAndRestoresNothing) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.sleep(5s);
+  machine.reconnect();
+  EXPECT_TRUE(machine.wrote(Purpose::probe));
+  EXPECT_FALSE(machine.did<action::ConfirmLease>());
+  machine.advance(1s);
+  EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
+}
+
+TEST(Office, AReconnectMayShortenTheLeaseAndNeverLengthenIt) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.feed(input::Suspended{});
+  machine.connect(24s);
+  EXPECT_FALSE(machine.did<action::ShortenLease>());
+  machine.feed(input::Suspended{});
+  machine.connect(6s);
+  EXPECT_EQ(machine.last<action::ShortenLease>().sessionTimeout, 6s);
+  machine.advance(3s);
+  EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
+}
+
+TEST(Office, SurvivesADisconnectShorterThanItsLease) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.advance(2s);
+  machine.written(Purpose::probe, Error{Errc::outcomeUnknown});
+  machine.sleep(1s);
+  machine.reconnect();
+  machine.written(Purpose::probe);
+  machine.advance(4s);
+  EXPECT_EQ(machine.phase(), Phase::office);
+}
+
+TEST(Office, AFailedProbeProvesNothingEitherWay) {
+  for (const Errc error : {Errc::quotaExceeded, Errc::unavailable, Errc::permissionDenied}) {
+    MachineDriver machine;
+    machine.takeOffice();
+    machine.advance(2s);
+    machine.written(Purpose::probe, Error{error});
+    EXPECT_EQ(machine.phase(), Phase::office);
+    machine.advance(4s);
+    EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
+  }
+}
+
+TEST(Office, Row11AProbeWithoutAZnodeEndsTheTermAtOnce) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.advance(2s);
+  machine.written(Purpose::probe, Error{Errc::notFound});
+  EXPECT_EQ(lostBecause(machine), EndReason::znodeDeleted);
+}
+
+TEST(Office, Row11TheWatchOnOurOwnZnodeEndsTheTermAtOnce) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.changed(Subject::own, WatchEvent::deleted);
+  EXPECT_EQ(lostBecause(machine), EndReason::znodeDeleted);
+}
+
+TEST(Office, AnExpiredSessionEndsTheTermAtOnceAndOnce) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.feed(input::Expired{});
+  EXPECT_EQ(lostBecause(machine), EndReason::sessionExpired);
+  machine.connect(12s, 71);
+  machine.advance(10s);
+  EXPECT_EQ(machine.count<action::LoseTerm>(), 1U);
+  EXPECT_EQ(machine.phase(), Phase::lost);
+}
+
+TEST(Office, ALostTermContendsAgainOnlyWhenTheCareerIsHome) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.feed(input::Expired{});
+  machine.connect(12s, 71);
+  EXPECT_EQ(machine.count<action::Enrol>(), 1U);
+  machine.feed(input::ResignAsked{Resignation::unclean, false});
+  EXPECT_EQ(machine.phase(), Phase::preparing);
+  EXPECT_FALSE(machine.did<action::Remove>());
+}
+
+TEST(Office, Row10AParentDeletedUnderTheLeaderIsMadeAgainAndTheTokenGrows) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.advance(2s);
+  machine.written(Purpose::probe, Error{Errc::notFound});
+  machine.feed(input::ResignAsked{Resignation::unclean, false});
+  machine.advance(60s);
+  machine.enrolmentFails(Errc::notFound);
+  machine.advance(60s);
+  machine.prepare();
+  machine.enrolled(30, "0000000000");
+  machine.listed({machine.ownName()});
+  machine.markerIs(idleMarker(), 0);
+  machine.written(Purpose::markBusy);
+  EXPECT_EQ(machine.last<action::TakeOffice>().identity.token, FencingToken{30});
+}
+
+TEST(Office, ResignsWithMarkerAndZnodeInOneWrite) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(idleMarker(), 5);
+  machine.written(Purpose::markBusy);
+  machine.feed(input::ResignAsked{});
+
+  const auto& ops = machine.lastWrite(Purpose::resign).ops;
+  ASSERT_EQ(ops.size(), 3U);
+  const std::string own = MachineDriver::pathOf(machine.ownName());
+  EXPECT_EQ(std::get<CheckOp>(ops[0]).path, own);
+  EXPECT_EQ(std::get<SetOp>(ops[1]).version, 6);
+  EXPECT_FALSE(parseMarkerRecord(std::get<SetOp>(ops[1]).data).busy);
+  EXPECT_EQ(std::get<RemoveOp>(ops[2]).path, own);
+  EXPECT_TRUE(machine.did<action::EndLease>());
+}
+
+TEST(Office, AResignedLeaderEnrolsAgainAtTheBackAtOnce) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.feed(input::ResignAsked{});
+  machine.written(Purpose::resign);
+  EXPECT_TRUE(machine.did<action::Enrol>());
+}
+
+TEST(Office, AFailedTermWaitsBeforeTheNextCandidacy) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.feed(input::ResignAsked{Resignation::clean, true});
+  machine.written(Purpose::resign);
+  EXPECT_FALSE(machine.did<action::Enrol>());
+  machine.advance(60s);
+  EXPECT_TRUE(machine.did<action::Enrol>());
+}
+
+TEST(Office, AnUncleanResignationLeavesTheMarkerBusy) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.feed(input::ResignAsked{Resignation::unclean, true});
+  EXPECT_TRUE(machine.did<action::Remove>());
+  EXPECT_FALSE(machine.did<action::Write>());
+}
+
+TEST(Office, AProbeOutstandingAtTheResignationIsForgotten) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.advance(2s);
+  const Ticket probe = machine.lastWrite(Purpose::probe).ticket;
+  machine.feed(input::ResignAsked{});
+  machine.feed(input::Written{probe, machine.now(), Error{Errc::notFound}});
+  EXPECT_TRUE(machine.didNothing());
+  EXPECT_EQ(machine.phase(), Phase::resigning);
+  machine.written(Purpose::resign);
+  EXPECT_TRUE(machine.told<CandidacyLost>().empty());
+}
+
+TEST(Office, ALostReplyToTheResignationIsRepeatedUntilAnswered) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.feed(input::ResignAsked{});
+  machine.written(Purpose::resign, Error{Errc::outcomeUnknown});
+  machine.reconnect();
+  EXPECT_TRUE(machine.wrote(Purpose::resign));
+  machine.written(Purpose::resign, Error{Errc::notFound});  // it had happened
+  machine.removed(Error{Errc::notFound});
+  EXPECT_TRUE(machine.did<action::Enrol>());
+}
+
+TEST(Office, AMarkerThatIsNoLongerOursIsLeftAlone) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.feed(input::ResignAsked{});
+  machine.written(Purpose::resign, Error{Errc::versionMismatch});
+  EXPECT_TRUE(machine.did<action::Remove>());
+}
+
+TEST(Office, TwoResignationsAreOne) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.feed(input::ResignAsked{});
+  machine.feed(input::ResignAsked{});
+  EXPECT_TRUE(machine.didNothing());
+}
+
+TEST(Office, LeavingResignsFirst) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.feed(input::LeaveAsked{});
+  EXPECT_TRUE(machine.wrote(Purpose::resign));
+  machine.written(Purpose::resign);
+  EXPECT_TRUE(machine.did<action::CloseSession>());
+}
+
+TEST(Office, ARequestToHandOverIsHonouredOnceForItsTerm) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  const std::string request =
+      toJson(HandoverRequest{FencingToken{10}, "operator", {}, machine.wallNow() + std::chrono::seconds{5}});
+  machine.answerRead(Subject::handover, Node{});
+  machine.changed(Subject::handover, WatchEvent::dataChanged);
+  machine.answerRead(Subject::handover, Node{request, {}});
+  EXPECT_EQ(machine.last<action::AskHandover>().by, "operator");
+  machine.changed(Subject::handover, WatchEvent::dataChanged);
+  machine.answerRead(Subject::handover, Node{request, {}});
+  EXPECT_EQ(machine.count<action::AskHandover>(), 1U);
+}
+
+TEST(Office, ARequestForAnotherTermOrAnEarlierTimeIsNot) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  const WallTime later = machine.wallNow() + std::chrono::seconds{5};
+  for (const std::string& data :
+       {toJson(HandoverRequest{FencingToken{9}, "x", {}, later}),
+        toJson(HandoverRequest{FencingToken{10}, "x", {}, machine.wallNow() - 1ms}), std::string("garbage")}) {
+    machine.answerRead(Subject::handover, Node{data, {}});
+    EXPECT_FALSE(machine.did<action::AskHandover>());
+    machine.changed(Subject::handover, WatchEvent::dataChanged);
+  }
+}
+
+TEST(Office, AStandbyDoesNotWatchForRequests) {
+  MachineDriver machine;
+  machine.standBy();
+  EXPECT_THROW(machine.lastRead(Subject::handover), std::logic_error);
+}
+
+TEST(Office, RefusedCredentialsLoseTheTermFirstAndAreReportedWhenTheCareerIsHome) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.feed(input::Refused{Error{Errc::authenticationFailed}});
+  EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
+  EXPECT_FALSE(machine.did<action::ReportFatal>());
+  machine.feed(input::ResignAsked{Resignation::unclean, false});
+  EXPECT_TRUE(machine.did<action::ReportFatal>());
+}
+
+TEST(Office, ALeaseLostInSilenceIsStillGivenBackWhenTheServersAnswerAgain) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.feed(input::Suspended{});
+  machine.advance(7s);
+  machine.feed(input::ResignAsked{});
+  EXPECT_FALSE(machine.did<action::Write>());
+  machine.connect();
+  EXPECT_TRUE(machine.wrote(Purpose::resign));
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,161 @@
+#include "election/records.hpp"
+
+#include <gtest/gtest.h>
+
+#include "election/names.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<std::string> garbage() {
+  return {"",
+          "\0\xff\xfe",
+          "not JSON",
+          "[]",
+          "null",
+          "7",
+          "{",
+          R"({"v":1)",
+          R"({"v":"1","state":"idle"})",
+          R"({"state":"idle"})",
+          std::string(1 << 20, 'x'),
+          std::string(60'000, '[') + std::string(60'000, ']'),
+          std::string(30'000, '['),
+          R"({"v":1,"state":7,"token":7.5,"id":["a"],"pid":"x","host":{},"barrierLimitMs":"soon"})"};
+}
+
+MarkerRecord marker() {
+  MarkerRecord record;
+  record.known = true;
+  record.token = FencingToken{(std::int64_t{1} << 53) + 1};
+  record.candidate = CandidateUuid{std::string(32, 'a')};
+  record.id = CandidateId{"a \"quoted\" one"};
+  record.holder = ProcessIdentity{"host", 4711, 99, "boot", 4026531836};
+  record.since = WallTime{123456789ms};
+  record.barrierLimit = 2500ms;
+  return record;
+}
+
+TEST(MarkerRecord, SaysAllThatWasWritten) {
+  const MarkerRecord read = parseMarkerRecord(toJson(marker()));
+
+  EXPECT_TRUE(read.known);
+  EXPECT_TRUE(read.busy);
+  EXPECT_EQ(read.token, marker().token);
+  EXPECT_EQ(read.candidate, marker().candidate);
+  EXPECT_EQ(read.id, marker().id);
+  EXPECT_EQ(read.holder, marker().holder);
+  EXPECT_EQ(read.since, marker().since);
+  EXPECT_EQ(read.barrierLimit, 2500ms);
+}
+
+TEST(MarkerRecord, Row14KeepsATokenBeyond2To53AsADecimalString) {
+  EXPECT_NE(toJson(marker()).find(R"("token":"9007199254740993")"), std::string::npos);
+}
+
+TEST(MarkerRecord, Row09GarbageIsBusyByAnUnknownHolderWithTheFullBarrier) {
+  for (const std::string& text : garbage()) {
+    const MarkerRecord read = parseMarkerRecord(text);
+    EXPECT_FALSE(read.known) << text.substr(0, 40);
+    EXPECT_TRUE(read.busy);
+    EXPECT_EQ(read.barrierLimit, fullBarrier);
+  }
+}
+
+TEST(MarkerRecord, Row09ANewerVersionIsBusyByAnUnknownHolder) {
+  std::string newer = toJson(marker());
+  newer.replace(newer.find(R"("v":1)"), 5, R"("v":2)");
+
+  const MarkerRecord read = parseMarkerRecord(newer);
+
+  EXPECT_FALSE(read.known);
+  EXPECT_TRUE(read.busy);
+  EXPECT_EQ(read.barrierLimit, fullBarrier);
+}
+
+TEST(MarkerRecord, OnlyASaneLimitShortensTheBarrier) {
+  for (const std::string limit : {"-1", "30001", "18446744073709551615", "1e3", "\"7\"", "null", "0.5"}) {
+    const std::string text = R"({"v":1,"state":"busy","token":"7","barrierLimitMs":)" + limit + "}";
+    EXPECT_EQ(parseMarkerRecord(text).barrierLimit, fullBarrier) << limit;
+  }
+  EXPECT_EQ(parseMarkerRecord(R"({"v":1,"state":"busy","barrierLimitMs":0})").barrierLimit, 0ms);
+}
+
+TEST(CandidateRecord, Row08GarbageIsAnUnknownHolder) {
+  for (const std::string& text : garbage()) EXPECT_FALSE(parseCandidateRecord(text).known) << text.substr(0, 40);
+}
+
+TEST(CandidateRecord, SurvivesBytesThatAreNotText) {
+  CandidateRecord record;
+  record.id = CandidateId{"\xff\xfe"};
+  record.process.host = std::string("a\0b", 3);
+
+  const CandidateRecord read = parseCandidateRecord(toJson(record));
+
+  EXPECT_TRUE(read.known);
+  EXPECT_EQ(read.process.host, std::string("a\0b", 3));
+}
+
+TEST(MetaRecord, IsTakenOnlyWhole) {
+  EXPECT_EQ(parseMetaRecord(toJson(MetaRecord{EnsembleUuid{"u"}, 7}))->generation, 7);
+  for (const std::string& text : garbage()) EXPECT_FALSE(parseMetaRecord(text)) << text.substr(0, 40);
+  EXPECT_FALSE(parseMetaRecord(R"({"v":1,"ensemble":"u","generation":"0"})"));
+}
+
+TEST(HandoverRequest, IsTakenOnlyWithATerm) {
+  HandoverRequest request{FencingToken{7}, "operator", CandidateUuid{"c"}, WallTime{5ms}};
+
+  const auto read = parseHandoverRequest(toJson(request));
+
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->term, FencingToken{7});
+  EXPECT_EQ(read->by, "operator");
+  EXPECT_EQ(read->to, CandidateUuid{"c"});
+  EXPECT_EQ(read->until, WallTime{5ms});
+  for (const std::string& text : garbage()) EXPECT_FALSE(parseHandoverRequest(text)) << text.substr(0, 40);
+}
+
+TEST(Names, Row01AnElectionsNameCannotLeaveItsPlace) {
+  for (const std::string name : {"../x", "/abs", "a//b", "", ".", "..", "zookeeper/x", "a/b", "with space"})
+    EXPECT_FALSE(parseElectionName(name)) << name;
+  EXPECT_FALSE(parseRootPath("/zookeeper"));
+  EXPECT_FALSE(parseRootPath("/a//b"));
+  EXPECT_TRUE(parseElectionName("orders-eu.v2_1"));
+}
+
+TEST(Names, Row02AHostileNameIsRefusedAndShownEscaped) {
+  for (const std::string& name :
+       {std::string("a\0b", 3), std::string("a\nb"), std::string("a\u202eb"), std::string(300, 'a')}) {
+    const Result<ElectionName> parsed = parseElectionName(name);
+    ASSERT_FALSE(parsed);
+    EXPECT_EQ(parsed.error().detail.find('\n'), std::string::npos);
+    EXPECT_EQ(parsed.error().detail.find('\0'), std::string::npos);
+    EXPECT_EQ(parsed.error().detail.find("\u202e"), std::string::npos);
+    EXPECT_LT(parsed.error().detail.size(), 600U);
+  }
+}
+
+TEST(Names, Row03OnlyTheUuidMakesACandidate) {
+  const std::string uuid(32, 'a');
+  for (const std::string suffix : {"0000000001", "-000000001", "2147483647", "", "garbage", "00000000000000000007"})
+    EXPECT_TRUE(candidateOf(uuid + '-' + suffix)) << suffix;
+  for (const std::string& name :
+       {std::string(), std::string("lock-0000000001"), uuid, uuid + "0000000001", std::string(32, 'A') + "-1",
+        std::string(31, 'a') + "-0000000001", std::string(33, 'a') + "-1", std::string(31, 'a') + "g-1"})
+    EXPECT_FALSE(candidateOf(name)) << name;
+}
+
+TEST(Names, PathsLieUnderTheRoot) {
+  const ElectionPaths paths{"/a/b", ElectionName{"orders"}};
+
+  EXPECT_EQ(paths.meta, "/a/b/meta");
+  EXPECT_EQ(paths.marker, "/a/b/elections/orders/marker");
+  EXPECT_EQ(paths.candidate("x-1"), "/a/b/elections/orders/candidates/x-1");
+  EXPECT_EQ(withAncestors("/a/b"), (std::vector<std::string>{"/a", "/a/b"}));
+  EXPECT_EQ(lastPart("/a/b"), "b");
+}
+
+}  // namespace
+}  // namespace tenure
