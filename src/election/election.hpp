@@ -4,19 +4,20 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/emit.hpp"
 #include "base/loop.hpp"
+#include "base/process_identity.hpp"
 #include "base/random.hpp"
 #include "coordination/coordination.hpp"
+#include "election/resignation.hpp"
 #include "fencing/term_state.hpp"
 #include "tenure/candidate.hpp"
 
 namespace tenure {
 
-/// What an election tells its owner, on the loop.
+/// What an election tells its owner, on the loop. From inside these calls the owner may call back.
 class IElectionListener {
  public:
   virtual ~IElectionListener() = default;
@@ -29,14 +30,9 @@ class IElectionListener {
   virtual void onHandoverRequested(const std::string& by) = 0;
   /// leave() has finished.
   virtual void onLeft() = 0;
-  /// The election cannot go on: credentials, configuration. Nothing else follows.
+  /// The election cannot go on: credentials, configuration. Nothing else follows. A term in office was lost before,
+  /// and this waits for its resign().
   virtual void onFatal(const Error& error) = 0;
-};
-
-/// How a term is left.
-enum class Resignation {
-  clean,    // everything committed or rolled back: marker idle and own znode leave in one write
-  unclean,  // an outcome is unknown or something may still run: marker stays busy, znode deleted
 };
 
 struct ElectionSettings {
@@ -47,21 +43,27 @@ struct ElectionSettings {
   std::chrono::milliseconds barrierLimit{0};
   bool strictAcl = false;
   bool allowShortSession = false;
+  std::string version{};        // of the program, shown to people
+  std::string statusAddress{};  // of its status page, empty for none
+  ProcessIdentity process = thisProcess();
+  /// Whether the holder of an earlier term, and all it left running, is gone.
+  std::function<Liveness(const ProcessIdentity&)> livenessOf = tenure::livenessOf;
 };
 
-class Election final : private ISessionObserver {
+/// Threads: the loop's. Once destroyed it calls nothing; unless it has left, the coordination object goes first.
+class Election final {
  public:
   /// Borrows loop, coordination and listener.
   Election(ElectionSettings settings, ILoop& loop, ICoordination& coordination, IElectionListener& listener,
            Emitter emit, Random random);
-  ~Election() override;
+  ~Election();
 
   /// Connects and contends, for ever.
   void start();
   /// Ends the current term, once its career is home, and enrols again at the back with a new znode, after a backoff
-  /// when `failed`.
+  /// when `failed`. Without a term it does nothing.
   void resign(Resignation how, bool failed);
-  /// Deletes what is ours and closes the session; calls onLeft within about two seconds. From standby or after the
+  /// Deletes what is ours and closes the session; calls onLeft within about three seconds. From standby or after the
   /// career is home; with a term in office it resigns that way first.
   void leave(Resignation how);
   /// For the status page and signals: one line about where we stand.
@@ -69,11 +71,7 @@ class Election final : private ISessionObserver {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
-  void onConnected(const SessionInfo& session) override;
-  void onSuspended() override;
-  void onExpired() override;
-  void onFatal(const Error& error) override;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace tenure
