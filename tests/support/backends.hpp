@@ -25,9 +25,11 @@ struct Replica {
 class BackendWorld {
  public:
   virtual ~BackendWorld() = default;
-  /// One more replica. It waits only briefly for a lock that another one holds.
+  /// One more replica.
   virtual Replica open(IEventSink& events = noEvents()) = 0;
   virtual std::unique_ptr<IMessageSink> sink() = 0;
+  /// From now on replicas give up soon on a lock that another one holds.
+  virtual void beImpatient() {}
   /// What an accident or an operator's slip does: the election's fence is gone from the store.
   virtual void dropFence(const std::string& election) = 0;
 };

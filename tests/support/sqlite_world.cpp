@@ -23,9 +23,11 @@ class Handle {
 }  // namespace
 
 sqlite::Options SqliteWorld::options() const {
-  using namespace std::chrono_literals;
-  return {
-      .file = folder_ / "queue.db", .queue = "orders", .lockLimit = 100ms, .evictFrozenHolder = true, .create = true};
+  return {.file = folder_ / "queue.db",
+          .queue = "orders",
+          .lockLimit = lockLimit_,
+          .evictFrozenHolder = true,
+          .create = true};
 }
 
 Replica SqliteWorld::open(IEventSink& events) {

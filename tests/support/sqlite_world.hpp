@@ -16,6 +16,7 @@ class SqliteWorld final : public BackendWorld {
  public:
   Replica open(IEventSink& events = noEvents()) override;
   std::unique_ptr<IMessageSink> sink() override;
+  void beImpatient() override { lockLimit_ = std::chrono::milliseconds{50}; }
   void dropFence(const std::string& election) override;
 
   sqlite::Options options() const;
@@ -26,6 +27,7 @@ class SqliteWorld final : public BackendWorld {
 
  private:
   TemporaryFolder folder_;
+  std::chrono::milliseconds lockLimit_{10'000};
 };
 
 }  // namespace tenure::test

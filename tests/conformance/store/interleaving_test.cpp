@@ -101,6 +101,7 @@ TEST_P(StoreSuite, InEveryInterleavingAStaleLeaderIsBlockedOrDefeated) {
   do {
     SCOPED_TRACE(testing::PrintToString(newsTurn));
     const std::unique_ptr<BackendWorld> world = GetParam().make();
+    world->beImpatient();
     const auto oldStore = world->open().store;
     const TestTerm oldTerm(7);
     ASSERT_THAT(oldStore->claim(oldTerm), succeeds());
