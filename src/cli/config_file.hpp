@@ -1,0 +1,25 @@
+/// The tool's configuration file: TOML whose sections are commands.
+///
+///     zookeeper = "127.0.0.1:2181"        # before the first section: for every command that has such an option
+///     queue = "sqlite:orders.db?queue=orders"
+///     [consume]
+///     election = "orders"                 # in a section: for that command alone, and it wins
+///
+/// Only cli/tool.cpp includes this: it needs CLI11.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace tenure::cli {
+
+class ConfigFile final : public CLI::ConfigTOML {
+ public:
+  explicit ConfigFile(const CLI::App& tool) : tool_(tool) {}
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
+
+ private:
+  const CLI::App& tool_;
+};
+
+}  // namespace tenure::cli

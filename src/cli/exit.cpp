@@ -1,0 +1,52 @@
+#include "cli/exit.hpp"
+
+#include <cstdio>
+
+namespace tenure::cli {
+
+Exit exitFor(const Error& error) noexcept {
+  if (error.is(Errc::invalidArgument)) return Exit::usage;
+  if (error.is(Errc::authenticationFailed) || error.is(Errc::permissionDenied)) return Exit::authentication;
+  if (isFatal(error.code)) return Exit::configuration;
+  return Exit::unavailable;
+}
+
+std::string withoutSecrets(std::string_view text) {
+  std::string out;
+  while (true) {
+    const std::size_t scheme = text.find("://");
+    if (scheme == std::string_view::npos) return out += text;
+    out += text.substr(0, scheme + 3);
+    text.remove_prefix(scheme + 3);
+    const std::string_view authority = text.substr(0, text.find_first_of("/?# \t\n\"'"));
+    const std::size_t at = authority.rfind('@');
+    if (at == std::string_view::npos) continue;
+    out += "***";
+    text.remove_prefix(at);
+  }
+}
+
+void complain(std::string_view what) {
+  const std::string line = "tenure: " + withoutSecrets(what) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+Exit refuse(std::string_view option, const Error& error) {
+  complain(option.empty() ? error.message() : std::string(option) + ": " + error.message());
+  return exitFor(error);
+}
+
+const char* const exitCodesHelp = R"(
+Exit codes:
+  0 done                      70 hung
+  1 no                        75 aborted
+  64 usage                    77 authentication
+  65 some input was bad       78 configuration refused
+  69 server or file unavailable
+
+Each option can also stand in a file given with --config (TOML: `zookeeper = "host:2181"`,
+sections named after commands) or in the environment; a flag wins over the file, the file over
+the environment. Secrets come from files or the environment, never from the command line.
+)";
+
+}  // namespace tenure::cli

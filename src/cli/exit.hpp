@@ -1,0 +1,36 @@
+/// How the tool ends: the exit codes every command shares, and how it complains.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tenure/result.hpp"
+
+namespace tenure::cli {
+
+enum class Exit : int {
+  done = 0,
+  no = 1,               // the answer is "no": nobody leads, nothing matched
+  usage = 64,           // the command line cannot be parsed
+  badInput = 65,        // some of the input was bad; the rest was done
+  unavailable = 69,     // a server or file was not reached, or refused the work
+  hung = 70,            // a phase overran its limit and never came back
+  aborted = 75,         // told to stop twice, or the drain limit passed
+  authentication = 77,  // credentials or access rights
+  configuration = 78,   // values that are refused, or do not fit together
+};
+
+Exit exitFor(const Error& error) noexcept;
+
+/// One line on standard error, "tenure: …", with whatever looks like a secret in a URL replaced by ***.
+void complain(std::string_view what);
+/// Complains, names the option (empty for none), and says how to end.
+Exit refuse(std::string_view option, const Error& error);
+
+/// `scheme://user:password@host` becomes `scheme://***@host`, wherever it stands in the text.
+std::string withoutSecrets(std::string_view text);
+
+/// The paragraph of every help page.
+extern const char* const exitCodesHelp;
+
+}  // namespace tenure::cli

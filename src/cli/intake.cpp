@@ -1,0 +1,63 @@
+#include "cli/intake.hpp"
+
+#include <thread>
+
+namespace tenure::cli {
+namespace {
+constexpr std::size_t batchMessages = 512;
+constexpr std::size_t batchSize = 4U << 20U;
+}  // namespace
+
+Intake::Intake(LineReader& reader, LineFormat format, IMessageSink& sink, BadLine onBadLine,
+               std::chrono::milliseconds patience)
+    : reader_(reader),
+      format_(format),
+      sink_(sink),
+      onBadLine_(std::move(onBadLine)),
+      patience_(patience),
+      backoff_(std::chrono::milliseconds{2}, std::chrono::milliseconds{200}, Random{freshSeed()}) {}
+
+void Intake::take(const Line& line) {
+  auto message = line.tooLong ? Error{Errc::payloadTooLarge, "longer than any message may be"}
+                              : parseMessageLine(format_, line.text);
+  if (!message) {
+    ++counts_.bad;
+    onBadLine_(line.number, message.error().message());
+    return;
+  }
+  batchBytes_ += message->body.size();
+  batch_.push_back(std::move(*message));
+}
+
+Result<void> Intake::store() {
+  const BootTime giveUp = BootClock::now() + patience_;
+  backoff_.reset();
+  Result<void> stored = sink_.append(batch_);
+  while (!stored && stored.error().is(Errc::storeBusy) && BootClock::now() < giveUp) {
+    std::this_thread::sleep_for(backoff_.next());
+    stored = sink_.append(batch_);
+  }
+  if (!stored) return stored;
+  counts_.stored += static_cast<std::int64_t>(batch_.size());
+  batch_.clear();
+  batchBytes_ = 0;
+  return {};
+}
+
+Result<void> Intake::flush() { return batch_.empty() ? Result<void>{} : store(); }
+
+Result<void> Intake::run() {
+  // Nothing yet: it makes the queue, and a queue that cannot be written is told before any input is taken.
+  if (const auto stored = store(); !stored) return stored;
+  while (true) {
+    const bool isFull = batch_.size() >= batchMessages || batchBytes_ >= batchSize;
+    if (isFull || !reader_.isReady())
+      if (const auto stored = flush(); !stored) return stored;
+    const auto line = reader_.next();
+    if (!line) return line.error();
+    if (!*line) return flush();
+    take(**line);
+  }
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,52 @@
+/// From lines of input to a queue, in batches: what `tenure produce` does.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "base/backoff.hpp"
+#include "cli/line_reader.hpp"
+#include "cli/message_line.hpp"
+#include "tenure/source.hpp"
+
+namespace tenure::cli {
+
+struct IntakeCounts {
+  std::int64_t stored = 0;
+  std::int64_t bad = 0;
+};
+
+/// A batch is stored when it is full, and when the input has nothing more at the moment: a slow producer's line does
+/// not wait for the next one. Memory stays within one batch and one line.
+/// Threads: one.
+class Intake {
+ public:
+  using BadLine = std::function<void(std::int64_t number, const std::string& why)>;
+
+  /// Borrows the reader and the sink. A queue that is busy is tried again for `patience`.
+  Intake(LineReader& reader, LineFormat format, IMessageSink& sink, BadLine onBadLine,
+         std::chrono::milliseconds patience = std::chrono::seconds{30});
+
+  /// Reads to the end of the input. A bad line is told and skipped; an error says that the queue or the input failed
+  /// and that nothing after the last stored batch was stored.
+  Result<void> run();
+  const IntakeCounts& counts() const noexcept { return counts_; }
+
+ private:
+  void take(const Line& line);
+  Result<void> store();
+  Result<void> flush();
+
+  LineReader& reader_;
+  LineFormat format_;
+  IMessageSink& sink_;
+  BadLine onBadLine_;
+  std::chrono::milliseconds patience_;
+  Backoff backoff_;
+  std::vector<NewMessage> batch_;
+  std::size_t batchBytes_ = 0;
+  IntakeCounts counts_;
+};
+
+}  // namespace tenure::cli

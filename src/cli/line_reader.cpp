@@ -1,0 +1,63 @@
+#include "cli/line_reader.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace tenure::cli {
+namespace {
+constexpr std::size_t chunk = 64U << 10U;
+}
+
+/// Appends what the descriptor gives; false at its end.
+Result<bool> LineReader::fill() {
+  buffer_.erase(0, begin_);
+  scanned_ -= begin_;
+  begin_ = 0;
+  const std::size_t had = buffer_.size();
+  buffer_.resize(had + chunk);
+  ssize_t got = 0;
+  do got = ::read(descriptor_, buffer_.data() + had, chunk);
+  while (got < 0 && errno == EINTR);
+  buffer_.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  if (got < 0) return Error{std::error_code{errno, std::system_category()}, "the input could not be read"};
+  return got > 0;
+}
+
+std::optional<Line> LineReader::takeBuffered() {
+  const std::size_t end = buffer_.find('\n', scanned_);
+  if (end == std::string::npos) {
+    scanned_ = buffer_.size();
+    if (scanned_ - begin_ > longest_) {
+      skipping_ = true;
+      begin_ = scanned_;
+    }
+    return std::nullopt;
+  }
+  Line line{std::string_view(buffer_).substr(begin_, end - begin_), ++number_};
+  if (std::exchange(skipping_, false) || line.text.size() > longest_) line = {{}, number_, true};
+  begin_ = scanned_ = end + 1;
+  return line;
+}
+
+Result<std::optional<Line>> LineReader::next() {
+  while (true) {
+    if (auto line = takeBuffered()) return line;
+    if (ended_) return std::optional<Line>{};
+    const Result<bool> more = fill();
+    if (!more) return more.error();
+    if (*more) continue;
+    ended_ = true;
+    if (begin_ < buffer_.size() || skipping_) buffer_ += '\n';
+  }
+}
+
+bool LineReader::isReady() const noexcept {
+  if (ended_ || buffer_.find('\n', scanned_) != std::string::npos) return true;
+  pollfd entry{descriptor_, POLLIN, 0};
+  return ::poll(&entry, 1, 0) != 0;
+}
+
+}  // namespace tenure::cli

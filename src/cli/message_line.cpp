@@ -1,0 +1,163 @@
+#include "cli/message_line.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/random.hpp"
+#include "base/text.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view space = " \t\r\n";
+
+Error bad(std::string why) { return {Errc::invalidArgument, std::move(why)}; }
+Error large(const char* what, std::size_t bytes, std::size_t limit) {
+  return {Errc::payloadTooLarge, std::string(what) + " of " + std::to_string(bytes) + " bytes, at most " +
+                                     std::to_string(limit) + " are allowed"};
+}
+
+/// Past the string that begins at `at`, in text that is known to be valid JSON.
+std::size_t endOfString(std::string_view text, std::size_t at) noexcept {
+  for (++at; text[at] != '"'; ++at)
+    if (text[at] == '\\') ++at;
+  return at + 1;
+}
+
+/// At the comma or bracket that ends the value beginning at `at`.
+std::size_t endOfValue(std::string_view text, std::size_t at) noexcept {
+  for (int depth = 0;; ++at) {
+    while (text[at] == '"') at = endOfString(text, at);
+    const char c = text[at];
+    if (depth == 0 && (c == ',' || c == '}' || c == ']')) return at;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+  }
+}
+
+/// A member of an object, its value as it stands: parsing and writing it again could change a number.
+struct Member {
+  std::string key;
+  std::string_view value;
+};
+
+std::vector<Member> membersOf(std::string_view object) {
+  std::vector<Member> members;
+  std::size_t at = object.find_first_not_of(space, object.find('{') + 1);
+  while (object[at] == '"') {
+    const std::size_t keyEnd = endOfString(object, at);
+    const std::size_t begin = object.find_first_not_of(space, object.find(':', keyEnd) + 1);
+    const std::size_t end = endOfValue(object, begin);
+    members.push_back({json::parse(object.substr(at, keyEnd - at)).get<std::string>(),
+                       object.substr(begin, object.find_last_not_of(space, end - 1) + 1 - begin)});
+    if (object[end] == '}') break;
+    at = object.find_first_not_of(space, end + 1);
+  }
+  return members;
+}
+
+Result<std::string> textOf(const Member& member) {
+  if (member.value.front() != '"') return bad("\"" + member.key + "\" is not text");
+  return json::parse(member.value).get<std::string>();
+}
+
+Result<void> setId(NewMessage& message, const Member& member) {
+  const auto text = textOf(member);
+  if (!text) return text.error();
+  auto id = parseMessageId(*text);
+  if (!id) return id.error();
+  message.id = std::move(*id);
+  return {};
+}
+
+Result<void> setGroup(NewMessage& message, const Member& member) {
+  const auto text = textOf(member);
+  if (!text) return text.error();
+  auto group = parseGroupId(*text);
+  if (!group) return group.error();
+  message.group = std::move(*group);
+  return {};
+}
+
+Result<void> setBody(NewMessage& message, const Member& member) {
+  const bool isText = member.value.front() == '"';
+  message.body = isText ? json::parse(member.value).get<std::string>() : std::string(member.value);
+  return {};
+}
+
+Result<void> setHeaders(NewMessage& message, const Member& member) {
+  if (member.value.front() != '{') return bad("\"headers\" is not an object");
+  for (const Member& header : membersOf(member.value)) {
+    auto text = textOf(header);
+    if (!text) return bad("header \"" + escaped(header.key) + "\" is not text");
+    message.headers.emplace_back(header.key, std::move(*text));
+  }
+  return {};
+}
+
+struct Key {
+  std::string_view name;
+  Result<void> (*set)(NewMessage&, const Member&);
+};
+constexpr std::array keys{Key{"id", setId}, Key{"group", setGroup}, Key{"body", setBody}, Key{"headers", setHeaders}};
+
+Result<void> checkSizes(const NewMessage& message) {
+  if (message.body.size() > maxBodyBytes) return large("a body", message.body.size(), maxBodyBytes);
+  std::size_t headerBytes = 0;
+  for (const auto& [name, value] : message.headers) headerBytes += name.size() + value.size();
+  if (headerBytes > maxHeaderBytes) return large("headers", headerBytes, maxHeaderBytes);
+  return {};
+}
+
+Result<void> checkJsonObject(std::string_view line) {
+  if (!json::accept(line)) {
+    std::size_t byte = 0;
+    try {
+      const json never = json::parse(line);
+    } catch (const json::parse_error& error) {
+      byte = error.byte;
+    }
+    return bad("not valid JSON at byte " + std::to_string(byte));
+  }
+  if (line[line.find_first_not_of(space)] != '{') return bad("not a JSON object");
+  return {};
+}
+
+Result<NewMessage> parseJsonLine(std::string_view line) {
+  if (const auto valid = checkJsonObject(line); !valid) return valid.error();
+  NewMessage message;
+  std::vector<std::string> seen;
+  for (const Member& member : membersOf(line)) {
+    const auto key = std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == member.key; });
+    if (key == keys.end())
+      return bad("key \"" + escaped(member.key) + "\" is not known: expected id, group, body, headers");
+    if (std::find(seen.begin(), seen.end(), member.key) != seen.end())
+      return bad("key \"" + member.key + "\" is given twice");
+    seen.push_back(member.key);
+    if (const auto set = key->set(message, member); !set) return set.error();
+  }
+  if (std::find(seen.begin(), seen.end(), "body") == seen.end()) return bad("\"body\" is missing");
+  return message;
+}
+
+}  // namespace
+
+std::size_t longestLine(LineFormat format) noexcept {
+  // A JSON string may spend six characters on a byte (\u0000), and headers and id come on top.
+  return format == LineFormat::lines ? maxBodyBytes : 6 * (maxBodyBytes + maxHeaderBytes) + 4096;
+}
+
+Result<NewMessage> parseMessageLine(LineFormat format, std::string_view line) {
+  Result<NewMessage> message = NewMessage{};
+  if (format == LineFormat::lines)
+    message->body = line;
+  else
+    message = parseJsonLine(line);
+  if (!message) return message;
+  if (message->id.value.empty()) message->id.value = freshUuid();
+  if (const auto fits = checkSizes(*message); !fits) return fits.error();
+  return message;
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,29 @@
+/// One line of input to `tenure produce` as a message.
+///
+///     lines   the line is the body; the id is made; no group, no headers
+///     jsonl   {"id":"o-1-paid", "group":"o-1", "body":"…", "headers":{"source":"shop"}}
+///
+///   id       text of 1 to 255 bytes; made when missing. Give one where the input may come twice.
+///   group    text of at most 255 bytes, the ordering key; none when missing
+///   body     needed. Text is stored as its characters; any other value as its JSON text, byte for byte as it stands
+///   headers  names to text
+///
+/// A key that is not one of these is refused: it is more often a slip than a wish to have it dropped.
+#pragma once
+
+#include <string_view>
+
+#include "tenure/message.hpp"
+#include "tenure/result.hpp"
+
+namespace tenure::cli {
+
+enum class LineFormat { lines, jsonl };
+
+/// A longer line cannot be a message that a queue would take.
+std::size_t longestLine(LineFormat format) noexcept;
+
+/// Errors:  invalidArgument, payloadTooLarge   the detail says what is wrong; the text is not repeated
+Result<NewMessage> parseMessageLine(LineFormat format, std::string_view line);
+
+}  // namespace tenure::cli

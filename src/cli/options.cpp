@@ -1,0 +1,119 @@
+#include "cli/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+
+#include "base/text.hpp"
+#include "base/validation.hpp"
+#include "cli/urls.hpp"
+
+namespace tenure::cli {
+namespace {
+
+constexpr const char* digestVariable = "TENURE_DIGEST";
+constexpr const char* expectedDigest = "expected one line, user:password";
+
+/// "--session-timeout" is TENURE_SESSION_TIMEOUT in the environment.
+std::string environmentName(const std::string& option) {
+  std::string name = "TENURE_" + option.substr(2);
+  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+Result<Secret> parseDigest(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  const std::size_t colon = text.find(':');
+  const bool isPair = colon != std::string::npos && colon > 0 && colon + 1 < text.size();
+  if (!isPair || text.find_first_of("\n\r\0") != std::string::npos) return Error{Errc::invalidArgument, expectedDigest};
+  return Secret{std::move(text)};
+}
+
+Result<Secret> readDigest(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string text(4096, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad() || (in.fail() && !in.eof())) return Error{Errc::unavailable, "cannot be read"};
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return parseDigest(std::move(text));
+}
+
+}  // namespace
+
+Error named(std::string_view option, const Error& error) {
+  return {error.code, std::string(option) + ": " + error.detail};
+}
+
+void addDuration(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
+                 const std::string& description) {
+  const auto parse = [&value, name](const std::string& text) {
+    const auto duration = parseDuration(text);
+    if (!duration) throw CLI::ValidationError(name, duration.error().detail);
+    value = std::chrono::duration_cast<std::chrono::milliseconds>(*duration);
+  };
+  command.add_option_function<std::string>(name, parse, description + " (default " + formatDuration(value) + ")")
+      ->type_name("TIME")
+      ->envname(environmentName(name));
+}
+
+void QueueOption::declare(CLI::App& command) {
+  command.add_option("--queue", url, "Which queue, for example sqlite:orders.db?queue=orders")
+      ->type_name("URL")
+      ->envname("TENURE_QUEUE")
+      ->required();
+}
+
+Result<sqlite::Options> QueueOption::parsed(bool create) const {
+  Result<sqlite::Options> options = parseQueueUrl(url);
+  if (!options) return named("--queue", options.error());
+  options->create = create;
+  return options;
+}
+
+void ElectionOption::declare(CLI::App& command) {
+  command.add_option("--zookeeper", zookeeper.hosts, "The ensemble, for example zk1:2181,zk2:2181,zk3:2181")
+      ->type_name("HOSTS")
+      ->envname("TENURE_ZOOKEEPER")
+      ->required();
+  command.add_option("--election", election, "Which election: 1 to 64 of A-Z a-z 0-9 . _ -")
+      ->type_name("NAME")
+      ->envname("TENURE_ELECTION")
+      ->required();
+  command.add_option("--root", root, "The znode that everything is below (default /tenure)")
+      ->type_name("PATH")
+      ->envname("TENURE_ROOT");
+  addDuration(command, "--session-timeout", zookeeper.sessionTimeout,
+              "How long a cut-off or frozen leader can stay in office; the ensemble may allow less or more");
+  command.add_option("--digest-file", digestFile, "ZooKeeper's user:password is in this file, or in TENURE_DIGEST")
+      ->type_name("FILE")
+      ->envname("TENURE_DIGEST_FILE");
+}
+
+Result<ElectionAddress> parse(const ElectionOption& options) {
+  Complaints complaints;
+  ElectionAddress address{options.zookeeper, {}, {}};
+  const auto election = parseElectionName(options.election);
+  complaints.require(election, "--election", options.election);
+  if (election) address.election = *election;
+  const auto root = parseRootPath(options.root);
+  complaints.require(root, "--root", options.root);
+  if (root) address.root = *root;
+  complaints.require(options.zookeeper.hosts.find('@') == std::string::npos, "--zookeeper", "***",
+                     "must hold no user and password; put them into --digest-file or TENURE_DIGEST");
+
+  const char* inherited = std::getenv(digestVariable);
+  if (!options.digestFile.empty()) {
+    const auto digest = readDigest(options.digestFile);
+    complaints.require(digest, "--digest-file", options.digestFile);
+    if (digest) address.zookeeper.digest = *digest;
+  } else if (inherited != nullptr) {
+    const auto digest = parseDigest(inherited);
+    complaints.require(digest, digestVariable, "***");
+    if (digest) address.zookeeper.digest = *digest;
+  }
+  ::unsetenv(digestVariable);
+  if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
+  return address;
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,59 @@
+/// The options that several commands share, declared once.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "tenure/candidate.hpp"
+#include "tenure/sqlite.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace tenure::cli {
+
+/// The same error, its detail led by the option's name.
+Error named(std::string_view option, const Error& error);
+
+/// `--NAME 10s`: what is no duration is refused by the parser.
+void addDuration(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
+                 const std::string& description);
+
+/// `--queue URL`
+struct QueueOption {
+  std::string url;
+
+  void declare(CLI::App& command);
+  /// `create` as in sqlite::Options: a producer or consumer makes the file, a reader does not. The error names the
+  /// option.
+  Result<sqlite::Options> parsed(bool create) const;
+};
+
+/// `--zookeeper HOSTS --election NAME --root /tenure --session-timeout 10s --digest-file FILE`: which election, and
+/// how to reach it.
+struct ElectionOption {
+  ZooKeeperOptions zookeeper;
+  std::string election;
+  std::string root = "/tenure";
+  std::string digestFile;
+
+  void declare(CLI::App& command);
+};
+
+/// An ElectionOption whose every value is good.
+struct ElectionAddress {
+  ZooKeeperOptions zookeeper;
+  ElectionName election;
+  std::string root;
+
+  std::string path() const { return root + "/elections/" + election.value; }
+};
+
+/// Takes the digest from the file, else from TENURE_DIGEST, which is removed from the environment so that no child
+/// inherits it.
+///
+/// Errors:  configurationRefused   lists every option that was refused
+Result<ElectionAddress> parse(const ElectionOption& options);
+
+}  // namespace tenure::cli

@@ -1,0 +1,65 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/intake.hpp"
+#include "cli/options.hpp"
+#include "cli/tool.hpp"
+
+namespace tenure::cli {
+namespace {
+
+struct ProduceOptions {
+  QueueOption queue;
+  LineFormat format = LineFormat::lines;
+};
+
+constexpr const char* produceHelp = R"(
+Each line of standard input becomes a message, durable when the count is printed.
+  lines  the line is the body; an id is made for it
+  jsonl  {"id":"o-1-paid","group":"o-1","body":"…","headers":{"source":"shop"}}
+         Only body is needed. A body that is not text is stored as its JSON text, as it stands.
+A line that is no message is reported with its number and stops nothing; the exit code is 65 then.
+Give ids where the input may come twice: a consumer drops an id that it has seen.
+
+Examples:
+  seq 100 | tenure produce --queue sqlite:work.db
+  tenure produce --queue sqlite:orders.db?queue=orders --format jsonl <orders.jsonl
+)";
+
+Exit produce(const ProduceOptions& options) {
+  const auto queue = options.queue.parsed(true);
+  if (!queue) return refuse("", queue.error());
+  auto sink = sqlite::openSink(*queue);
+  if (!sink) return refuse("--queue", sink.error());
+
+  LineReader reader(STDIN_FILENO, longestLine(options.format));
+  Intake intake(reader, options.format, **sink, [](std::int64_t number, const std::string& why) {
+    complain("line " + std::to_string(number) + ": " + why);
+  });
+  const Result<void> outcome = intake.run();
+
+  const IntakeCounts& counts = intake.counts();
+  std::cout << counts.stored << " stored" << (counts.bad > 0 ? ", " + std::to_string(counts.bad) + " bad" : "")
+            << std::endl;
+  if (!outcome) return refuse("", outcome.error());
+  return counts.bad > 0 ? Exit::badInput : Exit::done;
+}
+
+}  // namespace
+
+void addProduce(CLI::App& tool, Action& chosen) {
+  auto options = std::make_shared<ProduceOptions>();
+  CLI::App* command = tool.add_subcommand("produce", "Store each line of standard input as a message");
+  options->queue.declare(*command);
+  const std::map<std::string, LineFormat> formats{{"lines", LineFormat::lines}, {"jsonl", LineFormat::jsonl}};
+  command->add_option("--format", options->format, "What a line is: lines or jsonl (default lines)")
+      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->type_name("FORMAT")
+      ->envname("TENURE_FORMAT");
+  command->footer(std::string(produceHelp) + exitCodesHelp);
+  command->callback([options, &chosen] { chosen = [options] { return produce(*options); }; });
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,64 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cli/options.hpp"
+#include "cli/tool.hpp"
+
+namespace tenure::cli {
+namespace {
+
+struct StatsOptions {
+  QueueOption queue;
+  bool json = false;
+};
+
+constexpr const char* statsHelp = R"(
+waiting counts every message that is not acknowledged; retrying those of them that failed before.
+
+Examples:
+  tenure queue stats --queue sqlite:orders.db?queue=orders
+  tenure queue stats --queue sqlite:orders.db?queue=orders --json | jq .waiting
+)";
+
+void printJson(const sqlite::QueueStats& stats) {
+  nlohmann::ordered_json out{{"waiting", stats.waiting},   {"waiting_bytes", stats.waitingBytes},
+                             {"retrying", stats.retrying}, {"dead_letters", stats.deadLetters},
+                             {"oldest", nullptr},          {"election", nullptr}};
+  if (stats.oldest) out["oldest"] = formatWallTime(*stats.oldest);
+  if (!stats.election.empty()) out["election"] = stats.election;
+  std::cout << out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+}
+
+void printText(const sqlite::QueueStats& stats) {
+  std::cout << "waiting       " << stats.waiting << " (" << stats.waitingBytes << " bytes)\n"
+            << "retrying      " << stats.retrying << "\n"
+            << "dead letters  " << stats.deadLetters << "\n"
+            << "oldest        " << (stats.oldest ? formatWallTime(*stats.oldest) : "-") << "\n"
+            << "election      " << (stats.election.empty() ? "-" : escaped(stats.election)) << std::endl;
+}
+
+Exit showStats(const StatsOptions& options) {
+  const auto queue = options.queue.parsed(false);
+  if (!queue) return refuse("", queue.error());
+  const auto stats = sqlite::queueStats(*queue);
+  if (!stats) return refuse("--queue", stats.error());
+  options.json ? printJson(*stats) : printText(*stats);
+  return Exit::done;
+}
+
+}  // namespace
+
+void addQueue(CLI::App& tool, Action& chosen) {
+  CLI::App* queue = tool.add_subcommand("queue", "Look at a queue");
+  queue->require_subcommand(1);
+  auto options = std::make_shared<StatsOptions>();
+  CLI::App* stats = queue->add_subcommand("stats", "How many messages wait, fail, and are dead");
+  options->queue.declare(*stats);
+  stats->add_flag("--json", options->json, "One JSON object");
+  stats->footer(std::string(statsHelp) + exitCodesHelp);
+  stats->callback([options, &chosen] { chosen = [options] { return showStats(*options); }; });
+}
+
+}  // namespace tenure::cli

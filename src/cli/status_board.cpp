@@ -1,0 +1,62 @@
+#include "cli/status_board.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "ops/event_line.hpp"
+
+namespace tenure::cli {
+
+void StatusBoard::enter(const char* state, const Event& event) {
+  state_ = state;
+  since_ = event.at;
+  token_ = event.token;
+}
+
+bool StatusBoard::on(const Event& event) {
+  updated_ = event.at;
+  if (since_ == WallTime{}) since_ = event.at;
+  if (levelOf(event) >= Level::warn) lastTrouble_ = formatEvent(event);
+
+  if (const auto* batch = std::get_if<BatchCommitted>(&event.body)) {
+    messages_ += static_cast<std::int64_t>(batch->messages);
+    return false;
+  }
+  if (std::holds_alternative<DuplicateDropped>(event.body)) return ++duplicates_, false;
+  if (std::holds_alternative<AttemptFailed>(event.body)) return ++failedAttempts_, false;
+  if (std::holds_alternative<MessageDeadLettered>(event.body)) return ++deadLetters_, true;
+  if (std::holds_alternative<CommitFenced>(event.body)) return ++fenced_, true;
+
+  if (std::holds_alternative<SessionConnected>(event.body)) connected_ = true;
+  if (std::holds_alternative<SessionSuspended>(event.body)) connected_ = false;
+  if (std::holds_alternative<SessionExpired>(event.body)) connected_ = false;
+  if (std::holds_alternative<Enrolled>(event.body)) enter("standby", event);
+  if (std::holds_alternative<TermBegan>(event.body)) enter("elected", event), ++terms_;
+  if (std::holds_alternative<Inaugurated>(event.body)) enter("leading", event);
+  if (std::holds_alternative<TermEnded>(event.body)) enter("resigned", event);
+  if (std::holds_alternative<Left>(event.body)) enter("left", event);
+  return true;
+}
+
+std::string StatusBoard::json() const {
+  nlohmann::ordered_json out{{"election", election_.value},
+                             {"id", id_.value},
+                             {"pid", pid_},
+                             {"state", state_},
+                             {"since", formatWallTime(since_)},
+                             {"token", nullptr},
+                             {"connected", connected_},
+                             {"terms", terms_},
+                             {"messages", messages_},
+                             {"duplicates", duplicates_},
+                             {"failed_attempts", failedAttempts_},
+                             {"dead_letters", deadLetters_},
+                             {"fenced_commits", fenced_},
+                             {"last_trouble", nullptr},
+                             {"updated", formatWallTime(updated_)}};
+  if (token_.value != 0) out["token"] = std::to_string(token_.value);
+  if (!lastTrouble_.empty()) out["last_trouble"] = lastTrouble_;
+  return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,61 @@
+#include "cli/tool.hpp"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/config_file.hpp"
+
+namespace tenure::cli {
+namespace {
+
+constexpr const char* about =
+    "Leader-elected, single-active consumers: one replica works, strictly in order, and a fencing\n"
+    "token keeps every former leader from committing anything.";
+
+constexpr const char* firstSteps = R"(
+Examples:
+  tenure produce --queue sqlite:orders.db?queue=orders <orders.txt
+  tenure queue stats --queue sqlite:orders.db?queue=orders
+  tenure COMMAND --help)";
+
+void declareTool(CLI::App& tool, Action& chosen) {
+  tool.name("tenure");
+  tool.set_version_flag("--version", std::string("tenure ") + TENURE_VERSION);
+  tool.set_config("--config", "", "Read options from this file");
+  tool.config_formatter(std::make_shared<ConfigFile>(tool));
+  tool.allow_config_extras(CLI::config_extras_mode::error);
+  tool.require_subcommand(1);
+  tool.fallthrough();
+  tool.get_formatter()->column_width(34);
+  tool.footer(std::string(firstSteps) + "\n" + exitCodesHelp);
+  addProduce(tool, chosen);
+  addQueue(tool, chosen);
+  addDeadLetters(tool, chosen);
+}
+
+/// What the parser threw: a wish for help is fulfilled, anything else is a complaint.
+Exit answer(const CLI::App& tool, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) {
+    tool.exit(error, std::cout, std::cerr);
+    return Exit::done;
+  }
+  complain(std::string(error.what()) + "; see tenure --help");
+  const bool isFile = error.get_name() == "FileError" || error.get_name() == "ConfigError";
+  return isFile ? Exit::configuration : Exit::usage;
+}
+
+}  // namespace
+
+Exit runTool(int argc, const char* const* argv) {
+  CLI::App tool(about);
+  Action chosen;
+  declareTool(tool, chosen);
+  try {
+    tool.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return answer(tool, error);
+  }
+  return chosen();
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,74 @@
+#include "cli/status_board.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tenure::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+const WallTime noon{1'777'885'953'000ms};
+
+Event event(EventBody body, std::int64_t token = 0, std::chrono::milliseconds after = 0ms) {
+  return Event{noon + after, {"orders"}, {token}, std::move(body)};
+}
+
+nlohmann::json shown(const StatusBoard& board) { return nlohmann::json::parse(board.json()); }
+
+StatusBoard newBoard() { return {{"orders"}, {"replica-a"}, 4711}; }
+
+TEST(StatusBoard, BeginsByConnecting) {
+  const auto status = shown(newBoard());
+  EXPECT_EQ(status["state"], "connecting");
+  EXPECT_EQ(status["id"], "replica-a");
+  EXPECT_TRUE(status["token"].is_null());
+}
+
+TEST(StatusBoard, FollowsAReplicaThroughItsTerm) {
+  StatusBoard board = newBoard();
+
+  EXPECT_TRUE(board.on(event(SessionConnected{})));
+  board.on(event(Enrolled{}));
+  EXPECT_EQ(shown(board)["state"], "standby");
+  EXPECT_EQ(shown(board)["connected"], true);
+
+  board.on(event(TermBegan{}, 9007199254740993));
+  board.on(event(Inaugurated{}, 9007199254740993, 5ms));
+  EXPECT_EQ(shown(board)["state"], "leading");
+  EXPECT_EQ(shown(board)["token"], "9007199254740993");
+  EXPECT_EQ(shown(board)["since"], "2026-05-04T09:12:33.005Z");
+
+  board.on(event(TermEnded{EndReason::handoverAsked, 5s, true}, 9007199254740993));
+  EXPECT_EQ(shown(board)["state"], "resigned");
+  board.on(event(Left{}));
+  EXPECT_EQ(shown(board)["state"], "left");
+  EXPECT_TRUE(shown(board)["token"].is_null());
+}
+
+TEST(StatusBoard, CountsWithoutAskingToBeWrittenAtOnce) {
+  StatusBoard board = newBoard();
+
+  EXPECT_FALSE(board.on(event(BatchCommitted{64, 64, 1ms}, 7)));
+  EXPECT_FALSE(board.on(event(BatchCommitted{3, 67, 1ms}, 7)));
+  EXPECT_FALSE(board.on(event(DuplicateDropped{"m-1"}, 7)));
+  EXPECT_TRUE(board.on(event(MessageDeadLettered{"m-2", "no", 5}, 7)));
+
+  EXPECT_EQ(shown(board)["messages"], 67);
+  EXPECT_EQ(shown(board)["duplicates"], 1);
+  EXPECT_EQ(shown(board)["dead_letters"], 1);
+}
+
+TEST(StatusBoard, KeepsTheLastTrouble) {
+  StatusBoard board = newBoard();
+  board.on(event(SessionSuspended{17}));
+  board.on(event(Enrolled{}));
+
+  const std::string trouble = shown(board)["last_trouble"];
+  EXPECT_THAT(trouble, testing::HasSubstr("session_suspended"));
+}
+
+}  // namespace
+}  // namespace tenure::cli

@@ -1,0 +1,80 @@
+/// The command line as a parser sees it. What commands do is tested in tests/process/cli.
+#include "cli/tool.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tenure::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+struct Answer {
+  Exit exit;
+  std::string out;
+  std::string err;
+};
+
+Answer run(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "tenure");
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const Exit exit = runTool(static_cast<int>(arguments.size()), arguments.data());
+  return {exit, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+}
+
+TEST(Tool, WithoutACommandItSaysSo) {
+  const Answer answer = run({});
+  EXPECT_EQ(answer.exit, Exit::usage);
+  EXPECT_THAT(answer.err, HasSubstr("tenure --help"));
+}
+
+TEST(Tool, AnUnknownCommandOptionOrValueIsUsage) {
+  EXPECT_EQ(run({"prodcue"}).exit, Exit::usage);
+  EXPECT_EQ(run({"produce", "--queue", "sqlite:o.db", "--fromat", "jsonl"}).exit, Exit::usage);
+  EXPECT_EQ(run({"produce", "--queue", "sqlite:o.db", "--format", "xml"}).exit, Exit::usage);
+  EXPECT_EQ(run({"produce"}).exit, Exit::usage);
+}
+
+TEST(Tool, EveryHelpPageHasExamplesAndExitCodes) {
+  const std::vector<std::vector<const char*>> pages{{"--help"},
+                                                    {"produce", "--help"},
+                                                    {"queue", "stats", "--help"},
+                                                    {"dead-letters", "list", "--help"},
+                                                    {"dead-letters", "requeue", "--help"},
+                                                    {"dead-letters", "purge", "--help"}};
+  for (const auto& page : pages) {
+    const Answer answer = run(page);
+    EXPECT_EQ(answer.exit, Exit::done);
+    EXPECT_THAT(answer.out, AllOf(HasSubstr("Examples:"), HasSubstr("Exit codes:"))) << page.front();
+    EXPECT_EQ(answer.err, "");
+  }
+}
+
+TEST(Tool, TellsItsVersion) { EXPECT_THAT(run({"--version"}).out, StartsWith("tenure ")); }
+
+TEST(Tool, APasswordOnTheCommandLineIsRefusedAndNotRepeated) {
+  const Answer refused = run({"produce", "--queue", "postgresql://u:s3cret@h/db"});
+  EXPECT_EQ(refused.exit, Exit::configuration);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("--queue"), Not(HasSubstr("s3cret"))));
+
+  const Answer mistyped = run({"produce", "--queu", "postgresql://u:s3cret@h/db"});
+  EXPECT_EQ(mistyped.exit, Exit::usage);
+  EXPECT_THAT(mistyped.err, Not(HasSubstr("s3cret")));
+}
+
+TEST(Tool, DeadLettersChangesNothingWithoutNumbersOrAll) {
+  EXPECT_EQ(run({"dead-letters", "purge", "--queue", "sqlite:o.db"}).exit, Exit::usage);
+  EXPECT_EQ(run({"dead-letters", "purge", "--queue", "sqlite:o.db", "--all", "3"}).exit, Exit::usage);
+}
+
+TEST(WithoutSecrets, MasksUserAndPasswordOfEveryUrl) {
+  EXPECT_EQ(withoutSecrets("no postgresql://u:p@h/d and amqp://x:y@z"), "no postgresql://***@h/d and amqp://***@z");
+  EXPECT_EQ(withoutSecrets("redis://host:6379/0 mail a@b"), "redis://host:6379/0 mail a@b");
+}
+
+}  // namespace
+}  // namespace tenure::cli
