@@ -69,6 +69,16 @@ std::string escaped(std::string_view bytes, std::size_t limit) {
   return at < bytes.size() ? out + "…" : out;
 }
 
+bool isText(std::string_view bytes) noexcept {
+  char32_t codePoint = 0;
+  while (!bytes.empty()) {
+    const std::size_t length = utf8Length(bytes, codePoint);
+    if (length == 0 || codePoint == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
 Result<std::chrono::microseconds> parseDuration(std::string_view text) {
   const Error refusal{Errc::invalidArgument, "\"" + escaped(text) +
                                                  "\" is not a duration: expected a number with one of us, ms, s, m, "

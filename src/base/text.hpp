@@ -14,6 +14,9 @@ namespace tenure {
 /// become escapes; cut after `limit` bytes with an ellipsis. Safe in logs and terminals.
 std::string escaped(std::string_view bytes, std::size_t limit = 200);
 
+/// Valid UTF-8 without NUL: what a database may keep as text.
+bool isText(std::string_view bytes) noexcept;
+
 /// "250us", "20ms", "1.5s", "2m", "1h", "7d"; a bare number is refused.
 Result<std::chrono::microseconds> parseDuration(std::string_view text);
 /// The shortest exact form that parseDuration reads.
