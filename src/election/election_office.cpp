@@ -177,6 +177,8 @@ void ElectionMachine::handoverRead(const Result<Node>& node) {
   handoverWatch_.answered = true;
   const std::optional<HandoverRequest> request = parseHandoverRequest(node->data);
   if (!request || request->term != token() || now_.wall > request->until || handoverHonoured_) return;
+  if (request->to)
+    return tell(Warned{"a handover to one candidate was asked for, which this version cannot do"}, token());
   handoverHonoured_ = true;
   tell(HandoverAsked{request->by}, token());
   act(action::AskHandover{request->by});
