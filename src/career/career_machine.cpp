@@ -78,7 +78,7 @@ void CareerMachine::handle(const TermLost& input) {
 
 void CareerMachine::handle(const HandoverAsked& input) {
   if (!office_ || office_->term != input.term || office_->ending != EndReason::none) return;
-  act(Tell{input.term, tenure::HandoverAsked{input.by}});
+  if (!input.by.empty()) act(Tell{input.term, tenure::HandoverAsked{input.by}});
   drain();
   endTerm(EndReason::handoverAsked);
 }

@@ -66,7 +66,7 @@ struct TermLost {
 /// Hand over and stand by again.
 struct HandoverAsked {
   FencingToken term;
-  std::string by;
+  std::string by;  // empty: the election has told who
 };
 /// The first drains and leaves, the second aborts, the third does not wait. Several within `repeatWindow` are one:
 /// supervisors and shells deliver the same request twice.

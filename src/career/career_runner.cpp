@@ -40,7 +40,7 @@ void CareerRunner::onElected(std::shared_ptr<TermState> term) {
 }
 
 void CareerRunner::onTermLost(EndReason reason) { feed(TermLost{machine_.term(), reason}); }
-void CareerRunner::onHandoverRequested(const std::string& by) { feed(HandoverAsked{machine_.term(), by}); }
+void CareerRunner::onHandoverRequested(const std::string&) { feed(HandoverAsked{machine_.term(), {}}); }
 void CareerRunner::onLeft() { feed(HasLeft{}); }
 void CareerRunner::onFatal(const Error& error) { feed(ElectionEnded{error}); }
 

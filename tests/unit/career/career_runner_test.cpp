@@ -119,7 +119,7 @@ TEST_F(CareerRunnerTest, ARequestToEndReachesTheRunningPhaseAtOnce) {
 
   EXPECT_TRUE(term->stopSource().stop_requested());
   EXPECT_EQ(term->endReason(), EndReason::handoverAsked);
-  EXPECT_EQ(events.of<tenure::HandoverAsked>().at(0).by, "operator");
+  EXPECT_TRUE(events.of<tenure::HandoverAsked>().empty()) << "the election has told it already";
 }
 
 TEST_F(CareerRunnerTest, HandsALostTermOverWithATermThatIsNoLongerValid) {
