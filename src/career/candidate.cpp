@@ -1,0 +1,121 @@
+#include "tenure/candidate.hpp"
+
+#include <unistd.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+
+#include "base/asio_loop.hpp"
+#include "career/candidate_options.hpp"
+#include "career/career_runner.hpp"
+#include "coordination/zookeeper.hpp"
+#include "election/election.hpp"
+
+namespace tenure {
+namespace {
+
+CandidateOptions checked(CandidateOptions options) {
+  validate(options).throwIfAny();
+  if (options.id.value.empty()) options.id = defaultCandidateId();
+  return options;
+}
+
+std::unique_ptr<ICoordination> reach(AsioLoop& loop, const ZooKeeperOptions& options) {
+  auto zookeeper = makeZooKeeper(loop, options);
+  if (!zookeeper) throw std::system_error(zookeeper.error().code, zookeeper.error().detail);
+  return *std::move(zookeeper);
+}
+
+ElectionSettings settingsOf(const CandidateOptions& options) {
+  return {.election = options.election,
+          .root = options.root,
+          .id = options.id,
+          .uuid = CandidateUuid{freshUuid()},
+          .barrierLimit = options.barrierLimit,
+          .strictAcl = options.zookeeper.strictAcl,
+          .allowShortSession = options.zookeeper.allowShortSession};
+}
+
+}  // namespace
+
+/// Wires the rooms together; everything but the career itself lives on the thread that calls run().
+class Candidate::Impl {
+ public:
+  Impl(const CandidateOptions& options, ILeaderCareer& career, IEventSink& events)
+      : emit_(events, systemClock(), options.election),
+        handleSignals_(options.handleSignals),
+        coordination_(reach(loop_, options.zookeeper)),
+        runner_(career::CareerMachine(options.limits, options.exitWhenHung), loop_, thread_, career, emit_, outlets()),
+        election_(settingsOf(options), loop_, *coordination_, runner_, emit_, Random(freshSeed())) {}
+
+  ExitStatus run() {
+    if (handleSignals_) awaitSignals();
+    const auto untilExit = boost::asio::make_work_guard(context_);
+    election_.start();
+    context_.run();
+    return status_;
+  }
+
+  career::CareerRunner& runner() noexcept { return runner_; }
+
+ private:
+  career::CareerOutlets outlets() {
+    return {.resign = [this](Resignation how, bool failed) { election_.resign(how, failed); },
+            .leave = [this](Resignation how) { election_.leave(how); },
+            .exit = [this](ExitStatus status, bool careerIsHome) { exit(status, careerIsHome); }};
+  }
+
+  void exit(ExitStatus status, bool careerIsHome) {
+    // A thread that does not return cannot be killed or joined; going on without it would be worse than going.
+    if (!careerIsHome) ::_exit(static_cast<int>(status));
+    status_ = status;
+    context_.stop();
+  }
+
+  void awaitSignals() {
+    if (!signalsAdded_)
+      for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP}) signals_.add(number);
+    signalsAdded_ = true;
+    signals_.async_wait([this](const boost::system::error_code& error, int number) {
+      if (error) return;
+      onSignal(number);
+      awaitSignals();
+    });
+  }
+
+  void onSignal(int number) {
+    switch (number) {
+      case SIGTERM:
+      case SIGINT: return runner_.stop();
+      case SIGUSR1: return runner_.handOver("SIGUSR1");
+      case SIGUSR2:
+        return emit_(StatusReported{"career: " + runner_.describe() + "; election: " + election_.describe()});
+      default: return;  // SIGHUP: a terminal that closes does not end a term
+    }
+  }
+
+  boost::asio::io_context context_{1};
+  AsioLoop loop_{context_};
+  Emitter emit_;
+  bool handleSignals_;
+  bool signalsAdded_ = false;
+  ExitStatus status_ = ExitStatus::done;
+  boost::asio::signal_set signals_{context_};
+  std::unique_ptr<ICoordination> coordination_;
+  // The thread is joined before what its phases report to is destroyed.
+  career::CareerRunner runner_;
+  career::CareerThread thread_;
+  Election election_;
+};
+
+Candidate::Candidate(CandidateOptions options, ILeaderCareer& career, IEventSink& events)
+    : impl_(std::make_unique<Impl>(checked(std::move(options)), career, events)) {}
+Candidate::~Candidate() = default;
+
+ExitStatus Candidate::run() { return impl_->run(); }
+void Candidate::stop() noexcept { impl_->runner().stop(); }
+void Candidate::handOver() noexcept { impl_->runner().handOver("program"); }
+void Candidate::wake() noexcept { impl_->runner().wake(); }
+
+}  // namespace tenure
