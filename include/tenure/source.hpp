@@ -46,6 +46,7 @@ class IMessageSink {
   ///
   /// Errors:  payloadTooLarge, invalidArgument   names the message; nothing was stored
   ///          storeBusy, storeFull, unavailable  nothing was stored
+  ///          outcomeUnknown  append them again under the same ids; what is there twice is dropped as known
   virtual Result<void> append(std::span<const NewMessage> messages) = 0;
 };
 

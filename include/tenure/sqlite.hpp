@@ -1,6 +1,7 @@
 /// SQLite as queue and fenced store, the embedded default: one file, replicas and producers on one host.
 ///
 /// Limits:  one host; files on network file systems are refused (their locks do not hold). Standbys do not open it.
+///          All tables named tenure_* are Tenure's; others in the same file are yours, and share the transaction.
 /// Durability: below SQLite 3.51.3 a rollback journal with synchronous=EXTRA, from there on WAL with FULL.
 #pragma once
 
@@ -51,7 +52,8 @@ struct FenceRow {
   WallTime claimedAt{};
 };
 
-/// One file as both ends of a consumer: source() and store() share each transaction.
+/// One file as both ends of a consumer: source() and store() share each transaction. Its queue belongs to the election
+/// whose term claims the store or attaches the source first; another one is refused with Errc::queueOwned.
 /// Threads: open anywhere, then use from one thread at a time.
 class Database {
  public:
@@ -78,7 +80,11 @@ Result<std::size_t> requeueDeadLetters(const Options& options, const std::vector
 Result<std::size_t> purgeDeadLetters(const Options& options, const std::vector<std::int64_t>& numbers);
 Result<std::vector<FenceRow>> fenceRows(const Options& options);
 /// Makes the store accept terms of this ensemble, generation and path, whatever it saw before. An operator's act: be
-/// sure that no leader of the old ensemble runs. Compares with `expected` and changes nothing when it differs.
+/// sure that no leader of the old ensemble runs. Compares with `expected` and changes nothing when it differs; a fence
+/// that was lost is expected as a row with nothing but its election.
+///
+/// Errors:  versionMismatch  the row is another one by now
+///          invalidArgument  `generation` is not above the stored one
 Result<void> rebaseFence(const Options& options, const FenceRow& expected, const EnsembleUuid& ensemble,
                          std::int64_t generation, const std::string& path);
 

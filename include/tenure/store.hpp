@@ -20,7 +20,8 @@
 
 namespace tenure {
 
-/// NULL, integer, real, text, or bytes.
+/// NULL, integer, real, text, or bytes. Whoever binds a body chooses: SQL's text and JSON functions want text, which
+/// should then be UTF-8 without NUL; bytes keep everything and equal no text.
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::byte>>;
 using SqlRow = std::vector<SqlValue>;
 /// A named parameter, with its colon: {":id", …}.

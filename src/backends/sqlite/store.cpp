@@ -77,10 +77,11 @@ bool Store::makeRoom(const Term& term) {
 Result<void> Store::claim(const Term& term) {
   const BootTime start = BootClock::now();
   claimed_.reset();
-  if (const Result<void> opened = open(term); !opened) return refused(term, opened.error());
-  Result<Written> written = writeClaimOf(term);
+  const Result<void> opened = open(term);
+  const Result<Written> written = opened ? writeClaimOf(term) : opened.error();
   if (!written) {
-    connection_->rollback();
+    if (connection_) connection_->rollback();
+    release();
     return refused(term, written.error());
   }
   claimed_ = Claimed{term, written->sequence};

@@ -1,0 +1,196 @@
+// A frozen leader that holds the file's lock, in a process of its own, and the successor that needs it.
+#include <gmock/gmock.h>
+#include <sqlite3.h>
+
+#include <csignal>
+#include <cstdio>
+#include <sstream>
+
+#include "backends/sqlite/lock_holder.hpp"
+#include "base/process_identity.hpp"
+#include "support/events.hpp"
+#include "support/program.hpp"
+#include "support/results.hpp"
+#include "support/sqlite_world.hpp"
+#include "support/terms.hpp"
+
+namespace tenure::sqlite {
+namespace {
+
+using namespace std::chrono_literals;
+using test::failsWith;
+using test::RecordedEvents;
+using test::succeeds;
+using testing::HasSubstr;
+
+constexpr std::int64_t frozenToken = 7;
+
+/// Takes the lock and freezes with it.
+void freezeHolding(const std::string& lock, sqlite3* db) {
+  const auto run = [db](const char* sql) { ASSERT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK); };
+  sqlite3_stmt* reading = nullptr;
+  if (lock == "reserved") {
+    run("BEGIN IMMEDIATE; INSERT INTO tenure_state VALUES('orders', 'k', 'of the frozen one')");
+  } else if (lock == "exclusive") {
+    // More pages than the cache holds: the file is changed already, and the journal is hot.
+    run("PRAGMA cache_size=5; BEGIN EXCLUSIVE; WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL"
+        " SELECT n + 1 FROM i WHERE n < 2000) INSERT INTO tenure_state SELECT 'orders', 'k' || n, zeroblob(500) FROM "
+        "i");
+  } else {
+    ASSERT_EQ(sqlite3_prepare_v2(db, "SELECT * FROM tenure_schema", -1, &reading, nullptr), SQLITE_OK);
+    ASSERT_EQ(sqlite3_step(reading), SQLITE_ROW);
+  }
+  std::printf("frozen %lld\n", static_cast<long long>(thisProcess().startTime));
+  std::fflush(stdout);
+  raise(SIGSTOP);
+  sqlite3_finalize(reading);
+}
+
+/// What the child runs; only started by the tests below. As a leader it claims first, as a stranger it does not.
+TEST(Child, DISABLED_FreezesWithTheLock) {
+  const Options options{.file = std::getenv("CHILD_FILE"), .queue = "orders"};
+  ASSERT_THAT(openSink(options), succeeds()) << "the schema is there";
+  Database database(options, noEvents());
+  if (std::string(std::getenv("CHILD_ROLE")) == "leader") {
+    ASSERT_THAT(database.store().claim(test::TestTerm(frozenToken)), succeeds());
+  }
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(options.file.c_str(), &db), SQLITE_OK);
+  freezeHolding(std::getenv("CHILD_LOCK"), db);
+  sqlite3_close(db);
+}
+
+class FrozenProcess {
+ public:
+  FrozenProcess(const std::string& role, const test::SqliteWorld& world, const std::string& lock)
+      : program_({"/proc/self/exe", "--gtest_filter=Child.*", "--gtest_also_run_disabled_tests"},
+                 world.options().file.string() + ".out",
+                 {"CHILD_FILE=" + world.options().file.string(), "CHILD_LOCK=" + lock, "CHILD_ROLE=" + role}) {
+    EXPECT_TRUE(program_.waitForOutput("frozen ")) << program_.output();
+    EXPECT_TRUE(program_.waitForState('T'));
+    const std::string output = program_.output();
+    identity_ = thisProcess();
+    identity_.pid = program_.pid();
+    std::istringstream(output.substr(output.find("frozen ") + 7)) >> identity_.startTime;
+  }
+
+  const ProcessIdentity& identity() const { return identity_; }
+  bool isStopped() const { return program_.state() == 'T'; }
+  bool wasKilled() { return program_.waitForEnd().value_or(test::Ending{}).signal == SIGKILL; }
+
+ private:
+  test::Program program_;
+  ProcessIdentity identity_;
+};
+
+/// The next term, whose predecessor left no idle marker.
+test::TestTerm successorOf(const std::optional<ProcessIdentity>& uncleanPredecessor) {
+  TermIdentity identity = test::identityWith(frozenToken + 1);
+  identity.uncleanPredecessor = uncleanPredecessor;
+  return test::TestTerm(identity);
+}
+
+class Eviction : public testing::TestWithParam<std::string> {
+ protected:
+  Eviction() { world_.beImpatient(); }
+  Result<void> claim(const Term& term, Options options) {
+    Database database(std::move(options), events_);
+    return database.store().claim(term);
+  }
+  Result<void> claim(const Term& term) { return claim(term, world_.options()); }
+
+  test::SqliteWorld world_;
+  RecordedEvents events_;
+};
+INSTANTIATE_TEST_SUITE_P(Locks, Eviction, testing::Values("reserved", "exclusive", "shared"),
+                         [](const auto& lock) { return lock.param; });
+
+TEST_P(Eviction, AFrozenPredecessorThatHoldsTheLockIsKilledAndItsWorkUndone) {
+  FrozenProcess frozen("leader", world_, GetParam());
+
+  EXPECT_THAT(claim(successorOf(frozen.identity())), succeeds());
+
+  EXPECT_TRUE(frozen.wasKilled());
+  ASSERT_EQ(events_.of<HolderEvicted>().size(), 1U);
+  EXPECT_EQ(events_.of<HolderEvicted>()[0].pid, frozen.identity().pid);
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM tenure_state"), "0");
+  EXPECT_EQ(world_.ask("SELECT token FROM tenure_fence"), "8");
+  EXPECT_EQ(world_.ask("PRAGMA integrity_check"), "ok");
+}
+
+TEST_P(Eviction, AHolderThatIsNotProvenToBeThePredecessorIsLeftAloneAndNamed) {
+  FrozenProcess frozen("stranger", world_, GetParam());
+  ProcessIdentity another = frozen.identity();
+  another.startTime += 1;  // the same pid, used again
+
+  const Result<void> claimed = claim(successorOf(another));
+
+  EXPECT_THAT(claimed, failsWith(Errc::storeBusy));
+  EXPECT_THAT(claimed.error().detail, HasSubstr(std::to_string(frozen.identity().pid)));
+  ASSERT_FALSE(events_.of<StoreBusy>().empty());
+  EXPECT_EQ(events_.of<StoreBusy>()[0].holderPid, frozen.identity().pid);
+  EXPECT_TRUE(frozen.isStopped());
+}
+
+TEST_P(Eviction, AfterACleanHandoverNobodyIsSuspected) {
+  FrozenProcess frozen("leader", world_, GetParam());
+
+  EXPECT_THAT(claim(successorOf(std::nullopt)), failsWith(Errc::storeBusy));
+
+  EXPECT_TRUE(frozen.isStopped());
+}
+
+TEST_P(Eviction, SwitchedOffItOnlyReports) {
+  FrozenProcess frozen("leader", world_, GetParam());
+  Options options = world_.options();
+  options.evictFrozenHolder = false;
+
+  EXPECT_THAT(claim(successorOf(frozen.identity()), options), failsWith(Errc::storeBusy));
+
+  EXPECT_TRUE(frozen.isStopped());
+  EXPECT_FALSE(events_.of<StoreBusy>().empty());
+}
+
+TEST_P(Eviction, ATermThatIsOverItselfKillsNobody) {
+  FrozenProcess frozen("leader", world_, GetParam());
+  const test::TestTerm late = successorOf(frozen.identity());
+  late.loseLease();
+
+  EXPECT_THAT(claim(late), failsWith(Errc::storeBusy));
+
+  EXPECT_TRUE(frozen.isStopped());
+}
+
+class EvictionOfTheStoredHolder : public Eviction {};
+// An exclusive lock keeps the fence row from being read; then only the predecessor itself can be proven.
+INSTANTIATE_TEST_SUITE_P(Locks, EvictionOfTheStoredHolder, testing::Values("reserved", "shared"),
+                         [](const auto& lock) { return lock.param; });
+
+TEST_P(EvictionOfTheStoredHolder, FollowsFromAPredecessorThatDiedBeforeItsClaim) {
+  FrozenProcess frozen("leader", world_, GetParam());
+  ProcessIdentity dead = thisProcess();
+  dead.pid = frozen.identity().pid;
+  dead.startTime = 1;
+
+  EXPECT_THAT(claim(successorOf(dead)), succeeds());
+
+  EXPECT_TRUE(frozen.wasKilled());
+}
+
+TEST(LockHolder, IsNobodyWhenNobodyHoldsTheLock) {
+  const test::SqliteWorld world;
+  Database database(world.options(), noEvents());
+  ASSERT_THAT(database.store().claim(test::TestTerm(1)), succeeds());
+
+  EXPECT_EQ(lockHolder(world.options().file), std::nullopt);
+}
+
+TEST(LockHolder, IsNobodyWhenTheFileIsNotOpen) {
+  const test::SqliteWorld world;
+  FrozenProcess frozen("leader", world, "reserved");
+
+  EXPECT_EQ(lockHolder(world.options().file), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tenure::sqlite
