@@ -1,0 +1,66 @@
+#include "cli/exec_handler.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "process/child.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int againLater = 75;
+
+/// The command is gone this long before the lease's hard limit: from then on a successor may act.
+constexpr Duration killMargin = 50ms;
+/// And is asked to go this long before that, if the lease has not been renewed by then.
+constexpr std::chrono::milliseconds politeness = 100ms;
+
+bool mayFinish(EndReason reason) noexcept {
+  return reason == EndReason::none || reason == EndReason::handoverAsked || reason == EndReason::stopAsked;
+}
+
+/// Until when a command of this term may run, as far as is known now.
+BootTime leashOf(const Term& term) {
+  const Duration left = term.remaining() - killMargin;
+  if (!mayFinish(term.endReason()) || left <= Duration::zero()) return BootTime::min();
+  return BootClock::now() + left;
+}
+
+ChildCommand commandFor(const Delivery& delivery, const std::string& command) {
+  return {command,
+          {{"TENURE_MESSAGE_ID", delivery.message.id.value},
+           {"TENURE_GROUP", delivery.message.group.value},
+           {"TENURE_TOKEN", std::to_string(delivery.term.token().value)},
+           {"TENURE_ATTEMPT", std::to_string(delivery.attempt)}},
+          delivery.message.body};
+}
+
+Outcome outcomeOf(const ChildEnd& end, EndReason reason) {
+  if (end.cause != EndCause::itself) {
+    if (reason == EndReason::hung) return Outcome::failed("killed: it overran the limit for one message");
+    return Outcome::retryLater("killed: its term was lost");
+  }
+  if (end.exitCode == 0) return Outcome::done();
+  if (end.exitCode == againLater) return Outcome::retryLater(end.description());
+  return Outcome::failed(end.description());
+}
+
+Outcome outcomeOf(const Error& error) {
+  if (error.is(Errc::unavailable)) return Outcome::retryLater(error.message());
+  if (error.is(Errc::invalidArgument)) return Outcome::failed(error.message());
+  throw EndTerm(EndReason::failed, error);
+}
+
+}  // namespace
+
+Handler makeExecHandler(const Guardian& guardian, std::string command) {
+  return [&guardian, command = std::move(command)](const Delivery& delivery) {
+    const ChildLimits limits{.until = [&] { return leashOf(delivery.term); }, .warning = politeness};
+    const Result<ChildEnd> end = runChild(guardian, commandFor(delivery, command), limits);
+    return end ? outcomeOf(*end, delivery.term.endReason()) : outcomeOf(end.error());
+  };
+}
+
+}  // namespace tenure::cli

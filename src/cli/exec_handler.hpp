@@ -1,0 +1,22 @@
+/// `tenure consume --exec CMD`: a command for each message.
+#pragma once
+
+#include <string>
+
+#include "process/guardian.hpp"
+#include "tenure/consumer.hpp"
+
+namespace tenure::cli {
+
+/// Runs `command` with /bin/sh, the body on standard input, and TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN and
+/// TENURE_ATTEMPT in its environment. Exit 0 is done, 75 (EX_TEMPFAIL) is again later, anything else a failed attempt.
+///
+/// A term that ends in order lets the command finish: how long, the drain limit decides. A term that is lost, aborted
+/// or hung takes the command with it at once, and so does a lease that runs out, a moment before its hard limit and
+/// also while this process is frozen.
+///
+/// Throws EndTerm when no command can be run any more. The consumer must know that the handler is external
+/// (ConsumerOptions::handlerIsExternal). Borrows the guardian.
+Handler makeExecHandler(const Guardian& guardian, std::string command);
+
+}  // namespace tenure::cli

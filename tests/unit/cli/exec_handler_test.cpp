@@ -1,0 +1,155 @@
+#include "cli/exec_handler.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "process/process_handle.hpp"
+#include "support/terms.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using Kind = Outcome::Kind;
+
+/// An external handler never touches its transaction.
+class UntouchedTransaction final : public Transaction {
+ public:
+  Result<std::optional<std::string>> get(std::string_view) override { return touched(); }
+  Result<void> put(std::string_view, std::string_view) override { return touched(); }
+  Result<void> erase(std::string_view) override { return touched(); }
+
+ private:
+  static Error touched() {
+    ADD_FAILURE() << "the transaction was touched";
+    return Errc::unsupported;
+  }
+};
+
+class ExecHandler : public testing::Test {
+ protected:
+  ExecHandler() {
+    message.id.value = "m-1";
+    message.group.value = "g 1";
+    message.body = "body";
+    mkfifo(bell.c_str(), 0600);
+    mkfifo(answer.c_str(), 0600);
+  }
+  ~ExecHandler() override {
+    unlink(bell.c_str());
+    unlink(answer.c_str());
+    unlink(file.c_str());
+  }
+
+  Outcome handle(const std::string& command) {
+    return makeExecHandler(guardian, command)({message, transaction, *term, 3});
+  }
+  /// Runs a command that rings the bell and then waits to be killed; `then` happens in between.
+  template <class Then>
+  Outcome handleAndWhenItRings(const std::string& rest, Then then) {
+    const Descriptor end{open(bell.c_str(), O_RDWR | O_CLOEXEC)};
+    std::jthread other([&] {
+      pollfd rung{end.get(), POLLIN, 0};
+      EXPECT_EQ(poll(&rung, 1, 30'000), 1);
+      then();
+    });
+    return handle("echo > " + bell + "; " + rest);
+  }
+  std::string written() const {
+    std::ostringstream content;
+    content << std::ifstream(file).rdbuf();
+    return content.str();
+  }
+  static std::string path(const std::string& name) {
+    return testing::TempDir() + "tenure-exec-" + std::to_string(getpid()) + "-" + name;
+  }
+
+  Guardian guardian = std::move(Guardian::start().value());
+  test::TestTerm term{7};
+  UntouchedTransaction transaction;
+  Message message;
+  const std::string bell = path("bell");
+  const std::string answer = path("answer");
+  const std::string file = path("file");
+};
+
+TEST_F(ExecHandler, TurnsExitCodesIntoOutcomes) {
+  EXPECT_EQ(handle("exit 0").kind, Kind::done);
+  EXPECT_EQ(handle("exit 75").kind, Kind::retryLater);
+  EXPECT_EQ(handle("exit 1").kind, Kind::failed);
+  EXPECT_EQ(handle("exit 1").reason, "exit status 1");
+  EXPECT_EQ(handle("kill -SEGV $$").reason, "killed by SIGSEGV");
+}
+
+TEST_F(ExecHandler, TellsTheCommandWhatItIsAbout) {
+  handle("(echo \"$TENURE_MESSAGE_ID,$TENURE_GROUP,$TENURE_TOKEN,$TENURE_ATTEMPT\"; cat) > " + file);
+
+  EXPECT_EQ(written(), "m-1,g 1,7,3\nbody");
+}
+
+TEST_F(ExecHandler, LetsTheCommandFinishWhenTheTermEndsInOrder) {
+  const Outcome outcome = handleAndWhenItRings("read word < " + answer + "; exit 0", [&] {
+    term.requestStop(EndReason::stopAsked);
+    std::ofstream(answer) << "go on\n";
+  });
+
+  EXPECT_EQ(outcome.kind, Kind::done);
+}
+
+TEST_F(ExecHandler, KillsTheCommandWhenTheLeaseIsLost) {
+  const Outcome outcome = handleAndWhenItRings("trap '' TERM; exec tail -f /dev/null", [&] { term.loseLease(); });
+
+  EXPECT_EQ(outcome.kind, Kind::retryLater);
+  EXPECT_THAT(outcome.reason, HasSubstr("term was lost"));
+}
+
+TEST_F(ExecHandler, KillsTheCommandWhenTheDrainIsAborted) {
+  const Outcome outcome = handleAndWhenItRings("trap '' TERM; exec tail -f /dev/null", [&] {
+    term.requestStop(EndReason::stopAsked);
+    term.state().setEndReason(EndReason::aborted);
+  });
+
+  EXPECT_EQ(outcome.kind, Kind::retryLater);
+}
+
+TEST_F(ExecHandler, ACommandThatOverrunsItsLimitHasFailed) {
+  const Outcome outcome = handleAndWhenItRings("exec tail -f /dev/null", [&] { term.requestStop(EndReason::hung); });
+
+  EXPECT_EQ(outcome.kind, Kind::failed);
+}
+
+TEST_F(ExecHandler, TheCommandDoesNotOutliveItsLease) {
+  test::TestTerm shortTerm(test::identityWith(8), 600ms);
+  const Delivery delivery{message, transaction, *shortTerm, 1};
+
+  const Outcome outcome = makeExecHandler(guardian, "trap '' TERM; tail -f /dev/null")(delivery);
+
+  EXPECT_EQ(outcome.kind, Kind::retryLater);
+  EXPECT_FALSE(shortTerm->mayBeginWork());
+}
+
+TEST_F(ExecHandler, EndsTheTermWhenTheGuardianIsGone) {
+  const Descriptor process = openProcess(guardian.pid());
+  signalThrough(process, SIGKILL);
+  pollfd gone{process.get(), POLLIN, 0};
+  ASSERT_EQ(poll(&gone, 1, 30'000), 1);
+
+  EXPECT_THROW(handle("exit 0"), EndTerm);
+}
+
+TEST_F(ExecHandler, AMessageThatCannotBePassedOnHasFailed) {
+  message.group.value = std::string("a\0b", 3);
+
+  EXPECT_THAT(handle("exit 0").reason, HasSubstr("TENURE_GROUP"));
+}
+
+}  // namespace
+}  // namespace tenure::cli

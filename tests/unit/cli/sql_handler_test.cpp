@@ -1,0 +1,121 @@
+#include "cli/sql_handler.hpp"
+
+#include <gmock/gmock.h>
+
+#include "support/terms.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using testing::HasSubstr;
+using Kind = Outcome::Kind;
+
+/// Remembers what it was asked to run and answers as told.
+class RecordedSql final : public ISqlStatements {
+ public:
+  Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override {
+    statement = sql;
+    for (const auto& [name, value] : parameters) bound[std::string(name)] = value;
+    if (refusal) return *refusal;
+    return std::vector<SqlRow>{};
+  }
+
+  std::string statement;
+  std::map<std::string, SqlValue> bound;
+  std::optional<Error> refusal;
+};
+
+class OneTransaction final : public Transaction {
+ public:
+  explicit OneTransaction(ISqlStatements* sql) : sql_(sql) {}
+  Result<std::optional<std::string>> get(std::string_view) override { return Error{Errc::unsupported}; }
+  Result<void> put(std::string_view, std::string_view) override { return Error{Errc::unsupported}; }
+  Result<void> erase(std::string_view) override { return Error{Errc::unsupported}; }
+  ISqlStatements* sql() noexcept override { return sql_; }
+
+ private:
+  ISqlStatements* sql_;
+};
+
+class SqlHandler : public testing::Test {
+ protected:
+  SqlHandler() {
+    message.id.value = "m-1";
+    message.group.value = "g";
+    message.body = "body";
+  }
+  Outcome handle(ISqlStatements* statements) {
+    OneTransaction transaction(statements);
+    return makeSqlHandler("INSERT 1")({message, transaction, *term, 2});
+  }
+  Outcome handleRefusedWith(Errc errc) {
+    sql.refusal = Error{errc, "why"};
+    return handle(&sql);
+  }
+  /// The error that ended the term.
+  Error endOfTerm(Errc errc) {
+    try {
+      handleRefusedWith(errc);
+    } catch (const EndTerm& end) {
+      return end.error();
+    }
+    ADD_FAILURE() << "the term goes on";
+    return errc;
+  }
+
+  test::TestTerm term{7};
+  RecordedSql sql;
+  Message message;
+};
+
+TEST_F(SqlHandler, BindsWhatTheMessageIs) {
+  EXPECT_EQ(handle(&sql).kind, Kind::done);
+
+  EXPECT_EQ(sql.statement, "INSERT 1");
+  EXPECT_EQ(sql.bound[":id"], SqlValue{std::string("m-1")});
+  EXPECT_EQ(sql.bound[":group"], SqlValue{std::string("g")});
+  EXPECT_EQ(sql.bound[":body"], SqlValue{std::string("body")});
+  EXPECT_EQ(sql.bound[":token"], SqlValue{std::int64_t{7}});
+  EXPECT_EQ(sql.bound[":attempt"], SqlValue{std::int64_t{2}});
+}
+
+TEST_F(SqlHandler, BindsABodyThatIsNoTextAsBytes) {
+  for (const std::string& body : {std::string("\xff\xfe"), std::string("a\0b", 3), std::string("\xed\xa0\x80")}) {
+    message.body = body;
+    handle(&sql);
+    ASSERT_TRUE(std::holds_alternative<std::vector<std::byte>>(sql.bound[":body"]));
+    EXPECT_EQ(std::get<std::vector<std::byte>>(sql.bound[":body"]).size(), body.size());
+  }
+  message.body = "Grüße, 世界 🌍";
+  handle(&sql);
+  EXPECT_EQ(sql.bound[":body"], SqlValue{message.body});
+}
+
+TEST_F(SqlHandler, AFailingStatementIsAFailedAttempt) {
+  EXPECT_EQ(handleRefusedWith(Errc::storeFailed).kind, Kind::failed);
+  EXPECT_THAT(handleRefusedWith(Errc::storeFailed).reason, HasSubstr("why"));
+}
+
+TEST_F(SqlHandler, AStoreInTroubleIsNotTheMessagesFault) {
+  for (const Errc errc : {Errc::storeBusy, Errc::storeFull, Errc::unavailable})
+    EXPECT_EQ(handleRefusedWith(errc).kind, Kind::retryLater);
+}
+
+TEST_F(SqlHandler, AStoreWithoutSqlStopsTheReplica) {
+  try {
+    handle(nullptr);
+    FAIL();
+  } catch (const EndTerm& end) {
+    EXPECT_TRUE(isFatal(end.error().code));
+    EXPECT_THAT(end.what(), HasSubstr("speaks SQL"));
+  }
+}
+
+TEST_F(SqlHandler, AStatementThatIsNotAllowedStopsTheReplicaAndKillsNoMessage) {
+  EXPECT_TRUE(isFatal(endOfTerm(Errc::invalidArgument).code));
+}
+
+TEST_F(SqlHandler, AFencedTermEnds) { EXPECT_TRUE(endOfTerm(Errc::staleTerm).is(Errc::staleTerm)); }
+
+}  // namespace
+}  // namespace tenure::cli
