@@ -203,8 +203,9 @@ TEST_F(ElectionTest, AStaleServerThatAnswersReadsDoesNotKeepALeaderInOffice) {
 
 TEST_F(ElectionTest, Row10ADeletedParentIsMadeAgainAndTheTokenGrows) {
   const Member a = join("a");
-  ASSERT_TRUE(remove(paths.candidate(a->znode())));
-  ASSERT_TRUE(remove(paths.candidates));
+  ASSERT_TRUE(await<std::vector<std::string>>([&](auto done) {
+    operatorClient().multi({RemoveOp{paths.candidate(a->znode())}, RemoveOp{paths.candidates}}, done);
+  }));
   ASSERT_TRUE(until([&] { return a->terms.size() == 2; }));
   EXPECT_GT(a->terms[1].token, a->terms[0].token);
   EXPECT_EQ(a->lost.front(), EndReason::znodeDeleted);
