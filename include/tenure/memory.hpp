@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tenure/events.hpp"
 #include "tenure/source.hpp"
 #include "tenure/store.hpp"
 #include "tenure/time.hpp"
@@ -54,6 +55,8 @@ class World {
   ConsumerState consumerState(const ConsumerName& consumer) const;
   FencingToken fenceToken(const ElectionName& election) const;
   std::int64_t commits() const;
+  /// Some transaction has written and not ended: it alone may write.
+  bool isLocked() const;
 
  private:
   friend class Database;
@@ -66,8 +69,8 @@ class Database {
  public:
   enum class Acknowledging { inTransaction, afterCommit };
 
-  /// Borrows the world and the clock.
-  explicit Database(World& world, const IClock& clock = systemClock(),
+  /// Borrows world, events and clock.
+  explicit Database(World& world, IEventSink& events = noEvents(), const IClock& clock = systemClock(),
                     Acknowledging acknowledging = Acknowledging::inTransaction);
   ~Database();
 

@@ -140,8 +140,8 @@ class IFencedStore {
   virtual Result<CommitFate> resolve(const Term& term) = 0;
 
   virtual Result<ConsumerState> consumerState(const ConsumerName& consumer) = 0;
-  /// Which of these ids have a key already, and with which digest; a hint for dropping early, admit() decides.
-  virtual Result<std::vector<bool>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;
+  /// What admit() would say of each, without a lock: a hint for dropping early; admit() decides.
+  virtual Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;
 
   /// Gives back what the term holds (locks, connections). The claim stays: only a newer term replaces it.
   virtual void release() noexcept = 0;

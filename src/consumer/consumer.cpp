@@ -138,9 +138,9 @@ class Consumer::Shell {
   }
 
   Action perform(const Check&) {
-    const Result<std::vector<bool>> known = store_.known(options_.name, {&machine_->head(), 1});
+    const Result<std::vector<Admission>> known = store_.known(options_.name, {&machine_->head(), 1});
     if (!known) return machine_->failed(known.error(), moment());
-    return machine_->checked(known->front(), moment());
+    return machine_->checked(known->front() != Admission::fresh, moment());
   }
 
   Action perform(const Resolve&) {

@@ -1,9 +1,23 @@
 #include "support/backends.hpp"
 
 #include "support/sqlite_world.hpp"
+#include "tenure/memory.hpp"
 
 namespace tenure::test {
 namespace {
+
+class MemoryWorld final : public BackendWorld {
+ public:
+  Replica open(IEventSink& events) override {
+    const auto database = std::make_shared<memory::Database>(world_, events);
+    return {{database, &database->store()}, {database, &database->source()}};
+  }
+  std::unique_ptr<IMessageSink> sink() override { return memory::openSink(world_); }
+  void dropFence(const std::string& election) override { world_.loseFence(ElectionName{election}); }
+
+ private:
+  memory::World world_;
+};
 
 template <class World>
 std::unique_ptr<BackendWorld> make() {
@@ -15,6 +29,7 @@ std::unique_ptr<BackendWorld> make() {
 const std::vector<Backend>& storeBackends() {
   static const std::vector<Backend> backends{
       {"sqlite", make<SqliteWorld>, true},
+      {"memory", make<MemoryWorld>},
   };
   return backends;
 }
@@ -22,6 +37,7 @@ const std::vector<Backend>& storeBackends() {
 const std::vector<Backend>& sourceBackends() {
   static const std::vector<Backend> backends{
       {"sqlite", make<SqliteWorld>, true},
+      {"memory", make<MemoryWorld>},
   };
   return backends;
 }

@@ -11,35 +11,32 @@ constexpr auto pollInterval = 1ms;  // in the clock's own time, so that virtual 
 
 class Store final : public IFencedStore {
  public:
-  explicit Store(State& state) : state_(state) {}
+  Store(State& state, IEventSink& events, const IClock& clock) : state_(state), events_(events), clock_(clock) {}
 
   Result<void> claim(const Term& term) override {
-    const TermIdentity& identity = term.identity();
-    const std::lock_guard lock(state_.mutex);
-    if (Result<void> struck = state_.strike(Operation::claim); !struck) return struck;
-    if (Result<void> eligible = judge(identity, term.valid()); !eligible) return eligible;
-    if (state_.writer != nullptr) state_.writer->evict();
-    Fence& fence = state_.fences[identity.election];
-    if (fence.holder.token != identity.token) fence = Fence{identity, 0};
-    claimed_ = Claimed{identity, fence.sequence};
+    claimed_.reset();
+    const Result<std::int64_t> before = write(term);
+    if (!before && isTermOver(before.error().code)) tell(term, FenceRefused{before.error().message()});
+    if (!before) return before.error();
+    tell(term, FenceClaimed{"memory", *before, {}});
     return {};
   }
 
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term&) override {
-    return std::unique_ptr<IFencedTransaction>{std::make_unique<MemoryTransaction>(state_, claimed_)};
+    if (!claimed_) return Error{Errc::staleTerm, "this term does not hold the claim"};
+    return std::unique_ptr<IFencedTransaction>{std::make_unique<MemoryTransaction>(state_, *claimed_)};
   }
 
   Result<CommitFate> resolve(const Term&) override {
     const std::lock_guard lock(state_.mutex);
     if (Result<void> struck = state_.strike(Operation::resolve); !struck) return struck.error();
-    const auto found = state_.fences.find(claimed_.term.election);
-    if (found != state_.fences.end() && found->second.holder.token == claimed_.term.token &&
-        found->second.sequence == claimed_.sequence + 1) {
-      ++claimed_.sequence;
-      return CommitFate::committed;
-    }
-    if (Result<void> ours = checkFence(state_, claimed_); !ours) return ours.error();
-    return CommitFate::notCommitted;
+    if (!claimed_) return Error{Errc::staleTerm, "this term does not hold the claim"};
+    if (checkFence(state_, *claimed_)) return CommitFate::notCommitted;
+    ++claimed_->sequence;
+    const Result<void> landed = checkFence(state_, *claimed_);
+    if (landed) return CommitFate::committed;
+    --claimed_->sequence;
+    return landed.error();
   }
 
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override {
@@ -48,36 +45,63 @@ class Store final : public IFencedStore {
     return state_.found(consumer);
   }
 
-  Result<std::vector<bool>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
+  Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
     const std::lock_guard lock(state_.mutex);
     if (Result<void> struck = state_.strike(Operation::known); !struck) return struck.error();
     const auto& keys = state_.books[consumer].keys;
-    std::vector<bool> known;
-    for (const Message& message : messages) known.push_back(keys.contains(message.id.value));
+    std::vector<Admission> known;
+    for (const Message& message : messages) {
+      const auto key = keys.find(message.id.value);
+      known.push_back(key == keys.end() ? Admission::fresh : key->second.admit(digestOf(message.body)));
+    }
     return known;
   }
 
-  void release() noexcept override {}
+  void release() noexcept override { claimed_.reset(); }
 
  private:
+  /// The token that had claimed before.
+  Result<std::int64_t> write(const Term& term) {
+    const TermIdentity& identity = term.identity();
+    const std::lock_guard lock(state_.mutex);
+    if (Result<void> struck = state_.strike(Operation::claim); !struck) return struck.error();
+    if (Result<void> eligible = judge(identity, term.valid()); !eligible) return eligible.error();
+    if (state_.writer != nullptr) state_.writer->evict();
+    state_.queueOwner = identity.election.value;
+    Fence& fence = state_.fences[identity.election];
+    const std::int64_t before = fence.holder.token.value;
+    // A repeated claim is a commit too: whoever made the earlier one is a copy of us.
+    fence = Fence{identity, fence.holder.candidate == identity.candidate ? fence.sequence + 1 : 0};
+    claimed_ = Claimed{identity, fence.sequence};
+    return before;
+  }
+
   Result<void> judge(const TermIdentity& term, bool leaseIsValid) const {
+    if (!state_.queueOwner.empty() && state_.queueOwner != term.election.value)
+      return Error{Errc::queueOwned, "by election " + state_.queueOwner};
     if (state_.lostFences.contains(term.election)) return Error{Errc::fenceLost, term.election.value};
     const auto found = state_.fences.find(term.election);
     if (found == state_.fences.end()) return {};
     const TermIdentity& holder = found->second.holder;
-    if (holder.ensemble != term.ensemble || holder.generation != term.generation)
-      return Error{Errc::foreignEnsemble, "claimed under " + holder.ensemble.value};
     if (holder.electionPath != term.electionPath) return Error{Errc::foreignPath, "claimed at " + holder.electionPath};
-    if (holder.token > term.token)  // first in line, and yet too small: the ensemble went back
-      return Error{leaseIsValid ? Errc::tokenRegression : Errc::staleTerm,
-                   "token " + std::to_string(holder.token.value) + " has claimed"};
-    if (holder.token == term.token && holder.candidate != term.candidate)
-      return Error{Errc::clonedLeader, "candidate " + holder.candidate.value};
-    return {};
+    if (holder.ensemble != term.ensemble) return Error{Errc::foreignEnsemble, "claimed under " + holder.ensemble.value};
+    const auto held = std::pair(holder.generation, holder.token);
+    const auto asked = std::pair(term.generation, term.token);
+    if (held < asked || (held == asked && holder.candidate == term.candidate)) return {};
+    return Error{
+        leaseIsValid ? Errc::tokenRegression : Errc::staleTerm,
+        "stored token " + std::to_string(holder.token.value) + ", this term has " + std::to_string(term.token.value)};
+  }
+
+  template <class Body>
+  void tell(const Term& term, Body body) {
+    events_.on({clock_.wallNow(), term.identity().election, term.token(), std::move(body)});
   }
 
   State& state_;
-  Claimed claimed_;
+  IEventSink& events_;
+  const IClock& clock_;
+  std::optional<Claimed> claimed_;
 };
 
 class Source final : public IMessageSource {
@@ -170,14 +194,14 @@ class Sink final : public IMessageSink {
 }  // namespace
 
 struct Database::Ports {
-  Ports(State& state, const IClock& clock, bool shared)
-      : store(state), source(state, clock, shared ? &store : nullptr) {}
+  Ports(State& state, IEventSink& events, const IClock& clock, bool shared)
+      : store(state, events, clock), source(state, clock, shared ? &store : nullptr) {}
   Store store;
   Source source;
 };
 
-Database::Database(World& world, const IClock& clock, Acknowledging acknowledging)
-    : ports_(std::make_unique<Ports>(*world.state_, clock, acknowledging == Acknowledging::inTransaction)) {}
+Database::Database(World& world, IEventSink& events, const IClock& clock, Acknowledging acknowledging)
+    : ports_(std::make_unique<Ports>(*world.state_, events, clock, acknowledging == Acknowledging::inTransaction)) {}
 Database::~Database() = default;
 
 IMessageSource& Database::source() noexcept { return ports_->source; }

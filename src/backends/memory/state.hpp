@@ -22,6 +22,9 @@ struct Fence {
 struct Key {
   BodyDigest digest;
   MessageFate fate;
+  Admission admit(const BodyDigest& other) const noexcept {
+    return digest == other ? Admission::duplicate : Admission::reused;
+  }
 };
 
 struct Books {

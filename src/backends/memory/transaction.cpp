@@ -75,7 +75,7 @@ Result<Admission> MemoryTransaction::admit(const ConsumerName& consumer, const M
   if (Result<void> writing = enterWriting(); !writing) return writing.error();
   auto& keys = state_.books[consumer].keys;
   const auto [place, isNew] = keys.try_emplace(id.value, Key{digest, fate});
-  if (!isNew) return place->second.digest == digest ? Admission::duplicate : Admission::reused;
+  if (!isNew) return place->second.admit(digest);
   state_.ledger.push_back({claimed_.term.token, id, fate});
   undo_.emplace_back([&keys, name = &place->first](State& state) {
     state.ledger.pop_back();
@@ -158,6 +158,7 @@ Result<void> MemoryTransaction::acknowledge(std::span<const Message> messages) {
 
 Result<void> MemoryTransaction::commit() {
   const std::lock_guard lock(state_.mutex);
+  if (state_.writer != this && !evicted_) return {};  // nothing was written
   if (Result<void> writing = enterWriting(); !writing) return writing;
   if (Result<void> struck = state_.strike(Operation::commit); !struck) return struck;
   const std::optional<bool> lostReply = std::exchange(state_.lostReply, std::nullopt);

@@ -67,4 +67,9 @@ std::int64_t World::commits() const {
   return state_->commits;
 }
 
+bool World::isLocked() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->writer != nullptr;
+}
+
 }  // namespace tenure::memory

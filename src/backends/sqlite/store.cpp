@@ -178,9 +178,9 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   }
 }
 
-Result<std::vector<bool>> Store::known(const ConsumerName& consumer, std::span<const Message> messages) {
+Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::span<const Message> messages) {
   TENURE_ASSERT(connection_ != nullptr);
-  std::vector<bool> known;
+  std::vector<Admission> known;
   known.reserve(messages.size());
   for (const Message& message : messages) {
     Query key = connection_->query("SELECT digest FROM tenure_key WHERE consumer = ?1 AND id = ?2", consumer.value,
@@ -188,9 +188,9 @@ Result<std::vector<bool>> Store::known(const ConsumerName& consumer, std::span<c
     const Result<bool> found = key.next();
     if (!found) return found.error();
     const BodyDigest digest = digestOf(message.body);
-    // A reused id is not known: it must come as far as admit(), which tells it apart.
-    known.push_back(*found &&
-                    key.bytes(0) == std::string_view(reinterpret_cast<const char*>(digest.data()), digest.size()));
+    const bool same =
+        *found && key.bytes(0) == std::string_view(reinterpret_cast<const char*>(digest.data()), digest.size());
+    known.push_back(!*found ? Admission::fresh : same ? Admission::duplicate : Admission::reused);
   }
   return known;
 }

@@ -29,7 +29,7 @@ class Store final : public IFencedStore {
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
-  Result<std::vector<bool>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   void release() noexcept override;
 
   // For its transactions:

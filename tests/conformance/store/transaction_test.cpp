@@ -111,12 +111,13 @@ TEST_P(StoreSuite, AnIdOutlivesItsTerm) {
   EXPECT_EQ(admit(leaderWith(8), "m").value(), Admission::duplicate);
 }
 
-TEST_P(StoreSuite, KnownHintsAtWhatAdmitWillDrop) {
+TEST_P(StoreSuite, KnownHintsAtWhatAdmitWillSay) {
   const Leader leader = leaderWith(7);
   ASSERT_EQ(admit(leader, "seen").value(), Admission::fresh);
   const std::vector<Message> messages{messageWith("seen"), messageWith("new"), messageWith("seen", "another body")};
 
-  EXPECT_THAT(leader.store->known(consumer, messages).value(), ElementsAre(true, false, false));
+  EXPECT_THAT(leader.store->known(consumer, messages).value(),
+              ElementsAre(Admission::duplicate, Admission::fresh, Admission::reused));
 }
 
 TEST_P(StoreSuite, AMarkUndoesOneMessageAndKeepsTheOthers) {

@@ -27,7 +27,7 @@ class ConsumerExternal : public testing::Test {
   memory::World world;
   ManualClock clock;
   RecordedEvents events;
-  memory::Database database{world, clock};
+  memory::Database database{world, noEvents(), clock};
   TestTerm term{identityWith(1), 24h, clock};
   ConsumerOptions options{.idleWait = 100ms, .handlerIsExternal = true};
   std::optional<Consumer> consumer;
@@ -39,10 +39,7 @@ TEST_F(ConsumerExternal, NothingIsPendingAndNoLockIsHeldWhileItRuns) {
   std::vector<std::size_t> committedBefore;
   consume([&](const Delivery&) {
     committedBefore.push_back(world.ledger().size());
-    // Another writer gets the lock at once.
-    memory::Database other{world, clock};
-    const TestTerm same{term->identity(), 24h, clock};
-    EXPECT_TRUE(other.store().claim(same));
+    EXPECT_FALSE(world.isLocked());
     return Outcome::done();
   }).inaugurate(term);
 
@@ -62,6 +59,20 @@ TEST_F(ConsumerExternal, AKnownMessageDoesNotReachIt) {
   workOff();
 
   EXPECT_EQ(calls, 1);
+}
+
+TEST_F(ConsumerExternal, AReusedIdDoesNotReachIt) {
+  produce({"a"});
+  world.deliver({NewMessage{MessageId{"a"}, {}, "another body", {}}});
+  consume([&](const Delivery&) {
+    ++calls;
+    return Outcome::done();
+  }).inaugurate(term);
+
+  workOff();
+
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(world.deadLetters().size(), 1U);
 }
 
 TEST_F(ConsumerExternal, IsNotRunAgainWhenOnlyItsCommitFailed) {

@@ -356,7 +356,7 @@ TEST_F(ConsumerFaults, ASourceThatStaysAwayEndsTheTerm) {
 
 TEST_F(ConsumerFaults, AQueueOfAnotherElectionIsRefused) {
   elect().handOver();
-  memory::Database database{world, clock};
+  memory::Database database{world, noEvents(), clock};
   Consumer stranger{database.source(), database.store(), behaviour, options, events, clock};
   const TestTerm term{identityWith(9, "payments"), 24h, clock};
 

@@ -21,7 +21,7 @@ class Replica {
  public:
   Replica(memory::World& world, std::int64_t token, Handler handler, const ConsumerOptions& options, IEventSink& events,
           const IClock& clock, memory::Database::Acknowledging acknowledging)
-      : database_(world, clock, acknowledging),
+      : database_(world, events, clock, acknowledging),
         term_(identityWith(token), 24h, clock),
         consumer_(database_.source(), database_.store(), std::move(handler), options, events, clock) {}
 
