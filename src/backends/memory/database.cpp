@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "backends/memory/transaction.hpp"
+#include "base/text.hpp"
 
 namespace tenure::memory {
 namespace {
@@ -178,12 +179,14 @@ class Sink final : public IMessageSink {
 
  private:
   static Result<void> check(const NewMessage& message) {
-    if (const auto id = parseMessageId(message.id.value); !id) return id.error();
-    if (const auto group = parseGroupId(message.group.value); !group) return group.error();
+    const std::string which = "message \"" + escaped(message.id.value) + "\": ";
+    if (const auto id = parseMessageId(message.id.value); !id) return Error{id.error().code, which + id.error().detail};
+    if (const auto group = parseGroupId(message.group.value); !group)
+      return Error{group.error().code, which + group.error().detail};
     std::size_t headerBytes = 0;
     for (const auto& [name, value] : message.headers) headerBytes += name.size() + value.size();
     if (message.body.size() > maxBodyBytes || headerBytes > maxHeaderBytes)
-      return Error{Errc::payloadTooLarge, "message " + message.id.value};
+      return Error{Errc::payloadTooLarge, which + "at most 1 MiB of body and 64 KiB of headers"};
     return {};
   }
 
