@@ -8,9 +8,6 @@ function(tenure_compile target)
     target_compile_options(${target} PRIVATE -Wno-error=maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
                                              -Wno-array-bounds -Wno-dangling-pointer)
   endif()
-  if(TENURE_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -Wno-tsan)  # Asio's fences, which it does not rely on alone
-  endif()
   if(TENURE_SANITIZE)
     target_compile_options(${target} PUBLIC -fsanitize=${TENURE_SANITIZE} -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${TENURE_SANITIZE})

@@ -1,6 +1,7 @@
 #include "career/career_machine.hpp"
 
 #include "base/assert.hpp"
+#include "fencing/term_state.hpp"
 
 namespace tenure::career {
 namespace {

@@ -25,7 +25,7 @@
 #include <variant>
 #include <vector>
 
-#include "election/election.hpp"
+#include "election/resignation.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/events.hpp"
 

@@ -16,6 +16,7 @@
 #include "base/loop.hpp"
 #include "career/career_machine.hpp"
 #include "career/career_thread.hpp"
+#include "election/election.hpp"
 #include "fencing/term_state.hpp"
 
 namespace tenure::career {
