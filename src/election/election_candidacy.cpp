@@ -55,13 +55,13 @@ void ElectionMachine::handle(const input::Ensured& in) {
   if (in.ticket != flow_ || phase_ != Phase::preparing) return;
   if (in.result) return prepareNext();
   // Somebody deletes what we create: from the top, after a while.
-  if (!retryable(in.result.error())) fail(in.result.error());
+  if (!pausedBy(in.result.error())) fail(in.result.error());
 }
 
 void ElectionMachine::handle(const input::AclChecked& in) {
   if (in.ticket != flow_ || phase_ != Phase::preparing) return;
   if (!in.worldWritable) {
-    if (retryable(in.worldWritable.error())) return;
+    if (pausedBy(in.worldWritable.error())) return;
     if (!in.worldWritable.error().is(Errc::permissionDenied)) return fail(in.worldWritable.error());
   }
   // An ACL that we may not even read is not open to the world.
@@ -75,7 +75,7 @@ void ElectionMachine::handle(const input::AclChecked& in) {
 
 void ElectionMachine::metaRead(const Result<Node>& node) {
   if (!node) {
-    if (!retryable(node.error())) fail(node.error());
+    if (!pausedBy(node.error())) fail(node.error());
     return;
   }
   const std::optional<MetaRecord> meta = parseMetaRecord(node->data);
@@ -114,7 +114,7 @@ void ElectionMachine::handle(const input::Enrolment& in) {
     return pause();
   }
   mustSearch_ = true;
-  if (!retryable(error)) fail(error);
+  if (!pausedBy(error)) fail(error);
 }
 
 void ElectionMachine::settle() {
@@ -125,7 +125,7 @@ void ElectionMachine::settle() {
 void ElectionMachine::settled(const Result<void>& result) {
   if (result) return rank();
   if (result.error().is(Errc::notFound)) return parentGone();
-  if (!retryable(result.error())) fail(result.error());
+  if (!pausedBy(result.error())) fail(result.error());
 }
 
 /// Among our own, what never served before and belongs to this session is the create whose reply was lost.
@@ -190,7 +190,7 @@ void ElectionMachine::handle(const input::Listed& in) {
   }
   if (!in.names) {
     if (in.names.error().is(Errc::notFound)) return parentGone();
-    if (!retryable(in.names.error())) fail(in.names.error());
+    if (!pausedBy(in.names.error())) fail(in.names.error());
     return;
   }
   candidates_.list(*in.names, own_ ? own_->name : std::string{});
@@ -202,7 +202,7 @@ void ElectionMachine::handle(const input::Listed& in) {
 void ElectionMachine::handle(const input::Statted& in) {
   if (in.ticket != flow_ || phase_ != Phase::ranking) return;
   if (!in.stat && !in.stat.error().is(Errc::notFound)) {
-    if (!retryable(in.stat.error())) fail(in.stat.error());
+    if (!pausedBy(in.stat.error())) fail(in.stat.error());
     return;
   }
   candidates_.answer(in.name, in.stat ? &*in.stat : nullptr);
@@ -238,7 +238,7 @@ void ElectionMachine::predecessorRead(const Result<Node>& node) {
   predecessorWatch_ = {};
   if (node.error().is(Errc::notFound)) return rank();
   // Not ours to read, so not ours to watch either.
-  if (!retryable(node.error())) recheckDue_ = now_.boot + recheckUnwatched;
+  if (!pausedBy(node.error())) recheckDue_ = now_.boot + recheckUnwatched;
 }
 
 void ElectionMachine::parentGone() {

@@ -10,6 +10,7 @@ using namespace std::chrono_literals;
 constexpr auto shortestSession = 3s;
 constexpr auto pauseAfterLostReply = 500ms;
 constexpr auto timeToLeave = 1s;
+constexpr auto recheckWhileAway = 30s;
 constexpr auto firstBackoff = 100ms;
 constexpr auto longestBackoff = 40s;
 
@@ -179,7 +180,7 @@ void ElectionMachine::handle(const input::Tick&) {
   }
   if (phase_ == Phase::standby && now_.boot >= recheckDue_) {
     electionBackoff_.reset();
-    recheckDue_ = BootTime::max();
+    recheckDue_ = now_.boot + recheckWhileAway;
     if (connected_) return rank();
   }
   if (phase_ == Phase::barrier) judgeBarrier();
@@ -254,7 +255,7 @@ void ElectionMachine::pause() {
   retryAt_ = now_.boot + pauseAfterLostReply;
 }
 
-bool ElectionMachine::retryable(const Error& error) {
+bool ElectionMachine::pausedBy(const Error& error) {
   if (!error.is(Errc::unavailable) && !error.is(Errc::outcomeUnknown) && !error.is(Errc::timedOut) &&
       !error.is(Errc::sessionExpired) && !error.is(Errc::cancelled))
     return false;

@@ -112,7 +112,7 @@ class ElectionMachine {
   void fatal(const Error& error);
   void close();
   void dropTickets();
-  bool retryable(const Error& error);
+  bool pausedBy(const Error& error);
 
   // election_candidacy.cpp: from preparing to standby
   void handle(const input::Ensured& in);

@@ -27,7 +27,7 @@ void ElectionMachine::markerRead(const Result<Node>& node) {
   if (phase_ != Phase::readingMarker) return;
   if (!node) {
     if (!node.error().is(Errc::notFound)) {
-      if (!retryable(node.error())) fail(node.error());
+      if (!pausedBy(node.error())) fail(node.error());
       return;
     }
     prepared_ = false;
@@ -111,7 +111,7 @@ void ElectionMachine::marked(BootTime sentAt, const Result<void>& result) {
   if (leaving_) return resign(Resignation::unclean, false);
   if (result.error().is(Errc::versionMismatch)) return readMarker();
   if (result.error().is(Errc::notFound)) return rank();  // which of the two is gone, the list tells
-  if (!retryable(result.error())) fail(result.error());
+  if (!pausedBy(result.error())) fail(result.error());
 }
 
 void ElectionMachine::takeOffice(BootTime sentAt) {
@@ -219,7 +219,7 @@ void ElectionMachine::resigned(const Result<void>& result) {
     resignation_ = Resignation::unclean;
     return sendResignation();
   }
-  if (retryable(error)) return;
+  if (pausedBy(error)) return;
   tell(ElectionFailed{error.message(), 500ms});
   pause();
 }

@@ -116,6 +116,25 @@ TEST(Enrolment, AnEarlierCandidacyOfOursIsNeverAdoptedAgain) {
   EXPECT_TRUE(machine.did<action::Enrol>());
 }
 
+TEST(Enrolment, NotEvenOneFromTwoTermsAgo) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  const std::string first = machine.ownName();
+  machine.feed(input::ResignAsked{});
+  machine.written(Purpose::resign);
+  machine.enrolled(20, "0000000002");
+  machine.listed({machine.ownName()});
+  machine.answerRead(Subject::marker, Error{Errc::storeFailed});
+  machine.advance(60s);
+  machine.prepare();
+  machine.written(Purpose::settle);
+  machine.listed({first});
+  machine.statted(first, 10, MachineDriver::ourSession);
+
+  EXPECT_EQ(machine.last<action::Remove>().path, MachineDriver::pathOf(first));
+  EXPECT_EQ(machine.told<Enrolled>().size(), 2U);
+}
+
 TEST(Enrolment, ANameThatServedBeforeIsNotUsedAgain) {
   MachineDriver machine;
   machine.takeOffice(10);
