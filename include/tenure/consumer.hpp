@@ -24,7 +24,8 @@ struct Delivery {
   int attempt;  // 1 at the first
 };
 
-/// What a handler says of its attempt. An exception is a failed attempt with its what() as the reason.
+/// What a handler says of its attempt. An exception is a failed attempt with its what() as the reason, but for
+/// EndTerm: no attempt, the term ends.
 struct Outcome {
   enum class Kind { done, retryLater, failed } kind = Kind::done;
   std::string reason{};

@@ -250,6 +250,8 @@ class Consumer::Shell {
   Outcome handle(const Delivery& delivery) const {
     try {
       return handler_(delivery);
+    } catch (const EndTerm&) {
+      throw;  // not the message's fault; handOver undoes what is open
     } catch (const std::exception& thrown) {
       return Outcome::failed(thrown.what());
     } catch (...) {

@@ -55,6 +55,22 @@ TEST_F(ConsumerFailure, AnExceptionOfAnyTypeIsCaught) {
   EXPECT_THAT(doneIds(), ElementsAre("a"));
 }
 
+TEST_F(ConsumerFailure, AHandlerMayEndTheTermWithoutBlamingTheMessage) {
+  behaviour = [](const Delivery&) -> Outcome { throw EndTerm(EndReason::failed, Errc::unsupported); };
+  produce({"a"});
+
+  Replica& replica = elect();
+  EXPECT_EQ(replica.endOf(500), EndReason::failed);
+  EXPECT_TRUE(replica.error().is(Errc::unsupported));
+  replica.handOver();
+
+  EXPECT_THAT(doneIds(), IsEmpty());
+  EXPECT_THAT(events.of<AttemptFailed>(), IsEmpty());
+  behaviour = [](const Delivery&) { return Outcome::done(); };
+  workOff(elect());
+  EXPECT_THAT(attempts, ElementsAre(1, 1));
+}
+
 TEST_F(ConsumerFailure, WhatTheFailedHandlerWroteIsUndoneAndWhatPrecedesIsDurable) {
   options.retryBase = options.retryMax = 1h;
   fails("b", 1);
