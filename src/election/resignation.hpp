@@ -1,3 +1,4 @@
+/// The two ways to leave office: what the next term may rely on. A header of its own, light enough for pure machines.
 #pragma once
 
 namespace tenure {
