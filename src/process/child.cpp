@@ -36,7 +36,8 @@ Result<Descriptor> memoryFile(std::string_view content) {
 
 SpawnRequest requestFor(const ChildCommand& command, const ChildLimits& limits, BootTime until) {
   SpawnRequest request{until, limits.grace, limits.warning, command.command, {}};
-  for (const auto& [name, value] : command.environment) request.environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : command.environment)
+    request.environment.push_back(std::string(name).append("=").append(value));
   return request;
 }
 
