@@ -1,0 +1,159 @@
+/// One replica of a consumer that writes a ledger: what the process tests kill, freeze and signal.
+///
+///   ledger_replica hosts=H election=E file=F id=I [session-ms=N] [handler-us=N]
+///                  [history=FILE] [freeze=before|inside at=MESSAGE once=FLAG] [blind=1] [poison=MESSAGE]
+///
+/// history  a line for each commit: nanoseconds BOOTTIME, token, messages
+/// freeze   stops itself (SIGSTOP) in the handler of that message, before or after its first statement; only the
+///          process that creates the file FLAG does so
+/// blind    the consumer is shown a lease that never ends, as on a machine whose clocks stood still with it
+/// poison   the handler of that message dies of SIGSEGV
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "fencing/term_state.hpp"
+#include "tenure/candidate.hpp"
+#include "tenure/consumer.hpp"
+#include "tenure/sqlite.hpp"
+
+namespace {
+
+using namespace tenure;
+using namespace std::chrono_literals;
+
+class Arguments {
+ public:
+  Arguments(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i) {
+      const std::string text = argv[i];
+      values_[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+    }
+  }
+  std::string text(const std::string& name) const { return values_.contains(name) ? values_.at(name) : ""; }
+  int number(const std::string& name, int otherwise) const {
+    return values_.contains(name) ? std::stoi(values_.at(name)) : otherwise;
+  }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+class LedgerHandler {
+ public:
+  explicit LedgerHandler(const Arguments& arguments)
+      : freeze_(arguments.text("freeze")),
+        at_(arguments.text("at")),
+        once_(arguments.text("once")),
+        poison_(arguments.text("poison")),
+        handlerTime_(arguments.number("handler-us", 0)) {}
+
+  Outcome operator()(const Delivery& delivery) const {
+    const std::string& id = delivery.message.id.value;
+    if (id == poison_) raise(SIGSEGV);
+    if (freeze_ == "before") freezeAt(id);
+    if (Result<void> written = write(delivery); !written) return Outcome::failed(written.error().message());
+    if (freeze_ == "inside") freezeAt(id);
+    if (handlerTime_ > 0) poll(nullptr, 0, handlerTime_ / 1000);
+    return Outcome::done();
+  }
+
+ private:
+  static Result<void> write(const Delivery& delivery) {
+    const SqlParameter values[] = {{":message", delivery.message.id.value},
+                                   {":grp", delivery.message.group.value},
+                                   {":token", delivery.term.token().value},
+                                   {":attempt", std::int64_t{delivery.attempt}},
+                                   {":at", BootClock::now().time_since_epoch().count()}};
+    const auto rows = delivery.transaction.sql()->execute(
+        "INSERT INTO ledger(message, grp, token, attempt, at) VALUES(:message, :grp, :token, :attempt, :at)", values);
+    if (!rows) return rows.error();
+    return {};
+  }
+
+  void freezeAt(const std::string& id) const {
+    if (id == at_ && open(once_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600) >= 0) raise(SIGSTOP);
+  }
+
+  std::string freeze_, at_, once_, poison_;
+  int handlerTime_;
+};
+
+/// Passes every event on, and writes down when each commit was durable.
+class CommitHistory final : public IEventSink {
+ public:
+  CommitHistory(IEventSink& next, const std::string& file)
+      : next_(next), file_(file.empty() ? nullptr : std::fopen(file.c_str(), "ae")) {}
+  ~CommitHistory() override {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  void on(const Event& event) noexcept override {
+    next_.on(event);
+    const auto* committed = std::get_if<BatchCommitted>(&event.body);
+    if (committed == nullptr || file_ == nullptr) return;
+    std::fprintf(file_, "%lld %lld %zu\n", static_cast<long long>(BootClock::now().time_since_epoch().count()),
+                 static_cast<long long>(event.token.value), committed->messages);
+    std::fflush(file_);
+  }
+
+ private:
+  IEventSink& next_;
+  std::FILE* file_;
+};
+
+/// Runs another career under a term whose lease never ends: only the fence is left to stop it.
+class Blindfolded final : public ILeaderCareer {
+ public:
+  explicit Blindfolded(ILeaderCareer& career) : career_(career) {}
+  void inaugurate(const Term& term) override {
+    class StandingClock final : public IClock {
+     public:
+      BootTime now() const noexcept override { return BootTime{1h}; }
+      WallTime wallNow() const noexcept override { return {}; }
+    };
+    static const StandingClock clock;
+    auto state = std::make_shared<TermState>(term.identity(), 10s, clock);
+    state->lease().confirm(BootTime{1h});
+    blind_ = std::make_unique<Term>(std::move(state));
+    career_.inaugurate(*blind_);
+  }
+  bool execute(const Term&) override { return career_.execute(*blind_); }
+  void handOver(const Term&) override { career_.handOver(*blind_); }
+
+ private:
+  ILeaderCareer& career_;
+  std::unique_ptr<Term> blind_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Arguments arguments(argc, argv);
+  const auto log = makeLogSink(Level::info);
+  CommitHistory events(*log, arguments.text("history"));
+  sqlite::Options file;
+  file.file = arguments.text("file");
+  file.lockLimit = std::chrono::milliseconds{arguments.number("lock-ms", 2000)};
+  sqlite::Database database(file, events);
+
+  ConsumerOptions consuming;
+  consuming.idleWait = 200ms;
+  consuming.maxBatch = static_cast<std::size_t>(arguments.number("batch", 64));
+  Consumer consumer(database.source(), database.store(), LedgerHandler(arguments), consuming, events);
+  Blindfolded blindfolded(consumer);
+
+  CandidateOptions options;
+  options.zookeeper.hosts = arguments.text("hosts");
+  options.zookeeper.sessionTimeout = std::chrono::milliseconds{arguments.number("session-ms", 2000)};
+  options.zookeeper.allowShortSession = true;
+  options.election = ElectionName{arguments.text("election")};
+  options.id = CandidateId{arguments.text("id")};
+  const bool blind = arguments.number("blind", 0) != 0;
+  Candidate candidate(options, blind ? static_cast<ILeaderCareer&>(blindfolded) : consumer, events);
+  return static_cast<int>(candidate.run());
+}
