@@ -6,7 +6,8 @@
 
 #include <thread>
 
-#include "process/consume/replicas.hpp"
+#include "support/ensemble.hpp"
+#include "support/replicas.hpp"
 
 namespace tenure::test {
 namespace {
@@ -30,7 +31,7 @@ class Consuming : public ::testing::Test {
     EXPECT_THAT(complaintsAbout(readLedger(replicas.file()), count), IsEmpty());
   }
 
-  Replicas replicas{sharedEnsembleHosts()};
+  Replicas replicas{Ensemble::shared().hosts()};
 };
 
 /// Produces in small steps while the test does something to the leader.

@@ -1,4 +1,4 @@
-#include "process/consume/replicas.hpp"
+#include "support/replicas.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-/// Three replicas of one consumer on a real ensemble, their queue and ledger in one file.
+/// Replicas of one consumer on a real ensemble, with their queue and ledger in one file.
 #pragma once
 
 #include <deque>
@@ -31,8 +31,5 @@ class Replicas {
   std::string election_;
   std::deque<Program> replicas_;
 };
-
-/// The ensemble of this test program, started at the first call.
-std::string sharedEnsembleHosts();
 
 }  // namespace tenure::test

@@ -1,0 +1,106 @@
+/// How long nobody commits when the office changes hands: real processes, a real three-server ensemble, a queue that
+/// never runs dry, from the last durable commit of the old leader to the first of the new one.
+///
+///   bench_handover [--graceful N] [--kills N] [--session-ms N]
+///
+/// Data goes to the temporary folder (TMPDIR): on a disk the gap is mostly the disk's own flushes, three quorum writes
+/// and two commits; on a memory file system it is Tenure's.
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <map>
+
+#include "support/ensemble.hpp"
+#include "support/replicas.hpp"
+
+namespace {
+
+using namespace tenure;
+using namespace tenure::test;
+
+constexpr int backlog = 400'000;
+
+struct Commit {
+  std::int64_t at = 0;
+  std::int64_t token = 0;
+};
+
+std::vector<Commit> readHistory(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::vector<Commit> commits;
+  Commit commit;
+  for (std::size_t messages = 0; in >> commit.at >> commit.token >> messages;) commits.push_back(commit);
+  return commits;
+}
+
+/// The gaps in milliseconds between the terms of a history, and how many commits came under a superseded token.
+struct Gaps {
+  std::vector<double> milliseconds;
+  std::size_t stale = 0;
+};
+
+Gaps gapsOf(std::vector<Commit> commits) {
+  std::sort(commits.begin(), commits.end(), [](const Commit& a, const Commit& b) { return a.at < b.at; });
+  Gaps gaps;
+  for (std::size_t i = 1; i < commits.size(); ++i) {
+    if (commits[i].token > commits[i - 1].token)
+      gaps.milliseconds.push_back(static_cast<double>(commits[i].at - commits[i - 1].at) / 1e6);
+    gaps.stale += commits[i].token < commits[i - 1].token ? 1 : 0;
+  }
+  std::sort(gaps.milliseconds.begin(), gaps.milliseconds.end());
+  return gaps;
+}
+
+void report(const char* scenario, const Gaps& gaps) {
+  if (gaps.milliseconds.empty()) {
+    std::printf("%-22s no term changed hands\n", scenario);
+    return;
+  }
+  const std::vector<double>& ms = gaps.milliseconds;
+  std::printf("%-22s %4zu %9.2f %9.2f %9.2f %8zu\n", scenario, ms.size(), ms.front(), ms[ms.size() / 2], ms.back(),
+              gaps.stale);
+}
+
+int number(int argc, char** argv, const std::string& option, int otherwise) {
+  for (int i = 1; i + 1 < argc; ++i)
+    if (argv[i] == option) return std::stoi(argv[i + 1]);
+  return otherwise;
+}
+
+Gaps measure(int rounds, int signalNumber, int sessionMs) {
+  Replicas replicas(Ensemble::shared().hosts());
+  produce(replicas.file(), 1, backlog);
+  std::vector<std::filesystem::path> histories;
+  const auto start = [&] {
+    histories.push_back(replicas.pathTo("history-" + std::to_string(histories.size())));
+    replicas.start({"history=" + histories.back().string(), "session-ms=" + std::to_string(sessionMs)});
+  };
+  for (int i = 0; i < 3; ++i) start();
+  for (int round = 1; round <= rounds; ++round) {
+    if (!replicas.awaitTerms(static_cast<std::size_t>(round))) break;
+    const std::size_t before = countLedger(replicas.file());
+    replicas.awaitRows(before + 200);
+    replicas.leader().signal(signalNumber);
+    if (signalNumber == SIGKILL) start();
+  }
+  replicas.awaitTerms(static_cast<std::size_t>(rounds) + 1);
+  replicas.awaitRows(countLedger(replicas.file()) + 200);
+  std::vector<Commit> commits;
+  for (const auto& history : histories) {
+    const std::vector<Commit> own = readHistory(history);
+    commits.insert(commits.end(), own.begin(), own.end());
+  }
+  return gapsOf(std::move(commits));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int sessionMs = number(argc, argv, "--session-ms", 2000);
+  std::printf("%-22s %4s %9s %9s %9s %8s\n", "scenario", "n", "min ms", "median", "max", "stale");
+  report("graceful (SIGUSR1)", measure(number(argc, argv, "--graceful", 30), SIGUSR1, sessionMs));
+  const std::string killed = "kill -9, session " + std::to_string(sessionMs) + " ms";
+  report(killed.c_str(), measure(number(argc, argv, "--kills", 3), SIGKILL, sessionMs));
+}
