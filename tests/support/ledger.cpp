@@ -59,7 +59,7 @@ std::vector<LedgerRow> readLedger(const std::filesystem::path& file) {
 
 std::size_t countLedger(const std::filesystem::path& file) {
   const Connection connection = open(file);
-  const Statement select = prepare(connection.get(), "SELECT count(*) FROM ledger");
+  const Statement select = prepare(connection.get(), "SELECT coalesce(max(n), 0) FROM ledger");
   return sqlite3_step(select.get()) == SQLITE_ROW ? static_cast<std::size_t>(sqlite3_column_int64(select.get(), 0)) : 0;
 }
 
