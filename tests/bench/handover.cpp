@@ -1,7 +1,7 @@
 /// How long nobody commits when the office changes hands: real processes, a real three-server ensemble, a queue that
 /// never runs dry, from the last durable commit of the old leader to the first of the new one.
 ///
-///   bench_handover [--graceful N] [--kills N] [--session-ms N]
+///   handover [--graceful N] [--kills N] [--session-ms N]
 ///
 /// Data goes to the temporary folder (TMPDIR): on a disk the gap is mostly the disk's own flushes, three quorum writes
 /// and two commits; on a memory file system it is Tenure's.
