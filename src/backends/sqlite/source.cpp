@@ -80,9 +80,9 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
     watch_->forget();
     Result<std::vector<Message>> messages = look(max);
     if (!messages || !messages->empty()) return messages;
-    const Duration left = deadline - BootClock::now();
-    if (left <= Duration::zero() || stop.stop_requested()) return messages;
-    const ChangeWatch::Woke woke = watch_->wait(std::min(left, lookAgain.next()), stop);
+    const BootTime now = BootClock::now();
+    if (deadline <= now || stop.stop_requested()) return messages;
+    const ChangeWatch::Woke woke = watch_->wait(std::min(deadline - now, lookAgain.next()), stop);
     if (woke == ChangeWatch::Woke::changed) lookAgain.changed();
   }
 }

@@ -198,6 +198,12 @@ TEST_P(SourceSuite, AFetchWithoutMessagesEndsAtItsDeadline) {
   EXPECT_GE(BootClock::now(), deadline);
 }
 
+TEST_P(SourceSuite, ADeadlineBeforeAllTimesOnlyLooks) {
+  const Consumer consumer = consumerWith(7);
+
+  EXPECT_THAT(consumer.source().fetch(10, BootTime::min(), {}).value(), IsEmpty());
+}
+
 TEST_P(SourceSuite, AStopEndsTheWait) {
   const Consumer consumer = consumerWith(7);
   const BootTime farAway = BootClock::now() + std::chrono::hours{1};
