@@ -97,9 +97,12 @@ TEST(CareerThread, KeepsItsPromisesUnderRequestsFromManyThreads) {
     }
   });
   std::jthread operatorOnDuty([&] {
-    while (career.handedOver < terms) {
-      election.runner().handOver("operator");
-      std::this_thread::yield();
+    for (int term = 1; term <= terms; ++term) {
+      const auto over = [&] { return career.handedOver >= term; };
+      const int before = career.executed;
+      while (career.executed == before && !over()) std::this_thread::yield();
+      for (int i = 0; i < 10; ++i) election.runner().handOver("operator");
+      while (!over()) std::this_thread::yield();
     }
     election.runner().stop();
   });
