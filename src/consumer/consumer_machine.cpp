@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr BootTime onlyLook = BootTime::min();
+constexpr BootTime onlyLook{};  // the boot itself: past, and yet no arithmetic with it overflows
 constexpr auto softLimitPause = 20ms;  // a lease that is late comes back with the next probe, or not at all
 constexpr std::size_t leastReadAhead = 32;
 

@@ -68,7 +68,7 @@ void sameCallsBare(benchmark::State& state) {
     std::vector<MessageId> ids;
     state.ResumeTiming();
     while (true) {
-      auto fetched = source.fetch(batch, BootTime::min(), {});
+      auto fetched = source.fetch(batch, BootTime{}, {});
       if (fetched->empty()) break;
       auto transaction = std::move(*store.begin(term));
       ids.resize(fetched->size());
