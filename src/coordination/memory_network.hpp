@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "base/loop.hpp"
