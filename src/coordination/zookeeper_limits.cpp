@@ -1,5 +1,6 @@
 #include "coordination/zookeeper_limits.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/text.hpp"

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "coordination/zookeeper_requests.hpp"
 

@@ -1,5 +1,7 @@
 #include "coordination/zookeeper_requests.hpp"
 
+#include <algorithm>
+#include <span>
 #include <string_view>
 
 #include "coordination/zookeeper_limits.hpp"

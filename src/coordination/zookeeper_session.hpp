@@ -15,8 +15,12 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstdint>
 #include <deque>
+#include <memory>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "base/asio_loop.hpp"
 #include "coordination/coordination.hpp"
