@@ -110,6 +110,8 @@ class IFencedTransaction : public Transaction {
 /// What a term finds out about its consumer, after its claim.
 struct ConsumerState {
   std::vector<MessageId> inWork;  // recorded by an earlier term that did not clear it
+  /// Later ones may have been in work as well: so the record says, or it is not of the term that claimed before this
+  /// one. That one ended before its first commit, and nobody knows what it had begun.
   bool moreInWork = false;
   std::vector<AttemptRecord> attempts;
 };

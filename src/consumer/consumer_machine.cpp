@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr BootTime onlyLook{};  // the boot itself: past, and yet no arithmetic with it overflows
+constexpr BootTime onlyLook{};         // the boot itself: past, and yet no arithmetic with it overflows
 constexpr auto softLimitPause = 20ms;  // a lease that is late comes back with the next probe, or not at all
 constexpr std::size_t leastReadAhead = 32;
 
@@ -58,12 +58,14 @@ Action ConsumerMachine::execute(const Moment& moment) {
 Action ConsumerMachine::handOver(const Moment& moment) {
   phase_ = Phase::leaving;
   forgetTransaction();
-  if (over_ || outage_ || !outcomeKnown_ || ledger_ != Ledger::open) return Return{false};
+  const bool healthy = recalled_ && !over_ && !outage_ && outcomeKnown_;
+  if (!healthy || ledger_ == Ledger::closed) return Return{false};
+  if (ledger_ == Ledger::unread && horizon() > 0) return Return{false};  // its suspects stay on record as they are
   if (charged_) {  // with a start that did not come: a clean end counts nothing
     const AttemptRecord& charge = attempts_.at(*charged_);
     record(charge.id, charge.attempts - 1, charge.lastError, moment);
-  } else if (suspects_ > 0) {
-    return Return{false};  // they stay suspects, and the record says so already
+  } else if (suspects_ > 0 && recorded_) {
+    return Return{false};
   }
   return commit(moment);
 }
@@ -77,7 +79,7 @@ Action ConsumerMachine::proceed(const Moment& moment) {
   if (moment.now < notBefore_) return waitFor(notBefore_, moment);
   if (!moment.mayBegin) return waitFor(moment.now + softLimitPause, moment);
   if (!attached_) return ask(Step::attach, Attach{});
-  if (ledger_ != Ledger::open) return openLedger(moment);
+  if (ledger_ == Ledger::unread) return survey(moment);
   if (settled_ == 0 && moment.now - sliceBegan_ >= slice_) return Return{true};
   if (wantsMessages()) return fetch(remaining() == 0 ? moment.now + options_.idleWait : onlyLook);
   return beginHead(moment);
@@ -99,13 +101,11 @@ Action ConsumerMachine::askAgain(const Moment& moment) {
   return ask(Step::resolve, Resolve{});
 }
 
-/// Before the first message of a term begins, the durable record must cover it: the one that a dead predecessor left,
-/// as far as its suspects go, or else our own.
-Action ConsumerMachine::openLedger(const Moment& moment) {
-  const bool surveyed = ledger_ == Ledger::closed || dry_ || remaining() >= horizon();
-  if (!surveyed || (remaining() == 0 && !topped_)) return fetch(onlyLook);
-  if (ledger_ == Ledger::unread) findSuspects();
-  return ledger_ == Ledger::open ? proceed(moment) : commit(moment);
+/// Before the first message of a term begins, those are gathered that a dead predecessor may have had in work.
+Action ConsumerMachine::survey(const Moment& moment) {
+  if (!dry_ && remaining() < horizon()) return fetch(onlyLook);
+  findSuspects();
+  return proceed(moment);
 }
 
 Action ConsumerMachine::waitFor(BootTime until, const Moment& moment) {
@@ -137,7 +137,7 @@ Action ConsumerMachine::fetched(std::vector<Message> messages, const Moment& mom
     window_.insert(window_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
   }
   first_ = 0;
-  if (remaining() == 0 && ledger_ == Ledger::open) return Return{options_.idleWait > 0ms && !moment.stopAsked};
+  if (remaining() == 0 && ledger_ != Ledger::unread) return Return{options_.idleWait > 0ms && !moment.stopAsked};
   if (settled_ > 0 && settled_ == remaining()) batchEnds_ = true;
   return proceed(moment);
 }
@@ -152,8 +152,8 @@ void ConsumerMachine::findSuspects() {
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (inWork_.contains(messages[i].id)) suspects_ = i + 1;
   if (moreInWork_) suspects_ = std::max(suspects_, std::min(limit_, messages.size()));
-  granted_ = suspects_;
-  ledger_ = suspects_ > 0 ? Ledger::open : Ledger::closed;
+  granted_ = suspects_ > 0 ? suspects_ : limit_;
+  ledger_ = Ledger::open;
   inWork_.clear();
   moreInWork_ = false;
 }
@@ -313,7 +313,7 @@ Action ConsumerMachine::commit(const Moment& moment) {
 
 Action ConsumerMachine::committed(const Moment& moment) {
   endOutage(false, moment);
-  outcomeKnown_ = true;
+  outcomeKnown_ = recorded_ = true;
   if (toForgive_) attempts_.erase(*toForgive_);
   if (toRecord_) attempts_.insert_or_assign(toRecord_->id, *toRecord_);
   if (charging_)

@@ -14,10 +14,11 @@
 /// The window holds what was fetched and not yet acknowledged, in source order. Its first `settled_` messages are
 /// booked in the open transaction; the next one is the head. A head that has to wait blocks all behind it.
 ///
-/// Which message kills its process? Every commit records which messages the next transaction may touch. A successor
-/// of a process that died treats exactly those as suspects: alone in a transaction, the attempt durable before the
-/// handler starts. Nothing that the record does not cover is ever begun, so a killer is always among the suspects, and
-/// only a message that was alone in work when its process died is charged with it.
+/// Which message kills its process? Every commit records which messages the next transaction may touch; before the
+/// first commit, the claim alone says that up to a batch may be in work. A successor of a process that died treats
+/// exactly those as suspects: alone in a transaction, the attempt durable before the handler starts. Nothing that the
+/// record does not cover is ever begun, so a killer is always among the suspects, and only a message that was alone in
+/// work when its process died is charged with it.
 ///
 /// Any failure inside a transaction rolls it back; its messages are handled anew. The shell gives one answer to each
 /// action, and it is the only caller.
@@ -91,7 +92,7 @@ class ConsumerMachine {
     abandon,
     wait
   };
-  enum class Ledger { unread, closed, open };  // does the durable record cover what may be in work?
+  enum class Ledger { unread, open, closed };  // may anything be in work, as far as the store knows?
 
   template <class A>
   Action ask(Step step, A action) {
@@ -102,7 +103,7 @@ class ConsumerMachine {
   Action proceed(const Moment& moment);
   Action enterOffice(const Moment& moment);
   Action askAgain(const Moment& moment);
-  Action openLedger(const Moment& moment);
+  Action survey(const Moment& moment);
   Action waitFor(BootTime until, const Moment& moment);
   Action fetch(BootTime until);
   Action beginHead(const Moment& moment);
@@ -153,6 +154,7 @@ class ConsumerMachine {
   bool over_ = false;
   bool outcomeKnown_ = true;
   Ledger ledger_ = Ledger::unread;
+  bool recorded_ = false;  // the record is this term's own
   BootTime sliceBegan_{};
   BootTime notBefore_ = BootTime::min();  // backoff: of the head, or of an outage
 

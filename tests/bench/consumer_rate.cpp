@@ -87,7 +87,6 @@ void consumerAgainstBareLoop(benchmark::State& state) {
   options.idleWait = std::chrono::milliseconds{0};
   Consumer consumer{ours.database().source(), ours.database().store(), book, options, noEvents()};
   consumer.inaugurate(ours.term());
-  consumer.execute(ours.term());  // its first commit, before any message
   BareSqlite bare{theirs.options().file, theirs.term(), effect};
 
   std::vector<double> oursTook;

@@ -16,11 +16,10 @@ class Store final : public IFencedStore {
 
   Result<void> claim(const Term& term) override {
     claimed_.reset();
-    const Result<std::int64_t> before = write(term);
-    if (!before && isTermOver(before.error().code)) tell(term, FenceRefused{before.error().message()});
-    if (!before) return before.error();
-    tell(term, FenceClaimed{"memory", *before, {}});
-    return {};
+    Result<void> written = write(term);
+    if (written) tell(term, FenceClaimed{"memory", claimed_->previous.value, {}});
+    if (!written && isTermOver(written.error().code)) tell(term, FenceRefused{written.error().message()});
+    return written;
   }
 
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term&) override {
@@ -43,7 +42,7 @@ class Store final : public IFencedStore {
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override {
     const std::lock_guard lock(state_.mutex);
     if (Result<void> struck = state_.strike(Operation::state); !struck) return struck.error();
-    return state_.found(consumer);
+    return state_.found(consumer, claimed_ ? claimed_->previous : FencingToken{});
   }
 
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
@@ -61,20 +60,19 @@ class Store final : public IFencedStore {
   void release() noexcept override { claimed_.reset(); }
 
  private:
-  /// The token that had claimed before.
-  Result<std::int64_t> write(const Term& term) {
+  Result<void> write(const Term& term) {
     const TermIdentity& identity = term.identity();
     const std::lock_guard lock(state_.mutex);
-    if (Result<void> struck = state_.strike(Operation::claim); !struck) return struck.error();
-    if (Result<void> eligible = judge(identity, term.valid()); !eligible) return eligible.error();
+    if (Result<void> struck = state_.strike(Operation::claim); !struck) return struck;
+    if (Result<void> eligible = judge(identity, term.valid()); !eligible) return eligible;
     if (state_.writer != nullptr) state_.writer->evict();
     state_.queueOwner = identity.election.value;
     Fence& fence = state_.fences[identity.election];
-    const std::int64_t before = fence.holder.token.value;
+    const FencingToken before = fence.holder.token;
     // A repeated claim is a commit too: whoever made the earlier one is a copy of us.
     fence = Fence{identity, fence.holder.candidate == identity.candidate ? fence.sequence + 1 : 0};
-    claimed_ = Claimed{identity, fence.sequence};
-    return before;
+    claimed_ = Claimed{identity, before, fence.sequence};
+    return {};
   }
 
   Result<void> judge(const TermIdentity& term, bool leaseIsValid) const {

@@ -32,6 +32,7 @@ struct Books {
   std::map<MessageId, AttemptRecord> attempts;
   std::vector<MessageId> inWork;
   bool moreInWork = false;
+  FencingToken recordedBy;
 };
 
 struct Fault {
@@ -65,13 +66,13 @@ struct State {
     return Error{error, "as the test asked"};
   }
 
-  ConsumerState found(const ConsumerName& consumer) const {
-    ConsumerState state;
-    const auto books_ = books.find(consumer);
-    if (books_ == books.end()) return state;
-    state.inWork = books_->second.inWork;
-    state.moreInWork = books_->second.moreInWork;
-    for (const auto& [id, attempt] : books_->second.attempts) state.attempts.push_back(attempt);
+  /// As the term finds it that claims after `previous`.
+  ConsumerState found(const ConsumerName& consumer, FencingToken previous) const {
+    const auto place = books.find(consumer);
+    static const Books none;
+    const Books& kept = place == books.end() ? none : place->second;
+    ConsumerState state{kept.inWork, kept.moreInWork || kept.recordedBy != previous, {}};
+    for (const auto& [id, attempt] : kept.attempts) state.attempts.push_back(attempt);
     return state;
   }
 };

@@ -100,12 +100,15 @@ Result<void> MemoryTransaction::recordInWork(const ConsumerName& consumer, std::
   const std::lock_guard lock(state_.mutex);
   if (Result<void> writing = enterWriting(); !writing) return writing;
   Books& books = state_.books[consumer];
-  undo_.emplace_back([&books, before = std::move(books.inWork), moreBefore = books.moreInWork](State&) {
-    books.inWork = before;
-    books.moreInWork = moreBefore;
-  });
+  undo_.emplace_back(
+      [&books, before = std::move(books.inWork), moreBefore = books.moreInWork, byBefore = books.recordedBy](State&) {
+        books.inWork = before;
+        books.moreInWork = moreBefore;
+        books.recordedBy = byBefore;
+      });
   books.inWork.assign(ids.begin(), ids.end());
   books.moreInWork = more;
+  books.recordedBy = claimed_.term.token;
   return {};
 }
 

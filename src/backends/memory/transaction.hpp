@@ -8,6 +8,7 @@ namespace tenure::memory {
 /// What a connection knows of its own term's fence; outlives each of its transactions.
 struct Claimed {
   TermIdentity term;
+  FencingToken previous;      // that had claimed before
   std::int64_t sequence = 0;  // commits that we know have landed
 };
 

@@ -53,7 +53,8 @@ std::optional<std::string> World::value(std::string_view key) const {
 
 ConsumerState World::consumerState(const ConsumerName& consumer) const {
   const std::lock_guard lock(state_->mutex);
-  return state_->found(consumer);
+  const auto& fences = state_->fences;
+  return state_->found(consumer, fences.empty() ? FencingToken{} : fences.begin()->second.holder.token);
 }
 
 FencingToken World::fenceToken(const ElectionName& election) const {

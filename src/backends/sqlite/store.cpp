@@ -84,7 +84,7 @@ Result<void> Store::claim(const Term& term) {
     release();
     return refused(term, written.error());
   }
-  claimed_ = Claimed{term, written->sequence};
+  claimed_ = Claimed{term, written->previousToken, written->sequence};
   emit(term, FenceClaimed{connection_->file().string(), written->previousToken, since(start)});
   return {};
 }
@@ -160,13 +160,15 @@ Result<CommitFate> Store::resolve(const Term& term) {
 Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   TENURE_ASSERT(connection_ != nullptr);
   ConsumerState state;
-  Query inWork = connection_->query("SELECT more, ids FROM tenure_in_work WHERE consumer = ?1", consumer.value);
+  Query inWork = connection_->query("SELECT more, ids, token FROM tenure_in_work WHERE consumer = ?1", consumer.value);
   const Result<bool> recorded = inWork.next();
   if (!recorded) return recorded.error();
   if (*recorded) {
     state.moreInWork = inWork.integer(0) != 0;
     state.inWork = splitIds(inWork.bytes(1));
   }
+  const std::int64_t recordedBy = *recorded ? inWork.integer(2) : 0;
+  if (claimed_ && recordedBy != claimed_->previousToken) state.moreInWork = true;
   Query attempts = connection_->query(
       "SELECT id, attempts, last_error, first_at, last_at FROM tenure_attempt WHERE consumer = ?1", consumer.value);
   for (;;) {

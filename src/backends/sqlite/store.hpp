@@ -41,6 +41,7 @@ class Store final : public IFencedStore {
   /// What the store knows of the term that claimed it.
   struct Claimed {
     Term term;
+    std::int64_t previousToken;  // that had claimed before; 0 for none
     std::int64_t sequence;       // of the last commit that is known to be durable
     bool lastIsUnknown = false;  // a commit after it may or may not have happened
   };

@@ -192,6 +192,23 @@ TEST_P(StoreSuite, WorkThatWasClearedIsNotFound) {
   EXPECT_FALSE(state.moreInWork);
 }
 
+TEST_P(StoreSuite, BeforeTheFirstTermNothingWasInWork) {
+  const ConsumerState state = leaderWith(7).store->consumerState(consumer).value();
+
+  EXPECT_THAT(state.inWork, IsEmpty());
+  EXPECT_FALSE(state.moreInWork);
+}
+
+TEST_P(StoreSuite, ATermThatLeftNoRecordMayHaveHadAnythingInWork) {
+  const Leader first = leaderWith(7);
+  auto transaction = begin(first);
+  ASSERT_THAT(transaction->recordInWork(consumer, {}, false), succeeds());
+  ASSERT_THAT(transaction->commit(), succeeds());
+  leaderWith(8);  // and ends before its first commit
+
+  EXPECT_TRUE(leaderWith(9).store->consumerState(consumer).value().moreInWork);
+}
+
 TEST_P(StoreSuite, AttemptsOutliveTheirTermUntilTheyAreCleared) {
   const Leader first = leaderWith(7);
   const WallTime at{std::chrono::milliseconds{1'790'000'000'123}};

@@ -115,8 +115,7 @@ TEST_F(ConsumerOrder, EveryCommitRecordsWhichMessagesAreInWorkNext) {
 
   workOff(elect());
 
-  EXPECT_THAT(seen,
-              ElementsAre(ElementsAre("a", "b"), ElementsAre("a", "b"), ElementsAre("c", "d"), ElementsAre("c", "d")));
+  EXPECT_THAT(seen, ElementsAre(IsEmpty(), IsEmpty(), ElementsAre("c", "d"), ElementsAre("c", "d")));
   EXPECT_THAT(inWorkIds(), IsEmpty());
   EXPECT_TRUE(found().moreInWork);  // whatever comes next
 }

@@ -57,12 +57,35 @@ TEST_F(ConsumerSuspects, TheLastCommitBeforeAStopClearsItWithoutACommitOfItsOwn)
   EXPECT_EQ(world.commits(), commits);
 }
 
-TEST_F(ConsumerSuspects, AKillerOfTheVeryFirstBatchIsOnRecord) {
-  produce({"a", "b"});
+TEST_F(ConsumerSuspects, AKillerOfATermsVeryFirstBatchIsAmongThem) {
+  options.maxAttempts = 1;
+  produce({"killer"});
+  dieIn("killer");
+  dieIn("killer");
 
+  workOff(elect());
+
+  EXPECT_EQ(timesHandled("killer"), 2);
+  EXPECT_THAT(deadIds(), ElementsAre("killer"));
+}
+
+TEST_F(ConsumerSuspects, ATermThatEndedCleanlyWithoutAnyWorkLeavesNone) {
+  produce({"a"});
+  for (int term = 0; term < 3; ++term) elect().handOver();
+
+  workOff(elect());
+
+  EXPECT_THAT(events.of<MessageSuspected>(), IsEmpty());
+}
+
+TEST_F(ConsumerSuspects, ACleanEndBeforeTheyWereLookedAtKeepsThem) {
+  produce({"a"});
   dieIn("a");
+  elect().handOver();
 
-  EXPECT_THAT(inWorkIds(), ElementsAre("a", "b"));
+  workOff(elect());
+
+  EXPECT_THAT(events.of<MessageSuspected>(), SizeIs(1));
 }
 
 TEST_F(ConsumerSuspects, TheSuccessorRunsThemOneByOneEachAttemptDurableBeforeItsHandler) {
