@@ -42,13 +42,13 @@ TEST_F(Access, WhatIsCreatedWithADigestBelongsToItsCreatorAlone) {
     EXPECT_THAT(client->multi({CheckOp{path}, SetOp{path + "/child", "x"}}), failsWith(Errc::permissionDenied));
   }
   EXPECT_FALSE(creator->isWorldWritable(path).value());
-  EXPECT_EQ(creator->get(path + "/child")->data, "data");
+  EXPECT_EQ(creator->get(path + "/child").value().data, "data");
 }
 
 TEST_F(Access, TheSameCredentialsOpenItInAnotherSession) {
   clientWith("tenure:secret")->create(path, "data").value();
 
-  EXPECT_EQ(clientWith("tenure:secret")->get(path)->data, "data");
+  EXPECT_EQ(clientWith("tenure:secret")->get(path).value().data, "data");
 }
 
 TEST_F(Access, CredentialsHoldAfterAReconnectAndInTheNextSession) {

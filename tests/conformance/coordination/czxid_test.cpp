@@ -15,12 +15,12 @@ TEST(Czxid, KeepsEveryBitBeyondWhatADoubleHolds) {
   Client client(world, Route::breakable, std::chrono::seconds{20});
   ASSERT_TRUE(client.connect());
 
-  const std::int64_t first = client.create("/a")->stat.czxid;
-  const std::int64_t second = client.create("/b")->stat.czxid;
+  const std::int64_t first = client.create("/a").value().stat.czxid;
+  const std::int64_t second = client.create("/b").value().stat.czxid;
 
   EXPECT_GT(first, exactInDoubles);
   EXPECT_EQ(second, first + 1);
-  EXPECT_EQ(client.exists("/b")->czxid, second);
+  EXPECT_EQ(client.exists("/b").value().czxid, second);
 }
 
 TEST(Czxid, GrowsWhenTheCounterRollsOverAndTheServersElectAnew) {
@@ -29,7 +29,7 @@ TEST(Czxid, GrowsWhenTheCounterRollsOverAndTheServersElectAnew) {
   world.breakableHosts = worn.hosts();
   Client client(world, Route::breakable, std::chrono::seconds{20});
   ASSERT_TRUE(client.connect());
-  const std::int64_t first = client.create("/a-", "", CreateMode::ephemeralSequential)->stat.czxid;
+  const std::int64_t first = client.create("/a-", "", CreateMode::ephemeralSequential).value().stat.czxid;
 
   std::int64_t last = first;
   while (epochOf(last) == epochOf(first)) {

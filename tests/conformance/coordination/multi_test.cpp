@@ -16,10 +16,10 @@ TEST_P(Coordination, AMultiDoesAllItsPartsAndNamesWhatItCreated) {
 
   ASSERT_TRUE(created) << created.error().message();
   EXPECT_THAT(created.value(), ElementsAre(at("c"), testing::StartsWith(at("n-0"))));
-  EXPECT_EQ(client->get(at("a"))->data, "new");
-  EXPECT_EQ(client->get(at("c"))->data, "new");
+  EXPECT_EQ(client->get(at("a")).value().data, "new");
+  EXPECT_EQ(client->get(at("c")).value().data, "new");
   EXPECT_THAT(client->exists(at("b")), failsWith(Errc::notFound));
-  EXPECT_EQ(client->exists(created->at(1))->ephemeralOwner, client->sessions.back().id);
+  EXPECT_EQ(client->exists(created->at(1)).value().ephemeralOwner, client->sessions.back().id);
 }
 
 TEST_P(Coordination, AMultiDoesNothingWhenOnePartFails) {
@@ -28,7 +28,7 @@ TEST_P(Coordination, AMultiDoesNothingWhenOnePartFails) {
   EXPECT_THAT(client->multi({SetOp{at("a"), "new"}, CreateOp{at("b")}, RemoveOp{at("absent")}, CreateOp{at("c")}}),
               failsWith(Errc::notFound));
 
-  EXPECT_EQ(client->get(at("a"))->data, "old");
+  EXPECT_EQ(client->get(at("a")).value().data, "old");
   EXPECT_THAT(client->exists(at("b")), failsWith(Errc::notFound));
 }
 
@@ -43,7 +43,7 @@ TEST_P(Coordination, AMultiFailsWithTheCodeOfThePartThatFailed) {
 }
 
 TEST_P(Coordination, ACheckProvesThatAZnodeIsThere) {
-  const std::string own = client->create(at("own-"), "", CreateMode::ephemeralSequential)->path;
+  const std::string own = client->create(at("own-"), "", CreateMode::ephemeralSequential).value().path;
   EXPECT_TRUE(client->multi({CheckOp{own}}));
 
   client->remove(own).value();
@@ -52,7 +52,7 @@ TEST_P(Coordination, ACheckProvesThatAZnodeIsThere) {
 }
 
 TEST_P(Coordination, ACheckChangesNothing) {
-  const NodeStat before = client->create(at("a"))->stat;
+  const NodeStat before = client->create(at("a")).value().stat;
 
   client->multi({CheckOp{at("a")}}).value();
 

@@ -74,7 +74,7 @@ TEST_P(Coordination, AReconnectKeepsTheSession) {
 
   EXPECT_EQ(client->sessions[1].id, client->sessions[0].id);
   EXPECT_EQ(client->sessions[1].generation, client->sessions[0].generation);
-  EXPECT_EQ(client->exists(at("e"))->ephemeralOwner, client->sessions[0].id);
+  EXPECT_EQ(client->exists(at("e")).value().ephemeralOwner, client->sessions[0].id);
   EXPECT_EQ(client->expiries, 0);
 }
 
@@ -84,7 +84,7 @@ TEST_P(Coordination, AWriteWhoseReplyIsLostMayHaveHappened) {
   EXPECT_THAT(client->create(at("n-"), "", CreateMode::ephemeralSequential), failsWith(Errc::outcomeUnknown));
 
   ASSERT_TRUE(client->waitForConnections(2));
-  EXPECT_EQ(client->exists(at("n-0000000000"))->ephemeralOwner, client->sessions[1].id);
+  EXPECT_EQ(client->exists(at("n-0000000000")).value().ephemeralOwner, client->sessions[1].id);
 }
 
 TEST_P(Coordination, AMultiWhoseReplyIsLostMayHaveHappened) {

@@ -26,7 +26,7 @@ class StaleServer : public testing::Test {
 };
 
 TEST_F(StaleServer, AnswersReadsAndSyncButNeverCommitsAWrite) {
-  const std::string own = client->create("/own-", "", CreateMode::ephemeralSequential)->path;
+  const std::string own = client->create("/own-", "", CreateMode::ephemeralSequential).value().path;
   ASSERT_TRUE(client->multi({CheckOp{own}}));
   forEachFollower(&Ensemble::freeze);
   bool probeAnswered = false;

@@ -27,8 +27,8 @@ TEST_P(Coordination, DataMayBeAnyBytesOrNone) {
   client->create(at("bytes"), bytes).value();
   client->create(at("none")).value();
 
-  EXPECT_EQ(client->get(at("bytes"))->data, bytes);
-  EXPECT_EQ(client->get(at("none"))->data, "");
+  EXPECT_EQ(client->get(at("bytes")).value().data, bytes);
+  EXPECT_EQ(client->get(at("none")).value().data, "");
 }
 
 TEST_P(Coordination, CreatingTwiceIsRefused) {
@@ -36,7 +36,7 @@ TEST_P(Coordination, CreatingTwiceIsRefused) {
 
   EXPECT_THAT(client->create(at("a"), "second"), failsWith(Errc::alreadyExists));
 
-  EXPECT_EQ(client->get(at("a"))->data, "first");
+  EXPECT_EQ(client->get(at("a")).value().data, "first");
 }
 
 TEST_P(Coordination, AnAbsentZnodeIsNotFoundByAnyOperation) {
@@ -51,10 +51,10 @@ TEST_P(Coordination, AnAbsentZnodeIsNotFoundByAnyOperation) {
 TEST_P(Coordination, SetRaisesTheVersionAndRefusesAnother) {
   client->create(at("a"), "0").value();
 
-  EXPECT_EQ(client->set(at("a"), "1", 0)->version, 1);
+  EXPECT_EQ(client->set(at("a"), "1", 0).value().version, 1);
   EXPECT_THAT(client->set(at("a"), "2", 0), failsWith(Errc::versionMismatch));
 
-  EXPECT_EQ(client->get(at("a"))->data, "1");
+  EXPECT_EQ(client->get(at("a")).value().data, "1");
 }
 
 TEST_P(Coordination, RemoveRefusesAnotherVersion) {
@@ -83,7 +83,7 @@ TEST_P(Coordination, ChildrenAreListedByName) {
   client->create(at("a/y")).value();
 
   EXPECT_THAT(client->children(at("a")).value(), UnorderedElementsAre("x", "y"));
-  EXPECT_EQ(client->exists(at("a"))->childCount, 2);
+  EXPECT_EQ(client->exists(at("a")).value().childCount, 2);
 }
 
 TEST_P(Coordination, AnEphemeralBelongsToItsSessionAndHasNoChildren) {
@@ -132,7 +132,7 @@ TEST_P(Coordination, NearlyAMebibyteFits) {
 
   ASSERT_TRUE(client->create(at("a"), much));
 
-  EXPECT_EQ(client->get(at("a"))->data, much);
+  EXPECT_EQ(client->get(at("a")).value().data, much);
   EXPECT_EQ(client->suspensions, 0);
 }
 
