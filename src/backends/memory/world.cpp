@@ -23,6 +23,12 @@ void World::loseCommitReply(bool landed) {
   state_->lostReply = landed;
 }
 
+void World::heal() {
+  const std::lock_guard lock(state_->mutex);
+  state_->faults.clear();
+  state_->lostReply.reset();
+}
+
 void World::loseFence(const ElectionName& election) {
   const std::lock_guard lock(state_->mutex);
   if (state_->fences.erase(election) > 0) state_->lostFences.insert(election);

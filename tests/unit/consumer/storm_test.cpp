@@ -1,0 +1,90 @@
+/// Whatever goes wrong, in whatever order: what must hold still holds. Each seed is one schedule of faults, failing
+/// handlers, kills and handovers; the last term has peace and must bring everything to an end.
+#include <set>
+
+#include "base/random.hpp"
+#include "scene.hpp"
+
+namespace tenure::test {
+namespace {
+
+using memory::Operation;
+
+class ConsumerStorm : public Scene, public testing::WithParamInterface<int> {
+ protected:
+  static constexpr int messages = 40;
+
+  bool oneIn(std::uint64_t n) { return random.below(n) == 0; }
+
+  void drawOptions() {
+    options.maxBatch = 1 + random.below(6);
+    options.maxAttempts = 2 + static_cast<int>(random.below(3));
+    options.handlerIsExternal = oneIn(4);
+    options.latencyTarget = oneIn(3) ? 0ms : 20ms;
+    if (oneIn(2)) acknowledging = memory::Database::Acknowledging::afterCommit;
+  }
+
+  void drawFault() {
+    constexpr Operation operations[] = {Operation::known,  Operation::write, Operation::commit,     Operation::resolve,
+                                        Operation::attach, Operation::fetch, Operation::acknowledge};
+    constexpr Errc errors[] = {Errc::unavailable, Errc::storeBusy, Errc::timedOut, Errc::outcomeUnknown};
+    const Operation operation = operations[random.below(std::size(operations))];
+    const bool mayBeUnknown = operation != Operation::commit;  // the store says so itself, below
+    world.fail(operation, errors[random.below(mayBeUnknown ? 4 : 3)], 1 + static_cast<int>(random.below(3)));
+    if (oneIn(3)) world.loseCommitReply(oneIn(2));
+  }
+
+  Outcome misbehave(const Delivery& delivery) {
+    if (oneIn(6)) drawFault();
+    if (oneIn(12)) return strike(delivery, Outcome::failed("drawn"));
+    if (oneIn(12)) return Outcome::retryLater("drawn", oneIn(2) ? 5ms : 0ms);
+    if (oneIn(25)) {
+      replicas.back().term().loseLease();
+      return strike(delivery, Outcome::done());
+    }
+    if (oneIn(25)) replicas.back().term().requestStop();
+    return Outcome::done();
+  }
+
+  Outcome strike(const Delivery& delivery, Outcome outcome) {
+    struck.insert(delivery.message.id.value);
+    return outcome;
+  }
+
+  void serveATerm() {
+    Replica& leader = enrol();
+    try {
+      leader.takeOffice();
+    } catch (const EndTerm&) {
+      return;
+    }
+    const bool over = leader.endOf(1 + static_cast<int>(random.below(40))).has_value();
+    if (over || oneIn(2)) leader.handOver();  // else it is killed between two messages
+  }
+
+  Random random{static_cast<std::uint64_t>(GetParam())};
+  std::set<std::string> struck;
+};
+
+TEST_P(ConsumerStorm, EveryMessageEndsOnceInOrderAndOnlyTheGuiltyDie) {
+  drawOptions();
+  for (int i = 0; i < messages; ++i) produce({std::to_string(i)});
+  for (int i = 0; i < 5; ++i) produce({std::to_string(random.below(messages))});  // some come twice
+  behaviour = [this](const Delivery& delivery) { return misbehave(delivery); };
+  for (int term = 0; term < 12; ++term) serveATerm();
+
+  world.heal();
+  behaviour = [](const Delivery&) { return Outcome::done(); };
+  workOff(elect());
+
+  const auto ledger = world.ledger();
+  ASSERT_EQ(ledger.size(), messages);
+  EXPECT_TRUE(std::ranges::is_sorted(ledger, {}, &memory::LedgerEntry::token));
+  for (std::size_t i = 0; i < ledger.size(); ++i) EXPECT_EQ(ledger[i].message.value, std::to_string(i));
+  for (const std::string& id : deadIds()) EXPECT_TRUE(struck.contains(id)) << id << " never did anything wrong";
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ConsumerStorm, testing::Range(1, 301));
+
+}  // namespace
+}  // namespace tenure::test
