@@ -6,7 +6,8 @@
 
 namespace tenure::bench {
 
-BareSqlite::BareSqlite(const std::filesystem::path& file, const Term& term, const std::string& effect) : term_(term) {
+BareSqlite::BareSqlite(const std::filesystem::path& file, const Term& term, const std::string& effect, bool marks)
+    : term_(term), marks_(marks) {
   TENURE_ASSERT(sqlite3_open(file.c_str(), &db_) == SQLITE_OK);
   const auto plan = sqlite::journalPlan(sqlite3_libversion_number());
   const std::string pragmas =
@@ -18,6 +19,8 @@ BareSqlite::BareSqlite(const std::filesystem::path& file, const Term& term, cons
   fence_ = prepare(
       "UPDATE tenure_fence SET seq = seq + 1 WHERE election = ?1 AND generation = ?2 AND token = ?3"
       " AND candidate = ?4 AND ensemble = ?5 AND seq = ?6");
+  mark_ = prepare("SAVEPOINT mark");
+  unmark_ = prepare("RELEASE mark");
   key_ = prepare(
       "INSERT INTO tenure_key(consumer, id, state, digest, token, at) VALUES('default', ?1, 0, ?2, ?3, ?4)"
       " ON CONFLICT(consumer, id) DO NOTHING");
@@ -55,6 +58,7 @@ std::size_t BareSqlite::consumeBatch(std::size_t batch) {
   std::string inWork;
   for (const Row& row : rows_) {
     const BodyDigest digest = digestOf(row.body);
+    if (marks_) step(mark_);
     bind(key_, 1, row.id);
     sqlite3_bind_blob(key_, 2, digest.data(), static_cast<int>(digest.size()), SQLITE_STATIC);
     sqlite3_bind_int64(key_, 3, term.token.value);
@@ -66,6 +70,7 @@ std::size_t BareSqlite::consumeBatch(std::size_t batch) {
     bind(effect_, 3, row.body);
     sqlite3_bind_int64(effect_, 4, term.token.value);
     step(effect_);
+    if (marks_) step(unmark_);
     inWork.append(row.id).push_back('\0');
   }
   sqlite3_bind_int64(inWork_, 1, term.token.value);

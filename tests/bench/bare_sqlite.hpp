@@ -14,8 +14,9 @@ namespace tenure::bench {
 
 class BareSqlite {
  public:
-  /// The term must have claimed the file; nobody else may consume it meanwhile.
-  BareSqlite(const std::filesystem::path& file, const Term& term, const std::string& effect);
+  /// The term must have claimed the file; nobody else may consume it meanwhile. With `marks`, a savepoint before each
+  /// message, as whoever wants to undo a single one needs.
+  BareSqlite(const std::filesystem::path& file, const Term& term, const std::string& effect, bool marks);
   ~BareSqlite();
   BareSqlite(const BareSqlite&) = delete;
   BareSqlite& operator=(const BareSqlite&) = delete;
@@ -40,11 +41,14 @@ class BareSqlite {
   void fetch(std::size_t batch);
 
   const Term& term_;
+  const bool marks_;
   sqlite3* db_ = nullptr;
   std::vector<sqlite3_stmt*> statements_;
   sqlite3_stmt* select_;
   sqlite3_stmt* begin_;
   sqlite3_stmt* fence_;
+  sqlite3_stmt* mark_;
+  sqlite3_stmt* unmark_;
   sqlite3_stmt* key_;
   sqlite3_stmt* effect_;
   sqlite3_stmt* inWork_;
