@@ -12,11 +12,14 @@ constexpr const char* about =
     "Leader-elected, single-active consumers: one replica works, strictly in order, and a fencing\n"
     "token keeps every former leader from committing anything.";
 
-constexpr const char* firstSteps = R"(
+constexpr const char* firstSteps = R"help(
 Examples:
   tenure produce --queue sqlite:orders.db?queue=orders <orders.txt
+  tenure consume --zookeeper 127.0.0.1:2181 --election orders --queue sqlite:orders.db?queue=orders \
+    --sql "INSERT INTO ledger(body) VALUES (:body)"
+  tenure status --zookeeper 127.0.0.1:2181 --election orders
   tenure queue stats --queue sqlite:orders.db?queue=orders
-  tenure COMMAND --help)";
+  tenure COMMAND --help)help";
 
 void declareTool(CLI::App& tool, Action& chosen) {
   tool.name("tenure");
@@ -28,9 +31,13 @@ void declareTool(CLI::App& tool, Action& chosen) {
   tool.fallthrough();
   tool.get_formatter()->column_width(34);
   tool.footer(std::string(firstSteps) + "\n" + exitCodesHelp);
+  addConsume(tool, chosen);
   addProduce(tool, chosen);
+  addStatus(tool, chosen);
+  addHandover(tool, chosen);
   addQueue(tool, chosen);
   addDeadLetters(tool, chosen);
+  addFence(tool, chosen);
 }
 
 /// What the parser threw: a wish for help is fulfilled, anything else is a complaint.

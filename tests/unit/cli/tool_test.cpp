@@ -42,6 +42,11 @@ TEST(Tool, AnUnknownCommandOptionOrValueIsUsage) {
 TEST(Tool, EveryHelpPageHasExamplesAndExitCodes) {
   const std::vector<std::vector<const char*>> pages{{"--help"},
                                                     {"produce", "--help"},
+                                                    {"consume", "--help"},
+                                                    {"status", "--help"},
+                                                    {"handover", "--help"},
+                                                    {"fence", "show", "--help"},
+                                                    {"fence", "rebase", "--help"},
                                                     {"queue", "stats", "--help"},
                                                     {"dead-letters", "list", "--help"},
                                                     {"dead-letters", "requeue", "--help"},

@@ -1,0 +1,199 @@
+#include <CLI/CLI.hpp>
+
+#include "base/process_identity.hpp"
+#include "base/text.hpp"
+#include "base/validation.hpp"
+#include "cli/exec_handler.hpp"
+#include "cli/options.hpp"
+#include "cli/sql_handler.hpp"
+#include "cli/status_file.hpp"
+#include "cli/tool.hpp"
+#include "tenure/consumer.hpp"
+
+namespace tenure::cli {
+namespace {
+
+/// As the user gave them.
+struct ConsumeOptions {
+  ElectionOption election;
+  QueueOption queue;
+  std::string sql;
+  std::string exec;
+  std::string id;
+  std::string consumer = "default";
+  std::string statusFile;
+  ConsumerOptions tuning;
+  std::chrono::milliseconds latencyTarget = tuning.latencyTarget;
+  CareerLimits limits;
+  std::optional<std::chrono::milliseconds> barrier;
+  Level logLevel = Level::info;
+};
+
+/// All of it checked.
+struct Settings {
+  CandidateOptions candidate;
+  ConsumerOptions consumer;
+  sqlite::Options queue;
+};
+
+constexpr const char* consumeHelp = R"help(
+Runs one replica: it stands by until it is elected, then consumes the queue alone, strictly in
+order, until it is told to leave, dies, or loses its lease; then the next replica takes over.
+
+--sql runs one statement for each message, in the transaction that also acknowledges it and checks
+the fence, so its effect happens exactly once. It may use :id :group :body :token :attempt.
+--exec runs a command for each message with /bin/sh: the body on standard input, and
+TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN, TENURE_ATTEMPT in the environment. Exit code 0 is
+done, 75 is again later, anything else a failed attempt. The command dies with its term. What it
+does outside can happen twice: make it idempotent, or let it check the token.
+
+Signals:
+  SIGTERM, SIGINT  finish the current message, hand over, leave; a second one aborts
+  SIGUSR1          hand over and stand by again at the back
+  SIGUSR2          write the status to the log
+
+Examples:
+  tenure consume --zookeeper 127.0.0.1:2181 --election orders --queue sqlite:orders.db?queue=orders \
+    --sql "INSERT INTO ledger(id, grp, body) VALUES (:id, :group, :body)"
+  tenure consume --zookeeper zk1:2181,zk2:2181 --election mails --queue sqlite:mails.db \
+    --exec 'send-mail --to "$TENURE_GROUP"' --status-file /run/mails.json
+)help";
+
+CandidateId idOf(const ConsumeOptions& options) {
+  const ProcessIdentity& self = thisProcess();
+  return {options.id.empty() ? self.host + "-" + std::to_string(self.pid) : options.id};
+}
+
+/// Effects outside the store may still be under way when a leader is gone: its successor waits.
+std::chrono::milliseconds barrierOf(const ConsumeOptions& options) {
+  constexpr std::chrono::milliseconds longest{30'000};
+  if (options.barrier) return *options.barrier;
+  return options.exec.empty() ? std::chrono::milliseconds{0} : std::min(longest, options.limits.execute);
+}
+
+Result<Settings> settingsOf(const ConsumeOptions& options) {
+  if (options.sql.empty() == options.exec.empty())
+    return Error{Errc::invalidArgument, "give either --sql STATEMENT or --exec COMMAND"};
+  auto queue = options.queue.parsed(true);
+  if (!queue) return queue.error();
+  auto address = parse(options.election);
+  if (!address) return address.error();
+
+  Complaints complaints;
+  const auto id = parseCandidateId(idOf(options).value);
+  complaints.require(id, "--id", options.id);
+  complaints.require(parseElectionName(options.consumer), "--consumer", options.consumer);
+  if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
+
+  Settings settings{{}, options.tuning, *queue};
+  settings.consumer.name = {options.consumer};
+  settings.consumer.latencyTarget = options.latencyTarget;
+  settings.consumer.handlerIsExternal = !options.exec.empty();
+  settings.candidate.zookeeper = address->zookeeper;
+  settings.candidate.election = address->election;
+  settings.candidate.root = address->root;
+  settings.candidate.id = *id;
+  settings.candidate.limits = options.limits;
+  settings.candidate.barrierLimit = barrierOf(options);
+  return settings;
+}
+
+Exit runReplica(const ConsumeOptions& options, const Settings& settings, const Handler& handler) {
+  const auto log = makeLogSink(options.logLevel);
+  std::optional<StatusFile> status;
+  if (!options.statusFile.empty())
+    status.emplace(options.statusFile,
+                   StatusBoard{settings.candidate.election, settings.candidate.id, thisProcess().pid}, *log);
+  EventFork events(status ? std::vector<IEventSink*>{log.get(), &*status} : std::vector<IEventSink*>{log.get()});
+
+  sqlite::Database database(settings.queue, events);
+  Consumer consumer(database.source(), database.store(), handler, settings.consumer, events);
+  Candidate candidate(settings.candidate, consumer, events);
+  return static_cast<Exit>(candidate.run());
+}
+
+Exit consume(const ConsumeOptions& options) {
+  const auto settings = settingsOf(options);
+  if (!settings) return refuse("", settings.error());
+  try {
+    if (!options.sql.empty()) return runReplica(options, *settings, makeSqlHandler(options.sql));
+    auto guardian = Guardian::start();  // a fork: before any thread
+    if (!guardian) return refuse("--exec", guardian.error());
+    return runReplica(options, *settings, makeExecHandler(*guardian, options.exec));
+  } catch (const std::system_error& error) {
+    complain(error.what());
+    return exitFor(Error{error.code()});
+  }
+}
+
+void addTuning(CLI::App& command, ConsumeOptions& options) {
+  command.add_option("--max-batch", options.tuning.maxBatch, "Messages that share a transaction (default 64)")
+      ->type_name("N")
+      ->envname("TENURE_MAX_BATCH");
+  addDuration(command, "--latency-target", options.latencyTarget, "How long a batch may wait for its commit");
+  command.add_option("--max-attempts", options.tuning.maxAttempts, "Failed attempts until a dead letter (default 5)")
+      ->type_name("N")
+      ->envname("TENURE_MAX_ATTEMPTS");
+  addDuration(command, "--retry-base", options.tuning.retryBase, "Wait after the first failed attempt; it doubles");
+  addDuration(command, "--retry-max", options.tuning.retryMax, "The longest wait between attempts");
+  addDuration(command, "--outage-limit", options.tuning.outageLimit, "A store that stays away so long ends the term");
+  addDuration(command, "--execute-limit", options.limits.execute,
+              "A handler without progress for so long ends the term");
+  addDuration(command, "--drain", options.limits.drain, "How long the current message may take when told to leave");
+  command
+      .add_option_function<std::string>(
+          "--barrier",
+          [&options](const std::string& text) {
+            const auto limit = parseDuration(text);
+            if (!limit) throw CLI::ValidationError("--barrier", limit.error().detail);
+            options.barrier = std::chrono::duration_cast<std::chrono::milliseconds>(*limit);
+          },
+          "How long a successor waits after our unclean end (default 0s with --sql; with --exec the execute limit, at "
+          "most 30s)")
+      ->type_name("TIME")
+      ->envname("TENURE_BARRIER");
+}
+
+void addBasics(CLI::App& command, ConsumeOptions& options) {
+  options.election.declare(command);
+  options.queue.declare(command);
+  CLI::Option* sql = command.add_option("--sql", options.sql, "Run this statement for each message")
+                         ->type_name("STATEMENT")
+                         ->envname("TENURE_SQL");
+  command.add_option("--exec", options.exec, "Run this command for each message")
+      ->type_name("COMMAND")
+      ->envname("TENURE_EXEC")
+      ->excludes(sql);
+  command.add_option("--id", options.id, "What people call this replica (default host-pid)")
+      ->type_name("ID")
+      ->envname("TENURE_ID");
+  command.add_option("--consumer", options.consumer, "Whose idempotency keys these are (default \"default\")")
+      ->type_name("NAME")
+      ->envname("TENURE_CONSUMER");
+  command.add_option("--status-file", options.statusFile, "Keep where this replica stands in this file, as JSON")
+      ->type_name("FILE")
+      ->envname("TENURE_STATUS_FILE");
+  command.add_flag("--strict-acl", options.election.zookeeper.strictAcl,
+                   "Refuse to contend where anybody may change the election's znodes");
+  command.add_flag("--allow-short-session", options.election.zookeeper.allowShortSession,
+                   "Allow a session timeout below 3s");
+  const std::map<std::string, Level> levels{
+      {"debug", Level::debug}, {"info", Level::info}, {"warn", Level::warn}, {"error", Level::error}};
+  command.add_option("--log-level", options.logLevel, "debug, info, warn or error (default info)")
+      ->transform(CLI::CheckedTransformer(levels).description(""))
+      ->type_name("LEVEL")
+      ->envname("TENURE_LOG_LEVEL");
+}
+
+}  // namespace
+
+void addConsume(CLI::App& tool, Action& chosen) {
+  auto options = std::make_shared<ConsumeOptions>();
+  CLI::App* command = tool.add_subcommand("consume", "Run one replica of a consumer");
+  addBasics(*command, *options);
+  addTuning(*command, *options);
+  command->footer(std::string(consumeHelp) + exitCodesHelp);
+  command->callback([options, &chosen] { chosen = [options] { return consume(*options); }; });
+}
+
+}  // namespace tenure::cli

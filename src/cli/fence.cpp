@@ -1,0 +1,172 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cli/ensemble_session.hpp"
+#include "cli/options.hpp"
+#include "cli/tool.hpp"
+#include "election/view.hpp"
+
+namespace tenure::cli {
+namespace {
+
+struct ShowOptions {
+  QueueOption queue;
+  bool json = false;
+};
+
+struct RebaseOptions {
+  QueueOption queue;
+  ElectionOption election;
+};
+
+constexpr const char* showHelp = R"help(
+The fence of each election that has claimed the store: no commit gets in under an older token.
+
+Examples:
+  tenure fence show --queue sqlite:orders.db?queue=orders
+)help";
+
+constexpr const char* rebaseHelp = R"help(
+When an ensemble is rebuilt, restored from an old snapshot or replaced, its tokens start lower than
+the store has seen, or under another identity; when --root was changed, under another path. Every
+claim is refused then (TokenRegression, ForeignEnsemble, ForeignPath; exit code 78), because nobody
+can tell it from an old leader that has come back.
+
+This makes the store accept the given ensemble and path from now on, whatever it saw before: first
+it writes them with the next generation into the store, if the store has not changed meanwhile,
+then the generation into the ensemble. If it stops in between, repeat it.
+Be sure that no leader of the old ensemble runs any more: nothing fences it off afterwards but the
+generation. Stop all replicas, rebase, start them again.
+
+Examples:
+  tenure fence rebase --queue sqlite:orders.db?queue=orders --zookeeper zk1:2181 --election orders
+)help";
+
+using Json = nlohmann::ordered_json;
+
+Json toJson(const sqlite::FenceRow& row) {
+  return {{"election", row.election.value},
+          {"path", row.path},
+          {"ensemble", row.ensemble.value},
+          {"generation", row.generation},
+          {"token", std::to_string(row.token.value)},
+          {"sequence", row.sequence},
+          {"host", row.holder.host},
+          {"pid", row.holder.pid},
+          {"claimed_at", formatWallTime(row.claimedAt)}};
+}
+
+void printText(const sqlite::FenceRow& row) {
+  std::cout << escaped(row.election.value) << "  token " << row.token.value << "  commits " << row.sequence
+            << "  generation " << row.generation << "  ensemble " << escaped(row.ensemble.value) << "  path "
+            << escaped(row.path) << "  holder " << escaped(row.holder.host) << ":" << row.holder.pid << "  claimed "
+            << formatWallTime(row.claimedAt) << "\n";
+}
+
+Exit show(const ShowOptions& options) {
+  const auto queue = options.queue.parsed(false);
+  if (!queue) return refuse("", queue.error());
+  const auto rows = sqlite::fenceRows(*queue);
+  if (!rows) return refuse("--queue", rows.error());
+  for (const sqlite::FenceRow& row : *rows)
+    if (options.json)
+      std::cout << toJson(row).dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+    else
+      printText(row);
+  std::cout << std::flush;
+  if (rows->empty()) complain("no election has claimed this store yet");
+  return rows->empty() ? Exit::no : Exit::done;
+}
+
+/// The row of one election; notFound when it never claimed.
+Result<sqlite::FenceRow> rowOf(const sqlite::Options& queue, const ElectionName& election) {
+  const auto rows = sqlite::fenceRows(queue);
+  if (!rows) return named("--queue", rows.error());
+  for (const sqlite::FenceRow& row : *rows)
+    if (row.election == election) return row;
+  return Error{Errc::notFound, "the election " + election.value + " has never claimed this store: nothing to rebase"};
+}
+
+/// What an ensemble says of itself, and the version under which it said so.
+struct Meta {
+  MetaRecord record;
+  std::int32_t version = 0;
+};
+
+Result<Meta> readMeta(EnsembleSession& session, const ElectionPaths& paths) {
+  const auto node = session.ask<Node>(
+      [&](ICoordination& coordination, Callback<Node> done) { coordination.get(paths.meta, {}, std::move(done)); });
+  if (!node) return Error{node.error().code, paths.meta + " could not be read: start a replica once, it makes it"};
+  const auto record = parseMetaRecord(node->data);
+  if (!record) return Error{Errc::configurationRefused, paths.meta + " is damaged"};
+  return Meta{*record, node->stat.version};
+}
+
+Result<void> refuseWhileSomebodyLeads(EnsembleSession& session, const ElectionPaths& paths) {
+  const auto view = session.ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
+    readElection(coordination, paths, std::move(done));
+  });
+  if (!view) return view.error().is(Errc::notFound) ? Result<void>{} : view.error();
+  if (const CandidateView* leader = view->leader())
+    return Error{Errc::configurationRefused,
+                 escaped(leader->record.id.value) + " is in office: stop all replicas first"};
+  return {};
+}
+
+Result<MetaRecord> rebaseOn(EnsembleSession& session, const ElectionAddress& address, const sqlite::Options& queue) {
+  const ElectionPaths paths(address.root, address.election);
+  if (const auto free = refuseWhileSomebodyLeads(session, paths); !free) return free.error();
+  const auto row = rowOf(queue, address.election);
+  if (!row) return row.error();
+  auto meta = readMeta(session, paths);
+  if (!meta) return meta.error();
+
+  MetaRecord& next = meta->record;
+  next.generation = std::max(next.generation, row->generation) + 1;
+  if (const auto stored = sqlite::rebaseFence(queue, *row, next.ensemble, next.generation, paths.election); !stored)
+    return named("--queue", stored.error());
+  const auto told = session.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
+    coordination.set(paths.meta, toJson(next), meta->version, std::move(done));
+  });
+  if (!told) return Error{told.error().code, "the store is rebased, " + paths.meta + " is not: repeat the command"};
+  return next;
+}
+
+Exit rebase(const RebaseOptions& options) {
+  const auto queue = options.queue.parsed(false);
+  if (!queue) return refuse("", queue.error());
+  const auto address = parse(options.election);
+  if (!address) return refuse("", address.error());
+  const auto session = EnsembleSession::connect(address->zookeeper);
+  if (!session) return refuse("--zookeeper", session.error());
+  const auto now = rebaseOn(**session, *address, *queue);
+  if (!now) return refuse("", now.error());
+  std::cout << "the store accepts ensemble " << escaped(now->ensemble.value) << ", generation " << now->generation
+            << ", path " << address->path() << std::endl;
+  return Exit::done;
+}
+
+}  // namespace
+
+void addFence(CLI::App& tool, Action& chosen) {
+  CLI::App* fence = tool.add_subcommand("fence", "Look at a store's fence, or rebase it after an ensemble was rebuilt");
+  fence->require_subcommand(1);
+
+  auto showOptions = std::make_shared<ShowOptions>();
+  CLI::App* showCommand = fence->add_subcommand("show", "Which term may commit");
+  showOptions->queue.declare(*showCommand);
+  showCommand->add_flag("--json", showOptions->json, "One JSON object a line");
+  showCommand->footer(std::string(showHelp) + exitCodesHelp);
+  showCommand->callback([showOptions, &chosen] { chosen = [showOptions] { return show(*showOptions); }; });
+
+  auto rebaseOptions = std::make_shared<RebaseOptions>();
+  CLI::App* rebaseCommand = fence->add_subcommand("rebase", "Make the store accept this ensemble");
+  rebaseOptions->queue.declare(*rebaseCommand);
+  rebaseOptions->election.declare(*rebaseCommand);
+  rebaseCommand->footer(std::string(rebaseHelp) + exitCodesHelp);
+  rebaseCommand->callback([rebaseOptions, &chosen] { chosen = [rebaseOptions] { return rebase(*rebaseOptions); }; });
+}
+
+}  // namespace tenure::cli

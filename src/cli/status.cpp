@@ -1,0 +1,138 @@
+#include <CLI/CLI.hpp>
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cli/ensemble_session.hpp"
+#include "cli/options.hpp"
+#include "cli/tool.hpp"
+#include "election/view.hpp"
+
+namespace tenure::cli {
+namespace {
+
+struct StatusOptions {
+  ElectionOption election;
+  bool json = false;
+};
+
+constexpr const char* statusHelp = R"help(
+Shows who leads, under which token, since when, and who stands in line. Exit code 1: nobody leads.
+A reading, not evidence: by the time you act on it the leader may be another.
+
+Examples:
+  tenure status --zookeeper 127.0.0.1:2181 --election orders
+  tenure status --zookeeper 127.0.0.1:2181 --election orders --json | jq -r .leader.id
+)help";
+
+using Json = nlohmann::ordered_json;
+
+std::string nameOf(const CandidateView& candidate) {
+  return candidate.record.known ? escaped(candidate.record.id.value) : "unknown";
+}
+
+std::string placeOf(const ProcessIdentity& process) {
+  return process.host.empty() ? "-" : escaped(process.host) + ":" + std::to_string(process.pid);
+}
+
+Json toJson(const CandidateView& candidate) {
+  Json out{{"id", nullptr},
+           {"token", std::to_string(candidate.czxid)},
+           {"uuid", candidate.uuid.value},
+           {"host", nullptr},
+           {"pid", nullptr},
+           {"version", nullptr},
+           {"since", nullptr},
+           {"session", std::to_string(candidate.session)}};
+  if (!candidate.record.known) return out;
+  out["id"] = candidate.record.id.value;
+  out["host"] = candidate.record.process.host;
+  out["pid"] = candidate.record.process.pid;
+  out["version"] = candidate.record.version;
+  out["since"] = formatWallTime(candidate.record.since);
+  return out;
+}
+
+Json markerJson(const MarkerRecord& marker) {
+  Json out{{"state", marker.busy ? "busy" : "idle"}, {"known", marker.known}};
+  if (!marker.known) return out;
+  out["token"] = std::to_string(marker.token.value);
+  out["id"] = marker.id.value;
+  out["since"] = formatWallTime(marker.since);
+  out["barrier_limit_ms"] = marker.barrierLimit.count();
+  return out;
+}
+
+void printJson(const ElectionAddress& address, const ElectionView& view) {
+  Json out{{"election", address.election.value}, {"path", address.path()}};
+  out["ensemble"] = view.meta ? Json(view.meta->ensemble.value) : Json(nullptr);
+  out["generation"] = view.meta ? Json(view.meta->generation) : Json(nullptr);
+  const CandidateView* leader = view.leader();
+  out["leader"] = leader != nullptr ? toJson(*leader) : Json(nullptr);
+  if (leader != nullptr) out["leader"]["since"] = formatWallTime(view.marker.since);
+  out["marker"] = markerJson(view.marker);
+  out["candidates"] = Json::array();
+  for (const CandidateView& candidate : view.candidates) out["candidates"].push_back(toJson(candidate));
+  out["offenders"] = Json::array();
+  for (const OffenderView& offender : view.offenders)
+    out["offenders"].push_back({{"child", escaped(offender.child)}, {"reason", offender.reason}});
+  out["polluted"] = view.polluted;
+  std::cout << out.dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
+}
+
+void printText(const ElectionAddress& address, const ElectionView& view) {
+  const auto label = [](const char* text) -> std::ostream& { return std::cout << std::left << std::setw(11) << text; };
+  label("election") << address.path() << "\n";
+  if (view.meta)
+    label("ensemble") << escaped(view.meta->ensemble.value) << ", generation " << view.meta->generation << "\n";
+  if (const CandidateView* leader = view.leader())
+    label("leader") << nameOf(*leader) << ", token " << leader->czxid << ", since " << formatWallTime(view.marker.since)
+                    << "\n";
+  else
+    label("leader") << "nobody\n";
+  label("marker") << (view.marker.busy ? "busy" : "idle")
+                  << (view.marker.known ? ", token " + std::to_string(view.marker.token.value)
+                                        : ", by an unknown holder")
+                  << "\n";
+  for (std::size_t i = 0; i < view.candidates.size(); ++i) {
+    const CandidateView& candidate = view.candidates[i];
+    label(i == 0 ? "candidates" : "") << i + 1 << "  " << std::setw(20) << nameOf(candidate) << "  " << std::setw(20)
+                                      << candidate.czxid << "  " << placeOf(candidate.record.process) << "\n";
+  }
+  if (view.polluted) label("warning") << "too many children to be an election's\n";
+  for (const OffenderView& offender : view.offenders)
+    label("offender") << escaped(offender.child) << "  " << escaped(offender.reason) << "\n";
+  std::cout << std::flush;
+}
+
+Exit showStatus(const StatusOptions& options) {
+  const auto address = parse(options.election);
+  if (!address) return refuse("", address.error());
+  const auto session = EnsembleSession::connect(address->zookeeper);
+  if (!session) return refuse("--zookeeper", session.error());
+  const ElectionPaths paths(address->root, address->election);
+  const auto view = (*session)->ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
+    readElection(coordination, paths, std::move(done));
+  });
+  if (!view && view.error().is(Errc::notFound)) {
+    complain("nobody has ever entered the election " + address->path());
+    return Exit::no;
+  }
+  if (!view) return refuse("", view.error());
+  options.json ? printJson(*address, *view) : printText(*address, *view);
+  return view->leader() != nullptr ? Exit::done : Exit::no;
+}
+
+}  // namespace
+
+void addStatus(CLI::App& tool, Action& chosen) {
+  auto options = std::make_shared<StatusOptions>();
+  CLI::App* command = tool.add_subcommand("status", "Show who leads and who stands in line");
+  options->election.declare(*command);
+  command->add_flag("--json", options->json, "One JSON object");
+  command->footer(std::string(statusHelp) + exitCodesHelp);
+  command->callback([options, &chosen] { chosen = [options] { return showStatus(*options); }; });
+}
+
+}  // namespace tenure::cli
