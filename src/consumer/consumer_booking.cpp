@@ -1,0 +1,222 @@
+// The machine's second half: the transaction, from its first message to the commit, and what becomes of it when
+// something fails.
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "consumer/consumer_machine.hpp"
+
+namespace tenure::consuming {
+namespace {
+
+/// Worth another try under the same term.
+bool isTransient(const Error& error) noexcept {
+  return error.is(Errc::unavailable) || error.is(Errc::timedOut) || error.is(Errc::storeBusy) ||
+         error.is(Errc::quotaExceeded) || error.is(Errc::outcomeUnknown);
+}
+
+/// The message's fault, not the store's.
+bool isRefusal(const Error& error) noexcept {
+  return error.is(Errc::payloadTooLarge) || error.is(Errc::invalidArgument);
+}
+
+EndReason reasonOf(const Error& error) noexcept {
+  if (error.is(Errc::leaseLost)) return EndReason::leaseLost;
+  if (error.is(Errc::sessionExpired)) return EndReason::sessionExpired;
+  return error.is(Errc::staleTerm) ? EndReason::fenced : EndReason::failed;
+}
+
+}  // namespace
+
+bool ConsumerMachine::batchIsOver(const Moment& moment) const noexcept {
+  if (batchEnds_ || settled_ >= granted_ || settled_ >= limit_ || suspects_ > 0) return true;
+  if (moment.stopAsked || !moment.mayBegin) return true;
+  // The next message is expected to take as long as the last one.
+  return moment.now - batchBegan_ + lastRun_ >= options_.latencyTarget;
+}
+
+Action ConsumerMachine::commit(const Moment& moment) {
+  checkInvariants();
+  const bool closing = phase_ == Phase::leaving || moment.stopAsked;
+  const std::size_t next = remaining() - settled_;
+  const std::size_t suspectsLeft = suspects_ - std::min(suspects_, settled_);
+  const std::size_t wanted = suspectsLeft > 0 ? suspectsLeft : closing ? 0 : limit_;
+  booking_ = Commit{.settled = settled_,
+                    .inWork = std::min(wanted, next),
+                    .more = next < wanted,
+                    .undo = marked_,
+                    .record = toRecord_ ? &*toRecord_ : nullptr,
+                    .forgive = toForgive_ ? &*toForgive_ : nullptr};
+  commitBegan_ = moment.now;
+  return ask(Step::commit, booking_);
+}
+
+Action ConsumerMachine::committed(const Moment& moment) {
+  endOutage(false, moment);
+  outcomeKnown_ = recorded_ = true;
+  if (toForgive_) attempts_.erase(*toForgive_);
+  if (toRecord_) attempts_.insert_or_assign(toRecord_->id, *toRecord_);
+  if (charging_)
+    charged_ = toRecord_->id;
+  else if (toForgive_ || toRecord_)
+    charged_.reset();
+  if (settled_ > 0) {
+    ran_.reset();
+    const auto took = std::chrono::duration_cast<std::chrono::microseconds>(moment.now - commitBegan_);
+    pending_.push_back(BatchCommitted{settled_, window()[settled_ - 1].position, took});
+  }
+  tellPending();
+  suspects_ -= std::min(suspects_, settled_);
+  granted_ = suspects_ > 0 ? suspects_ : booking_.more ? limit_ : booking_.inWork;
+  ledger_ = granted_ > 0 ? Ledger::open : Ledger::closed;
+  topped_ = false;
+  if (settled_ > 0 && !shared_) return ask(Step::acknowledge, Acknowledge{settled_});
+  return acknowledged(moment);
+}
+
+Action ConsumerMachine::acknowledged(const Moment& moment) {
+  first_ += settled_;
+  forgetTransaction();
+  return proceed(moment);
+}
+
+/// What the open transaction knew. Its messages are the window's first again.
+void ConsumerMachine::forgetTransaction() noexcept {
+  settled_ = 0;
+  batchEnds_ = charging_ = false;
+  checked_ = known_ = marked_ = false;
+  toRecord_.reset();
+  toForgive_.reset();
+  pending_.clear();
+}
+
+// --- answers without a value, and failures
+
+Action ConsumerMachine::did(const Moment& moment) {
+  switch (step_) {
+    case Step::claim:
+      claimed_ = true;
+      endOutage(false, moment);
+      break;
+    case Step::attach:
+      attached_ = true;  // an outage of the source is over when it delivers
+      window_.clear();
+      first_ = 0;
+      topped_ = dry_ = false;
+      break;
+    case Step::bury:
+      pending_.push_back(MessageDeadLettered{head().id.value, reason_, buriedAfter_});
+      batchEnds_ = true;
+      return settle(moment);
+    case Step::commit: return committed(moment);
+    case Step::acknowledge: return acknowledged(moment);
+    case Step::abandon:
+      tellPending();
+      forgetTransaction();
+      break;
+    default: break;
+  }
+  return proceed(moment);
+}
+
+Action ConsumerMachine::resolved(CommitFate fate, const Moment& moment) {
+  if (fate == CommitFate::committed) return committed(moment);
+  outcomeKnown_ = true;
+  forgetTransaction();
+  return troubled(false, trouble_, moment);
+}
+
+Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
+  if (phase_ == Phase::leaving) {
+    news_.push_back(Warned{"what is in work could not be cleared: " + error.message()});
+    return Return{false};
+  }
+  if (isTermOver(error.code)) return quit(error);
+  switch (step_) {
+    case Step::attach:
+    case Step::fetch:
+    case Step::acknowledge: return sourceFailed(error, moment);
+    case Step::commit: return commitFailed(error, moment);
+    case Step::resolve: return isTransient(error) ? troubled(false, error, moment) : quit(error);
+    default: return storeFailed(error, moment);
+  }
+}
+
+Action ConsumerMachine::commitFailed(const Error& error, const Moment& moment) {
+  if (isOutcomeUnknown(error.code)) {
+    trouble_ = error;
+    outcomeKnown_ = false;
+    return ask(Step::resolve, Resolve{});
+  }
+  // Too much for one transaction: its messages one at a time, and one that is too much by itself, aside.
+  if (error.is(Errc::payloadTooLarge) && settled_ > 1) {
+    forgetTransaction();
+    granted_ = 1;
+    return proceed(moment);
+  }
+  return storeFailed(error, moment);
+}
+
+Action ConsumerMachine::storeFailed(const Error& error, const Moment& moment) {
+  const bool ofMessage = step_ == Step::admit || (step_ == Step::commit && settled_ == 1);
+  if (ofMessage && isRefusal(error)) {
+    refused_ = AttemptRecord{.id = step_ == Step::admit ? head().id : window().front().id,
+                             .lastError = "the store refused it: " + error.message()};
+    forgetTransaction();
+    return proceed(moment);
+  }
+  forgetTransaction();
+  return isTransient(error) ? troubled(false, error, moment) : quit(error);
+}
+
+/// Delivery starts again at the next attach, with what was not acknowledged; what is in hand is committed first.
+Action ConsumerMachine::sourceFailed(const Error& error, const Moment& moment) {
+  attached_ = false;
+  if (step_ == Step::acknowledge) {
+    first_ += settled_;
+    forgetTransaction();
+  }
+  batchEnds_ = settled_ > 0;
+  return isTransient(error) ? troubled(true, error, moment) : quit(error);
+}
+
+Action ConsumerMachine::troubled(bool ofSource, const Error& error, const Moment& moment) {
+  trouble_ = error;
+  if (!outage_) {
+    outage_ = Outage{ofSource, moment.now};
+    news_.push_back(OutageBegan{error.message()});
+  }
+  if (moment.now - outage_->began >= options_.outageLimit) return quit(error);
+  notBefore_ = std::max(notBefore_, moment.now + outageBackoff_.next());
+  return proceed(moment);
+}
+
+void ConsumerMachine::endOutage(bool ofSource, const Moment& moment) {
+  if (!outage_ || outage_->ofSource != ofSource) return;
+  news_.push_back(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(moment.now - outage_->began)});
+  outage_.reset();
+  outageBackoff_.reset();
+}
+
+Action ConsumerMachine::quit(const Error& error) {
+  over_ = true;
+  const bool refusedByStore = isTermOver(error.code) && !error.is(Errc::leaseLost);
+  if (refusedByStore && phase_ == Phase::executing)
+    news_.push_back(CommitFenced{error.message(), std::max<std::size_t>(settled_, 1)});
+  trouble_ = outcomeKnown_ || isTermOver(error.code) ? error : Error{Errc::outcomeUnknown, error.message()};
+  return Quit{reasonOf(trouble_)};
+}
+
+void ConsumerMachine::tellPending() {
+  news_.insert(news_.end(), std::move_iterator(pending_.begin()), std::move_iterator(pending_.end()));
+  pending_.clear();
+}
+
+void ConsumerMachine::checkInvariants() const {
+  TENURE_ASSERT(settled_ <= remaining());
+  TENURE_ASSERT(settled_ <= granted_);             // nothing begins that a successor would not find in the record
+  TENURE_ASSERT(suspects_ == 0 || settled_ <= 1);  // a suspect is alone in its transaction
+  TENURE_ASSERT(!toRecord_ || !toForgive_);
+  TENURE_ASSERT(!charging_ || (toRecord_ && settled_ == 0));
+}
+
+}  // namespace tenure::consuming
