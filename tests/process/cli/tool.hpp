@@ -32,8 +32,21 @@ class Tool : public testing::Test {
     const std::string number = std::to_string(++runs_);
     write("input." + number, input);
     Program program = start(std::move(arguments), "output." + number, environment, at("input." + number));
+    return {exitOf(program), program.output()};
+  }
+
+  /// What the sqlite3 shell answers, without the last line break.
+  std::string sql(const std::string& statement, const std::string& file = "q.db") {
+    Program shell({"sqlite3", "-cmd", ".timeout 10000", at(file), statement}, at("sql." + std::to_string(++runs_)));
+    EXPECT_EQ(exitOf(shell), 0) << shell.output();
+    std::string answer = shell.output();
+    if (!answer.empty() && answer.back() == '\n') answer.pop_back();
+    return answer;
+  }
+
+  static int exitOf(Program& program) {
     const auto ending = program.waitForEnd();
-    return {ending && ending->exitCode ? *ending->exitCode : -1, program.output()};
+    return ending && ending->exitCode ? *ending->exitCode : -1;
   }
 
   Program start(std::vector<std::string> arguments, const std::string& output,

@@ -1,0 +1,190 @@
+#include <nlohmann/json.hpp>
+
+#include "replica.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class Consume : public Replica {};
+
+TEST_F(Consume, AppliesEveryMessageOnceInOrderAndLeavesWhenTold) {
+  produce(numbered(300));
+  Program replica = consume("a");
+
+  ASSERT_TRUE(ledgerReaches(300)) << replica.output();
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+
+  EXPECT_EQ(sql("SELECT count(*) FROM ledger WHERE id <> 'm-' || n"), "0");
+  EXPECT_EQ(sql("SELECT count(DISTINCT token) || ' ' || max(attempt) FROM ledger"), "1 1");
+  EXPECT_THAT(tenure({"queue", "stats", "--queue", queue()}).output, HasSubstr("waiting       0 "));
+}
+
+TEST_F(Consume, TheStatusFileSaysWhoLeadsUnderWhichToken) {
+  produce(numbered(10));
+  Program replica = consume("a", {"--status-file", at("status.json")});
+  ASSERT_TRUE(ledgerReaches(10)) << replica.output();
+
+  const auto status = [&] {
+    std::ifstream in(at("status.json"));
+    return in ? nlohmann::json::parse(in) : nlohmann::json::object();
+  };
+  EXPECT_TRUE(eventually([&] { return status()["state"] == "leading" && status()["messages"] == 10; }));
+  EXPECT_EQ(status()["token"], sql("SELECT DISTINCT token FROM ledger"));
+
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+  EXPECT_EQ(status()["state"], "left");
+}
+
+TEST_F(Consume, ARefusedStatementIsExit78AndConsumesNothing) {
+  produce(numbered(3));
+  for (const char* statement :
+       {"COMMIT", "INSERT INTO ledger(id) VALUES (:id); DELETE FROM ledger", "DELETE FROM tenure_fence"}) {
+    Program replica = start(inElection("consume", {"--queue", queue(), "--sql", statement}), "refused");
+    EXPECT_EQ(exitOf(replica), 78) << statement << "\n" << replica.output();
+  }
+  EXPECT_THAT(tenure({"queue", "stats", "--queue", queue()}).output, HasSubstr("waiting       3 "));
+}
+
+TEST_F(Consume, Row1And2AnElectionNameThatIsNoneIsRefusedAndShownEscaped) {
+  for (const std::string name : {"../x", "/abs", "a//b", ".", "..", "zookeeper", "a\nb",
+                                 "\xe2\x80\xae"
+                                 "gpj",
+                                 ""}) {
+    const Run run =
+        tenure({"consume", "--zookeeper", "127.0.0.1:1", "--election", name, "--queue", queue(), "--sql", "SELECT 1"});
+    EXPECT_EQ(run.exit, 78) << name;
+    EXPECT_THAT(run.output, AllOf(HasSubstr("--election"), Not(HasSubstr("a\nb")), Not(HasSubstr("\xe2\x80\xae"))))
+        << name;
+  }
+  EXPECT_EQ(tenure({"status", "--zookeeper", "127.0.0.1:1", "--election", std::string(300, 'e')}).exit, 78);
+}
+
+TEST_F(Consume, OptionsThatCannotBeParsedAreUsageAndThoseThatDoNotFitAreConfiguration) {
+  const auto exitWith = [&](Arguments more) {
+    more.insert(more.end(), {"--queue", queue()});
+    return tenure(inElection("consume", more)).exit;
+  };
+  EXPECT_EQ(exitWith({}), 64);
+  EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--exec", "true"}), 64);
+  EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--session-timeout", "soon"}), 64);
+  EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--max-batch", "many"}), 64);
+  EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--session-timeout", "1s"}), 78);
+  EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--max-batch", "0"}), 78);
+  EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--id", "two words"}), 78);
+  EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--root", "relative"}), 78);
+  EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--digest-file", at("absent")}), 78);
+}
+
+TEST_F(Consume, Row18AWrongDigestIsExit77AndNeverShown) {
+  write("right", "tenure:correct-horse\n");
+  write("wrong", "tenure:s3cret-donkey\n");
+  produce(numbered(1));
+  Program owner = consume("owner", {"--root", "/row18", "--digest-file", at("right")});
+  ASSERT_TRUE(ledgerReaches(1)) << owner.output();
+
+  Program stranger = consume("stranger", {"--root", "/row18", "--digest-file", at("wrong")});
+  EXPECT_EQ(exitOf(stranger), 77) << stranger.output();
+  EXPECT_THAT(stranger.output(), Not(HasSubstr("s3cret-donkey")));
+  EXPECT_EQ(told(owner, SIGTERM), 0);
+  EXPECT_THAT(owner.output(), Not(HasSubstr("correct-horse")));
+}
+
+TEST_F(Consume, Row29And31BytesPassThroughAsTheyAre) {
+  const std::string body = std::string("a\0'\xff\xfe;--", 8);
+  ASSERT_EQ(tenure({"produce", "--queue", queue()}, body + "\n").exit, 0);
+  produce(R"({"id":"'); DROP TABLE ledger;--","group":"'\"%;","body":"\u20ac'"})");
+  Program replica = consume("a");
+  ASSERT_TRUE(ledgerReaches(2)) << replica.output();
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+
+  EXPECT_EQ(sql("SELECT typeof(body) || hex(body) FROM ledger WHERE n = 1"), "blob610027FFFE3B2D2D");
+  EXPECT_EQ(sql("SELECT id || grp || body FROM ledger WHERE n = 2"), "'); DROP TABLE ledger;--'\"%;\xe2\x82\xac'");
+}
+
+TEST_F(Consume, Row30AnIdThatComesAgainIsDroppedAndWithAnotherBodyDead) {
+  produce(
+      "{\"id\":\"same\",\"body\":\"one\"}\n{\"id\":\"same\",\"body\":\"one\"}\n{\"id\":\"same\",\"body\":\"two\"}\n{"
+      "\"id\":\"last\",\"body\":\"x\"}\n");
+  Program replica = consume("a");
+  ASSERT_TRUE(ledgerReaches(2)) << replica.output();
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+
+  EXPECT_EQ(sql("SELECT group_concat(body) FROM ledger"), "one,x");
+  EXPECT_THAT(tenure({"dead-letters", "list", "--queue", queue(), "--json"}).output, HasSubstr("\"body\":\"two\""));
+}
+
+TEST_F(Consume, Row34AFullLogStopsNothing) {
+  produce(numbered(50));
+  Arguments arguments = inElection("consume", {"--queue", queue(), "--sql", "INSERT INTO ledger(id) VALUES (:id)"});
+  std::string command = "exec " + std::string(TENURE_BINARY_DIR) + "/tenure";
+  for (const std::string& argument : arguments) command += " '" + argument + "'";
+  Program replica({"sh", "-c", command + " 2>/dev/full"}, at("full"));
+
+  EXPECT_TRUE(ledgerReaches(50));
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+}
+
+TEST_F(Consume, TakesItsOptionsFromAFileAndTheEnvironment) {
+  produce(numbered(2));
+  write("tenure.toml",
+        "zookeeper = \"" + Ensemble::shared().hosts() + "\"\nqueue = \"" + queue() +
+            "\"\n[consume]\nsql = \"INSERT INTO ledger(id, body) VALUES (:id, 'it''s, [1]')\"\nmax-batch = 1\n");
+  Program replica = start({"consume", "--config", at("tenure.toml")}, "a", {"TENURE_ELECTION=Consume.file"});
+
+  EXPECT_TRUE(ledgerReaches(2)) << replica.output();
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+  EXPECT_EQ(sql("SELECT DISTINCT body FROM ledger"), "it's, [1]");
+}
+
+TEST_F(Consume, OneQueueBelongsToOneElection) {
+  produce(numbered(1));
+  Program owner = consume("owner");
+  ASSERT_TRUE(ledgerReaches(1)) << owner.output();
+  EXPECT_EQ(told(owner, SIGTERM), 0);
+
+  Program thief = start({"consume", "--zookeeper", Ensemble::shared().hosts(), "--election", "thief", "--queue",
+                         queue(), "--sql", "SELECT 1"},
+                        "thief");
+  EXPECT_EQ(exitOf(thief), 78) << thief.output();
+}
+
+TEST_F(Consume, ExecGivesBodyAndEnvironmentButNoSecret) {
+  produce(R"({"id":"m-1","group":"g","body":"hello"})");
+  Program replica =
+      consume("a", {"--root", "/exec", "--exec", "(cat; echo; env) >" + at("seen")}, {"TENURE_DIGEST=tenure:s3cret"});
+  const auto seen = [&] {
+    std::ifstream in(at("seen"));
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  EXPECT_TRUE(eventually([&] {
+    return tenure({"queue", "stats", "--queue", queue()}).output.find("waiting       0 ") != std::string::npos;
+  })) << replica.output();
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+
+  EXPECT_THAT(seen(), AllOf(HasSubstr("hello\n"), HasSubstr("TENURE_MESSAGE_ID=m-1\n"), HasSubstr("TENURE_GROUP=g\n"),
+                            HasSubstr("TENURE_ATTEMPT=1\n"), HasSubstr("TENURE_TOKEN="), Not(HasSubstr("s3cret"))));
+}
+
+TEST_F(Consume, ACommandThatKeepsFailingMakesADeadLetterThatCanBeRequeuedAndPurged) {
+  produce(R"({"id":"poison","body":"x"})");
+  const Arguments failing{"--exec", "test -e " + at("cured"), "--max-attempts", "2", "--retry-base", "1ms"};
+  Program replica = consume("a", failing);
+  ASSERT_TRUE(replica.waitForOutput("message_dead_lettered")) << replica.output();
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+  EXPECT_THAT(tenure({"dead-letters", "list", "--queue", queue()}).output,
+              AllOf(HasSubstr("poison"), HasSubstr("attempts=2"), HasSubstr("exit status 1")));
+
+  EXPECT_EQ(tenure({"dead-letters", "requeue", "--all", "--queue", queue()}).output, "1 requeued\n");
+  Program again = consume("b", failing);
+  ASSERT_TRUE(again.waitForOutput("message_dead_lettered")) << again.output();
+  EXPECT_EQ(told(again, SIGTERM), 0);
+  EXPECT_EQ(tenure({"dead-letters", "purge", "--all", "--queue", queue()}).output, "1 purged\n");
+  EXPECT_EQ(tenure({"dead-letters", "purge", "--all", "--queue", queue()}).exit, 1);
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,95 @@
+/// What an operator asks and does: status, handover, fence.
+#include <nlohmann/json.hpp>
+
+#include "replica.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Operator : public Replica {};
+
+TEST_F(Operator, StatusOfAnElectionNobodyEnteredIsNo) {
+  const Run run = tenure(inElection("status"));
+  EXPECT_EQ(run.exit, 1);
+  EXPECT_THAT(run.output, HasSubstr("nobody has ever entered"));
+}
+
+TEST_F(Operator, StatusOfAnEnsembleThatDoesNotAnswerIsUnavailable) {
+  EXPECT_EQ(tenure({"status", "--zookeeper", "127.0.0.1:1", "--election", "orders"}).exit, 69);
+}
+
+TEST_F(Operator, StatusShowsTheLeaderTheLineAndTheMarker) {
+  produce(numbered(1));
+  Program first = consume("first");
+  ASSERT_TRUE(ledgerReaches(1)) << first.output();
+  Program second = consume("second");
+  ASSERT_TRUE(second.waitForOutput(" stood_by "));
+
+  const Run run = tenure(inElection("status", {"--json"}));
+  ASSERT_EQ(run.exit, 0) << run.output;
+  const auto status = nlohmann::json::parse(run.output);
+  EXPECT_EQ(status["leader"]["id"], "first");
+  EXPECT_EQ(status["leader"]["token"], sql("SELECT token FROM ledger"));
+  EXPECT_EQ(status["marker"]["state"], "busy");
+  EXPECT_EQ(status["candidates"][1]["id"], "second");
+  EXPECT_THAT(tenure(inElection("status")).output, AllOf(HasSubstr("first"), HasSubstr("second")));
+
+  EXPECT_EQ(told(second, SIGTERM), 0);
+  EXPECT_EQ(told(first, SIGTERM), 0);
+  EXPECT_EQ(tenure(inElection("status")).exit, 1);
+}
+
+TEST_F(Operator, HandoverTellsWhoFollowsAndHowSoon) {
+  produce(numbered(1));
+  Program first = consume("first");
+  ASSERT_TRUE(leads(first));
+  Program second = consume("second");
+  ASSERT_TRUE(second.waitForOutput(" stood_by "));
+
+  const Run run = tenure(inElection("handover", {"--wait"}));
+
+  EXPECT_EQ(run.exit, 0);
+  EXPECT_THAT(run.output, AllOf(HasSubstr("second leads, token "), HasSubstr(" ms after the request")));
+  EXPECT_TRUE(first.waitForOutput("reason=handover_asked"));
+  EXPECT_EQ(told(first, SIGTERM), 0);
+  EXPECT_EQ(told(second, SIGTERM), 0);
+}
+
+TEST_F(Operator, HandoverOfAnElectionWithoutALeaderIsNo) {
+  EXPECT_EQ(tenure(inElection("handover", {"--wait"})).exit, 1);
+}
+
+TEST_F(Operator, AStoreRefusesAnotherPathUntilItsFenceIsRebased) {
+  produce(numbered(1));
+  Program before = consume("before");
+  ASSERT_TRUE(ledgerReaches(1)) << before.output();
+  EXPECT_EQ(tenure(inElection("fence", {})).exit, 64);
+  EXPECT_EQ(told(before, SIGTERM), 0);
+  produce("{\"id\":\"m-2\",\"body\":\"b\"}\n");
+
+  Program moved = consume("moved", {"--root", "/moved"});
+  EXPECT_EQ(exitOf(moved), 78) << moved.output();
+  EXPECT_THAT(moved.output(), HasSubstr("ForeignPath"));
+
+  Arguments rebase = inElection("rebase", {"--root", "/moved", "--queue", queue()});
+  rebase.insert(rebase.begin(), "fence");
+  const Run rebased = tenure(rebase);
+  ASSERT_EQ(rebased.exit, 0) << rebased.output;
+  EXPECT_THAT(tenure({"fence", "show", "--queue", queue()}).output, HasSubstr("path /moved/elections/"));
+
+  Program after = consume("after", {"--root", "/moved"});
+  EXPECT_TRUE(ledgerReaches(2)) << after.output();
+  EXPECT_EQ(tenure(rebase).exit, 78) << "somebody leads";
+  EXPECT_EQ(told(after, SIGTERM), 0);
+}
+
+TEST_F(Operator, FenceShowOfAStoreThatNobodyClaimedIsNo) {
+  produce(numbered(1));
+  EXPECT_EQ(tenure({"fence", "show", "--queue", queue()}).exit, 1);
+}
+
+}  // namespace
+}  // namespace tenure::test
