@@ -4,7 +4,7 @@
 ///                  [history=FILE] [freeze=before|inside at=MESSAGE once=FLAG] [blind=1] [poison=MESSAGE]
 ///
 /// history  a line for each commit: nanoseconds BOOTTIME, token, messages
-/// freeze   stops itself (SIGSTOP) in the handler of that message, before or after its first statement; only the
+/// freeze   stops itself (SIGSTOP) in the handler of that message, before its transaction or inside it; only the
 ///          process that creates the file FLAG does so
 /// blind    the consumer is shown a lease that never ends, as on a machine whose clocks stood still with it
 /// poison   the handler of that message dies of SIGSEGV
@@ -143,6 +143,8 @@ int main(int argc, char** argv) {
 
   ConsumerOptions consuming;
   consuming.idleWait = 200ms;
+  // An external handler begins without the store's lock, which its message takes when it is done.
+  consuming.handlerIsExternal = arguments.text("freeze") == "before";
   consuming.maxBatch = static_cast<std::size_t>(arguments.number("batch", 64));
   Consumer consumer(database.source(), database.store(), LedgerHandler(arguments), consuming, events);
   Blindfolded blindfolded(consumer);
