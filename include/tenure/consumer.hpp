@@ -65,8 +65,8 @@ struct ConsumerOptions {
 class Consumer final : public ILeaderCareer {
  public:
   /// Borrows source, store and events; they must outlive it. They may be the two ends of one database.
-  Consumer(IMessageSource& source, IFencedStore& store, Handler handler, ConsumerOptions options, IEventSink& events,
-           const IClock& clock = systemClock());
+  Consumer(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
+           IEventSink& events, const IClock& clock = systemClock());
   ~Consumer() override;
 
   void inaugurate(const Term& term) override;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 
@@ -91,7 +92,7 @@ Result<std::chrono::microseconds> parseDuration(std::string_view text) {
     if (unit.name != suffix) continue;
     const double microseconds = number * static_cast<double>(unit.microseconds);
     if (microseconds > 1e15) return refusal;
-    return std::chrono::microseconds{static_cast<std::int64_t>(microseconds + 0.5)};
+    return std::chrono::microseconds{std::llround(microseconds)};
   }
   return refusal;
 }

@@ -64,7 +64,7 @@ BootTime CareerMachine::deadline() const noexcept {
 void CareerMachine::handle(const Elected& input) {
   if (course_ != Course::contending) return;  // a stop before the inauguration cancels it
   TENURE_ASSERT(!office_);
-  office_.emplace();
+  office_ = Office{};
   office_->term = input.term;
   office_->began = now_;
   act(Tell{input.term, TermBegan{}});

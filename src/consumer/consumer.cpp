@@ -280,7 +280,7 @@ class Consumer::Shell {
   std::vector<MessageId> ids_;  // kept for its capacity
 };
 
-Consumer::Consumer(IMessageSource& source, IFencedStore& store, Handler handler, ConsumerOptions options,
+Consumer::Consumer(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
                    IEventSink& events, const IClock& clock)
     : shell_(std::make_unique<Shell>(source, store, std::move(handler), options, events, clock)) {}
 Consumer::~Consumer() = default;

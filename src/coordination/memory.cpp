@@ -104,7 +104,8 @@ const DataTree& MemoryEnsemble::tree() const {
 }
 
 void MemoryEnsemble::restore(const Snapshot& snapshot) {
-  const Snapshot kept = snapshot;  // it may be a reference into what is being replaced
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): it may be a reference into what is being replaced
+  const Snapshot kept = snapshot;
   for (const auto& server : world_->servers) server->crash();
   for (const auto& server : world_->servers) server->beginFrom(kept);
   for (const auto& server : world_->servers) server->restart();

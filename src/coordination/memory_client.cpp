@@ -22,6 +22,7 @@ void shuffle(std::vector<MachineId>& servers, Random random) {
 
 std::vector<std::string> pathsOf(const std::map<std::string, std::vector<WatchCallback>>& watches) {
   std::vector<std::string> paths;
+  paths.reserve(watches.size());
   for (const auto& [path, callbacks] : watches) paths.push_back(path);
   return paths;
 }

@@ -1,5 +1,7 @@
 #include "coordination/memory_desk.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "coordination/memory_server.hpp"
 
@@ -110,8 +112,8 @@ void Desk::closeSession(SessionId session) {
 void Desk::answer(const Origin& origin, Reply reply) {
   Guest* guest = find(origin.connection);
   if (guest == nullptr) return;
-  for (Waiting& waiting : guest->waiting)
-    if (waiting.xid == origin.xid) waiting.reply = std::move(reply);
+  const auto asked = std::ranges::find(guest->waiting, origin.xid, &Waiting::xid);
+  if (asked != guest->waiting.end()) asked->reply = std::move(reply);
   drain(origin.connection);
 }
 

@@ -89,12 +89,13 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
       ensured(!result && result.error().is(Errc::alreadyExists) ? Result<void>{} : outcomeOf(result));
     };
     // Looked at first: where it is there already, we may well have no right to create it.
-    coordination_.exists(what.path, {}, [weak = weak_from_this(), what, ensured, created](Result<NodeStat> found) {
-      const auto self = weak.lock();
-      if (!self) return;
-      if (found || !found.error().is(Errc::notFound)) return ensured(outcomeOf(found));
-      self->coordination_.create(what.path, what.data, CreateMode::persistent, created);
-    });
+    coordination_.exists(what.path, {},
+                         [weak = weak_from_this(), what, ensured, created](const Result<NodeStat>& found) {
+                           const auto self = weak.lock();
+                           if (!self) return;
+                           if (found || !found.error().is(Errc::notFound)) return ensured(outcomeOf(found));
+                           self->coordination_.create(what.path, what.data, CreateMode::persistent, created);
+                         });
   }
   void perform(const action::CheckAcl& what) {
     coordination_.isWorldWritable(what.path, answer([what](Result<bool> result) -> Input {
@@ -131,7 +132,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
     // Stamped before it goes out: the lease counts from here.
     const BootTime sentAt = loop_.now();
     coordination_.multi(what.ops,
-                        answer([ticket = what.ticket, sentAt](Result<std::vector<std::string>> result) -> Input {
+                        answer([ticket = what.ticket, sentAt](const Result<std::vector<std::string>>& result) -> Input {
                           return input::Written{ticket, sentAt, outcomeOf(result)};
                         }));
   }

@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int schemaVersion = 1;
-constexpr std::size_t longestRecord = 64 * 1024;
+constexpr std::size_t longestRecord = std::size_t{64} * 1024;
 constexpr std::size_t longestText = 1024;
 
 /// The object, or an empty one for whatever is not an object of our version.
