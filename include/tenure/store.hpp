@@ -85,6 +85,7 @@ struct DeadLetter {
 };
 
 /// One transaction of one term. The fence is checked by its first write: nothing before it holds the store's lock.
+/// When that write fails the transaction is over, and every later call gets the same answer: a handler may swallow it.
 /// Marks nest one deep: `mark` before a message, `rollbackToMark` when its handler failed.
 ///
 /// Errors of any write:  isTermOver()     fenced or regressed; roll back and hand over

@@ -20,9 +20,12 @@ struct Fetch {     // → fetched
   BootTime until;  // in the past: only look
 };
 struct Check {};  // does the head have a key already? → checked
-struct Admit {};  // in the transaction: a mark, then the head's key → admitted
-struct Handle {   // the handler, on the head → ran
+struct Admit {    // in the transaction: the head's key → admitted
+  bool mark;      // first a mark before the head
+};
+struct Handle {  // the handler, on the head → ran
   int attempt;
+  bool mark;  // first a mark before the head, which takes no lock
 };
 struct Bury {  // in the transaction: a dead letter and the end of its attempts → did
   std::string_view reason;

@@ -154,10 +154,10 @@ class Consumer::Shell {
     return machine_->did(moment());
   }
 
-  Action perform(const Admit&) {
+  Action perform(const Admit& asked) {
     const Message& message = machine_->head();
     Result<void> ready = begin();
-    if (ready) ready = transaction_->mark();
+    if (ready && asked.mark) ready = transaction_->mark();
     if (!ready) return refused(ready.error());
     const Result<Admission> admission =
         transaction_->admit(options_.name, message.id, digestOf(message.body), MessageFate::done);
@@ -241,7 +241,9 @@ class Consumer::Shell {
 
   Action perform(const Handle& asked) {
     term_->reportProgress();
-    if (const Result<void> ready = begin(); !ready) return refused(ready.error());
+    Result<void> ready = begin();
+    if (ready && asked.mark) ready = transaction_->mark();
+    if (!ready) return refused(ready.error());
     const Outcome outcome = handle({machine_->head(), *transaction_, *term_, asked.attempt});
     return machine_->ran(outcome, moment());
   }

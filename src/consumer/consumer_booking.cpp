@@ -83,7 +83,7 @@ Action ConsumerMachine::acknowledged(const Moment& moment) {
 void ConsumerMachine::forgetTransaction() noexcept {
   settled_ = 0;
   batchEnds_ = charging_ = false;
-  checked_ = known_ = marked_ = false;
+  checked_ = known_ = marked_ = admitted_ = false;
   toRecord_.reset();
   toForgive_.reset();
   pending_.clear();

@@ -156,12 +156,17 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
   if (const std::string_view why = unfitness(head()); !why.empty()) return bury(why, 0, isFit(head().id), moment);
   if (refused_ && refused_->id == head().id) return bury(refused_->lastError, attemptNumber() - 1, false, moment);
 
-  const bool external = options_.handlerIsExternal;
-  if ((external || suspect()) && !checked_) return ask(Step::check, Check{});
-  const bool onlyItsKeyIsLeft = known_ || (external && ran_ == head().id);
-  if (onlyItsKeyIsLeft) return ask(Step::admit, Admit{});
+  if (beginsUnlocked() && !checked_) return ask(Step::check, Check{});
+  const bool onlyItsKeyIsLeft = known_ || ran_ == head().id;
+  if (onlyItsKeyIsLeft) return admit();
   if (suspect() && !charged()) return charge(moment);
-  return external ? run(moment) : ask(Step::admit, Admit{});
+  return beginsUnlocked() ? run(moment) : admit();
+}
+
+/// While the store is away its lock comes first, or the handler would be run in vain.
+bool ConsumerMachine::beginsUnlocked() const noexcept {
+  const bool storeIsAway = outage_ && !outage_->ofSource;
+  return options_.handlerIsExternal || (settled_ == 0 && !storeIsAway);
 }
 
 Action ConsumerMachine::checked(bool known, const Moment& moment) {
@@ -180,32 +185,42 @@ Action ConsumerMachine::charge(const Moment& moment) {
   return commit(moment);
 }
 
+Action ConsumerMachine::admit() { return ask(Step::admit, Admit{.mark = !marked_}); }
+
 Action ConsumerMachine::admitted(Admission admission, const Moment& moment) {
-  marked_ = true;
+  const bool ranInTransaction = marked_;
+  marked_ = admitted_ = true;
   if (admission == Admission::reused)
     return bury("its id was used before with another body", attemptNumber() - 1, false, moment);
   if (admission == Admission::duplicate) {
+    if (ranInTransaction) return startOver();
     pending_.push_back(DuplicateDropped{head().id.value});
     return settle(moment);
   }
-  if (!options_.handlerIsExternal) return run(moment);
-  if (ran_ == head().id) return settle(moment);
-  pending_.clear();  // its key was pruned after the check: once more, without the store's lock
+  if (ranInTransaction || ran_ == head().id) return settle(moment);
+  return options_.handlerIsExternal ? startOver() : run(moment);
+}
+
+/// The head's key came or went after it was looked up: once more, without the store's lock.
+Action ConsumerMachine::startOver() {
+  pending_.clear();
   return ask(Step::abandon, Abandon{});
 }
 
 Action ConsumerMachine::run(const Moment& moment) {
   runBegan_ = moment.now;
-  return ask(Step::run, Handle{attemptNumber()});
+  const bool marks = !options_.handlerIsExternal && !marked_;
+  marked_ = marked_ || marks;
+  return ask(Step::run, Handle{.attempt = attemptNumber(), .mark = marks});
 }
 
 Action ConsumerMachine::ran(const Outcome& outcome, const Moment& moment) {
   lastRun_ = moment.now - runBegan_;
   if (outcome.kind == Outcome::Kind::failed) return attemptFailed(outcome, moment);
   if (outcome.kind == Outcome::Kind::retryLater) return postpone(outcome, moment);
-  if (!options_.handlerIsExternal) return settle(moment);
-  ran_ = head().id;
-  return ask(Step::admit, Admit{});
+  if (admitted_) return settle(moment);
+  if (options_.handlerIsExternal) ran_ = head().id;
+  return admit();
 }
 
 Action ConsumerMachine::settle(const Moment& moment) {
@@ -214,7 +229,7 @@ Action ConsumerMachine::settle(const Moment& moment) {
     batchEnds_ = true;
   }
   ++settled_;
-  checked_ = known_ = marked_ = false;
+  checked_ = known_ = marked_ = admitted_ = false;
   postponements_ = 0;
   return proceed(moment);
 }

@@ -9,6 +9,10 @@
 ///                          │        └─ has a key: drop it, or bury it when the body is another one
 ///                          └─ unfit, or out of attempts: bury it
 ///
+/// A batch's first message is only looked up before its handler and admitted after it: the store's lock is taken by the
+/// handler's own first statement, and a handler that begins with slow work holds nobody up meanwhile. One that is
+/// external never runs under the lock.
+///
 ///   handOver     record that nothing is in work, when that is so
 ///
 /// The window holds what was fetched and not yet acknowledged, in source order. Its first `settled_` messages are
@@ -108,8 +112,10 @@ class ConsumerMachine {
   Action fetch(BootTime until);
   Action beginHead(const Moment& moment);
   Action charge(const Moment& moment);
+  Action admit();
   Action run(const Moment& moment);
   Action bury(std::string_view reason, int attempts, bool withKey, const Moment& moment);
+  Action startOver();
   Action settle(const Moment& moment);
   Action attemptFailed(const Outcome& outcome, const Moment& moment);
   Action postpone(const Outcome& outcome, const Moment& moment);
@@ -131,6 +137,7 @@ class ConsumerMachine {
 
   std::size_t remaining() const noexcept { return window_.size() - first_; }
   std::size_t horizon() const noexcept;
+  bool beginsUnlocked() const noexcept;
   bool suspect() const noexcept { return settled_ < suspects_; }
   bool charged() const { return charged_ == head().id; }
   bool batchIsOver(const Moment& moment) const noexcept;
@@ -180,6 +187,7 @@ class ConsumerMachine {
   bool checked_ = false;  // known_ says whether it has a key
   bool known_ = false;
   bool marked_ = false;                   // the transaction's mark stands before it
+  bool admitted_ = false;                 // its key is part of the transaction
   std::optional<MessageId> charged_;      // a suspect whose attempt is durable
   std::optional<MessageId> ran_;          // an external handler is done with it
   std::optional<AttemptRecord> refused_;  // the store cannot take it

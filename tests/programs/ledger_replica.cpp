@@ -143,8 +143,6 @@ int main(int argc, char** argv) {
 
   ConsumerOptions consuming;
   consuming.idleWait = 200ms;
-  // An external handler begins without the store's lock, which its message takes when it is done.
-  consuming.handlerIsExternal = arguments.text("freeze") == "before";
   consuming.maxBatch = static_cast<std::size_t>(arguments.number("batch", 64));
   Consumer consumer(database.source(), database.store(), LedgerHandler(arguments), consuming, events);
   Blindfolded blindfolded(consumer);

@@ -26,9 +26,14 @@ Result<void> checkFence(const State& state, const Claimed& claimed) {
 }
 
 Result<void> MemoryTransaction::enterWriting() {
-  if (evicted_) return Error{Errc::staleTerm, "a newer term has claimed"};
-  if (Result<void> struck = state_.strike(Operation::write); !struck) return struck;
-  if (state_.writer == this) return {};
+  if (broken_) return *broken_;
+  Result<void> writing = state_.strike(Operation::write);
+  if (writing && state_.writer != this) writing = takeLock();
+  if (!writing) broken_ = writing.error();
+  return writing;
+}
+
+Result<void> MemoryTransaction::takeLock() {
   if (state_.writer != nullptr) return Error{Errc::storeBusy, "another transaction writes"};
   if (Result<void> ours = checkFence(state_, claimed_); !ours) return ours;
   state_.writer = this;
@@ -91,7 +96,7 @@ Result<void> MemoryTransaction::mark() {
 
 Result<void> MemoryTransaction::rollbackToMark() {
   const std::lock_guard lock(state_.mutex);
-  if (evicted_) return Error{Errc::staleTerm, "a newer term has claimed"};
+  if (broken_) return *broken_;
   undoTo(mark_);
   return {};
 }
@@ -161,7 +166,7 @@ Result<void> MemoryTransaction::acknowledge(std::span<const Message> messages) {
 
 Result<void> MemoryTransaction::commit() {
   const std::lock_guard lock(state_.mutex);
-  if (state_.writer != this && !evicted_) return {};  // nothing was written
+  if (state_.writer != this && !broken_) return {};  // nothing was written
   if (Result<void> writing = enterWriting(); !writing) return writing;
   if (Result<void> struck = state_.strike(Operation::commit); !struck) return struck;
   const std::optional<bool> lostReply = std::exchange(state_.lostReply, std::nullopt);
@@ -185,7 +190,7 @@ void MemoryTransaction::rollback() noexcept {
 
 void MemoryTransaction::evict() noexcept {
   undoTo(0);
-  evicted_ = true;
+  broken_ = Error{Errc::staleTerm, "a newer term has claimed"};
   state_.writer = nullptr;
 }
 

@@ -41,13 +41,14 @@ class MemoryTransaction final : public IFencedTransaction {
   using Undo = std::function<void(State&)>;
 
   Result<void> enterWriting();
+  Result<void> takeLock();
   void undoTo(std::size_t size) noexcept;
 
   State& state_;
   Claimed& claimed_;
   std::vector<Undo> undo_;
   std::size_t mark_ = 0;
-  bool evicted_ = false;
+  std::optional<Error> broken_;  // by its first failure, as on a server
 };
 
 /// Is the fence still ours? The state's mutex is held.

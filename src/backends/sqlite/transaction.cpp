@@ -28,6 +28,7 @@ FencedTransaction::FencedTransaction(Store& store, std::shared_ptr<Connection> c
 
 Result<void> FencedTransaction::requireOpen() const {
   if (state_ == State::open && connection_->inTransaction()) return {};
+  if (notBegun_) return *notBegun_;
   return Error{Errc::storeFailed,
                state_ == State::over ? "the transaction is over" : "a statement rolled the whole transaction back"};
 }
@@ -42,12 +43,17 @@ Result<void> FencedTransaction::ready() {
 }
 
 Result<void> FencedTransaction::beginUnderFence() {
-  if (Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun;
-  state_ = State::open;
-  at_ = systemClock().wallNow();
-  Result<void> fenced = store_.passFence(*connection_);
-  if (!fenced) rollback();
-  return fenced;
+  Result<void> begun = connection_->run("BEGIN IMMEDIATE");
+  if (begun) {
+    state_ = State::open;
+    at_ = systemClock().wallNow();
+    begun = store_.passFence(*connection_);
+  }
+  if (!begun) {
+    rollback();
+    notBegun_ = begun.error();
+  }
+  return begun;
 }
 
 Result<void> FencedTransaction::placeMark() {

@@ -62,6 +62,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Term term_;
   WallTime at_{};
   State state_ = State::idle;
+  std::optional<Error> notBegun_;  // a handler may swallow it: whoever asks next must hear the same
   bool markWanted_ = false;
   bool markPlaced_ = false;
 };

@@ -43,13 +43,13 @@ class Actor {
         claimed_ = result.has_value();
         return result;
       }
-      case Step::begin: {
-        auto begun = store_->begin(term_);
-        if (!begun) return begun.error();
-        transaction_ = std::move(*begun);
-        return {};
+      case Step::begin: return begin();
+      case Step::write: {
+        const Result<void> raised = raiseCounter();
+        const bool heldUp = !raised && raised.error().is(Errc::storeBusy);
+        // One that could not take the lock is over.
+        return heldUp && !begin() ? Error{Errc::storeFailed, "it did not begin again"} : raised;
       }
-      case Step::write: return raiseCounter();
       case Step::commit: {
         Result<void> result = transaction_->commit();
         committed_ = result.has_value();
@@ -57,6 +57,14 @@ class Actor {
         return result;
       }
     }
+    return {};
+  }
+
+  Result<void> begin() {
+    transaction_.reset();
+    auto begun = store_->begin(term_);
+    if (!begun) return begun.error();
+    transaction_ = std::move(*begun);
     return {};
   }
 
@@ -89,7 +97,8 @@ void run(Actor& older, Actor& newer, const std::vector<bool>& newsTurn) {
     EXPECT_EQ(older.hasCommitted() && claimedBefore, committedBefore && claimedBefore)
         << "committed after the newer claim";
   }
-  while (!older.finished() || !newer.finished()) {
+  for (int rounds = 0; !older.finished() || !newer.finished(); ++rounds) {
+    ASSERT_LT(rounds, 10) << "they block each other";
     older.proceed();
     newer.proceed();
   }

@@ -246,6 +246,17 @@ TEST_P(StoreSuite, AnUnknownOutcomeUnderANewerTermIsStale) {
   EXPECT_THAT(first.store->resolve(first.term), failsWith(Errc::staleTerm));
 }
 
+TEST_P(StoreSuite, WhoeverAsksAfterAFencedWriteHearsOfTheFenceToo) {
+  const Leader first = leaderWith(7);
+  leaderWith(8);
+  auto transaction = begin(first);
+  ASSERT_THAT(transaction->mark(), succeeds());
+
+  EXPECT_THAT(transaction->put("k", "swallowed by a handler"), failsWith(Errc::staleTerm));
+
+  EXPECT_THAT(transaction->recordAttempt(consumer, {}), failsWith(Errc::staleTerm));
+}
+
 TEST_P(StoreSuite, SqlSharesTheTransactionWhereThereIsSql) {
   const Leader leader = leaderWith(7);
   auto transaction = begin(leader);

@@ -61,8 +61,7 @@ TEST_F(Consuming, AppliesEveryMessageOnceAndInOrderWhenTheLeaderIsKilledInTheMid
   expectAll(3000);
 }
 
-// Not proven yet: the refusal does not show as commit_fenced in the log of the replica that was frozen.
-TEST_F(Consuming, DISABLED_ALeaderFrozenBeforeItsTransactionIsRefusedByTheFenceAlone) {
+TEST_F(Consuming, ALeaderFrozenBeforeItsTransactionIsRefusedByTheFenceAlone) {
   produce(replicas.file(), 1, 200);
   Program& frozen = replicas.start(
       {"freeze=before", "at=m-000100", "once=" + replicas.pathTo("once").string(), "blind=1", "batch=1"});

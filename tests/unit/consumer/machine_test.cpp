@@ -44,6 +44,13 @@ class ConsumerMachineTest : public testing::Test {
     return machine.fetched(messages(ids), now);
   }
 
+  /// The first message of a batch, up to where its key is asked for.
+  void handleFirst(const Action& action) {
+    expect<Check>(action);
+    expect<Handle>(machine.checked(false, now));
+    expect<Admit>(machine.ran(Outcome::done(), now));
+  }
+
   /// Answers a look with nothing.
   Action lookAround(const Action& action) {
     return std::holds_alternative<Fetch>(action) ? machine.fetched({}, now) : action;
@@ -60,14 +67,37 @@ TEST_F(ConsumerMachineTest, AHandoverCostsNoCommitBeforeTheFirstBatch) {
   takeOffice();
   expect<Fetch>(machine.execute(now));
 
-  expect<Admit>(machine.fetched(messages({"a", "b", "c", "d"}), now));
+  expect<Check>(machine.fetched(messages({"a", "b", "c", "d"}), now));
+}
+
+TEST_F(ConsumerMachineTest, TheFirstHandlerOfABatchBeginsWithoutTheStoresLock) {
+  expect<Check>(workOn({"a", "b", "c"}));
+  const Handle first = expect<Handle>(machine.checked(false, now));
+  EXPECT_TRUE(first.mark);
+  const Admit itsKey = expect<Admit>(machine.ran(Outcome::done(), now));
+  EXPECT_FALSE(itsKey.mark) << "the mark stands before what its handler wrote";
+
+  const Admit second = expect<Admit>(machine.admitted(Admission::fresh, now));
+
+  EXPECT_TRUE(second.mark);
+  EXPECT_FALSE(expect<Handle>(machine.admitted(Admission::fresh, now)).mark);
+}
+
+TEST_F(ConsumerMachineTest, AKeyThatCameDuringTheHandlerUndoesWhatItWrote) {
+  expect<Check>(workOn({"a"}));
+  expect<Handle>(machine.checked(false, now));
+  expect<Admit>(machine.ran(Outcome::done(), now));
+
+  expect<Abandon>(machine.admitted(Admission::duplicate, now));
+
+  expect<Check>(machine.did(now));
+  expect<Admit>(machine.checked(true, now));
 }
 
 TEST_F(ConsumerMachineTest, ABatchNeverGoesBeyondWhatTheRecordCovers) {
-  expect<Admit>(workOn({"a", "b", "c"}));
-  expect<Handle>(machine.admitted(Admission::fresh, now));
+  handleFirst(workOn({"a", "b", "c"}));
   const Outcome done = Outcome::done();
-  expect<Admit>(machine.ran(done, now));
+  expect<Admit>(machine.admitted(Admission::fresh, now));
   expect<Handle>(machine.admitted(Admission::fresh, now));
 
   const Commit commit = expect<Commit>(machine.ran(done, now));
@@ -95,7 +125,8 @@ TEST_F(ConsumerMachineTest, AStopBetweenAChargeAndItsStartTakesTheChargeBack) {
 }
 
 TEST_F(ConsumerMachineTest, WhatATransactionDidIsToldOnlyWhenItIsDurable) {
-  expect<Admit>(workOn({"a", "b"}));
+  expect<Check>(workOn({"a", "b"}));
+  expect<Admit>(machine.checked(true, now));
   expect<Admit>(machine.admitted(Admission::duplicate, now));
   EXPECT_THAT(machine.takeNews(), IsEmpty());
   expect<Commit>(machine.admitted(Admission::duplicate, now));
@@ -107,11 +138,9 @@ TEST_F(ConsumerMachineTest, WhatATransactionDidIsToldOnlyWhenItIsDurable) {
 }
 
 TEST_F(ConsumerMachineTest, AnUnknownOutcomeIsAskedForBeforeAnythingElse) {
-  expect<Admit>(workOn({"a", "b"}));
-  expect<Handle>(machine.admitted(Admission::fresh, now));
+  handleFirst(workOn({"a", "b"}));
   now.stopAsked = true;
-  const Outcome done = Outcome::done();
-  expect<Commit>(machine.ran(done, now));
+  expect<Commit>(machine.admitted(Admission::fresh, now));
 
   expect<Resolve>(machine.failed(Error{Errc::outcomeUnknown}, now));
 
