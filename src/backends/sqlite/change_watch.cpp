@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 namespace tenure::sqlite {
 namespace {
@@ -24,14 +25,18 @@ timespec timespecOf(Duration duration) noexcept {
 
 }  // namespace
 
-ChangeWatch::ChangeWatch(const std::filesystem::path& file)
-    : wal_(file.string() + "-wal"),
-      inotify_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
-      stopEvent_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  if (inotify_ >= 0 && inotify_add_watch(inotify_, file.c_str(), IN_MODIFY) < 0) {
-    close(inotify_);
-    inotify_ = -1;
-  }
+bool ChangeWatch::watch(const std::filesystem::path& file) {
+  unwatch();
+  wal_ = file.string() + "-wal";
+  if (stopEvent_ < 0) stopEvent_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (inotify_ < 0) inotify_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  if (inotify_ >= 0) fileWatch_ = inotify_add_watch(inotify_, file.c_str(), IN_MODIFY);
+  return isWatching();
+}
+
+void ChangeWatch::unwatch() noexcept {
+  for (int* watch : {&fileWatch_, &walWatch_})
+    if (*watch >= 0) inotify_rm_watch(inotify_, std::exchange(*watch, -1));
 }
 
 ChangeWatch::~ChangeWatch() {
@@ -40,7 +45,7 @@ ChangeWatch::~ChangeWatch() {
 }
 
 void ChangeWatch::watchWal() {
-  if (inotify_ >= 0 && walWatch_ < 0) walWatch_ = inotify_add_watch(inotify_, wal_.c_str(), IN_MODIFY);
+  if (isWatching() && walWatch_ < 0) walWatch_ = inotify_add_watch(inotify_, wal_.c_str(), IN_MODIFY);
 }
 
 void ChangeWatch::forget() noexcept {

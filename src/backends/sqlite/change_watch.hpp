@@ -17,13 +17,17 @@ namespace tenure::sqlite {
 
 class ChangeWatch {
  public:
-  explicit ChangeWatch(const std::filesystem::path& file);
+  ChangeWatch() = default;
   ~ChangeWatch();
   ChangeWatch(const ChangeWatch&) = delete;
   ChangeWatch& operator=(const ChangeWatch&) = delete;
 
-  /// False when the kernel gave no watch; then wait() only waits.
-  bool isWatching() const noexcept { return inotify_ >= 0; }
+  /// False when the kernel gives no watch; then wait() only waits.
+  bool watch(const std::filesystem::path& file);
+  /// Keeps its descriptor for the next time: the kernel takes 10 to 20 ms to close one of inotify, and a source is
+  /// detached while its successor waits.
+  void unwatch() noexcept;
+  bool isWatching() const noexcept { return fileWatch_ >= 0; }
   /// Forgets the changes so far. Look at the file after this, not before.
   void forget() noexcept;
 
@@ -36,6 +40,7 @@ class ChangeWatch {
 
   std::string wal_;
   int inotify_ = -1;
+  int fileWatch_ = -1;
   int walWatch_ = -1;
   int stopEvent_ = -1;
 };

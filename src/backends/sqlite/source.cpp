@@ -45,8 +45,7 @@ Result<void> Source::attach(const Term& term) {
     detach();
     return owned;
   }
-  watch_.emplace(connection_->file());
-  if (!watch_->isWatching())
+  if (!watch_.watch(connection_->file()))
     events_.on({systemClock().wallNow(), term.identity().election, term.token(),
                 Warned{"no inotify watch to be had: looking for messages every 20 ms"}});
   return {};
@@ -74,15 +73,15 @@ Result<void> Source::own(const TermIdentity& term) {
 }
 
 Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
-  TENURE_ASSERT(watch_.has_value());
-  LookAgain lookAgain(watch_->isWatching() ? safetyNet : withoutWatch);
+  TENURE_ASSERT(connection_ != nullptr);
+  LookAgain lookAgain(watch_.isWatching() ? safetyNet : withoutWatch);
   for (;;) {
-    watch_->forget();
+    watch_.forget();
     Result<std::vector<Message>> messages = look(max);
     if (!messages || !messages->empty()) return messages;
     const BootTime now = BootClock::now();
     if (deadline <= now || stop.stop_requested()) return messages;
-    const ChangeWatch::Woke woke = watch_->wait(std::min(deadline - now, lookAgain.next()), stop);
+    const ChangeWatch::Woke woke = watch_.wait(std::min(deadline - now, lookAgain.next()), stop);
     if (woke == ChangeWatch::Woke::changed) lookAgain.changed();
   }
 }
@@ -122,7 +121,7 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
 }
 
 void Source::detach() noexcept {
-  watch_.reset();
+  watch_.unwatch();
   connection_.reset();
 }
 

@@ -34,7 +34,7 @@ class Source final : public IMessageSource {
   const IFencedStore& store_;
   IEventSink& events_;
   std::shared_ptr<Connection> connection_;
-  std::optional<ChangeWatch> watch_;
+  ChangeWatch watch_;
   std::int64_t cursor_ = 0;  // position of the last message delivered
   std::int64_t end_ = 0;     // the last position that the queue can ever have
 };

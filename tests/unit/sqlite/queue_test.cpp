@@ -151,12 +151,31 @@ TEST(ChangeWatch, ForgetsWhatWasBeforeAndSeesWhatComes) {
   const test::TemporaryFolder folder;
   const std::filesystem::path file = folder / "file";
   std::ofstream(file) << "before";
-  ChangeWatch watch(file);
+  ChangeWatch watch;
+  ASSERT_TRUE(watch.watch(file));
   std::ofstream(file, std::ios::app) << "first";
   watch.forget();
   EXPECT_EQ(watch.wait(1ms, {}), ChangeWatch::Woke::timedOut);
 
   std::ofstream(file, std::ios::app) << "second";
+
+  EXPECT_EQ(watch.wait(30s, {}), ChangeWatch::Woke::changed);
+}
+
+TEST(ChangeWatch, SeesNothingWhileItDoesNotWatchAndEverythingWhenItDoesAgain) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path file = folder / "file";
+  std::ofstream(file) << "before";
+  ChangeWatch watch;
+  ASSERT_TRUE(watch.watch(file));
+  watch.unwatch();
+  EXPECT_FALSE(watch.isWatching());
+  watch.forget();
+  std::ofstream(file, std::ios::app) << "unseen";
+  EXPECT_EQ(watch.wait(1ms, {}), ChangeWatch::Woke::timedOut);
+
+  ASSERT_TRUE(watch.watch(file));
+  std::ofstream(file, std::ios::app) << "seen";
 
   EXPECT_EQ(watch.wait(30s, {}), ChangeWatch::Woke::changed);
 }
