@@ -178,6 +178,7 @@ void ElectionMachine::ownRead(const Result<Node>& node) {
 
 void ElectionMachine::rank() {
   phase_ = Phase::ranking;
+  markerWatch_ = {};
   act(action::List{ask(), paths_.candidates});
 }
 
@@ -217,7 +218,7 @@ void ElectionMachine::decide() {
   for (const Candidates::Ranked& ghost : candidates_.ours(own_->name))
     act(action::Remove{0, paths_.candidate(ghost.name)});
   const std::vector<Candidates::Ranked> ahead = candidates_.before(own_->czxid);
-  if (ahead.empty()) return readMarker();
+  if (ahead.empty()) return useMarker();
   standBy(ahead);
 }
 

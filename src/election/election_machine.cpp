@@ -142,10 +142,13 @@ void ElectionMachine::handle(const input::Changed& in) {
   }
   if (in.ticket == predecessorWatch_.ticket) {
     predecessorWatch_ = {};
-    return rank();
+    rank();
+    if (ahead_ == 1) lookAtMarker();  // we are next: both questions in one round trip
+    return;
   }
   if (in.ticket == markerWatch_.ticket) {
     if (phase_ == Phase::barrier || phase_ == Phase::readingMarker) readMarker();
+    if (phase_ == Phase::ranking) markerWatch_ = {};  // what was seen is out of date
     return;
   }
   if (in.ticket == handoverWatch_.ticket) watchHandover();

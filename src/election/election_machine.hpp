@@ -142,7 +142,9 @@ class ElectionMachine {
   // election_office.cpp: from winning to resigning
   void handle(const input::LivenessTold& in);
   void handle(const input::ResignAsked& in);
+  void lookAtMarker();
   void readMarker();
+  void useMarker();
   void markerRead(const Result<Node>& node);
   void judgeBarrier();
   void tellBarrierBegan();
@@ -212,6 +214,7 @@ class ElectionMachine {
   Watch ownWatch_;
   Watch predecessorWatch_;
   Watch markerWatch_;
+  std::optional<Result<Node>> markerSeen_;  // read while the candidates were listed
   Watch handoverWatch_;
 
   BootTime probeDue_{};

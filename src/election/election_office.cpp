@@ -17,13 +17,27 @@ std::chrono::milliseconds inMilliseconds(Duration duration) {
 
 // --- the barrier
 
-void ElectionMachine::readMarker() {
-  phase_ = Phase::readingMarker;
+void ElectionMachine::lookAtMarker() {
   markerWatch_ = {newTicket(), false};
+  markerSeen_.reset();
   act(action::Read{markerWatch_.ticket, action::Subject::marker, paths_.marker, true});
 }
 
+void ElectionMachine::readMarker() {
+  phase_ = Phase::readingMarker;
+  lookAtMarker();
+}
+
+/// We are the oldest: read the marker, unless that was asked for together with the list. What was seen then may be out
+/// of date by now; the write that takes office names its version.
+void ElectionMachine::useMarker() {
+  if (markerWatch_.ticket == 0) return readMarker();
+  phase_ = Phase::readingMarker;
+  if (const auto seen = std::exchange(markerSeen_, std::nullopt)) markerRead(*seen);
+}
+
 void ElectionMachine::markerRead(const Result<Node>& node) {
+  if (phase_ == Phase::ranking) markerSeen_ = node;
   if (phase_ != Phase::readingMarker) return;
   if (!node) {
     if (!node.error().is(Errc::notFound)) {

@@ -25,13 +25,52 @@ TEST(Standby, WatchesItsPredecessorAlone) {
   EXPECT_EQ(machine.now<action::Read>().front().path, MachineDriver::pathOf(second));
 }
 
-TEST(Standby, ReadsTheListAgainWhenItsPredecessorGoes) {
+/// Next in line, and the only one ahead is gone.
+class NextInLine : public testing::Test {
+ protected:
+  void SetUp() override {
+    machine.standBy();
+    machine.answerRead(Subject::predecessor, Node{});
+    machine.changed(Subject::predecessor, WatchEvent::deleted);
+  }
   MachineDriver machine;
-  machine.standBy();
-  machine.answerRead(Subject::predecessor, Node{});
-  machine.changed(Subject::predecessor, WatchEvent::deleted);
+};
+
+TEST_F(NextInLine, ReadsTheListAgainAndTheMarkerInTheSameRoundTrip) {
   EXPECT_TRUE(machine.did<action::List>());
+  EXPECT_TRUE(machine.read(Subject::marker));
+
   machine.listed({machine.ownName()});
+  EXPECT_FALSE(machine.read(Subject::marker));
+  machine.markerIs(idleMarker());
+
+  EXPECT_TRUE(machine.did<action::Write>());
+}
+
+TEST_F(NextInLine, UsesTheMarkerThatWasReadBeforeTheListWasComplete) {
+  machine.markerIs(idleMarker());
+  EXPECT_FALSE(machine.did<action::Write>()) << "not yet known to be the oldest";
+
+  machine.listed({machine.ownName()});
+
+  EXPECT_TRUE(machine.did<action::Write>());
+}
+
+TEST_F(NextInLine, ReadsTheMarkerAnewWhenItChangedMeanwhile) {
+  machine.markerIs(busyMarker(7, 10s));
+  machine.changed(Subject::marker, WatchEvent::dataChanged);
+
+  machine.listed({machine.ownName()});
+
+  EXPECT_TRUE(machine.read(Subject::marker));
+}
+
+TEST_F(NextInLine, ReadsTheMarkerAnewAfterAReconnect) {
+  machine.markerIs(idleMarker());
+  machine.reconnect();
+
+  machine.listed({machine.ownName()});
+
   EXPECT_TRUE(machine.read(Subject::marker));
 }
 
