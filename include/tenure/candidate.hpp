@@ -61,9 +61,11 @@ struct CandidateOptions {
   /// through a fenced store (the claim is the barrier), else up to the execute limit, at most 30 s.
   std::chrono::milliseconds barrierLimit{0};
   /// From run() until the destructor: SIGTERM and SIGINT stop, SIGUSR1 hands over, SIGUSR2 reports the status as an
-  /// event, SIGHUP is ignored. They are blocked in the career thread; a child process inherits that and has to clear
-  /// its mask.
+  /// event, SIGHUP calls `onReload`. They are blocked in the career thread; a child process inherits that and has to
+  /// clear its mask.
   bool handleSignals = true;
+  /// What the program reads anew when told so, such as a log level. Threads: the control thread; must not block.
+  std::function<void()> onReload{};
   /// A phase that stays away after its limit and grace, or after an abort, cannot be killed: end the process with
   /// _exit(status). False: run() returns that status when the phase comes home, which may be never.
   bool exitWhenHung = true;

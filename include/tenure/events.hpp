@@ -236,6 +236,11 @@ struct StatusReported {
   std::string status;
   void fields(auto&& f) const { f("status", status); }
 };
+struct Reloaded {
+  TENURE_EVENT("reloaded", info)  // asked for by SIGHUP
+  std::string what;
+  void fields(auto&& f) const { f("what", what); }
+};
 struct Warned {
   TENURE_EVENT("warned", warn)
   std::string what;
@@ -249,7 +254,7 @@ using EventBody = std::variant<SessionConnected, SessionSuspended, SessionExpire
                                HandoverAsked, LeaseSoftLimitPassed, TermBegan, Inaugurated, PhaseFailed, PhaseOverran,
                                TermEnded, Left, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
                                BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, MessageSuspected,
-                               MessageDeadLettered, OutageBegan, OutageEnded, StatusReported, Warned>;
+                               MessageDeadLettered, OutageBegan, OutageEnded, StatusReported, Reloaded, Warned>;
 
 struct Event {
   WallTime at{};
@@ -270,8 +275,12 @@ class IEventSink {
 IEventSink& noEvents() noexcept;
 
 /// A sink that writes each event as one line, `event key=value …`, to standard error.
-///   least   events below it are dropped
 /// Threads: any.
-std::unique_ptr<IEventSink> makeLogSink(Level least = Level::info);
+class ILogSink : public IEventSink {
+ public:
+  /// Events below it are dropped.
+  virtual void setLevel(Level least) noexcept = 0;
+};
+std::unique_ptr<ILogSink> makeLogSink(Level least = Level::info);
 
 }  // namespace tenure

@@ -45,6 +45,7 @@ class Candidate::Impl {
   Impl(const CandidateOptions& options, ILeaderCareer& career, IEventSink& events)
       : emit_(events, systemClock(), options.election),
         handleSignals_(options.handleSignals),
+        onReload_(options.onReload),
         coordination_(reach(loop_, options.zookeeper)),
         runner_(career::CareerMachine(options.limits, options.exitWhenHung), loop_, thread_, career, emit_, outlets()),
         election_(settingsOf(options), loop_, *coordination_, runner_, emit_, Random(freshSeed())) {}
@@ -91,7 +92,10 @@ class Candidate::Impl {
       case SIGUSR1: return runner_.handOver("SIGUSR1");
       case SIGUSR2:
         return emit_(StatusReported{"career: " + runner_.describe() + "; election: " + election_.describe()});
-      default: return;  // SIGHUP: a terminal that closes does not end a term
+      case SIGHUP:  // of an operator, or of a terminal that closes: no end of a term
+        if (onReload_) onReload_();
+        return;
+      default: return;
     }
   }
 
@@ -99,6 +103,7 @@ class Candidate::Impl {
   AsioLoop loop_{context_};
   Emitter emit_;
   bool handleSignals_;
+  std::function<void()> onReload_;
   bool signalsAdded_ = false;
   ExitStatus status_ = ExitStatus::done;
   boost::asio::signal_set signals_{context_};

@@ -1,5 +1,7 @@
 #include "cli/config_file.hpp"
 
+#include <fstream>
+
 namespace tenure::cli {
 namespace {
 
@@ -37,6 +39,16 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
     if (ordered.size() == before) ordered.push_back(item);  // known to nobody: let the parser say so
   }
   return ordered;
+}
+
+std::optional<std::string> ConfigFile::valueOf(const std::string& file, const CLI::App& command,
+                                               const std::string& option) const {
+  std::ifstream input(file);
+  if (!input) throw CLI::FileError::Missing(file);
+  for (const CLI::ConfigItem& item : from_config(input))
+    if (item.name == option && item.inputs.size() == 1 && item.parents == std::vector{command.get_name()})
+      return item.inputs.front();
+  return std::nullopt;
 }
 
 }  // namespace tenure::cli

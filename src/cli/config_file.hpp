@@ -9,6 +9,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 
 namespace tenure::cli {
 
@@ -17,6 +18,9 @@ class ConfigFile final : public CLI::ConfigTOML {
   explicit ConfigFile(const CLI::App& tool) : tool_(tool) {}
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
+
+  /// What `file` says now of an option of `command`; nothing when it does not name it. Throws what the parser throws.
+  std::optional<std::string> valueOf(const std::string& file, const CLI::App& command, const std::string& option) const;
 
  private:
   const CLI::App& tool_;

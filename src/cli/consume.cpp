@@ -1,8 +1,10 @@
 #include <CLI/CLI.hpp>
 
+#include "base/emit.hpp"
 #include "base/process_identity.hpp"
 #include "base/text.hpp"
 #include "base/validation.hpp"
+#include "cli/config_file.hpp"
 #include "cli/exec_handler.hpp"
 #include "cli/options.hpp"
 #include "cli/sql_handler.hpp"
@@ -12,6 +14,9 @@
 
 namespace tenure::cli {
 namespace {
+
+const std::map<std::string, Level> levels{
+    {"debug", Level::debug}, {"info", Level::info}, {"warn", Level::warn}, {"error", Level::error}};
 
 /// As the user gave them.
 struct ConsumeOptions {
@@ -27,6 +32,7 @@ struct ConsumeOptions {
   CareerLimits limits;
   std::optional<std::chrono::milliseconds> barrier;
   Level logLevel = Level::info;
+  std::function<Level()> readLogLevel;  // from the configuration file, as it is now
 };
 
 /// All of it checked.
@@ -51,6 +57,7 @@ Signals:
   SIGTERM, SIGINT  finish the current message, hand over, leave; a second one aborts
   SIGUSR1          hand over and stand by again at the back
   SIGUSR2          write the status to the log
+  SIGHUP           read log-level again from the file given with --config
 
 Examples:
   tenure consume --zookeeper 127.0.0.1:2181 --election orders --queue sqlite:orders.db?queue=orders \
@@ -98,7 +105,18 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   return settings;
 }
 
-Exit runReplica(const ConsumeOptions& options, const Settings& settings, const Handler& handler) {
+/// A file that is wrong changes nothing.
+void reload(const ConsumeOptions& options, const ElectionName& election, ILogSink& log) {
+  const Emitter emit(log, systemClock(), election);
+  try {
+    log.setLevel(options.readLogLevel());
+    emit(Reloaded{"log-level"});
+  } catch (const CLI::Error& error) {
+    emit(Warned{std::string("SIGHUP changed nothing: ") + error.what()});
+  }
+}
+
+Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler& handler) {
   const auto log = makeLogSink(options.logLevel);
   std::optional<StatusFile> status;
   if (!options.statusFile.empty())
@@ -107,6 +125,7 @@ Exit runReplica(const ConsumeOptions& options, const Settings& settings, const H
   EventFork events(status ? std::vector<IEventSink*>{log.get(), &*status} : std::vector<IEventSink*>{log.get()});
 
   sqlite::Database database(settings.queue, events);
+  settings.candidate.onReload = [&] { reload(options, settings.candidate.election, *log); };
   Consumer consumer(database.source(), database.store(), handler, settings.consumer, events);
   Candidate candidate(settings.candidate, consumer, events);
   return static_cast<Exit>(candidate.run());
@@ -124,6 +143,17 @@ Exit consume(const ConsumeOptions& options) {
     complain(error.what());
     return exitFor(Error{error.code()});
   }
+}
+
+Level logLevelNow(const CLI::App& tool, const CLI::App& command, Level before) {
+  const auto* file = dynamic_cast<const ConfigFile*>(tool.get_config_formatter_base().get());
+  const auto path = tool.get_config_ptr()->as<std::string>();
+  if (file == nullptr || path.empty()) return before;
+  const std::optional<std::string> text = file->valueOf(path, command, "log-level");
+  if (!text) return before;
+  const auto found = levels.find(*text);
+  if (found == levels.end()) throw CLI::ValidationError("log-level", "expected debug, info, warn or error");
+  return found->second;
 }
 
 void addTuning(CLI::App& command, ConsumeOptions& options) {
@@ -177,8 +207,6 @@ void addBasics(CLI::App& command, ConsumeOptions& options) {
                    "Refuse to contend where anybody may change the election's znodes");
   command.add_flag("--allow-short-session", options.election.zookeeper.allowShortSession,
                    "Allow a session timeout below 3s");
-  const std::map<std::string, Level> levels{
-      {"debug", Level::debug}, {"info", Level::info}, {"warn", Level::warn}, {"error", Level::error}};
   command.add_option("--log-level", options.logLevel, "debug, info, warn or error (default info)")
       ->transform(CLI::CheckedTransformer(levels).description(""))
       ->type_name("LEVEL")
@@ -192,6 +220,9 @@ void addConsume(CLI::App& tool, Action& chosen) {
   CLI::App* command = tool.add_subcommand("consume", "Run one replica of a consumer");
   addBasics(*command, *options);
   addTuning(*command, *options);
+  options->readLogLevel = [&tool, command, before = &options->logLevel] {
+    return logLevelNow(tool, *command, *before);
+  };
   command->footer(std::string(consumeHelp) + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return consume(*options); }; });
 }

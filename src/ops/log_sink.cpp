@@ -30,11 +30,11 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   LineWriter writer_{STDERR_FILENO};
 };
 
-class LogSink final : public IEventSink {
+class LogSink final : public ILogSink {
  public:
-  explicit LogSink(Level least) : logger_("tenure", std::make_shared<StderrSink>()) {
-    logger_.set_level(spdlogLevel(least));
-  }
+  explicit LogSink(Level least) : logger_("tenure", std::make_shared<StderrSink>()) { setLevel(least); }
+
+  void setLevel(Level least) noexcept override { logger_.set_level(spdlogLevel(least)); }
 
   void on(const Event& event) noexcept override {
     try {
@@ -51,6 +51,6 @@ class LogSink final : public IEventSink {
 
 }  // namespace
 
-std::unique_ptr<IEventSink> makeLogSink(Level least) { return std::make_unique<LogSink>(least); }
+std::unique_ptr<ILogSink> makeLogSink(Level least) { return std::make_unique<LogSink>(least); }
 
 }  // namespace tenure

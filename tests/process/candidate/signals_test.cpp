@@ -84,7 +84,7 @@ TEST(CandidateSignals, Sigusr2ReportsTheStatus) {
   EXPECT_TRUE(leader.waitForOutput(" status_reported ")) << leader.output();
 }
 
-TEST(CandidateSignals, SighupIsIgnored) {
+TEST(CandidateSignals, SighupEndsNoTerm) {
   Replicas replicas;
   Program& leader = replicas.startLeader();
   const std::size_t before = replicas.count("end");

@@ -39,6 +39,26 @@ TEST_F(Consume, TheStatusFileSaysWhoLeadsUnderWhichToken) {
   EXPECT_EQ(status()["state"], "left");
 }
 
+TEST_F(Consume, SighupReadsTheLogLevelAgainAndAWrongOneChangesNothing) {
+  const auto configure = [&](const std::string& level) { std::ofstream(at("c.toml")) << "log-level = " << level; };
+  produce(numbered(10));
+  configure("\"warn\"");
+  Program replica = consume("a", {"--config", at("c.toml")});
+  ASSERT_TRUE(ledgerReaches(10)) << replica.output();
+  EXPECT_THAT(replica.output(), Not(HasSubstr(" inaugurated ")));
+
+  configure("\"debug\"");
+  replica.signal(SIGHUP);
+  ASSERT_TRUE(replica.waitForOutput(" reloaded "));
+  produce(numbered(11));
+  EXPECT_TRUE(replica.waitForOutput(" batch_committed "));
+
+  configure("\"loud\"");
+  replica.signal(SIGHUP);
+  EXPECT_TRUE(replica.waitForOutput("SIGHUP changed nothing: log-level: expected debug, info, warn or error"));
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+}
+
 TEST_F(Consume, ARefusedStatementIsExit78AndConsumesNothing) {
   produce(numbered(3));
   for (const char* statement :
