@@ -1,0 +1,134 @@
+/// Decorators that write down what a consumer does, for tenure_history_check: give the consumer a RecordedSource and a
+/// RecordedStore in place of its own, and a handler wrapped by `recorded`.
+///
+/// Threads: as the ports that they wrap.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "history/writer.hpp"
+#include "tenure/consumer.hpp"
+
+namespace tenure::history {
+
+/// A transaction around another one; what a decorator does not care about passes through.
+class ForwardingTransaction : public IFencedTransaction {
+ public:
+  explicit ForwardingTransaction(std::unique_ptr<IFencedTransaction> inner) : inner_(std::move(inner)) {}
+
+  Result<std::optional<std::string>> get(std::string_view key) override { return touch().get(key); }
+  Result<void> put(std::string_view key, std::string_view value) override { return touch().put(key, value); }
+  Result<void> erase(std::string_view key) override { return touch().erase(key); }
+  ISqlStatements* sql() noexcept override { return touch().sql(); }
+  Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                          MessageFate fate) override {
+    return touch().admit(consumer, id, digest, fate);
+  }
+  Result<void> mark() override { return inner_->mark(); }
+  Result<void> rollbackToMark() override { return inner_->rollbackToMark(); }
+  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override {
+    return touch().recordInWork(consumer, ids, more);
+  }
+  Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override {
+    return touch().recordAttempt(consumer, record);
+  }
+  Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override {
+    return touch().clearAttempt(consumer, id);
+  }
+  Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override {
+    return touch().deadLetter(consumer, letter);
+  }
+  Result<void> commit() override { return inner_->commit(); }
+  void rollback() noexcept override { inner_->rollback(); }
+
+  IFencedTransaction& inner() noexcept { return *inner_; }
+
+ protected:
+  /// Called before anything that takes the store's lock.
+  virtual void onWrite() noexcept {}
+
+ private:
+  IFencedTransaction& touch() noexcept {
+    onWrite();
+    return *inner_;
+  }
+
+  std::unique_ptr<IFencedTransaction> inner_;
+};
+
+class RecordedStore final : public IFencedStore {
+ public:
+  /// `undone` is called whenever effects of this term were rolled back, and at each claim: whoever keeps state that a
+  /// transaction wrote must read it again.
+  RecordedStore(IFencedStore& inner, const Writer& history, std::function<void()> undone)
+      : inner_(inner), history_(history), undone_(std::move(undone)) {}
+
+  Result<void> claim(const Term& term) override;
+  Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
+  Result<CommitFate> resolve(const Term& term) override;
+  Result<ConsumerState> consumerState(const ConsumerName& consumer) override { return inner_.consumerState(consumer); }
+  Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
+    return inner_.known(consumer, messages);
+  }
+  void release() noexcept override { inner_.release(); }
+
+  IFencedStore& inner() noexcept { return inner_; }
+  /// The open transaction has written: it may hold the store's lock.
+  bool hasWritten() const noexcept { return written_; }
+  /// The message's effect is part of the open transaction.
+  void handled(const Message& message);
+  void acknowledging(std::span<const Message> messages);
+
+ private:
+  friend class RecordedTransaction;
+  struct Booked {
+    std::vector<std::string> effects;
+    std::vector<std::string> acknowledgements;
+  };
+
+  void wroteInto(const Term& term, const Result<void>& committed);
+  void tell(const Booked& booked, Stage stage, std::int64_t token) const;
+  void undo(std::size_t keep) noexcept;
+
+  IFencedStore& inner_;
+  const Writer& history_;
+  std::function<void()> undone_;
+  Booked open_;
+  Booked unresolved_;
+  std::size_t mark_ = 0;
+  bool written_ = false;
+};
+
+class RecordedSource final : public IMessageSource {
+ public:
+  enum class Acknowledging { inTransaction, afterCommit };
+
+  /// `acknowledging`   afterCommit hides from the consumer that source and store are one database
+  RecordedSource(IMessageSource& inner, RecordedStore& store, IFencedStore& innermost, const Writer& history,
+                 Acknowledging acknowledging)
+      : inner_(inner), store_(store), innermost_(innermost), history_(history), acknowledging_(acknowledging) {}
+
+  Result<void> attach(const Term& term) override;
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
+    return inner_.fetch(max, deadline, stop);
+  }
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
+  Result<void> acknowledge(std::span<const Message> messages) override;
+  void detach() noexcept override { inner_.detach(); }
+
+ private:
+  IMessageSource& inner_;
+  RecordedStore& store_;
+  IFencedStore& innermost_;
+  const Writer& history_;
+  Acknowledging acknowledging_;
+  std::int64_t token_ = 0;
+};
+
+/// Writes down when the handler begins and ends.
+Handler recorded(Handler handler, RecordedStore& store, const Writer& history);
+
+}  // namespace tenure::history
