@@ -95,6 +95,8 @@ class IFencedTransaction : public Transaction {
  public:
   virtual Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                   MessageFate fate) = 0;
+  /// What every further call will hear: nothing, or why the transaction is over. Asks no server.
+  virtual Result<void> standing() const = 0;
   virtual Result<void> mark() = 0;
   virtual Result<void> rollbackToMark() = 0;
   /// Which messages the term will have in work after this commit: a successor finds them after an unclean end.

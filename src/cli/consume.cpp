@@ -25,7 +25,7 @@ struct ConsumeOptions {
   std::string sql;
   std::string exec;
   std::string id;
-  std::string consumer = "default";
+  std::string consumer;
   std::string statusFile;
   ConsumerOptions tuning;
   std::chrono::milliseconds latencyTarget = tuning.latencyTarget;
@@ -89,7 +89,8 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   Complaints complaints;
   const auto id = parseCandidateId(idOf(options).value);
   complaints.require(id, "--id", options.id);
-  complaints.require(parseElectionName(options.consumer), "--consumer", options.consumer);
+  if (!options.consumer.empty())
+    complaints.require(parseElectionName(options.consumer), "--consumer", options.consumer);
   if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
 
   Settings settings{{}, options.tuning, *queue};
@@ -197,7 +198,7 @@ void addBasics(CLI::App& command, ConsumeOptions& options) {
   command.add_option("--id", options.id, "What people call this replica (default host-pid)")
       ->type_name("ID")
       ->envname("TENURE_ID");
-  command.add_option("--consumer", options.consumer, "Whose idempotency keys these are (default \"default\")")
+  command.add_option("--consumer", options.consumer, "Whose idempotency keys these are (default: the election's name)")
       ->type_name("NAME")
       ->envname("TENURE_CONSUMER");
   command.add_option("--status-file", options.statusFile, "Keep where this replica stands in this file, as JSON")

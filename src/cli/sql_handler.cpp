@@ -18,7 +18,8 @@ Outcome outcomeOf(const Error& error) {
   if (isTermOver(error.code) && !isFatal(error.code)) throw EndTerm(EndReason::fenced, error);
   if (isFatal(error.code)) throw EndTerm(EndReason::failed, error);
   if (error.is(Errc::invalidArgument)) throw EndTerm(EndReason::failed, {Errc::configurationRefused, error.detail});
-  const bool storesFault = error.is(Errc::unavailable) || error.is(Errc::storeBusy) || error.is(Errc::storeFull);
+  if (error.is(Errc::storeFull)) throw EndTerm(EndReason::failed, error);
+  const bool storesFault = error.is(Errc::unavailable) || error.is(Errc::storeBusy);
   return storesFault ? Outcome::retryLater(error.message()) : Outcome::failed(error.message());
 }
 

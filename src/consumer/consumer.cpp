@@ -15,8 +15,7 @@ using namespace std::chrono_literals;
 
 const ConsumerOptions& validated(const ConsumerOptions& options) {
   Complaints complaints;
-  complaints.require(!options.name.value.empty() && options.name.value.size() <= 255, "consumer.name",
-                     options.name.value, "must be 1 to 255 bytes");
+  complaints.require(options.name.value.size() <= 255, "consumer.name", options.name.value, "must be up to 255 bytes");
   complaints.require(options.maxBatch >= 1 && options.maxBatch <= 4096, "consumer.maxBatch",
                      static_cast<std::int64_t>(options.maxBatch), "must be 1 to 4096");
   complaints.require(options.latencyTarget >= 0ms && options.latencyTarget <= 10s, "consumer.latencyTarget",
@@ -73,6 +72,7 @@ class Consumer::Shell {
  private:
   void enter(const Term& term) {
     term_ = &term;
+    name_ = options_.name.value.empty() ? ConsumerName{term.identity().election.value} : options_.name;
     stop_ = term.stopToken();
     emit_.emplace(events_, clock_, term.identity().election);
     bootAtEntry_ = clock_.now();
@@ -132,13 +132,13 @@ class Consumer::Shell {
   Action perform(const Claim&) { return did(store_.claim(*term_)); }
 
   Action perform(const Recall&) {
-    Result<ConsumerState> state = store_.consumerState(options_.name);
+    Result<ConsumerState> state = store_.consumerState(name_);
     if (!state) return machine_->failed(state.error(), moment());
     return machine_->recalled(std::move(*state), moment());
   }
 
   Action perform(const Check&) {
-    const Result<std::vector<Admission>> known = store_.known(options_.name, {&machine_->head(), 1});
+    const Result<std::vector<Admission>> known = store_.known(name_, {&machine_->head(), 1});
     if (!known) return machine_->failed(known.error(), moment());
     return machine_->checked(known->front() != Admission::fresh, moment());
   }
@@ -160,7 +160,7 @@ class Consumer::Shell {
     if (ready && asked.mark) ready = transaction_->mark();
     if (!ready) return refused(ready.error());
     const Result<Admission> admission =
-        transaction_->admit(options_.name, message.id, digestOf(message.body), MessageFate::done);
+        transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::done);
     if (!admission) return refused(admission.error());
     return machine_->admitted(*admission, moment());
   }
@@ -183,13 +183,13 @@ class Consumer::Shell {
     Result<void> done = begin();
     if (done && bury.undo) done = transaction_->rollbackToMark();
     if (done)
-      done = transaction_->deadLetter(options_.name, {.message = message,
-                                                      .reason = std::string{bury.reason},
-                                                      .attempts = bury.attempts,
-                                                      .firstAt = bury.firstAt,
-                                                      .diedAt = moment().wall});
+      done = transaction_->deadLetter(name_, {.message = message,
+                                              .reason = std::string{bury.reason},
+                                              .attempts = bury.attempts,
+                                              .firstAt = bury.firstAt,
+                                              .diedAt = moment().wall});
     if (!done || !bury.withKey) return done;
-    const auto admission = transaction_->admit(options_.name, message.id, digestOf(message.body), MessageFate::dead);
+    const auto admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::dead);
     return admission ? Result<void>{} : admission.error();
   }
 
@@ -197,11 +197,10 @@ class Consumer::Shell {
     const auto window = machine_->window();
     Result<void> done = begin();
     if (done && commit.undo) done = transaction_->rollbackToMark();
-    if (done && commit.forgive != nullptr) done = transaction_->clearAttempt(options_.name, *commit.forgive);
-    if (done && commit.record != nullptr) done = transaction_->recordAttempt(options_.name, *commit.record);
+    if (done && commit.forgive != nullptr) done = transaction_->clearAttempt(name_, *commit.forgive);
+    if (done && commit.record != nullptr) done = transaction_->recordAttempt(name_, *commit.record);
     if (done)
-      done =
-          transaction_->recordInWork(options_.name, idsOf(window.subspan(commit.settled, commit.inWork)), commit.more);
+      done = transaction_->recordInWork(name_, idsOf(window.subspan(commit.settled, commit.inWork)), commit.more);
     if (done && shared_ && commit.settled > 0) done = source_.acknowledge(*transaction_, window.first(commit.settled));
     // The last look at the lease; whatever passes between here and the store is the fence's to stop.
     if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
@@ -245,6 +244,8 @@ class Consumer::Shell {
     if (ready && asked.mark) ready = transaction_->mark();
     if (!ready) return refused(ready.error());
     const Outcome outcome = handle({machine_->head(), *transaction_, *term_, asked.attempt});
+    // What the store refused is not the message's fault, whatever the handler makes of it.
+    if (const Result<void> sound = transaction_->standing(); !sound) return refused(sound.error());
     return machine_->ran(outcome, moment());
   }
 
@@ -272,6 +273,7 @@ class Consumer::Shell {
 
   // The term, as of the running phase.
   const Term* term_ = nullptr;
+  ConsumerName name_;
   std::stop_token stop_;
   std::optional<Emitter> emit_;
   BootTime bootAtEntry_{};

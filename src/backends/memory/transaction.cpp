@@ -89,6 +89,11 @@ Result<Admission> MemoryTransaction::admit(const ConsumerName& consumer, const M
   return Admission::fresh;
 }
 
+Result<void> MemoryTransaction::standing() const {
+  const std::lock_guard lock(state_.mutex);
+  return broken_ ? Result<void>{*broken_} : Result<void>{};
+}
+
 Result<void> MemoryTransaction::mark() {
   mark_ = undo_.size();
   return {};

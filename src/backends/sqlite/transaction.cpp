@@ -33,6 +33,8 @@ Result<void> FencedTransaction::requireOpen() const {
                state_ == State::over ? "the transaction is over" : "a statement rolled the whole transaction back"};
 }
 
+Result<void> FencedTransaction::standing() const { return state_ == State::idle ? Result<void>{} : requireOpen(); }
+
 Result<void> FencedTransaction::ready() {
   if (state_ == State::idle) {
     if (Result<void> begun = beginUnderFence(); !begun) return begun;
@@ -67,8 +69,7 @@ Result<void> FencedTransaction::placeMark() {
 }
 
 Result<void> FencedTransaction::mark() {
-  if (state_ == State::open)
-    if (Result<void> open = requireOpen(); !open) return open;
+  if (Result<void> sound = standing(); !sound) return sound;
   markWanted_ = true;
   return {};
 }

@@ -32,6 +32,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
 
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
+  Result<void> standing() const override;
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
   Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;

@@ -59,6 +59,22 @@ TEST_F(Consume, SighupReadsTheLogLevelAgainAndAWrongOneChangesNothing) {
   EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
+TEST_F(Consume, TwoQueuesInOneFileDropNothingOfEachOther) {
+  const std::string other = "sqlite:" + at("q.db") + "?queue=other";
+  produce(numbered(3));
+  ASSERT_EQ(tenure({"produce", "--queue", other, "--format", "jsonl"}, numbered(3)).exit, 0);
+  Program first = consume("a");
+  ASSERT_TRUE(ledgerReaches(3)) << first.output();
+
+  Program second = start({"consume", "--zookeeper", Ensemble::shared().hosts(), "--election", "of-the-other", "--queue",
+                          other, "--sql", "INSERT INTO ledger(id) VALUES (:id)"},
+                         "b", {});
+
+  EXPECT_TRUE(ledgerReaches(6)) << second.output();
+  EXPECT_EQ(told(first, SIGTERM), 0);
+  EXPECT_EQ(told(second, SIGTERM), 0);
+}
+
 TEST_F(Consume, ARefusedStatementIsExit78AndConsumesNothing) {
   produce(numbered(3));
   for (const char* statement :

@@ -261,6 +261,30 @@ TEST_F(ConsumerFaults, AnOutageAtTheHandlersFirstStatementIsNobodysFailedAttempt
   EXPECT_THAT(attempts, Each(1));
 }
 
+TEST_F(ConsumerFaults, AHandlerThatPostponesItsMessageHidesNoOutage) {
+  options.outageLimit = 5s;
+  whenRefused = [](const Error& error) { return Outcome::retryLater(error.message(), 1ms); };
+  produce({"a"});
+  Replica& leader = elect();
+  world.fail(Operation::write, Errc::storeBusy, 100'000);
+
+  EXPECT_EQ(leader.endOf(500), EndReason::failed);
+
+  EXPECT_THAT(events.of<OutageBegan>(), SizeIs(1));
+  EXPECT_THAT(events.of<MessagePostponed>(), IsEmpty());
+}
+
+TEST_F(ConsumerFaults, Row34AHandlerThatPostponesItsMessageHidesNoFullDisk) {
+  whenRefused = [](const Error& error) { return Outcome::retryLater(error.message(), 1ms); };
+  produce({"a"});
+  Replica& leader = elect();
+  world.fail(Operation::write, Errc::storeFull, 1);
+
+  EXPECT_EQ(leader.endOf(500), EndReason::failed);
+
+  EXPECT_THAT(world.waiting(), SizeIs(1));
+}
+
 TEST_F(ConsumerFaults, AnOutageDuringTheCommitIsNobodysFailedAttempt) {
   options.maxAttempts = 1;
   produce({"a"});

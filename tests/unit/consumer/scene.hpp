@@ -95,7 +95,7 @@ class Scene : public testing::Test {
     for (const auto& letter : world.deadLetters()) ids.push_back(letter.message.id.value);
     return ids;
   }
-  ConsumerState found() const { return world.consumerState(options.name); }
+  ConsumerState found() const { return world.consumerState(ConsumerName{"orders"}); }
   std::vector<std::string> inWorkIds() const {
     std::vector<std::string> ids;
     for (const MessageId& id : found().inWork) ids.push_back(id.value);
@@ -113,6 +113,10 @@ class Scene : public testing::Test {
 
   /// What the handler does beyond noting the call; its default is to be done at once.
   Handler behaviour = [](const Delivery&) { return Outcome::done(); };
+  /// What it makes of a store that did not take its effect.
+  std::function<Outcome(const Error&)> whenRefused = [](const Error& error) {
+    return Outcome::failed(error.message());
+  };
   std::vector<std::string> handled;
   std::vector<int> attempts;
 
@@ -126,7 +130,7 @@ class Scene : public testing::Test {
       return Outcome::done();
     }
     const Result<void> effect = delivery.transaction.put("last", id);
-    return effect ? behaviour(delivery) : Outcome::failed(effect.error().message());
+    return effect ? behaviour(delivery) : whenRefused(effect.error());
   }
 
   std::string dieIn;
