@@ -5,7 +5,7 @@
 
 namespace tenure {
 
-using namespace memory;
+using namespace ensemble;
 
 MemoryEnsemble::MemoryEnsemble(ILoop& loop, Settings settings, std::uint64_t seed)
     : world_(std::make_unique<World>(loop, settings, seed)) {

@@ -30,11 +30,11 @@ namespace tenure {
 
 class MemoryEnsemble {
  public:
-  using Settings = memory::EnsembleSettings;
-  using MachineId = memory::MachineId;
-  using SessionId = memory::SessionId;
-  using RequestKind = memory::RequestKind;
-  using Snapshot = memory::DataTree;
+  using Settings = ensemble::EnsembleSettings;
+  using MachineId = ensemble::MachineId;
+  using SessionId = ensemble::SessionId;
+  using RequestKind = ensemble::RequestKind;
+  using Snapshot = ensemble::DataTree;
 
   /// Server n of n leads from the start.
   MemoryEnsemble(ILoop& loop, Settings settings, std::uint64_t seed);
@@ -74,7 +74,7 @@ class MemoryEnsemble {
   /// `winner` does not hear goes on believing in itself.
   void electNewLeader(MachineId winner, std::int64_t epochs = 1);
   /// The next write's zxid is `zxid` + 1, in the leader's own epoch; for roll-over and tokens beyond 2^53.
-  void jumpTo(memory::Zxid zxid);
+  void jumpTo(ensemble::Zxid zxid);
 
   // --- sessions and single requests
 
@@ -88,19 +88,19 @@ class MemoryEnsemble {
   // --- the data
 
   /// What this server has.
-  const memory::DataTree& tree(MachineId server) const;
+  const ensemble::DataTree& tree(MachineId server) const;
   /// What a majority has committed, as far as any server knows.
-  const memory::DataTree& tree() const;
+  const ensemble::DataTree& tree() const;
   Snapshot snapshot() const { return tree(); }
   /// The operator stops everything, puts back a snapshot (an empty one makes a new ensemble), and starts again: czxids
   /// go back.
   void restore(const Snapshot& snapshot);
   /// Changes every server's data past all rules, as a damaged or aged ensemble would have it. Fires no watch. Let them
   /// settle before: a follower hears of a commit after its leader.
-  void edit(const std::function<void(memory::DataTree&)>& change);
+  void edit(const std::function<void(ensemble::DataTree&)>& change);
 
  private:
-  std::unique_ptr<memory::World> world_;
+  std::unique_ptr<ensemble::World> world_;
 };
 
 }  // namespace tenure

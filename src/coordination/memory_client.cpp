@@ -7,7 +7,7 @@
 
 namespace tenure {
 
-using namespace memory;
+using namespace ensemble;
 using zookeeper::checkOps;
 using zookeeper::checkPath;
 using zookeeper::checkSize;

@@ -11,31 +11,31 @@
 
 namespace tenure {
 
-class MemoryClient final : public ICoordination, private memory::IClientEnd {
+class MemoryClient final : public ICoordination, private ensemble::IClientEnd {
  public:
   struct Settings {
     std::chrono::milliseconds sessionTimeout{10'000};
     std::string digest{};  // "user:password"
     /// Tried in this order; empty means all of them, in an order drawn from the seed.
-    std::vector<memory::MachineId> servers{};
+    std::vector<ensemble::MachineId> servers{};
     /// Callbacks run on this loop; the ensemble's when null.
     ILoop* loop = nullptr;
   };
 
-  MemoryClient(memory::World& world, Settings settings);
+  MemoryClient(ensemble::World& world, Settings settings);
   /// Without close(), as when the process dies: the connection goes, the session lingers.
   ~MemoryClient() override;
 
   /// To cut it off, freeze it, or plan its faults.
-  memory::MachineId machine() const noexcept { return machine_; }
-  memory::SessionId session() const noexcept { return session_; }
+  ensemble::MachineId machine() const noexcept { return machine_; }
+  ensemble::SessionId session() const noexcept { return session_; }
   bool connected() const noexcept { return state_ == State::connected; }
   /// Its connection breaks here and now; it tries the next server.
   void dropConnection() {
     if (wire_) lost();
   }
   /// Where it is attached, or trying to be.
-  memory::MachineId server() const noexcept { return settings_.servers[next_]; }
+  ensemble::MachineId server() const noexcept { return settings_.servers[next_]; }
 
   void start(ISessionObserver& observer) override;
   void close(std::function<void()> done) override;
@@ -51,7 +51,7 @@ class MemoryClient final : public ICoordination, private memory::IClientEnd {
 
  private:
   enum class State { idle, connecting, connected, closing, over };
-  using Answer = std::function<void(memory::Reply)>;
+  using Answer = std::function<void(ensemble::Reply)>;
   struct Outstanding {
     std::int64_t xid;
     bool writes;
@@ -59,8 +59,8 @@ class MemoryClient final : public ICoordination, private memory::IClientEnd {
   };
   using Watches = std::map<std::string, std::vector<WatchCallback>>;
 
-  void onWelcome(const memory::Welcome& welcome) override;
-  void onReply(std::int64_t xid, memory::Reply reply) override;
+  void onWelcome(const ensemble::Welcome& welcome) override;
+  void onReply(std::int64_t xid, ensemble::Reply reply) override;
   void onEvent(const std::string& path, WatchEvent event) override;
   void onPong() override { heard(); }
 
@@ -69,7 +69,7 @@ class MemoryClient final : public ICoordination, private memory::IClientEnd {
   void expired();
   void over();
   void failOutstanding();
-  void send(std::int64_t xid, memory::Operation operation);
+  void send(std::int64_t xid, ensemble::Operation operation);
   void heard();
   void setHeartbeat();
   void onHeartbeat();
@@ -77,25 +77,25 @@ class MemoryClient final : public ICoordination, private memory::IClientEnd {
   void take(Watches& watches, const std::string& path, WatchEvent event);
 
   template <class T, class Extract>
-  void ask(memory::Operation operation, const Result<void>& checked, Callback<T> done, Extract extract);
+  void ask(ensemble::Operation operation, const Result<void>& checked, Callback<T> done, Extract extract);
   /// Runs `task` on the client's loop, unless the client is gone or over by then.
   void deliver(Task task);
 
-  memory::World* world_;
+  ensemble::World* world_;
   Settings settings_;
-  memory::MachineId machine_;
+  ensemble::MachineId machine_;
   ISessionObserver* observer_ = nullptr;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 
   State state_ = State::idle;
   std::size_t next_ = 0;  // of settings_.servers
   std::size_t tried_ = 0;
-  std::shared_ptr<memory::Connection> wire_;
+  std::shared_ptr<ensemble::Connection> wire_;
   std::uint64_t connection_ = 0;
   std::uint64_t generation_ = 1;
-  memory::SessionId session_{};
+  ensemble::SessionId session_{};
   std::chrono::milliseconds timeout_;
-  memory::Zxid lastSeen_ = 0;
+  ensemble::Zxid lastSeen_ = 0;
   BootTime lastHeard_{};
   BootTime lastSent_{};
   std::int64_t lastXid_ = 0;
@@ -103,9 +103,9 @@ class MemoryClient final : public ICoordination, private memory::IClientEnd {
   Watches dataWatches_;
   Watches absentWatches_;
   Watches childWatches_;
-  memory::Timer heartbeat_;
-  memory::Timer reconnect_;
-  memory::Timer farewell_;
+  ensemble::Timer heartbeat_;
+  ensemble::Timer reconnect_;
+  ensemble::Timer farewell_;
   std::function<void()> closed_;
 };
 

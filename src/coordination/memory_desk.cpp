@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "coordination/memory_server.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 Desk::Guest* Desk::find(std::uint64_t connection) {
   const auto found = guests_.find(connection);
@@ -234,4 +234,4 @@ void Desk::leaveWatches(std::uint64_t connection, Guest& guest, const SetWatches
   }
 }
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

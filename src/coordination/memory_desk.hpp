@@ -5,7 +5,7 @@
 #include "coordination/memory_network.hpp"
 #include "coordination/memory_tree.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 class Server;
 
@@ -64,4 +64,4 @@ class Desk {
   Watches childWatches_;
 };
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

@@ -1,6 +1,6 @@
 #include "coordination/memory_leader.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 namespace {
 
 constexpr Zxid counterMask = 0xffffffff;
@@ -232,4 +232,4 @@ void Follower::onSilence() {
   silence_.set(left, [this] { onSilence(); });
 }
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

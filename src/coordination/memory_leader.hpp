@@ -5,7 +5,7 @@
 #include "coordination/memory_server.hpp"
 #include "coordination/memory_sessions.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 class Leader final : public IRole {
  public:
@@ -25,8 +25,8 @@ class Leader final : public IRole {
   void onTouched(MachineId follower, const std::vector<SessionId>& sessions);
   void onSync(MachineId follower, const Origin& origin);
   void expire(SessionId session);
-  /// The next write gets `zxid` + 1.
-  void jumpTo(Zxid zxid) noexcept { lastZxid_ = zxid; }
+  /// The next write gets `zxid` + 1; never back.
+  void jumpTo(Zxid zxid) noexcept { lastZxid_ = std::max(lastZxid_, zxid); }
 
  private:
   struct Learner {
@@ -89,4 +89,4 @@ class Follower final : public IRole {
   Timer silence_;
 };
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

@@ -1,6 +1,6 @@
 #include "coordination/memory_network.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 std::shared_ptr<Connection> Network::connect(MachineId a, MachineId b) {
   if (connections_.size() >= sweepAt_) {
@@ -129,4 +129,4 @@ void Connection::deliver(End& end) {
   arm(end);
 }
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

@@ -12,7 +12,7 @@
 #include "base/random.hpp"
 #include "coordination/memory_wire.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 class Connection;
 
@@ -119,4 +119,4 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::array<End, 2> ends_;
 };
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

@@ -6,7 +6,7 @@
 #include "base/assert.hpp"
 #include "base/text.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 namespace {
 
 Error refusal(Errc code, std::string_view path, std::string_view why) {
@@ -185,4 +185,4 @@ Result<void> Preparation::add(Attempt& attempt, const CloseSession&) {
   return {};
 }
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

@@ -4,7 +4,7 @@
 
 #include "coordination/memory_tree.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 class Preparation {
  public:
@@ -43,4 +43,4 @@ class Preparation {
   std::map<std::string, Outstanding> outstanding_;
 };
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

@@ -2,7 +2,7 @@
 
 #include "coordination/memory_leader.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 Server::Server(World& world, MachineId id)
     : world_(&world), id_(id), desk_(*this), election_(world.network, id), lagTimer_(world.network, id) {}
@@ -106,4 +106,4 @@ void Server::runLagged() {
   if (!lagged_.empty()) lagTimer_.set(lagged_.front().first - world_->loop.now(), [this] { runLagged(); });
 }
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

@@ -13,7 +13,7 @@
 #include "coordination/memory_tree.hpp"
 #include "coordination/memory_world.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 /// What a server in office asks of the ensemble: the leader of itself, a follower of its leader.
 class IRole {
@@ -89,4 +89,4 @@ class Server {
   Timer lagTimer_;
 };
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

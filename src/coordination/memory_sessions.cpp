@@ -1,6 +1,6 @@
 #include "coordination/memory_sessions.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 bool SessionTracker::touch(SessionId session, BootTime now) {
   const auto found = sessions_.find(session);
@@ -44,4 +44,4 @@ BootTime SessionTracker::nextTick(BootTime after) const noexcept {
   return BootTime{phase_ + ticks * tick_};
 }
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

@@ -6,7 +6,7 @@
 
 #include "coordination/memory_wire.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 class SessionTracker {
  public:
@@ -42,4 +42,4 @@ class SessionTracker {
   std::map<SessionId, Tracked> sessions_;
 };
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

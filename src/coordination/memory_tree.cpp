@@ -2,7 +2,7 @@
 
 #include "base/assert.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 std::string parentOf(std::string_view path) {
   const std::size_t slash = path.rfind('/');
@@ -109,4 +109,4 @@ void DataTree::apply(const SessionClosed& change, Reply& reply, const Notify& no
   sessions_.erase(change.session);
 }
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

@@ -7,7 +7,7 @@
 
 #include "coordination/memory_wire.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 struct ZNode {
   std::string data{};
@@ -89,4 +89,4 @@ NodeStat statOf(const ZNode& node) noexcept;
 std::string parentOf(std::string_view path);
 std::string baseOf(std::string_view path);
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

@@ -5,7 +5,7 @@
 
 #include "coordination/coordination.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 /// A server or a client: whatever can be cut off or frozen. Servers count from 1.
 using MachineId = Id<struct MachineIdTag, int>;
@@ -106,4 +106,4 @@ class IClientEnd {
   virtual void onPong() = 0;
 };
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

@@ -3,7 +3,7 @@
 #include "base/assert.hpp"
 #include "coordination/memory_leader.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 namespace {
 
 struct Kind {
@@ -89,4 +89,4 @@ void World::elect(Server& winner, const std::vector<Server*>& voters, std::int64
     if (voter != &winner) voter->follow(winner);
 }
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

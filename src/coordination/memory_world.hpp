@@ -6,7 +6,7 @@
 #include "base/random.hpp"
 #include "coordination/memory_network.hpp"
 
-namespace tenure::memory {
+namespace tenure::ensemble {
 
 class Server;
 
@@ -60,4 +60,4 @@ struct World {
   bool joinLeader(Server& looking);
 };
 
-}  // namespace tenure::memory
+}  // namespace tenure::ensemble

@@ -13,7 +13,7 @@ namespace tenure::test {
 namespace {
 
 using namespace std::chrono_literals;
-using memory::RequestKind;
+using ensemble::RequestKind;
 
 const ElectionPaths paths{"/tenure", ElectionName{"orders"}};
 
@@ -223,7 +223,7 @@ TEST_F(ElectionTest, Row11AnOperatorsDeleteEndsTheTermAndTheNextLeads) {
 TEST_F(ElectionTest, Row13SequenceNumbersThatComeRoundChangeNothing) {
   Member a = join("a");
   loop.advance(1s);
-  ensemble.edit([](memory::DataTree& tree) { tree.setCreations(paths.candidates, 2147483646); });
+  ensemble.edit([](ensemble::DataTree& tree) { tree.setCreations(paths.candidates, 2147483646); });
   const Member b = join("b");
   const Member c = join("c");
   const Member d = join("d");
