@@ -91,6 +91,7 @@ void ElectionMachine::sessionGone(EndReason reason) {
 
 /// Connected again, or a reply was lost a moment ago: take up the phase from where the servers know it.
 void ElectionMachine::resume() {
+  if (phase_ == Phase::backingOff) return;  // its time has not come
   retryAt_.reset();
   switch (phase_) {
     case Phase::away: return begin();

@@ -210,6 +210,16 @@ TEST(Barrier, ACandidateThatCannotReadTheMarkerGetsOutOfTheWay) {
   EXPECT_EQ(machine.phase(), Phase::backingOff);
 }
 
+TEST(Barrier, ACandidateThatBacksOffComesBackThoughItHadToReconnect) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.answerRead(Subject::marker, Error{Errc::storeFailed});
+  machine.reconnect();
+  EXPECT_EQ(machine.phase(), Phase::backingOff);
+  machine.advance(60s);
+  EXPECT_EQ(machine.phase(), Phase::preparing);
+}
+
 TEST(Barrier, LeavingFromItLeavesTheMarkerAlone) {
   MachineDriver machine;
   machine.beOldest(10);
