@@ -228,6 +228,7 @@ void ElectionMachine::newCandidacy(Duration delay) {
   own_.reset();
   lease_.reset();
   barrier_ = {};
+  barrierTold_ = barrierEndTold_ = {};
   predecessor_.clear();
   candidates_ = Candidates{settings_.uuid};
   if (leaving_) return close();

@@ -197,7 +197,8 @@ class ElectionMachine {
   std::size_t ahead_ = 0;
 
   Barrier barrier_;
-  BootTime barrierTold_{};
+  BootTime barrierTold_{};     // the one whose beginning was told last
+  BootTime barrierEndTold_{};  // and whose end
   std::int32_t markerVersion_ = 0;
   std::optional<Lease> lease_;
   bool softLimitTold_ = false;

@@ -56,9 +56,9 @@ void ElectionMachine::judgeBarrier() {
   if (barrier_.waiting()) tellBarrierBegan();
   const std::string_view how = barrier_.over(now_.boot);
   if (!how.empty()) {
-    if (barrierTold_ != BootTime{}) {
+    if (barrierEndTold_ != barrierTold_) {
       tell(BarrierEnded{std::string(how), inMilliseconds(now_.boot - barrier_.began())});
-      barrierTold_ = {};
+      barrierEndTold_ = barrierTold_;
     }
     return mark();
   }

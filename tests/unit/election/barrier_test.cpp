@@ -159,6 +159,32 @@ TEST(Barrier, ALostReplyToOurOwnMarkIsFoundAndRepeated) {
   EXPECT_EQ(machine.last<action::TakeOffice>().identity.uncleanPredecessor, busyMarker(7, 0ms).holder);
 }
 
+TEST(Barrier, IsToldOnceThoughOurOwnMarkHasToBeMadeAgain) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(busyMarker(7, 0ms), 5);
+  machine.reconnect();
+  machine.listed({machine.ownName()});
+  machine.markerIs(busyMarker(10, 0ms), 6);
+
+  ASSERT_EQ(machine.told<BarrierEnded>().size(), 1U);
+  EXPECT_EQ(machine.told<BarrierEnded>().front().how, "limit");
+  EXPECT_EQ(machine.told<BarrierBegan>().size(), 1U);
+}
+
+TEST(Barrier, OneThatOurCandidacyDidNotOutliveIsNotToldAsTheEndOfTheNext) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(busyMarker(7, 10s));
+  machine.written(Purpose::probe, Error{Errc::notFound});
+  machine.advance(60s);
+  machine.enrolled(11, "0000000002");
+  machine.listed({machine.ownName()});
+  machine.markerIs(idleMarker(7));
+
+  EXPECT_TRUE(machine.told<BarrierEnded>().empty());
+}
+
 TEST(Barrier, AMarkThatTookLongerThanALeaseIsMadeAgain) {
   MachineDriver machine;
   machine.beOldest(10);
