@@ -153,7 +153,7 @@ Action ConsumerMachine::recalled(ConsumerState state, const Moment& moment) {
 
 Action ConsumerMachine::beginHead(const Moment& moment) {
   if (settled_ == 0) batchBegan_ = moment.now;
-  if (const std::string_view why = unfitness(head()); !why.empty()) return bury(why, 0, isFit(head().id), moment);
+  if (const std::string_view why = unfitness(head()); !why.empty()) return refuse(why, moment);
   if (refused_ && refused_->id == head().id) return bury(refused_->lastError, attemptNumber() - 1, false, moment);
 
   if (beginsUnlocked() && !checked_) return ask(Step::check, Check{});
@@ -161,6 +161,14 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
   if (onlyItsKeyIsLeft) return admit();
   if (suspect() && !charged()) return charge(moment);
   return beginsUnlocked() ? run(moment) : admit();
+}
+
+/// It was buried before when its acknowledgement did not get through: a foreign source delivers it again.
+Action ConsumerMachine::refuse(std::string_view why, const Moment& moment) {
+  const bool hasKey = isFit(head().id);
+  if (hasKey && settled_ > 0) return commit(moment);
+  if (hasKey && !checked_) return ask(Step::check, Check{});
+  return known_ ? admit() : bury(why, 0, hasKey, moment);
 }
 
 /// While the store is away its lock comes first, or the handler would be run in vain.

@@ -111,6 +111,7 @@ class ConsumerMachine {
   Action waitFor(BootTime until, const Moment& moment);
   Action fetch(BootTime until);
   Action beginHead(const Moment& moment);
+  Action refuse(std::string_view why, const Moment& moment);
   Action charge(const Moment& moment);
   Action admit();
   Action run(const Moment& moment);

@@ -263,6 +263,16 @@ TEST_F(ConsumerFailure, Row29WhatIsOverTheLimitsIsADeadLetterAndNeverReachesTheH
   EXPECT_EQ(world.deadLetters()[1].reason, "its headers are over 64 KiB");
 }
 
+TEST_F(ConsumerFailure, AnUnfitMessageThatIsDeliveredAgainIsBuriedOnce) {
+  acknowledging = memory::Database::Acknowledging::afterCommit;
+  world.deliver({NewMessage{MessageId{"a"}, GroupId{std::string(256, 'g')}, "", {}}});
+  world.fail(memory::Operation::acknowledge, Errc::unavailable);
+
+  workOff(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("a"));
+}
+
 TEST_F(ConsumerFailure, Row29AMessageWithoutAnIdIsADeadLetter) {
   produce("", "who am I");
   produce("", "and I");
