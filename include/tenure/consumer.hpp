@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -61,6 +62,8 @@ struct ConsumerOptions {
   /// The handler never touches its transaction and may take long (a child process): commit what is done before it
   /// runs, and never hold the store's lock meanwhile.
   bool handlerIsExternal = false;
+  /// Of the jitter between attempts; 0 takes one from the kernel. For runs that must repeat exactly.
+  std::uint64_t jitterSeed = 0;
 };
 
 /// Threads: constructed anywhere; its phases run on the career thread.

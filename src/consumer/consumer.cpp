@@ -46,7 +46,7 @@ class Consumer::Shell {
         options_(validated(options)),
         events_(events),
         clock_(clock),
-        random_(freshSeed()) {}
+        random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()) {}
 
   void inaugurate(const Term& term) {
     enter(term);

@@ -16,7 +16,7 @@ ElectionMachineSettings machineSettings(const ElectionSettings& settings) {
   machine.self.version = settings.version;
   machine.self.status = settings.statusAddress;
   machine.uuid = settings.uuid;
-  machine.freshEnsemble = EnsembleUuid{freshUuid()};
+  machine.freshEnsemble = settings.freshEnsemble;
   machine.barrierLimit = settings.barrierLimit;
   machine.strictAcl = settings.strictAcl;
   machine.allowShortSession = settings.allowShortSession;

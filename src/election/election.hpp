@@ -43,8 +43,9 @@ struct ElectionSettings {
   std::chrono::milliseconds barrierLimit{0};
   bool strictAcl = false;
   bool allowShortSession = false;
-  std::string version{};        // of the program, shown to people
-  std::string statusAddress{};  // of its status page, empty for none
+  std::string version{};                    // of the program, shown to people
+  std::string statusAddress{};              // of its status page, empty for none
+  EnsembleUuid freshEnsemble{freshUuid()};  // for a meta that is not there yet
   ProcessIdentity process = thisProcess();
   /// Whether the holder of an earlier term, and all it left running, is gone.
   std::function<Liveness(const ProcessIdentity&)> livenessOf = tenure::livenessOf;
