@@ -56,6 +56,8 @@ struct CandidateOptions {
   std::string root = "/tenure";
   /// Shown to people; the host name and pid when empty.
   CandidateId id;
+  /// Of the program, shown to people.
+  std::string version{};
   CareerLimits limits;
   /// How long a successor waits after an unclean end of our term before it takes office. 0 where every effect goes
   /// through a fenced store (the claim is the barrier), else up to the execute limit, at most 30 s.

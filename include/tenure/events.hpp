@@ -34,6 +34,12 @@ struct SessionConnected {
   std::string server;
   void fields(auto&& f) const { f("session", session), f("timeout_ms", timeout), f("server", server); }
 };
+struct NotConnected {
+  TENURE_EVENT("not_connected", warn)  // again and again, as long as that is so
+  std::string hosts;
+  std::chrono::milliseconds lasted{};
+  void fields(auto&& f) const { f("hosts", hosts), f("for_ms", lasted); }
+};
 struct SessionSuspended {
   TENURE_EVENT("session_suspended", warn)
   std::int64_t session = 0;
@@ -135,6 +141,11 @@ struct TermEnded {
   std::chrono::milliseconds served{};
   bool clean = true;  // the marker was set idle
   void fields(auto&& f) const { f("reason", toString(reason)), f("served_ms", served), f("clean", clean); }
+};
+struct GaveUp {
+  TENURE_EVENT("gave_up", error)  // the replica leaves the race for good
+  std::string why;
+  void fields(auto&& f) const { f("why", why); }
 };
 struct Left {
   TENURE_EVENT("left", info)
@@ -249,12 +260,13 @@ struct Warned {
 
 #undef TENURE_EVENT
 
-using EventBody = std::variant<SessionConnected, SessionSuspended, SessionExpired, Enrolled, StoodBy,
-                               ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed,
-                               HandoverAsked, LeaseSoftLimitPassed, TermBegan, Inaugurated, PhaseFailed, PhaseOverran,
-                               TermEnded, Left, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
-                               BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, MessageSuspected,
-                               MessageDeadLettered, OutageBegan, OutageEnded, StatusReported, Reloaded, Warned>;
+using EventBody =
+    std::variant<SessionConnected, NotConnected, SessionSuspended, SessionExpired, Enrolled, StoodBy,
+                 ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed, HandoverAsked,
+                 LeaseSoftLimitPassed, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, TermEnded, GaveUp, Left,
+                 FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped,
+                 AttemptFailed, MessagePostponed, MessageSuspected, MessageDeadLettered, OutageBegan, OutageEnded,
+                 StatusReported, Reloaded, Warned>;
 
 struct Event {
   WallTime at{};

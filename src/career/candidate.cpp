@@ -34,7 +34,9 @@ ElectionSettings settingsOf(const CandidateOptions& options) {
           .uuid = CandidateUuid{freshUuid()},
           .barrierLimit = options.barrierLimit,
           .strictAcl = options.zookeeper.strictAcl,
-          .allowShortSession = options.zookeeper.allowShortSession};
+          .allowShortSession = options.zookeeper.allowShortSession,
+          .hosts = options.zookeeper.hosts,
+          .version = options.version};
 }
 
 }  // namespace

@@ -142,6 +142,7 @@ void CareerMachine::handle(const HasLeft&) {
 
 void CareerMachine::handle(const ElectionEnded& input) {
   electionOver_ = true;
+  act(Tell{{}, GaveUp{input.error.message()}});
   if (course_ == Course::contending) course_ = Course::leaving;
   settle(statusOf(input.error));
   if (office_) {

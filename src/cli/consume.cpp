@@ -101,6 +101,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   settings.candidate.election = address->election;
   settings.candidate.root = address->root;
   settings.candidate.id = *id;
+  settings.candidate.version = TENURE_VERSION;
   settings.candidate.limits = options.limits;
   settings.candidate.barrierLimit = barrierOf(options);
   return settings;

@@ -20,6 +20,7 @@ ElectionMachineSettings machineSettings(const ElectionSettings& settings) {
   machine.barrierLimit = settings.barrierLimit;
   machine.strictAcl = settings.strictAcl;
   machine.allowShortSession = settings.allowShortSession;
+  machine.hosts = settings.hosts;
   return machine;
 }
 
@@ -41,7 +42,10 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
         listener_(&listener),
         emit_(std::move(emit)) {}
 
-  void start() { coordination_.start(*this); }
+  void start() {
+    coordination_.start(*this);
+    feed(input::Tick{});
+  }
 
   void detach() {
     listener_ = nullptr;

@@ -43,6 +43,7 @@ struct ElectionSettings {
   std::chrono::milliseconds barrierLimit{0};
   bool strictAcl = false;
   bool allowShortSession = false;
+  std::string hosts{};                      // shown to people
   std::string version{};                    // of the program, shown to people
   std::string statusAddress{};              // of its status page, empty for none
   EnsembleUuid freshEnsemble{freshUuid()};  // for a meta that is not there yet

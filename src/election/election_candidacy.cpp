@@ -84,8 +84,24 @@ void ElectionMachine::metaRead(const Result<Node>& node) {
                       paths_.meta + " holds no ensemble uuid and generation: \"" + escaped(node->data, 80) + '"'});
   }
   meta_ = *meta;
+  metaVersion_ = node->stat.version;
   prepared_ = true;
   proceed();
+}
+
+/// An operator may have rebased the fence of any election since we were prepared: a term under the old generation would
+/// be refused by its store for good.
+void ElectionMachine::metaSeen(const Result<Node>& node) {
+  metaLook_ = 0;
+  const std::optional<MetaRecord> meta = node ? parseMetaRecord(node->data) : std::nullopt;
+  if (meta) {
+    meta_ = *meta;
+    metaVersion_ = node->stat.version;
+    return;
+  }
+  if (!node && pausedBy(node.error())) return;
+  prepared_ = false;
+  prepare();  // makes it again when it is gone, and complains of it when it is damaged
 }
 
 void ElectionMachine::proceed() {

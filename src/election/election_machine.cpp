@@ -13,6 +13,8 @@ constexpr auto timeToLeave = 1s;
 constexpr auto recheckWhileAway = 30s;
 constexpr auto firstBackoff = 100ms;
 constexpr auto longestBackoff = 40s;
+constexpr auto firstWordOfAbsence = 3s;
+constexpr auto wordOfAbsence = 10s;
 
 std::chrono::milliseconds inMilliseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
@@ -30,6 +32,7 @@ ElectionMachine::ElectionMachine(ElectionMachineSettings settings, Random random
 std::vector<Action> ElectionMachine::on(const Input& input, const Moment& now) {
   now_ = now;
   if (phase_ == Phase::over) return {};
+  if (!awaySince_) away(firstWordOfAbsence);
   // The end of the session says more than the silence before it.
   if (!std::holds_alternative<input::Expired>(input)) checkLease();
   std::visit([this](const auto& in) { handle(in); }, input);
@@ -37,6 +40,19 @@ std::vector<Action> ElectionMachine::on(const Input& input, const Moment& now) {
 }
 
 // --- session
+
+/// No connection from now on; that is told again and again, the first time after `patience`.
+void ElectionMachine::away(Duration patience) {
+  connected_ = false;
+  awaySince_ = now_.boot;
+  awayDue_ = now_.boot + patience;
+}
+
+void ElectionMachine::tellAbsence() {
+  if (connected_ || now_.boot < awayDue_) return;
+  awayDue_ = now_.boot + wordOfAbsence;
+  tell(NotConnected{settings_.hosts, inMilliseconds(now_.boot - *awaySince_)});
+}
 
 void ElectionMachine::handle(const input::Connected& in) {
   tell(SessionConnected{in.session.id, in.session.timeout, in.session.server});
@@ -62,7 +78,7 @@ void ElectionMachine::handle(const input::Connected& in) {
 }
 
 void ElectionMachine::handle(const input::Suspended&) {
-  connected_ = false;
+  away(wordOfAbsence);
   tell(SessionSuspended{session_ ? session_->id : 0}, lease_ ? token() : FencingToken{});
 }
 
@@ -120,6 +136,8 @@ void ElectionMachine::resume() {
 
 void ElectionMachine::handle(const input::NodeRead& in) {
   if (in.ticket == flow_ && phase_ == Phase::preparing) return metaRead(in.node);
+  if (in.ticket == 0) return;
+  if (in.ticket == metaLook_) return metaSeen(in.node);
   if (in.ticket == ownWatch_.ticket) return ownRead(in.node);
   if (in.ticket == predecessorWatch_.ticket) return predecessorRead(in.node);
   if (in.ticket == markerWatch_.ticket) return markerRead(in.node);
@@ -161,6 +179,7 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
   std::optional<BootTime> earliest;
   const auto also = [&earliest](BootTime at) { earliest = earliest ? std::min(*earliest, at) : at; };
   if (retryAt_) also(*retryAt_);
+  if (!connected_ && awaySince_ && phase_ != Phase::closing) also(awayDue_);
   if (leaveBy_ && phase_ != Phase::closing) also(*leaveBy_);
   if (phase_ == Phase::standby) also(recheckDue_);
   if (probing() && connected_ && probe_ == 0) also(probeDue_);
@@ -177,6 +196,7 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
 
 void ElectionMachine::handle(const input::Tick&) {
   if (leaveBy_ && now_.boot >= *leaveBy_) return close();
+  if (phase_ != Phase::closing) tellAbsence();
   if (retryAt_ && now_.boot >= *retryAt_) {
     retryAt_.reset();
     if (phase_ == Phase::backingOff) return begin();
@@ -249,7 +269,7 @@ void ElectionMachine::begin() {
 }
 
 void ElectionMachine::dropTickets() {
-  flow_ = probe_ = liveness_ = 0;
+  flow_ = probe_ = liveness_ = metaLook_ = 0;
   ownWatch_ = predecessorWatch_ = markerWatch_ = handoverWatch_ = {};
   retryAt_.reset();
 }

@@ -45,6 +45,7 @@ struct ElectionMachineSettings {
   std::chrono::milliseconds barrierLimit{0};
   bool strictAcl = false;
   bool allowShortSession = false;
+  std::string hosts{};
 };
 
 class ElectionMachine {
@@ -122,7 +123,10 @@ class ElectionMachine {
   void handle(const input::Statted& in);
   void prepare();
   void prepareNext();
+  void away(Duration patience);
+  void tellAbsence();
   void metaRead(const Result<Node>& node);
+  void metaSeen(const Result<Node>& node);
   void proceed();
   void enrol();
   void settle();
@@ -183,10 +187,14 @@ class ElectionMachine {
 
   std::optional<SessionInfo> session_;
   bool connected_ = false;
+  std::optional<BootTime> awaySince_;  // without a connection
+  BootTime awayDue_{};                 // when to say so next
 
   std::vector<Action> preparation_;  // still to be done, last one first
   bool prepared_ = false;
   MetaRecord meta_;
+  std::int32_t metaVersion_ = 0;
+  Ticket metaLook_ = 0;  // a look at it before taking office
 
   std::optional<Own> own_;
   Candidates candidates_;

@@ -20,6 +20,8 @@ std::chrono::milliseconds inMilliseconds(Duration duration) {
 void ElectionMachine::lookAtMarker() {
   markerWatch_ = {newTicket(), false};
   markerSeen_.reset();
+  metaLook_ = newTicket();
+  act(action::Read{metaLook_, action::Subject::meta, paths_.meta, false});
   act(action::Read{markerWatch_.ticket, action::Subject::marker, paths_.marker, true});
 }
 
@@ -105,13 +107,14 @@ MarkerRecord ElectionMachine::ownMarker(bool busy) const {
   return marker;
 }
 
-/// One write that proves us a candidate, the marker unchanged since we read it, and makes it ours.
+/// One write that proves us a candidate, meta and the marker unchanged since we read them, and makes the marker ours.
 void ElectionMachine::mark() {
   phase_ = Phase::marking;
   probe_ = liveness_ = 0;
   act(action::Write{ask(),
                     action::Purpose::markBusy,
-                    {CheckOp{own_->path}, SetOp{paths_.marker, toJson(ownMarker(true)), markerVersion_}}});
+                    {CheckOp{own_->path}, CheckOp{paths_.meta, metaVersion_},
+                     SetOp{paths_.marker, toJson(ownMarker(true)), markerVersion_}}});
 }
 
 void ElectionMachine::marked(BootTime sentAt, const Result<void>& result) {

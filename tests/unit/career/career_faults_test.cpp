@@ -219,14 +219,15 @@ TEST(CareerFaults, WhereTheProcessMustNotExitAHungPhaseIsWaitedFor) {
 
 TEST(CareerFaults, WrongCredentialsEndTheCandidateAtOnce) {
   Rehearsal career;
-  EXPECT_THAT(career.on(ElectionEnded{{Errc::authenticationFailed}}),
-              ElementsAre(exits(ExitStatus::authentication, home)));
+  EXPECT_THAT(career.on(ElectionEnded{{Errc::authenticationFailed, "digest"}}),
+              ElementsAre(tellsGaveUp("digest"), exits(ExitStatus::authentication, home)));
 }
 
 TEST(CareerFaults, AnElectionThatEndsInOfficeIsHandedOverFirst) {
   Rehearsal career = Rehearsal::executing();
 
-  EXPECT_THAT(career.on(ElectionEnded{{Errc::configurationRefused}}), ElementsAre(stopsThePhase(EndReason::failed)));
+  EXPECT_THAT(career.on(ElectionEnded{{Errc::configurationRefused}}),
+              ElementsAre(tellsGaveUp("configuration"), stopsThePhase(EndReason::failed)));
 
   career.ended(Phase::execute);
   EXPECT_THAT(career.ended(Phase::handOver),

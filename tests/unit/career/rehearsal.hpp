@@ -173,6 +173,12 @@ template <class Body>
 auto tells() {
   return testing::Truly([](const Action& action) { return toldIn<Body>(action) != nullptr; });
 }
+inline auto tellsGaveUp(const std::string& why) {
+  return testing::Truly([=](const Action& action) {
+    const auto* told = toldIn<GaveUp>(action);
+    return told && told->why.find(why) != std::string::npos;
+  });
+}
 inline auto tellsTermEnded(EndReason reason, bool clean) {
   return testing::Truly([=](const Action& action) {
     const auto* ended = toldIn<TermEnded>(action);

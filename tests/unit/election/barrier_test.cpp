@@ -15,13 +15,53 @@ TEST(Barrier, AnIdleMarkerMeansNoWaitAndOneWrite) {
   EXPECT_EQ(machine.phase(), Phase::marking);
   EXPECT_FALSE(machine.wrote(Purpose::probe));
   const auto& ops = machine.lastWrite(Purpose::markBusy).ops;
-  ASSERT_EQ(ops.size(), 2U);
+  ASSERT_EQ(ops.size(), 3U);
   EXPECT_EQ(std::get<CheckOp>(ops[0]).path, MachineDriver::pathOf(machine.ownName()));
-  EXPECT_EQ(std::get<SetOp>(ops[1]).version, 5);
-  const MarkerRecord marker = parseMarkerRecord(std::get<SetOp>(ops[1]).data);
+  EXPECT_EQ(std::get<CheckOp>(ops[1]).path, "/tenure/meta");
+  EXPECT_EQ(std::get<SetOp>(ops[2]).version, 5);
+  const MarkerRecord marker = parseMarkerRecord(std::get<SetOp>(ops[2]).data);
   EXPECT_TRUE(marker.busy);
   EXPECT_EQ(marker.token, FencingToken{10});
   EXPECT_EQ(marker.holder, settings().self.process);
+}
+
+Node metaOf(std::int64_t generation, std::int32_t version) {
+  Node node{toJson(MetaRecord{EnsembleUuid{"ensemble"}, generation}), {}};
+  node.stat.version = version;
+  return node;
+}
+
+TEST(Barrier, ARebaseElsewhereCostsNobodyHisPlace) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.answerRead(Subject::meta, metaOf(4, 1));
+  machine.markerIs(idleMarker(7));
+  EXPECT_EQ(std::get<CheckOp>(machine.lastWrite(Purpose::markBusy).ops[1]).version, 1);
+
+  machine.written(Purpose::markBusy);
+
+  EXPECT_EQ(machine.last<action::TakeOffice>().identity.generation, 4);
+}
+
+TEST(Barrier, ARebaseBetweenTheLookAndTheWriteIsLookedAtAgain) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(idleMarker(7));
+  machine.written(Purpose::markBusy, Error{Errc::versionMismatch});
+
+  EXPECT_TRUE(machine.read(Subject::meta));
+  EXPECT_TRUE(machine.read(Subject::marker));
+}
+
+TEST(Barrier, AMetaThatIsGoneIsMadeAgainBeforeAnybodyTakesOffice) {
+  MachineDriver machine;
+  machine.beOldest(10);
+
+  machine.answerRead(Subject::meta, Error{Errc::notFound});
+  EXPECT_EQ(machine.phase(), Phase::preparing);
+  machine.markerIs(idleMarker(7));
+
+  EXPECT_FALSE(machine.wrote(Purpose::markBusy));
 }
 
 TEST(Barrier, ABusyMarkerWaitsForTheHoldersLimitAndProbesMeanwhile) {
@@ -79,7 +119,7 @@ TEST(Barrier, Row09GarbageWaitsTheFullBarrierAndIsOverwrittenWithAVersionCheck) 
   machine.advance(1s);
 
   ASSERT_TRUE(machine.wrote(Purpose::markBusy));
-  EXPECT_EQ(std::get<SetOp>(machine.lastWrite(Purpose::markBusy).ops[1]).version, 9);
+  EXPECT_EQ(std::get<SetOp>(machine.lastWrite(Purpose::markBusy).ops[2]).version, 9);
   EXPECT_EQ(machine.told<BarrierBegan>().front().holder, "unknown");
 }
 

@@ -7,6 +7,23 @@ namespace {
 using action::Purpose;
 using action::Subject;
 
+TEST(Enrolment, AnEnsembleThatCannotBeReachedIsToldAgainAndAgain) {
+  MachineDriver machine;
+  machine.advance(0s);
+  machine.advance(2999ms);
+  EXPECT_TRUE(machine.told<NotConnected>().empty());
+
+  machine.advance(1ms);
+  ASSERT_EQ(machine.told<NotConnected>().size(), 1U);
+  EXPECT_EQ(machine.told<NotConnected>().front().lasted, 3s);
+  machine.advance(10s);
+  EXPECT_EQ(machine.told<NotConnected>().back().lasted, 13s);
+
+  machine.connect();
+  machine.advance(10s);
+  EXPECT_EQ(machine.told<NotConnected>().size(), 2U);
+}
+
 TEST(Enrolment, MakesSureOfTheElectionsZnodesFirst) {
   MachineDriver machine;
   machine.connect();
