@@ -30,8 +30,28 @@ std::size_t utf8Length(std::string_view bytes, char32_t& codePoint) noexcept {
 }
 
 bool isInvisible(char32_t c) noexcept {
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) ||
-         (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || (c >= 0x200B && c <= 0x200F) ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;
+}
+
+constexpr char32_t invalid = 0xFFFFFFFF;
+
+/// The character at the front, or a byte that is part of none.
+std::string_view nextUnit(std::string_view bytes, char32_t& codePoint) noexcept {
+  const std::size_t length = utf8Length(bytes, codePoint);
+  if (length == 0) codePoint = invalid;
+  return bytes.substr(0, std::max<std::size_t>(length, 1));
+}
+
+void appendVisible(std::string& out, std::string_view unit, char32_t codePoint) {
+  if (codePoint != invalid && !isInvisible(codePoint)) {
+    out += unit;
+    return;
+  }
+  const unsigned number = codePoint == invalid ? static_cast<unsigned char>(unit.front()) : codePoint;
+  std::array<char, 16> code{};
+  std::snprintf(code.data(), code.size(), number < 0x80 || codePoint == invalid ? "\\x%02x" : "\\u%04x", number);
+  out += code.data();
 }
 
 struct Unit {
@@ -48,26 +68,29 @@ std::string escaped(std::string_view bytes, std::size_t limit) {
   std::size_t at = 0;
   while (at < bytes.size() && at < limit) {
     char32_t codePoint = 0;
-    const std::size_t length = utf8Length(bytes.substr(at), codePoint);
-    std::array<char, 16> code{};
-    if (length == 0) {
-      std::snprintf(code.data(), code.size(), "\\x%02x", static_cast<unsigned char>(bytes[at]));
-      out += code.data();
-    } else if (codePoint == '\n') {
+    const std::string_view unit = nextUnit(bytes.substr(at), codePoint);
+    if (codePoint == '"' || codePoint == '\\') out += '\\';
+    if (codePoint == '\n')
       out += "\\n";
-    } else if (codePoint == '"' || codePoint == '\\') {
-      out += '\\';
-      out += static_cast<char>(codePoint);
-    } else if (isInvisible(codePoint)) {
-      std::snprintf(code.data(), code.size(), codePoint < 0x80 ? "\\x%02x" : "\\u%04x",
-                    static_cast<unsigned>(codePoint));
-      out += code.data();
-    } else {
-      out += bytes.substr(at, length);
-    }
-    at += length == 0 ? 1 : length;
+    else
+      appendVisible(out, unit, codePoint);
+    at += unit.size();
   }
   return at < bytes.size() ? out + "…" : out;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    char32_t codePoint = 0;
+    const std::string_view unit = nextUnit(text, codePoint);
+    if (codePoint == '\n')
+      out += '\n';
+    else
+      appendVisible(out, unit, codePoint);
+    text.remove_prefix(unit.size());
+  }
+  return out;
 }
 
 bool isText(std::string_view bytes) noexcept {
@@ -106,13 +129,15 @@ std::string formatDuration(std::chrono::microseconds duration) {
 }
 
 std::string formatWallTime(std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds> at) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(at);
-  const std::time_t time = seconds.time_since_epoch().count();
+  // By hand, since chrono's floor overflows at the far end, and znodes may hold any number.
+  const std::int64_t sinceEpoch = at.time_since_epoch().count();
+  const int milliseconds = static_cast<int>((sinceEpoch % 1000 + 1000) % 1000);
+  const std::time_t time = sinceEpoch / 1000 - (sinceEpoch % 1000 < 0 ? 1 : 0);
   std::tm parts{};
   gmtime_r(&time, &parts);
   std::array<char, 80> text{};
   std::snprintf(text.data(), text.size(), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900, parts.tm_mon + 1,
-                parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, static_cast<int>((at - seconds).count()));
+                parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, milliseconds);
   return text.data();
 }
 

@@ -13,6 +13,9 @@ namespace tenure {
 /// Printable form of any bytes: quotes and backslash, control characters, invalid UTF-8 and text-direction marks
 /// become escapes; cut after `limit` bytes with an ellipsis. Safe in logs and terminals.
 std::string escaped(std::string_view bytes, std::size_t limit = 200);
+/// For text of several lines that may quote a stranger: as it stands, but for what `escaped` would not let through;
+/// quotes, backslashes and line breaks stay.
+std::string printable(std::string_view text);
 
 /// Valid UTF-8 without NUL: what a database may keep as text.
 bool isText(std::string_view bytes) noexcept;

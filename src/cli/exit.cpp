@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "base/text.hpp"
+
 namespace tenure::cli {
 
 Exit exitFor(const Error& error) noexcept {
@@ -26,8 +28,10 @@ std::string withoutSecrets(std::string_view text) {
   }
 }
 
+std::string complaintOf(std::string_view what) { return "tenure: " + printable(withoutSecrets(what)) + "\n"; }
+
 void complain(std::string_view what) {
-  const std::string line = "tenure: " + withoutSecrets(what) + "\n";
+  const std::string line = complaintOf(what);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -22,7 +22,9 @@ enum class Exit : int {
 
 Exit exitFor(const Error& error) noexcept;
 
-/// One line on standard error, "tenure: …", with whatever looks like a secret in a URL replaced by ***.
+/// "tenure: …", with whatever looks like a secret in a URL replaced by ***, and nothing in it that could move a cursor.
+std::string complaintOf(std::string_view what);
+/// That on standard error.
 void complain(std::string_view what);
 /// Complains, names the option (empty for none), and says how to end.
 Exit refuse(std::string_view option, const Error& error);

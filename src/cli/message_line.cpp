@@ -112,13 +112,13 @@ Result<void> checkSizes(const NewMessage& message) {
 
 Result<void> checkJsonObject(std::string_view line) {
   if (!json::accept(line)) {
-    std::size_t byte = 0;
     try {
       const json never = json::parse(line);
     } catch (const json::parse_error& error) {
-      byte = error.byte;
+      return bad("not valid JSON at byte " + std::to_string(error.byte));
+    } catch (const json::exception&) {  // of what is well-formed, only numbers have a range
     }
-    return bad("not valid JSON at byte " + std::to_string(byte));
+    return bad("a number is too large for a double; put it into quotes");
   }
   if (line[line.find_first_not_of(space)] != '{') return bad("not a JSON object");
   return {};

@@ -25,7 +25,8 @@ Result<Secret> parseDigest(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   const std::size_t colon = text.find(':');
   const bool isPair = colon != std::string::npos && colon > 0 && colon + 1 < text.size();
-  if (!isPair || text.find_first_of("\n\r\0") != std::string::npos) return Error{Errc::invalidArgument, expectedDigest};
+  if (!isPair || text.find_first_of(std::string_view("\n\r\0", 3)) != std::string::npos)
+    return Error{Errc::invalidArgument, expectedDigest};
   return Secret{std::move(text)};
 }
 

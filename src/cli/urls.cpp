@@ -15,6 +15,16 @@ bool isPassword(std::string_view parameter) noexcept {
          parameter == "token" || parameter == "digest";
 }
 
+/// In any parameter, and also where one was meant: after a second question mark, or in a fragment.
+bool namesPassword(std::string_view url) noexcept {
+  for (std::size_t at = url.find_first_of("?&#"); at != std::string_view::npos; at = url.find_first_of("?&#", at + 1)) {
+    const std::string_view rest = url.substr(at + 1);
+    const std::size_t end = rest.find_first_of("=?&#");
+    if (end != std::string_view::npos && rest[end] == '=' && isPassword(rest.substr(0, end))) return true;
+  }
+  return false;
+}
+
 Error passwordRefused() {
   return {Errc::configurationRefused,
           "a URL must not hold a password, it would show in the process list; put it into a file or the environment"};
@@ -80,7 +90,6 @@ struct Parameter {
 constexpr Parameter parameters[] = {{"queue", setQueue}, {"lock-limit", setLockLimit}, {"evict", setEvict}};
 
 Result<void> setParameter(sqlite::Options& options, std::string_view name, std::string_view value) {
-  if (isPassword(name)) return passwordRefused();
   for (const Parameter& parameter : parameters) {
     if (parameter.name != name) continue;
     const Result<std::string> decoded = percentDecoded(value);
@@ -118,6 +127,7 @@ bool holdsPassword(std::string_view rest) noexcept {
 }  // namespace
 
 Result<sqlite::Options> parseQueueUrl(std::string_view url) {
+  if (namesPassword(url)) return passwordRefused();
   const std::size_t colon = url.find(':');
   if (colon == std::string_view::npos || colon == 0) return unreadable("\"" + escaped(url) + "\" has no scheme");
   const std::string_view scheme = url.substr(0, colon);

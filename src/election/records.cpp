@@ -29,17 +29,25 @@ std::string textIn(const Json& json, const char* key) {
   return text.size() <= longestText ? text : std::string{};
 }
 
+/// 0 where there is none that fits 64 bits.
 std::int64_t numberIn(const Json& json, const char* key) {
   const auto value = json.find(key);
   if (value == json.end()) return 0;
+  if (value->is_number_unsigned()) {
+    const auto number = value->get<std::uint64_t>();
+    return std::in_range<std::int64_t>(number) ? static_cast<std::int64_t>(number) : 0;
+  }
   if (value->is_number_integer()) return value->get<std::int64_t>();
   return value->is_string() ? parseInteger(value->get_ref<const std::string&>()).value_or(0) : 0;
 }
 
+/// What counts or names something is never negative.
+std::int64_t naturalIn(const Json& json, const char* key) { return std::max<std::int64_t>(numberIn(json, key), 0); }
+
 WallTime timeIn(const Json& json, const char* key) { return WallTime{std::chrono::milliseconds{numberIn(json, key)}}; }
 
 FencingToken tokenIn(const Json& json, const char* key) {
-  return FencingToken{parseInteger(textIn(json, key)).value_or(0)};
+  return FencingToken{std::max<std::int64_t>(parseInteger(textIn(json, key)).value_or(0), 0)};
 }
 
 std::string decimal(std::int64_t number) { return std::to_string(number); }
@@ -60,10 +68,10 @@ void put(Json& json, const ProcessIdentity& process) {
 ProcessIdentity processIn(const Json& json) {
   ProcessIdentity process;
   process.host = textIn(json, "host");
-  process.pid = numberIn(json, "pid");
-  process.startTime = numberIn(json, "start");
+  process.pid = naturalIn(json, "pid");
+  process.startTime = naturalIn(json, "start");
   process.bootId = textIn(json, "boot");
-  process.pidNamespace = static_cast<std::uint64_t>(numberIn(json, "pidNamespace"));
+  process.pidNamespace = static_cast<std::uint64_t>(naturalIn(json, "pidNamespace"));
   return process;
 }
 

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.hpp"
+
 namespace tenure::sqlite {
 
 using nlohmann::json;
@@ -25,7 +27,7 @@ Result<Headers> headersFromText(std::string_view text) {
   try {
     return json::parse(text).get<Headers>();
   } catch (const json::exception& error) {
-    return Error{Errc::storeFailed, std::string("headers are damaged: ") + error.what()};
+    return Error{Errc::storeFailed, "headers are damaged: " + escaped(error.what())};
   }
 }
 

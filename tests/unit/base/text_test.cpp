@@ -15,5 +15,20 @@ TEST(Text, IsValidUtf8WithoutNul) {
   EXPECT_FALSE(isText("gr\xc3")) << "cut short";
 }
 
+TEST(Text, PrintableKeepsLinesAndQuotesAndNothingThatMovesACursor) {
+  EXPECT_EQ(printable("one \"two\"\nthree\\"), "one \"two\"\nthree\\");
+  EXPECT_EQ(printable("\x1b[2J\r\xff"), "\\x1b[2J\\x0d\\xff");
+  EXPECT_EQ(printable("a\u202e\u061cb\u0085"), "a\\u202e\\u061cb\\u0085");
+}
+
+TEST(Text, AnyTimeCanBeShown) {
+  using namespace std::chrono_literals;
+  using Time = std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>;
+  EXPECT_EQ(formatWallTime(Time{1762329600481ms}), "2025-11-05T08:00:00.481Z");
+  EXPECT_EQ(formatWallTime(Time{-1ms}), "1969-12-31T23:59:59.999Z");
+  EXPECT_EQ(formatWallTime(Time::min()).back(), 'Z');
+  EXPECT_EQ(formatWallTime(Time::max()).back(), 'Z');
+}
+
 }  // namespace
 }  // namespace tenure

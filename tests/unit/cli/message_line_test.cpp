@@ -110,5 +110,14 @@ TEST(MessageLine, ItsComplaintsDoNotRepeatTheBody) {
   EXPECT_THAT(refused(R"({"body":"card 4111111111111111)").message(), Not(HasSubstr("4111")));
 }
 
+TEST(MessageLine, ANumberTooLargeForADoubleIsABadLineNotACrash) {
+  for (const char* line : {R"({"body":1e999})", R"({"body":-1e999)", "10e666666666666666"}) {
+    const auto message = parseMessageLine(LineFormat::jsonl, line);
+    ASSERT_FALSE(message) << line;
+    EXPECT_TRUE(message.error().is(Errc::invalidArgument)) << line;
+  }
+  EXPECT_EQ(parseMessageLine(LineFormat::jsonl, R"({"body":"1e999"})")->body, "1e999");
+}
+
 }  // namespace
 }  // namespace tenure::cli

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
+#include "support/program.hpp"
+
 namespace tenure::cli {
 namespace {
 
@@ -69,6 +73,23 @@ TEST(Tool, APasswordOnTheCommandLineIsRefusedAndNotRepeated) {
   const Answer mistyped = run({"produce", "--queu", "postgresql://u:s3cret@h/db"});
   EXPECT_EQ(mistyped.exit, Exit::usage);
   EXPECT_THAT(mistyped.err, Not(HasSubstr("s3cret")));
+}
+
+TEST(Tool, WhatIsComplainedAboutCannotMoveTheCursor) {
+  const Answer answer = run({"produce", "--queue", "sqlite:o.db", "--form\x1b[2Jat"});
+  EXPECT_THAT(answer.err, AllOf(HasSubstr("--form\\x1b[2Jat"), Not(HasSubstr("\x1b"))));
+}
+
+TEST(Tool, ADigestWithANulByteIsRefused) {
+  const test::TemporaryFolder folder;
+  const std::string file = folder / "digest";
+  std::ofstream(file, std::ios::binary) << std::string("scott:ti\0ger", 12);
+
+  const Answer answer =
+      run({"status", "--zookeeper", "127.0.0.1:1", "--election", "orders", "--digest-file", file.c_str()});
+
+  EXPECT_EQ(answer.exit, Exit::configuration);
+  EXPECT_THAT(answer.err, AllOf(HasSubstr("--digest-file"), Not(HasSubstr("scott"))));
 }
 
 TEST(Tool, DeadLettersChangesNothingWithoutNumbersOrAll) {

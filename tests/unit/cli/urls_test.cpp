@@ -78,7 +78,8 @@ TEST(QueueUrl, RefusesALockLimitOutOfRange) {
 
 TEST(QueueUrl, RefusesAPasswordAndDoesNotRepeatIt) {
   for (const char* url :
-       {"postgresql://shop:s3cret@db/orders", "sqlite://u:s3cret@h/o.db", "sqlite:o.db?password=s3cret"}) {
+       {"postgresql://shop:s3cret@db/orders", "sqlite://u:s3cret@h/o.db", "sqlite:o.db?password=s3cret",
+        "sqlite:o.db#password=s3cret", "sqlite:o.db?queue=a?password=s3cret", "o.db?password=s3cret"}) {
     const Error error = refused(url);
     EXPECT_TRUE(error.is(Errc::configurationRefused)) << url;
     EXPECT_THAT(error.message(), HasSubstr("file or the environment"));

@@ -38,6 +38,19 @@ MarkerRecord marker() {
   return record;
 }
 
+TEST(CandidateRecord, ANumberThatIsNegativeOrDoesNotFitNamesNoProcess) {
+  for (const char* pid : {"-1", "18446744073709551615", "\"-4\"", "9223372036854775808"}) {
+    const auto record =
+        parseCandidateRecord(R"({"v":1,"id":"a","start":)" + std::string(pid) + R"(,"pid":)" + pid + "}");
+    EXPECT_EQ(record.process.pid, 0) << pid;
+    EXPECT_EQ(record.process.startTime, 0) << pid;
+  }
+}
+
+TEST(MarkerRecord, ANegativeTokenIsNone) {
+  EXPECT_EQ(parseMarkerRecord(R"({"v":1,"state":"busy","token":"-7"})").token, FencingToken{});
+}
+
 TEST(MarkerRecord, SaysAllThatWasWritten) {
   const MarkerRecord read = parseMarkerRecord(toJson(marker()));
 

@@ -9,6 +9,7 @@
 #include "backends/sqlite/change_watch.hpp"
 #include "backends/sqlite/connection.hpp"
 #include "backends/sqlite/headers_text.hpp"
+#include "base/text.hpp"
 #include "support/program.hpp"
 #include "support/results.hpp"
 #include "support/sqlite_world.hpp"
@@ -217,6 +218,11 @@ TEST(HeadersText, DamagedIsAnErrorNotACrash) {
   EXPECT_THAT(headersFromText("[[1,"), failsWith(Errc::storeFailed));
   EXPECT_THAT(headersFromText("{}"), failsWith(Errc::storeFailed));
   EXPECT_THAT(headersFromText("[[\"a\"]]"), failsWith(Errc::storeFailed));
+}
+
+TEST(HeadersText, WhatIsDamagedIsToldEscaped) {
+  const auto damaged = headersFromText("[[\"\x1b\xff");
+  EXPECT_EQ(printable(damaged.error().message()), damaged.error().message());
 }
 
 }  // namespace
