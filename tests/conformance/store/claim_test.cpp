@@ -25,7 +25,7 @@ TEST_P(StoreSuite, AnOlderTermWhoseLeaseRanOutIsMerelyLate) {
   EXPECT_THAT(put(current, "k", "v"), succeeds());
 }
 
-TEST_P(StoreSuite, AnOlderTermThatIsProvenToLeadMeansThatTheEnsembleWentBack) {
+TEST_P(StoreSuite, Row15AnOlderTermThatIsProvenToLeadMeansThatTheEnsembleWentBack) {
   const Leader current = leaderWith(8);
 
   const Result<void> claimed = openStore()->claim(TestTerm(7));
@@ -70,7 +70,7 @@ TEST_P(StoreSuite, AnEqualTokenOfAnotherCandidateIsNotOurs) {
   EXPECT_THAT(put(current, "k", "v"), succeeds());
 }
 
-TEST_P(StoreSuite, AnotherEnsembleIsRefused) {
+TEST_P(StoreSuite, Row15AnotherEnsembleIsRefused) {
   const Leader current = leaderWith(7);
   TermIdentity foreign = identityWith(8);
   foreign.ensemble = EnsembleUuid{"00000000000000000000000000000002"};

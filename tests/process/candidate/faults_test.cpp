@@ -23,7 +23,7 @@ TEST(CandidateFaults, AThrowingLeaderGivesWayToItsSuccessor) {  // row 32
   EXPECT_TRUE(throwing.waitForOutput(" stood_by ")) << throwing.output();
 }
 
-TEST(CandidateFaults, AHungExecuteExitsWith70AndTheSuccessorLeads) {  // row 32
+TEST(CandidateFaults, Row32AHungExecuteExitsWith70AndTheSuccessorLeads) {  // row 32
   Replicas replicas;
   Program& hung = replicas.startLeader({"career=hanging", "execute_ms=300", "grace_ms=100"});
   Program& standby = replicas.start();

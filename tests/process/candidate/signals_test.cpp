@@ -95,7 +95,7 @@ TEST(CandidateSignals, SighupEndsNoTerm) {
   EXPECT_EQ(replicas.count("handover"), 0U);
 }
 
-TEST(CandidateSignals, AHundredSigtermsAtOnceAreOneOrderlyStop) {  // row 39
+TEST(CandidateSignals, Row39AHundredSigtermsAtOnceAreOneOrderlyStop) {  // row 39
   Replicas replicas;
   Program& leader = replicas.startLeader();
 
@@ -105,7 +105,7 @@ TEST(CandidateSignals, AHundredSigtermsAtOnceAreOneOrderlyStop) {  // row 39
   EXPECT_EQ(replicas.count("handover stop_asked"), 1U);
 }
 
-TEST(CandidateSignals, AStormOfSigusr1HandsEachTermOverOnce) {  // row 39: during barrier, commit and drain
+TEST(CandidateSignals, Row39AStormOfSigusr1HandsEachTermOverOnce) {  // row 39: during barrier, commit and drain
   Replicas replicas;
   Program& one = replicas.startLeader();
   Program& other = replicas.startStandby();

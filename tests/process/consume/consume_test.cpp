@@ -115,7 +115,7 @@ TEST_F(Consuming, TwentyHandoversUnderLoadLoseNothingAndDoubleNothing) {
   EXPECT_THAT(replicas.logs(), Not(HasSubstr("clean=false")));
 }
 
-TEST_F(Consuming, AMessageThatKillsItsProcessEndsAsADeadLetterAndItsNeighboursDoNot) {
+TEST_F(Consuming, Row32AMessageThatKillsItsProcessEndsAsADeadLetterAndItsNeighboursDoNot) {
   produce(replicas.file(), 1, 40);
   const auto applied = [&] { return countLedger(replicas.file()) == 39; };
   for (int lives = 0; lives < 20 && !applied(); ++lives) {

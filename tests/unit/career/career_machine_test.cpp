@@ -79,7 +79,7 @@ TEST(CareerMachine, AHandoverWhileExecutingWaitsForThePhase) {
   EXPECT_THAT(career.ended(Phase::execute, Outcome::again), ElementsAre(runs(Phase::handOver)));
 }
 
-TEST(CareerMachine, AHandoverWhileInauguratingNeverExecutes) {
+TEST(CareerMachine, Row39AHandoverWhileInauguratingNeverExecutes) {
   Rehearsal career = Rehearsal::inaugurating();
 
   EXPECT_THAT(career.on(HandoverAsked{career.term, "test"}),
@@ -118,7 +118,7 @@ TEST(CareerMachine, AHandoverRequestWithoutATermIsNothing) {
   EXPECT_THAT(career.on(HandoverAsked{FencingToken{7}, "test"}), IsEmpty());
 }
 
-TEST(CareerMachine, HandoverAskedAgainInAnyPhaseChangesNothing) {  // row 39: SIGUSR1 during commit and drain
+TEST(CareerMachine, Row39HandoverAskedAgainInAnyPhaseChangesNothing) {  // row 39: SIGUSR1 during commit and drain
   Rehearsal career = Rehearsal::executing();
   career.on(HandoverAsked{career.term, "test"});
 

@@ -55,6 +55,20 @@ TEST_F(ConsumerFailure, AnExceptionOfAnyTypeIsCaught) {
   EXPECT_THAT(doneIds(), ElementsAre("a"));
 }
 
+TEST_F(ConsumerFailure, Row32AHandlerThatRunsOutOfMemoryOnlyLosesItsMessage) {
+  behaviour = [](const Delivery& delivery) -> Outcome {
+    if (delivery.message.id.value == "b") throw std::bad_alloc{};
+    return Outcome::done();
+  };
+  produce({"a", "b", "c"});
+
+  workOff(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("a", "c"));
+  ASSERT_THAT(events.of<MessageDeadLettered>(), SizeIs(1));
+  EXPECT_EQ(events.of<MessageDeadLettered>()[0].message, "b");
+}
+
 TEST_F(ConsumerFailure, AHandlerMayEndTheTermWithoutBlamingTheMessage) {
   behaviour = [](const Delivery&) -> Outcome { throw EndTerm(EndReason::failed, Errc::unsupported); };
   produce({"a"});
@@ -116,7 +130,7 @@ TEST_F(ConsumerFailure, TheNextAttemptDoesNotStartBeforeItsWaitIsOver) {
   EXPECT_GE(starts[1] - starts[0], events.of<AttemptFailed>()[0].retryIn);
 }
 
-TEST_F(ConsumerFailure, AfterTheLastAttemptItIsADeadLetterAndTheNextGoesOn) {
+TEST_F(ConsumerFailure, Row32AfterTheLastAttemptItIsADeadLetterAndTheNextGoesOn) {
   options.maxAttempts = 3;
   fails("a", 99);
   produce({"a", "b"});

@@ -122,7 +122,7 @@ TEST_F(ConsumerSuspects, OncePastTheSuspectsBatchesAreNormalAgain) {
   EXPECT_THAT(sizes, ElementsAre(1, 1, 2));
 }
 
-TEST_F(ConsumerSuspects, AKillerIsADeadLetterAfterItsLastStartWithoutRunningAgain) {
+TEST_F(ConsumerSuspects, Row32AKillerIsADeadLetterAfterItsLastStartWithoutRunningAgain) {
   options.maxAttempts = 2;
   produce({"a", "killer", "c"});
   dieIn("killer");  // in a batch: nobody is charged

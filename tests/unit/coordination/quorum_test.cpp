@@ -100,7 +100,7 @@ TEST_F(Quorum, ARestoredSnapshotTakesCzxidsBack) {
   EXPECT_TRUE(exists("/old"));
 }
 
-TEST_F(Quorum, ARecreatedParentCountsFromZeroWhileCzxidsGoOn) {
+TEST_F(Quorum, Row12ARecreatedParentCountsFromZeroWhileCzxidsGoOn) {
   Peer peer = join({}, 20s);
   peer->create("/parent").value();
   const auto first = peer->create("/parent/a-", "", CreateMode::ephemeralSequential);

@@ -172,6 +172,17 @@ TEST_F(ElectionTest, ALostReplyToTheResignationLeavesNoGhost) {
   EXPECT_EQ(view()->candidates.size(), 2U);
 }
 
+TEST_F(ElectionTest, AReplicaRestartedUnderItsOldIdStandsBehindWhatItLeftBehind) {
+  Member a = join("a");
+  a.client.reset();
+  a.replica.reset();
+  const Member again = join("a");
+
+  EXPECT_FALSE(again->leads()) << "while the znode of its former life stands";
+  ASSERT_TRUE(until([&] { return again->leads(); }));
+  EXPECT_EQ(view().value().candidates.size(), 1U);
+}
+
 TEST_F(ElectionTest, AnExpiredLeaderLosesItsTermAtOnceAndRejoins) {
   const Member a = join("a");
   const Member b = join("b");

@@ -55,6 +55,7 @@ class MachineDriver {
   Phase phase() const { return machine_.phase(); }
   BootTime now() const { return now_.boot; }
   WallTime wallNow() const { return now_.wall; }
+  void stepWallClock(std::chrono::milliseconds by) { now_.wall += by; }
 
   // --- inputs
 

@@ -45,6 +45,17 @@ TEST(Office, ProbesEverySixthOfTheTimeoutOneAtATime) {
   EXPECT_TRUE(machine.wrote(Purpose::probe));
 }
 
+TEST(Office, AJumpOfTheWallClockChangesNothing) {
+  MachineDriver machine;
+  machine.takeOffice();
+  for (const auto jump : {1h, -2h}) {
+    machine.stepWallClock(jump);
+    machine.feed(input::Tick{});
+    EXPECT_FALSE(machine.did<action::LoseTerm>());
+    EXPECT_FALSE(machine.wrote(Purpose::probe));
+  }
+}
+
 TEST(Office, ACommittedProbeConfirmsFromWhenItWasSent) {
   MachineDriver machine;
   machine.takeOffice();
