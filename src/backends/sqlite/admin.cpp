@@ -77,7 +77,8 @@ Result<int> purgeOne(Connection& connection, const Queue& queue, std::int64_t nu
 
 /// The message goes to the end of its queue, and what would keep it from being handled again goes away.
 Result<int> requeueOne(Connection& connection, const Queue& queue, std::int64_t number) {
-  for (const std::string_view sql : {"DELETE FROM tenure_key WHERE (consumer, id) IN"
+  // A key that is done belongs to another body that came under the same id.
+  for (const std::string_view sql : {"DELETE FROM tenure_key WHERE state = 1 AND (consumer, id) IN"
                                      " (SELECT consumer, id FROM tenure_dead_letter WHERE number = ?1 AND queue = ?2)",
                                      "DELETE FROM tenure_attempt WHERE (consumer, id) IN"
                                      " (SELECT consumer, id FROM tenure_dead_letter WHERE number = ?1 AND queue = ?2)"})
@@ -140,7 +141,7 @@ Result<QueueStats> queueStats(const Options& options) {
   Query counted = open->connection->query(
       "SELECT count(*), coalesce(sum(length(body)), 0), min(enqueued_at),"
       " (SELECT count(*) FROM tenure_dead_letter WHERE queue = ?1),"
-      " (SELECT count(*) FROM tenure_attempt)"
+      " (SELECT count(*) FROM tenure_attempt WHERE id IN (SELECT id FROM tenure_message WHERE n > ?2 AND n <= ?3))"
       " FROM tenure_message WHERE n > ?2 AND n <= ?3",
       queue, positionIn(queue, 0), lastPositionIn(queue));
   const Result<bool> row = counted.next();

@@ -135,6 +135,22 @@ TEST_F(Operator, ARequeuedMessageComesLastAndIsFreshAgain) {
             Admission::fresh);
 }
 
+TEST_F(Operator, ARequeuedMessageLeavesTheKeyOfTheOtherBodyThatIsDone) {
+  commit([&](IFencedTransaction& transaction) {
+    EXPECT_THAT(transaction.admit(consumer, MessageId{"m"}, digestOf("the first body"), MessageFate::done), succeeds());
+    DeadLetter reused{.message = {}, .reason = "reused", .attempts = 0, .firstAt = at_, .diedAt = at_};
+    reused.message.id = MessageId{"m"};
+    reused.message.body = "another body";
+    EXPECT_THAT(transaction.deadLetter(consumer, reused), succeeds());
+  });
+
+  EXPECT_EQ(requeueDeadLetters(world_.options(), {}).value(), 1U);
+
+  const auto transaction = leader_.store().begin(term_).value();
+  EXPECT_EQ(transaction->admit(consumer, MessageId{"m"}, digestOf("the first body"), MessageFate::done).value(),
+            Admission::duplicate);
+}
+
 TEST_F(Operator, RequeuesAndPurgesByNumber) {
   for (const char* id : {"a", "b", "c"}) bury(id);
   const std::vector<DeadLetter> letters = deadLetters(world_.options()).value();
