@@ -124,7 +124,8 @@ Gaps measure(int rounds, int signalNumber, int sessionMs, int backlog) {
     const std::size_t before = countLedger(replicas.file());
     replicas.awaitRows(before + 200);
     replicas.leader().signal(signalNumber);
-    std::this_thread::sleep_for(std::chrono::milliseconds{40});  // to look takes processor time from those measured
+    // To look takes processor time from those measured.
+    std::this_thread::sleep_for(std::chrono::milliseconds{40});  // house: may sleep
     if (signalNumber == SIGKILL) start();
   }
   replicas.awaitTerms(static_cast<std::size_t>(rounds) + 1);

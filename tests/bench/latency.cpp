@@ -32,7 +32,7 @@ double milliseconds(Duration duration) { return std::chrono::duration<double, st
 void feed(const sqlite::Options& queue, int messages, std::vector<double>& took) {
   const auto sink = std::move(*sqlite::openSink(queue));
   for (int i = 0; i < messages; ++i) {
-    std::this_thread::sleep_for(idleBetween);
+    std::this_thread::sleep_for(idleBetween);  // house: may sleep; the consumer shall be idle
     const BootTime began = BootClock::now();
     const NewMessage message{MessageId{std::to_string(i)}, {}, std::to_string(began.time_since_epoch().count()), {}};
     TENURE_ASSERT(sink->append({&message, 1}).has_value());
