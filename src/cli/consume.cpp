@@ -129,7 +129,9 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
   sqlite::Database database(settings.queue, events);
   settings.candidate.onReload = [&] { reload(options, settings.candidate.election, *log); };
   Consumer consumer(database.source(), database.store(), handler, settings.consumer, events);
-  Candidate candidate(settings.candidate, consumer, events);
+  SqlCareer checked(consumer, database.store(), options.sql);
+  ILeaderCareer& career = options.sql.empty() ? static_cast<ILeaderCareer&>(consumer) : checked;
+  Candidate candidate(settings.candidate, career, events);
   return static_cast<Exit>(candidate.run());
 }
 

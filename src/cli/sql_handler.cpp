@@ -14,10 +14,42 @@ SqlValue bodyValue(const std::string& body) {
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
+using Parameters = std::array<SqlParameter, 5>;
+
+Parameters parametersOf(const Delivery& delivery) {
+  return {SqlParameter{":id", delivery.message.id.value}, SqlParameter{":group", delivery.message.group.value},
+          SqlParameter{":body", bodyValue(delivery.message.body)}, SqlParameter{":token", delivery.term.token().value},
+          SqlParameter{":attempt", std::int64_t{delivery.attempt}}};
+}
+
+Parameters anyParameters() {
+  return {SqlParameter{":id", ""}, SqlParameter{":group", ""}, SqlParameter{":body", ""},
+          SqlParameter{":token", std::int64_t{0}}, SqlParameter{":attempt", std::int64_t{0}}};
+}
+
+ISqlStatements& sqlOf(Transaction& transaction) {
+  if (ISqlStatements* sql = transaction.sql()) return *sql;
+  throw EndTerm(EndReason::failed, {Errc::unsupported, "--sql needs a store that speaks SQL; this queue's has none"});
+}
+
+EndTerm refused(const Error& error) {
+  return {EndReason::failed, {Errc::configurationRefused, "--sql: " + error.detail}};
+}
+
+/// Throws what makes the statement useless for every message. EXPLAIN compiles it and runs nothing; `occasion` makes
+/// its text new each time, because a store may keep what it compiled when the tables were others.
+void refuseUnlessItCompiles(ISqlStatements& sql, const std::string& statement, const std::string& occasion) {
+  const auto explained = sql.execute("EXPLAIN /* " + occasion + " */ " + statement, anyParameters());
+  if (explained) return;
+  if (explained.error().is(Errc::invalidArgument)) throw refused(explained.error());
+  // Were it the store that fails, it would refuse this as well.
+  if (explained.error().is(Errc::storeFailed) && sql.execute("SELECT 1")) throw refused(explained.error());
+}
+
 Outcome outcomeOf(const Error& error) {
   if (isTermOver(error.code) && !isFatal(error.code)) throw EndTerm(EndReason::fenced, error);
   if (isFatal(error.code)) throw EndTerm(EndReason::failed, error);
-  if (error.is(Errc::invalidArgument)) throw EndTerm(EndReason::failed, {Errc::configurationRefused, error.detail});
+  if (error.is(Errc::invalidArgument)) throw refused(error);
   if (error.is(Errc::storeFull)) throw EndTerm(EndReason::failed, error);
   const bool storesFault = error.is(Errc::unavailable) || error.is(Errc::storeBusy);
   return storesFault ? Outcome::retryLater(error.message()) : Outcome::failed(error.message());
@@ -26,18 +58,22 @@ Outcome outcomeOf(const Error& error) {
 }  // namespace
 
 Handler makeSqlHandler(std::string statement) {
-  return [statement = std::move(statement)](const Delivery& delivery) {
-    ISqlStatements* sql = delivery.transaction.sql();
-    if (sql == nullptr)
-      throw EndTerm(EndReason::failed,
-                    {Errc::unsupported, "--sql needs a store that speaks SQL; this queue's has none"});
-    const std::array<SqlParameter, 5> parameters{
-        SqlParameter{":id", delivery.message.id.value}, SqlParameter{":group", delivery.message.group.value},
-        SqlParameter{":body", bodyValue(delivery.message.body)}, SqlParameter{":token", delivery.term.token().value},
-        SqlParameter{":attempt", std::int64_t{delivery.attempt}}};
-    const Result<std::vector<SqlRow>> rows = sql->execute(statement, parameters);
-    return rows ? Outcome::done() : outcomeOf(rows.error());
+  return [statement = std::move(statement), failures = 0](const Delivery& delivery) mutable {
+    ISqlStatements& sql = sqlOf(delivery.transaction);
+    const Result<std::vector<SqlRow>> rows = sql.execute(statement, parametersOf(delivery));
+    if (rows) return Outcome::done();
+    if (rows.error().is(Errc::storeFailed))
+      refuseUnlessItCompiles(sql, statement, "failure " + std::to_string(++failures));
+    return outcomeOf(rows.error());
   };
+}
+
+void SqlCareer::inaugurate(const Term& term) {
+  consumer_.inaugurate(term);
+  const auto transaction = store_.begin(term);
+  if (!transaction) return;  // the consumer will meet it, and knows what to do
+  refuseUnlessItCompiles(sqlOf(**transaction), statement_, "term " + std::to_string(term.token().value));
+  (*transaction)->rollback();
 }
 
 }  // namespace tenure::cli

@@ -14,9 +14,29 @@ namespace tenure::cli {
 ///   :token       integer, the term's fencing token
 ///   :attempt     integer, 1 at the first
 ///
-/// What the statement returns is dropped. A failing statement is a failed attempt; a store that is busy, full or away
+/// What the statement returns is dropped. A failing statement is a failed attempt; a store that is busy or away
 /// means again later. Throws EndTerm when no message could ever succeed: the store has no SQL, the statement is none
-/// that is allowed (not exactly one, or it touches the transaction), or the term is over.
+/// that is allowed (not exactly one, or it touches the transaction), it does not compile (a slip, a table that is not
+/// there), or the term is over.
 Handler makeSqlHandler(std::string statement);
+
+/// The career of `--sql`: the consumer's, with a look at the statement between the claim and the first message. A slip
+/// must not wait for a message to be found.
+class SqlCareer final : public ILeaderCareer {
+ public:
+  /// Borrows both; the consumer's store is `store`.
+  SqlCareer(Consumer& consumer, IFencedStore& store, std::string statement)
+      : consumer_(consumer), store_(store), statement_(std::move(statement)) {}
+
+  /// Throws EndTerm with configurationRefused when the statement cannot be run.
+  void inaugurate(const Term& term) override;
+  bool execute(const Term& term) override { return consumer_.execute(term); }
+  void handOver(const Term& term) override { consumer_.handOver(term); }
+
+ private:
+  Consumer& consumer_;
+  IFencedStore& store_;
+  const std::string statement_;
+};
 
 }  // namespace tenure::cli

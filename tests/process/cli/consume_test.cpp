@@ -85,6 +85,34 @@ TEST_F(Consume, ARefusedStatementIsExit78AndConsumesNothing) {
   EXPECT_THAT(tenure({"queue", "stats", "--queue", queue()}).output, HasSubstr("waiting       3 "));
 }
 
+TEST_F(Consume, AStatementThatDoesNotCompileIsExit78AndKillsNoMessageHoweverOftenItIsTried) {
+  produce(numbered(3));
+  for (const auto& [statement, complaint] : std::vector<std::pair<std::string, std::string>>{
+           {"selekt 1", "syntax error"},
+           {"INSERT INTO legder(id) VALUES (:id)", "no such table: legder"},
+           {"SELECT :group, :boddy", "no value for parameter :boddy"}}) {
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const std::string name = complaint.substr(0, 9) + std::to_string(attempt);
+      Program replica = start(inElection("consume", {"--queue", queue(), "--sql", statement}), name);
+      EXPECT_EQ(exitOf(replica), 78) << replica.output();
+      EXPECT_THAT(replica.output(), AllOf(HasSubstr("--sql: "), HasSubstr(complaint)));
+    }
+  }
+  EXPECT_THAT(tenure({"queue", "stats", "--queue", queue()}).output,
+              AllOf(HasSubstr("waiting       3 "), HasSubstr("dead letters  0"), HasSubstr("retrying      0")));
+
+  Program mended = consume("mended");
+  EXPECT_TRUE(ledgerReaches(3)) << mended.output();
+  EXPECT_EQ(told(mended, SIGTERM), 0);
+  EXPECT_EQ(sql("SELECT max(attempt) FROM ledger"), "1");
+}
+
+TEST_F(Consume, AStatementThatDoesNotCompileIsToldBeforeTheFirstMessage) {
+  produce("");
+  Program replica = start(inElection("consume", {"--queue", queue(), "--sql", "selekt 1"}), "empty");
+  EXPECT_EQ(exitOf(replica), 78) << replica.output();
+}
+
 TEST_F(Consume, Row1And2AnElectionNameThatIsNoneIsRefusedAndShownEscaped) {
   for (const std::string name : {"../x", "/abs", "a//b", ".", "..", "zookeeper", "a\nb",
                                  "\xe2\x80\xae"

@@ -7,22 +7,24 @@
 namespace tenure::cli {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using Kind = Outcome::Kind;
 
-/// Remembers what it was asked to run and answers as told.
+/// Remembers what it was asked to run and answers as told: `refusals` are by the statement's first letters.
 class RecordedSql final : public ISqlStatements {
  public:
   Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override {
     statement = sql;
     for (const auto& [name, value] : parameters) bound[std::string(name)] = value;
-    if (refusal) return *refusal;
+    for (const auto& [start, refusal] : refusals)
+      if (sql.substr(0, start.size()) == start) return refusal;
     return std::vector<SqlRow>{};
   }
 
   std::string statement;
   std::map<std::string, SqlValue> bound;
-  std::optional<Error> refusal;
+  std::map<std::string, Error> refusals;
 };
 
 class OneTransaction final : public Transaction {
@@ -49,7 +51,7 @@ class SqlHandler : public testing::Test {
     return makeSqlHandler("INSERT 1")({message, transaction, *term, 2});
   }
   Outcome handleRefusedWith(Errc errc) {
-    sql.refusal = Error{errc, "why"};
+    sql.refusals["INSERT 1"] = Error{errc, "why"};
     return handle(&sql);
   }
   /// The error that ended the term.
@@ -97,8 +99,12 @@ TEST_F(SqlHandler, AFailingStatementIsAFailedAttempt) {
 }
 
 TEST_F(SqlHandler, AStoreInTroubleIsNotTheMessagesFault) {
-  for (const Errc errc : {Errc::storeBusy, Errc::storeFull, Errc::unavailable})
+  for (const Errc errc : {Errc::storeBusy, Errc::unavailable})
     EXPECT_EQ(handleRefusedWith(errc).kind, Kind::retryLater);
+}
+
+TEST_F(SqlHandler, AFullStoreEndsTheTermAndTheReplicaContendsAgain) {
+  EXPECT_FALSE(isFatal(endOfTerm(Errc::storeFull).code));
 }
 
 TEST_F(SqlHandler, AStoreWithoutSqlStopsTheReplica) {
@@ -113,6 +119,18 @@ TEST_F(SqlHandler, AStoreWithoutSqlStopsTheReplica) {
 
 TEST_F(SqlHandler, AStatementThatIsNotAllowedStopsTheReplicaAndKillsNoMessage) {
   EXPECT_TRUE(isFatal(endOfTerm(Errc::invalidArgument).code));
+}
+
+TEST_F(SqlHandler, AStatementThatDoesNotCompileStopsTheReplicaAndKillsNoMessage) {
+  sql.refusals["EXPLAIN"] = Error{Errc::storeFailed, "no such table: ledger"};
+  const Error error = endOfTerm(Errc::storeFailed);
+  EXPECT_TRUE(error.is(Errc::configurationRefused));
+  EXPECT_THAT(error.detail, AllOf(HasSubstr("--sql"), HasSubstr("no such table: ledger")));
+}
+
+TEST_F(SqlHandler, AStoreThatFailsEveryStatementIsNoReasonToRefuseThisOne) {
+  for (const char* statement : {"EXPLAIN", "SELECT 1"}) sql.refusals[statement] = Error{Errc::storeFailed, "disk"};
+  EXPECT_EQ(handleRefusedWith(Errc::storeFailed).kind, Kind::failed);
 }
 
 TEST_F(SqlHandler, AFencedTermEnds) { EXPECT_TRUE(endOfTerm(Errc::staleTerm).is(Errc::staleTerm)); }
