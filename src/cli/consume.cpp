@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "base/validation.hpp"
 #include "cli/config_file.hpp"
+#include "cli/early_signals.hpp"
 #include "cli/exec_handler.hpp"
 #include "cli/options.hpp"
 #include "cli/sql_handler.hpp"
@@ -135,14 +136,21 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
   return static_cast<Exit>(candidate.run());
 }
 
+Exit runCommands(const ConsumeOptions& options, const Settings& settings) {
+  const auto guardian = Guardian::start();  // a fork: before any thread
+  if (!guardian) return refuse("--exec", guardian.error());
+  const Exit exit = runReplica(options, settings, makeExecHandler(*guardian, options.exec));
+  // Nothing is wrong with the configuration: a restart mends it, and a supervisor should try.
+  return exit == Exit::configuration && guardian->isGone() ? Exit::hung : exit;
+}
+
 Exit consume(const ConsumeOptions& options) {
+  const EarlySignals untilTheCandidateRuns;
   const auto settings = settingsOf(options);
   if (!settings) return refuse("", settings.error());
   try {
-    if (!options.sql.empty()) return runReplica(options, *settings, makeSqlHandler(options.sql));
-    auto guardian = Guardian::start();  // a fork: before any thread
-    if (!guardian) return refuse("--exec", guardian.error());
-    return runReplica(options, *settings, makeExecHandler(*guardian, options.exec));
+    if (!options.exec.empty()) return runCommands(options, *settings);
+    return runReplica(options, *settings, makeSqlHandler(options.sql));
   } catch (const std::system_error& error) {
     complain(error.what());
     return exitFor(Error{error.code()});

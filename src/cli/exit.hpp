@@ -14,7 +14,7 @@ enum class Exit : int {
   usage = 64,           // the command line cannot be parsed
   badInput = 65,        // some of the input was bad; the rest was done
   unavailable = 69,     // a server or file was not reached, or refused the work
-  hung = 70,            // a phase overran its limit and never came back
+  hung = 70,            // a phase never came back, or no command can be started any more: start it again
   aborted = 75,         // told to stop twice, or the drain limit passed
   authentication = 77,  // credentials or access rights
   configuration = 78,   // values that are refused, or do not fit together

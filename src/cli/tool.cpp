@@ -1,9 +1,13 @@
 #include "cli/tool.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "cli/config_file.hpp"
+#include "cli/early_signals.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -51,9 +55,16 @@ Exit answer(const CLI::App& tool, const CLI::ParseError& error) {
   return isFile ? Exit::configuration : Exit::usage;
 }
 
-}  // namespace
+/// Closed by whoever started us, its number would go to the first file that is opened, and our output into that.
+void occupyStandardOutput() {
+  if (::fcntl(STDOUT_FILENO, F_GETFD) >= 0) return;
+  const int full = ::open("/dev/full", O_WRONLY);
+  if (full < 0 || full == STDOUT_FILENO) return;
+  ::dup2(full, STDOUT_FILENO);
+  ::close(full);
+}
 
-Exit runTool(int argc, const char* const* argv) {
+Exit parseAndRun(int argc, const char* const* argv) {
   CLI::App tool(about);
   Action chosen;
   declareTool(tool, chosen);
@@ -62,7 +73,21 @@ Exit runTool(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return answer(tool, error);
   }
+  if (tool.got_subcommand("consume")) return chosen();
+  releaseSignals();
+  occupyStandardOutput();
   return chosen();
 }
+
+/// An answer that nobody could read was not given.
+Exit withOutput(Exit exit) {
+  if (std::cout.flush()) return exit;
+  complain("standard output cannot be written");
+  return exit == Exit::done || exit == Exit::no ? Exit::unavailable : exit;
+}
+
+}  // namespace
+
+Exit runTool(int argc, const char* const* argv) { return withOutput(parseAndRun(argc, argv)); }
 
 }  // namespace tenure::cli

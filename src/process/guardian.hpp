@@ -45,6 +45,8 @@ class Guardian {
   ~Guardian();
 
   pid_t pid() const noexcept { return pid_; }
+  /// Killed, or it could not go on: no command can be started any more.
+  bool isGone() const noexcept { return line_.otherEndGone(); }
 
   /// Starts a command and returns the line to its keeper. See child.hpp for the comfortable way.
   ///   standard  stdin, stdout and stderr for the command; borrowed during the call

@@ -1,3 +1,7 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "replica.hpp"
@@ -111,6 +115,40 @@ TEST_F(Consume, AStatementThatDoesNotCompileIsToldBeforeTheFirstMessage) {
   produce("");
   Program replica = start(inElection("consume", {"--queue", queue(), "--sql", "selekt 1"}), "empty");
   EXPECT_EQ(exitOf(replica), 78) << replica.output();
+}
+
+TEST_F(Consume, ASignalThatComesWhileItStartsIsHandledWhenItHasStarted) {
+  ASSERT_EQ(mkfifo(at("slow.toml").c_str(), 0600), 0);
+  Program replica = consume("a", {"--config", at("slow.toml")});
+  int config = -1;
+  ASSERT_TRUE(eventually([&] { return (config = open(at("slow.toml").c_str(), O_WRONLY | O_NONBLOCK)) >= 0; }));
+  for (const int early : {SIGUSR1, SIGUSR2, SIGTERM}) replica.signal(early);
+  close(config);
+
+  EXPECT_EQ(exitOf(replica), 0) << replica.output();
+  EXPECT_THAT(replica.output(), HasSubstr(" status_reported "));
+}
+
+TEST_F(Consume, OtherCommandsDieOfASignalAsAnyToolDoes) {
+  ASSERT_EQ(mkfifo(at("input").c_str(), 0600), 0);
+  const int keptOpen = open(at("input").c_str(), O_RDWR | O_CLOEXEC);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Program producer = start({"produce", "--queue", queue()}, std::to_string(signal), {}, at("input"));
+    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(at("q.db")); }));
+    producer.signal(signal);
+    const auto ending = producer.waitForEnd();
+    ASSERT_TRUE(ending && ending->signal) << producer.output();
+    EXPECT_EQ(*ending->signal, signal);
+  }
+  close(keptOpen);
+}
+
+TEST_F(Consume, WithoutItsGuardianItAsksToBeStartedAgain) {
+  produce(numbered(1));
+  Program replica = consume("a", {"--exec", "kill -9 $(ps -o ppid= -p $PPID); exit 75", "--retry-base", "1ms"});
+  EXPECT_EQ(exitOf(replica), 70) << replica.output();
+  EXPECT_THAT(replica.output(), HasSubstr("until this process is restarted"));
+  EXPECT_THAT(tenure({"queue", "stats", "--queue", queue()}).output, HasSubstr("waiting       1 "));
 }
 
 TEST_F(Consume, Row1And2AnElectionNameThatIsNoneIsRefusedAndShownEscaped) {

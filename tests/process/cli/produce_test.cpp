@@ -16,6 +16,11 @@ class Produce : public Tool {
     EXPECT_EQ(stats.exit, 0) << stats.output;
     return std::stoi(stats.output.substr(stats.output.find_first_of("0123456789")));
   }
+  /// `tenure command`, with the shell's redirections.
+  Run inShell(const std::string& command) {
+    Program shell({"sh", "-c", "exec " + std::string(TENURE_BINARY_DIR) + "/tenure " + command}, at("shell"));
+    return {exitOf(shell), shell.output()};
+  }
 };
 
 TEST_F(Produce, StoresEachLineAndPrintsHowMany) {
@@ -117,6 +122,18 @@ TEST_F(Produce, AConfigurationFileThatIsAbsentOrHasUnknownKeysIsExit78) {
   const Run run = tenure({"produce", "--queue", queue(), "--config", at("tenure.toml")});
   EXPECT_EQ(run.exit, 78);
   EXPECT_THAT(run.output, HasSubstr("qeueu"));
+}
+
+TEST_F(Produce, AnAnswerThatCannotBeWrittenIsExit69) {
+  const std::string stats = "queue stats --queue '" + queue() + "'";
+  EXPECT_EQ(inShell("produce --queue '" + queue() + "' >&-").exit, 69);
+  EXPECT_EQ(waiting(), 0) << "the queue was made all the same";
+  for (const std::string& command :
+       {stats + " >/dev/full", stats + " >&-", stats + " <&- >&-", std::string("--help >/dev/full")}) {
+    const Run run = inShell(command);
+    EXPECT_EQ(run.exit, 69) << command;
+    EXPECT_THAT(run.output, HasSubstr("standard output cannot be written")) << command;
+  }
 }
 
 TEST_F(Produce, Row40ASecretInAUrlIsRefusedAndNeverShown) {
