@@ -16,8 +16,9 @@
 namespace tenure::cli {
 namespace {
 
-const std::map<std::string, Level> levels{
+const Choices<Level> levels{
     {"debug", Level::debug}, {"info", Level::info}, {"warn", Level::warn}, {"error", Level::error}};
+constexpr const char* expectedLevel = "debug, info, warn or error";
 
 /// As the user gave them.
 struct ConsumeOptions {
@@ -90,8 +91,8 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   Complaints complaints;
   const auto id = parseCandidateId(idOf(options).value);
   complaints.require(id, "--id", options.id);
-  if (!options.consumer.empty())
-    complaints.require(parseElectionName(options.consumer), "--consumer", options.consumer);
+  complaints.require(options.consumer.empty() || parseElectionName(options.consumer).has_value(), "--consumer",
+                     options.consumer, "expected 1 to 64 of A-Z a-z 0-9 . _ -");
   if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
 
   Settings settings{{}, options.tuning, *queue};
@@ -152,7 +153,7 @@ Exit consume(const ConsumeOptions& options) {
     if (!options.exec.empty()) return runCommands(options, *settings);
     return runReplica(options, *settings, makeSqlHandler(options.sql));
   } catch (const std::system_error& error) {
-    complain(error.what());
+    complain(withOptionNames(error.what()));
     return exitFor(Error{error.code()});
   }
 }
@@ -163,9 +164,9 @@ Level logLevelNow(const CLI::App& tool, const CLI::App& command, Level before) {
   if (file == nullptr || path.empty()) return before;
   const std::optional<std::string> text = file->valueOf(path, command, "log-level");
   if (!text) return before;
-  const auto found = levels.find(*text);
-  if (found == levels.end()) throw CLI::ValidationError("log-level", "expected debug, info, warn or error");
-  return found->second;
+  const auto found = findChoice(levels, *text);
+  if (!found) throw CLI::ValidationError("log-level", "\"" + escaped(*text) + "\" is not " + expectedLevel);
+  return *found;
 }
 
 void addTuning(CLI::App& command, ConsumeOptions& options) {
@@ -219,10 +220,12 @@ void addBasics(CLI::App& command, ConsumeOptions& options) {
                    "Refuse to contend where anybody may change the election's znodes");
   command.add_flag("--allow-short-session", options.election.zookeeper.allowShortSession,
                    "Allow a session timeout below 3s");
-  command.add_option("--log-level", options.logLevel, "debug, info, warn or error (default info)")
-      ->transform(CLI::CheckedTransformer(levels).description(""))
-      ->type_name("LEVEL")
-      ->envname("TENURE_LOG_LEVEL");
+  const auto chooseLevel = [&options](const std::string& text) {
+    const auto level = findChoice(levels, text);
+    options.logLevel = level.value_or(options.logLevel);
+    return level.has_value();
+  };
+  addChoice(command, "--log-level", "LEVEL", expectedLevel, chooseLevel, "debug, info, warn or error (default info)");
 }
 
 }  // namespace
@@ -235,7 +238,7 @@ void addConsume(CLI::App& tool, Action& chosen) {
   options->readLogLevel = [&tool, command, before = &options->logLevel] {
     return logLevelNow(tool, *command, *before);
   };
-  command->footer(std::string(consumeHelp) + exitCodesHelp);
+  command->footer(std::string(consumeHelp) + queueUrlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return consume(*options); }; });
 }
 

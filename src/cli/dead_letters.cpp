@@ -21,6 +21,14 @@ struct ChangeOptions {
   bool all = false;
 };
 
+constexpr const char* lettersHelp = R"(
+A message becomes a dead letter after its last failed attempt; it stays until somebody decides.
+
+Examples:
+  tenure dead-letters list --queue sqlite:orders.db?queue=orders
+  tenure dead-letters requeue 17 --queue sqlite:orders.db?queue=orders
+  tenure dead-letters purge --all --queue sqlite:orders.db?queue=orders
+)";
 constexpr const char* listHelp = R"(
 A message becomes a dead letter after its last attempt; the first column is its number.
 
@@ -95,7 +103,7 @@ void addList(CLI::App& letters, Action& chosen) {
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->type_name("N");
   command->add_flag("--json", options->json, "One JSON object a line, with body and headers");
-  command->footer(std::string(listHelp) + exitCodesHelp);
+  command->footer(std::string(listHelp) + queueUrlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return list(*options); }; });
 }
 
@@ -113,7 +121,7 @@ void addChange(CLI::App& letters, const ChangeCommand& what, Action& chosen) {
   options->queue.declare(*command);
   command->add_option("numbers", options->numbers, "As `dead-letters list` shows them")->type_name("NUMBER");
   command->add_flag("--all", options->all, "Every one");
-  command->footer(std::string(what.help) + exitCodesHelp);
+  command->footer(std::string(what.help) + queueUrlHelp + exitCodesHelp);
   command->callback(
       [options, what, &chosen] { chosen = [options, what] { return change(*options, what.apply, what.done); }; });
 }
@@ -123,6 +131,7 @@ void addChange(CLI::App& letters, const ChangeCommand& what, Action& chosen) {
 void addDeadLetters(CLI::App& tool, Action& chosen) {
   CLI::App* letters = tool.add_subcommand("dead-letters", "Messages that failed for good: list, requeue, purge");
   letters->require_subcommand(1);
+  letters->footer(std::string(lettersHelp) + exitCodesHelp);
   addList(*letters, chosen);
   addChange(*letters, {"requeue", "Put them back into the queue", requeueHelp, sqlite::requeueDeadLetters, "requeued"},
             chosen);

@@ -21,6 +21,14 @@ struct RebaseOptions {
   ElectionOption election;
 };
 
+constexpr const char* fenceHelp = R"help(
+The fence is what a store knows of the terms that claimed it; an older token commits nothing.
+
+Examples:
+  tenure fence show --queue sqlite:orders.db?queue=orders
+  tenure fence rebase --queue sqlite:orders.db?queue=orders --zookeeper zk1:2181 --election orders
+)help";
+
 constexpr const char* showHelp = R"help(
 The fence of each election that has claimed the store: no commit gets in under an older token.
 
@@ -153,19 +161,20 @@ Exit rebase(const RebaseOptions& options) {
 void addFence(CLI::App& tool, Action& chosen) {
   CLI::App* fence = tool.add_subcommand("fence", "Look at a store's fence, or rebase it after an ensemble was rebuilt");
   fence->require_subcommand(1);
+  fence->footer(std::string(fenceHelp) + exitCodesHelp);
 
   auto showOptions = std::make_shared<ShowOptions>();
   CLI::App* showCommand = fence->add_subcommand("show", "Which term may commit");
   showOptions->queue.declare(*showCommand);
   showCommand->add_flag("--json", showOptions->json, "One JSON object a line");
-  showCommand->footer(std::string(showHelp) + exitCodesHelp);
+  showCommand->footer(std::string(showHelp) + queueUrlHelp + exitCodesHelp);
   showCommand->callback([showOptions, &chosen] { chosen = [showOptions] { return show(*showOptions); }; });
 
   auto rebaseOptions = std::make_shared<RebaseOptions>();
   CLI::App* rebaseCommand = fence->add_subcommand("rebase", "Make the store accept this ensemble");
   rebaseOptions->queue.declare(*rebaseCommand);
   rebaseOptions->election.declare(*rebaseCommand);
-  rebaseCommand->footer(std::string(rebaseHelp) + exitCodesHelp);
+  rebaseCommand->footer(std::string(rebaseHelp) + queueUrlHelp + exitCodesHelp);
   rebaseCommand->callback([rebaseOptions, &chosen] { chosen = [rebaseOptions] { return rebase(*rebaseOptions); }; });
 }
 

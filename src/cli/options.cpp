@@ -1,6 +1,7 @@
 #include "cli/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 
@@ -13,6 +14,23 @@ namespace {
 
 constexpr const char* digestVariable = "TENURE_DIGEST";
 constexpr const char* expectedDigest = "expected one line, user:password";
+
+using Replacement = std::pair<std::string_view, std::string_view>;
+constexpr std::array<Replacement, 13> optionOfField{
+    Replacement{"consumer.name", "--consumer"},
+    {"consumer.maxBatch", "--max-batch"},
+    {"consumer.latencyTarget", "--latency-target"},
+    {"consumer.maxAttempts", "--max-attempts"},
+    {"consumer.retryBase", "--retry-base"},
+    {"consumer.retryMax", "--retry-max"},
+    {"consumer.outageLimit", "--outage-limit"},
+    {"limits.execute", "--execute-limit"},
+    {"limits.drain", "--drain"},
+    {"barrierLimit", "--barrier"},
+    {"zookeeper.sessionTimeout", "--session-timeout"},
+    {"say allowShortSession", "say --allow-short-session"},
+    {"at least retryBase", "at least --retry-base"},
+};
 
 /// "--session-timeout" is TENURE_SESSION_TIMEOUT in the environment.
 std::string environmentName(const std::string& option) {
@@ -56,6 +74,28 @@ void addDuration(CLI::App& command, const std::string& name, std::chrono::millis
       ->type_name("TIME")
       ->envname(environmentName(name));
 }
+
+void addChoice(CLI::App& command, const std::string& name, const std::string& type, const std::string& expected,
+               const std::function<bool(const std::string&)>& choose, const std::string& description) {
+  const auto parse = [choose, name, expected](const std::string& text) {
+    if (!choose(text)) throw CLI::ValidationError(name, "\"" + escaped(text) + "\" is not " + expected);
+  };
+  command.add_option_function<std::string>(name, parse, description)->type_name(type)->envname(environmentName(name));
+}
+
+std::string withOptionNames(std::string text) {
+  for (const auto& [field, option] : optionOfField)
+    for (std::size_t at = text.find(field); at != std::string::npos; at = text.find(field, at + option.size()))
+      text.replace(at, field.size(), option);
+  return text;
+}
+
+const char* const queueUrlHelp = R"help(
+The queue's URL is sqlite:PATH[?queue=NAME][&lock-limit=TIME][&evict=yes|no]; quote an & in a shell.
+  queue       which queue of the file (default "default")
+  lock-limit  how long to wait for the file's write lock (default 2s)
+  evict       whether a successor may then kill the frozen predecessor that holds it (default yes)
+)help";
 
 void QueueOption::declare(CLI::App& command) {
   command.add_option("--queue", url, "Which queue, for example sqlite:orders.db?queue=orders")

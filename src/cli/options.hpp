@@ -2,7 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tenure/candidate.hpp"
 #include "tenure/sqlite.hpp"
@@ -19,6 +23,28 @@ Error named(std::string_view option, const Error& error);
 /// `--NAME 10s`: what is no duration is refused by the parser.
 void addDuration(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
                  const std::string& description);
+
+/// What an option may be, by name.
+template <class T>
+using Choices = std::vector<std::pair<std::string, T>>;
+
+template <class T>
+std::optional<T> findChoice(const Choices<T>& choices, const std::string& text) {
+  for (const auto& [name, value] : choices)
+    if (name == text) return value;
+  return std::nullopt;
+}
+
+/// `--NAME one-of`: what `choose` does not take is refused by the parser, with what was `expected`.
+void addChoice(CLI::App& command, const std::string& name, const std::string& type, const std::string& expected,
+               const std::function<bool(const std::string&)>& choose, const std::string& description);
+
+/// The text with options named as on the command line, where a library's complaint names the fields of its structs:
+/// "consumer.maxBatch = 0: …" becomes "--max-batch = 0: …".
+std::string withOptionNames(std::string text);
+
+/// The paragraph of every help page that has --queue.
+extern const char* const queueUrlHelp;
 
 /// `--queue URL`
 struct QueueOption {

@@ -10,6 +10,8 @@
 namespace tenure::cli {
 namespace {
 
+const Choices<LineFormat> formats{{"lines", LineFormat::lines}, {"jsonl", LineFormat::jsonl}};
+
 struct ProduceOptions {
   QueueOption queue;
   LineFormat format = LineFormat::lines;
@@ -53,12 +55,14 @@ void addProduce(CLI::App& tool, Action& chosen) {
   auto options = std::make_shared<ProduceOptions>();
   CLI::App* command = tool.add_subcommand("produce", "Store each line of standard input as a message");
   options->queue.declare(*command);
-  const std::map<std::string, LineFormat> formats{{"lines", LineFormat::lines}, {"jsonl", LineFormat::jsonl}};
-  command->add_option("--format", options->format, "What a line is: lines or jsonl (default lines)")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
-      ->type_name("FORMAT")
-      ->envname("TENURE_FORMAT");
-  command->footer(std::string(produceHelp) + exitCodesHelp);
+  const auto chooseFormat = [options](const std::string& text) {
+    const auto format = findChoice(formats, text);
+    options->format = format.value_or(options->format);
+    return format.has_value();
+  };
+  addChoice(*command, "--format", "FORMAT", "lines or jsonl", chooseFormat,
+            "What a line is: lines or jsonl (default lines)");
+  command->footer(std::string(produceHelp) + queueUrlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return produce(*options); }; });
 }
 

@@ -14,6 +14,12 @@ struct StatsOptions {
   bool json = false;
 };
 
+constexpr const char* queueHelp = R"(
+Examples:
+  tenure queue stats --queue sqlite:orders.db?queue=orders
+  tenure queue stats --help
+)";
+
 constexpr const char* statsHelp = R"(
 waiting counts every message that is not acknowledged; retrying those of them that failed before.
 
@@ -53,11 +59,12 @@ Exit showStats(const StatsOptions& options) {
 void addQueue(CLI::App& tool, Action& chosen) {
   CLI::App* queue = tool.add_subcommand("queue", "Look at a queue");
   queue->require_subcommand(1);
+  queue->footer(std::string(queueHelp) + exitCodesHelp);
   auto options = std::make_shared<StatsOptions>();
   CLI::App* stats = queue->add_subcommand("stats", "How many messages wait, fail, and are dead");
   options->queue.declare(*stats);
   stats->add_flag("--json", options->json, "One JSON object");
-  stats->footer(std::string(statsHelp) + exitCodesHelp);
+  stats->footer(std::string(statsHelp) + queueUrlHelp + exitCodesHelp);
   stats->callback([options, &chosen] { chosen = [options] { return showStats(*options); }; });
 }
 

@@ -44,13 +44,24 @@ void declareTool(CLI::App& tool, Action& chosen) {
   addFence(tool, chosen);
 }
 
+/// The parser's words for a slip in the configuration file and for a number that is none are its own, not the user's.
+std::string inUserWords(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const std::string unknown = "INI was not able to parse ";
+  if (error.get_name() == "ConfigError" && text.rfind(unknown, 0) == 0)
+    return "--config: no command has an option \"" + text.substr(unknown.size()) + "\"";
+  if (error.get_name() == "ConfigError" || error.get_name() == "FileError") return "--config: " + text;
+  if (text.rfind("Could not convert: ", 0) == 0) return text + ": expected a whole number, as in the option's range";
+  return text;
+}
+
 /// What the parser threw: a wish for help is fulfilled, anything else is a complaint.
 Exit answer(const CLI::App& tool, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) {
     tool.exit(error, std::cout, std::cerr);
     return Exit::done;
   }
-  complain(std::string(error.what()) + "; see tenure --help");
+  complain(inUserWords(error) + "; see tenure --help");
   const bool isFile = error.get_name() == "FileError" || error.get_name() == "ConfigError";
   return isFile ? Exit::configuration : Exit::usage;
 }

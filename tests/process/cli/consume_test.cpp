@@ -59,7 +59,8 @@ TEST_F(Consume, SighupReadsTheLogLevelAgainAndAWrongOneChangesNothing) {
 
   configure("\"loud\"");
   replica.signal(SIGHUP);
-  EXPECT_TRUE(replica.waitForOutput("SIGHUP changed nothing: log-level: expected debug, info, warn or error"));
+  EXPECT_TRUE(replica.waitForOutput("SIGHUP changed nothing: log-level: ")) << replica.output();
+  EXPECT_THAT(replica.output(), HasSubstr("is not debug, info, warn or error"));
   EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
@@ -179,6 +180,21 @@ TEST_F(Consume, OptionsThatCannotBeParsedAreUsageAndThoseThatDoNotFitAreConfigur
   EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--id", "two words"}), 78);
   EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--root", "relative"}), 78);
   EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--digest-file", at("absent")}), 78);
+}
+
+TEST_F(Consume, ARefusalNamesTheOptionThatWasGiven) {
+  const auto complaintOf = [&](Arguments more) {
+    more.insert(more.end(), {"--queue", queue(), "--sql", "SELECT 1"});
+    return tenure(inElection("consume", more)).output;
+  };
+  EXPECT_THAT(complaintOf({"--max-batch", "0"}), HasSubstr("--max-batch = 0: must be 1 to 4096"));
+  EXPECT_THAT(complaintOf({"--retry-base", "2s", "--retry-max", "1s"}),
+              HasSubstr("--retry-max = 1s: must be at least --retry-base"));
+  EXPECT_THAT(complaintOf({"--drain", "0s"}), HasSubstr("--drain = 0"));
+  EXPECT_THAT(complaintOf({"--session-timeout", "1s"}),
+              AllOf(HasSubstr("--session-timeout = 1s"), HasSubstr("say --allow-short-session")));
+  EXPECT_THAT(complaintOf({"--consumer", "two words"}),
+              AllOf(HasSubstr("--consumer = two words: expected 1 to 64 of"), Not(HasSubstr("election"))));
 }
 
 TEST_F(Consume, Row18AWrongDigestIsExit77AndNeverShown) {

@@ -121,7 +121,7 @@ TEST_F(Produce, AConfigurationFileThatIsAbsentOrHasUnknownKeysIsExit78) {
   EXPECT_EQ(tenure({"produce", "--queue", queue(), "--config", at("absent.toml")}).exit, 78);
   const Run run = tenure({"produce", "--queue", queue(), "--config", at("tenure.toml")});
   EXPECT_EQ(run.exit, 78);
-  EXPECT_THAT(run.output, HasSubstr("qeueu"));
+  EXPECT_THAT(run.output, AllOf(HasSubstr("--config: no command has an option \"qeueu\""), Not(HasSubstr("INI"))));
 }
 
 TEST_F(Produce, AnAnswerThatCannotBeWrittenIsExit69) {

@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "cli/options.hpp"
 #include "support/program.hpp"
 
 namespace tenure::cli {
@@ -63,6 +64,21 @@ TEST(Tool, EveryHelpPageHasExamplesAndExitCodes) {
   }
 }
 
+TEST(Tool, AGroupOfCommandsHasExamplesOfItsOwn) {
+  for (const char* group : {"queue", "dead-letters", "fence"}) {
+    const std::string page = run({group, "--help"}).out;
+    EXPECT_THAT(page, AllOf(HasSubstr(std::string("\n  tenure ") + group), Not(HasSubstr("tenure produce")))) << group;
+  }
+}
+
+TEST(Tool, EveryPageWithAQueueTellsTheParametersOfItsUrl) {
+  const std::vector<std::vector<const char*>> pages{{"produce", "--help"},         {"consume", "--help"},
+                                                    {"queue", "stats", "--help"},  {"dead-letters", "purge", "--help"},
+                                                    {"fence", "rebase", "--help"}, {"fence", "show", "--help"}};
+  for (const auto& page : pages)
+    EXPECT_THAT(run(page).out, AllOf(HasSubstr("\n  lock-limit "), HasSubstr("\n  evict "))) << page.front();
+}
+
 TEST(Tool, TellsItsVersion) { EXPECT_THAT(run({"--version"}).out, StartsWith("tenure ")); }
 
 TEST(Tool, APasswordOnTheCommandLineIsRefusedAndNotRepeated) {
@@ -90,6 +106,19 @@ TEST(Tool, ADigestWithANulByteIsRefused) {
 
   EXPECT_EQ(answer.exit, Exit::configuration);
   EXPECT_THAT(answer.err, AllOf(HasSubstr("--digest-file"), Not(HasSubstr("scott"))));
+}
+
+TEST(Tool, AValueThatIsNoneOfTheKnownOnesIsToldWhichThereAre) {
+  EXPECT_THAT(run({"consume", "--log-level", "loud"}).err,
+              HasSubstr("--log-level: \"loud\" is not debug, info, warn or error;"));
+  EXPECT_THAT(run({"produce", "--format", "xml"}).err, HasSubstr("--format: \"xml\" is not lines or jsonl;"));
+  EXPECT_THAT(run({"consume", "--max-batch", "many"}).err, HasSubstr("--max-batch = many: expected a whole number"));
+}
+
+TEST(WithOptionNames, TranslatesWhatALibraryCallsItsFields) {
+  EXPECT_EQ(withOptionNames("consumer.retryMax = 1s: must be at least retryBase\nlimits.drain = 0s: why"),
+            "--retry-max = 1s: must be at least --retry-base\n--drain = 0s: why");
+  EXPECT_EQ(withOptionNames("nothing to do"), "nothing to do");
 }
 
 TEST(Tool, DeadLettersChangesNothingWithoutNumbersOrAll) {
