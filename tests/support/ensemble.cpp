@@ -76,6 +76,11 @@ void Ensemble::freeze(std::size_t server) { servers_.at(server).process->signal(
 
 void Ensemble::thaw(std::size_t server) { servers_.at(server).process->signal(SIGCONT); }
 
+std::string Ensemble::log(std::size_t server) const {
+  std::ifstream in(folder_ / ("log" + std::to_string(server)), std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 std::size_t Ensemble::leader() const {
   std::size_t found = size();
   eventually(
@@ -99,6 +104,10 @@ void Ensemble::expireSession(std::int64_t session) const {
   throw std::runtime_error("no server let the session be closed");
 }
 
+bool Ensemble::isReadOnly(std::size_t server) const {
+  return ask(server, "srvr").find("Mode: read-only") != std::string::npos;
+}
+
 void Ensemble::choosePorts() {
   const std::vector<std::uint16_t> ports = freePorts(3 * size());
   for (std::size_t i = 0; i < size(); ++i) {
@@ -117,12 +126,20 @@ void Ensemble::writeConfiguration(std::size_t server) const {
       std::ofstream(data / "version-2" / kind) << options_.initialEpoch << '\n';
   std::ofstream file(folder_ / ("zoo" + std::to_string(server) + ".cfg"));
   file << "dataDir=" << data.string() << "\nclientPortAddress=127.0.0.1\nclientPort=" << port(server)
-       << "\ntickTime=" << options_.tick.count() << "\ninitLimit=40\nsyncLimit=" << options_.syncLimitTicks
-       << "\nminSessionTimeout=" << options_.minSessionTimeout.count()
+       << "\ntickTime=" << options_.tick.count() << "\ninitLimit=" << options_.initLimitTicks
+       << "\nsyncLimit=" << options_.syncLimitTicks << "\nminSessionTimeout=" << options_.minSessionTimeout.count()
        << "\nmaxSessionTimeout=" << options_.maxSessionTimeout.count()
        << "\nmaxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n";
   for (std::size_t i = 0; size() > 1 && i < size(); ++i)
-    file << "server." << i + 1 << "=127.0.0.1:" << servers_[i].peer << ':' << servers_[i].election << '\n';
+    file << "server." << i + 1 << "=127.0.0.1:" << route(server, i, servers_[i].peer) << ':'
+         << route(server, i, servers_[i].election) << (isObserver(i) ? ":observer" : "") << '\n';
+  if (isObserver(server)) file << "peerType=observer\n";
+}
+
+bool Ensemble::isObserver(std::size_t server) const { return server + options_.observers >= size(); }
+
+std::uint16_t Ensemble::route(std::size_t from, std::size_t to, std::uint16_t port) const {
+  return from == to || !options_.peerRoute ? port : options_.peerRoute(from, to, port);
 }
 
 void Ensemble::launch(std::size_t server) {

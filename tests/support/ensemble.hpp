@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,8 +17,11 @@ namespace tenure::test {
 
 struct EnsembleOptions {
   std::size_t servers = 3;
+  /// The last of them only observe: they serve clients and have no vote.
+  std::size_t observers = 0;
   std::chrono::milliseconds tick{500};
   int syncLimitTicks = 10;
+  int initLimitTicks = 40;
   std::chrono::milliseconds minSessionTimeout{1'000};
   std::chrono::milliseconds maxSessionTimeout{60'000};
   /// The epoch, the upper half of a zxid, that the servers believe to have seen; an ensemble of several only.
@@ -27,6 +31,8 @@ struct EnsembleOptions {
   std::map<std::string, std::string> properties{};
   /// Chosen when empty.
   std::vector<std::uint16_t> clientPorts{};
+  /// Where server `from` finds a port of server `to`, for proxies between the servers; the port itself when empty.
+  std::function<std::uint16_t(std::size_t from, std::size_t to, std::uint16_t port)> peerRoute{};
 };
 
 /// Servers are numbered from 0. Every call that starts servers returns when they serve, or throws.
@@ -57,6 +63,10 @@ class Ensemble {
   /// The server that leads, as the servers say, waiting until one does.
   std::size_t leader() const;
   bool serves(std::size_t server) const;
+  /// It serves, but has no majority to write with.
+  bool isReadOnly(std::size_t server) const;
+  /// What the server has logged.
+  std::string log(std::size_t server) const;
 
   /// Ends a client's session as if it had expired: somebody else attaches to it and closes it.
   void expireSession(std::int64_t session) const;
@@ -65,6 +75,8 @@ class Ensemble {
   struct Server;
   void choosePorts();
   void writeConfiguration(std::size_t server) const;
+  bool isObserver(std::size_t server) const;
+  std::uint16_t route(std::size_t from, std::size_t to, std::uint16_t port) const;
   void launch(std::size_t server);
   bool waitUntilServing();
   bool ended(std::size_t server);

@@ -2,8 +2,6 @@
 
 #include <string>
 
-#include "support/loopback.hpp"
-
 namespace tenure::test {
 namespace {
 
@@ -43,16 +41,22 @@ std::string receivePacket(const Descriptor& socket) {
 
 }  // namespace
 
-bool closeSession(std::uint16_t port, std::int64_t session) {
-  const Descriptor socket = connectTo(port);
-  if (!socket.valid()) return false;
+Descriptor attachToSession(std::uint16_t port, std::int64_t session) {
+  Descriptor socket = connectTo(port);
+  if (!socket.valid()) return socket;
   const std::int32_t protocol = 0;
   const std::int32_t timeout = 10'000;
   const std::string password = passwordOf(session);
   sendAll(socket, packet(bigEndian(protocol) + bigEndian(std::int64_t{0}) + bigEndian(timeout) + bigEndian(session) +
                          bigEndian(static_cast<std::int32_t>(password.size())) + password + '\0'));
   const std::string welcome = receivePacket(socket);
-  if (welcome.size() < 16 || welcome.substr(8, 8) != bigEndian(session)) return false;
+  const bool attached = welcome.size() >= 16 && welcome.substr(8, 8) == bigEndian(session);
+  return attached ? std::move(socket) : Descriptor();
+}
+
+bool closeSession(std::uint16_t port, std::int64_t session) {
+  const Descriptor socket = attachToSession(port, session);
+  if (!socket.valid()) return false;
   const std::int32_t closeOperation = -11;
   sendAll(socket, packet(bigEndian(std::int32_t{1}) + bigEndian(closeOperation)));
   return !receivePacket(socket).empty();

@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <future>
 #include <memory>
@@ -106,8 +107,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 class TcpProxy::Impl {
  public:
-  explicit Impl(std::uint16_t target)
+  Impl(std::uint16_t target, std::chrono::milliseconds patience)
       : target_(asio::ip::address_v4::loopback(), target),
+        patience_(patience),
         acceptor_(context_, tcp::endpoint(asio::ip::address_v4::loopback(), 0)) {
     accept();
     thread_ = std::thread([this] { context_.run(); });
@@ -142,26 +144,40 @@ class TcpProxy::Impl {
   }
 
   Rules rules;
+  std::size_t accepted = 0;
 
  private:
   void accept() {
     acceptor_.async_accept([this](const error_code& error, tcp::socket client) {
-      if (!error && !rules.refuse) connect(std::move(client));
+      if (!error) ++accepted;
+      if (!error) connect(std::move(client), Clock::now() + patience_);
       forgetClosed();
       accept();
     });
   }
 
-  void connect(tcp::socket client) {
+  using Clock = std::chrono::steady_clock;
+
+  void connect(tcp::socket client, Clock::time_point until) {
+    if (rules.refuse) return;
     tcp::socket server(context_);
     error_code refused;
     server.connect(target_, refused);
-    if (refused) return;
+    if (refused) return connectLater(std::move(client), until);
     client.set_option(tcp::no_delay(true));
     server.set_option(tcp::no_delay(true));
     const auto connection = std::make_shared<Connection>(std::move(client), std::move(server), rules);
     connections_.insert(connection);
     connection->start();
+  }
+
+  void connectLater(tcp::socket client, Clock::time_point until) {
+    if (Clock::now() >= until) return;
+    const auto timer = std::make_shared<asio::steady_timer>(context_, std::chrono::milliseconds{20});
+    const auto held = std::make_shared<tcp::socket>(std::move(client));
+    timer->async_wait([this, timer, held, until](const error_code& error) {
+      if (!error) connect(std::move(*held), until);
+    });
   }
 
   void forgetClosed() {
@@ -170,15 +186,19 @@ class TcpProxy::Impl {
 
   asio::io_context context_;
   tcp::endpoint target_;
+  std::chrono::milliseconds patience_;
   tcp::acceptor acceptor_;
   std::set<std::shared_ptr<Connection>> connections_;
   std::thread thread_;
 };
 
-TcpProxy::TcpProxy(std::uint16_t target) : impl_(std::make_unique<Impl>(target)) {}
+TcpProxy::TcpProxy(std::uint16_t target, std::chrono::milliseconds patience)
+    : impl_(std::make_unique<Impl>(target, patience)) {}
 TcpProxy::~TcpProxy() = default;
 
 std::string TcpProxy::host() const { return "127.0.0.1:" + std::to_string(impl_->port()); }
+
+std::uint16_t TcpProxy::port() const { return impl_->port(); }
 
 void TcpProxy::cut() {
   impl_->apply([](Impl& proxy) {
@@ -208,6 +228,10 @@ void TcpProxy::loseNextReply() {
 
 std::size_t TcpProxy::connections() const {
   return impl_->apply([](Impl& proxy) { return proxy.openConnections(); });
+}
+
+std::size_t TcpProxy::accepted() const {
+  return impl_->apply([](Impl& proxy) { return proxy.accepted; });
 }
 
 }  // namespace tenure::test

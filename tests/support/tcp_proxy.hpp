@@ -8,6 +8,7 @@
 /// Every call has taken effect when it returns. Threads: one of its own; calls from any.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,13 +20,16 @@ enum class Direction { toServer, toClient };
 
 class TcpProxy {
  public:
-  explicit TcpProxy(std::uint16_t target);
+  /// `patience`   how long a connection is held while nobody listens at the target yet; without, it is closed at once.
+  /// A ZooKeeper follower tries again where a connection is refused, and gives up where it is accepted and closed.
+  explicit TcpProxy(std::uint16_t target, std::chrono::milliseconds patience = {});
   ~TcpProxy();
   TcpProxy(const TcpProxy&) = delete;
   TcpProxy& operator=(const TcpProxy&) = delete;
 
   /// "127.0.0.1:port", for the client.
   std::string host() const;
+  std::uint16_t port() const;
 
   void cut();
   void stall();
@@ -37,6 +41,8 @@ class TcpProxy {
   void loseNextReply();
 
   std::size_t connections() const;
+  /// All that ever were.
+  std::size_t accepted() const;
 
  private:
   class Impl;
