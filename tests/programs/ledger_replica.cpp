@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <map>
 #include <string>
 
-#include "fencing/term_state.hpp"
+#include "programs/arguments.hpp"
+#include "programs/blindfolded.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/sqlite.hpp"
@@ -25,24 +25,8 @@
 namespace {
 
 using namespace tenure;
+using namespace tenure::test;
 using namespace std::chrono_literals;
-
-class Arguments {
- public:
-  Arguments(int argc, char** argv) {
-    for (int i = 1; i < argc; ++i) {
-      const std::string text = argv[i];
-      values_[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
-    }
-  }
-  std::string text(const std::string& name) const { return values_.contains(name) ? values_.at(name) : ""; }
-  int number(const std::string& name, int otherwise) const {
-    return values_.contains(name) ? std::stoi(values_.at(name)) : otherwise;
-  }
-
- private:
-  std::map<std::string, std::string> values_;
-};
 
 class LedgerHandler {
  public:
@@ -104,30 +88,6 @@ class CommitHistory final : public IEventSink {
  private:
   IEventSink& next_;
   std::FILE* file_;
-};
-
-/// Runs another career under a term whose lease never ends: only the fence is left to stop it.
-class Blindfolded final : public ILeaderCareer {
- public:
-  explicit Blindfolded(ILeaderCareer& career) : career_(career) {}
-  void inaugurate(const Term& term) override {
-    class StandingClock final : public IClock {
-     public:
-      BootTime now() const noexcept override { return BootTime{1h}; }
-      WallTime wallNow() const noexcept override { return {}; }
-    };
-    static const StandingClock clock;
-    auto state = std::make_shared<TermState>(term.identity(), 10s, clock);
-    state->lease().confirm(BootTime{1h});
-    blind_ = std::make_unique<Term>(std::move(state));
-    career_.inaugurate(*blind_);
-  }
-  bool execute(const Term&) override { return career_.execute(*blind_); }
-  void handOver(const Term&) override { career_.handOver(*blind_); }
-
- private:
-  ILeaderCareer& career_;
-  std::unique_ptr<Term> blind_;
 };
 
 }  // namespace

@@ -1,0 +1,181 @@
+#include "chaos/faults.hpp"
+
+#include <signal.h>
+
+#include "chaos/rollover.hpp"
+
+namespace tenure::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using test::eventually;
+using test::TcpProxy;
+
+/// Sessions last 3 s, so a fault of a second passes unnoticed and one of six does not.
+milliseconds drawn(Random& random, milliseconds least, milliseconds most) {
+  return least +
+         milliseconds{static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>((most - least).count())))};
+}
+
+// --- processes
+
+void killLeader(Arena& arena) {
+  arena.kill(arena.leader());
+  arena.awaitNewTerm();
+}
+
+void killAll(Arena& arena) {
+  for (Member& member : arena.members()) arena.kill(member);
+}
+
+void freezeLeader(Arena& arena, Random& random) {
+  Member& leader = arena.leader();
+  leader.process->signal(SIGSTOP);
+  arena.awaitNewTerm(drawn(random, 100ms, 8s));
+  leader.process->signal(SIGCONT);
+}
+
+/// Thawed when the successor has begun to work: the moment at which a stale leader can do most harm.
+void freezeInHandler(Arena& arena, test::FreezePlace place) {
+  arena.page().freeze = place;
+  Member* frozen = nullptr;
+  const auto isFrozen = [&] {
+    for (Member& member : arena.members())
+      if (member.process->state() == 'T') frozen = &member;
+    return frozen != nullptr;
+  };
+  if (!eventually(isFrozen, 20s)) throw Failure("no handler froze");
+  arena.awaitNewTerm();
+  frozen->process->signal(SIGCONT);
+}
+
+void stormHandovers(Arena& arena, Random& random) {
+  for (int i = 0; i < 12; ++i) {
+    for (Member& member : arena.members()) member.process->signal(SIGUSR1);
+    arena.awaitNewTerm(drawn(random, 1ms, 500ms));
+  }
+}
+
+void stormTerminations(Arena& arena, Random& random) {
+  Member& leader = arena.leader();
+  leader.mayEnd = true;
+  for (int i = 0; i < 20 && !leader.process->waitForEnd(drawn(random, 0ms, 200ms)); ++i)
+    leader.process->signal(SIGTERM);
+  if (!leader.process->waitForEnd()) throw Failure(leader.name + " outlived twenty SIGTERM");
+}
+
+// --- the network between replicas and servers
+
+template <class Change>
+void disturbLeader(Arena& arena, Change change) {
+  Member& leader = arena.leader();
+  leader.links.all(change);
+  arena.awaitNewTerm();
+  leader.links.heal();
+}
+
+void cutStandby(Arena& arena, Random& random) {
+  Member& standby = arena.standby();
+  standby.links.all([](TcpProxy& proxy) { proxy.cut(); });
+  arena.awaitCommits(1'000'000, drawn(random, 1s, 5s));
+  standby.links.heal();
+}
+
+// --- the servers
+
+/// A server that was alone for a while may not find back into the others' election; an operator would restart it.
+void awaitServers(Arena& arena) {
+  test::Ensemble& ensemble = arena.ensemble();
+  for (std::size_t server = 0; server < servers; ++server) {
+    if (eventually([&] { return ensemble.serves(server); }, 10s)) continue;
+    ensemble.kill(server);
+    ensemble.start(server);
+  }
+}
+
+/// The leading replica's client is on that server, which goes on answering it although it is alone.
+void isolate(Arena& arena, std::size_t server) {
+  arena.leader().links.steerTo(server);
+  arena.quorum().isolate(server);
+  arena.awaitNewTerm(8s);
+  arena.quorum().heal();
+  awaitServers(arena);
+}
+
+void killZooKeeperLeader(Arena& arena) {
+  const std::size_t server = arena.ensemble().leader();
+  arena.ensemble().kill(server);
+  arena.ensemble().start(server);
+}
+
+void freezeZooKeeperLeader(Arena& arena, Random& random) {
+  const std::size_t server = arena.ensemble().leader();
+  arena.ensemble().freeze(server);
+  arena.awaitNewTerm(drawn(random, 500ms, 8s));
+  arena.ensemble().thaw(server);
+  awaitServers(arena);
+}
+
+void loseMajority(Arena& arena, Random& random) {
+  const std::size_t survivor = random.below(servers);
+  for (std::size_t server = 0; server < servers; ++server)
+    if (server != survivor) arena.ensemble().kill(server);
+  if (!arena.awaitNobodyLeading()) throw Failure("somebody leads without a majority of servers");
+  for (std::size_t server = 0; server < servers; ++server)
+    if (server != survivor) arena.ensemble().start(server);
+}
+
+void restartServers(Arena& arena) {
+  for (std::size_t server = 0; server < servers; ++server) arena.ensemble().restart(server);
+}
+
+// --- the disk
+
+void fillDisk(Arena& arena, Random& random) {
+  arena.page().diskFull = 1;
+  if (!arena.awaitNobodyLeading()) throw Failure("a full disk ended no term");
+  arena.awaitNewTerm(drawn(random, 100ms, 2s));
+  arena.page().diskFull = 0;
+}
+
+void slowDisk(Arena& arena, Random& random) {
+  arena.page().syncMilliseconds = static_cast<int>(drawn(random, 50ms, 1s).count());
+  arena.awaitCommits(1'000'000, drawn(random, 2s, 5s));
+  arena.page().syncMilliseconds = 0;
+}
+
+std::size_t aFollower(Arena& arena) { return (arena.ensemble().leader() + 1) % servers; }
+
+}  // namespace
+
+void strike(FaultKind kind, Arena& arena, Random& random) {
+  switch (kind) {
+    case FaultKind::killLeader: return killLeader(arena);
+    case FaultKind::killStandby: return arena.kill(arena.standby());
+    case FaultKind::killAll: return killAll(arena);
+    case FaultKind::freezeLeader: return freezeLeader(arena, random);
+    case FaultKind::freezeBeforeTransaction: return freezeInHandler(arena, test::freezeBeforeTransaction);
+    case FaultKind::freezeInTransaction: return freezeInHandler(arena, test::freezeInTransaction);
+    case FaultKind::cutLeader: return disturbLeader(arena, [](TcpProxy& proxy) { proxy.cut(); });
+    case FaultKind::stallLeader: return disturbLeader(arena, [](TcpProxy& proxy) { proxy.stall(); });
+    case FaultKind::muteLeader:
+      return disturbLeader(arena, [](TcpProxy& proxy) { proxy.drop(test::Direction::toServer); });
+    case FaultKind::deafLeader:
+      return disturbLeader(arena, [](TcpProxy& proxy) { proxy.drop(test::Direction::toClient); });
+    case FaultKind::cutStandby: return cutStandby(arena, random);
+    case FaultKind::isolateFollower: return isolate(arena, aFollower(arena));
+    case FaultKind::isolateZooKeeperLeader: return isolate(arena, arena.ensemble().leader());
+    case FaultKind::killZooKeeperLeader: return killZooKeeperLeader(arena);
+    case FaultKind::freezeZooKeeperLeader: return freezeZooKeeperLeader(arena, random);
+    case FaultKind::loseMajority: return loseMajority(arena, random);
+    case FaultKind::restartServers: return restartServers(arena);
+    case FaultKind::rollOverZxid: return rollOverZxid(arena.ensemble());
+    case FaultKind::fillDisk: return fillDisk(arena, random);
+    case FaultKind::slowDisk: return slowDisk(arena, random);
+    case FaultKind::stormHandovers: return stormHandovers(arena, random);
+    case FaultKind::stormTerminations: return stormTerminations(arena, random);
+  }
+}
+
+}  // namespace tenure::chaos

@@ -1,0 +1,75 @@
+/// A store whose fence lets everybody pass, to show that the tests would notice: before each transaction it puts the
+/// fence row back to what it was when this term claimed, behind the store's back. Idempotency keys, the lock and the
+/// atomic commit stay as they are.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+
+#include "history/recorded.hpp"
+
+namespace tenure::test {
+
+class Unfenced final : public IFencedStore {
+ public:
+  Unfenced(IFencedStore& inner, std::filesystem::path file) : inner_(inner), file_(std::move(file)) {}
+
+  Result<void> claim(const Term& term) override {
+    commits_ = 0;
+    return inner_.claim(term);
+  }
+  Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override {
+    auto begun = inner_.begin(term);
+    if (!begun) return begun.error();
+    return std::unique_ptr<IFencedTransaction>(std::make_unique<Unchecked>(std::move(*begun), *this, term));
+  }
+  Result<CommitFate> resolve(const Term& term) override { return inner_.resolve(term); }
+  Result<ConsumerState> consumerState(const ConsumerName& consumer) override { return inner_.consumerState(consumer); }
+  Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
+    return inner_.known(consumer, messages);
+  }
+  void release() noexcept override { inner_.release(); }
+
+ private:
+  class Unchecked final : public history::ForwardingTransaction {
+   public:
+    Unchecked(std::unique_ptr<IFencedTransaction> inner, Unfenced& store, Term term)
+        : ForwardingTransaction(std::move(inner)), store_(store), term_(std::move(term)) {}
+    Result<void> commit() override {
+      Result<void> committed = ForwardingTransaction::commit();
+      if (committed) ++store_.commits_;
+      return committed;
+    }
+
+   private:
+    void onWrite() noexcept override {
+      if (!lifted_) store_.liftFence(term_);
+      lifted_ = true;
+    }
+    Unfenced& store_;
+    Term term_;
+    bool lifted_ = false;
+  };
+
+  void liftFence(const Term& term) const {
+    sqlite3* raw = nullptr;
+    sqlite3_open(file_.c_str(), &raw);
+    const std::unique_ptr<sqlite3, decltype(&sqlite3_close)> connection(raw, &sqlite3_close);
+    sqlite3_busy_timeout(raw, 10'000);
+    const std::string set = "UPDATE tenure_fence SET token = " + std::to_string(term.token().value) +
+                            ", seq = " + std::to_string(commits_) + ", candidate = '" +
+                            term.identity().candidate.value + "' WHERE election = '" + term.identity().election.value +
+                            "' AND candidate || token <> '" + term.identity().candidate.value +
+                            std::to_string(term.token().value) + "'";
+    sqlite3_exec(raw, set.c_str(), nullptr, nullptr, nullptr);
+  }
+
+  IFencedStore& inner_;
+  std::filesystem::path file_;
+  std::int64_t commits_ = 0;  // of this term: the sequence number that its next commit expects
+};
+
+}  // namespace tenure::test
