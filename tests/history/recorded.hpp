@@ -26,6 +26,7 @@ class ForwardingTransaction : public IFencedTransaction {
                           MessageFate fate) override {
     return touch().admit(consumer, id, digest, fate);
   }
+  Result<void> standing() const override { return inner_->standing(); }
   Result<void> mark() override { return inner_->mark(); }
   Result<void> rollbackToMark() override { return inner_->rollbackToMark(); }
   Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override {
