@@ -172,6 +172,7 @@ void CareerMachine::run(Phase phase) {
 
 void CareerMachine::afterInaugurate(Outcome outcome) {
   if (outcome == Outcome::withheld) return comeHome();  // never inaugurated, so nothing to hand over
+  if (outcome == Outcome::done) metNewerToken_ = false;
   if (office_->ending != EndReason::none) return run(Phase::handOver);
   act(Tell{office_->term, Inaugurated{duration_cast<milliseconds>(now_ - office_->began)}});
   run(Phase::execute);
@@ -206,11 +207,17 @@ void CareerMachine::fail(Phase phase, const Failure& failure) {
   }
   // A failed handOver may have left open what a clean end promises to be closed.
   if (phase == Phase::handOver || isLoss(failure.reason) || isOutcomeUnknown(failure.error.code)) office.unclean = true;
-  if (isFatal(failure.error.code)) {
+  if (isFatal(failure.error.code) && !mayBeOvertaken(failure.error)) {
     settle(statusOf(failure.error));
     if (course_ == Course::contending) course_ = Course::leaving;
   }
   endTerm(failure.reason == EndReason::none ? EndReason::failed : failure.reason);
+}
+
+/// A newer token in the store condemns the ensemble only when ours was made after we had met one. At first it may be a
+/// successor's: when an operator deletes a candidacy, its lease goes on for a while.
+bool CareerMachine::mayBeOvertaken(const Error& error) noexcept {
+  return error.is(Errc::tokenRegression) && !std::exchange(metNewerToken_, true);
 }
 
 void CareerMachine::comeHome() {

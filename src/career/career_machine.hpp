@@ -172,6 +172,7 @@ class CareerMachine {
   void endTerm(EndReason reason);
   void drain();
   void fail(Phase phase, const Failure& failure);
+  bool mayBeOvertaken(const Error& error) noexcept;
   void afterInaugurate(PhaseEnded::Outcome outcome);
   void afterExecute(PhaseEnded::Outcome outcome);
   void comeHome();
@@ -195,7 +196,8 @@ class CareerMachine {
   ExitStatus status_ = ExitStatus::done;
   int stops_ = 0;
   BootTime lastStop_{};
-  bool electionOver_ = false;  // left, or ended by itself
+  bool metNewerToken_ = false;  // in the store, and not been inaugurated since
+  bool electionOver_ = false;   // left, or ended by itself
   bool exited_ = false;
   BootTime departureDeadline_ = never;
 

@@ -140,10 +140,39 @@ TEST(CareerFaults, AnEndWithoutAReasonIsAFailure) {
 
 TEST(CareerFaults, AFatalErrorStopsTheCandidateAfterAnOrderlyEnd) {
   Rehearsal career = Rehearsal::inaugurating();
+  career.threw(Phase::inaugurate, {Errc::foreignEnsemble});
+
+  EXPECT_THAT(career.ended(Phase::handOver), Contains(leaves(Resignation::clean)));
+  EXPECT_THAT(career.on(HasLeft{}), Contains(exits(ExitStatus::configuration, home)));
+}
+
+TEST(CareerFaults, ANewerTokenInTheStoreMayBeASuccessors) {
+  Rehearsal career = Rehearsal::inaugurating();
+  career.threw(Phase::inaugurate, {Errc::tokenRegression});
+
+  EXPECT_THAT(career.ended(Phase::handOver), Contains(resigns(Resignation::clean, afterFailure)));
+}
+
+TEST(CareerFaults, ANewerTokenThanOneThatWasMadeAfterItWasMetIsARegressionAndFatal) {
+  Rehearsal career = Rehearsal::inaugurating();
+  career.threw(Phase::inaugurate, {Errc::tokenRegression});
+  career.ended(Phase::handOver);
+  career.on(Elected{FencingToken{8}});
   career.threw(Phase::inaugurate, {Errc::tokenRegression});
 
   EXPECT_THAT(career.ended(Phase::handOver), Contains(leaves(Resignation::clean)));
   EXPECT_THAT(career.on(HasLeft{}), Contains(exits(ExitStatus::configuration, home)));
+}
+
+TEST(CareerFaults, WhoHasBeenInauguratedSinceHasMetNoNewerToken) {
+  Rehearsal career = Rehearsal::inaugurating();
+  career.threw(Phase::inaugurate, {Errc::tokenRegression});
+  career.ended(Phase::handOver);
+  career.on(Elected{FencingToken{8}});
+  career.ended(Phase::inaugurate);
+  career.threw(Phase::execute, {Errc::tokenRegression});
+
+  EXPECT_THAT(career.ended(Phase::handOver), Contains(resigns(Resignation::clean, afterFailure)));
 }
 
 TEST(CareerFaults, WrongCredentialsOfAStoreHaveAStatusOfTheirOwn) {
