@@ -94,6 +94,8 @@ void Desk::pass(std::uint64_t connection, Guest& guest, const Waiting& waiting) 
 
 void Desk::onApplied(const Transaction& transaction, const Reply& reply) {
   const bool ours = transaction.origin.server == server_->id();
+  // Not an answer but the end of the connection: leader and client would disagree for ever on where the session is.
+  if (ours && transaction.sessionMoved) return drop(transaction.origin.connection);
   if (ours) answer(transaction.origin, reply);
   for (const Change& change : transaction.changes) {
     if (const auto* opened = std::get_if<SessionOpened>(&change); opened != nullptr && ours)

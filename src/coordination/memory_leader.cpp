@@ -52,6 +52,7 @@ void Leader::submit(Request request) {
     transaction.refused = Error(Errc::sessionExpired, "the session has expired");
   } else if (!ours && !opens && !sessions_.comesThrough(request.session, request.origin.server)) {
     transaction.refused = Error(Errc::sessionExpired, "the session has moved to another server");
+    transaction.sessionMoved = true;
   } else {
     if (std::holds_alternative<CloseSession>(request.operation)) sessions_.closing(request.session);
     transaction = preparation_.prepare(request, lastZxid_ + 1);

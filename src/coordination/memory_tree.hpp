@@ -49,6 +49,7 @@ struct Transaction {
   Zxid zxid = 0;
   Origin origin{};
   std::optional<Error> refused{};
+  bool sessionMoved = false;  // refused, and the connection on which it came is not the session's any more
   std::vector<Change> changes{};
 };
 

@@ -89,6 +89,19 @@ TEST_F(Sessions, AWriteLeftBehindAtAServerThatThawsLateIsRefused) {
   EXPECT_FALSE(exists("/late"));
 }
 
+TEST_F(Sessions, AnAttachmentThatArrivesLateDoesNotKeepItsClientOut) {
+  Peer peer = join({two, one}, 10s);
+  ensemble.cutOneWay(peer.client->machine(), one);
+  peer.client->dropConnection();
+  ASSERT_TRUE(loop.advanceUntil([&] { return peer.session.told.size() == 3; }));
+
+  ensemble.heal(peer.client->machine(), one);
+  loop.advance(100ms);
+
+  ASSERT_TRUE(loop.advanceUntil([&] { return peer.client->connected() && peer->create("/mine"); }, 10s));
+  EXPECT_EQ(peer.session.last.generation, 1U);
+}
+
 TEST_F(Sessions, ARefusedDigestIsFinal) {
   ensemble.refuseDigest("ada:wrong");
   Peer peer = join({}, 4s, "ada:wrong");
