@@ -262,7 +262,7 @@ void ElectionMachine::parentGone() {
   tell(Warned{paths_.candidates + " is gone; it is made again"});
   prepared_ = false;
   if (own_) return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted with its parent");
-  newCandidacy(electionBackoff_.next());
+  newCandidacy(drawBackoff());
 }
 
 // --- what is not a candidate

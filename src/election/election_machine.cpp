@@ -239,7 +239,7 @@ void ElectionMachine::loseCandidacy(EndReason reason, const std::string& why) {
   own_.reset();
   if (inOffice || phase_ == Phase::lost || phase_ == Phase::closing) return;
   if (phase_ == Phase::resigning) return finishResignation();
-  newCandidacy(reason == EndReason::sessionExpired ? Duration{0} : electionBackoff_.next());
+  newCandidacy(reason == EndReason::sessionExpired ? Duration{0} : drawBackoff());
 }
 
 void ElectionMachine::newCandidacy(Duration delay) {
@@ -288,11 +288,15 @@ bool ElectionMachine::pausedBy(const Error& error) {
   return true;
 }
 
+Duration ElectionMachine::drawBackoff() {
+  const Duration longest = session_ ? 2 * session_->timeout : longestBackoff;
+  return std::min<Duration>(electionBackoff_.next() + firstBackoff, longest);
+}
+
 /// We cannot go on for now: out of the way, and back later. The next candidacy makes sure that the znode is gone.
 void ElectionMachine::fail(const Error& error) {
   if (error.is(Errc::authenticationFailed) || error.is(Errc::permissionDenied)) return fatal(error);
-  const Duration longest = session_ ? 2 * session_->timeout : longestBackoff;
-  const Duration delay = std::min<Duration>(electionBackoff_.next() + firstBackoff, longest);
+  const Duration delay = drawBackoff();
   tell(ElectionFailed{error.message(), inMilliseconds(delay)});
   if (own_) {
     act(action::Remove{0, own_->path});

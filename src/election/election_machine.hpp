@@ -109,6 +109,7 @@ class ElectionMachine {
   void endTerm(EndReason reason);
   void checkLease();
   void pause();
+  Duration drawBackoff();
   void fail(const Error& error);
   void fatal(const Error& error);
   void close();

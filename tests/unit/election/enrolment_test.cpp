@@ -298,5 +298,19 @@ TEST(Enrolment, BackoffGrowsToTwiceTheSessionTimeoutAndNoFurther) {
   EXPECT_LE(longest, 24s);
 }
 
+TEST(Enrolment, WhoseParentIsDeletedAgainAndAgainBacksOffNoFurtherEither) {
+  MachineDriver machine;
+  machine.connect();
+  Duration longest{};
+  for (int i = 0; i < 30; ++i) {
+    machine.prepare();
+    machine.enrolmentFails(Errc::notFound);
+    longest = std::max(longest, *machine.wakeAt() - machine.now());
+    machine.advance(60s);
+  }
+  EXPECT_GT(longest, 5s);
+  EXPECT_LE(longest, 24s);
+}
+
 }  // namespace
 }  // namespace tenure::test
