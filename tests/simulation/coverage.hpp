@@ -1,0 +1,52 @@
+/// Which rows of the protocol's table of phases and faults a run has seen: a replica's stage, and what struck it there.
+///
+/// The table's last row, "marker idle, znode not deleted", has no stage: both go in one write.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace tenure::simulation {
+
+/// Where a replica is on its way through a term and a message.
+enum class Stage {
+  connecting,
+  createLost,  // enrolment sent, the reply lost
+  standby,
+  barrier,
+  beforeClaim,  // marker busy
+  recovering,   // claimed
+  idle,
+  executing,
+  commitLost,  // commit sent, the reply lost
+  unacknowledged,
+  poison,  // executing what fails or kills
+  draining,
+  away,  // between terms; not a row of the table
+  count
+};
+enum class Column { killed, expired, storeDown, sourceDown, terminated, count };
+const char* toString(Stage stage) noexcept;
+const char* toString(Column column) noexcept;
+/// The table says that something happens there.
+bool isRow(Stage stage, Column column) noexcept;
+
+class Coverage {
+ public:
+  void mark(Stage stage, Column column) noexcept { ++at(stage, column); }
+  void add(const Coverage& other) noexcept;
+  std::string table() const;
+  /// Of the table's rows.
+  int missing() const noexcept;
+
+ private:
+  static constexpr std::size_t stages = static_cast<std::size_t>(Stage::count);
+  static constexpr std::size_t columns = static_cast<std::size_t>(Column::count);
+  std::uint64_t& at(Stage stage, Column column) noexcept {
+    return counts_[static_cast<std::size_t>(stage) * columns + static_cast<std::size_t>(column)];
+  }
+  std::array<std::uint64_t, stages * columns> counts_{};
+};
+
+}  // namespace tenure::simulation

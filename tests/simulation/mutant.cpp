@@ -1,0 +1,147 @@
+#include "mutant.hpp"
+
+#include <array>
+#include <functional>
+
+#include "fencing/term_state.hpp"
+#include "mutant_transaction.hpp"
+
+namespace tenure::simulation {
+namespace {
+
+constexpr std::array<std::string_view, static_cast<std::size_t>(Mutant::count)> names{"none",
+                                                                                      "no-fence",
+                                                                                      "check-then-write",
+                                                                                      "lazy-claim",
+                                                                                      "read-before-claim",
+                                                                                      "ack-before-commit",
+                                                                                      "no-dedup",
+                                                                                      "no-source-exclusivity",
+                                                                                      "no-barrier",
+                                                                                      "lease-from-reply",
+                                                                                      "rank-by-sequence"};
+
+}  // namespace
+
+std::string_view toString(Mutant mutant) noexcept { return names[static_cast<std::size_t>(mutant)]; }
+
+std::optional<Mutant> parseMutant(std::string_view name) noexcept {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return static_cast<Mutant>(i);
+  return std::nullopt;
+}
+
+Result<void> MutantStore::reallyClaim(const Term& term) {
+  TermIdentity identity = term.identity();
+  identity.token = FencingToken{++fence_.invented};
+  auto state = std::make_shared<TermState>(std::move(identity), std::chrono::hours{1}, clock_);
+  state->lease().confirm(clock_.now());
+  return inner_.claim(Term(state));
+}
+
+Result<void> MutantStore::claim(const Term& term) {
+  if (mutant_ == Mutant::noDedup) return inner_.claim(term);
+  if (term.token() < fence_.highest) return Error{Errc::staleTerm, "a newer term has claimed"};
+  if (mutant_ == Mutant::lazyClaim) return {};
+  fence_.highest = term.token();
+  return reallyClaim(term);
+}
+
+Result<std::unique_ptr<IFencedTransaction>> MutantStore::begin(const Term& term) {
+  if (mutant_ == Mutant::lazyClaim && raised_ != term.token()) {
+    if (term.token() < fence_.highest) return Error{Errc::staleTerm, "a newer term has claimed"};
+    fence_.highest = raised_ = term.token();
+    if (Result<void> claimed = reallyClaim(term); !claimed) return claimed.error();
+  }
+  auto begun = inner_.begin(term);
+  if (!begun) return begun.error();
+  return std::unique_ptr<IFencedTransaction>{std::make_unique<MutantTransaction>(*this, term, std::move(*begun))};
+}
+
+Result<std::unique_ptr<IFencedTransaction>> MutantStore::beginAnyway(const Term& term) {
+  if (Result<void> claimed = reallyClaim(term); !claimed) return claimed.error();
+  return inner_.begin(term);
+}
+
+Result<std::vector<Admission>> MutantStore::known(const ConsumerName& consumer, std::span<const Message> messages) {
+  if (mutant_ == Mutant::noDedup) return std::vector<Admission>(messages.size(), Admission::fresh);
+  return inner_.known(consumer, messages);
+}
+
+// --- the transaction
+
+Result<void> MutantTransaction::run(Step step) {
+  steps_.push_back(std::move(step));
+  Result<void> result = steps_.back()(*inner_);
+  const bool fenced = !result && result.error().is(Errc::staleTerm);
+  const bool looked = std::exchange(lookedAtTheFence_, true);
+  const bool passes = store_.mutant() == Mutant::noFence || (store_.mutant() == Mutant::checkThenWrite && looked);
+  if (!fenced || !passes) return result;
+  auto again = store_.beginAnyway(term_);
+  if (!again) return again.error();
+  inner_ = std::move(*again);
+  for (const Step& one : steps_) result = one(*inner_);
+  return result;
+}
+
+Result<Admission> MutantTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                                           MessageFate fate) {
+  auto admission = std::make_shared<Result<Admission>>(Admission::fresh);
+  MessageId key = id;
+  if (store_.mutant() == Mutant::noDedup) key.value += "#" + std::to_string(store_.nextKey());
+  const Result<void> run = this->run([=](IFencedTransaction& inner) -> Result<void> {
+    *admission = inner.admit(consumer, key, digest, fate);
+    return *admission ? Result<void>{} : Result<void>{admission->error()};
+  });
+  if (!run) return run.error();
+  return *admission;
+}
+
+Result<std::optional<std::string>> MutantTransaction::get(std::string_view key) { return inner_->get(key); }
+
+Result<void> MutantTransaction::put(std::string_view key, std::string_view value) {
+  return run([key = std::string(key), value = std::string(value)](auto& inner) { return inner.put(key, value); });
+}
+
+Result<void> MutantTransaction::erase(std::string_view key) {
+  return run([key = std::string(key)](auto& inner) { return inner.erase(key); });
+}
+
+Result<void> MutantTransaction::mark() {
+  steps_.emplace_back([](auto& inner) { return inner.mark(); });
+  return inner_->mark();
+}
+
+Result<void> MutantTransaction::rollbackToMark() {
+  return run([](auto& inner) { return inner.rollbackToMark(); });
+}
+
+Result<void> MutantTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
+  return run([=, ids = std::vector<MessageId>(ids.begin(), ids.end())](auto& inner) {
+    return inner.recordInWork(consumer, ids, more);
+  });
+}
+
+Result<void> MutantTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
+  return run([=](auto& inner) { return inner.recordAttempt(consumer, record); });
+}
+
+Result<void> MutantTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
+  return run([=](auto& inner) { return inner.clearAttempt(consumer, id); });
+}
+
+Result<void> MutantTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
+  return run([=](auto& inner) { return inner.deadLetter(consumer, letter); });
+}
+
+Result<void> MutantTransaction::commit() {
+  return run([](auto& inner) { return inner.commit(); });
+}
+
+Result<void> MutantTransaction::acknowledge(IMessageSource& source, std::span<const Message> messages) {
+  return run([&source, messages = std::vector<Message>(messages.begin(), messages.end())](IFencedTransaction& inner) {
+    return source.acknowledge(inner, messages);
+  });
+}
+
+}  // namespace tenure::simulation

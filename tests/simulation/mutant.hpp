@@ -1,0 +1,65 @@
+/// Broken protocols, to see that the simulation would notice. Each wraps a port of the correct one; none is ever
+/// shipped.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "coordination/coordination.hpp"
+#include "tenure/store.hpp"
+
+namespace tenure::simulation {
+
+enum class Mutant {
+  none,
+  noFence,              // any transaction commits
+  checkThenWrite,       // the fence is looked at by the first write, and not held until the commit
+  lazyClaim,            // the fence is raised by a term's first transaction
+  readBeforeClaim,      // what earlier terms left is read, then claimed
+  ackBeforeCommit,      // acknowledged, then committed
+  noDedup,              // every message is fresh
+  noSourceExclusivity,  // a broker's queue lets everybody in
+  noBarrier,            // the marker always looks idle
+  leaseFromReply,       // the lease counts from a probe's reply
+  rankBySequence,       // candidates are ranked, and tokens made, by sequence number
+  count
+};
+std::string_view toString(Mutant mutant) noexcept;
+std::optional<Mutant> parseMutant(std::string_view name) noexcept;
+
+/// What the mutants of the store share. The real store is claimed under invented tokens, each newer than all before,
+/// whenever the broken fence would have let a transaction pass.
+struct BrokenFence {
+  std::int64_t invented = 0;
+  FencingToken highest;  // real
+};
+
+class MutantStore final : public IFencedStore {
+ public:
+  MutantStore(Mutant mutant, IFencedStore& inner, BrokenFence& fence, const IClock& clock)
+      : mutant_(mutant), inner_(inner), fence_(fence), clock_(clock) {}
+
+  Result<void> claim(const Term& term) override;
+  Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
+  Result<CommitFate> resolve(const Term& term) override { return inner_.resolve(term); }
+  Result<ConsumerState> consumerState(const ConsumerName& consumer) override { return inner_.consumerState(consumer); }
+  Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  void release() noexcept override { inner_.release(); }
+
+  Mutant mutant() const noexcept { return mutant_; }
+  std::int64_t nextKey() noexcept { return ++fence_.invented; }
+  /// Takes the store whatever its fence says, and begins anew.
+  Result<std::unique_ptr<IFencedTransaction>> beginAnyway(const Term& term);
+
+ private:
+  Result<void> reallyClaim(const Term& term);
+
+  Mutant mutant_;
+  IFencedStore& inner_;
+  BrokenFence& fence_;
+  const IClock& clock_;
+  FencingToken raised_;
+};
+
+}  // namespace tenure::simulation

@@ -1,0 +1,221 @@
+#include "plan.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/random.hpp"
+
+namespace tenure::simulation {
+namespace {
+
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : random_(seed) {}
+
+  bool oneIn(std::uint64_t n) { return random_.below(n) == 0; }
+  int number(int least, int most) {
+    return least + static_cast<int>(random_.below(static_cast<std::uint64_t>(most - least + 1)));
+  }
+  Duration time(Duration least, Duration most) {
+    return least +
+           Duration{static_cast<Duration::rep>(random_.fraction() * static_cast<double>((most - least).count()))};
+  }
+  template <class T>
+  T of(std::initializer_list<T> choices) {
+    return choices.begin()[random_.below(choices.size())];
+  }
+  Draw fork() { return Draw(random_.next()); }
+  std::uint64_t seed() { return random_.next() | 1U; }
+
+ private:
+  Random random_;
+};
+
+std::chrono::milliseconds milliseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
+
+void drawWorld(Plan& plan, Draw draw) {
+  plan.replicas = draw.number(1, 5);
+  plan.servers = draw.of({1, 3, 3, 3, 3, 5});
+  plan.hosts = draw.oneIn(3) ? 1 : plan.replicas;
+  plan.sessionTimeout = draw.of<Duration>({3s, 4s, 4s, 6s, 10s});
+  plan.tick = plan.sessionTimeout / draw.number(2, 6);
+  plan.barrierLimit = draw.oneIn(2) ? Duration{} : milliseconds(draw.time(500ms, 8s));
+  plan.queue = draw.of({Queue::table, Queue::log, Queue::broker});
+  plan.embeddedStore = draw.oneIn(2);
+  plan.storeLatency = plan.embeddedStore ? draw.time(1us, 100us) : draw.time(100us, 5ms);
+  plan.commitLatency = draw.oneIn(4) ? draw.time(50ms, 600ms) : draw.time(100us, 20ms);
+  plan.networkLatency = draw.oneIn(4) ? draw.time(20ms, 150ms) : draw.time(200us, 5ms);
+  plan.lockLimit = draw.oneIn(2) ? Duration{} : draw.time(100ms, 2s);
+  plan.chaos = draw.time(15s, 60s);
+  plan.oneStaysBroken = plan.replicas > 1 && draw.oneIn(8);
+}
+
+void drawConsumer(Plan& plan, Draw draw) {
+  ConsumerOptions& options = plan.consumer;
+  options.name = ConsumerName{"simulated"};
+  options.maxBatch = static_cast<std::size_t>(draw.oneIn(3) ? 1 : draw.number(2, 12));
+  options.maxAttempts = draw.number(2, 4);
+  options.latencyTarget = draw.of({0ms, 20ms, 200ms});
+  options.handlerIsExternal = draw.oneIn(4);
+  options.retryBase = milliseconds(draw.time(5ms, 300ms));
+  options.retryMax = options.retryBase * draw.number(1, 8);
+  options.outageLimit = milliseconds(draw.time(500ms, 10s));
+  options.idleWait = milliseconds(draw.time(50ms, 2s));
+  options.jitterSeed = draw.seed();
+}
+
+MessagePlan drawMessage(const Plan& plan, int id, int groups, bool slow, bool poisoned, Draw& draw) {
+  MessagePlan message;
+  message.id = id;
+  message.group = draw.number(0, groups - 1);
+  message.at = draw.time(0s, plan.chaos * 3 / 4);
+  message.handling = slow && draw.oneIn(4) ? draw.time(100ms, 6s) : draw.time(10us, 30ms);
+  if (poisoned && draw.oneIn(6)) {
+    message.failures = draw.oneIn(3) ? 1000 : draw.number(1, 4);
+    message.throws = draw.oneIn(2);
+  }
+  if (poisoned && draw.oneIn(8)) message.postponements = draw.number(1, 3);
+  if (poisoned && draw.oneIn(12)) message.kills = draw.oneIn(3) ? 1000 : draw.number(1, 3);
+  if (poisoned && draw.oneIn(20)) message.hangs = true;
+  return message;
+}
+
+void drawMessages(Plan& plan, Draw draw) {
+  const int groups = draw.number(1, 8);
+  const bool slow = draw.oneIn(2);
+  const bool poisoned = draw.oneIn(2);
+  const int count = draw.oneIn(4) ? draw.number(30, 80) : draw.number(1, 25);
+  for (int id = 0; id < count; ++id) plan.messages.push_back(drawMessage(plan, id, groups, slow, poisoned, draw));
+  for (int extra = draw.oneIn(2) ? draw.number(1, 5) : 0; extra > 0; --extra) {
+    MessagePlan copy = plan.messages[static_cast<std::size_t>(draw.number(0, count - 1))];
+    copy.kind = draw.oneIn(4) ? MessagePlan::Kind::reused : MessagePlan::Kind::repeated;
+    copy.at += draw.time(1ms, plan.chaos / 4);
+    plan.messages.push_back(copy);
+  }
+  if (draw.oneIn(8)) {
+    MessagePlan unfit = drawMessage(plan, 10'000, groups, false, false, draw);
+    unfit.kind = MessagePlan::Kind::unfit;
+    plan.messages.push_back(unfit);
+  }
+  std::stable_sort(plan.messages.begin(), plan.messages.end(),
+                   [](const MessagePlan& a, const MessagePlan& b) { return a.at < b.at; });
+}
+
+Duration drawLength(const Plan& plan, Draw& draw) {
+  const Duration timeout = plan.sessionTimeout;
+  switch (draw.number(0, 3)) {
+    case 0: return draw.time(1ms, timeout / 6);
+    case 1: return draw.time(timeout / 6, timeout * 2 / 3);
+    case 2: return draw.time(timeout / 2, timeout * 5 / 4);
+    default: return draw.time(timeout, timeout * 5 / 2);
+  }
+}
+
+/// No two kinds share a stream: leaving one out does not reshuffle the others.
+void drawFaultsOfKind(Plan& plan, FaultKind kind, Draw draw) {
+  const int most = draw.oneIn(3) ? 8 : 3;
+  const bool ambushes = ofOneReplica(kind) || kind == FaultKind::storeOutage || kind == FaultKind::sourceOutage ||
+                        kind == FaultKind::isolateServer || kind == FaultKind::deleteParent;
+  for (int left = draw.number(1, most); left > 0; --left) {
+    Fault fault{.kind = kind};
+    if (ambushes && draw.oneIn(2)) {
+      fault.ambush = static_cast<Stage>(draw.number(0, static_cast<int>(Stage::count) - 1));
+      fault.entry = draw.oneIn(2) ? 1 : draw.number(1, 12);
+      fault.at = draw.oneIn(2) ? Duration{} : draw.time(1us, 20ms);
+    } else {
+      fault.at = draw.time(10ms, plan.chaos);
+      fault.target = draw.oneIn(2) ? -1 : draw.number(0, 99);
+    }
+    fault.lasts = drawLength(plan, draw);
+    fault.number = draw.number(0, 99);
+    fault.flag = draw.oneIn(2);
+    plan.faults.push_back(fault);
+  }
+}
+
+void drawFaults(Plan& plan, Draw draw) {
+  const std::uint64_t scarcity = draw.of<std::uint64_t>({2, 3, 4, 8});
+  for (int kind = 0; kind < static_cast<int>(FaultKind::count); ++kind) {
+    Draw own = draw.fork();
+    if (own.oneIn(scarcity)) drawFaultsOfKind(plan, static_cast<FaultKind>(kind), own.fork());
+  }
+  std::stable_sort(plan.faults.begin(), plan.faults.end(), [](const Fault& a, const Fault& b) { return a.at < b.at; });
+}
+
+std::string inMilliseconds(Duration duration) {
+  std::ostringstream text;
+  text << static_cast<double>(duration.count()) / 1e6 << " ms";
+  return text.str();
+}
+
+}  // namespace
+
+const char* toString(FaultKind kind) noexcept {
+  constexpr const char* names[] = {
+      "kill",           "pause",        "hang control",  "cut off",    "deafen",           "lose request",
+      "lose reply",     "refuse",       "expire",        "delete own", "SIGTERM",          "SIGUSR1",
+      "step wall",      "lose commit",  "fail write",    "lose claim", "fail acknowledge", "drop delivery",
+      "isolate server", "crash server", "freeze server", "lag server", "elect server",     "jump zxid",
+      "delete parent",  "store outage", "source outage", "flap"};
+  static_assert(std::size(names) == static_cast<std::size_t>(FaultKind::count));
+  return names[static_cast<std::size_t>(kind)];
+}
+
+bool ofOneReplica(FaultKind kind) noexcept { return kind < FaultKind::isolateServer || kind == FaultKind::flap; }
+
+std::string describe(const Fault& fault) {
+  std::ostringstream text;
+  text << toString(fault.kind);
+  if (fault.ambush)
+    text << ", at entry " << fault.entry << " into \"" << toString(*fault.ambush) << "\" after "
+         << inMilliseconds(fault.at);
+  else
+    text << ", at " << inMilliseconds(fault.at) << ", target " << fault.target;
+  text << ", for " << inMilliseconds(fault.lasts) << ", number " << fault.number << (fault.flag ? ", flag" : "");
+  return text.str();
+}
+
+std::string describe(const MessagePlan& message) {
+  constexpr const char* kinds[] = {"", " repeated", " id reused", " unfit"};
+  std::ostringstream text;
+  text << 'm' << message.id << kinds[static_cast<int>(message.kind)] << ", group " << message.group << ", at "
+       << inMilliseconds(message.at) << ", takes " << inMilliseconds(message.handling);
+  if (message.failures > 0)
+    text << ", " << (message.throws ? "throws" : "fails") << ' ' << message.failures << " times";
+  if (message.postponements > 0) text << ", postpones " << message.postponements << " times";
+  if (message.kills > 0) text << ", kills " << message.kills << " times";
+  if (message.hangs) text << ", hangs once";
+  return text.str();
+}
+
+Plan drawPlan(std::uint64_t seed) {
+  Plan plan;
+  plan.seed = seed;
+  Draw draw(seed);
+  drawWorld(plan, draw.fork());
+  drawConsumer(plan, draw.fork());
+  drawMessages(plan, draw.fork());
+  drawFaults(plan, draw.fork());
+  return plan;
+}
+
+std::string describe(const Plan& plan) {
+  constexpr const char* queues[] = {"table", "log", "broker"};
+  std::ostringstream text;
+  text << "seed " << plan.seed << ": " << plan.replicas << " replicas on " << plan.hosts << " hosts, " << plan.servers
+       << " servers, tick " << inMilliseconds(plan.tick) << ", session " << inMilliseconds(plan.sessionTimeout)
+       << ", barrier " << inMilliseconds(plan.barrierLimit) << ", queue " << queues[static_cast<int>(plan.queue)]
+       << (plan.embeddedStore ? ", store embedded" : ", store a server") << ", store "
+       << inMilliseconds(plan.storeLatency) << ", commit " << inMilliseconds(plan.commitLatency) << ", network "
+       << inMilliseconds(plan.networkLatency) << ", lock " << inMilliseconds(plan.lockLimit) << ", batch "
+       << plan.consumer.maxBatch << ", attempts " << plan.consumer.maxAttempts
+       << (plan.consumer.handlerIsExternal ? ", external handler" : "") << ", chaos " << inMilliseconds(plan.chaos)
+       << (plan.oneStaysBroken ? ", one stays broken" : "") << '\n';
+  for (const MessagePlan& message : plan.messages) text << "  message " << describe(message) << '\n';
+  for (const Fault& fault : plan.faults) text << "  fault " << describe(fault) << '\n';
+  return text.str();
+}
+
+}  // namespace tenure::simulation

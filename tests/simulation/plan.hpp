@@ -1,0 +1,112 @@
+/// What one seed will try: the size of everything, the messages, and an explicit list of faults. Drawn in full before
+/// the run, so that a failing run can be shrunk by leaving faults and messages out.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coverage.hpp"
+#include "tenure/consumer.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure::simulation {
+
+using namespace std::chrono_literals;
+
+enum class FaultKind {
+  // of one replica
+  kill,             // SIGKILL; started again after `lasts`
+  pause,            // SIGSTOP for `lasts`; `flag`: a hypervisor's pause, its clocks stand still as well
+  hangControl,      // its control thread alone stands still
+  cutOff,           // from every ZooKeeper server for `lasts`; `flag`: it is not heard, but hears nothing less
+  deafen,           // no server reaches it for `lasts`, though it reaches them
+  loseRequest,      // the next `number` kind of request to ZooKeeper is lost with its connection
+  loseReply,        // … is done, and the reply is lost
+  refuse,           // … is refused for quota
+  expire,           // its session ends
+  deleteOwn,        // an operator deletes its candidacy
+  terminate,        // SIGTERM; `number` of them
+  stepDown,         // SIGUSR1
+  stepWall,         // its calendar clock is set, by `lasts` (`flag`: back)
+  loseCommit,       // the reply to its next commit is lost; `flag`: it landed
+  failWrite,        // its next write finds the store busy, or full when `flag`
+  loseClaim,        // the reply to its next claim is lost, though it landed
+  failAcknowledge,  // its next acknowledgement is not heard
+  dropDelivery,     // its connection to the broker ends
+  // of the world
+  isolateServer,  // from the other servers, for `lasts`; its clients keep it: a leader goes stale
+  crashServer,
+  freezeServer,
+  lagServer,
+  electServer,   // another leader, some epochs later
+  jumpZxid,      // the counter leaps, up to the end of its epoch when `flag`
+  deleteParent,  // an operator deletes the candidates' parent
+  storeOutage,
+  sourceOutage,
+  flap,  // of one replica: the ways between it, its server and the leading server come and go, each way for itself
+  count
+};
+const char* toString(FaultKind kind) noexcept;
+bool ofOneReplica(FaultKind kind) noexcept;
+
+/// Strikes at its time, or in ambush: `at` after the `entry`-th time that any replica enters that stage.
+struct Fault {
+  FaultKind kind{};
+  std::optional<Stage> ambush{};
+  int entry = 0;
+  Duration at{};
+  int target = -1;  // slot or server; -1: whoever leads, or who walked into the ambush
+  Duration lasts{};
+  int number = 0;
+  bool flag = false;
+};
+std::string describe(const Fault& fault);
+
+struct MessagePlan {
+  enum class Kind { ordinary, repeated, reused, unfit } kind = Kind::ordinary;
+  int id = 0;
+  int group = 0;
+  Duration at{};
+  Duration handling{};
+  int failures = 0;       // attempts that fail
+  bool throws = false;    // and how
+  int postponements = 0;  // attempts that ask for later
+  int kills = 0;          // attempts that take the process with them
+  bool hangs = false;     // the first attempt never heeds its stop
+};
+std::string describe(const MessagePlan& message);
+
+enum class Queue {
+  table,   // in the store's own database: acknowledged in the transaction
+  log,     // acknowledged after the commit
+  broker,  // acknowledged after the commit; one exclusive consumer holds what it was given
+};
+
+struct Plan {
+  std::uint64_t seed = 0;
+  int replicas = 1;
+  int servers = 3;
+  int hosts = 1;  // replicas on one host can prove each other dead
+  Duration tick{};
+  Duration sessionTimeout{};
+  Duration barrierLimit{};
+  Queue queue = Queue::table;
+  bool embeddedStore = true;  // no server: what was not done when a process stopped is not done
+  Duration storeLatency{};    // at most, one way
+  Duration commitLatency{};
+  Duration networkLatency{};
+  Duration lockLimit{};  // how long a claim waits for a frozen holder's lock
+  ConsumerOptions consumer;
+  Duration chaos{};
+  bool oneStaysBroken = false;  // the last replica never comes back
+  std::vector<MessagePlan> messages;
+  std::vector<Fault> faults;
+};
+Plan drawPlan(std::uint64_t seed);
+std::string describe(const Plan& plan);
+
+}  // namespace tenure::simulation

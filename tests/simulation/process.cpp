@@ -1,0 +1,195 @@
+#include "process.hpp"
+
+#include "simulation.hpp"
+
+namespace tenure::simulation {
+namespace {
+
+/// The pieces of an event that a trace shows.
+std::int64_t detailOf(const EventBody& body) {
+  if (const auto* ended = std::get_if<TermEnded>(&body)) return static_cast<std::int64_t>(ended->reason);
+  if (const auto* enrolled = std::get_if<Enrolled>(&body)) return enrolled->czxid;
+  if (const auto* committed = std::get_if<BatchCommitted>(&body)) return committed->lastPosition;
+  if (const auto* over = std::get_if<BarrierEnded>(&body))
+    return over->how == "limit" ? 1 : over->how == "idle" ? 2 : 3;
+  if (const auto* began = std::get_if<BarrierBegan>(&body)) return began->predecessorToken;
+  return 0;
+}
+
+}  // namespace
+
+Process::Process(Simulation& simulation, int slot, int number)
+    : simulation_(simulation),
+      slot_(slot),
+      number_(number),
+      identity_{"host-" + std::to_string(slot % simulation.plan().hosts), 1000 + number, number, "boot", 1},
+      random_(simulation.fork()),
+      loop_(simulation.loop(), Duration{static_cast<Duration::rep>(random_.below(1'000'000'000'000))}),
+      electionLoop_(loop_),
+      database_(simulation.store(), *this, loop_,
+                simulation.plan().queue == Queue::table ? memory::Database::Acknowledging::inTransaction
+                                                        : memory::Database::Acknowledging::afterCommit),
+      client_(simulation.ensemble().connect(
+          {.sessionTimeout = std::chrono::floor<std::chrono::milliseconds>(simulation.plan().sessionTimeout),
+           .loop = &loop_})),
+      coordination_(*this, *client_, electionLoop_, simulation.mutant()),
+      store_(*this, storeOf(simulation)),
+      source_(*this, database_.source()),
+      consumer_(
+          source_, store_, [this](const Delivery& delivery) { return simulation_.handle(*this, delivery); },
+          consumerOptions(), *this, loop_),
+      runner_(career::CareerMachine(limits()), loop_, *this, consumer_, Emitter(*this, loop_, electionName()),
+              outlets()),
+      election_(electionSettings(), electionLoop_, coordination_, *this, Emitter(*this, loop_, electionName()),
+                random_.fork()) {}
+
+Process::~Process() { loop_.die(); }
+
+IFencedStore& Process::storeOf(Simulation& simulation) {
+  switch (simulation.mutant()) {
+    case Mutant::noFence:
+    case Mutant::checkThenWrite:
+    case Mutant::lazyClaim:
+    case Mutant::noDedup:
+      return mutantStore_.emplace(simulation.mutant(), database_.store(), simulation.brokenFence(), loop_);
+    default: return database_.store();
+  }
+}
+
+ElectionSettings Process::electionSettings() const {
+  const std::string digits = std::to_string(number_);
+  return {.election = electionName(),
+          .root = "/tenure",
+          .id = CandidateId{"replica-" + std::to_string(slot_)},
+          .uuid = CandidateUuid{std::string(32 - digits.size(), '0') + digits},
+          .barrierLimit = std::chrono::floor<std::chrono::milliseconds>(simulation_.plan().barrierLimit),
+          .allowShortSession = true,
+          .freshEnsemble = EnsembleUuid{std::string(32, 'e')},
+          .process = identity_,
+          .livenessOf = [this](const ProcessIdentity& process) { return simulation_.livenessOf(identity_, process); }};
+}
+
+CareerLimits Process::limits() const {
+  return {.inaugurate = 20s, .execute = 12s, .handOver = 10s, .grace = 2s, .drain = 6s, .idleInterval = 500ms};
+}
+
+ConsumerOptions Process::consumerOptions() const {
+  ConsumerOptions options = simulation_.plan().consumer;
+  options.jitterSeed += static_cast<std::uint64_t>(number_);
+  return options;
+}
+
+career::CareerOutlets Process::outlets() {
+  return {.resign = [this](Resignation how, bool failed) { election_.resign(how, failed); },
+          .leave = [this](Resignation how) { election_.leave(how); },
+          .exit = [this](ExitStatus status, bool careerIsHome) { simulation_.exited(*this, status, careerIsHome); }};
+}
+
+Duration Process::draw(Duration most) {
+  return Duration{1 + static_cast<Duration::rep>(random_.fraction() * static_cast<double>(most.count()))};
+}
+
+// --- what befalls it
+
+void Process::kill(Task buried) {
+  trace("killed");
+  client_.reset();
+  inOffice_ = false;
+  if (term_) simulation_.ghost().endedUncleanly();
+  // What a server has been asked may still be done; nobody will hear of it.
+  const bool landing = simulation_.drawOneIn(2);
+  loop_.die(landing, std::move(buried));
+}
+
+void Process::freeze(bool hard) {
+  trace("frozen", hard ? 1 : 0);
+  disturb();
+  loop_.freeze(hard);
+  simulation_.ensemble().freeze(client_->machine());
+}
+
+void Process::thaw() {
+  if (!loop_.frozen()) return;
+  trace("thawed");
+  loop_.thaw();
+  simulation_.ensemble().thaw(client_->machine());
+}
+
+void Process::terminate() {
+  trace("terminate");
+  if (!terminatedAt_) terminatedAt_ = simulation_.loop().now();
+  if (inOffice_) enter(Stage::draining);
+  runner_.stop();
+}
+
+void Process::stepDown() {
+  trace("step down");
+  if (inOffice_) enter(Stage::draining);
+  runner_.handOver("SIGUSR1");
+}
+
+bool Process::believesInItself() const noexcept {
+  return term_ && !dead() && term_->lease().valid(electionLoop_.now());
+}
+
+bool Process::believesUnproven() const noexcept {
+  const Duration believable = simulation_.plan().sessionTimeout / 2 + 1ms;
+  return believesInItself() && loop_.now() > coordination_.proven() + believable;
+}
+
+// --- what it tells
+
+void Process::enter(Stage stage) {
+  // A term that is being drained goes on through its phases, but to the table it is draining.
+  const bool ofTerm = stage >= Stage::beforeClaim && stage < Stage::draining;
+  if (stage_ == stage || (stage_ == Stage::draining && ofTerm)) return;
+  stage_ = stage;
+  simulation_.entered(*this, stage);
+}
+
+void Process::trace(const char* what, std::int64_t detail) { simulation_.trace(number_, what, detail); }
+
+void Process::on(const Event& event) noexcept {
+  const std::string_view name = std::visit([](const auto& body) { return body.name; }, event.body);
+  simulation_.trace(number_, name.data(), detailOf(event.body) + event.token.value);
+  if (!dead()) follow(event.body);
+}
+
+void Process::follow(const EventBody& event) {
+  if (std::holds_alternative<SessionExpired>(event) && !inOffice_) enter(Stage::connecting);
+  if (std::holds_alternative<CandidacyLost>(event) && !inOffice_) enter(Stage::away);
+  if (const auto* enrolled = std::get_if<Enrolled>(&event)) {
+    znode_ = enrolled->znode;
+    excused_ = false;
+    enter(Stage::away);
+  }
+  if (std::holds_alternative<StoodBy>(event)) enter(Stage::standby);
+  if (const auto* began = std::get_if<BarrierBegan>(&event)) {
+    waitsFor_ = FencingToken{began->predecessorToken};
+    enter(Stage::barrier);
+  }
+  if (const auto* ended = std::get_if<BarrierEnded>(&event); ended != nullptr && ended->how == "limit")
+    simulation_.ghost().overlapAnnounced(waitsFor_);
+  if (std::holds_alternative<Inaugurated>(event)) enter(Stage::idle);
+  if (const auto* ended = std::get_if<TermEnded>(&event)) {
+    if (!ended->clean) simulation_.ghost().endedUncleanly();
+    inOffice_ = false;
+    enter(Stage::away);
+  }
+}
+
+void Process::onElected(std::shared_ptr<TermState> term) {
+  term_ = term;
+  inOffice_ = true;
+  enter(Stage::beforeClaim);
+  runner_.onElected(std::move(term));
+}
+
+void Process::onTermLost(EndReason reason) { runner_.onTermLost(reason); }
+
+void Process::onFatal(const Error& error) {
+  simulation_.ghost().violated("L5: the election of a replica has ended: " + error.message());
+  runner_.onFatal(error);
+}
+
+}  // namespace tenure::simulation

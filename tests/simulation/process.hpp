@@ -1,0 +1,135 @@
+/// One replica in one incarnation, wired as a candidate wires itself: Election, CareerRunner and Consumer of the
+/// library on a loop of their own, with the phases on a fiber, between a client of the simulated ensemble and the
+/// simulated store and queue.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "career/career_runner.hpp"
+#include "coordination.hpp"
+#include "coverage.hpp"
+#include "election/election.hpp"
+#include "mutant.hpp"
+#include "process_loop.hpp"
+#include "source.hpp"
+#include "store.hpp"
+#include "tenure/consumer.hpp"
+#include "tenure/memory.hpp"
+
+namespace tenure::simulation {
+
+class Simulation;
+
+class Process final : public IEventSink, private IElectionListener, private career::IPhaseWorker {
+ public:
+  Process(Simulation& simulation, int slot, int number);
+  ~Process() override;
+
+  void start() { election_.start(); }
+
+  // --- what befalls it
+
+  void kill(Task buried);
+  void freeze(bool hard);
+  void thaw();
+  void terminate();
+  void stepDown();
+
+  /// One-shot troubles of its requests.
+  struct Armed {
+    std::optional<bool> loseCommit;  // true: it lands
+    std::optional<Errc> failWrite;
+    bool loseClaim = false;
+    bool failAcknowledge = false;
+  };
+  Armed armed;
+
+  // --- what is seen of it
+
+  int slot() const noexcept { return slot_; }
+  int number() const noexcept { return number_; }
+  Stage stage() const noexcept { return stage_; }
+  bool dead() const noexcept { return loop_.dead(); }
+  bool inOffice() const noexcept { return inOffice_; }
+  const ProcessIdentity& identity() const noexcept { return identity_; }
+  /// It would say yes if it was asked now.
+  bool believesInItself() const noexcept;
+  /// … though half a session has passed since it sent what was last committed.
+  bool believesUnproven() const noexcept;
+  /// Its lease is only as good as its clock, and as the rule that nobody takes its znode away.
+  bool excused() const noexcept { return excused_ || loop_.clockHasStopped(); }
+  void excuse() noexcept { excused_ = true; }
+  FencingToken token() const noexcept { return term_ ? term_->identity().token : FencingToken{}; }
+  MemoryClient* client() noexcept { return client_.get(); }
+  ProcessLoop& loop() noexcept { return loop_; }
+  bool frozen() const noexcept { return loop_.frozen(); }
+  const std::string& znode() const noexcept { return znode_; }
+  std::optional<BootTime> terminatedAt() const noexcept { return terminatedAt_; }
+  bool wasDisturbed() const noexcept { return disturbed_; }
+  void disturb() noexcept { disturbed_ = true; }
+  std::string describe() const { return runner_.describe() + "; " + election_.describe(); }
+
+  // --- for its ports
+
+  Simulation& simulation() noexcept { return simulation_; }
+  Source& source() noexcept { return source_; }
+  void enter(Stage stage);
+  /// The reply of a request whose operation happens somewhere else, some time later.
+  template <class T, class Operation>
+  T remotely(Duration most, bool here, Operation operation);
+  void trace(const char* what, std::int64_t detail = 0);
+
+ private:
+  void on(const Event& event) noexcept override;
+  void run(Task phase) override { loop_.runOnFiber(std::move(phase)); }
+  void onElected(std::shared_ptr<TermState> term) override;
+  void onTermLost(EndReason reason) override;
+  void onHandoverRequested(const std::string& by) override { runner_.onHandoverRequested(by); }
+  void onLeft() override { runner_.onLeft(); }
+  void onFatal(const Error& error) override;
+
+  void follow(const EventBody& event);
+  IFencedStore& storeOf(Simulation& simulation);
+  ElectionSettings electionSettings() const;
+  CareerLimits limits() const;
+  career::CareerOutlets outlets();
+  ConsumerOptions consumerOptions() const;
+  Duration draw(Duration most);
+
+  Simulation& simulation_;
+  const int slot_;
+  const int number_;
+  ProcessIdentity identity_;
+  Random random_;
+  ProcessLoop loop_;
+  SlowLoop electionLoop_;
+  memory::Database database_;
+  std::optional<MutantStore> mutantStore_;
+  std::unique_ptr<MemoryClient> client_;
+  Coordination coordination_;
+  Store store_;
+  Source source_;
+  Consumer consumer_;
+  career::CareerRunner runner_;
+  Election election_;
+
+  std::shared_ptr<TermState> term_;
+  std::string znode_;
+  Stage stage_ = Stage::connecting;
+  bool inOffice_ = false;
+  bool excused_ = false;
+  bool disturbed_ = false;
+  FencingToken waitsFor_;  // whose barrier
+  std::optional<BootTime> terminatedAt_;
+};
+
+template <class T, class Operation>
+T Process::remotely(Duration most, bool here, Operation operation) {
+  std::optional<T> reply;
+  loop_.callFromFiber(draw(most), draw(most), here, [&] { reply.emplace(operation()); });
+  return std::move(*reply);
+}
+
+}  // namespace tenure::simulation

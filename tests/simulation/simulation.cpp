@@ -1,0 +1,285 @@
+#include "simulation.hpp"
+
+#include <cstdio>
+#include <cstring>
+
+#include "election/records.hpp"
+
+namespace tenure::simulation {
+namespace {
+
+constexpr int mostEventsAtOneInstant = 5'000;
+constexpr auto sessionsLookedForEvery = 20ms;
+constexpr auto longestDeparture = 25s;
+constexpr auto longestWork = 20min;
+
+MemoryEnsemble::Settings ensembleOf(const Plan& plan) {
+  return {.servers = plan.servers,
+          .tick = std::chrono::floor<std::chrono::milliseconds>(plan.tick),
+          .latency = {plan.networkLatency / 10, plan.networkLatency}};
+}
+
+/// The operator only writes.
+class Unobserved final : public ISessionObserver {
+ public:
+  void onConnected(const SessionInfo&) override {}
+  void onSuspended() override {}
+  void onExpired() override {}
+  void onFatal(const Error&) override {}
+};
+Unobserved unobserved;
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) { return (hash ^ value) * 0x100000001b3U; }
+
+}  // namespace
+
+Simulation::Simulation(Plan plan, Mutant mutant, Recording recording)
+    : plan_(std::move(plan)),
+      mutant_(mutant),
+      recording_(recording),
+      random_(plan_.seed ^ 0x7e2f1b35U),
+      ensemble_(loop_, ensembleOf(plan_), random_.next()),
+      broker_(mutant != Mutant::noSourceExclusivity),
+      sink_(memory::openSink(store_, loop_)),
+      operator_(ensemble_.connect({.sessionTimeout = 10s})) {
+  report_.hash = 0xcbf29ce484222325U;
+}
+
+Simulation::~Simulation() {
+  for (auto& [number, process] : processes_)
+    if (!process->dead()) process->kill({});
+  for (auto& [number, process] : processes_) process->loop().die();
+}
+
+Report Simulation::run() {
+  begin();
+  runUntil([this] { return chaosIsOver(); }, plan_.chaos + 1s);
+  if (!ghost_.violation()) heal();
+  if (!ghost_.violation()) awaitLeader();
+  if (!ghost_.violation()) awaitMessages();
+  if (!ghost_.violation()) awaitDepartures();
+  if (!ghost_.violation()) checkEnd();
+  report_.violation = ghost_.violation();
+  report_.commits = ghost_.commits();
+  report_.claims = ghost_.claims();
+  report_.lasted = loop_.now().time_since_epoch() - 1h;
+  return report_;
+}
+
+// --- the first act
+
+void Simulation::begin() {
+  operator_->start(unobserved);
+  for (int slot = 0; slot < plan_.replicas; ++slot)
+    startLater(slot, Duration{static_cast<Duration::rep>(random_.below(300'000'000))});
+  for (const MessagePlan& message : plan_.messages) loop_.after(message.at, [this, &message] { produce(message); });
+  for (const Fault& fault : plan_.faults) schedule(fault);
+}
+
+bool Simulation::chaosIsOver() { return loop_.now().time_since_epoch() - 1h >= plan_.chaos; }
+
+bool Simulation::runUntil(const std::function<bool()>& condition, Duration limit) {
+  bool reached = false;
+  loop_.advanceUntil(
+      [&] {
+        if (!afterEvent()) return true;
+        return reached = condition();
+      },
+      limit);
+  return reached;
+}
+
+// --- after every event
+
+bool Simulation::afterEvent() {
+  ++report_.events;
+  const BootTime now = loop_.now();
+  eventsAtInstant_ = now == instant_ ? eventsAtInstant_ + 1 : 0;
+  instant_ = now;
+  if (eventsAtInstant_ > mostEventsAtOneInstant) ghost_.violated("busy: thousands of events at one instant");
+  checkLeases();
+  if (now - sessionsSeen_ >= sessionsLookedForEvery) lookForLostSessions();
+  return !ghost_.violation();
+}
+
+void Simulation::checkLeases() {
+  const Process* believer = nullptr;
+  for (const auto& [slot, number] : slots_) {
+    const Process* process = alive(number);
+    if (process == nullptr || process->excused() || !process->believesInItself()) continue;
+    if (process->believesUnproven())
+      ghost_.violated("lease: term " + std::to_string(process->token().value) + " believes longer than is proven");
+    if (believer != nullptr)
+      ghost_.violated("two leases at once: terms " + std::to_string(believer->token().value) + " and " +
+                      std::to_string(process->token().value));
+    believer = process;
+  }
+}
+
+/// The ensemble has ended a session, and its process does not know it yet.
+void Simulation::lookForLostSessions() {
+  sessionsSeen_ = loop_.now();
+  const auto& sessions = ensemble_.tree().sessions();
+  for (const auto& [slot, number] : slots_) {
+    Process* process = alive(number);
+    if (process == nullptr) continue;
+    const auto session = process->client()->session();
+    if (session.value == 0 || sessions.contains(session)) continue;
+    if (std::exchange(lostSessions_[number], session.value) == session.value) continue;
+    report_.coverage.mark(process->stage(), Column::expired);
+    trace(number, "session lost", static_cast<std::int64_t>(process->stage()));
+  }
+}
+
+void Simulation::trace(int process, const char* what, std::int64_t detail) {
+  std::uint64_t& hash = report_.hash;
+  hash = mixed(hash, static_cast<std::uint64_t>(loop_.now().time_since_epoch().count()));
+  hash = mixed(hash, static_cast<std::uint64_t>(process));
+  for (const char* c = what; *c != '\0'; ++c) hash = mixed(hash, static_cast<unsigned char>(*c));
+  hash = mixed(hash, static_cast<std::uint64_t>(detail));
+  if (recording_.keep == 0 && !recording_.print) return;
+  const auto at = static_cast<double>((loop_.now().time_since_epoch() - 1h).count()) / 1e6;
+  char line[200];
+  std::snprintf(line, sizeof line, "%12.3f ms  p%-3d %-26s %lld", at, process, what, static_cast<long long>(detail));
+  if (recording_.print) std::puts(line);
+  if (recording_.keep == 0) return;
+  report_.lastEvents.emplace_back(line);
+  if (report_.lastEvents.size() > recording_.keep) report_.lastEvents.pop_front();
+}
+
+// --- the second act
+
+void Simulation::heal() {
+  trace(0, "healed", 0);
+  healed_ = true;
+  storeDownUntil_ = sourceDownUntil_ = {};
+  ensemble_.healAll();
+  for (int server = 1; server <= plan_.servers; ++server) {
+    ensemble_.thaw(MemoryEnsemble::server(server));
+    ensemble_.setLag(MemoryEnsemble::server(server), {});
+  }
+  for (const int server : std::exchange(crashedServers_, {})) ensemble_.restart(MemoryEnsemble::server(server));
+  for (const auto& [slot, number] : slots_) {
+    Process* process = alive(number);
+    if (process == nullptr) continue;
+    process->thaw();
+    process->loop().unhang();
+  }
+  for (int slot = 0; slot < plan_.replicas; ++slot)
+    if (!departing_ && inSlot(slot) == nullptr) start(slot);
+  if (plan_.oneStaysBroken) breakOneForGood();
+}
+
+void Simulation::breakOneForGood() {
+  Process* process = inSlot(plan_.replicas - 1);
+  if (process == nullptr) return;
+  if (drawOneIn(2)) return pause(*process, 1000h, false);
+  bury(*process, 1000h);
+}
+
+bool Simulation::somebodyServes() const {
+  for (const auto& [number, process] : processes_)
+    if (!process->dead() && process->inOffice() && process->stage() > Stage::recovering) return true;
+  return false;
+}
+
+/// L1: expiry of whoever was there, on a tick; the barrier; backoffs of twice the timeout at most; the claim's limit.
+void Simulation::awaitLeader() {
+  const Duration limit = plan_.sessionTimeout * 4 + plan_.tick * 2 + plan_.barrierLimit + plan_.lockLimit + 15s;
+  const auto led = [this] { return somebodyServes() || (ghost_.complete() && queueIsEmpty()); };
+  if (!runUntil(led, limit) && !ghost_.violation()) ghost_.violated("L1: nobody leads, long after all was healed");
+}
+
+bool Simulation::queueIsEmpty() const {
+  return plan_.queue == Queue::broker ? broker_.empty() : store_.waiting().empty();
+}
+
+void Simulation::awaitMessages() {
+  const auto done = [this] { return ghost_.complete() && queueIsEmpty(); };
+  if (!runUntil(done, longestWork) && !ghost_.violation())
+    ghost_.violated("L2: messages do not come to their end:" + ghost_.openMessages());
+}
+
+void Simulation::awaitDepartures() {
+  departing_ = true;
+  for (const auto& [slot, number] : slots_)
+    if (Process* process = alive(number); process != nullptr && !process->loop().frozen()) process->terminate();
+  const auto gone = [this] {
+    for (const auto& [slot, number] : slots_)
+      if (const Process* process = alive(number); process != nullptr && !process->frozen()) return false;
+    return true;
+  };
+  if (!runUntil(gone, longestDeparture) && !ghost_.violation()) ghost_.violated("L4: SIGTERM does not end a replica");
+}
+
+void Simulation::checkEnd() {
+  if (!plan_.consumer.handlerIsExternal)
+    for (const auto& [group, chain] : ghost_.chains())
+      if (store_.value("chain " + group) != chain) ghost_.violated("S3: the chain of group " + group + " is broken");
+  const ensemble::ZNode* marker = ensemble_.tree().find("/tenure/elections/orders/marker");
+  const bool clean = !plan_.oneStaysBroken && marker != nullptr;
+  if (clean && parseMarkerRecord(marker->data).busy && ghost_.uncleanEnds() == 0)
+    ghost_.violated("the last leader has left the marker busy");
+}
+
+// --- lives
+
+void Simulation::start(int slot) {
+  const int number = ++lastNumber_;
+  trace(number, "started", slot);
+  slots_[slot] = number;
+  processes_.emplace(number, std::make_unique<Process>(*this, slot, number)).first->second->start();
+}
+
+void Simulation::startLater(int slot, Duration delay) {
+  loop_.after(delay, [this, slot] {
+    if (!departing_ && inSlot(slot) == nullptr) start(slot);
+  });
+}
+
+/// SIGKILL. Its supervisor starts another one.
+void Simulation::bury(Process& process, Duration restartAfter) {
+  const int number = process.number();
+  ghost_.handlerEnded(number);
+  broker_.drop(number);
+  startLater(process.slot(), restartAfter);
+  process.kill([this, number] { processes_.erase(number); });
+}
+
+Process* Simulation::alive(int number) {
+  const auto found = processes_.find(number);
+  return found == processes_.end() || found->second->dead() ? nullptr : found->second.get();
+}
+
+Process* Simulation::inSlot(int slot) {
+  const auto found = slots_.find(slot);
+  return found == slots_.end() ? nullptr : alive(found->second);
+}
+
+Process* Simulation::leader() {
+  for (const auto& [slot, number] : slots_)
+    if (Process* process = alive(number); process != nullptr && process->inOffice()) return process;
+  return nullptr;
+}
+
+void Simulation::exited(Process& process, ExitStatus status, bool careerIsHome) {
+  trace(process.number(), careerIsHome ? "exit" : "exit with the career out", static_cast<std::int64_t>(status));
+  if (status == ExitStatus::configuration || status == ExitStatus::authentication)
+    ghost_.violated("L5: a replica has given up for good");
+  const auto told = process.terminatedAt();
+  if (told && !process.wasDisturbed() && loop_.now() - *told > longestDeparture)
+    ghost_.violated("L4: SIGTERM has ended a replica too late");
+  // It is called by what is about to be taken down.
+  loop_.post([this, number = process.number()] {
+    if (Process* gone = alive(number)) bury(*gone, departing_ ? Duration{1000h} : Duration{300ms});
+  });
+}
+
+Liveness Simulation::livenessOf(const ProcessIdentity& asker, const ProcessIdentity& asked) const {
+  if (asker.host != asked.host) return Liveness::unknown;
+  for (const auto& [number, process] : processes_)
+    if (!process->dead() && process->identity() == asked) return Liveness::alive;
+  return Liveness::gone;
+}
+
+}  // namespace tenure::simulation

@@ -1,0 +1,175 @@
+/// One seed's world, from its first replica to its last message.
+///
+/// There are one to five replicas, and they are the real thing: Election, CareerRunner and Consumer, the very objects
+/// of the library, each replica with a loop, clocks, a session and a store connection of its own (process.hpp). Around
+/// them nothing is real. Time is virtual and moves from event to event. The ensemble is the library's in-memory one:
+/// servers that lag, lead on after they were deposed, lose replies, count sessions in ticks. The store is the
+/// library's in-memory one, reached over a way that takes time, fails, and loses replies (store.hpp); the queue is a
+/// table beside it, a log, or a broker with an exclusive consumer (source.hpp, broker.hpp). The phases of a career run
+/// on a fiber and leave it wherever a real one would block: that is where another process gets its turn, and where a
+/// kill, a pause or a lost lease may strike. Two leaders' transactions interleave request by request; a frozen one
+/// holds the lock, or sits between its fence check and its commit, for as long as the plan says.
+///
+/// A run has two acts. In the first the plan's faults strike, each at its time or in ambush, when some replica enters
+/// some stage (plan.hpp). Then everything is healed, but for one replica that may stay broken, and now somebody must
+/// lead within a bounded time, every message must come to its end, and every replica must leave when it is told to.
+///
+/// After every event: what the ghost knows of the store and the queue (ghost.hpp), at most one lease that its holder
+/// would believe in, as long as nobody broke what leases rest on (a stopped clock, a znode deleted by an operator), no
+/// endless activity at one instant. One seed is one history: everything is drawn from it, nothing from the kernel, and
+/// the hash of all events is part of the report.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "broker.hpp"
+#include "coordination/memory.hpp"
+#include "coverage.hpp"
+#include "ghost.hpp"
+#include "mutant.hpp"
+#include "plan.hpp"
+#include "process.hpp"
+#include "support/manual_loop.hpp"
+#include "tenure/memory.hpp"
+
+namespace tenure::simulation {
+
+inline ElectionName electionName() { return ElectionName{"orders"}; }
+
+struct Report {
+  std::optional<std::string> violation;
+  std::uint64_t hash = 0;
+  Coverage coverage;
+  std::int64_t events = 0;
+  std::int64_t commits = 0;
+  std::int64_t claims = 0;
+  Duration lasted{};
+  std::deque<std::string> lastEvents;  // only if they were asked for
+};
+
+struct Recording {
+  std::size_t keep = 0;  // of the last events, as text
+  bool print = false;    // all of them, as they happen
+};
+
+class Simulation {
+ public:
+  Simulation(Plan plan, Mutant mutant, Recording recording);
+  ~Simulation();
+
+  Report run();
+
+  // --- for processes and their ports
+
+  test::ManualLoop& loop() noexcept { return loop_; }
+  MemoryEnsemble& ensemble() noexcept { return ensemble_; }
+  memory::World& store() noexcept { return store_; }
+  Broker& broker() noexcept { return broker_; }
+  Ghost& ghost() noexcept { return ghost_; }
+  BrokenFence& brokenFence() noexcept { return brokenFence_; }
+  const Plan& plan() const noexcept { return plan_; }
+  Mutant mutant() const noexcept { return mutant_; }
+  bool storeDown() const noexcept { return loop_.now() < storeDownUntil_; }
+  bool sourceDown() const noexcept { return loop_.now() < sourceDownUntil_; }
+  Random fork() noexcept { return random_.fork(); }
+  bool drawOneIn(std::uint64_t n) noexcept { return random_.below(n) == 0; }
+
+  void entered(Process& process, Stage stage);
+  void exited(Process& process, ExitStatus status, bool careerIsHome);
+  Liveness livenessOf(const ProcessIdentity& asker, const ProcessIdentity& asked) const;
+  std::string bodyOf(const MessageId& id, const BodyDigest& digest) const;
+  Outcome handle(Process& process, const Delivery& delivery);
+  void trace(int process, const char* what, std::int64_t detail);
+
+ private:
+  // simulation.cpp: the two acts
+  void begin();
+  bool chaosIsOver();
+  void heal();
+  void breakOneForGood();
+  void awaitLeader();
+  void awaitMessages();
+  void awaitDepartures();
+  void checkEnd();
+  bool afterEvent();
+  void checkLeases();
+  void lookForLostSessions();
+  bool runUntil(const std::function<bool()>& condition, Duration limit);
+  bool somebodyServes() const;
+  bool queueIsEmpty() const;
+
+  // lives
+  void start(int slot);
+  void startLater(int slot, Duration delay);
+  void bury(Process& process, Duration restartAfter);
+  Process* alive(int number);
+  Process* inSlot(int slot);
+  Process* leader();
+
+  // strikes.cpp
+  void schedule(const Fault& fault);
+  void strike(const Fault& fault, int number);
+  void strike(const Fault& fault, Process& process);
+  void strikeNetwork(const Fault& fault, Process& process);
+  using Ways = std::set<std::pair<MemoryEnsemble::MachineId, MemoryEnsemble::MachineId>>;
+  void flap(int number, BootTime until, Ways cut);
+  void strikeRequest(const Fault& fault, Process& process);
+  void strikeServer(const Fault& fault);
+  void strikeWorld(const Fault& fault);
+  void pause(Process& process, Duration lasts, bool hard);
+  void terminate(Process& process, int times, Duration apart);
+  void markEverywhere(Column column);
+  void deleteCandidates(int attempts);
+
+  // script.cpp: what producers and handlers do
+  void produce(const MessagePlan& message);
+  struct Part {
+    MessagePlan plan;
+    std::string body;
+    int failures = 0;
+    int postponements = 0;
+    int kills = 0;
+    bool hung = false;
+  };
+  Outcome act(Process& process, const Delivery& delivery, Part& part);
+
+  const Plan plan_;
+  const Mutant mutant_;
+  const Recording recording_;
+  Random random_;
+  test::ManualLoop loop_;
+  MemoryEnsemble ensemble_;
+  memory::World store_;
+  Broker broker_;
+  Ghost ghost_;
+  BrokenFence brokenFence_;
+  std::unique_ptr<IMessageSink> sink_;
+  std::unique_ptr<MemoryClient> operator_;
+  std::map<int, std::unique_ptr<Process>> processes_;  // by number; the dead whose last request is still under way, too
+  std::map<int, int> slots_;                           // slot to number
+  std::map<std::pair<std::string, std::string>, Part> parts_;  // by id and body
+  int lastNumber_ = 0;
+
+  bool healed_ = false;
+  bool departing_ = false;
+  BootTime storeDownUntil_{};
+  BootTime sourceDownUntil_{};
+  int serversTroubled_ = 0;
+  std::set<int> crashedServers_;
+  std::map<Stage, int> entries_;
+  std::map<int, std::int64_t> lostSessions_;
+  BootTime sessionsSeen_{};
+
+  Report report_;
+  BootTime instant_{};
+  int eventsAtInstant_ = 0;
+};
+
+}  // namespace tenure::simulation

@@ -1,0 +1,92 @@
+#include "source.hpp"
+
+#include <algorithm>
+
+#include "process.hpp"
+#include "simulation.hpp"
+
+namespace tenure::simulation {
+namespace {
+
+constexpr auto pollInterval = std::chrono::milliseconds{250};
+
+Error unreachable() { return {Errc::unavailable, "the simulated queue is down"}; }
+
+}  // namespace
+
+bool Source::sharesTransactionsWith(const IFencedStore&) const noexcept {
+  return process_.simulation().plan().queue == Queue::table;
+}
+
+Result<void> Source::attach(const Term& term) {
+  Simulation& simulation = process_.simulation();
+  given_.clear();
+  return process_.remotely<Result<void>>(simulation.plan().networkLatency, false, [&]() -> Result<void> {
+    if (simulation.sourceDown() || process_.dead()) return unreachable();
+    Result<void> attached =
+        simulation.plan().queue == Queue::broker ? simulation.broker().attach(process_.number()) : table_.attach(term);
+    process_.trace("attach", attached ? 0 : attached.error().code.value());
+    return attached;
+  });
+}
+
+Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
+  const ProcessLoop& loop = process_.loop();
+  while (true) {
+    Result<std::vector<Message>> found = look(max, stop);
+    if (!found || !found->empty() || stop.stop_requested() || loop.now() >= deadline) return found;
+    loop.waitUntil(std::min(deadline, loop.now() + pollInterval), stop);
+  }
+}
+
+Result<std::vector<Message>> Source::look(std::size_t max, const std::stop_token& stop) {
+  Simulation& simulation = process_.simulation();
+  using Messages = Result<std::vector<Message>>;
+  Messages found = process_.remotely<Messages>(simulation.plan().networkLatency, false, [&]() -> Messages {
+    if (simulation.sourceDown()) return unreachable();
+    if (simulation.plan().queue == Queue::broker) return simulation.broker().fetch(process_.number(), max);
+    return table_.fetch(max, BootTime{}, stop);
+  });
+  if (found) given_.insert(given_.end(), found->begin(), found->end());
+  return found;
+}
+
+Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
+  return static_cast<StoreTransaction&>(transaction).acknowledge(table_, messages);
+}
+
+Result<void> Source::acknowledge(std::span<const Message> messages) {
+  Simulation& simulation = process_.simulation();
+  return process_.remotely<Result<void>>(simulation.plan().networkLatency, false,
+                                         [&] { return acknowledgeNow(messages); });
+}
+
+Result<void> Source::acknowledgeNow(std::span<const Message> messages) {
+  Simulation& simulation = process_.simulation();
+  if (simulation.sourceDown() || std::exchange(process_.armed.failAcknowledge, false)) return unreachable();
+  if (simulation.plan().queue == Queue::broker) {
+    const auto removed = simulation.broker().acknowledge(process_.number(), messages);
+    if (!removed) return removed.error();
+    for (const Message& message : *removed) simulation.ghost().acknowledged(message);
+  } else {
+    if (Result<void> done = table_.acknowledge(messages); !done) return done;
+    for (const Message& message : messages) simulation.ghost().acknowledged(message);
+  }
+  process_.trace("acknowledge", static_cast<std::int64_t>(messages.size()));
+  if (process_.stage() == Stage::unacknowledged) process_.enter(Stage::idle);
+  return {};
+}
+
+void Source::detach() noexcept {
+  if (!process_.dead()) process_.simulation().broker().drop(process_.number());
+  table_.detach();
+}
+
+std::vector<Message> Source::given(std::span<const MessageId> ids) const {
+  std::vector<Message> messages;
+  for (const Message& message : given_)
+    if (std::ranges::find(ids, message.id) != ids.end()) messages.push_back(message);
+  return messages;
+}
+
+}  // namespace tenure::simulation

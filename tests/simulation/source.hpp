@@ -1,0 +1,33 @@
+/// The queue as a process sees it: a table beside the store, a log acknowledged after the commit, or a broker's queue.
+#pragma once
+
+#include "tenure/source.hpp"
+
+namespace tenure::simulation {
+
+class Process;
+
+class Source final : public IMessageSource {
+ public:
+  Source(Process& process, IMessageSource& table) : process_(process), table_(table) {}
+
+  Result<void> attach(const Term& term) override;
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
+  Result<void> acknowledge(std::span<const Message> messages) override;
+  void detach() noexcept override;
+
+  /// What this process was given and has not seen acknowledged, by id; for a mutant that acknowledges early.
+  std::vector<Message> given(std::span<const MessageId> ids) const;
+
+ private:
+  Result<std::vector<Message>> look(std::size_t max, const std::stop_token& stop);
+  Result<void> acknowledgeNow(std::span<const Message> messages);
+
+  Process& process_;
+  IMessageSource& table_;
+  std::vector<Message> given_;
+};
+
+}  // namespace tenure::simulation

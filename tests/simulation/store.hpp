@@ -1,0 +1,71 @@
+/// The store as a process sees it: each request takes its way, time and chances, and the ghost notes what landed.
+#pragma once
+
+#include <memory>
+
+#include "ghost.hpp"
+#include "mutant.hpp"
+#include "tenure/source.hpp"
+
+namespace tenure::simulation {
+
+class Process;
+
+class Store final : public IFencedStore {
+ public:
+  Store(Process& process, IFencedStore& inner) : process_(process), inner_(inner) {}
+
+  Result<void> claim(const Term& term) override;
+  Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
+  Result<CommitFate> resolve(const Term& term) override;
+  Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
+  Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  void release() noexcept override { inner_.release(); }
+
+ private:
+  Result<void> claimNow(const Term& term, BootTime begun);
+  Result<ConsumerState> read(const ConsumerName& consumer);
+
+  Process& process_;
+  IFencedStore& inner_;
+  std::optional<ConsumerState> readEarly_;  // by a mutant
+};
+
+/// Collects what the transaction would come to, marks and roll-backs included.
+class StoreTransaction final : public IFencedTransaction {
+ public:
+  StoreTransaction(Process& process, FencingToken token, std::unique_ptr<IFencedTransaction> inner)
+      : process_(process), token_(token), inner_(std::move(inner)) {}
+
+  Result<std::optional<std::string>> get(std::string_view key) override;
+  Result<void> put(std::string_view key, std::string_view value) override;
+  Result<void> erase(std::string_view key) override;
+  Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                          MessageFate fate) override;
+  Result<void> mark() override;
+  Result<void> rollbackToMark() override;
+  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
+  Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
+  Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
+  Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
+  Result<void> commit() override;
+  void rollback() noexcept override { inner_->rollback(); }
+
+  Result<void> standing() const override { return broken_ ? Result<void>{*broken_} : inner_->standing(); }
+
+  Result<void> acknowledge(IMessageSource& source, std::span<const Message> messages);
+
+ private:
+  template <class T, class Operation>
+  Result<T> write(Operation operation);
+  Result<void> land();
+
+  Process& process_;
+  FencingToken token_;
+  std::unique_ptr<IFencedTransaction> inner_;
+  Booking booking_;
+  std::size_t mark_ = 0;
+  std::optional<Error> broken_;
+};
+
+}  // namespace tenure::simulation
