@@ -176,6 +176,7 @@ void ElectionMachine::handle(const input::Changed& in) {
 // --- time
 
 std::optional<BootTime> ElectionMachine::wakeAt() const {
+  if (phase_ == Phase::over) return std::nullopt;
   std::optional<BootTime> earliest;
   const auto also = [&earliest](BootTime at) { earliest = earliest ? std::min(*earliest, at) : at; };
   if (retryAt_) also(*retryAt_);

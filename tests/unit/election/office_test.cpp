@@ -349,5 +349,16 @@ TEST(Office, ALeaseLostInSilenceIsStillGivenBackWhenTheServersAnswerAgain) {
   EXPECT_TRUE(machine.wrote(Purpose::resign));
 }
 
+TEST(Office, WhoHasLeftWithoutAConnectionWantsNoTick) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.feed(input::Suspended{});
+  machine.feed(input::LeaveAsked{});
+  machine.feed(input::Closed{});
+
+  EXPECT_EQ(machine.phase(), Phase::over);
+  EXPECT_FALSE(machine.wakeAt());
+}
+
 }  // namespace
 }  // namespace tenure::test
