@@ -96,10 +96,18 @@ bool Simulation::afterEvent() {
   const BootTime now = loop_.now();
   eventsAtInstant_ = now == instant_ ? eventsAtInstant_ + 1 : 0;
   instant_ = now;
-  if (eventsAtInstant_ > mostEventsAtOneInstant) ghost_.violated("busy: thousands of events at one instant");
+  if (eventsAtInstant_ > mostEventsAtOneInstant) ghost_.violated("busy: thousands of events at one instant;" + stand());
   checkLeases();
   if (now - sessionsSeen_ >= sessionsLookedForEvery) lookForLostSessions();
   return !ghost_.violation();
+}
+
+/// For people: where everybody stands.
+std::string Simulation::stand() const {
+  std::string text;
+  for (const auto& [number, process] : processes_)
+    if (!process->dead()) text += " p" + std::to_string(number) + ": " + process->describe() + ';';
+  return text;
 }
 
 void Simulation::checkLeases() {
@@ -187,7 +195,8 @@ bool Simulation::somebodyServes() const {
 void Simulation::awaitLeader() {
   const Duration limit = plan_.sessionTimeout * 4 + plan_.tick * 2 + plan_.barrierLimit + plan_.lockLimit + 15s;
   const auto led = [this] { return somebodyServes() || (ghost_.complete() && queueIsEmpty()); };
-  if (!runUntil(led, limit) && !ghost_.violation()) ghost_.violated("L1: nobody leads, long after all was healed");
+  if (!runUntil(led, limit) && !ghost_.violation())
+    ghost_.violated("L1: nobody leads, long after all was healed;" + stand());
 }
 
 bool Simulation::queueIsEmpty() const {
@@ -209,7 +218,8 @@ void Simulation::awaitDepartures() {
       if (const Process* process = alive(number); process != nullptr && !process->frozen()) return false;
     return true;
   };
-  if (!runUntil(gone, longestDeparture) && !ghost_.violation()) ghost_.violated("L4: SIGTERM does not end a replica");
+  if (!runUntil(gone, longestDeparture) && !ghost_.violation())
+    ghost_.violated("L4: SIGTERM does not end a replica;" + stand());
 }
 
 void Simulation::checkEnd() {

@@ -103,6 +103,7 @@ class Simulation {
   void lookForLostSessions();
   bool runUntil(const std::function<bool()>& condition, Duration limit);
   bool somebodyServes() const;
+  std::string stand() const;
   bool queueIsEmpty() const;
 
   // lives
