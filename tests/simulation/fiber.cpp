@@ -20,8 +20,14 @@ namespace {
 constexpr std::size_t stackSize = 256U << 10U;
 
 /// Stacks are used again by the next seed: thousands of fibers come and go.
-std::vector<void*>& spareStacks() {
-  static std::vector<void*> spare;
+struct SpareStacks : std::vector<void*> {
+  ~SpareStacks() {
+    for (void* stack : *this) ::operator delete(stack);
+  }
+};
+
+SpareStacks& spareStacks() {
+  static SpareStacks spare;
   return spare;
 }
 
