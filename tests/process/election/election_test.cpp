@@ -8,6 +8,7 @@
 #include "election/view.hpp"
 #include "support/await.hpp"
 #include "support/ensemble.hpp"
+#include "support/forwarding_coordination.hpp"
 #include "support/replica.hpp"
 #include "support/tcp_proxy.hpp"
 
@@ -17,41 +18,17 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Lets a test act right before a create goes out.
-class BeforeCreate final : public ICoordination {
+class BeforeCreate final : public ForwardingCoordination {
  public:
-  BeforeCreate(ICoordination& inner, std::function<void(CreateMode)> hook) : inner_(inner), hook_(std::move(hook)) {}
+  BeforeCreate(ICoordination& inner, std::function<void(CreateMode)> hook)
+      : ForwardingCoordination(inner), hook_(std::move(hook)) {}
 
-  void start(ISessionObserver& observer) override { inner_.start(observer); }
-  void close(std::function<void()> done) override { inner_.close(std::move(done)); }
   void create(std::string path, std::string data, CreateMode mode, Callback<CreatedNode> done) override {
     hook_(mode);
-    inner_.create(std::move(path), std::move(data), mode, std::move(done));
-  }
-  void remove(std::string path, std::int32_t version, Callback<void> done) override {
-    inner_.remove(std::move(path), version, std::move(done));
-  }
-  void set(std::string path, std::string data, std::int32_t version, Callback<NodeStat> done) override {
-    inner_.set(std::move(path), std::move(data), version, std::move(done));
-  }
-  void get(std::string path, WatchCallback watch, Callback<Node> done) override {
-    inner_.get(std::move(path), std::move(watch), std::move(done));
-  }
-  void children(std::string path, WatchCallback watch, Callback<std::vector<std::string>> done) override {
-    inner_.children(std::move(path), std::move(watch), std::move(done));
-  }
-  void exists(std::string path, WatchCallback watch, Callback<NodeStat> done) override {
-    inner_.exists(std::move(path), std::move(watch), std::move(done));
-  }
-  void multi(std::vector<MultiOp> ops, Callback<std::vector<std::string>> done) override {
-    inner_.multi(std::move(ops), std::move(done));
-  }
-  void sync(std::string path, Callback<void> done) override { inner_.sync(std::move(path), std::move(done)); }
-  void isWorldWritable(std::string path, Callback<bool> done) override {
-    inner_.isWorldWritable(std::move(path), std::move(done));
+    ForwardingCoordination::create(std::move(path), std::move(data), mode, std::move(done));
   }
 
  private:
-  ICoordination& inner_;
   std::function<void(CreateMode)> hook_;
 };
 
