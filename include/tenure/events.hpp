@@ -216,9 +216,14 @@ struct MessagePostponed {
   std::chrono::milliseconds retryIn{};
   void fields(auto&& f) const { f("message", message), f("reason", reason), f("retry_in_ms", retryIn); }
 };
+struct SuspectsFound {
+  TENURE_EVENT("suspects_found", warn)
+  std::size_t messages = 0;  // may have been in work when an earlier term died; each runs alone
+  void fields(auto&& f) const { f("messages", messages); }
+};
 struct MessageSuspected {
-  TENURE_EVENT("message_suspected", warn)
-  std::string message;  // was in work when an earlier term died; runs alone, its attempt counted first
+  TENURE_EVENT("message_suspected", debug)
+  std::string message;  // one of them begins, its attempt counted first
   int attempts = 0;
   void fields(auto&& f) const { f("message", message), f("attempts", attempts); }
 };
@@ -265,8 +270,8 @@ using EventBody =
                  ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed, HandoverAsked,
                  LeaseSoftLimitPassed, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, TermEnded, GaveUp, Left,
                  FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped,
-                 AttemptFailed, MessagePostponed, MessageSuspected, MessageDeadLettered, OutageBegan, OutageEnded,
-                 StatusReported, Reloaded, Warned>;
+                 AttemptFailed, MessagePostponed, SuspectsFound, MessageSuspected, MessageDeadLettered, OutageBegan,
+                 OutageEnded, StatusReported, Reloaded, Warned>;
 
 struct Event {
   WallTime at{};

@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 constexpr BootTime onlyLook{};         // the boot itself: past, and yet no arithmetic with it overflows
 constexpr auto softLimitPause = 20ms;  // a lease that is late comes back with the next probe, or not at all
 constexpr std::size_t leastReadAhead = 32;
+constexpr std::string_view processDied = "its process died";
 
 }  // namespace
 
@@ -134,6 +135,7 @@ void ConsumerMachine::findSuspects() {
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (inWork_.contains(messages[i].id)) suspects_ = i + 1;
   if (moreInWork_) suspects_ = std::max(suspects_, std::min(limit_, messages.size()));
+  if (suspects_ > 0) news_.push_back(SuspectsFound{suspects_});
   granted_ = suspects_ > 0 ? suspects_ : limit_;
   ledger_ = Ledger::open;
   inWork_.clear();
@@ -187,7 +189,10 @@ Action ConsumerMachine::checked(bool known, const Moment& moment) {
 Action ConsumerMachine::charge(const Moment& moment) {
   const int attempt = attemptNumber();
   if (attempt > options_.maxAttempts) return bury("it killed its process", attempt - 1, true, moment);
-  record(head().id, attempt, "its process died", moment);
+  // Nobody was left to tell that the last start did not come home.
+  if (const AttemptRecord* before = attemptsOf(head().id); before != nullptr && before->lastError == processDied)
+    pending_.push_back(AttemptFailed{head().id.value, before->attempts, before->lastError, 0ms});
+  record(head().id, attempt, std::string{processDied}, moment);
   charging_ = true;
   pending_.push_back(MessageSuspected{head().id.value, attempt});
   return commit(moment);

@@ -139,6 +139,21 @@ TEST_F(ConsumerSuspects, Row32AKillerIsADeadLetterAfterItsLastStartWithoutRunnin
   EXPECT_THAT(doneIds(), ElementsAre("a", "c"));
 }
 
+TEST_F(ConsumerSuspects, AreCountedAtTheTakeoverAndASecondStartTellsThatTheFirstDidNotComeHome) {
+  produce({"killer"});
+  dieIn("killer");  // in a batch
+  dieIn("killer");  // alone
+
+  workOff(elect());
+
+  ASSERT_THAT(events.of<SuspectsFound>(), SizeIs(2));
+  EXPECT_EQ(events.of<SuspectsFound>()[1].messages, 1);
+  ASSERT_THAT(events.of<AttemptFailed>(), SizeIs(1));
+  EXPECT_EQ(events.of<AttemptFailed>()[0].message, "killer");
+  EXPECT_EQ(events.of<AttemptFailed>()[0].attempt, 1);
+  EXPECT_EQ(events.of<AttemptFailed>()[0].error, "its process died");
+}
+
 TEST_F(ConsumerSuspects, DeathsWhileOthersWereInWorkDoNotCondemnAnInnocentOne) {
   options.maxAttempts = 2;
   options.maxBatch = 8;
