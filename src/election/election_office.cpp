@@ -7,6 +7,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto livenessInterval = 100ms;
+// A create of ours that the servers handle together with our successor's write would hold up its taking office.
+constexpr Duration afterYou = 10ms;
 constexpr int probesPerSession = 6;
 
 std::chrono::milliseconds inMilliseconds(Duration duration) {
@@ -244,7 +246,7 @@ void ElectionMachine::resigned(const Result<void>& result) {
 void ElectionMachine::finishResignation() {
   if (!failedTerm_) termBackoff_.reset();
   const Duration longest = session_ ? 2 * Duration{session_->timeout} : Duration{40s};
-  newCandidacy(failedTerm_ ? std::min<Duration>(termBackoff_.next(), longest) : Duration{0});
+  newCandidacy(failedTerm_ ? std::min<Duration>(termBackoff_.next(), longest) : afterYou);
 }
 
 }  // namespace tenure

@@ -139,6 +139,7 @@ TEST(Enrolment, NotEvenOneFromTwoTermsAgo) {
   const std::string first = machine.ownName();
   machine.feed(input::ResignAsked{});
   machine.written(Purpose::resign);
+  machine.advance(20ms);
   machine.enrolled(20, "0000000002");
   machine.listed({machine.ownName()});
   machine.answerRead(Subject::marker, Error{Errc::storeFailed});
@@ -158,6 +159,7 @@ TEST(Enrolment, ANameThatServedBeforeIsNotUsedAgain) {
   const std::string first = machine.ownName();
   machine.feed(input::ResignAsked{});
   machine.written(Purpose::resign);
+  machine.advance(20ms);
 
   machine.enrolled(30);  // the parent was made anew and counts from the same number
 

@@ -181,6 +181,8 @@ TEST(Office, ALostTermContendsAgainOnlyWhenTheCareerIsHome) {
   machine.connect(12s, 71);
   EXPECT_EQ(machine.count<action::Enrol>(), 1U);
   machine.feed(input::ResignAsked{Resignation::unclean, false});
+  EXPECT_FALSE(machine.did<action::Remove>());
+  machine.advance(20ms);
   EXPECT_EQ(machine.phase(), Phase::preparing);
   EXPECT_FALSE(machine.did<action::Remove>());
 }
@@ -219,11 +221,14 @@ TEST(Office, ResignsWithMarkerAndZnodeInOneWrite) {
   EXPECT_TRUE(machine.did<action::EndLease>());
 }
 
-TEST(Office, AResignedLeaderEnrolsAgainAtTheBackAtOnce) {
+TEST(Office, AResignedLeaderEnrolsAgainAtTheBackAMomentAfterItsSuccessor) {
   MachineDriver machine;
   machine.takeOffice(10);
   machine.feed(input::ResignAsked{});
   machine.written(Purpose::resign);
+  EXPECT_FALSE(machine.did<action::Enrol>());
+  EXPECT_LE(machine.wakeAt(), machine.now() + 20ms);
+  machine.advance(20ms);
   EXPECT_TRUE(machine.did<action::Enrol>());
 }
 
@@ -267,6 +272,7 @@ TEST(Office, ALostReplyToTheResignationIsRepeatedUntilAnswered) {
   EXPECT_TRUE(machine.wrote(Purpose::resign));
   machine.written(Purpose::resign, Error{Errc::notFound});  // it had happened
   machine.removed(Error{Errc::notFound});
+  machine.advance(20ms);
   EXPECT_TRUE(machine.did<action::Enrol>());
 }
 
