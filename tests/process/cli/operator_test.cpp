@@ -1,4 +1,8 @@
 /// What an operator asks and does: status, handover, fence.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "replica.hpp"
@@ -8,6 +12,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class Operator : public Replica {};
 
@@ -60,6 +65,46 @@ TEST_F(Operator, HandoverTellsWhoFollowsAndHowSoon) {
 
 TEST_F(Operator, HandoverOfAnElectionWithoutALeaderIsNo) {
   EXPECT_EQ(tenure(inElection("handover", {"--wait"})).exit, 1);
+}
+
+TEST_F(Operator, Row39AStrangersHandoverIsRefusedByTheServersAndTheLeaderStays) {
+  write("owner", "tenure:correct-horse\n");
+  write("stranger", "somebody:else\n");
+  produce(numbered(1));
+  const Arguments owned{"--root", "/row39", "--digest-file", at("owner")};
+  Program leader = consume("leader", owned);
+  ASSERT_TRUE(leads(leader)) << leader.output();
+  const auto handOverAs = [&](const Arguments& who) {
+    Arguments arguments{"--root", "/row39", "--limit", "2s"};
+    arguments.insert(arguments.end(), who.begin(), who.end());
+    return tenure(inElection("handover", arguments));
+  };
+
+  EXPECT_EQ(handOverAs({}).exit, 77);
+  const Run refused = handOverAs({"--digest-file", at("stranger")});
+  EXPECT_EQ(refused.exit, 77);
+  EXPECT_THAT(refused.output, Not(HasSubstr("somebody:else")));
+  EXPECT_THAT(leader.output(), Not(HasSubstr(" handover_asked ")));
+
+  EXPECT_EQ(handOverAs({"--digest-file", at("owner")}).exit, 0);
+  EXPECT_TRUE(leader.waitForOutput(" handover_asked ")) << leader.output();
+  EXPECT_EQ(told(leader, SIGTERM), 0);
+}
+
+TEST_F(Operator, Row39ASignalOfAnotherUserIsRefusedByTheKernel) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  produce(numbered(1));
+  Program leader = consume("leader");
+  ASSERT_TRUE(leads(leader)) << leader.output();
+
+  const pid_t nobody = fork();
+  if (nobody == 0) _exit(setuid(65534) == 0 && kill(leader.pid(), SIGUSR1) == -1 && errno == EPERM ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(waitpid(nobody, &status, 0), nobody);
+
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(told(leader, SIGTERM), 0);
+  EXPECT_THAT(leader.output(), Not(HasSubstr(" handover_asked ")));
 }
 
 TEST_F(Operator, AStoreRefusesAnotherPathUntilItsFenceIsRebased) {
