@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "tenure/candidate.hpp"
 #include "tenure/ids.hpp"
 #include "tenure/result.hpp"
 #include "tenure/time.hpp"
@@ -77,6 +78,15 @@ struct SessionInfo {
   std::int64_t id = 0;
   std::chrono::milliseconds timeout{};  // as negotiated
   std::string server;
+  /// With it another process can speak for this session once this one is gone. Only this room can read it; it is as
+  /// secret as a password. Empty in the double.
+  Secret key{};
+};
+
+/// The session that a dead process has left.
+struct LeftSession {
+  std::int64_t id = 0;
+  Secret key;
 };
 
 /// What the owner of a coordination object is told about its session.

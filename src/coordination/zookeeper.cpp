@@ -19,8 +19,11 @@ constexpr std::chrono::milliseconds lastRetry{5'000};
 /// One session after the other, until close() or a fatal error.
 class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
  public:
-  ZooKeeper(AsioLoop& loop, ZooKeeperOptions options)
-      : loop_(&loop), options_(std::move(options)), backoff_(firstRetry, lastRetry, Random(freshSeed())) {}
+  ZooKeeper(AsioLoop& loop, ZooKeeperOptions options, std::optional<LeftSession> left)
+      : loop_(&loop),
+        options_(std::move(options)),
+        left_(std::move(left)),
+        backoff_(firstRetry, lastRetry, Random(freshSeed())) {}
   ~ZooKeeper() override { cancelTimer(); }
 
   void start(ISessionObserver& observer) override;
@@ -86,6 +89,7 @@ class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
 
   AsioLoop* loop_;
   ZooKeeperOptions options_;
+  std::optional<LeftSession> left_;
   Backoff backoff_;
   State state_ = State::idle;
   ISessionObserver* observer_ = nullptr;
@@ -105,7 +109,7 @@ void ZooKeeper::start(ISessionObserver& observer) {
 
 void ZooKeeper::newSession() {
   ++generation_;
-  Result<std::shared_ptr<Session>> session = Session::make(*loop_, options_, generation_, *this);
+  Result<std::shared_ptr<Session>> session = Session::make(*loop_, options_, left_, generation_, *this);
   if (session) {
     session_ = *std::move(session);
   } else {  // the host names do not resolve now; they have been checked, so this may pass
@@ -131,6 +135,10 @@ void ZooKeeper::onEnded(SessionEnd end) {
   if (end == SessionEnd::authenticationFailed) {
     state_ = State::closed;
     return observer_->onFatal(Error(Errc::authenticationFailed, "ZooKeeper refused the digest credentials"));
+  }
+  if (left_) {
+    state_ = State::closed;
+    return observer_->onFatal(Error(Errc::sessionExpired, "the session that was left is over"));
   }
   observer_->onExpired();
   if (!alive.expired() && state_ == State::running) newSession();
@@ -176,9 +184,10 @@ void ZooKeeper::finished() {
 
 }  // namespace
 
-Result<std::unique_ptr<ICoordination>> makeZooKeeper(AsioLoop& loop, const ZooKeeperOptions& options) {
+Result<std::unique_ptr<ICoordination>> makeZooKeeper(AsioLoop& loop, const ZooKeeperOptions& options,
+                                                     std::optional<LeftSession> left) {
   if (Result<void> ok = zookeeper::checkOptions(options); !ok) return ok.error();
-  return std::unique_ptr<ICoordination>(std::make_unique<ZooKeeper>(loop, options));
+  return std::unique_ptr<ICoordination>(std::make_unique<ZooKeeper>(loop, options, std::move(left)));
 }
 
 }  // namespace tenure

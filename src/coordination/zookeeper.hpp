@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/asio_loop.hpp"
 #include "coordination/coordination.hpp"
@@ -10,6 +11,9 @@
 namespace tenure {
 
 /// Refuses a host list it cannot parse with configurationRefused.
-Result<std::unique_ptr<ICoordination>> makeZooKeeper(AsioLoop& loop, const ZooKeeperOptions& options);
+///   left   speaks for that session and never begins one of its own: when it is over, that is fatal (sessionExpired).
+///          Two that speak for one session throw each other out, so its owner must be dead.
+Result<std::unique_ptr<ICoordination>> makeZooKeeper(AsioLoop& loop, const ZooKeeperOptions& options,
+                                                     std::optional<LeftSession> left = {});
 
 }  // namespace tenure

@@ -22,6 +22,15 @@ constexpr int repliesPerTurn = 64;
 
 void discardLog(const char*) {}
 
+Secret keyOf(const clientid_t& id) { return Secret{std::string(id.passwd, sizeof id.passwd)}; }
+
+clientid_t clientIdOf(const LeftSession& left) {
+  clientid_t id{};
+  id.client_id = left.id;
+  left.key.reveal().copy(id.passwd, sizeof id.passwd);
+  return id;
+}
+
 }  // namespace
 
 Session::Session(AsioLoop& loop, std::uint64_t generation, ISessionOwner& owner)
@@ -35,19 +44,22 @@ Session::~Session() {
 }
 
 Result<std::shared_ptr<Session>> Session::make(AsioLoop& loop, const ZooKeeperOptions& options,
-                                               std::uint64_t generation, ISessionOwner& owner) {
+                                               const std::optional<LeftSession>& left, std::uint64_t generation,
+                                               ISessionOwner& owner) {
   std::shared_ptr<Session> session(new Session(loop, generation, owner));
-  if (!session->open(options))
+  if (!session->open(options, left))
     return Error(Errc::unavailable, "zookeeper hosts: '" + options.hosts + "' cannot be resolved now");
   session->wake();
   return session;
 }
 
-bool Session::open(const ZooKeeperOptions& options) {
+bool Session::open(const ZooKeeperOptions& options, const std::optional<LeftSession>& left) {
   zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);  // global in the client; its debug level reads freed memory in 3.8.0
   digest_ = options.digest.reveal();
+  const clientid_t clientId = left ? clientIdOf(*left) : clientid_t{};
   handle_ = zookeeper_init2(clientHosts(options.hosts).c_str(), &Session::onSessionEvent,
-                            static_cast<int>(options.sessionTimeout.count()), nullptr, this, 0, &discardLog);
+                            static_cast<int>(options.sessionTimeout.count()), left ? &clientId : nullptr, this, 0,
+                            &discardLog);
   if (handle_ == nullptr) return false;
   zoo_set_servers_resolution_delay(handle_, resolveEveryMs);
   authenticate();
@@ -192,10 +204,12 @@ void Session::becameConnected() {
   zoo_set_servers_resolution_delay(handle_, resolveNever);
   connected_ = true;
   const char* server = zoo_get_current_server(handle_);
+  const clientid_t& id = *zoo_client_id(handle_);
   owner_->onConnected({.generation = generation_,
-                       .id = zoo_client_id(handle_)->client_id,
+                       .id = id.client_id,
                        .timeout = std::chrono::milliseconds(zoo_recv_timeout(handle_)),
-                       .server = server == nullptr ? "" : server});
+                       .server = server == nullptr ? "" : server,
+                       .key = keyOf(id)});
 }
 
 void Session::becameSuspended() {

@@ -44,8 +44,10 @@ class ISessionOwner {
 class Session final : public std::enable_shared_from_this<Session> {
  public:
   /// Fails with unavailable when the handle cannot be made, as when a host name does not resolve now.
+  ///   left   to go on with, instead of a new session
   static Result<std::shared_ptr<Session>> make(AsioLoop& loop, const ZooKeeperOptions& options,
-                                               std::uint64_t generation, ISessionOwner& owner);
+                                               const std::optional<LeftSession>& left, std::uint64_t generation,
+                                               ISessionOwner& owner);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -82,7 +84,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   using WatchId = std::uintptr_t;
 
   Session(AsioLoop& loop, std::uint64_t generation, ISessionOwner& owner);
-  bool open(const ZooKeeperOptions& options);
+  bool open(const ZooKeeperOptions& options, const std::optional<LeftSession>& left);
   void authenticate();
 
   // Turns.
