@@ -50,6 +50,26 @@ struct CareerLimits {
   std::chrono::milliseconds idleInterval{1'000};
 };
 
+/// Failover in milliseconds when this process dies without a word (kill -9, a crash, exit() without stop(), the
+/// kernel's out-of-memory killer). A helper process, started by run(), watches this one. The moment it is gone, and not
+/// before, the helper closes its ZooKeeper session, so that nobody waits for the session timeout. When all that ran for
+/// the term is proven gone it also marks the term as ended, so that the successor does not wait for `barrierLimit`.
+/// Without its helper (not found, killed) a candidate says so in an event and goes on; its sudden death then costs the
+/// session timeout, as it does when the whole machine or container dies.
+///
+/// While the session lasts the helper holds its key, and in office the digest. It is a child process: a program that
+/// waits for any child of its own will see it end.
+struct LastWillOptions {
+  bool use = false;
+  /// The helper's program. Empty: `tenure-last-will` beside this program, in ../libexec/tenure, or where it was
+  /// installed to.
+  std::string program{};
+  /// For a career that starts processes which may outlive this one: a pipe's reading end, borrowed. Whoever ends those
+  /// processes when this one is gone writes a byte when none is left; a pipe that ends without, or stays silent for
+  /// some seconds, proves nothing, and the marker stays busy. -1: no such processes.
+  int childrenGone = -1;
+};
+
 struct CandidateOptions {
   ZooKeeperOptions zookeeper;
   ElectionName election;
@@ -71,6 +91,7 @@ struct CandidateOptions {
   /// A phase that stays away after its limit and grace, or after an abort, cannot be killed: end the process with
   /// _exit(status). False: run() returns that status when the phase comes home, which may be never.
   bool exitWhenHung = true;
+  LastWillOptions lastWill{};
 };
 
 /// How run() ended; the values are the tool's exit codes.

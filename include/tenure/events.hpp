@@ -152,6 +152,19 @@ struct Left {
   void fields(auto&&) const {}
 };
 
+// --- last will
+
+struct LastWillReady {
+  TENURE_EVENT("last_will_ready", info)  // the helper watches: a sudden death costs milliseconds
+  std::int64_t pid = 0;
+  void fields(auto&& f) const { f("pid", pid); }
+};
+struct LastWillLost {
+  TENURE_EVENT("last_will_lost", warn)  // no helper from now on: a sudden death costs the session timeout
+  std::string why;
+  void fields(auto&& f) const { f("why", why); }
+};
+
 // --- fence and store
 
 struct FenceClaimed {
@@ -269,9 +282,9 @@ using EventBody =
     std::variant<SessionConnected, NotConnected, SessionSuspended, SessionExpired, Enrolled, StoodBy,
                  ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed, HandoverAsked,
                  LeaseSoftLimitPassed, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, TermEnded, GaveUp, Left,
-                 FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped,
-                 AttemptFailed, MessagePostponed, SuspectsFound, MessageSuspected, MessageDeadLettered, OutageBegan,
-                 OutageEnded, StatusReported, Reloaded, Warned>;
+                 LastWillReady, LastWillLost, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
+                 BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, SuspectsFound, MessageSuspected,
+                 MessageDeadLettered, OutageBegan, OutageEnded, StatusReported, Reloaded, Warned>;
 
 struct Event {
   WallTime at{};

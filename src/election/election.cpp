@@ -37,6 +37,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
        Random random)
       : machine_(machineSettings(settings), random),
         livenessOf_(std::move(settings.livenessOf)),
+        bequeath_(std::move(settings.bequeath)),
         loop_(loop),
         coordination_(coordination),
         listener_(&listener),
@@ -169,6 +170,9 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
   }
   void perform(const action::ReportLeft&) { listener_->onLeft(); }
   void perform(const action::ReportFatal& what) { listener_->onFatal(what.error); }
+  void perform(const action::Bequeath& what) {
+    if (bequeath_) bequeath_(what.will);
+  }
   void perform(const action::Tell& what) {
     std::visit([this, &what](const auto& body) { emit_(body, what.token); }, what.event);
   }
@@ -190,6 +194,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
 
   ElectionMachine machine_;
   std::function<Liveness(const ProcessIdentity&)> livenessOf_;
+  std::function<void(const std::optional<Will>&)> bequeath_;
   ILoop& loop_;
   ICoordination& coordination_;
   IElectionListener* listener_;  // null: over

@@ -12,6 +12,7 @@
 #include "base/random.hpp"
 #include "coordination/coordination.hpp"
 #include "election/resignation.hpp"
+#include "election/will.hpp"
 #include "fencing/term_state.hpp"
 #include "tenure/candidate.hpp"
 
@@ -50,6 +51,9 @@ struct ElectionSettings {
   ProcessIdentity process = thisProcess();
   /// Whether the holder of an earlier term, and all it left running, is gone.
   std::function<Liveness(const ProcessIdentity&)> livenessOf = tenure::livenessOf;
+  /// Told, on the loop, whenever that changes which has to be done at once should this process die; nullopt for
+  /// nothing. Must not wait.
+  std::function<void(const std::optional<Will>&)> bequeath{};
 };
 
 /// Threads: the loop's. Once destroyed it calls nothing; unless it has left, the coordination object goes first.

@@ -36,6 +36,7 @@ std::vector<Action> ElectionMachine::on(const Input& input, const Moment& now) {
   // The end of the session says more than the silence before it.
   if (!std::holds_alternative<input::Expired>(input)) checkLease();
   std::visit([this](const auto& in) { handle(in); }, input);
+  bequeath();
   return std::exchange(actions_, {});
 }
 

@@ -155,6 +155,7 @@ class ElectionMachine {
   void tellBarrierBegan();
   void mark();
   void marked(BootTime sentAt, const Result<void>& result);
+  std::optional<ProcessIdentity> uncleanPredecessor() const;
   void takeOffice(BootTime sentAt);
   MarkerRecord ownMarker(bool busy) const;
   void probe();
@@ -162,9 +163,20 @@ class ElectionMachine {
   void watchHandover();
   void handoverRead(const Result<Node>& node);
   void resign(Resignation how, bool failed);
+  std::vector<MultiOp> resignation() const;
+  void bequeath();
   void sendResignation();
   void resigned(const Result<void>& result);
   void finishResignation();
+
+  /// What is told of our will, without the secrets.
+  struct Bequest {
+    std::uint64_t generation = 0;
+    std::int64_t session = 0;
+    std::string resigns;  // the znode, empty when only the session is to be closed
+    friend bool operator==(const Bequest&, const Bequest&) = default;
+  };
+  std::optional<Bequest> bequest() const;
 
   Ticket newTicket() noexcept { return ++lastTicket_; }
   Ticket ask() noexcept { return flow_ = newTicket(); }
@@ -217,6 +229,7 @@ class ElectionMachine {
   bool failedTerm_ = false;
   bool leaving_ = false;
   std::optional<Error> fatal_;
+  std::optional<Bequest> bequeathed_;
 
   Ticket flow_ = 0;  // the question on which the phase waits
   Ticket probe_ = 0;

@@ -133,6 +133,12 @@ void ElectionMachine::marked(BootTime sentAt, const Result<void>& result) {
   if (!pausedBy(result.error())) fail(result.error());
 }
 
+/// An earlier term of this very process is nobody to evict.
+std::optional<ProcessIdentity> ElectionMachine::uncleanPredecessor() const {
+  if (barrier_.uncleanPredecessor() == settings_.self.process) return std::nullopt;
+  return barrier_.uncleanPredecessor();
+}
+
 void ElectionMachine::takeOffice(BootTime sentAt) {
   phase_ = Phase::office;
   flow_ = 0;
@@ -152,8 +158,7 @@ void ElectionMachine::takeOffice(BootTime sentAt) {
   term.candidate = settings_.uuid;
   term.candidateId = settings_.self.id;
   term.holder = settings_.self.process;
-  // An earlier term of this very process is nobody to evict.
-  if (barrier_.uncleanPredecessor() != settings_.self.process) term.uncleanPredecessor = barrier_.uncleanPredecessor();
+  term.uncleanPredecessor = uncleanPredecessor();
   tell(Elected{own_->name}, token());
   act(action::TakeOffice{std::move(term), session_->timeout, sentAt});
   watchHandover();
@@ -223,10 +228,11 @@ void ElectionMachine::sendResignation() {
   if (!own_ || (fatal_ && !connected_)) return finishResignation();
   if (!connected_) return;  // the servers end it with the session, if we never come back
   if (resignation_ == Resignation::unclean) return act(action::Remove{ask(), own_->path});
-  act(action::Write{
-      ask(),
-      action::Purpose::resign,
-      {CheckOp{own_->path}, SetOp{paths_.marker, toJson(ownMarker(false)), markerVersion_}, RemoveOp{own_->path}}});
+  act(action::Write{ask(), action::Purpose::resign, resignation()});
+}
+
+std::vector<MultiOp> ElectionMachine::resignation() const {
+  return {CheckOp{own_->path}, SetOp{paths_.marker, toJson(ownMarker(false)), markerVersion_}, RemoveOp{own_->path}};
 }
 
 void ElectionMachine::resigned(const Result<void>& result) {
@@ -247,6 +253,26 @@ void ElectionMachine::finishResignation() {
   if (!failedTerm_) termBackoff_.reset();
   const Duration longest = session_ ? 2 * Duration{session_->timeout} : Duration{40s};
   newCandidacy(failedTerm_ ? std::min<Duration>(termBackoff_.next(), longest) : afterYou);
+}
+
+// --- the last will
+
+std::optional<ElectionMachine::Bequest> ElectionMachine::bequest() const {
+  if (!session_ || phase_ == Phase::over) return std::nullopt;
+  Bequest bequest{session_->generation, session_->id, {}};
+  const bool inOrder = phase_ == Phase::office || (phase_ == Phase::resigning && resignation_ == Resignation::clean);
+  if (own_ && lease_ && inOrder && !uncleanPredecessor()) bequest.resigns = own_->path;
+  return bequest;
+}
+
+/// Told before what else an input brings about: a will that is taken back must not outlive the reason for it.
+void ElectionMachine::bequeath() {
+  const std::optional<Bequest> now = bequest();
+  if (now == bequeathed_) return;
+  bequeathed_ = now;
+  action::Bequeath told;
+  if (now) told.will = Will{*session_, now->resigns.empty() ? std::vector<MultiOp>{} : resignation()};
+  actions_.emplace(actions_.begin(), std::move(told));
 }
 
 }  // namespace tenure

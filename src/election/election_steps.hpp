@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/process_identity.hpp"
 #include "coordination/coordination.hpp"
 #include "election/resignation.hpp"
+#include "election/will.hpp"
 #include "tenure/events.hpp"
 
 namespace tenure {
@@ -175,6 +177,10 @@ struct ReportLeft {};
 struct ReportFatal {
   Error error;
 };
+/// What another process has to do at once should this one die; nullopt for nothing.
+struct Bequeath {
+  std::optional<Will> will;
+};
 struct Tell {
   EventBody event;
   FencingToken token;
@@ -191,6 +197,6 @@ using Action =
     std::variant<action::EnsurePath, action::CheckAcl, action::Read, action::Enrol, action::List, action::Stat,
                  action::Write, action::Remove, action::AskLiveness, action::TakeOffice, action::ConfirmLease,
                  action::ShortenLease, action::LoseTerm, action::EndLease, action::AskHandover, action::CloseSession,
-                 action::ReportLeft, action::ReportFatal, action::Tell>;
+                 action::ReportLeft, action::ReportFatal, action::Bequeath, action::Tell>;
 
 }  // namespace tenure

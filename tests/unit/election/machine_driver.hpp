@@ -158,6 +158,13 @@ class MachineDriver {
       if (const auto* match = std::get_if<A>(&action)) found.push_back(*match);
     return found;
   }
+  /// Among what it did of late.
+  template <class A>
+  std::size_t placeOf() const {
+    const auto found = std::find_if(latest_.begin(), latest_.end(),
+                                    [](const Action& action) { return std::holds_alternative<A>(action); });
+    return static_cast<std::size_t>(found - latest_.begin());
+  }
   template <class A>
   bool did() const {
     return !now<A>().empty();
