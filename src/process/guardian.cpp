@@ -46,13 +46,18 @@ Result<Guardian> Guardian::start() {
   if (!ends) return ends.error();
   Descriptor tool = openProcess(getpid());
   if (!tool) return failed("pidfd_open");
+  std::array<int, 2> pipe{};
+  if (pipe2(pipe.data(), O_CLOEXEC) != 0) return failed("pipe");
+  Descriptor ending{pipe[0]};
+  Descriptor says{pipe[1]};  // the guardian's alone
   const pid_t pid = forkDeaf();
   if (pid < 0) return failed("fork");
-  if (pid == 0) guard(std::move(ends->second), std::move(tool));
-  return Guardian(pid, std::move(ends->first));
+  if (pid == 0) guard(std::move(ends->second), std::move(tool), std::move(says));
+  return Guardian(pid, std::move(ends->first), std::move(ending));
 }
 
-Guardian::Guardian(Guardian&& other) noexcept : pid_(std::exchange(other.pid_, -1)), line_(std::move(other.line_)) {}
+Guardian::Guardian(Guardian&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), line_(std::move(other.line_)), ending_(std::move(other.ending_)) {}
 
 Guardian::~Guardian() {
   if (pid_ < 0) return;

@@ -45,6 +45,9 @@ class Guardian {
   ~Guardian();
 
   pid_t pid() const noexcept { return pid_; }
+  /// A pipe's reading end: gets a byte once the tool is gone and nothing that ran for it is left. It ends without when
+  /// that cannot be proven, as when the guardian was killed.
+  int childrenGone() const noexcept { return ending_.get(); }
   /// Killed, or it could not go on: no command can be started any more.
   bool isGone() const noexcept { return line_.otherEndGone(); }
 
@@ -55,10 +58,12 @@ class Guardian {
   Result<Line> spawn(const SpawnRequest& request, const std::array<int, 3>& standard) const;
 
  private:
-  Guardian(pid_t pid, Line line) noexcept : pid_(pid), line_(std::move(line)) {}
+  Guardian(pid_t pid, Line line, Descriptor ending) noexcept
+      : pid_(pid), line_(std::move(line)), ending_(std::move(ending)) {}
 
   pid_t pid_ = -1;
   Line line_;
+  Descriptor ending_;
 };
 
 }  // namespace tenure

@@ -21,10 +21,10 @@ namespace tenure {
 namespace {
 
 /// Out of the tool's session and process group, holding nothing of the tool's open.
-void stepAside(const Line& line, const Descriptor& tool) {
+void stepAside(const Line& line, const Descriptor& tool, const Descriptor& ending) {
   setsid();
   signal(SIGCHLD, SIG_DFL);  // were it ignored, the dead would not be reported
-  closeAllBut({line.descriptor(), tool.get()});
+  closeAllBut({line.descriptor(), tool.get(), ending.get()});
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int standard = 0; standard < 3; ++standard) dup2(nothing, standard);
   prctl(PR_SET_NAME, "tenure-guardian");
@@ -96,11 +96,11 @@ class GuardianMain {
 
 }  // namespace
 
-void guard(Line line, Descriptor tool) noexcept {
-  stepAside(line, tool);
+void guard(Line line, Descriptor tool, Descriptor ending) noexcept {
+  stepAside(line, tool, ending);
   GuardianMain(std::move(line), std::move(tool)).serve();
-  endDescendants();
-  _exit(0);
+  const bool nothingLeft = endDescendants();
+  _exit(nothingLeft && write(ending.get(), "", 1) == 1 ? 0 : 1);
 }
 
 }  // namespace tenure

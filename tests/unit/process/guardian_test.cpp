@@ -120,6 +120,25 @@ TEST_F(GuardianTest, KilledOneMeansAClearRefusal) {
   EXPECT_THAT(end.error().message(), HasSubstr("is gone"));
 }
 
+TEST_F(GuardianTest, SaysAtItsEndThatNothingIsLeft) {
+  Descriptor childrenGone;
+  {
+    const Guardian guardian = std::move(Guardian::start().value());
+    EXPECT_EQ(runChild(guardian, marked.command("exit 0")).value().exitCode, 0);
+    childrenGone = Descriptor{dup(guardian.childrenGone())};
+  }
+  char word = 0;
+  EXPECT_EQ(read(childrenGone.get(), &word, 1), 1);
+}
+
+TEST_F(GuardianTest, KilledItProvesNothing) {
+  const Guardian guardian = std::move(Guardian::start().value());
+  signalThrough(openProcess(guardian.pid()), SIGKILL);
+
+  char word = 0;
+  EXPECT_EQ(read(guardian.childrenGone(), &word, 1), 0) << "the end, without a word";
+}
+
 TEST_F(GuardianTest, CommandOfAKilledGuardianStillDiesWithTheTool) {
   Tool tool(marked.command(withDaemon()));
   ASSERT_EQ(doorbell.nextLine(), "daemon");

@@ -1,0 +1,149 @@
+#include "process/helper.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "process/process_handle.hpp"
+
+#ifndef TENURE_LIBEXEC
+#error "the folder of installed helpers, by the build"
+#endif
+
+namespace tenure {
+namespace {
+
+// What the helper finds open.
+constexpr int linePlace = 3;
+constexpr int ownerPlace = 4;
+constexpr int firstFree = 5;
+
+constexpr int farewellMs = 1'000;
+
+Error failed(const std::string& what, int error) {
+  return {Errc::unavailable, what + ": " + std::generic_category().message(error)};
+}
+
+/// Out of the way of the places above, so that none of them is overwritten before it is copied.
+Descriptor outOfTheWay(int number) noexcept { return Descriptor{fcntl(number, F_DUPFD_CLOEXEC, firstFree)}; }
+
+/// What the loader, the resolver and the sanitizers read, and nothing else: an environment may hold secrets.
+std::vector<char*> barestEnvironment() {
+  std::vector<char*> kept;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name.starts_with("LD_") || name.ends_with("SAN_OPTIONS") || name == "RES_OPTIONS" || name == "LOCALDOMAIN")
+      kept.push_back(*variable);
+  }
+  kept.push_back(nullptr);
+  return kept;
+}
+
+/// How the helper is born: in a session of its own, deaf from its first moment, nothing but its posts open.
+class Birth {
+ public:
+  Birth(int line, int owner) {
+    posix_spawnattr_init(&attributes_);
+    posix_spawn_file_actions_init(&actions_);
+    sigset_t all;
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes_, &all);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+    for (int standard = 0; standard < 3; ++standard)
+      posix_spawn_file_actions_addopen(&actions_, standard, "/dev/null", O_RDWR, 0);
+    posix_spawn_file_actions_adddup2(&actions_, line, linePlace);
+    posix_spawn_file_actions_adddup2(&actions_, owner, ownerPlace);
+    posix_spawn_file_actions_addclosefrom_np(&actions_, firstFree);
+  }
+  ~Birth() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  Birth(const Birth&) = delete;
+  Birth& operator=(const Birth&) = delete;
+
+  /// 0, or why not.
+  int of(const std::string& program, pid_t& pid) const {
+    const std::array<char*, 2> arguments{const_cast<char*>(program.c_str()), nullptr};
+    const std::vector<char*> environment = barestEnvironment();
+    return posix_spawn(&pid, program.c_str(), &actions_, &attributes_, arguments.data(), environment.data());
+  }
+
+ private:
+  posix_spawnattr_t attributes_{};
+  posix_spawn_file_actions_t actions_{};
+};
+
+}  // namespace
+
+Result<Helper> Helper::start(const std::string& program) {
+  Result<std::pair<Line, Line>> ends = Line::makePair();
+  if (!ends) return ends.error();
+  const Descriptor self = openProcess(getpid());
+  if (!self) return failed("pidfd_open", errno);
+  const Descriptor line = outOfTheWay(ends->second.descriptor());
+  const Descriptor owner = outOfTheWay(self.get());
+  if (!line || !owner) return failed("fcntl", errno);
+  pid_t pid = -1;
+  if (const int error = Birth(line.get(), owner.get()).of(program, pid); error != 0) return failed(program, error);
+  Descriptor process = openProcess(pid);
+  if (process) return Helper(pid, std::move(ends->first), std::move(process));
+  const int error = errno;
+  ::kill(pid, SIGKILL);  // ours, and not waited for yet: the number is its own
+  waitpid(pid, nullptr, 0);
+  return failed("pidfd_open", error);
+}
+
+Helper::Helper(Helper&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), line_(std::move(other.line_)), process_(std::move(other.process_)) {}
+
+void Helper::kill() const noexcept { signalThrough(process_, SIGKILL); }
+
+Helper::~Helper() {
+  if (pid_ < 0) return;
+  line_.close();
+  pollfd ended{process_.get(), POLLIN, 0};
+  if (poll(&ended, 1, farewellMs) != 1) kill();
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+Result<std::string> findHelper(const std::string& name) {
+  std::error_code unreadable;
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", unreadable).parent_path();
+  const std::array places{here / name, here.parent_path() / "libexec" / "tenure" / name,
+                          std::filesystem::path(TENURE_LIBEXEC) / name};
+  for (const std::filesystem::path& place : places)
+    if (place.is_absolute() && access(place.c_str(), X_OK) == 0) return place.string();
+  return Error{Errc::notFound, name + " is neither in " + places[0].parent_path().string() + " nor in " +
+                                   places[1].parent_path().string() + " nor in " + TENURE_LIBEXEC};
+}
+
+Result<HelperPost> becomeHelper(const char* name) {
+  int type = 0;
+  socklen_t size = sizeof type;
+  const bool isLine = getsockopt(linePlace, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+  if (!isLine || fcntl(ownerPlace, F_GETFD) < 0)
+    return Error{Errc::invalidArgument, std::string(name) + " is started by a candidate, not by hand"};
+  for (const int place : {linePlace, ownerPlace}) fcntl(place, F_SETFD, FD_CLOEXEC);
+  prctl(PR_SET_DUMPABLE, 0);
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  if (chdir("/") != 0) return failed("chdir", errno);
+  return HelperPost{Line{Descriptor{linePlace}}, Descriptor{ownerPlace}};
+}
+
+}  // namespace tenure

@@ -1,0 +1,61 @@
+/// A helper program of ours that watches over this process, from outside.
+///
+///      candidate ── line: orders, descriptors ──► helper        a program of its own, started by exec: it shares no
+///          ╎                                        ╎           memory with the candidate and holds nothing of it open
+///          ╰╌╌╌╌╌╌╌╌╌╌╌╌╌╌ pidfd ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╯           sees the death, whatever became of the line
+///
+/// The helper has a session of its own and blocks every signal, so that what is sent to the candidate's process group,
+/// or typed at its terminal, does not reach it. The line's ends are close-on-exec: no command that the candidate runs
+/// inherits them. It can neither be traced nor dump core, because of the secrets it may be given.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "process/descriptor.hpp"
+#include "process/line.hpp"
+#include "tenure/result.hpp"
+
+namespace tenure {
+
+/// The candidate's side. Threads: one.
+class Helper {
+ public:
+  /// Runs `program`, whose main calls becomeHelper(). Errors: unavailable (no such program, or no process to be had).
+  static Result<Helper> start(const std::string& program);
+
+  Helper(Helper&& other) noexcept;
+  Helper& operator=(Helper&&) = delete;
+  /// Closes the line and waits for the helper, for a second; then kills it.
+  ~Helper();
+
+  pid_t pid() const noexcept { return pid_; }
+  const Line& line() const noexcept { return line_; }
+  /// Readable once it has ended.
+  const Descriptor& process() const noexcept { return process_; }
+  void kill() const noexcept;
+
+ private:
+  Helper(pid_t pid, Line line, Descriptor process) noexcept
+      : pid_(pid), line_(std::move(line)), process_(std::move(process)) {}
+
+  pid_t pid_ = -1;
+  Line line_;
+  Descriptor process_;
+};
+
+/// Where the helper program of that name is: beside the running program, in ../libexec/tenure from there, or where it
+/// was installed to. Errors: notFound, naming the places.
+Result<std::string> findHelper(const std::string& name);
+
+/// The helper's side.
+struct HelperPost {
+  Line line;
+  Descriptor owner;  // a pidfd: readable once the process that started us is gone
+};
+
+/// Call first in the helper's main. Errors: invalidArgument when the program was started by hand.
+Result<HelperPost> becomeHelper(const char* name);
+
+}  // namespace tenure
