@@ -1,9 +1,11 @@
 # `cmake --install`: library, headers, the tool, and a package for find_package(tenure).
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 install(TARGETS tenure EXPORT tenure-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET tenure_cli)
   install(TARGETS tenure_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(TARGET tenure_last_will)
+  install(TARGETS tenure_last_will EXPORT tenure-targets RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tenure)
 endif()
 install(DIRECTORY include/tenure DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT tenure-targets NAMESPACE tenure:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)

@@ -9,6 +9,7 @@
 #include "base/asio_loop.hpp"
 #include "career/candidate_options.hpp"
 #include "career/career_runner.hpp"
+#include "career/last_will.hpp"
 #include "coordination/zookeeper.hpp"
 #include "election/election.hpp"
 
@@ -27,7 +28,7 @@ std::unique_ptr<ICoordination> reach(AsioLoop& loop, const ZooKeeperOptions& opt
   return *std::move(zookeeper);
 }
 
-ElectionSettings settingsOf(const CandidateOptions& options) {
+ElectionSettings settingsOf(const CandidateOptions& options, LastWill& lastWill) {
   return {.election = options.election,
           .root = options.root,
           .id = options.id,
@@ -36,7 +37,8 @@ ElectionSettings settingsOf(const CandidateOptions& options) {
           .strictAcl = options.zookeeper.strictAcl,
           .allowShortSession = options.zookeeper.allowShortSession,
           .hosts = options.zookeeper.hosts,
-          .version = options.version};
+          .version = options.version,
+          .bequeath = [&lastWill](const std::optional<Will>& will) { lastWill.bequeath(will); }};
 }
 
 }  // namespace
@@ -48,15 +50,18 @@ class Candidate::Impl {
       : emit_(events, systemClock(), options.election),
         handleSignals_(options.handleSignals),
         onReload_(options.onReload),
+        lastWill_(loop_, options.lastWill, options.zookeeper, emit_),
         coordination_(reach(loop_, options.zookeeper)),
         runner_(career::CareerMachine(options.limits, options.exitWhenHung), loop_, thread_, career, emit_, outlets()),
-        election_(settingsOf(options), loop_, *coordination_, runner_, emit_, Random(freshSeed())) {}
+        election_(settingsOf(options, lastWill_), loop_, *coordination_, runner_, emit_, Random(freshSeed())) {}
 
   ExitStatus run() {
     if (handleSignals_) awaitSignals();
     const auto untilExit = boost::asio::make_work_guard(context_);
+    lastWill_.start();
     election_.start();
     context_.run();
+    lastWill_.dismiss();
     return status_;
   }
 
@@ -109,6 +114,7 @@ class Candidate::Impl {
   bool signalsAdded_ = false;
   ExitStatus status_ = ExitStatus::done;
   boost::asio::signal_set signals_{context_};
+  LastWill lastWill_;
   std::unique_ptr<ICoordination> coordination_;
   // The thread is joined before what its phases report to is destroyed.
   career::CareerRunner runner_;

@@ -33,6 +33,7 @@ struct ConsumeOptions {
   std::chrono::milliseconds latencyTarget = tuning.latencyTarget;
   CareerLimits limits;
   std::optional<std::chrono::milliseconds> barrier;
+  bool lastWill = true;
   Level logLevel = Level::info;
   std::function<Level()> readLogLevel;  // from the configuration file, as it is now
 };
@@ -54,6 +55,10 @@ the fence, so its effect happens exactly once. It may use :id :group :body :toke
 TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN, TENURE_ATTEMPT in the environment. Exit code 0 is
 done, 75 is again later, anything else a failed attempt. The command dies with its term. What it
 does outside can happen twice: make it idempotent, or let it check the token.
+
+A replica that is killed or crashes is followed within milliseconds: its helper process,
+tenure-last-will, sees it die, ends what it left running, and closes its ZooKeeper session. A log
+line last_will_lost says that there is no helper; a sudden death then costs the session timeout.
 
 Signals:
   SIGTERM, SIGINT  finish the current message, hand over, leave; a second one aborts
@@ -106,6 +111,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   settings.candidate.version = TENURE_VERSION;
   settings.candidate.limits = options.limits;
   settings.candidate.barrierLimit = barrierOf(options);
+  settings.candidate.lastWill.use = options.lastWill;
   return settings;
 }
 
@@ -137,9 +143,10 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
   return static_cast<Exit>(candidate.run());
 }
 
-Exit runCommands(const ConsumeOptions& options, const Settings& settings) {
+Exit runCommands(const ConsumeOptions& options, Settings settings) {
   const auto guardian = Guardian::start();  // a fork: before any thread
   if (!guardian) return refuse("--exec", guardian.error());
+  settings.candidate.lastWill.childrenGone = guardian->childrenGone();
   const Exit exit = runReplica(options, settings, makeExecHandler(*guardian, options.exec));
   // Nothing is wrong with the configuration: a restart mends it, and a supervisor should try.
   return exit == Exit::configuration && guardian->isGone() ? Exit::hung : exit;
@@ -195,6 +202,11 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
           "most 30s)")
       ->type_name("TIME")
       ->envname("TENURE_BARRIER");
+  command
+      .add_flag("--last-will,!--no-last-will", options.lastWill,
+                "A helper process closes our session the moment we are dead (the default), so that the next replica "
+                "leads in milliseconds; without it after the session timeout")
+      ->envname("TENURE_LAST_WILL");
 }
 
 void addBasics(CLI::App& command, ConsumeOptions& options) {

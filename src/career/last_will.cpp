@@ -1,0 +1,77 @@
+#include "career/last_will.hpp"
+
+#include "career/last_will_helper.hpp"
+#include "career/last_will_orders.hpp"
+
+namespace tenure {
+
+using last_will::Word;
+
+LastWill::LastWill(AsioLoop& loop, LastWillOptions options, ZooKeeperOptions zookeeper, Emitter emit)
+    : options_(std::move(options)),
+      zookeeper_(std::move(zookeeper)),
+      emit_(std::move(emit)),
+      line_(loop.context()),
+      process_(loop.context()) {}
+
+LastWill::~LastWill() { dismiss(); }
+
+void LastWill::start() {
+  if (!options_.use) return;
+  const Result<std::string> program =
+      options_.program.empty() ? findHelper(lastWillProgram) : Result<std::string>(options_.program);
+  if (!program) return emit_(LastWillLost{program.error().message()});
+  Result<Helper> helper = Helper::start(*program);
+  if (!helper) return emit_(LastWillLost{helper.error().message()});
+  helper_.emplace(*std::move(helper));
+  line_.assign(helper_->line().descriptor());
+  process_.assign(helper_->process().get());
+  line_.async_wait(Stream::wait_read, [this](const boost::system::error_code& error) {
+    if (!error && helper_) heard();
+  });
+  process_.async_wait(Stream::wait_read, [this](const boost::system::error_code& error) {
+    if (!error && helper_) lose("its process " + std::to_string(helper_->pid()) + " has ended");
+  });
+  if (options_.childrenGone >= 0) say(encode(Word::children), std::span(&options_.childrenGone, 1));
+}
+
+void LastWill::bequeath(const std::optional<Will>& will) {
+  if (!will) return say(encode(Word::revoke));
+  last_will::Orders orders{zookeeper_, {will->session.id, will->session.key}, will->resignation};
+  orders.zookeeper.sessionTimeout = will->session.timeout;
+  if (will->resignation.empty()) orders.zookeeper.digest = {};
+  say(encodeWill(orders));
+}
+
+void LastWill::dismiss() noexcept {
+  if (!helper_) return;
+  static_cast<void>(helper_->line().send(encode(Word::dismiss)));
+  line_.release();
+  process_.release();
+  helper_.reset();
+}
+
+/// A helper with old orders would be worse than none.
+void LastWill::say(std::string_view packet, std::span<const int> descriptors) {
+  if (!helper_) return;
+  const Result<void> sent = helper_->line().send(packet, descriptors);
+  if (!sent) lose(sent.error().message());
+}
+
+/// The one thing it has to say; its end is seen by its pidfd.
+void LastWill::heard() {
+  const std::optional<Line::Packet> packet = helper_->line().receive();
+  if (!packet) return;
+  if (last_will::isOurReady(packet->bytes)) return emit_(LastWillReady{helper_->pid()});
+  lose("the program is of another version");
+}
+
+void LastWill::lose(std::string why) {
+  helper_->kill();
+  line_.release();
+  process_.release();
+  helper_.reset();
+  emit_(LastWillLost{std::move(why)});
+}
+
+}  // namespace tenure

@@ -1,0 +1,177 @@
+#include "career/last_will_helper.hpp"
+
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include "base/asio_loop.hpp"
+#include "career/last_will_machine.hpp"
+#include "coordination/zookeeper.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace last_will;
+using Stream = boost::asio::posix::stream_descriptor;
+
+bool isReadable(int descriptor) noexcept {
+  pollfd one{descriptor, POLLIN, 0};
+  return poll(&one, 1, 0) == 1;
+}
+
+void wipe(std::string& secret) noexcept {
+  explicit_bzero(secret.data(), secret.size());
+  secret.clear();
+}
+
+class LastWillHelper final : private ISessionObserver {
+ public:
+  explicit LastWillHelper(HelperPost post)
+      : line_(std::move(post.line)),
+        lineStream_(context_, line_.descriptor()),
+        owner_(context_, post.owner.get()),
+        ownerHandle_(std::move(post.owner)) {}
+  ~LastWillHelper() override {
+    lineStream_.release();
+    owner_.release();
+    if (childrenStream_.is_open()) childrenStream_.release();
+    wipe(will_);
+  }
+
+  void run() {
+    static_cast<void>(line_.send(encodeReady()));
+    listen();
+    when(owner_, [this] { bury(); });
+    context_.run();
+  }
+
+ private:
+  template <class Happened>
+  static void when(Stream& stream, Happened happened) {
+    stream.async_wait(Stream::wait_read, [happened](const boost::system::error_code& error) {
+      if (!error) happened();
+    });
+  }
+
+  // --- while the candidate lives
+
+  void listen() {
+    when(lineStream_, [this] {
+      if (isReadable(line_.descriptor()) && hear()) listen();  // not when bury() has read it all
+    });
+  }
+
+  /// False when the line is over.
+  bool hear() {
+    std::optional<Line::Packet> packet = line_.receive();
+    if (!packet) {
+      feed(LineEnded{});
+      return false;
+    }
+    switch (wordOf(packet->bytes).value_or(Word::ready)) {
+      case Word::will: replaceWill(std::move(packet->bytes)); break;
+      case Word::revoke:
+        wipe(will_);
+        feed(WillRevoked{});
+        break;
+      case Word::children:
+        if (!packet->descriptors.empty()) children_ = std::move(packet->descriptors.front());
+        break;
+      case Word::dismiss: feed(Dismissed{}); break;
+      case Word::ready: break;
+    }
+    return true;
+  }
+
+  /// It stays packed until it is needed, so that there is one place to wipe.
+  void replaceWill(std::string packet) {
+    wipe(will_);
+    will_ = std::move(packet);
+    const std::optional<Outline> outline = outlineOf(will_);
+    outline ? feed(WillMade{*outline}) : feed(WillRevoked{});
+  }
+
+  // --- when it is gone
+
+  void bury() {
+    // Its last word counts, also when its death is noticed first.
+    while (!lineOver_ && isReadable(line_.descriptor())) lineOver_ = !hear();
+    lineStream_.cancel();
+    if (children_) {
+      childrenStream_.assign(children_.get());
+      when(childrenStream_, [this] { hearOfChildren(); });
+    }
+    feed(CandidateGone{.copiesLeft = !line_.otherEndGone(), .awaitsChildren = static_cast<bool>(children_)});
+  }
+
+  void hearOfChildren() {
+    char word = 0;
+    feed(ChildrenGone{read(children_.get(), &word, 1) == 1});
+  }
+
+  void onConnected(const SessionInfo&) override { feed(Connected{}); }
+  void onSuspended() override {}
+  void onExpired() override {}
+  void onFatal(const Error&) override { feed(SessionOver{}); }
+
+  // --- what the machine wants
+
+  void feed(const Input& input) {
+    for (const Action action : machine_.on(input, loop_.now())) {
+      switch (action) {
+        case Action::connect: connect(); break;
+        case Action::resign: resign(); break;
+        case Action::close: coordination_->close([this] { feed(Closed{}); }); break;
+        case Action::end: context_.stop(); break;
+      }
+    }
+    setTimer();
+  }
+
+  void connect() {
+    std::optional<Orders> orders = decodeWill(will_);
+    wipe(will_);
+    resignation_ = std::move(orders->resignation);
+    auto coordination = makeZooKeeper(loop_, orders->zookeeper, orders->session);
+    if (!coordination) return loop_.post([this] { feed(SessionOver{}); });
+    coordination_ = *std::move(coordination);
+    coordination_->start(*this);
+  }
+
+  void resign() {
+    coordination_->multi(resignation_, [this](const Result<std::vector<std::string>>& result) {
+      const bool lost = !result && (result.error().is(Errc::outcomeUnknown) || result.error().is(Errc::unavailable));
+      feed(Resigned{lost});
+    });
+  }
+
+  void setTimer() {
+    loop_.cancel(std::exchange(timer_, 0));
+    if (machine_.wakeAt() == BootTime::max()) return;
+    timer_ = loop_.after(std::max(machine_.wakeAt() - loop_.now(), Duration::zero()), [this] { feed(Tick{}); });
+  }
+
+  boost::asio::io_context context_{1};
+  AsioLoop loop_{context_};
+  Line line_;
+  Stream lineStream_;
+  Stream owner_;
+  Descriptor ownerHandle_;
+  Descriptor children_;
+  Stream childrenStream_{context_};
+  bool lineOver_ = false;
+  std::string will_;  // as it came
+  LastWillMachine machine_;
+  std::vector<MultiOp> resignation_;
+  std::unique_ptr<ICoordination> coordination_;
+  TimerId timer_ = 0;
+};
+
+}  // namespace
+
+void keepLastWill(HelperPost post) { LastWillHelper(std::move(post)).run(); }
+
+}  // namespace tenure

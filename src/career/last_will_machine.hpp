@@ -1,0 +1,98 @@
+/// Decides, in the helper, what becomes of a candidate's last will. Pure: one input in, a list of actions out.
+///
+///     watching ── candidate gone ──► clearing ── nothing left, or cannot tell ──► reaching ── connected ──► resigning
+///        │                              │ nothing to wait for: at once ───────────►  ▲ │ not proven, or      │
+///        │ dismissed,                                                                │ │ nothing to write    ▼
+///        │ or gone without a will                                   reply lost ──────┘ └────────────────► closing
+///        ▼                                                                                                  │
+///      over ◄───────────── session expired, or twice its timeout has passed: nothing left to close ◄────────┘
+///
+/// What holds, whatever comes in:
+///  - it does not connect while the candidate lives: a line that ends proves nothing, only the pidfd does;
+///  - the marker is touched only when the candidate and all that ran for its term is proven gone;
+///  - the session is closed in any case, since the candidate is no more.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "career/last_will_orders.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure::last_will {
+
+/// From the line.
+struct WillMade {
+  Outline outline;
+};
+struct WillRevoked {};
+struct Dismissed {};
+struct LineEnded {};
+/// From the pidfd.
+struct CandidateGone {
+  bool copiesLeft = false;      // somebody still holds the candidate's end of the line: a fork of it lives
+  bool awaitsChildren = false;  // somebody was named who ends what ran for the term, and has not spoken yet
+};
+/// From whoever ends what ran for the term, asked only now.
+struct ChildrenGone {
+  bool proven = false;
+};
+/// From the session.
+struct Connected {};
+struct Resigned {
+  bool replyLost = false;
+};
+struct SessionOver {};
+struct Closed {};
+struct Tick {};
+
+using Input = std::variant<WillMade, WillRevoked, Dismissed, LineEnded, CandidateGone, ChildrenGone, Connected,
+                           Resigned, SessionOver, Closed, Tick>;
+
+enum class Action {
+  connect,  // to the session that was left
+  resign,   // the write of the will
+  close,
+  end,
+};
+
+class LastWillMachine {
+ public:
+  /// For whoever ends what ran for the term; longer than it takes the kernel to kill what it can kill.
+  static constexpr std::chrono::seconds patience{6};
+
+  std::vector<Action> on(const Input& input, BootTime now);
+  /// When the next Tick is due; max() when none is.
+  BootTime wakeAt() const noexcept { return wakeAt_; }
+
+ private:
+  enum class Phase { watching, clearing, reaching, resigning, closing, over };
+
+  void handle(const WillMade& in);
+  void handle(const WillRevoked&);
+  void handle(const Dismissed&);
+  void handle(const LineEnded&);
+  void handle(const CandidateGone& in);
+  void handle(const ChildrenGone& in);
+  void handle(const Connected&);
+  void handle(const Resigned& in);
+  void handle(const SessionOver&);
+  void handle(const Closed&);
+  void handle(const Tick&);
+  void reach();
+  void close();
+  void end();
+
+  Phase phase_ = Phase::watching;
+  std::optional<Outline> will_;
+  bool proven_ = true;
+  BootTime goneSince_{};
+  BootTime wakeAt_ = BootTime::max();
+
+  BootTime now_{};
+  std::vector<Action> actions_;
+};
+
+}  // namespace tenure::last_will
