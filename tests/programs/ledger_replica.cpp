@@ -1,8 +1,9 @@
 /// One replica of a consumer that writes a ledger: what the process tests kill, freeze and signal.
 ///
 ///   ledger_replica hosts=H election=E file=F id=I [session-ms=N] [handler-us=N]
-///                  [history=FILE] [freeze=before|inside at=MESSAGE once=FLAG] [blind=1] [poison=MESSAGE]
+///                  [will=1] [history=FILE] [freeze=before|inside at=MESSAGE once=FLAG] [blind=1] [poison=MESSAGE]
 ///
+/// will     it leaves a last will
 /// history  a line for each commit: nanoseconds BOOTTIME, token, messages
 /// freeze   stops itself (SIGSTOP) in the handler of that message, before its transaction or inside it; only the
 ///          process that creates the file FLAG does so
@@ -113,6 +114,7 @@ int main(int argc, char** argv) {
   options.zookeeper.allowShortSession = true;
   options.election = ElectionName{arguments.text("election")};
   options.id = CandidateId{arguments.text("id")};
+  options.lastWill = {arguments.number("will", 0) != 0, TENURE_BINARY_DIR "/tenure-last-will"};
   const bool blind = arguments.number("blind", 0) != 0;
   Candidate candidate(options, blind ? static_cast<ILeaderCareer&>(blindfolded) : consumer, events);
   return static_cast<int>(candidate.run());
