@@ -1,5 +1,6 @@
 #include "coordination/zookeeper_session.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <boost/asio/post.hpp>
@@ -122,6 +123,7 @@ void Session::arm() {
 
 void Session::lendDescriptor(int fd, int interest) {
   if (fd < 0) return;
+  if (!connected_) fcntl(fd, F_SETFD, FD_CLOEXEC);  // the client leaves its sockets to whatever is started
   boost::system::error_code refused;
   descriptor_.assign(fd, refused);
   if (refused) return;
