@@ -10,6 +10,7 @@
 #include "base/asio_loop.hpp"
 #include "career/last_will_machine.hpp"
 #include "coordination/zookeeper.hpp"
+#include "process/process_tree.hpp"
 
 namespace tenure {
 namespace {
@@ -33,7 +34,8 @@ class LastWillHelper final : private ISessionObserver {
       : line_(std::move(post.line)),
         lineStream_(context_, line_.descriptor()),
         owner_(context_, post.owner.get()),
-        ownerHandle_(std::move(post.owner)) {}
+        ownerHandle_(std::move(post.owner)),
+        ownerPid_(post.ownerPid) {}
   ~LastWillHelper() override {
     lineStream_.release();
     owner_.release();
@@ -60,17 +62,16 @@ class LastWillHelper final : private ISessionObserver {
 
   void listen() {
     when(lineStream_, [this] {
-      if (isReadable(line_.descriptor()) && hear()) listen();  // not when bury() has read it all
+      if (buried_) return;
+      if (hear()) return listen();
+      isPastItsEnd(ownerPid_) ? bury() : feed(LineEnded{});
     });
   }
 
   /// False when the line is over.
   bool hear() {
     std::optional<Line::Packet> packet = line_.receive();
-    if (!packet) {
-      feed(LineEnded{});
-      return false;
-    }
+    if (!packet) return false;
     switch (wordOf(packet->bytes).value_or(Word::ready)) {
       case Word::will: replaceWill(std::move(packet->bytes)); break;
       case Word::revoke:
@@ -97,9 +98,10 @@ class LastWillHelper final : private ISessionObserver {
   // --- when it is gone
 
   void bury() {
+    if (std::exchange(buried_, true)) return;
     // Its last word counts, also when its death is noticed first.
-    while (!lineOver_ && isReadable(line_.descriptor())) lineOver_ = !hear();
-    lineStream_.cancel();
+    while (isReadable(line_.descriptor()) && hear()) {
+    }
     if (children_) {
       childrenStream_.assign(children_.get());
       when(childrenStream_, [this] { hearOfChildren(); });
@@ -160,9 +162,10 @@ class LastWillHelper final : private ISessionObserver {
   Stream lineStream_;
   Stream owner_;
   Descriptor ownerHandle_;
+  pid_t ownerPid_;
   Descriptor children_;
   Stream childrenStream_{context_};
-  bool lineOver_ = false;
+  bool buried_ = false;
   std::string will_;  // as it came
   LastWillMachine machine_;
   std::vector<MultiOp> resignation_;

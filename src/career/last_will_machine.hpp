@@ -8,7 +8,7 @@
 ///      over ◄───────────── session expired, or twice its timeout has passed: nothing left to close ◄────────┘
 ///
 /// What holds, whatever comes in:
-///  - it does not connect while the candidate lives: a line that ends proves nothing, only the pidfd does;
+///  - it does not connect while the candidate lives: a line that ends proves nothing;
 ///  - the marker is touched only when the candidate and all that ran for its term is proven gone;
 ///  - the session is closed in any case, since the candidate is no more.
 #pragma once
@@ -30,7 +30,7 @@ struct WillMade {
 struct WillRevoked {};
 struct Dismissed {};
 struct LineEnded {};
-/// From the pidfd.
+/// From the kernel.
 struct CandidateGone {
   bool copiesLeft = false;      // somebody still holds the candidate's end of the line: a fork of it lives
   bool awaitsChildren = false;  // somebody was named who ends what ran for the term, and has not spoken yet

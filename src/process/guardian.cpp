@@ -53,6 +53,7 @@ Result<Guardian> Guardian::start() {
   const pid_t pid = forkDeaf();
   if (pid < 0) return failed("fork");
   if (pid == 0) guard(std::move(ends->second), std::move(tool), std::move(says));
+  ends->first.letGoFirst();
   return Guardian(pid, std::move(ends->first), std::move(ending));
 }
 

@@ -100,6 +100,7 @@ Result<Helper> Helper::start(const std::string& program) {
   pid_t pid = -1;
   if (const int error = Birth(line.get(), owner.get()).of(program, pid); error != 0) return failed(program, error);
   Descriptor process = openProcess(pid);
+  ends->first.letGoFirst();
   if (process) return Helper(pid, std::move(ends->first), std::move(process));
   const int error = errno;
   ::kill(pid, SIGKILL);  // ours, and not waited for yet: the number is its own
@@ -143,7 +144,7 @@ Result<HelperPost> becomeHelper(const char* name) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   if (chdir("/") != 0) return failed("chdir", errno);
-  return HelperPost{Line{Descriptor{linePlace}}, Descriptor{ownerPlace}};
+  return HelperPost{Line{Descriptor{linePlace}}, Descriptor{ownerPlace}, getppid()};
 }
 
 }  // namespace tenure

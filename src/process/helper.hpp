@@ -4,6 +4,8 @@
 ///          ╎                                        ╎           memory with the candidate and holds nothing of it open
 ///          ╰╌╌╌╌╌╌╌╌╌╌╌╌╌╌ pidfd ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╯           sees the death, whatever became of the line
 ///
+/// The line may tell of the death some milliseconds before the pidfd does, see isPastItsEnd(). By itself its end proves
+/// nothing: a living process may close it, and copies of a dead one may hold it open.
 /// The helper has a session of its own and blocks every signal, so that what is sent to the candidate's process group,
 /// or typed at its terminal, does not reach it. The line's ends are close-on-exec: no command that the candidate runs
 /// inherits them. It can neither be traced nor dump core, because of the secrets it may be given.
@@ -53,6 +55,7 @@ Result<std::string> findHelper(const std::string& name);
 struct HelperPost {
   Line line;
   Descriptor owner;  // a pidfd: readable once the process that started us is gone
+  pid_t ownerPid = -1;
 };
 
 /// Call first in the helper's main. Errors: invalidArgument when the program was started by hand.

@@ -30,6 +30,9 @@ class Line {
   static Result<std::pair<Line, Line>> makePair();
 
   int descriptor() const noexcept { return end_.get(); }
+  /// Moves this end to a high number. A dying process lets go of its descriptors from the highest number down, and some
+  /// take the kernel milliseconds: so the other end hears of the death first.
+  void letGoFirst() noexcept;
   void close() noexcept { end_.close(); }
 
   /// Never waits and raises no SIGPIPE. Errors: unavailable (the other end is gone or does not read).

@@ -12,7 +12,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "process/process_handle.hpp"
@@ -51,6 +54,15 @@ std::vector<LiveProcess> everyProcess() {
     if (const std::optional<LiveProcess> process = readProcess(pid)) processes.push_back(*process);
   }
   return processes;
+}
+
+/// Field 9 of a stat line.
+bool isExiting(const std::string& stat) {
+  constexpr unsigned exiting = 0x4;  // PF_EXITING
+  const std::size_t nameEnd = stat.rfind(')');
+  unsigned flags = 0;
+  return nameEnd != std::string::npos &&
+         std::sscanf(stat.c_str() + nameEnd + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && (flags & exiting) != 0;
 }
 
 bool contains(const std::vector<pid_t>& pids, pid_t pid) {
@@ -96,6 +108,19 @@ void signalProcess(const LiveProcess& process, int signal) noexcept {
 
 void signalDescendants(int signal) {
   for (const LiveProcess& process : descendantsOf(getpid())) signalProcess(process, signal);
+}
+
+bool isPastItsEnd(pid_t pid) {
+  std::error_code unseen;
+  std::size_t threads = 0;
+  const std::filesystem::path tasks = "/proc/" + std::to_string(pid) + "/task";
+  for (std::filesystem::directory_iterator task(tasks, unseen), end; !unseen && task != end; task.increment(unseen)) {
+    std::string stat;
+    std::getline(std::ifstream(task->path() / "stat"), stat);
+    if (!isExiting(stat)) return false;
+    ++threads;
+  }
+  return !unseen && threads > 0;
 }
 
 bool endDescendants() {

@@ -27,6 +27,11 @@ void signalProcess(const LiveProcess& process, int signal) noexcept;
 
 void signalDescendants(int signal);
 
+/// Whether every thread of that process is past its end: the kernel has its memory and its descriptors back, and it
+/// never runs a line of its program again. Its pidfd tells the same when the kernel has taken down what it held open,
+/// and that may be much later: after one inotify watch 5 to 20 ms. False as well when it cannot be seen.
+bool isPastItsEnd(pid_t pid);
+
 /// Kills everything below the calling process, a subreaper, until nothing is left. False: something survived SIGKILL
 /// for five seconds. SIGCHLD must be blocked.
 bool endDescendants();

@@ -1,0 +1,78 @@
+/// Who is past its end, and who only looks like it.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "process/line.hpp"
+#include "process/process_handle.hpp"
+#include "process/process_tree.hpp"
+#include "processes.hpp"
+
+namespace tenure::test {
+namespace {
+
+/// A process that holds one end of a line, and something that takes the kernel long to take down.
+class Holder {
+ public:
+  Holder() {
+    auto ends = std::move(Line::makePair().value());
+    pid_ = fork();
+    if (pid_ == 0) {
+      ends.first.close();
+      inotify_add_watch(inotify_init1(IN_CLOEXEC), "/", IN_MODIFY);
+      ends.second.letGoFirst();
+      std::thread([] {
+        while (true) pause();
+      }).detach();
+      static_cast<void>(ends.second.send("ready"));
+      while (true) pause();
+    }
+    line_ = std::move(ends.first);
+    ends.second.close();
+    handle_ = openProcess(pid_);
+    EXPECT_TRUE(line_.receive());
+  }
+  ~Holder() {
+    send(SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+  pid_t pid() const { return pid_; }
+  void send(int signal) const { signalThrough(handle_, signal); }
+  bool lineEnds() const { return !line_.receive(); }
+
+ private:
+  pid_t pid_ = -1;
+  Line line_;
+  Descriptor handle_;
+};
+
+TEST(PastItsEnd, NoProcessThatMayRunAgain) {
+  const Holder holder;
+  EXPECT_FALSE(isPastItsEnd(getpid()));
+  EXPECT_FALSE(isPastItsEnd(holder.pid()));
+
+  holder.send(SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(waitpid(holder.pid(), &status, WUNTRACED), holder.pid());
+
+  EXPECT_FALSE(isPastItsEnd(holder.pid()));
+}
+
+TEST(PastItsEnd, AKilledProcessAsSoonAsItsLineEnds) {
+  const Holder holder;
+
+  holder.send(SIGKILL);
+
+  ASSERT_TRUE(holder.lineEnds());
+  EXPECT_TRUE(isPastItsEnd(holder.pid()));
+}
+
+TEST(PastItsEnd, NobodyThatCannotBeSeen) { EXPECT_FALSE(isPastItsEnd(-1)); }
+
+}  // namespace
+}  // namespace tenure::test
