@@ -62,10 +62,11 @@ class Term {
   const TermIdentity& identity() const noexcept;
   FencingToken token() const noexcept { return identity().token; }
 
-  /// True until the hard limit: half the session timeout after the last committed probe was sent. Read it right
-  /// before anything the outside world can see. After a pause of the process the first call is false.
+  /// True until the hard limit: half the session timeout after the last committed probe was sent, and no longer than
+  /// limit and grace after the running phase began or last reported progress. Read it right before anything the
+  /// outside world can see. After a pause of the process the first call is false.
   bool valid() const noexcept;
-  /// True until the soft limit (a third): begin new work only then.
+  /// True until the soft limit (a third, and the phase's limit): begin new work only then.
   bool mayBeginWork() const noexcept;
   /// Time left until the hard limit, zero or negative when it has passed.
   Duration remaining() const noexcept;
@@ -74,7 +75,7 @@ class Term {
   std::stop_token stopToken() const noexcept;
   EndReason endReason() const noexcept;
 
-  /// Tells the watchdog that the running phase makes progress; its limit counts from here.
+  /// Tells the watchdog that the running phase makes progress: its limit counts from here, unless the term is ending.
   void reportProgress() const noexcept;
 
  private:

@@ -1,5 +1,7 @@
 #include "tenure/term.hpp"
 
+#include <algorithm>
+
 #include "fencing/term_state.hpp"
 
 namespace tenure {
@@ -42,10 +44,16 @@ void TermState::setEndReason(EndReason reason) noexcept {
 }
 
 const TermIdentity& Term::identity() const noexcept { return state_->identity(); }
-bool Term::valid() const noexcept { return state_->lease().valid(state_->clock().now()); }
-bool Term::mayBeginWork() const noexcept { return state_->lease().mayBeginWork(state_->clock().now()); }
+bool Term::valid() const noexcept {
+  const BootTime now = state_->clock().now();
+  return state_->lease().valid(now) && state_->watchdog().valid(now);
+}
+bool Term::mayBeginWork() const noexcept {
+  const BootTime now = state_->clock().now();
+  return state_->lease().mayBeginWork(now) && state_->watchdog().mayBeginWork(now);
+}
 Duration Term::remaining() const noexcept {
-  const BootTime limit = state_->lease().hardLimit();
+  const BootTime limit = std::min(state_->lease().hardLimit(), state_->watchdog().hardLimit());
   return limit == BootTime::min() ? Duration::zero() : limit - state_->clock().now();
 }
 std::stop_token Term::stopToken() const noexcept { return state_->stopSource().get_token(); }

@@ -6,6 +6,7 @@
 #include <stop_token>
 
 #include "fencing/lease.hpp"
+#include "fencing/watchdog.hpp"
 #include "tenure/term.hpp"
 
 namespace tenure {
@@ -28,18 +29,18 @@ class TermState {
 
   std::stop_source& stopSource() noexcept { return stop_; }
 
-  void reportProgress() noexcept {
-    progress_.store(clock_->now().time_since_epoch().count(), std::memory_order_relaxed);
-  }
-  BootTime lastProgress() const noexcept { return BootTime{Duration{progress_.load(std::memory_order_relaxed)}}; }
+  Watchdog& watchdog() noexcept { return watchdog_; }
+  const Watchdog& watchdog() const noexcept { return watchdog_; }
+  void reportProgress() noexcept { watchdog_.feed(clock_->now()); }
+  BootTime lastProgress() const noexcept { return watchdog_.lastProgress(); }
 
  private:
   TermIdentity identity_;
   Lease lease_;
+  Watchdog watchdog_;
   const IClock* clock_;
   std::stop_source stop_;
   std::atomic<EndReason> reason_{EndReason::none};
-  std::atomic<Duration::rep> progress_{0};
 };
 
 /// Whether `candidate` says more about the end of a term than `current` does.
