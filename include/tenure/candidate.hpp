@@ -38,10 +38,12 @@ struct ZooKeeperOptions {
   bool strictAcl = false;
 };
 
-/// Limits of the career's phases. An overrun asks the phase to stop; after `grace` the term ends without it.
+/// Limits of the career's phases. An overrun asks the phase to stop; after `grace` the term is no longer valid and ends
+/// without it. `inaugurate` and `execute` count from the last reportProgress(); a term that is ending has what it has.
 struct CareerLimits {
+  std::chrono::milliseconds prepare{60'000};
   std::chrono::milliseconds inaugurate{60'000};
-  std::chrono::milliseconds execute{60'000};  // counts from the last reportProgress()
+  std::chrono::milliseconds execute{60'000};
   std::chrono::milliseconds handOver{30'000};
   std::chrono::milliseconds grace{5'000};
   /// How long the current message may take to finish when a stop or handover is asked for.
@@ -70,6 +72,14 @@ struct LastWillOptions {
   int childrenGone = -1;
 };
 
+/// Whether a replica wants the office.
+enum class Preference {
+  normal,
+  preferred,  // whoever leads hands it the office once it has stood by for `preferredAfter`
+  never,      // an observer: it does not contend, and the status shows it
+};
+std::string_view toString(Preference preference) noexcept;
+
 struct CandidateOptions {
   ZooKeeperOptions zookeeper;
   ElectionName election;
@@ -79,6 +89,11 @@ struct CandidateOptions {
   /// Of the program, shown to people.
   std::string version{};
   CareerLimits limits;
+  Preference preference = Preference::normal;
+  /// How long this replica, when it is preferred, must have stood by, as its leader has seen it, before it is handed
+  /// the office. Each failed term doubles it, so that a preference does not flap the office. Every leader looks for
+  /// preferred ones at a quarter of its own, 100 ms to 10 s.
+  std::chrono::milliseconds preferredAfter{60'000};
   /// How long a successor waits after an unclean end of our term before it takes office. 0 where every effect goes
   /// through a fenced store (the claim is the barrier), else up to the execute limit, at most 30 s.
   std::chrono::milliseconds barrierLimit{0};
@@ -120,6 +135,10 @@ class Candidate {
   void stop() noexcept;
   /// Hand over and stand by again at the back. Without a term in office it does nothing.
   void handOver() noexcept;
+  /// Hand over to the candidate called `to`, or with that uuid: the candidates between are sent to the back, then it is
+  /// next. An id that is unknown, ambiguous, an observer's or our own is declined, which the event handover_declined
+  /// tells. Meant for the term in office at the time of the call, and no other.
+  void handOver(const CandidateId& to) noexcept;
   /// Ends the idle interval: `execute` is called now.
   void wake() noexcept;
 

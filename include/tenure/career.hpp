@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdexcept>
+#include <stop_token>
 #include <utility>
 
 #include "tenure/result.hpp"
@@ -11,7 +12,7 @@ namespace tenure {
 
 /// The phases of a term. All run on one career thread, never two at a time, and may block.
 ///
-///   inaugurate once → execute again and again → handOver once
+///   (prepare) → inaugurate once → execute again and again → handOver once
 ///
 /// Errors:  an exception from any phase ends the term in order, with a backoff before the next candidacy;
 ///          throw EndTerm to say why and to choose whether it counts as a failure
@@ -20,6 +21,13 @@ namespace tenure {
 class ILeaderCareer {
  public:
   virtual ~ILeaderCareer() = default;
+
+  /// Get ready: called when this replica becomes the next in line, so that the election finds files open and caches
+  /// loaded. Somebody else leads: touch nothing that the fence protects, and trust nothing read here after the claim.
+  /// Not called when the office comes at once. An election that comes meanwhile requests `stop` and waits for the
+  /// return, so look at it often: what you need to come home is all that a preparation may cost an election. What it
+  /// throws is told, and changes nothing else.
+  virtual void prepare(const std::stop_token& stop) { static_cast<void>(stop); }
 
   /// Take office: claim at the stores first, then read state. Nothing read before the claim may be trusted.
   virtual void inaugurate(const Term& term) { static_cast<void>(term); }

@@ -62,6 +62,9 @@ struct ConsumerOptions {
   /// The handler never touches its transaction and may take long (a child process): commit what is done before it
   /// runs, and never hold the store's lock meanwhile.
   bool handlerIsExternal = false;
+  /// What the handler wants loaded before its replica is elected, as in ILeaderCareer::prepare. Source and store are
+  /// not touched before the claim: a standby does not even open an SQLite file.
+  std::function<void(const std::stop_token&)> prepare{};
   /// Of the jitter between attempts; 0 takes one from the kernel. For runs that must repeat exactly.
   std::uint64_t jitterSeed = 0;
 };
@@ -74,6 +77,7 @@ class Consumer final : public ILeaderCareer {
            IEventSink& events, const IClock& clock = systemClock());
   ~Consumer() override;
 
+  void prepare(const std::stop_token& stop) override;
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override;
   void handOver(const Term& term) override;

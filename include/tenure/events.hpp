@@ -60,6 +60,11 @@ struct Enrolled {
   bool foundAgain = false;  // the create's reply had been lost
   void fields(auto&& f) const { f("znode", znode), f("czxid", czxid), f("found_again", foundAgain); }
 };
+struct EnrolledAsObserver {
+  TENURE_EVENT("enrolled_as_observer", info)
+  std::string znode;
+  void fields(auto&& f) const { f("znode", znode); }
+};
 struct StoodBy {
   TENURE_EVENT("stood_by", info)
   int ahead = 0;
@@ -104,7 +109,35 @@ struct ElectionFailed {
 struct HandoverAsked {
   TENURE_EVENT("handover_asked", info)
   std::string by;
+  std::string to{};  // a candidate's uuid; empty: whoever is next
+  void fields(auto&& f) const {
+    f("by", by);
+    if (!to.empty()) f("to", to);
+  }
+};
+struct HandoverScheduled {
+  TENURE_EVENT("handover_scheduled", info)
+  std::string by;
+  std::string to;
+  std::chrono::milliseconds in{};
+  void fields(auto&& f) const { f("by", by), f("to", to), f("in_ms", in); }
+};
+struct HandoverDeclined {
+  TENURE_EVENT("handover_declined", warn)
+  std::string by;
+  std::string to;
+  std::string why;
+  void fields(auto&& f) const { f("by", by), f("to", to), f("why", why); }
+};
+struct HandoverCancelled {
+  TENURE_EVENT("handover_cancelled", info)
+  std::string by;  // whose request it was
   void fields(auto&& f) const { f("by", by); }
+};
+struct CandidateSentBack {
+  TENURE_EVENT("candidate_sent_back", info)  // it stood between the leader and the target of a handover
+  std::string znode;
+  void fields(auto&& f) const { f("znode", znode); }
 };
 struct LeaseSoftLimitPassed {
   TENURE_EVENT("lease_soft_limit_passed", warn)
@@ -114,6 +147,11 @@ struct LeaseSoftLimitPassed {
 
 // --- career
 
+struct Prepared {
+  TENURE_EVENT("prepared", info)
+  std::chrono::milliseconds took{};
+  void fields(auto&& f) const { f("took_ms", took); }
+};
 struct TermBegan {
   TENURE_EVENT("term_began", info)
   void fields(auto&&) const {}
@@ -279,10 +317,11 @@ struct Warned {
 #undef TENURE_EVENT
 
 using EventBody =
-    std::variant<SessionConnected, NotConnected, SessionSuspended, SessionExpired, Enrolled, StoodBy,
-                 ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed, HandoverAsked,
-                 LeaseSoftLimitPassed, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, TermEnded, GaveUp, Left,
-                 LastWillReady, LastWillLost, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
+    std::variant<SessionConnected, NotConnected, SessionSuspended, SessionExpired, Enrolled, EnrolledAsObserver,
+                 StoodBy, ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed,
+                 HandoverAsked, HandoverScheduled, HandoverDeclined, HandoverCancelled, CandidateSentBack,
+                 LeaseSoftLimitPassed, Prepared, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, TermEnded, GaveUp,
+                 Left, LastWillReady, LastWillLost, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
                  BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, SuspectsFound, MessageSuspected,
                  MessageDeadLettered, OutageBegan, OutageEnded, StatusReported, Reloaded, Warned>;
 

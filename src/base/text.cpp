@@ -141,6 +141,62 @@ std::string formatWallTime(std::chrono::time_point<std::chrono::system_clock, st
   return text.data();
 }
 
+namespace {
+
+/// Takes parts of a fixed width off the front of a text; once one does not fit, nothing does.
+class Parts {
+ public:
+  explicit Parts(std::string_view text) : rest_(text) {}
+
+  unsigned number(std::size_t digits) {
+    unsigned value = 0;
+    for (; good_ && digits > 0; --digits) {
+      good_ = !rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9';
+      if (!good_) break;
+      value = value * 10 + static_cast<unsigned>(rest_.front() - '0');
+      rest_.remove_prefix(1);
+    }
+    return value;
+  }
+  bool has(char c) {
+    const bool there = good_ && !rest_.empty() && rest_.front() == c;
+    if (there) rest_.remove_prefix(1);
+    return there;
+  }
+  void expect(char c) { good_ = has(c); }
+  bool complete() const { return good_ && rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+}  // namespace
+
+Result<std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>> parseWallTime(
+    std::string_view text) {
+  Parts parts(text);
+  const unsigned year = parts.number(4);
+  parts.expect('-');
+  const unsigned month = parts.number(2);
+  parts.expect('-');
+  const unsigned day = parts.number(2);
+  parts.expect('T');
+  const unsigned hour = parts.number(2);
+  parts.expect(':');
+  const unsigned minute = parts.number(2);
+  const unsigned second = parts.has(':') ? parts.number(2) : 0;
+  const unsigned millisecond = parts.has('.') ? parts.number(3) : 0;
+  parts.expect('Z');
+  const std::chrono::year_month_day date{std::chrono::year{static_cast<int>(year)}, std::chrono::month{month},
+                                         std::chrono::day{day}};
+  if (!parts.complete() || !date.ok() || hour > 23 || minute > 59 || second > 59)
+    return Error{Errc::invalidArgument,
+                 "\"" + escaped(text) + "\" is not a time: expected UTC, for example 2026-05-04T09:12:33Z"};
+  return std::chrono::sys_days{date} + std::chrono::hours{hour} + std::chrono::minutes{minute} +
+         std::chrono::seconds{second} + std::chrono::milliseconds{millisecond};
+}
+
 std::optional<std::int64_t> parseInteger(std::string_view text) noexcept {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

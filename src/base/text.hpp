@@ -28,6 +28,10 @@ std::string formatDuration(std::chrono::microseconds duration);
 /// 2026-05-04T09:12:33.481Z
 std::string formatWallTime(std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds> at);
 
+/// 2026-05-04T09:12Z, 2026-05-04T09:12:33Z or 2026-05-04T09:12:33.481Z: UTC, because nobody else knows our time zone.
+Result<std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>> parseWallTime(
+    std::string_view text);
+
 /// A whole decimal number, nothing else; nullopt otherwise.
 std::optional<std::int64_t> parseInteger(std::string_view text) noexcept;
 

@@ -33,6 +33,8 @@ ElectionSettings settingsOf(const CandidateOptions& options, LastWill& lastWill)
           .root = options.root,
           .id = options.id,
           .uuid = CandidateUuid{freshUuid()},
+          .preference = options.preference,
+          .preferredAfter = options.preferredAfter,
           .barrierLimit = options.barrierLimit,
           .strictAcl = options.zookeeper.strictAcl,
           .allowShortSession = options.zookeeper.allowShortSession,
@@ -66,6 +68,10 @@ class Candidate::Impl {
   }
 
   career::CareerRunner& runner() noexcept { return runner_; }
+
+  void handOver(const CandidateId& to) {
+    loop_.post([this, to, term = runner_.inOffice()] { election_.handOver(term, to, "program"); });
+  }
 
  private:
   career::CareerOutlets outlets() {
@@ -129,6 +135,7 @@ Candidate::~Candidate() = default;
 ExitStatus Candidate::run() { return impl_->run(); }
 void Candidate::stop() noexcept { impl_->runner().stop(); }
 void Candidate::handOver() noexcept { impl_->runner().handOver("program"); }
+void Candidate::handOver(const CandidateId& to) noexcept { impl_->handOver(to); }
 void Candidate::wake() noexcept { impl_->runner().wake(); }
 
 }  // namespace tenure

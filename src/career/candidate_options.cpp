@@ -23,6 +23,7 @@ void check(const ZooKeeperOptions& zookeeper, Complaints& complaints) {
 }
 
 void check(const CareerLimits& limits, Complaints& complaints) {
+  requireLimit(complaints, "limits.prepare", limits.prepare);
   requireLimit(complaints, "limits.inaugurate", limits.inaugurate);
   requireLimit(complaints, "limits.execute", limits.execute);
   requireLimit(complaints, "limits.handOver", limits.handOver);
@@ -46,6 +47,7 @@ Complaints validate(const CandidateOptions& options) {
   complaints.require(parseRootPath(options.root), "root", options.root);
   if (!options.id.value.empty()) complaints.require(parseCandidateId(options.id.value), "id", options.id.value);
   check(options.limits, complaints);
+  requireLimit(complaints, "preferredAfter", options.preferredAfter);
   complaints.require(options.barrierLimit >= 0ms && options.barrierLimit <= longest, "barrierLimit",
                      options.barrierLimit, "must be between 0 and 1d");
   return complaints;

@@ -37,6 +37,7 @@ bool countsAsFailure(const Failure& failure) noexcept {
 
 std::string_view toString(Phase phase) noexcept {
   switch (phase) {
+    case Phase::prepare: return "prepare";
     case Phase::inaugurate: return "inaugurate";
     case Phase::execute: return "execute";
     case Phase::handOver: return "hand_over";
@@ -44,9 +45,10 @@ std::string_view toString(Phase phase) noexcept {
   return "unknown";
 }
 
-Actions CareerMachine::on(const Input& input, BootTime now) {
+Actions CareerMachine::on(const Input& input, BootTime now, BootTime progress) {
   if (exited_) return {};
   now_ = now;
+  noteProgress(progress);
   std::visit([this](const auto& what) { handle(what); }, input);
   checkInvariants();
   return std::exchange(actions_, {});
@@ -54,12 +56,33 @@ Actions CareerMachine::on(const Input& input, BootTime now) {
 
 BootTime CareerMachine::deadline() const noexcept {
   if (exited_) return never;
-  if (!office_) return departureDeadline_;
-  const BootTime office = office_->running ? std::min(office_->phaseLimit, office_->drainLimit) : office_->nextExecute;
+  if (!office_) return preparation_ ? std::min(preparation_->limit, departureDeadline_) : departureDeadline_;
+  const BootTime office = isOut() ? std::min(office_->phaseLimit, office_->drainLimit) : office_->nextExecute;
   return std::min(office, departureDeadline_);
 }
 
 // --- inputs
+
+void CareerMachine::handle(const NextInLine& input) {
+  mayPrepare_ = input.next;
+  if (!input.next) return stopPreparing();
+  prepare();
+}
+
+void CareerMachine::handle(const PreparationEnded& input) {
+  TENURE_ASSERT(preparation_ && !(office_ && office_->running));
+  const Preparation home = *preparation_;
+  preparation_.reset();
+  const bool heedsTheStop = home.stopped && (!input.failure || input.failure->is(Errc::cancelled));
+  if (input.failure && !heedsTheStop) act(Tell{{}, PhaseFailed{"prepare", input.failure->message()}});
+  if (!input.failure && !heedsTheStop) act(Tell{{}, Prepared{duration_cast<milliseconds>(now_ - home.began)}});
+  if (!office_) {
+    prepare();  // next in line again meanwhile
+    return exitIfOver();
+  }
+  if (office_->ending != EndReason::none) return comeHome();  // never inaugurated, so nothing to hand over
+  run(Phase::inaugurate);
+}
 
 void CareerMachine::handle(const Elected& input) {
   if (course_ != Course::contending) return;  // a stop before the inauguration cancels it
@@ -67,8 +90,12 @@ void CareerMachine::handle(const Elected& input) {
   office_ = Office{};
   office_->term = input.term;
   office_->began = now_;
+  mayPrepare_ = false;
   act(Tell{input.term, TermBegan{}});
-  run(Phase::inaugurate);
+  if (!preparation_) return run(Phase::inaugurate);
+  office_->phaseLimit = preparation_->limit;
+  office_->overran = preparation_->overran;
+  stopPreparing();
 }
 
 void CareerMachine::handle(const TermLost& input) {
@@ -90,7 +117,10 @@ void CareerMachine::handle(const StopAsked&) {
   ++stops_;
   if (stops_ == 1) {
     if (course_ == Course::contending) course_ = Course::leaving;
-    if (!office_) return leave(Resignation::clean);
+    if (!office_) {
+      stopPreparing();
+      return leave(Resignation::clean);
+    }
     drain();
     return endTerm(EndReason::stopAsked);
   }
@@ -104,6 +134,7 @@ void CareerMachine::handle(const PhaseEnded& input) {
   office_->running.reset();
   if (input.outcome == Outcome::failed) fail(input.phase, input.failure);
   switch (input.phase) {
+    case Phase::prepare: return;  // comes home as PreparationEnded
     case Phase::inaugurate: return afterInaugurate(input.outcome);
     case Phase::execute: return afterExecute(input.outcome);
     case Phase::handOver: return comeHome();
@@ -112,20 +143,17 @@ void CareerMachine::handle(const PhaseEnded& input) {
 
 void CareerMachine::handle(const Woken&) {
   if (!office_) return;
-  if (!office_->running) return run(Phase::execute);
+  if (!isOut()) return run(Phase::execute);
   office_->woken = true;
 }
 
-void CareerMachine::handle(const Tick& input) {
+void CareerMachine::handle(const Tick&) {
   if (now_ >= departureDeadline_) return departed();
-  if (!office_) return;
-  if (!office_->running) {
+  if (!office_) return judgePreparation();
+  if (!isOut()) {
     if (now_ >= office_->nextExecute) run(Phase::execute);
     return;
   }
-  // Progress counts for a term in office; one that is ending has only the time it was given.
-  if (office_->running == Phase::execute && office_->ending == EndReason::none)
-    office_->phaseLimit = std::max(office_->phaseLimit, input.progress + limitOf(Phase::execute));
   if (now_ >= office_->drainLimit) return abort();
   if (now_ < office_->phaseLimit) return;
   if (!office_->overran) return overrun();
@@ -145,14 +173,49 @@ void CareerMachine::handle(const ElectionEnded& input) {
   act(Tell{{}, GaveUp{input.error.message()}});
   if (course_ == Course::contending) course_ = Course::leaving;
   settle(statusOf(input.error));
+  stopPreparing();
   if (office_) {
     office_->lost = true;
     endTerm(EndReason::failed);
+  } else if (preparation_) {
+    departureDeadline_ = std::min(departureDeadline_, now_ + departureLimit);
   }
   exitIfOver();
 }
 
+// --- before a term
+
+void CareerMachine::prepare() {
+  if (!mayPrepare_ || preparation_ || office_ || course_ != Course::contending) return;
+  mayPrepare_ = false;
+  preparation_ = Preparation{now_, now_ + limits_.prepare};
+  act(Prepare{});
+}
+
+void CareerMachine::stopPreparing() {
+  if (preparation_ && !std::exchange(preparation_->stopped, true)) act(StopPreparing{});
+}
+
+void CareerMachine::judgePreparation() {
+  if (!preparation_ || now_ < preparation_->limit) return;
+  if (!std::exchange(preparation_->overran, true)) {
+    preparation_->limit = now_ + limits_.grace;
+    act(Tell{{}, PhaseOverran{"prepare", limits_.prepare}});
+    return stopPreparing();
+  }
+  preparation_->limit = never;  // the departure deadline decides alone
+  settle(ExitStatus::hung);
+  course_ = Course::aborting;
+  leave(Resignation::unclean);
+}
+
 // --- the way of a term
+
+/// Counts for a term in office, up to the moment it begins to end; from then on it has only the time it was given.
+void CareerMachine::noteProgress(BootTime progress) noexcept {
+  if (office_ && office_->running && office_->ending == EndReason::none)
+    office_->phaseLimit = std::max(office_->phaseLimit, progress + limitOf(*office_->running));
+}
 
 void CareerMachine::run(Phase phase) {
   Office& office = *office_;
@@ -167,7 +230,7 @@ void CareerMachine::run(Phase phase) {
     office.drainLimit = never;
   }
   if (office.givenUp) office.phaseLimit = never;  // the departure deadline decides alone
-  act(RunPhase{office.term, phase});
+  act(RunPhase{office.term, phase, limitOf(phase), limits_.grace});
 }
 
 void CareerMachine::afterInaugurate(Outcome outcome) {
@@ -189,7 +252,7 @@ void CareerMachine::endTerm(EndReason reason) {
   if (!isWorse(reason, office.ending)) return;
   office.ending = reason;
   act(StopPhase{office.term, reason});
-  if (!office.running && !office.handedOver && office.nextExecute != never) run(Phase::handOver);
+  if (!isOut() && !office.handedOver && office.nextExecute != never) run(Phase::handOver);
 }
 
 void CareerMachine::drain() {
@@ -233,7 +296,7 @@ void CareerMachine::comeHome() {
 // --- phases that stay away
 
 void CareerMachine::overrun() {
-  const Phase phase = *office_->running;
+  const Phase phase = office_->running.value_or(Phase::prepare);
   office_->overran = true;
   office_->failed = true;
   office_->phaseLimit = now_ + limits_.grace;
@@ -268,19 +331,19 @@ void CareerMachine::leave(Resignation how) {
 
 void CareerMachine::departed() {
   departureDeadline_ = never;
-  electionOver_ = true;  // it had its time
-  const bool out = office_ && office_->running;
-  if (out && !exitWhenHung_) return;  // comeHome() ends it
+  electionOver_ = true;                   // it had its time
+  if (isOut() && !exitWhenHung_) return;  // who comes home ends it
+  if (preparation_) settle(ExitStatus::hung);
   exit();
 }
 
 void CareerMachine::exitIfOver() {
-  if (electionOver_ && !office_ && course_ != Course::contending) exit();
+  if (electionOver_ && !office_ && !preparation_ && course_ != Course::contending) exit();
 }
 
 void CareerMachine::exit() {
   exited_ = true;
-  act(Exit{status_, !office_ || !office_->running});
+  act(Exit{status_, !isOut()});
 }
 
 void CareerMachine::settle(ExitStatus status) noexcept {
@@ -293,6 +356,7 @@ void CareerMachine::tellTermEnded(bool clean) {
 
 milliseconds CareerMachine::limitOf(Phase phase) const noexcept {
   switch (phase) {
+    case Phase::prepare: return limits_.prepare;
     case Phase::inaugurate: return limits_.inaugurate;
     case Phase::execute: return limits_.execute;
     case Phase::handOver: return limits_.handOver;
@@ -301,8 +365,9 @@ milliseconds CareerMachine::limitOf(Phase phase) const noexcept {
 }
 
 std::string CareerMachine::describe() const {
-  if (!office_) return course_ == Course::contending ? "no term" : "leaving";
-  const std::string doing = office_->running ? std::string(toString(*office_->running)) : "idle";
+  if (!office_ && course_ != Course::contending) return "leaving";
+  if (!office_) return preparation_ ? "preparing" : "no term";
+  const std::string doing = isOut() ? std::string(toString(office_->running.value_or(Phase::prepare))) : "idle";
   return doing + " token=" + std::to_string(office_->term.value) +
          (office_->ending == EndReason::none ? "" : " ending=" + std::string(toString(office_->ending)));
 }
@@ -310,7 +375,8 @@ std::string CareerMachine::describe() const {
 void CareerMachine::checkInvariants() const {
   if (!office_ || exited_) return;
   // Between phases a term waits for its next execute; an ending one never waits.
-  TENURE_ASSERT(office_->running || (office_->nextExecute != never && office_->ending == EndReason::none));
+  TENURE_ASSERT(!preparation_ || !office_->running);
+  TENURE_ASSERT(isOut() || (office_->nextExecute != never && office_->ending == EndReason::none));
   TENURE_ASSERT(!office_->handedOver || office_->running == Phase::handOver);
   TENURE_ASSERT(!office_->givenUp || course_ == Course::aborting);
   TENURE_ASSERT(deadline() != never || !exitWhenHung_ || office_->givenUp);

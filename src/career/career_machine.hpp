@@ -3,10 +3,15 @@
 ///
 ///                 Elected                       done                  idle ⇄ timer, wake-up
 ///     standing by ───────► inaugurate ───────────────► execute … execute
-///         ▲                    │ any end of the term       │
-///         │  Resign            ▼                           ▼
+///      ▲  │ ▲ next in line     │ any end of the term       │
+///      │  ▼ │                  │                           │
+///      │ prepare               │                           │
+///      │     Resign            ▼                           ▼
 ///         └─────────────── hand over ◄─────────────────────┘
 ///              Leave ──► gone ──► Exit
+///
+/// Who is elected while it prepares is asked to come home, and inaugurated when it has. A preparation that never comes
+/// home is given up while others lead: it would hang in office as well.
 ///
 /// What holds, whatever comes in:
 ///  - at most one phase runs at a time, and none begins after the term has been resigned;
@@ -16,7 +21,8 @@
 ///
 /// Asked to end, a phase gets its stop token at once and `drain` to come home. A phase that overruns its own limit gets
 /// the token and `grace`. One that stays away after that is given up: the znode goes with the marker left busy, and
-/// the process exits, because a thread cannot be killed.
+/// the process exits, because a thread cannot be killed. Progress moves the limit, until the term is ending. The term's
+/// Watchdog counts the same limits for whoever asks whether the term is valid.
 ///
 /// Who calls: CareerRunner, and nobody else outside of tests and simulation.
 #pragma once
@@ -31,7 +37,7 @@
 
 namespace tenure::career {
 
-enum class Phase { inaugurate, execute, handOver };
+enum class Phase { prepare, inaugurate, execute, handOver };
 std::string_view toString(Phase phase) noexcept;
 
 /// Why a phase did not end well. Made in one place from whatever user code threw.
@@ -55,6 +61,15 @@ struct PhaseEnded {
   Failure failure{};
 };
 
+/// How `prepare` came home, which belongs to no term.
+struct PreparationEnded {
+  std::optional<Error> failure{};
+};
+
+/// The next to be elected, or no longer.
+struct NextInLine {
+  bool next = false;
+};
 struct Elected {
   FencingToken term;
 };
@@ -72,22 +87,25 @@ struct HandoverAsked {
 /// supervisors and shells deliver the same request twice.
 struct StopAsked {};
 struct Woken {};
-/// deadline() has come. `progress` is when the running phase last reported some.
-struct Tick {
-  BootTime progress{};
-};
+/// deadline() has come.
+struct Tick {};
 /// The election has left.
 struct HasLeft {};
 /// The election cannot go on.
 struct ElectionEnded {
   Error error;
 };
-using Input =
-    std::variant<Elected, TermLost, HandoverAsked, StopAsked, PhaseEnded, Woken, Tick, HasLeft, ElectionEnded>;
+using Input = std::variant<NextInLine, PreparationEnded, Elected, TermLost, HandoverAsked, StopAsked, PhaseEnded, Woken,
+                           Tick, HasLeft, ElectionEnded>;
 
+struct Prepare {};
+/// Request its stop token.
+struct StopPreparing {};
 struct RunPhase {
   FencingToken term;
   Phase phase = Phase::execute;
+  Duration limit{};
+  Duration grace{};
 };
 /// Write the reason into the term and request its stop token.
 struct StopPhase {
@@ -111,7 +129,7 @@ struct Tell {
   FencingToken term;
   EventBody event;
 };
-using Action = std::variant<RunPhase, StopPhase, Resign, Leave, Exit, Tell>;
+using Action = std::variant<Prepare, StopPreparing, RunPhase, StopPhase, Resign, Leave, Exit, Tell>;
 using Actions = std::vector<Action>;
 
 constexpr std::chrono::milliseconds repeatWindow{300};
@@ -127,7 +145,8 @@ class CareerMachine {
   explicit CareerMachine(CareerLimits limits, bool exitWhenHung = true) noexcept
       : limits_(limits), exitWhenHung_(exitWhenHung) {}
 
-  Actions on(const Input& input, BootTime now);
+  /// `progress` is when the phase that is out last reported some.
+  Actions on(const Input& input, BootTime now, BootTime progress = {});
 
   /// When the next Tick is due; max() when none is.
   BootTime deadline() const noexcept;
@@ -156,8 +175,17 @@ class CareerMachine {
     bool givenUp = false;  // the election was left while a phase was out
     bool handedOver = false;
   };
+  /// What the next in line does. An election does not extend its limit.
+  struct Preparation {
+    BootTime began{};
+    BootTime limit = never;  // and after an overrun the end of the grace
+    bool stopped = false;
+    bool overran = false;
+  };
   enum class Course { contending, leaving, aborting };
 
+  void handle(const NextInLine& input);
+  void handle(const PreparationEnded& input);
   void handle(const Elected& input);
   void handle(const TermLost& input);
   void handle(const HandoverAsked& input);
@@ -168,6 +196,10 @@ class CareerMachine {
   void handle(const HasLeft& input);
   void handle(const ElectionEnded& input);
 
+  void prepare();
+  void stopPreparing();
+  void judgePreparation();
+  void noteProgress(BootTime progress) noexcept;
   void run(Phase phase);
   void endTerm(EndReason reason);
   void drain();
@@ -187,11 +219,14 @@ class CareerMachine {
   std::chrono::milliseconds limitOf(Phase phase) const noexcept;
   void tellTermEnded(bool clean);
   void act(Action action) { actions_.push_back(std::move(action)); }
+  bool isOut() const noexcept { return preparation_ || (office_ && office_->running); }
   void checkInvariants() const;
 
   CareerLimits limits_;
   bool exitWhenHung_;
   std::optional<Office> office_;
+  std::optional<Preparation> preparation_;  // while it is out; in office, until it is inaugurated
+  bool mayPrepare_ = false;                 // next in line, and not asked to prepare since
   Course course_ = Course::contending;
   ExitStatus status_ = ExitStatus::done;
   int stops_ = 0;

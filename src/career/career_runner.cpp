@@ -22,8 +22,7 @@ void CareerRunner::stop() noexcept {
 }
 
 void CareerRunner::handOver(std::string by) noexcept {
-  const FencingToken term{inOffice_.load(std::memory_order_acquire)};
-  loop_.post([this, term, by = std::move(by)] { feed(HandoverAsked{term, by}); });
+  loop_.post([this, term = inOffice(), by = std::move(by)] { feed(HandoverAsked{term, by}); });
 }
 
 void CareerRunner::wake() noexcept {
@@ -41,6 +40,7 @@ void CareerRunner::onElected(std::shared_ptr<TermState> term) {
 
 void CareerRunner::onTermLost(EndReason reason) { feed(TermLost{machine_.term(), reason}); }
 void CareerRunner::onHandoverRequested(const std::string&) { feed(HandoverAsked{machine_.term(), {}}); }
+void CareerRunner::onNextInLine(bool next) { feed(NextInLine{next}); }
 void CareerRunner::onLeft() { feed(HasLeft{}); }
 void CareerRunner::onFatal(const Error& error) { feed(ElectionEnded{error}); }
 
@@ -51,7 +51,7 @@ void CareerRunner::feed(Input input) {
   while (!inputs_.empty()) {
     const Input next = std::move(inputs_.front());
     inputs_.pop_front();
-    const Actions actions = machine_.on(next, loop_.now());
+    const Actions actions = machine_.on(next, loop_.now(), term_ ? term_->lastProgress() : BootTime{});
     inOffice_.store(machine_.term().value, std::memory_order_release);
     for (const Action& action : actions) std::visit([this](const auto& what) { perform(what); }, action);
   }
@@ -59,17 +59,31 @@ void CareerRunner::feed(Input input) {
   setTimer();
 }
 
+void CareerRunner::perform(const Prepare&) {
+  preparing_ = {};
+  worker_.run([this, stop = preparing_.get_token()] {
+    PreparationEnded ended = callPrepare(career_, stop);
+    loop_.post([this, ended = std::move(ended)] { feed(ended); });
+  });
+}
+
+void CareerRunner::perform(const StopPreparing&) { preparing_.request_stop(); }
+
 void CareerRunner::perform(const RunPhase& action) {
-  term_->reportProgress();
+  term_->watchdog().begin(loop_.now(), action.limit, action.grace);
   worker_.run([this, action, term = Term(term_)] {
     PhaseEnded ended = callPhase(action, career_, term);
-    loop_.post([this, ended = std::move(ended)] { feed(ended); });
+    loop_.post([this, ended = std::move(ended)] {
+      term_->watchdog().end();
+      feed(ended);
+    });
   });
 }
 
 // Stop callbacks of user code run here, on the loop: they must not wait.
 void CareerRunner::perform(const StopPhase& action) {
   term_->setEndReason(action.reason);
+  term_->watchdog().starve();
   term_->stopSource().request_stop();
 }
 
@@ -102,7 +116,7 @@ void CareerRunner::setTimer() {
   if (due == BootTime::max()) return;
   timer_ = loop_.after(std::max(due - loop_.now(), Duration::zero()), [this] {
     timer_ = 0;
-    feed(Tick{term_ ? term_->lastProgress() : BootTime{}});
+    feed(Tick{});
   });
 }
 

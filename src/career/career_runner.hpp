@@ -42,17 +42,23 @@ class CareerRunner final : public IElectionListener {
   void handOver(std::string by) noexcept;
   void wake() noexcept;
 
+  /// The term in office, 0 without one.
+  FencingToken inOffice() const noexcept { return FencingToken{inOffice_.load(std::memory_order_acquire)}; }
+
   /// Threads: the loop's.
   std::string describe() const { return machine_.describe(); }
 
   void onElected(std::shared_ptr<TermState> term) override;
   void onTermLost(EndReason reason) override;
   void onHandoverRequested(const std::string& by) override;
+  void onNextInLine(bool next) override;
   void onLeft() override;
   void onFatal(const Error& error) override;
 
  private:
   void feed(Input input);
+  void perform(const Prepare& action);
+  void perform(const StopPreparing& action);
   void perform(const RunPhase& action);
   void perform(const StopPhase& action);
   void perform(const Resign& action);
@@ -69,6 +75,7 @@ class CareerRunner final : public IElectionListener {
   Emitter emit_;
   CareerOutlets outlets_;
 
+  std::stop_source preparing_;       // of the latest preparation
   std::shared_ptr<TermState> term_;  // the latest
   std::deque<Input> inputs_;         // what came in while an action was performed
   bool feeding_ = false;

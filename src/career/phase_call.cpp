@@ -18,6 +18,7 @@ Outcome executeStint(ILeaderCareer& career, const Term& term, const std::stop_to
 Outcome call(Phase phase, ILeaderCareer& career, const Term& term, int steps) {
   const std::stop_token stop = term.stopToken();
   switch (phase) {
+    case Phase::prepare: break;  // not of a term
     case Phase::inaugurate:
       if (stop.stop_requested()) return Outcome::withheld;
       career.inaugurate(term);
@@ -48,6 +49,15 @@ Failure failureOf(const std::exception_ptr& thrown) {
     return {EndReason::failed, Error{Errc::careerFailed, error.what()}};
   } catch (...) {
     return {EndReason::failed, Error{Errc::careerFailed, "it threw something that is not a std::exception"}};
+  }
+}
+
+PreparationEnded callPrepare(ILeaderCareer& career, const std::stop_token& stop) noexcept {
+  try {
+    if (!stop.stop_requested()) career.prepare(stop);
+    return {};
+  } catch (...) {
+    return {failureOf(std::current_exception()).error};
   }
 }
 

@@ -18,6 +18,8 @@ namespace {
 
 const Choices<Level> levels{
     {"debug", Level::debug}, {"info", Level::info}, {"warn", Level::warn}, {"error", Level::error}};
+const Choices<Preference> preferences{
+    {"normal", Preference::normal}, {"preferred", Preference::preferred}, {"never", Preference::never}};
 constexpr const char* expectedLevel = "debug, info, warn or error";
 
 /// As the user gave them.
@@ -32,6 +34,8 @@ struct ConsumeOptions {
   ConsumerOptions tuning;
   std::chrono::milliseconds latencyTarget = tuning.latencyTarget;
   CareerLimits limits;
+  Preference preference = Preference::normal;
+  std::chrono::milliseconds preferredAfter{60'000};
   std::optional<std::chrono::milliseconds> barrier;
   bool lastWill = true;
   Level logLevel = Level::info;
@@ -110,6 +114,8 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   settings.candidate.id = *id;
   settings.candidate.version = TENURE_VERSION;
   settings.candidate.limits = options.limits;
+  settings.candidate.preference = options.preference;
+  settings.candidate.preferredAfter = options.preferredAfter;
   settings.candidate.barrierLimit = barrierOf(options);
   settings.candidate.lastWill.use = options.lastWill;
   return settings;
@@ -209,6 +215,20 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
       ->envname("TENURE_LAST_WILL");
 }
 
+void addPreference(CLI::App& command, ConsumeOptions& options) {
+  const auto choose = [&options](const std::string& text) {
+    const auto preference = findChoice(preferences, text);
+    options.preference = preference.value_or(options.preference);
+    return preference.has_value();
+  };
+  addChoice(
+      command, "--preference", "WISH", "normal, preferred or never", choose,
+      "Whether this replica wants to lead: normal; preferred: whoever leads hands over to it once it has stood by "
+      "for a while; never: it looks on (default normal)");
+  addDuration(command, "--preferred-after", options.preferredAfter,
+              "How long a preferred replica stands by first; each failed term doubles it");
+}
+
 void addBasics(CLI::App& command, ConsumeOptions& options) {
   options.election.declare(command);
   options.queue.declare(command);
@@ -247,6 +267,7 @@ void addConsume(CLI::App& tool, Action& chosen) {
   CLI::App* command = tool.add_subcommand("consume", "Run one replica of a consumer");
   addBasics(*command, *options);
   addTuning(*command, *options);
+  addPreference(*command, *options);
   options->readLogLevel = [&tool, command, before = &options->logLevel] {
     return logLevelNow(tool, *command, *before);
   };

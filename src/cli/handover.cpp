@@ -13,75 +13,189 @@ namespace {
 
 struct HandoverOptions {
   ElectionOption election;
+  std::string to;
+  std::string at;
   bool wait = false;
+  bool cancel = false;
   std::chrono::milliseconds limit{30'000};
 };
 
 constexpr const char* handoverHelp = R"help(
 Asks the leader in office now, and no later one, to finish its current message and step down; it
 enrols again at the back. With --wait it tells who follows, and after how many milliseconds.
-Alone, the same replica leads again under a new token. Exit code 1: nobody leads, or the leader did
-not step down within --limit.
+Alone, the same replica leads again under a new token.
+
+--to names the successor, as in `tenure status`: the candidates between are sent to the back, and
+the office goes to it as soon as it is next. It is refused for an id that is unknown, that several
+candidates share (name one by its uuid), of an observer, or of the leader itself.
+--at has the leader wait for a time, by its own clock: UTC as 2026-05-04T09:12:33Z, or +10m from
+now. The request belongs to the term of the leader that is in office now: when that term ends
+before, for whatever reason, it lapses. `tenure status` shows it; --cancel takes it back, and a
+newer request replaces it. A handover that has begun cannot be taken back.
+
+Exit code 1: refused, nobody leads, nothing to cancel, or with --wait not done within --limit.
 
 Examples:
   tenure handover --zookeeper 127.0.0.1:2181 --election orders --wait
+  tenure handover --zookeeper 127.0.0.1:2181 --election orders --to rack2-orders --at +10m
+  tenure handover --zookeeper 127.0.0.1:2181 --election orders --cancel
 )help";
 
-/// The view as soon as another term is in office; the marker's watch tells when to look again.
-Result<ElectionView> awaitSuccessor(EnsembleSession& session, const ElectionPaths& paths, FencingToken former,
-                                    BootTime deadline) {
-  while (true) {
-    const auto changed = std::make_shared<bool>(false);
-    const auto watched = session.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
-      coordination.exists(
-          paths.marker, [changed](WatchEvent) { *changed = true; }, std::move(done));
-    });
-    if (!watched) return watched.error();
-    auto view = session.ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
-      readElection(coordination, paths, std::move(done));
-    });
-    if (!view || (view->leader() != nullptr && view->marker.token != former)) return view;
-    if (!session.runUntil([&] { return *changed; }, deadline)) return Error{Errc::timedOut, "nobody has followed yet"};
-  }
+/// "no" is an answer, and has a sentence; anything else is a failure.
+Exit refused(const Error& error) {
+  if (!error.is(Errc::notFound) && !error.is(Errc::versionMismatch)) return refuse("", error);
+  complain(error.detail);
+  return Exit::no;
 }
 
-Exit tellSuccessor(const ElectionView& view, Duration took) {
-  const CandidateView& leader = *view.leader();
-  std::cout << (leader.record.known ? escaped(leader.record.id.value) : "unknown") << " leads, token " << leader.czxid
-            << ", " << std::chrono::duration_cast<std::chrono::milliseconds>(took).count() << " ms after the request"
-            << std::endl;
-  return Exit::done;
+/// "10m from now" and points in time; none without --at.
+Result<WallTime> timeOf(const HandoverOptions& options, WallTime now) {
+  if (options.at.empty()) return WallTime{};
+  if (options.at.front() != '+') {
+    const Result<WallTime> at = parseWallTime(options.at);
+    if (at && *at < now) return Error{Errc::invalidArgument, "\"" + options.at + "\" has passed"};
+    return at;
+  }
+  const auto in = parseDuration(std::string_view{options.at}.substr(1));
+  if (!in) return in.error();
+  return now + std::chrono::ceil<std::chrono::milliseconds>(*in);
 }
+
+std::string nameOf(const CandidateView& candidate) {
+  return candidate.record.known ? escaped(candidate.record.id.value) : candidate.uuid.value;
+}
+
+std::string describe(const HandoverRequest& request, const ElectionView& view) {
+  std::string text;
+  if (request.to) {
+    const auto target = std::find_if(view.candidates.begin(), view.candidates.end(),
+                                     [&](const CandidateView& each) { return each.uuid == *request.to; });
+    text += " to " + (target == view.candidates.end() ? escaped(request.to->value) : nameOf(*target));
+  }
+  if (request.at != WallTime{}) text += " at " + formatWallTime(request.at);
+  return text;
+}
+
+/// One command's view of one election.
+class Steering {
+ public:
+  Steering(EnsembleSession& session, const ElectionAddress& address)
+      : session_(session), address_(address), paths_(address.root, address.election) {}
+
+  Exit request(const HandoverOptions& options, WallTime now) {
+    const Result<WallTime> at = timeOf(options, now);
+    if (!at) return refuse("--at", at.error());
+    const Result<ElectionView> view = ledElection();
+    if (!view) return refused(view.error());
+
+    HandoverRequest request{view->marker.token, whoAsks(), {}, std::max(*at, now) + options.limit, *at};
+    if (!options.to.empty()) {
+      const Result<CandidateUuid> to = findSuccessor(*view, options.to);
+      if (!to) return refused(to.error());
+      request.to = *to;
+    }
+    const BootTime asked = BootClock::now();
+    const auto written = session_.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
+      requestHandover(coordination, paths_, request, std::move(done));
+    });
+    if (!written) return refused(written.error());
+    if (!options.wait) return tellAsked(request, *view, now);
+    return await(request, asked + std::chrono::nanoseconds{request.until - now}, asked);
+  }
+
+  Exit cancel(WallTime now) {
+    const Result<ElectionView> view = ledElection();
+    if (!view) return refused(view.error());
+    const auto node = session_.ask<Node>(
+        [&](ICoordination& coordination, Callback<Node> done) { coordination.get(paths_.handover, {}, done); });
+    if (!node) return refused(node.error());
+    const auto request = parseHandoverRequest(node->data);
+    if (!request || request->term != view->marker.token || request->until < now)
+      return refused(Error{Errc::notFound, "no handover is asked for"});
+    const auto written = session_.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
+      coordination.set(paths_.handover, {}, node->stat.version, std::move(done));
+    });
+    if (!written && written.error().is(Errc::versionMismatch))
+      return refused(Error{Errc::versionMismatch, "the request was replaced just now: look again"});
+    if (!written) return refused(written.error());
+    std::cout << "took back the handover" << describe(*request, *view) << " that " << escaped(request->by)
+              << " had asked for" << std::endl;
+    return Exit::done;
+  }
+
+ private:
+  static std::string whoAsks() {
+    const ProcessIdentity& self = thisProcess();
+    return "tenure handover, " + self.host + ":" + std::to_string(self.pid);
+  }
+
+  Result<ElectionView> look() {
+    return session_.ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
+      readElection(coordination, paths_, std::move(done));
+    });
+  }
+
+  Result<ElectionView> ledElection() {
+    Result<ElectionView> view = look();
+    const bool led = view && view->leader() != nullptr;
+    if (led || (!view && !view.error().is(Errc::notFound))) return view;
+    return Error{Errc::notFound, "nobody leads the election " + address_.path()};
+  }
+
+  static Exit tellAsked(const HandoverRequest& request, const ElectionView& view, WallTime now) {
+    std::cout << "asked the leader with token " << request.term.value << " to hand over" << describe(request, view);
+    if (request.at > now) std::cout << "; the request lapses with its term";
+    if (view.request && view.request->until >= now && view.request->at > now)
+      std::cout << "; it replaces the handover" << describe(*view.request, view);
+    std::cout << std::endl;
+    return Exit::done;
+  }
+
+  /// The view as soon as another term is in office; the marker's watch tells when to look again.
+  Result<ElectionView> awaitSuccessor(FencingToken former, BootTime deadline) {
+    while (true) {
+      const auto changed = std::make_shared<bool>(false);
+      const auto watched = session_.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
+        coordination.exists(
+            paths_.marker, [changed](WatchEvent) { *changed = true; }, std::move(done));
+      });
+      if (!watched) return watched.error();
+      Result<ElectionView> view = look();
+      if (!view || (view->leader() != nullptr && view->marker.token != former)) return view;
+      if (!session_.runUntil([&] { return *changed; }, deadline))
+        return Error{Errc::timedOut, "nobody has followed yet"};
+    }
+  }
+
+  Exit await(const HandoverRequest& request, BootTime deadline, BootTime asked) {
+    const Result<ElectionView> view = awaitSuccessor(request.term, deadline);
+    if (!view && !view.error().is(Errc::timedOut)) return refuse("", view.error());
+    if (!view) {
+      complain("nobody has followed in time");
+      return Exit::no;
+    }
+    const CandidateView& leader = *view->leader();
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(BootClock::now() - asked);
+    std::cout << nameOf(leader) << " leads, token " << leader.czxid << ", " << took.count() << " ms after the request"
+              << std::endl;
+    if (!request.to || leader.uuid == *request.to) return Exit::done;
+    complain("that is not the one who was meant to follow");
+    return Exit::no;
+  }
+
+  EnsembleSession& session_;
+  const ElectionAddress& address_;
+  const ElectionPaths paths_;
+};
 
 Exit handOver(const HandoverOptions& options) {
   const auto address = parse(options.election);
   if (!address) return refuse("", address.error());
   const auto session = EnsembleSession::connect(address->zookeeper);
   if (!session) return refuse("--zookeeper", session.error());
-
-  const ElectionPaths paths(address->root, address->election);
-  const ProcessIdentity& self = thisProcess();
-  const std::string by = "tenure handover, " + self.host + ":" + std::to_string(self.pid);
-  const BootTime asked = BootClock::now();
-  const WallTime until = systemClock().wallNow() + options.limit;
-  const auto token = (*session)->ask<FencingToken>([&](ICoordination& coordination, Callback<FencingToken> done) {
-    requestHandover(coordination, paths, by, until, std::move(done));
-  });
-  if (!token && token.error().is(Errc::notFound)) {
-    complain("nobody leads the election " + address->path());
-    return Exit::no;
-  }
-  if (!token) return refuse("", token.error());
-  if (!options.wait) {
-    std::cout << "asked the leader with token " << token->value << " to hand over" << std::endl;
-    return Exit::done;
-  }
-
-  const auto view = awaitSuccessor(**session, paths, *token, asked + options.limit);
-  if (view) return tellSuccessor(*view, BootClock::now() - asked);
-  if (!view.error().is(Errc::timedOut)) return refuse("", view.error());
-  complain("nobody has followed within " + formatDuration(options.limit));
-  return Exit::no;
+  Steering steering(**session, *address);
+  const WallTime now = systemClock().wallNow();
+  return options.cancel ? steering.cancel(now) : steering.request(options, now);
 }
 
 }  // namespace
@@ -90,8 +204,17 @@ void addHandover(CLI::App& tool, Action& chosen) {
   auto options = std::make_shared<HandoverOptions>();
   CLI::App* command = tool.add_subcommand("handover", "Ask the leader to step down");
   options->election.declare(*command);
-  command->add_flag("--wait", options->wait, "Wait for the successor, and say who and how soon");
-  addDuration(*command, "--limit", options->limit, "How long the request stands, and --wait waits");
+  CLI::Option* to = command->add_option("--to", options->to, "Who shall follow: an id or a uuid from `tenure status`")
+                        ->type_name("ID");
+  CLI::Option* at =
+      command->add_option("--at", options->at, "When: 2026-05-04T09:12:33Z, or +10m from now")->type_name("TIME");
+  CLI::Option* wait = command->add_flag("--wait", options->wait, "Wait for the successor, and say who and how soon");
+  command->add_flag("--cancel", options->cancel, "Take back the request that stands")
+      ->excludes(to)
+      ->excludes(at)
+      ->excludes(wait);
+  addDuration(*command, "--limit", options->limit,
+              "How long the leader may take to begin, from --at on, and --wait waits");
   command->footer(std::string(handoverHelp) + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return handOver(*options); }; });
 }

@@ -16,7 +16,7 @@ constexpr const char* digestVariable = "TENURE_DIGEST";
 constexpr const char* expectedDigest = "expected one line, user:password";
 
 using Replacement = std::pair<std::string_view, std::string_view>;
-constexpr std::array<Replacement, 13> optionOfField{
+constexpr std::array<Replacement, 14> optionOfField{
     Replacement{"consumer.name", "--consumer"},
     {"consumer.maxBatch", "--max-batch"},
     {"consumer.latencyTarget", "--latency-target"},
@@ -27,6 +27,7 @@ constexpr std::array<Replacement, 13> optionOfField{
     {"limits.execute", "--execute-limit"},
     {"limits.drain", "--drain"},
     {"barrierLimit", "--barrier"},
+    {"preferredAfter", "--preferred-after"},
     {"zookeeper.sessionTimeout", "--session-timeout"},
     {"say allowShortSession", "say --allow-short-session"},
     {"at least retryBase", "at least --retry-base"},

@@ -28,6 +28,7 @@ class SqlCareer final : public ILeaderCareer {
   SqlCareer(Consumer& consumer, IFencedStore& store, std::string statement)
       : consumer_(consumer), store_(store), statement_(std::move(statement)) {}
 
+  void prepare(const std::stop_token& stop) override { consumer_.prepare(stop); }
   /// Throws EndTerm with configurationRefused when the statement cannot be run.
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override { return consumer_.execute(term); }

@@ -18,7 +18,9 @@ struct StatusOptions {
 };
 
 constexpr const char* statusHelp = R"help(
-Shows who leads, under which token, since when, and who stands in line. Exit code 1: nobody leads.
+Shows who leads, under which token, since when, who stands in line and how it wants the office
+(see `tenure consume --preference`), who only observes, and a handover that is asked for.
+Exit code 1: nobody leads.
 A reading, not evidence: by the time you act on it the leader may be another.
 
 Examples:
@@ -44,6 +46,7 @@ Json toJson(const CandidateView& candidate) {
            {"pid", nullptr},
            {"version", nullptr},
            {"since", nullptr},
+           {"preference", nullptr},
            {"session", std::to_string(candidate.session)}};
   if (!candidate.record.known) return out;
   out["id"] = candidate.record.id.value;
@@ -51,6 +54,26 @@ Json toJson(const CandidateView& candidate) {
   out["pid"] = candidate.record.process.pid;
   out["version"] = candidate.record.version;
   out["since"] = formatWallTime(candidate.record.since);
+  out["preference"] = toString(candidate.record.preference);
+  return out;
+}
+
+/// What is asked of the leader now or for later; what has lapsed is nobody's business.
+const HandoverRequest* standing(const ElectionView& view) {
+  const bool stands = view.leader() != nullptr && view.request && view.request->until >= systemClock().wallNow();
+  return stands ? &*view.request : nullptr;
+}
+
+std::string nameOf(const CandidateUuid& uuid, const ElectionView& view) {
+  for (const CandidateView& each : view.candidates)
+    if (each.uuid == uuid) return nameOf(each);
+  return escaped(uuid.value);
+}
+
+Json handoverJson(const HandoverRequest& request) {
+  Json out{{"by", request.by}, {"to", nullptr}, {"at", nullptr}, {"until", formatWallTime(request.until)}};
+  if (request.to) out["to"] = request.to->value;
+  if (request.at != WallTime{}) out["at"] = formatWallTime(request.at);
   return out;
 }
 
@@ -74,11 +97,21 @@ void printJson(const ElectionAddress& address, const ElectionView& view) {
   out["marker"] = markerJson(view.marker);
   out["candidates"] = Json::array();
   for (const CandidateView& candidate : view.candidates) out["candidates"].push_back(toJson(candidate));
+  out["observers"] = Json::array();
+  for (const CandidateView& observer : view.observers) out["observers"].push_back(toJson(observer));
+  out["handover"] = standing(view) != nullptr ? handoverJson(*standing(view)) : Json(nullptr);
   out["offenders"] = Json::array();
   for (const OffenderView& offender : view.offenders)
     out["offenders"].push_back({{"child", escaped(offender.child)}, {"reason", offender.reason}});
   out["polluted"] = view.polluted;
   std::cout << out.dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
+}
+
+void printLine(std::ostream& out, const CandidateView& candidate) {
+  out << std::setw(20) << nameOf(candidate) << "  " << std::setw(20) << candidate.czxid << "  "
+      << placeOf(candidate.record.process);
+  if (candidate.record.preference == Preference::preferred) out << "  preferred";
+  out << "\n";
 }
 
 void printText(const ElectionAddress& address, const ElectionView& view) {
@@ -96,9 +129,17 @@ void printText(const ElectionAddress& address, const ElectionView& view) {
                                         : ", by an unknown holder")
                   << "\n";
   for (std::size_t i = 0; i < view.candidates.size(); ++i) {
-    const CandidateView& candidate = view.candidates[i];
-    label(i == 0 ? "candidates" : "") << i + 1 << "  " << std::setw(20) << nameOf(candidate) << "  " << std::setw(20)
-                                      << candidate.czxid << "  " << placeOf(candidate.record.process) << "\n";
+    label(i == 0 ? "candidates" : "") << i + 1 << "  ";
+    printLine(std::cout, view.candidates[i]);
+  }
+  for (std::size_t i = 0; i < view.observers.size(); ++i) {
+    label(i == 0 ? "observers" : "") << "-  ";
+    printLine(std::cout, view.observers[i]);
+  }
+  if (const HandoverRequest* request = standing(view)) {
+    label("handover") << (request->to ? "to " + nameOf(*request->to, view) : "to whoever is next");
+    if (request->at != WallTime{}) std::cout << " at " << formatWallTime(request->at);
+    std::cout << ", asked by " << escaped(request->by) << "\n";
   }
   if (view.polluted) label("warning") << "too many children to be an election's\n";
   for (const OffenderView& offender : view.offenders)

@@ -48,6 +48,10 @@ class Consumer::Shell {
         clock_(clock),
         random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()) {}
 
+  void prepare(const std::stop_token& stop) const {
+    if (options_.prepare) options_.prepare(stop);
+  }
+
   void inaugurate(const Term& term) {
     enter(term);
     transaction_.reset();
@@ -289,6 +293,7 @@ Consumer::Consumer(IMessageSource& source, IFencedStore& store, Handler handler,
     : shell_(std::make_unique<Shell>(source, store, std::move(handler), options, events, clock)) {}
 Consumer::~Consumer() = default;
 
+void Consumer::prepare(const std::stop_token& stop) { shell_->prepare(stop); }
 void Consumer::inaugurate(const Term& term) { shell_->inaugurate(term); }
 bool Consumer::execute(const Term& term) { return shell_->execute(term); }
 void Consumer::handOver(const Term& term) { shell_->handOver(term); }

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "election/election_machine.hpp"
+#include "election/view.hpp"
 
 namespace tenure {
 namespace {
@@ -15,6 +16,8 @@ ElectionMachineSettings machineSettings(const ElectionSettings& settings) {
   machine.self.process = settings.process;
   machine.self.version = settings.version;
   machine.self.status = settings.statusAddress;
+  machine.self.preference = settings.preference;
+  machine.self.preferredAfter = settings.preferredAfter;
   machine.uuid = settings.uuid;
   machine.freshEnsemble = settings.freshEnsemble;
   machine.barrierLimit = settings.barrierLimit;
@@ -36,6 +39,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
   Impl(ElectionSettings settings, ILoop& loop, ICoordination& coordination, IElectionListener& listener, Emitter emit,
        Random random)
       : machine_(machineSettings(settings), random),
+        paths_(settings.root, settings.election),
         livenessOf_(std::move(settings.livenessOf)),
         bequeath_(std::move(settings.bequeath)),
         loop_(loop),
@@ -68,6 +72,16 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
     }
     feeding_ = false;
     if (listener_ != nullptr) setTimer();
+  }
+
+  void handOver(FencingToken term, const CandidateId& to, const std::string& by) {
+    readElection(coordination_, paths_, [weak = weak_from_this(), term, to, by](const Result<ElectionView>& view) {
+      const auto self = weak.lock();
+      if (!self || self->listener_ == nullptr) return;
+      const Result<CandidateUuid> target = view ? findSuccessor(*view, to.value) : Result<CandidateUuid>(view.error());
+      if (!target) return self->emit_(HandoverDeclined{by, to.value, target.error().detail}, term);
+      self->feed(input::HandoverWanted{term, by, *target});
+    });
   }
 
   std::string describe() const { return machine_.describe(); }
@@ -163,6 +177,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
   }
   void perform(const action::EndLease&) { term_->lease().end(); }
   void perform(const action::AskHandover& what) { listener_->onHandoverRequested(what.by); }
+  void perform(const action::TellNext& what) { listener_->onNextInLine(what.next); }
   void perform(const action::CloseSession&) {
     coordination_.close([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->feed(input::Closed{});
@@ -193,6 +208,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
   }
 
   ElectionMachine machine_;
+  const ElectionPaths paths_;
   std::function<Liveness(const ProcessIdentity&)> livenessOf_;
   std::function<void(const std::optional<Will>&)> bequeath_;
   ILoop& loop_;
@@ -214,6 +230,9 @@ Election::~Election() { impl_->detach(); }
 
 void Election::start() { impl_->start(); }
 void Election::resign(Resignation how, bool failed) { impl_->feed(input::ResignAsked{how, failed}); }
+void Election::handOver(FencingToken term, const CandidateId& to, const std::string& by) {
+  impl_->handOver(term, to, by);
+}
 void Election::leave(Resignation how) { impl_->feed(input::LeaveAsked{how}); }
 std::string Election::describe() const { return impl_->describe(); }
 

@@ -29,6 +29,8 @@ class IElectionListener {
   virtual void onTermLost(EndReason reason) = 0;
   /// Somebody wrote a handover request for this term.
   virtual void onHandoverRequested(const std::string& by) = 0;
+  /// We are the next to be elected, or no longer. An election says it by itself, and so may come without.
+  virtual void onNextInLine(bool next) = 0;
   /// leave() has finished.
   virtual void onLeft() = 0;
   /// The election cannot go on: credentials, configuration. Nothing else follows. A term in office was lost before,
@@ -41,6 +43,8 @@ struct ElectionSettings {
   std::string root;  // absolute
   CandidateId id;
   CandidateUuid uuid;
+  Preference preference = Preference::normal;
+  std::chrono::milliseconds preferredAfter{60'000};
   std::chrono::milliseconds barrierLimit{0};
   bool strictAcl = false;
   bool allowShortSession = false;
@@ -69,6 +73,9 @@ class Election final {
   /// Ends the current term, once its career is home, and enrols again at the back with a new znode, after a backoff
   /// when `failed`. Without a term it does nothing.
   void resign(Resignation how, bool failed);
+  /// Brings the office to the candidate called `to`, or with that uuid, if `term` is in office: onHandoverRequested()
+  /// comes when it is next. An id that names nobody who could follow is declined, and that is told as an event.
+  void handOver(FencingToken term, const CandidateId& to, const std::string& by);
   /// Deletes what is ours and closes the session; calls onLeft within about three seconds. From standby or after the
   /// career is home; with a term in office it resigns that way first.
   void leave(Resignation how);

@@ -12,6 +12,7 @@ constexpr std::size_t mostReported = 64;
 // Watches do the work; this is the net below them.
 constexpr auto recheckInterval = 30s;
 constexpr auto recheckUnwatched = 1s;
+constexpr int mostDoublings = 16;
 
 std::string idleMarker() {
   MarkerRecord marker;
@@ -31,6 +32,7 @@ void ElectionMachine::prepare() {
   preparation_.push_back(action::EnsurePath{0, paths_.meta, toJson(MetaRecord{settings_.freshEnsemble, 1})});
   for (const std::string& path : {paths_.elections, paths_.election, paths_.candidates})
     preparation_.push_back(action::EnsurePath{0, path, {}});
+  if (observes()) preparation_.push_back(action::EnsurePath{0, paths_.observers, {}});
   preparation_.push_back(action::EnsurePath{0, paths_.marker, idleMarker()});
   preparation_.push_back(action::EnsurePath{0, paths_.handover, {}});
   for (const std::string& path : {paths_.election, paths_.candidates, paths_.marker})
@@ -117,7 +119,10 @@ void ElectionMachine::enrol() {
   candidates_ = Candidates{settings_.uuid};
   CandidateRecord self = settings_.self;
   self.since = now_.wall;
-  act(action::Enrol{ask(), paths_.enrolmentOf(settings_.uuid), toJson(self)});
+  // Whoever has failed stands by for longer, or its preference would flap the office.
+  const int doublings = std::min(termBackoff_.failures(), mostDoublings);
+  self.preferredAfter = std::min(self.preferredAfter * (1 << doublings), longestPreferredAfter);
+  act(action::Enrol{ask(), child(settings_.uuid.value + '-'), toJson(self)});
 }
 
 void ElectionMachine::handle(const input::Enrolment& in) {
@@ -135,7 +140,7 @@ void ElectionMachine::handle(const input::Enrolment& in) {
 
 void ElectionMachine::settle() {
   phase_ = Phase::settling;
-  act(action::Write{ask(), action::Purpose::settle, {CheckOp{paths_.candidates}}});
+  act(action::Write{ask(), action::Purpose::settle, {CheckOp{folder()}}});
 }
 
 void ElectionMachine::settled(const Result<void>& result) {
@@ -151,7 +156,7 @@ void ElectionMachine::search() {
     if (!found && candidate.owner == session_->id && candidate.czxid > lastCzxid_) {
       found = candidate;
     } else {
-      act(action::Remove{0, paths_.candidate(candidate.name)});
+      act(action::Remove{0, child(candidate.name)});
     }
   }
   mustSearch_ = false;
@@ -159,7 +164,7 @@ void ElectionMachine::search() {
   NodeStat stat;
   stat.czxid = found->czxid;
   stat.ephemeralOwner = found->owner;
-  enrolled(paths_.candidate(found->name), stat, true);
+  enrolled(child(found->name), stat, true);
 }
 
 void ElectionMachine::enrolled(const std::string& path, const NodeStat& stat, bool foundAgain) {
@@ -170,7 +175,10 @@ void ElectionMachine::enrolled(const std::string& path, const NodeStat& stat, bo
     return enrol();
   }
   own_ = Own{path, std::string(lastPart(path)), stat.czxid};
-  tell(Enrolled{own_->name, own_->czxid, foundAgain});
+  if (observes())
+    tell(EnrolledAsObserver{own_->name});
+  else
+    tell(Enrolled{own_->name, own_->czxid, foundAgain});
   watchOwn();
   rank();
 }
@@ -195,14 +203,15 @@ void ElectionMachine::ownRead(const Result<Node>& node) {
 void ElectionMachine::rank() {
   phase_ = Phase::ranking;
   markerWatch_ = {};
-  act(action::List{ask(), paths_.candidates});
+  act(action::List{ask(), folder()});
 }
 
 void ElectionMachine::handle(const input::Listed& in) {
+  if (in.ticket != 0 && in.ticket == lineLook_) return lineListed(in.names);
   if (in.ticket != flow_ || phase_ != Phase::ranking) return;
   const bool polluted = in.names ? in.names->size() > mostChildren : in.names.error().is(Errc::payloadTooLarge);
   if (polluted) {
-    return fail(Error{Errc::quotaExceeded, "ElectionPathPolluted: " + paths_.candidates + " has more than " +
+    return fail(Error{Errc::quotaExceeded, "ElectionPathPolluted: " + folder() + " has more than " +
                                                std::to_string(mostChildren) + " children; delete the foreign ones"});
   }
   if (!in.names) {
@@ -212,11 +221,13 @@ void ElectionMachine::handle(const input::Listed& in) {
   }
   candidates_.list(*in.names, own_ ? own_->name : std::string{});
   if (own_ && !candidates_.ownListed()) return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted");
-  for (const std::string& name : candidates_.unanswered()) act(action::Stat{flow_, name, paths_.candidate(name)});
+  if (own_ && observes()) return decide();
+  for (const std::string& name : candidates_.unanswered()) act(action::Stat{flow_, name, child(name)});
   if (candidates_.unanswered().empty()) decide();
 }
 
 void ElectionMachine::handle(const input::Statted& in) {
+  if (in.ticket != 0 && in.ticket == lineLook_) return standingStatted(in.name, in.stat);
   if (in.ticket != flow_ || phase_ != Phase::ranking) return;
   if (!in.stat && !in.stat.error().is(Errc::notFound)) {
     if (!pausedBy(in.stat.error())) fail(in.stat.error());
@@ -231,8 +242,8 @@ void ElectionMachine::decide() {
   reportForeigners();
   if (!own_) return search();
   // A znode of ours that outlived its candidacy would stand before us for as long as our session lives.
-  for (const Candidates::Ranked& ghost : candidates_.ours(own_->name))
-    act(action::Remove{0, paths_.candidate(ghost.name)});
+  for (const Candidates::Ranked& ghost : candidates_.ours(own_->name)) act(action::Remove{0, child(ghost.name)});
+  if (observes()) return observe();
   const std::vector<Candidates::Ranked> ahead = candidates_.before(own_->czxid);
   if (ahead.empty()) return useMarker();
   standBy(ahead);
@@ -241,12 +252,23 @@ void ElectionMachine::decide() {
 void ElectionMachine::standBy(const std::vector<Candidates::Ranked>& ahead) {
   phase_ = Phase::standby;
   recheckDue_ = now_.boot + recheckInterval;
+  tellNext(ahead.size() == 1);
   const std::string& name = ahead.back().name;
   if (std::exchange(ahead_, ahead.size()) != ahead.size() || predecessor_ != name)
     tell(StoodBy{static_cast<int>(ahead.size()), name});
   if (std::exchange(predecessor_, name) == name && predecessorWatch_.answered) return;
   predecessorWatch_ = {newTicket(), false};
   act(action::Read{predecessorWatch_.ticket, action::Subject::predecessor, paths_.candidate(name), true});
+}
+
+void ElectionMachine::observe() {
+  phase_ = Phase::observing;
+  recheckDue_ = now_.boot + recheckInterval;
+}
+
+/// The next to be elected may prepare.
+void ElectionMachine::tellNext(bool next) {
+  if (std::exchange(next_, next) != next) act(action::TellNext{next});
 }
 
 void ElectionMachine::predecessorRead(const Result<Node>& node) {
@@ -259,7 +281,7 @@ void ElectionMachine::predecessorRead(const Result<Node>& node) {
 }
 
 void ElectionMachine::parentGone() {
-  tell(Warned{paths_.candidates + " is gone; it is made again"});
+  tell(Warned{folder() + " is gone; it is made again"});
   prepared_ = false;
   if (own_) return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted with its parent");
   newCandidacy(drawBackoff());

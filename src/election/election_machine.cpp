@@ -117,6 +117,7 @@ void ElectionMachine::resume() {
     case Phase::settling: return settle();
     case Phase::ranking:
     case Phase::standby:
+    case Phase::observing:
     case Phase::readingMarker:
     case Phase::barrier:
     case Phase::marking: return rank();
@@ -143,6 +144,7 @@ void ElectionMachine::handle(const input::NodeRead& in) {
   if (in.ticket == predecessorWatch_.ticket) return predecessorRead(in.node);
   if (in.ticket == markerWatch_.ticket) return markerRead(in.node);
   if (in.ticket == handoverWatch_.ticket) return handoverRead(in.node);
+  if (const auto standing = lineReads_.extract(in.ticket)) return standingRead(standing.mapped(), in.node);
 }
 
 void ElectionMachine::handle(const input::Written& in) {
@@ -183,7 +185,7 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
   if (retryAt_) also(*retryAt_);
   if (!connected_ && awaySince_ && phase_ != Phase::closing) also(awayDue_);
   if (leaveBy_ && phase_ != Phase::closing) also(*leaveBy_);
-  if (phase_ == Phase::standby) also(recheckDue_);
+  if (phase_ == Phase::standby || phase_ == Phase::observing) also(recheckDue_);
   if (probing() && connected_ && probe_ == 0) also(probeDue_);
   if (phase_ == Phase::barrier) {
     also(barrier_.limit());
@@ -192,6 +194,7 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
   if (phase_ == Phase::office) {
     also(lease_->hardLimit());
     if (!softLimitTold_) also(lease_->softLimit());
+    if (const std::optional<BootTime> due = steerAt()) also(*due);
   }
   return earliest;
 }
@@ -204,13 +207,14 @@ void ElectionMachine::handle(const input::Tick&) {
     if (phase_ == Phase::backingOff) return begin();
     if (connected_) return resume();
   }
-  if (phase_ == Phase::standby && now_.boot >= recheckDue_) {
+  if ((phase_ == Phase::standby || phase_ == Phase::observing) && now_.boot >= recheckDue_) {
     electionBackoff_.reset();
     recheckDue_ = now_.boot + recheckWhileAway;
     if (connected_) return rank();
   }
   if (phase_ == Phase::barrier) judgeBarrier();
   if (probing()) probe();
+  steer();
 }
 
 /// Before anything else is looked at: a late reply must not revive what has already run out.
@@ -228,7 +232,8 @@ void ElectionMachine::checkLease() {
 void ElectionMachine::endTerm(EndReason reason) {
   lease_->end();
   phase_ = Phase::lost;
-  flow_ = probe_ = 0;
+  flow_ = probe_ = lineLook_ = 0;
+  lineReads_.clear();
   handoverWatch_ = {};
   act(action::LoseTerm{reason});
 }
@@ -246,6 +251,7 @@ void ElectionMachine::loseCandidacy(EndReason reason, const std::string& why) {
 
 void ElectionMachine::newCandidacy(Duration delay) {
   dropTickets();
+  tellNext(false);
   phase_ = Phase::away;
   own_.reset();
   lease_.reset();
@@ -271,7 +277,8 @@ void ElectionMachine::begin() {
 }
 
 void ElectionMachine::dropTickets() {
-  flow_ = probe_ = liveness_ = metaLook_ = 0;
+  flow_ = probe_ = liveness_ = metaLook_ = lineLook_ = 0;
+  lineReads_.clear();
   ownWatch_ = predecessorWatch_ = markerWatch_ = handoverWatch_ = {};
   retryAt_.reset();
 }
@@ -354,6 +361,7 @@ std::string ElectionMachine::describe() const {
                                    "enrolling",
                                    "ranking the candidates",
                                    "standing by",
+                                   "observing",
                                    "reading the marker",
                                    "waiting at the barrier",
                                    "taking office",

@@ -14,13 +14,17 @@
 ///   znode and the marker's version: that write is the proof, its send time the first confirmation of the lease.
 /// - In office a probe goes out every sixth of the session timeout, one at a time. Whatever says that the znode is gone
 ///   ends the term at once; silence ends it at the lease's hard limit. A reconnect restores nothing.
+/// - The leader alone heeds requests to hand over. Meant for one candidate, the office goes there: those between are
+///   sent to the back, and the leader leaves when the target is next. It also looks for candidates that are preferred.
 /// - A candidate that cannot go on gets out of the way (its znode is deleted), says why, and comes back after a
 /// backoff.
 ///   Only refused credentials or settings end the contending.
+/// - An observer enrols in a folder of its own and stays there.
 ///
 /// Pure: one input in, a list of actions out. No clock, no I/O; the randomness of its backoff is seeded.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -30,6 +34,7 @@
 #include "election/barrier.hpp"
 #include "election/candidates.hpp"
 #include "election/election_steps.hpp"
+#include "election/line.hpp"
 #include "election/names.hpp"
 #include "election/records.hpp"
 #include "fencing/lease.hpp"
@@ -57,6 +62,7 @@ class ElectionMachine {
     enrolling,      // create sent
     ranking,        // children listed, their czxids asked for
     standby,        // watches its predecessor
+    observing,      // enrolled, and never elected
     readingMarker,  // oldest
     barrier,        // waits for the term before
     marking,        // busy marker sent
@@ -83,6 +89,12 @@ class ElectionMachine {
     std::string path;
     std::string name;
     std::int64_t czxid = 0;
+  };
+  /// Whom the office is meant for, and since when.
+  struct Wish {
+    HandoverRequest request;
+    bool written = false;  // in the znode, where it can be taken back
+    bool wayMade = false;  // the candidates between were sent back once
   };
   /// A read with a watch, asked anew after a reconnect unless it had been answered.
   struct Watch {
@@ -139,6 +151,8 @@ class ElectionMachine {
   void decide();
   void search();
   void standBy(const std::vector<Candidates::Ranked>& ahead);
+  void observe();
+  void tellNext(bool next);
   void predecessorRead(const Result<Node>& node);
   void parentGone();
   void reportForeigners();
@@ -160,8 +174,6 @@ class ElectionMachine {
   MarkerRecord ownMarker(bool busy) const;
   void probe();
   void probed(BootTime sentAt, const Result<void>& result);
-  void watchHandover();
-  void handoverRead(const Result<Node>& node);
   void resign(Resignation how, bool failed);
   std::vector<MultiOp> resignation() const;
   void bequeath();
@@ -178,9 +190,32 @@ class ElectionMachine {
   };
   std::optional<Bequest> bequest() const;
 
+  // election_steering.cpp: who follows
+  void handle(const input::HandoverWanted& in);
+  void watchHandover();
+  void handoverRead(const Result<Node>& node);
+  void pursue(Wish wish);
+  void steer();
+  std::optional<BootTime> steerAt() const;
+  void honour();
+  void decline(const std::string& why);
+  void makeWay();
+  Duration lookInterval() const;
+  void lookForPreferred();
+  void lookAtLine();
+  void lineListed(const Result<std::vector<std::string>>& names);
+  void standingRead(const std::string& name, const Result<Node>& node);
+  void standingStatted(const std::string& name, const Result<NodeStat>& stat);
+  void lineSeen();
+  void lineLost();
+
   Ticket newTicket() noexcept { return ++lastTicket_; }
   Ticket ask() noexcept { return flow_ = newTicket(); }
   FencingToken token() const noexcept { return FencingToken{own_ ? own_->czxid : 0}; }
+  bool observes() const noexcept { return settings_.self.preference == Preference::never; }
+  /// Where we enrol.
+  const std::string& folder() const noexcept { return observes() ? paths_.observers : paths_.candidates; }
+  std::string child(const std::string& name) const { return folder() + '/' + name; }
   bool probing() const noexcept { return phase_ == Phase::barrier || phase_ == Phase::office; }
   template <class T>
   void act(T action) {
@@ -216,6 +251,7 @@ class ElectionMachine {
   bool mustSearch_ = false;  // something of ours may be there without our knowing
   std::string predecessor_;
   std::size_t ahead_ = 0;
+  bool next_ = false;  // as told
 
   Barrier barrier_;
   BootTime barrierTold_{};     // the one whose beginning was told last
@@ -224,6 +260,11 @@ class ElectionMachine {
   std::optional<Lease> lease_;
   bool softLimitTold_ = false;
   bool handoverHonoured_ = false;
+  std::optional<Wish> wish_;
+  Line line_;
+  Ticket lineLook_ = 0;
+  std::map<Ticket, std::string> lineReads_;
+  BootTime lookDue_{};
 
   Resignation resignation_ = Resignation::clean;
   bool failedTerm_ = false;

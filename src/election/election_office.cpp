@@ -68,6 +68,7 @@ void ElectionMachine::judgeBarrier() {
   }
   if (phase_ != Phase::barrier) {
     phase_ = Phase::barrier;
+    tellNext(true);
     probeDue_ = now_.boot;  // nobody waits here who is not proven to be a candidate
     livenessDue_ = now_.boot;
     probe();
@@ -143,7 +144,10 @@ void ElectionMachine::takeOffice(BootTime sentAt) {
   phase_ = Phase::office;
   flow_ = 0;
   markerWatch_ = {};
-  softLimitTold_ = handoverHonoured_ = false;
+  softLimitTold_ = handoverHonoured_ = next_ = false;
+  wish_.reset();
+  line_ = {};
+  lookDue_ = now_.boot + lookInterval();
   electionBackoff_.reset();
   lease_.emplace(session_->timeout);
   lease_->confirm(sentAt);
@@ -186,26 +190,6 @@ void ElectionMachine::probed(BootTime sentAt, const Result<void>& result) {
     fatal(result.error());
   }
   // Any other failure proves nothing. The next probe is due in time, and silence ends the lease.
-}
-
-void ElectionMachine::watchHandover() {
-  handoverWatch_ = {newTicket(), false};
-  act(action::Read{handoverWatch_.ticket, action::Subject::handover, paths_.handover, true});
-}
-
-void ElectionMachine::handoverRead(const Result<Node>& node) {
-  if (!node) {
-    if (node.error().is(Errc::notFound)) act(action::EnsurePath{handoverWatch_.ticket, paths_.handover, {}});
-    return;
-  }
-  handoverWatch_.answered = true;
-  const std::optional<HandoverRequest> request = parseHandoverRequest(node->data);
-  if (!request || request->term != token() || now_.wall > request->until || handoverHonoured_) return;
-  if (request->to)
-    return tell(Warned{"a handover to one candidate was asked for, which this version cannot do"}, token());
-  handoverHonoured_ = true;
-  tell(HandoverAsked{request->by}, token());
-  act(action::AskHandover{request->by});
 }
 
 // --- leaving office

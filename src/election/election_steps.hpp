@@ -84,6 +84,12 @@ struct LivenessTold {
 
 /// Time has come to wakeAt().
 struct Tick {};
+/// The program wants one candidate to follow.
+struct HandoverWanted {
+  FencingToken term;
+  std::string by;
+  CandidateUuid to;
+};
 /// The career is home.
 struct ResignAsked {
   Resignation how = Resignation::clean;
@@ -109,7 +115,7 @@ struct CheckAcl {
   Ticket ticket = 0;
   std::string path;
 };
-enum class Subject { meta, marker, own, predecessor, handover };
+enum class Subject { meta, marker, own, predecessor, handover, standing };
 struct Read {
   Ticket ticket = 0;
   Subject subject = Subject::meta;
@@ -136,6 +142,7 @@ enum class Purpose {
   probe,     // check(own): proves the lease
   markBusy,  // check(own), marker busy: takes office
   resign,    // check(own), marker idle, own deleted: leaves office
+  sendBack,  // check(own), another's candidacy deleted: it stood between us and whom the office is meant for
 };
 struct Write {
   Ticket ticket = 0;
@@ -172,6 +179,10 @@ struct EndLease {};
 struct AskHandover {
   std::string by;
 };
+/// Whether we are the next to be elected.
+struct TellNext {
+  bool next = false;
+};
 struct CloseSession {};
 struct ReportLeft {};
 struct ReportFatal {
@@ -188,15 +199,15 @@ struct Tell {
 
 }  // namespace action
 
-using Input =
-    std::variant<input::Connected, input::Suspended, input::Expired, input::Refused, input::Ensured, input::AclChecked,
-                 input::NodeRead, input::Enrolment, input::Listed, input::Statted, input::Written, input::Changed,
-                 input::LivenessTold, input::Tick, input::ResignAsked, input::LeaveAsked, input::Closed>;
+using Input = std::variant<input::Connected, input::Suspended, input::Expired, input::Refused, input::Ensured,
+                           input::AclChecked, input::NodeRead, input::Enrolment, input::Listed, input::Statted,
+                           input::Written, input::Changed, input::LivenessTold, input::Tick, input::HandoverWanted,
+                           input::ResignAsked, input::LeaveAsked, input::Closed>;
 
 using Action =
     std::variant<action::EnsurePath, action::CheckAcl, action::Read, action::Enrol, action::List, action::Stat,
                  action::Write, action::Remove, action::AskLiveness, action::TakeOffice, action::ConfirmLease,
-                 action::ShortenLease, action::LoseTerm, action::EndLease, action::AskHandover, action::CloseSession,
-                 action::ReportLeft, action::ReportFatal, action::Bequeath, action::Tell>;
+                 action::ShortenLease, action::LoseTerm, action::EndLease, action::AskHandover, action::TellNext,
+                 action::CloseSession, action::ReportLeft, action::ReportFatal, action::Bequeath, action::Tell>;
 
 }  // namespace tenure

@@ -17,6 +17,7 @@ ElectionPaths::ElectionPaths(std::string_view rootPath, const ElectionName& name
       elections(root + "/elections"),
       election(elections + '/' + name.value),
       candidates(election + "/candidates"),
+      observers(election + "/observers"),
       marker(election + "/marker"),
       handover(election + "/handover") {}
 

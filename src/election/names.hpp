@@ -2,6 +2,7 @@
 ///
 ///     <root>/meta                                        the ensemble's identity
 ///     <root>/elections/<election>/candidates/<uuid>-<n>  one candidacy each, ephemeral
+///     <root>/elections/<election>/observers/<uuid>-<n>   one each who looks on and does not contend, ephemeral
 ///     <root>/elections/<election>/marker                 the last term, busy or idle
 ///     <root>/elections/<election>/handover               a request to the leader
 ///
@@ -25,14 +26,13 @@ struct ElectionPaths {
   std::string elections;
   std::string election;
   std::string candidates;
+  std::string observers;
   std::string marker;
   std::string handover;
 
   ElectionPaths(std::string_view rootPath, const ElectionName& name);
 
   std::string candidate(std::string_view childName) const { return candidates + '/' + std::string(childName); }
-  /// What a candidacy is created as; ZooKeeper appends the sequence number.
-  std::string enrolmentOf(const CandidateUuid& uuid) const { return candidates + '/' + uuid.value + '-'; }
 };
 
 /// The paths from below `/` down to `path` itself: "/a/b" gives "/a", "/a/b".

@@ -75,7 +75,23 @@ ProcessIdentity processIn(const Json& json) {
   return process;
 }
 
+std::optional<Preference> preferenceIn(const Json& json) {
+  const std::string text = textIn(json, "preference");
+  for (const Preference each : {Preference::normal, Preference::preferred, Preference::never})
+    if (text == toString(each)) return each;
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::string_view toString(Preference preference) noexcept {
+  switch (preference) {
+    case Preference::normal: return "normal";
+    case Preference::preferred: return "preferred";
+    case Preference::never: return "never";
+  }
+  return "unknown";
+}
 
 std::string toJson(const CandidateRecord& record) {
   Json json = fresh();
@@ -84,6 +100,8 @@ std::string toJson(const CandidateRecord& record) {
   json["version"] = record.version;
   json["status"] = record.status;
   json["since"] = record.since.time_since_epoch().count();
+  json["preference"] = toString(record.preference);
+  if (record.preference == Preference::preferred) json["preferredAfterMs"] = record.preferredAfter.count();
   return written(json);
 }
 
@@ -96,6 +114,12 @@ CandidateRecord parseCandidateRecord(std::string_view text) {
   record.version = textIn(json, "version");
   record.status = textIn(json, "status");
   record.since = timeIn(json, "since");
+  record.preference = preferenceIn(json).value_or(Preference::normal);
+  if (record.preference != Preference::preferred) return record;
+  // Garbage never moves the office.
+  record.preferredAfter = std::chrono::milliseconds{naturalIn(json, "preferredAfterMs")};
+  if (record.preferredAfter == std::chrono::milliseconds{0} || record.preferredAfter > longestPreferredAfter)
+    record.preferredAfter = longestPreferredAfter;
   return record;
 }
 
@@ -152,6 +176,7 @@ std::string toJson(const HandoverRequest& request) {
   json["by"] = request.by;
   if (request.to) json["to"] = request.to->value;
   json["until"] = request.until.time_since_epoch().count();
+  if (request.at != WallTime{}) json["at"] = request.at.time_since_epoch().count();
   return written(json);
 }
 
@@ -162,6 +187,7 @@ std::optional<HandoverRequest> parseHandoverRequest(std::string_view text) {
   request.by = textIn(json, "by");
   if (std::string to = textIn(json, "to"); !to.empty()) request.to = CandidateUuid{std::move(to)};
   request.until = timeIn(json, "until");
+  request.at = timeIn(json, "at");
   if (request.term.value == 0) return std::nullopt;
   return request;
 }

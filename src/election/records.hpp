@@ -8,16 +8,17 @@
 #include <string>
 #include <string_view>
 
-#include "tenure/ids.hpp"
-#include "tenure/term.hpp"
-#include "tenure/time.hpp"
+#include "tenure/candidate.hpp"
 
 namespace tenure {
 
 /// The longest barrier there is, and the one after a term of which nothing is known.
 constexpr std::chrono::milliseconds fullBarrier{30'000};
 
-/// The data of a candidacy, for people and for tools; the election itself never depends on it.
+/// The longest a preferred candidate can be told to stand by.
+constexpr std::chrono::milliseconds longestPreferredAfter{24 * 60 * 60 * 1000};
+
+/// The data of a candidacy, for people and for tools; who is elected never depends on it. It never changes.
 struct CandidateRecord {
   bool known = false;
   CandidateId id;
@@ -25,6 +26,8 @@ struct CandidateRecord {
   std::string version;
   std::string status;  // address of its status page, empty for none
   WallTime since{};
+  Preference preference = Preference::normal;
+  std::chrono::milliseconds preferredAfter{0};  // of a preferred one
 };
 std::string toJson(const CandidateRecord& record);
 CandidateRecord parseCandidateRecord(std::string_view json);
@@ -52,12 +55,14 @@ struct MetaRecord {
 std::string toJson(const MetaRecord& record);
 std::optional<MetaRecord> parseMetaRecord(std::string_view json);
 
-/// Asks the leader of one term to hand over. Meant for no other term, and for no later time.
+/// Asks the leader of one term to hand over. Meant for no other term: with it a scheduled request lapses, too.
 struct HandoverRequest {
   FencingToken term;
   std::string by;
-  std::optional<CandidateUuid> to;
-  WallTime until{};
+  std::optional<CandidateUuid> to;  // to whoever is next when there is none
+  WallTime until{};                 // the last moment to begin
+  WallTime at{};                    // the first one, by the leader's calendar clock
+  friend bool operator==(const HandoverRequest&, const HandoverRequest&) = default;
 };
 std::string toJson(const HandoverRequest& request);
 std::optional<HandoverRequest> parseHandoverRequest(std::string_view json);

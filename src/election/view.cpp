@@ -1,6 +1,9 @@
 #include "election/view.hpp"
 
 #include <algorithm>
+#include <map>
+
+#include "base/text.hpp"
 
 namespace tenure {
 namespace {
@@ -21,17 +24,30 @@ class Reading : public std::enable_shared_from_this<Reading> {
   }
 
  private:
+  using Where = std::vector<CandidateView> ElectionView::*;
+
   void readAll(const std::vector<std::string>& names) {
     view_.polluted = names.size() > mostChildren;
-    outstanding_ = 2;
+    outstanding_ = 4;
     get(paths_.meta, [](Reading& self, const Node& node) { self.view_.meta = parseMetaRecord(node.data); });
     get(paths_.marker, [](Reading& self, const Node& node) { self.view_.marker = parseMarkerRecord(node.data); });
+    get(paths_.handover, [](Reading& self, const Node& node) { self.view_.request = parseHandoverRequest(node.data); });
+    coordination_.children(paths_.observers, {},
+                           [self = shared_from_this()](const Result<std::vector<std::string>>& observers) {
+                             if (observers)
+                               self->readEach(*observers, self->paths_.observers, &ElectionView::observers);
+                             self->settle(observers);
+                           });
+    readEach(names, paths_.candidates, &ElectionView::candidates);
+  }
+
+  void readEach(const std::vector<std::string>& names, const std::string& folder, Where where) {
     for (const std::string& name : names) {
       if (!candidateOf(name)) {
         view_.offenders.push_back({name, "no candidate's name"});
       } else if (!view_.polluted) {
         ++outstanding_;
-        readCandidate(name);
+        readOne(name, folder + '/' + name, where);
       }
     }
   }
@@ -43,27 +59,27 @@ class Reading : public std::enable_shared_from_this<Reading> {
     });
   }
 
-  void readCandidate(const std::string& name) {
-    coordination_.get(paths_.candidate(name), {}, [self = shared_from_this(), name](const Result<Node>& node) {
-      if (!node && node.error().is(Errc::permissionDenied)) return self->statCandidate(name);
-      if (node) self->take(name, node->stat, parseCandidateRecord(node->data));
+  void readOne(const std::string& name, const std::string& path, Where where) {
+    coordination_.get(path, {}, [self = shared_from_this(), name, path, where](const Result<Node>& node) {
+      if (!node && node.error().is(Errc::permissionDenied)) return self->statOne(name, path, where);
+      if (node) self->take(name, node->stat, parseCandidateRecord(node->data), where);
       self->settle(node);
     });
   }
 
   /// We may not read it; that it is there, everybody may know.
-  void statCandidate(const std::string& name) {
-    coordination_.exists(paths_.candidate(name), {}, [self = shared_from_this(), name](const Result<NodeStat>& stat) {
-      if (stat) self->take(name, *stat, {});
+  void statOne(const std::string& name, const std::string& path, Where where) {
+    coordination_.exists(path, {}, [self = shared_from_this(), name, where](const Result<NodeStat>& stat) {
+      if (stat) self->take(name, *stat, {}, where);
       self->settle(stat);
     });
   }
 
-  void take(const std::string& name, const NodeStat& stat, CandidateRecord record) {
+  void take(const std::string& name, const NodeStat& stat, CandidateRecord record, Where where) {
     if (stat.ephemeralOwner == 0) {
       view_.offenders.push_back({name, "persistent"});
     } else {
-      view_.candidates.push_back({name, *candidateOf(name), stat.czxid, stat.ephemeralOwner, std::move(record)});
+      (view_.*where).push_back({name, *candidateOf(name), stat.czxid, stat.ephemeralOwner, std::move(record)});
     }
   }
 
@@ -74,8 +90,10 @@ class Reading : public std::enable_shared_from_this<Reading> {
       failure_ = reply.error();
     if (--outstanding_ > 0) return;
     if (failure_) return done_(*failure_);
-    std::sort(view_.candidates.begin(), view_.candidates.end(),
-              [](const CandidateView& a, const CandidateView& b) { return a.czxid < b.czxid; });
+    if (view_.request && view_.request->term != view_.marker.token) view_.request.reset();
+    for (const Where where : {&ElectionView::candidates, &ElectionView::observers})
+      std::sort((view_.*where).begin(), (view_.*where).end(),
+                [](const CandidateView& a, const CandidateView& b) { return a.czxid < b.czxid; });
     done_(std::move(view_));
   }
 
@@ -86,6 +104,20 @@ class Reading : public std::enable_shared_from_this<Reading> {
   std::size_t outstanding_ = 0;
   std::optional<Error> failure_;
 };
+
+bool isCalled(const CandidateView& candidate, std::string_view id) {
+  return candidate.record.id.value == id || candidate.uuid.value == id;
+}
+
+std::string inQuotes(std::string_view id) { return '"' + escaped(id) + '"'; }
+
+/// For people: who could have been meant.
+std::string standingIn(const ElectionView& view) {
+  std::string text;
+  for (const CandidateView& each : view.candidates)
+    text += (text.empty() ? "" : ", ") + (each.record.known ? inQuotes(each.record.id.value) : each.uuid.value);
+  return text.empty() ? "nobody is" : text + (view.candidates.size() == 1 ? " is" : " are");
+}
 
 }  // namespace
 
@@ -100,18 +132,30 @@ void readElection(ICoordination& coordination, const ElectionPaths& paths, Callb
   std::make_shared<Reading>(coordination, paths, std::move(done))->begin();
 }
 
-void requestHandover(ICoordination& coordination, const ElectionPaths& paths, std::string by, WallTime until,
-                     Callback<FencingToken> done) {
-  readElection(coordination, paths,
-               [&coordination, paths, by = std::move(by), until, done = std::move(done)](Result<ElectionView> view) {
-                 if (!view) return done(view.error());
-                 if (view->leader() == nullptr) return done(Error{Errc::notFound, "nobody is in office"});
-                 const FencingToken term = view->marker.token;
-                 const std::string request = toJson(HandoverRequest{term, by, {}, until});
-                 coordination.set(paths.handover, request, anyVersion, [done, term](const Result<NodeStat>& result) {
-                   done(result ? Result<FencingToken>{term} : Result<FencingToken>{result.error()});
-                 });
-               });
+Result<CandidateUuid> findSuccessor(const ElectionView& view, std::string_view id) {
+  std::map<std::string, const CandidateView*> meant;  // one candidate may have two znodes for a while
+  for (const CandidateView& each : view.candidates)
+    if (isCalled(each, id)) meant.emplace(each.uuid.value, &each);
+  if (meant.size() > 1) {
+    std::string uuids;
+    for (const auto& [uuid, candidate] : meant) uuids += ' ' + uuid;
+    return Error{Errc::notFound, std::to_string(meant.size()) + " candidates are called " + inQuotes(id) +
+                                     "; say which, by its uuid:" + uuids};
+  }
+  if (meant.empty()) {
+    const bool observes = std::any_of(view.observers.begin(), view.observers.end(),
+                                      [id](const CandidateView& each) { return isCalled(each, id); });
+    if (observes) return Error{Errc::notFound, inQuotes(id) + " is an observer and does not contend"};
+    return Error{Errc::notFound, "no candidate is called " + inQuotes(id) + "; " + standingIn(view) + " in line"};
+  }
+  if (view.leader() != nullptr && view.leader()->uuid == meant.begin()->second->uuid)
+    return Error{Errc::notFound, inQuotes(id) + " leads already"};
+  return meant.begin()->second->uuid;
+}
+
+void requestHandover(ICoordination& coordination, const ElectionPaths& paths, const HandoverRequest& request,
+                     Callback<NodeStat> done) {
+  coordination.set(paths.handover, toJson(request), anyVersion, std::move(done));
 }
 
 }  // namespace tenure

@@ -32,8 +32,11 @@ struct ElectionView {
   std::optional<MetaRecord> meta;  // null: absent or damaged
   MarkerRecord marker;
   std::vector<CandidateView> candidates;  // in order of czxid; the first one leads or is about to
+  std::vector<CandidateView> observers;   // in order of czxid; they do not contend
   std::vector<OffenderView> offenders;    // children that are no candidates
   bool polluted = false;                  // too many children: candidates were not read
+  /// What was asked of the term that the marker names, also when its time has passed or it has been heeded.
+  std::optional<HandoverRequest> request;
 
   /// The candidate whose term the marker names; null between terms.
   const CandidateView* leader() const noexcept;
@@ -42,9 +45,13 @@ struct ElectionView {
 /// Errors: notFound (no such election), and whatever the session says.
 void readElection(ICoordination& coordination, const ElectionPaths& paths, Callback<ElectionView> done);
 
-/// Asks the leader in office now, and no later one, to hand over until `until`. Gives the token of its term.
-/// Errors: notFound (no such election, or nobody in office), permissionDenied, and whatever the session says.
-void requestHandover(ICoordination& coordination, const ElectionPaths& paths, std::string by, WallTime until,
-                     Callback<FencingToken> done);
+/// Who is meant by `id`, what people call a candidate or its uuid, when the leader shall hand over to it.
+/// Errors: notFound with a detail for people: nobody is called so, several are, it only observes, or it leads already.
+Result<CandidateUuid> findSuccessor(const ElectionView& view, std::string_view id);
+
+/// Puts a request before the leader of the term that it names, in place of what stood there.
+/// Errors: notFound (no such election), permissionDenied, and whatever the session says.
+void requestHandover(ICoordination& coordination, const ElectionPaths& paths, const HandoverRequest& request,
+                     Callback<NodeStat> done);
 
 }  // namespace tenure

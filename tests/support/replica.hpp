@@ -44,6 +44,7 @@ class Replica final : public IElectionListener {
     election.resign(Resignation::unclean, false);
   }
   void onHandoverRequested(const std::string& by) override { handOver(by); }
+  void onNextInLine(bool isNext) override { next = isNext; }
   void onLeft() override { left = true; }
   void onFatal(const Error& error) override { fatal.push_back(error); }
 
@@ -70,6 +71,7 @@ class Replica final : public IElectionListener {
   std::vector<EndReason> lost;
   std::vector<std::string> askedBy;
   std::vector<Error> fatal;
+  bool next = false;
   bool left = false;
   Election election;
 };

@@ -143,12 +143,29 @@ TEST_F(ElectionOnServers, AHandoverWakesOneCandidate) {
   std::vector<Member> standbys;
   for (const std::string id : {"b", "c", "d", "e", "f"}) standbys.push_back(join(id));
 
-  const Result<FencingToken> asked = loop.await<FencingToken>(
-      [&](auto done) { requestHandover(operatorClient(), paths, "operator", systemClock().wallNow() + 30s, done); });
+  const HandoverRequest request{a->terms.front().token, "operator", {}, systemClock().wallNow() + 30s};
+  const Result<NodeStat> asked =
+      loop.await<NodeStat>([&](auto done) { requestHandover(operatorClient(), paths, request, done); });
 
   ASSERT_TRUE(asked) << asked.error().message();
   ASSERT_TRUE(until([&] { return standbys.front()->leads() && a->count<StoodBy>() == 1; }));
   for (std::size_t i = 1; i < standbys.size(); ++i) EXPECT_EQ(standbys[i]->count<StoodBy>(), 1U);
+}
+
+TEST_F(ElectionOnServers, ATargetedHandoverMovesThoseBetweenAndWakesNobodyBehindTheTarget) {
+  const Member a = join("a");
+  std::vector<Member> standbys;
+  for (const std::string id : {"b", "c", "d", "e", "f"}) standbys.push_back(join(id));
+  const Member& target = standbys[2];
+
+  const HandoverRequest request{a->terms.front().token, "operator", target->uuid, systemClock().wallNow() + 30s};
+  ASSERT_TRUE(loop.await<NodeStat>([&](auto done) { requestHandover(operatorClient(), paths, request, done); }));
+
+  ASSERT_TRUE(until([&] { return target->leads() && view().candidates.size() == 6; }));
+  EXPECT_TRUE(standbys[0]->terms.empty() && standbys[1]->terms.empty());
+  EXPECT_EQ(view().candidates[1].uuid, standbys[3]->uuid);
+  EXPECT_EQ(standbys[3]->count<StoodBy>(), 1U);
+  EXPECT_EQ(standbys[4]->count<StoodBy>(), 1U);
 }
 
 TEST_F(ElectionOnServers, AForcedExpiryEndsTheTermAndTheNextOneLeads) {

@@ -30,5 +30,22 @@ TEST(Text, AnyTimeCanBeShown) {
   EXPECT_EQ(formatWallTime(Time::max()).back(), 'Z');
 }
 
+TEST(Text, ATimeIsReadAsItIsShown) {
+  using namespace std::chrono_literals;
+  for (const char* text : {"2025-11-05T08:00:00.481Z", "1970-01-01T00:00:00.000Z", "2024-02-29T23:59:59.999Z"})
+    EXPECT_EQ(formatWallTime(parseWallTime(text).value()), text);
+  EXPECT_EQ(parseWallTime("2025-11-05T08:00Z").value(), parseWallTime("2025-11-05T08:00:00.000Z").value());
+  EXPECT_EQ(parseWallTime("2025-11-05T08:00:01Z").value(), parseWallTime("2025-11-05T08:00:01.000Z").value());
+}
+
+TEST(Text, ATimeThatIsNoneOrNotInUtcIsRefused) {
+  for (const char* text :
+       {"", "tomorrow", "2025-11-05", "2025-11-05T08:00:00", "2025-11-05T08:00:00+01:00", "2025-11-05 08:00:00Z",
+        "2025-02-29T08:00:00Z", "2025-13-01T08:00:00Z", "2025-00-01T08:00:00Z", "2025-11-05T24:00:00Z",
+        "2025-11-05T08:60:00Z", "2025-11-05T08:00:60Z", "2025-11-05T08:00:00Zx", "2025-11-05T08:00:00.5Z",
+        "+025-11-05T08:00:00Z", "2025-11-05T8:00:00Z", "2025-11-05T08:00.481Z "})
+    EXPECT_FALSE(parseWallTime(text)) << text;
+}
+
 }  // namespace
 }  // namespace tenure

@@ -207,6 +207,42 @@ TEST(CareerFaults, ProgressDoesNotKeepALostTermAlive) {
   EXPECT_THAT(career.pass(10s), Contains(tells<PhaseOverran>()));
 }
 
+TEST(CareerFaults, ProgressCountsUpToTheMomentTheTermIsAskedToEnd) {
+  Rehearsal career = Rehearsal::executing();
+  career.pass(55s);
+  career.reportProgress();
+  career.on(HandoverAsked{career.term, "test"});
+
+  EXPECT_THAT(career.pass(29s), Not(Contains(tells<PhaseOverran>())))
+      << "it has its drain, and 60 s since its progress";
+}
+
+TEST(CareerFaults, ASlowInaugurationThatReportsProgressIsNoHang) {
+  Rehearsal career = Rehearsal::inaugurating();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_THAT(career.pass(39s), Not(Contains(tells<PhaseOverran>())));
+    career.reportProgress();
+  }
+
+  EXPECT_THAT(career.ended(Phase::inaugurate), ElementsAre(tells<Inaugurated>(), runs(Phase::execute)));
+}
+
+TEST(CareerFaults, AnInaugurationWithoutProgressIsOne) {
+  Rehearsal career = Rehearsal::inaugurating();
+  career.pass(39s);
+  career.reportProgress();
+
+  EXPECT_THAT(career.pass(40s), Contains(tells<PhaseOverran>()));
+}
+
+TEST(CareerFaults, AHandOverHasItsLimitWhateverItReports) {
+  Rehearsal career = Rehearsal::handingOver();
+  career.pass(19s);
+  career.reportProgress();
+
+  EXPECT_THAT(career.pass(1s), Contains(tells<PhaseOverran>()));
+}
+
 TEST(CareerFaults, InaugurateAndHandOverHaveLimitsOfTheirOwn) {
   Rehearsal inaugurating = Rehearsal::inaugurating();
   EXPECT_THAT(inaugurating.pass(40s), Contains(tells<PhaseOverran>()));
@@ -277,7 +313,7 @@ class Chaos {
  private:
   void anything() {
     const FencingToken maybeStale{token_ - static_cast<std::int64_t>(random_.below(2))};
-    switch (random_.below(12)) {
+    switch (random_.below(14)) {
       case 0:
         if (mayElect()) career_.on(Elected{FencingToken{++token_}});
         break;
@@ -289,10 +325,23 @@ class Chaos {
       case 6:
         if (career_.seen().left()) career_.on(HasLeft{});
         break;
+      case 8:
+        if (mayElect()) career_.on(NextInLine{random_.below(4) != 0});
+        break;
+      case 9:
+        if (career_.seen().preparing()) comeHomePrepared();
+        break;
       case 7: rarely(60, ElectionEnded{{Errc::authenticationFailed}}); break;
       default:
         if (const auto phase = career_.seen().running()) comeHome(*phase);
     }
+  }
+
+  void comeHomePrepared() {
+    if (random_.below(4) == 0)
+      career_.on(PreparationEnded{Error{Errc::unavailable}});
+    else
+      career_.prepared();
   }
 
   void rarely(std::uint64_t oneIn, const Input& input) {

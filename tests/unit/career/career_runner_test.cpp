@@ -29,6 +29,7 @@ class HeldWorker final : public IPhaseWorker {
 
 class Diary final : public ILeaderCareer {
  public:
+  void prepare(const std::stop_token&) override { entries.push_back("prepare"); }
   void inaugurate(const Term&) override { entries.push_back("inaugurate"); }
   bool execute(const Term&) override { return entries.push_back("execute"), false; }
   void handOver(const Term& term) override {
@@ -87,6 +88,25 @@ TEST_F(CareerRunnerTest, CallsThePhasesInOrder) {
 
   EXPECT_THAT(diary.entries, ElementsAre("inaugurate", "execute", "handOver handover_asked valid"));
   EXPECT_THAT(asked, ElementsAre("resign clean"));
+}
+
+TEST_F(CareerRunnerTest, PreparesBeforeItIsElected) {
+  runner.onNextInLine(true);
+  play();
+  elect(7);
+  play();
+
+  EXPECT_THAT(diary.entries, ElementsAre("prepare", "inaugurate"));
+  EXPECT_EQ(events.of<Prepared>().size(), 1U);
+}
+
+TEST_F(CareerRunnerTest, AnElectionOvertakesAPreparationThatHasNotBegun) {
+  runner.onNextInLine(true);
+  elect(7);
+  play();
+  play();
+
+  EXPECT_THAT(diary.entries, ElementsAre("inaugurate"));
 }
 
 TEST_F(CareerRunnerTest, ExecutesAgainAfterTheIdleInterval) {
@@ -181,6 +201,48 @@ TEST_F(CareerRunnerTest, APhaseThatNeverReturnsLeavesWithItsTermInvalid) {
 
   loop.advance(1s);
   EXPECT_THAT(asked, ElementsAre("leave unclean", "exit 70 out"));
+}
+
+TEST_F(CareerRunnerTest, ProgressFeedsTheLease) {
+  const Term term(elect(7));
+  play();
+  loop.suspend(59s);
+  term.reportProgress();
+  loop.suspend(60s - 1ns);
+  EXPECT_TRUE(term.mayBeginWork());
+
+  loop.suspend(1ns);
+  EXPECT_FALSE(term.mayBeginWork());
+  EXPECT_TRUE(term.valid());
+}
+
+TEST_F(CareerRunnerTest, AHungPhaseFindsItsTermInvalidThoughNobodyHasComeToEndIt) {
+  const Term term(elect(7));
+  play();
+  loop.suspend(65s);  // the session is healthy, the control thread late
+
+  EXPECT_FALSE(term.valid());
+  EXPECT_LE(term.remaining(), 0s);
+  EXPECT_TRUE(asked.empty());
+}
+
+TEST_F(CareerRunnerTest, BetweenPhasesNobodyHangs) {
+  const Term term(elect(7));
+  play();
+  play();
+  loop.suspend(1h);
+  EXPECT_TRUE(term.valid());
+}
+
+TEST_F(CareerRunnerTest, ProgressFeedsNoTermThatIsEnding) {
+  const Term term(elect(7));
+  play();
+  loop.suspend(30s);
+  runner.onHandoverRequested("operator");
+  loop.suspend(20s);
+  term.reportProgress();
+  loop.suspend(15s);
+  EXPECT_FALSE(term.valid());
 }
 
 TEST_F(CareerRunnerTest, AStopBeforeAnyTermLeaves) {

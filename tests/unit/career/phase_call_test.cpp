@@ -105,5 +105,43 @@ TEST(PhaseCall, AnyExceptionIsCaughtWithItsWords) {
   EXPECT_TRUE(executeThrowing([] { throw 42; }).failure.error.is(Errc::careerFailed));
 }
 
+// --- preparing, which has no term
+
+class Preparing final : public ILeaderCareer {
+ public:
+  explicit Preparing(std::function<void(const std::stop_token&)> prepare) : prepare_(std::move(prepare)) {}
+  void prepare(const std::stop_token& stop) override { prepare_(stop); }
+  bool execute(const Term&) override { return false; }
+
+ private:
+  std::function<void(const std::stop_token&)> prepare_;
+};
+
+TEST(PhaseCall, APreparationHasAStopTokenOfItsOwn) {
+  std::stop_source stop;
+  bool asked = false;
+  Preparing career([&](const std::stop_token& token) {
+    stop.request_stop();
+    asked = token.stop_requested();
+  });
+
+  EXPECT_FALSE(callPrepare(career, stop.get_token()).failure);
+  EXPECT_TRUE(asked);
+}
+
+TEST(PhaseCall, APreparationThatIsStoppedBeforeItBeganIsNot) {
+  std::stop_source stop;
+  stop.request_stop();
+  Preparing career([](const std::stop_token&) { throw std::logic_error("prepared all the same"); });
+  EXPECT_FALSE(callPrepare(career, stop.get_token()).failure);
+}
+
+TEST(PhaseCall, WhateverAPreparationThrowsIsCaught) {
+  Preparing career([](const std::stop_token&) { throw 7; });
+  const PreparationEnded ended = callPrepare(career, {});
+  ASSERT_TRUE(ended.failure);
+  EXPECT_TRUE(ended.failure->is(Errc::careerFailed));
+}
+
 }  // namespace
 }  // namespace tenure::career

@@ -19,11 +19,17 @@ class Witness {
  public:
   void see(const Input& input) {
     if (std::holds_alternative<PhaseEnded>(input)) running_.reset();
+    if (std::holds_alternative<PreparationEnded>(input)) preparing_ = false;
   }
 
   void see(const Action& action) {
     EXPECT_FALSE(exited_) << "an action after Exit";
     if (const auto* run = std::get_if<RunPhase>(&action)) begin(*run);
+    if (std::holds_alternative<Prepare>(action)) {
+      EXPECT_FALSE(running_ || preparing_) << "two phases at once";
+      EXPECT_TRUE(terms_.empty() || terms_[term_.value].resigned) << "preparing in office";
+      preparing_ = true;
+    }
     if (std::holds_alternative<Resign>(action)) {
       EXPECT_FALSE(running_) << "resigned while a phase was out";
       close();
@@ -39,6 +45,7 @@ class Witness {
   bool exited() const { return exited_; }
   bool left() const { return left_; }
   std::optional<Phase> running() const { return running_; }
+  bool preparing() const { return preparing_; }
 
  private:
   struct Seen {
@@ -48,7 +55,7 @@ class Witness {
   };
 
   void begin(const RunPhase& run) {
-    EXPECT_FALSE(running_) << "two phases at once";
+    EXPECT_FALSE(running_ || preparing_) << "two phases at once";
     Seen& seen = terms_[run.term.value];
     EXPECT_FALSE(seen.resigned) << "a phase after its term was resigned";
     EXPECT_FALSE(seen.handedOver) << "a phase after the handover";
@@ -62,6 +69,7 @@ class Witness {
   void close() { terms_[term_.value].resigned = true; }
 
   std::optional<Phase> running_;
+  bool preparing_ = false;
   FencingToken term_;
   std::map<std::int64_t, Seen> terms_;
   bool left_ = false;
@@ -70,7 +78,13 @@ class Witness {
 
 /// Limits that tests can tell apart.
 inline CareerLimits limits() {
-  return {.inaugurate = 40s, .execute = 60s, .handOver = 20s, .grace = 5s, .drain = 30s, .idleInterval = 1s};
+  return {.prepare = 50s,
+          .inaugurate = 40s,
+          .execute = 60s,
+          .handOver = 20s,
+          .grace = 5s,
+          .drain = 30s,
+          .idleInterval = 1s};
 }
 
 class Rehearsal {
@@ -80,6 +94,11 @@ class Rehearsal {
   explicit Rehearsal(bool exitWhenHung = true) : machine_(limits(), exitWhenHung) {}
 
   // Named places to begin a story from.
+  static Rehearsal preparing(bool exitWhenHung = true) {
+    Rehearsal career(exitWhenHung);
+    career.on(NextInLine{true});
+    return career;
+  }
   static Rehearsal inaugurating(bool exitWhenHung = true) {
     Rehearsal career(exitWhenHung);
     career.on(Elected{term});
@@ -103,7 +122,7 @@ class Rehearsal {
 
   Actions on(const Input& input) {
     witness_.see(input);
-    Actions actions = machine_.on(input, now_);
+    Actions actions = machine_.on(input, now_, progress_);
     for (const Action& action : actions) witness_.see(action);
     return actions;
   }
@@ -114,6 +133,7 @@ class Rehearsal {
   Actions threw(Phase phase, Error error, EndReason reason = EndReason::failed) {
     return on(PhaseEnded{machine_.term(), phase, Outcome::failed, {reason, std::move(error)}});
   }
+  Actions prepared() { return on(PreparationEnded{}); }
   /// Time passes; each deadline of the machine is kept on time. The actions of the last tick are returned.
   Actions pass(Duration duration) {
     const BootTime until = now_ + duration;
@@ -121,7 +141,7 @@ class Rehearsal {
     while (machine_.deadline() <= until) {
       const BootTime due = machine_.deadline();
       now_ = std::max(now_, due);
-      last = on(Tick{progress_});
+      last = on(Tick{});
       if (machine_.deadline() == due) {
         ADD_FAILURE() << "a tick at its deadline changed nothing";
         break;
@@ -148,6 +168,8 @@ MATCHER_P(runs, phase, "runs that phase") {
   const auto* run = std::get_if<RunPhase>(&arg);
   return run && run->phase == phase;
 }
+MATCHER(prepares, "prepares") { return std::holds_alternative<Prepare>(arg); }
+MATCHER(stopsPreparing, "stops the preparation") { return std::holds_alternative<StopPreparing>(arg); }
 MATCHER_P(stopsThePhase, reason, "stops the phase for that reason") {
   const auto* stop = std::get_if<StopPhase>(&arg);
   return stop && stop->reason == reason;

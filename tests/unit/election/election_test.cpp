@@ -1,82 +1,10 @@
 // The election and its shell on an ensemble in memory, in virtual time.
-#include "election/election.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "coordination/memory.hpp"
-#include "election/view.hpp"
-#include "support/manual_loop.hpp"
-#include "support/replica.hpp"
+#include "unit/election/election_world.hpp"
 
 namespace tenure::test {
 namespace {
 
-using namespace std::chrono_literals;
 using ensemble::RequestKind;
-
-const ElectionPaths paths{"/tenure", ElectionName{"orders"}};
-
-class ElectionTest : public ::testing::Test {
- protected:
-  struct Member {
-    std::unique_ptr<Replica> replica;
-    std::unique_ptr<MemoryClient> client;  // goes first
-
-    Replica* operator->() const { return replica.get(); }
-  };
-
-  Member join(const std::string& id, std::chrono::milliseconds barrierLimit = 0ms) {
-    Member member = prepare(id, barrierLimit);
-    member->election.start();
-    EXPECT_TRUE(until([&] { return member->leads() || member->count<StoodBy>() > 0; })) << id;
-    return member;
-  }
-  Member prepare(const std::string& id, std::chrono::milliseconds barrierLimit = 0ms) {
-    Member member;
-    member.client = ensemble.connect();
-    member.replica = std::make_unique<Replica>(id, loop, *member.client, barrierLimit);
-    return member;
-  }
-  bool until(const std::function<bool()>& condition, Duration limit = 2min) {
-    return loop.advanceUntil(condition, limit);
-  }
-  /// An operator's own session.
-  MemoryClient& operatorClient() {
-    if (!operator_) {
-      operator_ = ensemble.connect();
-      operator_->start(nobody_);
-      EXPECT_TRUE(until([this] { return operator_->connected(); }));
-    }
-    return *operator_;
-  }
-  template <class T>
-  Result<T> await(const std::function<void(Callback<T>)>& call) {
-    std::optional<Result<T>> result;
-    call([&result](Result<T> answer) { result = std::move(answer); });
-    EXPECT_TRUE(until([&] { return result.has_value(); }));
-    return *result;
-  }
-  Result<ElectionView> view() {
-    return await<ElectionView>([&](auto done) { readElection(operatorClient(), paths, done); });
-  }
-  Result<void> remove(const std::string& path) {
-    return await<void>([&](auto done) { operatorClient().remove(path, anyVersion, done); });
-  }
-
-  ManualLoop loop;
-  MemoryEnsemble ensemble{loop};
-
- private:
-  struct Nobody final : ISessionObserver {
-    void onConnected(const SessionInfo&) override {}
-    void onSuspended() override {}
-    void onExpired() override {}
-    void onFatal(const Error&) override {}
-  };
-  Nobody nobody_;
-  std::unique_ptr<MemoryClient> operator_;
-};
 
 TEST_F(ElectionTest, TheFirstLeadsAndTheOthersStandByInOrder) {
   const Member a = join("a");
@@ -98,11 +26,8 @@ TEST_F(ElectionTest, AHandoverIsAskedForThroughTheEnsembleAndTheOldLeaderGoesToT
   const Member a = join("a");
   const Member b = join("b");
 
-  const Result<FencingToken> asked = await<FencingToken>(
-      [&](auto done) { requestHandover(operatorClient(), paths, "operator", loop.wallNow() + 10s, done); });
+  ask(a, {});
 
-  ASSERT_TRUE(asked);
-  EXPECT_EQ(*asked, a->terms.front().token);
   ASSERT_TRUE(until([&] { return b->leads(); }));
   EXPECT_THAT(a->askedBy, ::testing::ElementsAre("operator"));
   EXPECT_GT(b->terms.front().token, a->terms.front().token);

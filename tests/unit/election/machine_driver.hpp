@@ -25,6 +25,7 @@ inline ElectionMachineSettings settings() {
   settings.root = "/tenure";
   settings.self.id = CandidateId{"a"};
   settings.self.process = processOn("here", 100);
+  settings.self.preferredAfter = 60s;
   settings.uuid = ourUuid;
   settings.freshEnsemble = EnsembleUuid{"fresh"};
   return settings;

@@ -111,6 +111,28 @@ TEST(CandidateRecord, SurvivesBytesThatAreNotText) {
   EXPECT_EQ(read.process.host, std::string("a\0b", 3));
 }
 
+TEST(CandidateRecord, SaysHowItWantsTheOffice) {
+  CandidateRecord record;
+  record.id = CandidateId{"a"};
+  for (const Preference preference : {Preference::normal, Preference::preferred, Preference::never}) {
+    record.preference = preference;
+    record.preferredAfter = 90s;
+    const CandidateRecord read = parseCandidateRecord(toJson(record));
+    EXPECT_EQ(read.preference, preference);
+    EXPECT_EQ(read.preferredAfter, preference == Preference::preferred ? 90s : 0s);
+  }
+}
+
+TEST(CandidateRecord, GarbageNeverMovesTheOffice) {
+  EXPECT_EQ(parseCandidateRecord(R"({"v":1,"id":"a"})").preference, Preference::normal);
+  EXPECT_EQ(parseCandidateRecord(R"({"v":1,"id":"a","preference":"PREFERRED"})").preference, Preference::normal);
+  for (const std::string after : {"-1", "0", "\"soon\"", "86400001", "null", "1e99"}) {
+    const auto record =
+        parseCandidateRecord(R"({"v":1,"id":"a","preference":"preferred","preferredAfterMs":)" + after + "}");
+    EXPECT_EQ(record.preferredAfter, longestPreferredAfter) << after;
+  }
+}
+
 TEST(MetaRecord, IsTakenOnlyWhole) {
   EXPECT_EQ(parseMetaRecord(toJson(MetaRecord{EnsembleUuid{"u"}, 7}))->generation, 7);
   for (const std::string& text : garbage()) EXPECT_FALSE(parseMetaRecord(text)) << text.substr(0, 40);
@@ -118,7 +140,7 @@ TEST(MetaRecord, IsTakenOnlyWhole) {
 }
 
 TEST(HandoverRequest, IsTakenOnlyWithATerm) {
-  HandoverRequest request{FencingToken{7}, "operator", CandidateUuid{"c"}, WallTime{5ms}};
+  HandoverRequest request{FencingToken{7}, "operator", CandidateUuid{"c"}, WallTime{5ms}, WallTime{4ms}};
 
   const auto read = parseHandoverRequest(toJson(request));
 
@@ -127,6 +149,7 @@ TEST(HandoverRequest, IsTakenOnlyWithATerm) {
   EXPECT_EQ(read->by, "operator");
   EXPECT_EQ(read->to, CandidateUuid{"c"});
   EXPECT_EQ(read->until, WallTime{5ms});
+  EXPECT_EQ(read->at, WallTime{4ms});
   for (const std::string& text : garbage()) EXPECT_FALSE(parseHandoverRequest(text)) << text.substr(0, 40);
 }
 

@@ -7,8 +7,14 @@
 //   career=unlucky    the first two executes of the process throw
 //   career=slow       an execute takes until its stop token is requested, then finishes its step
 //   career=hanging    an execute never returns
+//   career=deadlocked an execute waits for a lock whose holder waits for one of its own
+//   career=deaf       an execute returns a second after its term is no longer valid, whatever its stop token says
+//   career=laborious  the inauguration takes four limits, and reports progress in between
+//   career=preparing  it prepares
+//   career=dawdling   a preparation goes on until its stop token is requested
+//   career=stuck      a preparation never returns
 //   career=crashing   an execute dies of a signal
-//   digest=user:password, execute_ms, grace_ms, drain_ms, session_ms
+//   digest=user:password, prepare_ms, inaugurate_ms, execute_ms, grace_ms, drain_ms, session_ms, exit_when_hung=no
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
@@ -17,6 +23,7 @@
 #include <map>
 #include <mutex>
 #include <tenure/candidate.hpp>
+#include <thread>
 
 namespace {
 
@@ -25,15 +32,31 @@ using Settings = std::map<std::string, std::string>;
 
 class Ledger final : public tenure::ILeaderCareer {
  public:
-  Ledger(const char* file, std::string behaviour) : ledger_(file, std::ios::app), behaviour_(std::move(behaviour)) {}
+  Ledger(const char* file, std::string behaviour, const tenure::CareerLimits& limits)
+      : ledger_(file, std::ios::app), behaviour_(std::move(behaviour)), limits_(limits) {}
 
-  void inaugurate(const tenure::Term& term) override { write("inaugurate", term); }
+  void prepare(const std::stop_token& stop) override {
+    if (behaviour_ == "stuck") hang();
+    if (behaviour_ == "dawdling") {
+      ledger_ << "dawdling" << std::endl;
+      waitFor(stop);
+      ledger_ << "overtaken" << std::endl;
+    }
+    if (behaviour_ == "preparing") ledger_ << "prepared" << std::endl;
+  }
+
+  void inaugurate(const tenure::Term& term) override {
+    if (behaviour_ == "laborious") labour(term);
+    write("inaugurate", term);
+  }
 
   bool execute(const tenure::Term& term) override {
     if (behaviour_ == "throwing" || (behaviour_ == "unlucky" && ++failures_ <= 2)) throw std::runtime_error("told to");
     write("begin", term);
-    if (behaviour_ == "slow") waitForStop(term);
+    if (behaviour_ == "slow") waitFor(term.stopToken());
     if (behaviour_ == "hanging") hang();
+    if (behaviour_ == "deadlocked") deadlock();
+    if (behaviour_ == "deaf") waitUntilInvalid(term);
     if (behaviour_ == "crashing") std::raise(SIGSEGV);
     write("end", term);
     return false;
@@ -48,19 +71,49 @@ class Ledger final : public tenure::ILeaderCareer {
     ledger_ << what << ' ' << term.token().value << std::endl;
   }
 
-  static void waitForStop(const tenure::Term& term) {
+  static void waitFor(const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any stopped;
     std::unique_lock lock(mutex);
-    stopped.wait(lock, term.stopToken(), [] { return false; });
+    stopped.wait(lock, stop, [] { return false; });
   }
 
   [[noreturn]] static void hang() {
     for (std::atomic<int> forever{0};;) forever.wait(0);
   }
 
+  static void deadlock() {
+    static std::mutex ours, theirs;  // outlive the thread that is left behind
+    static std::atomic<bool> bothHeld{false};
+    const std::lock_guard first(ours);
+    std::thread([] {
+      const std::lock_guard held(theirs);
+      bothHeld = true;
+      bothHeld.notify_one();
+      const std::lock_guard never(ours);
+    }).detach();
+    bothHeld.wait(false);
+    const std::lock_guard never(theirs);
+  }
+
+  void waitUntilInvalid(const tenure::Term& term) {
+    while (term.valid()) pass(5ms);
+    write("noticed", term);
+    pass(1s);
+  }
+
+  static void pass(tenure::Duration time) { tenure::systemClock().waitUntil(tenure::BootClock::now() + time, {}); }
+
+  void labour(const tenure::Term& term) const {
+    for (int step = 0; step < 12; ++step) {
+      pass(limits_.inaugurate / 3);
+      term.reportProgress();
+    }
+  }
+
   std::ofstream ledger_;
   std::string behaviour_;
+  tenure::CareerLimits limits_;
   int failures_ = 0;
 };
 
@@ -97,12 +150,15 @@ int main(int argc, char** argv) {
   options.zookeeper.digest = tenure::Secret{valueOr(settings, "digest", "")};
   options.limits.idleInterval = 10ms;
   set(settings, "session_ms", options.zookeeper.sessionTimeout);
+  set(settings, "prepare_ms", options.limits.prepare);
+  set(settings, "inaugurate_ms", options.limits.inaugurate);
   set(settings, "execute_ms", options.limits.execute);
   set(settings, "grace_ms", options.limits.grace);
   set(settings, "drain_ms", options.limits.drain);
+  options.exitWhenHung = valueOr(settings, "exit_when_hung", "yes") == "yes";
 
   try {
-    Ledger career(argv[3], valueOr(settings, "career", "steady"));
+    Ledger career(argv[3], valueOr(settings, "career", "steady"), options.limits);
     const auto log = tenure::makeLogSink();
     tenure::Candidate candidate(options, career, *log);
     // Signals that arrive late must find the candidate, not the default that would kill the process.

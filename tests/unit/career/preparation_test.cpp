@@ -1,0 +1,163 @@
+/// The next in line prepares, and what becomes of that when it is elected, told to leave, or never comes home.
+#include "unit/career/rehearsal.hpp"
+
+namespace tenure::career::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+TEST(Preparation, BeginsWhenNextInLine) {
+  Rehearsal career;
+  EXPECT_THAT(career.on(NextInLine{true}), ElementsAre(prepares()));
+  EXPECT_THAT(career.prepared(), ElementsAre(tells<Prepared>()));
+}
+
+TEST(Preparation, IsDoneBeforeTheElectionWhichThenWaitsForNothing) {
+  Rehearsal career = Rehearsal::preparing();
+  career.prepared();
+  EXPECT_THAT(career.on(Elected{FencingToken{7}}), ElementsAre(tells<TermBegan>(), runs(Phase::inaugurate)));
+}
+
+TEST(Preparation, IsAskedHomeByAnElectionAndThenInaugurated) {
+  Rehearsal career = Rehearsal::preparing();
+
+  EXPECT_THAT(career.on(Elected{FencingToken{7}}), ElementsAre(tells<TermBegan>(), stopsPreparing()));
+  EXPECT_THAT(career.on(Woken{}), IsEmpty());
+
+  EXPECT_THAT(career.prepared(), ElementsAre(runs(Phase::inaugurate)));
+}
+
+TEST(Preparation, LeavesTheInaugurationItsWholeLimit) {
+  Rehearsal career = Rehearsal::preparing();
+  career.pass(49s);
+  career.on(Elected{FencingToken{7}});
+  career.prepared();
+
+  EXPECT_THAT(career.pass(39s), Not(Contains(tells<PhaseOverran>())));
+}
+
+TEST(Preparation, IsNotBegunInOfficeNorTwiceForOnePlace) {
+  Rehearsal career = Rehearsal::preparing();
+  career.prepared();
+  EXPECT_THAT(career.pass(10min), IsEmpty());
+  EXPECT_THAT(career.on(Elected{FencingToken{7}}), Not(Contains(prepares())));
+}
+
+TEST(Preparation, BeginsAgainForTheNextCandidacy) {
+  Rehearsal career = Rehearsal::preparing();
+  career.prepared();
+  career.on(Elected{FencingToken{7}});
+  career.ended(Phase::inaugurate);
+  career.on(HandoverAsked{FencingToken{7}, "test"});
+  career.ended(Phase::execute);
+  career.ended(Phase::handOver);
+
+  EXPECT_THAT(career.on(NextInLine{true}), ElementsAre(prepares()));
+}
+
+TEST(Preparation, OfWhoIsNoLongerNextIsStopped) {
+  Rehearsal career = Rehearsal::preparing();
+  EXPECT_THAT(career.on(NextInLine{false}), ElementsAre(stopsPreparing()));
+  EXPECT_THAT(career.on(NextInLine{true}), IsEmpty()) << "two at once";
+  EXPECT_THAT(career.prepared(), ElementsAre(prepares()));
+}
+
+TEST(Preparation, ThatThrowsIsToldAndChangesNothing) {
+  Rehearsal career = Rehearsal::preparing();
+  EXPECT_THAT(career.on(PreparationEnded{Error{Errc::fenceLost}}), ElementsAre(tells<PhaseFailed>()));
+  EXPECT_THAT(career.on(Elected{FencingToken{7}}), Contains(runs(Phase::inaugurate)));
+}
+
+TEST(Preparation, GivenUpBecauseAStopWasAskedForIsNoFailure) {
+  Rehearsal career = Rehearsal::preparing();
+  career.on(Elected{FencingToken{7}});
+  EXPECT_THAT(career.on(PreparationEnded{Error{Errc::cancelled}}), ElementsAre(runs(Phase::inaugurate)));
+}
+
+TEST(Preparation, OfATermThatIsLostMeanwhileNeedsNoHandover) {
+  Rehearsal career = Rehearsal::preparing();
+  career.on(Elected{FencingToken{7}});
+  career.on(TermLost{FencingToken{7}, EndReason::leaseLost});
+
+  EXPECT_THAT(career.prepared(),
+              ElementsAre(tellsTermEnded(EndReason::leaseLost, false), resigns(Resignation::unclean, inOrder)));
+}
+
+TEST(Preparation, OfATermThatIsHandedOverMeanwhileEndsClean) {
+  Rehearsal career = Rehearsal::preparing();
+  career.on(Elected{FencingToken{7}});
+  career.on(HandoverAsked{FencingToken{7}, "test"});
+  EXPECT_THAT(career.prepared(), Contains(resigns(Resignation::clean, inOrder)));
+}
+
+// --- leaving
+
+TEST(Preparation, IsWaitedForWhenToldToLeave) {
+  Rehearsal career = Rehearsal::preparing();
+
+  EXPECT_THAT(career.on(StopAsked{}), ElementsAre(stopsPreparing(), leaves(Resignation::clean)));
+  EXPECT_THAT(career.on(HasLeft{}), ElementsAre(tells<Left>()));
+
+  EXPECT_THAT(career.prepared(), ElementsAre(exits(ExitStatus::done, home)));
+}
+
+TEST(Preparation, ThatDoesNotHeedALeaveEndsTheProcess) {
+  Rehearsal career = Rehearsal::preparing();
+  career.on(StopAsked{});
+  career.on(HasLeft{});
+  EXPECT_THAT(career.pass(departureLimit), ElementsAre(exits(ExitStatus::hung, out)));
+}
+
+TEST(Preparation, IsWaitedForWhenTheElectionCannotGoOn) {
+  Rehearsal career = Rehearsal::preparing();
+  EXPECT_THAT(career.on(ElectionEnded{{Errc::authenticationFailed, "digest"}}),
+              ElementsAre(tellsGaveUp("digest"), stopsPreparing()));
+  EXPECT_THAT(career.prepared(), ElementsAre(exits(ExitStatus::authentication, home)));
+}
+
+// --- staying away
+
+TEST(Preparation, ThatTakesTooLongIsToldAndAskedHome) {
+  Rehearsal career = Rehearsal::preparing();
+  EXPECT_THAT(career.pass(50s), ElementsAre(tells<PhaseOverran>(), stopsPreparing()));
+  EXPECT_THAT(career.prepared(), IsEmpty());
+}
+
+TEST(Preparation, ThatNeverComesHomeLeavesTheLineBeforeItIsElected) {
+  Rehearsal career = Rehearsal::preparing();
+  EXPECT_THAT(career.pass(55s), ElementsAre(leaves(Resignation::unclean)));
+  career.on(HasLeft{});
+  EXPECT_THAT(career.pass(abortLimit), ElementsAre(exits(ExitStatus::hung, out)));
+}
+
+TEST(Preparation, IsWaitedForWhereTheProcessMustNotExit) {
+  Rehearsal career = Rehearsal::preparing(/*exitWhenHung=*/false);
+  career.pass(55s);
+  career.on(HasLeft{});
+  career.pass(10min);
+  EXPECT_FALSE(career.seen().exited());
+  EXPECT_THAT(career.prepared(), ElementsAre(exits(ExitStatus::hung, home)));
+}
+
+TEST(Preparation, AnElectionDoesNotExtendItsLimit) {
+  Rehearsal career = Rehearsal::preparing();
+  career.pass(45s);
+  career.on(Elected{FencingToken{7}});
+
+  EXPECT_THAT(career.pass(5s), ElementsAre(tells<PhaseOverran>(), stopsThePhase(EndReason::hung)));
+  EXPECT_THAT(career.pass(5s), ElementsAre(tellsTermEnded(EndReason::hung, false), leaves(Resignation::unclean)));
+  EXPECT_THAT(career.pass(abortLimit), ElementsAre(exits(ExitStatus::hung, out)));
+}
+
+TEST(Preparation, OverdueBeforeAnElectionHasOnlyItsGrace) {
+  Rehearsal career = Rehearsal::preparing();
+  career.pass(52s);
+  career.on(Elected{FencingToken{7}});
+  EXPECT_THAT(career.pass(3s), Contains(leaves(Resignation::unclean)));
+}
+
+}  // namespace
+}  // namespace tenure::career::test
