@@ -50,6 +50,8 @@ void drawWorld(Plan& plan, Draw draw) {
   plan.lockLimit = draw.oneIn(2) ? Duration{} : draw.time(100ms, 2s);
   plan.chaos = draw.time(15s, 60s);
   plan.oneStaysBroken = plan.replicas > 1 && draw.oneIn(8);
+  plan.preferred = draw.oneIn(4) ? draw.number(0, plan.replicas - 1) : -1;
+  plan.preferredAfter = draw.time(500ms, 10s);
 }
 
 void drawConsumer(Plan& plan, Draw draw) {
@@ -117,7 +119,7 @@ Duration drawLength(const Plan& plan, Draw& draw) {
 void drawFaultsOfKind(Plan& plan, FaultKind kind, Draw draw) {
   const int most = draw.oneIn(3) ? 8 : 3;
   const bool ambushes = ofOneReplica(kind) || kind == FaultKind::storeOutage || kind == FaultKind::sourceOutage ||
-                        kind == FaultKind::isolateServer || kind == FaultKind::deleteParent;
+                        kind == FaultKind::isolateServer || kind == FaultKind::deleteParent || kind == FaultKind::steer;
   for (int left = draw.number(1, most); left > 0; --left) {
     Fault fault{.kind = kind};
     if (ambushes && draw.oneIn(2)) {
@@ -153,12 +155,35 @@ std::string inMilliseconds(Duration duration) {
 }  // namespace
 
 const char* toString(FaultKind kind) noexcept {
-  constexpr const char* names[] = {
-      "kill",           "pause",        "hang control",  "cut off",    "deafen",           "lose request",
-      "lose reply",     "refuse",       "expire",        "delete own", "SIGTERM",          "SIGUSR1",
-      "step wall",      "lose commit",  "fail write",    "lose claim", "fail acknowledge", "drop delivery",
-      "isolate server", "crash server", "freeze server", "lag server", "elect server",     "jump zxid",
-      "delete parent",  "store outage", "source outage", "flap"};
+  constexpr const char* names[] = {"kill",
+                                   "pause",
+                                   "hang control",
+                                   "cut off",
+                                   "deafen",
+                                   "lose request",
+                                   "lose reply",
+                                   "refuse",
+                                   "expire",
+                                   "delete own",
+                                   "SIGTERM",
+                                   "SIGUSR1",
+                                   "step wall",
+                                   "lose commit",
+                                   "fail write",
+                                   "lose claim",
+                                   "fail acknowledge",
+                                   "drop delivery",
+                                   "isolate server",
+                                   "crash server",
+                                   "freeze server",
+                                   "lag server",
+                                   "elect server",
+                                   "jump zxid",
+                                   "delete parent",
+                                   "store outage",
+                                   "source outage",
+                                   "flap",
+                                   "steer"};
   static_assert(std::size(names) == static_cast<std::size_t>(FaultKind::count));
   return names[static_cast<std::size_t>(kind)];
 }
@@ -212,7 +237,10 @@ std::string describe(const Plan& plan) {
        << inMilliseconds(plan.networkLatency) << ", lock " << inMilliseconds(plan.lockLimit) << ", batch "
        << plan.consumer.maxBatch << ", attempts " << plan.consumer.maxAttempts
        << (plan.consumer.handlerIsExternal ? ", external handler" : "") << ", chaos " << inMilliseconds(plan.chaos)
-       << (plan.oneStaysBroken ? ", one stays broken" : "") << '\n';
+       << (plan.oneStaysBroken ? ", one stays broken" : "");
+  if (plan.preferred >= 0)
+    text << ", slot " << plan.preferred << " preferred after " << inMilliseconds(plan.preferredAfter);
+  text << '\n';
   for (const MessagePlan& message : plan.messages) text << "  message " << describe(message) << '\n';
   for (const Fault& fault : plan.faults) text << "  fault " << describe(fault) << '\n';
   return text.str();

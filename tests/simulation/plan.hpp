@@ -47,7 +47,8 @@ enum class FaultKind {
   deleteParent,  // an operator deletes the candidates' parent
   storeOutage,
   sourceOutage,
-  flap,  // of one replica: the ways between it, its server and the leading server come and go, each way for itself
+  flap,   // of one replica: the ways between it, its server and the leading server come and go, each way for itself
+  steer,  // an operator wants slot `number` to follow; `flag`: after `lasts`
   count
 };
 const char* toString(FaultKind kind) noexcept;
@@ -103,6 +104,8 @@ struct Plan {
   ConsumerOptions consumer;
   Duration chaos{};
   bool oneStaysBroken = false;  // the last replica never comes back
+  int preferred = -1;           // the slot whose replica wants the office
+  Duration preferredAfter{};
   std::vector<MessagePlan> messages;
   std::vector<Fault> faults;
 };

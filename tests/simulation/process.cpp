@@ -56,12 +56,18 @@ IFencedStore& Process::storeOf(Simulation& simulation) {
   }
 }
 
-ElectionSettings Process::electionSettings() const {
+CandidateUuid Process::uuid() const {
   const std::string digits = std::to_string(number_);
+  return CandidateUuid{std::string(32 - digits.size(), '0') + digits};
+}
+
+ElectionSettings Process::electionSettings() const {
   return {.election = electionName(),
           .root = "/tenure",
           .id = CandidateId{"replica-" + std::to_string(slot_)},
-          .uuid = CandidateUuid{std::string(32 - digits.size(), '0') + digits},
+          .uuid = uuid(),
+          .preference = simulation_.plan().preferred == slot_ ? Preference::preferred : Preference::normal,
+          .preferredAfter = std::chrono::floor<std::chrono::milliseconds>(simulation_.plan().preferredAfter),
           .barrierLimit = std::chrono::floor<std::chrono::milliseconds>(simulation_.plan().barrierLimit),
           .allowShortSession = true,
           .freshEnsemble = EnsembleUuid{std::string(32, 'e')},

@@ -54,6 +54,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   bool dead() const noexcept { return loop_.dead(); }
   bool inOffice() const noexcept { return inOffice_; }
   const ProcessIdentity& identity() const noexcept { return identity_; }
+  CandidateUuid uuid() const;
   /// It would say yes if it was asked now.
   bool believesInItself() const noexcept;
   /// … though half a session has passed since it sent what was last committed.

@@ -128,6 +128,7 @@ class Simulation {
   void terminate(Process& process, int times, Duration apart);
   void markEverywhere(Column column);
   void deleteCandidates(int attempts);
+  void steer(const Fault& fault);
 
   // script.cpp: what producers and handlers do
   void produce(const MessagePlan& message);

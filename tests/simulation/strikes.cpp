@@ -1,4 +1,5 @@
 // How each fault of the plan strikes.
+#include "election/records.hpp"
 #include "simulation.hpp"
 
 namespace tenure::simulation {
@@ -202,6 +203,7 @@ void Simulation::strikeWorld(const Fault& fault) {
       return ensemble_.jumpTo(fault.flag ? (last | counter) - 20 : last + 1'000 * (1 + fault.number));
     }
     case FaultKind::deleteParent: return deleteCandidates(5);
+    case FaultKind::steer: return steer(fault);
     case FaultKind::storeOutage:
       storeDownUntil_ = std::max(storeDownUntil_, loop_.now() + fault.lasts);
       return markEverywhere(Column::storeDown);
@@ -210,6 +212,16 @@ void Simulation::strikeWorld(const Fault& fault) {
       return markEverywhere(Column::sourceDown);
     default: return;
   }
+}
+
+/// Whoever stands between the leader and the one that is named loses its place, but nobody who leads its office.
+void Simulation::steer(const Fault& fault) {
+  const Process* leading = leader();
+  const Process* target = inSlot(fault.number % plan_.replicas);
+  if (leading == nullptr || target == nullptr) return;
+  HandoverRequest request{leading->token(), "operator", target->uuid(), loop_.wallNow() + 20s, {}};
+  if (fault.flag) request.at = loop_.wallNow() + std::chrono::floor<std::chrono::milliseconds>(fault.lasts);
+  operator_->set("/tenure/elections/orders/handover", toJson(request), anyVersion, {});
 }
 
 /// Somebody removes the parent with all that is in it; who enrols meanwhile makes it fail.
