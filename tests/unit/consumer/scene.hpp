@@ -25,6 +25,7 @@ class Replica {
         term_(identityWith(token), 24h, clock),
         consumer_(database_.source(), database_.store(), std::move(handler), options, events, clock) {}
 
+  void prepare() { consumer_.prepare({}); }
   Replica& takeOffice() {
     consumer_.inaugurate(term_);
     return *this;
