@@ -78,11 +78,12 @@ class Reader {
 
 }  // namespace
 
-// The outline first: timeout, number of parts; then hosts, session, key, digest, and the parts.
+// The outline first: timeout, number of parts; then hosts, session, key, server, digest, and the parts.
 std::string encodeWill(const Orders& orders) {
   Writer writer(Word::will);
   writer.number(orders.zookeeper.sessionTimeout.count()).number(static_cast<std::int64_t>(orders.resignation.size()));
   writer.text(orders.zookeeper.hosts).number(orders.session.id).text(orders.session.key.reveal());
+  writer.text(orders.session.server);
   writer.text(orders.zookeeper.digest.reveal());
   for (const MultiOp& op : orders.resignation) {
     writer.number(static_cast<std::int64_t>(op.index()));
@@ -117,6 +118,7 @@ std::optional<Orders> decodeWill(std::string_view packet) {
   orders.zookeeper.hosts = reader.text();
   orders.session.id = reader.number();
   orders.session.key = Secret{reader.text()};
+  orders.session.server = reader.text();
   orders.zookeeper.digest = Secret{reader.text()};
   for (std::int64_t i = 0; i < parts; ++i) {
     std::optional<MultiOp> op = reader.op();

@@ -87,6 +87,7 @@ struct SessionInfo {
 struct LeftSession {
   std::int64_t id = 0;
   Secret key;
+  std::string server{};  // where it was last connected: asked first, since it has just been there
 };
 
 /// What the owner of a coordination object is told about its session.

@@ -25,6 +25,11 @@ void discardLog(const char*) {}
 
 Secret keyOf(const clientid_t& id) { return Secret{std::string(id.passwd, sizeof id.passwd)}; }
 
+std::string hostsFor(const ZooKeeperOptions& options, const std::optional<LeftSession>& left) {
+  const std::string all = clientHosts(options.hosts);
+  return left && !left->server.empty() ? left->server + ',' + all : all;
+}
+
 clientid_t clientIdOf(const LeftSession& left) {
   clientid_t id{};
   id.client_id = left.id;
@@ -58,7 +63,8 @@ bool Session::open(const ZooKeeperOptions& options, const std::optional<LeftSess
   zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);  // global in the client; its debug level reads freed memory in 3.8.0
   digest_ = options.digest.reveal();
   const clientid_t clientId = left ? clientIdOf(*left) : clientid_t{};
-  handle_ = zookeeper_init2(clientHosts(options.hosts).c_str(), &Session::onSessionEvent,
+  if (left) zoo_deterministic_conn_order(1);  // global, too: who speaks for one session has no other
+  handle_ = zookeeper_init2(hostsFor(options, left).c_str(), &Session::onSessionEvent,
                             static_cast<int>(options.sessionTimeout.count()), left ? &clientId : nullptr, this, 0,
                             &discardLog);
   if (handle_ == nullptr) return false;

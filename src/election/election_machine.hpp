@@ -185,6 +185,7 @@ class ElectionMachine {
   struct Bequest {
     std::uint64_t generation = 0;
     std::int64_t session = 0;
+    std::string server;
     std::string resigns;  // the znode, empty when only the session is to be closed
     friend bool operator==(const Bequest&, const Bequest&) = default;
   };

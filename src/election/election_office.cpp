@@ -243,7 +243,7 @@ void ElectionMachine::finishResignation() {
 
 std::optional<ElectionMachine::Bequest> ElectionMachine::bequest() const {
   if (!session_ || phase_ == Phase::over) return std::nullopt;
-  Bequest bequest{session_->generation, session_->id, {}};
+  Bequest bequest{session_->generation, session_->id, session_->server, {}};
   const bool inOrder = phase_ == Phase::office || (phase_ == Phase::resigning && resignation_ == Resignation::clean);
   if (own_ && lease_ && inOrder && !uncleanPredecessor()) bequest.resigns = own_->path;
   return bequest;

@@ -14,7 +14,7 @@ Orders orders() {
   orders.zookeeper.hosts = "127.0.0.1:2181,[::1]:2182";
   orders.zookeeper.sessionTimeout = 30s;
   orders.zookeeper.digest = Secret{"owner:secret"};
-  orders.session = {-7, Secret{std::string("\0\x01key\xff", 6)}};
+  orders.session = {-7, Secret{std::string("\0\x01key\xff", 6)}, "127.0.0.1:2181"};
   orders.resignation = {CheckOp{"/own"}, CreateOp{"/new", "data", CreateMode::ephemeral}, SetOp{"/marker", "{}", 12},
                         RemoveOp{"/own"}};
   return orders;
@@ -28,6 +28,7 @@ TEST(LastWillOrders, AWillComesOutAsItWentIn) {
   EXPECT_EQ(read->zookeeper.sessionTimeout, 30s);
   EXPECT_EQ(read->zookeeper.digest.reveal(), "owner:secret");
   EXPECT_EQ(read->session.id, -7);
+  EXPECT_EQ(read->session.server, "127.0.0.1:2181");
   EXPECT_EQ(read->session.key.reveal(), orders().session.key.reveal());
   ASSERT_EQ(read->resignation.size(), 4U);
   EXPECT_EQ(std::get<CheckOp>(read->resignation[0]).path, "/own");

@@ -72,8 +72,9 @@ class MachineDriver {
     sleep(duration);
     feed(input::Tick{});
   }
-  void connect(std::chrono::milliseconds timeout = 12s, std::int64_t session = ourSession) {
-    feed(input::Connected{SessionInfo{static_cast<std::uint64_t>(session), session, timeout, "server"}});
+  void connect(std::chrono::milliseconds timeout = 12s, std::int64_t session = ourSession,
+               const std::string& server = "server") {
+    feed(input::Connected{SessionInfo{static_cast<std::uint64_t>(session), session, timeout, server}});
   }
   void reconnect() {
     feed(input::Suspended{});

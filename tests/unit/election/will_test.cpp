@@ -41,6 +41,17 @@ TEST(Will, AReconnectToTheSameSessionChangesNothing) {
   EXPECT_EQ(machine.count<action::Bequeath>(), told);
 }
 
+TEST(Will, AfterAReconnectItNamesTheServerThatHasTheSessionNow) {
+  MachineDriver machine;
+  machine.takeOffice();
+  machine.feed(input::Suspended{});
+
+  machine.connect(12s, MachineDriver::ourSession, "another");
+
+  EXPECT_EQ(willOf(machine).value().session.server, "another");
+  EXPECT_THAT(resignationOf(machine), SizeIs(3));
+}
+
 TEST(Will, InOfficeItIsTheResignation) {
   MachineDriver machine;
   machine.beOldest();
