@@ -262,7 +262,7 @@ class ElectionMachine {
   bool softLimitTold_ = false;
   bool handoverHonoured_ = false;
   std::optional<Wish> wish_;
-  Line line_;
+  StandbyLine line_;
   Ticket lineLook_ = 0;
   std::map<Ticket, std::string> lineReads_;
   BootTime lookDue_{};

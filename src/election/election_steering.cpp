@@ -92,7 +92,7 @@ void ElectionMachine::decline(const std::string& why) {
 
 /// The target is next, or those before it have to go.
 void ElectionMachine::makeWay() {
-  const std::vector<Line::Standing> behind = line_.behind(own_->czxid);
+  const std::vector<StandbyLine::Standing> behind = line_.behind(own_->czxid);
   const auto target =
       std::find_if(behind.begin(), behind.end(), [this](const auto& each) { return each.uuid == wish_->request.to; });
   if (target == behind.end()) return decline("it does not stand in line");

@@ -6,7 +6,7 @@
 
 namespace tenure {
 
-void Line::list(const std::vector<std::string>& names, const std::string& own) {
+void StandbyLine::list(const std::vector<std::string>& names, const std::string& own) {
   std::map<std::string, Standing> kept;
   unanswered_.clear();
   for (const std::string& name : names) {
@@ -19,7 +19,7 @@ void Line::list(const std::vector<std::string>& names, const std::string& own) {
   known_ = std::move(kept);
 }
 
-void Line::answer(const std::string& name, const NodeStat& stat, const CandidateRecord& record, BootTime now) {
+void StandbyLine::answer(const std::string& name, const NodeStat& stat, const CandidateRecord& record, BootTime now) {
   if (unanswered_.erase(name) == 0) return;
   if (stat.ephemeralOwner == 0) {
     lookalikes_.insert(name);
@@ -28,7 +28,7 @@ void Line::answer(const std::string& name, const NodeStat& stat, const Candidate
   known_[name] = {name, *candidateOf(name), stat.czxid, record.preference, record.preferredAfter, now};
 }
 
-std::vector<Line::Standing> Line::behind(std::int64_t czxid) const {
+std::vector<StandbyLine::Standing> StandbyLine::behind(std::int64_t czxid) const {
   std::vector<Standing> found;
   for (const auto& [name, standing] : known_)
     if (standing.czxid > czxid) found.push_back(standing);
@@ -36,7 +36,7 @@ std::vector<Line::Standing> Line::behind(std::int64_t czxid) const {
   return found;
 }
 
-std::optional<CandidateUuid> Line::preferred(std::int64_t czxid, BootTime now) const {
+std::optional<CandidateUuid> StandbyLine::preferred(std::int64_t czxid, BootTime now) const {
   const std::vector<Standing> standing = behind(czxid);
   const auto found = std::find_if(standing.begin(), standing.end(), [now](const Standing& each) {
     return each.preference == Preference::preferred && now - each.seen >= each.preferredAfter;

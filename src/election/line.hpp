@@ -15,7 +15,7 @@
 
 namespace tenure {
 
-class Line {
+class StandbyLine {
  public:
   struct Standing {
     std::string name;
