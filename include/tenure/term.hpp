@@ -70,6 +70,9 @@ class Term {
   bool mayBeginWork() const noexcept;
   /// Time left until the hard limit, zero or negative when it has passed.
   Duration remaining() const noexcept;
+  /// The hard limit itself, as far as it is known now; BootTime::min() once the lease is over. For a deadline that
+  /// somebody else keeps: unlike now + remaining(), no pause of this process in between makes it a later one.
+  BootTime validUntil() const noexcept;
 
   /// Asks a long phase to come back early. Requested when the term is ending for whatever reason.
   std::stop_token stopToken() const noexcept;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "cli/leash.hpp"
 #include "process/child.hpp"
 
 namespace tenure::cli {
@@ -12,24 +13,11 @@ using namespace std::chrono_literals;
 
 constexpr int againLater = 75;
 
-/// The command is gone this long before the lease's hard limit: from then on a successor may act.
-constexpr Duration killMargin = 50ms;
-/// And is asked to go this long before that, if the lease has not been renewed by then.
+/// It is asked to go this long before its time is up, if the lease has not been renewed by then.
 constexpr std::chrono::milliseconds politeness = 100ms;
 
-bool mayFinish(EndReason reason) noexcept {
-  return reason == EndReason::none || reason == EndReason::handoverAsked || reason == EndReason::stopAsked;
-}
-
-/// Until when a command of this term may run, as far as is known now.
-BootTime leashOf(const Term& term) {
-  const Duration left = term.remaining() - killMargin;
-  if (!mayFinish(term.endReason()) || left <= Duration::zero()) return BootTime::min();
-  return BootClock::now() + left;
-}
-
 ChildCommand commandFor(const Delivery& delivery, const std::string& command) {
-  return {command,
+  return {shell(command),
           {{"TENURE_MESSAGE_ID", delivery.message.id.value},
            {"TENURE_GROUP", delivery.message.group.value},
            {"TENURE_TOKEN", std::to_string(delivery.term.token().value)},

@@ -35,14 +35,16 @@ Result<Descriptor> memoryFile(std::string_view content) {
 }
 
 SpawnRequest requestFor(const ChildCommand& command, const ChildLimits& limits, BootTime until) {
-  SpawnRequest request{until, limits.grace, limits.warning, command.command, {}};
+  SpawnRequest request{
+      until, limits.grace, limits.warning, command.termDescriptor, command.controlGroup, command.arguments, {}};
   for (const auto& [name, value] : command.environment)
     request.environment.push_back(std::string(name).append("=").append(value));
   return request;
 }
 
 ChildEnd endFrom(const ChildReport& report) {
-  ChildEnd end{.exitCode = {}, .signal = 0, .cause = report.cause, .nothingLeft = report.nothingLeft};
+  ChildEnd end{
+      .exitCode = {}, .signal = 0, .cause = report.cause, .killed = report.killed, .nothingLeft = report.nothingLeft};
   if (WIFEXITED(report.waitStatus)) end.exitCode = WEXITSTATUS(report.waitStatus);
   if (WIFSIGNALED(report.waitStatus)) end.signal = WTERMSIG(report.waitStatus);
   return end;
@@ -117,6 +119,8 @@ class Conversation {
 
 }  // namespace
 
+std::vector<std::string> shell(std::string command) { return {"/bin/sh", "-c", std::move(command)}; }
+
 std::string ChildEnd::description() const {
   if (exitCode) return "exit status " + std::to_string(*exitCode);
   const char* name = sigabbrev_np(signal);
@@ -124,10 +128,11 @@ std::string ChildEnd::description() const {
 }
 
 Result<ChildEnd> runChild(const Guardian& guardian, const ChildCommand& command, const ChildLimits& limits) {
-  const Result<Descriptor> input = memoryFile(command.input);
-  if (!input) return input.error();
+  const Result<Descriptor> written = memoryFile(command.input);
+  if (!written) return written.error();
+  const int input = command.passInput ? STDIN_FILENO : written->get();
   const BootTime until = limits.until ? limits.until() : BootTime::max();
-  Result<Line> line = guardian.spawn(requestFor(command, limits, until), {input->get(), STDOUT_FILENO, STDERR_FILENO});
+  Result<Line> line = guardian.spawn(requestFor(command, limits, until), {input, STDOUT_FILENO, STDERR_FILENO});
   if (!line) return line.error();
   return Conversation(std::move(*line), limits, until).untilItEnds();
 }

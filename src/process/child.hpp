@@ -17,10 +17,21 @@
 namespace tenure {
 
 struct ChildCommand {
-  std::string command;                                           // for /bin/sh -c
+  std::vector<std::string> arguments;                            // the first is looked for in PATH
   std::vector<std::pair<std::string, std::string>> environment;  // on top of what the tool was started with
-  std::string_view input;  // standard input: a file in memory, so that nobody waits for a command that does not read
+  /// Standard input: a file in memory, so that nobody waits for a command that does not read.
+  std::string_view input{};
+  /// Or else our own.
+  bool passInput = false;
+  /// Above 2: under this number the command reads `environment`, a line each, and then nothing until it is asked to
+  /// end or killed; that is the end of the file.
+  int termDescriptor = 0;
+  /// Put it into a control group of its own where that is possible: killing is one step then, whatever it forks.
+  bool controlGroup = false;
 };
+
+/// What runs `command` with /bin/sh.
+std::vector<std::string> shell(std::string command);
 
 struct ChildLimits {
   /// Asks the command and everything below it to end: SIGTERM, and SIGKILL after `grace`.
@@ -38,13 +49,16 @@ struct ChildEnd {
   std::optional<int> exitCode;  // or else
   int signal = 0;
   EndCause cause = EndCause::itself;
+  bool killed = false;  // it did not end when it was asked to
   bool nothingLeft = true;
 
   /// "exit status 3", "killed by SIGSEGV"
   std::string description() const;
 };
 
-/// Stdout and stderr are this process's own. Signals are at their defaults, none blocked.
+/// Stdout and stderr are this process's own. Signals are at their defaults, none blocked. A command that cannot be
+/// executed ends with 127 when there is none of that name, else with 126, as in a shell. One whose time is up when it
+/// should start is not started: it has ended overdue, killed.
 ///
 /// Errors:  invalidArgument  NUL bytes in the command or environment, or too much of it
 ///          timedOut         the keeper does not answer (it is frozen, or the kernel holds it)

@@ -13,10 +13,12 @@
 ///                                                           whatever it starts, double forks and all
 ///
 /// Guardian and keepers are child subreapers: an orphan below them becomes their child, so that a keeper without
-/// children has proof that nothing of its command is left. The line is the leash: when the tool's end closes, for
-/// whatever reason, the keeper kills at once. A deadline is kept by the keeper's own clock, so that it holds while the
-/// tool is frozen. If a keeper is killed, its command dies with it and the guardian clears up the rest; if the
-/// guardian is killed, running commands keep their keepers, and the next command is refused.
+/// children has proof that nothing of its command is left. A command may also get a control group (control_group.hpp).
+/// The line is the leash: when the tool's end closes, for whatever reason, the keeper kills at once. The deadline is a
+/// point on CLOCK_BOOTTIME that the tool moves on and the keeper's own timer keeps, so that it holds while the tool is
+/// frozen, and a deadline that the tool computed before a pause does not become a later one by it. If a keeper is
+/// killed, its command dies with it and the guardian clears up the rest; if the guardian is killed, running commands
+/// keep their keepers, and the next command is refused.
 ///
 /// Guardian and keepers have a session of their own and block every signal: what is sent to the tool's process group
 /// does not reach them.

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "process/control_group.hpp"
 #include "process/keeper.hpp"
 #include "process/process_tree.hpp"
 #include "process/requests.hpp"
@@ -38,6 +39,12 @@ class GuardianMain {
     sigemptyset(&childEnded);
     sigaddset(&childEnded, SIGCHLD);
     signals_ = Descriptor{signalfd(-1, &childEnded, SFD_CLOEXEC | SFD_NONBLOCK)};
+  }
+
+  /// When the keepers are gone as well.
+  void removeGroups() {
+    orphanedGroups_.insert(orphanedGroups_.end(), keepers_.begin(), keepers_.end());
+    clearGroups();
   }
 
   /// Returns when the tool has closed the line or is dead.
@@ -77,20 +84,27 @@ class GuardianMain {
     }
     int status = 0;
     for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-      if (std::erase(keepers_, pid) > 0 && status != 0) strays_ = true;  // it was killed, or could not kill
+      if (std::erase(keepers_, pid) > 0 && status != 0) {  // it was killed, or could not kill
+        orphanedGroups_.push_back(pid);
+        strays_ = true;
+      }
   }
 
   /// What a killed keeper left behind is a child of the guardian now.
   void clearStrays() {
     const std::vector<LiveProcess> strays = descendantsOf(getpid(), keepers_);
     for (const LiveProcess& stray : strays) signalProcess(stray, SIGKILL);
-    strays_ = !strays.empty();
+    clearGroups();
+    strays_ = !strays.empty() || !orphanedGroups_.empty();
   }
+
+  void clearGroups() { std::erase_if(orphanedGroups_, ControlGroup::removeAfter); }
 
   Line line_;
   Descriptor tool_;
   Descriptor signals_;
   std::vector<pid_t> keepers_;
+  std::vector<pid_t> orphanedGroups_;  // by their keepers, which are gone
   bool strays_ = false;
 };
 
@@ -98,9 +112,12 @@ class GuardianMain {
 
 void guard(Line line, Descriptor tool, Descriptor ending) noexcept {
   stepAside(line, tool, ending);
-  GuardianMain(std::move(line), std::move(tool)).serve();
+  GuardianMain guardian(std::move(line), std::move(tool));
+  guardian.serve();
   const bool nothingLeft = endDescendants();
-  _exit(nothingLeft && write(ending.get(), "", 1) == 1 ? 0 : 1);
+  const bool said = nothingLeft && write(ending.get(), "", 1) == 1;
+  guardian.removeGroups();
+  _exit(said ? 0 : 1);
 }
 
 }  // namespace tenure

@@ -12,9 +12,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
+#include <system_error>
 
+#include "process/control_group.hpp"
 #include "process/keeper_machine.hpp"
 #include "process/process_tree.hpp"
 
@@ -28,19 +32,56 @@ void restoreSignals() noexcept {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+/// The pipe behind SpawnRequest::termDescriptor: the term in lines, and its end of file when the keeper closes it.
+struct TermPipe {
+  Descriptor command;
+  Descriptor keeper;
+};
+
+/// Throws std::system_error.
+TermPipe makeTermPipe(const std::vector<std::string>& lines) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category());
+  TermPipe made{Descriptor{ends[0]}, Descriptor{ends[1]}};
+  fcntl(ends[1], F_SETFL, O_NONBLOCK);  // what does not fit is not worth a keeper that waits
+  for (const std::string& line : lines)
+    if (write(ends[1], (line + '\n').data(), line.size() + 1) < 0) break;
+  return made;
+}
+
+/// What the command starts with, apart from its request.
+struct Outfit {
+  std::array<Descriptor, 3> standard;
+  TermPipe term{};
+  std::optional<ControlGroup> group{};
+};
+
+/// dup2() that also lets an exec keep a descriptor which has the right number already.
+void moveTo(int target, const Descriptor& descriptor) noexcept {
+  if (descriptor.get() == target) fcntl(target, F_SETFD, 0);
+  if (descriptor.get() != target) dup2(descriptor.get(), target);
+}
+
 /// In the command's own process. It dies with its keeper even if that one is killed.
-[[noreturn]] void becomeCommand(const SpawnRequest& request, const std::array<Descriptor, 3>& standard, pid_t keeper) {
+[[noreturn]] void becomeCommand(const SpawnRequest& request, const Outfit& outfit, pid_t keeper) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != keeper) _exit(127);
-  for (int target = 0; target < 3; ++target) dup2(standard[static_cast<std::size_t>(target)].get(), target);
+  if (outfit.group) outfit.group->enter();
+  for (int target = 0; target < 3; ++target) dup2(outfit.standard[static_cast<std::size_t>(target)].get(), target);
+  if (outfit.term.command) moveTo(request.termDescriptor, outfit.term.command);
   for (const std::string& variable : request.environment) {
     const std::size_t equals = variable.find('=');
     setenv(variable.substr(0, equals).c_str(), variable.substr(equals + 1).c_str(), 1);
   }
+  std::vector<char*> arguments;
+  for (const std::string& argument : request.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
   restoreSignals();
-  execl("/bin/sh", "sh", "-c", request.command.c_str(), nullptr);
-  _exit(127);
+  execvp(arguments[0], arguments.data());
+  const bool isAbsent = errno == ENOENT;
+  dprintf(STDERR_FILENO, "tenure: %s: %s\n", arguments[0], strerror(errno));
+  _exit(isAbsent ? 127 : 126);
 }
 
 class Keeper {
@@ -56,19 +97,34 @@ class Keeper {
 
   /// Returns when it is over: whether nothing is left.
   bool run(const SpawnRequest& request, std::array<Descriptor, 3> standard) {
-    const pid_t self = getpid();
-    command_ = fork();
-    if (command_ == 0) becomeCommand(request, standard, self);
-    if (command_ < 0) {
-      static_cast<void>(line_.sendRecord(ChildReport{.startError = errno}));
+    if (const int error = start(request, std::move(standard))) {
+      static_cast<void>(line_.sendRecord(ChildReport{.startError = error}));
       return true;
     }
-    for (Descriptor& descriptor : standard) descriptor.close();
-    while (!over_) step();
+    if (command_ == 0) static_cast<void>(line_.sendRecord(machine_.report()));
+    while (command_ != 0 && !over_) step();
+    group_.reset();
     return machine_.report().nothingLeft;
   }
 
  private:
+  /// Returns an errno. No command when there is no time left for one.
+  int start(const SpawnRequest& request, std::array<Descriptor, 3> standard) try {
+    Outfit outfit{std::move(standard)};
+    if (request.termDescriptor > 0) outfit.term = makeTermPipe(request.environment);
+    if (request.controlGroup) outfit.group = ControlGroup::make(getpid());
+    if (!machine_.mayStart(BootClock::now())) return 0;
+    const pid_t self = getpid();
+    command_ = fork();
+    if (command_ == 0) becomeCommand(request, outfit, self);
+    if (command_ < 0) return errno;
+    term_ = std::move(outfit.term.keeper);
+    group_ = std::move(outfit.group);
+    return 0;
+  } catch (const std::system_error& error) {
+    return error.code().value();
+  }
+
   void step() {
     armTimer();
     std::array<pollfd, 3> waited{pollfd{line_.descriptor(), POLLIN, 0}, pollfd{signals_.get(), POLLIN, 0},
@@ -107,13 +163,23 @@ class Keeper {
   void feed(const KeeperInput& input) {
     for (const KeeperAction action : machine_.on(input, BootClock::now())) {
       switch (action) {
-        case KeeperAction::terminateAll: signalDescendants(SIGTERM); break;
-        case KeeperAction::killAll: signalDescendants(SIGKILL); break;
+        case KeeperAction::terminateAll:
+          term_.close();
+          signalDescendants(SIGTERM);
+          break;
+        case KeeperAction::killAll: killAll(); break;
         case KeeperAction::finish:
           over_ = true;
           if (!machine_.toolGone()) static_cast<void>(line_.sendRecord(machine_.report()));
       }
     }
+  }
+
+  /// The group first: nothing in it can run from one look at the tree to the next.
+  void killAll() {
+    if (group_) group_->killAll();
+    term_.close();
+    signalDescendants(SIGKILL);
   }
 
   /// On CLOCK_BOOTTIME, which a suspended machine does not stop.
@@ -131,6 +197,8 @@ class Keeper {
   KeeperMachine machine_;
   Descriptor signals_;
   Descriptor timer_;
+  Descriptor term_;
+  std::optional<ControlGroup> group_;
   pid_t command_ = 0;
   bool over_ = false;
 };

@@ -1,10 +1,18 @@
 #include "process/keeper_machine.hpp"
 
 #include <algorithm>
+#include <csignal>
 
 namespace tenure {
 
 using Actions = std::vector<KeeperAction>;
+
+bool KeeperMachine::mayStart(BootTime now) {
+  if (now < warnAt()) return true;
+  report_ = {.waitStatus = SIGKILL, .cause = EndCause::overdue, .killed = true};
+  phase_ = Phase::over;
+  return false;
+}
 
 Actions KeeperMachine::on(const KeeperInput& input, BootTime now) {
   if (phase_ == Phase::over) return {};
@@ -59,6 +67,7 @@ Actions KeeperMachine::terminate(std::optional<EndCause> cause, BootTime now) {
 Actions KeeperMachine::kill(std::optional<EndCause> cause, BootTime now) {
   if (phase_ == Phase::killing) return {};
   blame(cause);
+  report_.killed = !commandEnded_;
   phase_ = Phase::killing;
   killAgainAt_ = now + killAgainAfter;
   giveUpAt_ = now + giveUpAfter;

@@ -7,8 +7,10 @@
 ///      └── `until`, or the tool is gone ───────────────────┴──────► killing ─────┘
 ///
 /// What a command leaves behind when it ends does not outlive it, as in a service manager's control group: else the
-/// work of one message would run beside the next one's. In `killing` everything found is killed again and again,
-/// since a process may fork between the look and the blow; after some seconds what is left is reported.
+/// work of one message would run beside the next one's. A command whose time is up before it starts is not started: a
+/// tool that was frozen while it asked for it would have two leaders act at once. In `killing` everything found is
+/// killed again and again, since a process may fork between the look and the blow; after some seconds what is left is
+/// reported.
 #pragma once
 
 #include <chrono>
@@ -53,6 +55,8 @@ class KeeperMachine {
 
   explicit KeeperMachine(const Limits& limits) noexcept : limits_(limits) {}
 
+  /// False: the time is up already, or nearly. It is over then, and the report says so.
+  bool mayStart(BootTime now);
   std::vector<KeeperAction> on(const KeeperInput& input, BootTime now);
   /// When the next Tick is due.
   BootTime wakeAt() const noexcept;

@@ -18,10 +18,13 @@ struct SpawnRequest {
   BootTime until{BootTime::max()};
   std::chrono::milliseconds grace{};
   std::chrono::milliseconds warning{};
-  std::string command;
-  std::vector<std::string> environment;  // NAME=value, added to what the tool was started with
+  /// Under which number the command finds the term descriptor (child.hpp); 0 for none.
+  int termDescriptor = 0;
+  bool controlGroup = false;
+  std::vector<std::string> arguments{};    // the first is looked for in PATH
+  std::vector<std::string> environment{};  // NAME=value, added to what the tool was started with
 };
-/// Errors: invalidArgument (a NUL byte, or longer than a packet)
+/// Errors: invalidArgument (no command, a NUL byte, or longer than a packet)
 Result<std::string> encode(const SpawnRequest& request);
 std::optional<SpawnRequest> decodeSpawnRequest(std::string_view bytes);
 
@@ -37,6 +40,7 @@ enum class EndCause { itself, stopAsked, overdue };
 struct ChildReport {
   int waitStatus = 0;
   EndCause cause = EndCause::itself;
+  bool killed = false;      // it did not end when it was asked to
   bool nothingLeft = true;  // false: something survived SIGKILL for seconds, the kernel holds it
   int startError = 0;       // errno when the command could not be started
 };

@@ -7,8 +7,10 @@
 
 #include <cctype>
 #include <csignal>
+#include <fstream>
 #include <thread>
 
+#include "process/control_group.hpp"
 #include "processes.hpp"
 
 namespace tenure::test {
@@ -47,6 +49,92 @@ TEST_F(Child, ReportsTheExitCode) {
   EXPECT_EQ(run("exit 75").exitCode, 75);
   EXPECT_EQ(run("no-such-command 2> /dev/null").exitCode, 127);
   EXPECT_EQ(run("exit 3").description(), "exit status 3");
+}
+
+TEST_F(Child, IsExecutedWithItsArgumentsAsTheyAre) {
+  const std::string file = temporaryPath("argument");
+  ChildCommand command = marked.command("");
+  command.arguments = {"sh", "-c", "printf '%s.' \"$@\" > " + file, "sh", "a b", "", "$HOME"};
+
+  EXPECT_EQ(runChild(guardian, command).value().exitCode, 0);
+
+  EXPECT_EQ(readFile(file), "a b..$HOME.");
+  unlink(file.c_str());
+}
+
+TEST_F(Child, ThatCannotBeExecutedEndsAsInAShell) {
+  testing::internal::CaptureStderr();
+  ChildCommand command = marked.command("");
+  command.arguments = {"no-such-command"};
+  EXPECT_EQ(runChild(guardian, command).value().exitCode, 127);
+  command.arguments = {"/dev/null"};
+  EXPECT_EQ(runChild(guardian, command).value().exitCode, 126);
+
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "tenure: no-such-command: No such file or directory\ntenure: /dev/null: Permission denied\n");
+}
+
+TEST_F(Child, MayGetOurOwnStandardInput) {
+  const int before = dup(STDIN_FILENO);
+  const std::string file = temporaryPath("input");
+  std::ofstream(file) << "from our own\n";
+  const int input = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  dup2(input, STDIN_FILENO);
+  ChildCommand command = marked.command("read a b c && test \"$c\" = own");
+  command.passInput = true;
+
+  EXPECT_EQ(runChild(guardian, command).value().exitCode, 0);
+
+  dup2(before, STDIN_FILENO);
+  for (const int descriptor : {before, input}) close(descriptor);
+  unlink(file.c_str());
+}
+
+TEST_F(Child, ReadsItsTermFromADescriptorThatEndsWhenItIsAskedToEnd) {
+  std::stop_source stop;
+  const std::string file = temporaryPath("term");
+  ChildCommand command = marked.command("trap '' TERM; while read -r line <&7; do echo \"$line\" >> " + file +
+                                        "; test \"$line\" = LAST=1 && " + ring() + "done; echo over >> " + file);
+  command.environment = {{"TENURE_TOKEN", "17"}, {"LAST", "1"}};
+  command.termDescriptor = 7;
+  std::jthread other([&] {
+    doorbell.nextLine();
+    stop.request_stop();
+  });
+
+  EXPECT_EQ(runChild(guardian, command, {.stop = stop.get_token()}).value().exitCode, 0);
+
+  EXPECT_EQ(readFile(file), "TENURE_TOKEN=17\nLAST=1\nover\n");
+  unlink(file.c_str());
+}
+
+TEST_F(Child, WhoseTimeIsUpIsNotStarted) {
+  const std::string file = temporaryPath("started");
+
+  const ChildEnd end =
+      runChild(guardian, marked.command("> " + file), {.until = [] { return BootTime::min(); }}).value();
+
+  EXPECT_EQ(end.cause, EndCause::overdue);
+  EXPECT_TRUE(end.killed);
+  EXPECT_NE(access(file.c_str(), F_OK), 0);
+}
+
+TEST_F(Child, InAControlGroupOfItsOwnDiesInOneBlowHoweverItForks) {
+  if (!ControlGroup::make(getpid())) GTEST_SKIP() << "no control group is ours to make here";
+  std::stop_source stop;
+  ChildCommand command = marked.command("trap '' TERM; cat /proc/self/cgroup | tail -n 1 > " + doorbell.path() +
+                                        "; for i in $(seq 200); do setsid sleep 600 & done; wait");
+  command.controlGroup = true;
+  std::jthread other([&] {
+    rung = doorbell.nextLine();
+    stop.request_stop();
+  });
+
+  const ChildEnd end = runChild(guardian, command, {.stop = stop.get_token(), .grace = 1ms}).value();
+
+  EXPECT_THAT(rung, HasSubstr("/tenure-"));
+  EXPECT_TRUE(end.nothingLeft);
+  EXPECT_THAT(marked.processes(), IsEmpty());
 }
 
 TEST_F(Child, ReportsTheSignalThatKilledIt) {

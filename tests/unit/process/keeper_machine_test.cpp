@@ -95,6 +95,28 @@ TEST(KeeperMachine, KillsAgainUntilNothingIsLeftAndGivesUpInTheEnd) {
   EXPECT_FALSE(keeper.report().nothingLeft);
 }
 
+TEST(KeeperMachine, ACommandWhoseTimeIsUpIsNotStarted) {
+  KeeperMachine late({.until = t0, .grace = 5s});
+  EXPECT_FALSE(late.mayStart(t0));
+  EXPECT_EQ(late.report().cause, EndCause::overdue);
+  EXPECT_TRUE(late.report().killed);
+
+  EXPECT_FALSE(KeeperMachine({.until = t0 + 1s, .warning = 1s}).mayStart(t0)) << "it would be asked to go at once";
+  EXPECT_TRUE(KeeperMachine({.until = t0 + 1s}).mayStart(t0));
+}
+
+TEST(KeeperMachine, TellsWhetherTheCommandHadToBeKilled) {
+  KeeperMachine stubborn({.grace = 5s});
+  stubborn.on(StopAsked{}, t0);
+  stubborn.on(Tick{}, t0 + 5s);
+  EXPECT_TRUE(stubborn.report().killed);
+
+  KeeperMachine withLeftovers({.grace = 5s});
+  withLeftovers.on(Reaped{.commandStatus = 0, .nothingLeft = false}, t0);
+  withLeftovers.on(Tick{}, t0 + 5s);
+  EXPECT_FALSE(withLeftovers.report().killed);
+}
+
 TEST(KeeperMachine, SaysNothingMoreWhenItIsOver) {
   KeeperMachine keeper({.grace = 5s});
   keeper.on(Reaped{.commandStatus = 0, .nothingLeft = true}, t0);

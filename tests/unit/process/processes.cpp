@@ -29,7 +29,7 @@ Marked::Marked() {
 }
 
 ChildCommand Marked::command(std::string text, std::string_view input) const {
-  return {std::move(text), {{markName, value_}}, input};
+  return {shell(std::move(text)), {{markName, value_}}, input};
 }
 
 std::vector<pid_t> Marked::processes() const {

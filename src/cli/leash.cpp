@@ -1,0 +1,18 @@
+#include "cli/leash.hpp"
+
+namespace tenure::cli {
+namespace {
+
+bool mayFinish(EndReason reason) noexcept {
+  return reason == EndReason::none || reason == EndReason::handoverAsked || reason == EndReason::stopAsked;
+}
+
+}  // namespace
+
+BootTime leashOf(const Term& term) noexcept {
+  const BootTime limit = term.validUntil();
+  if (!mayFinish(term.endReason()) || limit < BootTime{killMargin}) return BootTime::min();
+  return limit - killMargin;
+}
+
+}  // namespace tenure::cli

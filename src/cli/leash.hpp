@@ -1,0 +1,14 @@
+/// Until when a command of a term may run. Its keeper enforces it (process/guardian.hpp), whatever becomes of us.
+#pragma once
+
+#include "tenure/term.hpp"
+
+namespace tenure::cli {
+
+/// The command is gone this long before the lease's hard limit: from then on a successor may act.
+constexpr Duration killMargin = std::chrono::milliseconds{50};
+
+/// As far as is known now; BootTime::min(), which is "at once", when the term ends in any other way than by a request.
+BootTime leashOf(const Term& term) noexcept;
+
+}  // namespace tenure::cli

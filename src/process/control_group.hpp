@@ -1,0 +1,42 @@
+/// A control group (cgroup v2) of its own for one command.
+///
+/// It adds to the process tree what that cannot give: one write kills everything in it at once, however fast it forks.
+/// Where there is no such hierarchy, or it is not ours to write (no root, no delegation, a read-only container), there
+/// is no group, and the tree has to do. Nothing is limited or accounted by it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace tenure {
+
+class ControlGroup {
+ public:
+  /// A new one below the calling process's own, named after the keeper of its command.
+  static std::optional<ControlGroup> make(pid_t keeper);
+  ControlGroup(ControlGroup&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ControlGroup& operator=(ControlGroup&& other) noexcept {
+    path_.swap(other.path_);
+    return *this;
+  }
+  /// Removes it; one that is not empty stays.
+  ~ControlGroup();
+
+  /// Moves the calling process into it, and with it whatever that starts later.
+  void enter() const noexcept;
+  /// SIGKILL for all that is in it.
+  void killAll() const noexcept;
+
+  /// Kills and removes what a keeper that was killed has left. True when there is nothing to remove any more.
+  static bool removeAfter(pid_t keeper);
+
+ private:
+  explicit ControlGroup(std::string path) noexcept : path_(std::move(path)) {}
+
+  std::string path_;
+};
+
+}  // namespace tenure
