@@ -1,13 +1,11 @@
 #include <CLI/CLI.hpp>
 
-#include "base/emit.hpp"
 #include "base/process_identity.hpp"
-#include "base/text.hpp"
 #include "base/validation.hpp"
-#include "cli/config_file.hpp"
 #include "cli/early_signals.hpp"
 #include "cli/exec_handler.hpp"
 #include "cli/options.hpp"
+#include "cli/replica_options.hpp"
 #include "cli/sql_handler.hpp"
 #include "cli/status_file.hpp"
 #include "cli/tool.hpp"
@@ -16,30 +14,17 @@
 namespace tenure::cli {
 namespace {
 
-const Choices<Level> levels{
-    {"debug", Level::debug}, {"info", Level::info}, {"warn", Level::warn}, {"error", Level::error}};
-const Choices<Preference> preferences{
-    {"normal", Preference::normal}, {"preferred", Preference::preferred}, {"never", Preference::never}};
-constexpr const char* expectedLevel = "debug, info, warn or error";
-
 /// As the user gave them.
 struct ConsumeOptions {
-  ElectionOption election;
+  ReplicaOption replica;
   QueueOption queue;
   std::string sql;
   std::string exec;
-  std::string id;
   std::string consumer;
   std::string statusFile;
   ConsumerOptions tuning;
   std::chrono::milliseconds latencyTarget = tuning.latencyTarget;
   CareerLimits limits;
-  Preference preference = Preference::normal;
-  std::chrono::milliseconds preferredAfter{60'000};
-  std::optional<std::chrono::milliseconds> barrier;
-  bool lastWill = true;
-  Level logLevel = Level::info;
-  std::function<Level()> readLogLevel;  // from the configuration file, as it is now
 };
 
 /// All of it checked.
@@ -77,15 +62,9 @@ Examples:
     --exec 'send-mail --to "$TENURE_GROUP"' --status-file /run/mails.json
 )help";
 
-CandidateId idOf(const ConsumeOptions& options) {
-  const ProcessIdentity& self = thisProcess();
-  return {options.id.empty() ? self.host + "-" + std::to_string(self.pid) : options.id};
-}
-
 /// Effects outside the store may still be under way when a leader is gone: its successor waits.
 std::chrono::milliseconds barrierOf(const ConsumeOptions& options) {
   constexpr std::chrono::milliseconds longest{30'000};
-  if (options.barrier) return *options.barrier;
   return options.exec.empty() ? std::chrono::milliseconds{0} : std::min(longest, options.limits.execute);
 }
 
@@ -94,46 +73,23 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
     return Error{Errc::invalidArgument, "give either --sql STATEMENT or --exec COMMAND"};
   auto queue = options.queue.parsed(true);
   if (!queue) return queue.error();
-  auto address = parse(options.election);
-  if (!address) return address.error();
-
+  auto candidate = parse(options.replica, barrierOf(options));
+  if (!candidate) return candidate.error();
   Complaints complaints;
-  const auto id = parseCandidateId(idOf(options).value);
-  complaints.require(id, "--id", options.id);
   complaints.require(options.consumer.empty() || parseElectionName(options.consumer).has_value(), "--consumer",
                      options.consumer, "expected 1 to 64 of A-Z a-z 0-9 . _ -");
   if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
 
-  Settings settings{{}, options.tuning, *queue};
+  Settings settings{*std::move(candidate), options.tuning, *queue};
+  settings.candidate.limits = options.limits;
   settings.consumer.name = {options.consumer};
   settings.consumer.latencyTarget = options.latencyTarget;
   settings.consumer.handlerIsExternal = !options.exec.empty();
-  settings.candidate.zookeeper = address->zookeeper;
-  settings.candidate.election = address->election;
-  settings.candidate.root = address->root;
-  settings.candidate.id = *id;
-  settings.candidate.version = TENURE_VERSION;
-  settings.candidate.limits = options.limits;
-  settings.candidate.preference = options.preference;
-  settings.candidate.preferredAfter = options.preferredAfter;
-  settings.candidate.barrierLimit = barrierOf(options);
-  settings.candidate.lastWill.use = options.lastWill;
   return settings;
 }
 
-/// A file that is wrong changes nothing.
-void reload(const ConsumeOptions& options, const ElectionName& election, ILogSink& log) {
-  const Emitter emit(log, systemClock(), election);
-  try {
-    log.setLevel(options.readLogLevel());
-    emit(Reloaded{"log-level"});
-  } catch (const CLI::Error& error) {
-    emit(Warned{std::string("SIGHUP changed nothing: ") + error.what()});
-  }
-}
-
 Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler& handler) {
-  const auto log = makeLogSink(options.logLevel);
+  const auto log = makeLogSink(options.replica.logLevel);
   std::optional<StatusFile> status;
   if (!options.statusFile.empty())
     status.emplace(options.statusFile,
@@ -141,7 +97,7 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
   EventFork events(status ? std::vector<IEventSink*>{log.get(), &*status} : std::vector<IEventSink*>{log.get()});
 
   sqlite::Database database(settings.queue, events);
-  settings.candidate.onReload = [&] { reload(options, settings.candidate.election, *log); };
+  settings.candidate.onReload = [&] { reload(options.replica, settings.candidate.election, *log); };
   Consumer consumer(database.source(), database.store(), handler, settings.consumer, events);
   SqlCareer checked(consumer, database.store(), options.sql);
   ILeaderCareer& career = options.sql.empty() ? static_cast<ILeaderCareer&>(consumer) : checked;
@@ -171,17 +127,6 @@ Exit consume(const ConsumeOptions& options) {
   }
 }
 
-Level logLevelNow(const CLI::App& tool, const CLI::App& command, Level before) {
-  const auto* file = dynamic_cast<const ConfigFile*>(tool.get_config_formatter_base().get());
-  const auto path = tool.get_config_ptr()->as<std::string>();
-  if (file == nullptr || path.empty()) return before;
-  const std::optional<std::string> text = file->valueOf(path, command, "log-level");
-  if (!text) return before;
-  const auto found = findChoice(levels, *text);
-  if (!found) throw CLI::ValidationError("log-level", "\"" + escaped(*text) + "\" is not " + expectedLevel);
-  return *found;
-}
-
 void addTuning(CLI::App& command, ConsumeOptions& options) {
   command.add_option("--max-batch", options.tuning.maxBatch, "Messages that share a transaction (default 64)")
       ->type_name("N")
@@ -196,41 +141,10 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
   addDuration(command, "--execute-limit", options.limits.execute,
               "A handler without progress for so long ends the term");
   addDuration(command, "--drain", options.limits.drain, "How long the current message may take when told to leave");
-  command
-      .add_option_function<std::string>(
-          "--barrier",
-          [&options](const std::string& text) {
-            const auto limit = parseDuration(text);
-            if (!limit) throw CLI::ValidationError("--barrier", limit.error().detail);
-            options.barrier = std::chrono::duration_cast<std::chrono::milliseconds>(*limit);
-          },
-          "How long a successor waits after our unclean end (default 0s with --sql; with --exec the execute limit, at "
-          "most 30s)")
-      ->type_name("TIME")
-      ->envname("TENURE_BARRIER");
-  command
-      .add_flag("--last-will,!--no-last-will", options.lastWill,
-                "A helper process closes our session the moment we are dead (the default), so that the next replica "
-                "leads in milliseconds; without it after the session timeout")
-      ->envname("TENURE_LAST_WILL");
 }
 
-void addPreference(CLI::App& command, ConsumeOptions& options) {
-  const auto choose = [&options](const std::string& text) {
-    const auto preference = findChoice(preferences, text);
-    options.preference = preference.value_or(options.preference);
-    return preference.has_value();
-  };
-  addChoice(
-      command, "--preference", "WISH", "normal, preferred or never", choose,
-      "Whether this replica wants to lead: normal; preferred: whoever leads hands over to it once it has stood by "
-      "for a while; never: it looks on (default normal)");
-  addDuration(command, "--preferred-after", options.preferredAfter,
-              "How long a preferred replica stands by first; each failed term doubles it");
-}
-
-void addBasics(CLI::App& command, ConsumeOptions& options) {
-  options.election.declare(command);
+void addBasics(const CLI::App& tool, CLI::App& command, ConsumeOptions& options) {
+  options.replica.declare(tool, command, "0s with --sql; with --exec the execute limit, at most 30s");
   options.queue.declare(command);
   CLI::Option* sql = command.add_option("--sql", options.sql, "Run this statement for each message")
                          ->type_name("STATEMENT")
@@ -239,25 +153,12 @@ void addBasics(CLI::App& command, ConsumeOptions& options) {
       ->type_name("COMMAND")
       ->envname("TENURE_EXEC")
       ->excludes(sql);
-  command.add_option("--id", options.id, "What people call this replica (default host-pid)")
-      ->type_name("ID")
-      ->envname("TENURE_ID");
   command.add_option("--consumer", options.consumer, "Whose idempotency keys these are (default: the election's name)")
       ->type_name("NAME")
       ->envname("TENURE_CONSUMER");
   command.add_option("--status-file", options.statusFile, "Keep where this replica stands in this file, as JSON")
       ->type_name("FILE")
       ->envname("TENURE_STATUS_FILE");
-  command.add_flag("--strict-acl", options.election.zookeeper.strictAcl,
-                   "Refuse to contend where anybody may change the election's znodes");
-  command.add_flag("--allow-short-session", options.election.zookeeper.allowShortSession,
-                   "Allow a session timeout below 3s");
-  const auto chooseLevel = [&options](const std::string& text) {
-    const auto level = findChoice(levels, text);
-    options.logLevel = level.value_or(options.logLevel);
-    return level.has_value();
-  };
-  addChoice(command, "--log-level", "LEVEL", expectedLevel, chooseLevel, "debug, info, warn or error (default info)");
 }
 
 }  // namespace
@@ -265,12 +166,8 @@ void addBasics(CLI::App& command, ConsumeOptions& options) {
 void addConsume(CLI::App& tool, Action& chosen) {
   auto options = std::make_shared<ConsumeOptions>();
   CLI::App* command = tool.add_subcommand("consume", "Run one replica of a consumer");
-  addBasics(*command, *options);
+  addBasics(tool, *command, *options);
   addTuning(*command, *options);
-  addPreference(*command, *options);
-  options->readLogLevel = [&tool, command, before = &options->logLevel] {
-    return logLevelNow(tool, *command, *before);
-  };
   command->footer(std::string(consumeHelp) + queueUrlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return consume(*options); }; });
 }
