@@ -296,6 +296,21 @@ struct OutageEnded {
   void fields(auto&& f) const { f("lasted_ms", lasted); }
 };
 
+// --- the command of `tenure run`
+
+struct CommandStarted {
+  TENURE_EVENT("command_started", info)
+  std::string command;
+  void fields(auto&& f) const { f("command", command); }
+};
+struct CommandEnded {
+  TENURE_EVENT("command_ended", warn)
+  std::string how;  // "exit status 3", "killed by SIGSEGV", and why it was killed
+  std::chrono::milliseconds ran{};
+  std::string next;  // start_again, resign, leave, come_home
+  void fields(auto&& f) const { f("how", how), f("ran_ms", ran), f("next", next); }
+};
+
 // --- anything that an operator should see and that has no counter of its own
 
 struct StatusReported {
@@ -323,7 +338,8 @@ using EventBody =
                  LeaseSoftLimitPassed, Prepared, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, TermEnded, GaveUp,
                  Left, LastWillReady, LastWillLost, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
                  BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, SuspectsFound, MessageSuspected,
-                 MessageDeadLettered, OutageBegan, OutageEnded, StatusReported, Reloaded, Warned>;
+                 MessageDeadLettered, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported, Reloaded,
+                 Warned>;
 
 struct Event {
   WallTime at{};

@@ -42,11 +42,11 @@ Exit refuse(std::string_view option, const Error& error) {
 
 const char* const exitCodesHelp = R"(
 Exit codes:
-  0 done                      70 hung
-  1 no                        75 aborted
-  64 usage                    77 authentication
-  65 some input was bad       78 configuration refused
-  69 server or file unavailable
+  0 done                           70 hung
+  1 no                             75 aborted
+  64 usage                         76 leadership lost (run)
+  65 some input was bad            77 authentication
+  69 server or file unavailable    78 configuration refused
 
 Each option can also stand in a file given with --config (TOML: `zookeeper = "host:2181"`,
 sections named after commands) or in the environment; a flag wins over the file, the file over

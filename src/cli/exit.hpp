@@ -16,6 +16,7 @@ enum class Exit : int {
   unavailable = 69,     // a server or file was not reached, or refused the work
   hung = 70,            // a phase never came back, or no command can be started any more: start it again
   aborted = 75,         // told to stop twice, or the drain limit passed
+  leadershipLost = 76,  // `run`: the term was lost, and the command with it
   authentication = 77,  // credentials or access rights
   configuration = 78,   // values that are refused, or do not fit together
 };

@@ -56,6 +56,18 @@ struct QueueOption {
   Result<sqlite::Options> parsed(bool create) const;
 };
 
+/// The paragraph of every help page that has --store.
+extern const char* const storeUrlHelp;
+
+/// `--store URL`: what is claimed for its fence, without a queue.
+struct StoreOption {
+  std::string url;
+
+  void declare(CLI::App& command, bool required);
+  /// Without a queue's name. The error names the option.
+  Result<sqlite::Options> parsed(bool create) const;
+};
+
 /// `--zookeeper HOSTS --election NAME --root /tenure --session-timeout 10s --digest-file FILE`: which election, and
 /// how to reach it.
 struct ElectionOption {

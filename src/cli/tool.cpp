@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 #include "cli/config_file.hpp"
@@ -11,6 +12,8 @@
 
 namespace tenure::cli {
 namespace {
+
+using Words = std::vector<std::string>;
 
 constexpr const char* about =
     "Leader-elected, single-active consumers: one replica works, strictly in order, and a fencing\n"
@@ -21,11 +24,12 @@ Examples:
   tenure produce --queue sqlite:orders.db?queue=orders <orders.txt
   tenure consume --zookeeper 127.0.0.1:2181 --election orders --queue sqlite:orders.db?queue=orders \
     --sql "INSERT INTO ledger(body) VALUES (:body)"
+  tenure run --zookeeper 127.0.0.1:2181 --election reports -- ./make-reports --every 5m
   tenure status --zookeeper 127.0.0.1:2181 --election orders
   tenure queue stats --queue sqlite:orders.db?queue=orders
   tenure COMMAND --help)help";
 
-void declareTool(CLI::App& tool, Action& chosen) {
+void declareTool(CLI::App& tool, Action& chosen, const Words& command) {
   tool.name("tenure");
   tool.set_version_flag("--version", std::string("tenure ") + TENURE_VERSION);
   tool.set_config("--config", "", "Read options from this file");
@@ -36,12 +40,14 @@ void declareTool(CLI::App& tool, Action& chosen) {
   tool.get_formatter()->column_width(34);
   tool.footer(std::string(firstSteps) + "\n" + exitCodesHelp);
   addConsume(tool, chosen);
+  addRun(tool, chosen, command);
   addProduce(tool, chosen);
   addStatus(tool, chosen);
   addHandover(tool, chosen);
   addQueue(tool, chosen);
   addDeadLetters(tool, chosen);
   addFence(tool, chosen);
+  addToken(tool, chosen);
 }
 
 /// The parser's words for a slip in the configuration file and for a number that is none are its own, not the user's.
@@ -75,16 +81,27 @@ void occupyStandardOutput() {
   ::close(full);
 }
 
-Exit parseAndRun(int argc, const char* const* argv) {
+/// What `run` shall run is not for the parser, which would read "[x]" as a list. Empty: there is no such mark.
+Words cutCommand(Words& words) {
+  const auto mark = std::find(words.begin(), words.end(), "--");
+  if (mark == words.end() || std::find(words.begin(), mark, "run") == mark) return {};
+  Words command(mark + 1, words.end());
+  words.erase(mark, words.end());
+  return command;
+}
+
+Exit parseAndRun(Words words) {
   CLI::App tool(about);
   Action chosen;
-  declareTool(tool, chosen);
+  const Words command = cutCommand(words);
+  declareTool(tool, chosen, command);
   try {
-    tool.parse(argc, argv);
+    std::reverse(words.begin(), words.end());  // so the parser wants it
+    tool.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     return answer(tool, error);
   }
-  if (tool.got_subcommand("consume")) return chosen();
+  if (tool.got_subcommand("consume") || tool.got_subcommand("run")) return chosen();
   releaseSignals();
   occupyStandardOutput();
   return chosen();
@@ -99,6 +116,8 @@ Exit withOutput(Exit exit) {
 
 }  // namespace
 
-Exit runTool(int argc, const char* const* argv) { return withOutput(parseAndRun(argc, argv)); }
+Exit runTool(int argc, const char* const* argv) {
+  return withOutput(parseAndRun(Words(argv + std::min(argc, 1), argv + argc)));
+}
 
 }  // namespace tenure::cli

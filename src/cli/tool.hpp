@@ -6,6 +6,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "cli/exit.hpp"
 
@@ -24,8 +26,11 @@ void addProduce(CLI::App& tool, Action& chosen);
 void addQueue(CLI::App& tool, Action& chosen);
 void addDeadLetters(CLI::App& tool, Action& chosen);
 void addFence(CLI::App& tool, Action& chosen);
+void addToken(CLI::App& tool, Action& chosen);
 void addStatus(CLI::App& tool, Action& chosen);
 void addHandover(CLI::App& tool, Action& chosen);
+/// `command` is what stands after "--".
+void addRun(CLI::App& tool, Action& chosen, std::vector<std::string> command);
 
 /// What main() does, callable from a test. Writes help to standard output and complaints to standard error.
 Exit runTool(int argc, const char* const* argv);

@@ -150,4 +150,14 @@ Result<sqlite::Options> parseQueueUrl(std::string_view url) {
   return options;
 }
 
+Result<sqlite::Options> parseStoreUrl(std::string_view url) {
+  Result<sqlite::Options> options = parseQueueUrl(url);
+  if (!options) return options;
+  const std::size_t query = url.find('?');
+  const bool namesQueue = query != std::string_view::npos &&
+                          (url.find("?queue=", query) == query || url.find("&queue=", query) != std::string_view::npos);
+  if (namesQueue) return unreadable("a store has no queue");
+  return options;
+}
+
 }  // namespace tenure::cli

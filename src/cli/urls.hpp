@@ -22,4 +22,7 @@ namespace tenure::cli {
 ///          The detail says what was expected and never repeats a secret.
 Result<sqlite::Options> parseQueueUrl(std::string_view url);
 
+/// The same without `queue`: a store that is claimed for its fence alone.
+Result<sqlite::Options> parseStoreUrl(std::string_view url);
+
 }  // namespace tenure::cli

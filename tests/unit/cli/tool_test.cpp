@@ -48,6 +48,8 @@ TEST(Tool, EveryHelpPageHasExamplesAndExitCodes) {
   const std::vector<std::vector<const char*>> pages{{"--help"},
                                                     {"produce", "--help"},
                                                     {"consume", "--help"},
+                                                    {"run", "--help"},
+                                                    {"token", "check", "--help"},
                                                     {"status", "--help"},
                                                     {"handover", "--help"},
                                                     {"fence", "show", "--help"},
@@ -65,7 +67,7 @@ TEST(Tool, EveryHelpPageHasExamplesAndExitCodes) {
 }
 
 TEST(Tool, AGroupOfCommandsHasExamplesOfItsOwn) {
-  for (const char* group : {"queue", "dead-letters", "fence"}) {
+  for (const char* group : {"queue", "dead-letters", "fence", "token"}) {
     const std::string page = run({group, "--help"}).out;
     EXPECT_THAT(page, AllOf(HasSubstr(std::string("\n  tenure ") + group), Not(HasSubstr("tenure produce")))) << group;
   }
@@ -77,6 +79,39 @@ TEST(Tool, EveryPageWithAQueueTellsTheParametersOfItsUrl) {
                                                     {"fence", "rebase", "--help"}, {"fence", "show", "--help"}};
   for (const auto& page : pages)
     EXPECT_THAT(run(page).out, AllOf(HasSubstr("\n  lock-limit "), HasSubstr("\n  evict "))) << page.front();
+}
+
+TEST(Tool, TheHelpOfATokenCheckSaysThatItIsAdviceAndWhy) {
+  EXPECT_THAT(run({"token", "check", "--help"}).out,
+              AllOf(HasSubstr("The answer is advice."), HasSubstr("time of check, time of use")));
+}
+
+TEST(Tool, RunRefusesWhatCannotWork) {
+  const auto complaint = [](std::vector<const char*> more) {
+    std::vector<const char*> arguments{"run", "--zookeeper", "127.0.0.1:1", "--election", "e"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Answer answer = run(arguments);
+    EXPECT_EQ(answer.exit, Exit::configuration);
+    return answer.err;
+  };
+  EXPECT_THAT(complaint({"--session-timeout", "6s", "--kill-after", "1001ms", "--", "true"}),
+              HasSubstr("--kill-after = 1001ms: must be at most a sixth of --session-timeout"));
+  EXPECT_THAT(complaint({"--term-fd", "2", "--", "true"}), HasSubstr("--term-fd = 2: must be 3 to 1023"));
+  EXPECT_THAT(complaint({"--drain-timeout", "13h", "--", "true"}), HasSubstr("--drain-timeout = 13h"));
+  EXPECT_THAT(complaint({"--session-timeout", "1s", "--", "true"}), HasSubstr("say --allow-short-session"));
+}
+
+TEST(Tool, RunWithWhatItCannotReadIsUsage) {
+  for (const std::vector<const char*>& command : {std::vector<const char*>{}, {"--"}, {"--", ""}, {"true"}}) {
+    std::vector<const char*> arguments{"run", "--zookeeper", "127.0.0.1:1", "--election", "e"};
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    EXPECT_EQ(run(arguments).exit, Exit::usage);
+  }
+  EXPECT_THAT(
+      run({"run", "--zookeeper", "127.0.0.1:1", "--election", "e", "--store", "sqlite:s.db?queue=q", "--", "true"}).err,
+      HasSubstr("--store: a store has no queue"));
+  EXPECT_THAT(run({"run", "--on-exit", "panic", "--", "true"}).err,
+              HasSubstr("--on-exit: \"panic\" is not resign, restart or exit;"));
 }
 
 TEST(Tool, TellsItsVersion) { EXPECT_THAT(run({"--version"}).out, StartsWith("tenure ")); }

@@ -89,5 +89,14 @@ TEST(QueueUrl, RefusesAPasswordAndDoesNotRepeatIt) {
 
 TEST(QueueUrl, EscapesWhatItRepeats) { EXPECT_THAT(refused("a\x1b[2J\nb").detail, HasSubstr("\\x1b[2J\\nb")); }
 
+TEST(StoreUrl, NamesNoQueue) {
+  EXPECT_EQ(parseStoreUrl("sqlite:ledger.db?lock-limit=1s").value().lockLimit, 1s);
+  EXPECT_EQ(parseStoreUrl("sqlite:my&queue=.db").value().file, "my&queue=.db");
+  for (const char* url : {"sqlite:o.db?queue=q", "sqlite:o.db?evict=no&queue=q",
+                          "sqlite:o.db?"
+                          "queue=default"})
+    EXPECT_FALSE(parseStoreUrl(url)) << url;
+}
+
 }  // namespace
 }  // namespace tenure::cli

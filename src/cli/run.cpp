@@ -1,0 +1,209 @@
+#include <CLI/CLI.hpp>
+
+#include "base/text.hpp"
+#include "base/validation.hpp"
+#include "cli/early_signals.hpp"
+#include "cli/replica_options.hpp"
+#include "cli/run_career.hpp"
+#include "cli/tool.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+const Choices<OnExit> endings{{"resign", OnExit::resign}, {"restart", OnExit::restart}, {"exit", OnExit::exit}};
+constexpr const char* expectedEnding = "resign, restart or exit";
+
+/// As the user gave them.
+struct RunOptions {
+  ReplicaOption replica;
+  StoreOption store;
+  std::vector<std::string> command;
+  OnExit onExit = OnExit::resign;
+  milliseconds drain{30'000};
+  std::optional<milliseconds> killAfter;
+  int termDescriptor = 0;
+};
+
+/// All of it checked.
+struct Settings {
+  CandidateOptions candidate;
+  RunSettings run;
+  std::optional<sqlite::Options> store;
+};
+
+constexpr const char* runHelp = R"help(
+Stands by until it is elected, then runs the command for as long as it leads. Start it on several
+machines: the command runs on one of them, and on no two at the same time, as far as clocks and
+kernels can promise that (a whole machine that is paused can wake up in the middle of something:
+let the command check its token where that matters).
+
+The command gets our standard input, output and error, and besides its own environment
+  TENURE_ELECTION, TENURE_ID          which election, and which replica this is
+  TENURE_TOKEN                        the term's fencing token: it grows from term to term
+  TENURE_GENERATION, TENURE_ENSEMBLE  what the token belongs to
+  TENURE_TERM                         the three in one word, ENSEMBLE/GENERATION/TOKEN, for logs
+  TENURE_STORE, TENURE_STORE_FILE     with --store: its URL, and the absolute path of its file
+With --term-fd N the command can read these lines from descriptor N, and then nothing more until
+the term ends: the end of the file is the news that it is over.
+
+When the command ends by itself, --on-exit decides:
+  resign   hand over and stand by again at the back (default); after a failure, or when it ended
+           within a second, only after a wait that grows
+  restart  run it again in the same term, after 200ms, and twice as long each time, up to 30s;
+           after a run of 10s it begins with 200ms again
+  exit     hand over, leave, and exit with the command's own code (128+N when signal N killed it)
+
+When the term ends first, so does the command, with everything it has started, forked and
+daemonized: SIGTERM to each process, SIGKILL to those that are left. Nobody takes office before
+all of it is gone. How long it may take depends on why:
+  we are asked to leave or to hand over   --drain-timeout
+  the lease runs out (cut off, frozen)    --kill-after, and SIGKILL falls before the lease's hard
+                                          limit, half a session timeout after the last proof of
+                                          leadership; also when this process itself is frozen
+  the term is lost already                no time: SIGKILL
+A lost term ends `tenure run` with code 76; let a supervisor start it again.
+
+With --store the term claims the store before it starts the command: from then on the store
+refuses what an older token tries to commit. The command's own transactions are protected when
+they ask for their token first; README.md shows the SQL, for any language.
+
+Signals:
+  SIGTERM, SIGINT  end the command, hand over, leave with code 0, or 75 when it had to be killed;
+                   a second one kills it at once and leaves with 75
+  SIGUSR1          end the command, hand over and stand by again at the back
+  SIGUSR2          write the status to the log
+  SIGHUP           read log-level again from the file given with --config
+They are for this process alone: under systemd say KillMode=mixed.
+
+Examples:
+  tenure run --zookeeper 127.0.0.1:2181 --election reports -- ./make-reports --every 5m
+  tenure run --zookeeper zk1:2181,zk2:2181 --election vip --on-exit restart \
+    -- sh -c 'ip address add 10.0.0.9/24 dev eth0; exec ./serve'
+  tenure run --zookeeper zk1:2181 --election ledger --store sqlite:/srv/ledger.db -- python3 ledger.py
+)help";
+
+void complainAboutLimits(const RunOptions& options, Complaints& complaints) {
+  const milliseconds session = options.replica.election.zookeeper.sessionTimeout;
+  complaints.require(options.drain >= 0ms && options.drain <= 12h, "--drain-timeout", options.drain,
+                     "must be at most 12h");
+  const milliseconds killAfter = options.killAfter.value_or(0ms);
+  complaints.require(killAfter >= 0ms && killAfter <= session / 6, "--kill-after", killAfter,
+                     "must be at most a sixth of --session-timeout, or one slow answer ends the command");
+  complaints.require(options.termDescriptor == 0 || (options.termDescriptor > 2 && options.termDescriptor < 1024),
+                     "--term-fd", options.termDescriptor, "must be 3 to 1023");
+}
+
+CareerLimits limitsFor(milliseconds drain) {
+  // The keeper of the command has its own limits; these are for a keeper that does not keep them.
+  CareerLimits limits;
+  limits.drain = drain + 10s;
+  limits.execute = drain + 60s;
+  return limits;
+}
+
+Result<Settings> settingsOf(const RunOptions& options) {
+  const milliseconds session = options.replica.election.zookeeper.sessionTimeout;
+  // By half a session timeout the command is gone even if nobody tells us that our znode is.
+  auto candidate = parse(options.replica, session / 2);
+  if (!candidate) return candidate.error();
+  Complaints complaints;
+  complainAboutLimits(options, complaints);
+  if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
+
+  Settings settings{*std::move(candidate), {}, {}};
+  settings.candidate.limits = limitsFor(options.drain);
+  settings.run.arguments = options.command;
+  settings.run.onExit = options.onExit;
+  settings.run.drain = options.drain;
+  settings.run.warning = options.killAfter.value_or(session / 12);
+  settings.run.termDescriptor = options.termDescriptor;
+  if (options.store.url.empty()) return settings;
+
+  auto store = options.store.parsed(true);
+  if (!store) return store.error();
+  // The record of who claimed the store; a name that no queue can have.
+  store->queue = "(fence of " + settings.candidate.election.value + ")";
+  settings.run.environment = {{"TENURE_STORE", options.store.url},
+                              {"TENURE_STORE_FILE", std::filesystem::absolute(store->file)}};
+  settings.store = *std::move(store);
+  return settings;
+}
+
+Exit contend(const RunOptions& options, Settings settings, const Guardian& guardian) {
+  const auto log = makeLogSink(options.replica.logLevel);
+  std::optional<sqlite::Database> database;
+  if (settings.store) database.emplace(*settings.store, *log);
+
+  const ElectionName election = settings.candidate.election;
+  settings.candidate.onReload = [&] { reload(options.replica, election, *log); };
+  Candidate* self = nullptr;
+  RunCareer career(guardian, std::move(settings.run), database ? &database->store() : nullptr,
+                   Emitter(*log, systemClock(), election), [&self] { self->stop(); });
+  Candidate candidate(std::move(settings.candidate), career, *log);
+  self = &candidate;
+  return static_cast<Exit>(career.exitCode(candidate.run()));
+}
+
+Exit runCommand(const RunOptions& options) {
+  const EarlySignals untilTheCandidateRuns;
+  if (options.command.empty() || options.command.front().empty())
+    return refuse("", Error{Errc::invalidArgument, "give the command after --, as in: tenure run … -- ./serve --all"});
+  auto settings = settingsOf(options);
+  if (!settings) return refuse("", settings.error());
+  const auto guardian = Guardian::start();  // a fork: before any thread
+  if (!guardian) return refuse("", guardian.error());
+  try {
+    return contend(options, *std::move(settings), *guardian);
+  } catch (const std::system_error& error) {
+    complain(withOptionNames(error.what()));
+    return exitFor(Error{error.code()});
+  }
+}
+
+void addKillAfter(CLI::App& command, RunOptions& options) {
+  const auto parse = [&options](const std::string& text) {
+    const auto limit = parseDuration(text);
+    if (!limit) throw CLI::ValidationError("--kill-after", limit.error().detail);
+    options.killAfter = std::chrono::duration_cast<milliseconds>(*limit);
+  };
+  command
+      .add_option_function<std::string>("--kill-after", parse,
+                                        "SIGKILL so long after SIGTERM when the lease runs out, at most a sixth of "
+                                        "the session timeout (default a twelfth)")
+      ->type_name("TIME")
+      ->envname("TENURE_KILL_AFTER");
+}
+
+void declare(const CLI::App& tool, CLI::App& command, RunOptions& options) {
+  options.replica.declare(tool, command, "half the session timeout");
+  const auto choose = [&options](const std::string& text) {
+    const auto found = findChoice(endings, text);
+    options.onExit = found.value_or(options.onExit);
+    return found.has_value();
+  };
+  addChoice(command, "--on-exit", "WHAT", expectedEnding, choose,
+            "When the command ends by itself: resign, restart or exit (default resign)");
+  addDuration(command, "--drain-timeout", options.drain,
+              "How long the command may take to end when told to leave or hand over");
+  addKillAfter(command, options);
+  options.store.declare(command, false);
+  command.add_option("--term-fd", options.termDescriptor, "Where the command can read its term, and when it is over")
+      ->type_name("N")
+      ->envname("TENURE_TERM_FD");
+}
+
+}  // namespace
+
+void addRun(CLI::App& tool, Action& chosen, std::vector<std::string> words) {
+  auto options = std::make_shared<RunOptions>();
+  options->command = std::move(words);
+  CLI::App* command = tool.add_subcommand("run", "Run a command while leader: tenure run OPTIONS -- CMD ARGUMENTS");
+  declare(tool, *command, *options);
+  command->footer(std::string(runHelp) + storeUrlHelp + exitCodesHelp);
+  command->callback([options, &chosen] { chosen = [options] { return runCommand(*options); }; });
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,94 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+#include "base/text.hpp"
+#include "base/validation.hpp"
+#include "cli/options.hpp"
+#include "cli/tool.hpp"
+
+namespace tenure::cli {
+namespace {
+
+struct CheckOptions {
+  StoreOption store;
+  std::string election;
+  std::int64_t token = 0;
+  std::optional<std::int64_t> generation;
+};
+
+constexpr const char* tokenHelp = R"help(
+A fencing token tells terms apart: it grows from each to the next.
+
+Examples:
+  tenure token check --store sqlite:ledger.db --election ledger --token 4294967312
+)help";
+
+constexpr const char* checkHelp = R"help(
+Tells whether the token is still the highest that has claimed the store: exit code 0, or 1 when a
+newer term has claimed, or none ever has.
+
+The answer is advice. It was true when the store was read, and a newer term may claim between that
+moment and whatever is done next (time of check, time of use): a process can be paused for any
+time in between. It saves a leader that has long been replaced from useless work; it does not keep
+one from doing harm. What must be safe asks for the token inside the transaction that commits the
+work, where no claim can come in between; README.md shows the SQL.
+
+A command of `tenure run --store` needs no options: it has them in its environment.
+
+Examples:
+  tenure token check --store sqlite:ledger.db --election ledger --token 4294967312
+  tenure token check && ./send-the-report
+)help";
+
+Exit answer(const CheckOptions& options, const sqlite::FenceRow& row) {
+  const bool sameGeneration = options.generation.value_or(row.generation) == row.generation;
+  if (sameGeneration && row.token.value == options.token) {
+    std::cout << "current: no newer term has claimed" << std::endl;
+    return Exit::done;
+  }
+  std::cout << "not current: the last claim is of token " << row.token.value << ", generation " << row.generation
+            << ", at " << formatWallTime(row.claimedAt) << std::endl;
+  return Exit::no;
+}
+
+Exit check(const CheckOptions& options) {
+  const auto store = options.store.parsed(false);
+  if (!store) return refuse("", store.error());
+  const auto election = parseElectionName(options.election);
+  if (!election) return refuse("--election", Error{Errc::configurationRefused, election.error().detail});
+  const auto rows = sqlite::fenceRows(*store);
+  if (!rows) return refuse("--store", rows.error());
+  const auto row = std::find_if(rows->begin(), rows->end(),
+                                [&](const sqlite::FenceRow& each) { return each.election == *election; });
+  if (row != rows->end()) return answer(options, *row);
+  std::cout << "not current: the election " << election->value << " has never claimed this store" << std::endl;
+  return Exit::no;
+}
+
+}  // namespace
+
+void addToken(CLI::App& tool, Action& chosen) {
+  CLI::App* token = tool.add_subcommand("token", "Ask a store whether a fencing token is still the highest");
+  token->require_subcommand(1);
+  token->footer(std::string(tokenHelp) + exitCodesHelp);
+
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App* command = token->add_subcommand("check", "Whether no newer term has claimed; advice, not protection");
+  options->store.declare(*command, true);
+  command->add_option("--election", options->election, "Which election: 1 to 64 of A-Z a-z 0-9 . _ -")
+      ->type_name("NAME")
+      ->envname("TENURE_ELECTION")
+      ->required();
+  command->add_option("--token", options->token, "The token, a decimal number")
+      ->type_name("N")
+      ->envname("TENURE_TOKEN")
+      ->required();
+  command->add_option("--generation", options->generation, "The generation it belongs to (default: the store's)")
+      ->type_name("N")
+      ->envname("TENURE_GENERATION");
+  command->footer(std::string(checkHelp) + storeUrlHelp + exitCodesHelp);
+  command->callback([options, &chosen] { chosen = [options] { return check(*options); }; });
+}
+
+}  // namespace tenure::cli
