@@ -165,13 +165,26 @@ class Keeper {
       switch (action) {
         case KeeperAction::terminateAll:
           term_.close();
-          signalDescendants(SIGTERM);
+          askToEnd(true);
           break;
+        case KeeperAction::remindAll: askToEnd(false); break;
         case KeeperAction::killAll: killAll(); break;
         case KeeperAction::finish:
           over_ = true;
           if (!machine_.toolGone()) static_cast<void>(line_.sendRecord(machine_.report()));
       }
+    }
+  }
+
+  /// Nobody twice, unless what it was when it was asked is not what it is now.
+  void askToEnd(bool alsoNew) {
+    for (const LiveProcess& process : descendantsOf(getpid())) {
+      const auto known = std::find(asked_.begin(), asked_.end(), process);
+      const bool isNew = known == asked_.end();
+      if (isNew ? !alsoNew : known->name == process.name) continue;
+      if (!isNew) asked_.erase(known);
+      asked_.push_back(process);
+      signalProcess(process, SIGTERM);
     }
   }
 
@@ -199,6 +212,7 @@ class Keeper {
   Descriptor timer_;
   Descriptor term_;
   std::optional<ControlGroup> group_;
+  std::vector<LiveProcess> asked_;  // to end
   pid_t command_ = 0;
   bool over_ = false;
 };

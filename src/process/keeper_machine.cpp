@@ -32,9 +32,11 @@ Actions KeeperMachine::on(const KeeperInput& input, BootTime now) {
 Actions KeeperMachine::onReaped(const Reaped& reaped, BootTime now) {
   if (reaped.commandStatus) {
     commandEnded_ = true;
+    remindAt_ = now + remindAfter;
     report_.waitStatus = *reaped.commandStatus;
   }
   if (reaped.nothingLeft) return finish(true);
+  if (reaped.commandStatus && phase_ == Phase::terminating) return {KeeperAction::terminateAll};
   return commandEnded_ ? terminate(std::nullopt, now) : Actions{};
 }
 
@@ -45,7 +47,10 @@ Actions KeeperMachine::onTick(BootTime now) {
       return now >= warnAt() ? terminate(EndCause::overdue, now) : Actions{};
     case Phase::terminating:
       if (now >= limits_.until) return kill(EndCause::overdue, now);
-      return now >= graceEnd_ ? kill(std::nullopt, now) : Actions{};
+      if (now >= graceEnd_) return kill(std::nullopt, now);
+      if (now < remindAt_) return {};
+      remindAt_ = BootTime::max();
+      return {KeeperAction::remindAll};
     case Phase::killing:
       if (now >= giveUpAt_) return finish(false);
       if (now < killAgainAt_) return {};
@@ -94,7 +99,7 @@ BootTime KeeperMachine::warnAt() const noexcept {
 BootTime KeeperMachine::wakeAt() const noexcept {
   switch (phase_) {
     case Phase::running: return warnAt();
-    case Phase::terminating: return std::min(graceEnd_, limits_.until);
+    case Phase::terminating: return std::min({graceEnd_, limits_.until, remindAt_});
     case Phase::killing: return std::min(killAgainAt_, giveUpAt_);
     case Phase::over: break;
   }

@@ -7,10 +7,11 @@
 ///      └── `until`, or the tool is gone ───────────────────┴──────► killing ─────┘
 ///
 /// What a command leaves behind when it ends does not outlive it, as in a service manager's control group: else the
-/// work of one message would run beside the next one's. A command whose time is up before it starts is not started: a
-/// tool that was frozen while it asked for it would have two leaders act at once. In `killing` everything found is
-/// killed again and again, since a process may fork between the look and the blow; after some seconds what is left is
-/// reported.
+/// work of one message would run beside the next one's. What was forked while the rest was asked to end is asked then,
+/// too; nobody is asked twice, because that means "at once" to many, unless an exec has made it forget. A command whose
+/// time is up before it starts is not started: a tool that was frozen while it asked for it would have two leaders act
+/// at once. In `killing` everything found is killed again and again, since a process may fork between the look and the
+/// blow; after some seconds what is left is reported.
 #pragma once
 
 #include <chrono>
@@ -38,7 +39,8 @@ struct Tick {};
 using KeeperInput = std::variant<StopAsked, LeashMoved, ToolGone, Reaped, Tick>;
 
 enum class KeeperAction {
-  terminateAll,  // SIGTERM to every descendant
+  terminateAll,  // SIGTERM to every descendant that has had none
+  remindAll,     // and once more to those that have executed something since, which forgets a signal
   killAll,       // SIGKILL to every descendant
   finish,        // report and end
 };
@@ -50,6 +52,7 @@ class KeeperMachine {
     std::chrono::milliseconds grace{};
     std::chrono::milliseconds warning{};
   };
+  static constexpr std::chrono::milliseconds remindAfter{100};
   static constexpr std::chrono::milliseconds killAgainAfter{20};
   static constexpr std::chrono::milliseconds giveUpAfter{5'000};
 
@@ -78,6 +81,7 @@ class KeeperMachine {
   Limits limits_;
   Phase phase_ = Phase::running;
   BootTime graceEnd_{BootTime::max()};
+  BootTime remindAt_{BootTime::max()};
   BootTime killAgainAt_{};
   BootTime giveUpAt_{};
   bool commandEnded_ = false;

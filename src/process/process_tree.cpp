@@ -31,8 +31,10 @@ std::optional<LiveProcess> readProcess(pid_t pid) {
   const Descriptor file{open(path.data(), O_RDONLY | O_CLOEXEC)};
   std::array<char, 1024> text{};
   if (!file || read(file.get(), text.data(), text.size() - 1) <= 0) return std::nullopt;
-  const std::size_t nameEnd = std::string_view(text.data()).rfind(')');
-  if (nameEnd == std::string_view::npos) return std::nullopt;
+  const std::string_view line(text.data());
+  const std::size_t nameBegin = line.find('(');
+  const std::size_t nameEnd = line.rfind(')');
+  if (nameBegin == std::string_view::npos || nameEnd == std::string_view::npos) return std::nullopt;
   char state = 0;
   int parent = 0;
   long long startTime = 0;
@@ -41,7 +43,7 @@ std::optional<LiveProcess> readProcess(pid_t pid) {
                   &startTime) != 3)
     return std::nullopt;
   if (state == 'Z' || state == 'X') return std::nullopt;
-  return LiveProcess{pid, parent, startTime};
+  return LiveProcess{pid, parent, startTime, std::string(line.substr(nameBegin + 1, nameEnd - nameBegin - 1))};
 }
 
 std::vector<LiveProcess> everyProcess() {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace tenure {
@@ -16,6 +17,12 @@ struct LiveProcess {
   pid_t pid = 0;
   pid_t parent = 0;
   std::int64_t startTime = 0;
+  std::string name{};  // of what it executes, cut to 15 bytes
+
+  /// The same process, whoever has adopted it and whatever it executes meanwhile.
+  friend bool operator==(const LiveProcess& a, const LiveProcess& b) noexcept {
+    return a.pid == b.pid && a.startTime == b.startTime;
+  }
 };
 
 /// Everything below `ancestor` that is not a zombie; the trees below `except` are left out.

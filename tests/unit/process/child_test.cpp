@@ -228,6 +228,30 @@ TEST_F(Child, IsAskedToEndWhenAStopIsRequested) {
   EXPECT_TRUE(marked.allGone());
 }
 
+TEST_F(Child, WhatItForksWhileItEndsIsAskedToEndAsWell) {
+  std::stop_source stop;
+
+  const ChildEnd end = runAndWhenItRings("trap 'tail -f /dev/null & exit 0' TERM; " + ring() + "while :; do :; done",
+                                         {.stop = stop.get_token(), .grace = 1h}, [&] { stop.request_stop(); });
+
+  EXPECT_EQ(end.exitCode, 0);
+  EXPECT_FALSE(end.killed);
+  EXPECT_THAT(marked.processes(), IsEmpty());
+}
+
+TEST_F(Child, NothingOfItIsAskedTwice) {
+  std::stop_source stop;
+  const std::string file = temporaryPath("asked");
+  const std::string slow = "(trap 'echo asked >> " + file + "' TERM; " + ring() +
+                           "tail -f /dev/null & wait; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done) & wait";
+
+  const ChildEnd end = runAndWhenItRings(slow, {.stop = stop.get_token(), .grace = 1h}, [&] { stop.request_stop(); });
+
+  EXPECT_EQ(end.signal, SIGTERM);
+  EXPECT_EQ(readFile(file), "asked\n");
+  unlink(file.c_str());
+}
+
 TEST_F(Child, IsKilledAfterTheGraceWhenItIgnoresTheStop) {
   std::stop_source stop;
 

@@ -26,6 +26,7 @@ TEST(KeeperMachine, LeftoversAreTerminatedAndTheCommandIsNotBlamedForThem) {
   KeeperMachine keeper({.grace = 5s});
 
   EXPECT_THAT(keeper.on(Reaped{.commandStatus = 0, .nothingLeft = false}, t0), ElementsAre(terminateAll));
+  EXPECT_THAT(keeper.on(Tick{}, t0 + KeeperMachine::remindAfter), ElementsAre(remindAll));
   EXPECT_EQ(keeper.wakeAt(), t0 + 5s);
   EXPECT_THAT(keeper.on(Tick{}, t0 + 5s), ElementsAre(killAll));
   EXPECT_THAT(keeper.on(Reaped{.commandStatus = {}, .nothingLeft = true}, t0 + 6s), ElementsAre(finish));
@@ -44,6 +45,19 @@ TEST(KeeperMachine, AStopTerminatesOnceAndKillsWhenTheGraceIsOver) {
   keeper.on(Reaped{.commandStatus = SIGKILL, .nothingLeft = true}, t0 + 5s);
 
   EXPECT_EQ(keeper.report().cause, EndCause::stopAsked);
+}
+
+TEST(KeeperMachine, WhatACommandThatWasAskedToEndHasLeftBehindIsAskedToo) {
+  KeeperMachine keeper({.grace = 5s});
+  keeper.on(StopAsked{}, t0);
+
+  EXPECT_THAT(keeper.on(Reaped{.commandStatus = {}, .nothingLeft = false}, t0 + 1s), IsEmpty());
+  EXPECT_THAT(keeper.on(Reaped{.commandStatus = 0, .nothingLeft = false}, t0 + 2s), ElementsAre(terminateAll));
+  EXPECT_THAT(keeper.on(Reaped{.commandStatus = {}, .nothingLeft = false}, t0 + 2s), IsEmpty());
+
+  EXPECT_EQ(keeper.wakeAt(), t0 + 2100ms);
+  EXPECT_THAT(keeper.on(Tick{}, t0 + 2100ms), ElementsAre(remindAll));
+  EXPECT_EQ(keeper.wakeAt(), t0 + 5s) << "it has the same time as the command had";
 }
 
 TEST(KeeperMachine, TheLeashKillsWhenItIsNotMovedInTime) {
