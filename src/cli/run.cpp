@@ -64,7 +64,9 @@ all of it is gone. How long it may take depends on why:
                                           limit, half a session timeout after the last proof of
                                           leadership; also when this process itself is frozen
   the term is lost already                no time: SIGKILL
-A lost term ends `tenure run` with code 76; let a supervisor start it again.
+A lost term ends `tenure run` with code 76; let a supervisor start it again. One that is killed or
+crashes itself is followed within milliseconds, once its helper, tenure-last-will, knows that
+nothing of the command is left.
 
 With --store the term claims the store before it starts the command: from then on the store
 refuses what an older token tries to commit. The command's own transactions are protected when
@@ -155,6 +157,7 @@ Exit runCommand(const RunOptions& options) {
   if (!settings) return refuse("", settings.error());
   const auto guardian = Guardian::start();  // a fork: before any thread
   if (!guardian) return refuse("", guardian.error());
+  settings->candidate.lastWill.childrenGone = guardian->childrenGone();
   try {
     return contend(options, *std::move(settings), *guardian);
   } catch (const std::system_error& error) {

@@ -103,10 +103,24 @@ TEST_F(RunLeaving, WhatTheCommandDaemonizedIsGoneBeforeTheOfficeIs) {
   EXPECT_EQ(told(first, SIGTERM), 0);
 }
 
-TEST_F(RunLeaving, AKilledReplicaTakesItsCommandWithIt) {
-  Program first = runPresence("first", {"--session-timeout", "3s"}, true);
+TEST_F(RunLeaving, AKilledReplicaTakesItsCommandWithItAndIsFollowedWithoutWaitingForItsSession) {
+  Program first = runPresence("first", {"--session-timeout", "60s"}, true);
   ASSERT_TRUE(presencesReach(1)) << first.output();
-  Program second = runPresence("second", {"--session-timeout", "3s"});
+  ASSERT_TRUE(first.waitForOutput(" last_will_ready ")) << first.output();
+  Program second = runPresence("second");
+  ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
+
+  first.signal(SIGKILL);
+
+  ASSERT_TRUE(presencesReach(2)) << second.output();
+  EXPECT_EQ(told(second, SIGTERM), 0);
+  expectNoOverlap();
+}
+
+TEST_F(RunLeaving, AKilledReplicaWithoutALastWillTakesItsCommandWithItToo) {
+  Program first = runPresence("first", {"--session-timeout", "3s", "--no-last-will"}, true);
+  ASSERT_TRUE(presencesReach(1)) << first.output();
+  Program second = runPresence("second");
   ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
 
   first.signal(SIGKILL);
