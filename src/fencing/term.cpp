@@ -53,10 +53,12 @@ bool Term::mayBeginWork() const noexcept {
   return state_->lease().mayBeginWork(now) && state_->watchdog().mayBeginWork(now);
 }
 Duration Term::remaining() const noexcept {
-  const BootTime limit = std::min(state_->lease().hardLimit(), state_->watchdog().hardLimit());
+  const BootTime limit = validUntil();
   return limit == BootTime::min() ? Duration::zero() : limit - state_->clock().now();
 }
-BootTime Term::validUntil() const noexcept { return state_->lease().hardLimit(); }
+BootTime Term::validUntil() const noexcept {
+  return std::min(state_->lease().hardLimit(), state_->watchdog().hardLimit());
+}
 std::stop_token Term::stopToken() const noexcept { return state_->stopSource().get_token(); }
 EndReason Term::endReason() const noexcept { return state_->endReason(); }
 void Term::reportProgress() const noexcept { state_->reportProgress(); }
