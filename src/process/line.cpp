@@ -71,8 +71,9 @@ std::optional<Line::Packet> Line::receive() const {
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   ssize_t received = 0;
+  // ECONNRESET: the other end has closed without reading all of ours; what it said before is still to be had.
   while ((received = recvmsg(end_.get(), &message, MSG_CMSG_CLOEXEC)) < 0)
-    if (errno != EINTR) return std::nullopt;
+    if (errno != EINTR && errno != ECONNRESET) return std::nullopt;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);

@@ -99,11 +99,14 @@ std::size_t Ensemble::leader() const {
 bool Ensemble::serves(std::size_t server) const { return ask(server, "srvr").find("Mode: ") != std::string::npos; }
 
 void Ensemble::expireSession(std::int64_t session) const {
-  // Its own client may take it back before it is closed.
+  // Its own client may take it back before it is closed, and the answer may be lost: then nobody knows it any more.
   const auto anyServerClosesIt = [&] {
-    for (std::size_t i = 0; i < size(); ++i)
+    bool known = false;
+    for (std::size_t i = 0; i < size(); ++i) {
       if (closeSession(port(i), session)) return true;
-    return false;
+      known = known || attachToSession(port(i), session).valid();
+    }
+    return !known;
   };
   if (!eventually(anyServerClosesIt, startLimit)) throw std::runtime_error("no server let the session be closed");
 }

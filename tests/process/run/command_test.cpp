@@ -75,8 +75,8 @@ TEST_F(RunCommand, ThatCrashesGivesTheOfficeToTheNextReplicaAndItsOwnStandsBy) {
   EXPECT_TRUE(crashing.waitForOutput(" stood_by ")) << crashing.output();
 
   EXPECT_THAT(crashing.output(), HasSubstr("how=\"killed by SIGSEGV\""));
-  EXPECT_EQ(told(crashing, SIGTERM), 0);
-  EXPECT_EQ(told(steady, SIGTERM), 0);
+  EXPECT_EQ(told(crashing, SIGTERM), 0) << crashing.output();
+  EXPECT_EQ(told(steady, SIGTERM), 0) << steady.output();
 }
 
 TEST_F(RunCommand, ThatCrashesIsRunAgainInTheSameTermWhenRestartIsAskedFor) {
@@ -88,7 +88,7 @@ TEST_F(RunCommand, ThatCrashesIsRunAgainInTheSameTermWhenRestartIsAskedFor) {
   const std::string first = contents("runs").substr(0, contents("runs").find('\n') + 1);
   EXPECT_EQ(occurrences(contents("runs"), first), 3U);
   EXPECT_EQ(occurrences(replica.output(), "how=\"exit status 3\""), 2U);
-  EXPECT_EQ(told(replica, SIGTERM), 0);
+  EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
 TEST_F(RunCommand, ThatEndsAtOnceTurnsNoElectionIntoAWhirl) {
@@ -96,14 +96,14 @@ TEST_F(RunCommand, ThatEndsAtOnceTurnsNoElectionIntoAWhirl) {
   ASSERT_TRUE(replica.waitForOutput(" command_ended ", 3)) << replica.output();
 
   EXPECT_GE(occurrences(replica.output(), " phase_failed "), 2U) << "each is followed by a wait";
-  EXPECT_EQ(told(replica, SIGTERM), 0);
+  EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
 TEST_F(RunCommand, ARestartThatWaitsDoesNotHoldUpALeave) {
   Program replica = run("a", "exit 1", {"--on-exit", "restart"});
   ASSERT_TRUE(replica.waitForOutput(" command_ended ", 4)) << replica.output();
 
-  EXPECT_EQ(told(replica, SIGTERM), 0);
+  EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
 TEST_F(RunCommand, LeavesNothingBehindThatTheNextTermWouldMeet) {

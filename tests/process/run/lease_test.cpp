@@ -31,7 +31,7 @@ TEST_F(RunLease, AFrozenLeadersCommandIsAskedAndThenKilledBeforeTheHardLimit) {
 
   first.signal(SIGCONT);
   EXPECT_EQ(exitOf(first), 76) << first.output();
-  EXPECT_EQ(told(second, SIGTERM), 0);
+  EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
   expectNoOverlap();
 }
 
@@ -88,7 +88,7 @@ TEST_F(RunLease, AnEnsembleThatIsAwayForAMomentEndsNothing) {
 
   ASSERT_TRUE(replica.waitForOutput(" session_connected ", 2)) << replica.output();
   EXPECT_EQ(occurrences(replica.output(), " command_ended "), 0U);
-  EXPECT_EQ(told(replica, SIGTERM), 0);
+  EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
 /// Each way out that there is, again and again; what counts is that no two commands ever ran at the same time.

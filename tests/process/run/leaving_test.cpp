@@ -54,10 +54,10 @@ TEST_F(RunLeaving, AStandbyLeavesAtOnceAndHasRunNothing) {
   Program standby = run("standby", polite);
   ASSERT_TRUE(standby.waitForOutput(" stood_by ")) << standby.output();
 
-  EXPECT_EQ(told(standby, SIGTERM), 0);
+  EXPECT_EQ(told(standby, SIGTERM), 0) << standby.output();
 
   EXPECT_EQ(occurrences(standby.output(), "here "), 0U);
-  EXPECT_EQ(told(leader, SIGTERM), 0);
+  EXPECT_EQ(told(leader, SIGTERM), 0) << leader.output();
 }
 
 TEST_F(RunLeaving, Sigusr1Rotates) {
@@ -72,8 +72,8 @@ TEST_F(RunLeaving, Sigusr1Rotates) {
   second.signal(SIGUSR1);
   EXPECT_TRUE(first.waitForOutput("here ", 2)) << first.output();
 
-  EXPECT_EQ(told(first, SIGTERM), 0);
-  EXPECT_EQ(told(second, SIGTERM), 0);
+  EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
+  EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
 }
 
 TEST_F(RunLeaving, ARotationThatHasToKillStandsByAgain) {
@@ -83,7 +83,7 @@ TEST_F(RunLeaving, ARotationThatHasToKillStandsByAgain) {
   EXPECT_EQ(tenure(inElection("handover", {"--wait"})).exit, 0);
 
   EXPECT_TRUE(alone.waitForOutput("here ", 2)) << alone.output();
-  EXPECT_EQ(told(alone, SIGTERM), 75);
+  EXPECT_EQ(told(alone, SIGTERM), 75) << alone.output();
 }
 
 TEST_F(RunLeaving, WhatTheCommandDaemonizedIsGoneBeforeTheOfficeIs) {
@@ -98,9 +98,9 @@ TEST_F(RunLeaving, WhatTheCommandDaemonizedIsGoneBeforeTheOfficeIs) {
   first.signal(SIGUSR1);
 
   ASSERT_TRUE(presencesReach(2)) << second.output();
-  EXPECT_EQ(told(second, SIGTERM), 0);
+  EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
   expectNoOverlap();
-  EXPECT_EQ(told(first, SIGTERM), 0);
+  EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
 }
 
 TEST_F(RunLeaving, AKilledReplicaTakesItsCommandWithItAndIsFollowedWithoutWaitingForItsSession) {
@@ -113,7 +113,7 @@ TEST_F(RunLeaving, AKilledReplicaTakesItsCommandWithItAndIsFollowedWithoutWaitin
   first.signal(SIGKILL);
 
   ASSERT_TRUE(presencesReach(2)) << second.output();
-  EXPECT_EQ(told(second, SIGTERM), 0);
+  EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
   expectNoOverlap();
 }
 
@@ -126,7 +126,7 @@ TEST_F(RunLeaving, AKilledReplicaWithoutALastWillTakesItsCommandWithItToo) {
   first.signal(SIGKILL);
 
   ASSERT_TRUE(presencesReach(2)) << second.output();
-  EXPECT_EQ(told(second, SIGTERM), 0);
+  EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
   expectNoOverlap();
 }
 

@@ -39,7 +39,7 @@ TEST_F(RunStore, ATokenCheckTellsTheHighestFromAllOthers) {
   const std::string older = tokenOf("first");
   EXPECT_EQ(tenure(check(older)).exit, 0);
   EXPECT_EQ(tenure(check("1")).exit, 1);
-  EXPECT_EQ(told(first, SIGTERM), 0);
+  EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
   EXPECT_EQ(tenure(check(older)).exit, 0) << "nobody has claimed since";
 
   Program second = claiming("second");
@@ -48,7 +48,7 @@ TEST_F(RunStore, ATokenCheckTellsTheHighestFromAllOthers) {
   EXPECT_EQ(stale.exit, 1);
   EXPECT_THAT(stale.output, HasSubstr("token " + newer));
   EXPECT_EQ(tenure(check(newer)).exit, 0);
-  EXPECT_EQ(told(second, SIGTERM), 0);
+  EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
 }
 
 TEST_F(RunStore, ACommandChecksItsOwnTokenWithoutOptions) {
@@ -73,13 +73,13 @@ TEST_F(RunStore, ATokenCheckThatCannotBeAnsweredSaysSo) {
   EXPECT_EQ(tenure(other).exit, 1);
   EXPECT_EQ(tenure(check("seventeen")).exit, 64);
   EXPECT_EQ(tenure({"token", "check"}).exit, 64);
-  EXPECT_EQ(told(first, SIGTERM), 0);
+  EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
 }
 
 TEST_F(RunStore, IsRefusedToAnotherElectionPathAndNothingRuns) {
   Program first = claiming("first");
   tokenOf("first");
-  EXPECT_EQ(told(first, SIGTERM), 0);
+  EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
 
   Program moved = run("moved", "echo ran", {"--store", store(), "--root", "/moved", "--on-exit", "exit"});
 
