@@ -93,6 +93,22 @@ TEST_F(ToolsWill, WithoutProofThatTheCommandIsGoneTheMarkerStaysBusy) {
   EXPECT_EQ(occurrences(successor.output(), " barrier_began "), 1U) << successor.output();
 }
 
+TEST_F(ToolsWill, AGuardianThatDoesNotAnswerIsWaitedForAndProvesNothing) {
+  produce(numbered(1));
+  const Arguments exec{"--exec", leavesADaemon(), "--barrier", "100ms"};
+  Program leader = lead("leader", exec);
+  Program successor = standBy("successor", exec);
+  ASSERT_TRUE(eventually([&] { return exists("daemon.pid"); })) << leader.output();
+
+  const pid_t guardian = guardianOf(leader);
+  kill(guardian, SIGSTOP);
+  leader.signal(SIGKILL);
+
+  EXPECT_TRUE(successor.waitForOutput(" inaugurated ", 1, longBeforeExpiry)) << successor.output();
+  EXPECT_EQ(occurrences(successor.output(), " barrier_began "), 1U) << successor.output();
+  kill(guardian, SIGCONT);
+}
+
 TEST_F(ToolsWill, IsFoundWhereItIsInstalled) {
   produce(numbered(1));
   Program install({"cmake", "--install", TENURE_BINARY_DIR, "--prefix", at("prefix")}, at("install"));
