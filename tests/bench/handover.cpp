@@ -7,42 +7,22 @@
 ///
 /// Exits non-zero when the office did not change hands as often as asked, or a stale leader committed.
 ///
-/// The servers are warmed up before: a young JVM interprets, and takes several times as long for each of a handover's
-/// steps as one that has served an hour.
-///
 /// Data goes to the temporary folder (TMPDIR): on a disk the gap is mostly the disk's own flushes, three quorum writes
 /// and two commits; on a memory file system it is Tenure's.
 #include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <map>
 #include <thread>
 
-#include "base/random.hpp"
-#include "coordination/zookeeper.hpp"
-#include "support/await.hpp"
-#include "support/ensemble.hpp"
+#include "bench/commits.hpp"
+#include "bench/servers.hpp"
 #include "support/replicas.hpp"
 
 namespace {
 
 using namespace tenure;
 using namespace tenure::test;
-
-struct Commit {
-  std::int64_t at = 0;
-  std::int64_t token = 0;
-};
-
-std::vector<Commit> readHistory(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  std::vector<Commit> commits;
-  Commit commit;
-  for (std::size_t messages = 0; in >> commit.at >> commit.token >> messages;) commits.push_back(commit);
-  return commits;
-}
 
 /// The gaps in milliseconds between the terms of a history, and how many commits came under a superseded token.
 struct Gaps {
@@ -76,40 +56,6 @@ int number(int argc, char** argv, const std::string& option, int otherwise) {
   for (int i = 1; i + 1 < argc; ++i)
     if (argv[i] == option) return std::stoi(argv[i + 1]);
   return otherwise;
-}
-
-class Unobserved final : public ISessionObserver {
- public:
-  void onConnected(const SessionInfo&) override { connected = true; }
-  void onSuspended() override { connected = false; }
-  void onExpired() override {}
-  void onFatal(const Error&) override {}
-
-  bool connected = false;
-};
-
-/// What an election asks of a server, over and over.
-void warmUp(const std::string& host, int rounds) {
-  ControlLoop control;
-  ZooKeeperOptions options;
-  options.hosts = host;
-  const auto server = makeZooKeeper(control, options).value();
-  Unobserved session;
-  server->start(session);
-  const std::string path = "/warm-" + freshUuid();
-  for (int i = 0; i < rounds; ++i) {
-    if (!control.runUntil([&] { return session.connected; })) throw std::runtime_error(host + " does not serve");
-    control.await<CreatedNode>([&](auto done) { server->create(path, "x", CreateMode::ephemeral, done); });
-    control.await<Node>([&](auto done) {
-      server->get(
-          path, [](WatchEvent) {}, done);
-    });
-    control.await<std::vector<std::string>>([&](auto done) { server->children("/", {}, done); });
-    control.await<std::vector<std::string>>([&](auto done) {
-      server->multi({CheckOp{path}, SetOp{path, "y"}, RemoveOp{path}}, done);
-    });
-  }
-  control.awaitDone([&](auto done) { server->close(done); });
 }
 
 struct Scenario {
@@ -161,8 +107,7 @@ int main(int argc, char** argv) {
     report(scenario.name.c_str(), gaps);
     good = good && gaps.stale == 0 && gaps.milliseconds.size() >= static_cast<std::size_t>(scenario.rounds);
   };
-  for (std::size_t server = 0; server < Ensemble::shared().size(); ++server)
-    warmUp(Ensemble::shared().hosts(server), number(argc, argv, "--warm-up", 2000));
+  warmUp(Ensemble::shared(), number(argc, argv, "--warm-up", 2000));
   std::printf("%-22s %4s %9s %9s %9s %8s\n", "scenario", "n", "min ms", "median", "max", "stale");
   run({"graceful (SIGUSR1)", number(argc, argv, "--graceful", 30), SIGUSR1, sessionMs, false});
   run({"kill -9, last will", number(argc, argv, "--willed-kills", 20), SIGKILL, 30'000, true});

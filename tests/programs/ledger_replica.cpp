@@ -1,13 +1,16 @@
 /// One replica of a consumer that writes a ledger: what the process tests kill, freeze and signal.
 ///
 ///   ledger_replica hosts=H election=E file=F id=I [session-ms=N] [handler-us=N]
-///                  [will=1] [history=FILE] [freeze=before|inside at=MESSAGE once=FLAG] [blind=1] [poison=MESSAGE]
+///                  [will=1] [history=FILE] [pace-ms=N] [freeze=before|inside at=MESSAGE once=FLAG] [hang=FILE]
+///                  [execute-ms=N] [grace-ms=N] [blind=1] [poison=MESSAGE]
 ///
 /// will     it leaves a last will
-/// history  a line for each commit: nanoseconds BOOTTIME, token, messages
+/// history  a line for each commit: nanoseconds of the steady clock, token, messages
+/// pace     it rests that long after each commit
 /// freeze   stops itself (SIGSTOP) in the handler of that message, before its transaction or inside it; only the
 ///          process that creates the file FLAG does so
-/// blind    the consumer is shown a lease that never ends, as on a machine whose clocks stood still with it
+/// hang     the handler never comes home once that file is there; execute-ms and grace-ms are the limits of its
+/// patience blind    the consumer is shown a lease that never ends, as on a machine whose clocks stood still with it
 /// poison   the handler of that message dies of SIGSEGV
 #include <fcntl.h>
 #include <poll.h>
@@ -35,12 +38,14 @@ class LedgerHandler {
       : freeze_(arguments.text("freeze")),
         at_(arguments.text("at")),
         once_(arguments.text("once")),
+        hang_(arguments.text("hang")),
         poison_(arguments.text("poison")),
         handlerTime_(arguments.number("handler-us", 0)) {}
 
   Outcome operator()(const Delivery& delivery) const {
     const std::string& id = delivery.message.id.value;
     if (id == poison_) raise(SIGSEGV);
+    while (!hang_.empty() && access(hang_.c_str(), F_OK) == 0) pause();
     if (freeze_ == "before") freezeAt(id);
     if (Result<void> written = write(delivery); !written) return Outcome::failed(written.error().message());
     if (freeze_ == "inside") freezeAt(id);
@@ -65,15 +70,15 @@ class LedgerHandler {
     if (id == at_ && open(once_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600) >= 0) raise(SIGSTOP);
   }
 
-  std::string freeze_, at_, once_, poison_;
+  std::string freeze_, at_, once_, hang_, poison_;
   int handlerTime_;
 };
 
 /// Passes every event on, and writes down when each commit was durable.
 class CommitHistory final : public IEventSink {
  public:
-  CommitHistory(IEventSink& next, const std::string& file)
-      : next_(next), file_(file.empty() ? nullptr : std::fopen(file.c_str(), "ae")) {}
+  CommitHistory(IEventSink& next, const std::string& file, int restMs)
+      : next_(next), file_(file.empty() ? nullptr : std::fopen(file.c_str(), "ae")), restMs_(restMs) {}
   ~CommitHistory() override {
     if (file_ != nullptr) std::fclose(file_);
   }
@@ -81,14 +86,17 @@ class CommitHistory final : public IEventSink {
     next_.on(event);
     const auto* committed = std::get_if<BatchCommitted>(&event.body);
     if (committed == nullptr || file_ == nullptr) return;
-    std::fprintf(file_, "%lld %lld %zu\n", static_cast<long long>(BootClock::now().time_since_epoch().count()),
+    const Duration at = std::chrono::steady_clock::now().time_since_epoch();
+    std::fprintf(file_, "%lld %lld %zu\n", static_cast<long long>(at.count()),
                  static_cast<long long>(event.token.value), committed->messages);
     std::fflush(file_);
+    if (restMs_ > 0) poll(nullptr, 0, restMs_);
   }
 
  private:
   IEventSink& next_;
   std::FILE* file_;
+  int restMs_;
 };
 
 }  // namespace
@@ -96,7 +104,7 @@ class CommitHistory final : public IEventSink {
 int main(int argc, char** argv) {
   const Arguments arguments(argc, argv);
   const auto log = makeLogSink(Level::info);
-  CommitHistory events(*log, arguments.text("history"));
+  CommitHistory events(*log, arguments.text("history"), arguments.number("pace-ms", 0));
   sqlite::Options file;
   file.file = arguments.text("file");
   file.lockLimit = std::chrono::milliseconds{arguments.number("lock-ms", 2000)};
@@ -114,6 +122,8 @@ int main(int argc, char** argv) {
   options.zookeeper.allowShortSession = true;
   options.election = ElectionName{arguments.text("election")};
   options.id = CandidateId{arguments.text("id")};
+  options.limits.execute = std::chrono::milliseconds{arguments.number("execute-ms", 60'000)};
+  options.limits.grace = std::chrono::milliseconds{arguments.number("grace-ms", 5'000)};
   options.lastWill = {arguments.number("will", 0) != 0, TENURE_BINARY_DIR "/tenure-last-will"};
   const bool blind = arguments.number("blind", 0) != 0;
   Candidate candidate(options, blind ? static_cast<ILeaderCareer&>(blindfolded) : consumer, events);

@@ -1,0 +1,73 @@
+#include "bench/servers.hpp"
+
+#include <sstream>
+#include <stdexcept>
+
+#include "base/random.hpp"
+#include "coordination/zookeeper.hpp"
+#include "support/await.hpp"
+#include "support/loopback.hpp"
+
+namespace tenure::test {
+namespace {
+
+class Unobserved final : public ISessionObserver {
+ public:
+  void onConnected(const SessionInfo&) override { connected = true; }
+  void onSuspended() override { connected = false; }
+  void onExpired() override {}
+  void onFatal(const Error&) override {}
+
+  bool connected = false;
+};
+
+std::string ask(std::uint16_t port, const std::string& word) {
+  const Descriptor socket = connectTo(port);
+  return socket.valid() && sendAll(socket, word) ? receiveAll(socket) : "";
+}
+
+}  // namespace
+
+void warmUp(const std::string& host, int rounds) {
+  ControlLoop control;
+  ZooKeeperOptions options;
+  options.hosts = host;
+  const auto server = makeZooKeeper(control, options).value();
+  Unobserved session;
+  server->start(session);
+  const std::string path = "/warm-" + freshUuid();
+  for (int i = 0; i < rounds; ++i) {
+    if (!control.runUntil([&] { return session.connected; })) throw std::runtime_error(host + " does not serve");
+    control.await<CreatedNode>([&](auto done) { server->create(path, "x", CreateMode::ephemeral, done); });
+    control.await<Node>([&](auto done) {
+      server->get(
+          path, [](WatchEvent) {}, done);
+    });
+    control.await<std::vector<std::string>>([&](auto done) { server->children("/", {}, done); });
+    control.await<std::vector<std::string>>([&](auto done) {
+      server->multi({CheckOp{path}, SetOp{path, "y"}, RemoveOp{path}}, done);
+    });
+  }
+  control.awaitDone([&](auto done) { server->close(done); });
+}
+
+void warmUp(const Ensemble& ensemble, int rounds) {
+  for (std::size_t server = 0; server < ensemble.size(); ++server) warmUp(ensemble.hosts(server), rounds);
+}
+
+std::set<std::int64_t> sessionsWatching(const Ensemble& ensemble, const std::string& znode) {
+  std::set<std::int64_t> sessions;
+  for (std::size_t server = 0; server < ensemble.size(); ++server) {
+    // A line for each path that is watched, and below it one for each session, indented.
+    std::istringstream watches(ask(ensemble.port(server), "wchp"));
+    bool here = false;
+    for (std::string line; std::getline(watches, line);)
+      if (line.starts_with('/'))
+        here = line.ends_with("/" + znode);
+      else if (here && !line.empty())
+        sessions.insert(static_cast<std::int64_t>(std::stoull(line, nullptr, 16)));
+  }
+  return sessions;
+}
+
+}  // namespace tenure::test
