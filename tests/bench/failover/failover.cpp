@@ -1,0 +1,87 @@
+/// How long nobody leads when the leader goes, in every way it may go, and what the old leader still does to the store.
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+#include "bench/failover/race.hpp"
+#include "bench/failover/wishes.hpp"
+#include "bench/servers.hpp"
+
+namespace {
+
+using namespace tenure::test;
+using namespace std::chrono_literals;
+
+constexpr auto longSession = 30'000ms;
+
+/// A last will and a watchdog do not wait for the session; a frozen or cut-off leader costs it.
+Course courseOf(const System& system, Fault fault, std::size_t candidates, const Wishes& wishes) {
+  Course course{fault, candidates, wishes.rounds, wishes.session};
+  if (!system.isPeer && fault != Fault::freeze && fault != Fault::cut) course.session = longSession;
+  if (system.isPeer && fault == Fault::hang) {
+    course.rounds = 1;
+    course.patience = 10s;
+  }
+  return course;
+}
+
+void printHeader() {
+  std::printf("%-9s %-8s %10s %7s %4s %9s %9s %9s %8s %7s %9s\n", "scenario", "system", "candidates", "session", "n",
+              "min ms", "median", "max", "watches", "tried", "accepted");
+}
+
+void printRow(const System& system, const std::string& scenario, const Course& course, const Takeovers& measured) {
+  const std::vector<double>& ms = measured.milliseconds;
+  std::printf("%-9s %-8s %10zu %5.0f s %4zu ", scenario.c_str(), system.name.c_str(), course.candidates,
+              static_cast<double>(course.session.count()) / 1e3, ms.size());
+  if (ms.empty())
+    std::printf("%29s ", ("never (" + std::to_string(course.patience / 1s) + " s)").c_str());
+  else
+    std::printf("%9.2f %9.2f %9.2f ", ms.front(), ms[ms.size() / 2], ms.back());
+  std::printf("%8s %7zu %9zu\n", system.isPeer ? "-" : std::to_string(measured.watches).c_str(), measured.staleTried,
+              measured.staleAccepted);
+  std::fflush(stdout);
+}
+
+bool isAsPromised(const Course& course, const Takeovers& measured) {
+  return measured.staleAccepted == 0 && measured.milliseconds.size() == static_cast<std::size_t>(course.rounds) &&
+         !measured.crowdElected && measured.watches == 1;
+}
+
+int measureAll(const Wishes& wishes) {
+  const Ensemble& ensemble = Ensemble::shared();
+  warmUp(ensemble, wishes.warmUp);
+  Peers peers(ensemble);
+  const System tenure = tenureSystem(ensemble);
+  bool good = true;
+  const auto measure = [&](const System& system, const std::string& scenario, std::size_t candidates) {
+    const Course course = courseOf(system, faultOf(scenario), candidates, wishes);
+    const Takeovers measured = Race(system, course, ensemble).run();
+    printRow(system, scenario, course, measured);
+    if (!system.isPeer) good = good && isAsPromised(course, measured);
+  };
+  printHeader();
+  for (const std::string& scenario : wishes.scenarios) {
+    for (const std::size_t candidates : wishes.candidates) measure(tenure, scenario, candidates);
+    for (const std::string& name : wishes.peers)
+      if (const System* peer = peers.find(name)) measure(*peer, scenario, 2);
+  }
+  return good ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Wishes wishes = wishesFrom(argc, argv);
+    if (!wishes.help) return measureAll(wishes);
+    std::fputs(helpText, stdout);
+    return 0;
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "failover: %s\n", error.what());
+    return 64;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "failover: %s\n", error.what());
+    return 1;
+  }
+}

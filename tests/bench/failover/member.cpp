@@ -1,0 +1,80 @@
+#include "bench/failover/member.hpp"
+
+#include <signal.h>
+#include <sqlite3.h>
+
+#include <fstream>
+#include <stdexcept>
+
+namespace tenure::test {
+namespace {
+
+bool nobodyIsIn(const std::filesystem::path& file) {
+  sqlite3* connection = nullptr;
+  sqlite3_open(file.c_str(), &connection);
+  const int code = sqlite3_exec(connection, "BEGIN EXCLUSIVE; ROLLBACK", nullptr, nullptr, nullptr);
+  sqlite3_close(connection);
+  return code == SQLITE_OK;
+}
+
+}  // namespace
+
+Member::Member(const Common& common, std::size_t number)
+    : Member(common, "replica-" + std::to_string(number),
+             common.system.servers[number % common.system.servers.size()]) {}
+
+Member::Member(const Common& common, const std::string& id, std::uint16_t server)
+    : ledger_(common.ledger),
+      history_(common.folder / (id + ".history")),
+      hang_(common.folder / (id + ".hang")),
+      wholeGroup_(common.system.isPeer),
+      route_(common.throughProxies ? std::make_unique<TcpProxy>(server) : nullptr),
+      program_(commandLine(common, id, server), common.folder / (id + ".log")) {}
+
+Program::Arguments Member::commandLine(const Common& common, const std::string& id, std::uint16_t server) const {
+  Program::Arguments words = common.system.command;
+  words.push_back("hosts=127.0.0.1:" + std::to_string(route_ ? route_->port() : server));
+  words.push_back("election=" + common.election);
+  words.push_back("file=" + common.ledger.string());
+  words.push_back("id=" + id);
+  words.push_back("history=" + history_.string());
+  words.push_back("hang=" + hang_.string());
+  words.push_back("session-ms=" + std::to_string(common.session.count()));
+  return words;
+}
+
+void Member::signal(int number) {
+  if (!ended()) kill(wholeGroup_ ? -program_.pid() : program_.pid(), number);
+}
+
+void Member::freeze() {
+  while (true) {
+    signal(SIGSTOP);
+    if (!program_.waitForState('T')) throw std::runtime_error("a replica does not stop");
+    if (nobodyIsIn(ledger_)) return;
+    signal(SIGCONT);
+    pauseBetweenLooks();
+  }
+}
+
+void Member::hang() const { std::ofstream(hang_) << "now\n"; }
+
+std::size_t Member::timesStoodBy() const { return occurrences(program_.output(), "stood_by"); }
+
+std::string Member::lastInLog(const std::string& event, const std::string& field) const {
+  const std::string log = program_.output();
+  const std::size_t line = log.rfind(" " + event + " ");
+  if (line == std::string::npos) throw std::runtime_error("a replica's log has no " + event);
+  const std::size_t begin = log.find(" " + field, line) + 1 + field.size();
+  return log.substr(begin, log.find_first_of(" \n", begin) - begin);
+}
+
+std::size_t Member::refused() const {
+  const std::string log = program_.output();
+  std::size_t refused = 0;
+  for (std::size_t at = log.find(" commit_fenced "); at != std::string::npos; at = log.find(" commit_fenced ", at + 1))
+    refused += std::stoul(log.substr(log.find(" messages=", at) + 10));
+  return refused;
+}
+
+}  // namespace tenure::test

@@ -1,0 +1,172 @@
+#include "bench/failover/race.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "base/random.hpp"
+#include "bench/servers.hpp"
+#include "support/ledger.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t queueLength = 10'000;
+constexpr std::size_t processesAtMost = 8;
+
+/// Whatever is still on its way arrives, and nobody who looks takes processor time from those measured.
+void settle(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }  // house: may sleep
+
+}  // namespace
+
+Race::Race(const System& system, const Course& course, const Ensemble& ensemble)
+    : common_{system,
+              folder_.path(),
+              folder_ / "ledger.db",
+              "failover-" + freshUuid().substr(0, 8),
+              course.session,
+              course.fault == Fault::cut},
+      course_(course),
+      ensemble_(ensemble) {
+  createLedger(common_.ledger);
+}
+
+Race::~Race() {
+  for (Member& member : members_) member.signal(SIGKILL);
+}
+
+Takeovers Race::run() {
+  gather();
+  for (int i = 0; i < course_.rounds; ++i) {
+    const std::optional<double> took = round();
+    if (!took) break;
+    measured_.milliseconds.push_back(*took);
+  }
+  finish();
+  countStale();
+  std::sort(measured_.milliseconds.begin(), measured_.milliseconds.end());
+  return measured_;
+}
+
+/// One after another: who enrols first is first in line.
+void Race::gather() {
+  keepTheQueueFilled();
+  Member& first = start();
+  if (!eventually([&] { return first.lastCommit().at != 0; }))
+    throw std::runtime_error(common_.system.name + " does not lead: " + first.program().output());
+  const auto rounds = static_cast<std::size_t>(course_.rounds);
+  while (members_.size() < std::min({course_.candidates, rounds + 1, processesAtMost}))
+    if (Program& next = start().program(); !next.waitForOutput("stood_by"))
+      throw std::runtime_error(common_.system.name + " does not stand by: " + next.output());
+  if (members_.size() < course_.candidates) gatherCrowd(course_.candidates - members_.size());
+}
+
+void Race::gatherCrowd(std::size_t count) {
+  crowd_.emplace(Program::Arguments{TENURE_BINARY_DIR "/test_programs/crowd", "hosts=" + ensemble_.hosts(),
+                                    "election=" + common_.election, "count=" + std::to_string(count)},
+                 folder_ / "crowd.log");
+  if (!crowd_->waitForOutput("crowd_stands", 1, 3min))
+    throw std::runtime_error("the crowd does not stand: " + crowd_->output());
+}
+
+Member& Race::leader() {
+  return *std::max_element(members_.begin(), members_.end(), [](const Member& a, const Member& b) {
+    return a.lastCommit().token < b.lastCommit().token;
+  });
+}
+
+void Race::keepTheQueueFilled() {
+  if (common_.system.isPeer) return;
+  const std::size_t missing = countLedger(common_.ledger) + queueLength - produced_;
+  if (missing < queueLength / 4) return;
+  produce(common_.ledger, static_cast<int>(produced_) + 1, static_cast<int>(missing));
+  produced_ += missing;
+}
+
+/// Nullopt when nobody succeeds.
+std::optional<double> Race::round() {
+  keepTheQueueFilled();
+  settle(500ms);
+  Member& victim = leader();
+  const std::int64_t oldToken = victim.lastCommit().token;
+  if (!common_.system.isPeer) victim.program().waitForOutput("last_will_ready");
+  const std::size_t stoodBefore = victim.timesStoodBy();
+  const std::size_t watching = othersWatching(victim);
+  const std::size_t wokenBefore = crowdWoken();
+
+  std::int64_t from = befall(victim);
+  settle(40ms);
+  if (!eventually([&] { return firstCommitAfter(oldToken).has_value(); }, course_.patience)) return {};
+  settle(200ms);
+  const Commit first = *firstCommitAfter(oldToken);
+  measured_.watches = std::max(measured_.watches, watching + crowdWoken() - wokenBefore);
+  if (course_.fault == Fault::graceful)
+    for (const Commit& commit : victim.commits())
+      if (commit.token == oldToken) from = commit.at;
+  recover(victim, stoodBefore);
+  return static_cast<double>(first.at - from) / 1e6;
+}
+
+std::size_t Race::othersWatching(const Member& leader) const {
+  if (common_.system.isPeer) return 0;
+  std::set<std::int64_t> watching = sessionsWatching(ensemble_, leader.znode());
+  watching.erase(leader.session());
+  return watching.size();
+}
+
+std::size_t Race::crowdWoken() const { return crowd_ ? occurrences(crowd_->output(), "woken") : 0; }
+
+std::int64_t Race::befall(Member& victim) {
+  if (course_.fault == Fault::freeze) victim.freeze();
+  const auto at = std::chrono::steady_clock::now().time_since_epoch();
+  if (course_.fault == Fault::graceful) victim.signal(common_.system.handOverSignal);
+  if (course_.fault == Fault::kill) victim.signal(SIGKILL);
+  if (course_.fault == Fault::cut) victim.cut();
+  if (course_.fault == Fault::hang) victim.hang();
+  return at / 1ns;
+}
+
+std::optional<Commit> Race::firstCommitAfter(std::int64_t token) const {
+  std::optional<Commit> first;
+  for (const Member& member : members_) {
+    if (member.lastCommit().token <= token) continue;
+    for (const Commit& commit : member.commits())
+      if (commit.token > token && (!first || commit.at < first->at)) first = commit;
+  }
+  return first;
+}
+
+/// The victim, or another in its place, stands by at the back when this returns.
+void Race::recover(Member& victim, std::size_t stoodBefore) {
+  if (course_.fault == Fault::freeze) victim.signal(SIGCONT);
+  if (course_.fault == Fault::cut) victim.heal();
+  if (!victim.program().waitForOutput("stood_by", stoodBefore + 1)) start().program().waitForOutput("stood_by");
+}
+
+/// All leave, so that no session of theirs expires in the middle of the next race.
+void Race::finish() {
+  if (crowd_) {
+    measured_.crowdElected = occurrences(crowd_->output(), "elected") > 0;
+    crowd_->signal(SIGTERM);
+    crowd_->waitForEnd();
+  }
+  for (Member& member : members_) member.signal(SIGTERM);
+  for (Member& member : members_) member.program().waitForEnd(5s);
+}
+
+void Race::countStale() {
+  std::int64_t newest = 0;
+  for (const LedgerRow& row : readLedger(common_.ledger)) {
+    measured_.staleAccepted += row.token < newest ? 1 : 0;
+    newest = std::max(newest, row.token);
+  }
+  measured_.staleTried = measured_.staleAccepted;
+  for (const Member& member : members_) measured_.staleTried += member.refused();
+}
+
+}  // namespace tenure::test

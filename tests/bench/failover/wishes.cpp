@@ -1,0 +1,102 @@
+#include "bench/failover/wishes.hpp"
+
+#include <sstream>
+#include <stdexcept>
+
+namespace tenure::test {
+namespace {
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream in(list);
+  for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+int number(const std::string& text, int least) {
+  std::size_t used = 0;
+  int value = 0;
+  try {
+    value = std::stoi(text, &used);
+  } catch (const std::exception&) {
+  }
+  if (used != text.size() || value < least)
+    throw std::invalid_argument("'" + text + "' is not a number from " + std::to_string(least) + " on");
+  return value;
+}
+
+void apply(Wishes& wishes, const std::string& option, const std::string& value) {
+  if (option == "--candidates") {
+    wishes.candidates.clear();
+    for (const std::string& part : split(value)) wishes.candidates.push_back(static_cast<std::size_t>(number(part, 2)));
+  } else if (option == "--scenarios") {
+    wishes.scenarios = split(value);
+    for (const std::string& scenario : wishes.scenarios) faultOf(scenario);
+  } else if (option == "--peers") {
+    wishes.peers = split(value);
+    for (const std::string& peer : wishes.peers)
+      if (!Peers::names().contains(peer)) throw std::invalid_argument("no peer '" + peer + "'; see --help");
+  } else if (option == "--rounds") {
+    wishes.rounds = number(value, 1);
+  } else if (option == "--session-ms") {
+    wishes.session = std::chrono::milliseconds{number(value, 1'000)};
+  } else if (option == "--warm-up") {
+    wishes.warmUp = number(value, 0);
+  } else {
+    throw std::invalid_argument("unknown option " + option + "; see --help");
+  }
+}
+
+}  // namespace
+
+const char* const helpText =
+    R"(failover [--candidates 2,16,128,512] [--scenarios graceful,kill,freeze,cut,hang] [--rounds 5] [--session-ms 2000]
+         [--peers kazoo,curator,etcd] [--warm-up 2000]
+
+How long nobody leads when the leader goes, on a real ensemble of three servers that this program starts and ends.
+The leader, at work without a rest but a millisecond after each operation, is hit again and again:
+  graceful  asked to hand over; measured from its last operation, all others from the fault
+  kill      kill -9; Tenure leaves a last will
+  freeze    SIGSTOP between two operations, SIGCONT once a successor works
+  cut       no bytes between it and its server, in either direction, until a successor works
+  hang      its handler never comes home; Tenure's limit is 1 s, and 0.5 s of grace
+until the first operation of its successor. A frozen or cut-off leader costs the session timeout, --session-ms; Tenure
+runs the other scenarios with one of 30 s, to show that they do not wait for it.
+
+Candidates: all that may lead in a run are processes of their own, each with a last will: as many as rounds and one, at
+most eight. The others stand behind them in one crowd process, each with its own ZooKeeper session and election.
+
+  watches   the most clients that any handover woke, by a watch: those that watch the leader's znode, as the servers
+            say, apart from its owner; and everybody in the crowd who was told of anything
+  tried     operations under a superseded term that reached the store
+  accepted  those that it took; anything but 0 of Tenure's fails the run
+
+--peers runs the same with two candidates of each peer, where installed (deploy/install-deps --peers). Each is asked
+before each operation whether it leads; none has a fence, so that what is tried is accepted. Peers wait for --session-ms
+in every scenario but graceful, and up to 10 s for a successor of a leader that hangs.
+
+TMPDIR chooses the disk. Compare figures of one run only.
+)";
+
+Wishes wishesFrom(int argc, char** argv) {
+  Wishes wishes;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string option = argv[i];
+    if (option == "--help" || option == "-h") wishes.help = true;
+    if (wishes.help) return wishes;
+    if (i + 1 == argc) throw std::invalid_argument(option + " wants a value");
+    apply(wishes, option, argv[i + 1]);
+  }
+  return wishes;
+}
+
+Fault faultOf(const std::string& scenario) {
+  if (scenario == "graceful") return Fault::graceful;
+  if (scenario == "kill") return Fault::kill;
+  if (scenario == "freeze") return Fault::freeze;
+  if (scenario == "cut") return Fault::cut;
+  if (scenario == "hang") return Fault::hang;
+  throw std::invalid_argument("no scenario '" + scenario + "'; see --help");
+}
+
+}  // namespace tenure::test
