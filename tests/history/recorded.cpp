@@ -1,6 +1,9 @@
 #include "history/recorded.hpp"
 
 namespace tenure::history {
+
+using test::ForwardingTransaction;
+
 namespace {
 
 Line lineOf(Stage stage, Op op, std::int64_t token, std::string id) {
@@ -10,12 +13,6 @@ Line lineOf(Stage stage, Op op, std::int64_t token, std::string id) {
   line.token = token;
   line.id = std::move(id);
   return line;
-}
-
-/// What the backend itself made, below all decorators.
-IFencedTransaction& innermost(IFencedTransaction& transaction) {
-  auto* around = dynamic_cast<ForwardingTransaction*>(&transaction);
-  return around == nullptr ? transaction : innermost(around->inner());
 }
 
 }  // namespace
@@ -46,7 +43,7 @@ class RecordedTransaction final : public ForwardingTransaction {
   }
 
  private:
-  void onWrite() noexcept override { store_.written_ = true; }
+  void onTouch() noexcept override { store_.written_ = true; }
 
   RecordedStore& store_;
   Term term_;
@@ -110,7 +107,7 @@ bool RecordedSource::sharesTransactionsWith(const IFencedStore& store) const noe
 }
 
 Result<void> RecordedSource::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
-  Result<void> done = inner_.acknowledge(innermost(transaction), messages);
+  Result<void> done = ForwardingTransaction::acknowledgeIn(transaction, inner_, messages);
   if (done) store_.acknowledging(messages);
   return done;
 }

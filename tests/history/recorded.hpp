@@ -9,55 +9,10 @@
 #include <vector>
 
 #include "history/writer.hpp"
+#include "support/forwarding_transaction.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::history {
-
-/// A transaction around another one; what a decorator does not care about passes through.
-class ForwardingTransaction : public IFencedTransaction {
- public:
-  explicit ForwardingTransaction(std::unique_ptr<IFencedTransaction> inner) : inner_(std::move(inner)) {}
-
-  Result<std::optional<std::string>> get(std::string_view key) override { return touch().get(key); }
-  Result<void> put(std::string_view key, std::string_view value) override { return touch().put(key, value); }
-  Result<void> erase(std::string_view key) override { return touch().erase(key); }
-  ISqlStatements* sql() noexcept override { return touch().sql(); }
-  Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
-                          MessageFate fate) override {
-    return touch().admit(consumer, id, digest, fate);
-  }
-  Result<void> standing() const override { return inner_->standing(); }
-  Result<void> mark() override { return inner_->mark(); }
-  Result<void> rollbackToMark() override { return inner_->rollbackToMark(); }
-  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override {
-    return touch().recordInWork(consumer, ids, more);
-  }
-  Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override {
-    return touch().recordAttempt(consumer, record);
-  }
-  Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override {
-    return touch().clearAttempt(consumer, id);
-  }
-  Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override {
-    return touch().deadLetter(consumer, letter);
-  }
-  Result<void> commit() override { return inner_->commit(); }
-  void rollback() noexcept override { inner_->rollback(); }
-
-  IFencedTransaction& inner() noexcept { return *inner_; }
-
- protected:
-  /// Called before anything that takes the store's lock.
-  virtual void onWrite() noexcept {}
-
- private:
-  IFencedTransaction& touch() noexcept {
-    onWrite();
-    return *inner_;
-  }
-
-  std::unique_ptr<IFencedTransaction> inner_;
-};
 
 class RecordedStore final : public IFencedStore {
  public:

@@ -9,7 +9,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "history/recorded.hpp"
+#include "support/forwarding_transaction.hpp"
 
 namespace tenure::test {
 
@@ -34,7 +34,7 @@ class Unfenced final : public IFencedStore {
   void release() noexcept override { inner_.release(); }
 
  private:
-  class Unchecked final : public history::ForwardingTransaction {
+  class Unchecked final : public ForwardingTransaction {
    public:
     Unchecked(std::unique_ptr<IFencedTransaction> inner, Unfenced& store, Term term)
         : ForwardingTransaction(std::move(inner)), store_(store), term_(std::move(term)) {}
@@ -45,7 +45,7 @@ class Unfenced final : public IFencedStore {
     }
 
    private:
-    void onWrite() noexcept override {
+    void onTouch() noexcept override {
       if (!lifted_) store_.liftFence(term_);
       lifted_ = true;
     }

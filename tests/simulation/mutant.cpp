@@ -70,78 +70,30 @@ Result<std::vector<Admission>> MutantStore::known(const ConsumerName& consumer, 
 
 // --- the transaction
 
-Result<void> MutantTransaction::run(Step step) {
+Result<void> MutantTransaction::pass(Step step) {
   steps_.push_back(std::move(step));
-  Result<void> result = steps_.back()(*inner_);
+  Result<void> result = steps_.back()(inner());
   const bool fenced = !result && result.error().is(Errc::staleTerm);
   const bool looked = std::exchange(lookedAtTheFence_, true);
   const bool passes = store_.mutant() == Mutant::noFence || (store_.mutant() == Mutant::checkThenWrite && looked);
   if (!fenced || !passes) return result;
   auto again = store_.beginAnyway(term_);
   if (!again) return again.error();
-  inner_ = std::move(*again);
-  for (const Step& one : steps_) result = one(*inner_);
+  replace(std::move(*again));
+  for (const Step& one : steps_) result = one(inner());
   return result;
 }
 
 Result<Admission> MutantTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                            MessageFate fate) {
-  auto admission = std::make_shared<Result<Admission>>(Admission::fresh);
   MessageId key = id;
   if (store_.mutant() == Mutant::noDedup) key.value += "#" + std::to_string(store_.nextKey());
-  const Result<void> run = this->run([=](IFencedTransaction& inner) -> Result<void> {
-    *admission = inner.admit(consumer, key, digest, fate);
-    return *admission ? Result<void>{} : Result<void>{admission->error()};
-  });
-  if (!run) return run.error();
-  return *admission;
-}
-
-Result<std::optional<std::string>> MutantTransaction::get(std::string_view key) { return inner_->get(key); }
-
-Result<void> MutantTransaction::put(std::string_view key, std::string_view value) {
-  return run([key = std::string(key), value = std::string(value)](auto& inner) { return inner.put(key, value); });
-}
-
-Result<void> MutantTransaction::erase(std::string_view key) {
-  return run([key = std::string(key)](auto& inner) { return inner.erase(key); });
+  return ForwardingTransaction::admit(consumer, key, digest, fate);
 }
 
 Result<void> MutantTransaction::mark() {
   steps_.emplace_back([](auto& inner) { return inner.mark(); });
-  return inner_->mark();
-}
-
-Result<void> MutantTransaction::rollbackToMark() {
-  return run([](auto& inner) { return inner.rollbackToMark(); });
-}
-
-Result<void> MutantTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
-  return run([=, ids = std::vector<MessageId>(ids.begin(), ids.end())](auto& inner) {
-    return inner.recordInWork(consumer, ids, more);
-  });
-}
-
-Result<void> MutantTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
-  return run([=](auto& inner) { return inner.recordAttempt(consumer, record); });
-}
-
-Result<void> MutantTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
-  return run([=](auto& inner) { return inner.clearAttempt(consumer, id); });
-}
-
-Result<void> MutantTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
-  return run([=](auto& inner) { return inner.deadLetter(consumer, letter); });
-}
-
-Result<void> MutantTransaction::commit() {
-  return run([](auto& inner) { return inner.commit(); });
-}
-
-Result<void> MutantTransaction::acknowledge(IMessageSource& source, std::span<const Message> messages) {
-  return run([&source, messages = std::vector<Message>(messages.begin(), messages.end())](IFencedTransaction& inner) {
-    return source.acknowledge(inner, messages);
-  });
+  return inner().mark();
 }
 
 }  // namespace tenure::simulation

@@ -1,6 +1,5 @@
 #include "store.hpp"
 
-#include "mutant_transaction.hpp"
 #include "process.hpp"
 #include "simulation.hpp"
 
@@ -86,39 +85,30 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
 
 // --- the transaction
 
-template <class T, class Operation>
-Result<T> StoreTransaction::write(Operation operation) {
+Result<void> StoreTransaction::pass(Step step) {
   if (broken_) return *broken_;
   const Plan& plan = process_.simulation().plan();
-  Result<T> written = process_.remotely<Result<T>>(plan.storeLatency, plan.embeddedStore, [&]() -> Result<T> {
+  Result<void> written = process_.remotely<Result<void>>(plan.storeLatency, plan.embeddedStore, [&]() -> Result<void> {
     if (process_.simulation().storeDown()) return unreachable();
     if (const auto failure = std::exchange(process_.armed.failWrite, std::nullopt))
       return Error{*failure, "as the plan has it"};
-    return operation();
+    return step(inner());
   });
   if (!written) {
     broken_ = written.error();
-    inner_->rollback();
+    rollback();
   }
   return written;
 }
 
 Result<std::optional<std::string>> StoreTransaction::get(std::string_view key) {
   if (broken_) return *broken_;
-  return inner_->get(key);
-}
-
-Result<void> StoreTransaction::put(std::string_view key, std::string_view value) {
-  return write<void>([&] { return inner_->put(key, value); });
-}
-
-Result<void> StoreTransaction::erase(std::string_view key) {
-  return write<void>([&] { return inner_->erase(key); });
+  return ForwardingTransaction::get(key);
 }
 
 Result<Admission> StoreTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                           MessageFate fate) {
-  Result<Admission> admission = write<Admission>([&] { return inner_->admit(consumer, id, digest, fate); });
+  Result<Admission> admission = ForwardingTransaction::admit(consumer, id, digest, fate);
   if (!admission || *admission != Admission::fresh) return admission;
   if (fate == MessageFate::done)
     booking_.effects.push_back({.id = id, .body = process_.simulation().bodyOf(id, digest)});
@@ -129,29 +119,17 @@ Result<Admission> StoreTransaction::admit(const ConsumerName& consumer, const Me
 
 Result<void> StoreTransaction::mark() {
   mark_ = booking_.effects.size();
-  return inner_->mark();
+  return ForwardingTransaction::mark();
 }
 
 Result<void> StoreTransaction::rollbackToMark() {
   if (broken_) return *broken_;
   booking_.effects.resize(std::min(mark_, booking_.effects.size()));
-  return inner_->rollbackToMark();
-}
-
-Result<void> StoreTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
-  return write<void>([&] { return inner_->recordInWork(consumer, ids, more); });
-}
-
-Result<void> StoreTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
-  return write<void>([&] { return inner_->recordAttempt(consumer, record); });
-}
-
-Result<void> StoreTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
-  return write<void>([&] { return inner_->clearAttempt(consumer, id); });
+  return ForwardingTransaction::rollbackToMark();
 }
 
 Result<void> StoreTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
-  Result<void> written = write<void>([&] { return inner_->deadLetter(consumer, letter); });
+  Result<void> written = ForwardingTransaction::deadLetter(consumer, letter);
   if (written)
     booking_.effects.push_back({.id = letter.message.id,
                                 .fate = MessageFate::dead,
@@ -162,10 +140,7 @@ Result<void> StoreTransaction::deadLetter(const ConsumerName& consumer, const De
 }
 
 Result<void> StoreTransaction::acknowledge(IMessageSource& source, std::span<const Message> messages) {
-  Result<void> written = write<void>([&] {
-    if (auto* mutant = dynamic_cast<MutantTransaction*>(inner_.get())) return mutant->acknowledge(source, messages);
-    return source.acknowledge(*inner_, messages);
-  });
+  Result<void> written = acknowledgeIn(*this, source, messages);
   if (written) booking_.acknowledged.insert(booking_.acknowledged.end(), messages.begin(), messages.end());
   return written;
 }
@@ -189,12 +164,12 @@ Result<void> StoreTransaction::commit() {
 Result<void> StoreTransaction::land() {
   Simulation& simulation = process_.simulation();
   if (simulation.storeDown()) {
-    inner_->rollback();
+    rollback();
     return unreachable();
   }
   const std::optional<bool> lost = std::exchange(process_.armed.loseCommit, std::nullopt);
   if (lost) simulation.store().loseCommitReply(*lost);
-  Result<void> committed = inner_->commit();
+  Result<void> committed = ForwardingTransaction::commit();
   simulation.store().heal();  // nothing was written, or the fence refused: the lost reply was nobody's
   process_.trace("commit", committed ? 0 : committed.error().code.value());
   const bool landed = committed || (lost.value_or(false) && committed.error().is(Errc::outcomeUnknown));
@@ -202,7 +177,7 @@ Result<void> StoreTransaction::land() {
   if (!committed && committed.error().is(Errc::outcomeUnknown)) process_.enter(Stage::commitLost);
   if (committed && simulation.plan().queue != Queue::table && !booking_.effects.empty())
     process_.enter(Stage::unacknowledged);
-  if (!committed) inner_->rollback();
+  if (!committed) rollback();
   return committed;
 }
 

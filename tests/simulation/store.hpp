@@ -5,7 +5,7 @@
 
 #include "ghost.hpp"
 #include "mutant.hpp"
-#include "tenure/source.hpp"
+#include "support/forwarding_transaction.hpp"
 
 namespace tenure::simulation {
 
@@ -31,38 +31,31 @@ class Store final : public IFencedStore {
   std::optional<ConsumerState> readEarly_;  // by a mutant
 };
 
-/// Collects what the transaction would come to, marks and roll-backs included.
-class StoreTransaction final : public IFencedTransaction {
+/// Collects what the transaction would come to, marks and roll-backs included. Each write takes its way to the store.
+class StoreTransaction final : public test::ForwardingTransaction {
  public:
   StoreTransaction(Process& process, FencingToken token, std::unique_ptr<IFencedTransaction> inner)
-      : process_(process), token_(token), inner_(std::move(inner)) {}
+      : ForwardingTransaction(std::move(inner)), process_(process), token_(token) {}
 
   Result<std::optional<std::string>> get(std::string_view key) override;
-  Result<void> put(std::string_view key, std::string_view value) override;
-  Result<void> erase(std::string_view key) override;
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
-  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
-  Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
-  Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
   Result<void> commit() override;
-  void rollback() noexcept override { inner_->rollback(); }
-
-  Result<void> standing() const override { return broken_ ? Result<void>{*broken_} : inner_->standing(); }
+  Result<void> standing() const override {
+    return broken_ ? Result<void>{*broken_} : ForwardingTransaction::standing();
+  }
 
   Result<void> acknowledge(IMessageSource& source, std::span<const Message> messages);
 
  private:
-  template <class T, class Operation>
-  Result<T> write(Operation operation);
+  Result<void> pass(Step step) override;
   Result<void> land();
 
   Process& process_;
   FencingToken token_;
-  std::unique_ptr<IFencedTransaction> inner_;
   Booking booking_;
   std::size_t mark_ = 0;
   std::optional<Error> broken_;

@@ -1,0 +1,90 @@
+/// A fenced transaction around another one: a decorator overrides the calls it wants to meet; the rest passes through.
+///
+/// Every write goes through `pass` as a step that can be taken again, so that one override meets all of them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenure/source.hpp"
+
+namespace tenure::test {
+
+class ForwardingTransaction : public IFencedTransaction {
+ public:
+  explicit ForwardingTransaction(std::unique_ptr<IFencedTransaction> inner) : inner_(std::move(inner)) {}
+
+  Result<std::optional<std::string>> get(std::string_view key) override {
+    onTouch();
+    return inner_->get(key);
+  }
+  Result<void> put(std::string_view key, std::string_view value) override {
+    return pass([key = std::string(key), value = std::string(value)](auto& inner) { return inner.put(key, value); });
+  }
+  Result<void> erase(std::string_view key) override {
+    return pass([key = std::string(key)](auto& inner) { return inner.erase(key); });
+  }
+  ISqlStatements* sql() noexcept override {
+    onTouch();
+    return inner_->sql();
+  }
+  Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                          MessageFate fate) override {
+    const auto admission = std::make_shared<Result<Admission>>(Admission::fresh);
+    const Result<void> passed = pass([=](auto& inner) {
+      *admission = inner.admit(consumer, id, digest, fate);
+      return *admission ? Result<void>{} : Result<void>{admission->error()};
+    });
+    return passed ? *admission : Result<Admission>{passed.error()};
+  }
+  Result<void> standing() const override { return inner_->standing(); }
+  Result<void> mark() override { return inner_->mark(); }
+  Result<void> rollbackToMark() override { return inner_->rollbackToMark(); }
+  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override {
+    return pass([=, ids = std::vector<MessageId>(ids.begin(), ids.end())](auto& inner) {
+      return inner.recordInWork(consumer, ids, more);
+    });
+  }
+  Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override {
+    return pass([=](auto& inner) { return inner.recordAttempt(consumer, record); });
+  }
+  Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override {
+    return pass([=](auto& inner) { return inner.clearAttempt(consumer, id); });
+  }
+  Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override {
+    return pass([=](auto& inner) { return inner.deadLetter(consumer, letter); });
+  }
+  Result<void> commit() override { return inner_->commit(); }
+  void rollback() noexcept override { inner_->rollback(); }
+
+  /// Acknowledges inside `transaction`, through all decorators that are around it.
+  static Result<void> acknowledgeIn(IFencedTransaction& transaction, IMessageSource& source,
+                                    std::span<const Message> messages) {
+    auto* around = dynamic_cast<ForwardingTransaction*>(&transaction);
+    if (around == nullptr) return source.acknowledge(transaction, messages);
+    return around->pass([&source, all = std::vector<Message>(messages.begin(), messages.end())](auto& inner) {
+      return acknowledgeIn(inner, source, all);
+    });
+  }
+
+ protected:
+  using Step = std::function<Result<void>(IFencedTransaction&)>;
+
+  virtual Result<void> pass(Step step) {
+    onTouch();
+    return step(*inner_);
+  }
+  /// Called before anything that takes the store's lock.
+  virtual void onTouch() noexcept {}
+
+  IFencedTransaction& inner() noexcept { return *inner_; }
+  void replace(std::unique_ptr<IFencedTransaction> inner) noexcept { inner_ = std::move(inner); }
+
+ private:
+  std::unique_ptr<IFencedTransaction> inner_;
+};
+
+}  // namespace tenure::test
