@@ -44,7 +44,7 @@ int runOne(const Orders& orders) {
 
 struct Total {
   Coverage coverage;
-  std::int64_t seeds = 0, events = 0, commits = 0, claims = 0;
+  std::int64_t seeds = 0, events = 0, commits = 0, claims = 0, putBack = 0, nobodyLed = 0;
   Duration lasted{};
 
   void add(const Report& report) {
@@ -54,12 +54,16 @@ struct Total {
     commits += report.commits;
     claims += report.claims;
     lasted += report.lasted;
+    putBack += report.putBack ? 1 : 0;
+    nobodyLed += report.nobodyLed ? 1 : 0;
   }
 };
 
 void print(const Total& total, std::chrono::steady_clock::duration took) {
   const double seconds = std::chrono::duration<double>(took).count();
   std::printf("%s", total.coverage.table().c_str());
+  std::printf("%lld ensembles put back to a backup: in %lld nobody led, as the tokens were old\n",
+              static_cast<long long>(total.putBack), static_cast<long long>(total.nobodyLed));
   std::printf(
       "%lld seeds, %lld events, %lld commits, %lld terms, %.0f virtual hours, %.1f s: %.0f seeds/s; %d rows not hit\n",
       static_cast<long long>(total.seeds), static_cast<long long>(total.events), static_cast<long long>(total.commits),

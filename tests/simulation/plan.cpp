@@ -52,6 +52,8 @@ void drawWorld(Plan& plan, Draw draw) {
   plan.oneStaysBroken = plan.replicas > 1 && draw.oneIn(8);
   plan.preferred = draw.oneIn(4) ? draw.number(0, plan.replicas - 1) : -1;
   plan.preferredAfter = draw.time(500ms, 10s);
+  plan.drift = draw.of<std::int64_t>({0, 0, 200, 10'000});
+  if (!plan.oneStaysBroken && draw.oneIn(4)) plan.backupAt = draw.time(0s, plan.chaos);
 }
 
 void drawConsumer(Plan& plan, Draw draw) {
@@ -237,9 +239,10 @@ std::string describe(const Plan& plan) {
        << inMilliseconds(plan.networkLatency) << ", lock " << inMilliseconds(plan.lockLimit) << ", batch "
        << plan.consumer.maxBatch << ", attempts " << plan.consumer.maxAttempts
        << (plan.consumer.handlerIsExternal ? ", external handler" : "") << ", chaos " << inMilliseconds(plan.chaos)
-       << (plan.oneStaysBroken ? ", one stays broken" : "");
+       << (plan.oneStaysBroken ? ", one stays broken" : "") << ", drift " << plan.drift << " ppm";
   if (plan.preferred >= 0)
     text << ", slot " << plan.preferred << " preferred after " << inMilliseconds(plan.preferredAfter);
+  if (plan.backupAt) text << ", put back as of " << inMilliseconds(*plan.backupAt);
   text << '\n';
   for (const MessagePlan& message : plan.messages) text << "  message " << describe(message) << '\n';
   for (const Fault& fault : plan.faults) text << "  fault " << describe(fault) << '\n';

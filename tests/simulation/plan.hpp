@@ -91,7 +91,8 @@ struct Plan {
   std::uint64_t seed = 0;
   int replicas = 1;
   int servers = 3;
-  int hosts = 1;  // replicas on one host can prove each other dead
+  std::int64_t drift = 0;  // how much faster or slower a machine's clocks run than time, at most, in millionths
+  int hosts = 1;           // replicas on one host can prove each other dead
   Duration tick{};
   Duration sessionTimeout{};
   Duration barrierLimit{};
@@ -106,6 +107,8 @@ struct Plan {
   bool oneStaysBroken = false;  // the last replica never comes back
   int preferred = -1;           // the slot whose replica wants the office
   Duration preferredAfter{};
+  /// When the ensemble is backed up, to be put back after all is over.
+  std::optional<Duration> backupAt{};
   std::vector<MessagePlan> messages;
   std::vector<Fault> faults;
 };

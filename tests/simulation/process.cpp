@@ -16,6 +16,11 @@ std::int64_t detailOf(const EventBody& body) {
   return 0;
 }
 
+std::int64_t driftOf(const Plan& plan, Random& random) {
+  const auto most = static_cast<std::uint64_t>(plan.drift);
+  return static_cast<std::int64_t>(random.below(2 * most + 1)) - plan.drift;
+}
+
 }  // namespace
 
 Process::Process(Simulation& simulation, int slot, int number)
@@ -24,7 +29,8 @@ Process::Process(Simulation& simulation, int slot, int number)
       number_(number),
       identity_{"host-" + std::to_string(slot % simulation.plan().hosts), 1000 + number, number, "boot", 1},
       random_(simulation.fork()),
-      loop_(simulation.loop(), Duration{static_cast<Duration::rep>(random_.below(1'000'000'000'000))}),
+      loop_(simulation.loop(), Duration{static_cast<Duration::rep>(random_.below(1'000'000'000'000))},
+            driftOf(simulation.plan(), random_)),
       electionLoop_(loop_),
       database_(simulation.store(), *this, loop_,
                 simulation.plan().queue == Queue::table ? memory::Database::Acknowledging::inTransaction
@@ -70,7 +76,7 @@ ElectionSettings Process::electionSettings() const {
           .preferredAfter = std::chrono::floor<std::chrono::milliseconds>(simulation_.plan().preferredAfter),
           .barrierLimit = std::chrono::floor<std::chrono::milliseconds>(simulation_.plan().barrierLimit),
           .allowShortSession = true,
-          .freshEnsemble = EnsembleUuid{std::string(32, 'e')},
+          .freshEnsemble = simulation_.ensembleForANewMeta(),
           .process = identity_,
           .livenessOf = [this](const ProcessIdentity& process) { return simulation_.livenessOf(identity_, process); }};
 }
@@ -194,7 +200,8 @@ void Process::onElected(std::shared_ptr<TermState> term) {
 void Process::onTermLost(EndReason reason) { runner_.onTermLost(reason); }
 
 void Process::onFatal(const Error& error) {
-  simulation_.ghost().violated("L5: the election of a replica has ended: " + error.message());
+  if (!simulation_.putBack())
+    simulation_.ghost().violated("L5: the election of a replica has ended: " + error.message());
   runner_.onFatal(error);
 }
 

@@ -5,7 +5,15 @@
 
 namespace tenure::simulation {
 
-BootTime ProcessLoop::now() const noexcept { return stoppedAt_.value_or(world_->now()) + offset_ - stoodStill_; }
+BootTime ProcessLoop::now() const noexcept {
+  const Duration lived = stoppedAt_.value_or(world_->now()).time_since_epoch() - stoodStill_;
+  return BootTime{lived + lived * drift_ / 1'000'000 + offset_};
+}
+
+Duration ProcessLoop::inTheWorld(Duration delay) const noexcept {
+  if (drift_ == 0 || delay <= Duration::zero()) return delay;
+  return delay * 1'000'000 / (1'000'000 + drift_) + Duration{1};
+}
 
 void ProcessLoop::post(Task task) {
   if (dead_) return;
@@ -14,7 +22,7 @@ void ProcessLoop::post(Task task) {
 
 TimerId ProcessLoop::after(Duration delay, Task task) {
   if (dead_) return 0;
-  return world_->after(delay, [this, alive = alive_, task = std::move(task)] { runOrKeep(alive, task); });
+  return world_->after(inTheWorld(delay), [this, alive = alive_, task = std::move(task)] { runOrKeep(alive, task); });
 }
 
 void ProcessLoop::runOrKeep(const std::shared_ptr<bool>& alive, const Task& task) {
@@ -108,7 +116,7 @@ void ProcessLoop::waitUntil(BootTime deadline, const std::stop_token& stop) cons
     if (call_.timer != 0) world_->cancel(std::exchange(call_.timer, 0));
     wakeFiber();
   };
-  call_.timer = world_->after(std::max(deadline - now(), Duration{1}), [this, wake] {
+  call_.timer = world_->after(std::max(inTheWorld(deadline - now()), Duration{1}), [this, wake] {
     call_.timer = 0;
     wake();
   });

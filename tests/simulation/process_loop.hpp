@@ -15,8 +15,10 @@ namespace tenure::simulation {
 
 class ProcessLoop final : public ILoop {
  public:
-  /// `offset`: how much longer this machine has been up than the world.
-  ProcessLoop(ILoop& world, Duration offset) : world_(&world), offset_(offset), fiber_(std::make_unique<Fiber>()) {}
+  /// offset   how much longer this machine has been up than the world
+  /// drift    how much faster its clocks run, in millionths
+  ProcessLoop(ILoop& world, Duration offset, std::int64_t drift)
+      : world_(&world), offset_(offset), drift_(drift), fiber_(std::make_unique<Fiber>()) {}
   ~ProcessLoop() override { die(); }
 
   BootTime now() const noexcept override;
@@ -61,6 +63,8 @@ class ProcessLoop final : public ILoop {
     bool arrived = false;
   };
 
+  /// How long the world takes for what this machine's clocks call `delay`; never less.
+  Duration inTheWorld(Duration delay) const noexcept;
   void runOrKeep(const std::shared_ptr<bool>& alive, const Task& task);
   void flush();
   void wakeFiber() const;
@@ -68,6 +72,7 @@ class ProcessLoop final : public ILoop {
 
   ILoop* world_;
   Duration offset_;
+  std::int64_t drift_;
   Duration stoodStill_{};
   std::optional<BootTime> stoppedAt_;
   std::chrono::milliseconds wallStep_{};

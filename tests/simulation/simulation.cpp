@@ -59,6 +59,7 @@ Report Simulation::run() {
   if (!ghost_.violation()) awaitMessages();
   if (!ghost_.violation()) awaitDepartures();
   if (!ghost_.violation()) checkEnd();
+  if (!ghost_.violation() && backup_ && mutant_ == Mutant::none) restoreBackup();
   report_.violation = ghost_.violation();
   report_.commits = ghost_.commits();
   report_.claims = ghost_.claims();
@@ -74,6 +75,7 @@ void Simulation::begin() {
     startLater(slot, Duration{static_cast<Duration::rep>(random_.below(300'000'000))});
   for (const MessagePlan& message : plan_.messages) loop_.after(message.at, [this, &message] { produce(message); });
   for (const Fault& fault : plan_.faults) schedule(fault);
+  if (plan_.backupAt) loop_.after(*plan_.backupAt, [this] { backup_ = ensemble_.snapshot(); });
 }
 
 bool Simulation::chaosIsOver() { return loop_.now().time_since_epoch() - 1h >= plan_.chaos; }
@@ -274,14 +276,15 @@ Process* Simulation::leader() {
 
 void Simulation::exited(Process& process, ExitStatus status, bool careerIsHome) {
   trace(process.number(), careerIsHome ? "exit" : "exit with the career out", static_cast<std::int64_t>(status));
-  if (status == ExitStatus::configuration || status == ExitStatus::authentication)
-    ghost_.violated("L5: a replica has given up for good");
+  const bool forGood = status == ExitStatus::configuration || status == ExitStatus::authentication;
+  if (forGood && !putBack()) ghost_.violated("L5: a replica has given up for good");
+  if (forGood) ++gaveUp_;
   const auto told = process.terminatedAt();
   if (told && !process.wasDisturbed() && loop_.now() - *told > longestDeparture)
     ghost_.violated("L4: SIGTERM has ended a replica too late");
   // It is called by what is about to be taken down.
-  loop_.post([this, number = process.number()] {
-    if (Process* gone = alive(number)) bury(*gone, departing_ ? Duration{1000h} : Duration{300ms});
+  loop_.post([this, forGood, number = process.number()] {
+    if (Process* gone = alive(number)) bury(*gone, departing_ || forGood ? Duration{1000h} : Duration{300ms});
   });
 }
 

@@ -10,9 +10,11 @@
 /// kill, a pause or a lost lease may strike. Two leaders' transactions interleave request by request; a frozen one
 /// holds the lock, or sits between its fence check and its commit, for as long as the plan says.
 ///
-/// A run has two acts. In the first the plan's faults strike, each at its time or in ambush, when some replica enters
-/// some stage (plan.hpp). Then everything is healed, but for one replica that may stay broken, and now somebody must
-/// lead within a bounded time, every message must come to its end, and every replica must leave when it is told to.
+/// A run has two acts, and some have a third. In the first the plan's faults strike, each at its time or in ambush,
+/// when some replica enters some stage (plan.hpp). Then everything is healed, but for one replica that may stay broken,
+/// and now somebody must lead within a bounded time, every message must come to its end, and every replica must leave
+/// when it is told to. In the third act the ensemble is put back to a backup taken in the first: its tokens may be
+/// older now than the store has seen, and then nobody may lead and the replicas give up (restore.cpp).
 ///
 /// After every event: what the ghost knows of the store and the queue (ghost.hpp), at most one lease that its holder
 /// would believe in, as long as nobody broke what leases rest on (a stopped clock, a znode deleted by an operator), no
@@ -51,6 +53,8 @@ struct Report {
   std::int64_t commits = 0;
   std::int64_t claims = 0;
   Duration lasted{};
+  bool putBack = false;                // to a backup
+  bool nobodyLed = false;              // afterwards, as its tokens were old
   std::deque<std::string> lastEvents;  // only if they were asked for
 };
 
@@ -81,6 +85,11 @@ class Simulation {
   Random fork() noexcept { return random_.fork(); }
   bool drawOneIn(std::uint64_t n) noexcept { return random_.below(n) == 0; }
 
+  /// The ensemble has gone back in time.
+  bool putBack() const noexcept { return report_.putBack; }
+  /// Another one than before when the ensemble has gone back to before its beginning.
+  EnsembleUuid ensembleForANewMeta() const { return EnsembleUuid{std::string(32, putBack() ? 'f' : 'e')}; }
+
   void entered(Process& process, Stage stage);
   void exited(Process& process, ExitStatus status, bool careerIsHome);
   Liveness livenessOf(const ProcessIdentity& asker, const ProcessIdentity& asked) const;
@@ -105,6 +114,10 @@ class Simulation {
   bool somebodyServes() const;
   std::string stand() const;
   bool queueIsEmpty() const;
+
+  // restore.cpp: the third act
+  void restoreBackup();
+  void checkWhoLed(FencingToken newest);
 
   // lives
   void start(int slot);
@@ -159,6 +172,8 @@ class Simulation {
   std::map<std::pair<std::string, std::string>, Part> parts_;  // by id and body
   int lastNumber_ = 0;
 
+  std::optional<MemoryEnsemble::Snapshot> backup_;
+  int gaveUp_ = 0;  // since that was put back
   bool healed_ = false;
   bool departing_ = false;
   BootTime storeDownUntil_{};
