@@ -19,16 +19,14 @@ using test::Program;
 
 constexpr const char* election = "orders";
 
-test::EnsembleOptions ensembleOptions(QuorumLinks& quorum) {
+test::EnsembleOptions ensembleOptions(INetwork& network) {
   test::EnsembleOptions options;
   options.servers = servers;
   options.initLimitTicks = 20;  // who wins an election without being heard tries again after 10 s
   // Tokens that no double can hold, and a roll-over within reach: each ZooKeeper leader begins 3,000 writes before it.
   options.initialEpoch = 3'000'000;
   options.properties = {{"zookeeper.testingonly.initialZxid", "4294964295"}};
-  options.peerRoute = [&quorum](std::size_t from, std::size_t to, std::uint16_t port) {
-    return quorum.route(from, to, port);
-  };
+  network.prepare(options);
   return options;
 }
 
@@ -52,7 +50,8 @@ Arena::Arena(ArenaOptions options)
     : options_(options),
       random_(options.seed),
       secret_(freshUuid()),
-      ensemble_(ensembleOptions(quorum_)),
+      network_(makeNetwork(options.network)),
+      ensemble_(ensembleOptions(*network_)),
       page_(test::mapFaultPage((folder_ / "page").c_str())),
       history_(folder_ / "faults.jsonl", "chaos", election) {
   if (page_ == nullptr) throw Failure("the fault page cannot be mapped");
@@ -61,8 +60,9 @@ Arena::Arena(ArenaOptions options)
                "CREATE TABLE ledger(n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT, grp TEXT, token INTEGER, prev TEXT, "
                "hash TEXT); CREATE INDEX ledger_grp ON ledger(grp, n)",
                nullptr, nullptr, nullptr);
-  for (int number = 1; number <= 3; ++number) {
-    members_.push_back({"replica-" + std::to_string(number), ClientLinks(*ensemble_), std::nullopt, false});
+  network_->connect(*ensemble_);
+  for (std::size_t number = 0; number < replicas; ++number) {
+    members_.push_back({number, "replica-" + std::to_string(number + 1), std::nullopt, false});
     course_.follow(folder_ / (members_.back().name + ".jsonl"));
     start(members_.back());
   }
@@ -75,7 +75,7 @@ void Arena::start(Member& member) {
   const auto number = [](int value) { return std::to_string(value); };
   const bool blind = random_.below(3) == 0 || options_.allBlind;
   Program::Arguments arguments{TENURE_BINARY_DIR "/test_programs/chaos_replica",
-                               "hosts=" + member.links.hosts(),
+                               "hosts=" + network_->hosts(member.number),
                                std::string("election=") + election,
                                "file=" + file().string(),
                                "id=" + member.name,
@@ -90,7 +90,8 @@ void Arena::start(Member& member) {
       "TENURE_FAULT_PAGE=" + (folder_ / "page").string(), "TENURE_FAULT_FILE=" + file().string()};
   member.mayEnd = false;
   member.process.reset();
-  member.process.emplace(arguments, folder_ / (member.name + ".log"), environment);
+  member.process.emplace(arguments, folder_ / (member.name + ".log"), environment, std::filesystem::path{},
+                         network_->space(member.number));
 }
 
 void Arena::startProducer() {
@@ -155,11 +156,8 @@ void Arena::recover() {
   page_->diskFull = 0;
   page_->syncMilliseconds = 0;
   page_->freeze = test::freezeNowhere;
-  quorum_.heal();
-  for (Member& member : members_) {
-    member.links.heal();
-    member.process->signal(SIGCONT);
-  }
+  network_->heal();
+  for (Member& member : members_) member.process->signal(SIGCONT);
   constexpr std::size_t enough = 20;
   const std::size_t target = course().commits() + enough;
   const auto goesOn = [&] {

@@ -1,6 +1,6 @@
 /// What a chaos run breaks, and what it looks at while it does:
 ///
-///     producer ──► file: queue and ledger ◄── replica 1, 2, 3 ──proxies──► server 0, 1, 2 (proxies between them)
+///     producer ──► file: queue and ledger ◄── replica 1, 2, 3 ──network──► server 0, 1, 2
 ///        └── history       └── fault page         └── histories, logs
 ///
 /// The arena knows how things stand and how to bring them back; the faults themselves are in faults.cpp.
@@ -13,7 +13,7 @@
 
 #include "base/random.hpp"
 #include "chaos/course.hpp"
-#include "chaos/links.hpp"
+#include "chaos/network.hpp"
 #include "history/writer.hpp"
 #include "programs/fault_page.hpp"
 #include "support/program.hpp"
@@ -25,6 +25,7 @@ struct ArenaOptions {
   bool fence = true;
   /// Every replica is shown a lease that never ends; else one start in three, drawn.
   bool allBlind = false;
+  std::optional<NetworkKind> network;  // the best there is
   int messagesPerSecond = 60;
   int handlerMicroseconds = 2'000;
 };
@@ -36,8 +37,8 @@ class Failure : public std::runtime_error {
 };
 
 struct Member {
+  std::size_t number;
   std::string name;
-  ClientLinks links;
   std::optional<test::Program> process;
   /// It was killed, or told to leave: however it ends is fine.
   bool mayEnd = false;
@@ -49,7 +50,7 @@ class Arena {
   ~Arena();
 
   test::Ensemble& ensemble() noexcept { return *ensemble_; }
-  QuorumLinks& quorum() noexcept { return quorum_; }
+  INetwork& network() noexcept { return *network_; }
   test::FaultPage& page() noexcept { return *page_; }
   std::vector<Member>& members() noexcept { return members_; }
   const history::Writer& history() const noexcept { return history_; }
@@ -93,7 +94,7 @@ class Arena {
   Random random_;
   std::string secret_;
   test::TemporaryFolder folder_;
-  QuorumLinks quorum_;  // outlives the servers
+  std::unique_ptr<INetwork> network_;  // outlives the servers
   std::optional<test::Ensemble> ensemble_;
   test::FaultPage* page_;
   history::Writer history_;

@@ -10,7 +10,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using test::eventually;
-using test::TcpProxy;
 
 /// Sessions last 3 s, so a fault of a second passes unnoticed and one of six does not.
 milliseconds drawn(Random& random, milliseconds least, milliseconds most) {
@@ -36,18 +35,35 @@ void freezeLeader(Arena& arena, Random& random) {
   leader.process->signal(SIGCONT);
 }
 
-/// Thawed when the successor has begun to work: the moment at which a stale leader can do most harm.
-void freezeInHandler(Arena& arena, test::FreezePlace place) {
+/// Stops the next process that comes to this place in a handler.
+Member& awaitFrozen(Arena& arena, test::FreezePlace place, const Member* already = nullptr) {
   arena.page().freeze = place;
   Member* frozen = nullptr;
   const auto isFrozen = [&] {
     for (Member& member : arena.members())
-      if (member.process->state() == 'T') frozen = &member;
+      if (&member != already && member.process->state() == 'T') frozen = &member;
     return frozen != nullptr;
   };
   if (!eventually(isFrozen, 20s)) throw Failure("no handler froze");
+  return *frozen;
+}
+
+/// Thawed when the successor has begun to work: the moment at which a stale leader can do most harm.
+void freezeInHandler(Arena& arena, test::FreezePlace place) {
+  const Member& frozen = awaitFrozen(arena, place);
   arena.awaitNewTerm();
-  frozen->process->signal(SIGCONT);
+  frozen.process->signal(SIGCONT);
+}
+
+/// The successor stops as well, after its first commits: the stale leader has the store for itself, and goes on where
+/// it stood.
+void freezeSuccession(Arena& arena) {
+  const Member& stale = awaitFrozen(arena, test::freezeBeforeTransaction);
+  arena.awaitNewTerm();
+  const Member& successor = awaitFrozen(arena, test::freezeBeforeTransaction, &stale);
+  stale.process->signal(SIGCONT);
+  eventually([&] { return arena.course().tokenOf(stale.name) == 0; }, 10s);
+  successor.process->signal(SIGCONT);
 }
 
 void stormHandovers(Arena& arena, Random& random) {
@@ -67,19 +83,16 @@ void stormTerminations(Arena& arena, Random& random) {
 
 // --- the network between replicas and servers
 
-template <class Change>
-void disturbLeader(Arena& arena, Change change) {
-  Member& leader = arena.leader();
-  leader.links.all(change);
+void disturbLeader(Arena& arena, Trouble trouble) {
+  arena.network().disturb(arena.leader().number, trouble);
   arena.awaitNewTerm();
-  leader.links.heal();
+  arena.network().heal();
 }
 
 void cutStandby(Arena& arena, Random& random) {
-  Member& standby = arena.standby();
-  standby.links.all([](TcpProxy& proxy) { proxy.cut(); });
+  arena.network().disturb(arena.standby().number, Trouble::refused);
   arena.awaitCommits(1'000'000, drawn(random, 1s, 5s));
-  standby.links.heal();
+  arena.network().heal();
 }
 
 // --- the servers
@@ -96,10 +109,10 @@ void awaitServers(Arena& arena) {
 
 /// The leading replica's client is on that server, which goes on answering it although it is alone.
 void isolate(Arena& arena, std::size_t server) {
-  arena.leader().links.steerTo(server);
-  arena.quorum().isolate(server);
+  arena.network().steer(arena.leader().number, server);
+  arena.network().isolate(server);
   arena.awaitNewTerm(8s);
-  arena.quorum().heal();
+  arena.network().heal();
   awaitServers(arena);
 }
 
@@ -157,12 +170,11 @@ void strike(FaultKind kind, Arena& arena, Random& random) {
     case FaultKind::freezeLeader: return freezeLeader(arena, random);
     case FaultKind::freezeBeforeTransaction: return freezeInHandler(arena, test::freezeBeforeTransaction);
     case FaultKind::freezeInTransaction: return freezeInHandler(arena, test::freezeInTransaction);
-    case FaultKind::cutLeader: return disturbLeader(arena, [](TcpProxy& proxy) { proxy.cut(); });
-    case FaultKind::stallLeader: return disturbLeader(arena, [](TcpProxy& proxy) { proxy.stall(); });
-    case FaultKind::muteLeader:
-      return disturbLeader(arena, [](TcpProxy& proxy) { proxy.drop(test::Direction::toServer); });
-    case FaultKind::deafLeader:
-      return disturbLeader(arena, [](TcpProxy& proxy) { proxy.drop(test::Direction::toClient); });
+    case FaultKind::freezeSuccession: return freezeSuccession(arena);
+    case FaultKind::cutLeader: return disturbLeader(arena, Trouble::refused);
+    case FaultKind::stallLeader: return disturbLeader(arena, Trouble::silent);
+    case FaultKind::muteLeader: return disturbLeader(arena, Trouble::mute);
+    case FaultKind::deafLeader: return disturbLeader(arena, Trouble::deaf);
     case FaultKind::cutStandby: return cutStandby(arena, random);
     case FaultKind::isolateFollower: return isolate(arena, aFollower(arena));
     case FaultKind::isolateZooKeeperLeader: return isolate(arena, arena.ensemble().leader());

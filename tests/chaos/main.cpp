@@ -15,7 +15,8 @@ using namespace tenure::chaos;
 constexpr const char* help =
     R"(Breaks a consumer of three replicas on three ZooKeeper servers, and checks what it did meanwhile.
 
-    chaos [--duration 8h] [--seed N] [--faults N] [--kind NAME]… [--fence off] [--keep yes]
+    chaos [--duration 8h] [--seed N] [--faults N] [--kind NAME]… [--fence off]
+          [--network namespaces|proxies] [--keep yes]
 
   --duration TIME   rounds until so much time has passed (default: one round); each has fresh servers and files
   --seed N          which faults strike when (default: drawn, and printed)
@@ -23,8 +24,10 @@ constexpr const char* help =
   --kind NAME       only faults of this kind, or of several; the table at the end of a round has the names
   --keep yes        keeps what a good round wrote, too
   --fence off       takes the fence away; the history should then be rejected
+  --network NAME    namespaces: every server and replica on a machine of its own, as far as the kernel's network goes (it
+                    takes root); proxies: all on the loopback interface. By default the former where it can be
 
-Everything runs on the loopback interface from a temporary folder. A round that is not good keeps its histories, ledger
+Everything runs from a temporary folder, and nothing is seen of it from outside. A round that is not good keeps its histories, ledger
 and logs; tenure_history_check reads them again. Exit codes: 0 all rounds good, 1 some round was not, 64 usage.
 )";
 
@@ -33,6 +36,7 @@ struct Asked {
   std::uint64_t seed = freshSeed() % 1'000'000;
   std::size_t faults = 50;
   std::vector<FaultKind> kinds;
+  std::optional<NetworkKind> network;
   bool fence = true;
   bool keep = false;
 };
@@ -53,6 +57,8 @@ std::optional<Asked> parse(int argc, char** argv) {
       asked.kinds.push_back(*kindNamed(value));
     else if (name == "--keep" && value == "yes")
       asked.keep = true;
+    else if (name == "--network" && networkNamed(value))
+      asked.network = networkNamed(value);
     else if (name == "--fence" && value == "off")
       asked.fence = false;
     else
@@ -80,6 +86,7 @@ int main(int argc, char** argv) {
     std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
     RoundOptions options;
     options.arena.seed = seed++;
+    options.arena.network = asked->network;
     options.arena.fence = asked->fence;
     options.arena.allBlind = !asked->fence;
     options.kinds = asked->kinds;

@@ -6,11 +6,11 @@ namespace tenure::chaos {
 namespace {
 
 constexpr std::array<std::string_view, faultKinds> names{
-    "kill_leader",     "kill_standby",     "kill_all",          "freeze_leader",  "freeze_before_write",
-    "freeze_in_write", "cut_leader",       "stall_leader",      "mute_leader",    "deaf_leader",
-    "cut_standby",     "isolate_follower", "isolate_zk_leader", "kill_zk_leader", "freeze_zk_leader",
-    "lose_majority",   "rolling_restart",  "zxid_rollover",     "disk_full",      "slow_fsync",
-    "sigusr1_storm",   "sigterm_storm"};
+    "kill_leader",      "kill_standby",      "kill_all",         "freeze_leader",     "freeze_before_write",
+    "freeze_in_write",  "freeze_succession", "cut_leader",       "stall_leader",      "mute_leader",
+    "deaf_leader",      "cut_standby",       "isolate_follower", "isolate_zk_leader", "kill_zk_leader",
+    "freeze_zk_leader", "lose_majority",     "rolling_restart",  "zxid_rollover",     "disk_full",
+    "slow_fsync",       "sigusr1_storm",     "sigterm_storm"};
 
 std::vector<FaultKind> allKinds() {
   std::vector<FaultKind> kinds;

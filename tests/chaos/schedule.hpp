@@ -17,6 +17,7 @@ enum class FaultKind {
   freezeLeader,             // SIGSTOP at any moment, SIGCONT when a successor works or a drawn time is over
   freezeBeforeTransaction,  // in a handler that has not yet the store's lock
   freezeInTransaction,      // holding it: the successor has to evict
+  freezeSuccession,         // two leaders before their transactions; the older one is thawed first
   cutLeader,                // replica and ensemble: connections refused
   stallLeader,              // half-open: both directions silent
   muteLeader,               // what it sends is lost
@@ -34,7 +35,7 @@ enum class FaultKind {
   stormHandovers,     // SIGUSR1 to everybody, again and again
   stormTerminations,  // SIGTERM to the leader, again and again
 };
-constexpr std::size_t faultKinds = 22;
+constexpr std::size_t faultKinds = 23;
 
 std::string_view toString(FaultKind kind) noexcept;
 std::optional<FaultKind> kindNamed(std::string_view name) noexcept;

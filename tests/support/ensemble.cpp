@@ -5,7 +5,6 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "support/loopback.hpp"
 #include "support/session_closer.hpp"
 
 namespace tenure::test {
@@ -49,9 +48,16 @@ std::string Ensemble::hosts() const {
   return all;
 }
 
-std::string Ensemble::hosts(std::size_t server) const { return "127.0.0.1:" + std::to_string(port(server)); }
+std::string Ensemble::hosts(std::size_t server) const {
+  return home(server).address + ":" + std::to_string(port(server));
+}
 
 std::uint16_t Ensemble::port(std::size_t server) const { return servers_.at(server).client; }
+
+const ServerHome& Ensemble::home(std::size_t server) const {
+  static const ServerHome here;
+  return options_.homes.empty() ? here : options_.homes.at(server);
+}
 
 void Ensemble::kill(std::size_t server) { servers_.at(server).process.reset(); }
 
@@ -63,6 +69,10 @@ void Ensemble::stop(std::size_t server) {
 
 void Ensemble::start(std::size_t server) {
   launch(server);
+  awaitServing(server);
+}
+
+void Ensemble::awaitServing(std::size_t server) const {
   if (!eventually([&] { return serves(server); }, startLimit))
     throw std::runtime_error("server " + std::to_string(server) + " does not start");
 }
@@ -70,6 +80,12 @@ void Ensemble::start(std::size_t server) {
 void Ensemble::restart(std::size_t server) {
   stop(server);
   start(server);
+}
+
+void Ensemble::restartTogether(const std::vector<std::size_t>& servers) {
+  for (const std::size_t server : servers) kill(server);
+  for (const std::size_t server : servers) launch(server);
+  for (const std::size_t server : servers) awaitServing(server);
 }
 
 void Ensemble::freeze(std::size_t server) { servers_.at(server).process->signal(SIGSTOP); }
@@ -103,8 +119,8 @@ void Ensemble::expireSession(std::int64_t session) const {
   const auto anyServerClosesIt = [&] {
     bool known = false;
     for (std::size_t i = 0; i < size(); ++i) {
-      if (closeSession(port(i), session)) return true;
-      known = known || attachToSession(port(i), session).valid();
+      if (closeSession(endpoint(i), session)) return true;
+      known = known || attachToSession(endpoint(i), session).valid();
     }
     return !known;
   };
@@ -132,13 +148,14 @@ void Ensemble::writeConfiguration(std::size_t server) const {
     for (const char* kind : {"currentEpoch", "acceptedEpoch"})
       std::ofstream(data / "version-2" / kind) << options_.initialEpoch << '\n';
   std::ofstream file(folder_ / ("zoo" + std::to_string(server) + ".cfg"));
-  file << "dataDir=" << data.string() << "\nclientPortAddress=127.0.0.1\nclientPort=" << port(server)
-       << "\ntickTime=" << options_.tick.count() << "\ninitLimit=" << options_.initLimitTicks
-       << "\nsyncLimit=" << options_.syncLimitTicks << "\nminSessionTimeout=" << options_.minSessionTimeout.count()
+  file << "dataDir=" << data.string() << "\nclientPortAddress=" << home(server).address
+       << "\nclientPort=" << port(server) << "\ntickTime=" << options_.tick.count()
+       << "\ninitLimit=" << options_.initLimitTicks << "\nsyncLimit=" << options_.syncLimitTicks
+       << "\nminSessionTimeout=" << options_.minSessionTimeout.count()
        << "\nmaxSessionTimeout=" << options_.maxSessionTimeout.count()
        << "\nmaxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n";
   for (std::size_t i = 0; size() > 1 && i < size(); ++i)
-    file << "server." << i + 1 << "=127.0.0.1:" << route(server, i, servers_[i].peer) << ':'
+    file << "server." << i + 1 << '=' << home(i).address << ':' << route(server, i, servers_[i].peer) << ':'
          << route(server, i, servers_[i].election) << (isObserver(i) ? ":observer" : "") << '\n';
   if (isObserver(server)) file << "peerType=observer\n";
 }
@@ -163,7 +180,8 @@ void Ensemble::launch(std::size_t server) {
   command.insert(command.end(),
                  {"-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
                   "org.apache.zookeeper.server.quorum.QuorumPeerMain", (folder_ / ("zoo" + number + ".cfg")).string()});
-  servers_.at(server).process.emplace(command, folder_ / ("log" + number));
+  servers_.at(server).process.emplace(command, folder_ / ("log" + number), Program::Arguments{},
+                                      std::filesystem::path{}, home(server).network);
 }
 
 bool Ensemble::waitUntilServing() {
@@ -180,7 +198,7 @@ bool Ensemble::ended(std::size_t server) {
 }
 
 std::string Ensemble::ask(std::size_t server, const std::string& word) const {
-  const Descriptor socket = connectTo(port(server), std::chrono::milliseconds{500});
+  const Descriptor socket = connectTo(endpoint(server), std::chrono::milliseconds{500});
   if (!socket.valid() || !sendAll(socket, word)) return {};
   return receiveAll(socket);
 }

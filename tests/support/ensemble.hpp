@@ -1,4 +1,4 @@
-/// A real ZooKeeper ensemble of our own on free loopback ports, its data in a temporary folder, gone with the test.
+/// A real ZooKeeper ensemble of our own on free ports, its data in a temporary folder, gone with the test.
 #pragma once
 
 #include <array>
@@ -11,9 +11,16 @@
 #include <string>
 #include <vector>
 
+#include "support/loopback.hpp"
 #include "support/program.hpp"
 
 namespace tenure::test {
+
+/// Where a server listens and runs; as a rule on the loopback interface of our own network.
+struct ServerHome {
+  std::string address = "127.0.0.1";
+  int network = -1;  // a network namespace's descriptor
+};
 
 struct EnsembleOptions {
   std::size_t servers = 3;
@@ -31,6 +38,7 @@ struct EnsembleOptions {
   std::map<std::string, std::string> properties{};
   /// Chosen when empty.
   std::vector<std::uint16_t> clientPorts{};
+  std::vector<ServerHome> homes{};
   /// Where server `from` finds a port of server `to`, for proxies between the servers; the port itself when empty.
   std::function<std::uint16_t(std::size_t from, std::size_t to, std::uint16_t port)> peerRoute{};
 };
@@ -51,12 +59,15 @@ class Ensemble {
   std::string hosts() const;
   std::string hosts(std::size_t server) const;
   std::uint16_t port(std::size_t server) const;
+  Endpoint endpoint(std::size_t server) const { return {home(server).address, port(server)}; }
 
   /// kill -9, and an orderly stop; the data stays.
   void kill(std::size_t server);
   void stop(std::size_t server);
   void start(std::size_t server);
   void restart(std::size_t server);
+  /// kill -9 of some at once; then all of them start, which one alone could not while the rest is away.
+  void restartTogether(const std::vector<std::size_t>& servers);
   void freeze(std::size_t server);
   void thaw(std::size_t server);
 
@@ -73,7 +84,9 @@ class Ensemble {
 
  private:
   struct Server;
+  const ServerHome& home(std::size_t server) const;
   void choosePorts();
+  void awaitServing(std::size_t server) const;
   void writeConfiguration(std::size_t server) const;
   bool isObserver(std::size_t server) const;
   std::uint16_t route(std::size_t from, std::size_t to, std::uint16_t port) const;

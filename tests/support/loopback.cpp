@@ -11,11 +11,11 @@
 namespace tenure::test {
 namespace {
 
-sockaddr_in loopback(std::uint16_t port) {
+sockaddr_in socketAddress(const Endpoint& endpoint) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(endpoint.port);
+  inet_pton(AF_INET, endpoint.address.c_str(), &address.sin_addr);
   return address;
 }
 
@@ -39,19 +39,19 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) close(fd_);
 }
 
-Descriptor connectTo(std::uint16_t port, std::chrono::milliseconds limit) {
+Descriptor connectTo(const Endpoint& endpoint, std::chrono::milliseconds limit) {
   Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   giveUpAfter(socket.get(), limit);
-  const sockaddr_in address = loopback(port);
+  const sockaddr_in address = socketAddress(endpoint);
   if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return Descriptor();
   return socket;
 }
 
-Descriptor listenOn(std::uint16_t port) {
+Descriptor listenOn(const Endpoint& endpoint) {
   Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int yes = 1;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  const sockaddr_in address = loopback(port);
+  const sockaddr_in address = socketAddress(endpoint);
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return Descriptor();
   if (listen(socket.get(), 64) != 0) return Descriptor();
   return socket;

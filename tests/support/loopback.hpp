@@ -1,9 +1,10 @@
-/// Blocking sockets on 127.0.0.1 for test helpers.
+/// Blocking sockets for test helpers, on 127.0.0.1 unless told otherwise.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace tenure::test {
 
@@ -21,10 +22,17 @@ class Descriptor {
   int fd_;
 };
 
+struct Endpoint {
+  Endpoint(std::uint16_t onLoopback) : port(onLoopback) {}  // NOLINT(google-explicit-constructor): reads as one
+  Endpoint(std::string at, std::uint16_t number) : address(std::move(at)), port(number) {}
+  std::string address = "127.0.0.1";
+  std::uint16_t port;
+};
+
 /// Invalid when nobody listens there. Sends and receives on it give up after `limit`.
-Descriptor connectTo(std::uint16_t port, std::chrono::milliseconds limit = std::chrono::seconds{5});
-/// Listens on `port`, 0 for any; invalid when it is taken.
-Descriptor listenOn(std::uint16_t port);
+Descriptor connectTo(const Endpoint& endpoint, std::chrono::milliseconds limit = std::chrono::seconds{5});
+/// Listens there, on any port when it is 0; invalid when it is taken.
+Descriptor listenOn(const Endpoint& endpoint);
 std::uint16_t portOf(const Descriptor& socket);
 
 bool sendAll(const Descriptor& socket, const std::string& bytes);

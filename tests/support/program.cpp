@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -22,9 +23,11 @@ std::string contentsOf(const std::filesystem::path& file) {
 }
 
 [[noreturn]] void becomeProgram(const Program::Arguments& arguments, const Program::Arguments& environment,
-                                const std::filesystem::path& input, const std::filesystem::path& output, pid_t parent) {
+                                const std::filesystem::path& input, const std::filesystem::path& output, int network,
+                                pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
+  if (network >= 0 && setns(network, CLONE_NEWNET) != 0) _exit(127);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -55,11 +58,11 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 Program::Program(Arguments arguments, std::filesystem::path output, Arguments environment,
-                 const std::filesystem::path& input)
+                 const std::filesystem::path& input, int network)
     : output_(std::move(output)) {
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ == 0) becomeProgram(arguments, environment, input, output_, parent);
+  if (pid_ == 0) becomeProgram(arguments, environment, input, output_, network, parent);
   if (pid_ < 0) throw std::runtime_error("cannot fork");
 }
 

@@ -38,8 +38,9 @@ class Program {
   /// Starts `arguments[0]` with both output streams in `output`; the kernel kills it when this test dies.
   ///   environment   "NAME=value", added to ours
   ///   input         a file for standard input; /dev/null when empty
+  ///   network       a network namespace's descriptor, to start it there; ours when negative
   Program(Arguments arguments, std::filesystem::path output, Arguments environment = {},
-          const std::filesystem::path& input = {});
+          const std::filesystem::path& input = {}, int network = -1);
   /// Kills what still runs, also when it is stopped.
   ~Program();
   Program(Program&& other) noexcept;

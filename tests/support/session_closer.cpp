@@ -41,8 +41,8 @@ std::string receivePacket(const Descriptor& socket) {
 
 }  // namespace
 
-Descriptor attachToSession(std::uint16_t port, std::int64_t session) {
-  Descriptor socket = connectTo(port);
+Descriptor attachToSession(const Endpoint& server, std::int64_t session) {
+  Descriptor socket = connectTo(server);
   if (!socket.valid()) return socket;
   const std::int32_t protocol = 0;
   const std::int32_t timeout = 10'000;
@@ -54,8 +54,8 @@ Descriptor attachToSession(std::uint16_t port, std::int64_t session) {
   return attached ? std::move(socket) : Descriptor();
 }
 
-bool closeSession(std::uint16_t port, std::int64_t session) {
-  const Descriptor socket = attachToSession(port, session);
+bool closeSession(const Endpoint& server, std::int64_t session) {
+  const Descriptor socket = attachToSession(server, session);
   if (!socket.valid()) return false;
   const std::int32_t closeOperation = -11;
   sendAll(socket, packet(bigEndian(std::int32_t{1}) + bigEndian(closeOperation)));

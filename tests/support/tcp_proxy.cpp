@@ -66,9 +66,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void pump(Direction way) {
     source(way).async_read_some(asio::buffer(buffers_[index(way)]),
                                 [self = shared_from_this(), way](const error_code& error, std::size_t count) {
-                                  if (error) return self->close();
+                                  if (error) return self->ended(way);
                                   self->pass(way, std::string(self->buffers_[index(way)].data(), count));
                                 });
+  }
+
+  void ended(Direction way) {
+    if (!rules_->drops[index(way)]) return close();
+    lostBytes_ = true;  // the farewell, too
   }
 
   void pass(Direction way, const std::string& bytes) {

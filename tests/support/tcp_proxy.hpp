@@ -1,9 +1,11 @@
 /// A TCP proxy on 127.0.0.1 between a ZooKeeper client and its server, for the faults of a network.
 ///
-///   passing --cut()--> cut         connections closed, new ones closed at once
-///   passing --stall()--> stalled   half-open: connections stay, bytes of both directions vanish, new ones get no
-///   answer passing --drop(d)--> dropping  as stalled, in one direction only any     --resume()--> passing  connections
-///   that lost bytes are closed first
+///   passing --cut()---> cut       connections closed, new ones closed at once
+///   passing --stall()-> stalled   half-open: connections stay, bytes of both directions vanish, new ones get no
+///   answer,
+///                                 and who closes his end is not heard either
+///   passing --drop(d)-> dropping  as stalled, in one direction only
+///   any --resume()----> passing   connections that lost bytes are closed first
 ///
 /// Every call has taken effect when it returns. Threads: one of its own; calls from any.
 #pragma once
