@@ -21,14 +21,18 @@ namespace tenure::test {
 /// How a client reaches the servers: over the link that the test breaks, or past it.
 enum class Route { breakable, safe };
 
-/// An ensemble and the loop that the clients of one test run on.
-class IWorld {
+/// The loop that the clients of one test run on.
+class IStage {
  public:
-  virtual ~IWorld() = default;
-  virtual std::unique_ptr<ICoordination> makeClient(Route route, std::chrono::milliseconds sessionTimeout) = 0;
+  virtual ~IStage() = default;
   /// Runs the loop until the condition holds; false when the test's patience is over.
   virtual bool runUntil(const std::function<bool()>& condition) = 0;
+};
 
+/// An ensemble, as its clients can tell.
+class IWorld : public IStage {
+ public:
+  virtual std::unique_ptr<ICoordination> makeClient(Route route, std::chrono::milliseconds sessionTimeout) = 0;
   virtual void expireSession(std::int64_t session) = 0;
   /// Clients on the breakable route lose their connection, and have none until repairLink().
   virtual void breakLink() = 0;
@@ -49,8 +53,10 @@ struct Backend {
 /// A client that keeps what it is told about its session, with verbs that wait for the answer.
 class Client final : private ISessionObserver {
  public:
+  Client(IStage& stage, std::unique_ptr<ICoordination> coordination)
+      : stage_(&stage), coordination_(std::move(coordination)) {}
   Client(IWorld& world, Route route, std::chrono::milliseconds sessionTimeout)
-      : world_(&world), coordination_(world.makeClient(route, sessionTimeout)) {}
+      : Client(world, world.makeClient(route, sessionTimeout)) {}
 
   ICoordination& operator*() noexcept { return *coordination_; }
   ICoordination* operator->() noexcept { return coordination_.get(); }
@@ -61,15 +67,15 @@ class Client final : private ISessionObserver {
     return waitForConnections(1);
   }
   bool waitForConnections(std::size_t count) {
-    return world_->runUntil([&] { return sessions.size() >= count; });
+    return stage_->runUntil([&] { return sessions.size() >= count; });
   }
   bool waitForSuspension() {
-    return world_->runUntil([&] { return suspensions > 0; });
+    return stage_->runUntil([&] { return suspensions > 0; });
   }
   bool close() {
     bool done = false;
     coordination_->close([&] { done = true; });
-    return world_->runUntil([&] { return done; });
+    return stage_->runUntil([&] { return done; });
   }
 
   Result<CreatedNode> create(const std::string& path, const std::string& data = {},
@@ -115,7 +121,7 @@ class Client final : private ISessionObserver {
       *answer = std::move(result);
     });
     EXPECT_FALSE(answer->has_value()) << "called back from inside the call";
-    if (!world_->runUntil([&] { return answer->has_value(); })) return Error(Errc::timedOut, "no answer");
+    if (!stage_->runUntil([&] { return answer->has_value(); })) return Error(Errc::timedOut, "no answer");
     return **answer;
   }
 
@@ -124,7 +130,7 @@ class Client final : private ISessionObserver {
   void onExpired() override { ++expiries; }
   void onFatal(const Error& error) override { fatal = error; }
 
-  IWorld* world_;
+  IStage* stage_;
   std::unique_ptr<ICoordination> coordination_;
 };
 
