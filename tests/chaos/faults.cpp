@@ -97,14 +97,11 @@ void cutStandby(Arena& arena, Random& random) {
 
 // --- the servers
 
-/// A server that was alone for a while may not find back into the others' election; an operator would restart it.
+/// A server that was alone seeks the others in ever longer rounds, and finds them by itself.
 void awaitServers(Arena& arena) {
-  test::Ensemble& ensemble = arena.ensemble();
-  for (std::size_t server = 0; server < servers; ++server) {
-    if (eventually([&] { return ensemble.serves(server); }, 10s)) continue;
-    ensemble.kill(server);
-    ensemble.start(server);
-  }
+  for (std::size_t server = 0; server < servers; ++server)
+    if (!eventually([&] { return arena.ensemble().serves(server); }, 60s))
+      throw Failure("server " + std::to_string(server) + " does not find back to the others");
 }
 
 /// The leading replica's client is on that server, which goes on answering it although it is alone.

@@ -175,6 +175,8 @@ void Ensemble::launch(std::size_t server) {
                              "-XX:-UsePerfData",
                              "-Djava.net.preferIPv4Stack=true",
                              "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+                             "-Dorg.slf4j.simpleLogger.showDateTime=true",
+                             "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
                              "-Dzookeeper.forceSync=no"};
   for (const auto& [name, value] : options_.properties) command.push_back("-D" + name + "=" + value);
   command.insert(command.end(),
