@@ -82,6 +82,7 @@ void Arena::start(Member& member) {
                                "history=" + (folder_ / (member.name + ".jsonl")).string(),
                                "page=" + (folder_ / "page").string(),
                                "handler-us=" + number(options_.handlerMicroseconds),
+                               "latency-ms=" + number(options_.latencyMilliseconds),
                                std::string("acks=") + (random_.below(2) == 0 ? "after" : "inside"),
                                std::string("blind=") + (blind ? "1" : "0"),
                                std::string("fence=") + (options_.fence ? "on" : "off")};

@@ -28,6 +28,7 @@ struct ArenaOptions {
   std::optional<NetworkKind> network;  // the best there is
   int messagesPerSecond = 60;
   int handlerMicroseconds = 2'000;
+  int latencyMilliseconds = 20;  // how long a batch may grow
 };
 
 /// The run has found something, or cannot go on.

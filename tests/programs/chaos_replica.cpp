@@ -1,6 +1,6 @@
 /// One replica of the chaos runs: consumes a queue into a ledger whose rows are chained, and writes its history.
 ///
-///   chaos_replica hosts=H election=E file=F id=I history=FILE [session-ms=N] [handler-us=N] [batch=N]
+///   chaos_replica hosts=H election=E file=F id=I history=FILE [session-ms=N] [handler-us=N] [batch=N] [latency-ms=N]
 ///                 [acks=after] [blind=1] [fence=off] [page=FILE]
 ///
 /// acks    after: acknowledges after the commit, as if queue and store were two servers; else inside it
@@ -129,6 +129,7 @@ int main(int argc, char** argv) {
   ConsumerOptions consuming;
   consuming.idleWait = 200ms;
   consuming.retryMax = 1s;
+  consuming.latencyTarget = std::chrono::milliseconds{arguments.number("latency-ms", 20)};
   consuming.maxBatch = static_cast<std::size_t>(arguments.number("batch", 16));
   Consumer consumer(source, store, history::recorded(handler, store, history), consuming, events);
   Blindfolded blindfolded(consumer);
