@@ -30,6 +30,14 @@ void printHeader() {
               "min ms", "median", "max", "watches", "tried", "accepted");
 }
 
+void printFooter(int rounds) {
+  std::printf(
+      "Of the candidates, up to %d are processes of their own, among them all that led; the others stand by in one "
+      "crowd\n"
+      "process, each with its own session and election. More in --help.\n",
+      rounds + 1);
+}
+
 void printRow(const System& system, const std::string& scenario, const Course& course, const Takeovers& measured) {
   const std::vector<double>& ms = measured.milliseconds;
   std::printf("%-9s %-8s %10zu %5.0f s %4zu ", scenario.c_str(), system.name.c_str(), course.candidates,
@@ -60,12 +68,20 @@ int measureAll(const Wishes& wishes) {
     printRow(system, scenario, course, measured);
     if (!system.isPeer) good = good && isAsPromised(course, measured);
   };
+  const auto measurePeer = [&](const System& peer, const std::string& scenario) {
+    try {
+      measure(peer, scenario, 2);
+    } catch (const std::runtime_error& error) {
+      std::printf("%-9s %-8s failed: %s\n", scenario.c_str(), peer.name.c_str(), error.what());
+    }
+  };
   printHeader();
   for (const std::string& scenario : wishes.scenarios) {
     for (const std::size_t candidates : wishes.candidates) measure(tenure, scenario, candidates);
     for (const std::string& name : wishes.peers)
-      if (const System* peer = peers.find(name)) measure(*peer, scenario, 2);
+      if (const System* peer = peers.find(name)) measurePeer(*peer, scenario);
   }
+  printFooter(wishes.rounds);
   return good ? 0 : 1;
 }
 

@@ -17,7 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t queueLength = 10'000;
-constexpr std::size_t processesAtMost = 8;
 
 /// Whatever is still on its way arrives, and nobody who looks takes processor time from those measured.
 void settle(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }  // house: may sleep
@@ -60,7 +59,7 @@ void Race::gather() {
   if (!eventually([&] { return first.lastCommit().at != 0; }))
     throw std::runtime_error(common_.system.name + " does not lead: " + first.program().output());
   const auto rounds = static_cast<std::size_t>(course_.rounds);
-  while (members_.size() < std::min({course_.candidates, rounds + 1, processesAtMost}))
+  while (members_.size() < std::min(course_.candidates, rounds + 1))
     if (Program& next = start().program(); !next.waitForOutput("stood_by"))
       throw std::runtime_error(common_.system.name + " does not stand by: " + next.output());
   if (members_.size() < course_.candidates) gatherCrowd(course_.candidates - members_.size());

@@ -2,8 +2,8 @@
 ///
 ///   one leads ── befall(leader) ── until a successor works ── recover(victim) ── one leads …
 ///
-/// What is hit, and what may follow, are real processes: as many as rounds and one, at most eight. The others, the
-/// crowd, stand behind them in one process, each with its own session.
+/// What is hit, and what may follow, are real processes: as many as rounds and one. The others, the crowd, stand
+/// behind them in one process, each with its own session.
 #pragma once
 
 #include <deque>

@@ -63,8 +63,8 @@ The leader, at work without a rest but a millisecond after each operation, is hi
 until the first operation of its successor. A frozen or cut-off leader costs the session timeout, --session-ms; Tenure
 runs the other scenarios with one of 30 s, to show that they do not wait for it.
 
-Candidates: all that may lead in a run are processes of their own, each with a last will: as many as rounds and one, at
-most eight. The others stand behind them in one crowd process, each with its own ZooKeeper session and election.
+Candidates: all that may lead in a run are processes of their own, each with a last will: as many as rounds and one. The
+others stand behind them in one crowd process, each with its own ZooKeeper session and election.
 
   watches   the most clients that any handover woke, by a watch: those that watch the leader's znode, as the servers
             say, apart from its owner; and everybody in the crowd who was told of anything
