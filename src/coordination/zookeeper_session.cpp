@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <boost/asio/post.hpp>
+#include <sstream>
 
 #include "coordination/zookeeper_limits.hpp"
 #include "coordination/zookeeper_requests.hpp"
@@ -27,7 +28,13 @@ Secret keyOf(const clientid_t& id) { return Secret{std::string(id.passwd, sizeof
 
 std::string hostsFor(const ZooKeeperOptions& options, const std::optional<LeftSession>& left) {
   const std::string all = clientHosts(options.hosts);
-  return left && !left->server.empty() ? left->server + ',' + all : all;
+  if (!left || left->server.empty()) return all;
+  std::string hosts = left->server;
+  std::istringstream rest(all);
+  // Named twice, a server would keep the client from ever pausing between its attempts.
+  for (std::string host; std::getline(rest, host, ',');)
+    if (host != left->server) hosts += ',' + host;
+  return hosts;
 }
 
 clientid_t clientIdOf(const LeftSession& left) {
@@ -63,10 +70,11 @@ bool Session::open(const ZooKeeperOptions& options, const std::optional<LeftSess
   zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);  // global in the client; its debug level reads freed memory in 3.8.0
   digest_ = options.digest.reveal();
   const clientid_t clientId = left ? clientIdOf(*left) : clientid_t{};
-  if (left) zoo_deterministic_conn_order(1);  // global, too: who speaks for one session has no other
+  zoo_deterministic_conn_order(left ? 1 : 0);  // global, and for the first look only
   handle_ = zookeeper_init2(hostsFor(options, left).c_str(), &Session::onSessionEvent,
                             static_cast<int>(options.sessionTimeout.count()), left ? &clientId : nullptr, this, 0,
                             &discardLog);
+  zoo_deterministic_conn_order(0);
   if (handle_ == nullptr) return false;
   zoo_set_servers_resolution_delay(handle_, resolveEveryMs);
   authenticate();
