@@ -7,19 +7,10 @@
 #include "coordination/zookeeper.hpp"
 #include "support/await.hpp"
 #include "support/loopback.hpp"
+#include "support/unobserved.hpp"
 
 namespace tenure::test {
 namespace {
-
-class Unobserved final : public ISessionObserver {
- public:
-  void onConnected(const SessionInfo&) override { connected = true; }
-  void onSuspended() override { connected = false; }
-  void onExpired() override {}
-  void onFatal(const Error&) override {}
-
-  bool connected = false;
-};
 
 std::string ask(std::uint16_t port, const std::string& word) {
   const Descriptor socket = connectTo(port);

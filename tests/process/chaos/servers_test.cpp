@@ -12,6 +12,7 @@
 #include "support/replica.hpp"
 #include "support/session_closer.hpp"
 #include "support/tcp_proxy.hpp"
+#include "support/unobserved.hpp"
 
 namespace tenure::test {
 namespace {
@@ -86,14 +87,7 @@ class Servers : public ::testing::Test {
   const ElectionPaths paths{"/test-" + freshUuid(), ElectionName{"orders"}};
 
  private:
-  struct Nobody final : ISessionObserver {
-    bool connected = false;
-    void onConnected(const SessionInfo&) override { connected = true; }
-    void onSuspended() override {}
-    void onExpired() override {}
-    void onFatal(const Error&) override {}
-  };
-  Nobody nobody_;
+  Unobserved nobody_;
 };
 
 TEST_F(Servers, Row25AQuotaKeepsACandidateOutAndTheLeaderIn) {

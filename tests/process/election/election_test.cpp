@@ -11,6 +11,7 @@
 #include "support/forwarding_coordination.hpp"
 #include "support/replica.hpp"
 #include "support/tcp_proxy.hpp"
+#include "support/unobserved.hpp"
 
 namespace tenure::test {
 namespace {
@@ -87,14 +88,7 @@ class ElectionOnServers : public ::testing::Test {
   const ElectionPaths paths{"/test-" + freshUuid(), ElectionName{"orders"}};
 
  private:
-  struct Nobody final : ISessionObserver {
-    bool connected = false;
-    void onConnected(const SessionInfo&) override { connected = true; }
-    void onSuspended() override {}
-    void onExpired() override {}
-    void onFatal(const Error&) override {}
-  };
-  Nobody nobody_;
+  Unobserved nobody_;
   std::unique_ptr<ICoordination> operator_;
 };
 

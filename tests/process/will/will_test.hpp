@@ -14,6 +14,7 @@
 #include "support/await.hpp"
 #include "support/ensemble.hpp"
 #include "support/program.hpp"
+#include "support/unobserved.hpp"
 
 namespace tenure::test {
 
@@ -100,13 +101,6 @@ class WillTest : public testing::Test {
   const ElectionPaths paths{"/will-" + freshUuid(), ElectionName{"orders"}};
 
  private:
-  struct Nobody final : ISessionObserver {
-    bool connected = false;
-    void onConnected(const SessionInfo&) override { connected = true; }
-    void onSuspended() override {}
-    void onExpired() override {}
-    void onFatal(const Error&) override {}
-  };
   ICoordination& client() {
     if (!client_) {
       ZooKeeperOptions options;
@@ -120,7 +114,7 @@ class WillTest : public testing::Test {
 
   TemporaryFolder folder_;
   ControlLoop loop_;
-  Nobody nobody_;
+  Unobserved nobody_;
   std::unique_ptr<ICoordination> client_;
   std::deque<Program> replicas_;
 };
