@@ -9,20 +9,9 @@
 
 #include "tenure/career.hpp"
 #include "tenure/events.hpp"
+#include "tenure/secret.hpp"
 
 namespace tenure {
-
-/// A value that never shows in logs or errors.
-class Secret {
- public:
-  Secret() = default;
-  explicit Secret(std::string value) : value_(std::move(value)) {}
-  const std::string& reveal() const noexcept { return value_; }
-  bool empty() const noexcept { return value_.empty(); }
-
- private:
-  std::string value_;
-};
 
 /// How to reach the ensemble.
 struct ZooKeeperOptions {

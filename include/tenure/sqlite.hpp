@@ -6,13 +6,11 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
+#include "tenure/admin.hpp"
 #include "tenure/events.hpp"
 #include "tenure/source.hpp"
 #include "tenure/store.hpp"
@@ -28,28 +26,6 @@ struct Options {
   bool evictFrozenHolder = true;
   /// Create file and schema when absent; otherwise an absent file is Errc::notFound.
   bool create = true;
-};
-
-struct QueueStats {
-  std::int64_t waiting = 0;
-  std::int64_t waitingBytes = 0;
-  std::int64_t deadLetters = 0;
-  std::int64_t retrying = 0;
-  std::optional<WallTime> oldest;
-  std::string election;  // that consumes it; empty before the first
-};
-
-/// The fence row of one election, for people and for `tenure fence`.
-struct FenceRow {
-  ElectionName election;
-  EnsembleUuid ensemble;
-  std::int64_t generation = 0;
-  FencingToken token;
-  std::int64_t sequence = 0;
-  std::string path;
-  CandidateUuid candidate;
-  ProcessIdentity holder;
-  WallTime claimedAt{};
 };
 
 /// One file as both ends of a consumer: source() and store() share each transaction. Its queue belongs to the election
@@ -72,20 +48,7 @@ class Database {
 /// Any number of processes may append at the same time.
 Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
 
-/// Errors of all below: notFound, storeBusy, storeFailed, configurationRefused (network file system, other schema).
-Result<QueueStats> queueStats(const Options& options);
-Result<std::vector<DeadLetter>> deadLetters(const Options& options, std::size_t limit = 1000);
-/// Puts dead letters back at the end of the queue and clears their idempotency keys. All when `numbers` is empty.
-Result<std::size_t> requeueDeadLetters(const Options& options, const std::vector<std::int64_t>& numbers);
-Result<std::size_t> purgeDeadLetters(const Options& options, const std::vector<std::int64_t>& numbers);
-Result<std::vector<FenceRow>> fenceRows(const Options& options);
-/// Makes the store accept terms of this ensemble, generation and path, whatever it saw before. An operator's act: be
-/// sure that no leader of the old ensemble runs. Compares with `expected` and changes nothing when it differs; a fence
-/// that was lost is expected as a row with nothing but its election.
-///
-/// Errors:  versionMismatch  the row is another one by now
-///          invalidArgument  `generation` is not above the stored one
-Result<void> rebaseFence(const Options& options, const FenceRow& expected, const EnsembleUuid& ensemble,
-                         std::int64_t generation, const std::string& path);
+/// What operators do, each call on a connection of its own that opens what is there and creates nothing.
+std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options);
 
 }  // namespace tenure::sqlite

@@ -74,14 +74,14 @@ void printText(const DeadLetter& letter) {
 Exit list(const ListOptions& options) {
   const auto queue = options.queue.parsed(false);
   if (!queue) return refuse("", queue.error());
-  const auto letters = sqlite::deadLetters(*queue, options.limit);
+  const auto letters = sqlite::openAdmin(*queue)->deadLetters(options.limit);
   if (!letters) return refuse("--queue", letters.error());
   for (const DeadLetter& letter : *letters) options.json ? printJson(letter) : printText(letter);
   std::cout << std::flush;
   return Exit::done;
 }
 
-using Change = Result<std::size_t> (*)(const sqlite::Options&, const std::vector<std::int64_t>&);
+using Change = Result<std::size_t> (IStoreAdmin::*)(const std::vector<std::int64_t>&);
 
 /// All only when asked for by name: a forgotten number must not empty the table.
 Exit change(const ChangeOptions& options, Change apply, const char* done) {
@@ -89,7 +89,7 @@ Exit change(const ChangeOptions& options, Change apply, const char* done) {
   if (!queue) return refuse("", queue.error());
   if (options.all == !options.numbers.empty())
     return refuse("", Error{Errc::invalidArgument, "give the numbers of dead letters, or --all"});
-  const auto changed = apply(*queue, options.numbers);
+  const auto changed = (*sqlite::openAdmin(*queue).*apply)(options.numbers);
   if (!changed) return refuse("--queue", changed.error());
   std::cout << *changed << ' ' << done << std::endl;
   return *changed == 0 ? Exit::no : Exit::done;
@@ -133,9 +133,10 @@ void addDeadLetters(CLI::App& tool, Action& chosen) {
   letters->require_subcommand(1);
   letters->footer(std::string(lettersHelp) + exitCodesHelp);
   addList(*letters, chosen);
-  addChange(*letters, {"requeue", "Put them back into the queue", requeueHelp, sqlite::requeueDeadLetters, "requeued"},
+  addChange(*letters,
+            {"requeue", "Put them back into the queue", requeueHelp, &IStoreAdmin::requeueDeadLetters, "requeued"},
             chosen);
-  addChange(*letters, {"purge", "Delete them", purgeHelp, sqlite::purgeDeadLetters, "purged"}, chosen);
+  addChange(*letters, {"purge", "Delete them", purgeHelp, &IStoreAdmin::purgeDeadLetters, "purged"}, chosen);
 }
 
 }  // namespace tenure::cli

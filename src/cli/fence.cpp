@@ -54,7 +54,7 @@ Examples:
 
 using Json = nlohmann::ordered_json;
 
-Json toJson(const sqlite::FenceRow& row) {
+Json toJson(const FenceRow& row) {
   return {{"election", row.election.value},
           {"path", row.path},
           {"ensemble", row.ensemble.value},
@@ -66,7 +66,7 @@ Json toJson(const sqlite::FenceRow& row) {
           {"claimed_at", formatWallTime(row.claimedAt)}};
 }
 
-void printText(const sqlite::FenceRow& row) {
+void printText(const FenceRow& row) {
   std::cout << escaped(row.election.value) << "  token " << row.token.value << "  commits " << row.sequence
             << "  generation " << row.generation << "  ensemble " << escaped(row.ensemble.value) << "  path "
             << escaped(row.path) << "  holder " << escaped(row.holder.host) << ":" << row.holder.pid << "  claimed "
@@ -76,9 +76,9 @@ void printText(const sqlite::FenceRow& row) {
 Exit show(const ShowOptions& options) {
   const auto queue = options.queue.parsed(false);
   if (!queue) return refuse("", queue.error());
-  const auto rows = sqlite::fenceRows(*queue);
+  const auto rows = sqlite::openAdmin(*queue)->fenceRows();
   if (!rows) return refuse("--queue", rows.error());
-  for (const sqlite::FenceRow& row : *rows)
+  for (const FenceRow& row : *rows)
     if (options.json)
       std::cout << toJson(row).dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
     else
@@ -89,10 +89,10 @@ Exit show(const ShowOptions& options) {
 }
 
 /// The row of one election; notFound when it never claimed.
-Result<sqlite::FenceRow> rowOf(const sqlite::Options& queue, const ElectionName& election) {
-  const auto rows = sqlite::fenceRows(queue);
+Result<FenceRow> rowOf(const sqlite::Options& queue, const ElectionName& election) {
+  const auto rows = sqlite::openAdmin(queue)->fenceRows();
   if (!rows) return named("--queue", rows.error());
-  for (const sqlite::FenceRow& row : *rows)
+  for (const FenceRow& row : *rows)
     if (row.election == election) return row;
   return Error{Errc::notFound, "the election " + election.value + " has never claimed this store: nothing to rebase"};
 }
@@ -133,7 +133,8 @@ Result<MetaRecord> rebaseOn(EnsembleSession& session, const ElectionAddress& add
 
   MetaRecord& next = meta->record;
   next.generation = std::max(next.generation, row->generation) + 1;
-  if (const auto stored = sqlite::rebaseFence(queue, *row, next.ensemble, next.generation, paths.election); !stored)
+  if (const auto stored = sqlite::openAdmin(queue)->rebaseFence(*row, next.ensemble, next.generation, paths.election);
+      !stored)
     return named("--queue", stored.error());
   const auto told = session.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
     coordination.set(paths.meta, toJson(next), meta->version, std::move(done));

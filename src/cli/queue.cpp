@@ -28,19 +28,27 @@ Examples:
   tenure queue stats --queue sqlite:orders.db?queue=orders --json | jq .waiting
 )";
 
-void printJson(const sqlite::QueueStats& stats) {
-  nlohmann::ordered_json out{{"waiting", stats.waiting},   {"waiting_bytes", stats.waitingBytes},
-                             {"retrying", stats.retrying}, {"dead_letters", stats.deadLetters},
-                             {"oldest", nullptr},          {"election", nullptr}};
+nlohmann::ordered_json orNull(const std::optional<std::int64_t>& count) {
+  return count ? nlohmann::ordered_json(*count) : nlohmann::ordered_json();
+}
+std::string orDash(const std::optional<std::int64_t>& count) { return count ? std::to_string(*count) : "-"; }
+
+void printJson(const QueueStats& stats) {
+  nlohmann::ordered_json out{{"waiting", stats.waiting},
+                             {"waiting_bytes", orNull(stats.waitingBytes)},
+                             {"retrying", orNull(stats.retrying)},
+                             {"dead_letters", orNull(stats.deadLetters)},
+                             {"oldest", nullptr},
+                             {"election", nullptr}};
   if (stats.oldest) out["oldest"] = formatWallTime(*stats.oldest);
   if (!stats.election.empty()) out["election"] = stats.election;
   std::cout << out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
 }
 
-void printText(const sqlite::QueueStats& stats) {
-  std::cout << "waiting       " << stats.waiting << " (" << stats.waitingBytes << " bytes)\n"
-            << "retrying      " << stats.retrying << "\n"
-            << "dead letters  " << stats.deadLetters << "\n"
+void printText(const QueueStats& stats) {
+  std::cout << "waiting       " << stats.waiting << " (" << orDash(stats.waitingBytes) << " bytes)\n"
+            << "retrying      " << orDash(stats.retrying) << "\n"
+            << "dead letters  " << orDash(stats.deadLetters) << "\n"
             << "oldest        " << (stats.oldest ? formatWallTime(*stats.oldest) : "-") << "\n"
             << "election      " << (stats.election.empty() ? "-" : escaped(stats.election)) << std::endl;
 }
@@ -48,7 +56,7 @@ void printText(const sqlite::QueueStats& stats) {
 Exit showStats(const StatsOptions& options) {
   const auto queue = options.queue.parsed(false);
   if (!queue) return refuse("", queue.error());
-  const auto stats = sqlite::queueStats(*queue);
+  const auto stats = sqlite::openAdmin(*queue)->stats();
   if (!stats) return refuse("--queue", stats.error());
   options.json ? printJson(*stats) : printText(*stats);
   return Exit::done;

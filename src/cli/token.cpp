@@ -41,7 +41,7 @@ Examples:
   tenure token check && ./send-the-report
 )help";
 
-Exit answer(const CheckOptions& options, const sqlite::FenceRow& row) {
+Exit answer(const CheckOptions& options, const FenceRow& row) {
   const bool sameGeneration = options.generation.value_or(row.generation) == row.generation;
   if (sameGeneration && row.token.value == options.token) {
     std::cout << "current: no newer term has claimed" << std::endl;
@@ -57,10 +57,10 @@ Exit check(const CheckOptions& options) {
   if (!store) return refuse("", store.error());
   const auto election = parseElectionName(options.election);
   if (!election) return refuse("--election", Error{Errc::configurationRefused, election.error().detail});
-  const auto rows = sqlite::fenceRows(*store);
+  const auto rows = sqlite::openAdmin(*store)->fenceRows();
   if (!rows) return refuse("--store", rows.error());
-  const auto row = std::find_if(rows->begin(), rows->end(),
-                                [&](const sqlite::FenceRow& each) { return each.election == *election; });
+  const auto row =
+      std::find_if(rows->begin(), rows->end(), [&](const FenceRow& each) { return each.election == *election; });
   if (row != rows->end()) return answer(options, *row);
   std::cout << "not current: the election " << election->value << " has never claimed this store" << std::endl;
   return Exit::no;

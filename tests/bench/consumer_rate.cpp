@@ -102,8 +102,8 @@ void consumerAgainstBareLoop(benchmark::State& state) {
       while (bare.consumeBatch(batch) > 0) continue;
     }));
     state.SetIterationTime(oursTook.back());
-    TENURE_ASSERT(sqlite::queueStats(ours.options())->waiting == 0);
-    TENURE_ASSERT(sqlite::queueStats(theirs.options())->waiting == 0);
+    TENURE_ASSERT(sqlite::openAdmin(ours.options())->stats()->waiting == 0);
+    TENURE_ASSERT(sqlite::openAdmin(theirs.options())->stats()->waiting == 0);
   }
   state.counters["messages/s"] = static_cast<double>(messages) / median(oursTook);
   state.counters["bare/s"] = static_cast<double>(messages) / median(theirsTook);

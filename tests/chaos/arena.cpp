@@ -196,7 +196,7 @@ void Arena::comeToRest() {
   queue.file = file();
   const auto isEmpty = [&] {
     restartEnded();
-    const auto stats = sqlite::queueStats(queue);
+    const auto stats = sqlite::openAdmin(queue)->stats();
     return stats && stats->waiting == 0;
   };
   if (!eventually(isEmpty, 180s)) throw Failure("messages stay in the queue");

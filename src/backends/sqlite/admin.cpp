@@ -1,7 +1,7 @@
 // What operators ask and do, each on a connection of its own.
+#include "backends/shared/headers_text.hpp"
 #include "backends/sqlite/connection.hpp"
 #include "backends/sqlite/fence_rows.hpp"
-#include "backends/sqlite/headers_text.hpp"
 #include "backends/sqlite/schema.hpp"
 
 namespace tenure::sqlite {
@@ -45,7 +45,7 @@ Result<DeadLetter> deadLetterFrom(const Query& row) {
   letter.message.id.value = row.bytes(1);
   letter.message.group.value = row.bytes(2);
   letter.message.body = row.bytes(3);
-  Result<Headers> headers = headersFromText(row.bytes(4));
+  Result<Headers> headers = backends::headersFromText(row.bytes(4));
   if (!headers) return headers.error();
   letter.message.headers = std::move(*headers);
   letter.message.enqueuedAt = row.time(5);
@@ -75,14 +75,24 @@ Result<int> purgeOne(Connection& connection, const Queue& queue, std::int64_t nu
   return connection.change("DELETE FROM tenure_dead_letter WHERE number = ?1 AND queue = ?2", number, queue.number);
 }
 
-/// The message goes to the end of its queue, and what would keep it from being handled again goes away.
-Result<int> requeueOne(Connection& connection, const Queue& queue, std::int64_t number) {
+/// What would keep the message from being handled again goes away.
+Result<int> pardonOne(Connection& connection, const Queue& queue, std::int64_t number) {
   // A key that is done belongs to another body that came under the same id.
   for (const std::string_view sql : {"DELETE FROM tenure_key WHERE state = 1 AND (consumer, id) IN"
                                      " (SELECT consumer, id FROM tenure_dead_letter WHERE number = ?1 AND queue = ?2)",
                                      "DELETE FROM tenure_attempt WHERE (consumer, id) IN"
                                      " (SELECT consumer, id FROM tenure_dead_letter WHERE number = ?1 AND queue = ?2)"})
     if (const Result<void> cleared = connection.run(sql, number, queue.number); !cleared) return cleared.error();
+  Query letter =
+      connection.query("SELECT 1 FROM tenure_dead_letter WHERE number = ?1 AND queue = ?2", number, queue.number);
+  const Result<bool> there = letter.next();
+  if (!there) return there.error();
+  return *there ? 1 : 0;
+}
+
+/// And the message goes to the end of its queue.
+Result<int> requeueOne(Connection& connection, const Queue& queue, std::int64_t number) {
+  if (const Result<int> pardoned = pardonOne(connection, queue, number); !pardoned) return pardoned;
   if (const Result<void> moved =
           connection.run("UPDATE tenure_queue SET last = last + 1 WHERE number = ?1", queue.number);
       !moved)
@@ -132,10 +142,31 @@ Result<void> writeRebased(Connection& connection, const FenceRow& row) {
   return connection.run("UPDATE tenure_queue SET path = ?1 WHERE election = ?2", row.path, row.election.value);
 }
 
-}  // namespace
+class Admin final : public IDatabaseAdmin {
+ public:
+  explicit Admin(Options options) : options_(std::move(options)) {}
 
-Result<QueueStats> queueStats(const Options& options) {
-  Result<OpenQueue> open = openQueue(options);
+  Result<QueueStats> stats() override;
+  Result<std::vector<FenceRow>> fenceRows() override;
+  Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
+                           const std::string& path) override;
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit) override;
+  Result<std::size_t> requeueDeadLetters(const std::vector<std::int64_t>& numbers) override {
+    return forEachLetter(options_, numbers, requeueOne);
+  }
+  Result<std::size_t> pardonDeadLetters(const std::vector<std::int64_t>& numbers) override {
+    return forEachLetter(options_, numbers, pardonOne);
+  }
+  Result<std::size_t> purgeDeadLetters(const std::vector<std::int64_t>& numbers) override {
+    return forEachLetter(options_, numbers, purgeOne);
+  }
+
+ private:
+  Options options_;
+};
+
+Result<QueueStats> Admin::stats() {
+  Result<OpenQueue> open = openQueue(options_);
   if (!open) return open.error();
   const std::int64_t queue = open->queue.number;
   Query counted = open->connection->query(
@@ -156,8 +187,8 @@ Result<QueueStats> queueStats(const Options& options) {
   return stats;
 }
 
-Result<std::vector<DeadLetter>> deadLetters(const Options& options, std::size_t limit) {
-  Result<OpenQueue> open = openQueue(options);
+Result<std::vector<DeadLetter>> Admin::deadLetters(std::size_t limit) {
+  Result<OpenQueue> open = openQueue(options_);
   if (!open) return open.error();
   std::vector<DeadLetter> letters;
   Query rows = open->connection->query(
@@ -174,16 +205,8 @@ Result<std::vector<DeadLetter>> deadLetters(const Options& options, std::size_t 
   }
 }
 
-Result<std::size_t> requeueDeadLetters(const Options& options, const std::vector<std::int64_t>& numbers) {
-  return forEachLetter(options, numbers, requeueOne);
-}
-
-Result<std::size_t> purgeDeadLetters(const Options& options, const std::vector<std::int64_t>& numbers) {
-  return forEachLetter(options, numbers, purgeOne);
-}
-
-Result<std::vector<FenceRow>> fenceRows(const Options& options) {
-  Result<std::unique_ptr<Connection>> connection = openExisting(options);
+Result<std::vector<FenceRow>> Admin::fenceRows() {
+  Result<std::unique_ptr<Connection>> connection = openExisting(options_);
   if (!connection) return connection.error();
   const auto stored = readFences(**connection);
   if (!stored) return stored.error();
@@ -192,9 +215,9 @@ Result<std::vector<FenceRow>> fenceRows(const Options& options) {
   return rows;
 }
 
-Result<void> rebaseFence(const Options& options, const FenceRow& expected, const EnsembleUuid& ensemble,
-                         std::int64_t generation, const std::string& path) {
-  Result<std::unique_ptr<Connection>> opened = openExisting(options);
+Result<void> Admin::rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
+                                const std::string& path) {
+  Result<std::unique_ptr<Connection>> opened = openExisting(options_);
   if (!opened) return opened.error();
   Connection& connection = **opened;
   return inTransaction(connection, [&]() -> Result<void> {
@@ -214,5 +237,9 @@ Result<void> rebaseFence(const Options& options, const FenceRow& expected, const
     return writeRebased(connection, rebased);
   });
 }
+
+}  // namespace
+
+std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options) { return std::make_unique<Admin>(options); }
 
 }  // namespace tenure::sqlite

@@ -5,10 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "backends/shared/fence.hpp"
 #include "backends/sqlite/connection.hpp"
-#include "backends/sqlite/fence.hpp"
 
 namespace tenure::sqlite {
+
+using backends::Claim;
+using backends::QueueOwner;
+using backends::StoredFence;
 
 /// One row in a healthy file; none or several otherwise.
 Result<std::vector<StoredFence>> readFence(Connection& connection, const std::string& election);

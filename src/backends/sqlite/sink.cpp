@@ -1,33 +1,11 @@
-#include <numeric>
-
+#include "backends/shared/headers_text.hpp"
+#include "backends/shared/message_check.hpp"
 #include "backends/sqlite/connection.hpp"
-#include "backends/sqlite/headers_text.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "base/text.hpp"
 
 namespace tenure::sqlite {
 namespace {
-
-std::size_t bytesOf(const Headers& headers) {
-  return std::accumulate(headers.begin(), headers.end(), std::size_t{0}, [](std::size_t sum, const auto& each) {
-    return sum + each.first.size() + each.second.size();
-  });
-}
-
-Error tooLarge(const NewMessage& message, const char* what, std::size_t size, std::size_t limit) {
-  return {Errc::payloadTooLarge, "message \"" + escaped(message.id.value) + "\": " + what + " of " +
-                                     std::to_string(size) + " bytes, at most " + std::to_string(limit)};
-}
-
-Result<void> check(const NewMessage& message) {
-  if (const auto id = parseMessageId(message.id.value); !id) return id.error();
-  if (const auto group = parseGroupId(message.group.value); !group)
-    return Error{Errc::invalidArgument, "message \"" + escaped(message.id.value) + "\": " + group.error().detail};
-  if (message.body.size() > maxBodyBytes) return tooLarge(message, "body", message.body.size(), maxBodyBytes);
-  if (const std::size_t bytes = bytesOf(message.headers); bytes > maxHeaderBytes)
-    return tooLarge(message, "headers", bytes, maxHeaderBytes);
-  return {};
-}
 
 class Sink final : public IMessageSink {
  public:
@@ -42,7 +20,7 @@ class Sink final : public IMessageSink {
 
   Result<void> append(std::span<const NewMessage> messages) override {
     for (const NewMessage& message : messages)
-      if (Result<void> checked = check(message); !checked) return checked;
+      if (Result<void> checked = backends::checkMessage(message); !checked) return checked;
     if (Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun;
     if (Result<void> inserted = insert(messages); !inserted) {
       connection_->rollback();
@@ -76,7 +54,7 @@ class Sink final : public IMessageSink {
   }
 
   Result<void> insert(const NewMessage& message, std::int64_t position, WallTime at) {
-    const Result<std::optional<std::string>> headers = headersToText(message.headers);
+    const Result<std::optional<std::string>> headers = backends::headersToText(message.headers);
     if (!headers)
       return Error{headers.error().code, "message \"" + escaped(message.id.value) + "\": " + headers.error().detail};
     return connection_->run(

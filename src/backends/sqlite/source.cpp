@@ -1,7 +1,7 @@
 #include "backends/sqlite/source.hpp"
 
+#include "backends/shared/headers_text.hpp"
 #include "backends/sqlite/fence_rows.hpp"
-#include "backends/sqlite/headers_text.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "backends/sqlite/store.hpp"
 #include "backends/sqlite/transaction.hpp"
@@ -17,7 +17,7 @@ constexpr Duration withoutWatch = 20ms;         // where the kernel gives no ino
 constexpr std::size_t enoughBytes = 8U << 20U;  // a fetch of large messages stops here
 
 Result<Message> messageFrom(const Query& row) {
-  Result<Headers> headers = headersFromText(row.bytes(4));
+  Result<Headers> headers = backends::headersFromText(row.bytes(4));
   if (!headers) return headers.error();
   Message message;
   message.position = row.integer(0);

@@ -51,7 +51,7 @@ Result<void> Store::suspectStoredHolder(const Term& term) {
   const auto stored = readFence(*connection_, term.identity().election.value);
   if (!stored) return stored.error();
   for (const StoredFence& fence : *stored)
-    if (!isClaimOf(fence.row, term.identity())) suspects_.push_back(fence.row.holder);
+    if (!backends::isClaimOf(fence.row, term.identity())) suspects_.push_back(fence.row.holder);
   return {};
 }
 
@@ -96,7 +96,7 @@ Result<Store::Written> Store::writeClaimOf(const Term& term) {
   if (!queue) return queue.error();
   const auto stored = readFence(*connection_, identity.election.value);
   if (!stored) return stored.error();
-  const Result<Claim> claim = judgeClaim(*stored, queue->owner, identity, term.valid());
+  const Result<Claim> claim = backends::judgeClaim(*stored, queue->owner, identity, term.valid());
   if (!claim) return claim.error();
   if (queue->owner.election.empty())
     if (const Result<void> owned = writeOwner(*connection_, queue->number, identity); !owned) return owned.error();
@@ -132,7 +132,7 @@ Result<void> Store::passFence(Connection& connection) {
   if (*passed == 1) return {};
   const auto stored = readFence(connection, term.election.value);
   if (!stored) return stored.error();
-  return judgeFenced(*stored, term, claimed_->sequence);
+  return backends::judgeFenced(*stored, term, claimed_->sequence);
 }
 
 Result<void> Store::commit(Connection& connection) {
@@ -148,10 +148,10 @@ Result<CommitFate> Store::resolve(const Term& term) {
   const auto stored = readFence(*connection_, term.identity().election.value);
   connection_->rollback();
   if (!stored) return stored.error();
-  const bool ours =
-      stored->size() == 1 && stored->front().damage.empty() && isClaimOf(stored->front().row, term.identity());
+  const bool ours = stored->size() == 1 && stored->front().damage.empty() &&
+                    backends::isClaimOf(stored->front().row, term.identity());
   const std::int64_t ahead = ours ? stored->front().row.sequence - claimed_->sequence : -1;
-  if (ahead != 0 && ahead != 1) return judgeFenced(*stored, term.identity(), claimed_->sequence);
+  if (ahead != 0 && ahead != 1) return backends::judgeFenced(*stored, term.identity(), claimed_->sequence);
   claimed_->sequence += ahead;
   claimed_->lastIsUnknown = false;
   return ahead == 1 ? CommitFate::committed : CommitFate::notCommitted;

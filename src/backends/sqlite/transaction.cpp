@@ -1,6 +1,6 @@
 #include "backends/sqlite/transaction.hpp"
 
-#include "backends/sqlite/headers_text.hpp"
+#include "backends/shared/headers_text.hpp"
 #include "backends/sqlite/store.hpp"
 #include "backends/sqlite/user_sql.hpp"
 #include "base/assert.hpp"
@@ -167,8 +167,8 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
       "INSERT INTO tenure_dead_letter(queue, consumer, id, grp, body, headers, enqueued_at, position, reason, attempts,"
       " first_at, died_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
       store_.queueNumber(), consumer.value, message.id.value, message.group.value, Blob{message.body},
-      headersToTextAnyhow(message.headers), message.enqueuedAt, message.position, letter.reason, letter.attempts,
-      letter.firstAt, letter.diedAt);
+      backends::headersToTextAnyhow(message.headers), message.enqueuedAt, message.position, letter.reason,
+      letter.attempts, letter.firstAt, letter.diedAt);
 }
 
 Result<void> FencedTransaction::deleteMessages(std::span<const Message> messages) {

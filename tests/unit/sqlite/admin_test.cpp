@@ -45,7 +45,8 @@ class Operator : public testing::Test {
   }
   std::vector<std::string> buried() {
     std::vector<std::string> ids;
-    for (const DeadLetter& letter : deadLetters(world_.options()).value()) ids.push_back(letter.message.id.value);
+    for (const DeadLetter& letter : openAdmin(world_.options())->deadLetters().value())
+      ids.push_back(letter.message.id.value);
     return ids;
   }
   std::vector<Message> waiting() {
@@ -67,7 +68,7 @@ TEST_F(Operator, CountsWhatWaitsAndWhatDied) {
     EXPECT_THAT(transaction.recordAttempt(consumer, {MessageId{"a"}, 1, "x", at_, at_}), succeeds());
   });
 
-  const QueueStats stats = queueStats(world_.options()).value();
+  const QueueStats stats = openAdmin(world_.options())->stats().value();
 
   EXPECT_EQ(stats.waiting, 2);
   EXPECT_EQ(stats.waitingBytes, 8);
@@ -81,27 +82,27 @@ TEST_F(Operator, CountsOnlyTheQueueThatWasAskedFor) {
   produce("a", "body");
   Options other = world_.options();
   other.queue = "invoices";
-  EXPECT_THAT(queueStats(other), failsWith(Errc::notFound));
+  EXPECT_THAT(openAdmin(other)->stats(), failsWith(Errc::notFound));
   ASSERT_THAT(openSink(other).value()->append(std::vector{NewMessage{MessageId{"b"}, {}, "", {}}}), succeeds());
 
-  EXPECT_EQ(queueStats(other).value().waiting, 1);
-  EXPECT_EQ(queueStats(world_.options()).value().waiting, 1);
+  EXPECT_EQ(openAdmin(other)->stats().value().waiting, 1);
+  EXPECT_EQ(openAdmin(world_.options())->stats().value().waiting, 1);
 }
 
 TEST_F(Operator, AsksNothingOfAFileThatIsNotThere) {
   Options nowhere = world_.options();
   nowhere.file += ".not";
 
-  EXPECT_THAT(queueStats(nowhere), failsWith(Errc::notFound));
-  EXPECT_THAT(deadLetters(nowhere), failsWith(Errc::notFound));
-  EXPECT_THAT(fenceRows(nowhere), failsWith(Errc::notFound));
+  EXPECT_THAT(openAdmin(nowhere)->stats(), failsWith(Errc::notFound));
+  EXPECT_THAT(openAdmin(nowhere)->deadLetters(), failsWith(Errc::notFound));
+  EXPECT_THAT(openAdmin(nowhere)->fenceRows(), failsWith(Errc::notFound));
   EXPECT_FALSE(std::filesystem::exists(nowhere.file));
 }
 
 TEST_F(Operator, SeesWhyAMessageDied) {
   bury("m");
 
-  const std::vector<DeadLetter> letters = deadLetters(world_.options()).value();
+  const std::vector<DeadLetter> letters = openAdmin(world_.options())->deadLetters().value();
 
   ASSERT_EQ(letters.size(), 1U);
   EXPECT_EQ(letters[0].message.id.value, "m");
@@ -116,14 +117,14 @@ TEST_F(Operator, SeesWhyAMessageDied) {
 TEST_F(Operator, ListsNoMoreThanAsked) {
   for (const char* id : {"a", "b", "c"}) bury(id);
 
-  EXPECT_EQ(deadLetters(world_.options(), 2).value().size(), 2U);
+  EXPECT_EQ(openAdmin(world_.options())->deadLetters(2).value().size(), 2U);
 }
 
 TEST_F(Operator, ARequeuedMessageComesLastAndIsFreshAgain) {
   bury("m");
   produce("later", "body");
 
-  EXPECT_EQ(requeueDeadLetters(world_.options(), {}).value(), 1U);
+  EXPECT_EQ(openAdmin(world_.options())->requeueDeadLetters({}).value(), 1U);
 
   EXPECT_THAT(buried(), IsEmpty());
   const std::vector<Message> messages = waiting();
@@ -144,7 +145,7 @@ TEST_F(Operator, ARequeuedMessageLeavesTheKeyOfTheOtherBodyThatIsDone) {
     EXPECT_THAT(transaction.deadLetter(consumer, reused), succeeds());
   });
 
-  EXPECT_EQ(requeueDeadLetters(world_.options(), {}).value(), 1U);
+  EXPECT_EQ(openAdmin(world_.options())->requeueDeadLetters({}).value(), 1U);
 
   const auto transaction = leader_.store().begin(term_).value();
   EXPECT_EQ(transaction->admit(consumer, MessageId{"m"}, digestOf("the first body"), MessageFate::done).value(),
@@ -153,10 +154,10 @@ TEST_F(Operator, ARequeuedMessageLeavesTheKeyOfTheOtherBodyThatIsDone) {
 
 TEST_F(Operator, RequeuesAndPurgesByNumber) {
   for (const char* id : {"a", "b", "c"}) bury(id);
-  const std::vector<DeadLetter> letters = deadLetters(world_.options()).value();
+  const std::vector<DeadLetter> letters = openAdmin(world_.options())->deadLetters().value();
 
-  EXPECT_EQ(requeueDeadLetters(world_.options(), {letters[1].number, 4711}).value(), 1U);
-  EXPECT_EQ(purgeDeadLetters(world_.options(), {letters[0].number}).value(), 1U);
+  EXPECT_EQ(openAdmin(world_.options())->requeueDeadLetters({letters[1].number, 4711}).value(), 1U);
+  EXPECT_EQ(openAdmin(world_.options())->purgeDeadLetters({letters[0].number}).value(), 1U);
 
   EXPECT_THAT(buried(), ElementsAre("c"));
   EXPECT_EQ(waiting().size(), 1U);
@@ -165,7 +166,7 @@ TEST_F(Operator, RequeuesAndPurgesByNumber) {
 TEST_F(Operator, ARequeuedMessageWakesTheConsumer) {
   bury("m");
   ASSERT_THAT(leader_.source().attach(term_), succeeds());
-  std::thread operating([&] { EXPECT_EQ(requeueDeadLetters(world_.options(), {}).value(), 1U); });
+  std::thread operating([&] { EXPECT_EQ(openAdmin(world_.options())->requeueDeadLetters({}).value(), 1U); });
 
   const auto messages = leader_.source().fetch(1, BootClock::now() + std::chrono::seconds{30}, {});
   operating.join();
@@ -174,7 +175,7 @@ TEST_F(Operator, ARequeuedMessageWakesTheConsumer) {
 }
 
 TEST_F(Operator, SeesTheFence) {
-  const std::vector<FenceRow> rows = fenceRows(world_.options()).value();
+  const std::vector<FenceRow> rows = openAdmin(world_.options())->fenceRows().value();
 
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].election.value, "orders");
@@ -192,8 +193,9 @@ TEST_F(Operator, ARebasedFenceTakesTheNewEnsembleAndRefusesTheOld) {
   Database next(world_.options(), noEvents());
   ASSERT_THAT(next.store().claim(TestTerm(rebuilt)), failsWith(Errc::foreignPath));
 
-  ASSERT_THAT(rebaseFence(world_.options(), fenceRows(world_.options()).value()[0], rebuilt.ensemble,
-                          rebuilt.generation, rebuilt.electionPath),
+  ASSERT_THAT(openAdmin(world_.options())
+                  ->rebaseFence(openAdmin(world_.options())->fenceRows().value()[0], rebuilt.ensemble,
+                                rebuilt.generation, rebuilt.electionPath),
               succeeds());
 
   EXPECT_THAT(leader_.store().begin(term_).value()->put("k", "v"), failsWith(Errc::staleTerm));
@@ -202,19 +204,19 @@ TEST_F(Operator, ARebasedFenceTakesTheNewEnsembleAndRefusesTheOld) {
 }
 
 TEST_F(Operator, ARebaseThatExpectsAnotherRowChangesNothing) {
-  FenceRow expected = fenceRows(world_.options()).value()[0];
+  FenceRow expected = openAdmin(world_.options())->fenceRows().value()[0];
   expected.token = FencingToken{6};
 
-  EXPECT_THAT(rebaseFence(world_.options(), expected, EnsembleUuid{"rebuilt"}, 2, expected.path),
+  EXPECT_THAT(openAdmin(world_.options())->rebaseFence(expected, EnsembleUuid{"rebuilt"}, 2, expected.path),
               failsWith(Errc::versionMismatch));
 
-  EXPECT_EQ(fenceRows(world_.options()).value()[0].token.value, 7);
+  EXPECT_EQ(openAdmin(world_.options())->fenceRows().value()[0].token.value, 7);
 }
 
 TEST_F(Operator, ARebaseNeverLowersTheGeneration) {
-  const FenceRow row = fenceRows(world_.options()).value()[0];
+  const FenceRow row = openAdmin(world_.options())->fenceRows().value()[0];
 
-  EXPECT_THAT(rebaseFence(world_.options(), row, row.ensemble, row.generation, row.path),
+  EXPECT_THAT(openAdmin(world_.options())->rebaseFence(row, row.ensemble, row.generation, row.path),
               failsWith(Errc::invalidArgument));
 }
 
@@ -225,8 +227,9 @@ TEST_F(Operator, ALostFenceIsCuredByARebase) {
   FenceRow absent;
   absent.election = ElectionName{"orders"};
 
-  ASSERT_THAT(rebaseFence(world_.options(), absent, identityWith(8).ensemble, 1, identityWith(8).electionPath),
-              succeeds());
+  ASSERT_THAT(
+      openAdmin(world_.options())->rebaseFence(absent, identityWith(8).ensemble, 1, identityWith(8).electionPath),
+      succeeds());
 
   EXPECT_THAT(next.store().claim(TestTerm(8)), succeeds());
 }

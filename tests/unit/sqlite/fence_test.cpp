@@ -1,6 +1,5 @@
-// What a fence row says about a term. The conformance suite asks stores; these are the cases only rows can show.
-#include "backends/sqlite/fence.hpp"
-
+// Fence rows that an accident has changed. The conformance suite asks every store; these are the cases only SQL can
+// make.
 #include <gmock/gmock.h>
 
 #include "backends/sqlite/fence_rows.hpp"
@@ -12,67 +11,9 @@ namespace tenure::sqlite {
 namespace {
 
 using test::failsWith;
-using test::identityWith;
 using test::SqliteWorld;
 using test::succeeds;
 using testing::HasSubstr;
-
-StoredFence claimedBy(const TermIdentity& term, std::int64_t sequence = 0) {
-  return {.row = {.election = term.election,
-                  .ensemble = term.ensemble,
-                  .generation = term.generation,
-                  .token = term.token,
-                  .sequence = sequence,
-                  .path = term.electionPath,
-                  .candidate = term.candidate,
-                  .holder = term.holder,
-                  .claimedAt = {}},
-          .damage = {}};
-}
-QueueOwner owner(const TermIdentity& term) { return {term.election.value, term.electionPath}; }
-
-TEST(JudgeClaim, AnEmptyFileIsFree) { EXPECT_EQ(judgeClaim({}, {}, identityWith(7), true).value(), Claim::first); }
-
-TEST(JudgeClaim, ASecondQueueOfTheSameElectionFindsItsRow) {
-  const TermIdentity older = identityWith(7);
-
-  EXPECT_EQ(judgeClaim({claimedBy(older)}, {}, identityWith(8), true).value(), Claim::newer);
-}
-
-TEST(JudgeClaim, AFileThatRemembersAnOwnerButNoFenceHasLostIt) {
-  const TermIdentity term = identityWith(7);
-
-  EXPECT_THAT(judgeClaim({}, owner(term), term, true), failsWith(Errc::fenceLost));
-}
-
-TEST(JudgeClaim, ALowerGenerationIsNeverNewer) {
-  TermIdentity rebased = identityWith(1);
-  rebased.generation = 2;
-
-  EXPECT_THAT(judgeClaim({claimedBy(rebased)}, owner(rebased), identityWith(99), true),
-              failsWith(Errc::tokenRegression));
-  EXPECT_THAT(judgeClaim({claimedBy(rebased)}, owner(rebased), identityWith(99), false), failsWith(Errc::staleTerm));
-}
-
-TEST(JudgeFenced, ARowThatWentBackMeansARestoredFile) {
-  EXPECT_THAT(Result<void>(judgeFenced({claimedBy(identityWith(6))}, identityWith(7), 0)), failsWith(Errc::fenceLost));
-}
-
-TEST(JudgeFenced, AnotherEnsemblesRowMeansARebase) {
-  TermIdentity rebased = identityWith(1);
-  rebased.ensemble = EnsembleUuid{"another"};
-
-  EXPECT_THAT(Result<void>(judgeFenced({claimedBy(rebased)}, identityWith(7), 0)), failsWith(Errc::staleTerm));
-}
-
-TEST(JudgeFenced, OurRowWithAnotherCountMeansAClone) {
-  const TermIdentity term = identityWith(7);
-
-  const Error error = judgeFenced({claimedBy(term, 5)}, term, 4);
-
-  EXPECT_TRUE(error.is(Errc::clonedLeader));
-  EXPECT_THAT(error.detail, testing::AllOf(HasSubstr("4"), HasSubstr("5")));
-}
 
 /// A file whose fence an accident has changed, and what a term makes of it.
 class Row33 : public testing::TestWithParam<std::pair<const char*, const char*>> {};

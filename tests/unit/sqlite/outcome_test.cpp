@@ -130,7 +130,7 @@ TEST_F(TinyDisk, Row34WhenFullTakesNoMessageAndLosesNone) {
 
   EXPECT_THAT(sink->append(std::vector{messageOf(10), messageOf(900'000)}), failsWith(Errc::storeFull));
 
-  EXPECT_EQ(queueStats(options_).value().waiting, 1);
+  EXPECT_EQ(openAdmin(options_)->stats().value().waiting, 1);
   EXPECT_THAT(sink->append(std::vector{messageOf(20)}), succeeds()) << "a small one still fits";
 }
 
@@ -149,7 +149,7 @@ TEST_F(TinyDisk, Row34WhenFullAcknowledgesNothing) {
 
   EXPECT_THAT(result, failsWith(Errc::storeFull));
   transaction.reset();
-  EXPECT_EQ(queueStats(options_).value().waiting, 1);
+  EXPECT_EQ(openAdmin(options_)->stats().value().waiting, 1);
   transaction = database.store().begin(term_).value();
   EXPECT_EQ(transaction->get("large").value(), std::nullopt);
 }

@@ -8,7 +8,6 @@
 
 #include "backends/sqlite/change_watch.hpp"
 #include "backends/sqlite/connection.hpp"
-#include "backends/sqlite/headers_text.hpp"
 #include "base/text.hpp"
 #include "support/program.hpp"
 #include "support/results.hpp"
@@ -86,8 +85,8 @@ TEST(Queue, DoesNotMixWithItsNeighbourInTheFile) {
 
   ASSERT_THAT(database.source().acknowledge(messages), succeeds());
 
-  EXPECT_EQ(queueStats(other).value().waiting, 3);
-  EXPECT_EQ(queueStats(world.options()).value().waiting, 0);
+  EXPECT_EQ(openAdmin(other)->stats().value().waiting, 3);
+  EXPECT_EQ(openAdmin(world.options())->stats().value().waiting, 0);
 }
 
 TEST(Queue, DeliversLargeMessagesInSmallFetches) {
@@ -196,33 +195,6 @@ TEST(LockWait, IsBoundedAndThenSaysWhoIsInTheWay) {
 
   EXPECT_EQ(asked, 2) << "once more after the first yes";
   EXPECT_GE(BootClock::now() - start, 60ms);
-}
-
-TEST(HeadersText, KeepsOrderAndRepeatedNames) {
-  const Headers headers{{"b", "1"}, {"a", "\"quoted\"\n"}, {"b", ""}};
-
-  EXPECT_EQ(headersFromText(headersToText(headers).value().value()).value(), headers);
-}
-
-TEST(HeadersText, IsNothingForNoHeaders) {
-  EXPECT_EQ(headersToText({}).value(), std::nullopt);
-  EXPECT_EQ(headersFromText("").value(), Headers{});
-}
-
-TEST(HeadersText, RefusesWhatIsNotUtf8UnlessItMustBeKept) {
-  EXPECT_THAT(headersToText({{"a", "\xff"}}), failsWith(Errc::invalidArgument));
-  EXPECT_TRUE(headersToTextAnyhow({{"a", "\xff"}}).has_value());
-}
-
-TEST(HeadersText, DamagedIsAnErrorNotACrash) {
-  EXPECT_THAT(headersFromText("[[1,"), failsWith(Errc::storeFailed));
-  EXPECT_THAT(headersFromText("{}"), failsWith(Errc::storeFailed));
-  EXPECT_THAT(headersFromText("[[\"a\"]]"), failsWith(Errc::storeFailed));
-}
-
-TEST(HeadersText, WhatIsDamagedIsToldEscaped) {
-  const auto damaged = headersFromText("[[\"\x1b\xff");
-  EXPECT_EQ(printable(damaged.error().message()), damaged.error().message());
 }
 
 }  // namespace

@@ -147,8 +147,8 @@ TEST_F(UsersFence, ARebasedFenceRefusesWhatItHadAccepted) {
   ASSERT_TRUE(claims(older));
   User user(file, older);
   const Options options{.file = file};
-  const FenceRow row = fenceRows(options).value().at(0);
-  ASSERT_TRUE(rebaseFence(options, row, row.ensemble, row.generation + 1, row.path));
+  const FenceRow row = openAdmin(options)->fenceRows().value().at(0);
+  ASSERT_TRUE(openAdmin(options)->rebaseFence(row, row.ensemble, row.generation + 1, row.path));
 
   EXPECT_EQ(user.begin(), "");
   EXPECT_NE(user.check(), "");

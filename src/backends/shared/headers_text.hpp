@@ -8,7 +8,7 @@
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
 
-namespace tenure::sqlite {
+namespace tenure::backends {
 
 /// Nullopt for no headers. Errors: invalidArgument when a name or value is not UTF-8.
 Result<std::optional<std::string>> headersToText(const Headers& headers);
@@ -17,4 +17,4 @@ std::optional<std::string> headersToTextAnyhow(const Headers& headers);
 /// Errors: storeFailed.
 Result<Headers> headersFromText(std::string_view text);
 
-}  // namespace tenure::sqlite
+}  // namespace tenure::backends

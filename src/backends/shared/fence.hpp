@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "tenure/sqlite.hpp"
+#include "tenure/admin.hpp"
 
-namespace tenure::sqlite {
+namespace tenure::backends {
 
 /// A fence row as it was read; `damage` says what is wrong with it, empty for nothing.
 struct StoredFence {
@@ -45,4 +45,4 @@ Error judgeFenced(const std::vector<StoredFence>& stored, const TermIdentity& te
 /// Whether the row is this very term's, and nobody else's who came by the same number.
 bool isClaimOf(const FenceRow& row, const TermIdentity& term) noexcept;
 
-}  // namespace tenure::sqlite
+}  // namespace tenure::backends

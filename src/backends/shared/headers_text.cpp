@@ -1,10 +1,10 @@
-#include "backends/sqlite/headers_text.hpp"
+#include "backends/shared/headers_text.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 
-namespace tenure::sqlite {
+namespace tenure::backends {
 
 using nlohmann::json;
 
@@ -31,4 +31,4 @@ Result<Headers> headersFromText(std::string_view text) {
   }
 }
 
-}  // namespace tenure::sqlite
+}  // namespace tenure::backends

@@ -1,8 +1,8 @@
-#include "backends/sqlite/fence.hpp"
+#include "backends/shared/fence.hpp"
 
 #include <tuple>
 
-namespace tenure::sqlite {
+namespace tenure::backends {
 namespace {
 
 std::string describe(const FenceRow& row) {
@@ -80,4 +80,4 @@ Error judgeFenced(const std::vector<StoredFence>& stored, const TermIdentity& te
   return {Errc::staleTerm, "stored " + describe(row) + ", this term has " + describe(term)};
 }
 
-}  // namespace tenure::sqlite
+}  // namespace tenure::backends

@@ -1,0 +1,77 @@
+/// What operators ask of a queue and of a store, and do to them; the tool's commands are thin over this.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenure/store.hpp"
+
+namespace tenure {
+
+struct QueueStats {
+  std::int64_t waiting = 0;
+  /// Nullopt where the backend does not tell; the same for those below.
+  std::optional<std::int64_t> waitingBytes;
+  std::optional<std::int64_t> deadLetters;
+  std::optional<std::int64_t> retrying;
+  std::optional<WallTime> oldest;
+  std::string election;  // that consumes it; empty before the first, and where the backend does not know
+};
+
+/// The fence row of one election, for people and for `tenure fence`.
+struct FenceRow {
+  ElectionName election;
+  EnsembleUuid ensemble;
+  std::int64_t generation = 0;
+  FencingToken token;
+  std::int64_t sequence = 0;
+  std::string path;
+  CandidateUuid candidate;
+  ProcessIdentity holder;
+  WallTime claimedAt{};
+};
+
+/// Threads: one at a time.
+class IQueueAdmin {
+ public:
+  virtual ~IQueueAdmin() = default;
+  /// Errors:  notFound       there is no such queue
+  ///          storeBusy, storeFailed, unavailable, configurationRefused
+  virtual Result<QueueStats> stats() = 0;
+};
+
+/// Errors of all:  notFound, storeBusy, storeFailed, unavailable, configurationRefused (unsafe place, other schema).
+/// Threads: one at a time.
+class IStoreAdmin {
+ public:
+  virtual ~IStoreAdmin() = default;
+
+  /// That of each election which has claimed the store.
+  virtual Result<std::vector<FenceRow>> fenceRows() = 0;
+  /// Makes the store accept terms of this ensemble, generation and path, whatever it saw before. An operator's act: be
+  /// sure that no leader of the old ensemble runs. Compares with `expected` and changes nothing when it differs; a
+  /// fence that was lost is expected as a row with nothing but its election.
+  ///
+  /// Errors:  versionMismatch  the row is another one by now
+  ///          invalidArgument  `generation` is not above the stored one
+  virtual Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
+                                   const std::string& path) = 0;
+
+  /// Those of the queue that the store was opened for, oldest first.
+  virtual Result<std::vector<DeadLetter>> deadLetters(std::size_t limit = 1000) = 0;
+  /// Puts dead letters back at the end of the queue, when it is kept in this very store, and clears what would keep
+  /// them from being handled again. All when `numbers` is empty. Returns how many there were.
+  virtual Result<std::size_t> requeueDeadLetters(const std::vector<std::int64_t>& numbers) = 0;
+  /// Only the second half of it, for a queue that is kept elsewhere: the caller sends them there, then purges them.
+  virtual Result<std::size_t> pardonDeadLetters(const std::vector<std::int64_t>& numbers) = 0;
+  virtual Result<std::size_t> purgeDeadLetters(const std::vector<std::int64_t>& numbers) = 0;
+};
+
+/// Of a backend that keeps queue and effects in one place.
+class IDatabaseAdmin : public IQueueAdmin, public IStoreAdmin {};
+
+}  // namespace tenure

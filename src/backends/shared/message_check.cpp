@@ -1,0 +1,33 @@
+#include "backends/shared/message_check.hpp"
+
+#include <numeric>
+
+#include "base/text.hpp"
+
+namespace tenure::backends {
+namespace {
+
+std::size_t bytesOf(const Headers& headers) {
+  return std::accumulate(headers.begin(), headers.end(), std::size_t{0}, [](std::size_t sum, const auto& each) {
+    return sum + each.first.size() + each.second.size();
+  });
+}
+
+Error tooLarge(const NewMessage& message, const char* what, std::size_t size, std::size_t limit) {
+  return {Errc::payloadTooLarge, "message \"" + escaped(message.id.value) + "\": " + what + " of " +
+                                     std::to_string(size) + " bytes, at most " + std::to_string(limit)};
+}
+
+}  // namespace
+
+Result<void> checkMessage(const NewMessage& message) {
+  if (const auto id = parseMessageId(message.id.value); !id) return id.error();
+  if (const auto group = parseGroupId(message.group.value); !group)
+    return Error{Errc::invalidArgument, "message \"" + escaped(message.id.value) + "\": " + group.error().detail};
+  if (message.body.size() > maxBodyBytes) return tooLarge(message, "body", message.body.size(), maxBodyBytes);
+  if (const std::size_t bytes = bytesOf(message.headers); bytes > maxHeaderBytes)
+    return tooLarge(message, "headers", bytes, maxHeaderBytes);
+  return {};
+}
+
+}  // namespace tenure::backends

@@ -1,0 +1,41 @@
+#include "backends/shared/headers_text.hpp"
+
+#include <gmock/gmock.h>
+
+#include "base/text.hpp"
+#include "support/results.hpp"
+
+namespace tenure::backends {
+namespace {
+
+using test::failsWith;
+
+TEST(HeadersText, KeepsOrderAndRepeatedNames) {
+  const Headers headers{{"b", "1"}, {"a", "\"quoted\"\n"}, {"b", ""}};
+
+  EXPECT_EQ(headersFromText(headersToText(headers).value().value()).value(), headers);
+}
+
+TEST(HeadersText, IsNothingForNoHeaders) {
+  EXPECT_EQ(headersToText({}).value(), std::nullopt);
+  EXPECT_EQ(headersFromText("").value(), Headers{});
+}
+
+TEST(HeadersText, RefusesWhatIsNotUtf8UnlessItMustBeKept) {
+  EXPECT_THAT(headersToText({{"a", "\xff"}}), failsWith(Errc::invalidArgument));
+  EXPECT_TRUE(headersToTextAnyhow({{"a", "\xff"}}).has_value());
+}
+
+TEST(HeadersText, DamagedIsAnErrorNotACrash) {
+  EXPECT_THAT(headersFromText("[[1,"), failsWith(Errc::storeFailed));
+  EXPECT_THAT(headersFromText("{}"), failsWith(Errc::storeFailed));
+  EXPECT_THAT(headersFromText("[[\"a\"]]"), failsWith(Errc::storeFailed));
+}
+
+TEST(HeadersText, WhatIsDamagedIsToldEscaped) {
+  const auto damaged = headersFromText("[[\"\x1b\xff");
+  EXPECT_EQ(printable(damaged.error().message()), damaged.error().message());
+}
+
+}  // namespace
+}  // namespace tenure::backends
