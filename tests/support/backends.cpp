@@ -1,5 +1,6 @@
 #include "support/backends.hpp"
 
+#include "support/redis_server.hpp"
 #include "support/sqlite_world.hpp"
 #include "tenure/memory.hpp"
 
@@ -30,6 +31,7 @@ const std::vector<Backend>& storeBackends() {
   static const std::vector<Backend> backends{
       {"sqlite", make<SqliteWorld>, true},
       {"memory", make<MemoryWorld>},
+      {"redis", make<RedisWorld>},
   };
   return backends;
 }
@@ -38,6 +40,7 @@ const std::vector<Backend>& sourceBackends() {
   static const std::vector<Backend> backends{
       {"sqlite", make<SqliteWorld>, true},
       {"memory", make<MemoryWorld>},
+      {"redis", make<RedisWorld>},
   };
   return backends;
 }

@@ -174,7 +174,7 @@ TEST(House, PublicHeadersStayFewAndSmall) {
   const auto headers = filesBelow({"include"});
   std::size_t lines = 0;
   for (const SourceFile& header : headers) lines += header.lines.size();
-  EXPECT_LE(headers.size(), 16U);
+  EXPECT_LE(headers.size(), 20U);  // one of them for each backend
   EXPECT_LT(lines, 2000U);
 }
 

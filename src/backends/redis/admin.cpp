@@ -1,0 +1,196 @@
+// What operators ask and do, each on a connection of its own.
+#include "backends/redis/fence_hash.hpp"
+#include "backends/redis/keys.hpp"
+#include "backends/redis/records.hpp"
+#include "backends/redis/scripts.hpp"
+#include "base/random.hpp"
+
+namespace tenure::redis {
+namespace {
+
+constexpr std::size_t lettersAtOnce = 100;
+
+bool isSame(const FenceRow& a, const FenceRow& b) noexcept {
+  return a.ensemble == b.ensemble && a.generation == b.generation && a.token == b.token && a.path == b.path &&
+         a.candidate == b.candidate;
+}
+
+Result<std::int64_t> count(Connection& connection, std::string_view command, const std::string& key) {
+  const Result<Reply> counted = connection.read({command, key});
+  if (!counted) return counted.error();
+  return counted->view().integer();
+}
+
+std::string entryOf(std::int64_t number) { return std::to_string(number) + "-0"; }
+
+class Admin final : public IDatabaseAdmin {
+ public:
+  explicit Admin(const Options& options) : options_(options), keys_(options.queue) {}
+
+  Result<QueueStats> stats() override {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    Connection& connection = *open->connection;
+    QueueStats stats;
+    stats.election = open->queue.view().after("election").text();
+    const auto waiting = count(connection, "XLEN", keys_.messages);
+    if (!waiting) return waiting.error();
+    const auto dead = count(connection, "XLEN", keys_.dead);
+    if (!dead) return dead.error();
+    const auto retrying = count(connection, "HLEN", keys_.attempts);
+    if (!retrying) return retrying.error();
+    stats.waiting = *waiting;
+    stats.deadLetters = *dead;
+    stats.retrying = *retrying;
+    const Result<Reply> first = connection.read({"XRANGE", keys_.messages, "-", "+", "COUNT", "1"});
+    if (!first) return first.error();
+    if (first->view().size() == 0) return stats;
+    const Result<Message> oldest = messageFrom((*first)[0]);
+    if (!oldest) return oldest.error();
+    stats.oldest = oldest->enqueuedAt;
+    return stats;
+  }
+
+  Result<std::vector<FenceRow>> fenceRows() override {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    std::vector<FenceRow> rows;
+    for (const backends::StoredFence& stored : storedFence(open->fence.view())) rows.push_back(stored.row);
+    return rows;
+  }
+
+  Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
+                           const std::string& path) override {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    const auto stored = storedFence(open->fence.view());
+    const FenceRow found = stored.empty() ? FenceRow{} : stored.front().row;
+    const std::string owner = open->queue.view().after("election").text();
+    if (!isSame(found, expected) || owner != expected.election.value)
+      return Error{Errc::versionMismatch, "the fence row is not the expected one any more"};
+    if (generation <= found.generation)
+      return Error{Errc::invalidArgument,
+                   "generation " + std::to_string(generation) + " is not above " + std::to_string(found.generation)};
+    FenceRow rebased = found;
+    rebased.election = expected.election;
+    rebased.ensemble = ensemble;
+    rebased.generation = generation;
+    rebased.path = path;
+    rebased.token = {};
+    rebased.sequence = 0;
+    rebased.candidate = {};
+    rebased.claimedAt = systemClock().wallNow();
+    return write(*open, rebased);
+  }
+
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit) override {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    const auto read = letters(*open->connection, "-", limit);
+    if (!read) return read.error();
+    std::vector<DeadLetter> found;
+    for (const Letter& each : *read) found.push_back(each.letter);
+    return found;
+  }
+
+  Result<std::size_t> requeueDeadLetters(const std::vector<std::int64_t>& numbers) override {
+    const std::string now = timeText(systemClock().wallNow());
+    return forEach(numbers, [&](Connection& connection, const Letter& each) { return pardon(connection, each, now); });
+  }
+  Result<std::size_t> pardonDeadLetters(const std::vector<std::int64_t>& numbers) override {
+    return forEach(numbers, [&](Connection& connection, const Letter& each) { return pardon(connection, each, {}); });
+  }
+  Result<std::size_t> purgeDeadLetters(const std::vector<std::int64_t>& numbers) override {
+    return forEach(numbers, [&](Connection& connection, const Letter& each) {
+      return connection.run(acknowledgeScript, {keys_.dead}, {entryOf(each.letter.number)});
+    });
+  }
+
+ private:
+  struct Opened {
+    std::unique_ptr<Connection> connection;
+    Reply queue;
+    Reply fence;
+  };
+
+  Result<Opened> openQueue() const {
+    Result<std::unique_ptr<Connection>> connection = Connection::open(options_);
+    if (!connection) return connection.error();
+    Result<Reply> queue = (*connection)->read({"HGETALL", keys_.queue});
+    if (!queue) return queue.error();
+    if (queue->view().size() == 0) return Error{Errc::notFound, "there is no queue \"" + options_.queue + "\""};
+    Result<Reply> fence = (*connection)->read({"HGETALL", keys_.fence});
+    if (!fence) return fence.error();
+    return Opened{std::move(*connection), std::move(*queue), std::move(*fence)};
+  }
+
+  Result<void> write(const Opened& open, const FenceRow& row) const {
+    const ReplyView queue = open.queue.view();
+    const std::vector<std::string> fields = fieldsOf(row, freshUuid());
+    Arguments arguments;
+    for (const std::string_view value : comparedFields(open.fence.view())) arguments.push_back(value);
+    arguments.insert(arguments.end(),
+                     {queue.after("election").bytes(), queue.after("path").bytes(), row.election.value, row.path});
+    arguments.insert(arguments.end(), fields.begin(), fields.end());
+    const Result<Reply> written = open.connection->run(claimScript, {keys_.fence, keys_.queue}, arguments);
+    if (!written) return written.error();
+    if ((*written)[0].bytes() == "ok") return {};
+    return Error{Errc::versionMismatch, "the fence row is not the expected one any more"};
+  }
+
+  /// At most `limit`, from the entry on.
+  Result<std::vector<Letter>> letters(Connection& connection, const std::string& from, std::size_t limit) const {
+    const Result<Reply> entries = connection.read({"XRANGE", keys_.dead, from, "+", "COUNT", std::to_string(limit)});
+    if (!entries) return entries.error();
+    std::vector<Letter> found;
+    for (std::size_t i = 0; i < entries->view().size(); ++i) {
+      Result<Letter> letter = letterFrom((*entries)[i]);
+      if (!letter) return letter.error();
+      found.push_back(std::move(*letter));
+    }
+    return found;
+  }
+
+  Result<Reply> pardon(Connection& connection, const Letter& each, const std::string& now) const {
+    const MessageId& id = each.letter.message.id;
+    return connection.run(requeueScript,
+                          {keys_.queue, keys_.messages, keys_.dead, keys_.attempts, keys_.id(each.consumer, id)},
+                          {entryOf(each.letter.number), attemptField(each.consumer, id), now});
+  }
+
+  template <class Each>
+  Result<std::size_t> forEach(const std::vector<std::int64_t>& numbers, Each each) const {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    std::size_t changed = 0;
+    const auto change = [&](const std::vector<Letter>& some) -> Result<void> {
+      for (const Letter& letter : some)
+        if (const Result<Reply> done = each(*open->connection, letter); !done) return done.error();
+      changed += some.size();
+      return {};
+    };
+    for (const std::int64_t number : numbers) {
+      auto one = letters(*open->connection, entryOf(number), 1);
+      if (!one) return one.error();
+      std::erase_if(*one, [number](const Letter& found) { return found.letter.number != number; });
+      if (const Result<void> done = change(*one); !done) return done.error();
+    }
+    if (!numbers.empty()) return changed;
+    for (std::string from = "-";;) {
+      const auto some = letters(*open->connection, from, lettersAtOnce);
+      if (!some) return some.error();
+      if (some->empty()) return changed;
+      if (const Result<void> done = change(*some); !done) return done.error();
+      from = "(" + entryOf(some->back().letter.number);
+    }
+  }
+
+  Options options_;
+  Keys keys_;
+};
+
+}  // namespace
+
+std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options) { return std::make_unique<Admin>(options); }
+
+}  // namespace tenure::redis

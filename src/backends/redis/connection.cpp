@@ -1,0 +1,181 @@
+#include "backends/redis/connection.hpp"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "backends/redis/errors.hpp"
+#include "base/assert.hpp"
+#include "base/text.hpp"
+#include "tenure/secret.hpp"
+
+namespace tenure::redis {
+namespace {
+
+struct FreeCommand {
+  void operator()(char* command) const noexcept { redisFreeCommand(command); }
+};
+
+struct Formatted {
+  std::unique_ptr<char, FreeCommand> text;
+  std::size_t size;
+  std::string_view bytes() const noexcept { return {text.get(), size}; }
+};
+
+/// Sizes go with the arguments, so that every byte may be in them.
+Formatted format(const Arguments& command) {
+  std::vector<const char*> starts;
+  std::vector<std::size_t> sizes;
+  starts.reserve(command.size());
+  sizes.reserve(command.size());
+  for (const std::string_view argument : command) {
+    starts.push_back(argument.empty() ? "" : argument.data());
+    sizes.push_back(argument.size());
+  }
+  char* text = nullptr;
+  const int size = redisFormatCommandArgv(&text, static_cast<int>(command.size()), starts.data(), sizes.data());
+  TENURE_ASSERT(size > 0);
+  return {std::unique_ptr<char, FreeCommand>(text), static_cast<std::size_t>(size)};
+}
+
+Result<Secret> passwordFrom(const Options& options) {
+  if (options.passwordFile.empty()) {
+    const char* variable = std::getenv("TENURE_REDIS_PASSWORD");
+    return Secret(variable == nullptr ? "" : variable);
+  }
+  std::ifstream file(options.passwordFile);
+  std::string line;
+  if (!std::getline(file, line))
+    return Error{Errc::configurationRefused, "the password file " + options.passwordFile.string() + " cannot be read"};
+  if (line.ends_with('\r')) line.pop_back();
+  return Secret(std::move(line));
+}
+
+Result<void> checkOptions(const Options& options) {
+  if (options.tls)
+    return Error{Errc::unsupported, "this build's Redis client has no TLS; put a tunnel (stunnel) in front"};
+  if (const auto queue = parseElectionName(options.queue); !queue)
+    return Error{Errc::invalidArgument, "queue: " + queue.error().detail};
+  if (options.database < 0) return Error{Errc::invalidArgument, "database: expected a number from 0"};
+  if (options.keepIdsFor.count() < 0) return Error{Errc::invalidArgument, "keepIdsFor: expected no negative time"};
+  return {};
+}
+
+std::string firstWord(std::string_view text) { return escaped(text.substr(0, text.find(' '))); }
+
+}  // namespace
+
+Connection::Connection(Socket socket, std::chrono::milliseconds replyLimit)
+    : socket_(std::move(socket)), reader_(redisReaderCreate()), replyLimit_(replyLimit) {}
+
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options) {
+  if (const Result<void> fit = checkOptions(options); !fit) return fit.error();
+  Result<Socket> socket = Socket::connect(options);
+  if (!socket) return Error{socket.error().code, nameOf(options) + ": " + socket.error().detail};
+  std::unique_ptr<Connection> connection(new Connection(std::move(*socket), options.replyLimit));
+  if (const Result<void> entered = connection->enter(options); !entered)
+    return Error{entered.error().code, nameOf(options) + ": " + entered.error().detail};
+  return connection;
+}
+
+Result<void> Connection::enter(const Options& options) {
+  if (Result<void> known = authenticate(options); !known) return known;
+  if (options.database != 0)
+    if (const auto selected = read({"SELECT", std::to_string(options.database)}); !selected) return selected.error();
+  if (Result<void> learnt = learnServer(); !learnt) return learnt;
+  return judgeServer(server_, options.allowUnsafe);
+}
+
+Result<void> Connection::authenticate(const Options& options) {
+  const Result<Secret> password = passwordFrom(options);
+  if (!password) return password.error();
+  if (password->empty()) return {};
+  Arguments command{"AUTH"};
+  if (!options.user.empty()) command.emplace_back(options.user);
+  command.emplace_back(password->reveal());
+  const Result<Reply> answer = exchange(command, false);
+  if (!answer) return answer.error();
+  if (!answer->view().isError()) return {};
+  // A server that does not know AUTH repeats its arguments: only the first word may be shown.
+  const Error error = errorOf(answer->view().bytes());
+  const bool transient = error.is(Errc::unavailable) || error.is(Errc::storeBusy);
+  return Error{transient ? error.code : make_error_code(Errc::authenticationFailed),
+               "the server refused our password with " + firstWord(answer->view().bytes())};
+}
+
+Result<void> Connection::learnServer() {
+  const Result<Reply> info = read({"INFO"});
+  if (!info) return info.error();
+  learnFrom(info->view().bytes(), server_);
+  const Result<Reply> settings = read({"CONFIG", "GET", "append*"});
+  if (!settings && !settings.error().is(Errc::permissionDenied) && !settings.error().is(Errc::storeFailed))
+    return settings.error();
+  if (settings) server_.appendFsync = settings->view().after("appendfsync").text();
+  return {};
+}
+
+Result<Reply> Connection::read(const Arguments& command, Patience patience) {
+  Result<Reply> reply = exchange(command, false, patience);
+  if (reply && reply->view().isError()) return errorOf(reply->view().bytes());
+  return reply;
+}
+
+Result<Reply> Connection::run(const Script& script, const Arguments& keys, const Arguments& arguments) {
+  auto known = known_.find(&script);
+  if (known == known_.end()) {
+    const Result<Reply> loaded = read({"SCRIPT", "LOAD", script.text});
+    if (!loaded) return loaded.error();
+    known = known_.emplace(&script, loaded->view().text()).first;
+  }
+  const std::string count = std::to_string(keys.size());
+  Arguments command{"EVALSHA", known->second, count};
+  command.insert(command.end(), keys.begin(), keys.end());
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  Result<Reply> reply = exchange(command, script.writes);
+  if (reply && reply->view().isError() && isUnknownScript(reply->view().bytes())) {
+    command[0] = "EVAL";
+    command[1] = script.text;
+    reply = exchange(command, script.writes);
+  }
+  if (reply && reply->view().isError()) return errorOf(reply->view().bytes());
+  return reply;
+}
+
+Result<Reply> Connection::exchange(const Arguments& command, bool writes, Patience patience) {
+  if (broken_) return Error{Errc::unavailable, "the connection was lost"};
+  const Formatted request = format(command);
+  const BootTime deadline = BootClock::now() + replyLimit_ + patience.longer;
+  const Result<void> sent = socket_.send(request.bytes(), deadline);
+  Result<Reply> reply = sent ? receive(deadline, patience.stopEvent) : sent.error();
+  if (reply) return reply;
+  broken_ = true;  // a late reply would be taken for that of the next request
+  return writes ? Error{Errc::outcomeUnknown, reply.error().message()} : reply.error();
+}
+
+Result<Reply> Connection::receive(BootTime deadline, int stopEvent) {
+  for (;;) {
+    void* reply = nullptr;
+    if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK)
+      return Error{Errc::unavailable, "the server does not speak Redis' protocol"};
+    if (reply != nullptr) return Reply(static_cast<redisReply*>(reply));
+    buffer_.clear();
+    if (const Result<void> received = socket_.receive(buffer_, deadline, stopEvent); !received) return received.error();
+    redisReaderFeed(reader_.get(), buffer_.data(), buffer_.size());
+  }
+}
+
+Result<Connection*> Link::use() {
+  if (current() == nullptr) {
+    connection_.reset();
+    Result<std::unique_ptr<Connection>> opened = Connection::open(options_);
+    if (!opened) return opened.error();
+    connection_ = std::move(*opened);
+  }
+  return connection_.get();
+}
+
+std::string nameOf(const Options& options) {
+  if (!options.unixSocket.empty()) return "redis " + options.unixSocket.string();
+  return "redis " + options.host + ":" + std::to_string(options.port);
+}
+
+}  // namespace tenure::redis

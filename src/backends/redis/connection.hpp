@@ -1,0 +1,92 @@
+/// One connection to a server that was let in, checked and found fit, and the scripts it knows.
+///
+///   open:  connect → AUTH → SELECT → what kind of server is it? (server_check.hpp) → usable
+///   call:  send, wait for the one reply; any failure of the stream spends the connection for ever
+///
+/// A lost reply means nothing where the request only reads, and an unknown outcome where it writes: the caller says
+/// which it is. An error reply means that nothing was changed, and becomes an Error (errors.hpp).
+/// Threads: one at a time.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/redis/reply.hpp"
+#include "backends/redis/server_check.hpp"
+#include "backends/redis/socket.hpp"
+#include "tenure/redis.hpp"
+
+namespace tenure::redis {
+
+using Arguments = std::vector<std::string_view>;
+
+/// A Lua script, one constant object each (scripts.hpp).
+struct Script {
+  std::string_view text;
+  bool writes = false;
+};
+
+/// A wait on the server's side, such as XREAD BLOCK, on top of what a reply may take.
+struct Patience {
+  Duration longer{};
+  int stopEvent = -1;  // readable: give the wait up
+};
+
+class Connection {
+ public:
+  /// Errors:  unavailable, timedOut, authenticationFailed, configurationRefused, unsupported
+  static Result<std::unique_ptr<Connection>> open(const Options& options);
+
+  /// A command that only reads. Errors: unavailable, timedOut, cancelled by the stop event, those of errors.hpp.
+  Result<Reply> read(const Arguments& command, Patience patience = {});
+  /// A script. Errors: as above; where it writes, outcomeUnknown instead of the first two once it was sent.
+  Result<Reply> run(const Script& script, const Arguments& keys, const Arguments& arguments);
+
+  /// False when it is broken, or was closed by the other end meanwhile.
+  bool isUsable() const noexcept { return !broken_ && !socket_.isSpent(); }
+  const ServerFacts& server() const noexcept { return server_; }
+
+ private:
+  Connection(Socket socket, std::chrono::milliseconds replyLimit);
+
+  Result<void> enter(const Options& options);
+  Result<void> authenticate(const Options& options);
+  Result<void> learnServer();
+  /// The raw exchange: an error reply is a reply.
+  Result<Reply> exchange(const Arguments& command, bool writes, Patience patience = {});
+  Result<Reply> receive(BootTime deadline, int stopEvent);
+
+  struct FreeReader {
+    void operator()(redisReader* reader) const noexcept { redisReaderFree(reader); }
+  };
+
+  Socket socket_;
+  std::unique_ptr<redisReader, FreeReader> reader_;
+  std::chrono::milliseconds replyLimit_;
+  ServerFacts server_;
+  std::map<const Script*, std::string> known_;  // by the digest that the server gave
+  std::string buffer_;
+  bool broken_ = false;
+};
+
+/// A connection that is made when it is first wanted, and again after it was lost.
+class Link {
+ public:
+  explicit Link(Options options) : options_(std::move(options)) {}
+
+  Result<Connection*> use();
+  /// The one that is there; nullptr when there is none to go on with.
+  Connection* current() noexcept { return connection_ && connection_->isUsable() ? connection_.get() : nullptr; }
+  void drop() noexcept { connection_.reset(); }
+  const Options& options() const noexcept { return options_; }
+
+ private:
+  Options options_;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace tenure::redis

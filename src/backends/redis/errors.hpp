@@ -1,0 +1,17 @@
+/// What a server's refusal means to the ports: the one place where its error replies become codes.
+/// Every one of them says that the request changed nothing. Pure.
+#pragma once
+
+#include <string_view>
+
+#include "tenure/result.hpp"
+
+namespace tenure::redis {
+
+/// `reply` without its leading minus: "NOAUTH Authentication required."
+Error errorOf(std::string_view reply);
+
+/// The script is not known to the server (any more): send its text.
+bool isUnknownScript(std::string_view reply) noexcept;
+
+}  // namespace tenure::redis

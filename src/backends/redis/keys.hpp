@@ -1,0 +1,45 @@
+/// The keys of one queue. All carry the queue's name as hash tag, so that a script may touch any of them together.
+///
+///   tenure:{orders}:queue      hash    election, path: who consumes it · last: the newest position ever
+///   tenure:{orders}:messages   stream  <position>-0 → id, group, body, headers, at
+///   tenure:{orders}:fence      hash    see fence_hash.hpp
+///   tenure:{orders}:dead       stream  <number>-0 → consumer, id, group, body, …
+///   tenure:{orders}:attempts   hash    <id> NUL <consumer> → attempts first last error
+///   tenure:{orders}:in-work    hash    <consumer> → token more ids
+///   tenure:{orders}:state:<election>                       hash of the handlers' own state
+///   tenure:{orders}:id:<length of consumer>:<consumer>:<id>  string: what became of a message, expires
+///   (Options::keepIdsFor)
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tenure/ids.hpp"
+
+namespace tenure::redis {
+
+struct Keys {
+  explicit Keys(std::string_view queueName)
+      : prefix("tenure:{" + std::string(queueName) + "}:"),
+        queue(prefix + "queue"),
+        messages(prefix + "messages"),
+        fence(prefix + "fence"),
+        dead(prefix + "dead"),
+        attempts(prefix + "attempts"),
+        inWork(prefix + "in-work") {}
+
+  std::string state(const ElectionName& election) const { return prefix + "state:" + election.value; }
+  std::string id(const ConsumerName& consumer, const MessageId& message) const {
+    return prefix + "id:" + std::to_string(consumer.value.size()) + ":" + consumer.value + ":" + message.value;
+  }
+
+  std::string prefix;
+  std::string queue;
+  std::string messages;
+  std::string fence;
+  std::string dead;
+  std::string attempts;
+  std::string inWork;
+};
+
+}  // namespace tenure::redis

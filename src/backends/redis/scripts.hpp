@@ -1,0 +1,44 @@
+/// Every change that Tenure makes to a server is one of these scripts: a script is applied whole, alone, and is one
+/// entry of the append-only file.
+///
+/// Lua's numbers are doubles, so that tokens, sequences and positions are compared and passed on as strings. A script
+/// that fails in the middle is not undone: each checks all that can be wrong before its first write.
+///
+/// What they answer is an array whose first element is a word: "ok", or why nothing was changed.
+#pragma once
+
+#include "backends/redis/connection.hpp"
+
+namespace tenure::redis {
+
+/// KEYS fence, queue · ARGV 7 fence fields and 2 owner fields as they were read, the new owner (2), the row to write.
+/// ok | changed
+extern const Script claimScript;
+
+/// KEYS fence, state, keys… · ARGV the fence as expected (6), state fields….  Reads under the fence.
+/// ok, values of the fields, values of the keys | fenced, row
+extern const Script lookScript;
+
+/// KEYS fence, messages, dead, attempts, in-work, state, keys… · ARGV the fence as expected (6), by, milliseconds to
+/// keep keys, then what WriteSet::encode says.
+/// ok | fenced, row | conflict
+extern const Script commitScript;
+
+/// KEYS fence · ARGV the fence as expected (6), `by` of the commit in doubt, `by` to burn its number with.
+/// committed | burnt | fenced, row
+extern const Script resolveScript;
+
+/// KEYS queue · ARGV election, path, whether to create.  ok | owned, election, path | absent
+extern const Script attachScript;
+
+/// KEYS messages · ARGV their entries.  ok
+extern const Script acknowledgeScript;
+
+/// KEYS queue, messages · ARGV whether to create, time, then id, group, body, headers of each.  ok | absent
+extern const Script appendScript;
+
+/// KEYS queue, messages, dead, attempts, key · ARGV number, field in attempts, time; without time nothing is put back.
+/// ok | absent
+extern const Script requeueScript;
+
+}  // namespace tenure::redis

@@ -1,0 +1,170 @@
+#include "backends/redis/source.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <numeric>
+
+#include "backends/redis/records.hpp"
+#include "backends/redis/scripts.hpp"
+#include "backends/redis/store.hpp"
+#include "backends/redis/transaction.hpp"
+#include "base/assert.hpp"
+#include "base/text.hpp"
+
+namespace tenure::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t enoughBytes = 8U << 20U;  // a fetch of large messages stops here
+constexpr std::size_t largestPage = 1024;
+constexpr std::size_t smallestPage = 4;
+constexpr Duration longestBlock = 5s;
+
+std::size_t bytesOf(const std::vector<Message>& messages) {
+  return std::accumulate(messages.begin(), messages.end(), std::size_t{0},
+                         [](std::size_t sum, const Message& message) { return sum + message.body.size(); });
+}
+
+/// Pages grow while they are light, so that no reply is much larger than what a fetch may return.
+std::size_t nextPageSize(std::size_t size, std::size_t messages, std::size_t bytes) {
+  if (bytes > enoughBytes) return std::max(size / 4, smallestPage);
+  return messages == size && bytes * 4 < enoughBytes ? std::min(size * 4, largestPage) : size;
+}
+
+}  // namespace
+
+StopBell::StopBell() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+StopBell::~StopBell() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+void StopBell::ring() const noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(descriptor_, &one, sizeof one);
+}
+void StopBell::silence() const noexcept {
+  std::uint64_t rung = 0;
+  [[maybe_unused]] const ssize_t taken = read(descriptor_, &rung, sizeof rung);
+}
+
+Result<void> Source::attach(const Term& term) {
+  detach();
+  const Result<Connection*> connection = link_.use();
+  if (!connection) return connection.error();
+  const TermIdentity& identity = term.identity();
+  const Result<Reply> reply =
+      (*connection)
+          ->run(attachScript, {keys_.queue},
+                {identity.election.value, identity.electionPath, link_.options().create ? "1" : "0"});
+  // Owning it once more is harmless: nothing is unknown here.
+  if (!reply)
+    return isOutcomeUnknown(reply.error().code) ? Error{Errc::unavailable, reply.error().detail} : reply.error();
+  const std::string_view answer = (*reply)[0].bytes();
+  if (answer == "absent") return Error{Errc::notFound, "there is no queue \"" + link_.options().queue + "\""};
+  if (answer == "owned")
+    return Error{Errc::queueOwned, "it is consumed by election " + (*reply)[1].text() + " at " + (*reply)[2].text()};
+  election_ = identity.election.value;
+  runId_ = (*connection)->server().runId;
+  cursor_ = 0;
+  return {};
+}
+
+Result<Connection*> Source::connected() {
+  TENURE_ASSERT(!runId_.empty());
+  const Result<Connection*> connection = link_.use();
+  if (!connection || (*connection)->server().runId == runId_) return connection;
+  return Error{Errc::unavailable, nameOf(link_.options()) + " was restarted or replaced; attach again"};
+}
+
+Result<void> Source::isStillOwned() {
+  const Result<Connection*> connection = connected();
+  if (!connection) return connection.error();
+  const Result<Reply> owner = (*connection)->read({"HGET", keys_.queue, "election"});
+  if (!owner) return owner.error();
+  if (owner->view().bytes() == election_) return {};
+  return Error{Errc::fenceLost, "the queue is not ours any more: the store was emptied or replaced"};
+}
+
+Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
+  Result<std::vector<Message>> messages = look(max);
+  bell_.silence();
+  const std::stop_callback ring(stop, [this] { bell_.ring(); });
+  while (messages && messages->empty()) {
+    const BootTime now = BootClock::now();
+    if (deadline <= now || stop.stop_requested()) break;
+    messages = page(std::min(max, pageSize_), std::min(deadline - now, longestBlock));
+    if (!messages && messages.error().is(Errc::cancelled)) return std::vector<Message>{};
+    if (!messages || !messages->empty()) break;
+    if (const Result<void> owned = isStillOwned(); !owned) return owned.error();
+  }
+  return messages;
+}
+
+Result<std::vector<Message>> Source::look(std::size_t max) {
+  std::vector<Message> messages;
+  for (std::size_t bytes = 0; messages.size() < max && bytes < enoughBytes;) {
+    const std::size_t size = std::min(max - messages.size(), pageSize_);
+    Result<std::vector<Message>> some = page(size, Duration::zero());
+    if (!some) return some;
+    bytes += bytesOf(*some);
+    const bool last = some->size() < size;
+    std::move(some->begin(), some->end(), std::back_inserter(messages));
+    if (last) break;
+  }
+  return messages;
+}
+
+Result<std::vector<Message>> Source::page(std::size_t max, Duration longest) {
+  const Result<Connection*> connection = connected();
+  if (!connection) return connection.error();
+  const std::string count = std::to_string(max);
+  const std::string after = std::to_string(cursor_) + "-0";
+  // Rounded up, because 0 would be for ever.
+  const std::string block = std::to_string(std::chrono::ceil<std::chrono::milliseconds>(longest).count());
+  Arguments command{"XREAD", "COUNT", count};
+  if (longest > Duration::zero()) command.insert(command.end(), {"BLOCK", block});
+  command.insert(command.end(), {"STREAMS", keys_.messages, after});
+  const Result<Reply> reply =
+      (*connection)->read(command, {longest, longest > Duration::zero() ? bell_.descriptor() : -1});
+  if (!reply) return reply.error();
+  const ReplyView entries = (*reply)[0][1];
+  std::vector<Message> messages;
+  messages.reserve(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    Result<Message> message = messageFrom(entries[i]);
+    if (!message) return message.error();
+    messages.push_back(std::move(*message));
+  }
+  if (!messages.empty()) cursor_ = messages.back().position;
+  pageSize_ = nextPageSize(pageSize_, messages.size(), bytesOf(messages));
+  delivered_.add(messages);
+  return messages;
+}
+
+Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
+  auto* ours = dynamic_cast<FencedTransaction*>(&transaction);
+  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->store()));
+  return ours->deleteMessages(messages);
+}
+
+Result<void> Source::acknowledge(std::span<const Message> messages) {
+  if (messages.empty()) return {};
+  const Result<Connection*> connection = link_.use();
+  if (!connection) return connection.error();
+  std::vector<std::string> entries;
+  for (const Message& message : messages) entries.push_back(std::to_string(message.position) + "-0");
+  const Result<Reply> reply = (*connection)->run(acknowledgeScript, {keys_.messages}, {entries.begin(), entries.end()});
+  // Repeating it is harmless: nothing is unknown here.
+  if (!reply && isOutcomeUnknown(reply.error().code)) return Error{Errc::unavailable, reply.error().detail};
+  return reply ? Result<void>{} : reply.error();
+}
+
+void Source::detach() noexcept {
+  link_.drop();
+  runId_.clear();
+  delivered_.clear();
+}
+
+}  // namespace tenure::redis

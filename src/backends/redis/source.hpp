@@ -1,0 +1,69 @@
+/// Redis as the queue's consuming end: a stream, read after a cursor that lives in memory. One leader consumes, so
+/// nothing is claimed or pending on the server; a message is gone when its acknowledgement deletes it.
+///
+/// It waits in XREAD BLOCK on a connection of its own, which an append of anybody ends at once, and so does a stop (by
+/// an eventfd beside the socket; the connection is then given up). A lost connection is made again; when another server
+/// process answers there, the queue has to be attached again, because positions may mean something else to it. And when
+/// nothing came, it makes sure that the queue is still there: one that was emptied begins at position 1 again, which
+/// is behind the cursor.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "backends/redis/connection.hpp"
+#include "backends/redis/delivered.hpp"
+#include "backends/redis/keys.hpp"
+#include "tenure/source.hpp"
+
+namespace tenure::redis {
+
+/// Readable once a stop was asked for.
+class StopBell {
+ public:
+  StopBell();
+  ~StopBell();
+  StopBell(const StopBell&) = delete;
+  StopBell& operator=(const StopBell&) = delete;
+  int descriptor() const noexcept { return descriptor_; }
+  void ring() const noexcept;
+  void silence() const noexcept;
+
+ private:
+  int descriptor_;
+};
+
+class Source final : public IMessageSource {
+ public:
+  /// `store` is the one of the same Database.
+  Source(const Options& options, const IFencedStore& store, Delivered& delivered)
+      : link_(options), keys_(options.queue), store_(store), delivered_(delivered) {}
+
+  Result<void> attach(const Term& term) override;
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == &store_; }
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
+  Result<void> acknowledge(std::span<const Message> messages) override;
+  void detach() noexcept override;
+
+ private:
+  /// What is there after the cursor, which it moves.
+  Result<std::vector<Message>> look(std::size_t max);
+  Result<Connection*> connected();
+  Result<void> isStillOwned();
+  /// One page of it; waits for its first message at most `longest`, which is zero for not at all.
+  Result<std::vector<Message>> page(std::size_t max, Duration longest);
+
+  Link link_;
+  Keys keys_;
+  const IFencedStore& store_;
+  Delivered& delivered_;
+  StopBell bell_;
+  std::string election_;
+  std::string runId_;        // of the server that the queue was attached at; empty when detached
+  std::int64_t cursor_ = 0;  // position of the last message delivered
+  std::size_t pageSize_ = 16;
+};
+
+}  // namespace tenure::redis

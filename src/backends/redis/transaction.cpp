@@ -1,0 +1,156 @@
+#include "backends/redis/transaction.hpp"
+
+#include "backends/redis/records.hpp"
+#include "backends/redis/store.hpp"
+#include "base/assert.hpp"
+#include "base/text.hpp"
+
+namespace tenure::redis {
+namespace {
+
+constexpr std::size_t maxKeyBytes = 255;
+constexpr std::size_t maxValueBytes = 1U << 20U;
+/// A look asks for as many ids as the last transaction admitted, each further one for twice as many, up to this.
+constexpr std::size_t furthestAhead = 512;
+
+Result<void> checkKey(std::string_view key) {
+  if (!key.empty() && key.size() <= maxKeyBytes) return {};
+  return Error{Errc::invalidArgument, "state key \"" + escaped(key) + "\": expected 1 to 255 bytes"};
+}
+
+}  // namespace
+
+Result<void> FencedTransaction::standing() const {
+  if (broken_) return *broken_;
+  if (state_ == State::over) return Error{Errc::storeFailed, "the transaction is over"};
+  return {};
+}
+
+Result<void> FencedTransaction::ready() {
+  if (Result<void> sound = standing(); !sound || state_ == State::open) return sound;
+  return look({}, {});
+}
+
+Result<void> FencedTransaction::look(std::span<const std::string> fields, std::span<const std::string> keys) {
+  if (Result<void> sound = standing(); !sound) return sound;
+  Result<Store::Looked> found = store_.look({fields.begin(), fields.end()}, {keys.begin(), keys.end()});
+  if (!found) {
+    broken_ = found.error();
+    rollback();
+    return found.error();
+  }
+  state_ = State::open;
+  for (std::size_t i = 0; i < fields.size(); ++i) fields_[fields[i]] = std::move(found->fields.at(i));
+  for (std::size_t i = 0; i < keys.size(); ++i) keys_[keys[i]] = std::move(found->keys.at(i));
+  return {};
+}
+
+Result<void> FencedTransaction::mark() {
+  if (Result<void> sound = standing(); !sound) return sound;
+  mark_ = writes_.size();
+  return {};
+}
+
+Result<void> FencedTransaction::rollbackToMark() {
+  if (Result<void> sound = standing(); !sound) return sound;
+  writes_.cutTo(mark_);
+  return {};
+}
+
+Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) {
+  if (const Result<void> checked = checkKey(key); !checked) return checked.error();
+  if (const Result<void> sound = standing(); !sound) return sound.error();
+  if (auto own = writes_.state(key)) return *std::move(own);
+  if (const auto known = fields_.find(key); known != fields_.end()) return known->second;
+  const std::string field(key);
+  if (const Result<void> looked = look({&field, 1}, {}); !looked) return looked.error();
+  return fields_.at(field);
+}
+
+Result<void> FencedTransaction::put(std::string_view key, std::string_view value) {
+  if (Result<void> checked = checkKey(key); !checked) return checked;
+  if (value.size() > maxValueBytes)
+    return Error{Errc::payloadTooLarge, "state \"" + escaped(key) + "\": at most 1 MiB"};
+  if (Result<void> open = ready(); !open) return open;
+  writes_.put(key, value);
+  return {};
+}
+
+Result<void> FencedTransaction::erase(std::string_view key) {
+  if (Result<void> checked = checkKey(key); !checked) return checked;
+  if (Result<void> open = ready(); !open) return open;
+  writes_.erase(key);
+  return {};
+}
+
+Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                                           MessageFate fate) {
+  if (const Result<void> sound = standing(); !sound) return sound.error();
+  ++admitted_;
+  const std::string key = store_.keys().id(consumer, id);
+  if (const auto own = writes_.key(key)) return admissionOf(own, digest);
+  const auto found = stored(key, consumer, id);
+  if (!found) return found.error();
+  if (*found)
+    writes_.expectKey(key, **found);
+  else
+    writes_.addKey(key, keyValue(fate, digest));
+  return admissionOf(*found, digest);
+}
+
+Result<std::optional<std::string>> FencedTransaction::stored(const std::string& key, const ConsumerName& consumer,
+                                                             const MessageId& id) {
+  if (const auto known = keys_.find(key); known != keys_.end()) return known->second;
+  ahead_ = std::min(ahead_ == 0 ? store_.delivered().usual() : ahead_ * 2, furthestAhead);
+  std::vector<std::string> keys;
+  for (const MessageId& next : store_.delivered().from(id, ahead_)) keys.push_back(store_.keys().id(consumer, next));
+  if (const Result<void> looked = look({}, keys); !looked) return looked.error();
+  return keys_.at(key);
+}
+
+Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
+  if (Result<void> open = ready(); !open) return open;
+  writes_.inWork(consumer.value, inWorkValue(term_.token(), ids, more));
+  return {};
+}
+
+Result<void> FencedTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
+  if (Result<void> open = ready(); !open) return open;
+  writes_.attempt(attemptField(consumer, record.id), attemptValue(record));
+  return {};
+}
+
+Result<void> FencedTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
+  if (Result<void> open = ready(); !open) return open;
+  writes_.forgive(attemptField(consumer, id));
+  return {};
+}
+
+Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
+  if (Result<void> open = ready(); !open) return open;
+  writes_.bury(letterValues(consumer, letter));
+  return {};
+}
+
+Result<void> FencedTransaction::deleteMessages(std::span<const Message> messages) {
+  if (messages.empty()) return {};
+  if (Result<void> open = ready(); !open) return open;
+  for (const Message& message : messages) writes_.done(message.position);
+  return {};
+}
+
+Result<void> FencedTransaction::commit() {
+  TENURE_ASSERT(state_ != State::over || broken_);
+  Result<void> committed = standing();
+  if (committed && state_ == State::open && writes_.size() > 0) committed = store_.commit(writes_);
+  if (committed && admitted_ > 0) store_.delivered().admitted(admitted_);
+  rollback();
+  return committed;
+}
+
+void FencedTransaction::rollback() noexcept {
+  writes_.cutTo(0);
+  state_ = State::over;
+}
+
+}  // namespace tenure::redis

@@ -1,0 +1,92 @@
+#include "backends/redis/write_set.hpp"
+
+#include <numeric>
+
+namespace tenure::redis {
+namespace {
+
+constexpr std::array<std::string_view, 9> words{"put", "erase", "attempt", "forgive", "work",
+                                                "new", "seen",  "done",    "bury"};
+constexpr std::size_t nameless = 4;
+/// Which names are the same thing: of state, attempts, work and idempotency keys; done and bury have none.
+constexpr std::array<std::size_t, 9> namespaces{0, 0, 1, 1, 2, 3, 3, nameless, nameless};
+
+}  // namespace
+
+std::optional<std::optional<std::string>> WriteSet::state(std::string_view field) const {
+  const Write* last = latest(Kind::put, field);
+  if (last == nullptr) return std::nullopt;
+  return last->kind == Kind::put ? std::optional(last->value) : std::optional<std::string>();
+}
+
+std::optional<std::string> WriteSet::key(std::string_view key) const {
+  const Write* last = latest(Kind::newKey, key);
+  return last == nullptr ? std::nullopt : std::optional(last->value);
+}
+
+void WriteSet::done(std::int64_t position) { log_.push_back({Kind::done, std::to_string(position) + "-0", {}, {}}); }
+
+void WriteSet::bury(LetterValues letter) { log_.push_back({Kind::bury, {}, {}, std::move(letter)}); }
+
+void WriteSet::write(Kind kind, std::string_view name, std::string_view value) {
+  log_.push_back({kind, std::string(name), std::string(value)});
+  note(log_.size() - 1);
+}
+
+void WriteSet::note(std::size_t place) {
+  const Write& write = log_[place];
+  const std::size_t space = namespaces[static_cast<std::size_t>(write.kind)];
+  if (space != nameless) latest_[space].insert_or_assign(write.name, place);
+}
+
+void WriteSet::cutTo(std::size_t size) {
+  if (size >= log_.size()) return;
+  log_.resize(size);
+  for (Latest& latest : latest_) latest.clear();
+  for (std::size_t place = 0; place < size; ++place) note(place);
+}
+
+const WriteSet::Write* WriteSet::latest(Kind kind, std::string_view name) const {
+  const Latest& latest = latest_[namespaces[static_cast<std::size_t>(kind)]];
+  const auto found = latest.find(name);
+  return found == latest.end() ? nullptr : &log_[found->second];
+}
+
+bool WriteSet::counts(std::size_t place) const {
+  const Write& write = log_[place];
+  return namespaces[static_cast<std::size_t>(write.kind)] == nameless || latest(write.kind, write.name) == &write;
+}
+
+std::size_t WriteSet::bytes() const noexcept {
+  return std::accumulate(log_.begin(), log_.end(), std::size_t{0}, [](std::size_t sum, const Write& write) {
+    sum += write.name.size() + write.value.size();
+    if (write.letter)
+      for (const std::string& part : *write.letter) sum += part.size();
+    return sum;
+  });
+}
+
+void WriteSet::encode(std::vector<std::string_view>& keys, std::vector<std::string_view>& arguments) const {
+  for (const auto& [name, place] : latest_[namespaces[static_cast<std::size_t>(Kind::newKey)]]) {
+    const Write& write = log_[place];
+    keys.push_back(name);
+    arguments.push_back(words[static_cast<std::size_t>(write.kind)]);
+    arguments.push_back(write.value);
+  }
+  for (std::size_t place = 0; place < log_.size(); ++place)
+    if (counts(place)) encodeWrite(log_[place], arguments);
+}
+
+void WriteSet::encodeWrite(const Write& write, std::vector<std::string_view>& arguments) const {
+  if (write.kind == Kind::newKey || write.kind == Kind::seenKey) return;
+  arguments.push_back(words[static_cast<std::size_t>(write.kind)]);
+  if (write.letter) {
+    arguments.insert(arguments.end(), write.letter->begin(), write.letter->end());
+    return;
+  }
+  arguments.push_back(write.name);
+  if (write.kind == Kind::put || write.kind == Kind::attempt || write.kind == Kind::inWork)
+    arguments.push_back(write.value);
+}
+
+}  // namespace tenure::redis

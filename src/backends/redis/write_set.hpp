@@ -1,0 +1,72 @@
+/// What a transaction wants to change, until its commit sends all of it at once. Pure.
+///
+/// A log of writes in order, and for each name that can be written twice the last one that counts. Going back to a mark
+/// cuts the log; the same state written by each message of a batch is sent once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenure::redis {
+
+/// A dead letter's consumer, id, group, body, headers, at, position, reason, attempts, first, died.
+using LetterValues = std::array<std::string, 11>;
+
+class WriteSet {
+ public:
+  void put(std::string_view field, std::string_view value) { write(Kind::put, field, value); }
+  void erase(std::string_view field) { write(Kind::erase, field, {}); }
+  /// This transaction's own last word on the state; nullopt when it has none, an empty inner one when it was erased.
+  std::optional<std::optional<std::string>> state(std::string_view field) const;
+
+  /// `key` will be there with `value`, and must not be there before.
+  void addKey(std::string_view key, std::string_view value) { write(Kind::newKey, key, value); }
+  /// `key` must still be there with `value`.
+  void expectKey(std::string_view key, std::string_view value) { write(Kind::seenKey, key, value); }
+  /// Its value, where one of the two was said.
+  std::optional<std::string> key(std::string_view key) const;
+
+  void attempt(std::string_view field, std::string_view value) { write(Kind::attempt, field, value); }
+  void forgive(std::string_view field) { write(Kind::forgive, field, {}); }
+  void inWork(std::string_view consumer, std::string_view value) { write(Kind::inWork, consumer, value); }
+  /// Removes the message at `position` from the queue.
+  void done(std::int64_t position);
+  void bury(LetterValues letter);
+
+  /// A mark is a size.
+  std::size_t size() const noexcept { return log_.size(); }
+  void cutTo(std::size_t size);
+  std::size_t bytes() const noexcept;
+
+  /// The keys of the idempotency records to `keys`, and to `arguments` first what is said of each of them, then the
+  /// writes. The views live as long as nothing is added or cut.
+  void encode(std::vector<std::string_view>& keys, std::vector<std::string_view>& arguments) const;
+
+ private:
+  enum class Kind { put, erase, attempt, forgive, inWork, newKey, seenKey, done, bury };
+  struct Write {
+    Kind kind;
+    std::string name;
+    std::string value;
+    std::optional<LetterValues> letter{};
+  };
+  /// Where the last write of a name is, by what it is a name of.
+  using Latest = std::map<std::string, std::size_t, std::less<>>;
+
+  void write(Kind kind, std::string_view name, std::string_view value);
+  void note(std::size_t place);
+  const Write* latest(Kind kind, std::string_view name) const;
+  bool counts(std::size_t place) const;
+  void encodeWrite(const Write& write, std::vector<std::string_view>& arguments) const;
+
+  std::vector<Write> log_;
+  std::array<Latest, 4> latest_;
+};
+
+}  // namespace tenure::redis
