@@ -9,6 +9,7 @@
 #include "cli/sql_handler.hpp"
 #include "cli/status_file.hpp"
 #include "cli/tool.hpp"
+#include "cli/wiring_options.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::cli {
@@ -17,7 +18,7 @@ namespace {
 /// As the user gave them.
 struct ConsumeOptions {
   ReplicaOption replica;
-  QueueOption queue;
+  WiringOption wiring;
   std::string sql;
   std::string exec;
   std::string consumer;
@@ -31,7 +32,7 @@ struct ConsumeOptions {
 struct Settings {
   CandidateOptions candidate;
   ConsumerOptions consumer;
-  sqlite::Options queue;
+  Wiring wiring;
 };
 
 constexpr const char* consumeHelp = R"help(
@@ -71,8 +72,10 @@ std::chrono::milliseconds barrierOf(const ConsumeOptions& options) {
 Result<Settings> settingsOf(const ConsumeOptions& options) {
   if (options.sql.empty() == options.exec.empty())
     return Error{Errc::invalidArgument, "give either --sql STATEMENT or --exec COMMAND"};
-  auto queue = options.queue.parsed(true);
-  if (!queue) return queue.error();
+  auto wiring = options.wiring.parsed(true);
+  if (!wiring) return wiring.error();
+  if (!options.sql.empty() && !wiring->storeBackend().hasSql())
+    return Error{Errc::configurationRefused, "--sql needs a store that speaks SQL; this one has none"};
   auto candidate = parse(options.replica, barrierOf(options));
   if (!candidate) return candidate.error();
   Complaints complaints;
@@ -80,7 +83,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
                      options.consumer, "expected 1 to 64 of A-Z a-z 0-9 . _ -");
   if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
 
-  Settings settings{*std::move(candidate), options.tuning, *queue};
+  Settings settings{*std::move(candidate), options.tuning, *std::move(wiring)};
   settings.candidate.limits = options.limits;
   settings.consumer.name = {options.consumer};
   settings.consumer.latencyTarget = options.latencyTarget;
@@ -96,10 +99,10 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
                    StatusBoard{settings.candidate.election, settings.candidate.id, thisProcess().pid}, *log);
   EventFork events(status ? std::vector<IEventSink*>{log.get(), &*status} : std::vector<IEventSink*>{log.get()});
 
-  sqlite::Database database(settings.queue, events);
+  const Backend::Ends ends = settings.wiring.open(events);
   settings.candidate.onReload = [&] { reload(options.replica, settings.candidate.election, *log); };
-  Consumer consumer(database.source(), database.store(), handler, settings.consumer, events);
-  SqlCareer checked(consumer, database.store(), options.sql);
+  Consumer consumer(*ends.source, *ends.store, handler, settings.consumer, events);
+  SqlCareer checked(consumer, *ends.store, options.sql);
   ILeaderCareer& career = options.sql.empty() ? static_cast<ILeaderCareer&>(consumer) : checked;
   Candidate candidate(settings.candidate, career, events);
   return static_cast<Exit>(candidate.run());
@@ -109,18 +112,18 @@ Exit runCommands(const ConsumeOptions& options, Settings settings) {
   const auto guardian = Guardian::start();  // a fork: before any thread
   if (!guardian) return refuse("--exec", guardian.error());
   settings.candidate.lastWill.childrenGone = guardian->childrenGone();
-  const Exit exit = runReplica(options, settings, makeExecHandler(*guardian, options.exec));
+  const Exit exit = runReplica(options, std::move(settings), makeExecHandler(*guardian, options.exec));
   // Nothing is wrong with the configuration: a restart mends it, and a supervisor should try.
   return exit == Exit::configuration && guardian->isGone() ? Exit::hung : exit;
 }
 
 Exit consume(const ConsumeOptions& options) {
   const EarlySignals untilTheCandidateRuns;
-  const auto settings = settingsOf(options);
+  auto settings = settingsOf(options);
   if (!settings) return refuse("", settings.error());
   try {
-    if (!options.exec.empty()) return runCommands(options, *settings);
-    return runReplica(options, *settings, makeSqlHandler(options.sql));
+    if (!options.exec.empty()) return runCommands(options, *std::move(settings));
+    return runReplica(options, *std::move(settings), makeSqlHandler(options.sql));
   } catch (const std::system_error& error) {
     complain(withOptionNames(error.what()));
     return exitFor(Error{error.code()});
@@ -145,7 +148,7 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
 
 void addBasics(const CLI::App& tool, CLI::App& command, ConsumeOptions& options) {
   options.replica.declare(tool, command, "0s with --sql; with --exec the execute limit, at most 30s");
-  options.queue.declare(command);
+  options.wiring.declare(command);
   CLI::Option* sql = command.add_option("--sql", options.sql, "Run this statement for each message")
                          ->type_name("STATEMENT")
                          ->envname("TENURE_SQL");
@@ -168,7 +171,7 @@ void addConsume(CLI::App& tool, Action& chosen) {
   CLI::App* command = tool.add_subcommand("consume", "Run one replica of a consumer");
   addBasics(tool, *command, *options);
   addTuning(*command, *options);
-  command->footer(std::string(consumeHelp) + queueUrlHelp + exitCodesHelp);
+  command->footer(std::string(consumeHelp) + urlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return consume(*options); }; });
 }
 

@@ -6,18 +6,19 @@
 #include "cli/ensemble_session.hpp"
 #include "cli/options.hpp"
 #include "cli/tool.hpp"
+#include "cli/wiring_options.hpp"
 #include "election/view.hpp"
 
 namespace tenure::cli {
 namespace {
 
 struct ShowOptions {
-  QueueOption queue;
+  WiringOption wiring;
   bool json = false;
 };
 
 struct RebaseOptions {
-  QueueOption queue;
+  WiringOption wiring;
   ElectionOption election;
 };
 
@@ -74,10 +75,10 @@ void printText(const FenceRow& row) {
 }
 
 Exit show(const ShowOptions& options) {
-  const auto queue = options.queue.parsed(false);
-  if (!queue) return refuse("", queue.error());
-  const auto rows = sqlite::openAdmin(*queue)->fenceRows();
-  if (!rows) return refuse("--queue", rows.error());
+  const auto wiring = options.wiring.parsed(false);
+  if (!wiring) return refuse("", wiring.error());
+  const auto rows = wiring->storeBackend().storeAdmin()->fenceRows();
+  if (!rows) return refuse(options.wiring.storeName(), rows.error());
   for (const FenceRow& row : *rows)
     if (options.json)
       std::cout << toJson(row).dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
@@ -88,10 +89,16 @@ Exit show(const ShowOptions& options) {
   return rows->empty() ? Exit::no : Exit::done;
 }
 
+/// A store, and the option that named it.
+struct NamedStore {
+  std::unique_ptr<IStoreAdmin> admin;
+  const char* option;
+};
+
 /// The row of one election; notFound when it never claimed.
-Result<FenceRow> rowOf(const sqlite::Options& queue, const ElectionName& election) {
-  const auto rows = sqlite::openAdmin(queue)->fenceRows();
-  if (!rows) return named("--queue", rows.error());
+Result<FenceRow> rowOf(const NamedStore& store, const ElectionName& election) {
+  const auto rows = store.admin->fenceRows();
+  if (!rows) return named(store.option, rows.error());
   for (const FenceRow& row : *rows)
     if (row.election == election) return row;
   return Error{Errc::notFound, "the election " + election.value + " has never claimed this store: nothing to rebase"};
@@ -123,19 +130,18 @@ Result<void> refuseWhileSomebodyLeads(EnsembleSession& session, const ElectionPa
   return {};
 }
 
-Result<MetaRecord> rebaseOn(EnsembleSession& session, const ElectionAddress& address, const sqlite::Options& queue) {
+Result<MetaRecord> rebaseOn(EnsembleSession& session, const ElectionAddress& address, const NamedStore& store) {
   const ElectionPaths paths(address.root, address.election);
   if (const auto free = refuseWhileSomebodyLeads(session, paths); !free) return free.error();
-  const auto row = rowOf(queue, address.election);
+  const auto row = rowOf(store, address.election);
   if (!row) return row.error();
   auto meta = readMeta(session, paths);
   if (!meta) return meta.error();
 
   MetaRecord& next = meta->record;
   next.generation = std::max(next.generation, row->generation) + 1;
-  if (const auto stored = sqlite::openAdmin(queue)->rebaseFence(*row, next.ensemble, next.generation, paths.election);
-      !stored)
-    return named("--queue", stored.error());
+  if (const auto stored = store.admin->rebaseFence(*row, next.ensemble, next.generation, paths.election); !stored)
+    return named(store.option, stored.error());
   const auto told = session.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
     coordination.set(paths.meta, toJson(next), meta->version, std::move(done));
   });
@@ -144,13 +150,13 @@ Result<MetaRecord> rebaseOn(EnsembleSession& session, const ElectionAddress& add
 }
 
 Exit rebase(const RebaseOptions& options) {
-  const auto queue = options.queue.parsed(false);
-  if (!queue) return refuse("", queue.error());
+  const auto wiring = options.wiring.parsed(false);
+  if (!wiring) return refuse("", wiring.error());
   const auto address = parse(options.election);
   if (!address) return refuse("", address.error());
   const auto session = EnsembleSession::connect(address->zookeeper);
   if (!session) return refuse("--zookeeper", session.error());
-  const auto now = rebaseOn(**session, *address, *queue);
+  const auto now = rebaseOn(**session, *address, {wiring->storeBackend().storeAdmin(), options.wiring.storeName()});
   if (!now) return refuse("", now.error());
   std::cout << "the store accepts ensemble " << escaped(now->ensemble.value) << ", generation " << now->generation
             << ", path " << address->path() << std::endl;
@@ -166,16 +172,16 @@ void addFence(CLI::App& tool, Action& chosen) {
 
   auto showOptions = std::make_shared<ShowOptions>();
   CLI::App* showCommand = fence->add_subcommand("show", "Which term may commit");
-  showOptions->queue.declare(*showCommand);
+  showOptions->wiring.declare(*showCommand);
   showCommand->add_flag("--json", showOptions->json, "One JSON object a line");
-  showCommand->footer(std::string(showHelp) + queueUrlHelp + exitCodesHelp);
+  showCommand->footer(std::string(showHelp) + urlHelp + exitCodesHelp);
   showCommand->callback([showOptions, &chosen] { chosen = [showOptions] { return show(*showOptions); }; });
 
   auto rebaseOptions = std::make_shared<RebaseOptions>();
   CLI::App* rebaseCommand = fence->add_subcommand("rebase", "Make the store accept this ensemble");
-  rebaseOptions->queue.declare(*rebaseCommand);
+  rebaseOptions->wiring.declare(*rebaseCommand);
   rebaseOptions->election.declare(*rebaseCommand);
-  rebaseCommand->footer(std::string(rebaseHelp) + queueUrlHelp + exitCodesHelp);
+  rebaseCommand->footer(std::string(rebaseHelp) + urlHelp + exitCodesHelp);
   rebaseCommand->callback([rebaseOptions, &chosen] { chosen = [rebaseOptions] { return rebase(*rebaseOptions); }; });
 }
 

@@ -91,47 +91,6 @@ std::string withOptionNames(std::string text) {
   return text;
 }
 
-const char* const queueUrlHelp = R"help(
-The queue's URL is sqlite:PATH[?queue=NAME][&lock-limit=TIME][&evict=yes|no]; quote an & in a shell.
-  queue       which queue of the file (default "default")
-  lock-limit  how long to wait for the file's write lock (default 2s)
-  evict       whether a successor may then kill the frozen predecessor that holds it (default yes)
-)help";
-
-void QueueOption::declare(CLI::App& command) {
-  command.add_option("--queue", url, "Which queue, for example sqlite:orders.db?queue=orders")
-      ->type_name("URL")
-      ->envname("TENURE_QUEUE")
-      ->required();
-}
-
-Result<sqlite::Options> QueueOption::parsed(bool create) const {
-  Result<sqlite::Options> options = parseQueueUrl(url);
-  if (!options) return named("--queue", options.error());
-  options->create = create;
-  return options;
-}
-
-const char* const storeUrlHelp = R"help(
-The store's URL is sqlite:PATH[?lock-limit=TIME][&evict=yes|no]; quote an & in a shell.
-  lock-limit  how long to wait for the file's write lock (default 2s)
-  evict       whether a successor may then kill the frozen predecessor that holds it (default yes)
-)help";
-
-void StoreOption::declare(CLI::App& command, bool required) {
-  command.add_option("--store", url, "Which store, for example sqlite:orders.db")
-      ->type_name("URL")
-      ->envname("TENURE_STORE")
-      ->required(required);
-}
-
-Result<sqlite::Options> StoreOption::parsed(bool create) const {
-  Result<sqlite::Options> options = parseStoreUrl(url);
-  if (!options) return named("--store", options.error());
-  options->create = create;
-  return options;
-}
-
 void ElectionOption::declare(CLI::App& command) {
   command.add_option("--zookeeper", zookeeper.hosts, "The ensemble, for example zk1:2181,zk2:2181,zk3:2181")
       ->type_name("HOSTS")

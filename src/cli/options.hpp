@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "tenure/candidate.hpp"
-#include "tenure/sqlite.hpp"
 
 namespace CLI {
 class App;
@@ -42,31 +41,6 @@ void addChoice(CLI::App& command, const std::string& name, const std::string& ty
 /// The text with options named as on the command line, where a library's complaint names the fields of its structs:
 /// "consumer.maxBatch = 0: …" becomes "--max-batch = 0: …".
 std::string withOptionNames(std::string text);
-
-/// The paragraph of every help page that has --queue.
-extern const char* const queueUrlHelp;
-
-/// `--queue URL`
-struct QueueOption {
-  std::string url;
-
-  void declare(CLI::App& command);
-  /// `create` as in sqlite::Options: a producer or consumer makes the file, a reader does not. The error names the
-  /// option.
-  Result<sqlite::Options> parsed(bool create) const;
-};
-
-/// The paragraph of every help page that has --store.
-extern const char* const storeUrlHelp;
-
-/// `--store URL`: what is claimed for its fence, without a queue.
-struct StoreOption {
-  std::string url;
-
-  void declare(CLI::App& command, bool required);
-  /// Without a queue's name. The error names the option.
-  Result<sqlite::Options> parsed(bool create) const;
-};
 
 /// `--zookeeper HOSTS --election NAME --root /tenure --session-timeout 10s --digest-file FILE`: which election, and
 /// how to reach it.

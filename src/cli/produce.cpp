@@ -6,6 +6,7 @@
 #include "cli/intake.hpp"
 #include "cli/options.hpp"
 #include "cli/tool.hpp"
+#include "cli/wiring_options.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -33,7 +34,7 @@ Examples:
 Exit produce(const ProduceOptions& options) {
   const auto queue = options.queue.parsed(true);
   if (!queue) return refuse("", queue.error());
-  auto sink = sqlite::openSink(*queue);
+  auto sink = (*queue)->sink();
   if (!sink) return refuse("--queue", sink.error());
 
   LineReader reader(STDIN_FILENO, longestLine(options.format));
@@ -62,7 +63,7 @@ void addProduce(CLI::App& tool, Action& chosen) {
   };
   addChoice(*command, "--format", "FORMAT", "lines or jsonl", chooseFormat,
             "What a line is: lines or jsonl (default lines)");
-  command->footer(std::string(produceHelp) + queueUrlHelp + exitCodesHelp);
+  command->footer(std::string(produceHelp) + urlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return produce(*options); }; });
 }
 

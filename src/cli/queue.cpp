@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "cli/options.hpp"
 #include "cli/tool.hpp"
+#include "cli/wiring_options.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -56,7 +57,7 @@ void printText(const QueueStats& stats) {
 Exit showStats(const StatsOptions& options) {
   const auto queue = options.queue.parsed(false);
   if (!queue) return refuse("", queue.error());
-  const auto stats = sqlite::openAdmin(*queue)->stats();
+  const auto stats = (*queue)->queueAdmin()->stats();
   if (!stats) return refuse("--queue", stats.error());
   options.json ? printJson(*stats) : printText(*stats);
   return Exit::done;
@@ -72,7 +73,7 @@ void addQueue(CLI::App& tool, Action& chosen) {
   CLI::App* stats = queue->add_subcommand("stats", "How many messages wait, fail, and are dead");
   options->queue.declare(*stats);
   stats->add_flag("--json", options->json, "One JSON object");
-  stats->footer(std::string(statsHelp) + queueUrlHelp + exitCodesHelp);
+  stats->footer(std::string(statsHelp) + urlHelp + exitCodesHelp);
   stats->callback([options, &chosen] { chosen = [options] { return showStats(*options); }; });
 }
 

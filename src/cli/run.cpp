@@ -6,6 +6,7 @@
 #include "cli/replica_options.hpp"
 #include "cli/run_career.hpp"
 #include "cli/tool.hpp"
+#include "cli/wiring_options.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -31,7 +32,7 @@ struct RunOptions {
 struct Settings {
   CandidateOptions candidate;
   RunSettings run;
-  std::optional<sqlite::Options> store;
+  std::shared_ptr<Backend> store;  // may be absent
 };
 
 constexpr const char* runHelp = R"help(
@@ -122,28 +123,26 @@ Result<Settings> settingsOf(const RunOptions& options) {
   settings.run.drain = options.drain;
   settings.run.warning = options.killAfter.value_or(session / 12);
   settings.run.termDescriptor = options.termDescriptor;
-  if (options.store.url.empty()) return settings;
-
   auto store = options.store.parsed(true);
   if (!store) return store.error();
+  if (!*store) return settings;
   // The record of who claimed the store; a name that no queue can have.
-  store->queue = "(fence of " + settings.candidate.election.value + ")";
-  settings.run.environment = {{"TENURE_STORE", options.store.url},
-                              {"TENURE_STORE_FILE", std::filesystem::absolute(store->file)}};
+  (*store)->setQueue("(fence of " + settings.candidate.election.value + ")");
+  settings.run.environment = (*store)->environment();
+  settings.run.environment.emplace_back("TENURE_STORE", options.store.url);
   settings.store = *std::move(store);
   return settings;
 }
 
 Exit contend(const RunOptions& options, Settings settings, const Guardian& guardian) {
   const auto log = makeLogSink(options.replica.logLevel);
-  std::optional<sqlite::Database> database;
-  if (settings.store) database.emplace(*settings.store, *log);
+  const std::shared_ptr<IFencedStore> store = settings.store ? settings.store->open(*log).store : nullptr;
 
   const ElectionName election = settings.candidate.election;
   settings.candidate.onReload = [&] { reload(options.replica, election, *log); };
   Candidate* self = nullptr;
-  RunCareer career(guardian, std::move(settings.run), database ? &database->store() : nullptr,
-                   Emitter(*log, systemClock(), election), [&self] { self->stop(); });
+  RunCareer career(guardian, std::move(settings.run), store.get(), Emitter(*log, systemClock(), election),
+                   [&self] { self->stop(); });
   Candidate candidate(std::move(settings.candidate), career, *log);
   self = &candidate;
   return static_cast<Exit>(career.exitCode(candidate.run()));
@@ -192,7 +191,7 @@ void declare(const CLI::App& tool, CLI::App& command, RunOptions& options) {
   addDuration(command, "--drain-timeout", options.drain,
               "How long the command may take to end when told to leave or hand over");
   addKillAfter(command, options);
-  options.store.declare(command, false);
+  options.store.declare(command, false, "Which store the term claims, for example sqlite:ledger.db");
   command.add_option("--term-fd", options.termDescriptor, "Where the command can read its term, and when it is over")
       ->type_name("N")
       ->envname("TENURE_TERM_FD");
@@ -205,7 +204,7 @@ void addRun(CLI::App& tool, Action& chosen, std::vector<std::string> words) {
   options->command = std::move(words);
   CLI::App* command = tool.add_subcommand("run", "Run a command while leader: tenure run OPTIONS -- CMD ARGUMENTS");
   declare(tool, *command, *options);
-  command->footer(std::string(runHelp) + storeUrlHelp + exitCodesHelp);
+  command->footer(std::string(runHelp) + urlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return runCommand(*options); }; });
 }
 

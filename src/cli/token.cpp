@@ -6,6 +6,7 @@
 #include "base/validation.hpp"
 #include "cli/options.hpp"
 #include "cli/tool.hpp"
+#include "cli/wiring_options.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -57,7 +58,7 @@ Exit check(const CheckOptions& options) {
   if (!store) return refuse("", store.error());
   const auto election = parseElectionName(options.election);
   if (!election) return refuse("--election", Error{Errc::configurationRefused, election.error().detail});
-  const auto rows = sqlite::openAdmin(*store)->fenceRows();
+  const auto rows = (*store)->storeAdmin()->fenceRows();
   if (!rows) return refuse("--store", rows.error());
   const auto row =
       std::find_if(rows->begin(), rows->end(), [&](const FenceRow& each) { return each.election == *election; });
@@ -75,7 +76,7 @@ void addToken(CLI::App& tool, Action& chosen) {
 
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command = token->add_subcommand("check", "Whether no newer term has claimed; advice, not protection");
-  options->store.declare(*command, true);
+  options->store.declare(*command, true, "Which store, for example sqlite:ledger.db");
   command->add_option("--election", options->election, "Which election: 1 to 64 of A-Z a-z 0-9 . _ -")
       ->type_name("NAME")
       ->envname("TENURE_ELECTION")
@@ -87,7 +88,7 @@ void addToken(CLI::App& tool, Action& chosen) {
   command->add_option("--generation", options->generation, "The generation it belongs to (default: the store's)")
       ->type_name("N")
       ->envname("TENURE_GENERATION");
-  command->footer(std::string(checkHelp) + storeUrlHelp + exitCodesHelp);
+  command->footer(std::string(checkHelp) + urlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return check(*options); }; });
 }
 

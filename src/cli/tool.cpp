@@ -48,6 +48,7 @@ void declareTool(CLI::App& tool, Action& chosen, const Words& command) {
   addDeadLetters(tool, chosen);
   addFence(tool, chosen);
   addToken(tool, chosen);
+  addUrls(tool, chosen);
 }
 
 /// The parser's words for a slip in the configuration file and for a number that is none are its own, not the user's.

@@ -1,7 +1,9 @@
 #include "cli/urls.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
-#include "cli/exit.hpp"
+#include "tenure/ids.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -37,6 +39,59 @@ int hexValue(char c) noexcept {
   return -1;
 }
 
+/// Between `scheme:` and the path: user and password, as far as there are any.
+bool holdsPassword(std::string_view rest) noexcept {
+  if (rest.substr(0, 2) != "//") return false;
+  const std::string_view authority = rest.substr(2, rest.find_first_of("/?#", 2) - 2);
+  const std::size_t at = authority.rfind('@');
+  return at != std::string_view::npos && authority.substr(0, at).find(':') != std::string_view::npos;
+}
+
+/// Splits "user@host:port"; the host may be an IPv6 address in brackets.
+Result<void> readAuthority(std::string_view text, Url& url) {
+  if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
+    const Result<std::string> user = percentDecoded(text.substr(0, at));
+    if (!user) return user.error();
+    url.user = *user;
+    text.remove_prefix(at + 1);
+  }
+  std::string_view host = text.substr(0, text.rfind(':'));
+  if (text.substr(0, 1) == "[") {
+    const std::size_t end = text.find(']');
+    if (end == std::string_view::npos) return unreadable("\"" + escaped(text) + "\" has a [ without its ]");
+    host = text.substr(1, end - 1);
+    text.remove_prefix(end + 1);
+  } else {
+    text.remove_prefix(host.size());
+  }
+  url.host = host;
+  if (text.empty()) return {};
+  const auto port = text.front() == ':' ? parseInteger(text.substr(1)) : std::nullopt;
+  if (!port || *port < 1 || *port > 65535)
+    return unreadable("\"" + escaped(text) + "\" is no port: 1 to 65535 after a colon");
+  url.port = static_cast<std::uint16_t>(*port);
+  return {};
+}
+
+Result<void> readParameters(std::string_view query, Url& url) {
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), pair.size() + 1));
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos) return unreadable("parameter \"" + escaped(pair) + "\" has no value");
+    const std::string name(pair.substr(0, equals));
+    const auto isSame = [&](const auto& each) { return each.first == name; };
+    if (std::any_of(url.parameters.begin(), url.parameters.end(), isSame))
+      return unreadable("parameter \"" + escaped(name) + "\" is given twice");
+    const Result<std::string> value = percentDecoded(pair.substr(equals + 1));
+    if (!value) return value.error();
+    url.parameters.emplace_back(name, *value);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::string> percentDecoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -54,110 +109,64 @@ Result<std::string> percentDecoded(std::string_view text) {
   return out;
 }
 
-Result<bool> parseYesNo(std::string_view text) {
-  if (text == "yes") return true;
-  if (text == "no") return false;
-  return Error{Errc::invalidArgument, "\"" + escaped(text) + "\" is neither yes nor no"};
-}
-
-Result<void> setQueue(sqlite::Options& options, std::string_view value) {
-  const Result<ElectionName> name = parseElectionName(value);  // the same alphabet
-  if (!name) return unreadable("queue \"" + escaped(value) + "\" is not 1 to 64 of A-Z a-z 0-9 . _ -");
-  options.queue = name->value;
+std::string Url::parameter(std::string_view name) const {
+  for (const auto& [each, value] : parameters)
+    if (each == name) return value;
   return {};
 }
 
-Result<void> setLockLimit(sqlite::Options& options, std::string_view value) {
-  const auto limit = parseDuration(value);
-  if (!limit) return Error{Errc::invalidArgument, "lock-limit " + limit.error().detail};
-  if (*limit < std::chrono::milliseconds{1} || *limit > std::chrono::minutes{10})
-    return Error{Errc::invalidArgument, "lock-limit must be 1ms to 10m, not " + formatDuration(*limit)};
-  options.lockLimit = std::chrono::duration_cast<std::chrono::milliseconds>(*limit);
-  return {};
-}
-
-Result<void> setEvict(sqlite::Options& options, std::string_view value) {
-  const auto evict = parseYesNo(value);
-  if (!evict) return Error{Errc::invalidArgument, "evict " + evict.error().detail};
-  options.evictFrozenHolder = *evict;
-  return {};
-}
-
-struct Parameter {
-  std::string_view name;
-  Result<void> (*set)(sqlite::Options&, std::string_view);
-};
-constexpr Parameter parameters[] = {{"queue", setQueue}, {"lock-limit", setLockLimit}, {"evict", setEvict}};
-
-Result<void> setParameter(sqlite::Options& options, std::string_view name, std::string_view value) {
-  for (const Parameter& parameter : parameters) {
-    if (parameter.name != name) continue;
-    const Result<std::string> decoded = percentDecoded(value);
-    if (!decoded) return decoded.error();
-    return parameter.set(options, *decoded);
-  }
-  return Error{Errc::invalidArgument,
-               "parameter \"" + escaped(name) + "\" is not known: expected queue, lock-limit or evict"};
-}
-
-Result<void> setParameters(sqlite::Options& options, std::string_view query) {
-  std::vector<std::string_view> seen;
-  while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), pair.size() + 1));
-    const std::size_t equals = pair.find('=');
-    if (equals == std::string_view::npos) return unreadable("parameter \"" + escaped(pair) + "\" has no value");
-    const std::string_view name = pair.substr(0, equals);
-    if (std::find(seen.begin(), seen.end(), name) != seen.end())
-      return unreadable("parameter \"" + escaped(name) + "\" is given twice");
-    seen.push_back(name);
-    if (const auto set = setParameter(options, name, pair.substr(equals + 1)); !set) return set;
-  }
-  return {};
-}
-
-/// Between `scheme:` and the path: user and password, as far as there are any.
-bool holdsPassword(std::string_view rest) noexcept {
-  if (rest.substr(0, 2) != "//") return false;
-  const std::string_view authority = rest.substr(2, rest.find_first_of("/?#", 2) - 2);
-  const std::size_t at = authority.rfind('@');
-  return at != std::string_view::npos && authority.substr(0, at).find(':') != std::string_view::npos;
-}
-
-}  // namespace
-
-Result<sqlite::Options> parseQueueUrl(std::string_view url) {
-  if (namesPassword(url)) return passwordRefused();
-  const std::size_t colon = url.find(':');
-  if (colon == std::string_view::npos || colon == 0) return unreadable("\"" + escaped(url) + "\" has no scheme");
-  const std::string_view scheme = url.substr(0, colon);
-  std::string_view rest = url.substr(colon + 1);
+Result<Url> parseUrl(std::string_view text) {
+  if (namesPassword(text)) return passwordRefused();
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos || colon == 0) return unreadable("\"" + escaped(text) + "\" has no scheme");
+  std::string_view rest = text.substr(colon + 1);
   if (holdsPassword(rest)) return passwordRefused();
-  if (scheme != "sqlite")
-    return Error{Errc::unsupported, "scheme \"" + escaped(scheme) + "\" is not known here: expected sqlite"};
-  if (rest.substr(0, 2) == "//")
-    return unreadable("a SQLite URL names no host: write sqlite:relative.db or sqlite:/absolute.db");
-  if (rest.find('#') != std::string_view::npos) return unreadable("\"" + escaped(url) + "\" has a fragment (#…)");
+  if (rest.find('#') != std::string_view::npos) return unreadable("\"" + escaped(text) + "\" has a fragment (#…)");
 
+  Url url;
+  url.scheme = text.substr(0, colon);
+  url.hasAuthority = rest.substr(0, 2) == "//";
+  if (url.hasAuthority) {
+    rest.remove_prefix(2);
+    const std::string_view authority = rest.substr(0, rest.find_first_of("/?"));
+    if (const Result<void> read = readAuthority(authority, url); !read) return read.error();
+    rest.remove_prefix(authority.size());
+  }
   const std::string_view path = rest.substr(0, rest.find('?'));
-  const Result<std::string> file = percentDecoded(path);
-  if (!file) return file.error();
-  if (file->empty()) return unreadable("\"" + escaped(url) + "\" names no file");
-  sqlite::Options options;
-  options.file = *file;
-  if (path.size() < rest.size())
-    if (const auto set = setParameters(options, rest.substr(path.size() + 1)); !set) return set.error();
-  return options;
+  const Result<std::string> decoded = percentDecoded(path);
+  if (!decoded) return decoded.error();
+  url.path = *decoded;
+  rest.remove_prefix(std::min(rest.size(), path.size() + 1));
+  if (const Result<void> read = readParameters(rest, url); !read) return read.error();
+  return url;
 }
 
-Result<sqlite::Options> parseStoreUrl(std::string_view url) {
-  Result<sqlite::Options> options = parseQueueUrl(url);
-  if (!options) return options;
-  const std::size_t query = url.find('?');
-  const bool namesQueue = query != std::string_view::npos &&
-                          (url.find("?queue=", query) == query || url.find("&queue=", query) != std::string_view::npos);
-  if (namesQueue) return unreadable("a store has no queue");
-  return options;
+Error unknownParameter(std::string_view name, std::span<const std::string_view> known) {
+  std::string expected;
+  for (std::size_t i = 0; i < known.size(); ++i)
+    expected += (i == 0 ? "" : i + 1 == known.size() ? " or " : ", ") + std::string(known[i]);
+  return {Errc::invalidArgument, "parameter \"" + escaped(name) + "\" is not known: expected " + expected};
+}
+
+Result<std::string> queueName(const std::string& value) {
+  if (parseElectionName(value)) return value;  // the same alphabet
+  return unreadable("queue \"" + escaped(value) + "\" is not 1 to 64 of A-Z a-z 0-9 . _ -");
+}
+
+Result<std::chrono::milliseconds> durationBetween(std::string_view name, const std::string& value,
+                                                  std::chrono::milliseconds least, std::chrono::milliseconds most) {
+  const auto duration = parseDuration(value);
+  if (!duration) return Error{Errc::invalidArgument, std::string(name) + " " + duration.error().detail};
+  if (*duration < least || *duration > most)
+    return Error{Errc::invalidArgument, std::string(name) + " must be " + formatDuration(least) + " to " +
+                                            formatDuration(most) + ", not " + formatDuration(*duration)};
+  return std::chrono::duration_cast<std::chrono::milliseconds>(*duration);
+}
+
+Result<bool> yesOrNo(std::string_view name, const std::string& value) {
+  if (value == "yes") return true;
+  if (value == "no") return false;
+  return Error{Errc::invalidArgument, std::string(name) + " \"" + escaped(value) + "\" is neither yes nor no"};
 }
 
 }  // namespace tenure::cli

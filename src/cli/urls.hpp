@@ -1,28 +1,74 @@
-/// Queues and stores are named by URL: `sqlite:orders.db?queue=orders`.
+/// Queues and stores are named by URL, `SCHEME:PLACE?parameter=value&…`. Here it is taken apart; what the parts mean is
+/// its backend's business (backends.hpp).
 ///
-///     sqlite:PATH[?queue=NAME][&lock-limit=2s][&evict=yes|no]
+///     sqlite:orders.db?queue=orders        postgresql://shop@db.example:5432/shop?queue=orders
 ///
-///   PATH        relative or absolute; % escapes stand for bytes (%3F is a question mark)
-///   queue       which queue of the file, like an election's name; "default" when absent
-///   lock-limit  how long a claim or commit waits for the file's write lock
-///   evict       whether a successor may kill a frozen predecessor that holds the lock
-///
-/// A scheme or parameter that is not known is refused, and so is a password: it would show in `ps`.
+/// A password is refused wherever one could stand: it would show in `ps`. Nothing that is refused repeats it.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "tenure/sqlite.hpp"
+#include "tenure/result.hpp"
 
 namespace tenure::cli {
 
-/// Errors:  invalidArgument       cannot be read as such a URL
-///          configurationRefused  holds a password
-///          unsupported           another scheme
-///          The detail says what was expected and never repeats a secret.
-Result<sqlite::Options> parseQueueUrl(std::string_view url);
+struct Url {
+  std::string scheme;
+  bool hasAuthority = false;  // "//" follows the scheme
+  std::string user;
+  std::string host;  // without the brackets of an IPv6 address
+  std::optional<std::uint16_t> port;
+  /// After the authority with its slash, or all that follows the scheme; % escapes are decoded.
+  std::string path;
+  std::vector<std::pair<std::string, std::string>> parameters;  // decoded, each name once
 
-/// The same without `queue`: a store that is claimed for its fence alone.
-Result<sqlite::Options> parseStoreUrl(std::string_view url);
+  std::string parameter(std::string_view name) const;  // empty when it is not there
+};
+
+/// Errors:  invalidArgument       cannot be read as a URL
+///          configurationRefused  holds a password
+///          The detail says what was expected.
+Result<Url> parseUrl(std::string_view text);
+
+/// "%3F" is a question mark. Errors: invalidArgument, also for an escaped NUL.
+Result<std::string> percentDecoded(std::string_view text);
+
+/// What a parameter of a backend's URL does to its options.
+template <class Options>
+struct Parameter {
+  std::string_view name;
+  Result<void> (*set)(Options& options, const std::string& value);
+};
+
+/// A parameter that the table does not name is refused, with those that it does.
+Error unknownParameter(std::string_view name, std::span<const std::string_view> known);
+
+template <class Options>
+Result<void> setParameters(Options& options, const Url& url, std::span<const Parameter<Options>> table) {
+  for (const auto& [name, value] : url.parameters) {
+    std::vector<std::string_view> known;
+    const Parameter<Options>* found = nullptr;
+    for (const Parameter<Options>& parameter : table) {
+      known.push_back(parameter.name);
+      if (parameter.name == name) found = &parameter;
+    }
+    if (found == nullptr) return unknownParameter(name, known);
+    if (const Result<void> set = found->set(options, value); !set) return set;
+  }
+  return {};
+}
+
+// Values that several backends take. The detail begins with the parameter's name.
+Result<std::string> queueName(const std::string& value);
+Result<std::chrono::milliseconds> durationBetween(std::string_view name, const std::string& value,
+                                                  std::chrono::milliseconds least, std::chrono::milliseconds most);
+Result<bool> yesOrNo(std::string_view name, const std::string& value);
 
 }  // namespace tenure::cli

@@ -1,7 +1,6 @@
 // Queue URLs, and complaints about them: nothing is accepted that no queue could be, and no password is repeated.
-#include "cli/urls.hpp"
-
 #include "claims.hpp"
+#include "cli/backend_options.hpp"
 #include "cli/exit.hpp"
 
 using namespace tenure;
@@ -22,7 +21,7 @@ void checkAccepted(const sqlite::Options& options, std::string_view url) {
 
 void checkSecret(std::string_view url) {
   for (const std::string& where : {std::string("&password="), std::string("?password="), std::string("#password=")}) {
-    const auto refused = parseQueueUrl(std::string(url) + where + std::string(password));
+    const auto refused = parseUrl(std::string(url) + where + std::string(password));
     if (!refused) require(refused.error().message().find(password) == std::string::npos, "a password is not told", url);
   }
   const std::string told = complaintOf("postgresql://scott:" + std::string(password) + "@" + std::string(url));
@@ -34,7 +33,9 @@ void checkSecret(std::string_view url) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view url(reinterpret_cast<const char*>(data), size);
-  if (const auto options = parseQueueUrl(url); isGood(options)) checkAccepted(*options, url);
+  const auto parts = parseUrl(url);
+  if (isGood(parts) && parts->scheme == "sqlite")
+    if (const auto options = sqliteOptions(*parts); isGood(options)) checkAccepted(*options, url);
   if (url.find(password) == std::string_view::npos) checkSecret(url);
   return 0;
 }

@@ -73,12 +73,13 @@ TEST(Tool, AGroupOfCommandsHasExamplesOfItsOwn) {
   }
 }
 
-TEST(Tool, EveryPageWithAQueueTellsTheParametersOfItsUrl) {
+TEST(Tool, EveryPageWithAUrlSaysWhereItsFormsAreTold) {
   const std::vector<std::vector<const char*>> pages{{"produce", "--help"},         {"consume", "--help"},
                                                     {"queue", "stats", "--help"},  {"dead-letters", "purge", "--help"},
-                                                    {"fence", "rebase", "--help"}, {"fence", "show", "--help"}};
-  for (const auto& page : pages)
-    EXPECT_THAT(run(page).out, AllOf(HasSubstr("\n  lock-limit "), HasSubstr("\n  evict "))) << page.front();
+                                                    {"fence", "rebase", "--help"}, {"fence", "show", "--help"},
+                                                    {"token", "check", "--help"},  {"run", "--help"}};
+  for (const auto& page : pages) EXPECT_THAT(run(page).out, HasSubstr("`tenure urls`")) << page.front();
+  EXPECT_THAT(run({"urls"}).out, AllOf(HasSubstr("\n  lock-limit "), HasSubstr("\n  evict ")));
 }
 
 TEST(Tool, TheHelpOfATokenCheckSaysThatItIsAdviceAndWhy) {

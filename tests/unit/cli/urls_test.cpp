@@ -1,7 +1,8 @@
-#include "cli/urls.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "cli/backend_options.hpp"
+#include "cli/backends.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -10,16 +11,41 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
-sqlite::Options accepted(std::string_view url) {
-  auto options = parseQueueUrl(url);
-  EXPECT_TRUE(options) << url << ": " << options.error().message();
+sqlite::Options accepted(std::string_view text) {
+  const auto url = parseUrl(text);
+  const auto options = url ? sqliteOptions(*url) : url.error();
+  EXPECT_TRUE(options) << text << ": " << options.error().message();
   return options ? *options : sqlite::Options{};
 }
 
 Error refused(std::string_view url) {
-  auto options = parseQueueUrl(url);
-  EXPECT_FALSE(options) << url << " was accepted";
-  return options ? Error{Errc::cancelled} : options.error();
+  const auto backend = parseBackend(url);
+  EXPECT_FALSE(backend) << url << " was accepted";
+  return backend ? Error{Errc::cancelled} : backend.error();
+}
+
+TEST(Url, IsTakenApart) {
+  const Url url = parseUrl("db://shop%40eu@[::1]:5433/or%20ders?queue=o&limit=1s").value();
+
+  EXPECT_EQ(url.scheme, "db");
+  EXPECT_EQ(url.user, "shop@eu");
+  EXPECT_EQ(url.host, "::1");
+  EXPECT_EQ(url.port, 5433);
+  EXPECT_EQ(url.path, "/or ders");
+  EXPECT_EQ(url.parameter("limit"), "1s");
+  EXPECT_EQ(url.parameter("other"), "");
+}
+
+TEST(Url, NeedsNoAuthorityAndNoPort) {
+  EXPECT_FALSE(parseUrl("sqlite:o.db").value().hasAuthority);
+  EXPECT_EQ(parseUrl("db://host").value().host, "host");
+  EXPECT_EQ(parseUrl("db://host?queue=a").value().port, std::nullopt);
+  EXPECT_EQ(parseUrl("db:///path").value().path, "/path");
+}
+
+TEST(Url, RefusesAPortThatIsNone) {
+  for (const char* url : {"db://h:0/", "db://h:65536", "db://h:x", "db://h:", "db://[::1/", "db://[::1]5"})
+    EXPECT_TRUE(parseUrl(url).error().is(Errc::invalidArgument)) << url;
 }
 
 TEST(QueueUrl, NamesAFileAndAQueue) {
@@ -90,12 +116,31 @@ TEST(QueueUrl, RefusesAPasswordAndDoesNotRepeatIt) {
 TEST(QueueUrl, EscapesWhatItRepeats) { EXPECT_THAT(refused("a\x1b[2J\nb").detail, HasSubstr("\\x1b[2J\\nb")); }
 
 TEST(StoreUrl, NamesNoQueue) {
-  EXPECT_EQ(parseStoreUrl("sqlite:ledger.db?lock-limit=1s").value().lockLimit, 1s);
-  EXPECT_EQ(parseStoreUrl("sqlite:my&queue=.db").value().file, "my&queue=.db");
-  for (const char* url : {"sqlite:o.db?queue=q", "sqlite:o.db?evict=no&queue=q",
-                          "sqlite:o.db?"
-                          "queue=default"})
-    EXPECT_FALSE(parseStoreUrl(url)) << url;
+  EXPECT_TRUE(parseStore("sqlite:ledger.db?lock-limit=1s"));
+  EXPECT_TRUE(parseStore("sqlite:my&queue=.db"));
+  for (const char* url : {"sqlite:o.db?queue=q", "sqlite:o.db?evict=no&queue=q", "sqlite:o.db?queue=default"})
+    EXPECT_FALSE(parseStore(url)) << url;
+}
+
+Wiring wired(const char* queue, const char* store) {
+  return wire(parseBackend(queue).value(), parseStore(store).value()).value();
+}
+
+TEST(Wiring, TwoUrlsOfOneDatabaseShareTheirTransactions) {
+  const Wiring one = wired("sqlite:./orders.db?queue=orders", "sqlite:orders.db");
+  const Backend::Ends ends = one.open(noEvents());
+
+  EXPECT_TRUE(one.isOneDatabase());
+  EXPECT_TRUE(ends.source->sharesTransactionsWith(*ends.store));
+}
+
+TEST(Wiring, AStoreElsewhereFilesUnderTheQueuesName) {
+  const Wiring two = wired("sqlite:orders.db?queue=orders", "sqlite:ledger.db");
+  const Backend::Ends ends = two.open(noEvents());
+
+  EXPECT_FALSE(two.isOneDatabase());
+  EXPECT_EQ(two.storeBackend().queue(), "orders");
+  EXPECT_FALSE(ends.source->sharesTransactionsWith(*ends.store));
 }
 
 }  // namespace

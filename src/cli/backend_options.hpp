@@ -1,0 +1,14 @@
+/// What each scheme's URL sets: from the parts of a URL to the options of its backend.
+///
+/// Errors of all:  invalidArgument  a part that is missing, out of place, or not what its parameter takes; the detail
+///                 names the part and says what was expected
+#pragma once
+
+#include "cli/urls.hpp"
+#include "tenure/sqlite.hpp"
+
+namespace tenure::cli {
+
+Result<sqlite::Options> sqliteOptions(const Url& url);
+
+}  // namespace tenure::cli

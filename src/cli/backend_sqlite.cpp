@@ -1,0 +1,53 @@
+#include "cli/backend_options.hpp"
+#include "cli/backends.hpp"
+
+namespace tenure::cli {
+namespace {
+
+class SqliteBackend final : public Backend {
+ public:
+  explicit SqliteBackend(sqlite::Options options) : options_(std::move(options)) {}
+
+  bool hasSql() const noexcept override { return true; }
+  const std::string& queue() const noexcept override { return options_.queue; }
+  void setQueue(std::string name) override { options_.queue = std::move(name); }
+  void setCreate(bool create) override { options_.create = create; }
+  std::string place() const override {
+    std::error_code ignored;
+    return "sqlite:" + std::filesystem::weakly_canonical(std::filesystem::absolute(options_.file), ignored).string();
+  }
+  std::vector<std::pair<std::string, std::string>> environment() const override {
+    return {{"TENURE_STORE_FILE", std::filesystem::absolute(options_.file)}};
+  }
+
+  Ends open(IEventSink& events) const override {
+    const auto database = std::make_shared<sqlite::Database>(options_, events);
+    return {{database, &database->source()}, {database, &database->store()}};
+  }
+  Result<std::unique_ptr<IMessageSink>> sink() const override { return sqlite::openSink(options_); }
+  std::unique_ptr<IQueueAdmin> queueAdmin() const override { return sqlite::openAdmin(options_); }
+  std::unique_ptr<IStoreAdmin> storeAdmin() const override { return sqlite::openAdmin(options_); }
+
+ private:
+  sqlite::Options options_;
+};
+
+Result<std::unique_ptr<Backend>> make(const Url& url) {
+  auto options = sqliteOptions(url);
+  if (!options) return options.error();
+  return std::unique_ptr<Backend>(std::make_unique<SqliteBackend>(*std::move(options)));
+}
+
+constexpr const char* page = R"help(
+sqlite:PATH[?queue=NAME][&lock-limit=TIME][&evict=yes|no]
+  Queue and store in one file, on one host. PATH is relative or absolute.
+  queue       which queue of the file (default "default")
+  lock-limit  how long to wait for the file's write lock (default 2s)
+  evict       whether a successor may then kill the frozen predecessor that holds it (default yes)
+)help";
+
+}  // namespace
+
+const Scheme sqliteScheme{"sqlite", page, make};
+
+}  // namespace tenure::cli

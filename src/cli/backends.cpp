@@ -1,0 +1,63 @@
+#include "cli/backends.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace tenure::cli {
+namespace {
+
+const Scheme* const schemes[] = {&sqliteScheme};
+
+std::string names() {
+  std::string all;
+  for (const Scheme* scheme : schemes) all += (all.empty() ? "" : ", ") + std::string(scheme->name);
+  return all;
+}
+
+Result<std::unique_ptr<Backend>> make(const Url& url) {
+  for (const Scheme* scheme : schemes)
+    if (scheme->name == url.scheme) return scheme->make(url);
+  return Error{Errc::unsupported, "scheme \"" + escaped(url.scheme) + "\" is not known here: expected " + names()};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> parseBackend(std::string_view text) {
+  const Result<Url> url = parseUrl(text);
+  if (!url) return url.error();
+  return make(*url);
+}
+
+Result<std::unique_ptr<Backend>> parseStore(std::string_view text) {
+  const Result<Url> url = parseUrl(text);
+  if (!url) return url.error();
+  auto backend = make(*url);
+  if (!backend) return backend;
+  if (!(*backend)->isStore())
+    return Error{Errc::configurationRefused, url->scheme + " keeps no effects: expected another scheme"};
+  const auto namesQueue = [](const auto& parameter) { return parameter.first == "queue"; };
+  if (std::any_of(url->parameters.begin(), url->parameters.end(), namesQueue))
+    return Error{Errc::invalidArgument, "a store has no queue: leave the parameter out"};
+  return backend;
+}
+
+std::string urlsPage() {
+  std::string page = "Queues and stores are named by URL. Quote an & in a shell; % escapes stand for bytes.\n";
+  for (const Scheme* scheme : schemes) page += scheme->page;
+  return page;
+}
+
+Backend::Ends Wiring::open(IEventSink& events) const {
+  if (isOneDatabase()) return queue->open(events);
+  return {queue->open(events).source, store->open(events).store};
+}
+
+Result<Wiring> wire(std::unique_ptr<Backend> queue, std::unique_ptr<Backend> store) {
+  if (!store && !queue->isStore())
+    return Error{Errc::configurationRefused, "this queue keeps no effects: name with --store where they go"};
+  if (store) store->setQueue(queue->queue());
+  return Wiring{std::move(queue), std::move(store)};
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,90 @@
+/// The backends that a URL can name: the one list of them, and what the commands ask of each. A new backend is a file
+/// backend_NAME.cpp with its URL's grammar, and a line in backends.cpp.
+///
+///     parseBackend(url) ──▶ Backend ──▶ open()        the ends that a replica holds
+///                                  ├──▶ sink()        what `produce` writes to
+///                                  └──▶ queueAdmin(), storeAdmin()
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/urls.hpp"
+#include "tenure/admin.hpp"
+#include "tenure/events.hpp"
+#include "tenure/source.hpp"
+#include "tenure/store.hpp"
+
+namespace tenure::cli {
+
+/// What a URL names. Nothing is connected or opened before one of its ends is asked for.
+class Backend {
+ public:
+  /// The ends of one replica; what the backend is not is nullptr.
+  struct Ends {
+    std::shared_ptr<IMessageSource> source;
+    std::shared_ptr<IFencedStore> store;
+  };
+
+  virtual ~Backend() = default;
+  virtual bool isStore() const noexcept { return true; }
+  virtual bool hasSql() const noexcept { return false; }
+  virtual const std::string& queue() const noexcept = 0;
+  /// For a store beside a queue that is kept elsewhere: under which name it files the queue's owner and dead letters.
+  virtual void setQueue(std::string name) = 0;
+  /// A producer or consumer makes what is absent where the backend allows it, a reader does not.
+  virtual void setCreate(bool) {}
+  /// Equal for two URLs of one database, whatever their queues.
+  virtual std::string place() const = 0;
+  /// For a command that `run` starts: where the store is, beside its URL.
+  virtual std::vector<std::pair<std::string, std::string>> environment() const { return {}; }
+
+  virtual Ends open(IEventSink& events) const = 0;
+  virtual Result<std::unique_ptr<IMessageSink>> sink() const = 0;
+  virtual std::unique_ptr<IQueueAdmin> queueAdmin() const = 0;
+  /// Nullptr unless isStore().
+  virtual std::unique_ptr<IStoreAdmin> storeAdmin() const = 0;
+  /// The tables that a database must have before its first use, as SQL; empty for a backend that makes its own.
+  virtual std::string schemaSql() const { return {}; }
+  virtual Result<void> applySchema() const { return {}; }
+};
+
+/// Errors:  invalidArgument       cannot be read as such a URL
+///          configurationRefused  holds a password
+///          unsupported           another scheme
+///          The detail says what was expected and never repeats a secret.
+Result<std::unique_ptr<Backend>> parseBackend(std::string_view url);
+
+/// The same, refused when it names a queue: a store that is claimed for its fence, or a queue's effects.
+Result<std::unique_ptr<Backend>> parseStore(std::string_view url);
+
+/// What `tenure urls` prints: every scheme with its parameters.
+std::string urlsPage();
+
+/// Source and store of a consumer: from one database where both URLs name the same, so that acknowledging is part of
+/// the transaction.
+struct Wiring {
+  std::unique_ptr<Backend> queue;
+  std::unique_ptr<Backend> store;  // nullptr: the queue's own
+
+  Backend& storeBackend() const noexcept { return store ? *store : *queue; }
+  bool isOneDatabase() const { return !store || store->place() == queue->place(); }
+  Backend::Ends open(IEventSink& events) const;
+};
+
+/// Errors: configurationRefused  the queue keeps no effects, and no store was given; or the store keeps none
+Result<Wiring> wire(std::unique_ptr<Backend> queue, std::unique_ptr<Backend> store);
+
+// --- what backends.cpp lists
+
+/// One scheme. Its page is a paragraph of `tenure urls`.
+struct Scheme {
+  std::string_view name;
+  const char* page;
+  Result<std::unique_ptr<Backend>> (*make)(const Url& url);
+};
+extern const Scheme sqliteScheme;
+
+}  // namespace tenure::cli

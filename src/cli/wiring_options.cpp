@@ -1,0 +1,55 @@
+#include "cli/wiring_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/options.hpp"
+
+namespace tenure::cli {
+
+const char* const urlHelp = R"help(
+A URL names a queue or a store, such as sqlite:orders.db?queue=orders; quote an & in a shell.
+`tenure urls` tells every form and parameter. A password comes from a file or the environment.
+)help";
+
+void QueueOption::declare(CLI::App& command) {
+  command.add_option("--queue", url, "Which queue, for example sqlite:orders.db?queue=orders")
+      ->type_name("URL")
+      ->envname("TENURE_QUEUE")
+      ->required();
+}
+
+Result<std::unique_ptr<Backend>> QueueOption::parsed(bool create) const {
+  auto backend = parseBackend(url);
+  if (!backend) return named("--queue", backend.error());
+  (*backend)->setCreate(create);
+  return backend;
+}
+
+void StoreOption::declare(CLI::App& command, bool required, const std::string& description) {
+  command.add_option("--store", url, description)->type_name("URL")->envname("TENURE_STORE")->required(required);
+}
+
+Result<std::unique_ptr<Backend>> StoreOption::parsed(bool create) const {
+  if (url.empty()) return std::unique_ptr<Backend>();
+  auto backend = parseStore(url);
+  if (!backend) return named("--store", backend.error());
+  (*backend)->setCreate(create);
+  return backend;
+}
+
+void WiringOption::declare(CLI::App& command) {
+  queue.declare(command);
+  store.declare(command, false, "Where its effects and dead letters are kept (default: with the queue)");
+}
+
+Result<Wiring> WiringOption::parsed(bool create) const {
+  auto queueEnd = queue.parsed(create);
+  if (!queueEnd) return queueEnd.error();
+  auto storeEnd = store.parsed(create);
+  if (!storeEnd) return storeEnd.error();
+  auto wiring = wire(*std::move(queueEnd), *std::move(storeEnd));
+  if (!wiring) return named("--store", wiring.error());
+  return wiring;
+}
+
+}  // namespace tenure::cli
