@@ -1,5 +1,6 @@
 #include "support/backends.hpp"
 
+#include "support/rabbitmq_world.hpp"
 #include "support/redis_server.hpp"
 #include "support/sqlite_world.hpp"
 #include "tenure/memory.hpp"
@@ -41,6 +42,8 @@ const std::vector<Backend>& sourceBackends() {
       {"sqlite", make<SqliteWorld>, true},
       {"memory", make<MemoryWorld>},
       {"redis", make<RedisWorld>},
+      {"rabbitmq", make<RabbitWorld>, false, false},
+      {"rabbitmqQuorum", make<RabbitQuorumWorld>, false, false},
   };
   return backends;
 }

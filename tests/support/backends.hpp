@@ -16,7 +16,7 @@
 
 namespace tenure::test {
 
-/// The ends that one replica holds.
+/// The ends that one replica holds; no store where the backend is a queue alone.
 struct Replica {
   std::shared_ptr<IFencedStore> store;
   std::shared_ptr<IMessageSource> source;
@@ -30,14 +30,15 @@ class BackendWorld {
   virtual std::unique_ptr<IMessageSink> sink() = 0;
   /// From now on replicas give up soon on a lock that another one holds.
   virtual void beImpatient() {}
-  /// What an accident or an operator's slip does: the election's fence is gone from the store.
-  virtual void dropFence(const std::string& election) = 0;
+  /// What an accident or an operator's slip does: the election's fence is gone from the store, where there is one.
+  virtual void dropFence(const std::string&) {}
 };
 
 struct Backend {
   std::string name;
   std::function<std::unique_ptr<BackendWorld>()> make;
   bool hasSql = false;
+  bool hasStore = true;  // or else it is a queue alone, whose acknowledgements are part of no transaction
   friend std::ostream& operator<<(std::ostream& out, const Backend& backend) { return out << backend.name; }
 };
 

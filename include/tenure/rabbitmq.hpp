@@ -1,0 +1,134 @@
+/// RabbitMQ 3.10 and later as a queue. Effects go to a store elsewhere: the broker delivers at least once, the store's
+/// idempotency keys make it one effect.
+///
+///   one term      An exclusive consumer, or a single-active-consumer queue: while the old leader's connection lives,
+///                 attaching waits. A frozen leader's connection ends after two heartbeats.
+///   one election  An exchange `tenure.owner.<queue>` carries the owner's name in its alternate-exchange argument;
+///                 another election is refused with Errc::queueOwned. Whoever moves the queue deletes that exchange.
+///   order         What was not acknowledged goes back to its place when the channel closes, and comes again first.
+///                 Queues with priorities, and consumers that are not Tenure's, break it.
+///   position      Counts the deliveries of one source object: it grows from message to message, and a message that
+///                 comes again has a larger one.
+///   acknowledged  after the commit, and only sent: AMQP has no reply to it. What the broker did not hear it delivers
+///                 again, and the store drops it as known.
+///
+/// A message is unfit when it has no id (see MissingId) or is larger than a queue of ours allows; it is delivered as
+/// it is and the consumer buries it. A body over `largestBody` never enters this process: it is rejected, which hands
+/// it to the queue's dead-letter exchange where it has one, and told by an event.
+///
+/// Limits:  the broker closes the channel when one message stays unacknowledged for its `consumer_timeout` (30
+/// minutes):
+///          `prefetch` messages must be handled in less. A quorum queue drops or dead-letters what was delivered more
+///          often than its x-delivery-limit: leave it out, or make it 100 or more; Tenure counts attempts itself.
+/// Secrets: the password comes from a file or from TENURE_RABBITMQ_PASSWORD and is read at each connection.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "tenure/admin.hpp"
+#include "tenure/events.hpp"
+#include "tenure/source.hpp"
+
+namespace tenure::rabbitmq {
+
+enum class QueueType { classic, quorum };
+
+/// What keeps two leaders from consuming at the same time.
+enum class Exclusivity {
+  /// The broker refuses a second consumer. Works with classic queues, whoever declared them; proven at each attach.
+  exclusiveConsumer,
+  /// The queue was declared with x-single-active-consumer; the broker compares it and all other arguments of `type`
+  /// and `arguments` at each attach. The only way for quorum queues.
+  singleActiveConsumer,
+};
+
+/// What becomes of a message whose producer gave it no message_id.
+enum class MissingId {
+  deadLetter,  // delivered without an id; the consumer buries it
+  /// A digest of all that was published: two messages alike in everything, their timestamp included, become one.
+  derive,
+};
+
+enum class GroupFrom { header, routingKey };
+
+/// Verifies the broker's certificate and its name; there is no way to leave that out.
+struct Tls {
+  bool on = false;
+  std::filesystem::path authority;  // PEM; whom to trust
+  /// Who we are, where the broker asks.
+  std::filesystem::path certificate;
+  std::filesystem::path key;
+};
+
+struct Options {
+  std::string host = "localhost";
+  std::uint16_t port = 0;  // 0: 5672, with TLS 5671
+  std::string virtualHost = "/";
+  std::string user = "guest";
+  /// The first line of this file; when empty, TENURE_RABBITMQ_PASSWORD.
+  std::filesystem::path passwordFile;
+  Tls tls;
+
+  std::string queue = "default";  // 1..200 bytes
+  /// Declare the queue when absent, durable, with `type`, `exclusivity` and `arguments`; else it is Errc::notFound.
+  bool create = true;
+  QueueType type = QueueType::classic;
+  std::map<std::string, std::variant<std::int64_t, std::string>> arguments;
+
+  Exclusivity exclusivity = Exclusivity::exclusiveConsumer;
+  /// How long attaching waits for another consumer to go away.
+  std::chrono::milliseconds attachLimit{5'000};
+  /// Messages in the hands of this process at most, 1..65535; at least what the consumer takes in one transaction.
+  std::uint16_t prefetch = 256;
+  std::size_t largestBody = 16U << 20U;  // in bytes, at least maxBodyBytes
+
+  MissingId missingId = MissingId::deadLetter;
+  GroupFrom groupFrom = GroupFrom::header;
+  std::string groupHeader = "x-group";
+
+  /// 1..60 s, below the session timeout: a dead leader keeps the queue for two of them.
+  std::chrono::seconds heartbeat{5};
+  std::chrono::milliseconds connectLimit{5'000};
+  /// How long a request waits for its reply.
+  std::chrono::milliseconds replyLimit{5'000};
+  /// How long a producer waits until the broker has confirmed all of an append, and for a blocked broker.
+  std::chrono::milliseconds confirmLimit{10'000};
+};
+
+/// Every complaint in one error: Errc::configurationRefused.
+Result<void> validate(const Options& options);
+
+/// Connects when it is attached. Heartbeats go on in a thread of its own while a handler works.
+///
+/// Errors of attach, beyond IMessageSource's:
+///   storeBusy             another consumer holds the queue and did not go away within attachLimit
+///   timedOut              the broker does not answer
+///   cancelled             the term was asked to stop meanwhile
+///   notFound              no such queue, or no such virtual host
+///   configurationRefused  the queue has other arguments, or the broker would let others consume beside us
+///   permissionDenied      the user may not consume, or not record the owner
+///   authenticationFailed  wrong password; or a certificate that does not hold
+/// Errors of fetch: unavailable, whatever ended the connection or closed the channel; attach again.
+std::unique_ptr<IMessageSource> makeSource(const Options& options, IEventSink& events);
+
+/// Publishes persistent messages with confirms, all of an append in order. It connects again where a connection was
+/// lost.
+///
+/// Errors of append, beyond IMessageSink's:
+///   unavailable     the broker blocks publishers (it is short of memory or disk), or is not reached
+///   storeFull       the broker refused every message: the queue is full and rejects
+///   notFound        the queue was deleted
+///   outcomeUnknown  some were stored and others not, or the connection died before all was confirmed. Appended again,
+///                   what was stored comes twice and counts once; in its group it may then stand behind a later message
+Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
+
+/// `waiting` is without the messages that are in a consumer's hands. Connects for each question; never makes a queue.
+Result<std::unique_ptr<IQueueAdmin>> openAdmin(const Options& options);
+
+}  // namespace tenure::rabbitmq

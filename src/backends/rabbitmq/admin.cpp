@@ -1,0 +1,36 @@
+#include "tenure/admin.hpp"
+
+#include "backends/rabbitmq/queue.hpp"
+
+namespace tenure::rabbitmq {
+namespace {
+
+class Admin final : public IQueueAdmin {
+ public:
+  explicit Admin(Options options) : options_(std::move(options)) {}
+
+  Result<QueueStats> stats() override {
+    if (Result<void> valid = validate(options_); !valid) return valid.error();
+    auto connection = Connection::open(options_, "tenure looks at " + options_.queue);
+    if (!connection) return connection.error();
+    QueueStats stats;
+    stats.election = ownerOf(**connection, options_.queue);
+    const Result<QueueCounts> counts = (*connection)->inspect(Channel::work, options_.queue);
+    if (!counts) return counts.error();
+    stats.waiting = counts->ready;
+    if (const Result<void> closed = (*connection)->close(); !closed) return closed.error();
+    return stats;
+  }
+
+ private:
+  Options options_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<IQueueAdmin>> openAdmin(const Options& options) {
+  if (Result<void> valid = validate(options); !valid) return valid.error();
+  return std::unique_ptr<IQueueAdmin>(std::make_unique<Admin>(options));
+}
+
+}  // namespace tenure::rabbitmq

@@ -1,0 +1,202 @@
+#include "backends/rabbitmq/connection.hpp"
+
+#include <amqp_framing.h>
+#include <amqp_tcp_socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <vector>
+
+#include "backends/rabbitmq/bytes.hpp"
+#include "backends/rabbitmq/errors.hpp"
+#include "backends/rabbitmq/options.hpp"
+#include "backends/rabbitmq/tls_socket.hpp"
+
+namespace tenure::rabbitmq {
+namespace {
+
+constexpr int anyNumberOfChannels = 0;
+constexpr int frameBytes = AMQP_DEFAULT_FRAME_SIZE;
+
+timeval timevalOf(std::chrono::milliseconds limit) noexcept {
+  return {.tv_sec = limit.count() / 1000, .tv_usec = limit.count() % 1000 * 1000};
+}
+
+amqp_channel_t number(Channel channel) noexcept { return static_cast<amqp_channel_t>(channel); }
+
+Result<void> sent(int status, const char* doing) {
+  if (status == AMQP_STATUS_OK) return {};
+  return errorOfStatus(status, doing);
+}
+
+amqp_field_value_t fieldOf(const std::variant<std::int64_t, std::string>& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return integerField(*integer);
+  return stringField(std::get<std::string>(value));
+}
+
+/// What the broker compares when the queue is there already.
+std::vector<amqp_table_entry_t> queueArguments(const Options& options) {
+  std::vector<amqp_table_entry_t> entries;
+  if (options.type == QueueType::quorum) entries.push_back({bytesOf("x-queue-type"), stringField("quorum")});
+  if (options.exclusivity == Exclusivity::singleActiveConsumer)
+    entries.push_back({bytesOf("x-single-active-consumer"), truthField(true)});
+  for (const auto& [name, value] : options.arguments) entries.push_back({bytesOf(name), fieldOf(value)});
+  return entries;
+}
+
+}  // namespace
+
+Connection::Connection(const Options& options) : options_(options), state_(amqp_new_connection()) {}
+
+Connection::~Connection() { amqp_destroy_connection(state_); }
+
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::string& purpose) {
+  std::unique_ptr<Connection> connection(new Connection(options));
+  if (Result<void> connected = connection->connect(); !connected) return connected.error();
+  if (Result<void> in = connection->login(purpose); !in) return in.error();
+  if (Result<void> opened = connection->openChannel(Channel::work); !opened) return opened.error();
+  return connection;
+}
+
+Result<void> Connection::connect() {
+  const timeval limit = timevalOf(options_.connectLimit);
+  const timeval replies = timevalOf(options_.replyLimit);
+  amqp_set_handshake_timeout(state_, &limit);
+  amqp_set_rpc_timeout(state_, &replies);
+  const int port = portOf(options_);
+  const std::string where = "connecting to " + options_.host + ":" + std::to_string(port);
+  amqp_socket_t* socket = nullptr;
+  if (options_.tls.on) {
+    Result<amqp_socket_t*> made = makeTlsSocket(state_, options_.tls);
+    if (!made) return made.error();
+    socket = *made;
+  } else {
+    socket = amqp_tcp_socket_new(state_);
+  }
+  if (socket == nullptr) return Error{Errc::unavailable, where + ": out of memory"};
+  const int status = amqp_socket_open_noblock(socket, options_.host.c_str(), port, &limit);
+  return status == AMQP_STATUS_OK ? Result<void>{} : errorOfStatus(status, where);
+}
+
+Result<void> Connection::login(const std::string& purpose) {
+  const Result<Secret> password = passwordOf(options_);
+  if (!password) return password.error();
+  std::array capabilities{amqp_table_entry_t{bytesOf("consumer_cancel_notify"), truthField(true)},
+                          amqp_table_entry_t{bytesOf("connection.blocked"), truthField(true)},
+                          amqp_table_entry_t{bytesOf("basic.nack"), truthField(true)},
+                          amqp_table_entry_t{bytesOf("publisher_confirms"), truthField(true)}};
+  amqp_field_value_t table{};
+  table.kind = AMQP_FIELD_KIND_TABLE;
+  table.value.table = {static_cast<int>(capabilities.size()), capabilities.data()};
+  std::array entries{amqp_table_entry_t{bytesOf("connection_name"), stringField(purpose)},
+                     amqp_table_entry_t{bytesOf("capabilities"), table}};
+  const amqp_table_t properties{static_cast<int>(entries.size()), entries.data()};
+  const amqp_rpc_reply_t answer =
+      amqp_login_with_properties(state_, options_.virtualHost.c_str(), anyNumberOfChannels, frameBytes,
+                                 static_cast<int>(options_.heartbeat.count()), &properties, AMQP_SASL_METHOD_PLAIN,
+                                 options_.user.c_str(), password->reveal().c_str());
+  connected_ = answer.reply_type == AMQP_RESPONSE_NORMAL;
+  return resultOf(answer, "logging in");
+}
+
+int Connection::descriptor() const noexcept { return amqp_get_sockfd(state_); }
+
+Result<void> Connection::openChannel(Channel channel) {
+  amqp_channel_open(state_, number(channel));
+  return settle(channel, amqp_get_rpc_reply(state_), "opening a channel");
+}
+
+Result<void> Connection::closeChannel(Channel channel) {
+  return resultOf(amqp_channel_close(state_, number(channel), AMQP_REPLY_SUCCESS), "closing a channel");
+}
+
+Result<void> Connection::close() {
+  connected_ = false;
+  return resultOf(amqp_connection_close(state_, AMQP_REPLY_SUCCESS), "closing the connection");
+}
+
+/// The broker waits for our word that we know the channel to be closed, before it can be opened again.
+Result<void> Connection::settle(Channel channel, const amqp_rpc_reply_t& reply, const char* doing) {
+  Result<void> result = resultOf(reply, doing);
+  if (reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION && reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD) {
+    amqp_channel_close_ok_t known{};
+    amqp_send_method(state_, number(channel), AMQP_CHANNEL_CLOSE_OK_METHOD, &known);
+  }
+  amqp_maybe_release_buffers(state_);
+  return result;
+}
+
+Result<QueueCounts> Connection::inspect(Channel channel, const std::string& queue) {
+  const amqp_queue_declare_ok_t* found =
+      amqp_queue_declare(state_, number(channel), bytesOf(queue), 1, 0, 0, 0, amqp_empty_table);
+  const QueueCounts counts =
+      found == nullptr ? QueueCounts{} : QueueCounts{found->message_count, found->consumer_count};
+  const Result<void> done = settle(channel, amqp_get_rpc_reply(state_), "looking at the queue");
+  if (!done) return done.error();
+  return counts;
+}
+
+Result<void> Connection::declareQueue(Channel channel, const Options& options) {
+  std::vector<amqp_table_entry_t> entries = queueArguments(options);
+  amqp_queue_declare(state_, number(channel), bytesOf(options.queue), 0, 1, 0, 0,
+                     {static_cast<int>(entries.size()), entries.data()});
+  return settle(channel, amqp_get_rpc_reply(state_), "declaring the queue");
+}
+
+Result<void> Connection::declareExchange(Channel channel, const std::string& name, const std::string& alternate) {
+  amqp_table_entry_t entry{bytesOf("alternate-exchange"), stringField(alternate)};
+  amqp_exchange_declare(state_, number(channel), bytesOf(name), bytesOf("fanout"), 0, 1, 0, 1, {1, &entry});
+  return settle(channel, amqp_get_rpc_reply(state_), "declaring the owner's exchange");
+}
+
+Result<void> Connection::findExchange(Channel channel, const std::string& name) {
+  amqp_exchange_declare(state_, number(channel), bytesOf(name), bytesOf("fanout"), 1, 0, 0, 0, amqp_empty_table);
+  return settle(channel, amqp_get_rpc_reply(state_), "looking for the owner's exchange");
+}
+
+Result<void> Connection::limitPrefetch(Channel channel, std::uint16_t messages) {
+  amqp_basic_qos(state_, number(channel), 0, messages, 0);
+  return settle(channel, amqp_get_rpc_reply(state_), "limiting the prefetch");
+}
+
+Result<void> Connection::consume(Channel channel, const std::string& queue, bool exclusively) {
+  amqp_basic_consume(state_, number(channel), bytesOf(queue), amqp_empty_bytes, 0, 0, exclusively ? 1 : 0,
+                     amqp_empty_table);
+  return settle(channel, amqp_get_rpc_reply(state_), "consuming");
+}
+
+Result<void> Connection::selectConfirms(Channel channel) {
+  amqp_confirm_select(state_, number(channel));
+  return settle(channel, amqp_get_rpc_reply(state_), "asking for confirms");
+}
+
+Result<void> Connection::acknowledge(std::uint64_t tag, bool multiple) {
+  return sent(amqp_basic_ack(state_, number(Channel::work), tag, multiple ? 1 : 0), "acknowledging");
+}
+
+Result<void> Connection::reject(std::uint64_t tag) {
+  return sent(amqp_basic_reject(state_, number(Channel::work), tag, 0), "rejecting");
+}
+
+Result<void> Connection::publish(const std::string& queue, const amqp_basic_properties_t& properties,
+                                 const std::string& body) {
+  constexpr amqp_boolean_t mandatory = 1;
+  return sent(amqp_basic_publish(state_, number(Channel::work), amqp_empty_bytes, bytesOf(queue), mandatory, 0,
+                                 &properties, bytesOf(body)),
+              "publishing");
+}
+
+Result<void> Connection::readArrived(const std::function<Result<void>(const amqp_frame_t&)>& take) {
+  for (;;) {
+    amqp_frame_t frame{};
+    const timeval atOnce{};
+    const int status = amqp_simple_wait_frame_noblock(state_, &frame, &atOnce);
+    if (status == AMQP_STATUS_TIMEOUT) return {};
+    if (status != AMQP_STATUS_OK) return errorOfStatus(status, "reading from the broker");
+    Result<void> taken = take(frame);
+    amqp_maybe_release_buffers(state_);
+    if (!taken) return taken;
+  }
+}
+
+}  // namespace tenure::rabbitmq

@@ -1,0 +1,75 @@
+/// One AMQP connection, every call of rabbitmq-c in one place. It may wait, each time no longer than the options say;
+/// heartbeats go out only while it is called. Threads: one at a time.
+///
+/// A request that the broker refuses closes its channel, not the connection: the channel may be opened again.
+#pragma once
+
+#include <amqp.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backends/rabbitmq/properties.hpp"
+#include "tenure/rabbitmq.hpp"
+#include "tenure/result.hpp"
+
+namespace tenure::rabbitmq {
+
+enum class Channel : std::uint16_t { work = 1, side = 2 };  // side: for questions that may be refused
+
+struct QueueCounts {
+  std::int64_t ready = 0;  // without those in a consumer's hands
+  std::int64_t consumers = 0;
+};
+
+class Connection {
+ public:
+  /// Logged in, with the work channel open. `purpose` is what the broker's operator reads.
+  static Result<std::unique_ptr<Connection>> open(const Options& options, const std::string& purpose);
+  ~Connection();  // drops it without a word, unless it was closed
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  Result<void> openChannel(Channel channel);
+  Result<void> closeChannel(Channel channel);
+  /// Waits until the broker has closed it, and with it the channels.
+  Result<void> close();
+
+  // --- requests that wait for their reply
+
+  Result<QueueCounts> inspect(Channel channel, const std::string& queue);
+  Result<void> declareQueue(Channel channel, const Options& options);
+  /// Durable, and nobody can publish to it.
+  Result<void> declareExchange(Channel channel, const std::string& name, const std::string& alternate);
+  Result<void> findExchange(Channel channel, const std::string& name);
+  Result<void> limitPrefetch(Channel channel, std::uint16_t messages);
+  Result<void> consume(Channel channel, const std::string& queue, bool exclusively);
+  Result<void> selectConfirms(Channel channel);
+
+  // --- what has no reply; on the work channel
+
+  Result<void> acknowledge(std::uint64_t tag, bool multiple);
+  Result<void> reject(std::uint64_t tag);  // not to come again
+  Result<void> publish(const std::string& queue, const amqp_basic_properties_t& properties, const std::string& body);
+
+  /// Hands what has arrived to `take`, frame by frame, without waiting. Sends a heartbeat when one is due.
+  Result<void> readArrived(const std::function<Result<void>(const amqp_frame_t&)>& take);
+
+  int descriptor() const noexcept;
+
+ private:
+  explicit Connection(const Options& options);
+  Result<void> connect();
+  Result<void> login(const std::string& purpose);
+  Result<void> reply(const char* doing);
+  Result<void> settle(Channel channel, const amqp_rpc_reply_t& reply, const char* doing);
+
+  const Options options_;
+  amqp_connection_state_t state_;
+  bool connected_ = false;
+};
+
+}  // namespace tenure::rabbitmq

@@ -1,0 +1,128 @@
+#include "backends/rabbitmq/properties.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+
+#include "backends/rabbitmq/bytes.hpp"
+#include "tenure/store.hpp"
+
+namespace tenure::rabbitmq {
+namespace {
+
+constexpr std::uint8_t persistent = 2;
+
+std::string textOf(double number) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.17g", number);
+  return text.data();
+}
+
+std::optional<std::string> textOf(const amqp_field_value_t& field) {
+  switch (field.kind) {
+    case AMQP_FIELD_KIND_UTF8:
+    case AMQP_FIELD_KIND_BYTES: return std::string{viewOf(field.value.bytes)};
+    case AMQP_FIELD_KIND_BOOLEAN: return field.value.boolean != 0 ? "true" : "false";
+    case AMQP_FIELD_KIND_I8: return std::to_string(field.value.i8);
+    case AMQP_FIELD_KIND_U8: return std::to_string(field.value.u8);
+    case AMQP_FIELD_KIND_I16: return std::to_string(field.value.i16);
+    case AMQP_FIELD_KIND_U16: return std::to_string(field.value.u16);
+    case AMQP_FIELD_KIND_I32: return std::to_string(field.value.i32);
+    case AMQP_FIELD_KIND_U32: return std::to_string(field.value.u32);
+    case AMQP_FIELD_KIND_I64: return std::to_string(field.value.i64);
+    case AMQP_FIELD_KIND_U64:
+    case AMQP_FIELD_KIND_TIMESTAMP: return std::to_string(field.value.u64);
+    case AMQP_FIELD_KIND_F32: return textOf(static_cast<double>(field.value.f32));
+    case AMQP_FIELD_KIND_F64: return textOf(field.value.f64);
+    case AMQP_FIELD_KIND_VOID: return "";
+    default: return std::nullopt;
+  }
+}
+
+WallTime timeOf(const Properties& properties, WallTime arrived) {
+  constexpr std::uint64_t year9999 = 253'402'300'799;
+  if (!properties.timestamp || *properties.timestamp > year9999) return arrived;
+  return WallTime{std::chrono::seconds{static_cast<std::int64_t>(*properties.timestamp)}};
+}
+
+/// Takes the group out of the headers; the first one of that name is ours.
+std::string takeGroup(Headers& headers, const std::string& name) {
+  const auto found = std::find_if(headers.begin(), headers.end(), [&](const auto& each) { return each.first == name; });
+  if (found == headers.end()) return {};
+  std::string group = std::move(found->second);
+  headers.erase(found);
+  return group;
+}
+
+/// Tells of a delivery and not of the message.
+bool isOfTheBroker(std::string_view header) noexcept {
+  return header == "x-delivery-count" || header.starts_with("x-first-death-") || header.starts_with("x-last-death-");
+}
+
+/// Of everything that was published, each part with its length before it.
+std::string derivedId(const Delivery& delivery) {
+  std::string all;
+  const auto add = [&all](const std::string& part) { all += std::to_string(part.size()) + ':' + part; };
+  add(delivery.exchange);
+  add(delivery.routingKey);
+  add(delivery.properties.timestamp ? std::to_string(*delivery.properties.timestamp) : "");
+  for (const auto& [name, value] : delivery.properties.headers) {
+    if (isOfTheBroker(name)) continue;
+    add(name);
+    add(value);
+  }
+  add(delivery.body);
+  std::string id = "derived-";
+  for (const std::byte byte : digestOf(all)) {
+    std::array<char, 3> hex{};
+    std::snprintf(hex.data(), hex.size(), "%02x", static_cast<unsigned>(byte));
+    id += hex.data();
+  }
+  return id;
+}
+
+}  // namespace
+
+Properties readProperties(const amqp_basic_properties_t& from) {
+  Properties properties;
+  if ((from._flags & AMQP_BASIC_MESSAGE_ID_FLAG) != 0) properties.messageId = viewOf(from.message_id);
+  if ((from._flags & AMQP_BASIC_TIMESTAMP_FLAG) != 0) properties.timestamp = from.timestamp;
+  if ((from._flags & AMQP_BASIC_HEADERS_FLAG) == 0) return properties;
+  for (int i = 0; i < from.headers.num_entries; ++i) {
+    const amqp_table_entry_t& entry = from.headers.entries[i];
+    if (std::optional<std::string> value = textOf(entry.value))
+      properties.headers.emplace_back(viewOf(entry.key), std::move(*value));
+  }
+  return properties;
+}
+
+Message messageFrom(Delivery delivery, const Options& options, WallTime arrived) {
+  Message message;
+  message.enqueuedAt = timeOf(delivery.properties, arrived);
+  message.id.value = std::move(delivery.properties.messageId);
+  if (message.id.value.empty() && options.missingId == MissingId::derive) message.id.value = derivedId(delivery);
+  message.headers = std::move(delivery.properties.headers);
+  message.group.value = options.groupFrom == GroupFrom::routingKey ? std::move(delivery.routingKey)
+                                                                   : takeGroup(message.headers, options.groupHeader);
+  message.body = std::move(delivery.body);
+  return message;
+}
+
+OutgoingProperties::OutgoingProperties(const NewMessage& message, const std::string& groupHeader, WallTime now) {
+  const auto add = [this](std::string_view name, std::string_view value) {
+    entries_.push_back({bytesOf(name), stringField(value)});
+  };
+  // Always there, so that a header of the producer's with this name is not taken for it.
+  add(groupHeader, message.group.value);
+  for (const auto& [name, value] : message.headers) add(name, value);
+  properties_._flags =
+      AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG | AMQP_BASIC_MESSAGE_ID_FLAG | AMQP_BASIC_TIMESTAMP_FLAG;
+  properties_.headers = {static_cast<int>(entries_.size()), entries_.data()};
+  properties_.delivery_mode = persistent;
+  properties_.message_id = bytesOf(message.id.value);
+  properties_.timestamp =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
+}
+
+}  // namespace tenure::rabbitmq

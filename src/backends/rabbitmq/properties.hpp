@@ -1,0 +1,52 @@
+/// A message's properties on the wire, and ours: message_id, timestamp, and the headers with the group among them.
+#pragma once
+
+#include <amqp.h>
+#include <amqp_framing.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenure/message.hpp"
+#include "tenure/rabbitmq.hpp"
+
+namespace tenure::rabbitmq {
+
+/// What a producer published beside the body.
+struct Properties {
+  std::string messageId;                   // empty when there is none
+  std::optional<std::uint64_t> timestamp;  // seconds since 1970, as AMQP has it
+  Headers headers;  // strings as they are, numbers and truth values as text; tables and lists are left out
+};
+
+Properties readProperties(const amqp_basic_properties_t& properties);
+
+/// A message as the broker delivered it.
+struct Delivery {
+  std::uint64_t tag = 0;
+  std::string exchange;
+  std::string routingKey;
+  Properties properties;
+  std::uint64_t bodyBytes = 0;
+  std::string body;  // empty when it is over the limit
+};
+
+/// As the consumer gets it. `arrived` stands in where the producer set no time.
+Message messageFrom(Delivery delivery, const Options& options, WallTime arrived);
+
+/// The properties under which a message of ours is published; borrows from the message.
+class OutgoingProperties {
+ public:
+  OutgoingProperties(const NewMessage& message, const std::string& groupHeader, WallTime now);
+  OutgoingProperties(const OutgoingProperties&) = delete;
+  OutgoingProperties& operator=(const OutgoingProperties&) = delete;
+  const amqp_basic_properties_t& get() const noexcept { return properties_; }
+
+ private:
+  std::vector<amqp_table_entry_t> entries_;
+  amqp_basic_properties_t properties_{};
+};
+
+}  // namespace tenure::rabbitmq

@@ -1,0 +1,165 @@
+#include "backends/rabbitmq/queue.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace tenure::rabbitmq {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A refusal closes the channel that asked: it is asked on one of its own.
+template <class Question>
+auto ask(Connection& connection, const Question& question) -> decltype(question()) {
+  if (const Result<void> opened = connection.openChannel(Channel::side); !opened) return opened.error();
+  auto answer = question();
+  if (!answer) return answer;
+  if (const Result<void> closed = connection.closeChannel(Channel::side); !closed) return closed.error();
+  return answer;
+}
+
+bool saysSomething(const Options& options) noexcept {
+  return options.type != QueueType::classic || options.exclusivity == Exclusivity::singleActiveConsumer ||
+         !options.arguments.empty();
+}
+
+std::string quoted(const std::string& name) { return "\"" + escaped(name) + "\""; }
+
+// --- the owner
+
+std::string ownerExchange(const std::string& queue) { return "tenure.owner." + queue; }
+
+// Begins like the exchange: one pattern grants what a user needs for both.
+constexpr std::string_view ownerPrefix = "tenure.owner.";
+
+std::string ownerName(const TermIdentity& term) {
+  return std::string{ownerPrefix} + term.election.value + " at " + term.electionPath;
+}
+
+/// The broker answers to another owner: inequivalent arg … current is the value '<owner>' of type …
+std::string ownerIn(const std::string& refusal) {
+  constexpr std::string_view before = "current is the value '";
+  const std::size_t at = refusal.find(before);
+  if (at == std::string::npos) return {};
+  std::string owner = refusal.substr(at + before.size());
+  owner.erase(std::min(owner.rfind('\''), owner.size()));
+  return owner.starts_with(ownerPrefix) ? owner.substr(ownerPrefix.size()) : owner;
+}
+
+// --- other consumers
+
+constexpr Duration firstPause = 5ms;
+constexpr Duration longestPause = 200ms;
+
+/// Asks again and again, with growing pauses, as long as the answer is "somebody else".
+template <class Attempt>
+Result<void> untilAlone(const Attempt& attempt, BootTime deadline, const std::stop_token& stop) {
+  for (Duration pause = firstPause;; pause = std::min(2 * pause, longestPause)) {
+    Result<void> done = attempt();
+    if (done || !done.error().is(Errc::storeBusy)) return done;
+    if (stop.stop_requested()) return Error{Errc::cancelled, "while another consumer held the queue"};
+    const BootTime now = BootClock::now();
+    if (now >= deadline) return done;
+    systemClock().waitUntil(std::min(deadline, now + pause), stop);
+  }
+}
+
+/// Sees to it that a second consumer really is refused: some kinds of queue take the wish for exclusivity and ignore
+/// it.
+Result<void> proveExclusive(Connection& connection, const std::string& queue) {
+  const Result<void> second = ask(connection, [&] { return connection.consume(Channel::side, queue, false); });
+  if (second)
+    return Error{
+        Errc::configurationRefused,
+        "the broker lets others consume from queue " + quoted(queue) +
+            " beside an exclusive consumer: declare it as a classic queue, or attach as single active consumer"};
+  return second.error().is(Errc::storeBusy) ? Result<void>{} : second;
+}
+
+Result<void> consumeExclusively(Connection& connection, const std::string& queue, BootTime deadline,
+                                const std::stop_token& stop) {
+  bool closed = false;  // by the last refusal
+  const auto attempt = [&]() -> Result<void> {
+    if (closed)
+      if (Result<void> opened = connection.openChannel(Channel::work); !opened) return opened;
+    Result<void> consuming = connection.consume(Channel::work, queue, true);
+    closed = !consuming;
+    if (!consuming && consuming.error().is(Errc::storeBusy))
+      return Error{Errc::storeBusy, "another consumer holds queue " + quoted(queue) + "; " + consuming.error().detail};
+    return consuming;
+  };
+  if (Result<void> consuming = untilAlone(attempt, deadline, stop); !consuming) return consuming;
+  return proveExclusive(connection, queue);
+}
+
+/// We stand in line from the first moment, and look until nobody else is in it.
+Result<void> consumeAsSingleActive(Connection& connection, const std::string& queue, BootTime deadline,
+                                   const std::stop_token& stop) {
+  if (Result<void> consuming = connection.consume(Channel::work, queue, false); !consuming) return consuming;
+  const auto look = [&]() -> Result<void> {
+    const Result<QueueCounts> counts = connection.inspect(Channel::work, queue);
+    if (!counts) return counts.error();
+    if (counts->consumers <= 1) return {};
+    return Error{Errc::storeBusy,
+                 "queue " + quoted(queue) + " has " + std::to_string(counts->consumers - 1) + " other consumers"};
+  };
+  return untilAlone(look, deadline, stop);
+}
+
+}  // namespace
+
+Result<bool> prepareQueue(Connection& connection, const Options& options, bool mayCreate) {
+  const auto declare = [&] { return ask(connection, [&] { return connection.declareQueue(Channel::side, options); }); };
+  const Result<QueueCounts> found = ask(connection, [&] { return connection.inspect(Channel::side, options.queue); });
+  const bool absent = !found && found.error().is(Errc::notFound);
+  if (absent && !mayCreate)
+    return Error{Errc::notFound,
+                 "there is no queue " + quoted(options.queue) + " in virtual host " + quoted(options.virtualHost)};
+  if (!found && !absent) return found.error();
+  if (absent || saysSomething(options))
+    if (const Result<void> declared = declare(); !declared) return declared.error();
+  return absent;
+}
+
+Result<void> recordOwner(Connection& connection, const std::string& queue, const TermIdentity& term) {
+  const Result<void> recorded =
+      ask(connection, [&] { return connection.declareExchange(Channel::side, ownerExchange(queue), ownerName(term)); });
+  if (recorded) return {};
+  const std::string& refusal = recorded.error().detail;
+  if (recorded.error().is(Errc::configurationRefused))
+    return Error{Errc::queueOwned, "it is consumed by election " + ownerIn(refusal) + ", as exchange " +
+                                       quoted(ownerExchange(queue)) + " says; " + refusal};
+  if (recorded.error().is(Errc::permissionDenied))
+    return Error{Errc::permissionDenied,
+                 "the owner cannot be recorded: allow the user to configure, write and read "
+                 "^tenure\\.owner\\.; " +
+                     refusal};
+  return recorded;
+}
+
+std::string ownerOf(Connection& connection, const std::string& queue) {
+  const std::string exchange = ownerExchange(queue);
+  const Result<void> found = ask(connection, [&] { return connection.findExchange(Channel::side, exchange); });
+  if (!found) return {};
+  // No election can have this name: the broker refuses, and names the owner.
+  const Result<void> refused = ask(
+      connection, [&] { return connection.declareExchange(Channel::side, exchange, std::string{ownerPrefix} + "?"); });
+  return refused ? "" : ownerIn(refused.error().detail);
+}
+
+Result<void> consumeAlone(Connection& connection, const Options& options, BootTime deadline,
+                          const std::stop_token& stop) {
+  if (Result<void> limited = connection.limitPrefetch(Channel::work, options.prefetch); !limited) return limited;
+  Result<void> alone = options.exclusivity == Exclusivity::singleActiveConsumer
+                           ? consumeAsSingleActive(connection, options.queue, deadline, stop)
+                           : consumeExclusively(connection, options.queue, deadline, stop);
+  // The first answer comes after the queue has handed its messages to the channel, the second after the channel has
+  // sent them to us.
+  for (int question = 0; alone && question < 2; ++question)
+    if (const Result<QueueCounts> counts = connection.inspect(Channel::work, options.queue); !counts)
+      alone = counts.error();
+  return alone;
+}
+
+}  // namespace tenure::rabbitmq

@@ -1,0 +1,36 @@
+/// The queue before anything is consumed or published: is it there, is it the one that was meant, whose is it, and
+/// does the broker keep others off it?
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "backends/rabbitmq/connection.hpp"
+#include "tenure/term.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure::rabbitmq {
+
+/// Finds the queue, or declares it where that is allowed; true when it did. What the options say of type, exclusivity
+/// and arguments, the broker compares with the queue that is there; when they say nothing, any queue will do.
+///
+/// Errors:  notFound              absent, and not to be made
+///          configurationRefused  it has other arguments; the detail is the broker's own
+Result<bool> prepareQueue(Connection& connection, const Options& options, bool mayCreate);
+
+/// Writes down that this election consumes the queue, atomically and for good.
+/// Errors:  queueOwned            another one does
+Result<void> recordOwner(Connection& connection, const std::string& queue, const TermIdentity& term);
+/// "orders at /tenure/elections/orders"; empty when none was recorded or the user may not see it. Changes nothing.
+std::string ownerOf(Connection& connection, const std::string& queue);
+
+/// Consumes on the work channel as the only one, waiting until `deadline` for another one to go away. When it returns,
+/// what the broker had for us has arrived.
+///
+/// Errors:  storeBusy             there is another consumer
+///          configurationRefused  the broker would let others consume beside us
+///          cancelled             the stop was requested
+Result<void> consumeAlone(Connection& connection, const Options& options, BootTime deadline,
+                          const std::stop_token& stop);
+
+}  // namespace tenure::rabbitmq

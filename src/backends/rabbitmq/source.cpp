@@ -1,0 +1,157 @@
+#include "backends/rabbitmq/source.hpp"
+
+#include <algorithm>
+
+#include "backends/rabbitmq/queue.hpp"
+#include "base/assert.hpp"
+#include "base/text.hpp"
+
+namespace tenure::rabbitmq {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration longestWait = 1h;  // far deadlines must not overflow the clock that waits
+
+}  // namespace
+
+std::unique_ptr<IMessageSource> makeSource(const Options& options, IEventSink& events) {
+  return std::make_unique<Source>(options, events);
+}
+
+Result<void> Source::attach(const Term& term) {
+  detach();
+  election_ = term.identity().election;
+  token_ = term.token();
+  if (Result<void> valid = validate(options_); !valid) return valid;
+  auto connection = Connection::open(options_, "tenure " + election_.value + " consumes " + options_.queue);
+  if (!connection) return connection.error();
+  if (Result<void> taken = take(**connection, term); !taken) return taken;
+  io_ = std::make_unique<IoThread>(std::move(*connection), options_, static_cast<IIncoming&>(*this));
+  return {};
+}
+
+Result<void> Source::take(Connection& connection, const Term& term) {
+  const BootTime deadline = BootClock::now() + options_.attachLimit;
+  // Once it was there, an absent queue was deleted, with all that was in it: nothing to mend in silence.
+  const Result<bool> made = prepareQueue(connection, options_, options_.create && !wasThere_);
+  if (!made) return made.error();
+  wasThere_ = true;
+  if (*made) news_.push_back(Warned{"there was no queue \"" + escaped(options_.queue) + "\": declared it"});
+  tell();
+  if (Result<void> owned = recordOwner(connection, options_.queue, term.identity()); !owned) return owned;
+  return consumeAlone(connection, options_, deadline, term.stopToken());
+}
+
+Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
+  TENURE_ASSERT(io_ != nullptr);
+  const auto somethingHappened = [this] { return !arrived_.empty() || ended_ || !news_.empty(); };
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    const BootTime now = BootClock::now();
+    const bool wait = now < deadline && !stop.stop_requested();
+    if (wait && !somethingHappened())
+      changed_.wait_for(lock, stop, std::min<Duration>(deadline - now, longestWait), somethingHappened);
+    std::vector<Message> messages = takeArrived(max);
+    const std::optional<Error> ended = ended_;
+    lock.unlock();
+    tell();
+    // What came before the end comes again after the next attach.
+    if (ended) return *ended;
+    if (!wait || !messages.empty()) return messages;
+  }
+}
+
+std::vector<Message> Source::takeArrived(std::size_t max) {
+  std::vector<Message> messages;
+  while (!arrived_.empty() && messages.size() < max) {
+    messages.push_back(std::move(arrived_.front()));
+    arrived_.pop_front();
+  }
+  if (!messages.empty()) lastPosition_ = messages.back().position;
+  return messages;
+}
+
+Result<void> Source::acknowledge(IFencedTransaction&, std::span<const Message>) {
+  return Error{Errc::unsupported, "a broker shares no transaction with a store"};
+}
+
+Result<void> Source::acknowledge(std::span<const Message> messages) {
+  TENURE_ASSERT(io_ != nullptr);
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_) return *ended_;
+  }
+  std::vector<std::uint64_t> tags;
+  for (const Message& message : messages)
+    if (message.position > firstPosition_)
+      tags.push_back(static_cast<std::uint64_t>(message.position - firstPosition_));
+  io_->post([this, tags = std::move(tags)](Connection& connection) { return settle(tags, connection); });
+  return {};
+}
+
+void Source::detach() noexcept {
+  if (!io_) return;
+  io_->stop(options_.replyLimit);
+  io_.reset();
+  forgetAttachment();
+}
+
+void Source::forgetAttachment() {
+  tell();
+  arrived_.clear();
+  ended_.reset();
+  acknowledgements_ = {};
+  firstPosition_ = lastPosition_;
+}
+
+void Source::tell() {
+  std::vector<EventBody> news;
+  {
+    const std::lock_guard lock(mutex_);
+    news.swap(news_);
+  }
+  for (EventBody& body : news) events_.on({systemClock().wallNow(), election_, token_, std::move(body)});
+}
+
+// --- on the I/O thread
+
+Result<void> Source::on(Incoming incoming, Connection& connection) {
+  auto* delivery = std::get_if<Delivery>(&incoming);
+  if (delivery == nullptr) return {};
+  if (delivery->bodyBytes > options_.largestBody) return rejectOversize(*delivery, connection);
+  const auto tag = static_cast<std::int64_t>(delivery->tag);
+  Message message = messageFrom(std::move(*delivery), options_, systemClock().wallNow());
+  const std::lock_guard lock(mutex_);
+  message.position = firstPosition_ + tag;
+  arrived_.push_back(std::move(message));
+  changed_.notify_all();
+  return {};
+}
+
+Result<void> Source::rejectOversize(const Delivery& delivery, Connection& connection) {
+  {
+    const std::lock_guard lock(mutex_);
+    news_.push_back(Warned{"rejected message \"" + escaped(delivery.properties.messageId) + "\" with a body of " +
+                           std::to_string(delivery.bodyBytes) + " bytes: it is in the queue's dead-letter exchange, " +
+                           "or lost where it has none"});
+    changed_.notify_all();
+  }
+  acknowledgements_.settle({&delivery.tag, 1});
+  return connection.reject(delivery.tag);
+}
+
+Result<void> Source::settle(std::span<const std::uint64_t> tags, Connection& connection) {
+  for (const Acknowledgement& each : acknowledgements_.settle(tags))
+    if (Result<void> sent = connection.acknowledge(each.tag, each.multiple); !sent) return sent;
+  return {};
+}
+
+void Source::onEnd(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  arrived_.clear();
+  ended_ = error;
+  changed_.notify_all();
+}
+
+}  // namespace tenure::rabbitmq

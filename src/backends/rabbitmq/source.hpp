@@ -1,0 +1,66 @@
+/// RabbitMQ as the queue's consuming end.
+///
+///   career thread   attach: connect, prepare, consume ─► hand the connection to the I/O thread
+///                   fetch ◄── inbox ◄── I/O thread
+///                   acknowledge ──────► I/O thread
+///
+/// The prefetch bounds the inbox: the broker sends no more than that before something is acknowledged.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "backends/rabbitmq/acknowledgements.hpp"
+#include "backends/rabbitmq/io_thread.hpp"
+#include "tenure/rabbitmq.hpp"
+
+namespace tenure::rabbitmq {
+
+class Source final : public IMessageSource, private IIncoming {
+ public:
+  Source(Options options, IEventSink& events) : options_(std::move(options)), events_(events) {}
+  ~Source() override { detach(); }
+
+  Result<void> attach(const Term& term) override;
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
+  bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
+  Result<void> acknowledge(std::span<const Message> messages) override;
+  void detach() noexcept override;
+
+ private:
+  Result<void> take(Connection& connection, const Term& term);
+  void forgetAttachment();
+  void tell();
+  std::vector<Message> takeArrived(std::size_t max);
+
+  // On the I/O thread.
+  Result<void> on(Incoming incoming, Connection& connection) override;
+  void onEnd(const Error& error) override;
+  Result<void> settle(std::span<const std::uint64_t> tags, Connection& connection);
+  Result<void> rejectOversize(const Delivery& delivery, Connection& connection);
+
+  const Options options_;
+  IEventSink& events_;
+  ElectionName election_;
+  FencingToken token_;
+  bool wasThere_ = false;           // the queue, at an earlier attach
+  std::int64_t lastPosition_ = 0;   // of all attachments so far
+  std::int64_t firstPosition_ = 0;  // a message's position is this and its delivery tag
+
+  Acknowledgements acknowledgements_;  // the I/O thread's, as long as there is one
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Message> arrived_;
+  std::optional<Error> ended_;
+  std::vector<EventBody> news_;  // told by the career thread
+
+  std::unique_ptr<IoThread> io_;  // the last member: it calls us until it is gone
+};
+
+}  // namespace tenure::rabbitmq

@@ -1,0 +1,15 @@
+#include "support/rabbitmq_world.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tenure::test {
+
+Replica RabbitWorld::open(IEventSink& events) { return {nullptr, rabbitmq::makeSource(options_, events)}; }
+
+std::unique_ptr<IMessageSink> RabbitWorld::sink() {
+  auto sink = rabbitmq::openSink(options_);
+  EXPECT_TRUE(sink.has_value()) << sink.error().message();
+  return std::move(sink).value();
+}
+
+}  // namespace tenure::test
