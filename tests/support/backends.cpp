@@ -1,5 +1,6 @@
 #include "support/backends.hpp"
 
+#include "support/postgres_server.hpp"
 #include "support/rabbitmq_world.hpp"
 #include "support/redis_server.hpp"
 #include "support/sqlite_world.hpp"
@@ -31,6 +32,7 @@ std::unique_ptr<BackendWorld> make() {
 const std::vector<Backend>& storeBackends() {
   static const std::vector<Backend> backends{
       {"sqlite", make<SqliteWorld>, true},
+      {"postgresql", make<PostgresWorld>, true},
       {"memory", make<MemoryWorld>},
       {"redis", make<RedisWorld>},
   };
@@ -40,6 +42,7 @@ const std::vector<Backend>& storeBackends() {
 const std::vector<Backend>& sourceBackends() {
   static const std::vector<Backend> backends{
       {"sqlite", make<SqliteWorld>, true},
+      {"postgresql", make<PostgresWorld>, true},
       {"memory", make<MemoryWorld>},
       {"redis", make<RedisWorld>},
       {"rabbitmq", make<RabbitWorld>, false, false},

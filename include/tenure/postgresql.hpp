@@ -1,0 +1,89 @@
+/// PostgreSQL as queue and fenced store: one database, replicas and producers anywhere.
+///
+/// Needs:   a server from version 14 on, and Tenure's tables (schemaSql) in the connection's current schema. All tables
+///          named tenure_* are Tenure's; others in the same database are yours, and share the transaction.
+/// Durability: a commit that returned is on the server's disk, and on its synchronous standbys where it has some.
+///          Commits that a failover to an asynchronous standby loses are lost together with the fence: it is noticed,
+///          not undone. A server that may lose commits by itself (synchronous_commit below on, fsync off) is refused.
+/// Secrets: the password comes from `passwordFile`, or from libpq's own PGPASSFILE or PGPASSWORD; never from a URL.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "tenure/admin.hpp"
+#include "tenure/events.hpp"
+#include "tenure/source.hpp"
+#include "tenure/store.hpp"
+
+namespace tenure::postgresql {
+
+/// What is empty or 0 is left to libpq: its environment variables, then its defaults.
+struct Options {
+  /// Names or addresses, several separated by commas and tried in turn; a folder for a Unix socket.
+  std::string host;
+  std::uint16_t port = 0;
+  std::string database;
+  std::string user;
+  /// Its first line is the password.
+  std::filesystem::path passwordFile;
+  /// Connects only to a server whose certificate `tlsAuthority` (a file of certificates) vouches for under the name
+  /// that was asked for; never falls back. Without it, libpq's PGSSLMODE decides.
+  bool tls = false;
+  std::filesystem::path tlsAuthority;
+  std::string queue = "default";
+  /// How long a claim or a statement waits for a lock.
+  std::chrono::milliseconds lockLimit{2'000};
+  /// How long one statement may run.
+  std::chrono::milliseconds statementLimit{30'000};
+  /// How long one server may take to be connected to, in whole seconds from 2 on.
+  std::chrono::milliseconds connectLimit{5'000};
+  /// A transaction whose client is silent for so long is ended by the server: a frozen leader holds nobody up longer,
+  /// and a handler must not compute longer between two statements.
+  std::chrono::milliseconds idleInTransactionLimit{2'000};
+  /// How long bytes may go unacknowledged, or an idle connection unanswered, until it counts as cut.
+  std::chrono::milliseconds networkLimit{10'000};
+  /// After lockLimit, a claim ends the sessions of this election's older terms.
+  bool evictFrozenHolder = true;
+  /// Accept a server that reports commits before they are durable. A crash may then lose acknowledged messages.
+  bool allowUnsafeCommits = false;
+};
+
+/// Both ends of a consumer: source() and store() share each transaction. Its queue belongs to the election whose term
+/// claims the store or attaches the source first; another one is refused with Errc::queueOwned.
+/// A user's SQL is PostgreSQL's, with :name for parameters. Text is bound without a type, as a quoted literal would be;
+/// the other kinds of value are bigint, double precision and bytea. Results come back as these four; booleans are 0 and
+/// 1, and every other type is text.
+/// Threads: construct anywhere, then use from one thread at a time.
+class Database {
+ public:
+  /// Connects on first use of either port, not before.
+  Database(Options options, IEventSink& events);
+  ~Database();
+
+  IMessageSource& source() noexcept;
+  IFencedStore& store() noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Any number of processes may append at the same time.
+Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
+
+/// What operators do, each call on a connection of its own.
+std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options);
+
+/// The tables, as SQL for psql or a migration tool; in a transaction of its own.
+std::string schemaSql();
+/// Creates the tables in the connection's current schema; nothing when they are there already.
+///
+/// Errors:  configurationRefused  tables of another version, or only some of them, are there
+///          permissionDenied, authenticationFailed, unavailable, storeFailed
+Result<void> applySchema(const Options& options);
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,245 @@
+// What operators ask and do, each call on a session of its own.
+#include "backends/postgres/fence_rows.hpp"
+#include "backends/postgres/schema.hpp"
+#include "backends/postgres/transaction.hpp"
+#include "backends/shared/headers_text.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using backends::StoredFence;
+
+struct OpenQueue {
+  std::unique_ptr<Connection> connection;
+  Queue queue;
+};
+
+Result<std::unique_ptr<Connection>> openChecked(const Options& options) {
+  Result<std::unique_ptr<Connection>> connection = Connection::open(options, "tenure");
+  if (!connection) return connection;
+  if (const Result<void> schema = checkSchema(**connection); !schema) return schema.error();
+  return connection;
+}
+
+Result<OpenQueue> openQueue(const Options& options) {
+  Result<std::unique_ptr<Connection>> connection = openChecked(options);
+  if (!connection) return connection.error();
+  if (const auto number = findQueue(**connection, options.queue); !number) return number.error();
+  const Exchange found = (*connection)->exchange(std::vector{selectQueue(options.queue)});
+  if (!found) return found.error();
+  return OpenQueue{std::move(*connection), queueFrom(found.answers[0])};
+}
+
+/// Runs `change` in a transaction of its own; what it returns counts only when the commit has happened.
+template <class Change>
+auto inTransaction(Connection& connection, Change change) -> decltype(change()) {
+  if (const Exchange begun = connection.exchange(std::vector{beginTransaction()}); !begun) return begun.error();
+  auto result = change();
+  if (!result) {
+    connection.rollback();
+    return result;
+  }
+  if (const Result<void> committed = commitOf(connection); !committed) return committed.error();
+  return result;
+}
+
+Result<DeadLetter> deadLetterFrom(const Answer& rows, int row) {
+  DeadLetter letter;
+  letter.number = rows.integer(row, 0);
+  letter.message.id.value = rows.text(row, 1);
+  letter.message.group.value = rows.text(row, 2);
+  letter.message.body = rows.text(row, 3);
+  Result<Headers> headers = backends::headersFromText(rows.bytes(row, 4));
+  if (!headers) return headers.error();
+  letter.message.headers = std::move(*headers);
+  letter.message.enqueuedAt = rows.time(row, 5);
+  letter.message.position = rows.integer(row, 6);
+  letter.reason = rows.text(row, 7);
+  letter.attempts = static_cast<int>(rows.integer(row, 8));
+  letter.firstAt = rows.time(row, 9);
+  letter.diedAt = rows.time(row, 10);
+  return letter;
+}
+
+/// The numbers themselves, or those of every dead letter of the queue when none is given.
+Result<std::vector<std::int64_t>> chosen(Connection& connection, const Queue& queue,
+                                         const std::vector<std::int64_t>& numbers) {
+  if (!numbers.empty()) return numbers;
+  const Result<Answer> rows =
+      connection.ask("SELECT number FROM tenure_dead_letter WHERE queue = $1 ORDER BY number", queue.number);
+  if (!rows) return rows.error();
+  std::vector<std::int64_t> all;
+  for (int row = 0; row < rows->rows(); ++row) all.push_back(rows->integer(row, 0));
+  return all;
+}
+
+/// Each is run for one dead letter; the first one's count of rows says whether there was one.
+using Steps = std::vector<Command>;
+
+Command deletion(const Queue& queue, std::int64_t number) {
+  return command("DELETE FROM tenure_dead_letter WHERE number = $1 AND queue = $2", number, queue.number);
+}
+
+Steps purge(const Queue& queue, std::int64_t number) { return {deletion(queue, number)}; }
+
+/// What would keep it from being handled again goes away. A key that is done belongs to another body that came under
+/// the same id.
+Steps pardon(const Queue& queue, std::int64_t number) {
+  return {command("SELECT 1 FROM tenure_dead_letter WHERE number = $1 AND queue = $2 FOR UPDATE", number, queue.number),
+          command("DELETE FROM tenure_key WHERE state = 1 AND (consumer, id) IN"
+                  " (SELECT consumer, id FROM tenure_dead_letter WHERE number = $1 AND queue = $2)",
+                  number, queue.number),
+          command("DELETE FROM tenure_attempt WHERE (consumer, id) IN"
+                  " (SELECT consumer, id FROM tenure_dead_letter WHERE number = $1 AND queue = $2)",
+                  number, queue.number)};
+}
+
+/// And the message goes to the end of its queue.
+Steps requeue(const Queue& queue, std::int64_t number) {
+  Steps steps = pardon(queue, number);
+  steps.push_back(
+      command("WITH letter AS (DELETE FROM tenure_dead_letter WHERE number = $1 AND queue = $2"
+              "  RETURNING id, grp, body, headers),"
+              " place AS (UPDATE tenure_queue SET last = last + 1 WHERE number = $2 AND EXISTS (SELECT 1 FROM letter)"
+              "  RETURNING last)"
+              " INSERT INTO tenure_message(queue, n, id, grp, body, headers, enqueued_at)"
+              " SELECT $2, last, id, grp, body, headers, $3 FROM letter, place",
+              number, queue.number, systemClock().wallNow()));
+  return steps;
+}
+
+Result<std::size_t> forEachLetter(const Options& options, const std::vector<std::int64_t>& numbers,
+                                  Steps (*stepsFor)(const Queue&, std::int64_t)) {
+  Result<OpenQueue> open = openQueue(options);
+  if (!open) return open.error();
+  Connection& connection = *open->connection;
+  return inTransaction(connection, [&]() -> Result<std::size_t> {
+    const auto letters = chosen(connection, open->queue, numbers);
+    if (!letters) return letters.error();
+    std::size_t count = 0;
+    for (const std::int64_t number : *letters) {
+      const Exchange done = connection.exchange(stepsFor(open->queue, number));
+      if (!done) return done.error();
+      count += static_cast<std::size_t>(done.answers.front().changed());
+    }
+    return count;
+  });
+}
+
+bool isSame(const FenceRow& a, const FenceRow& b) noexcept {
+  return a.ensemble == b.ensemble && a.generation == b.generation && a.token == b.token && a.path == b.path &&
+         a.candidate == b.candidate;
+}
+
+Result<void> writeRebased(Connection& connection, const FenceRow& row) {
+  const ProcessIdentity& holder = row.holder;
+  const Exchange written = connection.exchange(std::vector{
+      command("DELETE FROM tenure_fence WHERE election = $1", row.election.value),
+      command("INSERT INTO tenure_fence(election, ensemble, generation, token, seq, path, candidate, host, pid,"
+              " start_time, boot_id, pid_namespace, claimed_at) VALUES($1, $2, $3, 0, 0, $4, '', $5, $6, $7, $8, $9,"
+              " $10)",
+              row.election.value, row.ensemble.value, row.generation, row.path, holder.host, holder.pid,
+              holder.startTime, holder.bootId, static_cast<std::int64_t>(holder.pidNamespace), systemClock().wallNow()),
+      command("UPDATE tenure_queue SET path = $1 WHERE election = $2", row.path, row.election.value)});
+  return written ? Result<void>{} : written.error();
+}
+
+class Admin final : public IDatabaseAdmin {
+ public:
+  explicit Admin(Options options) : options_(std::move(options)) {}
+
+  Result<QueueStats> stats() override;
+  Result<std::vector<FenceRow>> fenceRows() override;
+  Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
+                           const std::string& path) override;
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit) override;
+  Result<std::size_t> requeueDeadLetters(const std::vector<std::int64_t>& numbers) override {
+    return forEachLetter(options_, numbers, requeue);
+  }
+  Result<std::size_t> pardonDeadLetters(const std::vector<std::int64_t>& numbers) override {
+    return forEachLetter(options_, numbers, pardon);
+  }
+  Result<std::size_t> purgeDeadLetters(const std::vector<std::int64_t>& numbers) override {
+    return forEachLetter(options_, numbers, purge);
+  }
+
+ private:
+  Options options_;
+};
+
+Result<QueueStats> Admin::stats() {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  const Result<Answer> counted = open->connection->ask(
+      "SELECT count(*), coalesce(sum(octet_length(body)), 0)::bigint, min(enqueued_at),"
+      " (SELECT count(*) FROM tenure_dead_letter WHERE queue = $1),"
+      " (SELECT count(*) FROM tenure_attempt WHERE id IN (SELECT id FROM tenure_message WHERE queue = $1))"
+      " FROM tenure_message WHERE queue = $1",
+      open->queue.number);
+  if (!counted) return counted.error();
+  QueueStats stats{.waiting = counted->integer(0, 0),
+                   .waitingBytes = counted->integer(0, 1),
+                   .deadLetters = counted->integer(0, 3),
+                   .retrying = counted->integer(0, 4),
+                   .oldest = std::nullopt,
+                   .election = open->queue.owner.election};
+  if (!counted->isNull(0, 2)) stats.oldest = counted->time(0, 2);
+  return stats;
+}
+
+Result<std::vector<DeadLetter>> Admin::deadLetters(std::size_t limit) {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  const Result<Answer> rows = open->connection->ask(
+      "SELECT number, id, grp, body, headers, enqueued_at, position, reason, attempts, first_at, died_at"
+      " FROM tenure_dead_letter WHERE queue = $1 ORDER BY number LIMIT $2",
+      open->queue.number, static_cast<std::int64_t>(limit));
+  if (!rows) return rows.error();
+  std::vector<DeadLetter> letters;
+  for (int row = 0; row < rows->rows(); ++row) {
+    Result<DeadLetter> letter = deadLetterFrom(*rows, row);
+    if (!letter) return letter.error();
+    letters.push_back(std::move(*letter));
+  }
+  return letters;
+}
+
+Result<std::vector<FenceRow>> Admin::fenceRows() {
+  Result<std::unique_ptr<Connection>> connection = openChecked(options_);
+  if (!connection) return connection.error();
+  const Exchange read = (*connection)->exchange(std::vector{selectFences()});
+  if (!read) return read.error();
+  std::vector<FenceRow> rows;
+  for (const StoredFence& fence : fencesFrom(read.answers[0])) rows.push_back(fence.row);
+  return rows;
+}
+
+Result<void> Admin::rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
+                                const std::string& path) {
+  Result<std::unique_ptr<Connection>> opened = openChecked(options_);
+  if (!opened) return opened.error();
+  Connection& connection = **opened;
+  return inTransaction(connection, [&]() -> Result<void> {
+    const Exchange read = connection.exchange(std::vector{lockFence(expected.election.value)});
+    if (!read) return read.error();
+    const auto stored = fencesFrom(read.answers[0]);
+    const FenceRow found = stored.empty() ? FenceRow{} : stored.front().row;
+    if (stored.size() > 1 || !isSame(found, expected))
+      return Error{Errc::versionMismatch, "the fence row is not the expected one any more"};
+    if (generation <= found.generation)
+      return Error{Errc::invalidArgument,
+                   "generation " + std::to_string(generation) + " is not above " + std::to_string(found.generation)};
+    FenceRow rebased = found;
+    rebased.election = expected.election;
+    rebased.ensemble = ensemble;
+    rebased.generation = generation;
+    rebased.path = path;
+    return writeRebased(connection, rebased);
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options) { return std::make_unique<Admin>(options); }
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,84 @@
+/// One statement with its values, ready to be sent. It owns its values, so that it may wait for others and travel with
+/// them in one round trip.
+///
+/// Our own values go as binary of a stated type, so that nothing in them is ever read as SQL; a user's text goes
+/// without a type, which lets the server read it as it would read a quoted literal.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenure/time.hpp"
+
+namespace tenure::postgresql {
+
+/// Type numbers of pg_type that never change.
+enum class TypeId : unsigned {
+  unknown = 0,
+  boolean = 16,
+  bytes = 17,
+  bigint = 20,
+  text = 25,
+  real = 701,
+  bytesArray = 1001,
+  textArray = 1009,
+};
+
+struct Parameter {
+  TypeId type = TypeId::unknown;
+  bool isBinary = true;
+  std::optional<std::string> bytes;  // nullopt for NULL
+};
+
+/// Bytes, bound as bytea; a plain string_view is bound as text.
+struct Blob {
+  std::string_view bytes;
+};
+
+Parameter parameterOf(std::int64_t value);
+Parameter parameterOf(std::string_view text);
+Parameter parameterOf(Blob blob);
+Parameter parameterOf(WallTime at);
+template <std::same_as<std::optional<std::string>> Nullable>
+Parameter parameterOf(const Nullable& text) {
+  return text ? parameterOf(std::string_view(*text)) : Parameter{TypeId::text, true, std::nullopt};
+}
+
+/// Many values of one type as one parameter.
+class Array {
+ public:
+  /// `element` is bytes or text.
+  explicit Array(TypeId element) : element_(element) {}
+  void add(std::string_view value);
+  void addNull();
+  Parameter parameter() const;
+
+ private:
+  TypeId element_;
+  std::uint32_t count_ = 0;
+  std::string values_;
+};
+inline Parameter parameterOf(const Array& array) { return array.parameter(); }
+
+struct Command {
+  std::string sql;
+  std::vector<Parameter> parameters{};
+  bool textResults = false;  // for a user's statement, whose types are not known beforehand
+};
+
+template <class... Values>
+Command command(std::string_view sql, const Values&... values) {
+  return {std::string(sql), {parameterOf(values)...}};
+}
+
+/// Big-endian, as the wire has it.
+std::string encoded(std::int64_t value);
+std::string encoded(double value);
+/// Of 2, 4 or 8 bytes.
+std::int64_t decodedInteger(std::string_view bytes) noexcept;
+
+}  // namespace tenure::postgresql

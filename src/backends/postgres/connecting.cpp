@@ -1,0 +1,139 @@
+#include "backends/postgres/connecting.hpp"
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <fstream>
+#include <vector>
+
+#include "base/text.hpp"
+#include "tenure/secret.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int oldestServer = 140000;  // client_connection_check_interval, and what else we rely on
+
+/// Keywords and values as libpq takes them; what is empty is left to it.
+class Words {
+ public:
+  void add(const char* keyword, std::string value) {
+    if (value.empty()) return;
+    keywords_.push_back(keyword);
+    values_.push_back(std::move(value));
+  }
+  pg_conn* connect() const {
+    std::vector<const char*> keywords = keywords_;
+    std::vector<const char*> values;
+    for (const std::string& value : values_) values.push_back(value.c_str());
+    keywords.push_back(nullptr);
+    values.push_back(nullptr);
+    return PQconnectdbParams(keywords.data(), values.data(), 0);
+  }
+
+ private:
+  std::vector<const char*> keywords_;
+  std::vector<std::string> values_;
+};
+
+Result<Secret> passwordFrom(const std::filesystem::path& file) {
+  if (file.empty()) return Secret{};
+  std::ifstream in(file);
+  std::string line;
+  if (std::getline(in, line) && !line.empty()) return Secret{std::move(line)};
+  return Error{Errc::configurationRefused, "no password can be read from " + escaped(file.string())};
+}
+
+std::string secondsOf(milliseconds duration, seconds least) {
+  return std::to_string(std::max(std::chrono::ceil<seconds>(duration), least).count());
+}
+
+/// What an idle connection is asked, so that a cut is found after about `limit`.
+void addKeepalives(Words& words, milliseconds limit) {
+  constexpr int probes = 3;
+  words.add("keepalives", "1");
+  words.add("keepalives_idle", secondsOf(limit / 2, seconds{1}));
+  words.add("keepalives_interval", secondsOf(limit / (2 * probes), seconds{1}));
+  words.add("keepalives_count", std::to_string(probes));
+  words.add("tcp_user_timeout", std::to_string(limit.count()));
+}
+
+Words wordsFor(const Options& options, const std::string& applicationName, const Secret& password) {
+  Words words;
+  words.add("host", options.host);
+  words.add("port", options.port == 0 ? "" : std::to_string(options.port));
+  words.add("dbname", options.database);
+  words.add("user", options.user);
+  words.add("password", password.reveal());
+  words.add("application_name", applicationName);
+  words.add("client_encoding", "UTF8");
+  words.add("connect_timeout", secondsOf(options.connectLimit, seconds{2}));
+  words.add("target_session_attrs", "read-write");
+  addKeepalives(words, options.networkLimit);
+  if (options.tls) {
+    words.add("sslmode", "verify-full");
+    words.add("sslrootcert", options.tlsAuthority.string());
+    words.add("gssencmode", "disable");
+  }
+  return words;
+}
+
+/// On one line, without the trailing line break.
+std::string sentenceOf(pg_conn* connection) {
+  std::string sentence = PQerrorMessage(connection);
+  while (!sentence.empty() && sentence.back() == '\n') sentence.pop_back();
+  for (std::size_t at = sentence.find('\n'); at != std::string::npos; at = sentence.find('\n', at))
+    sentence.replace(at, 1, "; ");
+  return printable(sentence);
+}
+
+Error refusal(pg_conn* connection, const Options& options) {
+  const std::string sentence = sentenceOf(connection);
+  if (PQconnectionNeedsPassword(connection) != 0)
+    return {Errc::authenticationFailed, sentence + (options.passwordFile.empty() ? " (no password was given)" : "")};
+  return {meaningOfRefusal(sentence), sentence};
+}
+
+Result<void> check(pg_conn* connection, const Options& options) {
+  if (PQstatus(connection) != CONNECTION_OK) return refusal(connection, options);
+  if (PQserverVersion(connection) < oldestServer)
+    return Error{Errc::configurationRefused, "the server is version " +
+                                                 std::string(PQparameterStatus(connection, "server_version")) +
+                                                 ", expected 14 or newer"};
+  if (options.tls && PQsslInUse(connection) == 0)
+    return Error{Errc::configurationRefused,
+                 "TLS was asked for, and this connection has none: a Unix socket never has"};
+  return {};
+}
+
+}  // namespace
+
+Errc meaningOfRefusal(std::string_view sentence) noexcept {
+  const auto says = [&](std::string_view part) { return sentence.find(part) != std::string_view::npos; };
+  if (says("certificate") || says("does not support SSL")) return Errc::configurationRefused;
+  if (says("password authentication failed") || says("authentication failed") || says("no pg_hba.conf entry") ||
+      says("pg_hba.conf rejects") || (says("role \"") && says("\" does not exist")) ||
+      says("is not permitted to log in"))
+    return Errc::authenticationFailed;
+  if (says("database \"") && says("\" does not exist")) return Errc::notFound;
+  if (says("permission denied for database")) return Errc::permissionDenied;
+  return Errc::unavailable;
+}
+
+Result<pg_conn*> connect(const Options& options, const std::string& applicationName) {
+  const Result<Secret> password = passwordFrom(options.passwordFile);
+  if (!password) return password.error();
+  pg_conn* connection = wordsFor(options, applicationName, *password).connect();
+  if (connection == nullptr) return Error{Errc::unavailable, "libpq is out of memory"};
+  if (const Result<void> sound = check(connection, options); !sound) {
+    PQfinish(connection);
+    return sound.error();
+  }
+  return connection;
+}
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,20 @@
+/// How a session is opened: what libpq is told, and what its refusals mean.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tenure/postgresql.hpp"
+
+struct pg_conn;
+
+namespace tenure::postgresql {
+
+/// A libpq session that is open, encrypted where that was asked for, and able to write.
+/// Errors as Connection::open. No error holds the password.
+Result<pg_conn*> connect(const Options& options, const std::string& applicationName);
+
+/// What libpq's own sentence about a failed attempt means; it gives no SQLSTATE.
+Errc meaningOfRefusal(std::string_view sentence) noexcept;
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,277 @@
+#include "backends/postgres/connection.hpp"
+
+#include <libpq-fe.h>
+#include <poll.h>
+
+#include <algorithm>
+
+#include "backends/postgres/connecting.hpp"
+#include "base/text.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view staleStatement = "0A000";
+constexpr std::size_t keptStatements = 256;  // ours are a few dozen, the rest are the user's
+
+std::string fieldOf(const PGresult* result, int field) {
+  const char* text = PQresultErrorField(result, field);
+  return text == nullptr ? "" : text;
+}
+
+/// The server's sentence, and its detail, which names the row.
+std::string sentenceOf(const PGresult* result) {
+  std::string sentence = fieldOf(result, PG_DIAG_MESSAGE_PRIMARY);
+  if (sentence.empty()) sentence = PQresultErrorMessage(result);
+  if (const std::string detail = fieldOf(result, PG_DIAG_MESSAGE_DETAIL); !detail.empty())
+    sentence += " (" + detail + ")";
+  return printable(sentence);
+}
+
+/// Statements are told apart by their text and the types of their values.
+std::string keyOf(const Command& command) {
+  std::string key = command.sql;
+  for (const Parameter& parameter : command.parameters) {
+    key.push_back('\0');
+    key.push_back(static_cast<char>(static_cast<unsigned>(parameter.type) & 0xFFU));
+    key.push_back(static_cast<char>(static_cast<unsigned>(parameter.type) >> 8U));
+  }
+  return key;
+}
+
+/// Parameters in the four arrays that libpq wants.
+struct Arrays {
+  explicit Arrays(const std::vector<Parameter>& parameters) {
+    for (const Parameter& parameter : parameters) {
+      types.push_back(static_cast<Oid>(parameter.type));
+      values.push_back(parameter.bytes ? parameter.bytes->c_str() : nullptr);
+      lengths.push_back(parameter.bytes ? static_cast<int>(parameter.bytes->size()) : 0);
+      formats.push_back(parameter.isBinary ? 1 : 0);
+    }
+  }
+  int count() const noexcept { return static_cast<int>(types.size()); }
+
+  std::vector<Oid> types;
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  std::vector<int> formats;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::string& applicationName) {
+  const Result<pg_conn*> connected = connect(options, applicationName);
+  if (!connected) return connected.error();
+  std::unique_ptr<Connection> connection(new Connection(*connected, options));
+  if (const Result<void> configured = connection->configure(options); !configured) return configured.error();
+  return connection;
+}
+
+Connection::Connection(pg_conn* connection, const Options& options)
+    : connection_(connection), answerLimit_(options.statementLimit + options.lockLimit + 5s) {
+  PQsetNoticeReceiver(
+      connection_, [](void* self, const PGresult* notice) { onNotice(self, notice); }, this);
+  PQsetnonblocking(connection_, 1);
+  PQenterPipelineMode(connection_);
+}
+
+Connection::~Connection() { PQfinish(connection_); }
+
+Result<void> Connection::configure(const Options& options) {
+  const auto milliseconds = [](std::chrono::milliseconds limit) { return std::to_string(limit.count()); };
+  const Result<Answer> settings =
+      ask("SELECT current_setting('synchronous_commit'), current_setting('fsync'),"
+          " set_config('idle_in_transaction_session_timeout', $1, false), set_config('lock_timeout', $2, false),"
+          " set_config('statement_timeout', $3, false), set_config('tcp_user_timeout', $4, false),"
+          " set_config('client_connection_check_interval', '2000', false),"
+          " set_config('standard_conforming_strings', 'on', false), set_config('bytea_output', 'hex', false),"
+          " set_config('extra_float_digits', '1', false)",
+          milliseconds(options.idleInTransactionLimit), milliseconds(options.lockLimit),
+          milliseconds(options.statementLimit), milliseconds(options.networkLimit));
+  if (!settings) return settings.error();
+  const std::string commits = settings->text(0, 0);
+  const std::string syncs = settings->text(0, 1);
+  const bool safe = (commits == "on" || commits == "remote_apply") && syncs == "on";
+  if (safe || options.allowUnsafeCommits) return {};
+  return Error{Errc::configurationRefused, name() + " has synchronous_commit=" + commits + " and fsync=" + syncs +
+                                               ": a crash may lose commits it has reported; expected on and on"};
+}
+
+Result<Answer> Connection::askFor(Command command) {
+  Exchange answered = exchange({&command, 1});
+  if (!answered) return answered.error();
+  return std::move(answered.answers.front());
+}
+
+Exchange Connection::exchange(std::span<const Command> commands) {
+  Exchange exchange;
+  warning_.clear();
+  if (lost_) {
+    exchange.failure = Failure{0, {}, lostBy_};
+    return exchange;
+  }
+  std::vector<Expected> expected;
+  bool sent = true;
+  for (std::size_t i = 0; sent && i < commands.size(); ++i) sent = send(commands[i], i, expected);
+  if (!sent || PQpipelineSync(connection_) != 1) {
+    exchange.failure = Failure{0, {}, loseByProtocol()};
+    return exchange;
+  }
+  const Deadline deadline = BootClock::now() + answerLimit_;
+  for (const Expected& each : expected) receive(each, deadline, exchange);
+  const std::unique_ptr<PGresult, decltype(&PQclear)> sync(next(deadline), &PQclear);
+  if (!lost_ && PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC) loseByProtocol();
+  if (lost_ && !exchange.failure) exchange.failure = Failure{exchange.answers.size(), {}, lostBy_};
+  return exchange;
+}
+
+bool Connection::send(const Command& command, std::size_t index, std::vector<Expected>& expected) {
+  const std::string key = keyOf(command);
+  if (!prepared_.contains(key) && !sendPreparation(command, index, key, expected)) return false;
+  Prepared& prepared = prepared_.at(key);
+  prepared.lastUse = ++uses_;
+  expected.push_back({Expected::Kind::execution, index, key});
+  const Arrays arrays(command.parameters);
+  return PQsendQueryPrepared(connection_, prepared.name.c_str(), arrays.count(), arrays.values.data(),
+                             arrays.lengths.data(), arrays.formats.data(), command.textResults ? 0 : 1) == 1;
+}
+
+bool Connection::sendPreparation(const Command& command, std::size_t index, const std::string& key,
+                                 std::vector<Expected>& expected) {
+  if (prepared_.size() >= keptStatements && !makeRoom(index, expected)) return false;
+  const auto added = prepared_.emplace(key, Prepared{"tenure_" + std::to_string(++names_), 0}).first;
+  expected.push_back({Expected::Kind::preparation, index, key});
+  const Arrays arrays(command.parameters);
+  return PQsendPrepare(connection_, added->second.name.c_str(), command.sql.c_str(), arrays.count(),
+                       arrays.types.data()) == 1;
+}
+
+/// The statement that was not used for longest goes.
+bool Connection::makeRoom(std::size_t index, std::vector<Expected>& expected) {
+  const auto oldest = std::min_element(prepared_.begin(), prepared_.end(), [](const auto& a, const auto& b) {
+    return a.second.lastUse < b.second.lastUse;
+  });
+  const std::string sql = "DEALLOCATE " + oldest->second.name;
+  prepared_.erase(oldest);
+  expected.push_back({Expected::Kind::housekeeping, index});
+  return PQsendQueryParams(connection_, sql.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
+}
+
+void Connection::receive(const Expected& expected, Deadline deadline, Exchange& exchange) {
+  while (PGresult* result = next(deadline)) digest(expected, result, exchange);
+}
+
+void Connection::digest(const Expected& expected, PGresult* result, Exchange& exchange) {
+  Answer answer(result);
+  const ExecStatusType status = PQresultStatus(result);
+  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
+    if (expected.kind == Expected::Kind::execution) exchange.answers.push_back(std::move(answer));
+    return;
+  }
+  const std::string state = fieldOf(result, PG_DIAG_SQLSTATE);
+  // What was not prepared, or does not fit its tables any more, is prepared anew when it is next used.
+  if (expected.kind == Expected::Kind::preparation || state == staleStatement) prepared_.erase(expected.key);
+  if (exchange.failure || status == PGRES_PIPELINE_ABORTED) return;
+  const Errc meaning = state.empty() ? Errc::unavailable : meaningOf(state);
+  exchange.failure = Failure{expected.command, state, Error{meaning, sentenceOf(result)}};
+}
+
+pg_result* Connection::next(Deadline deadline) {
+  while (!lost_) {
+    const int unsent = PQflush(connection_);
+    if (unsent < 0) break;
+    if (PQisBusy(connection_) == 0) return PQgetResult(connection_);
+    if (!awaitSocket(deadline)) return nullptr;
+    if (PQconsumeInput(connection_) == 0) break;
+  }
+  if (!lost_) loseByProtocol();
+  return nullptr;
+}
+
+bool Connection::awaitSocket(Deadline deadline) {
+  const bool unsent = PQflush(connection_) == 1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - BootClock::now());
+  pollfd waiting{
+      .fd = PQsocket(connection_), .events = static_cast<short>(POLLIN | (unsent ? POLLOUT : 0)), .revents = 0};
+  if (left > 0ms && poll(&waiting, 1, static_cast<int>(std::min(left, std::chrono::milliseconds{60'000}).count())) >= 0)
+    return true;
+  if (left > 0ms && errno == EINTR) return true;
+  lose(Errc::timedOut,
+       "no answer within " + formatDuration(std::chrono::ceil<std::chrono::microseconds>(answerLimit_)));
+  return false;
+}
+
+Error Connection::loseByProtocol() {
+  std::string why = PQerrorMessage(connection_);
+  while (!why.empty() && why.back() == '\n') why.pop_back();
+  std::replace(why.begin(), why.end(), '\n', ' ');
+  return lose(Errc::unavailable, why.empty() ? "the connection was lost" : printable(why));
+}
+
+Error Connection::lose(Errc code, std::string why) {
+  lostBy_ = Error{code, name() + ": " + why};
+  lost_ = true;
+  return lostBy_;
+}
+
+Result<void> Connection::script(const std::string& sql) {
+  if (lost_) return lostBy_;
+  PQexitPipelineMode(connection_);
+  if (PQsendQuery(connection_, sql.c_str()) != 1) return loseByProtocol();
+  Exchange exchange;
+  const Deadline deadline = BootClock::now() + answerLimit_;
+  receive({Expected::Kind::housekeeping, 0}, deadline, exchange);
+  if (!lost_) PQenterPipelineMode(connection_);
+  if (exchange.failure) return exchange.error();
+  return lost_ ? Result<void>(lostBy_) : Result<void>{};
+}
+
+bool Connection::inTransaction() const noexcept {
+  const PGTransactionStatusType status = PQtransactionStatus(connection_);
+  return !lost_ && status != PQTRANS_IDLE;
+}
+
+bool Connection::inSoundTransaction() const noexcept {
+  return !lost_ && PQtransactionStatus(connection_) == PQTRANS_INTRANS;
+}
+
+void Connection::rollback() noexcept {
+  if (!inTransaction()) return;
+  try {
+    if (const Result<void> done = run("ROLLBACK"); !done && !lost_) lose(Errc::unavailable, done.error().detail);
+  } catch (...) {
+    lost_ = true;
+  }
+}
+
+int Connection::serverProcess() const noexcept { return PQbackendPID(connection_); }
+
+std::string Connection::name() const {
+  const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
+  return "postgresql://" + text(PQuser(connection_)) + "@" + text(PQhost(connection_)) + ":" +
+         text(PQport(connection_)) + "/" + text(PQdb(connection_));
+}
+
+int Connection::socket() const noexcept { return lost_ ? -1 : PQsocket(connection_); }
+
+Result<bool> Connection::takeNotifications() {
+  if (lost_) return lostBy_;
+  if (PQconsumeInput(connection_) == 0) return loseByProtocol();
+  bool any = false;
+  while (PGnotify* notification = PQnotifies(connection_)) {
+    any = true;
+    PQfreemem(notification);
+  }
+  return any;
+}
+
+void Connection::onNotice(void* self, const pg_result* notice) noexcept {
+  const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+  if (severity == nullptr || std::string_view(severity) != "WARNING") return;
+  const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+  static_cast<Connection*>(self)->warning_ = text == nullptr ? "a warning without words" : text;
+}
+
+}  // namespace tenure::postgresql

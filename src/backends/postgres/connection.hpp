@@ -1,0 +1,127 @@
+/// PostgreSQL as the rest of the room sees it: one session, statements with bound values, errors as values.
+///
+///   Connection ── exchange(commands) ──▶ one round trip: all of them, then a Sync ──▶ Exchange: answers, or the first
+///              │                                                                     failure, behind which none ran
+///              └─ ask(sql, values…): the same for one
+///
+/// Each text is prepared once a session, in the round trip of its first use. Every send ends in a Sync, so that a
+/// client that stops between two of them leaves the server waiting idle, where its limits count. Every wait has a
+/// deadline: a server that has not answered by then counts as lost, and the session is never used again.
+///
+/// What makes it safe is decided in open(): no server that may lose commits, TLS that does not fall back, limits of
+/// locks, statements and silence on both sides.
+/// Threads: one at a time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/postgres/answer.hpp"
+#include "backends/postgres/command.hpp"
+#include "backends/postgres/failure.hpp"
+#include "tenure/postgresql.hpp"
+
+struct pg_conn;
+
+namespace tenure::postgresql {
+
+/// What came of one round trip: an answer for each command before the failure.
+struct Exchange {
+  std::vector<Answer> answers{};
+  std::optional<Failure> failure{};
+
+  explicit operator bool() const noexcept { return !failure; }
+  const Error& error() const noexcept { return failure->error; }
+};
+
+class Connection {
+ public:
+  /// Errors:  unavailable           no server there, or it took longer than the limit
+  ///          authenticationFailed, permissionDenied, notFound (the database)
+  ///          configurationRefused  unsafe or old server, its certificate, an unreadable password file
+  static Result<std::unique_ptr<Connection>> open(const Options& options, const std::string& applicationName);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  Exchange exchange(std::span<const Command> commands);
+  template <class... Values>
+  Result<Answer> ask(std::string_view sql, const Values&... values) {
+    return askFor(command(sql, values...));
+  }
+  /// For a statement without an answer.
+  template <class... Values>
+  Result<void> run(std::string_view sql, const Values&... values) {
+    const Result<Answer> answer = ask(sql, values...);
+    return answer ? Result<void>{} : answer.error();
+  }
+  /// Several statements without values, in one transaction.
+  Result<void> script(const std::string& sql);
+
+  /// The session cannot be used any more.
+  bool isLost() const noexcept { return lost_; }
+  /// A transaction is open, be it in a failed state.
+  bool inTransaction() const noexcept;
+  /// A transaction is open and in order.
+  bool inSoundTransaction() const noexcept;
+  /// Ends the transaction, whatever its state; a session that cannot do so is lost. Harmless when there is none.
+  void rollback() noexcept;
+  /// The last round trip brought a warning, and which.
+  const std::string& warning() const noexcept { return warning_; }
+
+  int serverProcess() const noexcept;
+  /// "postgresql://user@host:port/database", for people.
+  std::string name() const;
+
+  /// For waiting until a notification may have come; negative when lost.
+  int socket() const noexcept;
+  /// Takes what has arrived; true when a notification is among it. Does not wait.
+  Result<bool> takeNotifications();
+
+ private:
+  struct Prepared {
+    std::string name;
+    std::uint64_t lastUse = 0;
+  };
+  /// A reply that is still to come.
+  struct Expected {
+    enum class Kind { preparation, execution, housekeeping } kind;
+    std::size_t command;
+    std::string key{};  // of the statement
+  };
+  using Deadline = BootTime;
+
+  Connection(pg_conn* connection, const Options& options);
+  Result<void> configure(const Options& options);
+  Result<Answer> askFor(Command command);
+  bool send(const Command& command, std::size_t index, std::vector<Expected>& expected);
+  bool sendPreparation(const Command& command, std::size_t index, const std::string& key,
+                       std::vector<Expected>& expected);
+  bool makeRoom(std::size_t index, std::vector<Expected>& expected);
+  void receive(const Expected& expected, Deadline deadline, Exchange& exchange);
+  void digest(const Expected& expected, pg_result* result, Exchange& exchange);
+  /// The next reply, or nullptr: the end of a statement's replies, or a lost session.
+  pg_result* next(Deadline deadline);
+  bool awaitSocket(Deadline deadline);
+  Error lose(Errc code, std::string why);
+  Error loseByProtocol();
+  static void onNotice(void* self, const pg_result* notice) noexcept;
+
+  pg_conn* connection_;
+  Duration answerLimit_;
+  bool lost_ = false;
+  Error lostBy_;
+  std::string warning_;
+  std::uint64_t uses_ = 0;
+  std::uint64_t names_ = 0;
+  std::unordered_map<std::string, Prepared> prepared_;
+};
+
+}  // namespace tenure::postgresql

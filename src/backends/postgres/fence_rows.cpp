@@ -1,0 +1,97 @@
+#include "backends/postgres/fence_rows.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using backends::StoredFence;
+
+const std::string selectColumns =
+    "SELECT election, ensemble, generation, token, seq, path, candidate, host, pid, start_time, boot_id,"
+    " pid_namespace, claimed_at FROM tenure_fence";
+
+std::string damageIn(const Answer& rows, int row) {
+  const auto isBad = [&](int column) { return rows.isNull(row, column) || rows.integer(row, column) < 0; };
+  if (isBad(2)) return "its generation is not a number from 0";
+  if (isBad(3)) return "its token is not a number from 0";
+  if (isBad(4)) return "its seq is not a number from 0";
+  if (rows.isNull(row, 1) || rows.isNull(row, 5) || rows.isNull(row, 6))
+    return "its ensemble, path or candidate is null";
+  return {};
+}
+
+StoredFence fenceFrom(const Answer& rows, int row) {
+  StoredFence fence{.row = {}, .damage = damageIn(rows, row)};
+  fence.row = {.election = ElectionName{rows.text(row, 0)},
+               .ensemble = EnsembleUuid{rows.text(row, 1)},
+               .generation = rows.integer(row, 2),
+               .token = FencingToken{rows.integer(row, 3)},
+               .sequence = rows.integer(row, 4),
+               .path = rows.text(row, 5),
+               .candidate = CandidateUuid{rows.text(row, 6)},
+               .holder = {.host = rows.text(row, 7),
+                          .pid = rows.integer(row, 8),
+                          .startTime = rows.integer(row, 9),
+                          .bootId = rows.text(row, 10),
+                          .pidNamespace = static_cast<std::uint64_t>(rows.integer(row, 11))},
+               .claimedAt = rows.time(row, 12)};
+  return fence;
+}
+
+}  // namespace
+
+Command beginTransaction() { return command("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); }
+
+Command selectFence(const std::string& election) { return command(selectColumns + " WHERE election = $1", election); }
+
+Command lockFence(const std::string& election) {
+  return command(selectColumns + " WHERE election = $1 FOR UPDATE", election);
+}
+
+Command selectFences() { return command(selectColumns + " ORDER BY election"); }
+
+std::vector<StoredFence> fencesFrom(const Answer& rows) {
+  std::vector<StoredFence> fences;
+  for (int row = 0; row < rows.rows(); ++row) fences.push_back(fenceFrom(rows, row));
+  return fences;
+}
+
+Command selectQueue(const std::string& queue) {
+  return command("SELECT number, coalesce(election, ''), coalesce(path, '') FROM tenure_queue WHERE name = $1", queue);
+}
+
+Queue queueFrom(const Answer& row) { return {row.integer(0, 0), {row.text(0, 1), row.text(0, 2)}}; }
+
+Command takeQueue(std::int64_t queue, const TermIdentity& term) {
+  return command("UPDATE tenure_queue SET election = $2, path = $3 WHERE number = $1 AND election IS NULL", queue,
+                 term.election.value, term.electionPath);
+}
+
+Command writeClaim(const TermIdentity& term, backends::Claim claim, WallTime at) {
+  constexpr std::string_view first =
+      "INSERT INTO tenure_fence(election, ensemble, generation, token, path, candidate, host, pid, start_time, boot_id,"
+      " pid_namespace, claimed_at, seq) VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+      " ON CONFLICT(election) DO NOTHING RETURNING seq";
+  constexpr std::string_view later =
+      "UPDATE tenure_fence SET ensemble = $2, generation = $3, token = $4, path = $5, candidate = $6, host = $7,"
+      " pid = $8, start_time = $9, boot_id = $10, pid_namespace = $11, claimed_at = $12, seq = seq * $13 + $13"
+      " WHERE election = $1 RETURNING seq";
+  const ProcessIdentity& holder = term.holder;
+  const std::int64_t goesOn = claim == backends::Claim::again ? 1 : 0;
+  return command(claim == backends::Claim::first ? first : later, term.election.value, term.ensemble.value,
+                 term.generation, term.token.value, term.electionPath, term.candidate.value, holder.host, holder.pid,
+                 holder.startTime, holder.bootId, static_cast<std::int64_t>(holder.pidNamespace), at, goesOn);
+}
+
+Command passFence(const TermIdentity& term, std::int64_t sequence) {
+  return command(
+      "WITH passed AS (UPDATE tenure_fence SET seq = seq + 1 WHERE election = $1 AND generation = $2 AND token = $3"
+      " AND candidate = $4 AND ensemble = $5 AND seq = $6 RETURNING 1)"
+      " SELECT 1 / count(*) FROM passed",
+      term.election.value, term.generation, term.token.value, term.candidate.value, term.ensemble.value, sequence);
+}
+
+bool isFenceTableGone(const Failure& failure) noexcept {
+  return failure.sqlState == "42P01" && failure.error.detail.find("tenure_fence") != std::string::npos;
+}
+
+}  // namespace tenure::postgresql

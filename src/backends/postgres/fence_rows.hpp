@@ -1,0 +1,51 @@
+/// Reading and writing the fence's row and the queue's owner. What the rows mean is judged in
+/// backends/shared/fence.hpp.
+///
+/// The fence's row is the lock that orders claims and commits: a claim and a commit both change it, so whichever comes
+/// second waits for the first and then sees it (READ COMMITTED compares the condition again with the new row). What
+/// only reads it before a decision takes FOR UPDATE; FOR KEY SHARE would let a change pass and is never used.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/postgres/connection.hpp"
+#include "backends/shared/fence.hpp"
+
+namespace tenure::postgresql {
+
+struct Queue {
+  std::int64_t number = 0;
+  backends::QueueOwner owner;
+};
+
+/// Begins what every transaction of ours is: the role's defaults may be others.
+Command beginTransaction();
+
+/// One row in a healthy database; none otherwise.
+Command selectFence(const std::string& election);
+/// The same, and nobody may change it until this transaction ends.
+Command lockFence(const std::string& election);
+/// Those of every election.
+Command selectFences();
+std::vector<backends::StoredFence> fencesFrom(const Answer& rows);
+
+/// Number and owner of a queue; no row when there is none.
+Command selectQueue(const std::string& queue);
+Queue queueFrom(const Answer& row);
+/// Only when nobody owns it.
+Command takeQueue(std::int64_t queue, const TermIdentity& term);
+
+/// The row as `term` leaves it by claiming, answering its `seq`; `again` keeps counting its commits, so that a clone is
+/// found out. The first claim answers no row when another one was faster.
+Command writeClaim(const TermIdentity& term, backends::Claim claim, WallTime at);
+
+/// Counts one more commit of the term, if it is still the one that may; fails with `fencedState` otherwise, so that
+/// nothing behind it in the same send is done.
+Command passFence(const TermIdentity& term, std::int64_t sequence);
+inline constexpr std::string_view fencedState = "22012";
+
+/// The table of the fence is gone.
+bool isFenceTableGone(const Failure& failure) noexcept;
+
+}  // namespace tenure::postgresql

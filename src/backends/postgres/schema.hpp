@@ -1,0 +1,44 @@
+/// Tenure's tables in a PostgreSQL schema, all named tenure_*; created by an explicit step only, so that a fence which
+/// has vanished is never mistaken for a new one.
+///
+///   tenure_queue ─1:n─ tenure_message          the queue: who owns it, the place of its newest message; what waits
+///   tenure_fence                               one row an election: which term may commit
+///   tenure_key                                 what was done or died already
+///   tenure_attempt  tenure_in_work             what failed, what a term had in hand
+///   tenure_dead_letter  tenure_state
+///
+/// A message's place is taken from its queue's row in the producer's transaction: who appends next waits for that
+/// commit, so places become visible in their order and a consumer's cursor never passes one that is still to come. (A
+/// sequence would not do: its numbers commit in any order.)
+///
+/// What users choose freely (ids, groups, keys, reasons) is bytea: text could not hold every byte. Times are
+/// milliseconds since 1970.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tenure/result.hpp"
+
+namespace tenure::postgresql {
+
+class Connection;
+
+/// Whether a name, folded as PostgreSQL folds it, is one of these tables or what belongs to them.
+bool isOurTable(std::string_view name) noexcept;
+
+/// Errors:  configurationRefused  no tables at all (the detail says what to run), or another version
+///          fenceLost             the others are there, the fence's is not
+///          storeFailed           another one is missing
+Result<void> checkSchema(Connection& connection);
+
+/// The channel on which appends to the queue are told.
+std::string channelOf(std::int64_t messageTable, std::int64_t queue);
+
+/// The queue's number. Errors: notFound.
+Result<std::int64_t> findQueue(Connection& connection, const std::string& queue);
+/// The same, with a new row where there is none.
+Result<std::int64_t> ensureQueue(Connection& connection, const std::string& queue);
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,71 @@
+#include "backends/postgres/session.hpp"
+
+#include "backends/postgres/schema.hpp"
+#include "backends/postgres/session_name.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+constexpr std::int64_t endingLimit = 2'000;  // milliseconds
+
+}  // namespace
+
+Result<std::shared_ptr<Connection>> Session::get(const TermIdentity& term) {
+  const std::string name = storeSession(term);
+  if (connection_ && !connection_->isLost() && name == name_) return connection_;
+  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, name);
+  if (!opened) return opened.error();
+  if (name == name_)
+    if (const Result<void> ended = endLost(**opened); !ended) return ended.error();
+  if (const Result<void> schema = checkSchema(**opened); !schema) return schema.error();
+  connection_ = std::move(*opened);
+  name_ = name;
+  process_ = connection_->serverProcess();
+  return connection_;
+}
+
+void Session::close() noexcept {
+  connection_.reset();
+  name_.clear();
+}
+
+Result<void> Session::endLost(Connection& connection) {
+  const Result<Answer> ended = connection.ask(
+      "SELECT pg_terminate_backend(pid, $3) FROM pg_stat_activity"
+      " WHERE pid = $1::bigint AND application_name = $2 AND pid <> pg_backend_pid() AND usename = current_user",
+      process_, name_, endingLimit);
+  if (!ended) return ended.error();
+  if (ended->rows() == 0 || ended->integer(0, 0) != 0) return {};
+  return Error{Errc::storeBusy,
+               connection.name() + ": our lost session does not end: process " + std::to_string(process_)};
+}
+
+Result<std::vector<std::int64_t>> Session::evictOlder(Connection& connection, const TermIdentity& term) {
+  const Result<Answer> sessions = connection.ask(
+      "SELECT pid::bigint, application_name FROM pg_stat_activity WHERE usename = current_user"
+      " AND datname = current_database() AND pid <> pg_backend_pid() AND starts_with(application_name, $1)",
+      sessionPrefix(term.election));
+  if (!sessions) return sessions.error();
+  std::vector<std::int64_t> evicted;
+  for (int row = 0; row < sessions->rows(); ++row) {
+    const auto theirs = termOfSession(sessions->bytes(row, 1), term.election);
+    if (!theirs || *theirs >= orderOf(term)) continue;
+    const Result<Answer> ended =
+        connection.ask("SELECT pg_terminate_backend($1::bigint::int, $2)", sessions->integer(row, 0), endingLimit);
+    if (!ended) return ended.error();
+    evicted.push_back(sessions->integer(row, 0));
+  }
+  return evicted;
+}
+
+Result<Session::Holder> Session::holderOfFence(Connection& connection) {
+  const Result<Answer> holder = connection.ask(
+      "SELECT a.pid::bigint, a.application_name FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid"
+      " WHERE l.relation = 'tenure_fence'::regclass AND l.granted AND l.mode IN ('RowExclusiveLock', 'RowShareLock')"
+      " AND l.pid <> pg_backend_pid() ORDER BY a.xact_start LIMIT 1");
+  if (!holder) return holder.error();
+  if (holder->rows() == 0) return Holder{};
+  return Holder{holder->integer(0, 0), holder->text(0, 1)};
+}
+
+}  // namespace tenure::postgresql

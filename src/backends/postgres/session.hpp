@@ -1,0 +1,44 @@
+/// The session of a term that claims and commits: opened on first use, and again when it was lost.
+///
+///   none ──get()──▶ open ──lost──▶ get(): a new one, once the server has ended the lost one
+///
+/// A lost session may live on at the server with our lock, or with statements of ours that it has yet to read. Before
+/// its successor does anything it is ended there: whatever it had begun has then happened or never will.
+#pragma once
+
+#include <memory>
+
+#include "backends/postgres/connection.hpp"
+#include "tenure/term.hpp"
+
+namespace tenure::postgresql {
+
+class Session {
+ public:
+  explicit Session(const Options& options) noexcept : options_(options) {}
+
+  /// Errors as Connection::open and checkSchema, and storeBusy when the lost one does not end.
+  Result<std::shared_ptr<Connection>> get(const TermIdentity& term);
+  void close() noexcept;
+
+  /// What a claim does when it has waited for its lock: ends the store's sessions of this election's older terms.
+  /// Returns their process numbers at the server.
+  static Result<std::vector<std::int64_t>> evictOlder(Connection& connection, const TermIdentity& term);
+
+  struct Holder {
+    std::int64_t process = 0;
+    std::string name;
+  };
+  /// Some session that has touched the fence in a transaction that is still open; process 0 when there is none.
+  static Result<Holder> holderOfFence(Connection& connection);
+
+ private:
+  Result<void> endLost(Connection& connection);
+
+  const Options& options_;
+  std::shared_ptr<Connection> connection_;
+  std::string name_;
+  std::int64_t process_ = 0;  // of the connection, at the server
+};
+
+}  // namespace tenure::postgresql

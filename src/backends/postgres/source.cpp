@@ -1,0 +1,119 @@
+#include "backends/postgres/source.hpp"
+
+#include "backends/postgres/schema.hpp"
+#include "backends/postgres/session_name.hpp"
+#include "backends/postgres/store.hpp"
+#include "backends/postgres/transaction.hpp"
+#include "backends/shared/headers_text.hpp"
+#include "base/assert.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration safetyNet = 1s;                // a notification may be lost with whatever stands in between
+constexpr std::int64_t enoughBytes = 8LL << 20U;  // a fetch of large messages stops here
+
+Result<Message> messageFrom(const Answer& rows, int row) {
+  Result<Headers> headers = backends::headersFromText(rows.bytes(row, 4));
+  if (!headers) return headers.error();
+  Message message;
+  message.position = rows.integer(row, 0);
+  message.id.value = rows.text(row, 1);
+  message.group.value = rows.text(row, 2);
+  message.body = rows.text(row, 3);
+  message.headers = std::move(*headers);
+  message.enqueuedAt = rows.time(row, 5);
+  return message;
+}
+
+bool isOwnedBy(const backends::QueueOwner& owner, const TermIdentity& term) {
+  return owner.election == term.election.value && owner.path == term.electionPath;
+}
+
+}  // namespace
+
+Result<void> Source::attach(const Term& term) {
+  detach();
+  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, sourceSession(term.identity()));
+  if (!opened) return opened.error();
+  connection_ = std::move(*opened);
+  const Result<void> owned = own(term.identity());
+  if (!owned) detach();
+  return owned;
+}
+
+/// Listens before the first look, so that nothing falls in between.
+Result<void> Source::own(const TermIdentity& term) {
+  if (const Result<void> schema = checkSchema(*connection_); !schema) return schema;
+  const Result<Queue> queue = ownedQueue(term);
+  if (!queue) return queue.error();
+  if (!isOwnedBy(queue->owner, term))
+    return Error{Errc::queueOwned, "it is consumed by election " + queue->owner.election + " at " + queue->owner.path};
+  queue_ = queue->number;
+  cursor_ = 0;
+  const Result<Answer> table = connection_->ask("SELECT 'tenure_message'::regclass::oid::bigint");
+  if (!table) return table.error();
+  return connection_->run("LISTEN " + channelOf(table->integer(0, 0), queue_));
+}
+
+/// After a claim in the same database the queue is ours already, and nothing has to be written.
+Result<Queue> Source::ownedQueue(const TermIdentity& term) {
+  const Result<std::int64_t> number = ensureQueue(*connection_, options_.queue);
+  if (!number) return number.error();
+  const Exchange found = connection_->exchange(std::vector{selectQueue(options_.queue)});
+  if (!found) return found.error();
+  if (Queue queue = queueFrom(found.answers[0]); !queue.owner.election.empty()) return queue;
+  const Exchange taken = connection_->exchange(std::vector{takeQueue(*number, term), selectQueue(options_.queue)});
+  if (!taken) return taken.error();
+  return queueFrom(taken.answers[1]);
+}
+
+Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
+  TENURE_ASSERT(connection_ != nullptr);
+  for (;;) {
+    if (const Result<bool> heard = connection_->takeNotifications(); !heard) return heard.error();
+    Result<std::vector<Message>> messages = look(max);
+    if (!messages || !messages->empty()) return messages;
+    const BootTime now = BootClock::now();
+    if (deadline <= now || stop.stop_requested()) return messages;
+    wakeUp_.wait(connection_->socket(), std::min<Duration>(deadline - now, safetyNet), stop);
+  }
+}
+
+Result<std::vector<Message>> Source::look(std::size_t max) {
+  const Result<Answer> rows = connection_->ask(
+      "SELECT n, id, grp, body, headers, enqueued_at FROM ("
+      " SELECT *, sum(octet_length(body)) OVER (ORDER BY n) - octet_length(body) AS before FROM ("
+      "  SELECT * FROM tenure_message WHERE queue = $1 AND n > $2 ORDER BY n LIMIT $3) AS next) AS measured"
+      " WHERE before < $4 ORDER BY n",
+      queue_, cursor_, static_cast<std::int64_t>(max), enoughBytes);
+  if (!rows) return rows.error();
+  std::vector<Message> messages;
+  for (int row = 0; row < rows->rows(); ++row) {
+    Result<Message> message = messageFrom(*rows, row);
+    if (!message) return message.error();
+    messages.push_back(std::move(*message));
+  }
+  if (!messages.empty()) cursor_ = messages.back().position;
+  return messages;
+}
+
+Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
+  auto* ours = dynamic_cast<FencedTransaction*>(&transaction);
+  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->store()));
+  return ours->deleteMessages(messages);
+}
+
+/// What is sent in one go is one transaction.
+Result<void> Source::acknowledge(std::span<const Message> messages) {
+  TENURE_ASSERT(connection_ != nullptr);
+  if (messages.empty()) return {};
+  const Exchange deleted = connection_->exchange(deleteByPosition(queue_, messages));
+  return deleted ? Result<void>{} : deleted.error();
+}
+
+void Source::detach() noexcept { connection_.reset(); }
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,41 @@
+/// PostgreSQL as the queue's consuming end, on a session of its own: it reads what is committed, whatever the store's
+/// transaction is doing, and sleeps on that session's notifications. The cursor lives in memory: one leader consumes,
+/// so no row has to be locked or marked as taken, and a message is gone when its acknowledgement deletes it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backends/postgres/fence_rows.hpp"
+#include "backends/postgres/wake_up.hpp"
+#include "tenure/source.hpp"
+
+namespace tenure::postgresql {
+
+class Source final : public IMessageSource {
+ public:
+  /// Borrows both; `store` is the one of the same database.
+  Source(const Options& options, const IFencedStore& store) : options_(options), store_(store) {}
+
+  Result<void> attach(const Term& term) override;
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == &store_; }
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
+  Result<void> acknowledge(std::span<const Message> messages) override;
+  void detach() noexcept override;
+
+ private:
+  Result<void> own(const TermIdentity& term);
+  Result<Queue> ownedQueue(const TermIdentity& term);
+  /// What is there now, after the cursor, which it moves.
+  Result<std::vector<Message>> look(std::size_t max);
+
+  const Options& options_;
+  const IFencedStore& store_;
+  std::unique_ptr<Connection> connection_;
+  WakeUp wakeUp_;
+  std::int64_t queue_ = 0;
+  std::int64_t cursor_ = 0;  // position of the last message delivered
+};
+
+}  // namespace tenure::postgresql

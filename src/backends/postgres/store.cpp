@@ -1,0 +1,235 @@
+#include "backends/postgres/store.hpp"
+
+#include "backends/postgres/schema.hpp"
+#include "backends/postgres/transaction.hpp"
+#include "base/assert.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using backends::Claim;
+using backends::isClaimOf;
+using backends::judgeClaim;
+using backends::judgeFenced;
+using std::chrono::milliseconds;
+
+milliseconds since(BootTime start) { return std::chrono::duration_cast<milliseconds>(BootClock::now() - start); }
+
+std::vector<MessageId> splitIds(std::string_view joined) {
+  std::vector<MessageId> ids;
+  for (std::size_t end = joined.find('\0'); end != std::string_view::npos; end = joined.find('\0')) {
+    ids.push_back(MessageId{std::string(joined.substr(0, end))});
+    joined.remove_prefix(end + 1);
+  }
+  return ids;
+}
+
+Error errorOf(const Failure& failure) {
+  return isFenceTableGone(failure) ? Error{Errc::fenceLost, failure.error.detail} : failure.error;
+}
+
+/// Two first claims met, and the other one was faster.
+constexpr const char* outrun = "another first claim was faster";
+
+}  // namespace
+
+template <class Body>
+void Store::emit(const Term& term, Body body) {
+  events_.on({systemClock().wallNow(), term.identity().election, term.token(), std::move(body)});
+}
+
+Error Store::refused(const Term& term, Error error) {
+  if (isTermOver(error.code)) emit(term, FenceRefused{error.message()});
+  return error;
+}
+
+Result<void> Store::claim(const Term& term) {
+  const BootTime start = BootClock::now();
+  claimed_.reset();
+  const Result<Written> written = claimPatiently(term);
+  if (!written) {
+    release();
+    return refused(term, written.error());
+  }
+  claimed_ = Claimed{term, written->previousToken, written->sequence};
+  const auto connection = session();
+  emit(term, FenceClaimed{connection ? (*connection)->name() : "", written->previousToken, since(start)});
+  return {};
+}
+
+Result<Store::Written> Store::claimPatiently(const Term& term) {
+  const BootTime start = BootClock::now();
+  Result<Written> written = claimOnce(term);
+  const auto heldUp = [&] { return !written && written.error().is(Errc::storeBusy); };
+  if (heldUp() && written.error().detail == outrun) written = claimOnce(term);
+  if (heldUp() && makeRoom(term, start)) written = claimOnce(term);
+  return written;
+}
+
+Result<Store::Written> Store::claimOnce(const Term& term) {
+  const auto connection = session_.get(term.identity());
+  if (!connection) return connection.error();
+  Result<Written> written = judgeAndWrite(**connection, term);
+  if (!written) (*connection)->rollback();
+  return written;
+}
+
+/// The owner is read first: a first claim that lands in between shows in the fence, never as a fence that is lost.
+Result<Store::Written> Store::judgeAndWrite(Connection& connection, const Term& term) {
+  const TermIdentity& identity = term.identity();
+  const Exchange read = connection.exchange(
+      std::vector{beginTransaction(), selectQueue(options_.queue), lockFence(identity.election.value)});
+  if (!read) return errorOf(*read.failure);
+  const Result<Queue> queue = requireQueue(connection, read.answers[1]);
+  if (!queue) return queue.error();
+  const auto stored = fencesFrom(read.answers[2]);
+  const Result<Claim> claim = judgeClaim(stored, queue->owner, identity, term.valid());
+  if (!claim) return claim.error();
+
+  std::vector<Command> writes{writeClaim(identity, *claim, systemClock().wallNow())};
+  if (queue->owner.election.empty()) writes.push_back(takeQueue(queue->number, identity));
+  const Exchange written = connection.exchange(writes);
+  if (!written) return errorOf(*written.failure);
+  if (written.answers[0].rows() == 0 || (writes.size() > 1 && written.answers[1].changed() == 0))
+    return Error{Errc::storeBusy, outrun};
+  const Result<void> committed = commitOf(connection);
+  if (!committed) return committed.error();
+  queue_ = queue->number;
+  return Written{stored.empty() ? 0 : stored.front().row.token.value, written.answers[0].integer(0, 0)};
+}
+
+Result<Queue> Store::requireQueue(Connection& connection, const Answer& found) {
+  if (found.rows() == 1) return queueFrom(found);
+  if (const auto added = ensureQueue(connection, options_.queue); !added) return added.error();
+  const Exchange again = connection.exchange(std::vector{selectQueue(options_.queue)});
+  if (!again) return again.error();
+  return queueFrom(again.answers[0]);
+}
+
+bool Store::makeRoom(const Term& term, BootTime since) {
+  const auto connection = session_.get(term.identity());
+  if (!connection) return false;
+  // A term that is over itself has no business ending others.
+  if (options_.evictFrozenHolder && term.valid()) {
+    const auto evicted = Session::evictOlder(**connection, term.identity());
+    if (evicted && !evicted->empty()) {
+      for (const std::int64_t process : *evicted) emit(term, HolderEvicted{process, postgresql::since(since)});
+      return true;
+    }
+  }
+  const auto holder = Session::holderOfFence(**connection);
+  if (holder && holder->process == 0) return true;  // it has let go
+  if (holder) emit(term, StoreBusy{holder->process, "the fence is held by session \"" + holder->name + "\""});
+  return false;
+}
+
+Result<void> Store::isClaimedBy(const Term& term) const {
+  if (!claimed_ || claimed_->term.identity().candidate != term.identity().candidate ||
+      claimed_->term.token() != term.token())
+    return Error{Errc::staleTerm, "this term does not hold the claim"};
+  return {};
+}
+
+Result<std::shared_ptr<Connection>> Store::session() {
+  if (!claimed_) return Error{Errc::staleTerm, "the store was released"};
+  return session_.get(claimed_->term.identity());
+}
+
+Result<std::unique_ptr<IFencedTransaction>> Store::begin(const Term& term) {
+  if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
+  if (claimed_->lastIsUnknown) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
+  return std::unique_ptr<IFencedTransaction>(std::make_unique<FencedTransaction>(*this, term));
+}
+
+Command Store::passFence() const {
+  TENURE_ASSERT(claimed_.has_value());
+  return postgresql::passFence(claimed_->term.identity(), claimed_->sequence);
+}
+
+Error Store::fenced(Connection& connection) const {
+  const TermIdentity& term = claimed_->term.identity();
+  const Exchange read = connection.exchange(std::vector{selectFence(term.election.value)});
+  if (!read) return errorOf(*read.failure);
+  return judgeFenced(fencesFrom(read.answers[0]), term, claimed_->sequence);
+}
+
+/// The commit at the end waits for the synchronous standbys once more, and thereby for the one in question.
+Result<CommitFate> Store::resolve(const Term& term) {
+  if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
+  const auto connection = session();
+  if (!connection) return connection.error();
+  const Exchange locked =
+      (*connection)->exchange(std::vector{beginTransaction(), lockFence(term.identity().election.value)});
+  if (!locked) {
+    (*connection)->rollback();
+    return errorOf(*locked.failure);
+  }
+  if (const Result<void> waited = commitOf(**connection); !waited) return waited.error();
+  const auto stored = fencesFrom(locked.answers[1]);
+  const bool ours =
+      stored.size() == 1 && stored.front().damage.empty() && isClaimOf(stored.front().row, term.identity());
+  const std::int64_t ahead = ours ? stored.front().row.sequence - claimed_->sequence : -1;
+  if (ahead != 0 && ahead != 1) return judgeFenced(stored, term.identity(), claimed_->sequence);
+  claimed_->sequence += ahead;
+  claimed_->lastIsUnknown = false;
+  return ahead == 1 ? CommitFate::committed : CommitFate::notCommitted;
+}
+
+Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
+  const auto connection = session();
+  if (!connection) return connection.error();
+  const Exchange read =
+      (*connection)
+          ->exchange(std::vector{
+              command("SELECT more, ids, token FROM tenure_in_work WHERE consumer = $1", consumer.value),
+              command("SELECT id, attempts, last_error, first_at, last_at FROM tenure_attempt WHERE consumer = $1",
+                      consumer.value)});
+  if (!read) return read.error();
+  ConsumerState state;
+  const Answer& inWork = read.answers[0];
+  const bool recorded = inWork.rows() == 1;
+  if (recorded) {
+    state.moreInWork = inWork.integer(0, 0) != 0;
+    state.inWork = splitIds(inWork.bytes(0, 1));
+  }
+  const std::int64_t recordedBy = recorded ? inWork.integer(0, 2) : 0;
+  if (recordedBy != claimed_->previousToken) state.moreInWork = true;
+  const Answer& attempts = read.answers[1];
+  for (int row = 0; row < attempts.rows(); ++row)
+    state.attempts.push_back({MessageId{attempts.text(row, 0)}, static_cast<int>(attempts.integer(row, 1)),
+                              attempts.text(row, 2), attempts.time(row, 3), attempts.time(row, 4)});
+  return state;
+}
+
+Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::span<const Message> messages) {
+  const auto connection = session();
+  if (!connection) return connection.error();
+  std::vector<Command> questions;
+  for (const Message& message : messages) questions.push_back(selectKey(consumer, message.id));
+  const Exchange keys = (*connection)->exchange(questions);
+  if (!keys) return keys.error();
+  std::vector<Admission> known;
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    known.push_back(admissionOf(keys.answers[i], digestOf(messages[i].body)));
+  return known;
+}
+
+void Store::release() noexcept {
+  claimed_.reset();
+  session_.close();
+}
+
+std::vector<Command> deleteByPosition(std::int64_t queue, std::span<const Message> messages) {
+  std::vector<Command> commands;
+  for (std::size_t first = 0; first < messages.size();) {
+    std::size_t last = first;
+    // Places without a gap: nobody else's message can lie between them.
+    while (last + 1 < messages.size() && messages[last + 1].position == messages[last].position + 1) ++last;
+    commands.push_back(command("DELETE FROM tenure_message WHERE queue = $1 AND n BETWEEN $2 AND $3", queue,
+                               messages[first].position, messages[last].position));
+    first = last + 1;
+  }
+  return commands;
+}
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,79 @@
+/// PostgreSQL as the fenced store.
+///
+///   claim     BEGIN · read the queue's owner, lock the fence's row · judge (shared/fence.hpp) · write · COMMIT
+///             its lock not had within Options::lockLimit: end the sessions of older terms, and once more
+///   begin     a transaction that passes the fence at its first write (transaction.hpp)
+///   resolve   after a COMMIT whose reply was lost: end that session, lock the row, and its `seq` says it
+///
+/// A lost session is replaced without a word to the caller but that the transaction is over: the claim is a row, not a
+/// session.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "backends/postgres/fence_rows.hpp"
+#include "backends/postgres/session.hpp"
+#include "tenure/events.hpp"
+#include "tenure/store.hpp"
+
+namespace tenure::postgresql {
+
+class Store final : public IFencedStore {
+ public:
+  /// Borrows both.
+  Store(const Options& options, IEventSink& events) : options_(options), events_(events), session_(options) {}
+  ~Store() override { Store::release(); }
+
+  Result<void> claim(const Term& term) override;
+  Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
+  Result<CommitFate> resolve(const Term& term) override;
+  Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
+  Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  void release() noexcept override;
+
+  // For its transactions:
+  Result<std::shared_ptr<Connection>> session();
+  Command passFence() const;
+  /// Why passFence() found no row; asks the server.
+  Error fenced(Connection& connection) const;
+  void committed() noexcept { ++claimed_->sequence; }
+  void commitBecameUnknown() noexcept { claimed_->lastIsUnknown = true; }
+  std::int64_t queueNumber() const noexcept { return queue_; }
+
+ private:
+  /// What the store knows of the term that claimed it.
+  struct Claimed {
+    Term term;
+    std::int64_t previousToken;  // that had claimed before; 0 for none
+    std::int64_t sequence;       // of the last commit that is known to be durable
+    bool lastIsUnknown = false;  // a commit after it may or may not have happened
+  };
+  struct Written {
+    std::int64_t previousToken;
+    std::int64_t sequence;
+  };
+
+  Result<Written> claimPatiently(const Term& term);
+  Result<Written> claimOnce(const Term& term);
+  Result<Written> judgeAndWrite(Connection& connection, const Term& term);
+  Result<Queue> requireQueue(Connection& connection, const Answer& found);
+  bool makeRoom(const Term& term, BootTime since);
+  Result<void> isClaimedBy(const Term& term) const;
+  Error refused(const Term& term, Error error);
+  template <class Body>
+  void emit(const Term& term, Body body);
+
+  const Options& options_;
+  IEventSink& events_;
+  Session session_;
+  std::optional<Claimed> claimed_;
+  std::int64_t queue_ = 0;
+};
+
+/// Deletes messages from the queue; runs of neighbours at once.
+std::vector<Command> deleteByPosition(std::int64_t queue, std::span<const Message> messages);
+
+}  // namespace tenure::postgresql

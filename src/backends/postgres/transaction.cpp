@@ -1,0 +1,307 @@
+#include "backends/postgres/transaction.hpp"
+
+#include "backends/postgres/fence_rows.hpp"
+#include "backends/postgres/store.hpp"
+#include "backends/postgres/user_sql.hpp"
+#include "backends/shared/headers_text.hpp"
+#include "base/assert.hpp"
+#include "base/text.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+constexpr std::size_t maxKeyBytes = 255;
+constexpr std::size_t maxValueBytes = 1U << 20U;
+
+Blob blobOf(const BodyDigest& digest) noexcept {
+  return {{reinterpret_cast<const char*>(digest.data()), digest.size()}};
+}
+
+Result<void> checkKey(std::string_view key) {
+  if (!key.empty() && key.size() <= maxKeyBytes) return {};
+  return Error{Errc::invalidArgument, "state key \"" + escaped(key) + "\": expected 1 to 255 bytes"};
+}
+
+/// What the failure of a send that ended in a COMMIT says: whether the COMMIT itself may have happened.
+Error commitFailure(const Connection& connection, const Failure& failure, std::size_t commit) {
+  const bool reached = failure.sqlState.empty() || failure.command == commit;
+  if (connection.isLost() && reached) return {Errc::outcomeUnknown, failure.error.detail};
+  return failure.error;
+}
+
+Result<void> checkCommitted(const Connection& connection, const Answer& answer) {
+  if (answer.tag() != "COMMIT") return Error{Errc::storeFailed, "the transaction was rolled back instead"};
+  // A wait for synchronous standbys that was cut short is only warned of.
+  if (!connection.warning().empty()) return Error{Errc::outcomeUnknown, connection.warning()};
+  return {};
+}
+
+}  // namespace
+
+Command selectKey(const ConsumerName& consumer, const MessageId& id) {
+  return command("SELECT digest FROM tenure_key WHERE consumer = $1 AND id = $2", consumer.value, Blob{id.value});
+}
+
+Admission admissionOf(const Answer& key, const BodyDigest& digest) {
+  if (key.rows() == 0) return Admission::fresh;
+  return key.bytes(0, 0) == blobOf(digest).bytes ? Admission::duplicate : Admission::reused;
+}
+
+Result<void> commitOf(Connection& connection) {
+  const Exchange committed = connection.exchange(std::vector{command("COMMIT")});
+  if (!committed) return commitFailure(connection, *committed.failure, 0);
+  return checkCommitted(connection, committed.answers[0]);
+}
+
+Result<void> FencedTransaction::standing() const {
+  if (state_ != State::over) return {};
+  return why_;
+}
+
+Error FencedTransaction::end(Error why) {
+  rollback();
+  why_ = std::move(why);
+  return why_;
+}
+
+Result<void> FencedTransaction::requireConnection() {
+  if (connection_) return {};
+  auto connection = store_.session();
+  if (!connection) return end(connection.error());
+  connection_ = std::move(*connection);
+  return {};
+}
+
+// --- what precedes a write
+
+Result<void> FencedTransaction::ready() {
+  if (Result<void> sound = standing(); !sound) return sound;
+  if (state_ == State::idle) {
+    state_ = State::open;
+    at_ = systemClock().wallNow();
+    kept_ = {beginTransaction(), store_.passFence()};
+  }
+  if (markWanted_) placeMark();
+  return {};
+}
+
+void FencedTransaction::placeMark() {
+  if (markPlaced_) kept_.push_back(command("RELEASE tenure_mark"));
+  kept_.push_back(command("SAVEPOINT tenure_mark"));
+  markWanted_ = pointPlaced_ = false;
+  markPlaced_ = onlyKeysSinceMark_ = true;
+  keysSinceMark_.clear();
+}
+
+void FencedTransaction::placeStatementPoint() {
+  if (markPlaced_ && onlyKeysSinceMark_) return;
+  if (pointPlaced_) kept_.push_back(command("RELEASE tenure_statement"));
+  kept_.push_back(command("SAVEPOINT tenure_statement"));
+  pointPlaced_ = true;
+}
+
+Result<void> FencedTransaction::mark() {
+  if (Result<void> sound = standing(); !sound) return sound;
+  markWanted_ = true;
+  return {};
+}
+
+Result<void> FencedTransaction::rollbackToMark() {
+  TENURE_ASSERT(markWanted_ || markPlaced_);
+  if (Result<void> sound = standing(); !sound) return sound;
+  if (markWanted_) return {};
+  kept_.push_back(command("ROLLBACK TO tenure_mark"));
+  pointPlaced_ = false;
+  onlyKeysSinceMark_ = true;
+  keysSinceMark_.clear();
+  return {};
+}
+
+// --- sending
+
+Result<void> FencedTransaction::later(Command command) {
+  if (Result<void> open = ready(); !open) return open;
+  onlyKeysSinceMark_ = false;
+  kept_.push_back(std::move(command));
+  return {};
+}
+
+Exchange FencedTransaction::sendWith(Command question) {
+  kept_.push_back(std::move(question));
+  begun_ = true;
+  Exchange exchange = connection_->exchange(kept_);
+  if (exchange) kept_.clear();
+  return exchange;
+}
+
+Result<Answer> FencedTransaction::now(Command question) {
+  if (const Result<void> open = ready(); !open) return open.error();
+  if (const Result<void> connected = requireConnection(); !connected) return connected.error();
+  Exchange exchange = sendWith(std::move(question));
+  if (!exchange) return endBy(*exchange.failure);
+  return std::move(exchange.answers.back());
+}
+
+Error FencedTransaction::endBy(const Failure& failure) {
+  const bool isFenced = failure.sqlState == fencedState && failure.command == 1 && kept_.size() > 1 &&
+                        kept_.front().sql == beginTransaction().sql;
+  if (isFenceTableGone(failure)) return end({Errc::fenceLost, failure.error.detail});
+  if (!isFenced) return end(failure.error);
+  connection_->rollback();
+  return end(store_.fenced(*connection_));
+}
+
+// --- state
+
+Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) {
+  if (const Result<void> checked = checkKey(key); !checked) return checked.error();
+  const Result<Answer> value = now(command("SELECT value FROM tenure_state WHERE election = $1 AND key = $2",
+                                           term_.identity().election.value, Blob{key}));
+  if (!value) return value.error();
+  return value->rows() == 1 ? std::optional(value->text(0, 0)) : std::nullopt;
+}
+
+Result<void> FencedTransaction::put(std::string_view key, std::string_view value) {
+  if (Result<void> checked = checkKey(key); !checked) return checked;
+  if (value.size() > maxValueBytes)
+    return Error{Errc::payloadTooLarge, "state \"" + escaped(key) + "\": at most 1 MiB"};
+  const Result<Answer> written =
+      now(command("INSERT INTO tenure_state(election, key, value) VALUES($1, $2, $3)"
+                  " ON CONFLICT(election, key) DO UPDATE SET value = $3",
+                  term_.identity().election.value, Blob{key}, Blob{value}));
+  onlyKeysSinceMark_ = false;
+  return written ? Result<void>{} : written.error();
+}
+
+Result<void> FencedTransaction::erase(std::string_view key) {
+  if (Result<void> checked = checkKey(key); !checked) return checked;
+  const Result<Answer> erased = now(
+      command("DELETE FROM tenure_state WHERE election = $1 AND key = $2", term_.identity().election.value, Blob{key}));
+  onlyKeysSinceMark_ = false;
+  return erased ? Result<void>{} : erased.error();
+}
+
+// --- a user's statements
+
+Result<std::vector<SqlRow>> FencedTransaction::execute(std::string_view sql, std::span<const SqlParameter> parameters) {
+  if (const Result<void> sound = standing(); !sound) return sound.error();
+  Result<Command> statement = userCommand(sql, parameters);
+  if (!statement) return statement.error();
+  if (const Result<void> open = ready(); !open) return open.error();
+  if (const Result<void> connected = requireConnection(); !connected) return connected.error();
+  placeStatementPoint();
+  const Exchange exchange = sendWith(std::move(*statement));
+  if (!exchange) return undoStatement(*exchange.failure);
+  onlyKeysSinceMark_ = false;
+  if (!connection_->inSoundTransaction()) return end({Errc::storeFailed, "a statement ended the whole transaction"});
+  return rowsOf(exchange.answers.back());
+}
+
+/// The failed statement is forgotten; the transaction is as it was before it.
+Error FencedTransaction::undoStatement(const Failure& failure) {
+  const bool wasTheUsers = failure.command + 1 == kept_.size();
+  if (!wasTheUsers || connection_->isLost() || endsTransaction(meaningOf(failure.sqlState))) return endBy(failure);
+  kept_.clear();
+  std::vector<Command> undo;
+  if (pointPlaced_ && !(markPlaced_ && onlyKeysSinceMark_)) {
+    undo.push_back(command("ROLLBACK TO tenure_statement"));
+  } else {
+    undo = keysSinceMark_;
+    undo.insert(undo.begin(), command("ROLLBACK TO tenure_mark"));
+  }
+  if (const Exchange undone = connection_->exchange(undo); !undone) return endBy(*undone.failure);
+  return {Errc::storeFailed, failure.error.detail};
+}
+
+// --- idempotency keys and bookkeeping
+
+Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                                           MessageFate fate) {
+  if (const Result<void> open = ready(); !open) return open.error();
+  Command key = command(
+      "INSERT INTO tenure_key(consumer, id, state, digest, token, at) VALUES($1, $2, $3, $4, $5, $6)"
+      " ON CONFLICT(consumer, id) DO NOTHING",
+      consumer.value, Blob{id.value}, std::int64_t{fate == MessageFate::dead ? 1 : 0}, blobOf(digest),
+      term_.token().value, at_);
+  if (onlyKeysSinceMark_) keysSinceMark_.push_back(key);
+  const Result<Answer> added = now(std::move(key));
+  if (!added) return added.error();
+  if (added->changed() == 1) return Admission::fresh;
+  const Result<Answer> known = now(selectKey(consumer, id));
+  if (!known) return known.error();
+  return admissionOf(*known, digest);
+}
+
+Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
+  std::string joined;
+  for (const MessageId& id : ids) joined.append(id.value).push_back('\0');
+  return later(
+      command("INSERT INTO tenure_in_work(consumer, token, more, ids) VALUES($1, $2, $3, $4)"
+              " ON CONFLICT(consumer) DO UPDATE SET token = $2, more = $3, ids = $4",
+              consumer.value, term_.token().value, std::int64_t{more ? 1 : 0}, Blob{joined}));
+}
+
+Result<void> FencedTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
+  return later(command(
+      "INSERT INTO tenure_attempt(consumer, id, attempts, last_error, first_at, last_at) VALUES($1, $2, $3, $4, $5, $6)"
+      " ON CONFLICT(consumer, id) DO UPDATE SET attempts = $3, last_error = $4, first_at = $5, last_at = $6",
+      consumer.value, Blob{record.id.value}, std::int64_t{record.attempts}, Blob{record.lastError}, record.firstAt,
+      record.lastAt));
+}
+
+Result<void> FencedTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
+  return later(command("DELETE FROM tenure_attempt WHERE consumer = $1 AND id = $2", consumer.value, Blob{id.value}));
+}
+
+Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
+  const Message& message = letter.message;
+  return later(command(
+      "INSERT INTO tenure_dead_letter(queue, consumer, id, grp, body, headers, enqueued_at, position, reason, attempts,"
+      " first_at, died_at) VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+      store_.queueNumber(), consumer.value, Blob{message.id.value}, Blob{message.group.value}, Blob{message.body},
+      backends::headersToTextAnyhow(message.headers), message.enqueuedAt, message.position, Blob{letter.reason},
+      std::int64_t{letter.attempts}, letter.firstAt, letter.diedAt));
+}
+
+Result<void> FencedTransaction::deleteMessages(std::span<const Message> messages) {
+  for (Command& deletion : deleteByPosition(store_.queueNumber(), messages))
+    if (Result<void> kept = later(std::move(deletion)); !kept) return kept;
+  return {};
+}
+
+// --- the end
+
+Result<void> FencedTransaction::commit() {
+  if (state_ == State::idle) {
+    state_ = State::over;
+    return {};
+  }
+  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> connected = requireConnection(); !connected) return connected;
+  if (begun_ && !connection_->inSoundTransaction())
+    return end({Errc::storeFailed, "a statement ended the whole transaction"});
+  return commitAll();
+}
+
+Result<void> FencedTransaction::commitAll() {
+  const std::size_t commit = kept_.size();
+  const Exchange exchange = sendWith(command("COMMIT"));
+  if (exchange) {
+    const Result<void> committed = checkCommitted(*connection_, exchange.answers.back());
+    if (committed) store_.committed();
+    if (!committed && isOutcomeUnknown(committed.error().code)) store_.commitBecameUnknown();
+    state_ = State::over;
+    return committed;
+  }
+  const Error why = commitFailure(*connection_, *exchange.failure, commit);
+  if (!isOutcomeUnknown(why.code)) return endBy(*exchange.failure);
+  store_.commitBecameUnknown();
+  return end(why);
+}
+
+void FencedTransaction::rollback() noexcept {
+  if (state_ == State::open && begun_ && connection_) connection_->rollback();
+  state_ = State::over;
+}
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,105 @@
+/// One fenced transaction.
+///
+///   idle ──first write──▶ open ──commit / rollback / a failure──▶ over
+///
+/// Idle holds no lock and has said nothing to the server. The first write begins, and raises the fence row's `seq`
+/// under the term's own token: when that row is not there any more, a newer term has claimed, and nothing else in the
+/// same send is done.
+///
+/// What needs no answer (marks, bookkeeping, acknowledgements) is kept back and travels with the next question or with
+/// the commit, so that a transaction without a handler's statements is one round trip. What goes wrong with it is heard
+/// there.
+///
+/// Marks become savepoints when something is written after them. PostgreSQL undoes everything back to a savepoint when
+/// a statement fails, so a user's statement needs one right before it: the mark itself while nothing but keys came
+/// after it (they are written again), else one of its own. Whoever swallows an error finds the transaction as it was
+/// before that statement.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/postgres/connection.hpp"
+#include "tenure/store.hpp"
+#include "tenure/term.hpp"
+
+namespace tenure::postgresql {
+
+class Store;
+
+class FencedTransaction final : public IFencedTransaction, private ISqlStatements {
+ public:
+  FencedTransaction(Store& store, Term term) : store_(store), term_(std::move(term)) {}
+  ~FencedTransaction() override { FencedTransaction::rollback(); }
+
+  Result<std::optional<std::string>> get(std::string_view key) override;
+  Result<void> put(std::string_view key, std::string_view value) override;
+  Result<void> erase(std::string_view key) override;
+  ISqlStatements* sql() noexcept override { return this; }
+
+  Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                          MessageFate fate) override;
+  Result<void> standing() const override;
+  Result<void> mark() override;
+  Result<void> rollbackToMark() override;
+  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
+  Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
+  Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
+  Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
+  Result<void> commit() override;
+  void rollback() noexcept override;
+
+  /// For the source of the same database.
+  Result<void> deleteMessages(std::span<const Message> messages);
+  const Store& store() const noexcept { return store_; }
+
+ private:
+  enum class State { idle, open, over };
+
+  Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override;
+
+  /// Before every write: what has to precede it is put first.
+  Result<void> ready();
+  void placeMark();
+  void placeStatementPoint();
+  /// Kept back until the next question.
+  Result<void> later(Command command);
+  /// Sends what was kept back and `question`; its answer.
+  Result<Answer> now(Command question);
+  Exchange sendWith(Command question);
+  Result<void> requireConnection();
+  /// The transaction cannot go on: from here on everybody hears `why`.
+  Error end(Error why);
+  Error endBy(const Failure& failure);
+  Error undoStatement(const Failure& failure);
+  Result<void> commitAll();
+
+  Store& store_;
+  std::shared_ptr<Connection> connection_;
+  Term term_;
+  WallTime at_{};
+  State state_ = State::idle;
+  bool begun_ = false;  // the server knows of it
+  Error why_{Errc::storeFailed, "the transaction is over"};
+  std::vector<Command> kept_;
+  bool markWanted_ = false;
+  bool markPlaced_ = false;
+  bool pointPlaced_ = false;
+  bool onlyKeysSinceMark_ = false;
+  std::vector<Command> keysSinceMark_;
+};
+
+// Shared with the store:
+
+Command selectKey(const ConsumerName& consumer, const MessageId& id);
+/// What the row of selectKey says of a body with this digest.
+Admission admissionOf(const Answer& key, const BodyDigest& digest);
+/// COMMIT as it is meant: durable when it succeeds.
+/// Errors:  outcomeUnknown  the reply was lost, or the server did not wait for its standbys
+///          any other       not committed
+Result<void> commitOf(Connection& connection);
+
+}  // namespace tenure::postgresql
