@@ -71,6 +71,9 @@ Error judgeFenced(const std::vector<StoredFence>& stored, const TermIdentity& te
   const Result<const FenceRow*> only = onlyRow(stored, term);
   if (!only) return only.error();
   const FenceRow& row = **only;
+  if (isClaimOf(row, term) && row.sequence < sequence)
+    return lost(term, "the fence has " + std::to_string(row.sequence) + " of our " + std::to_string(sequence) +
+                          " commits: the store was replaced or restored");
   if (isClaimOf(row, term))
     return {Errc::clonedLeader, "the last commit of token " + std::to_string(term.token.value) + " was number " +
                                     std::to_string(sequence) + ", the store has " + std::to_string(row.sequence)};

@@ -61,7 +61,13 @@ TEST(JudgeFenced, AnotherEnsemblesRowMeansARebase) {
   EXPECT_THAT(Result<void>(judgeFenced({claimedBy(rebased)}, identityWith(7), 0)), failsWith(Errc::staleTerm));
 }
 
-TEST(JudgeFenced, OurRowWithAnotherCountMeansAClone) {
+TEST(JudgeFenced, OurRowWithFewerCommitsMeansARestoredFile) {
+  const TermIdentity term = identityWith(7);
+
+  EXPECT_THAT(Result<void>(judgeFenced({claimedBy(term, 3)}, term, 4)), failsWith(Errc::fenceLost));
+}
+
+TEST(JudgeFenced, OurRowWithMoreCommitsMeansAClone) {
   const TermIdentity term = identityWith(7);
 
   const Error error = judgeFenced({claimedBy(term, 5)}, term, 4);
