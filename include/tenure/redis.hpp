@@ -30,12 +30,12 @@ struct Options {
   std::string host = "127.0.0.1";
   std::uint16_t port = 6379;
   /// Instead of host and port, where it is not empty.
-  std::filesystem::path unixSocket;
+  std::filesystem::path unixSocket{};
   int database = 0;
   /// An ACL user; empty for the default one.
-  std::string user;
+  std::string user{};
   /// The first line of this file; when empty, TENURE_REDIS_PASSWORD, and when that is not set, none.
-  std::filesystem::path passwordFile;
+  std::filesystem::path passwordFile{};
   bool tls = false;
   /// Like an election's name: `[A-Za-z0-9._-]{1,64}`.
   std::string queue = "default";

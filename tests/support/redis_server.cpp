@@ -63,9 +63,21 @@ redis::Options RedisServer::options(const std::string& queue) const {
 }
 
 void RedisServer::launch() {
-  Program::Arguments command{
-      "redis-server", "--port", std::to_string(port_), "--bind", "127.0.0.1",     "--dir", folder_.path().string(),
-      "--save",       "",       "--appendonly",        "yes",    "--appendfsync", "always"};
+  Program::Arguments command{"redis-server",
+                             "--port",
+                             std::to_string(port_),
+                             "--bind",
+                             "127.0.0.1",
+                             "--dir",
+                             folder_.path().string(),
+                             "--save",
+                             "",
+                             "--appendonly",
+                             "yes",
+                             "--appendfsync",
+                             "always",
+                             "--repl-diskless-sync-delay",
+                             "0"};
   command.insert(command.end(), settings_.begin(), settings_.end());
   process_.emplace(command, folder_ / "log");
 }

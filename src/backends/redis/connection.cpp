@@ -94,6 +94,7 @@ Result<void> Connection::authenticate(const Options& options) {
   command.emplace_back(password->reveal());
   const Result<Reply> answer = exchange(command, false);
   if (!answer) return answer.error();
+  passwordWasClear_ = travelsInClear(options);
   if (!answer->view().isError()) return {};
   // A server that does not know AUTH repeats its arguments: only the first word may be shown.
   const Error error = errorOf(answer->view().bytes());
@@ -171,11 +172,6 @@ Result<Connection*> Link::use() {
     connection_ = std::move(*opened);
   }
   return connection_.get();
-}
-
-std::string nameOf(const Options& options) {
-  if (!options.unixSocket.empty()) return "redis " + options.unixSocket.string();
-  return "redis " + options.host + ":" + std::to_string(options.port);
 }
 
 }  // namespace tenure::redis

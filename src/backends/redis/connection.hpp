@@ -49,6 +49,8 @@ class Connection {
   /// False when it is broken, or was closed by the other end meanwhile.
   bool isUsable() const noexcept { return !broken_ && !socket_.isSpent(); }
   const ServerFacts& server() const noexcept { return server_; }
+  /// A password was sent over a network that others may listen to.
+  bool passwordWasClear() const noexcept { return passwordWasClear_; }
 
  private:
   Connection(Socket socket, std::chrono::milliseconds replyLimit);
@@ -71,6 +73,7 @@ class Connection {
   std::map<const Script*, std::string> known_;  // by the digest that the server gave
   std::string buffer_;
   bool broken_ = false;
+  bool passwordWasClear_ = false;
 };
 
 /// A connection that is made when it is first wanted, and again after it was lost.

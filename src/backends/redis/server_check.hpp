@@ -31,6 +31,9 @@ void learnFrom(std::string_view info, ServerFacts& facts);
 ///          unavailable           a replica
 Result<void> judgeServer(const ServerFacts& facts, bool allowUnsafe);
 
+/// A password sent there could be read on its way.
+bool travelsInClear(const Options& options);
+
 /// "redis host:port", for people.
 std::string nameOf(const Options& options);
 

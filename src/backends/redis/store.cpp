@@ -61,6 +61,8 @@ Result<void> Store::claim(const Term& term) {
     return written;
   }
   everClaimed_ = true;
+  if ((*connection)->passwordWasClear())
+    emit(term, Warned{nameOf(link_.options()) + ": the password travels in clear; put a TLS tunnel in front"});
   emit(term, FenceClaimed{nameOf(link_.options()) + " queue " + link_.options().queue, claimed_->previousToken,
                           since(start)});
   return {};

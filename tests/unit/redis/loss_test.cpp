@@ -1,0 +1,173 @@
+// Row 36: what an accident, an operator or a failover takes away is noticed, and ends the term.
+#include "scene.hpp"
+
+namespace tenure::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Loss : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_THAT(leader_.claim(), succeeds());
+    ASSERT_THAT(leader_.put("k", "1"), succeeds());
+  }
+  std::string fenceKey() const { return "tenure:{orders}:fence"; }
+  bool isBusy() const {
+    try {
+      server_.ask({"PING"});
+      return false;
+    } catch (const std::runtime_error& error) {
+      return std::string_view(error.what()).starts_with("BUSY");
+    }
+  }
+  /// That has all there is so far.
+  void awaitCopyIn(const RedisServer& replica) const {
+    ASSERT_TRUE(eventually([&] {
+      return replica.ask({"HGETALL", fenceKey()}) == server_.ask({"HGETALL", fenceKey()});
+    }));
+  }
+
+  RedisServer server_;
+  RecordedEvents events_;
+  Leader leader_{server_.options(), TestTerm(7), events_};
+};
+
+TEST_F(Loss, Row36AfterFlushallTheTermIsOverAndThisReplicaClaimsNoMore) {
+  server_.ask({"FLUSHALL"});
+
+  EXPECT_THAT(leader_.put("k", "2"), failsWith(Errc::fenceLost));
+  EXPECT_THAT(leader_.store().claim(TestTerm(8)), failsWith(Errc::fenceLost));
+  EXPECT_EQ(server_.ask({"DBSIZE"}), "0");
+}
+
+TEST_F(Loss, Row36AQueueThatIsNotToBeMadeIsMissedByAFreshReplicaToo) {
+  server_.ask({"FLUSHALL"});
+  redis::Options options = server_.options();
+  options.create = false;
+
+  EXPECT_THAT(Leader(options, TestTerm(8)).claim(), failsWith(Errc::notFound));
+  EXPECT_THAT(Leader(options, TestTerm(8)).source().attach(TestTerm(8)), failsWith(Errc::notFound));
+  EXPECT_THAT(redis::openSink(options).value()->append(std::vector{newMessage("m")}), failsWith(Errc::notFound));
+}
+
+TEST_F(Loss, Row36AWaitingSourceNoticesThatTheQueueWasEmptied) {
+  ASSERT_THAT(leader_.source().attach(leader_.term()), succeeds());
+  server_.ask({"FLUSHALL"});
+
+  const auto fetched = leader_.source().fetch(10, BootClock::now() + std::chrono::milliseconds{20}, {});
+
+  EXPECT_THAT(fetched, failsWith(Errc::fenceLost));
+}
+
+TEST_F(Loss, Row36WithoutItsFenceNobodyClaims) {
+  server_.ask({"DEL", fenceKey()});
+
+  EXPECT_THAT(leader_.put("k", "2"), failsWith(Errc::fenceLost));
+  EXPECT_THAT(Leader(server_.options(), TestTerm(8)).claim(), failsWith(Errc::fenceLost));
+}
+
+TEST_F(Loss, Row33ADamagedFenceIsALostOne) {
+  for (const auto& [field, value] : std::vector<std::pair<std::string, std::string>>{
+           {"token", "7"}, {"token", "-0000000000000000007"}, {"generation", ""}, {"seq", "many"}}) {
+    const std::string before = server_.ask({"HGET", fenceKey(), field});
+    server_.ask({"HSET", fenceKey(), field, value});
+
+    const Result<void> claimed = Leader(server_.options(), TestTerm(8)).claim();
+
+    EXPECT_THAT(claimed, failsWith(Errc::fenceLost)) << field;
+    server_.ask({"HSET", fenceKey(), field, before});
+  }
+}
+
+TEST_F(Loss, ATransactionThatWasOpenWhenTheFenceWentWritesNothing) {
+  const auto transaction = leader_.begin();
+  ASSERT_THAT(transaction->put("k", "2"), succeeds());
+  server_.ask({"DEL", fenceKey()});
+
+  EXPECT_THAT(transaction->commit(), failsWith(Errc::fenceLost));
+
+  EXPECT_EQ(server_.ask({"HGET", "tenure:{orders}:state:orders", "k"}), "1");
+}
+
+TEST_F(Loss, ARestoredOlderFileEndsTheTermThatHadCommittedMore) {
+  const fs::path data = server_.folder() / "appendonlydir";
+  const fs::path backup = server_.folder() / "backup";
+  fs::copy(data, backup, fs::copy_options::recursive);
+  ASSERT_THAT(leader_.put("k", "2"), succeeds());
+  server_.stop();
+  fs::remove_all(data);
+  fs::rename(backup, data);
+  server_.start();
+
+  EXPECT_THAT(leader_.put("k", "3"), failsWith(Errc::fenceLost));
+  EXPECT_EQ(events_.of<Warned>().size(), 1U);
+}
+
+TEST_F(Loss, APromotedReplicaThatLagsEndsTheTerm) {
+  RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(server_.port())});
+  awaitCopyIn(replica);
+  replica.ask({"REPLICAOF", "NO", "ONE"});  // cut off, and promoted
+  ASSERT_THAT(leader_.put("k", "lost"), succeeds());
+  server_.kill();
+  replica.ask({"CONFIG", "SET", "port", std::to_string(server_.port())});  // as an address that moves
+
+  EXPECT_THAT(leader_.put("k", "3"), failsWith(Errc::fenceLost));
+}
+
+TEST_F(Loss, APromotedReplicaThatHasEverythingIsGoneOnWith) {
+  RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(server_.port())});
+  awaitCopyIn(replica);
+  server_.kill();
+  replica.ask({"REPLICAOF", "NO", "ONE"});
+  replica.ask({"CONFIG", "SET", "port", std::to_string(server_.port())});
+
+  EXPECT_THAT(leader_.put("k", "2"), succeeds());
+
+  EXPECT_EQ(events_.of<Warned>().size(), 1U) << "the server is another one";
+}
+
+TEST_F(Loss, Row36KeysOfATransactionShareASlotOfACluster) {
+  RedisServer cluster({"--cluster-enabled", "yes"});
+  cluster.ask({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+  ASSERT_TRUE(eventually([&] {
+    return cluster.ask({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos;
+  }));
+  Leader leader(cluster.options(), TestTerm(7));
+  ASSERT_THAT(redis::openSink(cluster.options()).value()->append(std::vector{newMessage("m")}), succeeds());
+  ASSERT_THAT(leader.claim(), succeeds());
+  ASSERT_THAT(leader.source().attach(leader.term()), succeeds());
+  const std::vector<Message> messages = leader.source().fetch(10, BootTime::min(), {}).value();
+  const auto transaction = leader.begin();
+  EXPECT_THAT(transaction->admit(ConsumerName{"{other}"}, MessageId{"{tag}"}, digestOf("b"), MessageFate::done),
+              succeeds());
+  EXPECT_THAT(transaction->put("k", "v"), succeeds());
+  EXPECT_THAT(transaction->deadLetter(ledger, letterOf(messages.at(0))), succeeds());
+  EXPECT_THAT(leader.source().acknowledge(*transaction, messages), succeeds());
+
+  EXPECT_THAT(transaction->commit(), succeeds());
+}
+
+TEST_F(Loss, Row36ANodeWithoutTheSlotIsNamedAsSuch) {
+  RedisServer cluster({"--cluster-enabled", "yes"});
+
+  EXPECT_THAT(Leader(cluster.options(), TestTerm(7)).claim(), failsWith(Errc::unavailable)) << "no slots at all";
+}
+
+TEST_F(Loss, Row36AScriptThatIsKilledWroteNothing) {
+  const auto transaction = leader_.begin();
+  ASSERT_THAT(transaction->put("k", "2"), succeeds());
+  server_.ask({"CONFIG", "SET", "busy-reply-threshold", "1"});
+  const Program stuck({"redis-cli", "-p", std::to_string(server_.port()), "EVAL", "while true do end", "0"},
+                      server_.folder() / "stuck");
+  ASSERT_TRUE(eventually([&] { return isBusy(); }));
+
+  EXPECT_THAT(transaction->commit(), failsWith(Errc::storeBusy));
+
+  server_.ask({"SCRIPT", "KILL"});
+  ASSERT_TRUE(eventually([&] { return !isBusy(); }));
+  EXPECT_THAT(leader_.put("k", "3"), succeeds());
+}
+
+}  // namespace
+}  // namespace tenure::test
