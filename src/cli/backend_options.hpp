@@ -5,10 +5,14 @@
 #pragma once
 
 #include "cli/urls.hpp"
+#include "tenure/redis.hpp"
 #include "tenure/sqlite.hpp"
 
 namespace tenure::cli {
 
+/// sqlite:PATH
 Result<sqlite::Options> sqliteOptions(const Url& url);
+/// redis://[USER@]HOST[:PORT][/DATABASE]
+Result<redis::Options> redisOptions(const Url& url);
 
 }  // namespace tenure::cli

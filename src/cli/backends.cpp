@@ -7,7 +7,7 @@
 namespace tenure::cli {
 namespace {
 
-const Scheme* const schemes[] = {&sqliteScheme};
+const Scheme* const schemes[] = {&sqliteScheme, &redisScheme};
 
 std::string names() {
   std::string all;

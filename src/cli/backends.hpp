@@ -85,6 +85,7 @@ struct Scheme {
   const char* page;
   Result<std::unique_ptr<Backend>> (*make)(const Url& url);
 };
+extern const Scheme redisScheme;
 extern const Scheme sqliteScheme;
 
 }  // namespace tenure::cli

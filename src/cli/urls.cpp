@@ -163,6 +163,19 @@ Result<std::chrono::milliseconds> durationBetween(std::string_view name, const s
   return std::chrono::duration_cast<std::chrono::milliseconds>(*duration);
 }
 
+Result<std::int64_t> numberBetween(std::string_view name, const std::string& value, std::int64_t least,
+                                   std::int64_t most) {
+  const auto number = parseInteger(value);
+  if (number && *number >= least && *number <= most) return *number;
+  return Error{Errc::invalidArgument, std::string(name) + " must be " + std::to_string(least) + " to " +
+                                          std::to_string(most) + ", not \"" + escaped(value) + "\""};
+}
+
+Result<std::filesystem::path> pathNamed(std::string_view name, const std::string& value) {
+  if (!value.empty()) return std::filesystem::path(value);
+  return Error{Errc::invalidArgument, std::string(name) + " names no file"};
+}
+
 Result<bool> yesOrNo(std::string_view name, const std::string& value) {
   if (value == "yes") return true;
   if (value == "no") return false;

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,6 +48,14 @@ struct Parameter {
   Result<void> (*set)(Options& options, const std::string& value);
 };
 
+/// The usual setter: the value where it is good, its complaint where it is not.
+template <class T>
+Result<void> assign(T& option, const Result<T>& value) {
+  if (!value) return value.error();
+  option = *value;
+  return {};
+}
+
 /// A parameter that the table does not name is refused, with those that it does.
 Error unknownParameter(std::string_view name, std::span<const std::string_view> known);
 
@@ -69,6 +78,10 @@ Result<void> setParameters(Options& options, const Url& url, std::span<const Par
 Result<std::string> queueName(const std::string& value);
 Result<std::chrono::milliseconds> durationBetween(std::string_view name, const std::string& value,
                                                   std::chrono::milliseconds least, std::chrono::milliseconds most);
+Result<std::int64_t> numberBetween(std::string_view name, const std::string& value, std::int64_t least,
+                                   std::int64_t most);
+/// A file or folder; empty is refused.
+Result<std::filesystem::path> pathNamed(std::string_view name, const std::string& value);
 Result<bool> yesOrNo(std::string_view name, const std::string& value);
 
 }  // namespace tenure::cli

@@ -1,0 +1,56 @@
+#include "cli/backend_options.hpp"
+#include "cli/backends.hpp"
+
+namespace tenure::cli {
+namespace {
+
+class RedisBackend final : public Backend {
+ public:
+  explicit RedisBackend(redis::Options options) : options_(std::move(options)) {}
+
+  const std::string& queue() const noexcept override { return options_.queue; }
+  void setQueue(std::string name) override { options_.queue = std::move(name); }
+  void setCreate(bool create) override { options_.create = create; }
+  std::string place() const override {
+    const std::string server = options_.unixSocket.empty() ? options_.host + ":" + std::to_string(options_.port)
+                                                           : options_.unixSocket.string();
+    // Each queue keeps to its own keys: two queues of one server share no transaction.
+    return "redis:" + server + "/" + std::to_string(options_.database) + "/" + options_.queue;
+  }
+
+  Ends open(IEventSink& events) const override {
+    const auto database = std::make_shared<redis::Database>(options_, events);
+    return {{database, &database->source()}, {database, &database->store()}};
+  }
+  Result<std::unique_ptr<IMessageSink>> sink() const override { return redis::openSink(options_); }
+  std::unique_ptr<IQueueAdmin> queueAdmin() const override { return redis::openAdmin(options_); }
+  std::unique_ptr<IStoreAdmin> storeAdmin() const override { return redis::openAdmin(options_); }
+
+ private:
+  redis::Options options_;
+};
+
+Result<std::unique_ptr<Backend>> make(const Url& url) {
+  auto options = redisOptions(url);
+  if (!options) return options.error();
+  return std::unique_ptr<Backend>(std::make_unique<RedisBackend>(*std::move(options)));
+}
+
+constexpr const char* page = R"help(
+redis://[USER@]HOST[:PORT][/DATABASE][?queue=NAME][&PARAMETER=VALUE]…
+  Queue and store on a Redis 7 server that syncs its append-only file at each write. No SQL.
+  queue          which queue of the database (default "default")
+  password-file  the password is its first line; else TENURE_REDIS_PASSWORD
+  socket         a Unix socket, instead of HOST: redis://?socket=/run/redis.sock
+  keep-ids       how long an idempotency key is kept, 0h for ever (default 7d): longer than any
+                 message may come again
+  connect-limit  how long to wait for the server (default 5s)
+  reply-limit    how long to wait for its answer (default 5s)
+  allow-unsafe   accept a server that may lose what it acknowledged (default no)
+)help";
+
+}  // namespace
+
+const Scheme redisScheme{"redis", page, make};
+
+}  // namespace tenure::cli
