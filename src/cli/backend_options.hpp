@@ -5,6 +5,8 @@
 #pragma once
 
 #include "cli/urls.hpp"
+#include "tenure/postgresql.hpp"
+#include "tenure/rabbitmq.hpp"
 #include "tenure/redis.hpp"
 #include "tenure/sqlite.hpp"
 
@@ -12,6 +14,10 @@ namespace tenure::cli {
 
 /// sqlite:PATH
 Result<sqlite::Options> sqliteOptions(const Url& url);
+/// postgresql://[USER@][HOST][:PORT]/DATABASE
+Result<postgresql::Options> postgresqlOptions(const Url& url);
+/// amqp://[USER@]HOST[:PORT][/VHOST], amqps:// with TLS
+Result<rabbitmq::Options> rabbitmqOptions(const Url& url);
 /// redis://[USER@]HOST[:PORT][/DATABASE]
 Result<redis::Options> redisOptions(const Url& url);
 

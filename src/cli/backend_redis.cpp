@@ -23,7 +23,9 @@ class RedisBackend final : public Backend {
     return {{database, &database->source()}, {database, &database->store()}};
   }
   Result<std::unique_ptr<IMessageSink>> sink() const override { return redis::openSink(options_); }
-  std::unique_ptr<IQueueAdmin> queueAdmin() const override { return redis::openAdmin(options_); }
+  Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const override {
+    return std::unique_ptr<IQueueAdmin>(redis::openAdmin(options_));
+  }
   std::unique_ptr<IStoreAdmin> storeAdmin() const override { return redis::openAdmin(options_); }
 
  private:

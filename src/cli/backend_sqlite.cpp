@@ -25,7 +25,9 @@ class SqliteBackend final : public Backend {
     return {{database, &database->source()}, {database, &database->store()}};
   }
   Result<std::unique_ptr<IMessageSink>> sink() const override { return sqlite::openSink(options_); }
-  std::unique_ptr<IQueueAdmin> queueAdmin() const override { return sqlite::openAdmin(options_); }
+  Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const override {
+    return std::unique_ptr<IQueueAdmin>(sqlite::openAdmin(options_));
+  }
   std::unique_ptr<IStoreAdmin> storeAdmin() const override { return sqlite::openAdmin(options_); }
 
  private:

@@ -7,7 +7,7 @@
 namespace tenure::cli {
 namespace {
 
-const Scheme* const schemes[] = {&sqliteScheme, &redisScheme};
+const Scheme* const schemes[] = {&sqliteScheme, &postgresqlScheme, &redisScheme, &rabbitmqScheme, &rabbitmqTlsScheme};
 
 std::string names() {
   std::string all;

@@ -38,12 +38,14 @@ class Backend {
   virtual void setCreate(bool) {}
   /// Equal for two URLs of one database, whatever their queues.
   virtual std::string place() const = 0;
+  /// Whether its own limits go with the session timeout of a replica.
+  virtual Result<void> fits(std::chrono::milliseconds /*sessionTimeout*/) const { return {}; }
   /// For a command that `run` starts: where the store is, beside its URL.
   virtual std::vector<std::pair<std::string, std::string>> environment() const { return {}; }
 
   virtual Ends open(IEventSink& events) const = 0;
   virtual Result<std::unique_ptr<IMessageSink>> sink() const = 0;
-  virtual std::unique_ptr<IQueueAdmin> queueAdmin() const = 0;
+  virtual Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const = 0;
   /// Nullptr unless isStore().
   virtual std::unique_ptr<IStoreAdmin> storeAdmin() const = 0;
   /// The tables that a database must have before its first use, as SQL; empty for a backend that makes its own.
@@ -85,6 +87,9 @@ struct Scheme {
   const char* page;
   Result<std::unique_ptr<Backend>> (*make)(const Url& url);
 };
+extern const Scheme postgresqlScheme;
+extern const Scheme rabbitmqScheme;
+extern const Scheme rabbitmqTlsScheme;
 extern const Scheme redisScheme;
 extern const Scheme sqliteScheme;
 

@@ -78,6 +78,8 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
     return Error{Errc::configurationRefused, "--sql needs a store that speaks SQL; this one has none"};
   auto candidate = parse(options.replica, barrierOf(options));
   if (!candidate) return candidate.error();
+  if (const auto fits = wiring->queue->fits(candidate->zookeeper.sessionTimeout); !fits)
+    return named("--queue", fits.error());
   Complaints complaints;
   complaints.require(options.consumer.empty() || parseElectionName(options.consumer).has_value(), "--consumer",
                      options.consumer, "expected 1 to 64 of A-Z a-z 0-9 . _ -");

@@ -57,7 +57,8 @@ void printText(const QueueStats& stats) {
 Exit showStats(const StatsOptions& options) {
   const auto queue = options.queue.parsed(false);
   if (!queue) return refuse("", queue.error());
-  const auto stats = (*queue)->queueAdmin()->stats();
+  const auto admin = (*queue)->queueAdmin();
+  const auto stats = admin ? (*admin)->stats() : admin.error();
   if (!stats) return refuse("--queue", stats.error());
   options.json ? printJson(*stats) : printText(*stats);
   return Exit::done;

@@ -48,6 +48,7 @@ void declareTool(CLI::App& tool, Action& chosen, const Words& command) {
   addDeadLetters(tool, chosen);
   addFence(tool, chosen);
   addToken(tool, chosen);
+  addSchema(tool, chosen);
   addUrls(tool, chosen);
 }
 

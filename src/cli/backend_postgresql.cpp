@@ -1,0 +1,63 @@
+#include "cli/backend_options.hpp"
+#include "cli/backends.hpp"
+
+namespace tenure::cli {
+namespace {
+
+class PostgresqlBackend final : public Backend {
+ public:
+  explicit PostgresqlBackend(postgresql::Options options) : options_(std::move(options)) {}
+
+  bool hasSql() const noexcept override { return true; }
+  const std::string& queue() const noexcept override { return options_.queue; }
+  void setQueue(std::string name) override { options_.queue = std::move(name); }
+  std::string place() const override {
+    return "postgresql:" + options_.user + "@" + options_.host + ":" + std::to_string(options_.port) + "/" +
+           options_.database;
+  }
+
+  Ends open(IEventSink& events) const override {
+    const auto database = std::make_shared<postgresql::Database>(options_, events);
+    return {{database, &database->source()}, {database, &database->store()}};
+  }
+  Result<std::unique_ptr<IMessageSink>> sink() const override { return postgresql::openSink(options_); }
+  Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const override {
+    return std::unique_ptr<IQueueAdmin>(postgresql::openAdmin(options_));
+  }
+  std::unique_ptr<IStoreAdmin> storeAdmin() const override { return postgresql::openAdmin(options_); }
+  std::string schemaSql() const override { return postgresql::schemaSql(); }
+  Result<void> applySchema() const override { return postgresql::applySchema(options_); }
+
+ private:
+  postgresql::Options options_;
+};
+
+Result<std::unique_ptr<Backend>> make(const Url& url) {
+  auto options = postgresqlOptions(url);
+  if (!options) return options.error();
+  return std::unique_ptr<Backend>(std::make_unique<PostgresqlBackend>(*std::move(options)));
+}
+
+constexpr const char* page = R"help(
+postgresql://[USER@][HOST[,HOST]…][:PORT]/DATABASE[?queue=NAME][&PARAMETER=VALUE]…
+  Queue and store in one database, whose tables `tenure schema apply` makes once.
+  queue            which queue of the database (default "default")
+  socket           the folder of a Unix socket, instead of HOST
+  password-file    the password is its first line; else PGPASSFILE or PGPASSWORD
+  tls              only with a certificate that tls-authority vouches for under HOST's name (default no)
+  tls-authority    a file of certificates
+  lock-limit       how long a claim or a statement waits for a lock (default 2s)
+  statement-limit  how long one statement may run (default 30s)
+  idle-limit       how long a leader may be silent within a transaction (default 2s); then the
+                   server ends it, so that a frozen one holds nobody up
+  connect-limit    how long to wait for a server, from 2s on (default 5s)
+  network-limit    how long a cut connection may go unnoticed (default 10s)
+  evict            whether a claim ends the sessions of older terms after lock-limit (default yes)
+  allow-unsafe     accept a server that reports commits before they are durable (default no)
+)help";
+
+}  // namespace
+
+const Scheme postgresqlScheme{"postgresql", page, make};
+
+}  // namespace tenure::cli

@@ -1,0 +1,67 @@
+#include "base/text.hpp"
+#include "cli/backend_options.hpp"
+#include "cli/backends.hpp"
+
+namespace tenure::cli {
+namespace {
+
+class RabbitmqBackend final : public Backend {
+ public:
+  explicit RabbitmqBackend(rabbitmq::Options options) : options_(std::move(options)) {}
+
+  bool isStore() const noexcept override { return false; }
+  const std::string& queue() const noexcept override { return options_.queue; }
+  void setQueue(std::string name) override { options_.queue = std::move(name); }
+  void setCreate(bool create) override { options_.create = create; }
+  std::string place() const override {
+    return "amqp:" + options_.host + ":" + std::to_string(options_.port) + "/" + options_.virtualHost;
+  }
+  Result<void> fits(std::chrono::milliseconds sessionTimeout) const override {
+    if (options_.heartbeat < sessionTimeout) return {};
+    return Error{Errc::configurationRefused,
+                 "heartbeat " + formatDuration(options_.heartbeat) + " must be below the session timeout of " +
+                     formatDuration(sessionTimeout) + ": a dead leader would keep the queue from the next one"};
+  }
+
+  Ends open(IEventSink& events) const override { return {rabbitmq::makeSource(options_, events), nullptr}; }
+  Result<std::unique_ptr<IMessageSink>> sink() const override { return rabbitmq::openSink(options_); }
+  Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const override { return rabbitmq::openAdmin(options_); }
+  std::unique_ptr<IStoreAdmin> storeAdmin() const override { return nullptr; }
+
+ private:
+  rabbitmq::Options options_;
+};
+
+Result<std::unique_ptr<Backend>> make(const Url& url) {
+  auto options = rabbitmqOptions(url);
+  if (!options) return options.error();
+  return std::unique_ptr<Backend>(std::make_unique<RabbitmqBackend>(*std::move(options)));
+}
+
+constexpr const char* page = R"help(
+amqp://[USER@]HOST[:PORT][/VHOST][?queue=NAME][&PARAMETER=VALUE]…     amqps:// with TLS
+  A queue of RabbitMQ 3.10 or later; --store names where effects go.
+  queue            which queue (default "default"); declared when it is absent
+  type             classic or quorum, for declaring (default classic)
+  attach           exclusive, or single-active for a queue declared with x-single-active-consumer
+                   (default exclusive; a quorum queue needs single-active)
+  attach-limit     how long to wait for another consumer to go away (default 5s)
+  prefetch         messages in our hands at most (default 256)
+  heartbeat        1s to 60s, below the session timeout (default 5s)
+  missing-id       what becomes of a message without message_id: dead-letter, or derive for a digest
+                   of all that was published (default dead-letter)
+  group            where a message's group stands: header or routing-key (default header)
+  group-header     which header (default x-group)
+  password-file    the password is its first line; else TENURE_RABBITMQ_PASSWORD
+  tls-authority    a file of certificates to trust; tls-certificate and tls-key say who we are
+  connect-limit    how long to wait for the broker (default 5s)
+  reply-limit      how long to wait for its answer (default 5s)
+  confirm-limit    how long a producer waits for confirms, or for a blocked broker (default 10s)
+)help";
+
+}  // namespace
+
+const Scheme rabbitmqScheme{"amqp", page, make};
+const Scheme rabbitmqTlsScheme{"amqps", "", make};
+
+}  // namespace tenure::cli

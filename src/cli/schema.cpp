@@ -1,0 +1,58 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/tool.hpp"
+#include "cli/wiring_options.hpp"
+
+namespace tenure::cli {
+namespace {
+
+constexpr const char* schemaHelp = R"help(
+PostgreSQL's tables are made by you, once, in the schema that the connection finds first; a replica
+never creates them, so that a database that lost them is noticed. SQLite and Redis make their own.
+
+Examples:
+  tenure schema apply --store postgresql://owner@db/shop
+  tenure schema print --store postgresql://owner@db/shop | psql shop
+)help";
+
+using Act = Exit (*)(const Backend& backend);
+
+Exit print(const Backend& backend) {
+  std::cout << backend.schemaSql() << std::flush;
+  return Exit::done;
+}
+
+Exit apply(const Backend& backend) {
+  if (const auto applied = backend.applySchema(); !applied) return refuse("--store", applied.error());
+  std::cout << "the tables are there" << std::endl;
+  return Exit::done;
+}
+
+void addAct(CLI::App& schema, const char* name, const char* description, Act act, Action& chosen) {
+  auto store = std::make_shared<StoreOption>();
+  CLI::App* command = schema.add_subcommand(name, description);
+  store->declare(*command, true, "Which database, for example postgresql://owner@db/shop");
+  command->footer(std::string(schemaHelp) + urlHelp + exitCodesHelp);
+  command->callback([store, act, &chosen] {
+    chosen = [store, act] {
+      const auto backend = store->parsed(true);
+      if (!backend) return refuse("", backend.error());
+      if ((*backend)->schemaSql().empty())
+        return refuse("--store", Error{Errc::unsupported, "this backend makes what it needs by itself"});
+      return act(**backend);
+    };
+  });
+}
+
+}  // namespace
+
+void addSchema(CLI::App& tool, Action& chosen) {
+  CLI::App* schema = tool.add_subcommand("schema", "The tables that a database must have: print, apply");
+  schema->require_subcommand(1);
+  schema->footer(std::string(schemaHelp) + exitCodesHelp);
+  addAct(*schema, "print", "Show them as SQL", print, chosen);
+  addAct(*schema, "apply", "Make them; nothing when they are there", apply, chosen);
+}
+
+}  // namespace tenure::cli

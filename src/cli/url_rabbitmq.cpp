@@ -1,0 +1,121 @@
+#include "base/text.hpp"
+#include "cli/backend_options.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using rabbitmq::Options;
+using Value = const std::string&;
+
+constexpr auto longestWait = 10min;
+
+template <class T>
+struct Choice {
+  std::string_view name;
+  T value;
+};
+
+template <class T, std::size_t N>
+Result<T> oneOf(std::string_view name, const std::string& text, const Choice<T> (&choices)[N]) {
+  std::string expected;
+  for (const Choice<T>& choice : choices) {
+    if (choice.name == text) return choice.value;
+    expected += (expected.empty() ? "" : " or ") + std::string(choice.name);
+  }
+  return Error{Errc::invalidArgument,
+               std::string(name) + " \"" + escaped(text) + "\" is not known: expected " + expected};
+}
+
+constexpr Choice<rabbitmq::QueueType> types[] = {{"classic", rabbitmq::QueueType::classic},
+                                                 {"quorum", rabbitmq::QueueType::quorum}};
+constexpr Choice<rabbitmq::Exclusivity> exclusivities[] = {
+    {"exclusive", rabbitmq::Exclusivity::exclusiveConsumer},
+    {"single-active", rabbitmq::Exclusivity::singleActiveConsumer}};
+constexpr Choice<rabbitmq::MissingId> missingIds[] = {{"dead-letter", rabbitmq::MissingId::deadLetter},
+                                                      {"derive", rabbitmq::MissingId::derive}};
+constexpr Choice<rabbitmq::GroupFrom> groupPlaces[] = {{"header", rabbitmq::GroupFrom::header},
+                                                       {"routing-key", rabbitmq::GroupFrom::routingKey}};
+
+Result<std::string> brokersQueueName(const std::string& value) {
+  if (!value.empty() && value.size() <= 200 && isText(value)) return value;
+  return Error{Errc::invalidArgument, "queue must be 1 to 200 bytes of UTF-8, not \"" + escaped(value) + "\""};
+}
+
+Result<std::string> headerName(const std::string& value) {
+  if (!value.empty() && value.size() <= 255) return value;
+  return Error{Errc::invalidArgument, "group-header must be 1 to 255 bytes, not \"" + escaped(value) + "\""};
+}
+
+Result<void> setHeartbeat(Options& options, Value value) {
+  const auto heartbeat = durationBetween("heartbeat", value, 1s, 60s);
+  if (!heartbeat) return heartbeat.error();
+  if (*heartbeat % 1s != 0ms) return Error{Errc::invalidArgument, "heartbeat must be whole seconds"};
+  options.heartbeat = std::chrono::duration_cast<std::chrono::seconds>(*heartbeat);
+  return {};
+}
+
+Result<void> setPrefetch(Options& options, Value value) {
+  const auto prefetch = numberBetween("prefetch", value, 1, 65535);
+  if (!prefetch) return prefetch.error();
+  options.prefetch = static_cast<std::uint16_t>(*prefetch);
+  return {};
+}
+
+constexpr Parameter<Options> parameters[] = {
+    {"queue", [](Options& options, Value value) { return assign(options.queue, brokersQueueName(value)); }},
+    {"type", [](Options& options, Value value) { return assign(options.type, oneOf("type", value, types)); }},
+    {"attach",
+     [](Options& options, Value value) { return assign(options.exclusivity, oneOf("attach", value, exclusivities)); }},
+    {"attach-limit",
+     [](Options& options, Value value) {
+       return assign(options.attachLimit, durationBetween("attach-limit", value, 0ms, longestWait));
+     }},
+    {"prefetch", setPrefetch},
+    {"heartbeat", setHeartbeat},
+    {"missing-id",
+     [](Options& options, Value value) { return assign(options.missingId, oneOf("missing-id", value, missingIds)); }},
+    {"group",
+     [](Options& options, Value value) { return assign(options.groupFrom, oneOf("group", value, groupPlaces)); }},
+    {"group-header", [](Options& options, Value value) { return assign(options.groupHeader, headerName(value)); }},
+    {"password-file",
+     [](Options& options, Value value) { return assign(options.passwordFile, pathNamed("password-file", value)); }},
+    {"tls-authority",
+     [](Options& options, Value value) { return assign(options.tls.authority, pathNamed("tls-authority", value)); }},
+    {"tls-certificate",
+     [](Options& options, Value value) {
+       return assign(options.tls.certificate, pathNamed("tls-certificate", value));
+     }},
+    {"tls-key", [](Options& options, Value value) { return assign(options.tls.key, pathNamed("tls-key", value)); }},
+    {"connect-limit",
+     [](Options& options, Value value) {
+       return assign(options.connectLimit, durationBetween("connect-limit", value, 1ms, longestWait));
+     }},
+    {"reply-limit",
+     [](Options& options, Value value) {
+       return assign(options.replyLimit, durationBetween("reply-limit", value, 1ms, longestWait));
+     }},
+    {"confirm-limit",
+     [](Options& options, Value value) {
+       return assign(options.confirmLimit, durationBetween("confirm-limit", value, 1ms, longestWait));
+     }},
+};
+
+}  // namespace
+
+Result<Options> rabbitmqOptions(const Url& url) {
+  if (!url.hasAuthority || url.host.empty())
+    return Error{Errc::invalidArgument,
+                 "a RabbitMQ URL names a host: expected one such as amqp://user@host/vhost?queue=orders"};
+  Options options;
+  if (const auto set = setParameters<Options>(options, url, parameters); !set) return set.error();
+  options.host = url.host;
+  options.port = url.port.value_or(0);
+  if (!url.user.empty()) options.user = url.user;
+  if (url.path.size() > 1) options.virtualHost = url.path.substr(1);
+  options.tls.on = url.scheme == "amqps";
+  if (const auto valid = rabbitmq::validate(options); !valid) return valid.error();
+  return options;
+}
+
+}  // namespace tenure::cli

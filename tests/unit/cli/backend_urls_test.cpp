@@ -1,0 +1,129 @@
+// What the URL of each server sets, and how a slip in it is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/backend_options.hpp"
+#include "cli/backends.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+
+template <class Options>
+Options accepted(Result<Options> (*read)(const Url&), std::string_view text) {
+  const auto url = parseUrl(text);
+  const auto options = url ? read(*url) : url.error();
+  EXPECT_TRUE(options) << text << ": " << options.error().message();
+  return options ? *options : Options{};
+}
+
+std::string complaint(std::string_view url) {
+  const auto backend = parseBackend(url);
+  EXPECT_FALSE(backend) << url << " was accepted";
+  return backend ? "" : backend.error().detail;
+}
+
+TEST(PostgresqlUrl, NamesUserHostPortDatabaseAndQueue) {
+  const auto options = accepted(postgresqlOptions, "postgresql://shop@db.eu:5433/orders?queue=paid&evict=no");
+
+  EXPECT_EQ(options.user, "shop");
+  EXPECT_EQ(options.host, "db.eu");
+  EXPECT_EQ(options.port, 5433);
+  EXPECT_EQ(options.database, "orders");
+  EXPECT_EQ(options.queue, "paid");
+  EXPECT_FALSE(options.evictFrozenHolder);
+}
+
+TEST(PostgresqlUrl, LeavesToLibpqWhatItDoesNotName) {
+  const auto options = accepted(postgresqlOptions, "postgresql:///orders");
+
+  EXPECT_EQ(options.host, "");
+  EXPECT_EQ(options.port, 0);
+  EXPECT_EQ(options.user, "");
+}
+
+TEST(PostgresqlUrl, TakesASocketInsteadOfAHost) {
+  EXPECT_EQ(accepted(postgresqlOptions, "postgresql:///orders?socket=/run/pg").host, "/run/pg");
+  EXPECT_THAT(complaint("postgresql://db/orders?socket=/run/pg"), HasSubstr("a host or a socket, not both"));
+}
+
+TEST(PostgresqlUrl, RefusesWhatNamesNoDatabase) {
+  for (const char* url : {"postgresql:orders", "postgresql://db", "postgresql://db/"})
+    EXPECT_THAT(complaint(url), HasSubstr("names a database")) << url;
+}
+
+TEST(PostgresqlUrl, SaysWhichParameterIsOutOfItsRange) {
+  EXPECT_THAT(complaint("postgresql://db/o?connect-limit=1s"), HasSubstr("connect-limit must be 2s to 10m"));
+  EXPECT_THAT(complaint("postgresql://db/o?tls=perhaps"), HasSubstr("tls \"perhaps\" is neither yes nor no"));
+}
+
+TEST(RedisUrl, NamesUserHostPortDatabaseAndQueue) {
+  const auto options = accepted(redisOptions, "redis://shop@cache:6380/3?queue=paid&keep-ids=30d");
+
+  EXPECT_EQ(options.user, "shop");
+  EXPECT_EQ(options.host, "cache");
+  EXPECT_EQ(options.port, 6380);
+  EXPECT_EQ(options.database, 3);
+  EXPECT_EQ(options.queue, "paid");
+  EXPECT_EQ(options.keepIdsFor, 30 * 24h);
+}
+
+TEST(RedisUrl, TakesASocketInsteadOfAHost) {
+  EXPECT_EQ(accepted(redisOptions, "redis://?socket=/run/redis.sock").unixSocket, "/run/redis.sock");
+  EXPECT_THAT(complaint("redis:///0"), HasSubstr("names a host"));
+}
+
+TEST(RedisUrl, RefusesADatabaseThatIsNoNumberAndHalfAnHour) {
+  EXPECT_THAT(complaint("redis://cache/orders"), HasSubstr("the database after the host must be 0 to"));
+  EXPECT_THAT(complaint("redis://cache?keep-ids=30m"), HasSubstr("keep-ids must be whole hours or days"));
+}
+
+TEST(RabbitmqUrl, NamesUserHostPortVirtualHostAndQueue) {
+  const auto options = accepted(rabbitmqOptions, "amqp://shop@mq:5673/eu?queue=orders%2Fpaid&prefetch=32");
+
+  EXPECT_EQ(options.user, "shop");
+  EXPECT_EQ(options.host, "mq");
+  EXPECT_EQ(options.port, 5673);
+  EXPECT_EQ(options.virtualHost, "eu");
+  EXPECT_EQ(options.queue, "orders/paid");
+  EXPECT_EQ(options.prefetch, 32);
+  EXPECT_FALSE(options.tls.on);
+}
+
+TEST(RabbitmqUrl, WithoutAPathMeansTheRootVirtualHost) {
+  EXPECT_EQ(accepted(rabbitmqOptions, "amqp://mq").virtualHost, "/");
+  EXPECT_EQ(accepted(rabbitmqOptions, "amqp://mq/").virtualHost, "/");
+}
+
+TEST(RabbitmqUrl, ChoosesByName) {
+  const auto options =
+      accepted(rabbitmqOptions, "amqp://mq?type=quorum&attach=single-active&missing-id=derive&group=routing-key");
+
+  EXPECT_EQ(options.type, rabbitmq::QueueType::quorum);
+  EXPECT_EQ(options.exclusivity, rabbitmq::Exclusivity::singleActiveConsumer);
+  EXPECT_EQ(options.missingId, rabbitmq::MissingId::derive);
+  EXPECT_EQ(options.groupFrom, rabbitmq::GroupFrom::routingKey);
+  EXPECT_THAT(complaint("amqp://mq?type=lazy"), HasSubstr("type \"lazy\" is not known: expected classic or quorum"));
+}
+
+TEST(RabbitmqUrl, KeepsNoEffects) {
+  EXPECT_THAT(parseStore("amqp://mq").error().detail, HasSubstr("amqp keeps no effects"));
+  EXPECT_THAT(wire(parseBackend("amqp://mq").value(), nullptr).error().detail, HasSubstr("--store"));
+}
+
+TEST(RabbitmqUrl, BeatsFasterThanTheSessionTimesOut) {
+  const auto backend = parseBackend("amqp://mq?heartbeat=10s").value();
+
+  EXPECT_TRUE(backend->fits(11s));
+  EXPECT_THAT(backend->fits(10s).error().detail, AllOf(HasSubstr("heartbeat 10s"), HasSubstr("session timeout")));
+}
+
+TEST(BackendUrl, RefusesASchemeThatNobodyKnowsAndNamesThoseThatAre) {
+  EXPECT_THAT(complaint("mysql://db/orders"), HasSubstr("expected sqlite, postgresql, redis, amqp, amqps"));
+}
+
+}  // namespace
+}  // namespace tenure::cli
