@@ -76,13 +76,17 @@ void RabbitServer::restart() {
   start();
 }
 
-void RabbitServer::evaluate(const std::string& erlang) const {
+std::string RabbitServer::evaluate(const std::string& erlang) const {
+  constexpr std::string_view before = "{ok, {well, ";
+  constexpr std::string_view after = "}}";
   const std::string number = freshUuid();
-  std::ofstream(folder_ / number) << "try " << erlang << " of _ -> well catch C:E -> {C, E} end.\n";
+  std::ofstream(folder_ / number) << "try " << erlang << " of X -> {well, X} catch C:E -> {C, E} end.\n";
   Program call({"erl_call", "-c", cookie(), "-name", node(), "-e"}, folder_ / ("answer-" + number), environment(),
                folder_ / number);
   call.waitForEnd();
-  if (call.output() != "{ok, well}") throw std::runtime_error(erlang + ": " + call.output());
+  const std::string answer = call.output();
+  if (!answer.starts_with(before)) throw std::runtime_error(erlang + ": " + answer);
+  return answer.substr(before.size(), answer.size() - before.size() - after.size());
 }
 
 void RabbitServer::closeConnections() const {

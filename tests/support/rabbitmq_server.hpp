@@ -52,8 +52,8 @@ class RabbitServer {
   void freeze() const { broker_->signal(SIGSTOP); }
   void thaw() const { broker_->signal(SIGCONT); }
 
-  /// Evaluates Erlang expressions inside the broker; throws when that fails.
-  void evaluate(const std::string& erlang) const;
+  /// What an Erlang expression is inside the broker, as Erlang would print it; throws when that fails.
+  std::string evaluate(const std::string& erlang) const;
   /// Closes every client's connection, as an operator may.
   void closeConnections() const;
   void deleteQueue(const std::string& queue) const;

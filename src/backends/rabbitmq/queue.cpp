@@ -37,14 +37,16 @@ std::string ownerName(const TermIdentity& term) {
   return std::string{ownerPrefix} + term.election.value + " at " + term.electionPath;
 }
 
-/// The broker answers to another owner: inequivalent arg … current is the value '<owner>' of type …
-std::string ownerIn(const std::string& refusal) {
-  constexpr std::string_view before = "current is the value '";
-  const std::size_t at = refusal.find(before);
-  if (at == std::string::npos) return {};
-  std::string owner = refusal.substr(at + before.size());
-  owner.erase(std::min(owner.rfind('\''), owner.size()));
-  return owner.starts_with(ownerPrefix) ? owner.substr(ownerPrefix.size()) : owner;
+/// The broker answers to another owner: inequivalent arg … received '<owner>' but current is '<owner>'
+std::string ownerIn(std::string_view refusal) {
+  const auto skipPast = [&](std::string_view part) {
+    const std::size_t at = refusal.find(part);
+    refusal.remove_prefix(at == std::string_view::npos ? refusal.size() : at + part.size());
+  };
+  skipPast("current is");
+  skipPast("'");
+  if (refusal.starts_with(ownerPrefix)) refusal.remove_prefix(ownerPrefix.size());
+  return std::string{refusal.substr(0, refusal.find('\''))};
 }
 
 // --- other consumers
@@ -128,8 +130,8 @@ Result<void> recordOwner(Connection& connection, const std::string& queue, const
   if (recorded) return {};
   const std::string& refusal = recorded.error().detail;
   if (recorded.error().is(Errc::configurationRefused))
-    return Error{Errc::queueOwned, "it is consumed by election " + ownerIn(refusal) + ", as exchange " +
-                                       quoted(ownerExchange(queue)) + " says; " + refusal};
+    return Error{Errc::queueOwned, "it is consumed by election " + ownerIn(refusal) + ", says exchange " +
+                                       quoted(ownerExchange(queue)) + "; " + refusal};
   if (recorded.error().is(Errc::permissionDenied))
     return Error{Errc::permissionDenied,
                  "the owner cannot be recorded: allow the user to configure, write and read "

@@ -14,7 +14,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t readAfter = 64;  // published messages, so that the broker's confirms do not pile up
+constexpr std::size_t sliceBytes = 64U << 10U;
+constexpr std::size_t bytesBesideBody = 256;
+constexpr const char* nobodysQueue = "amq.tenure.nobody";  // no client may declare one that begins so
 /// What a message's properties may take: they travel in one frame.
 constexpr std::size_t frameRoom = AMQP_DEFAULT_FRAME_SIZE - 1024;
 constexpr std::size_t bytesBesideHeader = 6;
@@ -31,14 +33,15 @@ Result<void> checkForWire(const NewMessage& message) {
   return Error{Errc::payloadTooLarge, which + std::to_string(message.headers.size()) + " headers are too many"};
 }
 
-/// One append at a time: its messages are published by the I/O thread, and the caller waits for the confirms.
+/// One append at a time. Its messages are published by the I/O thread, slice by slice so that it never stops reading:
+/// a broker that is short of memory says so, and takes nothing more. The caller waits for the confirms.
 class Sink final : public IMessageSink, private IIncoming {
  public:
   explicit Sink(Options options) : options_(std::move(options)) {}
 
   Result<void> open() {
     if (Result<void> valid = validate(options_); !valid) return valid;
-    return connect(options_.create);
+    return connect(options_.create, BootClock::now() + options_.confirmLimit);
   }
 
   Result<void> append(std::span<const NewMessage> messages) override {
@@ -47,60 +50,79 @@ class Sink final : public IMessageSink, private IIncoming {
     if (messages.empty()) return {};
     const BootTime deadline = BootClock::now() + options_.confirmLimit;
     if (Result<void> ready = beReady(deadline); !ready) return ready;
-    begin(messages.size());
-    io_->post([this, messages, io = io_.get()](Connection& connection) { return publish(messages, connection, *io); });
-    return conclude(deadline);
+    return publish(options_.queue, messages, deadline);
   }
 
  private:
-  Result<void> connect(bool mayCreate) {
-    io_.reset();
-    ended_.reset();
-    blocked_.reset();
-    published_ = 0;
+  Result<void> connect(bool mayCreate, BootTime deadline) {
+    disconnect();
     auto connection = Connection::open(options_, "tenure produces for " + options_.queue);
     if (!connection) return connection.error();
     const Result<bool> prepared = prepareQueue(**connection, options_, mayCreate);
     if (!prepared) return prepared.error();
     if (Result<void> confirms = (*connection)->selectConfirms(Channel::work); !confirms) return confirms;
     io_ = std::make_unique<IoThread>(std::move(*connection), options_, static_cast<IIncoming&>(*this));
-    return {};
+    return knock(deadline);
+  }
+
+  /// At once. From here on the I/O thread touches nothing of ours.
+  void disconnect() {
+    if (io_) io_->stop(0ms);
+    io_.reset();
+    ended_.reset();
+    blocked_.reset();
+    published_ = 0;
+    toSend_ = {};
+    unsent_ = {};
+  }
+
+  /// A broker that blocks publishers says so only when something is published: a message for nobody, before ours. It
+  /// has a body because the broker stops reading between a message's header and its body.
+  Result<void> knock(BootTime deadline) {
+    const std::vector<NewMessage> question{{{}, {}, "?", {}}};
+    const Result<void> done = publish(nobodysQueue, question, deadline);
+    if (done || done.error().is(Errc::notFound)) return {};
+    if (done.error().is(Errc::permissionDenied)) return done;
+    return Error{Errc::unavailable, done.error().detail};
   }
 
   /// A connection that is up, and takes messages. Nothing is published before.
   Result<void> beReady(BootTime deadline) {
-    if (!io_ || hasEnded())
-      if (Result<void> connected = connect(false); !connected) return connected;
+    if (!io_ || hasEnded()) return connect(false, deadline);
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, deadline - BootClock::now(), [this] { return !blocked_ || ended_; });
     if (ended_) return *ended_;
-    if (blocked_) return Error{Errc::unavailable, "the broker holds publishers back: " + *blocked_};
+    if (blocked_) return Error{Errc::unavailable, why()};
     return {};
   }
 
-  void begin(std::size_t count) {
-    const std::lock_guard lock(mutex_);
-    confirms_.emplace(published_ + 1, count);
-    published_ += count;
-  }
-
-  Result<void> conclude(BootTime deadline) {
+  Result<void> publish(const std::string& queue, std::span<const NewMessage> messages, BootTime deadline) {
     std::unique_lock lock(mutex_);
+    confirms_.emplace(published_ + 1, messages.size());
+    published_ += messages.size();
+    lock.unlock();
+    toSend_ = messages;  // the I/O thread's from here on
+    io_->post([this, queue](Connection& connection) { return publishSlice(queue, connection); });
+
+    lock.lock();
     changed_.wait_for(lock, deadline - BootClock::now(), [this] { return ended_ || confirms_->complete(); });
     const bool complete = confirms_->complete();
     Result<void> result = complete ? confirms_->judgement() : unknown();
     confirms_.reset();
     lock.unlock();
-    // It must not read the messages any more once the caller has them back.
-    if (!complete) io_.reset();
+    if (!complete) disconnect();  // the caller has the messages back
     return result;
   }
 
   Error unknown() const {
-    const std::string why = ended_     ? ended_->message()
-                            : blocked_ ? "the broker holds publishers back: " + *blocked_
-                                       : "no answer within " + formatDuration(options_.confirmLimit);
-    return {Errc::outcomeUnknown, std::to_string(confirms_->confirmed()) + " messages were confirmed, then: " + why};
+    if (ended_ && ended_->is(Errc::permissionDenied)) return *ended_;
+    return {Errc::outcomeUnknown, std::to_string(confirms_->confirmed()) + " messages were confirmed, then: " + why()};
+  }
+
+  std::string why() const {
+    if (ended_) return ended_->message();
+    if (blocked_) return "the broker holds publishers back: " + *blocked_;
+    return "no answer within " + formatDuration(options_.confirmLimit);
   }
 
   bool hasEnded() {
@@ -108,21 +130,37 @@ class Sink final : public IMessageSink, private IIncoming {
     return ended_.has_value();
   }
 
+  bool isBlocked() {
+    const std::lock_guard lock(mutex_);
+    return blocked_.has_value();
+  }
+
   // --- on the I/O thread
 
-  Result<void> publish(std::span<const NewMessage> messages, Connection& connection, IoThread& io) {
-    const WallTime now = systemClock().wallNow();
-    std::size_t count = 0;
-    for (const NewMessage& message : messages) {
-      const OutgoingProperties properties(message, options_.groupHeader, now);
-      Result<void> sent = connection.publish(options_.queue, properties.get(), message.body);
-      if (sent && ++count % readAfter == 0) sent = io.readArrived();
-      if (!sent) return sent;
+  Result<void> publishSlice(const std::string& queue, Connection& connection) {
+    if (isBlocked()) {
+      unsent_ = [this, queue](Connection& later) { return publishSlice(queue, later); };
+      return {};
     }
+    const WallTime now = systemClock().wallNow();
+    for (std::size_t bytes = 0; !toSend_.empty() && bytes < sliceBytes; toSend_ = toSend_.subspan(1)) {
+      const NewMessage& message = toSend_.front();
+      const OutgoingProperties properties(message, options_.groupHeader, now);
+      if (Result<void> sent = connection.publish(queue, properties.get(), message.body); !sent) return sent;
+      bytes += message.body.size() + bytesBesideBody;
+    }
+    if (!toSend_.empty()) io_->post([this, queue](Connection& later) { return publishSlice(queue, later); });
     return {};
   }
 
-  Result<void> on(Incoming incoming, Connection&) override {
+  Result<void> on(Incoming incoming, Connection& connection) override {
+    const bool unblocked = std::holds_alternative<Unblocked>(incoming);
+    note(std::move(incoming));
+    const IoThread::Job unsent = unblocked ? std::exchange(unsent_, {}) : IoThread::Job{};
+    return unsent ? unsent(connection) : Result<void>{};
+  }
+
+  void note(Incoming incoming) {
     const std::lock_guard lock(mutex_);
     if (const auto* confirmed = std::get_if<Confirmed>(&incoming); confirmed != nullptr && confirms_)
       confirms_->on(*confirmed);
@@ -131,7 +169,6 @@ class Sink final : public IMessageSink, private IIncoming {
     if (auto* blocked = std::get_if<Blocked>(&incoming)) blocked_ = std::move(blocked->reason);
     if (std::holds_alternative<Unblocked>(incoming)) blocked_.reset();
     changed_.notify_all();
-    return {};
   }
 
   void onEnd(const Error& error) override {
@@ -141,7 +178,9 @@ class Sink final : public IMessageSink, private IIncoming {
   }
 
   const Options options_;
-  std::uint64_t published_ = 0;  // since the channel was opened
+  std::uint64_t published_ = 0;         // since the channel was opened
+  std::span<const NewMessage> toSend_;  // the I/O thread's, while an append waits
+  IoThread::Job unsent_;                // waits for the broker to take messages again; the I/O thread's
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,0 +1,223 @@
+// Who may consume: one leader of one election, on the queue that was meant.
+#include <future>
+
+#include "scene.hpp"
+
+namespace tenure::rabbitmq {
+namespace {
+
+using testing::AnyOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+class Attach : public Scene {
+ protected:
+  Result<void> attach(const Options& options) { return makeSource(options, events_)->attach(term_); }
+};
+
+TEST_F(Attach, IsRefusedWhileAnotherConsumerHoldsTheQueue) {
+  const auto first = attached(term_);
+  options_.attachLimit = 50ms;
+
+  const Result<void> second = attach(options_);
+
+  EXPECT_THAT(second, failsWith(Errc::storeBusy));
+  EXPECT_THAT(second.error().detail, HasSubstr(options_.queue));
+}
+
+TEST_F(Attach, IsRefusedWhileAStrangerConsumes) {
+  ASSERT_THAT(append(options_, {"a"}), succeeds());
+  Stranger stranger(options_);
+  stranger.consume();
+  options_.attachLimit = 50ms;
+
+  EXPECT_THAT(attach(options_), failsWith(Errc::storeBusy));
+}
+
+class AttachInBothWays : public Attach, public testing::WithParamInterface<Exclusivity> {
+ protected:
+  AttachInBothWays() { options_.exclusivity = GetParam(); }
+};
+INSTANTIATE_TEST_SUITE_P(Exclusivity, AttachInBothWays,
+                         testing::Values(Exclusivity::exclusiveConsumer, Exclusivity::singleActiveConsumer));
+
+TEST_P(AttachInBothWays, WaitsForThePredecessorAndGetsWhatItLeftInOrder) {
+  ASSERT_THAT(append(options_, {"a", "b", "c", "d"}), succeeds());
+  const auto first = attached(term_);
+  const std::vector<Message> messages = look(*first, 3);
+  ASSERT_THAT(first->acknowledge(std::span(messages).first(1)), succeeds());
+  options_.attachLimit = 30s;
+  auto second = makeSource(options_, events_);
+  auto attaching = std::async(std::launch::async, [&] { return second->attach(term_); });
+
+  first->detach();
+
+  ASSERT_THAT(attaching.get(), succeeds());
+  EXPECT_THAT(idsOf(look(*second)), ElementsAre("b", "c", "d"));
+}
+
+TEST_P(AttachInBothWays, GetsAllAtOnceWhenThePredecessorsConnectionBreaks) {
+  ASSERT_THAT(append(options_, {"a", "b", "c"}), succeeds());
+  const auto first = attached(term_);
+  ASSERT_EQ(look(*first).size(), 3U);
+
+  broker_.closeConnections();
+
+  EXPECT_THAT(idsOf(look(*attached(TestTerm(8)))), ElementsAre("a", "b", "c"));
+}
+
+TEST_P(AttachInBothWays, EndsAtAStop) {
+  const auto first = attached(term_);
+  options_.attachLimit = 1h;
+  const TestTerm later(8);
+  auto second = makeSource(options_, events_);
+  auto attaching = std::async(std::launch::async, [&] { return second->attach(later); });
+
+  later.requestStop();
+
+  EXPECT_THAT(attaching.get(), failsWith(Errc::cancelled));
+}
+
+TEST_F(Attach, RefusesAQueueThatDoesNotKeepOthersOff) {
+  Options quorum = options_;
+  quorum.type = QueueType::quorum;
+  Stranger(quorum).declare();
+
+  const Result<void> refused = attach(options_);
+
+  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, HasSubstr("single active consumer"));
+}
+
+TEST_F(Attach, AsSingleActiveConsumerRefusesAQueueThatIsNotDeclaredSo) {
+  Stranger(options_).declare();
+  options_.exclusivity = Exclusivity::singleActiveConsumer;
+
+  const Result<void> refused = attach(options_);
+
+  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, HasSubstr("x-single-active-consumer"));
+}
+
+TEST_F(Attach, Row37AQueueWithOtherArgumentsIsRefusedByName) {
+  options_.arguments = {{"x-max-length", 10}};
+  Stranger(options_).declare();
+  options_.arguments = {{"x-max-length", 20}};
+
+  const Result<void> refused = attach(options_);
+
+  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, HasSubstr("x-max-length"));
+  EXPECT_THAT(append(options_, {"a"}), failsWith(Errc::configurationRefused));
+}
+
+TEST_F(Attach, Row37AMissingQueueIsNamed) {
+  options_.create = false;
+
+  const Result<void> refused = attach(options_);
+
+  ASSERT_THAT(refused, failsWith(Errc::notFound));
+  EXPECT_THAT(refused.error().detail, HasSubstr(options_.queue));
+}
+
+TEST_F(Attach, TellsWhenItHadToDeclareTheQueue) {
+  const auto source = attached(term_);
+
+  ASSERT_EQ(events_.of<Warned>().size(), 1U);
+  EXPECT_THAT(events_.of<Warned>().front().what, HasSubstr(options_.queue));
+}
+
+TEST_F(Attach, NamesTheElectionThatOwnsTheQueue) {
+  attached(term_)->detach();
+
+  const Result<void> refused = makeSource(options_, events_)->attach(TestTerm(8, "invoices"));
+
+  ASSERT_THAT(refused, failsWith(Errc::queueOwned));
+  EXPECT_THAT(refused.error().detail, HasSubstr("orders at /tenure/elections/orders"));
+}
+
+TEST_F(Attach, Row40AWrongPasswordIsFatalAndNotShown) {
+  options_.passwordFile = broker_.passwordFile("looking-glass");
+
+  const Result<void> refused = attach(options_);
+
+  ASSERT_THAT(refused, failsWith(Errc::authenticationFailed));
+  EXPECT_THAT(refused.error().message(), Not(HasSubstr("looking-glass")));
+}
+
+TEST_F(Attach, NeedsAPasswordFromSomewhere) {
+  options_.passwordFile.clear();
+  EXPECT_THAT(attach(options_), failsWith(Errc::configurationRefused));
+
+  setenv("TENURE_RABBITMQ_PASSWORD", test::RabbitServer::password, 1);
+  const Result<void> withVariable = attach(options_);
+  unsetenv("TENURE_RABBITMQ_PASSWORD");
+
+  EXPECT_THAT(withVariable, succeeds());
+}
+
+TEST_F(Attach, NamesAVirtualHostThatIsNotThere) {
+  options_.virtualHost = "elsewhere";
+
+  EXPECT_THAT(attach(options_), failsWith(Errc::notFound));
+}
+
+TEST_F(Attach, SaysWhatTheUserMayNotDo) {
+  ASSERT_THAT(append(options_, {"a"}), succeeds());
+  broker_.setUser("reader-of-nothing", "^tenure\\\\.owner\\\\.", "^tenure\\\\.owner\\\\.", "^tenure\\\\.owner\\\\.");
+  broker_.setUser("owner-of-nothing", "^$", "^$", ".*");
+  Options blind = options_;
+  blind.user = "reader-of-nothing";
+  Options nobody = options_;
+  nobody.user = "owner-of-nothing";
+
+  const Result<void> cannotRead = attach(blind);
+  const Result<void> cannotOwn = attach(nobody);
+
+  ASSERT_THAT(cannotRead, failsWith(Errc::permissionDenied));
+  EXPECT_THAT(cannotRead.error().detail, HasSubstr(options_.queue));
+  ASSERT_THAT(cannotOwn, failsWith(Errc::permissionDenied));
+  EXPECT_THAT(cannotOwn.error().detail, HasSubstr("tenure\\.owner"));
+}
+
+TEST_F(Attach, NeedsNoMoreRightsThanItSays) {
+  ASSERT_THAT(append(options_, {"a"}), succeeds());
+  broker_.setUser("modest", "^tenure\\\\.owner\\\\.", "^tenure\\\\.owner\\\\.", "^(tenure\\\\.owner\\\\.|orders-)");
+  options_.user = "modest";
+
+  EXPECT_THAT(idsOf(look(*attached(term_))), ElementsAre("a"));
+}
+
+TEST_F(Attach, SaysWhereNobodyListens) {
+  options_.port = test::portOf(test::listenOn(0));  // closed by now
+
+  const Result<void> refused = attach(options_);
+
+  ASSERT_THAT(refused, failsWith(Errc::unavailable));
+  EXPECT_THAT(refused.error().detail, HasSubstr("127.0.0.1:" + std::to_string(options_.port)));
+}
+
+TEST_F(Attach, DoesNotWaitForeverForABrokerThatSaysNothing) {
+  const test::Descriptor silent = test::listenOn(0);
+  options_.port = test::portOf(silent);
+  options_.connectLimit = 100ms;
+
+  EXPECT_THAT(attach(options_), failsWith(Errc::timedOut));
+}
+
+TEST_F(Attach, OperatorsSeeTheOwnerAndWhatWaits) {
+  const auto admin = openAdmin(options_).value();
+  EXPECT_THAT(admin->stats(), failsWith(Errc::notFound));
+  ASSERT_THAT(append(options_, {"a", "b"}), succeeds());
+
+  EXPECT_EQ(admin->stats()->waiting, 2);
+  EXPECT_EQ(admin->stats()->election, "");
+
+  const auto source = attached(term_);
+  EXPECT_EQ(admin->stats()->election, "orders at /tenure/elections/orders");
+  EXPECT_EQ(admin->stats()->waiting, 0);  // in the consumer's hands
+}
+
+}  // namespace
+}  // namespace tenure::rabbitmq

@@ -1,0 +1,131 @@
+// What is decided without a broker: which acknowledgements to send, what became of an append, what a refusal means.
+#include "backends/rabbitmq/acknowledgements.hpp"
+#include "backends/rabbitmq/confirms.hpp"
+#include "backends/rabbitmq/errors.hpp"
+#include "scene.hpp"
+
+namespace tenure::rabbitmq {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Tags = std::vector<std::uint64_t>;
+
+TEST(Acknowledgements, SettleConsecutiveDeliveriesWithOneWord) {
+  Acknowledgements acknowledgements;
+
+  EXPECT_THAT(acknowledgements.settle(Tags{1, 2, 3}), ElementsAre(Acknowledgement{3, true}));
+  EXPECT_THAT(acknowledgements.settle(Tags{4}), ElementsAre(Acknowledgement{4, true}));
+}
+
+TEST(Acknowledgements, NeverCoverADeliveryThatIsNotSettled) {
+  Acknowledgements acknowledgements;
+
+  EXPECT_THAT(acknowledgements.settle(Tags{4, 1, 2}), ElementsAre(Acknowledgement{2, true}, Acknowledgement{4, false}));
+  EXPECT_THAT(acknowledgements.settle(Tags{6}), ElementsAre(Acknowledgement{6, false}));
+}
+
+TEST(Acknowledgements, NameOnlyADeliveryThatTheBrokerStillWaitsFor) {
+  Acknowledgements acknowledgements;
+  acknowledgements.settle(Tags{2, 3, 4});
+
+  EXPECT_THAT(acknowledgements.settle(Tags{1}), ElementsAre(Acknowledgement{1, true}));
+  EXPECT_THAT(acknowledgements.settle(Tags{5}), ElementsAre(Acknowledgement{5, true}));
+}
+
+TEST(Acknowledgements, AreNotSentTwice) {
+  Acknowledgements acknowledgements;
+  acknowledgements.settle(Tags{1, 3});
+
+  EXPECT_THAT(acknowledgements.settle(Tags{1, 3, 3}), IsEmpty());
+}
+
+TEST(Confirms, AreCompleteWhenEachMessageHasItsAnswer) {
+  Confirms confirms(11, 3);
+
+  confirms.on(Confirmed{13, false, true});
+  EXPECT_FALSE(confirms.complete());
+  confirms.on(Confirmed{12, true, true});
+
+  EXPECT_TRUE(confirms.complete());
+  EXPECT_THAT(confirms.judgement(), succeeds());
+}
+
+TEST(Confirms, DoNotTakeTheLastAppendsAnswersForTheirOwn) {
+  Confirms confirms(11, 2);
+
+  confirms.on(Confirmed{10, true, true});
+
+  EXPECT_EQ(confirms.confirmed(), 0U);
+}
+
+TEST(Confirms, SayThatNothingWasStoredOnlyWhenThatIsSo) {
+  Confirms none(1, 2);
+  none.on(Confirmed{2, true, false});
+  Confirms some(1, 2);
+  some.on(Confirmed{1, false, false});
+  some.on(Confirmed{2, false, true});
+
+  EXPECT_THAT(none.judgement(), failsWith(Errc::storeFull));
+  EXPECT_THAT(some.judgement(), failsWith(Errc::outcomeUnknown));
+}
+
+TEST(Confirms, KnowThatAReturnedMessageIsConfirmedAsWell) {
+  Confirms confirms(1, 1);
+
+  confirms.on(Returned{"NO_ROUTE"});
+  confirms.on(Confirmed{1, false, true});
+
+  EXPECT_THAT(confirms.judgement(), failsWith(Errc::notFound));
+}
+
+struct Refusal {
+  int code;
+  const char* text;
+  Errc meaning;
+};
+
+TEST(Errors, OfTheBrokerTellWhatToDoNext) {
+  for (const Refusal& refusal : {
+           Refusal{403, "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN.",
+                   Errc::authenticationFailed},
+           Refusal{403, "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use", Errc::storeBusy},
+           Refusal{403, "ACCESS_REFUSED - access to queue 'q' in vhost '/' refused for user 'u'",
+                   Errc::permissionDenied},
+           Refusal{405, "RESOURCE_LOCKED - cannot obtain exclusive access to locked queue 'q'", Errc::storeBusy},
+           Refusal{404, "NOT_FOUND - no queue 'q' in vhost '/'", Errc::notFound},
+           Refusal{406, "PRECONDITION_FAILED - inequivalent arg 'durable' for queue 'q'", Errc::configurationRefused},
+           Refusal{406, "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out.", Errc::unavailable},
+           Refusal{530, "NOT_ALLOWED - vhost x not found", Errc::notFound},
+           Refusal{530, "NOT_ALLOWED - access to vhost 'x' refused for user 'u'", Errc::permissionDenied},
+           Refusal{320, "CONNECTION_FORCED - broker forced connection closure", Errc::unavailable},
+           Refusal{540, "NOT_IMPLEMENTED - x", Errc::unsupported},
+       }) {
+    const Error error = errorOfClose(refusal.code, refusal.text);
+    EXPECT_TRUE(error.is(refusal.meaning)) << refusal.text << ": " << error.message();
+  }
+}
+
+TEST(Errors, AreSafeToPrint) { EXPECT_THAT(errorOfClose(404, "no queue '\x1b[2J'").detail, HasSubstr("\\x1b[2J")); }
+
+TEST(Validation, ComplainsOfEverythingAtOnce) {
+  Options options;
+  options.heartbeat = 0s;
+  options.prefetch = 0;
+  options.queue = "";
+  options.type = QueueType::quorum;
+  options.tls.on = true;
+  options.arguments = {{"x-max-priority", 5}};
+
+  const Result<void> checked = validate(options);
+
+  ASSERT_THAT(checked, failsWith(Errc::configurationRefused));
+  for (const char* key : {"heartbeat", "prefetch", "queue", "exclusivity", "tls.authority", "priorities"})
+    EXPECT_THAT(checked.error().detail, HasSubstr(key));
+}
+
+TEST(Validation, IsContentWithWhatIsGivenByDefault) { EXPECT_THAT(validate(Options{}), succeeds()); }
+
+}  // namespace
+}  // namespace tenure::rabbitmq
