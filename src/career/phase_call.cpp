@@ -36,6 +36,15 @@ EndReason reasonOf(const std::error_code& code) noexcept {
   return EndReason::failed;
 }
 
+/// The code brings its own words along when the error is shown; the standard library has put them at the end as well.
+std::string detailOf(const std::system_error& error) {
+  const std::string_view what = error.what();
+  const std::string words = error.code().message();
+  if (what == words) return {};
+  const bool twice = what.ends_with(": " + words);
+  return std::string(twice ? what.substr(0, what.size() - words.size() - 2) : what);
+}
+
 }  // namespace
 
 Failure failureOf(const std::exception_ptr& thrown) {
@@ -44,7 +53,7 @@ Failure failureOf(const std::exception_ptr& thrown) {
   } catch (const EndTerm& end) {
     return {end.reason(), end.error()};
   } catch (const std::system_error& error) {
-    return {reasonOf(error.code()), Error{error.code(), error.what()}};
+    return {reasonOf(error.code()), Error{error.code(), detailOf(error)}};
   } catch (const std::exception& error) {
     return {EndReason::failed, Error{Errc::careerFailed, error.what()}};
   } catch (...) {

@@ -94,6 +94,17 @@ TEST(PhaseCall, AResultsErrorKeepsItsCode) {
   EXPECT_EQ(ended.failure.reason, EndReason::failed);
 }
 
+TEST(PhaseCall, AnErrorIsSaidOnce) {
+  const auto message = [](const std::string& detail) {
+    return executeThrowing([&] {
+             static_cast<void>(Result<int>(Error{Errc::notFound, detail}).value());
+           })
+        .failure.error.message();
+  };
+  EXPECT_EQ(message("no such folder"), "not found: no such folder");
+  EXPECT_EQ(message(""), "not found");
+}
+
 TEST(PhaseCall, AStaleTermIsFencedHoweverItIsThrown) {
   const PhaseEnded ended = executeThrowing([] { throw std::system_error(make_error_code(Errc::staleTerm)); });
   EXPECT_EQ(ended.failure.reason, EndReason::fenced);
