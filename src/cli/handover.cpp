@@ -188,6 +188,9 @@ class Steering {
   const ElectionPaths paths_;
 };
 
+/// An empty value is a variable that somebody forgot to set, and no wish for anybody to follow at once.
+std::string complaintIfEmpty(const std::string& value) { return value.empty() ? "must not be empty" : ""; }
+
 Exit handOver(const HandoverOptions& options) {
   const auto address = parse(options.election);
   if (!address) return refuse("", address.error());
@@ -205,9 +208,11 @@ void addHandover(CLI::App& tool, Action& chosen) {
   CLI::App* command = tool.add_subcommand("handover", "Ask the leader to step down");
   options->election.declare(*command);
   CLI::Option* to = command->add_option("--to", options->to, "Who shall follow: an id or a uuid from `tenure status`")
-                        ->type_name("ID");
-  CLI::Option* at =
-      command->add_option("--at", options->at, "When: 2026-05-04T09:12:33Z, or +10m from now")->type_name("TIME");
+                        ->type_name("ID")
+                        ->check(complaintIfEmpty);
+  CLI::Option* at = command->add_option("--at", options->at, "When: 2026-05-04T09:12:33Z, or +10m from now")
+                        ->type_name("TIME")
+                        ->check(complaintIfEmpty);
   CLI::Option* wait = command->add_flag("--wait", options->wait, "Wait for the successor, and say who and how soon");
   command->add_flag("--cancel", options->cancel, "Take back the request that stands")
       ->excludes(to)

@@ -105,6 +105,16 @@ TEST_F(Steering, ATimeThatHasPassedOrIsNoneIsUsage) {
   EXPECT_EQ(handover({"--cancel", "--to", "x"}).exit, 64);
 }
 
+TEST_F(Steering, AVariableThatNobodySetMovesNobody) {
+  Program first = leader("first");
+  for (const char* option : {"--to", "--at"}) {
+    const Run run = handover({option, ""});
+    EXPECT_EQ(run.exit, 64) << run.output;
+    EXPECT_THAT(run.output, HasSubstr("must not be empty"));
+  }
+  EXPECT_THAT(first.output(), Not(HasSubstr("handover_")));
+}
+
 TEST_F(Steering, APreferredReplicaIsHandedTheOfficeAndKeepsIt) {
   Program first = leader("first", {"--preferred-after", "400ms"});
   Program second = standby("second");
