@@ -43,8 +43,10 @@ void addPreference(CLI::App& command, ReplicaOption& options) {
       command, "--preference", "WISH", "normal, preferred or never", choose,
       "Whether this replica wants to lead: normal; preferred: whoever leads hands over to it once it has stood by "
       "for a while; never: it looks on (default normal)");
-  addDuration(command, "--preferred-after", options.preferredAfter,
-              "How long a preferred replica stands by first; each failed term doubles it");
+  addDuration(
+      command, "--preferred-after", options.preferredAfter,
+      "How long a preferred replica stands by first, from when its leader has seen it, which looks every 10s at "
+      "least; each failed term doubles it, until the process is started anew");
 }
 
 void addBarrier(CLI::App& command, ReplicaOption& options, const std::string& barrierDefault) {
@@ -86,7 +88,7 @@ void ReplicaOption::declare(const CLI::App& tool, CLI::App& command, const std::
   readLogLevel = [&tool, &command, this] { return logLevelNow(tool, command, logLevel); };
 }
 
-Result<CandidateOptions> parse(const ReplicaOption& options, std::chrono::milliseconds barrierDefault) {
+Result<CandidateOptions> parse(const ReplicaOption& options, std::optional<std::chrono::milliseconds> barrierDefault) {
   auto address = parse(options.election);
   if (!address) return address.error();
   const auto id = parseCandidateId(idOf(options).value);
@@ -102,7 +104,7 @@ Result<CandidateOptions> parse(const ReplicaOption& options, std::chrono::millis
   candidate.version = TENURE_VERSION;
   candidate.preference = options.preference;
   candidate.preferredAfter = options.preferredAfter;
-  candidate.barrierLimit = options.barrier.value_or(barrierDefault);
+  candidate.barrierLimit = options.barrier ? options.barrier : barrierDefault;
   candidate.lastWill.use = options.lastWill;
   return candidate;
 }

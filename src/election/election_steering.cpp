@@ -165,7 +165,8 @@ void ElectionMachine::lineSeen() {
   }
   if (settings_.self.preference == Preference::preferred) return;
   if (const auto target = line_.preferred(own_->czxid, now_.boot))
-    pursue({{token(), "preference", target, now_.wall + wishStands, {}}, false});
+    return pursue({{token(), "preference", target, now_.wall + wishStands, {}}, false});
+  lookDue_ = std::min(lookDue_, line_.preferredAt(own_->czxid));
 }
 
 /// An answer did not come: later, from the start.

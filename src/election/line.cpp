@@ -44,4 +44,11 @@ std::optional<CandidateUuid> StandbyLine::preferred(std::int64_t czxid, BootTime
   return found == standing.end() ? std::nullopt : std::optional(found->uuid);
 }
 
+BootTime StandbyLine::preferredAt(std::int64_t czxid) const {
+  BootTime earliest = BootTime::max();
+  for (const Standing& each : behind(czxid))
+    if (each.preference == Preference::preferred) earliest = std::min(earliest, each.seen + each.preferredAfter);
+  return earliest;
+}
+
 }  // namespace tenure

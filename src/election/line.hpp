@@ -38,6 +38,8 @@ class StandbyLine {
   std::vector<Standing> behind(std::int64_t czxid) const;
   /// The first in line behind `czxid` that is preferred and has stood by for as long as it said.
   std::optional<CandidateUuid> preferred(std::int64_t czxid, BootTime now) const;
+  /// When the next of the preferred will have done so; max() without one.
+  BootTime preferredAt(std::int64_t czxid) const;
 
  private:
   std::map<std::string, Standing> known_;

@@ -274,6 +274,13 @@ TEST_F(Preferences, AreHeededOnceTheCandidateHasStoodByForAsLongAsItSaid) {
   EXPECT_EQ(machine.told<HandoverAsked>().back().by, "preference");
 }
 
+TEST_F(Preferences, AreHeededAtTheirTimeAndNotAtTheNextLook) {
+  pass(10s, "c", 'c');
+  machine.advance(59s - 1ms);
+  EXPECT_FALSE(machine.did<action::List>());
+  EXPECT_LE(machine.wakeAt(), machine.now() + 1ms);
+}
+
 TEST_F(Preferences, OfNobodyMoveNobody) {
   pass(5min, "abc", 0);
   EXPECT_FALSE(handedOver_);
