@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tenure/career.hpp"
@@ -57,7 +58,8 @@ struct LastWillOptions {
   std::string program{};
   /// For a career that starts processes which may outlive this one: a pipe's reading end, borrowed. Whoever ends those
   /// processes when this one is gone writes a byte when none is left; a pipe that ends without, or stays silent for
-  /// some seconds, proves nothing, and the marker stays busy. -1: no such processes.
+  /// some seconds, proves nothing, and the marker stays busy. A successor on this machine does not take our end for
+  /// theirs then, but waits for `barrierLimit`. -1: no such processes.
   int childrenGone = -1;
 };
 
@@ -80,12 +82,13 @@ struct CandidateOptions {
   CareerLimits limits;
   Preference preference = Preference::normal;
   /// How long this replica, when it is preferred, must have stood by, as its leader has seen it, before it is handed
-  /// the office. Each failed term doubles it, so that a preference does not flap the office. Every leader looks for
-  /// preferred ones at a quarter of its own, 100 ms to 10 s.
+  /// the office. Each failed term of this process doubles it, so that a preference does not flap the office. Every
+  /// leader looks for new ones at a quarter of its own, 100 ms to 10 s.
   std::chrono::milliseconds preferredAfter{60'000};
-  /// How long a successor waits after an unclean end of our term before it takes office. 0 where every effect goes
-  /// through a fenced store (the claim is the barrier), else up to the execute limit, at most 30 s.
-  std::chrono::milliseconds barrierLimit{0};
+  /// How long a successor waits after an unclean end of our term before it takes office; at most 30 min. 0 where every
+  /// effect goes through a fenced store (the claim is the barrier), else up to the execute limit. Nullopt: as long as
+  /// we may go on without hearing that we lead no more, which is half the session timeout that was negotiated.
+  std::optional<std::chrono::milliseconds> barrierLimit{0};
   /// From run() until the destructor: SIGTERM and SIGINT stop, SIGUSR1 hands over, SIGUSR2 reports the status as an
   /// event, SIGHUP calls `onReload`. They are blocked in the career thread; a child process inherits that and has to
   /// clear its mask.

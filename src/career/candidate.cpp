@@ -36,6 +36,7 @@ ElectionSettings settingsOf(const CandidateOptions& options, LastWill& lastWill)
           .preference = options.preference,
           .preferredAfter = options.preferredAfter,
           .barrierLimit = options.barrierLimit,
+          .spawns = options.lastWill.childrenGone >= 0,
           .strictAcl = options.zookeeper.strictAcl,
           .allowShortSession = options.zookeeper.allowShortSession,
           .hosts = options.zookeeper.hosts,

@@ -1,6 +1,7 @@
 #include "career/candidate_options.hpp"
 
 #include "base/process_identity.hpp"
+#include "election/records.hpp"
 
 namespace tenure {
 namespace {
@@ -48,8 +49,9 @@ Complaints validate(const CandidateOptions& options) {
   if (!options.id.value.empty()) complaints.require(parseCandidateId(options.id.value), "id", options.id.value);
   check(options.limits, complaints);
   requireLimit(complaints, "preferredAfter", options.preferredAfter);
-  complaints.require(options.barrierLimit >= 0ms && options.barrierLimit <= longest, "barrierLimit",
-                     options.barrierLimit, "must be between 0 and 1d");
+  const std::chrono::milliseconds barrier = options.barrierLimit.value_or(0ms);
+  complaints.require(barrier >= 0ms && barrier <= longestBarrier, "barrierLimit", barrier,
+                     "must be between 0 and 30min");
   return complaints;
 }
 

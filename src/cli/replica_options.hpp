@@ -27,7 +27,7 @@ struct ReplicaOption {
 /// Everything but the career's limits.
 ///
 /// Errors:  configurationRefused   lists every option that was refused
-Result<CandidateOptions> parse(const ReplicaOption& options, std::chrono::milliseconds barrierDefault);
+Result<CandidateOptions> parse(const ReplicaOption& options, std::optional<std::chrono::milliseconds> barrierDefault);
 
 /// What SIGHUP does: reads the log level again. A file that is wrong changes nothing.
 void reload(const ReplicaOption& options, const ElectionName& election, ILogSink& log);

@@ -109,8 +109,8 @@ CareerLimits limitsFor(milliseconds drain) {
 
 Result<Settings> settingsOf(const RunOptions& options) {
   const milliseconds session = options.replica.election.zookeeper.sessionTimeout;
-  // By half a session timeout the command is gone even if nobody tells us that our znode is.
-  auto candidate = parse(options.replica, session / 2);
+  // By half a session timeout, as negotiated, the command is gone even if nobody tells us that our znode is.
+  auto candidate = parse(options.replica, std::nullopt);
   if (!candidate) return candidate.error();
   Complaints complaints;
   complainAboutLimits(options, complaints);
@@ -180,7 +180,7 @@ void addKillAfter(CLI::App& command, RunOptions& options) {
 }
 
 void declare(const CLI::App& tool, CLI::App& command, RunOptions& options) {
-  options.replica.declare(tool, command, "half the session timeout");
+  options.replica.declare(tool, command, "half the session timeout, as negotiated");
   const auto choose = [&options](const std::string& text) {
     const auto found = findChoice(endings, text);
     options.onExit = found.value_or(options.onExit);

@@ -2,7 +2,7 @@
 ///
 ///     marker idle ───────────────────────────────► over at once
 ///     marker busy, by another term ──► waiting ──► over: the marker turned idle,
-///                                                  the holder is proven gone,
+///                                                  the holder is proven gone, with all that it may have started,
 ///                                                  or its limit has passed since we saw it with its znode gone
 ///
 /// A holder of which nothing is known gets the full barrier.
@@ -30,6 +30,9 @@ class Barrier {
   /// When the limit passes.
   BootTime limit() const noexcept { return began_ + marker_.barrierLimit; }
   const MarkerRecord& marker() const noexcept { return marker_; }
+  /// Whether the wait would be over if the holder's process were no more, for one who can look it up. What that process
+  /// has started may outlive it; only a new boot of their machine ends them all.
+  bool endsWithHolder(const ProcessIdentity& self) const noexcept;
 
   /// Who held office and left no idle marker.
   const std::optional<ProcessIdentity>& uncleanPredecessor() const noexcept { return predecessor_; }

@@ -21,6 +21,7 @@ ElectionMachineSettings machineSettings(const ElectionSettings& settings) {
   machine.uuid = settings.uuid;
   machine.freshEnsemble = settings.freshEnsemble;
   machine.barrierLimit = settings.barrierLimit;
+  machine.spawns = settings.spawns;
   machine.strictAcl = settings.strictAcl;
   machine.allowShortSession = settings.allowShortSession;
   machine.hosts = settings.hosts;

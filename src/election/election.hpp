@@ -45,7 +45,10 @@ struct ElectionSettings {
   CandidateUuid uuid;
   Preference preference = Preference::normal;
   std::chrono::milliseconds preferredAfter{60'000};
-  std::chrono::milliseconds barrierLimit{0};
+  /// As in CandidateOptions.
+  std::optional<std::chrono::milliseconds> barrierLimit{0};
+  /// We start processes that may outlive this one.
+  bool spawns = false;
   bool strictAcl = false;
   bool allowShortSession = false;
   std::string hosts{};                      // shown to people

@@ -189,7 +189,7 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
   if (probing() && connected_ && probe_ == 0) also(probeDue_);
   if (phase_ == Phase::barrier) {
     also(barrier_.limit());
-    if (liveness_ == 0 && barrier_.marker().known) also(livenessDue_);
+    if (liveness_ == 0 && barrier_.endsWithHolder(settings_.self.process)) also(livenessDue_);
   }
   if (phase_ == Phase::office) {
     also(lease_->hardLimit());

@@ -73,7 +73,7 @@ void ElectionMachine::judgeBarrier() {
     livenessDue_ = now_.boot;
     probe();
   }
-  if (liveness_ == 0 && barrier_.marker().known && now_.boot >= livenessDue_) {
+  if (liveness_ == 0 && barrier_.endsWithHolder(settings_.self.process) && now_.boot >= livenessDue_) {
     liveness_ = newTicket();
     livenessDue_ = now_.boot + livenessInterval;
     act(action::AskLiveness{liveness_, barrier_.marker().holder});
@@ -106,7 +106,8 @@ MarkerRecord ElectionMachine::ownMarker(bool busy) const {
   marker.id = settings_.self.id;
   marker.holder = settings_.self.process;
   marker.since = now_.wall;
-  marker.barrierLimit = settings_.barrierLimit;
+  marker.barrierLimit = settings_.barrierLimit.value_or(session_->timeout / 2);
+  marker.spawns = settings_.spawns;
   return marker;
 }
 

@@ -132,6 +132,7 @@ std::string toJson(const MarkerRecord& record) {
   put(json, record.holder);
   json["since"] = record.since.time_since_epoch().count();
   json["barrierLimitMs"] = record.barrierLimit.count();
+  if (record.spawns) json["spawns"] = true;
   return written(json);
 }
 
@@ -151,8 +152,9 @@ MarkerRecord parseMarkerRecord(std::string_view text) {
   // A limit that is absent or out of its range says nothing: only a number of our own schema shortens a barrier.
   const auto limit = json.find("barrierLimitMs");
   if (limit != json.end() && limit->is_number_unsigned() &&
-      limit->get<std::uint64_t>() <= static_cast<std::uint64_t>(fullBarrier.count()))
+      limit->get<std::uint64_t>() <= static_cast<std::uint64_t>(longestBarrier.count()))
     record.barrierLimit = std::chrono::milliseconds{limit->get<std::int64_t>()};
+  record.spawns = json.contains("spawns");  // whatever it says: garbage never shortens a barrier
   return record;
 }
 

@@ -12,7 +12,9 @@
 
 namespace tenure {
 
-/// The longest barrier there is, and the one after a term of which nothing is known.
+/// The longest barrier there is: half of the longest session timeout.
+constexpr std::chrono::milliseconds longestBarrier{30 * 60 * 1000};
+/// The one after a term of which nothing is known.
 constexpr std::chrono::milliseconds fullBarrier{30'000};
 
 /// The longest a preferred candidate can be told to stand by.
@@ -40,8 +42,9 @@ struct MarkerRecord {
   CandidateUuid candidate;
   CandidateId id;
   ProcessIdentity holder;
-  WallTime since{};
+  WallTime since{};  // when it began; idle: when it ended, or began where only a last will has ended it
   std::chrono::milliseconds barrierLimit = fullBarrier;
+  bool spawns = false;  // the holder's end is not the end of all that it has started
 };
 std::string toJson(const MarkerRecord& record);
 /// What cannot be understood is busy, by an unknown holder, with the full barrier.

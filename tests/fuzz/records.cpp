@@ -27,7 +27,7 @@ void checkCandidate(std::string_view json) {
 void checkMarker(std::string_view json) {
   const MarkerRecord record = parseMarkerRecord(json);
   require(record.known || (record.busy && record.barrierLimit == fullBarrier), "garbage is busy, with a full barrier");
-  require(record.barrierLimit.count() >= 0 && record.barrierLimit <= fullBarrier, "a barrier has its limits", json);
+  require(record.barrierLimit.count() >= 0 && record.barrierLimit <= longestBarrier, "a barrier has its limits", json);
   require(record.token.value >= 0, "a token is not negative", json);
   checkProcess(record.holder);
   require(isShowable(formatWallTime(record.since)), "any time can be shown");

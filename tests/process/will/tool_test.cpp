@@ -91,6 +91,7 @@ TEST_F(ToolsWill, WithoutProofThatTheCommandIsGoneTheMarkerStaysBusy) {
 
   EXPECT_TRUE(successor.waitForOutput(" inaugurated ", 1, longBeforeExpiry)) << successor.output();
   EXPECT_EQ(occurrences(successor.output(), " barrier_began "), 1U) << successor.output();
+  EXPECT_THAT(successor.output(), HasSubstr(" how=limit ")) << "that the replica is gone says nothing of its command";
 }
 
 TEST_F(ToolsWill, AGuardianThatDoesNotAnswerIsWaitedForAndProvesNothing) {

@@ -57,6 +57,14 @@ TEST(CandidateOptions, RefusesNegativeAndEndlessLimits) {
                                                       complainsAbout("limits.grace")));
 }
 
+TEST(CandidateOptions, RefusesABarrierThatNoSuccessorWouldBelieve) {
+  for (const std::chrono::milliseconds limit : {-1ms, 1'800'001ms}) {
+    CandidateOptions options = good();
+    options.barrierLimit = limit;
+    EXPECT_THAT(validate(options).all(), complainsAbout("barrierLimit")) << limit.count();
+  }
+}
+
 TEST(CandidateOptions, NothingSaysTheDigest) {  // row 40
   CandidateOptions options = good();
   options.zookeeper.digest = Secret{"nobody-but-a-password"};

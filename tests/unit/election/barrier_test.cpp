@@ -109,6 +109,63 @@ TEST(Barrier, EndsWhenTheHolderIsProvenGone) {
   EXPECT_EQ(machine.told<BarrierEnded>().front().how, "holder_gone");
 }
 
+MarkerRecord ofOneThatSpawns() {
+  MarkerRecord marker = busyMarker(7, 10s);
+  marker.spawns = true;
+  return marker;
+}
+
+TEST(Barrier, WhatTheHolderHasStartedMayOutliveIt) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(ofOneThatSpawns());
+
+  EXPECT_FALSE(machine.did<action::AskLiveness>());
+  machine.advance(10s);
+
+  EXPECT_EQ(machine.count<action::AskLiveness>(), 0U);
+  EXPECT_EQ(machine.told<BarrierEnded>().front().how, "limit");
+}
+
+TEST(Barrier, NothingThatTheHolderHasStartedOutlivesABootOfItsMachine) {
+  MarkerRecord marker = ofOneThatSpawns();
+  marker.holder = processOn("here", 200);
+  marker.holder.bootId = "an earlier one";
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(marker);
+
+  machine.feed(input::LivenessTold{machine.last<action::AskLiveness>().ticket, Liveness::gone});
+
+  EXPECT_EQ(machine.told<BarrierEnded>().front().how, "holder_gone");
+}
+
+MarkerRecord markedWith(const ElectionMachineSettings& with, std::chrono::milliseconds negotiated) {
+  MachineDriver machine(with);
+  machine.connect(negotiated);
+  machine.prepare();
+  machine.enrolled(10);
+  machine.listed({machine.ownName()});
+  machine.markerIs(idleMarker(7), 5);
+  return parseMarkerRecord(std::get<SetOp>(machine.lastWrite(Purpose::markBusy).ops.at(2)).data);
+}
+
+TEST(Barrier, OursIsWhatTheSettingsSay) {
+  ElectionMachineSettings with = settings();
+  with.barrierLimit = 10min;
+  with.spawns = true;
+  EXPECT_EQ(markedWith(with, 12s).barrierLimit, 10min);
+  EXPECT_TRUE(markedWith(with, 12s).spawns);
+  EXPECT_FALSE(markedWith(settings(), 12s).spawns);
+}
+
+TEST(Barrier, OursMayBeAsLongAsALeaseOfTheSessionThatWasNegotiated) {
+  ElectionMachineSettings with = settings();
+  with.barrierLimit.reset();
+  EXPECT_EQ(markedWith(with, 12s).barrierLimit, 6s);
+  EXPECT_EQ(markedWith(with, 1h).barrierLimit, 30min);
+}
+
 TEST(Barrier, Row09GarbageWaitsTheFullBarrierAndIsOverwrittenWithAVersionCheck) {
   MachineDriver machine;
   machine.beOldest(10);

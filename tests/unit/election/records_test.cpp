@@ -62,6 +62,18 @@ TEST(MarkerRecord, SaysAllThatWasWritten) {
   EXPECT_EQ(read.holder, marker().holder);
   EXPECT_EQ(read.since, marker().since);
   EXPECT_EQ(read.barrierLimit, 2500ms);
+  EXPECT_FALSE(read.spawns);
+}
+
+TEST(MarkerRecord, KeepsALongBarrierAndThatSomethingMayOutliveItsHolder) {
+  MarkerRecord written = marker();
+  written.barrierLimit = longestBarrier;
+  written.spawns = true;
+
+  const MarkerRecord read = parseMarkerRecord(toJson(written));
+
+  EXPECT_EQ(read.barrierLimit, longestBarrier);
+  EXPECT_TRUE(read.spawns);
 }
 
 TEST(MarkerRecord, Row14KeepsATokenBeyond2To53AsADecimalString) {
@@ -89,7 +101,7 @@ TEST(MarkerRecord, Row09ANewerVersionIsBusyByAnUnknownHolder) {
 }
 
 TEST(MarkerRecord, OnlyASaneLimitShortensTheBarrier) {
-  for (const std::string limit : {"-1", "30001", "18446744073709551615", "1e3", "\"7\"", "null", "0.5"}) {
+  for (const std::string limit : {"-1", "1800001", "18446744073709551615", "1e3", "\"7\"", "null", "0.5"}) {
     const std::string text = R"({"v":1,"state":"busy","token":"7","barrierLimitMs":)" + limit + "}";
     EXPECT_EQ(parseMarkerRecord(text).barrierLimit, fullBarrier) << limit;
   }
