@@ -1,7 +1,7 @@
 /// One replica of a consumer that writes a ledger: what the process tests kill, freeze and signal.
 ///
 ///   ledger_replica hosts=H election=E file=F id=I [session-ms=N] [handler-us=N]
-///                  [will=1] [history=FILE] [pace-ms=N] [freeze=before|inside at=MESSAGE once=FLAG] [hang=FILE]
+///                  [will=1] [history=FILE] [pace-ms=N] [freeze=before|inside at=MESSAGE once=FLAG] [order=FILE]
 ///                  [execute-ms=N] [grace-ms=N] [blind=1] [poison=MESSAGE]
 ///
 /// will     it leaves a last will
@@ -9,8 +9,10 @@
 /// pace     it rests that long after each commit
 /// freeze   stops itself (SIGSTOP) in the handler of that message, before its transaction or inside it; only the
 ///          process that creates the file FLAG does so
-/// hang     the handler never comes home once that file is there; execute-ms and grace-ms are the limits of its
-/// patience blind    the consumer is shown a lease that never ends, as on a machine whose clocks stood still with it
+/// order    once that file is there the handler dies as it says (deaths.hpp), or never comes home; FILE.seen is when it
+///          was last seen alive
+/// execute-ms, grace-ms  the limits of such a handler
+/// blind    the consumer is shown a lease that never ends, as on a machine whose clocks stood still with it
 /// poison   the handler of that message dies of SIGSEGV
 #include <fcntl.h>
 #include <poll.h>
@@ -22,6 +24,7 @@
 
 #include "programs/arguments.hpp"
 #include "programs/blindfolded.hpp"
+#include "programs/deaths.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/sqlite.hpp"
@@ -38,14 +41,14 @@ class LedgerHandler {
       : freeze_(arguments.text("freeze")),
         at_(arguments.text("at")),
         once_(arguments.text("once")),
-        hang_(arguments.text("hang")),
+        order_(arguments.text("order")),
         poison_(arguments.text("poison")),
         handlerTime_(arguments.number("handler-us", 0)) {}
 
   Outcome operator()(const Delivery& delivery) const {
     const std::string& id = delivery.message.id.value;
     if (id == poison_) raise(SIGSEGV);
-    while (!hang_.empty() && access(hang_.c_str(), F_OK) == 0) pause();
+    if (!order_.empty() && access(order_.c_str(), F_OK) == 0) obey();
     if (freeze_ == "before") freezeAt(id);
     if (Result<void> written = write(delivery); !written) return Outcome::failed(written.error().message());
     if (freeze_ == "inside") freezeAt(id);
@@ -54,6 +57,13 @@ class LedgerHandler {
   }
 
  private:
+  [[noreturn]] void obey() const {
+    std::string how;
+    std::ifstream(order_) >> how;
+    dieOf(how, LastSeen(order_ + ".seen"));
+    while (true) pause();
+  }
+
   static Result<void> write(const Delivery& delivery) {
     const SqlParameter values[] = {{":message", delivery.message.id.value},
                                    {":grp", delivery.message.group.value},
@@ -70,7 +80,7 @@ class LedgerHandler {
     if (id == at_ && open(once_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600) >= 0) raise(SIGSTOP);
   }
 
-  std::string freeze_, at_, once_, hang_, poison_;
+  std::string freeze_, at_, once_, order_, poison_;
   int handlerTime_;
 };
 

@@ -5,9 +5,9 @@
 ///
 /// helper  the last will's program; "none" for no last will
 /// order   read by each execute until it is there; what it says is done:
-///         segv, abort, exit (without a stop), hang (in spite of the stop token), list (our descriptors, as a command
-///         that we run sees them), fork (a copy that lives on with all our descriptors; its pid goes to standard
-///         output)
+///         segv, abort, exit (without a stop), oom (see deaths.hpp), hang (in spite of the stop token), list (our
+///         descriptors, as a command that we run sees them), fork (a copy that lives on with all our descriptors; its
+///         pid goes to standard output)
 /// group   in a process group of its own
 #include <signal.h>
 #include <unistd.h>
@@ -18,6 +18,7 @@
 #include <iostream>
 
 #include "programs/arguments.hpp"
+#include "programs/deaths.hpp"
 #include "tenure/candidate.hpp"
 
 namespace {
@@ -44,9 +45,7 @@ class Obedient final : public ILeaderCareer {
   }
 
   void obey(const std::string& order) {
-    if (order == "segv") raise(SIGSEGV);
-    if (order == "abort") std::abort();
-    if (order == "exit") std::exit(0);
+    dieOf(order, LastSeen(""));
     if (order == "hang") hang();
     if (done_.exchange(true)) return;
     if (order == "list" && std::system("ls -l /proc/self/fd; echo listed") != 0) std::abort();

@@ -78,6 +78,7 @@ int measureAll(const Wishes& wishes) {
   printHeader();
   for (const std::string& scenario : wishes.scenarios) {
     for (const std::size_t candidates : wishes.candidates) measure(tenure, scenario, candidates);
+    if (isByItsOwnHand(faultOf(scenario))) continue;
     for (const std::string& name : wishes.peers)
       if (const System* peer = peers.find(name)) measurePeer(*peer, scenario);
   }

@@ -26,7 +26,8 @@ Member::Member(const Common& common, std::size_t number)
 Member::Member(const Common& common, const std::string& id, std::uint16_t server)
     : ledger_(common.ledger),
       history_(common.folder / (id + ".history")),
-      hang_(common.folder / (id + ".hang")),
+      order_(common.folder / (id + ".order")),
+      memory_(memoryOf(common)),
       wholeGroup_(common.system.isPeer),
       route_(common.throughProxies ? std::make_unique<TcpProxy>(server) : nullptr),
       program_(commandLine(common, id, server), common.folder / (id + ".log")) {}
@@ -38,9 +39,16 @@ Program::Arguments Member::commandLine(const Common& common, const std::string& 
   words.push_back("file=" + common.ledger.string());
   words.push_back("id=" + id);
   words.push_back("history=" + history_.string());
-  words.push_back("hang=" + hang_.string());
+  words.push_back("order=" + order_.string());
   words.push_back("session-ms=" + std::to_string(common.session.count()));
-  return words;
+  return memory_ ? memory_->around(words) : words;
+}
+
+std::optional<MemoryGroup> Member::memoryOf(const Common& common) {
+  if (!common.littleMemory) return std::nullopt;
+  std::optional<MemoryGroup> group = MemoryGroup::make(std::size_t{64} << 20U);
+  if (!group) throw std::runtime_error("no memory control group is ours to make here");
+  return group;
 }
 
 void Member::signal(int number) {
@@ -57,7 +65,17 @@ void Member::freeze() {
   }
 }
 
-void Member::hang() const { std::ofstream(hang_) << "now\n"; }
+void Member::order(const std::string& fate) const {
+  const std::filesystem::path unread = order_.string() + ".new";
+  std::ofstream(unread) << fate << '\n';
+  std::filesystem::rename(unread, order_);
+}
+
+std::int64_t Member::lastSeen() const {
+  std::int64_t at = 0;
+  if (!(std::ifstream(order_.string() + ".seen") >> at)) throw std::runtime_error("a replica has not died as told");
+  return at;
+}
 
 std::size_t Member::timesStoodBy() const { return occurrences(program_.output(), "stood_by"); }
 

@@ -3,10 +3,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "bench/commits.hpp"
 #include "bench/failover/system.hpp"
+#include "support/memory_group.hpp"
 #include "support/tcp_proxy.hpp"
 
 namespace tenure::test {
@@ -19,6 +21,7 @@ struct Common {
   std::string election;
   std::chrono::milliseconds session;
   bool throughProxies = false;
+  bool littleMemory = false;
 };
 
 class Member {
@@ -32,7 +35,10 @@ class Member {
   void freeze();
   void cut() { route_->stall(); }
   void heal() { route_->resume(); }
-  void hang() const;
+  /// Hangs or dies in the next operation's handler, as it says.
+  void order(const std::string& fate) const;
+  /// Nanoseconds of the steady clock: right before it died by its own hand.
+  std::int64_t lastSeen() const;
 
   bool ended() { return program_.waitForEnd(std::chrono::milliseconds::zero()).has_value(); }
   Program& program() noexcept { return program_; }
@@ -48,12 +54,15 @@ class Member {
 
  private:
   Member(const Common& common, const std::string& id, std::uint16_t server);
+  /// Throws when there is to be little memory and no group can be made.
+  static std::optional<MemoryGroup> memoryOf(const Common& common);
   Program::Arguments commandLine(const Common& common, const std::string& id, std::uint16_t server) const;
   std::string lastInLog(const std::string& event, const std::string& field) const;
 
   std::filesystem::path ledger_;
   std::filesystem::path history_;
-  std::filesystem::path hang_;
+  std::filesystem::path order_;
+  std::optional<MemoryGroup> memory_;
   bool wholeGroup_;
   std::unique_ptr<TcpProxy> route_;
   Program program_;

@@ -23,13 +23,24 @@ void settle(std::chrono::milliseconds time) { std::this_thread::sleep_for(time);
 
 }  // namespace
 
+const std::map<std::string, Fault> faults{{"graceful", Fault::graceful}, {"kill", Fault::kill}, {"segv", Fault::segv},
+                                          {"abort", Fault::abort},       {"exit", Fault::exit}, {"oom", Fault::oom},
+                                          {"freeze", Fault::freeze},     {"cut", Fault::cut},   {"hang", Fault::hang}};
+
+std::string nameOf(Fault fault) {
+  for (const auto& [name, each] : faults)
+    if (each == fault) return name;
+  return "unknown";
+}
+
 Race::Race(const System& system, const Course& course, const Ensemble& ensemble)
     : common_{system,
               folder_.path(),
               folder_ / "ledger.db",
               "failover-" + freshUuid().substr(0, 8),
               course.session,
-              course.fault == Fault::cut},
+              course.fault == Fault::cut,
+              course.fault == Fault::oom},
       course_(course),
       ensemble_(ensemble) {
   createLedger(common_.ledger);
@@ -120,13 +131,22 @@ std::size_t Race::othersWatching(const Member& leader) const {
 
 std::size_t Race::crowdWoken() const { return crowd_ ? occurrences(crowd_->output(), "woken") : 0; }
 
+bool isByItsOwnHand(Fault fault) noexcept {
+  return fault == Fault::segv || fault == Fault::abort || fault == Fault::exit || fault == Fault::oom;
+}
+
 std::int64_t Race::befall(Member& victim) {
+  if (isByItsOwnHand(course_.fault)) {
+    victim.order(nameOf(course_.fault));
+    if (!victim.program().waitForEnd()) throw std::runtime_error("a replica does not die as told");
+    return victim.lastSeen();
+  }
   if (course_.fault == Fault::freeze) victim.freeze();
   const auto at = std::chrono::steady_clock::now().time_since_epoch();
   if (course_.fault == Fault::graceful) victim.signal(common_.system.handOverSignal);
   if (course_.fault == Fault::kill) victim.signal(SIGKILL);
   if (course_.fault == Fault::cut) victim.cut();
-  if (course_.fault == Fault::hang) victim.hang();
+  if (course_.fault == Fault::hang) victim.order("hang");
   return at / 1ns;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -17,10 +18,20 @@ namespace tenure::test {
 enum class Fault {
   graceful,  // asked to hand over
   kill,      // kill -9
+  segv,      // and these by its own hand: a bad address,
+  abort,     // std::abort(),
+  exit,      // std::exit() without a stop,
+  oom,       // more memory than there is in its control group
   freeze,    // SIGSTOP between two operations, and SIGCONT once it has a successor
   cut,       // no bytes between it and its server, in either direction, until it has a successor
   hang,      // its handler never comes home
 };
+
+/// By the names of the scenarios.
+extern const std::map<std::string, Fault> faults;
+std::string nameOf(Fault fault);
+/// It dies by its own hand, in the middle of an operation.
+bool isByItsOwnHand(Fault fault) noexcept;
 
 struct Course {
   Fault fault = Fault::graceful;
@@ -33,7 +44,7 @@ struct Course {
 
 struct Takeovers {
   /// Sorted, until the successor's first operation: after a handover from the old leader's last one, else from the
-  /// fault. Fewer than rounds when one had no successor.
+  /// fault, or the last sign of life. Fewer than rounds when one had no successor.
   std::vector<double> milliseconds;
   /// The most others in any round whom the leader's end woke, and any of the crowd that was woken by anything.
   std::size_t watches = 0;

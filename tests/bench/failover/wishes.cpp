@@ -50,13 +50,17 @@ void apply(Wishes& wishes, const std::string& option, const std::string& value) 
 }  // namespace
 
 const char* const helpText =
-    R"(failover [--candidates 2,16,128,512] [--scenarios graceful,kill,freeze,cut,hang] [--rounds 5] [--session-ms 2000]
-         [--peers kazoo,curator,etcd] [--warm-up 2000]
+    R"(failover [--candidates 2,16,128,512] [--scenarios graceful,kill,freeze,cut,hang (or segv,abort,exit,oom)] [--rounds 5]
+         [--session-ms 2000] [--peers kazoo,curator,etcd] [--warm-up 2000]
 
 How long nobody leads when the leader goes, on a real ensemble of three servers that this program starts and ends.
 The leader, at work without a rest but a millisecond after each operation, is hit again and again:
   graceful  asked to hand over; measured from its last operation, all others from the fault
   kill      kill -9; Tenure leaves a last will
+  segv, abort, exit, oom
+            the other ways to die, by its own hand in the middle of an operation: a bad address, abort(), exit() without
+            a stop, and more memory than its control group has (where we may make one); measured from the last sign of
+            life, without peers; oom with the time that the kernel takes to clear the memory, some ms for 64 MiB
   freeze    SIGSTOP between two operations, SIGCONT once a successor works
   cut       no bytes between it and its server, in either direction, until a successor works
   hang      its handler never comes home; Tenure's limit is 1 s, and 0.5 s of grace
@@ -91,12 +95,9 @@ Wishes wishesFrom(int argc, char** argv) {
 }
 
 Fault faultOf(const std::string& scenario) {
-  if (scenario == "graceful") return Fault::graceful;
-  if (scenario == "kill") return Fault::kill;
-  if (scenario == "freeze") return Fault::freeze;
-  if (scenario == "cut") return Fault::cut;
-  if (scenario == "hang") return Fault::hang;
-  throw std::invalid_argument("no scenario '" + scenario + "'; see --help");
+  const auto found = faults.find(scenario);
+  if (found == faults.end()) throw std::invalid_argument("no scenario '" + scenario + "'; see --help");
+  return found->second;
 }
 
 }  // namespace tenure::test

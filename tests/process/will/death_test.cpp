@@ -12,7 +12,7 @@ using testing::SizeIs;
 
 class Death : public WillTest, public testing::WithParamInterface<const char*> {
  protected:
-  /// By a signal from outside, such as that of the out-of-memory killer, or by its own hand.
+  /// By a signal from outside, or by its own hand.
   void befall(const Program& leader, const std::string& how) const {
     how == "kill" ? leader.signal(SIGKILL) : give(how);
   }
@@ -34,6 +34,20 @@ INSTANTIATE_TEST_SUITE_P(Every, Death, testing::Values("kill", "segv", "abort", 
                          [](const auto& death) { return std::string(death.param); });
 
 using LastWill = WillTest;
+
+TEST_F(LastWill, ADeathByTheOutOfMemoryKillerIsFollowedAsAnyOther) {
+  const std::optional<MemoryGroup> group = MemoryGroup::make(std::size_t{256} << 20U);
+  if (!group) GTEST_SKIP() << "no memory control group is ours to make here";
+  Program& leader = startLeaderIn(*group, {order()});
+  Program& successor = startStandby();
+
+  give("oom");
+
+  EXPECT_EQ(leader.waitForEnd()->signal, SIGKILL) << leader.output();
+  EXPECT_TRUE(leadsLongBeforeExpiry(successor)) << successor.output();
+  EXPECT_FALSE(waitedAtTheBarrier(successor)) << successor.output();
+  EXPECT_TRUE(ends(helperOf(leader)));
+}
 
 TEST_F(LastWill, AStandbysDeathTakesItOutOfTheLineAtOnce) {
   startLeader();

@@ -13,6 +13,7 @@
 #include "election/view.hpp"
 #include "support/await.hpp"
 #include "support/ensemble.hpp"
+#include "support/memory_group.hpp"
 #include "support/program.hpp"
 #include "support/unobserved.hpp"
 
@@ -47,18 +48,17 @@ class WillTest : public testing::Test {
  protected:
   // --- replicas
 
-  Program& start(Program::Arguments settings = {}) {
+  Program& start(const Program::Arguments& settings = {}) { return launch(commandLine(settings)); }
+  Program::Arguments commandLine(const Program::Arguments& settings) const {
     Program::Arguments arguments{TENURE_BINARY_DIR "/test_programs/will_replica", "hosts=" + Ensemble::shared().hosts(),
                                  "election=orders", "root=" + paths.root};
     arguments.insert(arguments.end(), settings.begin(), settings.end());
-    return replicas_.emplace_back(arguments, folder_ / ("replica-" + std::to_string(replicas_.size())));
+    return arguments;
   }
   /// In office, with a helper, unless the settings say otherwise.
-  Program& startLeader(const Program::Arguments& settings = {}) {
-    Program& leader = start(settings);
-    EXPECT_TRUE(leader.waitForOutput(" inaugurated ")) << leader.output();
-    EXPECT_TRUE(eventually([&] { return hasWord(leader); })) << leader.output();
-    return leader;
+  Program& startLeader(const Program::Arguments& settings = {}) { return awaitOffice(start(settings)); }
+  Program& startLeaderIn(const MemoryGroup& group, const Program::Arguments& settings) {
+    return awaitOffice(launch(group.around(commandLine(settings))));
   }
   Program& startStandby(const Program::Arguments& settings = {}) {
     Program& standby = start(settings);
@@ -101,6 +101,15 @@ class WillTest : public testing::Test {
   const ElectionPaths paths{"/will-" + freshUuid(), ElectionName{"orders"}};
 
  private:
+  Program& launch(const Program::Arguments& command) {
+    return replicas_.emplace_back(command, folder_ / ("replica-" + std::to_string(replicas_.size())));
+  }
+  static Program& awaitOffice(Program& leader) {
+    EXPECT_TRUE(leader.waitForOutput(" inaugurated ")) << leader.output();
+    EXPECT_TRUE(eventually([&] { return hasWord(leader); })) << leader.output();
+    return leader;
+  }
+
   ICoordination& client() {
     if (!client_) {
       ZooKeeperOptions options;
