@@ -36,11 +36,7 @@ void LastWill::start() {
 }
 
 void LastWill::bequeath(const std::optional<Will>& will) {
-  if (!will) return say(encode(Word::revoke));
-  last_will::Orders orders{zookeeper_, {will->session.id, will->session.key, will->session.server}, will->resignation};
-  orders.zookeeper.sessionTimeout = will->session.timeout;
-  if (will->resignation.empty()) orders.zookeeper.digest = {};
-  say(encodeWill(orders));
+  say(will ? encodeWill(last_will::ordersFor(*will, zookeeper_)) : encode(Word::revoke));
 }
 
 void LastWill::dismiss() noexcept {

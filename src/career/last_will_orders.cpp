@@ -78,6 +78,13 @@ class Reader {
 
 }  // namespace
 
+Orders ordersFor(const Will& will, ZooKeeperOptions zookeeper) {
+  Orders orders{std::move(zookeeper), {will.session.id, will.session.key, will.session.server}, will.resignation};
+  orders.zookeeper.sessionTimeout = will.session.timeout;
+  if (will.resignation.empty()) orders.zookeeper.digest = {};
+  return orders;
+}
+
 // The outline first: timeout, number of parts; then hosts, session, key, server, digest, and the parts.
 std::string encodeWill(const Orders& orders) {
   Writer writer(Word::will);

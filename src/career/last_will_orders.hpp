@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "coordination/coordination.hpp"
+#include "election/will.hpp"
 #include "tenure/candidate.hpp"
 
 namespace tenure::last_will {
@@ -32,6 +33,9 @@ struct Orders {
   LeftSession session;
   std::vector<MultiOp> resignation;
 };
+
+/// What a helper has to know for that will, and no more.
+Orders ordersFor(const Will& will, ZooKeeperOptions zookeeper);
 
 std::string encodeWill(const Orders& orders);
 std::string encode(Word word);

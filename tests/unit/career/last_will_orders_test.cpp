@@ -38,6 +38,20 @@ TEST(LastWillOrders, AWillComesOutAsItWentIn) {
   EXPECT_EQ(std::get<RemoveOp>(read->resignation[3]).path, "/own");
 }
 
+TEST(LastWillOrders, AHelperThatHasNothingToWriteDoesNotGetTheDigest) {
+  ZooKeeperOptions zookeeper;
+  zookeeper.hosts = "127.0.0.1:2181";
+  zookeeper.digest = Secret{"owner:secret"};
+  const Will standbys{SessionInfo{1, 70, 12s, "server"}, {}};
+  Will leaders = standbys;
+  leaders.resignation = {RemoveOp{"/own"}};
+
+  EXPECT_TRUE(ordersFor(standbys, zookeeper).zookeeper.digest.empty());
+  EXPECT_EQ(encodeWill(ordersFor(standbys, zookeeper)).find("secret"), std::string::npos);
+  EXPECT_EQ(ordersFor(leaders, zookeeper).zookeeper.digest.reveal(), "owner:secret");
+  EXPECT_EQ(ordersFor(leaders, zookeeper).zookeeper.sessionTimeout, 12s) << "as negotiated";
+}
+
 TEST(LastWillOrders, TheOutlineSaysHowLongAndWhetherToResign) {
   EXPECT_EQ(outlineOf(encodeWill(orders()))->timeout, 30s);
   EXPECT_TRUE(outlineOf(encodeWill(orders()))->resigns);
