@@ -1,4 +1,5 @@
 // The office goes to the one it is meant for: elections on an ensemble in memory, in virtual time.
+#include "support/forwarding_coordination.hpp"
 #include "unit/election/election_world.hpp"
 
 namespace tenure::test {
@@ -118,6 +119,61 @@ TEST_F(Targeted, ARequestForAnyOneNeverGoesToAnObserver) {
   ASSERT_TRUE(until([&] { return a->count<HandoverDeclined>() == 1; }));
   EXPECT_THAT(a->events.of<HandoverDeclined>().front().why, testing::HasSubstr("observer"));
   EXPECT_EQ(view()->observers.size(), 1U);
+}
+
+/// Keeps a leader's orders to send somebody back until they are let go.
+class SlowToSendBack final : public ForwardingCoordination {
+ public:
+  using ForwardingCoordination::ForwardingCoordination;
+  void multi(std::vector<MultiOp> ops, Callback<std::vector<std::string>> done) override {
+    const bool sendsBack = ops.size() == 2 && std::holds_alternative<RemoveOp>(ops[1]);
+    if (!sendsBack) return ForwardingCoordination::multi(std::move(ops), std::move(done));
+    held_.push_back(std::move(ops));
+  }
+  std::size_t holds() const { return held_.size(); }
+  void letGo() {
+    for (std::vector<MultiOp>& ops : std::exchange(held_, {}))
+      ForwardingCoordination::multi(std::move(ops), [this](auto result) { result ? ++accepted : ++refused; });
+  }
+  int accepted = 0;
+  int refused = 0;
+
+ private:
+  std::vector<std::vector<MultiOp>> held_;
+};
+
+class SentBackLate : public ElectionTest {
+ protected:
+  Member joinSlow(const std::string& id) {
+    Member member;
+    member.client = ensemble.connect();
+    slow = std::make_unique<SlowToSendBack>(*member.client);
+    member.replica = std::make_unique<Replica>(Replica::settingsOf(id, 0ms), loop, *slow);
+    member->election.start();
+    EXPECT_TRUE(until([&] { return member->leads(); }));
+    return member;
+  }
+
+  std::unique_ptr<SlowToSendBack> slow;
+};
+
+TEST_F(SentBackLate, NobodyLosesItsPlaceOnceAnotherLeads) {
+  const Member a = joinSlow("a");
+  const Member b = join("b");
+  const Member c = join("c");
+  const Member d = join("d");
+  ask(a, d->uuid);
+  ASSERT_TRUE(until([&] { return slow->holds() == 2; }));
+  ASSERT_TRUE(remove(paths.candidate(a->znode())));
+  ASSERT_TRUE(until([&] { return b->leads(); }));
+
+  slow->letGo();
+
+  ASSERT_TRUE(until([&] { return slow->accepted + slow->refused == 2; }));
+  EXPECT_EQ(slow->refused, 2);
+  loop.advance(10s);
+  EXPECT_TRUE(b->leads());
+  EXPECT_EQ(b->count<CandidacyLost>() + c->count<CandidacyLost>(), 0U);
 }
 
 class Wishes : public ElectionTest {};
