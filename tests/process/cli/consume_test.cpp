@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-class Consume : public Replica {};
+class Consume : public ToolInElection {};
 
 TEST_F(Consume, AppliesEveryMessageOnceInOrderAndLeavesWhenTold) {
   produce(numbered(300));

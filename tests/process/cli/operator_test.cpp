@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-class Operator : public Replica {};
+class Operator : public ToolInElection {};
 
 TEST_F(Operator, StatusOfAnElectionNobodyEnteredIsNo) {
   const Run run = tenure(inElection("status"));

@@ -10,13 +10,14 @@
 
 namespace tenure::test {
 
-class Replica : public Tool {
+class ToolInElection : public Tool {
  protected:
   using Arguments = std::vector<std::string>;
 
   void SetUp() override {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     election_ = std::string(test->test_suite_name()) + "." + test->name();
+    std::replace(election_.begin(), election_.end(), '/', '.');  // of a test with parameters
     if (election_.size() > 60)
       election_ = election_.substr(0, 52) + std::to_string(std::hash<std::string>{}(election_) % 10'000'000);
   }

@@ -10,7 +10,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-class Steering : public Replica {
+class Steering : public ToolInElection {
  protected:
   /// One that stands by, or looks on, when this returns.
   Program standby(const std::string& name, const Arguments& more = {}, const std::string& sign = " stood_by ") {

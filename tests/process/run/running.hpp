@@ -10,7 +10,7 @@
 
 namespace tenure::test {
 
-class Running : public Replica {
+class Running : public ToolInElection {
  protected:
   /// `tenure run options… -- sh -c script`, its log and its command's output in the file `name`.
   Program run(const std::string& name, const std::string& script, const Arguments& options = {},

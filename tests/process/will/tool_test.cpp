@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class ToolsWill : public Replica {
+class ToolsWill : public ToolInElection {
  protected:
   Program lead(const std::string& name, const Arguments& more = {}) {
     Arguments arguments{"--session-timeout", "30s"};

@@ -1,0 +1,210 @@
+/// Any queue with any store, through the real tool: every message once and in order, across a handover and a kill -9.
+#include "process/cli/replica.hpp"
+#include "support/postgres_server.hpp"
+#include "support/rabbitmq_world.hpp"
+#include "support/redis_server.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// One of the places that a URL can name, as a user would name it.
+class Place {
+ public:
+  virtual ~Place() = default;
+  virtual std::string url() const = 0;
+};
+
+class SqlitePlace final : public Place {
+ public:
+  explicit SqlitePlace(std::string file) : file_(std::move(file)) {}
+  std::string url() const override { return "sqlite:" + file_; }
+
+ private:
+  std::string file_;
+};
+
+class PostgresPlace final : public Place {
+ public:
+  std::string url() const override {
+    const postgresql::Options& options = world_.options();
+    return "postgresql://" + options.user + "@" + options.host + ":" + std::to_string(options.port) + "/" +
+           options.database;
+  }
+  PostgresWorld& world() noexcept { return world_; }
+
+ private:
+  mutable PostgresWorld world_;
+};
+
+class RedisPlace final : public Place {
+ public:
+  std::string url() const override { return "redis://127.0.0.1:" + std::to_string(world_.server().port()); }
+
+ private:
+  mutable RedisWorld world_;
+};
+
+class RabbitPlace final : public Place {
+ public:
+  std::string url() const override {
+    const rabbitmq::Options& options = world_.options();
+    return "amqp://" + options.user + "@" + options.host + ":" + std::to_string(options.port) +
+           "?password-file=" + options.passwordFile.string();
+  }
+
+ private:
+  RabbitWorld world_;
+};
+
+struct Wired {
+  const char* name;
+  const char* queue;
+  const char* store;  // nullptr: the queue's own
+  friend std::ostream& operator<<(std::ostream& out, const Wired& wired) { return out << wired.name; }
+};
+
+class Wiring : public ToolInElection, public testing::WithParamInterface<Wired> {
+ protected:
+  static constexpr int count = 900;
+
+  void SetUp() override {
+    ToolInElection::SetUp();
+    queue_ = place(GetParam().queue);
+    if (GetParam().store != nullptr) store_ = place(GetParam().store);
+    makeLedger();
+  }
+
+  std::string queueUrl() const { return named(queue_->url(), "queue=" + queueName_); }
+  /// What a command needs to find both.
+  Arguments ends() const {
+    Arguments all{"--queue", queueUrl()};
+    if (store_) all.insert(all.end(), {"--store", store_->url()});
+    return all;
+  }
+  Program replica(const std::string& name, Arguments more = {}) {
+    const Arguments both = ends();
+    more.insert(more.end(), both.begin(), both.end());
+    more.insert(more.end(), {"--id", name, "--sql", "INSERT INTO ledger(id, token) VALUES (:id, :token)"});
+    return start(inElection("consume", more), name);
+  }
+  /// A third of all messages: the first, second or last.
+  void produceThird(int which) {
+    std::string lines;
+    for (int i = which * count / 3 + 1; i <= (which + 1) * count / 3; ++i)
+      lines += "{\"id\":\"m-" + std::to_string(i) + "\",\"body\":\"b\"}\n";
+    const Run run = tenure({"produce", "--queue", queueUrl(), "--format", "jsonl"}, lines);
+    ASSERT_EQ(run.exit, 0) << run.output;
+  }
+
+  std::string ask(const std::string& query) {
+    if (auto* postgres = dynamic_cast<PostgresPlace*>(effects())) return postgres->world().ask(query);
+    return sql(query, effects() == queue_.get() ? "queue.db" : "store.db");
+  }
+  bool ledgerHas(int rows) {
+    return eventually([&] { return std::stoi(ask("SELECT count(*) FROM ledger")) >= rows; });
+  }
+  /// Every message once, in the order of production, under tokens that never go down.
+  void expectWholeLedger() {
+    EXPECT_EQ(ask("SELECT count(*) FROM ledger"), std::to_string(count));
+    EXPECT_EQ(ask("SELECT count(DISTINCT id) FROM ledger"), std::to_string(count));
+    EXPECT_EQ(ask("SELECT count(*) FROM (SELECT id, token, lag(token) OVER (ORDER BY n) AS before,"
+                  " row_number() OVER (ORDER BY n) AS place FROM ledger) AS rows"
+                  " WHERE id <> 'm-' || place OR token < before"),
+              "0");
+  }
+
+ private:
+  Place* effects() const { return store_ ? store_.get() : queue_.get(); }
+  std::unique_ptr<Place> place(const std::string& kind) const {
+    if (kind == "postgresql") return std::make_unique<PostgresPlace>();
+    if (kind == "redis") return std::make_unique<RedisPlace>();
+    if (kind == "rabbitmq") return std::make_unique<RabbitPlace>();
+    return std::make_unique<SqlitePlace>(at(queue_ ? "store.db" : "queue.db"));
+  }
+  static std::string named(const std::string& url, const std::string& parameter) {
+    return url + (url.find('?') == std::string::npos ? "?" : "&") + parameter;
+  }
+  void makeLedger() {
+    if (auto* postgres = dynamic_cast<PostgresPlace*>(effects()))
+      postgres->world().ask(
+          "CREATE TABLE ledger(n bigserial PRIMARY KEY, id text, token bigint);"
+          "GRANT ALL ON ledger TO PUBLIC; GRANT ALL ON SEQUENCE ledger_n_seq TO PUBLIC");
+    else
+      ask("CREATE TABLE ledger(n INTEGER PRIMARY KEY, id, token)");
+  }
+
+  // Servers are shared by the tests of this program, and a queue belongs to one election.
+  const std::string queueName_ = freshQueueName();
+  std::unique_ptr<Place> queue_;
+  std::unique_ptr<Place> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Wiring,
+                         testing::Values(Wired{"Postgresql", "postgresql", nullptr},
+                                         Wired{"PostgresqlIntoSqlite", "postgresql", "sqlite"},
+                                         Wired{"RedisIntoSqlite", "redis", "sqlite"},
+                                         Wired{"RedisIntoPostgresql", "redis", "postgresql"},
+                                         Wired{"RabbitmqIntoSqlite", "rabbitmq", "sqlite"},
+                                         Wired{"RabbitmqIntoPostgresql", "rabbitmq", "postgresql"},
+                                         Wired{"SqliteIntoPostgresql", "sqlite", "postgresql"}),
+                         [](const auto& each) { return each.param.name; });
+
+TEST_P(Wiring, AppliesEveryMessageOnceAndInOrderAcrossAHandoverAndAKill) {
+  produceThird(0);
+  Program first = replica("first", {"--max-batch", "4"});
+  ASSERT_TRUE(leads(first)) << first.output();
+  Program second = replica("second", {"--max-batch", "4"});
+  ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
+  ASSERT_TRUE(ledgerHas(20)) << first.output();
+
+  first.signal(SIGUSR1);
+  ASSERT_TRUE(leads(second)) << second.output();
+  produceThird(1);
+  ASSERT_TRUE(ledgerHas(count / 3 + 20)) << second.output();
+  second.signal(SIGKILL);
+  produceThird(2);
+
+  ASSERT_TRUE(ledgerHas(count)) << first.output();
+  EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
+  expectWholeLedger();
+  EXPECT_EQ(ask("SELECT count(DISTINCT token) FROM ledger"), "3");
+}
+
+class DeadLettersElsewhere : public Wiring {};
+
+INSTANTIATE_TEST_SUITE_P(Some, DeadLettersElsewhere,
+                         testing::Values(Wired{"Postgresql", "postgresql", nullptr},
+                                         Wired{"RabbitmqIntoSqlite", "rabbitmq", "sqlite"},
+                                         Wired{"RedisIntoPostgresql", "redis", "postgresql"}),
+                         [](const auto& each) { return each.param.name; });
+
+TEST_P(DeadLettersElsewhere, GoBackToTheirQueueAndAreDoneThen) {
+  ASSERT_EQ(tenure({"produce", "--queue", queueUrl(), "--format", "jsonl"}, numbered(1)).exit, 0);
+  const auto lettersNow = [&](const std::string& verb, const Arguments& more = {}) {
+    Arguments words{"dead-letters", verb};
+    const Arguments both = ends();
+    words.insert(words.end(), both.begin(), both.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return tenure(words).output;
+  };
+  Arguments failing = ends();
+  failing.insert(failing.end(),
+                 {"--id", "a", "--max-attempts", "1", "--log-level", "debug", "--exec", "test -e " + at("mended")});
+  Program consumer = start(inElection("consume", failing), "a");
+  ASSERT_TRUE(consumer.waitForOutput(" message_dead_lettered ")) << consumer.output();
+  EXPECT_THAT(lettersNow("list"), HasSubstr("m-1  attempts=1"));
+
+  write("mended", "");
+  EXPECT_THAT(lettersNow("requeue", {"--all"}), HasSubstr("1 requeued"));
+
+  ASSERT_TRUE(consumer.waitForOutput(" batch_committed ")) << consumer.output();
+  EXPECT_EQ(lettersNow("list"), "");
+  EXPECT_EQ(told(consumer, SIGTERM), 0) << consumer.output();
+}
+
+}  // namespace
+}  // namespace tenure::test
