@@ -34,6 +34,7 @@ Error unsafe(const std::string& what) {
 void learnFrom(std::string_view info, ServerFacts& facts) {
   facts.version = valueIn(info, "redis_version");
   facts.runId = valueIn(info, "run_id");
+  facts.isLoading = valueIn(info, "loading") == "1";
   facts.role = valueIn(info, "role");
   facts.aofEnabled = valueIn(info, "aof_enabled");
   facts.evictionPolicy = valueIn(info, "maxmemory_policy");
@@ -44,6 +45,7 @@ Result<void> judgeServer(const ServerFacts& facts, bool allowUnsafe) {
   constexpr std::pair oldest{6, 2};
   if (versionOf(facts.version) < oldest)
     return Error{Errc::unsupported, "Redis " + escaped(facts.version) + ", expected 6.2 or newer"};
+  if (facts.isLoading) return Error{Errc::unavailable, "it is loading its data"};
   if (facts.role == "slave")
     return Error{Errc::unavailable, "it is a replica of " + escaped(facts.primary) + ": name the primary"};
   if (allowUnsafe) return {};

@@ -16,6 +16,7 @@ namespace tenure::redis {
 struct ServerFacts {
   std::string version;
   std::string runId;        // another one: another process, maybe on other data
+  bool isLoading = false;   // its data: settings are not what they will be
   std::string role;         // "master", "slave"
   std::string primary;      // of a replica
   std::string aofEnabled;   // "1", "0"
@@ -28,7 +29,7 @@ void learnFrom(std::string_view info, ServerFacts& facts);
 
 /// Errors:  configurationRefused  it may lose what it acknowledged, or does not say; not with `allowUnsafe`
 ///          unsupported           older than Redis 6.2
-///          unavailable           a replica
+///          unavailable           a replica, or still loading its data
 Result<void> judgeServer(const ServerFacts& facts, bool allowUnsafe);
 
 /// A password sent there could be read on its way.

@@ -42,6 +42,7 @@ TEST(ErrorReply, IsShownEscaped) { EXPECT_EQ(errorOf("ERR \x1b[2J").detail, "ERR
 ServerFacts soundServer() {
   return {.version = "7.0.15",
           .runId = "a",
+          .isLoading = false,
           .role = "master",
           .primary = {},
           .aofEnabled = "1",
@@ -71,6 +72,14 @@ TEST(JudgeServer, NoOptionMakesAReplicaWritable) {
 
   EXPECT_THAT(judgeServer(replica, true), failsWith(Errc::unavailable));
   EXPECT_THAT(judgeServer(replica, true).error().detail, HasSubstr("10.0.0.1:6379"));
+}
+
+TEST(JudgeServer, DoesNotBelieveTheSettingsOfOneThatIsLoading) {
+  ServerFacts loading = soundServer();
+  loading.isLoading = true;
+  loading.aofEnabled = "0";  // until the file has been read
+
+  EXPECT_THAT(judgeServer(loading, false), failsWith(Errc::unavailable));
 }
 
 TEST(JudgeServer, ComparesVersionsAsNumbers) {
