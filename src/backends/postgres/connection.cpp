@@ -70,7 +70,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const Options& options, con
 }
 
 Connection::Connection(pg_conn* connection, const Options& options)
-    : connection_(connection), answerLimit_(options.statementLimit + options.lockLimit + 5s) {
+    : connection_(connection), answerLimit_(options.statementLimit + options.lockLimit + options.networkLimit) {
   PQsetNoticeReceiver(
       connection_, [](void* self, const PGresult* notice) { onNotice(self, notice); }, this);
   PQsetnonblocking(connection_, 1);

@@ -1,0 +1,204 @@
+// A frozen leader that holds the fence's row, in a process of its own, and the successor that needs it.
+#include <libpq-fe.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "backends/postgres/session_name.hpp"
+#include "leading.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using namespace std::chrono_literals;
+using test::failsWith;
+using test::PostgresServer;
+using test::PostgresWorld;
+using test::Program;
+using test::RecordedEvents;
+using test::succeeds;
+using testing::HasSubstr;
+
+constexpr std::int64_t frozenToken = 7;
+/// What the next claim may be late by, and what a slow machine adds.
+constexpr auto lateness = 3s;
+
+Options optionsOfChild() {
+  Options options;
+  options.host = "127.0.0.1";
+  options.port = static_cast<std::uint16_t>(std::stoi(std::getenv("CHILD_PORT")));
+  options.database = "postgres";
+  options.user = std::getenv("CHILD_ROLE");
+  options.queue = "orders";
+  options.idleInTransactionLimit = std::chrono::milliseconds{std::stoi(std::getenv("CHILD_IDLE"))};
+  return options;
+}
+
+/// A send that stops before its Sync: for the server the session stays active, and no limit of its own ends it.
+void sendHalfAPipeline(const Options& options) {
+  const std::string words = "host=" + options.host + " port=" + std::to_string(options.port) +
+                            " dbname=postgres user=" + options.user +
+                            " application_name=" + storeSession(test::identityWith(frozenToken));
+  PGconn* connection = PQconnectdb(words.c_str());
+  ASSERT_EQ(PQenterPipelineMode(connection), 1);
+  for (const char* sql : {"BEGIN", "UPDATE tenure_fence SET seq = seq + 1 WHERE election = 'orders'"})
+    ASSERT_EQ(PQsendQueryParams(connection, sql, 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(PQsendFlushRequest(connection), 1);
+  while (PQflush(connection) == 1) {
+  }
+  for (int replies = 0; replies < 2; ++replies) {  // the row is locked when the second has come
+    PQclear(PQgetResult(connection));
+    PQgetResult(connection);
+  }
+}
+
+/// What the child runs; only started by the tests below.
+TEST(Child, DISABLED_FreezesWithTheLock) {
+  const Options options = optionsOfChild();
+  Leader leader(options, frozenToken);
+  ASSERT_THAT(leader.claim(), succeeds());
+  auto transaction = leader.begin();
+  if (std::string(std::getenv("CHILD_PLACE")) == "transaction") {
+    ASSERT_THAT(transaction->put("k", "of the frozen one"), succeeds());
+  } else {
+    sendHalfAPipeline(options);
+  }
+  std::printf("frozen\n");
+  std::fflush(stdout);
+  raise(SIGSTOP);
+  const Result<void> written = transaction->put("k", "of the frozen one");
+  const Result<void> committed = written ? transaction->commit() : written;
+  std::printf("thawed: %s\n", committed ? "committed" : committed.error().message().c_str());
+  std::fflush(stdout);
+}
+
+class FrozenLeader {
+ public:
+  FrozenLeader(PostgresWorld& world, const std::string& place, std::chrono::milliseconds idleLimit)
+      : program_({"/proc/self/exe", "--gtest_filter=Child.*", "--gtest_also_run_disabled_tests"}, folder_ / "out",
+                 {"CHILD_PORT=" + std::to_string(world.server().port()), "CHILD_ROLE=" + world.role(),
+                  "CHILD_PLACE=" + place, "CHILD_IDLE=" + std::to_string(idleLimit.count())}) {
+    EXPECT_TRUE(program_.waitForOutput("frozen\n")) << program_.output();
+    EXPECT_TRUE(program_.waitForState('T'));
+  }
+  std::string thaw() {
+    program_.signal(SIGCONT);
+    program_.waitForEnd();
+    return program_.output();
+  }
+
+ private:
+  test::TemporaryFolder folder_;
+  Program program_;
+};
+
+class AFrozenLeader : public testing::TestWithParam<const char*> {
+ protected:
+  Options optionsOfSuccessor() {
+    Options options = world_.options();
+    options.lockLimit = 2s;
+    return options;
+  }
+
+  PostgresWorld world_;
+  RecordedEvents events_;
+};
+INSTANTIATE_TEST_SUITE_P(Places, AFrozenLeader, testing::Values("transaction", "pipeline"));
+
+TEST_P(AFrozenLeader, DelaysTheNextClaimByThreeSecondsAtMost) {
+  FrozenLeader frozen(world_, GetParam(), 1h);
+  Leader successor(optionsOfSuccessor(), 8, events_);
+
+  const BootTime start = BootClock::now();
+  ASSERT_THAT(successor.claim(), succeeds());
+
+  EXPECT_LT(BootClock::now() - start, lateness);
+  EXPECT_EQ(events_.of<HolderEvicted>().size() >= 1, true);
+  EXPECT_THAT(successor.put("k", "of the successor"), succeeds());
+}
+
+TEST_P(AFrozenLeader, CommitsNothingWhenItThaws) {
+  FrozenLeader frozen(world_, GetParam(), 1h);
+  Leader successor(optionsOfSuccessor(), 8);
+  ASSERT_THAT(successor.claim(), succeeds());
+  ASSERT_THAT(successor.put("k", "of the successor"), succeeds());
+
+  EXPECT_THAT(frozen.thaw(), testing::Not(HasSubstr("committed")));
+
+  EXPECT_EQ(successor.get("k"), "of the successor");
+}
+
+TEST_P(AFrozenLeader, IsLeftAloneWhereEvictionIsNotWanted) {
+  FrozenLeader frozen(world_, GetParam(), 1h);
+  Options options = optionsOfSuccessor();
+  options.lockLimit = 50ms;
+  options.evictFrozenHolder = false;
+  Leader successor(options, 8, events_);
+
+  EXPECT_THAT(successor.claim(), failsWith(Errc::storeBusy));
+
+  ASSERT_EQ(events_.of<StoreBusy>().size(), 1U);
+  EXPECT_THAT(events_.of<StoreBusy>()[0].detail, HasSubstr("orders/7"));
+}
+
+TEST_P(AFrozenLeader, IsNotEvictedByATermThatIsOverItself) {
+  FrozenLeader frozen(world_, GetParam(), 1h);
+  Options options = optionsOfSuccessor();
+  options.lockLimit = 50ms;
+  Leader late(options, 8, events_);
+  late.term.loseLease();
+
+  EXPECT_THAT(late.claim(), failsWith(Errc::storeBusy));
+
+  EXPECT_TRUE(events_.of<HolderEvicted>().empty());
+}
+
+TEST(AFrozenTransaction, IsEndedByTheServersOwnLimitToo) {
+  PostgresWorld world;
+  FrozenLeader frozen(world, "transaction", 100ms);
+  Options options = world.options();
+  options.evictFrozenHolder = false;
+
+  Leader successor(options, 8);
+
+  EXPECT_THAT(successor.claim(), succeeds());
+}
+
+TEST(Eviction, NeverMeetsANewerTermOrAnotherElection) {
+  PostgresWorld world;
+  Leader newer(world.options(), 9);
+  ASSERT_THAT(newer.claim(), succeeds());
+  auto holding = newer.begin();
+  ASSERT_THAT(holding->put("k", "v"), succeeds());
+  Options others = world.options();
+  others.queue = "invoices";
+  Database stranger(others, noEvents());
+  ASSERT_THAT(stranger.store().claim(test::TestTerm(1, "invoices")), succeeds());
+  Options impatient = world.options();
+  impatient.lockLimit = 50ms;
+
+  EXPECT_THAT(Leader(impatient, 8).claim(), failsWith(Errc::storeBusy));
+
+  EXPECT_NE(sessionOf(world, "invoices/1"), "none");
+  EXPECT_THAT(holding->commit(), succeeds());
+}
+
+TEST(Eviction, LetsARebasedGenerationEndOlderOnesWithHigherTokens) {
+  PostgresWorld world;
+  Leader old(world.options(), 900);
+  ASSERT_THAT(old.claim(), succeeds());
+  auto holding = old.begin();
+  ASSERT_THAT(holding->put("k", "v"), succeeds());
+  Options impatient = world.options();
+  impatient.lockLimit = 50ms;
+  TermIdentity rebuilt = test::identityWith(3);
+  rebuilt.generation = 2;
+  Database successor(impatient, noEvents());
+
+  EXPECT_THAT(successor.store().claim(test::TestTerm(rebuilt)), succeeds());
+
+  EXPECT_THAT(holding->commit(), testing::Not(succeeds()));
+}
+
+}  // namespace
+}  // namespace tenure::postgresql

@@ -1,0 +1,49 @@
+/// A leader in a world of its own, for the tests of this room.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <string>
+
+#include "support/events.hpp"
+#include "support/postgres_server.hpp"
+#include "support/results.hpp"
+#include "support/terms.hpp"
+
+namespace tenure::postgresql {
+
+/// One replica; in office once it has claimed.
+class Leader {
+ public:
+  Leader(const Options& options, std::int64_t token, IEventSink& events = noEvents())
+      : term(token), database(options, events) {}
+
+  Result<void> claim() { return store().claim(term); }
+  IFencedStore& store() { return database.store(); }
+  std::unique_ptr<IFencedTransaction> begin() { return store().begin(term).value(); }
+  Result<void> put(const std::string& key, const std::string& value) {
+    const auto transaction = begin();
+    if (Result<void> written = transaction->put(key, value); !written) return written;
+    return transaction->commit();
+  }
+  std::string get(const std::string& key) { return begin()->get(key).value().value_or("none"); }
+
+  test::TestTerm term;
+  Database database;
+};
+
+/// "none" when there is none.
+inline std::string sessionOf(test::PostgresWorld& world, const std::string& name) {
+  return world.ask("SELECT pid FROM pg_stat_activity WHERE usename = '" + world.role() + "' AND application_name = '" +
+                   name + "'");
+}
+
+/// What an administrator, or a crash of that one process, does to a session; returns when it is gone.
+inline void terminate(test::PostgresWorld& world, const std::string& name) {
+  world.ask("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '" + world.role() +
+            "' AND application_name = '" + name + "'");
+  EXPECT_EQ(sessionOf(world, name), "none");
+}
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,232 @@
+// A connection that breaks at each step of a leader's work, and a server that goes away in the middle of it: what is
+// answered, and what is in the database afterwards.
+#include <future>
+
+#include "leading.hpp"
+#include "support/tcp_proxy.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Direction;
+using test::failsWith;
+using test::PostgresServer;
+using test::PostgresWorld;
+using test::succeeds;
+using test::TcpProxy;
+
+class ABrokenConnection : public testing::Test {
+ protected:
+  Options throughProxy() {
+    Options options = world_.options();
+    options.port = proxy_.port();
+    return options;
+  }
+  /// As the database has it, whoever leads.
+  std::string stored(const std::string& key) {
+    return world_.ask("SELECT convert_from(value, 'UTF8') FROM tenure_state WHERE key = '" + key + "'");
+  }
+  /// Commits while the reply is lost, and cuts the connection once the commit is visible.
+  Result<void> commitWithoutReply(IFencedTransaction& transaction, const std::string& key) {
+    proxy_.drop(Direction::toClient);
+    auto committing = std::async(std::launch::async, [&] { return transaction.commit(); });
+    EXPECT_TRUE(test::eventually([&] { return stored(key) != "none"; }));
+    proxy_.cut();
+    return committing.get();
+  }
+
+  PostgresWorld world_;
+  TcpProxy proxy_{world_.server().port()};
+  Leader leader_{throughProxy(), 7};
+};
+
+TEST_F(ABrokenConnection, BetweenTransactionsIsFoundOutByUsingItAndReplaced) {
+  ASSERT_THAT(leader_.claim(), succeeds());
+  terminate(world_, "orders/7");
+
+  EXPECT_THAT(leader_.put("k", "v"), failsWith(Errc::unavailable));
+
+  EXPECT_THAT(leader_.put("k", "v"), succeeds());
+}
+
+TEST_F(ABrokenConnection, InsideATransactionUndoesIt) {
+  ASSERT_THAT(leader_.claim(), succeeds());
+  auto transaction = leader_.begin();
+  ASSERT_THAT(transaction->put("k", "lost"), succeeds());
+
+  terminate(world_, "orders/7");
+
+  EXPECT_THAT(transaction->put("l", "lost"), failsWith(Errc::unavailable));
+  EXPECT_THAT(transaction->commit(), failsWith(Errc::unavailable)) << "whoever asks hears the same";
+  transaction.reset();
+  EXPECT_EQ(leader_.get("k"), "none");
+}
+
+TEST_F(ABrokenConnection, RightBeforeTheCommitCommitsNothing) {
+  ASSERT_THAT(leader_.claim(), succeeds());
+  auto transaction = leader_.begin();
+  ASSERT_THAT(transaction->put("k", "lost"), succeeds());
+  terminate(world_, "orders/7");
+
+  const Result<void> committed = transaction->commit();
+
+  ASSERT_FALSE(committed);
+  transaction.reset();
+  if (isOutcomeUnknown(committed.error().code)) {
+    EXPECT_EQ(leader_.store().resolve(leader_.term).value(), CommitFate::notCommitted);
+  }
+  EXPECT_EQ(leader_.get("k"), "none");
+}
+
+TEST_F(ABrokenConnection, WhoseCommitLandedIsUnknownAndResolvedAsCommitted) {
+  ASSERT_THAT(leader_.claim(), succeeds());
+  auto transaction = leader_.begin();
+  ASSERT_THAT(transaction->put("k", "v"), succeeds());
+
+  ASSERT_THAT(commitWithoutReply(*transaction, "k"), failsWith(Errc::outcomeUnknown));
+  proxy_.resume();
+
+  EXPECT_THAT(leader_.store().begin(leader_.term), failsWith(Errc::outcomeUnknown)) << "nothing before it is resolved";
+  EXPECT_EQ(leader_.store().resolve(leader_.term).value(), CommitFate::committed);
+  EXPECT_THAT(leader_.put("k", "w"), succeeds()) << "the term goes on";
+}
+
+TEST_F(ABrokenConnection, WhoseCommitNeverArrivedIsUnknownAndResolvedAsNotCommitted) {
+  Options options = throughProxy();
+  options.statementLimit = options.lockLimit = options.networkLimit = 500ms;
+  Leader leader(options, 8);
+  ASSERT_THAT(leader.claim(), succeeds());
+  auto transaction = leader.begin();
+  ASSERT_THAT(transaction->put("k", "v"), succeeds());
+  proxy_.stall();
+
+  ASSERT_THAT(transaction->commit(), failsWith(Errc::outcomeUnknown)) << "it gives up waiting";
+  EXPECT_NE(sessionOf(world_, "orders/8"), "none") << "the server has not heard that we are gone";
+  proxy_.resume();
+
+  EXPECT_EQ(leader.store().resolve(leader.term).value(), CommitFate::notCommitted);
+  EXPECT_THAT(leader.put("k", "w"), succeeds());
+  EXPECT_EQ(stored("k"), "w");
+}
+
+TEST_F(ABrokenConnection, CannotBeResolvedWhileTheServerIsAway) {
+  ASSERT_THAT(leader_.claim(), succeeds());
+  auto transaction = leader_.begin();
+  ASSERT_THAT(transaction->put("k", "v"), succeeds());
+  ASSERT_THAT(commitWithoutReply(*transaction, "k"), failsWith(Errc::outcomeUnknown));
+
+  EXPECT_THAT(leader_.store().resolve(leader_.term), failsWith(Errc::unavailable));
+
+  proxy_.resume();
+  EXPECT_EQ(leader_.store().resolve(leader_.term).value(), CommitFate::committed);
+}
+
+TEST_F(ABrokenConnection, OfAStaleLeaderIsResolvedAsStale) {
+  ASSERT_THAT(leader_.claim(), succeeds());
+  auto transaction = leader_.begin();
+  ASSERT_THAT(transaction->put("k", "v"), succeeds());
+  ASSERT_THAT(commitWithoutReply(*transaction, "k"), failsWith(Errc::outcomeUnknown));
+  proxy_.resume();
+  Leader successor(world_.options(), 8);
+  ASSERT_THAT(successor.claim(), succeeds());
+
+  EXPECT_THAT(leader_.store().resolve(leader_.term), failsWith(Errc::staleTerm));
+}
+
+TEST_F(ABrokenConnection, LeavesAClaimThatMayBeRepeated) {
+  proxy_.cut();
+  EXPECT_THAT(leader_.claim(), failsWith(Errc::unavailable));
+  proxy_.resume();
+
+  ASSERT_THAT(leader_.claim(), succeeds());
+  terminate(world_, "orders/7");
+
+  EXPECT_THAT(leader_.claim(), failsWith(Errc::unavailable));
+  EXPECT_THAT(leader_.claim(), succeeds());
+  EXPECT_THAT(leader_.put("k", "v"), succeeds());
+}
+
+TEST_F(ABrokenConnection, MakesAnAppendUnknownOnceItWasSent) {
+  Options options = throughProxy();
+  const auto sink = openSink(options).value();
+  proxy_.drop(Direction::toClient);
+  auto appending = std::async(std::launch::async, [&] {
+    return sink->append(std::vector{NewMessage{MessageId{"a"}, {}, "body", {}}});
+  });
+  ASSERT_TRUE(test::eventually([&] { return world_.ask("SELECT count(*) FROM tenure_message") == "1"; }));
+
+  proxy_.cut();
+
+  EXPECT_THAT(appending.get(), failsWith(Errc::outcomeUnknown));
+  EXPECT_THAT(sink->append(std::vector{NewMessage{MessageId{"b"}, {}, "body", {}}}), failsWith(Errc::unavailable));
+  proxy_.resume();
+  EXPECT_THAT(sink->append(std::vector{NewMessage{MessageId{"b"}, {}, "body", {}}}), succeeds());
+}
+
+TEST_F(ABrokenConnection, OfASourceIsSaidAndHealedByTheNextAttach) {
+  ASSERT_THAT(leader_.claim(), succeeds());
+  IMessageSource& source = leader_.database.source();
+  ASSERT_THAT(source.attach(leader_.term), succeeds());
+  auto waiting = std::async(std::launch::async, [&] { return source.fetch(1, BootClock::now() + 1h, {}); });
+  ASSERT_TRUE(test::eventually([&] { return sessionOf(world_, "orders/7/source") != "none"; }));
+
+  terminate(world_, "orders/7/source");
+
+  EXPECT_THAT(waiting.get(), failsWith(Errc::unavailable));
+  EXPECT_THAT(source.attach(leader_.term), succeeds());
+  EXPECT_THAT(source.fetch(1, BootClock::now(), {}), succeeds());
+}
+
+/// On a server of their own, which they crash.
+class ACrashOfTheServer : public testing::Test {
+ protected:
+  PostgresServer server_;
+  PostgresWorld world_{server_};
+  Leader leader_{world_.options(), 7};
+};
+
+TEST_F(ACrashOfTheServer, InTheMiddleOfABatchLosesNothingAndRepeatsNothing) {
+  const auto sink = world_.sink();
+  ASSERT_THAT(sink->append(std::vector{NewMessage{MessageId{"a"}, {}, "body", {}}}), succeeds());
+  ASSERT_THAT(leader_.claim(), succeeds());
+  IMessageSource& source = leader_.database.source();
+  ASSERT_THAT(source.attach(leader_.term), succeeds());
+  ASSERT_THAT(leader_.put("before", "v"), succeeds());
+  const std::vector<Message> messages = source.fetch(1, BootClock::now(), {}).value();
+  auto transaction = leader_.begin();
+  ASSERT_THAT(transaction->put("during", "v"), succeeds());
+  ASSERT_THAT(source.acknowledge(*transaction, messages), succeeds());
+
+  server_.crash();
+  const Result<void> committed = transaction->commit();
+  transaction.reset();
+  server_.start();
+
+  ASSERT_FALSE(committed);
+  if (isOutcomeUnknown(committed.error().code)) {
+    ASSERT_EQ(leader_.store().resolve(leader_.term).value(), CommitFate::notCommitted);
+  }
+  EXPECT_EQ(leader_.get("before"), "v");
+  EXPECT_EQ(leader_.get("during"), "none");
+  ASSERT_THAT(source.attach(leader_.term), succeeds());
+  EXPECT_EQ(source.fetch(1, BootClock::now(), {}).value().size(), 1U) << "it was not acknowledged";
+}
+
+TEST_F(ACrashOfTheServer, IsUnavailableWhileItLasts) {
+  ASSERT_THAT(leader_.claim(), succeeds());
+  const auto sink = world_.sink();
+  server_.crash();
+
+  EXPECT_THAT(leader_.put("k", "v"), failsWith(Errc::unavailable));
+  EXPECT_THAT(leader_.put("k", "v"), failsWith(Errc::unavailable));
+  EXPECT_THAT(leader_.store().known(ConsumerName{"c"}, {}), failsWith(Errc::unavailable));
+  EXPECT_THAT(openAdmin(world_.options())->stats(), failsWith(Errc::unavailable));
+  EXPECT_FALSE(sink->append(std::vector{NewMessage{MessageId{"a"}, {}, "body", {}}}));
+
+  server_.start();
+  EXPECT_THAT(leader_.put("k", "v"), succeeds());
+}
+
+}  // namespace
+}  // namespace tenure::postgresql

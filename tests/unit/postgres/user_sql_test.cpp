@@ -1,0 +1,243 @@
+// A user's SQL inside the fenced transaction: what goes in and comes out, and what a failure leaves behind.
+#include "leading.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using namespace std::chrono_literals;
+using test::failsWith;
+using test::PostgresWorld;
+using test::succeeds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const ConsumerName consumer{"ledger"};
+
+class UserSql : public testing::Test {
+ protected:
+  void SetUp() override {
+    world_.ask("CREATE TABLE ledger(id text PRIMARY KEY, amount int); GRANT ALL ON ledger TO " + world_.role());
+    ASSERT_THAT(leader_.claim(), succeeds());
+    transaction_ = leader_.begin();
+  }
+  Result<std::vector<SqlRow>> run(std::string_view sql, const std::vector<SqlParameter>& parameters = {}) {
+    return transaction_->sql()->execute(sql, parameters);
+  }
+  Result<Admission> admit(const std::string& id) {
+    return transaction_->admit(consumer, MessageId{id}, digestOf("body"), MessageFate::done);
+  }
+  std::string ledger() { return world_.ask("SELECT string_agg(id, ',' ORDER BY id) FROM ledger"); }
+
+  PostgresWorld world_;
+  Leader leader_{world_.options(), 7};
+  std::unique_ptr<IFencedTransaction> transaction_;
+};
+
+TEST_F(UserSql, EveryKindOfValueGoesInAndComesOut) {
+  const std::vector<SqlParameter> values{{":n", {}},
+                                         {":i", std::int64_t{-5}},
+                                         {":r", 1.5},
+                                         {":t", std::string("né\n'\"\\")},
+                                         {":b", std::vector<std::byte>{std::byte{0}, std::byte{255}}},
+                                         {":e", std::vector<std::byte>{}}};
+
+  const auto rows = run("SELECT :n::text, :i, :r, :t, :b, :e", values);
+
+  ASSERT_THAT(rows, succeeds());
+  EXPECT_THAT(*rows, ElementsAre(ElementsAre(values[0].second, values[1].second, values[2].second, values[3].second,
+                                             values[4].second, values[5].second)));
+}
+
+TEST_F(UserSql, TextTakesTheTypeOfItsPlace) {
+  ASSERT_THAT(run("CREATE TABLE typed(u uuid, j jsonb, n numeric, at timestamptz, b boolean)"), succeeds());
+  const std::vector<SqlParameter> values{{":u", std::string("7e5f3f6e-6a0b-4f0a-9c43-0d4ad5b1b6c2")},
+                                         {":j", std::string(R"({"a": 1})")},
+                                         {":n", std::string("1.50")},
+                                         {":at", std::string("2026-05-04T09:12:33Z")},
+                                         {":b", std::string("true")}};
+  ASSERT_THAT(run("INSERT INTO typed VALUES(:u, :j, :n, :at, :b)", values), succeeds());
+
+  const auto rows = run("SELECT u, j->'a', n, extract(epoch FROM at)::bigint, b FROM typed WHERE u = :u", values);
+
+  ASSERT_THAT(rows, succeeds());
+  EXPECT_THAT(*rows, ElementsAre(ElementsAre(values[0].second, SqlValue{std::string("1")}, values[2].second,
+                                             SqlValue{std::int64_t{1777885953}}, SqlValue{std::int64_t{1}})));
+}
+
+TEST_F(UserSql, TheSameStatementTakesValuesOfOtherKinds) {
+  const std::vector<SqlParameter> text{{":v", std::string("a")}};
+  const std::vector<SqlParameter> number{{":v", std::int64_t{5}}};
+
+  EXPECT_EQ(run("SELECT :v", text).value().at(0).at(0), text[0].second);
+  EXPECT_EQ(run("SELECT :v", number).value().at(0).at(0), number[0].second);
+  EXPECT_EQ(run("SELECT :v", text).value().at(0).at(0), text[0].second);
+}
+
+TEST_F(UserSql, AParameterWithoutAValueIsRefusedAndTheTransactionGoesOn) {
+  EXPECT_THAT(run("SELECT :nobody"), failsWith(Errc::invalidArgument));
+
+  EXPECT_THAT(run("SELECT 1"), succeeds());
+}
+
+TEST_F(UserSql, Row31ANulInTextIsTheMessagesFault) {
+  const std::vector<SqlParameter> values{{":id", std::string("a\0b", 3)}};
+
+  const auto result = run("INSERT INTO ledger VALUES(:id, 1)", values);
+
+  EXPECT_THAT(result, failsWith(Errc::storeFailed));
+  EXPECT_THAT(result.error().detail, HasSubstr(":id holds a NUL"));
+  EXPECT_THAT(transaction_->standing(), succeeds());
+}
+
+TEST_F(UserSql, Row31QuotesInAValueAreOnlyCharacters) {
+  const std::vector<SqlParameter> values{{":id", std::string("'); DROP TABLE ledger; --")}};
+
+  ASSERT_THAT(run("INSERT INTO ledger VALUES(:id, 1)", values), succeeds());
+
+  EXPECT_EQ(run("SELECT id FROM ledger").value().at(0).at(0), values[0].second);
+}
+
+TEST_F(UserSql, ABrokenStatementIsReportedInTheServersWords) {
+  const auto result = run("INSERT INTO nowhere VALUES(1)");
+
+  EXPECT_THAT(result, failsWith(Errc::storeFailed));
+  EXPECT_THAT(result.error().detail, HasSubstr("relation \"nowhere\" does not exist"));
+}
+
+TEST_F(UserSql, AFailedStatementLeavesTheTransactionAsItWas) {
+  ASSERT_THAT(run("INSERT INTO ledger VALUES('a', 1)"), succeeds());
+
+  EXPECT_THAT(run("INSERT INTO ledger VALUES('a', 2)"), failsWith(Errc::storeFailed));
+
+  EXPECT_THAT(run("INSERT INTO ledger VALUES('b', 2)"), succeeds());
+  ASSERT_THAT(transaction_->commit(), succeeds());
+  EXPECT_EQ(ledger(), "a,b");
+}
+
+TEST_F(UserSql, TheFirstStatementOfATransactionMayFail) {
+  EXPECT_THAT(run("SELECT 1 / 0"), failsWith(Errc::storeFailed));
+
+  EXPECT_THAT(run("INSERT INTO ledger VALUES('a', 1)"), succeeds());
+  ASSERT_THAT(transaction_->commit(), succeeds());
+  EXPECT_EQ(ledger(), "a");
+}
+
+TEST_F(UserSql, AKeyBeforeAFailedStatementIsKept) {
+  ASSERT_THAT(transaction_->mark(), succeeds());
+  ASSERT_EQ(admit("m").value(), Admission::fresh);
+
+  EXPECT_THAT(run("SELECT 1 / 0"), failsWith(Errc::storeFailed));
+
+  EXPECT_EQ(admit("m").value(), Admission::duplicate) << "it is still part of the transaction";
+  ASSERT_THAT(transaction_->commit(), succeeds());
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM tenure_key"), "1");
+}
+
+TEST_F(UserSql, EachFailedStatementOfAHandlerIsUndoneAlone) {
+  ASSERT_THAT(transaction_->mark(), succeeds());
+  ASSERT_EQ(admit("m").value(), Admission::fresh);
+  for (const char* id : {"'a'", "'a'", "'b'", "'b'", "'c'"})
+    static_cast<void>(run("INSERT INTO ledger VALUES(" + std::string(id) + ", 1)"));
+  ASSERT_THAT(transaction_->put("k", "v"), succeeds());
+  EXPECT_THAT(run("SELECT 1 / 0"), failsWith(Errc::storeFailed));
+
+  EXPECT_EQ(transaction_->get("k").value(), "v");
+  ASSERT_THAT(transaction_->commit(), succeeds());
+  EXPECT_EQ(ledger(), "a,b,c");
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM tenure_key"), "1");
+}
+
+TEST_F(UserSql, AMarkUndoesAllOfAHandlersStatements) {
+  ASSERT_THAT(run("INSERT INTO ledger VALUES('before', 1)"), succeeds());
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_THAT(transaction_->mark(), succeeds());
+    ASSERT_THAT(run("INSERT INTO ledger VALUES('a', 1)"), succeeds());
+    ASSERT_THAT(run("INSERT INTO ledger VALUES('b', 1)"), succeeds());
+    EXPECT_THAT(run("INSERT INTO ledger VALUES('a', 1)"), failsWith(Errc::storeFailed));
+    ASSERT_THAT(transaction_->rollbackToMark(), succeeds());
+    EXPECT_THAT(run("SELECT 1 / 0"), failsWith(Errc::storeFailed));
+  }
+  ASSERT_THAT(run("INSERT INTO ledger VALUES('after', 1)"), succeeds());
+  ASSERT_THAT(transaction_->commit(), succeeds());
+
+  EXPECT_EQ(ledger(), "after,before");
+}
+
+TEST_F(UserSql, CannotEndTheTransactionFromInside) {
+  ASSERT_THAT(run("INSERT INTO ledger VALUES('a', 1)"), succeeds());
+
+  EXPECT_THAT(run("DO $$BEGIN COMMIT; END$$"), failsWith(Errc::storeFailed));
+
+  ASSERT_THAT(transaction_->commit(), succeeds());
+  EXPECT_EQ(ledger(), "a");
+}
+
+TEST_F(UserSql, ATableThatChangesUnderAPreparedStatementIsSeenByTheNextRun) {
+  ASSERT_THAT(run("SELECT * FROM ledger"), succeeds());
+  ASSERT_THAT(run("ALTER TABLE pg_temp.none ADD x int"), failsWith(Errc::storeFailed));
+  ASSERT_THAT(transaction_->commit(), succeeds());
+  world_.ask("ALTER TABLE ledger ADD note text");
+  transaction_ = leader_.begin();
+
+  static_cast<void>(run("SELECT * FROM ledger"));  // may fail once
+
+  ASSERT_THAT(run("SELECT * FROM ledger"), succeeds());
+}
+
+TEST_F(UserSql, ManyDifferentStatementsDoNotGatherAtTheServer) {
+  for (int i = 0; i < 600; ++i) ASSERT_THAT(run("SELECT " + std::to_string(i)), succeeds());
+
+  const auto prepared = run("SELECT count(*) FROM pg_prepared_statements");
+
+  EXPECT_LE(std::get<std::int64_t>(prepared.value().at(0).at(0)), 256);
+}
+
+TEST_F(UserSql, AStatementThatRunsTooLongFailsAlone) {
+  Options options = world_.options();
+  options.statementLimit = 100ms;
+  Leader hasty(options, 8);
+  ASSERT_THAT(hasty.claim(), succeeds());
+  auto transaction = hasty.begin();
+
+  EXPECT_THAT(transaction->sql()->execute("SELECT pg_sleep(60)"), failsWith(Errc::storeFailed));
+
+  EXPECT_THAT(transaction->put("k", "v"), succeeds());
+}
+
+TEST_F(UserSql, ARowThatAnotherApplicationLocksIsAMatterOfTheStoreNotOfTheMessage) {
+  world_.ask("INSERT INTO ledger VALUES('a', 1)");
+  auto application = world_.session();
+  application.ask("BEGIN; UPDATE ledger SET amount = 2");
+  Options options = world_.options();
+  options.lockLimit = 50ms;
+  Leader impatient(options, 8);
+  ASSERT_THAT(impatient.claim(), succeeds());
+  auto transaction = impatient.begin();
+
+  EXPECT_THAT(transaction->sql()->execute("UPDATE ledger SET amount = 3"), failsWith(Errc::storeBusy));
+
+  EXPECT_THAT(transaction->standing(), failsWith(Errc::storeBusy)) << "its transaction is over";
+}
+
+TEST_F(UserSql, AHandlerThatIsSilentForTooLongLosesItsTransaction) {
+  Options options = world_.options();
+  options.idleInTransactionLimit = 50ms;
+  Leader sleepy(options, 8);
+  ASSERT_THAT(sleepy.claim(), succeeds());
+  auto transaction = sleepy.begin();
+  ASSERT_THAT(transaction->put("k", "v"), succeeds());
+  ASSERT_TRUE(test::eventually([&] { return sessionOf(world_, "orders/8") == "none"; }));
+
+  const Result<void> committed = transaction->commit();
+
+  EXPECT_FALSE(committed);
+  transaction.reset();
+  if (isOutcomeUnknown(committed.error().code)) {
+    EXPECT_EQ(sleepy.store().resolve(sleepy.term).value(), CommitFate::notCommitted);
+  }
+  EXPECT_EQ(sleepy.get("k"), "none");
+}
+
+}  // namespace
+}  // namespace tenure::postgresql
