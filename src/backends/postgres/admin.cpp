@@ -12,6 +12,7 @@ using backends::StoredFence;
 struct OpenQueue {
   std::unique_ptr<Connection> connection;
   Queue queue;
+  std::string channel;
 };
 
 Result<std::unique_ptr<Connection>> openChecked(const Options& options) {
@@ -27,7 +28,10 @@ Result<OpenQueue> openQueue(const Options& options) {
   if (const auto number = findQueue(**connection, options.queue); !number) return number.error();
   const Exchange found = (*connection)->exchange(std::vector{selectQueue(options.queue)});
   if (!found) return found.error();
-  return OpenQueue{std::move(*connection), queueFrom(found.answers[0])};
+  Queue queue = queueFrom(found.answers[0]);
+  Result<std::string> channel = channelOf(**connection, queue.number);
+  if (!channel) return channel.error();
+  return OpenQueue{std::move(*connection), std::move(queue), std::move(*channel)};
 }
 
 /// Runs `change` in a transaction of its own; what it returns counts only when the commit has happened.
@@ -76,27 +80,26 @@ Result<std::vector<std::int64_t>> chosen(Connection& connection, const Queue& qu
 /// Each is run for one dead letter; the first one's count of rows says whether there was one.
 using Steps = std::vector<Command>;
 
-Command deletion(const Queue& queue, std::int64_t number) {
-  return command("DELETE FROM tenure_dead_letter WHERE number = $1 AND queue = $2", number, queue.number);
+Steps purge(const OpenQueue& open, std::int64_t number) {
+  return {command("DELETE FROM tenure_dead_letter WHERE number = $1 AND queue = $2", number, open.queue.number)};
 }
-
-Steps purge(const Queue& queue, std::int64_t number) { return {deletion(queue, number)}; }
 
 /// What would keep it from being handled again goes away. A key that is done belongs to another body that came under
 /// the same id.
-Steps pardon(const Queue& queue, std::int64_t number) {
-  return {command("SELECT 1 FROM tenure_dead_letter WHERE number = $1 AND queue = $2 FOR UPDATE", number, queue.number),
+Steps pardon(const OpenQueue& open, std::int64_t number) {
+  const std::int64_t queue = open.queue.number;
+  return {command("SELECT 1 FROM tenure_dead_letter WHERE number = $1 AND queue = $2 FOR UPDATE", number, queue),
           command("DELETE FROM tenure_key WHERE state = 1 AND (consumer, id) IN"
                   " (SELECT consumer, id FROM tenure_dead_letter WHERE number = $1 AND queue = $2)",
-                  number, queue.number),
+                  number, queue),
           command("DELETE FROM tenure_attempt WHERE (consumer, id) IN"
                   " (SELECT consumer, id FROM tenure_dead_letter WHERE number = $1 AND queue = $2)",
-                  number, queue.number)};
+                  number, queue)};
 }
 
 /// And the message goes to the end of its queue.
-Steps requeue(const Queue& queue, std::int64_t number) {
-  Steps steps = pardon(queue, number);
+Steps requeue(const OpenQueue& open, std::int64_t number) {
+  Steps steps = pardon(open, number);
   steps.push_back(
       command("WITH letter AS (DELETE FROM tenure_dead_letter WHERE number = $1 AND queue = $2"
               "  RETURNING id, grp, body, headers),"
@@ -104,12 +107,13 @@ Steps requeue(const Queue& queue, std::int64_t number) {
               "  RETURNING last)"
               " INSERT INTO tenure_message(queue, n, id, grp, body, headers, enqueued_at)"
               " SELECT $2, last, id, grp, body, headers, $3 FROM letter, place",
-              number, queue.number, systemClock().wallNow()));
+              number, open.queue.number, systemClock().wallNow()));
+  steps.push_back(command("SELECT pg_notify($1, '')", open.channel));
   return steps;
 }
 
 Result<std::size_t> forEachLetter(const Options& options, const std::vector<std::int64_t>& numbers,
-                                  Steps (*stepsFor)(const Queue&, std::int64_t)) {
+                                  Steps (*stepsFor)(const OpenQueue&, std::int64_t)) {
   Result<OpenQueue> open = openQueue(options);
   if (!open) return open.error();
   Connection& connection = *open->connection;
@@ -118,7 +122,7 @@ Result<std::size_t> forEachLetter(const Options& options, const std::vector<std:
     if (!letters) return letters.error();
     std::size_t count = 0;
     for (const std::int64_t number : *letters) {
-      const Exchange done = connection.exchange(stepsFor(open->queue, number));
+      const Exchange done = connection.exchange(stepsFor(*open, number));
       if (!done) return done.error();
       count += static_cast<std::size_t>(done.answers.front().changed());
     }

@@ -143,8 +143,10 @@ Result<void> applySchema(const Options& options) {
   return connection.script(std::string(createTables));
 }
 
-std::string channelOf(std::int64_t messageTable, std::int64_t queue) {
-  return "tenure_" + std::to_string(messageTable) + "_" + std::to_string(queue);
+Result<std::string> channelOf(Connection& connection, std::int64_t queue) {
+  const Result<Answer> table = connection.ask("SELECT 'tenure_message'::regclass::oid::bigint");
+  if (!table) return table.error();
+  return "tenure_" + std::to_string(table->integer(0, 0)) + "_" + std::to_string(queue);
 }
 
 Result<std::int64_t> findQueue(Connection& connection, const std::string& queue) {

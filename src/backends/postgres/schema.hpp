@@ -33,8 +33,8 @@ bool isOurTable(std::string_view name) noexcept;
 ///          storeFailed           another one is missing
 Result<void> checkSchema(Connection& connection);
 
-/// The channel on which appends to the queue are told.
-std::string channelOf(std::int64_t messageTable, std::int64_t queue);
+/// The channel on which appends to the queue are told; no other database's schema has the same.
+Result<std::string> channelOf(Connection& connection, std::int64_t queue);
 
 /// The queue's number. Errors: notFound.
 Result<std::int64_t> findQueue(Connection& connection, const std::string& queue);

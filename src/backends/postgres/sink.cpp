@@ -29,9 +29,9 @@ class Sink final : public IMessageSink {
     if (const Result<void> schema = checkSchema(**opened); !schema) return schema;
     const Result<std::int64_t> queue = ensureQueue(**opened, options_.queue);
     if (!queue) return queue.error();
-    const Result<Answer> table = (*opened)->ask("SELECT 'tenure_message'::regclass::oid::bigint");
-    if (!table) return table.error();
-    channel_ = channelOf(table->integer(0, 0), *queue);
+    Result<std::string> channel = channelOf(**opened, *queue);
+    if (!channel) return channel.error();
+    channel_ = std::move(*channel);
     queue_ = *queue;
     connection_ = std::move(*opened);
     return {};

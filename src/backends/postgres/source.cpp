@@ -53,9 +53,9 @@ Result<void> Source::own(const TermIdentity& term) {
     return Error{Errc::queueOwned, "it is consumed by election " + queue->owner.election + " at " + queue->owner.path};
   queue_ = queue->number;
   cursor_ = 0;
-  const Result<Answer> table = connection_->ask("SELECT 'tenure_message'::regclass::oid::bigint");
-  if (!table) return table.error();
-  return connection_->run("LISTEN " + channelOf(table->integer(0, 0), queue_));
+  const Result<std::string> channel = channelOf(*connection_, queue_);
+  if (!channel) return channel.error();
+  return connection_->run("LISTEN " + *channel);
 }
 
 /// After a claim in the same database the queue is ours already, and nothing has to be written.

@@ -77,33 +77,30 @@ Result<Store::Written> Store::claimOnce(const Term& term) {
 /// The owner is read first: a first claim that lands in between shows in the fence, never as a fence that is lost.
 Result<Store::Written> Store::judgeAndWrite(Connection& connection, const Term& term) {
   const TermIdentity& identity = term.identity();
-  const Exchange read = connection.exchange(
-      std::vector{beginTransaction(), selectQueue(options_.queue), lockFence(identity.election.value)});
+  const std::vector<Command> question{selectQueue(options_.queue), lockFence(identity.election.value)};
+  if (const Exchange begun = connection.exchange(std::vector{beginTransaction()}); !begun) return begun.error();
+  Exchange read = connection.exchange(question);
+  if (read && read.answers[0].rows() == 0) {
+    // Waits for another first claim, whose fence must then be seen as well.
+    if (const auto added = ensureQueue(connection, options_.queue); !added) return added.error();
+    read = connection.exchange(question);
+  }
   if (!read) return errorOf(*read.failure);
-  const Result<Queue> queue = requireQueue(connection, read.answers[1]);
-  if (!queue) return queue.error();
-  const auto stored = fencesFrom(read.answers[2]);
-  const Result<Claim> claim = judgeClaim(stored, queue->owner, identity, term.valid());
+  const Queue queue = queueFrom(read.answers[0]);
+  const auto stored = fencesFrom(read.answers[1]);
+  const Result<Claim> claim = judgeClaim(stored, queue.owner, identity, term.valid());
   if (!claim) return claim.error();
 
   std::vector<Command> writes{writeClaim(identity, *claim, systemClock().wallNow())};
-  if (queue->owner.election.empty()) writes.push_back(takeQueue(queue->number, identity));
+  if (queue.owner.election.empty()) writes.push_back(takeQueue(queue.number, identity));
   const Exchange written = connection.exchange(writes);
   if (!written) return errorOf(*written.failure);
   if (written.answers[0].rows() == 0 || (writes.size() > 1 && written.answers[1].changed() == 0))
     return Error{Errc::storeBusy, outrun};
   const Result<void> committed = commitOf(connection);
   if (!committed) return committed.error();
-  queue_ = queue->number;
+  queue_ = queue.number;
   return Written{stored.empty() ? 0 : stored.front().row.token.value, written.answers[0].integer(0, 0)};
-}
-
-Result<Queue> Store::requireQueue(Connection& connection, const Answer& found) {
-  if (found.rows() == 1) return queueFrom(found);
-  if (const auto added = ensureQueue(connection, options_.queue); !added) return added.error();
-  const Exchange again = connection.exchange(std::vector{selectQueue(options_.queue)});
-  if (!again) return again.error();
-  return queueFrom(again.answers[0]);
 }
 
 bool Store::makeRoom(const Term& term, BootTime since) {

@@ -59,7 +59,6 @@ class Store final : public IFencedStore {
   Result<Written> claimPatiently(const Term& term);
   Result<Written> claimOnce(const Term& term);
   Result<Written> judgeAndWrite(Connection& connection, const Term& term);
-  Result<Queue> requireQueue(Connection& connection, const Answer& found);
   bool makeRoom(const Term& term, BootTime since);
   Result<void> isClaimedBy(const Term& term) const;
   Error refused(const Term& term, Error error);

@@ -1,0 +1,121 @@
+// The explicit step that makes the tables, and what is said where it was not taken or was undone.
+#include "backends/postgres/schema.hpp"
+
+#include <future>
+
+#include "backends/postgres/connection.hpp"
+#include "leading.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using test::failsWith;
+using test::PostgresServer;
+using test::PostgresWorld;
+using test::succeeds;
+using testing::HasSubstr;
+
+/// A role with a schema of its own and nothing in it.
+Options withoutTables(const std::string& role) {
+  PostgresServer& server = PostgresServer::shared();
+  server.session().ask("CREATE ROLE " + role + " LOGIN; CREATE SCHEMA " + role + " AUTHORIZATION " + role);
+  return server.options(role);
+}
+
+TEST(Schema, IsAppliedOnceAndAgainWithoutHarm) {
+  PostgresWorld world;
+  Leader leader(world.options(), 7);
+  ASSERT_THAT(leader.claim(), succeeds());
+
+  EXPECT_THAT(applySchema(world.options()), succeeds());
+
+  EXPECT_THAT(leader.put("k", "v"), succeeds());
+}
+
+TEST(Schema, MayBeAppliedByManyAtTheSameTime) {
+  const Options options = withoutTables("hasty");
+  std::vector<std::future<Result<void>>> applying;
+  for (int i = 0; i < 4; ++i) applying.push_back(std::async(std::launch::async, [&] { return applySchema(options); }));
+
+  for (auto& applied : applying) EXPECT_THAT(applied.get(), succeeds());
+}
+
+TEST(Schema, IsTheSameWhenItIsPrinted) {
+  const Options options = withoutTables("printed");
+
+  PostgresServer::shared().session("printed").ask("SET ROLE printed; " + schemaSql());
+
+  EXPECT_THAT(applySchema(options), succeeds()) << "it is there";
+  EXPECT_THAT(openSink(options), succeeds());
+}
+
+TEST(Schema, ThatIsAbsentIsToldWithTheCommandThatMakesIt) {
+  const Options options = withoutTables("bare");
+
+  const Result<void> claimed = Leader(options, 7).claim();
+
+  EXPECT_THAT(claimed, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(claimed.error().detail, HasSubstr("tenure schema apply"));
+  EXPECT_THAT(openSink(options), failsWith(Errc::configurationRefused));
+  EXPECT_THAT(Database(options, noEvents()).source().attach(test::TestTerm(7)), failsWith(Errc::configurationRefused));
+}
+
+TEST(Schema, OfAnotherVersionIsRefusedAndLeftAlone) {
+  PostgresWorld world;
+  world.ask("UPDATE tenure_schema SET version = 99");
+
+  EXPECT_THAT(Leader(world.options(), 7).claim(), failsWith(Errc::configurationRefused));
+  EXPECT_THAT(applySchema(world.options()), failsWith(Errc::configurationRefused));
+
+  EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), "99");
+}
+
+TEST(Schema, Row33WithoutItsFenceTableIsLostAndNotMadeAgain) {
+  PostgresWorld world;
+  Leader leader(world.options(), 7);
+  ASSERT_THAT(leader.claim(), succeeds());
+  world.ask("DROP TABLE tenure_fence");
+
+  EXPECT_THAT(leader.put("k", "v"), failsWith(Errc::fenceLost));
+  EXPECT_THAT(Leader(world.options(), 8).claim(), failsWith(Errc::fenceLost));
+  EXPECT_THAT(applySchema(world.options()), failsWith(Errc::configurationRefused));
+
+  EXPECT_EQ(world.ask("SELECT to_regclass('tenure_fence')"), "null");
+}
+
+TEST(Schema, Row33WithoutAnotherTableIsSaid) {
+  PostgresWorld world;
+  world.ask("DROP TABLE tenure_key");
+
+  const Result<void> claimed = Leader(world.options(), 8).claim();
+
+  EXPECT_THAT(claimed, failsWith(Errc::storeFailed));
+  EXPECT_THAT(claimed.error().detail, HasSubstr("tenure_key"));
+}
+
+TEST(Schema, Row33WithADamagedFenceRowIsLost) {
+  PostgresWorld world;
+  ASSERT_THAT(Leader(world.options(), 7).claim(), succeeds());
+  world.ask("ALTER TABLE tenure_fence DROP CONSTRAINT tenure_fence_token_check; UPDATE tenure_fence SET token = -1");
+
+  EXPECT_THAT(Leader(world.options(), 8).claim(), failsWith(Errc::fenceLost));
+
+  world.ask("ALTER TABLE tenure_fence ALTER token DROP NOT NULL; UPDATE tenure_fence SET token = NULL");
+  EXPECT_THAT(Leader(world.options(), 8).claim(), failsWith(Errc::fenceLost));
+}
+
+TEST(Schema, Row33ARoleWithoutRightsHearsSo) {
+  PostgresWorld world;
+  world.ask("CREATE ROLE guest LOGIN; ALTER ROLE guest SET search_path = " + world.role() + "; GRANT USAGE ON SCHEMA " +
+            world.role() + " TO guest");
+
+  EXPECT_THAT(Leader(PostgresServer::shared().options("guest"), 7).claim(), failsWith(Errc::permissionDenied));
+}
+
+TEST(Schema, NamesItsOwnTablesAndNoOthers) {
+  for (const char* ours : {"tenure_fence", "tenure_key", "tenure_queue_number_seq"}) EXPECT_TRUE(isOurTable(ours));
+  for (const char* theirs : {"tenure_years", "tenure", "ledger", "tenure_fences", ""}) EXPECT_FALSE(isOurTable(theirs));
+}
+
+}  // namespace
+}  // namespace tenure::postgresql

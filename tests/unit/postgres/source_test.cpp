@@ -1,0 +1,176 @@
+// The queue among many producers: order by commit, wake-ups, and limits of a fetch.
+#include "backends/postgres/source.hpp"
+
+#include <future>
+#include <thread>
+
+#include "leading.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using namespace std::chrono_literals;
+using test::PostgresWorld;
+using test::succeeds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+NewMessage messageWith(const std::string& id, std::string body = "body") {
+  return {MessageId{id}, {}, std::move(body), {}};
+}
+
+class Queue : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_THAT(leader_.claim(), succeeds());
+    ASSERT_THAT(source().attach(leader_.term), succeeds());
+  }
+  IMessageSource& source() { return leader_.database.source(); }
+  std::vector<std::string> look(std::size_t max = 1000) {
+    std::vector<std::string> ids;
+    for (const Message& message : source().fetch(max, BootClock::now(), {}).value()) ids.push_back(message.id.value);
+    return ids;
+  }
+  std::vector<std::string> await() {
+    std::vector<std::string> ids;
+    for (const Message& message : source().fetch(1000, BootClock::now() + 30s, {}).value())
+      ids.push_back(message.id.value);
+    return ids;
+  }
+
+  PostgresWorld world_;
+  Leader leader_{world_.options(), 7};
+};
+
+TEST_F(Queue, AProducerThatCommitsLateIsNeverPassed) {
+  const auto first = world_.sink();
+  auto late = world_.session();
+  late.ask(
+      "BEGIN; UPDATE tenure_queue SET last = last + 1;"
+      " INSERT INTO tenure_message SELECT number, last, 'late', '', '', NULL, 0 FROM tenure_queue");
+  auto appending = std::async(std::launch::async, [&] { return first->append(std::vector{messageWith("next")}); });
+
+  EXPECT_THAT(look(), IsEmpty()) << "what comes after it waits for it";
+  late.ask("COMMIT");
+
+  EXPECT_THAT(appending.get(), succeeds());
+  EXPECT_THAT(look(), ElementsAre("late", "next"));
+}
+
+TEST_F(Queue, ManyProducersLoseNothingAndKeepEachOnesOrder) {
+  constexpr int producers = 4;
+  constexpr int each = 100;
+  std::vector<std::jthread> threads;
+  for (int p = 0; p < producers; ++p)
+    threads.emplace_back([this, p] {
+      const auto sink = world_.sink();
+      for (int i = 0; i < each; ++i)
+        EXPECT_THAT(sink->append(std::vector{messageWith(std::to_string(p) + "." + std::to_string(i))}), succeeds());
+    });
+
+  std::map<char, int> next;
+  for (int arrived = 0; arrived < producers * each;) {
+    const std::vector<std::string> ids = await();
+    ASSERT_FALSE(ids.empty());
+    for (const std::string& id : ids) EXPECT_EQ(std::stoi(id.substr(2)), next[id[0]]++) << id;
+    arrived += static_cast<int>(ids.size());
+  }
+}
+
+TEST_F(Queue, AnAppendWakesAWaitingFetchLongBeforeTheSafetyNet) {
+  const auto sink = world_.sink();
+  Duration fastest = 1h;
+  for (int round = 0; round < 20 && fastest > 200ms; ++round) {
+    BootTime appended{};
+    std::jthread producing([&] {
+      EXPECT_TRUE(test::eventually([&] {
+        return world_.ask(
+                   "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'orders/7/source'"
+                   " AND state = 'idle'") != "0";
+      }));
+      appended = BootClock::now();
+      EXPECT_THAT(sink->append(std::vector{messageWith("m")}), succeeds());
+    });
+    ASSERT_THAT(await(), ElementsAre("m"));
+    const BootTime arrived = BootClock::now();
+    producing.join();
+    fastest = std::min<Duration>(fastest, arrived - appended);
+  }
+
+  EXPECT_LT(fastest, 500ms);
+}
+
+TEST_F(Queue, AMessageWhoseNotificationWasLostIsFoundByLooking) {
+  auto waiting = std::async(std::launch::async, [&] { return await(); });
+
+  world_.ask(
+      "UPDATE tenure_queue SET last = last + 1;"
+      " INSERT INTO tenure_message SELECT number, last, 'silent', '', '', NULL, 0 FROM tenure_queue");
+
+  EXPECT_THAT(waiting.get(), ElementsAre("silent"));
+}
+
+TEST_F(Queue, AFetchOfLargeMessagesStopsBeforeItIsTooMuch) {
+  const auto sink = world_.sink();
+  std::vector<NewMessage> messages;
+  for (int i = 0; i < 20; ++i) messages.push_back(messageWith(std::to_string(i), std::string(maxBodyBytes, 'x')));
+  ASSERT_THAT(sink->append(messages), succeeds());
+
+  std::size_t total = 0;
+  for (std::size_t count = look().size(); count > 0; count = look().size()) {
+    EXPECT_LE(count, 9U);
+    total += count;
+  }
+
+  EXPECT_EQ(total, 20U);
+}
+
+TEST_F(Queue, ABatchOfManyBytesIsOneAppend) {
+  const auto sink = world_.sink();
+  std::vector<NewMessage> messages;
+  for (int i = 0; i < 130; ++i) messages.push_back(messageWith(std::to_string(i), std::string(maxBodyBytes, 'x')));
+  messages.push_back(messageWith("last"));
+
+  ASSERT_THAT(sink->append(messages), succeeds());
+
+  EXPECT_EQ(world_.ask("SELECT count(*) || ' up to ' || max(n) FROM tenure_message"), "131 up to 131");
+  EXPECT_EQ(world_.ask("SELECT last FROM tenure_queue"), "131");
+}
+
+TEST_F(Queue, QueuesOfOneDatabaseAreApart) {
+  Options others = world_.options();
+  others.queue = "invoices";
+  ASSERT_THAT(openSink(others).value()->append(std::vector{messageWith("theirs")}), succeeds());
+  ASSERT_THAT(world_.sink()->append(std::vector{messageWith("ours")}), succeeds());
+
+  EXPECT_THAT(look(), ElementsAre("ours"));
+}
+
+TEST_F(Queue, AnAcknowledgementInATransactionThatIsFencedKeepsTheMessage) {
+  ASSERT_THAT(world_.sink()->append(std::vector{messageWith("m")}), succeeds());
+  const std::vector<Message> messages = source().fetch(1, BootClock::now(), {}).value();
+  const auto transaction = leader_.begin();
+  ASSERT_THAT(Leader(world_.options(), 8).claim(), succeeds());
+  static_cast<void>(source().acknowledge(*transaction, messages));
+
+  EXPECT_THAT(transaction->commit(), test::failsWith(Errc::staleTerm));
+
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM tenure_message"), "1");
+}
+
+TEST_F(Queue, ATransactionOfBookkeepingAloneIsOneRoundTripAndLeavesNoLock) {
+  ASSERT_THAT(world_.sink()->append(std::vector{messageWith("m")}), succeeds());
+  const std::vector<Message> messages = source().fetch(1, BootClock::now(), {}).value();
+  const auto transaction = leader_.begin();
+  ASSERT_THAT(transaction->recordInWork(ConsumerName{"c"}, {}, false), succeeds());
+  ASSERT_THAT(source().acknowledge(*transaction, messages), succeeds());
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM pg_locks WHERE relation = 'tenure_fence'::regclass"), "0")
+      << "nothing was said to the server yet";
+
+  EXPECT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM tenure_message"), "0");
+}
+
+}  // namespace
+}  // namespace tenure::postgresql
