@@ -155,7 +155,7 @@ TEST_P(AFrozenLeader, IsNotEvictedByATermThatIsOverItself) {
 
 TEST(AFrozenTransaction, IsEndedByTheServersOwnLimitToo) {
   PostgresWorld world;
-  FrozenLeader frozen(world, "transaction", 100ms);
+  FrozenLeader frozen(world, "transaction", 2s);
   Options options = world.options();
   options.evictFrozenHolder = false;
 

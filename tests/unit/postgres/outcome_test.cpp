@@ -94,7 +94,8 @@ TEST_F(ABrokenConnection, WhoseCommitLandedIsUnknownAndResolvedAsCommitted) {
 
 TEST_F(ABrokenConnection, WhoseCommitNeverArrivedIsUnknownAndResolvedAsNotCommitted) {
   Options options = throughProxy();
-  options.statementLimit = options.lockLimit = options.networkLimit = 500ms;
+  options.statementLimit = 2s;
+  options.lockLimit = options.networkLimit = 500ms;
   Leader leader(options, 8);
   ASSERT_THAT(leader.claim(), succeeds());
   auto transaction = leader.begin();

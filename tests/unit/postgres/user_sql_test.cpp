@@ -195,7 +195,7 @@ TEST_F(UserSql, ManyDifferentStatementsDoNotGatherAtTheServer) {
 
 TEST_F(UserSql, AStatementThatRunsTooLongFailsAlone) {
   Options options = world_.options();
-  options.statementLimit = 100ms;
+  options.statementLimit = 2s;
   Leader hasty(options, 8);
   ASSERT_THAT(hasty.claim(), succeeds());
   auto transaction = hasty.begin();
@@ -222,7 +222,7 @@ TEST_F(UserSql, ARowThatAnotherApplicationLocksIsAMatterOfTheStoreNotOfTheMessag
 
 TEST_F(UserSql, AHandlerThatIsSilentForTooLongLosesItsTransaction) {
   Options options = world_.options();
-  options.idleInTransactionLimit = 50ms;
+  options.idleInTransactionLimit = 2s;
   Leader sleepy(options, 8);
   ASSERT_THAT(sleepy.claim(), succeeds());
   auto transaction = sleepy.begin();
