@@ -14,8 +14,8 @@ const Decoded& as(const amqp_method_t& method) noexcept {
   return *static_cast<const Decoded*>(method.decoded);
 }
 
-Delivery deliveryOf(const amqp_basic_deliver_t& deliver) {
-  Delivery delivery;
+Delivered deliveryOf(const amqp_basic_deliver_t& deliver) {
+  Delivered delivery;
   delivery.tag = deliver.delivery_tag;
   delivery.exchange = viewOf(deliver.exchange);
   delivery.routingKey = viewOf(deliver.routing_key);
@@ -68,7 +68,7 @@ std::optional<Incoming> FrameReader::onMethod(const amqp_method_t& method) {
 std::optional<Incoming> FrameReader::onHeader(std::uint64_t bodyBytes, const amqp_basic_properties_t& properties) {
   if (!content_) return std::nullopt;
   bytesToCome_ = bodyBytes;
-  if (auto* delivery = std::get_if<Delivery>(&*content_)) {
+  if (auto* delivery = std::get_if<Delivered>(&*content_)) {
     delivery->properties = readProperties(properties);
     delivery->bodyBytes = bodyBytes;
     if (bodyBytes <= largestBody_) delivery->body.reserve(bodyBytes);
@@ -78,7 +78,7 @@ std::optional<Incoming> FrameReader::onHeader(std::uint64_t bodyBytes, const amq
 
 std::optional<Incoming> FrameReader::onBody(std::string_view part) {
   if (!content_) return std::nullopt;
-  if (auto* delivery = std::get_if<Delivery>(&*content_); delivery != nullptr && delivery->bodyBytes <= largestBody_)
+  if (auto* delivery = std::get_if<Delivered>(&*content_); delivery != nullptr && delivery->bodyBytes <= largestBody_)
     delivery->body += part;
   bytesToCome_ -= std::min<std::uint64_t>(bytesToCome_, part.size());
   return bytesToCome_ == 0 ? whole() : std::nullopt;

@@ -1,7 +1,7 @@
 /// What the broker sends unasked, put together from frames. Pure: fed one frame at a time, it keeps what is not yet
 /// whole.
 ///
-///   method ──► header ──► body … body ──► Delivery or Returned
+///   method ──► header ──► body … body ──► Delivered or Returned
 ///   method ──► everything else, at once
 ///
 /// Of a body over the limit only the size is kept.
@@ -38,7 +38,7 @@ struct Ended {
   Error error;
 };
 
-using Incoming = std::variant<Delivery, Returned, Confirmed, Blocked, Unblocked, Ended>;
+using Incoming = std::variant<Delivered, Returned, Confirmed, Blocked, Unblocked, Ended>;
 
 class FrameReader {
  public:
@@ -54,7 +54,7 @@ class FrameReader {
   std::optional<Incoming> whole();
 
   const std::size_t largestBody_;
-  std::optional<std::variant<Delivery, Returned>> content_;  // whose header or body is to come
+  std::optional<std::variant<Delivered, Returned>> content_;  // whose header or body is to come
   std::uint64_t bytesToCome_ = 0;
 };
 

@@ -61,7 +61,7 @@ bool isOfTheBroker(std::string_view header) noexcept {
 }
 
 /// Of everything that was published, each part with its length before it.
-std::string derivedId(const Delivery& delivery) {
+std::string derivedId(const Delivered& delivery) {
   std::string all;
   const auto add = [&all](const std::string& part) { all += std::to_string(part.size()) + ':' + part; };
   add(delivery.exchange);
@@ -97,7 +97,7 @@ Properties readProperties(const amqp_basic_properties_t& from) {
   return properties;
 }
 
-Message messageFrom(Delivery delivery, const Options& options, WallTime arrived) {
+Message messageFrom(Delivered delivery, const Options& options, WallTime arrived) {
   Message message;
   message.enqueuedAt = timeOf(delivery.properties, arrived);
   message.id.value = std::move(delivery.properties.messageId);

@@ -24,7 +24,7 @@ struct Properties {
 Properties readProperties(const amqp_basic_properties_t& properties);
 
 /// A message as the broker delivered it.
-struct Delivery {
+struct Delivered {
   std::uint64_t tag = 0;
   std::string exchange;
   std::string routingKey;
@@ -34,7 +34,7 @@ struct Delivery {
 };
 
 /// As the consumer gets it. `arrived` stands in where the producer set no time.
-Message messageFrom(Delivery delivery, const Options& options, WallTime arrived);
+Message messageFrom(Delivered delivery, const Options& options, WallTime arrived);
 
 /// The properties under which a message of ours is published; borrows from the message.
 class OutgoingProperties {

@@ -73,7 +73,6 @@ class Sink final : public IMessageSink, private IIncoming {
     blocked_.reset();
     published_ = 0;
     toSend_ = {};
-    unsent_ = {};
   }
 
   /// A broker that blocks publishers says so only when something is published: a message for nobody, before ours. It
@@ -101,8 +100,12 @@ class Sink final : public IMessageSink, private IIncoming {
     confirms_.emplace(published_ + 1, messages.size());
     published_ += messages.size();
     lock.unlock();
-    toSend_ = messages;  // the I/O thread's from here on
-    io_->post([this, queue](Connection& connection) { return publishSlice(queue, connection); });
+    io_->post([this, queue, messages](Connection& connection) {
+      target_ = queue;
+      toSend_ = messages;
+      sent_ = awaited_ = 0;
+      return publishMore(connection);
+    });
 
     lock.lock();
     changed_.wait_for(lock, deadline - BootClock::now(), [this] { return ended_ || confirms_->complete(); });
@@ -130,34 +133,37 @@ class Sink final : public IMessageSink, private IIncoming {
     return ended_.has_value();
   }
 
-  bool isBlocked() {
-    const std::lock_guard lock(mutex_);
-    return blocked_.has_value();
-  }
-
   // --- on the I/O thread
 
-  Result<void> publishSlice(const std::string& queue, Connection& connection) {
-    if (isBlocked()) {
-      unsent_ = [this, queue](Connection& later) { return publishSlice(queue, later); };
-      return {};
+  /// As long as the broker keeps up: no more than two slices are on their way, so that sending never waits for long.
+  Result<void> publishMore(Connection& connection) {
+    while (!toSend_.empty() && mayPublish()) {
+      awaited_ = sent_;
+      if (Result<void> sent = publishSlice(connection); !sent) return sent;
     }
+    return {};
+  }
+
+  bool mayPublish() {
+    const std::lock_guard lock(mutex_);
+    return !blocked_ && confirms_ && confirms_->confirmed() >= awaited_;
+  }
+
+  Result<void> publishSlice(Connection& connection) {
     const WallTime now = systemClock().wallNow();
     for (std::size_t bytes = 0; !toSend_.empty() && bytes < sliceBytes; toSend_ = toSend_.subspan(1)) {
       const NewMessage& message = toSend_.front();
       const OutgoingProperties properties(message, options_.groupHeader, now);
-      if (Result<void> sent = connection.publish(queue, properties.get(), message.body); !sent) return sent;
+      if (Result<void> sent = connection.publish(target_, properties.get(), message.body); !sent) return sent;
       bytes += message.body.size() + bytesBesideBody;
+      ++sent_;
     }
-    if (!toSend_.empty()) io_->post([this, queue](Connection& later) { return publishSlice(queue, later); });
     return {};
   }
 
   Result<void> on(Incoming incoming, Connection& connection) override {
-    const bool unblocked = std::holds_alternative<Unblocked>(incoming);
     note(std::move(incoming));
-    const IoThread::Job unsent = unblocked ? std::exchange(unsent_, {}) : IoThread::Job{};
-    return unsent ? unsent(connection) : Result<void>{};
+    return publishMore(connection);
   }
 
   void note(Incoming incoming) {
@@ -178,9 +184,13 @@ class Sink final : public IMessageSink, private IIncoming {
   }
 
   const Options options_;
-  std::uint64_t published_ = 0;         // since the channel was opened
-  std::span<const NewMessage> toSend_;  // the I/O thread's, while an append waits
-  IoThread::Job unsent_;                // waits for the broker to take messages again; the I/O thread's
+  std::uint64_t published_ = 0;  // since the channel was opened
+
+  // The I/O thread's, while an append waits.
+  std::string target_;
+  std::span<const NewMessage> toSend_;
+  std::size_t sent_ = 0;
+  std::size_t awaited_ = 0;  // that many must be confirmed before more is sent
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -117,7 +117,7 @@ void Source::tell() {
 // --- on the I/O thread
 
 Result<void> Source::on(Incoming incoming, Connection& connection) {
-  auto* delivery = std::get_if<Delivery>(&incoming);
+  auto* delivery = std::get_if<Delivered>(&incoming);
   if (delivery == nullptr) return {};
   if (delivery->bodyBytes > options_.largestBody) return rejectOversize(*delivery, connection);
   const auto tag = static_cast<std::int64_t>(delivery->tag);
@@ -129,7 +129,7 @@ Result<void> Source::on(Incoming incoming, Connection& connection) {
   return {};
 }
 
-Result<void> Source::rejectOversize(const Delivery& delivery, Connection& connection) {
+Result<void> Source::rejectOversize(const Delivered& delivery, Connection& connection) {
   {
     const std::lock_guard lock(mutex_);
     news_.push_back(Warned{"rejected message \"" + escaped(delivery.properties.messageId) + "\" with a body of " +

@@ -42,7 +42,7 @@ class Source final : public IMessageSource, private IIncoming {
   Result<void> on(Incoming incoming, Connection& connection) override;
   void onEnd(const Error& error) override;
   Result<void> settle(std::span<const std::uint64_t> tags, Connection& connection);
-  Result<void> rejectOversize(const Delivery& delivery, Connection& connection);
+  Result<void> rejectOversize(const Delivered& delivery, Connection& connection);
 
   const Options options_;
   IEventSink& events_;

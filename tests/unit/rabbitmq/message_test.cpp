@@ -83,7 +83,7 @@ TEST_F(ForeignMessage, Row29OverTheMemoryWeGrantIsRejectedAndTheQueueGoesOn) {
   ASSERT_TRUE(events_.waitFor<Warned>());
   EXPECT_THAT(events_.of<Warned>().back().what, HasSubstr("huge"));
   EXPECT_THAT(source->acknowledge(messages), succeeds());
-  const std::optional<Delivery> buried = Stranger(grave).firstOf(grave.queue);
+  const std::optional<Delivered> buried = Stranger(grave).firstOf(grave.queue);
   ASSERT_TRUE(buried.has_value());
   EXPECT_EQ(buried->properties.messageId, "huge");
   EXPECT_EQ(buried->body.size(), maxBodyBytes + 1);

@@ -52,14 +52,14 @@ class Stranger {
   }
   void consume() { EXPECT_THAT(connection_->consume(Channel::work, options_.queue, false), succeeds()); }
   /// What a consumer of that other queue gets first; it waits for it.
-  std::optional<Delivery> firstOf(const std::string& queue) {
+  std::optional<Delivered> firstOf(const std::string& queue) {
     FrameReader reader(1U << 30U);
-    std::optional<Delivery> first;
+    std::optional<Delivered> first;
     EXPECT_THAT(connection_->consume(Channel::work, queue, false), succeeds());
     test::eventually([&] {
       EXPECT_THAT(connection_->readArrived([&](const amqp_frame_t& frame) -> Result<void> {
         auto incoming = reader.on(frame);
-        if (!first && incoming && std::holds_alternative<Delivery>(*incoming)) first = std::get<Delivery>(*incoming);
+        if (!first && incoming && std::holds_alternative<Delivered>(*incoming)) first = std::get<Delivered>(*incoming);
         return {};
       }),
                   succeeds());

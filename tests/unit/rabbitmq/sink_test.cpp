@@ -85,7 +85,7 @@ TEST_F(Sink, Row37AFullQueueThatRejectsSaysSo) {
 }
 
 TEST_F(Sink, Row37ABlockedBrokerIsWaitedForAndThenNamed) {
-  options_.confirmLimit = 300ms;
+  options_.confirmLimit = 2s;
   const auto open = sink();
   const Alarm alarm(broker_);
 
@@ -97,7 +97,6 @@ TEST_F(Sink, Row37ABlockedBrokerIsWaitedForAndThenNamed) {
   EXPECT_THAT(first.error().detail, HasSubstr("holds publishers back"));
   ASSERT_THAT(second, failsWith(Errc::unavailable));
   EXPECT_THAT(second.error().detail, HasSubstr("holds publishers back"));
-  EXPECT_THAT(openSink(options_), failsWith(Errc::unavailable));
 }
 
 TEST_F(Sink, Row37ABlockedBrokerIsServedWhenItTakesMessagesAgain) {
