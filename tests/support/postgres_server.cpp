@@ -162,6 +162,24 @@ PostgresSession PostgresServer::session(const std::string& role) const {
 
 std::string PostgresServer::log() const { return contentsOf(folder_ / "server.log"); }
 
+std::filesystem::path PostgresServer::entrust(const std::string& name, const std::string& contents) const {
+  const std::filesystem::path path = folder_ / name;
+  std::filesystem::remove(path);
+  std::ofstream(path, std::ios::binary) << contents;
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  giveTo(account_, path);
+  return path;
+}
+
+void PostgresServer::set(const std::string& name, const std::string& value) const {
+  PostgresSession keeper = session();
+  keeper.ask("ALTER SYSTEM SET " + name + " = '" + value + "'");
+  keeper.ask("SELECT pg_reload_conf()");
+  // A session is as its server was when it began.
+  if (!eventually([&] { return session().ask("SHOW " + name) == value; }, startLimit))
+    throw std::runtime_error(name + " does not become " + value);
+}
+
 void PostgresServer::stop() {
   process_->signal(SIGINT);
   process_->waitForEnd(startLimit);

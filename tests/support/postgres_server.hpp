@@ -54,6 +54,10 @@ class PostgresServer {
   /// As the superuser, in the role's schema.
   PostgresSession session(const std::string& role = {}) const;
   std::string log() const;
+  /// Puts a file into the server's folder that nobody but the server may read.
+  std::filesystem::path entrust(const std::string& name, const std::string& contents) const;
+  /// Changes a setting of the running server; new sessions have it when this returns.
+  void set(const std::string& name, const std::string& value) const;
 
   void stop();
   /// As a crash: every session is cut, nothing is written any more.

@@ -1,0 +1,308 @@
+// Which servers are refused, in which words, and that no password is among them.
+#include "backends/postgres/connecting.hpp"
+
+#include <fstream>
+
+#include "backends/postgres/fence_rows.hpp"
+#include "leading.hpp"
+#include "support/loopback.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using namespace std::chrono_literals;
+using test::failsWith;
+using test::PostgresServer;
+using test::Program;
+using test::succeeds;
+using test::TemporaryFolder;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string password = "correct-horse-battery";
+
+Result<void> tryToConnect(const Options& options) {
+  const auto connection = Connection::open(options, "test");
+  return connection ? Result<void>{} : connection.error();
+}
+
+/// Certificates of an authority of our own, made by openssl.
+class Authority {
+ public:
+  Authority() {
+    run({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
+         path("ca.key"), "-out", certificate(), "-days", "2", "-subj", "/CN=Test"});
+  }
+  std::string certificate() const { return path("ca.pem"); }
+
+  /// `name` is what the certificate speaks for: "IP:127.0.0.1", "DNS:elsewhere.example".
+  void certify(const PostgresServer& server, const std::string& name, const std::string& days) const {
+    std::ofstream(path("ext")) << "subjectAltName=" << name;
+    run({"req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
+         path("server.key"), "-out", path("server.csr"), "-subj", "/CN=server"});
+    run({"x509", "-req", "-in", path("server.csr"), "-CA", certificate(), "-CAkey", path("ca.key"), "-extfile",
+         path("ext"), "-days", days, "-out", path("server.pem")});
+    const std::string mark = test::identityWith(1).candidate.value;  // each a file of its own, so that it is read anew
+    server.set("ssl_cert_file", server.entrust(mark + ".pem", contentsOf("server.pem")).string());
+    server.set("ssl_key_file", server.entrust(mark + ".key", contentsOf("server.key")).string());
+    server.set("ssl", "on");
+  }
+
+ private:
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string contentsOf(const std::string& name) const {
+    std::ifstream in(path(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void run(Program::Arguments arguments) const {
+    arguments.insert(arguments.begin(), "openssl");
+    Program openssl(arguments, folder_ / "log");
+    const auto ended = openssl.waitForEnd();
+    EXPECT_TRUE(ended && ended->exitCode == 0) << openssl.output();
+  }
+
+  TemporaryFolder folder_;
+};
+
+class Connecting : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    server_ = std::make_unique<PostgresServer>(std::map<std::string, std::string>{},
+                                               std::vector<std::string>{"host all guarded 127.0.0.1/32 scram-sha-256"});
+    server_->session().ask("CREATE ROLE guarded LOGIN PASSWORD '" + password + "'");
+    server_->session().ask("CREATE ROLE plain LOGIN");
+  }
+  static void TearDownTestSuite() { server_.reset(); }
+
+  static PostgresServer& server() { return *server_; }
+  static Options options(const std::string& role = "plain") { return server().options(role); }
+  std::filesystem::path passwordFile(const std::string& contents) const {
+    const std::filesystem::path path = folder_ / "password";
+    std::ofstream(path) << contents;
+    return path;
+  }
+
+  TemporaryFolder folder_;
+
+ private:
+  static inline std::unique_ptr<PostgresServer> server_;
+};
+
+// --- passwords
+
+TEST_F(Connecting, ReadsThePasswordFromTheFirstLineOfAFile) {
+  Options guarded = options("guarded");
+  guarded.passwordFile = passwordFile(password + "\nnot this");
+
+  EXPECT_THAT(tryToConnect(guarded), succeeds());
+}
+
+TEST_F(Connecting, ReadsThePasswordFromLibpqsOwnEnvironment) {
+  setenv("PGPASSWORD", password.c_str(), 1);
+  const Result<void> connected = tryToConnect(options("guarded"));
+  unsetenv("PGPASSWORD");
+
+  EXPECT_THAT(connected, succeeds());
+}
+
+TEST_F(Connecting, Row18AWrongPasswordIsSaidWithoutRepeatingIt) {
+  Options guarded = options("guarded");
+  guarded.passwordFile = passwordFile("incorrect-horse");
+
+  const Result<void> connected = tryToConnect(guarded);
+
+  EXPECT_THAT(connected, failsWith(Errc::authenticationFailed));
+  EXPECT_THAT(connected.error().message(), Not(HasSubstr("incorrect-horse")));
+}
+
+TEST_F(Connecting, Row18AMissingPasswordOrRoleIsAnAuthenticationFailure) {
+  EXPECT_THAT(tryToConnect(options("guarded")), failsWith(Errc::authenticationFailed));
+  EXPECT_THAT(tryToConnect(options("nobody_here")), failsWith(Errc::authenticationFailed));
+}
+
+TEST_F(Connecting, APasswordFileThatCannotBeReadIsNamed) {
+  Options guarded = options("guarded");
+  guarded.passwordFile = folder_ / "absent";
+
+  const Result<void> connected = tryToConnect(guarded);
+
+  EXPECT_THAT(connected, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(connected.error().detail, HasSubstr("absent"));
+}
+
+TEST_F(Connecting, Row40NoErrorOfAnySortHoldsThePassword) {
+  Options guarded = options("guarded");
+  guarded.passwordFile = passwordFile(password);
+  Options nowhere = guarded;
+  nowhere.database = "nowhere";
+  Options closed = guarded;
+  closed.port = test::portOf(test::listenOn(0));
+  const auto connection = Connection::open(guarded, "test").value();
+  const auto broken = connection->run("SELEC 1");
+  server().session().ask("SELECT pg_terminate_backend(" + std::to_string(connection->serverProcess()) + ", 10000)");
+  const auto lost = connection->run("SELECT 1");
+
+  for (const Result<void>& failed : {tryToConnect(nowhere), tryToConnect(closed), broken, lost}) {
+    ASSERT_FALSE(failed);
+    EXPECT_THAT(failed.error().message(), Not(HasSubstr(password)));
+  }
+  EXPECT_THAT(connection->name(), Not(HasSubstr(password)));
+}
+
+// --- whom to trust
+
+TEST_F(Connecting, Row21AServerWithTheRightCertificateIsTrusted) {
+  const Authority authority;
+  authority.certify(server(), "IP:127.0.0.1", "2");
+  Options secure = options();
+  secure.tls = true;
+  secure.tlsAuthority = authority.certificate();
+
+  const auto connection = Connection::open(secure, "test");
+
+  ASSERT_THAT(connection, succeeds());
+  EXPECT_EQ((*connection)->ask("SELECT ssl::text FROM pg_stat_ssl WHERE pid = pg_backend_pid()")->text(0, 0), "true");
+}
+
+TEST_F(Connecting, Row21AServerUnderAnotherNameIsRefused) {
+  const Authority authority;
+  authority.certify(server(), "DNS:elsewhere.example", "2");
+  Options secure = options();
+  secure.tls = true;
+  secure.tlsAuthority = authority.certificate();
+
+  const Result<void> connected = tryToConnect(secure);
+
+  EXPECT_THAT(connected, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(connected.error().detail, AllOf(HasSubstr("127.0.0.1"), HasSubstr("elsewhere.example")));
+}
+
+TEST_F(Connecting, Row21AnExpiredCertificateIsRefused) {
+  const Authority authority;
+  authority.certify(server(), "IP:127.0.0.1", "-1");
+  Options secure = options();
+  secure.tls = true;
+  secure.tlsAuthority = authority.certificate();
+
+  const Result<void> connected = tryToConnect(secure);
+
+  EXPECT_THAT(connected, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(connected.error().detail, HasSubstr("certificate verify failed"));
+}
+
+TEST_F(Connecting, Row21AnotherAuthoritysCertificateIsRefused) {
+  const Authority authority;
+  authority.certify(server(), "IP:127.0.0.1", "2");
+  Options secure = options();
+  secure.tls = true;
+  secure.tlsAuthority = Authority().certificate();
+
+  EXPECT_THAT(tryToConnect(secure), failsWith(Errc::configurationRefused)) << "its file is gone, too";
+
+  const Authority other;
+  secure.tlsAuthority = other.certificate();
+  EXPECT_THAT(tryToConnect(secure), failsWith(Errc::configurationRefused));
+}
+
+TEST_F(Connecting, Row20WithoutTlsAtTheServerNothingIsSentInTheClear) {
+  const Authority authority;
+  server().set("ssl", "off");
+  Options secure = options("guarded");
+  secure.passwordFile = passwordFile(password);
+  secure.tls = true;
+  secure.tlsAuthority = authority.certificate();
+
+  EXPECT_THAT(tryToConnect(secure), failsWith(Errc::configurationRefused));
+
+  secure.host = server().folder().string();
+  EXPECT_THAT(tryToConnect(secure), failsWith(Errc::configurationRefused)) << "a Unix socket has no TLS";
+}
+
+TEST_F(Connecting, Row22AServerThatAcceptsAndStallsIsGivenUp) {
+  const test::Descriptor silent = test::listenOn(0);
+  Options stalled = options();
+  stalled.port = test::portOf(silent);
+  stalled.connectLimit = 2s;
+  for (const bool tls : {false, true}) {
+    stalled.tls = tls;
+
+    EXPECT_THAT(tryToConnect(stalled), failsWith(Errc::unavailable));
+  }
+}
+
+TEST_F(Connecting, Row22TheNextServerOfTheListIsTried) {
+  const test::Descriptor silent = test::listenOn(test::Endpoint{"127.0.0.2", server().port()});
+  Options two = options();
+  two.host = "127.0.0.2,127.0.0.1";
+  two.connectLimit = 2s;
+
+  EXPECT_THAT(tryToConnect(two), succeeds());
+}
+
+// --- what else is unsafe
+
+class UnsafeSetting : public Connecting, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Values, UnsafeSetting, testing::Values("off", "local", "remote_write"));
+
+TEST_P(UnsafeSetting, IsRefusedUnlessAskedFor) {
+  server().session().ask("ALTER ROLE plain SET synchronous_commit = " + std::string(GetParam()));
+  Options careless = options();
+  careless.allowUnsafeCommits = true;
+
+  const Result<void> connected = tryToConnect(options());
+  const Result<void> allowed = tryToConnect(careless);
+  server().session().ask("ALTER ROLE plain RESET synchronous_commit");
+
+  EXPECT_THAT(connected, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(connected.error().detail, HasSubstr("synchronous_commit=" + std::string(GetParam())));
+  EXPECT_THAT(allowed, succeeds());
+}
+
+TEST_F(Connecting, AServerThatDoesNotSyncItsDiskIsRefused) {
+  server().set("fsync", "off");
+  const Result<void> connected = tryToConnect(options());
+  server().set("fsync", "on");
+
+  EXPECT_THAT(connected, failsWith(Errc::configurationRefused));
+}
+
+TEST_F(Connecting, AServerThatOnlyReadsIsUnavailable) {
+  server().session().ask("ALTER ROLE plain SET default_transaction_read_only = on");
+  const Result<void> connected = tryToConnect(options());
+  server().session().ask("ALTER ROLE plain RESET default_transaction_read_only");
+
+  EXPECT_THAT(connected, failsWith(Errc::unavailable));
+}
+
+TEST_F(Connecting, ADatabaseThatIsNotThereIsSaid) {
+  Options nowhere = options();
+  nowhere.database = "nowhere";
+
+  EXPECT_THAT(tryToConnect(nowhere), failsWith(Errc::notFound));
+}
+
+TEST_F(Connecting, ARolesOwnDefaultsDoNotChangeWhatATransactionIs) {
+  server().session().ask("ALTER ROLE plain SET default_transaction_isolation = 'serializable'");
+  server().session().ask("ALTER ROLE plain SET standard_conforming_strings = off");
+  const auto connection = Connection::open(options(), "test").value();
+  server().session().ask("ALTER ROLE plain RESET ALL");
+  const auto exchange = connection->exchange(
+      std::vector{beginTransaction(), command("SHOW transaction_isolation"), command("SELECT '\\'")});
+
+  ASSERT_TRUE(exchange);
+  EXPECT_EQ(exchange.answers[1].text(0, 0), "read committed");
+  EXPECT_EQ(exchange.answers[2].text(0, 0), "\\");
+}
+
+TEST_F(Connecting, TheServerEndsWhatItsClientHasLeft) {
+  const auto connection = Connection::open(options(), "test").value();
+
+  const auto limits =
+      connection->ask("SELECT current_setting('lock_timeout') || ' ' || current_setting('statement_timeout')");
+
+  EXPECT_EQ(limits->text(0, 0), "10s 30s");
+}
+
+}  // namespace
+}  // namespace tenure::postgresql
