@@ -4,7 +4,6 @@
 #include "backends/redis/delivered.hpp"
 #include "backends/redis/errors.hpp"
 #include "backends/redis/fence_hash.hpp"
-#include "backends/redis/records.hpp"
 #include "backends/redis/server_check.hpp"
 #include "support/results.hpp"
 
@@ -120,16 +119,6 @@ TEST(FenceHash, Row14NumbersHaveTwentyDigits) {
   EXPECT_EQ(padded(0), "00000000000000000000");
   EXPECT_EQ(padded(std::numeric_limits<std::int64_t>::max()), "09223372036854775807");
   EXPECT_LT(padded(9), padded(10));
-}
-
-TEST(Records, WorkIsReadAsItWasWritten) {
-  const std::vector<MessageId> ids{MessageId{"a b"}, MessageId{"\r\n"}, MessageId{"1 2 3"}};
-
-  const InWork read = inWorkFrom(inWorkValue(FencingToken{77}, ids, true));
-
-  EXPECT_EQ(read.token, 77);
-  EXPECT_TRUE(read.more);
-  EXPECT_EQ(read.ids, ids);
 }
 
 TEST(Delivered, GuessesWhatComesAfterAnId) {
