@@ -3,6 +3,7 @@
 #include "backends/redis/keys.hpp"
 #include "backends/redis/records.hpp"
 #include "backends/redis/scripts.hpp"
+#include "backends/shared/record_text.hpp"
 #include "base/random.hpp"
 
 namespace tenure::redis {
@@ -94,7 +95,7 @@ class Admin final : public IDatabaseAdmin {
   }
 
   Result<std::size_t> requeueDeadLetters(const std::vector<std::int64_t>& numbers) override {
-    const std::string now = timeText(systemClock().wallNow());
+    const std::string now = backends::timeText(systemClock().wallNow());
     return forEach(numbers, [&](Connection& connection, const Letter& each) { return pardon(connection, each, now); });
   }
   Result<std::size_t> pardonDeadLetters(const std::vector<std::int64_t>& numbers) override {

@@ -3,6 +3,7 @@
 #include "backends/redis/records.hpp"
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/transaction.hpp"
+#include "backends/shared/record_text.hpp"
 #include "base/assert.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
@@ -210,8 +211,8 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   if (!recorded) return recorded.error();
   const Result<Reply> attempts = (*connection)->read({"HGETALL", keys_.attempts});
   if (!attempts) return attempts.error();
-  InWork inWork;
-  if (!recorded->view().isNil()) inWork = inWorkFrom(recorded->view().bytes());
+  backends::InWork inWork;
+  if (!recorded->view().isNil()) inWork = backends::inWorkFrom(recorded->view().bytes());
   ConsumerState state{.inWork = std::move(inWork.ids), .moreInWork = inWork.more, .attempts = {}};
   if (claimed_ && inWork.token != claimed_->previousToken) state.moreInWork = true;
   auto records = attemptsFrom(attempts->view(), consumer);
@@ -232,7 +233,7 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
   std::vector<Admission> known;
   known.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size() && i < values.size(); ++i)
-    known.push_back(admissionOf(values[i], digestOf(messages[i].body)));
+    known.push_back(backends::admissionOf(values[i], digestOf(messages[i].body)));
   return known;
 }
 

@@ -2,6 +2,7 @@
 
 #include "backends/redis/records.hpp"
 #include "backends/redis/store.hpp"
+#include "backends/shared/record_text.hpp"
 #include "base/assert.hpp"
 #include "base/text.hpp"
 
@@ -88,14 +89,14 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
   if (const Result<void> sound = standing(); !sound) return sound.error();
   ++admitted_;
   const std::string key = store_.keys().id(consumer, id);
-  if (const auto own = writes_.key(key)) return admissionOf(own, digest);
+  if (const auto own = writes_.key(key)) return backends::admissionOf(own, digest);
   const auto found = stored(key, consumer, id);
   if (!found) return found.error();
   if (*found)
     writes_.expectKey(key, **found);
   else
-    writes_.addKey(key, keyValue(fate, digest));
-  return admissionOf(*found, digest);
+    writes_.addKey(key, backends::keyValue(fate, digest));
+  return backends::admissionOf(*found, digest);
 }
 
 Result<std::optional<std::string>> FencedTransaction::stored(const std::string& key, const ConsumerName& consumer,
@@ -110,13 +111,13 @@ Result<std::optional<std::string>> FencedTransaction::stored(const std::string& 
 
 Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
   if (Result<void> open = ready(); !open) return open;
-  writes_.inWork(consumer.value, inWorkValue(term_.token(), ids, more));
+  writes_.inWork(consumer.value, backends::inWorkValue(term_.token(), ids, more));
   return {};
 }
 
 Result<void> FencedTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
   if (Result<void> open = ready(); !open) return open;
-  writes_.attempt(attemptField(consumer, record.id), attemptValue(record));
+  writes_.attempt(attemptField(consumer, record.id), backends::attemptValue(record));
   return {};
 }
 

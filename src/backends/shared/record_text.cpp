@@ -1,0 +1,72 @@
+#include "backends/shared/record_text.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace tenure::backends {
+namespace {
+
+/// Takes the words up to the next space off the front.
+std::string_view takeWord(std::string_view& text) {
+  const std::size_t end = std::min(text.find(' '), text.size());
+  const std::string_view word = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return word;
+}
+
+}  // namespace
+
+std::string timeText(WallTime at) { return std::to_string(at.time_since_epoch().count()); }
+
+WallTime timeFrom(std::string_view text) noexcept {
+  return WallTime{std::chrono::milliseconds{parseInteger(text).value_or(0)}};
+}
+
+std::string keyValue(MessageFate fate, const BodyDigest& digest) {
+  std::string value(1, fate == MessageFate::done ? 'd' : 'x');
+  return value.append(reinterpret_cast<const char*>(digest.data()), digest.size());
+}
+
+Admission admissionOf(const std::optional<std::string>& stored, const BodyDigest& digest) {
+  if (!stored) return Admission::fresh;
+  const bool same = std::string_view(*stored).substr(std::min<std::size_t>(1, stored->size())) ==
+                    std::string_view(reinterpret_cast<const char*>(digest.data()), digest.size());
+  return same ? Admission::duplicate : Admission::reused;
+}
+
+std::string attemptValue(const AttemptRecord& record) {
+  return std::to_string(record.attempts) + " " + timeText(record.firstAt) + " " + timeText(record.lastAt) + " " +
+         record.lastError;
+}
+
+Result<AttemptRecord> attemptFrom(const MessageId& id, std::string_view value) {
+  AttemptRecord record;
+  record.id = id;
+  const auto attempts = parseInteger(takeWord(value));
+  if (!attempts) return Error{Errc::storeFailed, "the attempts of message \"" + escaped(id.value) + "\" are damaged"};
+  record.attempts = static_cast<int>(*attempts);
+  record.firstAt = timeFrom(takeWord(value));
+  record.lastAt = timeFrom(takeWord(value));
+  record.lastError = value;
+  return record;
+}
+
+std::string inWorkValue(FencingToken token, std::span<const MessageId> ids, bool more) {
+  std::string value = std::to_string(token.value) + (more ? " 1 " : " 0 ");
+  for (const MessageId& id : ids) value.append(id.value).push_back('\0');
+  return value;
+}
+
+InWork inWorkFrom(std::string_view value) {
+  InWork found;
+  found.token = parseInteger(takeWord(value)).value_or(0);
+  found.more = takeWord(value) != "0";
+  for (std::size_t end = value.find('\0'); end != std::string_view::npos; end = value.find('\0')) {
+    found.ids.push_back(MessageId{std::string(value.substr(0, end))});
+    value.remove_prefix(end + 1);
+  }
+  return found;
+}
+
+}  // namespace tenure::backends

@@ -1,0 +1,38 @@
+/// Small records as text, for backends that keep values under names: idempotency keys, attempts, what is in work. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenure/store.hpp"
+
+namespace tenure::backends {
+
+/// Milliseconds since 1970.
+std::string timeText(WallTime at);
+/// 1970 for what is no number.
+WallTime timeFrom(std::string_view text) noexcept;
+
+/// The value of an idempotency key: 'd' (done) or 'x' (dead), then the body's digest.
+std::string keyValue(MessageFate fate, const BodyDigest& digest);
+/// `stored` is nullopt where there is no key.
+Admission admissionOf(const std::optional<std::string>& stored, const BodyDigest& digest);
+
+/// "attempts first last error"
+std::string attemptValue(const AttemptRecord& record);
+/// Errors: storeFailed.
+Result<AttemptRecord> attemptFrom(const MessageId& id, std::string_view value);
+
+/// "token more ids", each id followed by a NUL, which no id holds.
+struct InWork {
+  std::int64_t token = 0;
+  bool more = false;
+  std::vector<MessageId> ids;
+};
+std::string inWorkValue(FencingToken token, std::span<const MessageId> ids, bool more);
+InWork inWorkFrom(std::string_view value);
+
+}  // namespace tenure::backends
