@@ -4,6 +4,7 @@
 #include "support/rabbitmq_world.hpp"
 #include "support/redis_server.hpp"
 #include "support/sqlite_world.hpp"
+#include "support/zookeeper_store_world.hpp"
 #include "tenure/memory.hpp"
 
 namespace tenure::test {
@@ -31,10 +32,8 @@ std::unique_ptr<BackendWorld> make() {
 
 const std::vector<Backend>& storeBackends() {
   static const std::vector<Backend> backends{
-      {"sqlite", make<SqliteWorld>, true},
-      {"postgresql", make<PostgresWorld>, true},
-      {"memory", make<MemoryWorld>},
-      {"redis", make<RedisWorld>},
+      {"sqlite", make<SqliteWorld>, true}, {"postgresql", make<PostgresWorld>, true}, {"memory", make<MemoryWorld>},
+      {"redis", make<RedisWorld>},         {"zookeeper", make<ZooKeeperStoreWorld>},
   };
   return backends;
 }

@@ -71,6 +71,8 @@ bool mayInclude(const std::string& file, const std::string& include) {
   const std::string room = roomOf(file);
   const std::string other = roomOf(include);
   if (room == other) return backendOf(include) == backendOf(file) || backendOf(include) == "shared";
+  // A store on ZooKeeper needs what nothing but coordination may speak.
+  if (backendOf(file) == "zookeeper" && other == "coordination") return true;
   if (room == "backends") return other == "base";
   if (other == "backends") return room == "cli";
   return floors().at(other) < floors().at(room);

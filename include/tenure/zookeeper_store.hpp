@@ -1,0 +1,42 @@
+/// ZooKeeper as fenced store for small state: positions, counters, configuration. No further server is needed.
+///
+/// Every commit is one quorum write, `multi[check(own candidacy), set(fence, version), …]`: it needs the candidacy's
+/// znode to be there still, where the store is on the election's ensemble, and the fence as this term left it anywhere.
+///
+/// Limits:  no queue and no SQL. A transaction is at most `maxTransactionBytes` with its paths, and so is a dead
+/// letter:
+///          a larger one is Errc::payloadTooLarge before anything is sent. Each new name that a transaction reads or
+///          writes costs a round trip.
+/// Durability: as a majority of the servers keeps it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "tenure/admin.hpp"
+#include "tenure/candidate.hpp"
+#include "tenure/events.hpp"
+#include "tenure/store.hpp"
+
+namespace tenure::zookeeper {
+
+struct StoreOptions {
+  /// The store has a session of its own, which lives as long as its claim.
+  ZooKeeperOptions zookeeper;
+  std::string root = "/tenure";
+  /// The store is kept in `<root>/stores/<name>`; named like an election.
+  std::string name = "default";
+  /// How long a call waits for a server, and for its reply. A commit's outcome is unknown after it.
+  std::chrono::milliseconds replyLimit{10'000};
+  /// Below the servers' jute.maxbuffer (1 MiB unless told otherwise) with some room for the protocol.
+  std::size_t maxTransactionBytes = 900'000;
+  /// Make the store when absent; otherwise an absent one is Errc::notFound.
+  bool create = true;
+};
+
+/// Connects at the claim, not before. Belongs to the election that claims it first; another one is refused with
+/// Errc::queueOwned. Threads: open anywhere, then use from one thread at a time.
+std::unique_ptr<IFencedStore> openStore(const StoreOptions& options, IEventSink& events);
+
+}  // namespace tenure::zookeeper

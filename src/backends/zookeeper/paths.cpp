@@ -1,0 +1,65 @@
+#include "backends/zookeeper/paths.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace tenure::zookeeper {
+namespace {
+
+constexpr std::size_t shards = 64;
+constexpr std::string_view digits = "0123456789abcdef";
+
+bool isPlain(unsigned char c) noexcept {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_';
+}
+
+/// FNV-1a: the same for every build and machine, because a name must be found again.
+std::size_t shardOf(std::string_view name) noexcept {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  return static_cast<std::size_t>(hash % shards);
+}
+
+std::string shardName(std::size_t shard) { return {digits[shard / 16], digits[shard % 16]}; }
+
+}  // namespace
+
+std::string encoded(std::string_view bytes) {
+  std::string name;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (isPlain(byte))
+      name.push_back(c);
+    else
+      name.append({'%', digits[byte >> 4U], digits[byte & 15U]});
+  }
+  return name;
+}
+
+std::string decoded(std::string_view name) {
+  std::string bytes;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] != '%' || i + 2 >= name.size()) {
+      bytes.push_back(name[i]);
+      continue;
+    }
+    const auto byte = digits.find(name[i + 1]) * 16 + digits.find(name[i + 2]);
+    bytes.push_back(static_cast<char>(byte));
+    i += 2;
+  }
+  return bytes;
+}
+
+std::string Paths::id(const ConsumerName& consumer, const MessageId& message) const {
+  const std::string name = encoded(consumer.value) + "," + encoded(message.value);
+  return base + "/ids/" + shardName(shardOf(name)) + "/" + name;
+}
+
+std::vector<std::string> Paths::folders() const {
+  std::vector<std::string> all{base};
+  for (const char* part : {"/state", "/attempts", "/in-work", "/dead", "/ids"}) all.push_back(base + part);
+  for (std::size_t shard = 0; shard < shards; ++shard) all.push_back(base + "/ids/" + shardName(shard));
+  return all;
+}
+
+}  // namespace tenure::zookeeper

@@ -1,0 +1,46 @@
+/// Where a store keeps what, below `<root>/stores/<name>`. Pure.
+///
+///   <name>                 election and path: who owns the store; empty before the first claim
+///   <name>/fence           the fence (fence_node.hpp)
+///   <name>/state/<key>     the handlers' own state
+///   <name>/ids/<shard>/<consumer>,<id>   what became of a message; in shards, because one reply lists all children
+///   <name>/attempts/<consumer>,<id>      <name>/in-work/<consumer>      <name>/dead/<number>
+///
+/// Names hold any bytes; what ZooKeeper or a terminal would stumble over is escaped as %xx.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenure/ids.hpp"
+
+namespace tenure::zookeeper {
+
+std::string encoded(std::string_view bytes);
+std::string decoded(std::string_view name);
+
+struct Paths {
+  Paths(const std::string& root, const std::string& name)
+      : stores(root + "/stores"), base(stores + "/" + name), fence(base + "/fence"), dead(base + "/dead") {}
+
+  std::string state(std::string_view key) const { return base + "/state/" + encoded(key); }
+  std::string id(const ConsumerName& consumer, const MessageId& message) const;
+  std::string attempts() const { return base + "/attempts"; }
+  std::string attempt(const ConsumerName& consumer, const MessageId& message) const {
+    return attempts() + "/" + attemptPrefix(consumer) + encoded(message.value);
+  }
+  /// What the names of a consumer's attempts begin with.
+  static std::string attemptPrefix(const ConsumerName& consumer) { return encoded(consumer.value) + ","; }
+  std::string inWork(const ConsumerName& consumer) const { return base + "/in-work/" + encoded(consumer.value); }
+
+  /// `base` and all that is made with it, parents first.
+  std::vector<std::string> folders() const;
+
+  std::string stores;
+  std::string base;
+  std::string fence;
+  std::string dead;
+};
+
+}  // namespace tenure::zookeeper

@@ -1,0 +1,106 @@
+#include "backends/zookeeper/session_thread.hpp"
+
+#include "coordination/zookeeper.hpp"
+
+namespace tenure::zookeeper {
+namespace {
+
+/// A store's session is not the term's: its end is an outage like another.
+Error withoutSession(const Error& error, bool writes) {
+  if (!error.is(Errc::sessionExpired)) return error;
+  return Error{writes ? Errc::outcomeUnknown : Errc::unavailable, "the store's session expired"};
+}
+
+}  // namespace
+
+SessionThread::SessionThread(const ZooKeeperOptions& options, std::chrono::milliseconds limit) : limit_(limit) {
+  Result<std::unique_ptr<ICoordination>> made = makeZooKeeper(loop_, options);
+  if (!made) {
+    fatal_ = made.error();
+    return;
+  }
+  coordination_ = std::move(*made);
+  coordination_->start(*this);
+  // Runs until close() stops it, also while nothing is pending.
+  loop_.after(std::chrono::hours{24 * 365 * 10}, [] {});
+  thread_ = std::thread([this] { context_.run(); });
+}
+
+SessionThread::~SessionThread() {
+  if (!thread_.joinable()) return;
+  loop_.post([this] { coordination_->close([this] { context_.stop(); }); });
+  thread_.join();
+  coordination_.reset();
+}
+
+void SessionThread::tell(bool connected, std::optional<Error> fatal) {
+  const std::lock_guard lock(mutex_);
+  connected_ = connected;
+  if (fatal) fatal_ = std::move(fatal);
+  changed_.notify_all();
+}
+
+Result<void> SessionThread::awaitConnected() {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, limit_, [this] { return connected_ || fatal_; });
+  if (fatal_) return *fatal_;
+  if (connected_) return {};
+  return Error{Errc::timedOut, "no ZooKeeper server answers"};
+}
+
+template <class T>
+Result<T> SessionThread::ask(bool writes, Call<T> call) {
+  if (const Result<void> connected = awaitConnected(); !connected) return connected.error();
+  const auto answer = std::make_shared<std::promise<Result<T>>>();
+  std::future<Result<T>> reply = answer->get_future();
+  loop_.post([this, answer, call = std::move(call)] {
+    call(*coordination_, [answer](Result<T> result) { answer->set_value(std::move(result)); });
+  });
+  if (reply.wait_for(limit_) != std::future_status::ready)
+    return Error{writes ? Errc::outcomeUnknown : Errc::timedOut, "ZooKeeper does not answer"};
+  Result<T> result = reply.get();
+  if (!result) return withoutSession(result.error(), writes);
+  return result;
+}
+
+Result<Node> SessionThread::getFresh(const std::string& path) {
+  // Answered in the order of their sending.
+  return ask<Node>(false, [path](ICoordination& server, Callback<Node> done) {
+    server.sync(path, [](const Result<void>&) {});
+    server.get(path, {}, std::move(done));
+  });
+}
+
+Result<NodeStat> SessionThread::existsFresh(const std::string& path) {
+  return ask<NodeStat>(false, [path](ICoordination& server, Callback<NodeStat> done) {
+    server.sync(path, [](const Result<void>&) {});
+    server.exists(path, {}, std::move(done));
+  });
+}
+
+Result<Node> SessionThread::get(const std::string& path) {
+  return ask<Node>(false,
+                   [path](ICoordination& server, Callback<Node> done) { server.get(path, {}, std::move(done)); });
+}
+
+Result<std::vector<std::string>> SessionThread::children(const std::string& path) {
+  return ask<std::vector<std::string>>(false, [path](ICoordination& server, Callback<std::vector<std::string>> done) {
+    server.children(path, {}, std::move(done));
+  });
+}
+
+Result<CreatedNode> SessionThread::create(const std::string& path) {
+  return ask<CreatedNode>(true, [path](ICoordination& server, Callback<CreatedNode> done) {
+    server.create(path, {}, CreateMode::persistent, std::move(done));
+  });
+}
+
+Result<void> SessionThread::multi(std::vector<MultiOp> ops) {
+  const auto done = ask<std::vector<std::string>>(
+      true, [ops = std::move(ops)](ICoordination& server, Callback<std::vector<std::string>> answered) {
+        server.multi(ops, std::move(answered));
+      });
+  return done ? Result<void>{} : done.error();
+}
+
+}  // namespace tenure::zookeeper

@@ -1,0 +1,66 @@
+/// A ZooKeeper session on a loop and a thread of its own, for callers that block.
+///
+/// Heartbeats go on while the caller thinks. A caller that waited in vain leaves; the late reply finds nobody and is
+/// dropped. Nothing of a request is undone by that: whoever wrote does not know.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/asio_loop.hpp"
+#include "coordination/coordination.hpp"
+
+namespace tenure::zookeeper {
+
+class SessionThread final : private ISessionObserver {
+ public:
+  SessionThread(const ZooKeeperOptions& options, std::chrono::milliseconds limit);
+  ~SessionThread() override;
+  SessionThread(const SessionThread&) = delete;
+  SessionThread& operator=(const SessionThread&) = delete;
+
+  /// Errors:  timedOut      no server within the limit
+  ///          authenticationFailed, configurationRefused   final
+  Result<void> awaitConnected();
+
+  /// As of now, whatever server we are at: it catches up with its leader first.
+  Result<Node> getFresh(const std::string& path);
+  Result<NodeStat> existsFresh(const std::string& path);
+  Result<Node> get(const std::string& path);
+  Result<std::vector<std::string>> children(const std::string& path);
+  Result<CreatedNode> create(const std::string& path);
+  /// outcomeUnknown also when the limit has passed.
+  Result<void> multi(std::vector<MultiOp> ops);
+
+ private:
+  template <class T>
+  using Call = std::function<void(ICoordination&, Callback<T>)>;
+  template <class T>
+  Result<T> ask(bool writes, Call<T> call);
+
+  void onConnected(const SessionInfo&) override { tell(true, {}); }
+  void onSuspended() override { tell(false, {}); }
+  void onExpired() override { tell(false, {}); }
+  void onFatal(const Error& error) override { tell(false, error); }
+  void tell(bool connected, std::optional<Error> fatal);
+
+  std::chrono::milliseconds limit_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool connected_ = false;
+  std::optional<Error> fatal_;
+
+  boost::asio::io_context context_;
+  AsioLoop loop_{context_};
+  std::unique_ptr<ICoordination> coordination_;  // the thread's, once it runs
+  std::thread thread_;
+};
+
+}  // namespace tenure::zookeeper
