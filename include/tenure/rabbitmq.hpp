@@ -57,7 +57,8 @@ enum class MissingId {
 
 enum class GroupFrom { header, routingKey };
 
-/// Verifies the broker's certificate and its name; there is no way to leave that out.
+/// Verifies the broker's certificate and its name; there is no way to leave that out. `host` is then a DNS name:
+/// rabbitmq-c does not compare addresses.
 struct Tls {
   bool on = false;
   std::filesystem::path authority;  // PEM; whom to trust
