@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "cli/leash.hpp"
-#include "process/child.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -25,7 +24,13 @@ ChildCommand commandFor(const Delivery& delivery, const std::string& command) {
           delivery.message.body};
 }
 
+/// The marker must not say that all is well while it may go on.
+[[noreturn]] void endBesideWhatMayStillRun(const std::string& why) {
+  throw EndTerm(EndReason::failed, Error{Errc::outcomeUnknown, why});
+}
+
 Outcome outcomeOf(const ChildEnd& end, EndReason reason) {
+  if (!end.nothingLeft) endBesideWhatMayStillRun("something of the command outlived SIGKILL");
   if (end.cause != EndCause::itself) {
     if (reason == EndReason::hung) return Outcome::failed("killed: it overran the limit for one message");
     return Outcome::retryLater("killed: its term was lost");
@@ -38,16 +43,21 @@ Outcome outcomeOf(const ChildEnd& end, EndReason reason) {
 Outcome outcomeOf(const Error& error) {
   if (error.is(Errc::unavailable)) return Outcome::retryLater(error.message());
   if (error.is(Errc::invalidArgument)) return Outcome::failed(error.message());
+  if (error.is(Errc::timedOut)) endBesideWhatMayStillRun(error.message());
   throw EndTerm(EndReason::failed, error);
 }
 
 }  // namespace
 
+Outcome outcomeOfCommand(const Result<ChildEnd>& end, EndReason reason) {
+  return end ? outcomeOf(*end, reason) : outcomeOf(end.error());
+}
+
 Handler makeExecHandler(const Guardian& guardian, std::string command) {
   return [&guardian, command = std::move(command)](const Delivery& delivery) {
     const ChildLimits limits{.until = [&] { return leashOf(delivery.term); }, .warning = politeness};
     const Result<ChildEnd> end = runChild(guardian, commandFor(delivery, command), limits);
-    return end ? outcomeOf(*end, delivery.term.endReason()) : outcomeOf(end.error());
+    return outcomeOfCommand(end, delivery.term.endReason());
   };
 }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "process/guardian.hpp"
+#include "process/child.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::cli {
@@ -18,5 +18,9 @@ namespace tenure::cli {
 /// Throws EndTerm when no command can be run any more. The consumer must know that the handler is external
 /// (ConsumerOptions::handlerIsExternal). Borrows the guardian.
 Handler makeExecHandler(const Guardian& guardian, std::string command);
+
+/// What becomes of a message whose command has ended so, under a term that ends for `reason`, or does not. Throws as
+/// the handler does; with an unknown outcome when something of the command may still run.
+Outcome outcomeOfCommand(const Result<ChildEnd>& end, EndReason reason);
 
 }  // namespace tenure::cli

@@ -145,6 +145,23 @@ TEST_F(ExecHandler, EndsTheTermWhenTheGuardianIsGone) {
   EXPECT_THROW(handle("exit 0"), EndTerm);
 }
 
+/// Whether the term ends with an unknown outcome, which leaves the marker busy.
+bool endsUnknown(const Result<ChildEnd>& end) {
+  try {
+    static_cast<void>(outcomeOfCommand(end, EndReason::none));
+    return false;
+  } catch (const EndTerm& ended) {
+    return isOutcomeUnknown(ended.error().code);
+  }
+}
+
+TEST(ExecOutcome, IsUnknownWhileSomethingOfTheCommandMayStillRun) {
+  EXPECT_TRUE(endsUnknown(ChildEnd{.exitCode = 0, .nothingLeft = false}));
+  EXPECT_TRUE(endsUnknown(Error{Errc::timedOut, "the keeper does not answer"}));
+  EXPECT_FALSE(endsUnknown(ChildEnd{.exitCode = 1}));
+  EXPECT_FALSE(endsUnknown(Error{Errc::unsupported, "the guardian is gone"}));
+}
+
 TEST_F(ExecHandler, AMessageThatCannotBePassedOnHasFailed) {
   message.group.value = std::string("a\0b", 3);
 
