@@ -77,9 +77,16 @@ void Ensemble::awaitServing(std::size_t server) const {
     throw std::runtime_error("server " + std::to_string(server) + " does not start");
 }
 
-void Ensemble::restart(std::size_t server) {
+void Ensemble::restart(std::size_t server, const std::function<void()>& meanwhile) {
   stop(server);
-  start(server);
+  launch(server);
+  eventually(
+      [&] {
+        meanwhile();
+        return serves(server);
+      },
+      startLimit);
+  awaitServing(server);
 }
 
 void Ensemble::restartTogether(const std::vector<std::size_t>& servers) {

@@ -65,7 +65,8 @@ class Ensemble {
   void kill(std::size_t server);
   void stop(std::size_t server);
   void start(std::size_t server);
-  void restart(std::size_t server);
+  /// `meanwhile` is called again and again until it serves: for a client whose loop must not stand still so long.
+  void restart(std::size_t server, const std::function<void()>& meanwhile = pauseBetweenLooks);
   /// kill -9 of some at once; then all of them start, which one alone could not while the rest is away.
   void restartTogether(const std::vector<std::size_t>& servers);
   void freeze(std::size_t server);

@@ -194,13 +194,13 @@ TEST_F(ElectionOnServers, Row11AnOperatorsDeleteEndsTheTerm) {
 }
 
 TEST_F(ElectionOnServers, ServersRestartingOneByOneChangeNoLeader) {
-  const Member a = join("a", 20s);
-  const Member b = join("b", 20s);
+  const Member a = join("a", 40s);
+  const Member b = join("b", 40s);
   const FencingToken token = a->terms.front().token;
   for (std::size_t server = 0; server < ensemble.size(); ++server) {
-    ensemble.restart(server);
+    ensemble.restart(server, [this] { loop.runReady(); });
     // Everybody is back, and a probe has been committed since: the lease reaches further than half the timeout.
-    ASSERT_TRUE(until([&] { return a->leads() && Term{a->term}.remaining() > 6s; })) << "server " << server;
+    ASSERT_TRUE(until([&] { return a->leads() && Term{a->term}.remaining() > 12s; })) << "server " << server;
   }
   EXPECT_TRUE(a->lost.empty());
   EXPECT_EQ(a->terms.size(), 1U);
