@@ -39,4 +39,8 @@ struct StoreOptions {
 /// Errc::queueOwned. Threads: open anywhere, then use from one thread at a time.
 std::unique_ptr<IFencedStore> openStore(const StoreOptions& options, IEventSink& events);
 
+/// What operators do, each call in a session of its own; creates nothing. Requeueing is Errc::unsupported: the queue is
+/// elsewhere.
+std::unique_ptr<IStoreAdmin> openStoreAdmin(const StoreOptions& options);
+
 }  // namespace tenure::zookeeper

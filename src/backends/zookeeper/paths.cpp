@@ -1,12 +1,14 @@
 #include "backends/zookeeper/paths.hpp"
 
-#include <array>
-#include <cstdint>
+#include <algorithm>
+
+#include "base/text.hpp"
 
 namespace tenure::zookeeper {
 namespace {
 
 constexpr std::size_t shards = 64;
+constexpr std::size_t numberDigits = 20;  // so that the names sort as the numbers do
 constexpr std::string_view digits = "0123456789abcdef";
 
 bool isPlain(unsigned char c) noexcept {
@@ -53,6 +55,17 @@ std::string decoded(std::string_view name) {
 std::string Paths::id(const ConsumerName& consumer, const MessageId& message) const {
   const std::string name = encoded(consumer.value) + "," + encoded(message.value);
   return base + "/ids/" + shardName(shardOf(name)) + "/" + name;
+}
+
+std::string Paths::letter(std::int64_t number) const {
+  const std::string text = std::to_string(number);
+  return dead + "/" + std::string(numberDigits - std::min(numberDigits, text.size()), '0') + text;
+}
+
+std::optional<std::int64_t> Paths::letterNumber(std::string_view name) {
+  if (name.size() != numberDigits) return std::nullopt;
+  name.remove_prefix(std::min(name.find_first_not_of('0'), numberDigits - 1));
+  return parseInteger(name);
 }
 
 std::vector<std::string> Paths::folders() const {

@@ -9,6 +9,8 @@
 /// Names hold any bytes; what ZooKeeper or a terminal would stumble over is escaped as %xx.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +35,10 @@ struct Paths {
   /// What the names of a consumer's attempts begin with.
   static std::string attemptPrefix(const ConsumerName& consumer) { return encoded(consumer.value) + ","; }
   std::string inWork(const ConsumerName& consumer) const { return base + "/in-work/" + encoded(consumer.value); }
+
+  std::string letter(std::int64_t number) const;
+  /// The number that a name below `dead` stands for.
+  static std::optional<std::int64_t> letterNumber(std::string_view name);
 
   /// `base` and all that is made with it, parents first.
   std::vector<std::string> folders() const;

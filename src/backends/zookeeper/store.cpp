@@ -33,11 +33,6 @@ std::vector<StoredFence> storedIn(const std::optional<Node>& node) {
   return {{std::move(fence.row), std::move(fence.damage)}};
 }
 
-std::string numbered(std::int64_t number) {
-  const std::string text = std::to_string(number);
-  return std::string(20 - text.size(), '0') + text;
-}
-
 }  // namespace
 
 struct Store::Found {
@@ -194,8 +189,7 @@ Result<void> Store::commit(const Changes& changes, const std::vector<std::string
   next.by = freshUuid();
   ++next.row.sequence;
   std::vector<MultiOp> ops;
-  for (const std::string& letter : letters)
-    ops.emplace_back(CreateOp{paths_.dead + "/" + numbered(++next.deadLetters), letter});
+  for (const std::string& letter : letters) ops.emplace_back(CreateOp{paths_.letter(++next.deadLetters), letter});
   changes.appendTo(ops);
   ops.insert(ops.begin(), SetOp{paths_.fence, fenceText(next), claimed_->version});
   if (!claimed_->own.empty()) ops.insert(ops.begin(), CheckOp{claimed_->own});

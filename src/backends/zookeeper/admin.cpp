@@ -1,0 +1,174 @@
+// What operators ask of a store and do to it, each call in a session of its own.
+#include "backends/zookeeper/fence_node.hpp"
+#include "backends/zookeeper/letter_text.hpp"
+#include "backends/zookeeper/paths.hpp"
+#include "backends/zookeeper/session_thread.hpp"
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "tenure/zookeeper_store.hpp"
+
+namespace tenure::zookeeper {
+namespace {
+
+bool isSame(const FenceRow& a, const FenceRow& b) noexcept {
+  return a.ensemble == b.ensemble && a.generation == b.generation && a.token == b.token && a.path == b.path &&
+         a.candidate == b.candidate;
+}
+
+Error changedMeanwhile() { return {Errc::versionMismatch, "the fence row is not the expected one any more"}; }
+
+class Admin final : public IStoreAdmin {
+ public:
+  explicit Admin(const StoreOptions& options) : options_(options), paths_(options.root, options.name) {}
+
+  Result<std::vector<FenceRow>> fenceRows() override {
+    const Result<Opened> open = openStore();
+    if (!open) return open.error();
+    const Result<Node> fence = open->session->getFresh(paths_.fence);
+    if (fence) return std::vector{fenceFrom(fence->data).row};
+    return fence.error().is(Errc::notFound) ? Result<std::vector<FenceRow>>(std::vector<FenceRow>{}) : fence.error();
+  }
+
+  Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
+                           const std::string& path) override {
+    const Result<Opened> open = openStore();
+    if (!open) return open.error();
+    const Result<Node> stored = open->session->getFresh(paths_.fence);
+    if (!stored && !stored.error().is(Errc::notFound)) return stored.error();
+    FenceNode fence;
+    if (stored) fence = fenceFrom(stored->data);
+    if (!isSame(fence.row, expected) || ownerFrom(open->base.data).election != expected.election.value)
+      return changedMeanwhile();
+    if (generation <= fence.row.generation)
+      return Error{Errc::invalidArgument, "generation " + std::to_string(generation) + " is not above " +
+                                              std::to_string(fence.row.generation)};
+    fence.row.election = expected.election;
+    fence.row.ensemble = ensemble;
+    fence.row.generation = generation;
+    fence.row.path = path;
+    fence.row.token = {};
+    fence.row.sequence = 0;
+    fence.row.candidate = {};
+    fence.row.claimedAt = systemClock().wallNow();
+    fence.by = freshUuid();
+    if (!stored) fence.deadLetters = newestLetter(*open->session).value_or(0);
+    const std::string owner = ownerText({expected.election.value, path});
+    std::vector<MultiOp> ops{SetOp{paths_.base, owner, open->base.stat.version}};
+    if (stored)
+      ops.emplace_back(SetOp{paths_.fence, fenceText(fence), stored->stat.version});
+    else
+      ops.emplace_back(CreateOp{paths_.fence, fenceText(fence)});
+    const Result<void> written = open->session->multi(std::move(ops));
+    const bool conflict =
+        !written && (written.error().is(Errc::versionMismatch) || written.error().is(Errc::alreadyExists));
+    return conflict ? changedMeanwhile() : written;
+  }
+
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit) override {
+    const Result<Opened> open = openStore();
+    if (!open) return open.error();
+    const auto all = letters(*open->session, {}, limit);
+    if (!all) return all.error();
+    std::vector<DeadLetter> found;
+    for (const Letter& each : *all) found.push_back(each.letter);
+    return found;
+  }
+
+  Result<std::size_t> requeueDeadLetters(const std::vector<std::int64_t>&) override {
+    return Error{Errc::unsupported, "a ZooKeeper store keeps no queue: send them to theirs, then purge them"};
+  }
+  Result<std::size_t> pardonDeadLetters(const std::vector<std::int64_t>& numbers) override {
+    return forEach(numbers, [this](SessionThread& session, const Letter& each) { return pardon(session, each); });
+  }
+  Result<std::size_t> purgeDeadLetters(const std::vector<std::int64_t>& numbers) override {
+    return forEach(numbers, [this](SessionThread& session, const Letter& each) {
+      return removed(session, pathOf(each.letter.number), anyVersion);
+    });
+  }
+
+ private:
+  struct Opened {
+    std::unique_ptr<SessionThread> session;
+    Node base;
+  };
+
+  Result<Opened> openStore() const {
+    auto session = std::make_unique<SessionThread>(options_.zookeeper, options_.replyLimit);
+    Result<Node> base = session->getFresh(paths_.base);
+    if (!base && base.error().is(Errc::notFound)) return Error{Errc::notFound, "there is no store " + paths_.base};
+    if (!base) return base.error();
+    return Opened{std::move(session), std::move(*base)};
+  }
+
+  std::string pathOf(std::int64_t number) const { return paths_.letter(number); }
+
+  Result<std::vector<std::int64_t>> numbersIn(SessionThread& session) const {
+    const auto names = session.children(paths_.dead);
+    if (!names) return names.error();
+    std::vector<std::int64_t> numbers;
+    for (const std::string& name : *names)
+      if (const auto number = Paths::letterNumber(name)) numbers.push_back(*number);
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
+  }
+
+  std::optional<std::int64_t> newestLetter(SessionThread& session) const {
+    const auto numbers = numbersIn(session);
+    return numbers && !numbers->empty() ? std::optional(numbers->back()) : std::nullopt;
+  }
+
+  /// Those of `numbers` that are there, or of all when it is empty.
+  Result<std::vector<Letter>> letters(SessionThread& session, std::vector<std::int64_t> numbers,
+                                      std::size_t limit) const {
+    if (numbers.empty()) {
+      Result<std::vector<std::int64_t>> all = numbersIn(session);
+      if (!all) return all.error();
+      numbers = std::move(*all);
+    }
+    std::vector<Letter> found;
+    for (const std::int64_t number : numbers) {
+      if (found.size() == limit) break;
+      const Result<Node> node = session.get(pathOf(number));
+      if (!node && node.error().is(Errc::notFound)) continue;
+      if (!node) return node.error();
+      Result<Letter> letter = letterFrom(number, node->data);
+      if (!letter) return letter.error();
+      found.push_back(std::move(*letter));
+    }
+    return found;
+  }
+
+  static Result<void> removed(SessionThread& session, const std::string& path, std::int32_t version) {
+    const Result<void> gone = session.multi({RemoveOp{path, version}});
+    return !gone && gone.error().is(Errc::notFound) ? Result<void>{} : gone;
+  }
+
+  Result<void> pardon(SessionThread& session, const Letter& each) const {
+    const std::string key = paths_.id(each.consumer, each.letter.message.id);
+    const Result<Node> stored = session.getFresh(key);
+    // A key that is done belongs to another body that came under the same id.
+    if (stored && stored->data.starts_with('x'))
+      if (const Result<void> gone = removed(session, key, stored->stat.version); !gone) return gone;
+    return removed(session, paths_.attempt(each.consumer, each.letter.message.id), anyVersion);
+  }
+
+  template <class Each>
+  Result<std::size_t> forEach(const std::vector<std::int64_t>& numbers, Each each) const {
+    const Result<Opened> open = openStore();
+    if (!open) return open.error();
+    const auto chosen = letters(*open->session, numbers, std::numeric_limits<std::size_t>::max());
+    if (!chosen) return chosen.error();
+    for (const Letter& letter : *chosen)
+      if (const Result<void> done = each(*open->session, letter); !done) return done.error();
+    return chosen->size();
+  }
+
+  StoreOptions options_;
+  Paths paths_;
+};
+
+}  // namespace
+
+std::unique_ptr<IStoreAdmin> openStoreAdmin(const StoreOptions& options) { return std::make_unique<Admin>(options); }
+
+}  // namespace tenure::zookeeper

@@ -1,0 +1,272 @@
+// A store on a real ensemble: what its candidacy, its limits and its network do to it.
+#include <gmock/gmock.h>
+
+#include "backends/zookeeper/session_thread.hpp"
+#include "support/events.hpp"
+#include "support/results.hpp"
+#include "support/tcp_proxy.hpp"
+#include "support/terms.hpp"
+#include "support/zookeeper_store_world.hpp"
+
+namespace tenure::zookeeper {
+namespace {
+
+using test::failsWith;
+using test::identityWith;
+using test::succeeds;
+using test::TestTerm;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const ConsumerName ledger{"ledger"};
+
+class ZooKeeperStore : public testing::Test {
+ protected:
+  struct Leader {
+    std::unique_ptr<IFencedStore> store;
+    TestTerm term;
+
+    std::unique_ptr<IFencedTransaction> begin() const { return store->begin(term).value(); }
+    Result<void> put(const std::string& key, const std::string& value) const {
+      const auto transaction = begin();
+      if (Result<void> written = transaction->put(key, value); !written) return written;
+      return transaction->commit();
+    }
+    std::optional<std::string> get(const std::string& key) const { return begin()->get(key).value(); }
+  };
+
+  Leader leaderWith(const StoreOptions& options, const TestTerm& term) {
+    Leader leader{openStore(options, noEvents()), term};
+    EXPECT_THAT(leader.store->claim(term), succeeds());
+    return leader;
+  }
+  Leader leaderWith(std::int64_t token) { return leaderWith(world_.options(), TestTerm(token)); }
+
+  /// The term of a candidate that is enrolled on this ensemble.
+  TestTerm enrolled(SessionThread& session, const std::string& election) {
+    TermIdentity identity = identityWith(0, election);
+    for (const std::string& folder : {std::string("/tenure"), std::string("/tenure/elections"), identity.electionPath,
+                                      identity.electionPath + "/candidates"})
+      static_cast<void>(session.create(folder));
+    candidacy_ = identity.electionPath + "/candidates/" + identity.candidate.value + "-0000000001";
+    identity.token = FencingToken{session.create(candidacy_).value().stat.czxid};
+    return TestTerm(identity);
+  }
+
+  void bury(const Leader& leader, const std::string& id) {
+    DeadLetter letter;
+    letter.message.id = MessageId{id};
+    letter.message.group = GroupId{"a/b"};
+    letter.message.body = "body of " + id + std::string("\0\n\xff", 3);
+    letter.reason = "no such order";
+    letter.attempts = 5;
+    const auto transaction = leader.begin();
+    ASSERT_THAT(transaction->admit(ledger, letter.message.id, digestOf(letter.message.body), MessageFate::dead),
+                succeeds());
+    ASSERT_THAT(transaction->deadLetter(ledger, letter), succeeds());
+    ASSERT_THAT(transaction->commit(), succeeds());
+  }
+  std::vector<std::string> buried() const {
+    std::vector<std::string> ids;
+    for (const DeadLetter& letter : openStoreAdmin(world_.options())->deadLetters().value())
+      ids.push_back(letter.message.id.value);
+    return ids;
+  }
+
+  test::ZooKeeperStoreWorld world_;
+  std::string candidacy_;
+};
+
+TEST_F(ZooKeeperStore, ACommitIsRefusedAsSoonAsTheCandidacyIsGoneThoughNobodyHasClaimed) {
+  SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
+  const Leader leader = leaderWith(world_.options(), enrolled(session, "fenced-by-its-znode"));
+  ASSERT_THAT(leader.put("k", "1"), succeeds());
+  const auto transaction = leader.begin();
+  ASSERT_THAT(transaction->put("k", "2"), succeeds());
+
+  ASSERT_THAT(session.multi({RemoveOp{candidacy_}}), succeeds());
+
+  EXPECT_THAT(transaction->commit(), failsWith(Errc::leaseLost));
+  EXPECT_EQ(leader.get("k"), "1");
+}
+
+TEST_F(ZooKeeperStore, AZnodeOfTheSameNameAndAnotherCzxidIsNotOurCandidacy) {
+  SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
+  TermIdentity identity = enrolled(session, "another-ensemble")->identity();
+  identity.token.value += 1;
+  const Leader leader = leaderWith(world_.options(), TestTerm(identity));
+
+  ASSERT_THAT(session.multi({RemoveOp{candidacy_}}), succeeds());
+
+  EXPECT_THAT(leader.put("k", "v"), succeeds()) << "the fence's version alone guards it";
+}
+
+TEST_F(ZooKeeperStore, Row24WhatIsTooLargeForAMultiIsRefusedBeforeItIsSent) {
+  const Leader leader = leaderWith(7);
+  const std::string large(500'000, 'x');
+  const auto transaction = leader.begin();
+  ASSERT_THAT(transaction->put("a", large), succeeds());
+  ASSERT_THAT(transaction->put("b", large), succeeds());
+  EXPECT_THAT(transaction->put("c", large + large), failsWith(Errc::payloadTooLarge));
+
+  EXPECT_THAT(transaction->commit(), failsWith(Errc::payloadTooLarge));
+
+  EXPECT_THAT(leader.put("a", large), succeeds()) << "the session is as it was";
+  EXPECT_EQ(leader.get("a"), large);
+}
+
+TEST_F(ZooKeeperStore, Row31NamesMayBeAnyBytes) {
+  const Leader leader = leaderWith(7);
+  const std::vector<std::string> names{".", "..", "/", "a/b", "zookeeper", "\xff\x01", "%41", "A", ",", "a b"};
+  const auto transaction = leader.begin();
+  for (const std::string& name : names) {
+    ASSERT_THAT(transaction->put(name, "value of " + name), succeeds());
+    EXPECT_EQ(transaction->admit(ConsumerName{name}, MessageId{name}, digestOf(name), MessageFate::done).value(),
+              Admission::fresh);
+    ASSERT_THAT(transaction->recordAttempt(ConsumerName{name}, {MessageId{name}, 2, name, {}, {}}), succeeds());
+  }
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  for (const std::string& name : names) {
+    EXPECT_EQ(leader.get(name), "value of " + name);
+    const auto attempts = leader.store->consumerState(ConsumerName{name}).value().attempts;
+    ASSERT_EQ(attempts.size(), 1U) << name;
+    EXPECT_EQ(attempts[0].id.value, name);
+    EXPECT_EQ(attempts[0].lastError, name);
+  }
+}
+
+TEST_F(ZooKeeperStore, Row33ADamagedFenceIsALostOne) {
+  const Leader leader = leaderWith(7);
+  SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
+  for (const char* text : {"", "not json", "[]", R"({"token":7})", R"({"token":"-7"})"}) {
+    ASSERT_THAT(session.multi({SetOp{"/tenure/stores/" + world_.options().name + "/fence", text}}), succeeds());
+
+    EXPECT_THAT(openStore(world_.options(), noEvents())->claim(TestTerm(8)), failsWith(Errc::fenceLost)) << text;
+    EXPECT_THAT(leader.put("k", "v"), failsWith(Errc::fenceLost)) << text;
+  }
+}
+
+TEST_F(ZooKeeperStore, AStoreBelongsToOneElection) {
+  leaderWith(7);
+
+  EXPECT_THAT(openStore(world_.options(), noEvents())->claim(TestTerm(8, "invoices")), failsWith(Errc::queueOwned));
+}
+
+TEST_F(ZooKeeperStore, OneThatIsNotToBeMadeIsMissed) {
+  StoreOptions options = world_.options();
+  options.create = false;
+
+  EXPECT_THAT(openStore(options, noEvents())->claim(TestTerm(7)), failsWith(Errc::notFound));
+  EXPECT_THAT(openStoreAdmin(options)->fenceRows(), failsWith(Errc::notFound));
+}
+
+TEST_F(ZooKeeperStore, WithoutAServerItIsOutOfReach) {
+  StoreOptions options = world_.options();
+  options.zookeeper.hosts = "127.0.0.1:1";
+  options.replyLimit = std::chrono::milliseconds{200};
+
+  EXPECT_THAT(openStore(options, noEvents())->claim(TestTerm(7)), failsWith(Errc::timedOut));
+}
+
+TEST_F(ZooKeeperStore, OperatorsReadPardonAndPurgeDeadLetters) {
+  const Leader leader = leaderWith(7);
+  for (const char* id : {"a", "b", "c"}) bury(leader, id);
+  const auto admin = openStoreAdmin(world_.options());
+  const std::vector<DeadLetter> letters = admin->deadLetters().value();
+  ASSERT_THAT(buried(), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(letters[0].message.body, "body of a" + std::string("\0\n\xff", 3));
+  EXPECT_EQ(letters[0].message.group.value, "a/b");
+  EXPECT_EQ(letters[0].reason, "no such order");
+  EXPECT_EQ(letters[0].attempts, 5);
+
+  EXPECT_EQ(admin->pardonDeadLetters({letters[0].number}).value(), 1U);
+  EXPECT_EQ(admin->purgeDeadLetters({letters[0].number, letters[2].number, 999}).value(), 2U);
+
+  EXPECT_THAT(buried(), ElementsAre("b"));
+  const auto transaction = leader.begin();
+  EXPECT_EQ(transaction->admit(ledger, MessageId{"a"}, digestOf("new"), MessageFate::done).value(), Admission::fresh);
+  EXPECT_EQ(transaction->admit(ledger, MessageId{"c"}, digestOf(letters[2].message.body), MessageFate::done).value(),
+            Admission::duplicate);
+  EXPECT_THAT(admin->requeueDeadLetters({}), failsWith(Errc::unsupported));
+}
+
+TEST_F(ZooKeeperStore, Row15ARebaseLetsTheNewEnsembleClaimAndStopsTheOldOne) {
+  const Leader leader = leaderWith(7);
+  const auto admin = openStoreAdmin(world_.options());
+  const FenceRow before = admin->fenceRows().value().front();
+  TermIdentity next = identityWith(1);
+  next.ensemble = EnsembleUuid{"00000000000000000000000000000002"};
+  next.generation = 2;
+
+  ASSERT_THAT(admin->rebaseFence(before, next.ensemble, 2, next.electionPath), succeeds());
+
+  EXPECT_THAT(admin->rebaseFence(before, next.ensemble, 3, next.electionPath), failsWith(Errc::versionMismatch));
+  EXPECT_THAT(leader.put("k", "v"), failsWith(Errc::staleTerm));
+  EXPECT_THAT(openStore(world_.options(), noEvents())->claim(TestTerm(next)), succeeds());
+}
+
+TEST_F(ZooKeeperStore, ARebaseMakesALostFenceAnewAndNumbersLettersOn) {
+  bury(leaderWith(7), "a");
+  world_.dropFence("orders");
+  FenceRow lost;
+  lost.election = ElectionName{"orders"};
+  const TermIdentity next = identityWith(8);
+  ASSERT_THAT(openStoreAdmin(world_.options())->rebaseFence(lost, next.ensemble, 1, next.electionPath), succeeds());
+
+  bury(leaderWith(world_.options(), TestTerm(next)), "b");
+
+  EXPECT_THAT(buried(), ElementsAre("a", "b"));
+}
+
+/// The way to one server goes through a proxy.
+class BrokenWay : public ZooKeeperStore {
+ protected:
+  void SetUp() override {
+    StoreOptions options = world_.options();
+    options.zookeeper.hosts = proxy_.host();
+    leader_.emplace(leaderWith(options, TestTerm(7)));
+    ASSERT_THAT(leader_->put("k", "before"), succeeds());
+  }
+
+  test::TcpProxy proxy_{test::Ensemble::shared().port(0)};
+  std::optional<Leader> leader_;
+};
+
+TEST_F(BrokenWay, Row26ACommitWhoseReplyIsLostIsFoundToBeCommitted) {
+  const auto transaction = leader_->begin();
+  ASSERT_THAT(transaction->put("k", "in doubt"), succeeds());
+  proxy_.loseNextReply();
+  ASSERT_THAT(transaction->commit(), failsWith(Errc::outcomeUnknown));
+  EXPECT_THAT(leader_->store->begin(leader_->term), failsWith(Errc::outcomeUnknown));
+
+  EXPECT_EQ(leader_->store->resolve(leader_->term).value(), CommitFate::committed);
+
+  EXPECT_EQ(leader_->get("k"), "in doubt");
+  EXPECT_THAT(leader_->put("k", "next"), succeeds());
+}
+
+TEST_F(BrokenWay, ResolvingMayLoseItsReplyToo) {
+  proxy_.loseNextReply();
+  ASSERT_THAT(leader_->store->resolve(leader_->term), failsWith(Errc::outcomeUnknown));
+
+  EXPECT_EQ(leader_->store->resolve(leader_->term).value(), CommitFate::notCommitted);
+
+  EXPECT_THAT(leader_->put("k", "next"), succeeds());
+}
+
+TEST_F(BrokenWay, ACutIsAnOutageNotTheEnd) {
+  proxy_.cut();
+  const auto transaction = leader_->begin();
+  auto late = std::jthread([&] { proxy_.resume(); });
+
+  Result<void> written = transaction->put("k", "after");
+  EXPECT_TRUE(written || written.error().is(Errc::unavailable)) << written.error().message();
+  late.join();
+
+  EXPECT_THAT(leader_->put("k", "after"), succeeds());
+}
+
+}  // namespace
+}  // namespace tenure::zookeeper
