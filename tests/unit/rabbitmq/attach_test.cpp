@@ -67,6 +67,30 @@ TEST_P(AttachInBothWays, GetsAllAtOnceWhenThePredecessorsConnectionBreaks) {
   EXPECT_THAT(idsOf(look(*attached(TestTerm(8)))), ElementsAre("a", "b", "c"));
 }
 
+TEST_P(AttachInBothWays, WhatTheBrokerHasIsThereAtOnce) {
+  std::vector<NewMessage> messages;
+  for (int i = 0; i < options_.prefetch; ++i)
+    messages.push_back({MessageId{std::to_string(i)}, {}, std::string(20'000, 'x'), {}});
+  ASSERT_THAT(openSink(options_).value()->append(messages), succeeds());
+
+  const auto source = attached(term_);
+
+  EXPECT_EQ(look(*source, messages.size()).size(), messages.size());
+}
+
+TEST_P(AttachInBothWays, EverythingIsBackBeforeTheDetachReturns) {
+  ASSERT_THAT(append(options_, {"a", "b", "c"}), succeeds());
+  Stranger stranger(options_);
+  for (int round = 0; round < 20; ++round) {
+    const auto source = attached(term_);
+    ASSERT_EQ(look(*source).size(), 3U);
+
+    source->detach();
+
+    ASSERT_EQ(stranger.waiting(), 3) << round;
+  }
+}
+
 TEST_P(AttachInBothWays, EndsAtAStop) {
   const auto first = attached(term_);
   options_.attachLimit = 1h;

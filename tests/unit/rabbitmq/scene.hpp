@@ -51,6 +51,7 @@ class Stranger {
     EXPECT_THAT(connection_->inspect(Channel::work, options_.queue), succeeds());  // by now the queue has it
   }
   void consume() { EXPECT_THAT(connection_->consume(Channel::work, options_.queue, false), succeeds()); }
+  std::int64_t waiting() { return connection_->inspect(Channel::work, options_.queue).value().ready; }
   /// What a consumer of that other queue gets first; it waits for it.
   std::optional<Delivered> firstOf(const std::string& queue) {
     FrameReader reader(1U << 30U);
