@@ -22,7 +22,7 @@ class ForeignMessage : public Scene {
     return messages.empty() ? Message{} : messages.front();
   }
 
-  static amqp_basic_properties_t withId(const std::string& id) {
+  static amqp_basic_properties_t withId(const char* id) {  // a literal: the properties only borrow it
     amqp_basic_properties_t properties{};
     properties._flags = AMQP_BASIC_MESSAGE_ID_FLAG;
     properties.message_id = bytesOf(id);
