@@ -46,7 +46,7 @@ struct ConsumerOptions {
   /// Whose idempotency keys and attempts these are; the election's name when empty. Consumers that share a name and a
   /// store drop each other's ids.
   ConsumerName name{};
-  /// Messages that share a transaction at most, 1..4096; 1 commits each on its own.
+  /// Messages that share a transaction at most, 1..4096, and no more than the store takes; 1 commits each on its own.
   std::size_t maxBatch = 64;
   /// A batch is committed when its first message has waited this long, 0..10 s.
   std::chrono::milliseconds latencyTarget{20};

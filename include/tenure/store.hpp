@@ -148,6 +148,9 @@ class IFencedStore {
   /// What admit() would say of each, without a lock: a hint for dropping early; admit() decides.
   virtual Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;
 
+  /// How many messages, each with a mark before it, one transaction takes well; a consumer makes no larger batches.
+  virtual std::size_t maxBatch() const noexcept { return 4096; }
+
   /// Gives back what the term holds (locks, connections). The claim stays: only a newer term replaces it.
   virtual void release() noexcept = 0;
 };

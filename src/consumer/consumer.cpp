@@ -32,6 +32,11 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
   return options;
 }
 
+ConsumerOptions fitted(ConsumerOptions options, const IFencedStore& store) {
+  options.maxBatch = std::min(options.maxBatch, store.maxBatch());
+  return options;
+}
+
 }  // namespace
 
 /// Performs what the machine asks for and feeds the results back.
@@ -43,7 +48,7 @@ class Consumer::Shell {
         store_(store),
         shared_(source.sharesTransactionsWith(store)),
         handler_(std::move(handler)),
-        options_(validated(options)),
+        options_(fitted(validated(options), store)),
         events_(events),
         clock_(clock),
         random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()) {}

@@ -28,6 +28,7 @@ class RecordedStore final : public IFencedStore {
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
     return inner_.known(consumer, messages);
   }
+  std::size_t maxBatch() const noexcept override { return inner_.maxBatch(); }
   void release() noexcept override { inner_.release(); }
 
   IFencedStore& inner() noexcept { return inner_; }

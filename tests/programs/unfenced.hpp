@@ -31,6 +31,7 @@ class Unfenced final : public IFencedStore {
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
     return inner_.known(consumer, messages);
   }
+  std::size_t maxBatch() const noexcept override { return inner_.maxBatch(); }
   void release() noexcept override { inner_.release(); }
 
  private:

@@ -45,6 +45,7 @@ class MutantStore final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override { return inner_.resolve(term); }
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override { return inner_.consumerState(consumer); }
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  std::size_t maxBatch() const noexcept override { return inner_.maxBatch(); }
   void release() noexcept override { inner_.release(); }
 
   Mutant mutant() const noexcept { return mutant_; }

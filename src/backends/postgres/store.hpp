@@ -32,6 +32,9 @@ class Store final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  /// A message costs a subtransaction, and a server remembers 64 of them for each session; beyond, everybody's
+  /// snapshots get slower.
+  std::size_t maxBatch() const noexcept override { return 64; }
   void release() noexcept override;
 
   // For its transactions:
