@@ -1,0 +1,142 @@
+// The consumer over this backend: batches, failing statements, and what a successor goes on with.
+#include <thread>
+
+#include "leading.hpp"
+#include "tenure/consumer.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using namespace std::chrono_literals;
+using test::PostgresWorld;
+using test::RecordedEvents;
+using test::succeeds;
+
+class Consuming : public testing::Test {
+ protected:
+  void SetUp() override {
+    world_.ask(
+        "CREATE TABLE ledger(n bigserial, id text PRIMARY KEY, token bigint); GRANT ALL ON ledger, ledger_n_seq TO " +
+        world_.role());
+    options_.idleWait = 0ms;
+    options_.latencyTarget = 10s;
+    options_.retryBase = options_.retryMax = 1ms;
+    options_.maxAttempts = 2;
+  }
+  void produce(int from, int to) {
+    std::vector<NewMessage> messages;
+    for (int i = from; i < to; ++i) messages.push_back({MessageId{std::to_string(i)}, {}, "body", {}});
+    ASSERT_THAT(world_.sink()->append(messages), succeeds());
+  }
+  /// Consumes until nothing waits.
+  void lead(std::int64_t token) {
+    const test::TestTerm term(token);
+    Database database(world_.options(), noEvents());
+    Consumer consumer(database.source(), database.store(), handler_, options_, events_);
+    consumer.inaugurate(term);
+    EXPECT_TRUE(test::eventually([&] {
+      consumer.execute(term);
+      return waiting() == "0";
+    }));
+    consumer.handOver(term);
+  }
+  std::string waiting() { return world_.ask("SELECT count(*) FROM tenure_message"); }
+  std::string ledger(const std::string& what) { return world_.ask("SELECT " + what + " FROM ledger"); }
+
+  static Outcome insert(const Delivery& delivery) {
+    const std::vector<SqlParameter> values{{":id", delivery.message.id.value}, {":token", delivery.term.token().value}};
+    const auto inserted =
+        delivery.transaction.sql()->execute("INSERT INTO ledger(id, token) VALUES(:id, :token)", values);
+    return inserted ? Outcome::done() : Outcome::failed(inserted.error().message());
+  }
+
+  PostgresWorld world_;
+  ConsumerOptions options_;
+  RecordedEvents events_;
+  Handler handler_ = insert;
+  bool ended_ = false;
+};
+
+TEST_F(Consuming, NeverMakesABatchThatTheServersMemoryOfSubtransactionsCannotHold) {
+  options_.maxBatch = 256;
+  produce(0, 300);
+
+  lead(7);
+
+  EXPECT_EQ(ledger("count(*)"), "300");
+  for (const BatchCommitted& batch : events_.of<BatchCommitted>()) EXPECT_LE(batch.messages, 64U);
+  EXPECT_LE(events_.of<BatchCommitted>().size(), 10U) << "and not much smaller ones";
+}
+
+TEST_F(Consuming, KeepsTheOrderAcrossTermsAndHandlesEachMessageOnce) {
+  for (int term = 0; term < 3; ++term) {
+    produce(term * 50, term * 50 + 50);
+    lead(7 + term);
+  }
+  produce(0, 150);  // again
+  lead(10);
+
+  EXPECT_EQ(ledger("count(*)"), "150");
+  EXPECT_EQ(world_.ask("SELECT bool_and(id::int = place - 1) FROM"
+                       " (SELECT id, row_number() OVER (ORDER BY n) AS place FROM ledger) AS ordered"),
+            "t");
+}
+
+TEST_F(Consuming, BuriesAMessageThatItsStatementCannotTakeAndKeepsItsNeighbours) {
+  world_.ask("ALTER TABLE ledger ADD CHECK (id <> '5')");
+  produce(0, 10);
+
+  lead(7);
+
+  EXPECT_EQ(ledger("count(*)"), "9");
+  const std::vector<DeadLetter> dead = openAdmin(world_.options())->deadLetters().value();
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].message.id.value, "5");
+  EXPECT_EQ(dead[0].attempts, 2);
+  EXPECT_THAT(dead[0].reason, testing::HasSubstr("violates check constraint"));
+}
+
+TEST_F(Consuming, GoesOnAfterItsSessionsWereEnded) {
+  produce(0, 40);
+  handler_ = [this](const Delivery& delivery) {
+    if (delivery.message.id.value == "20" && delivery.attempt == 1 && !ended_) {
+      ended_ = true;
+      world_.ask("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '" + world_.role() +
+                 "'");
+    }
+    return insert(delivery);
+  };
+
+  lead(7);
+
+  EXPECT_TRUE(ended_);
+  EXPECT_EQ(ledger("count(*)"), "40");
+  EXPECT_GE(events_.of<OutageBegan>().size(), 1U);
+}
+
+TEST_F(Consuming, AStatementThatDeadlocksIsTriedAgain) {
+  produce(0, 1);
+  world_.ask(
+      "CREATE TABLE account(id int PRIMARY KEY, amount int); INSERT INTO account VALUES(1, 0), (2, 0); GRANT ALL ON"
+      " account TO " +
+      world_.role());
+  auto application = world_.session();
+  application.ask("SET deadlock_timeout = '1h'; BEGIN; UPDATE account SET amount = 1 WHERE id = 2");
+  std::jthread other;
+  handler_ = [&](const Delivery& delivery) {
+    ISqlStatements& sql = *delivery.transaction.sql();
+    static_cast<void>(sql.execute("UPDATE account SET amount = amount + 1 WHERE id = 1"));
+    if (!other.joinable())
+      other = std::jthread([&] { application.ask("UPDATE account SET amount = 2 WHERE id = 1; COMMIT"); });
+    const auto done = sql.execute("UPDATE account SET amount = amount + 1 WHERE id = 2");
+    return done ? insert(delivery) : Outcome::failed(done.error().message());
+  };
+
+  lead(7);
+
+  EXPECT_EQ(ledger("count(*)"), "1");
+  EXPECT_TRUE(openAdmin(world_.options())->deadLetters().value().empty()) << "it was not the message's fault";
+}
+
+}  // namespace
+}  // namespace tenure::postgresql
