@@ -1,7 +1,8 @@
 /// PostgreSQL as queue and fenced store: one database, replicas and producers anywhere.
 ///
-/// Needs:   a server from version 14 on, and Tenure's tables (schemaSql) in the connection's current schema. All tables
-///          named tenure_* are Tenure's; others in the same database are yours, and share the transaction.
+/// Needs:   a server from version 14 on, reached directly or through a pooler that gives out whole sessions, and
+///          Tenure's tables (schemaSql) in the connection's current schema. All tables named tenure_* are Tenure's;
+///          others in the same database are yours, and share the transaction.
 /// Durability: a commit that returned is on the server's disk, and on its synchronous standbys where it has some.
 ///          Commits that a failover to an asynchronous standby loses are lost together with the fence: it is noticed,
 ///          not undone. A server that may lose commits by itself (synchronous_commit below on, fsync off) is refused.

@@ -81,15 +81,15 @@ Connection::~Connection() { PQfinish(connection_); }
 
 Result<void> Connection::configure(const Options& options) {
   const auto milliseconds = [](std::chrono::milliseconds limit) { return std::to_string(limit.count()); };
-  const Result<Answer> settings =
-      ask("SELECT current_setting('synchronous_commit'), current_setting('fsync'),"
-          " set_config('idle_in_transaction_session_timeout', $1, false), set_config('lock_timeout', $2, false),"
-          " set_config('statement_timeout', $3, false), set_config('tcp_user_timeout', $4, false),"
-          " set_config('client_connection_check_interval', '2000', false),"
-          " set_config('standard_conforming_strings', 'on', false), set_config('bytea_output', 'hex', false),"
-          " set_config('extra_float_digits', '1', false)",
-          milliseconds(options.idleInTransactionLimit), milliseconds(options.lockLimit),
-          milliseconds(options.statementLimit), milliseconds(options.networkLimit));
+  const Result<Answer> settings = ask(
+      "SELECT current_setting('synchronous_commit'), current_setting('fsync'),"
+      " set_config('idle_in_transaction_session_timeout', $1, false), set_config('lock_timeout', $2, false),"
+      " set_config('statement_timeout', $3, false), set_config('tcp_user_timeout', $4, false),"
+      " set_config('client_connection_check_interval', '2000', false), set_config('idle_session_timeout', '0', false),"
+      " set_config('standard_conforming_strings', 'on', false), set_config('bytea_output', 'hex', false),"
+      " set_config('extra_float_digits', '1', false)",
+      milliseconds(options.idleInTransactionLimit), milliseconds(options.lockLimit),
+      milliseconds(options.statementLimit), milliseconds(options.networkLimit));
   if (!settings) return settings.error();
   const std::string commits = settings->text(0, 0);
   const std::string syncs = settings->text(0, 1);

@@ -13,8 +13,6 @@
 /// Threads: one at a time.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>

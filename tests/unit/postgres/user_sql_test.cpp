@@ -115,6 +115,16 @@ TEST_F(UserSql, AFailedStatementLeavesTheTransactionAsItWas) {
   EXPECT_EQ(ledger(), "a,b");
 }
 
+TEST_F(UserSql, AStatementMayBeExplainedToSeeWhetherItCompiles) {
+  const std::vector<SqlParameter> values{{":id", std::string()}, {":amount", std::int64_t{0}}};
+
+  EXPECT_THAT(run("EXPLAIN /* once */ INSERT INTO ledger VALUES(:id, :amount)", values), succeeds());
+  EXPECT_THAT(run("EXPLAIN /* once */ INSERT INTO nowhere VALUES(:id)", values), failsWith(Errc::storeFailed));
+  EXPECT_THAT(run("SELECT 1"), succeeds());
+
+  EXPECT_EQ(ledger(), "null");
+}
+
 TEST_F(UserSql, TheFirstStatementOfATransactionMayFail) {
   EXPECT_THAT(run("SELECT 1 / 0"), failsWith(Errc::storeFailed));
 
