@@ -81,8 +81,7 @@ class Sink final : public IMessageSink, private IIncoming {
     const std::vector<NewMessage> question{{{}, {}, "?", {}}};
     const Result<void> done = publish(nobodysQueue, question, deadline);
     if (done || done.error().is(Errc::notFound)) return {};
-    if (done.error().is(Errc::permissionDenied)) return done;
-    return Error{Errc::unavailable, done.error().detail};
+    return isOutcomeUnknown(done.error().code) ? Error{Errc::unavailable, done.error().detail} : done;
   }
 
   /// A connection that is up, and takes messages. Nothing is published before.
@@ -118,7 +117,8 @@ class Sink final : public IMessageSink, private IIncoming {
   }
 
   Error unknown() const {
-    if (ended_ && ended_->is(Errc::permissionDenied)) return *ended_;
+    const bool onlyKnocked = published_ == 1;
+    if (onlyKnocked && ended_) return *ended_;
     return {Errc::outcomeUnknown, std::to_string(confirms_->confirmed()) + " messages were confirmed, then: " + why()};
   }
 

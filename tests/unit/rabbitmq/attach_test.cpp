@@ -1,4 +1,8 @@
 // Who may consume: one leader of one election, on the queue that was meant.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
 #include <future>
 
 #include "scene.hpp"
@@ -228,6 +232,19 @@ TEST_F(Attach, DoesNotWaitForeverForABrokerThatSaysNothing) {
   options_.connectLimit = 100ms;
 
   EXPECT_THAT(attach(options_), failsWith(Errc::timedOut));
+}
+
+TEST_F(Attach, LeavesNoConnectionToTheChildrenOfAHandler) {
+  const auto source = attached(term_);
+
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename().string());
+    std::error_code gone;
+    const std::string what = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (fd > STDERR_FILENO && (what.starts_with("socket:") || what.starts_with("anon_inode:"))) {
+      EXPECT_NE(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0) << what;
+    }
+  }
 }
 
 TEST_F(Attach, OperatorsSeeTheOwnerAndWhatWaits) {
