@@ -56,7 +56,7 @@ struct Options {
 class Database {
  public:
   /// Connects on first use of either port, not before; again, whenever a connection was lost.
-  Database(Options options, IEventSink& events);
+  Database(const Options& options, IEventSink& events);
   ~Database();
 
   IMessageSource& source() noexcept;

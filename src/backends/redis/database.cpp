@@ -13,7 +13,7 @@ class Database::Impl {
   Source source;
 };
 
-Database::Database(Options options, IEventSink& events) : impl_(std::make_unique<Impl>(options, events)) {}
+Database::Database(const Options& options, IEventSink& events) : impl_(std::make_unique<Impl>(options, events)) {}
 Database::~Database() = default;
 IMessageSource& Database::source() noexcept { return impl_->source; }
 IFencedStore& Database::store() noexcept { return impl_->store; }

@@ -141,8 +141,10 @@ Result<std::string> Store::findCandidacy(const TermIdentity& term) {
   if (!names) return std::string{};
   for (const std::string& name : *names) {
     if (!name.starts_with(term.candidate.value)) continue;
-    const Result<NodeStat> stat = session_->existsFresh(folder + "/" + name);
-    if (stat && stat->czxid == term.token.value) return folder + "/" + name;
+    std::string path = folder;
+    path.append("/").append(name);
+    const Result<NodeStat> stat = session_->existsFresh(path);
+    if (stat && stat->czxid == term.token.value) return path;
     if (!stat && !stat.error().is(Errc::notFound)) return stat.error();
   }
   return std::string{};
@@ -189,6 +191,7 @@ Result<void> Store::commit(const Changes& changes, const std::vector<std::string
   next.by = freshUuid();
   ++next.row.sequence;
   std::vector<MultiOp> ops;
+  ops.reserve(letters.size() + changes.size() + 2);
   for (const std::string& letter : letters) ops.emplace_back(CreateOp{paths_.letter(++next.deadLetters), letter});
   changes.appendTo(ops);
   ops.insert(ops.begin(), SetOp{paths_.fence, fenceText(next), claimed_->version});
@@ -197,14 +200,17 @@ Result<void> Store::commit(const Changes& changes, const std::vector<std::string
     return Error{Errc::payloadTooLarge, "a transaction of " + std::to_string(bytes) + " bytes, at most " +
                                             std::to_string(options_.maxTransactionBytes)};
   const Result<void> written = session_->multi(std::move(ops));
-  if (!written && isOutcomeUnknown(written.error().code)) claimed_->inDoubt = std::move(next);
-  if (!written) return isConflict(written.error()) ? explain(written.error()) : written;
+  if (!written && isConflict(written.error())) return explain(written.error());
+  if (!written) {
+    if (isOutcomeUnknown(written.error().code)) claimed_->inDoubt = std::move(next);
+    return written;
+  }
   claimed_->fence = std::move(next);
   ++claimed_->version;
   return {};
 }
 
-Result<void> Store::explain(Error refusal) {
+Result<void> Store::explain(const Error& refusal) {
   const auto fence = optional(session_->getFresh(paths_.fence));
   if (!fence) return fence.error();
   Error why = judged(*fence, Error{Errc::storeBusy, "a znode was changed by somebody else: " + refusal.message()});

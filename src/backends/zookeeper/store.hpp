@@ -65,7 +65,7 @@ class Store final : public IFencedStore {
   /// Why the fence was not found as expected. What is in it is judged; if it is ours after all, something else was
   /// changed by a stranger, and trying again is right.
   Error judged(const std::optional<Node>& fence, Error otherwise) const;
-  Result<void> explain(Error refusal);
+  Result<void> explain(const Error& refusal);
   template <class Body>
   void emit(const Term& term, Body body);
 
