@@ -62,6 +62,11 @@ struct ConsumerOptions {
   /// The handler never touches its transaction and may take long (a child process): commit what is done before it
   /// runs, and never hold the store's lock meanwhile.
   bool handlerIsExternal = false;
+  /// The redelivery horizon: idempotency keys are kept at least this long, and a message that comes again later than
+  /// that is handled again. Longer than any broker redelivers and any producer repeats; 0 keeps them for ever.
+  std::chrono::hours keepIdsFor{7 * 24};
+  /// More keys than this raise an alarm, and stay; 0 for none.
+  std::size_t keyAlarm = 50'000'000;
   /// What the handler wants loaded before its replica is elected, as in ILeaderCareer::prepare. Source and store are
   /// not touched before the claim: a standby does not even open an SQLite file.
   std::function<void(const std::stop_token&)> prepare{};

@@ -285,6 +285,24 @@ struct MessageDeadLettered {
   int attempts = 0;
   void fields(auto&& f) const { f("message", message), f("reason", reason), f("attempts", attempts); }
 };
+struct KeysPruned {
+  TENURE_EVENT("keys_pruned", info)  // once for each pass over all of them that removed some
+  std::size_t removed = 0;
+  std::size_t kept = 0;
+  void fields(auto&& f) const { f("removed", removed), f("kept", kept); }
+};
+struct KeyAlarmRaised {
+  TENURE_EVENT("key_alarm_raised", error)  // more idempotency keys than expected; all of them stay
+  std::size_t kept = 0;
+  std::size_t limit = 0;
+  void fields(auto&& f) const { f("kept", kept), f("limit", limit); }
+};
+struct BeyondHorizon {
+  TENURE_EVENT("beyond_horizon", warn)  // once a term: a message as old as this may be a repeat that nobody can tell
+  std::string message;
+  std::chrono::milliseconds age{};
+  void fields(auto&& f) const { f("message", message), f("age_ms", age); }
+};
 struct OutageBegan {
   TENURE_EVENT("outage_began", warn)
   std::string error;
@@ -338,8 +356,8 @@ using EventBody =
                  LeaseSoftLimitPassed, Prepared, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, TermEnded, GaveUp,
                  Left, LastWillReady, LastWillLost, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
                  BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, SuspectsFound, MessageSuspected,
-                 MessageDeadLettered, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported, Reloaded,
-                 Warned>;
+                 MessageDeadLettered, KeysPruned, KeyAlarmRaised, BeyondHorizon, OutageBegan, OutageEnded,
+                 CommandStarted, CommandEnded, StatusReported, Reloaded, Warned>;
 
 struct Event {
   WallTime at{};

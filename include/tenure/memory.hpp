@@ -20,7 +20,7 @@
 namespace tenure::memory {
 
 /// Where a fault strikes.
-enum class Operation { claim, state, known, write, commit, resolve, attach, fetch, acknowledge };
+enum class Operation { claim, state, known, write, commit, resolve, prune, attach, fetch, acknowledge };
 
 /// One message as it was committed, in the order of the commits.
 struct LedgerEntry {

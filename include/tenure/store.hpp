@@ -122,6 +122,19 @@ struct ConsumerState {
 /// What became of a commit whose reply was lost.
 enum class CommitFate { committed, notCommitted };
 
+/// One step of forgetting idempotency keys, in the order of ids.
+struct Pruning {
+  ConsumerName consumer;
+  WallTime before{};       // keys from then on stay, whatever they stand for
+  std::string after{};     // where the last step ended; empty for the first
+  std::size_t atMost = 0;  // keys to look at
+};
+struct Pruned {
+  std::size_t looked = 0;
+  std::size_t removed = 0;
+  std::string last{};  // where the next step goes on; empty when there is no more
+};
+
 /// Where effects are committed under the fence.
 class IFencedStore {
  public:
@@ -150,6 +163,14 @@ class IFencedStore {
 
   /// How many messages, each with a mark before it, one transaction takes well; a consumer makes no larger batches.
   virtual std::size_t maxBatch() const noexcept { return 4096; }
+  /// Removes keys under the fence, in a transaction of its own; takes no lock where nothing is to be removed. A store
+  /// whose keys expire by themselves has nothing to do. No transaction may be open.
+  ///
+  /// Errors:  those of a commit; outcomeUnknown asks for resolve(), whatever was removed
+  virtual Result<Pruned> prune(const Term& term, const Pruning& step) {
+    static_cast<void>(term), static_cast<void>(step);
+    return Pruned{};
+  }
 
   /// Gives back what the term holds (locks, connections). The claim stays: only a newer term replaces it.
   virtual void release() noexcept = 0;

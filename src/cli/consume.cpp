@@ -25,6 +25,7 @@ struct ConsumeOptions {
   std::string statusFile;
   ConsumerOptions tuning;
   std::chrono::milliseconds latencyTarget = tuning.latencyTarget;
+  std::chrono::milliseconds keepIds = tuning.keepIdsFor;
   CareerLimits limits;
 };
 
@@ -83,12 +84,15 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   Complaints complaints;
   complaints.require(options.consumer.empty() || parseElectionName(options.consumer).has_value(), "--consumer",
                      options.consumer, "expected 1 to 64 of A-Z a-z 0-9 . _ -");
+  complaints.require(options.keepIds % std::chrono::hours{1} == std::chrono::milliseconds{0}, "--keep-ids",
+                     options.keepIds, "expected whole hours or days, such as 7d, or 0h for ever");
   if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
 
   Settings settings{*std::move(candidate), options.tuning, *std::move(wiring)};
   settings.candidate.limits = options.limits;
   settings.consumer.name = {options.consumer};
   settings.consumer.latencyTarget = options.latencyTarget;
+  settings.consumer.keepIdsFor = std::chrono::duration_cast<std::chrono::hours>(options.keepIds);
   settings.consumer.handlerIsExternal = !options.exec.empty();
   return settings;
 }
@@ -143,6 +147,10 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
   addDuration(command, "--retry-base", options.tuning.retryBase, "Wait after the first failed attempt; it doubles");
   addDuration(command, "--retry-max", options.tuning.retryMax, "The longest wait between attempts");
   addDuration(command, "--outage-limit", options.tuning.outageLimit, "A store that stays away so long ends the term");
+  addDuration(command, "--keep-ids", options.keepIds, "How long a message that comes again is known; 0h: for ever");
+  command.add_option("--key-alarm", options.tuning.keyAlarm, "More such messages raise an alarm (default 50000000)")
+      ->type_name("N")
+      ->envname("TENURE_KEY_ALARM");
   addDuration(command, "--execute-limit", options.limits.execute,
               "A handler without progress for so long ends the term");
   addDuration(command, "--drain", options.limits.drain, "How long the current message may take when told to leave");

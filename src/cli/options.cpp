@@ -16,7 +16,7 @@ constexpr const char* digestVariable = "TENURE_DIGEST";
 constexpr const char* expectedDigest = "expected one line, user:password";
 
 using Replacement = std::pair<std::string_view, std::string_view>;
-constexpr std::array<Replacement, 14> optionOfField{
+constexpr std::array<Replacement, 15> optionOfField{
     Replacement{"consumer.name", "--consumer"},
     {"consumer.maxBatch", "--max-batch"},
     {"consumer.latencyTarget", "--latency-target"},
@@ -24,6 +24,7 @@ constexpr std::array<Replacement, 14> optionOfField{
     {"consumer.retryBase", "--retry-base"},
     {"consumer.retryMax", "--retry-max"},
     {"consumer.outageLimit", "--outage-limit"},
+    {"consumer.keepIdsFor", "--keep-ids"},
     {"limits.execute", "--execute-limit"},
     {"limits.drain", "--drain"},
     {"barrierLimit", "--barrier"},

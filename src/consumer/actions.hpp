@@ -1,4 +1,4 @@
-/// What the consumer's machine asks of its shell: one small value at a time, nothing that allocates.
+/// What the consumer's machine asks of its shell: one small value at a time.
 #pragma once
 
 #include <cstddef>
@@ -46,6 +46,9 @@ struct Commit {
 struct Acknowledge {  // after the commit → did
   std::size_t settled;
 };
+struct Prune {  // forget old keys → pruned
+  Pruning step;
+};
 struct Resolve {};  // what became of the commit? → resolved
 struct Abandon {};  // roll the transaction back → did
 struct Wait {       // → did
@@ -58,7 +61,7 @@ struct Quit {  // the term is over; ConsumerMachine::trouble() says why
   EndReason reason;
 };
 
-using Action = std::variant<Claim, Recall, Attach, Fetch, Check, Admit, Handle, Bury, Commit, Acknowledge, Resolve,
-                            Abandon, Wait, Return, Quit>;
+using Action = std::variant<Claim, Recall, Attach, Fetch, Check, Admit, Handle, Bury, Commit, Acknowledge, Prune,
+                            Resolve, Abandon, Wait, Return, Quit>;
 
 }  // namespace tenure::consuming

@@ -26,6 +26,8 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
   complaints.require(options.retryMax >= options.retryBase, "consumer.retryMax", options.retryMax,
                      "must be at least retryBase");
   complaints.require(options.outageLimit >= 0ms, "consumer.outageLimit", options.outageLimit, "must not be negative");
+  complaints.require(options.keepIdsFor >= 0h, "consumer.keepIdsFor", options.keepIdsFor,
+                     "must not be negative; 0 keeps them for ever");
   complaints.require(options.idleWait >= 0ms && options.idleWait <= 30s, "consumer.idleWait", options.idleWait,
                      "must be 0 to 30 s, well below the execute limit");
   complaints.throwIfAny();
@@ -150,6 +152,16 @@ class Consumer::Shell {
     const Result<std::vector<Admission>> known = store_.known(name_, {&machine_->head(), 1});
     if (!known) return machine_->failed(known.error(), moment());
     return machine_->checked(known->front() != Admission::fresh, moment());
+  }
+
+  Action perform(const Prune& prune) {
+    term_->reportProgress();
+    if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
+    Pruning step = prune.step;
+    step.consumer = name_;
+    const Result<Pruned> pruned = store_.prune(*term_, step);
+    if (!pruned) return machine_->failed(pruned.error(), moment());
+    return machine_->pruned(*pruned, moment());
   }
 
   Action perform(const Resolve&) {

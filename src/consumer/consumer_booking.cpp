@@ -119,6 +119,11 @@ Action ConsumerMachine::did(const Moment& moment) {
 }
 
 Action ConsumerMachine::resolved(CommitFate fate, const Moment& moment) {
+  if (std::exchange(pruneUnknown_, false)) {  // either way; what is still there goes in the next pass
+    outcomeKnown_ = true;
+    endOutage(false, moment);
+    return proceed(moment);
+  }
   if (fate == CommitFate::committed) return committed(moment);
   outcomeKnown_ = true;
   forgetTransaction();
@@ -136,9 +141,32 @@ Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
     case Step::fetch:
     case Step::acknowledge: return sourceFailed(error, moment);
     case Step::commit: return commitFailed(error, moment);
+    case Step::prune: return pruneFailed(error, moment);
     case Step::resolve: return isTransient(error) ? troubled(false, error, moment) : quit(error);
     default: return storeFailed(error, moment);
   }
+}
+
+Action ConsumerMachine::pruned(const Pruned& pruned, const Moment& moment) {
+  endOutage(false, moment);
+  pruner_.did(pruned, moment.now);
+  for (EventBody& body : pruner_.takeNews()) news_.push_back(std::move(body));
+  return proceed(moment);
+}
+
+Action ConsumerMachine::pruneFailed(const Error& error, const Moment& moment) {
+  if (!isOutcomeUnknown(error.code)) return storeFailed(error, moment);
+  trouble_ = error;
+  outcomeKnown_ = false;
+  pruneUnknown_ = true;
+  return ask(Step::resolve, Resolve{});
+}
+
+/// Whoever repeats a message later than keys are kept has it handled twice; an old one is the sign of it.
+void ConsumerMachine::noticeHorizon(const Moment& moment) {
+  if (toldOfHorizon_ || !pruner_.isBeyondHorizon(head(), moment.wall)) return;
+  toldOfHorizon_ = true;
+  news_.push_back(BeyondHorizon{head().id.value, moment.wall - head().enqueuedAt});
 }
 
 Action ConsumerMachine::commitFailed(const Error& error, const Moment& moment) {

@@ -23,7 +23,8 @@ ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Ra
       readAhead_(std::max(limit_, leastReadAhead)),
       slice_(std::max<Duration>(options.idleWait, 20ms)),
       retryBackoff_(options.retryBase, options.retryMax, random.fork()),
-      outageBackoff_(20ms, 1s, random.fork()) {}
+      outageBackoff_(20ms, 1s, random.fork()),
+      pruner_(options) {}
 
 // --- phases
 
@@ -64,6 +65,8 @@ Action ConsumerMachine::proceed(const Moment& moment) {
   if (!attached_) return ask(Step::attach, Attach{});
   if (ledger_ == Ledger::unread) return survey(moment);
   if (settled_ == 0 && moment.now - sliceBegan_ >= slice_) return Return{true};
+  if (settled_ == 0 && pruner_.isDue(dry_ && remaining() == 0, moment.now))
+    return ask(Step::prune, Prune{pruner_.step(moment.wall)});
   if (wantsMessages()) return fetch(remaining() == 0 ? moment.now + options_.idleWait : onlyLook);
   return beginHead(moment);
 }
@@ -87,7 +90,7 @@ Action ConsumerMachine::askAgain(const Moment& moment) {
 /// Before the first message of a term begins, those are gathered that a dead predecessor may have had in work.
 Action ConsumerMachine::survey(const Moment& moment) {
   if (!dry_ && remaining() < horizon()) return fetch(onlyLook);
-  findSuspects();
+  findSuspects(moment);
   return proceed(moment);
 }
 
@@ -130,7 +133,7 @@ std::size_t ConsumerMachine::horizon() const noexcept {
 }
 
 /// A source delivers again in order, so what was in work is at its front.
-void ConsumerMachine::findSuspects() {
+void ConsumerMachine::findSuspects(const Moment& moment) {
   const auto messages = window();
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (inWork_.contains(messages[i].id)) suspects_ = i + 1;
@@ -138,6 +141,7 @@ void ConsumerMachine::findSuspects() {
   if (suspects_ > 0) news_.push_back(SuspectsFound{suspects_});
   granted_ = suspects_ > 0 ? suspects_ : limit_;
   ledger_ = Ledger::open;
+  pruner_.start(moment.now);
   inWork_.clear();
   moreInWork_ = false;
 }
@@ -158,6 +162,7 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
   if (const std::string_view why = unfitness(head()); !why.empty()) return refuse(why, moment);
   if (refused_ && refused_->id == head().id) return bury(refused_->lastError, attemptNumber() - 1, false, moment);
 
+  noticeHorizon(moment);
   if (beginsUnlocked() && !checked_) return ask(Step::check, Check{});
   const bool onlyItsKeyIsLeft = known_ || ran_ == head().id;
   if (onlyItsKeyIsLeft) return admit();

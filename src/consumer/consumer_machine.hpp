@@ -38,6 +38,7 @@
 
 #include "base/backoff.hpp"
 #include "consumer/actions.hpp"
+#include "consumer/pruner.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::consuming {
@@ -69,6 +70,7 @@ class ConsumerMachine {
   Action admitted(Admission admission, const Moment& moment);
   Action ran(const Outcome& outcome, const Moment& moment);
   Action resolved(CommitFate fate, const Moment& moment);
+  Action pruned(const Pruned& pruned, const Moment& moment);
 
   std::span<const Message> window() const noexcept { return std::span{window_}.subspan(first_); }
   const Message& head() const noexcept { return window_[first_ + settled_]; }
@@ -92,6 +94,7 @@ class ConsumerMachine {
     bury,
     commit,
     acknowledge,
+    prune,
     resolve,
     abandon,
     wait
@@ -123,16 +126,18 @@ class ConsumerMachine {
   Action commit(const Moment& moment);
   Action committed(const Moment& moment);
   Action acknowledged(const Moment& moment);
+  Action pruneFailed(const Error& error, const Moment& moment);
   Action commitFailed(const Error& error, const Moment& moment);
   Action storeFailed(const Error& error, const Moment& moment);
   Action sourceFailed(const Error& error, const Moment& moment);
   Action troubled(bool ofSource, const Error& error, const Moment& moment);
   Action quit(const Error& error);
 
-  void findSuspects();
+  void findSuspects(const Moment& moment);
   void forgetTransaction() noexcept;
   void endOutage(bool ofSource, const Moment& moment);
   void tellPending();
+  void noticeHorizon(const Moment& moment);
   void record(const MessageId& id, int attempts, const std::string& error, const Moment& moment);
   void checkInvariants() const;
 
@@ -208,6 +213,10 @@ class ConsumerMachine {
     BootTime began;
   };
   std::optional<Outage> outage_;
+  Pruner pruner_;
+  bool pruneUnknown_ = false;   // it is a pruning whose outcome nobody knows
+  bool toldOfHorizon_ = false;  // once a term is enough
+
   Error trouble_;
   std::vector<EventBody> news_;
 };

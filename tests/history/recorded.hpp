@@ -29,6 +29,7 @@ class RecordedStore final : public IFencedStore {
     return inner_.known(consumer, messages);
   }
   std::size_t maxBatch() const noexcept override { return inner_.maxBatch(); }
+  Result<Pruned> prune(const Term& term, const Pruning& step) override { return inner_.prune(term, step); }
   void release() noexcept override { inner_.release(); }
 
   IFencedStore& inner() noexcept { return inner_; }

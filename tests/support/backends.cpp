@@ -32,8 +32,11 @@ std::unique_ptr<BackendWorld> make() {
 
 const std::vector<Backend>& storeBackends() {
   static const std::vector<Backend> backends{
-      {"sqlite", make<SqliteWorld>, true}, {"postgresql", make<PostgresWorld>, true}, {"memory", make<MemoryWorld>},
-      {"redis", make<RedisWorld>},         {"zookeeper", make<ZooKeeperStoreWorld>},
+      {"sqlite", make<SqliteWorld>, true},
+      {"postgresql", make<PostgresWorld>, true},
+      {"memory", make<MemoryWorld>},
+      {.name = "redis", .make = make<RedisWorld>, .leaderPrunes = false},
+      {.name = "zookeeper", .make = make<ZooKeeperStoreWorld>, .leaderPrunes = false},
   };
   return backends;
 }
@@ -43,9 +46,9 @@ const std::vector<Backend>& sourceBackends() {
       {"sqlite", make<SqliteWorld>, true},
       {"postgresql", make<PostgresWorld>, true},
       {"memory", make<MemoryWorld>},
-      {"redis", make<RedisWorld>},
-      {"rabbitmq", make<RabbitWorld>, false, false},
-      {"rabbitmqQuorum", make<RabbitQuorumWorld>, false, false},
+      {.name = "redis", .make = make<RedisWorld>, .leaderPrunes = false},
+      {.name = "rabbitmq", .make = make<RabbitWorld>, .hasStore = false},
+      {.name = "rabbitmqQuorum", .make = make<RabbitQuorumWorld>, .hasStore = false},
   };
   return backends;
 }

@@ -24,7 +24,8 @@ class Store final : public IFencedStore {
 
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term&) override {
     if (!claimed_) return Error{Errc::staleTerm, "this term does not hold the claim"};
-    return std::unique_ptr<IFencedTransaction>{std::make_unique<MemoryTransaction>(state_, *claimed_)};
+    return std::unique_ptr<IFencedTransaction>{
+        std::make_unique<MemoryTransaction>(state_, *claimed_, clock_.wallNow())};
   }
 
   Result<CommitFate> resolve(const Term&) override {
@@ -55,6 +56,18 @@ class Store final : public IFencedStore {
       known.push_back(key == keys.end() ? Admission::fresh : key->second.admit(digestOf(message.body)));
     }
     return known;
+  }
+
+  /// All in one step: nobody waits for a lock here.
+  Result<Pruned> prune(const Term&, const Pruning& step) override {
+    const std::lock_guard lock(state_.mutex);
+    if (Result<void> struck = state_.strike(Operation::prune); !struck) return struck.error();
+    if (!claimed_) return Error{Errc::staleTerm, "this term does not hold the claim"};
+    if (const Result<void> ours = checkFence(state_, *claimed_); !ours) return ours.error();
+    auto& keys = state_.books[step.consumer].keys;
+    Pruned pruned{.looked = keys.size()};
+    pruned.removed = std::erase_if(keys, [&](const auto& key) { return key.second.at < step.before; });
+    return pruned;
   }
 
   void release() noexcept override { claimed_.reset(); }

@@ -22,6 +22,7 @@ struct Fence {
 struct Key {
   BodyDigest digest;
   MessageFate fate;
+  WallTime at{};
   Admission admit(const BodyDigest& other) const noexcept {
     return digest == other ? Admission::duplicate : Admission::reused;
   }

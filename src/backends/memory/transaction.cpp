@@ -79,7 +79,7 @@ Result<Admission> MemoryTransaction::admit(const ConsumerName& consumer, const M
   const std::lock_guard lock(state_.mutex);
   if (Result<void> writing = enterWriting(); !writing) return writing.error();
   auto& keys = state_.books[consumer].keys;
-  const auto [place, isNew] = keys.try_emplace(id.value, Key{digest, fate});
+  const auto [place, isNew] = keys.try_emplace(id.value, Key{digest, fate, at_});
   if (!isNew) return place->second.admit(digest);
   state_.ledger.push_back({claimed_.term.token, id, fate});
   undo_.emplace_back([&keys, name = &place->first](State& state) {

@@ -14,7 +14,7 @@ struct Claimed {
 
 class MemoryTransaction final : public IFencedTransaction {
  public:
-  MemoryTransaction(State& state, Claimed& claimed) : state_(state), claimed_(claimed) {}
+  MemoryTransaction(State& state, Claimed& claimed, WallTime at) : state_(state), claimed_(claimed), at_(at) {}
   ~MemoryTransaction() override { rollback(); }
 
   Result<std::optional<std::string>> get(std::string_view key) override;
@@ -47,6 +47,7 @@ class MemoryTransaction final : public IFencedTransaction {
 
   State& state_;
   Claimed& claimed_;
+  const WallTime at_;
   std::vector<Undo> undo_;
   std::size_t mark_ = 0;
   std::optional<Error> broken_;  // by its first failure, as on a server

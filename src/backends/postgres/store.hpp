@@ -35,6 +35,7 @@ class Store final : public IFencedStore {
   /// A message costs a subtransaction, and a server remembers 64 of them for each session; beyond, everybody's
   /// snapshots get slower.
   std::size_t maxBatch() const noexcept override { return 64; }
+  Result<Pruned> prune(const Term& term, const Pruning& step) override;
   void release() noexcept override;
 
   // For its transactions:

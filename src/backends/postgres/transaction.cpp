@@ -269,6 +269,15 @@ Result<void> FencedTransaction::deleteMessages(std::span<const Message> messages
   return {};
 }
 
+Result<std::size_t> FencedTransaction::removeKeys(const Pruning& step, const std::string& last) {
+  if (Result<void> writable = ready(); !writable) return writable.error();
+  const Result<Answer> removed =
+      now(command("DELETE FROM tenure_key WHERE consumer = $1 AND id > $2 AND id <= $3 AND at < $4",
+                  step.consumer.value, Blob{step.after}, Blob{last}, step.before));
+  if (!removed) return removed.error();
+  return static_cast<std::size_t>(removed->changed());
+}
+
 // --- the end
 
 Result<void> FencedTransaction::commit() {

@@ -54,6 +54,8 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
 
   /// For the source of the same database.
   Result<void> deleteMessages(std::span<const Message> messages);
+  /// Keys between two ids, the second included, that are older than `before`; how many there were.
+  Result<std::size_t> removeKeys(const Pruning& step, const std::string& last);
   const Store& store() const noexcept { return store_; }
 
  private:

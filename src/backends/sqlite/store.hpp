@@ -30,6 +30,7 @@ class Store final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  Result<Pruned> prune(const Term& term, const Pruning& step) override;
   void release() noexcept override;
 
   // For its transactions:

@@ -177,6 +177,15 @@ Result<void> FencedTransaction::deleteMessages(std::span<const Message> messages
   return deleteByPosition(*connection_, messages);
 }
 
+Result<std::size_t> FencedTransaction::removeKeys(const Pruning& step, const std::string& last) {
+  if (const Result<void> writable = ready(); !writable) return writable.error();
+  const Result<int> removed =
+      connection_->change("DELETE FROM tenure_key WHERE consumer = ?1 AND id > ?2 AND id <= ?3 AND at < ?4",
+                          step.consumer.value, step.after, last, step.before);
+  if (!removed) return removed.error();
+  return static_cast<std::size_t>(*removed);
+}
+
 Result<void> FencedTransaction::commit() {
   TENURE_ASSERT(state_ != State::over);
   if (state_ == State::idle) {

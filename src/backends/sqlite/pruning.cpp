@@ -1,0 +1,47 @@
+// Forgetting idempotency keys: a look without a lock, and a transaction where something is old enough.
+#include "backends/sqlite/store.hpp"
+#include "backends/sqlite/transaction.hpp"
+#include "base/assert.hpp"
+
+namespace tenure::sqlite {
+namespace {
+
+/// What a step finds; `anyOld` when it has something to remove.
+struct Look {
+  Pruned seen;
+  bool anyOld = false;
+  std::string last;
+};
+
+Result<Look> lookAt(Connection& connection, const Pruning& step) {
+  Look look;
+  Query keys = connection.query("SELECT id, at FROM tenure_key WHERE consumer = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
+                                step.consumer.value, step.after, static_cast<std::int64_t>(step.atMost));
+  for (;;) {
+    const Result<bool> row = keys.next();
+    if (!row) return row.error();
+    if (!*row) break;
+    ++look.seen.looked;
+    look.anyOld = look.anyOld || keys.time(1) < step.before;
+    look.last = keys.text(0);
+  }
+  if (look.seen.looked == step.atMost) look.seen.last = look.last;
+  return look;
+}
+
+}  // namespace
+
+Result<Pruned> Store::prune(const Term& term, const Pruning& step) {
+  if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
+  Result<Look> look = lookAt(*connection_, step);
+  if (!look) return look.error();
+  if (!look->anyOld) return look->seen;
+  FencedTransaction transaction(*this, connection_, term);
+  const auto removed = transaction.removeKeys(step, look->last);
+  if (!removed) return removed.error();
+  if (const Result<void> committed = transaction.commit(); !committed) return committed.error();
+  look->seen.removed = *removed;
+  return look->seen;
+}
+
+}  // namespace tenure::sqlite

@@ -1,0 +1,141 @@
+// When idempotency keys are forgotten: the pruner's decisions, and the consumer that carries them out.
+#include "consumer/pruner.hpp"
+#include "scene.hpp"
+
+namespace tenure::test {
+namespace {
+
+using consuming::Pruner;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const BootTime t0{1h};
+const WallTime noon{std::chrono::milliseconds{1'700'000'000'000}};
+
+TEST(Pruner, LeavesANewTermInPeace) {
+  Pruner pruner({});
+  EXPECT_FALSE(pruner.isDue(true, t0));
+  pruner.start(t0);
+
+  EXPECT_FALSE(pruner.isDue(true, t0 + 59s));
+  EXPECT_TRUE(pruner.isDue(true, t0 + 60s));
+}
+
+TEST(Pruner, ForgetsWhatIsOlderThanTheHorizon) {
+  const Pruner pruner({.keepIdsFor = 48h});
+
+  EXPECT_EQ(pruner.step(noon).before, noon - 48h);
+}
+
+TEST(Pruner, NeverForgetsWhenToldToKeep) {
+  Pruner pruner({.keepIdsFor = 0h});
+  pruner.start(t0);
+
+  EXPECT_FALSE(pruner.isDue(true, t0 + 24h));
+}
+
+TEST(Pruner, GoesStepByStepAndKeepsItsDistanceWhileMessagesWait) {
+  Pruner pruner({});
+  pruner.start(t0);
+  const BootTime then = t0 + 2min;
+
+  pruner.did({.looked = 10, .removed = 1, .last = "m"}, then);
+
+  EXPECT_EQ(pruner.step(noon).after, "m");
+  EXPECT_TRUE(pruner.isDue(true, then));
+  EXPECT_FALSE(pruner.isDue(false, then + 249ms));
+  EXPECT_TRUE(pruner.isDue(false, then + 250ms));
+}
+
+TEST(Pruner, RestsAfterAPassAndTellsWhatItDid) {
+  Pruner pruner({});
+  pruner.start(t0);
+  const BootTime then = t0 + 2min;
+  pruner.did({.looked = 10, .removed = 4, .last = "m"}, then);
+
+  pruner.did({.looked = 5, .removed = 1, .last = ""}, then);
+
+  EXPECT_EQ(pruner.step(noon).after, "");
+  EXPECT_FALSE(pruner.isDue(true, then + 9min));
+  EXPECT_TRUE(pruner.isDue(true, then + 10min));
+  const auto news = pruner.takeNews();
+  ASSERT_THAT(news, SizeIs(1));
+  EXPECT_EQ(std::get<KeysPruned>(news[0]).removed, 5U);
+  EXPECT_EQ(std::get<KeysPruned>(news[0]).kept, 10U);
+}
+
+TEST(Pruner, TooManyKeysRaiseAnAlarmAndNothingElse) {
+  Pruner pruner({.keyAlarm = 9});
+  pruner.start(t0);
+
+  pruner.did({.looked = 10, .removed = 0, .last = ""}, t0 + 2min);
+
+  const auto news = pruner.takeNews();
+  ASSERT_THAT(news, SizeIs(1));
+  EXPECT_EQ(std::get<KeyAlarmRaised>(news[0]).kept, 10U);
+}
+
+class ConsumerPruning : public Scene {
+ protected:
+  /// Long enough for a pass; a replica that idles.
+  void idle(Replica& replica, std::chrono::milliseconds time) {
+    for (const BootTime until = clock.now() + time; clock.now() < until;) replica.execute();
+  }
+};
+
+TEST_F(ConsumerPruning, AMessageThatComesAgainAfterTheHorizonIsHandledAgainAndNotBefore) {
+  options.keepIdsFor = 1h;
+  Replica& replica = elect();
+  produce({"a"});
+  workOff(replica);
+
+  idle(replica, 55min);
+  produce({"a"});
+  workOff(replica);
+  EXPECT_EQ(timesHandled("a"), 1);
+
+  idle(replica, 20min);
+  produce({"a"});
+  workOff(replica);
+  EXPECT_EQ(timesHandled("a"), 2);
+  EXPECT_EQ(events.of<KeysPruned>()[0].removed, 1U);
+}
+
+TEST_F(ConsumerPruning, AnUnknownOutcomeOfItIsResolvedBeforeAnythingElse) {
+  options.keepIdsFor = 1h;
+  Replica& replica = elect();
+  produce({"a"});
+  workOff(replica);
+  world.fail(memory::Operation::prune, Errc::outcomeUnknown);
+
+  idle(replica, 80min);
+  produce({"b"});
+  workOff(replica);
+
+  EXPECT_THAT(doneIds(), ElementsAre("a", "b"));
+  EXPECT_EQ(events.of<KeysPruned>().size(), 1U);
+}
+
+TEST_F(ConsumerPruning, AFencedOneEndsTheTerm) {
+  options.keepIdsFor = 1h;
+  Replica& replica = elect();
+  idle(replica, 30s);
+  world.fail(memory::Operation::prune, Errc::staleTerm);
+
+  EXPECT_EQ(replica.endOf(2000), EndReason::fenced);
+}
+
+TEST_F(ConsumerPruning, AMessageOlderThanTheHorizonIsToldOnceATerm) {
+  options.keepIdsFor = 1h;
+  produce({"a", "b"});
+  clock.advance(2h);
+
+  workOff(elect());
+
+  ASSERT_THAT(events.of<BeyondHorizon>(), SizeIs(1));
+  EXPECT_EQ(events.of<BeyondHorizon>()[0].message, "a");
+}
+
+}  // namespace
+}  // namespace tenure::test
