@@ -49,6 +49,12 @@ std::string ownerIn(std::string_view refusal) {
   return std::string{refusal.substr(0, refusal.find('\''))};
 }
 
+/// The broker cuts its answer after 255 bytes, and with it a long name.
+std::string ownerNamedIn(std::string_view refusal) {
+  const std::string owner = ownerIn(refusal);
+  return owner.empty() ? "another election" : "election " + owner;
+}
+
 // --- other consumers
 
 constexpr Duration firstPause = 5ms;
@@ -130,7 +136,7 @@ Result<void> recordOwner(Connection& connection, const std::string& queue, const
   if (recorded) return {};
   const std::string& refusal = recorded.error().detail;
   if (recorded.error().is(Errc::configurationRefused))
-    return Error{Errc::queueOwned, "it is consumed by election " + ownerIn(refusal) + ", says exchange " +
+    return Error{Errc::queueOwned, "it is consumed by " + ownerNamedIn(refusal) + ", says exchange " +
                                        quoted(ownerExchange(queue)) + "; " + refusal};
   if (recorded.error().is(Errc::permissionDenied))
     return Error{Errc::permissionDenied,
