@@ -53,4 +53,10 @@ const std::vector<Backend>& sourceBackends() {
   return backends;
 }
 
+const std::vector<Backend>& databaseBackends() {
+  static const std::vector<Backend> backends{
+      {"sqlite", make<SqliteWorld>}, {"postgresql", make<PostgresWorld>}, {"redis", make<RedisWorld>}};
+  return backends;
+}
+
 }  // namespace tenure::test

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tenure/admin.hpp"
 #include "tenure/events.hpp"
 #include "tenure/source.hpp"
 #include "tenure/store.hpp"
@@ -28,6 +29,8 @@ class BackendWorld {
   /// One more replica.
   virtual Replica open(IEventSink& events = noEvents()) = 0;
   virtual std::unique_ptr<IMessageSink> sink() = 0;
+  /// Nullptr for what is not queue and store in one.
+  virtual std::unique_ptr<IDatabaseAdmin> admin() { return nullptr; }
   /// From now on replicas give up soon on a lock that another one holds.
   virtual void beImpatient() {}
   /// What an accident or an operator's slip does: the election's fence is gone from the store, where there is one.
@@ -45,5 +48,7 @@ struct Backend {
 
 const std::vector<Backend>& storeBackends();
 const std::vector<Backend>& sourceBackends();
+/// Those that are queue and store in one, as operators find them.
+const std::vector<Backend>& databaseBackends();
 
 }  // namespace tenure::test

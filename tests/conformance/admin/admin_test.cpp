@@ -1,0 +1,233 @@
+// What operators see and do, on every backend that keeps queue and effects: counts, dead letters, the fence.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/backends.hpp"
+#include "support/results.hpp"
+#include "support/terms.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::AnyOf;
+using testing::ElementsAre;
+using testing::Eq;
+using testing::IsEmpty;
+
+const ConsumerName consumer{"ledger"};
+
+class AdminSuite : public testing::TestWithParam<Backend> {
+ protected:
+  void SetUp() override { ASSERT_THAT(leader_.store->claim(term_), succeeds()); }
+
+  void produce(const std::string& id, const std::string& body) {
+    ASSERT_THAT(world_->sink()->append(std::vector{NewMessage{MessageId{id}, {}, body, {}}}), succeeds());
+  }
+  void commit(const std::function<void(IFencedTransaction&)>& writes) {
+    const auto transaction = leader_.store->begin(term_).value();
+    writes(*transaction);
+    ASSERT_THAT(transaction->commit(), succeeds());
+  }
+  void bury(const std::string& id) {
+    DeadLetter letter{.message = {}, .reason = "no such order", .attempts = 5, .firstAt = at_, .diedAt = at_};
+    letter.message.id = MessageId{id};
+    letter.message.group = GroupId{"g"};
+    letter.message.body = "body of " + id;
+    letter.message.headers = {{"name", "value"}, {"broken", "\xff"}};
+    letter.message.enqueuedAt = at_;
+    letter.message.position = 17;
+    commit([&](IFencedTransaction& transaction) {
+      EXPECT_THAT(transaction.admit(consumer, letter.message.id, digestOf(letter.message.body), MessageFate::dead),
+                  succeeds());
+      EXPECT_THAT(transaction.recordAttempt(consumer, {letter.message.id, 5, "x", at_, at_}), succeeds());
+      EXPECT_THAT(transaction.deadLetter(consumer, letter), succeeds());
+    });
+  }
+  std::vector<std::string> buried() {
+    std::vector<std::string> ids;
+    for (const DeadLetter& letter : admin_->deadLetters().value()) ids.push_back(letter.message.id.value);
+    return ids;
+  }
+  std::vector<Message> waiting() {
+    EXPECT_THAT(leader_.source->attach(term_), succeeds());
+    return leader_.source->fetch(100, BootClock::now(), {}).value();
+  }
+  Admission admission(const std::string& id, const std::string& body) {
+    return leader_.store->begin(term_)
+        .value()
+        ->admit(consumer, MessageId{id}, digestOf(body), MessageFate::done)
+        .value();
+  }
+
+  std::unique_ptr<BackendWorld> world_ = GetParam().make();
+  std::unique_ptr<IDatabaseAdmin> admin_ = world_->admin();
+  Replica leader_ = world_->open();
+  const TestTerm term_{7};
+  const WallTime at_{std::chrono::milliseconds{1'790'000'000'000}};
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, AdminSuite, testing::ValuesIn(databaseBackends()),
+                         [](const auto& each) { return each.param.name; });
+
+TEST_P(AdminSuite, CountsWhatWaitsAndWhatDied) {
+  produce("a", "12345");
+  produce("b", "123");
+  bury("dead");
+  commit([&](IFencedTransaction& transaction) {
+    EXPECT_THAT(transaction.clearAttempt(consumer, MessageId{"dead"}), succeeds());
+    EXPECT_THAT(transaction.recordAttempt(consumer, {MessageId{"a"}, 1, "x", at_, at_}), succeeds());
+  });
+
+  const QueueStats stats = admin_->stats().value();
+
+  EXPECT_EQ(stats.waiting, 2);
+  EXPECT_THAT(stats.waitingBytes, AnyOf(Eq(8), Eq(std::nullopt)));
+  EXPECT_EQ(stats.deadLetters, 1);
+  EXPECT_EQ(stats.retrying, 1);
+  EXPECT_TRUE(stats.oldest.has_value());
+  EXPECT_EQ(stats.election, "orders");
+}
+
+TEST_P(AdminSuite, ReadsADeadLetterAsItWasBuried) {
+  bury("m");
+
+  const std::vector<DeadLetter> letters = admin_->deadLetters().value();
+
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_EQ(letters[0].message.id.value, "m");
+  EXPECT_EQ(letters[0].message.group.value, "g");
+  EXPECT_EQ(letters[0].message.body, "body of m");
+  EXPECT_EQ(letters[0].message.headers[0].second, "value");
+  EXPECT_EQ(letters[0].message.enqueuedAt, at_);
+  EXPECT_EQ(letters[0].message.position, 17);
+  EXPECT_EQ(letters[0].reason, "no such order");
+  EXPECT_EQ(letters[0].attempts, 5);
+  EXPECT_EQ(letters[0].firstAt, at_);
+  EXPECT_EQ(letters[0].diedAt, at_);
+}
+
+TEST_P(AdminSuite, ListsNoMoreThanAsked) {
+  for (const char* id : {"a", "b", "c"}) bury(id);
+
+  EXPECT_EQ(admin_->deadLetters(2).value().size(), 2U);
+}
+
+TEST_P(AdminSuite, ARequeuedMessageComesLastAndIsFreshAgain) {
+  bury("m");
+  produce("later", "body");
+
+  EXPECT_EQ(admin_->requeueDeadLetters({}).value(), 1U);
+
+  EXPECT_THAT(buried(), IsEmpty());
+  const std::vector<Message> messages = waiting();
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_EQ(messages[1].id.value, "m");
+  EXPECT_EQ(messages[1].body, "body of m");
+  EXPECT_EQ(admission("m", "body of m"), Admission::fresh);
+  EXPECT_THAT(leader_.store->consumerState(consumer).value().attempts, IsEmpty());
+}
+
+TEST_P(AdminSuite, ARequeuedMessageLeavesTheKeyOfTheOtherBodyThatIsDone) {
+  commit([&](IFencedTransaction& transaction) {
+    EXPECT_THAT(transaction.admit(consumer, MessageId{"m"}, digestOf("the first body"), MessageFate::done), succeeds());
+    DeadLetter reused{.message = {}, .reason = "reused", .attempts = 0, .firstAt = at_, .diedAt = at_};
+    reused.message.id = MessageId{"m"};
+    reused.message.body = "another body";
+    EXPECT_THAT(transaction.deadLetter(consumer, reused), succeeds());
+  });
+
+  EXPECT_EQ(admin_->requeueDeadLetters({}).value(), 1U);
+
+  EXPECT_EQ(admission("m", "the first body"), Admission::duplicate);
+}
+
+TEST_P(AdminSuite, RequeuesAndPurgesByNumber) {
+  for (const char* id : {"a", "b", "c"}) bury(id);
+  const std::vector<DeadLetter> letters = admin_->deadLetters().value();
+
+  EXPECT_EQ(admin_->requeueDeadLetters({letters[1].number, 4711}).value(), 1U);
+  EXPECT_EQ(admin_->purgeDeadLetters({letters[0].number}).value(), 1U);
+
+  EXPECT_THAT(buried(), ElementsAre("c"));
+  EXPECT_EQ(waiting().size(), 1U);
+  EXPECT_EQ(admission("a", "body of a"), Admission::duplicate) << "a purge forgives nothing";
+}
+
+TEST_P(AdminSuite, APardonLeavesTheLetterForItsCallerToSend) {
+  bury("m");
+
+  EXPECT_EQ(admin_->pardonDeadLetters({}).value(), 1U);
+
+  EXPECT_THAT(buried(), ElementsAre("m"));
+  EXPECT_THAT(waiting(), IsEmpty());
+  EXPECT_EQ(admission("m", "body of m"), Admission::fresh);
+}
+
+TEST_P(AdminSuite, ARequeuedMessageWakesTheConsumer) {
+  bury("m");
+  ASSERT_THAT(leader_.source->attach(term_), succeeds());
+  std::thread operating([&] { EXPECT_EQ(admin_->requeueDeadLetters({}).value(), 1U); });
+
+  const auto messages = leader_.source->fetch(1, BootClock::now() + std::chrono::seconds{30}, {});
+  operating.join();
+
+  EXPECT_EQ(messages.value().size(), 1U);
+}
+
+TEST_P(AdminSuite, SeesTheFence) {
+  const std::vector<FenceRow> rows = admin_->fenceRows().value();
+
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].election.value, "orders");
+  EXPECT_EQ(rows[0].token, term_->token());
+  EXPECT_EQ(rows[0].candidate, term_->identity().candidate);
+  EXPECT_EQ(rows[0].holder, term_->identity().holder);
+  EXPECT_EQ(rows[0].path, "/tenure/elections/orders");
+}
+
+TEST_P(AdminSuite, Row15ARebasedFenceTakesTheNewEnsembleAndRefusesTheOld) {
+  TermIdentity rebuilt = identityWith(2);
+  rebuilt.ensemble = EnsembleUuid{"rebuilt"};
+  rebuilt.generation = 2;
+  rebuilt.electionPath = "/other/elections/orders";
+  const Replica next = world_->open();
+  ASSERT_THAT(next.store->claim(TestTerm(rebuilt)), failsWith(Errc::foreignPath));
+
+  const FenceRow row = admin_->fenceRows().value()[0];
+  ASSERT_THAT(admin_->rebaseFence(row, rebuilt.ensemble, rebuilt.generation, rebuilt.electionPath), succeeds());
+
+  EXPECT_THAT(leader_.store->begin(term_).value()->put("k", "v"), failsWith(Errc::staleTerm));
+  EXPECT_THAT(next.store->claim(TestTerm(rebuilt)), succeeds());
+  EXPECT_THAT(leader_.store->claim(TestTerm(8)), failsWith(Errc::foreignPath));
+}
+
+TEST_P(AdminSuite, ARebaseThatExpectsAnotherRowChangesNothing) {
+  FenceRow expected = admin_->fenceRows().value()[0];
+  expected.token = FencingToken{6};
+
+  EXPECT_THAT(admin_->rebaseFence(expected, EnsembleUuid{"rebuilt"}, 2, expected.path),
+              failsWith(Errc::versionMismatch));
+
+  EXPECT_EQ(admin_->fenceRows().value()[0].token.value, 7);
+}
+
+TEST_P(AdminSuite, ARebaseNeverLowersTheGeneration) {
+  const FenceRow row = admin_->fenceRows().value()[0];
+
+  EXPECT_THAT(admin_->rebaseFence(row, row.ensemble, row.generation, row.path), failsWith(Errc::invalidArgument));
+}
+
+TEST_P(AdminSuite, Row33ALostFenceIsCuredByARebase) {
+  world_->dropFence("orders");
+  const Replica next = world_->open();
+  ASSERT_THAT(next.store->claim(TestTerm(8)), failsWith(Errc::fenceLost));
+  FenceRow absent;
+  absent.election = ElectionName{"orders"};
+
+  ASSERT_THAT(admin_->rebaseFence(absent, identityWith(8).ensemble, 1, identityWith(8).electionPath), succeeds());
+
+  EXPECT_THAT(next.store->claim(TestTerm(8)), succeeds());
+}
+
+}  // namespace
+}  // namespace tenure::test
