@@ -175,8 +175,9 @@ Action ConsumerMachine::commitFailed(const Error& error, const Moment& moment) {
     outcomeKnown_ = false;
     return ask(Step::resolve, Resolve{});
   }
-  // Too much for one transaction: its messages one at a time, and one that is too much by itself, aside.
-  if (error.is(Errc::payloadTooLarge) && settled_ > 1) {
+  // Too much for one transaction, or against a rule that is checked at its end: its messages one at a time, and the one
+  // whose fault it is, aside.
+  if (isRefusal(error) && settled_ > 1) {
     forgetTransaction();
     granted_ = 1;
     return proceed(moment);

@@ -303,6 +303,8 @@ Result<void> FencedTransaction::commitAll() {
     return committed;
   }
   const Error why = commitFailure(*connection_, *exchange.failure, commit);
+  // A deferred constraint: the store is well, the writes are not.
+  if (exchange.failure->sqlState.starts_with("23")) return end({Errc::invalidArgument, exchange.failure->error.detail});
   if (!isOutcomeUnknown(why.code)) return endBy(*exchange.failure);
   store_.commitBecameUnknown();
   return end(why);

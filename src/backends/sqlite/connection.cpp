@@ -146,9 +146,10 @@ Result<void> Connection::commit() {
   rollback();
   switch (code & 0xFF) {
     case SQLITE_BUSY:
-    case SQLITE_FULL:        // the journal was not given up yet: it undoes what was written
-    case SQLITE_CONSTRAINT:  // a user's deferred foreign key
+    case SQLITE_FULL:  // the journal was not given up yet: it undoes what was written
     case SQLITE_ERROR: return error;
+    // A user's deferred foreign key: the store is well, the writes are not.
+    case SQLITE_CONSTRAINT: return Error{Errc::invalidArgument, error.detail};
     default: return Error{Errc::outcomeUnknown, error.detail};
   }
 }

@@ -358,6 +358,20 @@ TEST_F(ConsumerFaults, AMessageThatTheStoreCannotTakeIsADeadLetter) {
   EXPECT_THAT(deadIds(), ElementsAre("b"));
 }
 
+TEST_F(ConsumerFaults, AMessageWhoseEffectTheCommitForbidsDoesNotTakeItsNeighboursAlong) {
+  produce({"a", "b", "c"});
+  Replica& leader = elect();
+  behaviour = [this](const Delivery&) {
+    if (handled.back() == "b") world.fail(Operation::commit, Errc::invalidArgument);
+    return Outcome::done();
+  };
+
+  workOff(leader);
+
+  EXPECT_THAT(doneIds(), ElementsAre("a", "c"));
+  EXPECT_THAT(deadIds(), ElementsAre("b"));
+}
+
 // --- source down
 
 TEST_F(ConsumerFaults, ASourceThatIsAwayIsAttachedAgain) {

@@ -96,6 +96,22 @@ TEST_F(Consuming, BuriesAMessageThatItsStatementCannotTakeAndKeepsItsNeighbours)
   EXPECT_THAT(dead[0].reason, testing::HasSubstr("violates check constraint"));
 }
 
+TEST_F(Consuming, BuriesAMessageWhoseEffectADeferredConstraintForbids) {
+  world_.ask(
+      "CREATE TABLE customer(id text PRIMARY KEY); INSERT INTO customer SELECT n::text FROM generate_series(0, 9)"
+      " AS n WHERE n <> 5; GRANT ALL ON customer TO PUBLIC;"
+      "ALTER TABLE ledger ADD FOREIGN KEY (id) REFERENCES customer DEFERRABLE INITIALLY DEFERRED");
+  produce(0, 10);
+
+  lead(7);
+
+  EXPECT_EQ(ledger("count(*)"), "9");
+  const std::vector<DeadLetter> dead = openAdmin(world_.options())->deadLetters().value();
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].message.id.value, "5");
+  EXPECT_THAT(dead[0].reason, testing::HasSubstr("violates foreign key constraint"));
+}
+
 TEST_F(Consuming, GoesOnAfterItsSessionsWereEnded) {
   produce(0, 40);
   handler_ = [this](const Delivery& delivery) {
