@@ -105,11 +105,7 @@ class IFencedTransaction : public Transaction {
   virtual Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) = 0;
   virtual Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) = 0;
   virtual Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) = 0;
-  /// Durable when it returns.
-  ///
-  /// Errors:  outcomeUnknown                    ask IFencedStore::resolve before anything else
-  ///          invalidArgument, payloadTooLarge  a rule that is checked at the end (a deferred constraint, a limit of
-  ///                                            the store) forbids what was written; nothing was committed
+  /// Durable when it returns. Errc::outcomeUnknown: ask IFencedStore::resolve before anything else.
   virtual Result<void> commit() = 0;
   virtual void rollback() noexcept = 0;
 };

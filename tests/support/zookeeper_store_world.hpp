@@ -23,6 +23,7 @@ class ZooKeeperStoreWorld final : public BackendWorld {
     options.zookeeper.hosts = Ensemble::shared().hosts();
     options.name = name_;
     options.replyLimit = std::chrono::seconds{30};
+    options.zookeeper.sessionTimeout = std::chrono::seconds{60};  // a server of a busy machine stands still for long
     return options;
   }
 

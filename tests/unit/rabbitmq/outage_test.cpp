@@ -5,6 +5,7 @@
 namespace tenure::rabbitmq {
 namespace {
 
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -24,7 +25,8 @@ TEST_F(Outage, ABrokerThatRestartsIsUnavailableAndThenDeliversAgain) {
   EXPECT_THAT(lost, failsWith(Errc::unavailable));
   EXPECT_THAT(refused, failsWith(Errc::unavailable));
   ASSERT_THAT(source->attach(term_), succeeds());
-  EXPECT_THAT(idsOf(look(*source)), ElementsAre("b", "c"));
+  EXPECT_THAT(idsOf(look(*source)), AnyOf(ElementsAre("b", "c"), ElementsAre("a", "b", "c")))
+      << "the acknowledgement of the first may have been on its way";
 }
 
 TEST_F(Outage, PositionsGoOnGrowing) {
