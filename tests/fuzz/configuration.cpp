@@ -6,6 +6,7 @@
 #include "cli/config_file.hpp"
 #include "cli/exit.hpp"
 #include "cli/options.hpp"
+#include "cli/urls.hpp"
 
 using namespace tenure;
 using namespace tenure::cli;
@@ -15,7 +16,7 @@ namespace {
 
 struct Tool {
   CLI::App app{"fuzz"};
-  QueueOption queue;
+  std::string queue;
   ElectionOption election;
   std::vector<std::string> hooks;
 
@@ -26,7 +27,7 @@ struct Tool {
     app.fallthrough();
     CLI::App* consume = app.add_subcommand("consume")->configurable();
     election.declare(*consume);
-    queue.declare(*consume);
+    consume->add_option("--queue", queue);
     consume->add_option("--sql", hooks);
     app.add_subcommand("produce")->add_flag("--quiet");
   }
@@ -38,7 +39,7 @@ void checkValues(const Tool& tool, std::string_view text) {
     require(parseElectionName(address->election.value).has_value(), "an election has a plain name", text);
     require(parseRootPath(address->root).has_value(), "a root is a path", text);
   }
-  (void)isGood(tool.queue.parsed(true));
+  (void)isGood(parseUrl(tool.queue));
 }
 
 }  // namespace
