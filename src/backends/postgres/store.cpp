@@ -2,6 +2,7 @@
 
 #include "backends/postgres/schema.hpp"
 #include "backends/postgres/transaction.hpp"
+#include "backends/shared/record_text.hpp"
 #include "base/assert.hpp"
 
 namespace tenure::postgresql {
@@ -14,15 +15,6 @@ using backends::judgeFenced;
 using std::chrono::milliseconds;
 
 milliseconds since(BootTime start) { return std::chrono::duration_cast<milliseconds>(BootClock::now() - start); }
-
-std::vector<MessageId> splitIds(std::string_view joined) {
-  std::vector<MessageId> ids;
-  for (std::size_t end = joined.find('\0'); end != std::string_view::npos; end = joined.find('\0')) {
-    ids.push_back(MessageId{std::string(joined.substr(0, end))});
-    joined.remove_prefix(end + 1);
-  }
-  return ids;
-}
 
 Error errorOf(const Failure& failure) {
   return isFenceTableGone(failure) ? Error{Errc::fenceLost, failure.error.detail} : failure.error;
@@ -187,7 +179,7 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   const bool recorded = inWork.rows() == 1;
   if (recorded) {
     state.moreInWork = inWork.integer(0, 0) != 0;
-    state.inWork = splitIds(inWork.bytes(0, 1));
+    state.inWork = backends::splitIds(inWork.bytes(0, 1));
   }
   const std::int64_t recordedBy = recorded ? inWork.integer(0, 2) : 0;
   if (recordedBy != claimed_->previousToken) state.moreInWork = true;

@@ -4,22 +4,14 @@
 #include "backends/postgres/store.hpp"
 #include "backends/postgres/user_sql.hpp"
 #include "backends/shared/headers_text.hpp"
+#include "backends/shared/state_limits.hpp"
 #include "base/assert.hpp"
-#include "base/text.hpp"
 
 namespace tenure::postgresql {
 namespace {
 
-constexpr std::size_t maxKeyBytes = 255;
-constexpr std::size_t maxValueBytes = 1U << 20U;
-
 Blob blobOf(const BodyDigest& digest) noexcept {
   return {{reinterpret_cast<const char*>(digest.data()), digest.size()}};
-}
-
-Result<void> checkKey(std::string_view key) {
-  if (!key.empty() && key.size() <= maxKeyBytes) return {};
-  return Error{Errc::invalidArgument, "state key \"" + escaped(key) + "\": expected 1 to 255 bytes"};
 }
 
 /// What the failure of a send that ended in a COMMIT says: whether the COMMIT itself may have happened.
@@ -154,7 +146,7 @@ Error FencedTransaction::endBy(const Failure& failure) {
 // --- state
 
 Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) {
-  if (const Result<void> checked = checkKey(key); !checked) return checked.error();
+  if (const Result<void> checked = backends::checkStateKey(key); !checked) return checked.error();
   const Result<Answer> value = now(command("SELECT value FROM tenure_state WHERE election = $1 AND key = $2",
                                            term_.identity().election.value, Blob{key}));
   if (!value) return value.error();
@@ -162,9 +154,7 @@ Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) 
 }
 
 Result<void> FencedTransaction::put(std::string_view key, std::string_view value) {
-  if (Result<void> checked = checkKey(key); !checked) return checked;
-  if (value.size() > maxValueBytes)
-    return Error{Errc::payloadTooLarge, "state \"" + escaped(key) + "\": at most 1 MiB"};
+  if (Result<void> checked = backends::checkState(key, value); !checked) return checked;
   const Result<Answer> written =
       now(command("INSERT INTO tenure_state(election, key, value) VALUES($1, $2, $3)"
                   " ON CONFLICT(election, key) DO UPDATE SET value = $3",
@@ -174,7 +164,7 @@ Result<void> FencedTransaction::put(std::string_view key, std::string_view value
 }
 
 Result<void> FencedTransaction::erase(std::string_view key) {
-  if (Result<void> checked = checkKey(key); !checked) return checked;
+  if (Result<void> checked = backends::checkStateKey(key); !checked) return checked;
   const Result<Answer> erased = now(
       command("DELETE FROM tenure_state WHERE election = $1 AND key = $2", term_.identity().election.value, Blob{key}));
   onlyKeysSinceMark_ = false;

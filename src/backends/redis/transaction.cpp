@@ -3,21 +3,14 @@
 #include "backends/redis/records.hpp"
 #include "backends/redis/store.hpp"
 #include "backends/shared/record_text.hpp"
+#include "backends/shared/state_limits.hpp"
 #include "base/assert.hpp"
-#include "base/text.hpp"
 
 namespace tenure::redis {
 namespace {
 
-constexpr std::size_t maxKeyBytes = 255;
-constexpr std::size_t maxValueBytes = 1U << 20U;
 /// A look asks for as many ids as the last transaction admitted, each further one for twice as many, up to this.
 constexpr std::size_t furthestAhead = 512;
-
-Result<void> checkKey(std::string_view key) {
-  if (!key.empty() && key.size() <= maxKeyBytes) return {};
-  return Error{Errc::invalidArgument, "state key \"" + escaped(key) + "\": expected 1 to 255 bytes"};
-}
 
 }  // namespace
 
@@ -59,7 +52,7 @@ Result<void> FencedTransaction::rollbackToMark() {
 }
 
 Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) {
-  if (const Result<void> checked = checkKey(key); !checked) return checked.error();
+  if (const Result<void> checked = backends::checkStateKey(key); !checked) return checked.error();
   if (const Result<void> sound = standing(); !sound) return sound.error();
   if (auto own = writes_.state(key)) return *std::move(own);
   if (const auto known = fields_.find(key); known != fields_.end()) return known->second;
@@ -69,16 +62,14 @@ Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) 
 }
 
 Result<void> FencedTransaction::put(std::string_view key, std::string_view value) {
-  if (Result<void> checked = checkKey(key); !checked) return checked;
-  if (value.size() > maxValueBytes)
-    return Error{Errc::payloadTooLarge, "state \"" + escaped(key) + "\": at most 1 MiB"};
+  if (Result<void> checked = backends::checkState(key, value); !checked) return checked;
   if (Result<void> open = ready(); !open) return open;
   writes_.put(key, value);
   return {};
 }
 
 Result<void> FencedTransaction::erase(std::string_view key) {
-  if (Result<void> checked = checkKey(key); !checked) return checked;
+  if (Result<void> checked = backends::checkStateKey(key); !checked) return checked;
   if (Result<void> open = ready(); !open) return open;
   writes_.erase(key);
   return {};

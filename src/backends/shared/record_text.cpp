@@ -58,14 +58,20 @@ std::string inWorkValue(FencingToken token, std::span<const MessageId> ids, bool
   return value;
 }
 
+std::vector<MessageId> splitIds(std::string_view joined) {
+  std::vector<MessageId> ids;
+  for (std::size_t end = joined.find('\0'); end != std::string_view::npos; end = joined.find('\0')) {
+    ids.push_back(MessageId{std::string(joined.substr(0, end))});
+    joined.remove_prefix(end + 1);
+  }
+  return ids;
+}
+
 InWork inWorkFrom(std::string_view value) {
   InWork found;
   found.token = parseInteger(takeWord(value)).value_or(0);
   found.more = takeWord(value) != "0";
-  for (std::size_t end = value.find('\0'); end != std::string_view::npos; end = value.find('\0')) {
-    found.ids.push_back(MessageId{std::string(value.substr(0, end))});
-    value.remove_prefix(end + 1);
-  }
+  found.ids = splitIds(value);
   return found;
 }
 

@@ -34,5 +34,7 @@ struct InWork {
 };
 std::string inWorkValue(FencingToken token, std::span<const MessageId> ids, bool more);
 InWork inWorkFrom(std::string_view value);
+/// Only the ids of it.
+std::vector<MessageId> splitIds(std::string_view joined);
 
 }  // namespace tenure::backends

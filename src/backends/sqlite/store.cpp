@@ -1,5 +1,6 @@
 #include "backends/sqlite/store.hpp"
 
+#include "backends/shared/record_text.hpp"
 #include "backends/sqlite/lock_holder.hpp"
 #include "backends/sqlite/transaction.hpp"
 #include "base/assert.hpp"
@@ -11,15 +12,6 @@ namespace {
 using std::chrono::milliseconds;
 
 milliseconds since(BootTime start) { return std::chrono::duration_cast<milliseconds>(BootClock::now() - start); }
-
-std::vector<MessageId> splitIds(std::string_view joined) {
-  std::vector<MessageId> ids;
-  for (std::size_t end = joined.find('\0'); end != std::string_view::npos; end = joined.find('\0')) {
-    ids.push_back(MessageId{std::string(joined.substr(0, end))});
-    joined.remove_prefix(end + 1);
-  }
-  return ids;
-}
 
 /// Errors that say something about the fence, not about the disk.
 bool isRefusal(const Error& error) { return isTermOver(error.code); }
@@ -165,7 +157,7 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   if (!recorded) return recorded.error();
   if (*recorded) {
     state.moreInWork = inWork.integer(0) != 0;
-    state.inWork = splitIds(inWork.bytes(1));
+    state.inWork = backends::splitIds(inWork.bytes(1));
   }
   const std::int64_t recordedBy = *recorded ? inWork.integer(2) : 0;
   if (claimed_ && recordedBy != claimed_->previousToken) state.moreInWork = true;

@@ -1,24 +1,16 @@
 #include "backends/sqlite/transaction.hpp"
 
 #include "backends/shared/headers_text.hpp"
+#include "backends/shared/state_limits.hpp"
 #include "backends/sqlite/store.hpp"
 #include "backends/sqlite/user_sql.hpp"
 #include "base/assert.hpp"
-#include "base/text.hpp"
 
 namespace tenure::sqlite {
 namespace {
 
-constexpr std::size_t maxKeyBytes = 255;
-constexpr std::size_t maxValueBytes = 1U << 20U;
-
 Blob blobOf(const BodyDigest& digest) noexcept {
   return {{reinterpret_cast<const char*>(digest.data()), digest.size()}};
-}
-
-Result<void> checkKey(std::string_view key) {
-  if (!key.empty() && key.size() <= maxKeyBytes) return {};
-  return Error{Errc::invalidArgument, "state key \"" + escaped(key) + "\": expected 1 to 255 bytes"};
 }
 
 }  // namespace
@@ -82,7 +74,7 @@ Result<void> FencedTransaction::rollbackToMark() {
 }
 
 Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) {
-  if (const Result<void> checked = checkKey(key); !checked) return checked.error();
+  if (const Result<void> checked = backends::checkStateKey(key); !checked) return checked.error();
   if (const Result<void> open = ready(); !open) return open.error();
   Query value = connection_->query("SELECT value FROM tenure_state WHERE election = ?1 AND key = ?2",
                                    term_.identity().election.value, key);
@@ -92,9 +84,7 @@ Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) 
 }
 
 Result<void> FencedTransaction::put(std::string_view key, std::string_view value) {
-  if (Result<void> checked = checkKey(key); !checked) return checked;
-  if (value.size() > maxValueBytes)
-    return Error{Errc::payloadTooLarge, "state \"" + escaped(key) + "\": at most 1 MiB"};
+  if (Result<void> checked = backends::checkState(key, value); !checked) return checked;
   if (Result<void> open = ready(); !open) return open;
   return connection_->run(
       "INSERT INTO tenure_state(election, key, value) VALUES(?1, ?2, ?3)"
@@ -103,7 +93,7 @@ Result<void> FencedTransaction::put(std::string_view key, std::string_view value
 }
 
 Result<void> FencedTransaction::erase(std::string_view key) {
-  if (Result<void> checked = checkKey(key); !checked) return checked;
+  if (Result<void> checked = backends::checkStateKey(key); !checked) return checked;
   if (Result<void> open = ready(); !open) return open;
   return connection_->run("DELETE FROM tenure_state WHERE election = ?1 AND key = ?2", term_.identity().election.value,
                           key);

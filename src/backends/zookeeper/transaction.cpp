@@ -1,23 +1,13 @@
 #include "backends/zookeeper/transaction.hpp"
 
 #include "backends/shared/record_text.hpp"
+#include "backends/shared/state_limits.hpp"
 #include "backends/zookeeper/letter_text.hpp"
 #include "backends/zookeeper/store.hpp"
 #include "base/assert.hpp"
 #include "base/text.hpp"
 
 namespace tenure::zookeeper {
-namespace {
-
-constexpr std::size_t maxKeyBytes = 255;
-
-Result<void> checkKey(std::string_view key) {
-  if (!key.empty() && key.size() <= maxKeyBytes) return {};
-  return Error{Errc::invalidArgument, "state key \"" + escaped(key) + "\": expected 1 to 255 bytes"};
-}
-
-}  // namespace
-
 Result<void> FencedTransaction::standing() const {
   if (broken_) return *broken_;
   if (state_ == State::over) return Error{Errc::storeFailed, "the transaction is over"};
@@ -66,14 +56,14 @@ Result<void> FencedTransaction::rollbackToMark() {
 }
 
 Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) {
-  if (const Result<void> checked = checkKey(key); !checked) return checked.error();
+  if (const Result<void> checked = backends::checkStateKey(key); !checked) return checked.error();
   const std::string path = store_.paths().state(key);
   if (const Result<void> known = know(path); !known) return known.error();
   return changes_.at(path);
 }
 
 Result<void> FencedTransaction::put(std::string_view key, std::string_view value) {
-  if (Result<void> checked = checkKey(key); !checked) return checked;
+  if (Result<void> checked = backends::checkStateKey(key); !checked) return checked;
   if (value.size() > store_.options().maxTransactionBytes)
     return Error{Errc::payloadTooLarge, "state \"" + escaped(key) + "\": at most " +
                                             std::to_string(store_.options().maxTransactionBytes) + " bytes"};
@@ -81,7 +71,7 @@ Result<void> FencedTransaction::put(std::string_view key, std::string_view value
 }
 
 Result<void> FencedTransaction::erase(std::string_view key) {
-  if (Result<void> checked = checkKey(key); !checked) return checked;
+  if (Result<void> checked = backends::checkStateKey(key); !checked) return checked;
   return write(store_.paths().state(key), std::nullopt);
 }
 
