@@ -89,16 +89,4 @@ std::vector<std::string> fieldsOf(const FenceRow& row, std::string by) {
           "at",         std::to_string(row.claimedAt.time_since_epoch().count())};
 }
 
-FenceRow rowOf(const TermIdentity& term, std::int64_t sequence, WallTime at) {
-  return {.election = term.election,
-          .ensemble = term.ensemble,
-          .generation = term.generation,
-          .token = term.token,
-          .sequence = sequence,
-          .path = term.electionPath,
-          .candidate = term.candidate,
-          .holder = term.holder,
-          .claimedAt = at};
-}
-
 }  // namespace tenure::redis

@@ -44,6 +44,4 @@ std::array<std::string_view, 7> comparedFields(ReplyView hash);
 /// Names and values of a row to write.
 std::vector<std::string> fieldsOf(const FenceRow& row, std::string by);
 
-FenceRow rowOf(const TermIdentity& term, std::int64_t sequence, WallTime at);
-
 }  // namespace tenure::redis

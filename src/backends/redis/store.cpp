@@ -100,7 +100,7 @@ Result<bool> Store::tryClaim(const Term& term, Connection& connection) {
 
   const std::int64_t sequence = *claim == Claim::again ? stored.front().row.sequence + 1 : 0;
   const std::string by = freshUuid();
-  const std::vector<std::string> row = fieldsOf(rowOf(identity, sequence, systemClock().wallNow()), by);
+  const std::vector<std::string> row = fieldsOf(backends::rowOf(identity, sequence, systemClock().wallNow()), by);
   const backends::QueueOwner owner = found->owner();
   Arguments arguments;
   for (const std::string_view value : comparedFields(found->fence.view())) arguments.push_back(value);

@@ -53,6 +53,18 @@ Result<Claim> judgeRow(const FenceRow& row, const TermIdentity& term, bool lease
 
 }  // namespace
 
+FenceRow rowOf(const TermIdentity& term, std::int64_t sequence, WallTime at) {
+  return {.election = term.election,
+          .ensemble = term.ensemble,
+          .generation = term.generation,
+          .token = term.token,
+          .sequence = sequence,
+          .path = term.electionPath,
+          .candidate = term.candidate,
+          .holder = term.holder,
+          .claimedAt = at};
+}
+
 bool isClaimOf(const FenceRow& row, const TermIdentity& term) noexcept {
   return row.ensemble == term.ensemble && row.generation == term.generation && row.token == term.token &&
          row.candidate == term.candidate;

@@ -34,6 +34,9 @@ enum class Claim {
   again,  // the row is ours already
 };
 
+/// The row as a claim of `term` leaves it.
+FenceRow rowOf(const TermIdentity& term, std::int64_t sequence, WallTime at);
+
 /// Errors:  queueOwned, foreignPath, foreignEnsemble, fenceLost, staleTerm, tokenRegression
 Result<Claim> judgeClaim(const std::vector<StoredFence>& stored, const QueueOwner& owner, const TermIdentity& term,
                          bool leaseValid);

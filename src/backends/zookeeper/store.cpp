@@ -107,15 +107,7 @@ Result<bool> Store::tryClaim(const Term& term) {
   if (found->fence) fence = fenceFrom(found->fence->data);
   const std::int64_t previous = fence.row.token.value;
   const std::int64_t sequence = *claim == Claim::again ? fence.row.sequence + 1 : 0;
-  fence.row = {.election = identity.election,
-               .ensemble = identity.ensemble,
-               .generation = identity.generation,
-               .token = identity.token,
-               .sequence = sequence,
-               .path = identity.electionPath,
-               .candidate = identity.candidate,
-               .holder = identity.holder,
-               .claimedAt = systemClock().wallNow()};
+  fence.row = backends::rowOf(identity, sequence, systemClock().wallNow());
   fence.by = freshUuid();
   const std::string owner = ownerText({identity.election.value, identity.electionPath});
   std::vector<MultiOp> ops{SetOp{paths_.base, owner, found->base.stat.version}};
