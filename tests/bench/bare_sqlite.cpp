@@ -6,8 +6,9 @@
 
 namespace tenure::bench {
 
-BareSqlite::BareSqlite(const std::filesystem::path& file, const Term& term, const std::string& effect, bool marks)
-    : term_(term), marks_(marks) {
+BareSqlite::BareSqlite(const std::filesystem::path& file, const Term& term, const std::string& effect, bool marks,
+                       Guard guard)
+    : term_(term), marks_(marks), fenced_(guard == Guard::fenced) {
   TENURE_ASSERT(sqlite3_open(file.c_str(), &db_) == SQLITE_OK);
   const auto plan = sqlite::journalPlan(sqlite3_libversion_number());
   const std::string pragmas =
@@ -42,11 +43,30 @@ BareSqlite::~BareSqlite() {
   sqlite3_close(db_);
 }
 
-std::size_t BareSqlite::consumeBatch(std::size_t batch) {
-  fetch(batch);
-  if (rows_.empty()) return 0;
-  const TermIdentity& term = term_.identity();
+void BareSqlite::commit(std::span<const Row> rows, bool ofOwnQueue) {
   step(begin_);
+  if (fenced_) passFence();
+  for (const Row& row : rows) {
+    if (marks_) step(mark_);
+    if (fenced_) addKey(row);
+    bind(effect_, 1, row.id);
+    bind(effect_, 2, row.group);
+    bind(effect_, 3, row.body);
+    sqlite3_bind_int64(effect_, 4, term_.token().value);
+    step(effect_);
+    if (marks_) step(unmark_);
+  }
+  if (fenced_) recordInWork(rows);
+  if (ofOwnQueue) {
+    sqlite3_bind_int64(delete_, 1, rows.front().position);
+    sqlite3_bind_int64(delete_, 2, rows.back().position);
+    step(delete_);
+  }
+  step(commit_);
+}
+
+void BareSqlite::passFence() {
+  const TermIdentity& term = term_.identity();
   bind(fence_, 1, term.election.value);
   sqlite3_bind_int64(fence_, 2, term.generation);
   sqlite3_bind_int64(fence_, 3, term.token.value);
@@ -55,48 +75,39 @@ std::size_t BareSqlite::consumeBatch(std::size_t batch) {
   sqlite3_bind_int64(fence_, 6, sequence_++);
   step(fence_);
   TENURE_ASSERT(sqlite3_changes(db_) == 1);
-  std::string inWork;
-  for (const Row& row : rows_) {
-    const BodyDigest digest = digestOf(row.body);
-    if (marks_) step(mark_);
-    bind(key_, 1, row.id);
-    sqlite3_bind_blob(key_, 2, digest.data(), static_cast<int>(digest.size()), SQLITE_STATIC);
-    sqlite3_bind_int64(key_, 3, term.token.value);
-    sqlite3_bind_int64(key_, 4, row.enqueuedAt);
-    step(key_);
-    TENURE_ASSERT(sqlite3_changes(db_) == 1);
-    bind(effect_, 1, row.id);
-    bind(effect_, 2, row.group);
-    bind(effect_, 3, row.body);
-    sqlite3_bind_int64(effect_, 4, term.token.value);
-    step(effect_);
-    if (marks_) step(unmark_);
-    inWork.append(row.id).push_back('\0');
-  }
-  sqlite3_bind_int64(inWork_, 1, term.token.value);
-  sqlite3_bind_int64(inWork_, 2, 1);
-  sqlite3_bind_blob(inWork_, 3, inWork.data(), static_cast<int>(inWork.size()), SQLITE_STATIC);
-  step(inWork_);
-  sqlite3_bind_int64(delete_, 1, rows_.front().position);
-  sqlite3_bind_int64(delete_, 2, rows_.back().position);
-  step(delete_);
-  step(commit_);
-  return rows_.size();
 }
 
-void BareSqlite::fetch(std::size_t batch) {
+void BareSqlite::addKey(const Row& row) {
+  const BodyDigest digest = digestOf(row.body);
+  bind(key_, 1, row.id);
+  sqlite3_bind_blob(key_, 2, digest.data(), static_cast<int>(digest.size()), SQLITE_STATIC);
+  sqlite3_bind_int64(key_, 3, term_.token().value);
+  sqlite3_bind_int64(key_, 4, row.enqueuedAt);
+  step(key_);
+  TENURE_ASSERT(sqlite3_changes(db_) == 1);
+}
+
+void BareSqlite::recordInWork(std::span<const Row> rows) {
+  const std::string ids = joinedIds(rows);
+  sqlite3_bind_int64(inWork_, 1, term_.token().value);
+  sqlite3_bind_int64(inWork_, 2, 1);
+  sqlite3_bind_blob(inWork_, 3, ids.data(), static_cast<int>(ids.size()), SQLITE_STATIC);
+  step(inWork_);
+}
+
+std::vector<Row> BareSqlite::fetch(std::size_t max) {
   const auto text = [this](int column) {
     return std::string{static_cast<const char*>(sqlite3_column_blob(select_, column)),
                        static_cast<std::size_t>(sqlite3_column_bytes(select_, column))};
   };
-  rows_.clear();
+  std::vector<Row> rows;
   sqlite3_bind_int64(select_, 1, cursor_);
-  sqlite3_bind_int64(select_, 2, static_cast<std::int64_t>(batch));
+  sqlite3_bind_int64(select_, 2, static_cast<std::int64_t>(max));
   while (sqlite3_step(select_) == SQLITE_ROW)
-    rows_.push_back(
-        {sqlite3_column_int64(select_, 0), text(1), text(2), text(3), {}, sqlite3_column_int64(select_, 5)});
+    rows.push_back({sqlite3_column_int64(select_, 0), text(1), text(2), text(3), {}, sqlite3_column_int64(select_, 5)});
   sqlite3_reset(select_);
-  if (!rows_.empty()) cursor_ = rows_.back().position;
+  if (!rows.empty()) cursor_ = rows.back().position;
+  return rows;
 }
 
 sqlite3_stmt* BareSqlite::prepare(const std::string& sql) {

@@ -1,5 +1,4 @@
-/// What somebody would write who needs the same guarantees and has no framework: the statements of a fenced batch,
-/// straight on sqlite3, on a file that Tenure's own schema keeps.
+/// The bare loop on SQLite.
 #pragma once
 
 #include <sqlite3.h>
@@ -8,40 +7,34 @@
 #include <string>
 #include <vector>
 
+#include "bench/bare.hpp"
 #include "tenure/term.hpp"
 
 namespace tenure::bench {
 
-class BareSqlite {
+class BareSqlite final : public BareStore {
  public:
-  /// The term must have claimed the file; nobody else may consume it meanwhile. With `marks`, a savepoint before each
-  /// message, as whoever wants to undo a single one needs.
-  BareSqlite(const std::filesystem::path& file, const Term& term, const std::string& effect, bool marks);
-  ~BareSqlite();
+  /// With `marks`, a savepoint before each message, as whoever wants to undo a single one needs.
+  BareSqlite(const std::filesystem::path& file, const Term& term, const std::string& effect, bool marks,
+             Guard guard = Guard::fenced);
+  ~BareSqlite() override;
   BareSqlite(const BareSqlite&) = delete;
   BareSqlite& operator=(const BareSqlite&) = delete;
 
-  /// One transaction: fence, then key and effect a message, then what is in work, then the messages' deletion.
-  /// Returns how many messages it took.
-  std::size_t consumeBatch(std::size_t batch);
+  std::vector<Row> fetch(std::size_t max) override;
+  void commit(std::span<const Row> rows, bool ofOwnQueue) override;
 
  private:
-  struct Row {
-    std::int64_t position;
-    std::string id;
-    std::string group;
-    std::string body;
-    std::string headers;
-    std::int64_t enqueuedAt;
-  };
-
   sqlite3_stmt* prepare(const std::string& sql);
   void step(sqlite3_stmt* statement);
+  void passFence();
+  void addKey(const Row& row);
+  void recordInWork(std::span<const Row> rows);
   void bind(sqlite3_stmt* statement, int index, const std::string& text);
-  void fetch(std::size_t batch);
 
   const Term& term_;
   const bool marks_;
+  const bool fenced_;
   sqlite3* db_ = nullptr;
   std::vector<sqlite3_stmt*> statements_;
   sqlite3_stmt* select_;
@@ -54,7 +47,6 @@ class BareSqlite {
   sqlite3_stmt* inWork_;
   sqlite3_stmt* delete_;
   sqlite3_stmt* commit_;
-  std::vector<Row> rows_;
   std::int64_t cursor_ = 0;
   std::int64_t sequence_ = 0;
 };

@@ -1,0 +1,94 @@
+/// How fast a Consumer works a queue off on each backend, against a bare loop that sends the same fence, key, effect,
+/// in-work and delete statements in the same batches with the client library; and beside RabbitMQ's own single active
+/// consumer, which has no fence and drops no duplicate. Every pair takes turns on one real server.
+///
+///   backends [--only NAME[,NAME…]] [--batch 1,16,256] [--messages 4096] [--rounds 7]
+///
+/// `wall` and `cpu` are ours by theirs: 1 is as fast, and as little work for this process's processors. TMPDIR chooses
+/// the servers' disk: one in memory shows what syncing hides.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "bench/backends/runners.hpp"
+
+namespace {
+
+using namespace tenure::bench;
+
+struct Contest {
+  std::string name;
+  std::function<Match(std::size_t)> make;
+};
+
+const std::vector<Contest> contests{
+    {"sqlite", sqliteMatch},
+    {"postgresql", [](std::size_t batch) { return postgresMatch(batch, Effects::written); }},
+    {"postgresql-answered", [](std::size_t batch) { return postgresMatch(batch, Effects::answered); }},
+    {"redis", redisMatch},
+    {"rabbitmq+sqlite", [](std::size_t batch) { return rabbitIntoSqlite(batch, Guard::fenced); }},
+    {"rabbitmq+postgresql",
+     [](std::size_t batch) { return rabbitIntoPostgres(batch, Effects::written, Guard::fenced); }},
+    {"single-active+sqlite", [](std::size_t batch) { return rabbitIntoSqlite(batch, Guard::none); }},
+    {"single-active+postgresql",
+     [](std::size_t batch) { return rabbitIntoPostgres(batch, Effects::written, Guard::none); }},
+};
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream in(list);
+  for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+struct Wishes {
+  std::vector<std::string> only;
+  std::vector<std::size_t> batches{1, 16, 256};
+  std::size_t messages = 4096;
+  int rounds = 7;
+
+  bool wants(const std::string& name) const {
+    return only.empty() || std::find(only.begin(), only.end(), name) != only.end();
+  }
+};
+
+Wishes wishesFrom(int argc, char** argv) {
+  Wishes wishes;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string option = argv[i];
+    const std::string value = argv[i + 1];
+    if (option == "--only") wishes.only = split(value);
+    if (option == "--messages") wishes.messages = std::max<std::size_t>(std::stoul(value), 64);
+    if (option == "--rounds") wishes.rounds = std::max(std::stoi(value), 1);
+    if (option != "--batch") continue;
+    wishes.batches.clear();
+    for (const std::string& batch : split(value)) wishes.batches.push_back(std::max<std::size_t>(std::stoul(batch), 1));
+  }
+  return wishes;
+}
+
+double load() {
+  double minute = 0;
+  return getloadavg(&minute, 1) == 1 ? minute : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Wishes wishes = wishesFrom(argc, argv);
+  std::printf("%-26s %5s %10s %10s %6s %6s %6s\n", "", "batch", "tenure/s", "bare/s", "wall", "cpu", "load");
+  for (const Contest& contest : contests) {
+    if (!wishes.wants(contest.name)) continue;
+    for (const std::size_t batch : wishes.batches) {
+      const Match match = contest.make(batch);
+      // A commit for each message costs a sync each: fewer do.
+      const std::size_t messages = match.batch == 1 ? std::max<std::size_t>(wishes.messages / 4, 64) : wishes.messages;
+      const Figures figures = race(match.ours, match.theirs, {messages, messages / 8, wishes.rounds});
+      std::printf("%-26s %5zu %10.0f %10.0f %6.2f %6.2f %6.1f\n", contest.name.c_str(), match.batch,
+                  figures.oursASecond, figures.theirsASecond, figures.wallRatio, figures.processorRatio, load());
+      std::fflush(stdout);
+    }
+  }
+  return 0;
+}
