@@ -1,14 +1,12 @@
 #include "chaos/arena.hpp"
 
 #include <signal.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <fstream>
 
 #include "base/random.hpp"
 #include "tenure/candidate.hpp"
-#include "tenure/sqlite.hpp"
 
 namespace tenure::chaos {
 namespace {
@@ -30,13 +28,13 @@ test::EnsembleOptions ensembleOptions(INetwork& network) {
   return options;
 }
 
-using Connection = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
+/// Nobody but ourselves is on the loopback interface of a namespace.
+std::optional<NetworkKind> networkFor(const ArenaOptions& options) {
+  return options.storage == StorageKind::sqlite ? options.network : NetworkKind::proxies;
+}
 
-Connection open(const std::filesystem::path& file) {
-  sqlite3* raw = nullptr;
-  if (sqlite3_open(file.c_str(), &raw) != SQLITE_OK) throw Failure("cannot open " + file.string());
-  sqlite3_busy_timeout(raw, 30'000);
-  return {raw, &sqlite3_close};
+void append(Program::Arguments& words, const Program::Arguments& more) {
+  words.insert(words.end(), more.begin(), more.end());
 }
 
 std::string contentsOf(const std::filesystem::path& file) {
@@ -50,16 +48,12 @@ Arena::Arena(ArenaOptions options)
     : options_(options),
       random_(options.seed),
       secret_(freshUuid()),
-      network_(makeNetwork(options.network)),
+      network_(makeNetwork(networkFor(options))),
+      storage_(makeStorage(options.storage, folder_.path(), folder_ / "page")),
       ensemble_(ensembleOptions(*network_)),
       page_(test::mapFaultPage((folder_ / "page").c_str())),
       history_(folder_ / "faults.jsonl", "chaos", election) {
   if (page_ == nullptr) throw Failure("the fault page cannot be mapped");
-  const Connection connection = open(file());
-  sqlite3_exec(connection.get(),
-               "CREATE TABLE ledger(n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT, grp TEXT, token INTEGER, prev TEXT, "
-               "hash TEXT); CREATE INDEX ledger_grp ON ledger(grp, n)",
-               nullptr, nullptr, nullptr);
   network_->connect(*ensemble_);
   for (std::size_t number = 0; number < replicas; ++number) {
     members_.push_back({number, "replica-" + std::to_string(number + 1), std::nullopt, false});
@@ -77,18 +71,19 @@ void Arena::start(Member& member) {
   Program::Arguments arguments{TENURE_BINARY_DIR "/test_programs/chaos_replica",
                                "hosts=" + network_->hosts(member.number),
                                std::string("election=") + election,
-                               "file=" + file().string(),
                                "id=" + member.name,
                                "history=" + (folder_ / (member.name + ".jsonl")).string(),
                                "page=" + (folder_ / "page").string(),
                                "handler-us=" + number(options_.handlerMicroseconds),
                                "latency-ms=" + number(options_.latencyMilliseconds),
+                               "outage-ms=3000",
                                std::string("acks=") + (random_.below(2) == 0 ? "after" : "inside"),
                                std::string("blind=") + (blind ? "1" : "0"),
-                               std::string("fence=") + (options_.fence ? "on" : "off")};
-  const Program::Arguments environment{
-      "TENURE_CHAOS_DIGEST=chaos:" + secret_, "LD_PRELOAD=" TENURE_BINARY_DIR "/test_programs/libslow_full_disk.so",
-      "TENURE_FAULT_PAGE=" + (folder_ / "page").string(), "TENURE_FAULT_FILE=" + file().string()};
+                               std::string("fence=") + (options_.fence ? "on" : "off"),
+                               std::string("dedup=") + (options_.dedup ? "on" : "off")};
+  append(arguments, storage_->wordsFor(member.number));
+  Program::Arguments environment{"TENURE_CHAOS_DIGEST=chaos:" + secret_};
+  append(environment, storage_->environment());
   member.mayEnd = false;
   member.process.reset();
   member.process.emplace(arguments, folder_ / (member.name + ".log"), environment, std::filesystem::path{},
@@ -96,12 +91,12 @@ void Arena::start(Member& member) {
 }
 
 void Arena::startProducer() {
-  producer_.emplace(
-      Program::Arguments{TENURE_BINARY_DIR "/test_programs/chaos_producer", "file=" + file().string(),
-                         std::string("election=") + election, "history=" + (folder_ / "producer.jsonl").string(),
-                         "seed=" + std::to_string(options_.seed % 1'000'000),
-                         "per-second=" + std::to_string(options_.messagesPerSecond)},
-      folder_ / "producer.log");
+  Program::Arguments arguments{TENURE_BINARY_DIR "/test_programs/chaos_producer", std::string("election=") + election,
+                               "history=" + (folder_ / "producer.jsonl").string(),
+                               "seed=" + std::to_string(options_.seed % 1'000'000),
+                               "per-second=" + std::to_string(options_.messagesPerSecond)};
+  append(arguments, storage_->wordsForProducer());
+  producer_.emplace(arguments, folder_ / "producer.log");
 }
 
 Course& Arena::course() {
@@ -158,6 +153,7 @@ void Arena::recover() {
   page_->syncMilliseconds = 0;
   page_->freeze = test::freezeNowhere;
   network_->heal();
+  storage_->heal();
   for (Member& member : members_) member.process->signal(SIGCONT);
   constexpr std::size_t enough = 20;
   const std::size_t target = course().commits() + enough;
@@ -192,12 +188,9 @@ void Arena::comeToRest() {
   producer_->signal(SIGTERM);
   const auto produced = producer_->waitForEnd();
   if (!produced || produced->exitCode != 0) throw Failure("the producer did not end well");
-  sqlite::Options queue;
-  queue.file = file();
   const auto isEmpty = [&] {
     restartEnded();
-    const auto stats = sqlite::openAdmin(queue)->stats();
-    return stats && stats->waiting == 0;
+    return storage_->isEmpty();
   };
   if (!eventually(isEmpty, 180s)) throw Failure("messages stay in the queue");
   for (Member& member : members_) {
@@ -221,28 +214,27 @@ std::vector<std::filesystem::path> Arena::histories() const {
 std::filesystem::path Arena::exportLedger() const {
   const std::filesystem::path target = folder_ / "ledger.jsonl";
   std::ofstream out(target);
-  const Connection connection = open(file());
-  const auto write = [](void* to, int, char** values, char**) {
-    const auto text = [values](int column) { return std::string(values[column] == nullptr ? "" : values[column]); };
-    *static_cast<std::ofstream*>(to) << history::format(history::Row{std::stoll(text(0)), text(1), text(2),
-                                                                     std::stoll(text(3)), text(4), text(5)})
-                                     << '\n';
-    return 0;
-  };
-  if (sqlite3_exec(connection.get(), "SELECT n, id, grp, token, prev, hash FROM ledger ORDER BY n", write, &out,
-                   nullptr) != SQLITE_OK)
-    throw Failure("the ledger cannot be read");
+  for (const history::Row& row : storage_->ledger()) out << history::format(row) << '\n';
   return target;
 }
 
-std::vector<std::string> Arena::filesWithTheSecret() const {
-  std::vector<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
-    if (entry.is_regular_file() && contentsOf(entry.path()).find(secret_) != std::string::npos)
-      found.push_back(entry.path().filename().string());
+std::vector<std::pair<std::string, std::string>> Arena::serverLogs() const {
+  auto logs = storage_->logs();
   for (std::size_t server = 0; server < servers; ++server)
-    if (ensemble_->log(server).find(secret_) != std::string::npos)
-      found.emplace_back("the log of server " + std::to_string(server));
+    logs.emplace_back("server-" + std::to_string(server) + ".log", ensemble_->log(server));
+  return logs;
+}
+
+std::vector<std::string> Arena::filesWithTheSecret() const {
+  auto logs = serverLogs();
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+    if (entry.is_regular_file()) logs.emplace_back(entry.path().filename().string(), contentsOf(entry.path()));
+  auto secrets = storage_->secrets();
+  secrets.push_back(secret_);
+  std::vector<std::string> found;
+  for (const auto& [name, text] : logs)
+    for (const std::string& secret : secrets)
+      if (text.find(secret) != std::string::npos) found.push_back(name);
   return found;
 }
 
@@ -252,8 +244,7 @@ std::filesystem::path Arena::keep() const {
   std::filesystem::create_directories(target);
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
     if (entry.is_regular_file()) std::filesystem::copy(entry.path(), target);
-  for (std::size_t server = 0; server < servers; ++server)
-    std::ofstream(target / ("server-" + std::to_string(server) + ".log")) << ensemble_->log(server);
+  for (const auto& [name, text] : serverLogs()) std::ofstream(target / name) << text;
   return target;
 }
 

@@ -1,7 +1,7 @@
 /// What a chaos run breaks, and what it looks at while it does:
 ///
-///     producer ──► file: queue and ledger ◄── replica 1, 2, 3 ──network──► server 0, 1, 2
-///        └── history       └── fault page         └── histories, logs
+///     producer ──► storage: queue and ledger ◄──ways── replica 1, 2, 3 ──network──► server 0, 1, 2
+///        └── history                  fault page ──┘         └── histories, logs
 ///
 /// The arena knows how things stand and how to bring them back; the faults themselves are in faults.cpp.
 #pragma once
@@ -14,6 +14,7 @@
 #include "base/random.hpp"
 #include "chaos/course.hpp"
 #include "chaos/network.hpp"
+#include "chaos/storage.hpp"
 #include "history/writer.hpp"
 #include "programs/fault_page.hpp"
 #include "support/program.hpp"
@@ -22,10 +23,12 @@ namespace tenure::chaos {
 
 struct ArenaOptions {
   std::uint64_t seed = 1;
+  StorageKind storage = StorageKind::sqlite;
   bool fence = true;
+  bool dedup = true;
   /// Every replica is shown a lease that never ends; else one start in three, drawn.
   bool allBlind = false;
-  std::optional<NetworkKind> network;  // the best there is
+  std::optional<NetworkKind> network;  // the best there is; servers of the storage are reached through proxies only
   int messagesPerSecond = 60;
   int handlerMicroseconds = 2'000;
   int latencyMilliseconds = 20;  // how long a batch may grow
@@ -52,6 +55,9 @@ class Arena {
 
   test::Ensemble& ensemble() noexcept { return *ensemble_; }
   INetwork& network() noexcept { return *network_; }
+  /// Of the storage; only where it has one.
+  Database& database() noexcept { return *storage_->database(); }
+  Broker& broker() noexcept { return *storage_->broker(); }
   test::FaultPage& page() noexcept { return *page_; }
   std::vector<Member>& members() noexcept { return members_; }
   const history::Writer& history() const noexcept { return history_; }
@@ -85,17 +91,18 @@ class Arena {
   std::filesystem::path keep() const;
 
  private:
-  std::filesystem::path file() const { return folder_ / "orders.db"; }
   void start(Member& member);
   void startProducer();
   void restartEnded();
+  std::vector<std::pair<std::string, std::string>> serverLogs() const;
   void judgeEnd(Member& member, const test::Ending& ending) const;
 
   ArenaOptions options_;
   Random random_;
-  std::string secret_;
+  const std::string secret_;
   test::TemporaryFolder folder_;
   std::unique_ptr<INetwork> network_;  // outlives the servers
+  std::unique_ptr<IStorage> storage_;
   std::optional<test::Ensemble> ensemble_;
   test::FaultPage* page_;
   history::Writer history_;

@@ -11,12 +11,6 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using test::eventually;
 
-/// Sessions last 3 s, so a fault of a second passes unnoticed and one of six does not.
-milliseconds drawn(Random& random, milliseconds least, milliseconds most) {
-  return least +
-         milliseconds{static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>((most - least).count())))};
-}
-
 // --- processes
 
 void killLeader(Arena& arena) {
@@ -33,19 +27,6 @@ void freezeLeader(Arena& arena, Random& random) {
   leader.process->signal(SIGSTOP);
   arena.awaitNewTerm(drawn(random, 100ms, 8s));
   leader.process->signal(SIGCONT);
-}
-
-/// Stops the next process that comes to this place in a handler.
-Member& awaitFrozen(Arena& arena, test::FreezePlace place, const Member* already = nullptr) {
-  arena.page().freeze = place;
-  Member* frozen = nullptr;
-  const auto isFrozen = [&] {
-    for (Member& member : arena.members())
-      if (&member != already && member.process->state() == 'T') frozen = &member;
-    return frozen != nullptr;
-  };
-  if (!eventually(isFrozen, 20s)) throw Failure("no handler froze");
-  return *frozen;
 }
 
 /// Thawed when the successor has begun to work: the moment at which a stale leader can do most harm.
@@ -159,6 +140,23 @@ std::size_t aFollower(Arena& arena) { return (arena.ensemble().leader() + 1) % s
 
 }  // namespace
 
+milliseconds drawn(Random& random, milliseconds least, milliseconds most) {
+  return least +
+         milliseconds{static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>((most - least).count())))};
+}
+
+Member& awaitFrozen(Arena& arena, test::FreezePlace place, const Member* already) {
+  arena.page().freeze = place;
+  Member* frozen = nullptr;
+  const auto isFrozen = [&] {
+    for (Member& member : arena.members())
+      if (&member != already && member.process->state() == 'T') frozen = &member;
+    return frozen != nullptr;
+  };
+  if (!eventually(isFrozen, 20s)) throw Failure("no handler froze");
+  return *frozen;
+}
+
 void strike(FaultKind kind, Arena& arena, Random& random) {
   switch (kind) {
     case FaultKind::killLeader: return killLeader(arena);
@@ -184,6 +182,7 @@ void strike(FaultKind kind, Arena& arena, Random& random) {
     case FaultKind::slowDisk: return slowDisk(arena, random);
     case FaultKind::stormHandovers: return stormHandovers(arena, random);
     case FaultKind::stormTerminations: return stormTerminations(arena, random);
+    default: return strikeStorage(kind, arena, random);
   }
 }
 

@@ -8,5 +8,12 @@
 namespace tenure::chaos {
 
 void strike(FaultKind kind, Arena& arena, Random& random);
+/// Those on the servers of the storage.
+void strikeStorage(FaultKind kind, Arena& arena, Random& random);
+
+/// Stops the next process that comes to this place in a handler.
+Member& awaitFrozen(Arena& arena, test::FreezePlace place, const Member* already = nullptr);
+/// Sessions last 3 s, so a fault of a second passes unnoticed and one of six does not.
+std::chrono::milliseconds drawn(Random& random, std::chrono::milliseconds least, std::chrono::milliseconds most);
 
 }  // namespace tenure::chaos

@@ -1,4 +1,5 @@
 /// chaos: real servers and replicas under seeded faults, as long as you like. See help below.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -15,15 +16,19 @@ using namespace tenure::chaos;
 constexpr const char* help =
     R"(Breaks a consumer of three replicas on three ZooKeeper servers, and checks what it did meanwhile.
 
-    chaos [--duration 8h] [--seed N] [--faults N] [--kind NAME]… [--fence off]
-          [--network namespaces|proxies] [--keep yes]
+    chaos [--backend NAME] [--duration 8h] [--seed N] [--faults N] [--kind NAME]…
+          [--fence off] [--dedup off] [--network namespaces|proxies] [--keep yes]
 
-  --duration TIME   rounds until so much time has passed (default: one round); each has fresh servers and files
+  --backend NAME    where queue and effects are: sqlite (default), postgresql, rabbitmq+postgresql; their servers are
+                    broken, too
+  --duration TIME   rounds until so much time has passed (default: one round); each has fresh servers and files, and
+                    strikes for 15 minutes at most. The last one comes to rest after the fault at which the time is over
   --seed N          which faults strike when (default: drawn, and printed)
   --faults N        faults a round (default 50)
   --kind NAME       only faults of this kind, or of several; the table at the end of a round has the names
   --keep yes        keeps what a good round wrote, too
   --fence off       takes the fence away; the history should then be rejected
+  --dedup off       takes a message that comes again for new; the history should then be rejected, too
   --network NAME    namespaces: every server and replica on a machine of its own, as far as the kernel's network goes (it
                     takes root); proxies: all on the loopback interface. By default the former where it can be
 
@@ -31,40 +36,56 @@ Everything runs from a temporary folder, and nothing is seen of it from outside.
 and logs; tenure_history_check reads them again. Exit codes: 0 all rounds good, 1 some round was not, 64 usage.
 )";
 
+constexpr std::chrono::seconds longestRound = std::chrono::minutes{15};
+
 struct Asked {
   std::chrono::microseconds duration{0};
-  std::uint64_t seed = freshSeed() % 1'000'000;
-  std::size_t faults = 50;
-  std::vector<FaultKind> kinds;
-  std::optional<NetworkKind> network;
-  bool fence = true;
-  bool keep = false;
+  RoundOptions round;
 };
+
+/// Replicas in namespaces would not find the servers on our loopback interface.
+bool isPossible(const RoundOptions& round) {
+  const std::vector<FaultKind> possible = kindsFor(round.arena.storage);
+  const bool reachable = round.arena.storage == StorageKind::sqlite || round.arena.network != NetworkKind::namespaces;
+  return reachable && std::all_of(round.kinds.begin(), round.kinds.end(), [&](FaultKind kind) {
+           return std::find(possible.begin(), possible.end(), kind) != possible.end();
+         });
+}
+
+bool take(Asked& asked, std::string_view name, std::string_view value) {
+  RoundOptions& round = asked.round;
+  const auto number = parseInteger(value);
+  if (name == "--backend" && storageNamed(value))
+    round.arena.storage = *storageNamed(value);
+  else if (name == "--duration" && parseDuration(value))
+    asked.duration = *parseDuration(value);
+  else if (name == "--seed" && number)
+    round.arena.seed = static_cast<std::uint64_t>(*number);
+  else if (name == "--faults" && number && *number > 0)
+    round.faults = static_cast<std::size_t>(*number);
+  else if (name == "--kind" && kindNamed(value))
+    round.kinds.push_back(*kindNamed(value));
+  else if (name == "--keep" && value == "yes")
+    round.keep = true;
+  else if (name == "--network" && networkNamed(value))
+    round.arena.network = networkNamed(value);
+  else if (name == "--fence" && value == "off")
+    round.arena.fence = false;
+  else if (name == "--dedup" && value == "off")
+    round.arena.dedup = false;
+  else
+    return false;
+  return true;
+}
 
 std::optional<Asked> parse(int argc, char** argv) {
   Asked asked;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string_view name = argv[i];
-    const std::string_view value = argv[i + 1];
-    const auto number = parseInteger(value);
-    if (name == "--duration" && parseDuration(value))
-      asked.duration = *parseDuration(value);
-    else if (name == "--seed" && number)
-      asked.seed = static_cast<std::uint64_t>(*number);
-    else if (name == "--faults" && number && *number > 0)
-      asked.faults = static_cast<std::size_t>(*number);
-    else if (name == "--kind" && kindNamed(value))
-      asked.kinds.push_back(*kindNamed(value));
-    else if (name == "--keep" && value == "yes")
-      asked.keep = true;
-    else if (name == "--network" && networkNamed(value))
-      asked.network = networkNamed(value);
-    else if (name == "--fence" && value == "off")
-      asked.fence = false;
-    else
-      return std::nullopt;
-  }
-  return argc % 2 == 1 ? std::optional(asked) : std::nullopt;
+  asked.round.arena.seed = freshSeed() % 1'000'000;
+  asked.round.faults = 50;
+  for (int i = 1; i + 1 < argc; i += 2)
+    if (!take(asked, argv[i], argv[i + 1])) return std::nullopt;
+  asked.round.arena.allBlind = !asked.round.arena.fence;
+  return argc % 2 == 1 && isPossible(asked.round) ? std::optional(asked) : std::nullopt;
 }
 
 }  // namespace
@@ -79,24 +100,19 @@ int main(int argc, char** argv) {
     std::fputs(help, stderr);
     return 64;
   }
-  const auto end = std::chrono::steady_clock::now() + asked->duration;
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + asked->duration;
   bool good = true;
-  std::uint64_t seed = asked->seed;
+  RoundOptions round = asked->round;
   do {
-    std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
-    RoundOptions options;
-    options.arena.seed = seed++;
-    options.arena.network = asked->network;
-    options.arena.fence = asked->fence;
-    options.arena.allBlind = !asked->fence;
-    options.kinds = asked->kinds;
-    options.keep = asked->keep;
-    options.faults = asked->faults;
-    options.limit = std::chrono::minutes{15};
-    const RoundResult result = runRound(options);
+    std::printf("seed %llu\n", static_cast<unsigned long long>(round.arena.seed));
+    const auto left = std::chrono::ceil<std::chrono::seconds>(end - Clock::now());
+    round.limit = asked->duration.count() > 0 ? std::min(longestRound, left) : longestRound;
+    const RoundResult result = runRound(round);
     std::fputs(describe(result).c_str(), stdout);
     std::fflush(stdout);
     good = good && result.good();
-  } while (std::chrono::steady_clock::now() < end);
+    ++round.arena.seed;
+  } while (Clock::now() < end);
   return good ? 0 : 1;
 }

@@ -14,16 +14,16 @@ using history::Stage;
 class Round {
  public:
   explicit Round(const RoundOptions& options)
-      : options_(options),
+      : end_(std::chrono::steady_clock::now() + options.limit),
+        options_(options),
         arena_(options.arena),
         random_(options.arena.seed),
-        schedule_(random_.next(), options.kinds) {}
+        schedule_(random_.next(), options.kinds.empty() ? kindsFor(options.arena.storage) : options.kinds) {}
 
   RoundResult run() {
     try {
       arena_.recover();  // at first: until the work goes on at all
-      const auto end = std::chrono::steady_clock::now() + options_.limit;
-      for (std::size_t i = 0; i < options_.faults && std::chrono::steady_clock::now() < end; ++i) strikeNext();
+      for (std::size_t i = 0; i < options_.faults && std::chrono::steady_clock::now() < end_; ++i) strikeNext();
       arena_.comeToRest();
     } catch (const Failure& failure) {
       result_.problems.push_back((during_.empty() ? "" : "after " + during_ + ": ") + failure.what());
@@ -75,6 +75,7 @@ class Round {
       result_.problems.push_back("the password can be read in " + file);
   }
 
+  const std::chrono::steady_clock::time_point end_;
   RoundOptions options_;
   Arena arena_;
   Random random_;

@@ -17,9 +17,9 @@ namespace tenure::chaos {
 
 struct RoundOptions {
   ArenaOptions arena;
-  /// Drawn from; all when empty.
+  /// Drawn from; all that can strike the storage when empty.
   std::vector<FaultKind> kinds;
-  /// The round ends after so many faults, or when so much time has passed.
+  /// Nothing strikes any more after so many faults, or when so much time has passed since the round began.
   std::size_t faults = 26;
   std::chrono::seconds limit = std::chrono::minutes{4};
   bool keep = false;  // what a good round wrote, too

@@ -10,12 +10,15 @@ constexpr std::array<std::string_view, faultKinds> names{
     "freeze_in_write",  "freeze_succession", "cut_leader",       "stall_leader",      "mute_leader",
     "deaf_leader",      "cut_standby",       "isolate_follower", "isolate_zk_leader", "kill_zk_leader",
     "freeze_zk_leader", "lose_majority",     "rolling_restart",  "zxid_rollover",     "disk_full",
-    "slow_fsync",       "sigusr1_storm",     "sigterm_storm"};
+    "slow_fsync",       "sigusr1_storm",     "sigterm_storm",    "kill_database",     "restart_database",
+    "kill_db_process",  "end_db_sessions",   "cut_database",     "stall_database",    "kill_broker",
+    "restart_broker",   "end_broker_conns",  "cut_broker",       "stall_broker"};
 
-std::vector<FaultKind> allKinds() {
-  std::vector<FaultKind> kinds;
-  for (std::size_t i = 0; i < faultKinds; ++i) kinds.push_back(static_cast<FaultKind>(i));
-  return kinds;
+bool strikesAt(FaultKind kind, StorageKind storage) {
+  if (kind == FaultKind::fillDisk || kind == FaultKind::slowDisk) return storage == StorageKind::sqlite;
+  if (kind >= FaultKind::killBroker) return storage == StorageKind::rabbitmqAndPostgresql;
+  if (kind >= FaultKind::killDatabase) return storage != StorageKind::sqlite;
+  return true;
 }
 
 }  // namespace
@@ -28,8 +31,15 @@ std::optional<FaultKind> kindNamed(std::string_view name) noexcept {
   return std::nullopt;
 }
 
+std::vector<FaultKind> kindsFor(StorageKind storage) {
+  std::vector<FaultKind> kinds;
+  for (std::size_t i = 0; i < faultKinds; ++i)
+    if (strikesAt(static_cast<FaultKind>(i), storage)) kinds.push_back(static_cast<FaultKind>(i));
+  return kinds;
+}
+
 Schedule::Schedule(std::uint64_t seed, std::vector<FaultKind> kinds)
-    : random_(seed), kinds_(kinds.empty() ? allKinds() : std::move(kinds)), dealt_(kinds_.size()) {}
+    : random_(seed), kinds_(std::move(kinds)), dealt_(kinds_.size()) {}
 
 FaultKind Schedule::next() {
   if (dealt_ == kinds_.size()) {

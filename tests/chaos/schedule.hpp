@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "chaos/storage.hpp"
 
 namespace tenure::chaos {
 
@@ -34,16 +35,31 @@ enum class FaultKind {
   slowDisk,
   stormHandovers,     // SIGUSR1 to everybody, again and again
   stormTerminations,  // SIGTERM to the leader, again and again
+  // Where there is a database server. Half of them strike in the middle of a batch, whose transaction has written.
+  killDatabase,        // kill -9, and started again
+  restartDatabase,     // an orderly stop, and started again
+  killServingProcess,  // kill -9 of the one that serves the leader: the server recovers
+  endSessions,         // pg_terminate_backend
+  cutDatabase,         // leader and server: connections refused
+  stallDatabase,       // half-open: both directions silent
+  // Where there is a broker, while messages are unacknowledged.
+  killBroker,
+  restartBroker,
+  endBrokerConnections,  // by the broker, as an operator may
+  cutBroker,
+  stallBroker,
 };
-constexpr std::size_t faultKinds = 23;
+constexpr std::size_t faultKinds = 34;
 
 std::string_view toString(FaultKind kind) noexcept;
 std::optional<FaultKind> kindNamed(std::string_view name) noexcept;
+/// Those that can strike there.
+std::vector<FaultKind> kindsFor(StorageKind storage);
 
 /// Deals every kind once in a drawn order, then again in another, for ever.
 class Schedule {
  public:
-  explicit Schedule(std::uint64_t seed, std::vector<FaultKind> kinds = {});
+  Schedule(std::uint64_t seed, std::vector<FaultKind> kinds);
   FaultKind next();
 
  private:

@@ -1,7 +1,9 @@
 /// The producer of the chaos runs: numbered messages in groups, each tried until it is durably in the queue, until
 /// SIGTERM. Its history says which were confirmed.
 ///
-///   chaos_producer file=F election=E history=FILE seed=N [per-second=N] [groups=N]
+///   chaos_producer STORAGE election=E history=FILE seed=N [per-second=N] [groups=N]
+///
+/// STORAGE where the queue is, as in programs/ends.hpp.
 #include <poll.h>
 #include <signal.h>
 
@@ -10,8 +12,7 @@
 
 #include "base/random.hpp"
 #include "history/writer.hpp"
-#include "programs/arguments.hpp"
-#include "tenure/sqlite.hpp"
+#include "programs/ends.hpp"
 
 namespace {
 
@@ -75,9 +76,7 @@ int main(int argc, char** argv) {
   const test::Arguments arguments(argc, argv);
   signal(SIGTERM, [](int) { stopped = 1; });
   const history::Writer history(arguments.text("history"), "producer", arguments.text("election"));
-  sqlite::Options file;
-  file.file = arguments.text("file");
-  const auto sink = sqlite::openSink(file);
+  const auto sink = test::openSink(arguments);
   if (!sink) {
     std::fprintf(stderr, "%s\n", sink.error().message().c_str());
     return 1;

@@ -1,11 +1,13 @@
 /// One replica of the chaos runs: consumes a queue into a ledger whose rows are chained, and writes its history.
 ///
-///   chaos_replica hosts=H election=E file=F id=I history=FILE [session-ms=N] [handler-us=N] [batch=N] [latency-ms=N]
-///                 [acks=after] [blind=1] [fence=off] [page=FILE]
+///   chaos_replica hosts=H election=E id=I history=FILE STORAGE [session-ms=N] [handler-us=N] [batch=N] [latency-ms=N]
+///                 [outage-ms=N] [acks=after] [blind=1] [fence=off] [dedup=off] [page=FILE]
 ///
+/// STORAGE where queue and ledger are, as in programs/ends.hpp
 /// acks    after: acknowledges after the commit, as if queue and store were two servers; else inside it
 /// blind   the consumer is shown a lease that never ends: only the fence is left to stop it
 /// fence   off: nothing is left; its history must be rejected
+/// dedup   off: every message that comes again is taken for new; its history must be rejected, too
 /// page    the shared page that asks it to freeze in a handler
 ///
 /// TENURE_CHAOS_DIGEST holds the ensemble's "user:password".
@@ -19,10 +21,11 @@
 #include "history/recorded.hpp"
 #include "programs/arguments.hpp"
 #include "programs/blindfolded.hpp"
+#include "programs/ends.hpp"
 #include "programs/fault_page.hpp"
+#include "programs/forgetful.hpp"
 #include "programs/unfenced.hpp"
 #include "tenure/candidate.hpp"
-#include "tenure/sqlite.hpp"
 
 namespace {
 
@@ -110,17 +113,17 @@ int main(int argc, char** argv) {
   const auto log = makeLogSink(Level::info);
   const history::Writer history(arguments.text("history"), arguments.text("id"), arguments.text("election"));
   history::EventRecorder events(*log, history);
-  sqlite::Options file;
-  file.file = arguments.text("file");
-  sqlite::Database database(file, events);
+  const Replica ends = openEnds(arguments, events);
 
-  Unfenced unfenced(database.store(), file.file);
-  const bool fenced = arguments.text("fence") != "off";
+  Unfenced unfenced(*ends.store, meddlerWith(arguments));
+  IFencedStore& passable = arguments.text("fence") == "off" ? static_cast<IFencedStore&>(unfenced) : *ends.store;
+  Forgetful forgetful(passable);
+  IFencedStore& honest = arguments.text("dedup") == "off" ? static_cast<IFencedStore&>(forgetful) : passable;
   ChainHeads heads;
-  history::RecordedStore store(fenced ? database.store() : unfenced, history, [&heads] { heads.forget(); });
+  history::RecordedStore store(honest, history, [&heads] { heads.forget(); });
   using Acknowledging = history::RecordedSource::Acknowledging;
   history::RecordedSource source(
-      database.source(), store, database.store(), history,
+      *ends.source, store, *ends.store, history,
       arguments.text("acks") == "after" ? Acknowledging::afterCommit : Acknowledging::inTransaction);
 
   const std::string page = arguments.text("page");
@@ -129,6 +132,7 @@ int main(int argc, char** argv) {
   ConsumerOptions consuming;
   consuming.idleWait = 200ms;
   consuming.retryMax = 1s;
+  consuming.outageLimit = std::chrono::milliseconds{arguments.number("outage-ms", 10'000)};
   consuming.latencyTarget = std::chrono::milliseconds{arguments.number("latency-ms", 20)};
   consuming.maxBatch = static_cast<std::size_t>(arguments.number("batch", 16));
   Consumer consumer(source, store, history::recorded(handler, store, history), consuming, events);

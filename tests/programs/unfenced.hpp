@@ -3,11 +3,9 @@
 /// atomic commit stay as they are.
 #pragma once
 
-#include <sqlite3.h>
-
-#include <filesystem>
+#include <functional>
 #include <memory>
-#include <stdexcept>
+#include <string>
 
 #include "support/forwarding_transaction.hpp"
 
@@ -15,7 +13,9 @@ namespace tenure::test {
 
 class Unfenced final : public IFencedStore {
  public:
-  Unfenced(IFencedStore& inner, std::filesystem::path file) : inner_(inner), file_(std::move(file)) {}
+  /// `meddle` runs SQL in the store, on a session of its own.
+  Unfenced(IFencedStore& inner, std::function<void(const std::string&)> meddle)
+      : inner_(inner), meddle_(std::move(meddle)) {}
 
   Result<void> claim(const Term& term) override {
     commits_ = 0;
@@ -57,20 +57,14 @@ class Unfenced final : public IFencedStore {
   };
 
   void liftFence(const Term& term) const {
-    sqlite3* raw = nullptr;
-    sqlite3_open(file_.c_str(), &raw);
-    const std::unique_ptr<sqlite3, decltype(&sqlite3_close)> connection(raw, &sqlite3_close);
-    sqlite3_busy_timeout(raw, 10'000);
-    const std::string set = "UPDATE tenure_fence SET token = " + std::to_string(term.token().value) +
-                            ", seq = " + std::to_string(commits_) + ", candidate = '" +
-                            term.identity().candidate.value + "' WHERE election = '" + term.identity().election.value +
-                            "' AND candidate || token <> '" + term.identity().candidate.value +
-                            std::to_string(term.token().value) + "'";
-    sqlite3_exec(raw, set.c_str(), nullptr, nullptr, nullptr);
+    meddle_("UPDATE tenure_fence SET token = " + std::to_string(term.token().value) +
+            ", seq = " + std::to_string(commits_) + ", candidate = '" + term.identity().candidate.value +
+            "' WHERE election = '" + term.identity().election.value + "' AND candidate || token <> '" +
+            term.identity().candidate.value + std::to_string(term.token().value) + "'");
   }
 
   IFencedStore& inner_;
-  std::filesystem::path file_;
+  std::function<void(const std::string&)> meddle_;
   std::int64_t commits_ = 0;  // of this term: the sequence number that its next commit expects
 };
 

@@ -192,10 +192,19 @@ void PostgresServer::crash() {
   process_.reset();
 }
 
+void PostgresServer::kill() {
+  process_->signal(SIGKILL);
+  process_->waitForEnd(startLimit);
+  process_.reset();
+}
+
 void PostgresServer::start() {
-  launch();
-  if (!eventually([&] { return serves(); }, startLimit))
-    throw std::runtime_error("PostgreSQL does not start: " + log());
+  // Those of a killed server end one after the other, and until then the next one refuses to begin.
+  const auto isThere = [&] {
+    if (!process_ || process_->waitForEnd(0ms)) launch();
+    return serves();
+  };
+  if (!eventually(isThere, startLimit)) throw std::runtime_error("PostgreSQL does not start: " + log());
 }
 
 PostgresWorld::PostgresWorld(PostgresServer& server) : server_(server) {

@@ -62,6 +62,8 @@ class PostgresServer {
   void stop();
   /// As a crash: every session is cut, nothing is written any more.
   void crash();
+  /// kill -9 of the server; who serves a session notices by himself.
+  void kill();
   void start();
 
  private:
