@@ -111,6 +111,7 @@ void Session::settle(RequestFor<T>& request, int rc, Result<T> result) {
   if (request.done)
     deliver([done = std::move(request.done), result = std::move(result)]() mutable { done(std::move(result)); });
   requests_.erase(static_cast<const void*>(&request));
+  nudge_.answered(loop_->now(), connected_ && !requests_.empty());
 }
 
 template <class T>
@@ -119,7 +120,10 @@ void Session::fail(RequestFor<T>& request, int rc) {
 }
 
 void Session::sent(Request& request, int rc) {
-  if (rc != ZOK) request.abandon(rc);  // the client may hold its address: it stays until the handle is closed
+  if (rc == ZOK)
+    nudge_.sent(loop_->now());
+  else
+    request.abandon(rc);  // the client may hold its address: it stays until the handle is closed
   wake();
 }
 

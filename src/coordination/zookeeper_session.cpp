@@ -106,6 +106,7 @@ void Session::turn(int events) {
   descriptor_.release();
   if (handle_ != nullptr && events != 0) readDescriptor(events);
   emptyInbox();
+  nudgeWhenDue();
   if (handle_ != nullptr) arm();
   inTurn_ = false;
   if (end_ && owner_ != nullptr) std::exchange(owner_, nullptr)->onEnded(*end_);
@@ -132,7 +133,9 @@ void Session::arm() {
   if (handle_ == nullptr || end_) return;
   if (rc != ZOK) return setTimer(failurePause);
   lendDescriptor(fd, interest);
-  setTimer(std::chrono::seconds(limit.tv_sec) + std::chrono::microseconds(limit.tv_usec));
+  Duration wait = std::chrono::seconds(limit.tv_sec) + std::chrono::microseconds(limit.tv_usec);
+  if (nudge_.due()) wait = std::min(wait, std::max(*nudge_.due() - loop_->now(), Duration::zero()));
+  setTimer(wait);
 }
 
 void Session::lendDescriptor(int fd, int interest) {
@@ -153,12 +156,18 @@ void Session::wait(Wait what, int events) {
   });
 }
 
-void Session::setTimer(std::chrono::microseconds delay) {
+void Session::setTimer(Duration delay) {
   timer_.expires_after(delay);
   timer_.async_wait([weak = weak_from_this(), turn = turn_](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (self && !error && turn == self->turn_) self->turn(0);
   });
+}
+
+void Session::nudgeWhenDue() {
+  if (handle_ == nullptr || !connected_ || !nudge_.due() || loop_->now() < *nudge_.due()) return;
+  nudge_.nudged(loop_->now());
+  exists("/", {}, [](const Result<NodeStat>&) {});
 }
 
 // A request whose send fails makes the client drop the connection without an event or an answer to what is pending.
@@ -230,6 +239,7 @@ void Session::becameConnected() {
 
 void Session::becameSuspended() {
   if (!std::exchange(connected_, false)) return;
+  nudge_.lost();
   if (handle_ != nullptr) zoo_set_servers_resolution_delay(handle_, resolveEveryMs);
   if (owner_ != nullptr) owner_->onSuspended();
 }

@@ -24,6 +24,7 @@
 
 #include "base/asio_loop.hpp"
 #include "coordination/coordination.hpp"
+#include "coordination/nudge.hpp"
 #include "coordination/zookeeper_errors.hpp"
 #include "tenure/candidate.hpp"
 
@@ -94,8 +95,9 @@ class Session final : public std::enable_shared_from_this<Session> {
   void readDescriptor(int events);
   void lendDescriptor(int fd, int interest);
   void wait(boost::asio::posix::stream_descriptor::wait_type what, int events);
-  void setTimer(std::chrono::microseconds delay);
+  void setTimer(Duration delay);
   void noticeSilentLoss();
+  void nudgeWhenDue();
   void deliver(Task task) { inbox_.push_back(std::move(task)); }
   void emptyInbox();
 
@@ -133,6 +135,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   bool connected_ = false;  // as told to the owner
   bool authPending_ = false;
   std::optional<SessionEnd> end_;
+  Nudge nudge_;
   std::deque<Task> inbox_;
   std::unordered_map<const void*, std::unique_ptr<Request>> requests_;
   std::unordered_map<WatchId, WatchCallback> watches_;

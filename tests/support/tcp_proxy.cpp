@@ -26,12 +26,15 @@ std::int32_t integerAt(std::string_view bytes, std::size_t at) {
 }
 
 // A packet is its length and an xid first; pings, watch events and authentication have negative ones.
-bool holdsNumberedPacket(std::string_view bytes) {
+std::size_t numberedPackets(std::string_view bytes) {
+  std::size_t count = 0;
   while (bytes.size() >= 8) {
-    if (integerAt(bytes, 4) > 0) return true;
-    bytes.remove_prefix(std::min(bytes.size(), static_cast<std::size_t>(integerAt(bytes, 0)) + 4));
+    if (integerAt(bytes, 4) > 0) ++count;
+    const std::int32_t length = integerAt(bytes, 0);
+    if (length < 0) break;  // these bytes are the middle of a packet
+    bytes.remove_prefix(std::min(bytes.size(), static_cast<std::size_t>(length) + 4));
   }
-  return false;
+  return count;
 }
 
 enum class Loss { none, awaitingRequest, awaitingReply };
@@ -41,6 +44,7 @@ struct Rules {
   bool refuse = false;
   bool drops[2] = {false, false};
   Loss loss = Loss::none;
+  std::size_t requests = 0;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -89,7 +93,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   bool losesReply(Direction way, std::string_view bytes) {
-    if (!holdsNumberedPacket(bytes)) return false;
+    const std::size_t packets = numberedPackets(bytes);
+    if (packets == 0) return false;
+    if (way == Direction::toServer) rules_->requests += packets;
     if (way == Direction::toServer && rules_->loss == Loss::awaitingRequest) {
       rules_->loss = Loss::awaitingReply;
       losing_ = true;
@@ -222,7 +228,7 @@ void TcpProxy::drop(Direction direction) {
 
 void TcpProxy::resume() {
   impl_->apply([](Impl& proxy) {
-    proxy.rules = Rules{};
+    proxy.rules = Rules{.requests = proxy.rules.requests};
     proxy.closeWhere([](const Connection& connection) { return connection.lostBytes(); });
   });
 }
@@ -233,6 +239,10 @@ void TcpProxy::loseNextReply() {
 
 std::size_t TcpProxy::connections() const {
   return impl_->apply([](Impl& proxy) { return proxy.openConnections(); });
+}
+
+std::size_t TcpProxy::requests() const {
+  return impl_->apply([](Impl& proxy) { return proxy.rules.requests; });
 }
 
 std::size_t TcpProxy::accepted() const {

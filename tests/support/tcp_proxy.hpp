@@ -45,6 +45,8 @@ class TcpProxy {
   std::size_t connections() const;
   /// All that ever were.
   std::size_t accepted() const;
+  /// ZooKeeper's that came from clients, delivered or dropped; pings do not count.
+  std::size_t requests() const;
 
  private:
   class Impl;
