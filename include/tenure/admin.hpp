@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenure/store.hpp"
@@ -35,10 +36,31 @@ struct FenceRow {
   WallTime claimedAt{};
 };
 
+enum class Gravity {
+  fact,
+  warning,  // it works, and may lose or delay something
+  refusal,  // a producer or a leader will not work with it
+};
+std::string_view toString(Gravity gravity) noexcept;
+
+/// What an inspection found.
+struct Finding {
+  Gravity gravity = Gravity::fact;
+  std::string name;        // of a setting as its server calls it, where there is one: "synchronous_commit"
+  std::string value;       // as it is; from a stranger: escape it before it is shown
+  std::string expected{};  // and why; for a fact, a remark or nothing
+};
+using Findings = std::vector<Finding>;
+
 /// Threads: one at a time.
 class IQueueAdmin {
  public:
   virtual ~IQueueAdmin() = default;
+  /// Looks at the place, its server and their settings, and changes nothing: what is absent stays absent. That it is
+  /// unfit, or absent, is a finding.
+  ///
+  /// Errors:  unavailable, timedOut, authenticationFailed, permissionDenied and others: there was nothing to look at
+  virtual Result<Findings> inspect() = 0;
   /// Errors:  notFound       there is no such queue
   ///          storeBusy, storeFailed, unavailable, configurationRefused
   virtual Result<QueueStats> stats() = 0;
@@ -49,6 +71,8 @@ class IQueueAdmin {
 class IStoreAdmin {
  public:
   virtual ~IStoreAdmin() = default;
+  /// As IQueueAdmin::inspect.
+  virtual Result<Findings> inspect() = 0;
 
   /// That of each election which has claimed the store.
   virtual Result<std::vector<FenceRow>> fenceRows() = 0;
@@ -72,6 +96,9 @@ class IStoreAdmin {
 };
 
 /// Of a backend that keeps queue and effects in one place.
-class IDatabaseAdmin : public IQueueAdmin, public IStoreAdmin {};
+class IDatabaseAdmin : public IQueueAdmin, public IStoreAdmin {
+ public:
+  Result<Findings> inspect() override = 0;
+};
 
 }  // namespace tenure

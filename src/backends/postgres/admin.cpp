@@ -1,5 +1,6 @@
 // What operators ask and do, each call on a session of its own.
 #include "backends/postgres/fence_rows.hpp"
+#include "backends/postgres/inspection.hpp"
 #include "backends/postgres/schema.hpp"
 #include "backends/postgres/transaction.hpp"
 #include "backends/shared/headers_text.hpp"
@@ -152,6 +153,7 @@ class Admin final : public IDatabaseAdmin {
  public:
   explicit Admin(Options options) : options_(std::move(options)) {}
 
+  Result<Findings> inspect() override { return postgresql::inspect(options_); }
   Result<QueueStats> stats() override;
   Result<std::vector<FenceRow>> fenceRows() override;
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,

@@ -62,7 +62,7 @@ void addKeepalives(Words& words, milliseconds limit) {
   words.add("tcp_user_timeout", std::to_string(limit.count()));
 }
 
-Words wordsFor(const Options& options, const std::string& applicationName, const Secret& password) {
+Words wordsFor(const Options& options, const std::string& applicationName, const Secret& password, Server which) {
   Words words;
   words.add("host", options.host);
   words.add("port", options.port == 0 ? "" : std::to_string(options.port));
@@ -72,7 +72,7 @@ Words wordsFor(const Options& options, const std::string& applicationName, const
   words.add("application_name", applicationName);
   words.add("client_encoding", "UTF8");
   words.add("connect_timeout", secondsOf(options.connectLimit, seconds{2}));
-  words.add("target_session_attrs", "read-write");
+  words.add("target_session_attrs", which == Server::any ? "any" : "read-write");
   addKeepalives(words, options.networkLimit);
   if (options.tls) {
     words.add("sslmode", "verify-full");
@@ -124,10 +124,10 @@ Errc meaningOfRefusal(std::string_view sentence) noexcept {
   return Errc::unavailable;
 }
 
-Result<pg_conn*> connect(const Options& options, const std::string& applicationName) {
+Result<pg_conn*> connect(const Options& options, const std::string& applicationName, Server which) {
   const Result<Secret> password = passwordFrom(options.passwordFile);
   if (!password) return password.error();
-  pg_conn* connection = wordsFor(options, applicationName, *password).connect();
+  pg_conn* connection = wordsFor(options, applicationName, *password, which).connect();
   if (connection == nullptr) return Error{Errc::unavailable, "libpq is out of memory"};
   if (const Result<void> sound = check(connection, options); !sound) {
     PQfinish(connection);

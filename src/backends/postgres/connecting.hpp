@@ -10,9 +10,11 @@ struct pg_conn;
 
 namespace tenure::postgresql {
 
-/// A libpq session that is open, encrypted where that was asked for, and able to write.
+enum class Server { writable, any };  // a replica answers, too
+
+/// A libpq session that is open, encrypted where that was asked for, and able to write unless `any` will do.
 /// Errors as Connection::open. No error holds the password.
-Result<pg_conn*> connect(const Options& options, const std::string& applicationName);
+Result<pg_conn*> connect(const Options& options, const std::string& applicationName, Server which = Server::writable);
 
 /// What libpq's own sentence about a failed attempt means; it gives no SQLSTATE.
 Errc meaningOfRefusal(std::string_view sentence) noexcept;

@@ -69,6 +69,12 @@ Result<std::unique_ptr<Connection>> Connection::open(const Options& options, con
   return connection;
 }
 
+Result<std::unique_ptr<Connection>> Connection::look(const Options& options) {
+  const Result<pg_conn*> connected = connect(options, "tenure check", Server::any);
+  if (!connected) return connected.error();
+  return std::unique_ptr<Connection>(new Connection(*connected, options));
+}
+
 Connection::Connection(pg_conn* connection, const Options& options)
     : connection_(connection), answerLimit_(options.statementLimit + options.lockLimit + options.networkLimit) {
   PQsetNoticeReceiver(

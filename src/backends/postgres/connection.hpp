@@ -45,6 +45,8 @@ class Connection {
   ///          authenticationFailed, permissionDenied, notFound (the database)
   ///          configurationRefused  unsafe or old server, its certificate, an unreadable password file
   static Result<std::unique_ptr<Connection>> open(const Options& options, const std::string& applicationName);
+  /// Whatever answers, a replica or an unsafe server as well; no setting of the session is changed.
+  static Result<std::unique_ptr<Connection>> look(const Options& options);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

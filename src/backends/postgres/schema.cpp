@@ -67,13 +67,6 @@ constexpr std::array<std::string_view, 9> tables{"tenure_schema",  "tenure_fence
                                                  "tenure_message", "tenure_key",         "tenure_attempt",
                                                  "tenure_in_work", "tenure_dead_letter", "tenure_state"};
 
-/// A table's name behind a comma each, for one question about all.
-std::string allTables() {
-  std::string all;
-  for (const std::string_view table : tables) all += (all.empty() ? "" : ",") + std::string(table);
-  return all;
-}
-
 struct Missing {
   std::vector<std::string> tables;
   std::string schema;  // the connection's current one; empty when there is none
@@ -108,6 +101,12 @@ Result<void> checkMissing(Connection& connection, const Missing& missing) {
 }
 
 }  // namespace
+
+std::string allTables() {
+  std::string all;
+  for (const std::string_view table : tables) all += (all.empty() ? "" : ",") + std::string(table);
+  return all;
+}
 
 bool isOurTable(std::string_view name) noexcept {
   return std::any_of(tables.begin(), tables.end(), [&](std::string_view table) {

@@ -33,6 +33,9 @@ bool isOurTable(std::string_view name) noexcept;
 ///          storeFailed           another one is missing
 Result<void> checkSchema(Connection& connection);
 
+/// Our tables with a comma between them, for one question about all.
+std::string allTables();
+
 /// The channel on which appends to the queue are told; no other database's schema has the same.
 Result<std::string> channelOf(Connection& connection, std::int64_t queue);
 

@@ -1,5 +1,6 @@
 #include "tenure/admin.hpp"
 
+#include "backends/rabbitmq/inspection.hpp"
 #include "backends/rabbitmq/queue.hpp"
 
 namespace tenure::rabbitmq {
@@ -9,6 +10,7 @@ class Admin final : public IQueueAdmin {
  public:
   explicit Admin(Options options) : options_(std::move(options)) {}
 
+  Result<Findings> inspect() override { return rabbitmq::inspect(options_); }
   Result<QueueStats> stats() override {
     if (Result<void> valid = validate(options_); !valid) return valid.error();
     auto connection = Connection::open(options_, "tenure looks at " + options_.queue);

@@ -34,6 +34,12 @@ amqp_field_value_t fieldOf(const std::variant<std::int64_t, std::string>& value)
   return stringField(std::get<std::string>(value));
 }
 
+amqp_field_value_t fieldOf(const QueueArgument& value) {
+  if (const auto* truth = std::get_if<bool>(&value)) return truthField(*truth);
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return integerField(*integer);
+  return stringField(std::get<std::string>(value));
+}
+
 /// What the broker compares when the queue is there already.
 std::vector<amqp_table_entry_t> queueArguments(const Options& options) {
   std::vector<amqp_table_entry_t> entries;
@@ -101,6 +107,18 @@ Result<void> Connection::login(const std::string& purpose) {
 
 int Connection::descriptor() const noexcept { return amqp_get_sockfd(state_); }
 
+std::chrono::seconds Connection::heartbeat() const noexcept { return std::chrono::seconds{amqp_get_heartbeat(state_)}; }
+
+std::string Connection::serverVersion() const {
+  const amqp_table_t* properties = amqp_get_server_properties(state_);
+  for (int i = 0; properties != nullptr && i < properties->num_entries; ++i) {
+    const amqp_table_entry_t& entry = properties->entries[i];
+    if (viewOf(entry.key) == "version" && entry.value.kind == AMQP_FIELD_KIND_UTF8)
+      return std::string(viewOf(entry.value.value.bytes));
+  }
+  return {};
+}
+
 Result<void> Connection::openChannel(Channel channel) {
   amqp_channel_open(state_, number(channel));
   return settle(channel, amqp_get_rpc_reply(state_), "opening a channel");
@@ -141,6 +159,14 @@ Result<void> Connection::declareQueue(Channel channel, const Options& options) {
   amqp_queue_declare(state_, number(channel), bytesOf(options.queue), 0, 1, 0, 0,
                      {static_cast<int>(entries.size()), entries.data()});
   return settle(channel, amqp_get_rpc_reply(state_), "declaring the queue");
+}
+
+Result<void> Connection::compareQueue(Channel channel, const std::string& queue, const QueueArguments& arguments) {
+  std::vector<amqp_table_entry_t> entries;
+  for (const auto& [name, value] : arguments) entries.push_back({bytesOf(name), fieldOf(value)});
+  amqp_queue_declare(state_, number(channel), bytesOf(queue), 0, 1, 0, 0,
+                     {static_cast<int>(entries.size()), entries.data()});
+  return settle(channel, amqp_get_rpc_reply(state_), "comparing the queue");
 }
 
 Result<void> Connection::declareExchange(Channel channel, const std::string& name, const std::string& alternate) {

@@ -8,9 +8,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "backends/rabbitmq/properties.hpp"
 #include "tenure/rabbitmq.hpp"
@@ -19,6 +21,10 @@
 namespace tenure::rabbitmq {
 
 enum class Channel : std::uint16_t { work = 1, side = 2 };  // side: for questions that may be refused
+
+/// Of a queue.
+using QueueArgument = std::variant<bool, std::int64_t, std::string>;
+using QueueArguments = std::map<std::string, QueueArgument>;
 
 struct QueueCounts {
   std::int64_t ready = 0;  // without those in a consumer's hands
@@ -42,6 +48,9 @@ class Connection {
 
   Result<QueueCounts> inspect(Channel channel, const std::string& queue);
   Result<void> declareQueue(Channel channel, const Options& options);
+  /// Asks for a durable queue with these arguments; where there is one of that name, the broker compares and refuses,
+  /// naming the first that is another. A caller that must make none adds one that no queue can have.
+  Result<void> compareQueue(Channel channel, const std::string& queue, const QueueArguments& arguments);
   /// Durable, and nobody can publish to it.
   Result<void> declareExchange(Channel channel, const std::string& name, const std::string& alternate);
   Result<void> findExchange(Channel channel, const std::string& name);
@@ -59,6 +68,9 @@ class Connection {
   Result<void> readArrived(const std::function<Result<void>(const amqp_frame_t&)>& take);
 
   int descriptor() const noexcept;
+  std::string serverVersion() const;
+  /// As the broker agreed to it.
+  std::chrono::seconds heartbeat() const noexcept;
 
  private:
   explicit Connection(const Options& options);

@@ -117,6 +117,61 @@ Result<void> consumeAsSingleActive(Connection& connection, const std::string& qu
 
 }  // namespace
 
+/// … inequivalent arg 'x-expires' for queue 'q' in vhost '/': received none but current is the value '9' of type
+/// 'signedint'
+std::optional<Difference> differenceIn(std::string_view refusal) {
+  const auto quotedAfter = [&](std::string_view mark) -> std::optional<std::string> {
+    const std::size_t at = refusal.find(mark);
+    if (at == std::string_view::npos) return std::nullopt;
+    refusal.remove_prefix(at + mark.size());
+    const std::size_t end = refusal.find('\'');
+    if (end == std::string_view::npos) return std::nullopt;
+    std::string text(refusal.substr(0, end));
+    refusal.remove_prefix(end + 1);
+    return text;
+  };
+  const auto argument = quotedAfter("inequivalent arg '");
+  if (!argument) return std::nullopt;
+  constexpr std::string_view mark = "but current is ";
+  const std::size_t current = refusal.find(mark);
+  if (current == std::string_view::npos) return std::nullopt;
+  refusal.remove_prefix(current + mark.size());
+  if (refusal.starts_with("none")) return Difference{*argument, std::nullopt};
+  const auto value = quotedAfter("'");
+  if (!value) return std::nullopt;
+  if (quotedAfter("of type '").value_or("") == "longstr") return Difference{*argument, *value};
+  if (*value == "true" || *value == "false") return Difference{*argument, *value == "true"};
+  if (const auto number = parseInteger(*value)) return Difference{*argument, *number};
+  return Difference{*argument, *value};
+}
+
+Result<DeclaredQueue> readDeclaration(Connection& connection, const std::string& queue) {
+  // Neither is ever true, and the broker compares them last: a queue that has gone meanwhile is not made again.
+  constexpr const char* type = "x-queue-type";
+  constexpr const char* deliveries = "x-delivery-limit";
+  constexpr int mostArguments = 32;
+  DeclaredQueue declared{.durable = true, .arguments = {}, .type = {}, .complete = false};
+  QueueArguments& known = declared.arguments;
+  for (int i = 0; i < mostArguments && !declared.complete; ++i) {
+    QueueArguments asked = known;
+    asked.insert_or_assign(known.contains(type) ? deliveries : type, true);
+    const Result<void> answer = ask(connection, [&] { return connection.compareQueue(Channel::side, queue, asked); });
+    declared.complete = answer.has_value();
+    if (answer) break;
+    if (!answer.error().is(Errc::configurationRefused)) return answer.error();
+    const auto difference = differenceIn(answer.error().detail);
+    if (!difference) break;
+    if (difference->argument == "durable") declared.durable = false;
+    if (!difference->argument.starts_with("x-")) break;
+    if (difference->current) known.insert_or_assign(difference->argument, *difference->current);
+    declared.complete = difference->argument == deliveries || !difference->current;
+  }
+  const auto* named = known.contains(type) ? std::get_if<std::string>(&known.at(type)) : nullptr;
+  if (named != nullptr || declared.complete) declared.type = named == nullptr ? "classic" : *named;
+  known.erase(type);
+  return declared;
+}
+
 Result<bool> prepareQueue(Connection& connection, const Options& options, bool mayCreate) {
   const auto declare = [&] { return ask(connection, [&] { return connection.declareQueue(Channel::side, options); }); };
   const Result<QueueCounts> found = ask(connection, [&] { return connection.inspect(Channel::side, options.queue); });

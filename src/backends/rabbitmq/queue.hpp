@@ -11,6 +11,24 @@
 
 namespace tenure::rabbitmq {
 
+/// What is known of a queue that somebody declared. AMQP has no question for it, but the broker's refusals of another
+/// declaration tell, one argument at a time.
+struct DeclaredQueue {
+  bool durable = true;
+  QueueArguments arguments;
+  std::string type;  // empty when not known
+  bool complete = true;
+};
+/// Of a queue that is there. Changes nothing, and makes nothing when it has gone meanwhile.
+Result<DeclaredQueue> readDeclaration(Connection& connection, const std::string& queue);
+
+/// What a refusal of compareQueue says; pure. Nullopt: it is another refusal, or was cut.
+struct Difference {
+  std::string argument;
+  std::optional<QueueArgument> current;  // nullopt: the queue has none of that name
+};
+std::optional<Difference> differenceIn(std::string_view refusal);
+
 /// Finds the queue, or declares it where that is allowed; true when it did. What the options say of type, exclusivity
 /// and arguments, the broker compares with the queue that is there; when they say nothing, any queue will do.
 ///

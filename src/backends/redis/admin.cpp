@@ -1,5 +1,6 @@
 // What operators ask and do, each on a connection of its own.
 #include "backends/redis/fence_hash.hpp"
+#include "backends/redis/inspection.hpp"
 #include "backends/redis/keys.hpp"
 #include "backends/redis/records.hpp"
 #include "backends/redis/scripts.hpp"
@@ -28,6 +29,7 @@ class Admin final : public IDatabaseAdmin {
  public:
   explicit Admin(const Options& options) : options_(options), keys_(options.queue) {}
 
+  Result<Findings> inspect() override { return redis::inspect(options_); }
   Result<QueueStats> stats() override {
     const Result<Opened> open = openQueue();
     if (!open) return open.error();

@@ -67,13 +67,17 @@ std::string firstWord(std::string_view text) { return escaped(text.substr(0, tex
 Connection::Connection(Socket socket, std::chrono::milliseconds replyLimit)
     : socket_(std::move(socket)), reader_(redisReaderCreate()), replyLimit_(replyLimit) {}
 
-Result<std::unique_ptr<Connection>> Connection::open(const Options& options) {
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options) { return open(options, true); }
+Result<std::unique_ptr<Connection>> Connection::look(const Options& options) { return open(options, false); }
+
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options, bool judged) {
   if (const Result<void> fit = checkOptions(options); !fit) return fit.error();
   Result<Socket> socket = Socket::connect(options);
   if (!socket) return Error{socket.error().code, nameOf(options) + ": " + socket.error().detail};
   std::unique_ptr<Connection> connection(new Connection(std::move(*socket), options.replyLimit));
-  if (const Result<void> entered = connection->enter(options); !entered)
-    return Error{entered.error().code, nameOf(options) + ": " + entered.error().detail};
+  Result<void> entered = connection->enter(options);
+  if (entered && judged) entered = judgeServer(connection->server_, options.allowUnsafe);
+  if (!entered) return Error{entered.error().code, nameOf(options) + ": " + entered.error().detail};
   return connection;
 }
 
@@ -81,8 +85,7 @@ Result<void> Connection::enter(const Options& options) {
   if (Result<void> known = authenticate(options); !known) return known;
   if (options.database != 0)
     if (const auto selected = read({"SELECT", std::to_string(options.database)}); !selected) return selected.error();
-  if (Result<void> learnt = learnServer(); !learnt) return learnt;
-  return judgeServer(server_, options.allowUnsafe);
+  return learnServer();
 }
 
 Result<void> Connection::authenticate(const Options& options) {

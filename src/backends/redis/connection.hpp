@@ -40,6 +40,8 @@ class Connection {
  public:
   /// Errors:  unavailable, timedOut, authenticationFailed, configurationRefused, unsupported
   static Result<std::unique_ptr<Connection>> open(const Options& options);
+  /// The same without the verdict: for a look at a server that may be unfit.
+  static Result<std::unique_ptr<Connection>> look(const Options& options);
 
   /// A command that only reads. Errors: unavailable, timedOut, cancelled by the stop event, those of errors.hpp.
   Result<Reply> read(const Arguments& command, Patience patience = {});
@@ -55,6 +57,7 @@ class Connection {
  private:
   Connection(Socket socket, std::chrono::milliseconds replyLimit);
 
+  static Result<std::unique_ptr<Connection>> open(const Options& options, bool judged);
   Result<void> enter(const Options& options);
   Result<void> authenticate(const Options& options);
   Result<void> learnServer();

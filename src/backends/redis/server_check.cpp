@@ -8,14 +8,6 @@
 namespace tenure::redis {
 namespace {
 
-std::string valueIn(std::string_view info, std::string_view name) {
-  const std::string start = "\n" + std::string(name) + ":";
-  const std::size_t at = info.find(start);
-  if (at == std::string_view::npos) return {};
-  const std::string_view rest = info.substr(at + start.size());
-  return std::string(rest.substr(0, rest.find_first_of("\r\n")));
-}
-
 /// "7.0.15" as (7, 0).
 std::pair<int, int> versionOf(std::string_view text) {
   std::pair<int, int> version{0, 0};
@@ -30,6 +22,14 @@ Error unsafe(const std::string& what) {
 }
 
 }  // namespace
+
+std::string valueIn(std::string_view info, std::string_view name) {
+  const std::string start = "\n" + std::string(name) + ":";
+  const std::size_t at = info.find(start);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = info.substr(at + start.size());
+  return std::string(rest.substr(0, rest.find_first_of("\r\n")));
+}
 
 void learnFrom(std::string_view info, ServerFacts& facts) {
   facts.version = valueIn(info, "redis_version");

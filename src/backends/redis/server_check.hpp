@@ -24,6 +24,9 @@ struct ServerFacts {
   std::string evictionPolicy;
 };
 
+/// The value of one line of INFO; empty when there is none.
+std::string valueIn(std::string_view info, std::string_view name);
+
 /// Reads the text of INFO.
 void learnFrom(std::string_view info, ServerFacts& facts);
 

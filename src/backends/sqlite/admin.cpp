@@ -2,6 +2,7 @@
 #include "backends/shared/headers_text.hpp"
 #include "backends/sqlite/connection.hpp"
 #include "backends/sqlite/fence_rows.hpp"
+#include "backends/sqlite/inspection.hpp"
 #include "backends/sqlite/schema.hpp"
 
 namespace tenure::sqlite {
@@ -146,6 +147,7 @@ class Admin final : public IDatabaseAdmin {
  public:
   explicit Admin(Options options) : options_(std::move(options)) {}
 
+  Result<Findings> inspect() override { return sqlite::inspect(options_); }
   Result<QueueStats> stats() override;
   Result<std::vector<FenceRow>> fenceRows() override;
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,

@@ -1,6 +1,8 @@
 #include "backends/sqlite/connection.hpp"
 
+#include <array>
 #include <cstring>
+#include <fstream>
 
 #include "backends/sqlite/authorizer.hpp"
 #include "backends/sqlite/file_system.hpp"
@@ -25,6 +27,22 @@ Errc meaningOf(int code) noexcept {
   }
 }
 
+/// As SQLite takes a file's name that is followed by parameters.
+std::string uriOf(const std::filesystem::path& file) {
+  std::string uri = "file:";
+  for (const char c : file.string()) {
+    if (c == '%')
+      uri += "%25";
+    else if (c == '?')
+      uri += "%3f";
+    else if (c == '#')
+      uri += "%23";
+    else
+      uri += c;
+  }
+  return uri;
+}
+
 Error cannotOpen(const Options& options, sqlite3* db, int code) {
   std::error_code ignored;
   if (!options.create && !std::filesystem::exists(options.file, ignored))
@@ -33,6 +51,13 @@ Error cannotOpen(const Options& options, sqlite3* db, int code) {
 }
 
 }  // namespace
+
+bool isInWalMode(const std::filesystem::path& file) {
+  constexpr std::size_t readVersionAt = 19;
+  std::array<char, readVersionAt + 1> header{};
+  std::ifstream in(file, std::ios::binary);
+  return in.read(header.data(), header.size()) && header[readVersionAt] == 2;
+}
 
 Error errorOf(sqlite3* db, int code) {
   const char* file = db == nullptr ? nullptr : sqlite3_db_filename(db, "main");
@@ -105,6 +130,22 @@ Result<std::unique_ptr<Connection>> Connection::open(const Options& options, std
   const Result<void> schema = ensureSchema(*connection, options.create);
   if (!schema) return schema.error();
   return connection;
+}
+
+Result<std::unique_ptr<Connection>> Connection::look(const Options& options) {
+  const std::filesystem::path file = std::filesystem::absolute(options.file);
+  std::error_code ignored;
+  // Whoever reads a file in WAL mode makes its log where there is none; without one nobody writes.
+  const bool alone = isInWalMode(file) && !std::filesystem::exists(file.string() + "-wal", ignored);
+  const std::string uri = uriOf(file) + (alone ? "?mode=ro&immutable=1" : "?mode=ro");
+  sqlite3* db = nullptr;
+  constexpr int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+  if (const int code = sqlite3_open_v2(uri.c_str(), &db, flags, nullptr); code != SQLITE_OK) {
+    Error error = errorOf(db, code);
+    sqlite3_close(db);
+    return error;
+  }
+  return std::unique_ptr<Connection>(new Connection(db, file, options.lockLimit));
 }
 
 Result<void> Connection::configure(const JournalPlan& plan) {

@@ -36,6 +36,9 @@ constexpr JournalPlan journalPlan(int libraryVersion) noexcept {
   return libraryVersion >= 3'051'003 ? JournalPlan{"wal", "FULL"} : JournalPlan{"truncate", "EXTRA"};
 }
 
+/// As the file's header says: asking SQLite would open its log.
+bool isInWalMode(const std::filesystem::path& file);
+
 /// Bytes, bound as a BLOB; a plain string_view is bound as TEXT.
 struct Blob {
   std::string_view bytes;
@@ -124,6 +127,8 @@ class Connection {
   ///          storeBusy, storeFull, storeFailed, unavailable
   /// `whenBusy` is asked when the lock was not had within the limit: true waits once more.
   static Result<std::unique_ptr<Connection>> open(const Options& options, std::function<bool()> whenBusy = {});
+  /// Only reads, whatever the file is: no setting is changed, no schema asked for, and no file made beside it.
+  static Result<std::unique_ptr<Connection>> look(const Options& options);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

@@ -1,4 +1,5 @@
 // What operators ask of a store and do to it, each call in a session of its own.
+#include "backends/shared/inspection.hpp"
 #include "backends/zookeeper/fence_node.hpp"
 #include "backends/zookeeper/letter_text.hpp"
 #include "backends/zookeeper/paths.hpp"
@@ -20,6 +21,28 @@ Error changedMeanwhile() { return {Errc::versionMismatch, "the fence row is not 
 class Admin final : public IStoreAdmin {
  public:
   explicit Admin(const StoreOptions& options) : options_(options), paths_(options.root, options.name) {}
+
+  Result<Findings> inspect() override {
+    SessionThread session(options_.zookeeper, options_.replyLimit);
+    backends::Inspection found;
+    const Result<Node> base = session.getFresh(paths_.base);
+    if (!base && !base.error().is(Errc::notFound)) return base.error();
+    if (!base) {
+      found.fact("store", "absent", "the first leader makes " + paths_.base);
+      return found.take();
+    }
+    const std::string owner = ownerFrom(base->data).election;
+    found.fact("store", owner.empty() ? "of no election yet" : "of election " + owner, paths_.base);
+    const Result<Node> stored = session.getFresh(paths_.fence);
+    if (!stored && stored.error().is(Errc::notFound)) {
+      found.require(owner.empty(), "fence", "absent", "the fence of election " + owner + ": see tenure fence rebase");
+      return found.take();
+    }
+    if (!stored) return stored.error();
+    const FenceNode fence = fenceFrom(stored->data);
+    found.require(fence.damage.empty(), "fence of " + owner, backends::described(fence.row), fence.damage);
+    return found.take();
+  }
 
   Result<std::vector<FenceRow>> fenceRows() override {
     const Result<Opened> open = openStore();

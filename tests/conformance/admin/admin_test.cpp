@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/backends.hpp"
+#include "support/findings.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
 
@@ -104,6 +105,18 @@ TEST_P(AdminSuite, ReadsADeadLetterAsItWasBuried) {
   EXPECT_EQ(letters[0].attempts, 5);
   EXPECT_EQ(letters[0].firstAt, at_);
   EXPECT_EQ(letters[0].diedAt, at_);
+}
+
+TEST_P(AdminSuite, AnInspectionFindsAPlaceInUseFitAndLeavesItSo) {
+  produce("a", "12345");
+
+  const Findings found = admin_->inspect().value();
+
+  EXPECT_THAT(found, testing::Each(isNo(Gravity::refusal)));
+  EXPECT_THAT(found, finds(Gravity::fact, "queue", "of election orders"));
+  EXPECT_THAT(found, finds(Gravity::fact, "fence of orders", testing::StartsWith("token 7 of generation 1 ")));
+  EXPECT_EQ(admin_->stats().value().waiting, 1);
+  EXPECT_EQ(admin_->fenceRows().value().front().token, term_->token());
 }
 
 TEST_P(AdminSuite, ListsNoMoreThanAsked) {

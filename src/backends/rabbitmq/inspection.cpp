@@ -1,0 +1,116 @@
+#include "backends/rabbitmq/inspection.hpp"
+
+#include "backends/rabbitmq/options.hpp"
+#include "backends/rabbitmq/queue.hpp"
+#include "backends/shared/inspection.hpp"
+#include "base/text.hpp"
+
+namespace tenure::rabbitmq {
+namespace {
+
+using backends::Inspection;
+
+std::string shown(const QueueArgument& value) {
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  return std::get<std::string>(value);
+}
+
+std::string shown(const QueueArguments& arguments) {
+  std::string all;
+  for (const auto& [name, value] : arguments) all += (all.empty() ? "" : ", ") + name + "=" + shown(value);
+  return all.empty() ? "none" : all;
+}
+
+const QueueArgument* find(const QueueArguments& arguments, const std::string& name) {
+  const auto at = arguments.find(name);
+  return at == arguments.end() ? nullptr : &at->second;
+}
+
+bool isSingleActive(const QueueArguments& arguments) {
+  const QueueArgument* flag = find(arguments, "x-single-active-consumer");
+  return flag != nullptr && *flag == QueueArgument{true};
+}
+
+void judgeArguments(const DeclaredQueue& queue, const Options& options, Inspection& found) {
+  const bool quorum = queue.type == "quorum";
+  found.expectSafe(queue.durable, "durable", queue.durable ? "yes" : "no",
+                   "yes: the queue and its messages go when the broker stops");
+  found.require((options.type == QueueType::quorum) == quorum || queue.type.empty(), "type",
+                queue.type.empty() ? "not known" : queue.type,
+                "the same in the URL: type=" + queue.type + (quorum ? "&attach=single-active" : ""));
+  found.fact("arguments", shown(queue.arguments),
+             queue.complete ? "" : "perhaps others, too: the broker's words ended");
+  for (const auto& [name, value] : options.arguments) {
+    const QueueArgument wanted = std::visit([](const auto& each) { return QueueArgument{each}; }, value);
+    const QueueArgument* current = find(queue.arguments, name);
+    const bool same = current != nullptr && *current == wanted;
+    if (queue.complete || current != nullptr)
+      found.require(same, name, current == nullptr ? "none" : shown(*current), shown(wanted) + ", says the URL");
+  }
+  if (options.exclusivity == Exclusivity::singleActiveConsumer && queue.complete)
+    found.require(isSingleActive(queue.arguments), "x-single-active-consumer",
+                  isSingleActive(queue.arguments) ? "true" : "none",
+                  "true: attach=single-active needs a queue that was declared so");
+  if (const QueueArgument* limit = find(queue.arguments, "x-delivery-limit")) {
+    const auto* times = std::get_if<std::int64_t>(limit);
+    found.expectSafe(times == nullptr || *times >= 100 || *times < 0, "x-delivery-limit", shown(*limit),
+                     "none, or 100 or more: each change of leaders delivers what waits once more");
+  }
+  if (find(queue.arguments, "x-max-priority") != nullptr)
+    found.require(false, "x-max-priority", shown(*find(queue.arguments, "x-max-priority")),
+                  "none: priorities break the order");
+}
+
+/// What does not even enter our process is rejected, which drops it unless the queue has somewhere to put it.
+void judgeDeadLetters(const DeclaredQueue& queue, const Options& options, Inspection& found) {
+  const QueueArgument* exchange = find(queue.arguments, "x-dead-letter-exchange");
+  const bool known = queue.complete || exchange != nullptr;
+  found.expectSafe(exchange != nullptr, "x-dead-letter-exchange",
+                   exchange != nullptr ? shown(*exchange)
+                   : known             ? "none"
+                                       : "not known",
+                   "one, or a policy that sets it: without it a body over " +
+                       std::to_string(options.largestBody >> 20U) + " MiB is rejected and gone");
+}
+
+Result<void> lookAtQueue(Connection& connection, const Options& options, Inspection& found) {
+  const Result<QueueCounts> counts = connection.inspect(Channel::work, options.queue);
+  if (!counts && counts.error().is(Errc::notFound)) {
+    found.fact("queue", "absent", "the first producer or leader declares it");
+    return {};
+  }
+  if (!counts) return counts.error();
+  const std::string owner = ownerOf(connection, options.queue);
+  found.fact("queue", owner.empty() ? "of no election yet" : "of election " + owner,
+             std::to_string(counts->ready) + " messages wait, " + std::to_string(counts->consumers) +
+                 (counts->consumers == 1 ? " consumer" : " consumers"));
+  const Result<DeclaredQueue> declared = readDeclaration(connection, options.queue);
+  if (!declared) return declared.error();
+  judgeArguments(*declared, options, found);
+  judgeDeadLetters(*declared, options, found);
+  return {};
+}
+
+}  // namespace
+
+Result<Findings> inspect(const Options& options) {
+  if (const Result<void> valid = validate(options); !valid) return valid.error();
+  const auto connection = Connection::open(options, "tenure checks " + options.queue);
+  if (!connection) return connection.error();
+  Inspection found;
+  found.fact("RabbitMQ", (*connection)->serverVersion(), options.host + ":" + std::to_string(portOf(options)));
+  found.expectSafe(options.tls.on || backends::isLocal(options.host), "TLS", options.tls.on ? "yes" : "none",
+                   "amqps://: password and messages could be read on their way");
+  const std::chrono::seconds heartbeat = (*connection)->heartbeat();
+  found.expectSafe(heartbeat.count() > 0, "heartbeat", formatDuration(heartbeat),
+                   "1s to 60s: without it a dead leader keeps the queue for hours");
+  found.fact("consumer_timeout", "not told by AMQP",
+             "30 minutes unless configured: " + std::to_string(options.prefetch) +
+                 " messages (prefetch) must be handled in less");
+  if (const Result<void> looked = lookAtQueue(**connection, options, found); !looked) return looked.error();
+  if (const Result<void> closed = (*connection)->close(); !closed) return closed.error();
+  return found.take();
+}
+
+}  // namespace tenure::rabbitmq

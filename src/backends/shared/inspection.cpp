@@ -1,0 +1,29 @@
+#include "backends/shared/inspection.hpp"
+
+#include "base/text.hpp"
+
+namespace tenure {
+
+std::string_view toString(Gravity gravity) noexcept {
+  switch (gravity) {
+    case Gravity::fact: return "fact";
+    case Gravity::warning: return "warning";
+    case Gravity::refusal: return "refusal";
+  }
+  return "unknown";
+}
+
+namespace backends {
+
+std::string described(const FenceRow& row) {
+  return "token " + std::to_string(row.token.value) + " of generation " + std::to_string(row.generation) + " at " +
+         row.path + ", claimed " + formatWallTime(row.claimedAt);
+}
+
+bool isLocal(std::string_view host) noexcept {
+  return host.starts_with('/') || host == "localhost" || host == "::1" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos);
+}
+
+}  // namespace backends
+}  // namespace tenure

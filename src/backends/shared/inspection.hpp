@@ -1,0 +1,40 @@
+/// What an inspection finds, put together line by line; and what several servers have in common.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tenure/admin.hpp"
+
+namespace tenure::backends {
+
+class Inspection {
+ public:
+  void fact(std::string name, std::string value, std::string remark = {}) {
+    found_.push_back({Gravity::fact, std::move(name), std::move(value), std::move(remark)});
+  }
+  /// A fact where it `holds`; else as grave as said, with what was expected and why.
+  void expect(bool holds, Gravity otherwise, std::string name, std::string value, std::string expected) {
+    if (holds) return fact(std::move(name), std::move(value));
+    found_.push_back({otherwise, std::move(name), std::move(value), std::move(expected)});
+  }
+  void expectSafe(bool holds, std::string name, std::string value, std::string expected) {
+    expect(holds, Gravity::warning, std::move(name), std::move(value), std::move(expected));
+  }
+  void require(bool holds, std::string name, std::string value, std::string expected) {
+    expect(holds, Gravity::refusal, std::move(name), std::move(value), std::move(expected));
+  }
+  Findings take() { return std::move(found_); }
+
+ private:
+  Findings found_;
+};
+
+/// "token 17 of generation 1 at /tenure/elections/orders, since …"; for people.
+std::string described(const FenceRow& row);
+
+/// A path is a Unix socket's: nobody else can listen.
+bool isLocal(std::string_view host) noexcept;
+
+}  // namespace tenure::backends

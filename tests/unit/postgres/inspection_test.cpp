@@ -1,0 +1,92 @@
+// What a server and a database say of themselves, and that saying it changes nothing.
+#include <gmock/gmock.h>
+
+#include "support/findings.hpp"
+#include "support/postgres_server.hpp"
+#include "support/results.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using test::finds;
+using test::isFact;
+using test::succeeds;
+using testing::AllOf;
+using testing::Each;
+using testing::Field;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Findings inspected(const Options& options) { return openAdmin(options)->inspect().value(); }
+
+TEST(Inspection, OfASoundDatabaseFindsFacts) {
+  test::PostgresWorld world;
+  ASSERT_THAT(world.sink()->append(std::vector{NewMessage{MessageId{"a"}, {}, "body", {}}}), succeeds());
+
+  const Findings found = inspected(world.options());
+
+  EXPECT_THAT(found, Each(isFact()));
+  EXPECT_THAT(found, finds(Gravity::fact, "role", "primary"));
+  EXPECT_THAT(found, finds(Gravity::fact, "synchronous_commit", "on"));
+  EXPECT_THAT(found, finds(Gravity::fact, "queue", "of no election yet"));
+}
+
+TEST(Inspection, OfADatabaseWithoutTablesSaysWhatMakesThemAndMakesNone) {
+  test::PostgresWorld world;
+  Options nowhere = world.options();
+  nowhere.user = "keeper";
+  const std::string tables = "SELECT count(*) FROM pg_class WHERE relname LIKE 'tenure%'";
+  const std::string before = world.ask(tables);
+
+  const Findings found = inspected(nowhere);
+
+  EXPECT_THAT(found, finds(Gravity::refusal, "schema", "unfit"));
+  EXPECT_THAT(found, Contains(Field(&Finding::expected, HasSubstr("tenure schema apply"))));
+  EXPECT_EQ(world.ask(tables), before);
+}
+
+TEST(Inspection, OfAnAbsentQueueMakesNone) {
+  test::PostgresWorld world;
+  Options other = world.options();
+  other.queue = "nobody-made-it";
+
+  EXPECT_THAT(inspected(other), finds(Gravity::fact, "queue", "absent"));
+
+  EXPECT_EQ(world.ask("SELECT count(*) FROM tenure_queue WHERE name = 'nobody-made-it'"), "0");
+}
+
+TEST(Inspection, RefusesAServerThatReportsCommitsTooSoonUnlessToldTo) {
+  test::PostgresWorld world;
+  world.ask("ALTER ROLE \"" + world.role() + "\" SET synchronous_commit = off");
+  Options allowed = world.options();
+  allowed.allowUnsafeCommits = true;
+
+  EXPECT_THAT(inspected(world.options()), finds(Gravity::refusal, "synchronous_commit", "off"));
+  EXPECT_THAT(inspected(allowed), finds(Gravity::warning, "synchronous_commit", "off"));
+}
+
+TEST(Inspection, NamesTablesThatTheRoleMayNotChange) {
+  test::PostgresWorld world;
+  Options stranger = world.options();
+  world.ask("CREATE ROLE stranger LOGIN; ALTER ROLE stranger SET search_path = \"" + world.role() +
+            "\"; GRANT USAGE ON SCHEMA \"" + world.role() + "\" TO stranger; GRANT SELECT ON ALL TABLES IN SCHEMA \"" +
+            world.role() + "\" TO stranger");
+  stranger.user = "stranger";
+
+  const Findings found = inspected(stranger);
+
+  EXPECT_THAT(found, Contains(AllOf(Field(&Finding::gravity, Gravity::refusal), Field(&Finding::name, "privileges"),
+                                    Field(&Finding::expected, HasSubstr("tenure_fence")))));
+  world.ask("DROP OWNED BY stranger; DROP ROLE stranger");
+}
+
+TEST(Inspection, OfAServerThatIsAwayFails) {
+  test::PostgresWorld world;
+  Options nobody = world.options();
+  nobody.port = 1;
+
+  EXPECT_THAT(openAdmin(nobody)->inspect(), test::failsWith(Errc::unavailable));
+}
+
+}  // namespace
+}  // namespace tenure::postgresql

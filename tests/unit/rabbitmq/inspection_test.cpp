@@ -1,0 +1,107 @@
+// What a broker and a queue say of themselves, and that saying it declares nothing.
+#include "backends/rabbitmq/queue.hpp"
+#include "scene.hpp"
+#include "support/findings.hpp"
+
+namespace tenure::rabbitmq {
+namespace {
+
+using test::finds;
+using test::isNo;
+using test::RabbitServer;
+using testing::_;
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Options fresh() { return RabbitServer::shared().options(test::freshQueueName()); }
+Findings inspected(const Options& options) { return openAdmin(options).value()->inspect().value(); }
+
+/// The queue as somebody else would declare it.
+Options declared(const std::map<std::string, std::variant<std::int64_t, std::string>>& arguments,
+                 QueueType type = QueueType::classic) {
+  Options options = fresh();
+  options.type = type;
+  options.arguments = arguments;
+  if (type == QueueType::quorum) options.exclusivity = Exclusivity::singleActiveConsumer;
+  EXPECT_THAT(append(options, {"a"}), succeeds());
+  return options;
+}
+
+TEST(Inspection, OfAnAbsentQueueDeclaresNone) {
+  const Options options = fresh();
+
+  const Findings found = inspected(options);
+
+  EXPECT_THAT(found, Each(isNo(Gravity::refusal)));
+  EXPECT_THAT(found, finds(Gravity::fact, "RabbitMQ", StartsWith("3.")));
+  EXPECT_THAT(found, finds(Gravity::fact, "queue", "absent"));
+  Options looking = options;
+  looking.create = false;
+  EXPECT_THAT(openAdmin(looking).value()->stats(), failsWith(Errc::notFound));
+}
+
+TEST(Inspection, ReadsTheQueuesTypeAndArgumentsFromTheBrokersRefusals) {
+  const Options options = declared({{"x-dead-letter-exchange", "graveyard"},
+                                    {"x-max-length", std::int64_t{5}},
+                                    {"x-delivery-limit", std::int64_t{7}}},
+                                   QueueType::quorum);
+
+  const Findings found = inspected(options);
+
+  EXPECT_THAT(found, finds(Gravity::fact, "type", "quorum"));
+  EXPECT_THAT(found, finds(Gravity::fact, "x-max-length", "5"));
+  EXPECT_THAT(found, finds(Gravity::fact, "x-dead-letter-exchange", "graveyard"));
+  EXPECT_THAT(found, finds(Gravity::warning, "x-delivery-limit", "7"));
+  EXPECT_THAT(found, finds(Gravity::fact, "arguments", HasSubstr("x-single-active-consumer=true")));
+  EXPECT_THAT(found, Each(isNo(Gravity::refusal)));
+}
+
+TEST(Inspection, WarnsOfAQueueThatDropsWhatIsRejected) {
+  const Options options = declared({});
+
+  EXPECT_THAT(inspected(options), finds(Gravity::warning, "x-dead-letter-exchange", "none"));
+}
+
+TEST(Inspection, RefusesAQueueThatIsAnotherThanTheUrlSays) {
+  const Options there = declared({{"x-max-length", std::int64_t{5}}});
+  Options other = there;
+  other.arguments["x-max-length"] = std::int64_t{6};
+  Options quorum = there;
+  quorum.type = QueueType::quorum;
+  quorum.exclusivity = Exclusivity::singleActiveConsumer;
+
+  EXPECT_THAT(inspected(other), finds(Gravity::refusal, "x-max-length", "5"));
+  EXPECT_THAT(inspected(quorum), finds(Gravity::refusal, "type", "classic"));
+  EXPECT_THAT(inspected(quorum), finds(Gravity::refusal, "x-single-active-consumer", "none"));
+}
+
+TEST(Inspection, FailsWithAWrongPasswordAndNeverShowsIt) {
+  Options options = fresh();
+  options.passwordFile = RabbitServer::shared().passwordFile("rabbit-hole");
+
+  const auto refused = openAdmin(options).value()->inspect();
+
+  EXPECT_THAT(refused, failsWith(Errc::authenticationFailed));
+  EXPECT_THAT(refused.error().message(), testing::Not(HasSubstr("rabbit-hole")));
+}
+
+TEST(Refusal, NamesTheArgumentAndWhatItIs) {
+  const auto words = [](const std::string& argument, const std::string& current) {
+    return "PRECONDITION_FAILED - inequivalent arg '" + argument +
+           "' for queue 'q' in vhost '/': received none but current is " + current;
+  };
+
+  EXPECT_EQ(differenceIn(words("x-max-length", "the value '5' of type 'signedint'"))->current,
+            QueueArgument{std::int64_t{5}});
+  EXPECT_EQ(differenceIn(words("x-overflow", "the value '5' of type 'longstr'"))->current, QueueArgument{"5"});
+  EXPECT_EQ(differenceIn(words("x-single-active-consumer", "the value 'true' of type 'bool'"))->current,
+            QueueArgument{true});
+  EXPECT_EQ(differenceIn(words("x-queue-type", "none"))->current, std::nullopt);
+  EXPECT_FALSE(differenceIn(words("x-overflow", "the val")));
+  EXPECT_FALSE(differenceIn("NOT_FOUND - no queue 'q'"));
+}
+
+}  // namespace
+}  // namespace tenure::rabbitmq

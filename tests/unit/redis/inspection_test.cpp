@@ -1,0 +1,71 @@
+// What a server says of itself, and that saying it changes nothing.
+#include <fstream>
+
+#include "scene.hpp"
+#include "support/findings.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::Each;
+
+Findings inspected(const redis::Options& options) { return redis::openAdmin(options)->inspect().value(); }
+
+TEST(Inspection, OfASoundServerFindsFactsAndMakesNoKey) {
+  RedisServer server;
+
+  const Findings found = inspected(server.options("orders"));
+
+  EXPECT_THAT(found, Each(isFact()));
+  EXPECT_THAT(found, finds(Gravity::fact, "queue", "absent"));
+  EXPECT_THAT(found, finds(Gravity::fact, "appendfsync", "always"));
+  EXPECT_EQ(server.ask({"DBSIZE"}), "0");
+}
+
+TEST(Inspection, ShowsWhoConsumesAndUnderWhichToken) {
+  RedisWorld world;
+  Leader leader(world.options(), TestTerm(7));
+  ASSERT_THAT(leader.claim(), succeeds());
+
+  const Findings found = inspected(world.options());
+
+  EXPECT_THAT(found, finds(Gravity::fact, "queue", "of election orders"));
+  EXPECT_THAT(found, finds(Gravity::fact, "fence of orders", testing::StartsWith("token 7 ")));
+}
+
+TEST(Inspection, RefusesAServerThatMayLoseOrEvictUnlessToldTo) {
+  RedisServer server({"--appendonly", "no", "--maxmemory-policy", "allkeys-lru"});
+  redis::Options allowed = server.options();
+  allowed.allowUnsafe = true;
+
+  EXPECT_THAT(inspected(server.options()), finds(Gravity::refusal, "appendonly", "no"));
+  EXPECT_THAT(inspected(server.options()), finds(Gravity::refusal, "maxmemory-policy", "allkeys-lru"));
+  EXPECT_THAT(inspected(allowed), finds(Gravity::warning, "appendonly", "no"));
+}
+
+TEST(Inspection, RefusesAReplicaAndWarnsOfItsPrimary) {
+  RedisServer primary;
+  RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(primary.port())});
+  ASSERT_TRUE(eventually([&] { return primary.ask({"INFO"}).find("connected_slaves:1") != std::string::npos; }));
+
+  EXPECT_THAT(inspected(primary.options()), finds(Gravity::warning, "replicas", testing::StartsWith("1,")));
+  ASSERT_TRUE(eventually([&] { return replica.ask({"INFO"}).find("loading:0") != std::string::npos; }));
+  EXPECT_THAT(inspected(replica.options()), finds(Gravity::refusal, "role", "slave"));
+}
+
+TEST(Inspection, FailsWithoutThePasswordAndNeverShowsIt) {
+  RedisServer server({"--requirepass", "wonderland"});
+  redis::Options options = server.options();
+
+  EXPECT_THAT(redis::openAdmin(options)->inspect(), failsWith(Errc::authenticationFailed));
+
+  const TemporaryFolder folder;
+  std::ofstream(folder / "wrong") << "rabbit-hole\n";
+  options.passwordFile = folder / "wrong";
+  const auto refused = redis::openAdmin(options)->inspect();
+  EXPECT_THAT(refused, failsWith(Errc::authenticationFailed));
+  EXPECT_THAT(refused.error().message(), testing::Not(testing::HasSubstr("rabbit-hole")));
+}
+
+}  // namespace
+}  // namespace tenure::test
