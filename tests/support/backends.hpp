@@ -35,6 +35,10 @@ class BackendWorld {
   virtual void beImpatient() {}
   /// What an accident or an operator's slip does: the election's fence is gone from the store, where there is one.
   virtual void dropFence(const std::string&) {}
+  /// Ends every connection to the server; false where there is none.
+  virtual bool endConnections() { return false; }
+  /// kill -9 of the server, where it survives that, and started again; false where there is none.
+  virtual bool killServer() { return false; }
 };
 
 struct Backend {

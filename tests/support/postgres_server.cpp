@@ -236,4 +236,15 @@ void PostgresWorld::dropFence(const std::string& election) {
   ask("DELETE FROM tenure_fence WHERE election = '" + election + "'");
 }
 
+bool PostgresWorld::endConnections() {
+  ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '" + role_ + "'");
+  return true;
+}
+
+bool PostgresWorld::killServer() {
+  server_.kill();
+  server_.start();
+  return true;
+}
+
 }  // namespace tenure::test

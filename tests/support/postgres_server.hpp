@@ -88,6 +88,8 @@ class PostgresWorld final : public BackendWorld {
   /// And nobody is evicted: who is blocked stays so.
   void beImpatient() override;
   void dropFence(const std::string& election) override;
+  bool endConnections() override;
+  bool killServer() override;
 
   PostgresServer& server() noexcept { return server_; }
   const std::string& role() const noexcept { return role_; }

@@ -12,4 +12,20 @@ std::unique_ptr<IMessageSink> RabbitWorld::sink() {
   return std::move(sink).value();
 }
 
+bool RabbitWorld::endConnections() {
+  RabbitServer::shared().closeConnections();
+  return true;
+}
+
+bool RabbitWorld::killServer() {
+  RabbitServer::shared().kill();
+  RabbitServer::shared().start();
+  return true;
+}
+
+bool RabbitQuorumWorld::killServer() {
+  RabbitServer::shared().restart();
+  return true;
+}
+
 }  // namespace tenure::test

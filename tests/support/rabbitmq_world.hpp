@@ -12,6 +12,8 @@ class RabbitWorld : public BackendWorld {
   Replica open(IEventSink& events = noEvents()) override;
   std::unique_ptr<IMessageSink> sink() override;
   void beImpatient() override { options_.attachLimit = std::chrono::milliseconds{50}; }
+  bool endConnections() override;
+  bool killServer() override;
 
   rabbitmq::Options& options() noexcept { return options_; }
   const rabbitmq::Options& options() const noexcept { return options_; }
@@ -27,6 +29,9 @@ class RabbitQuorumWorld final : public RabbitWorld {
     options_.type = rabbitmq::QueueType::quorum;
     options_.exclusivity = rabbitmq::Exclusivity::singleActiveConsumer;
   }
+  /// An orderly stop: in RabbitMQ 3.10 a quorum queue that was declared seconds before a kill -9 has no leader for ever
+  /// after.
+  bool killServer() override;
 };
 
 }  // namespace tenure::test

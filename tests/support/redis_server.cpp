@@ -144,6 +144,17 @@ std::unique_ptr<IMessageSink> RedisWorld::sink() {
   return std::move(sink).value();
 }
 
+bool RedisWorld::endConnections() {
+  server_->ask({"CLIENT", "KILL", "TYPE", "normal"});
+  return true;
+}
+
+bool RedisWorld::killServer() {
+  server_->kill();
+  server_->start();
+  return true;
+}
+
 void RedisWorld::dropFence(const std::string&) { EXPECT_EQ(server_->ask({"DEL", key("fence")}), "1"); }
 
 }  // namespace tenure::test

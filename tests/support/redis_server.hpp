@@ -59,6 +59,8 @@ class RedisWorld final : public BackendWorld {
   std::unique_ptr<IMessageSink> sink() override;
   std::unique_ptr<IDatabaseAdmin> admin() override { return redis::openAdmin(options()); }
   void dropFence(const std::string& election) override;
+  bool endConnections() override;
+  bool killServer() override;
 
   redis::Options options() const { return server_->options(queue_); }
   /// "tenure:{queue}:name"
