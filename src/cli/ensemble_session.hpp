@@ -26,12 +26,18 @@ class EnsembleSession final : private ISessionObserver {
   template <class T>
   Result<T> ask(const std::function<void(ICoordination&, Callback<T>)>& question);
 
+  /// As it was last connected.
+  const SessionInfo& info() const noexcept { return info_; }
+
   /// Runs the loop until `condition` holds; false when `deadline` passes first.
   bool runUntil(const std::function<bool()>& condition, BootTime deadline);
 
  private:
   explicit EnsembleSession(std::chrono::milliseconds limit) : limit_(limit) {}
-  void onConnected(const SessionInfo&) override { connected_ = true; }
+  void onConnected(const SessionInfo& session) override {
+    info_ = session;
+    connected_ = true;
+  }
   void onSuspended() override {}
   void onExpired() override {}
   void onFatal(const Error& error) override { fatal_ = error; }
@@ -41,6 +47,7 @@ class EnsembleSession final : private ISessionObserver {
   std::unique_ptr<ICoordination> coordination_;
   std::chrono::milliseconds limit_;
   bool connected_ = false;
+  SessionInfo info_;
   std::optional<Error> fatal_;
 };
 

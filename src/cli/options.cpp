@@ -96,11 +96,11 @@ void ElectionOption::declare(CLI::App& command) {
   command.add_option("--zookeeper", zookeeper.hosts, "The ensemble, for example zk1:2181,zk2:2181,zk3:2181")
       ->type_name("HOSTS")
       ->envname("TENURE_ZOOKEEPER")
-      ->required();
+      ->required(required);
   command.add_option("--election", election, "Which election: 1 to 64 of A-Z a-z 0-9 . _ -")
       ->type_name("NAME")
       ->envname("TENURE_ELECTION")
-      ->required();
+      ->required(required);
   command.add_option("--root", root, "The znode that everything is below (default /tenure)")
       ->type_name("PATH")
       ->envname("TENURE_ROOT");
@@ -111,12 +111,19 @@ void ElectionOption::declare(CLI::App& command) {
       ->envname("TENURE_DIGEST_FILE");
 }
 
+void ElectionOption::declareOptional(CLI::App& command) {
+  required = false;
+  declare(command);
+}
+
 Result<ElectionAddress> parse(const ElectionOption& options) {
   Complaints complaints;
   ElectionAddress address{options.zookeeper, {}, {}};
-  const auto election = parseElectionName(options.election);
-  complaints.require(election, "--election", options.election);
-  if (election) address.election = *election;
+  if (options.required || !options.election.empty()) {
+    const auto election = parseElectionName(options.election);
+    complaints.require(election, "--election", options.election);
+    if (election) address.election = *election;
+  }
   const auto root = parseRootPath(options.root);
   complaints.require(root, "--root", options.root);
   if (root) address.root = *root;

@@ -49,14 +49,17 @@ struct ElectionOption {
   std::string election;
   std::string root = "/tenure";
   std::string digestFile;
+  bool required = true;
 
   void declare(CLI::App& command);
+  /// For a command that also does without an ensemble, or without an election in it.
+  void declareOptional(CLI::App& command);
 };
 
 /// An ElectionOption whose every value is good.
 struct ElectionAddress {
   ZooKeeperOptions zookeeper;
-  ElectionName election;
+  ElectionName election;  // empty only where the option was optional and not given
   std::string root;
 
   std::string path() const { return root + "/elections/" + election.value; }

@@ -27,6 +27,7 @@ Examples:
   tenure run --zookeeper 127.0.0.1:2181 --election reports -- ./make-reports --every 5m
   tenure status --zookeeper 127.0.0.1:2181 --election orders
   tenure queue stats --queue sqlite:orders.db?queue=orders
+  tenure check --zookeeper 127.0.0.1:2181 --queue sqlite:orders.db?queue=orders
   tenure COMMAND --help)help";
 
 void declareTool(CLI::App& tool, Action& chosen, const Words& command) {
@@ -49,6 +50,7 @@ void declareTool(CLI::App& tool, Action& chosen, const Words& command) {
   addFence(tool, chosen);
   addToken(tool, chosen);
   addSchema(tool, chosen);
+  addCheck(tool, chosen);
   addUrls(tool, chosen);
 }
 

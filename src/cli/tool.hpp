@@ -28,6 +28,7 @@ void addDeadLetters(CLI::App& tool, Action& chosen);
 void addFence(CLI::App& tool, Action& chosen);
 void addToken(CLI::App& tool, Action& chosen);
 void addSchema(CLI::App& tool, Action& chosen);
+void addCheck(CLI::App& tool, Action& chosen);
 void addUrls(CLI::App& tool, Action& chosen);
 void addStatus(CLI::App& tool, Action& chosen);
 void addHandover(CLI::App& tool, Action& chosen);

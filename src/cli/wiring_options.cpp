@@ -11,14 +11,15 @@ A URL names a queue or a store, such as sqlite:orders.db?queue=orders; quote an 
 `tenure urls` tells every form and parameter. A password comes from a file or the environment.
 )help";
 
-void QueueOption::declare(CLI::App& command) {
+void QueueOption::declare(CLI::App& command, bool required) {
   command.add_option("--queue", url, "Which queue, for example sqlite:orders.db?queue=orders")
       ->type_name("URL")
       ->envname("TENURE_QUEUE")
-      ->required();
+      ->required(required);
 }
 
 Result<std::unique_ptr<Backend>> QueueOption::parsed(bool create) const {
+  if (url.empty()) return std::unique_ptr<Backend>();
   auto backend = parseBackend(url);
   if (!backend) return named("--queue", backend.error());
   (*backend)->setCreate(create);

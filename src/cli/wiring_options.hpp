@@ -19,8 +19,9 @@ extern const char* const urlHelp;
 struct QueueOption {
   std::string url;
 
-  void declare(CLI::App& command);
-  /// `create`: a producer or consumer makes what is absent, a reader does not. The error names the option.
+  void declare(CLI::App& command, bool required = true);
+  /// Nullptr when it was not given. `create`: a producer or consumer makes what is absent, a reader does not. The error
+  /// names the option.
   Result<std::unique_ptr<Backend>> parsed(bool create) const;
 };
 

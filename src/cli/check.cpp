@@ -1,0 +1,180 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "backends/shared/inspection.hpp"
+#include "cli/check_ensemble.hpp"
+#include "cli/options.hpp"
+#include "cli/tool.hpp"
+#include "cli/wiring_options.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using backends::Inspection;
+
+struct CheckOptions {
+  ElectionOption election;
+  QueueOption queue;
+  StoreOption store;
+  bool json = false;
+};
+
+/// All of it parsed; what was not named is empty.
+struct Named {
+  std::optional<ElectionAddress> ensemble;
+  std::unique_ptr<Backend> queue;
+  std::unique_ptr<Backend> store;
+
+  const Backend* storeBackend() const noexcept {
+    if (store) return store.get();
+    return queue && queue->isStore() ? queue.get() : nullptr;
+  }
+};
+
+constexpr const char* checkHelp = R"help(
+Connects to everything that is named, says what it is and how it is set, and what could go wrong
+there, and changes nothing: no table, queue, key or znode is made. Ask it before the first replica
+starts, and whenever something about a server has changed.
+
+Each line is a fact, or one of
+  warning   it works, and may lose, leak or delay something; what is expected follows
+  REFUSED   a replica or producer would not work with it
+  NOT SEEN  it could not be reached; the others are looked at all the same
+Exit codes: 0 all is well, 1 warnings only, 69 something was not reached, 78 something is refused,
+77 a password or a right was refused; the gravest counts.
+
+With --queue and --store it also says how they go together, and with --zookeeper --election whether
+the store's fence knows this ensemble and the queue this election.
+
+Examples:
+  tenure check --zookeeper zk1:2181,zk2:2181,zk3:2181 --election orders \
+    --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop
+  tenure check --queue sqlite:orders.db?queue=orders
+  tenure check --store redis://cache/0 --json | jq '.subjects[].findings[] | select(.gravity != "fact")'
+)help";
+
+Result<Named> parsed(const CheckOptions& options) {
+  if (options.election.zookeeper.hosts.empty() && options.queue.url.empty() && options.store.url.empty())
+    return Error{Errc::invalidArgument, "name at least one of --zookeeper, --queue and --store"};
+  Named named;
+  auto queue = options.queue.parsed(false);
+  if (!queue) return queue.error();
+  auto store = options.store.parsed(false);
+  if (!store) return store.error();
+  named.queue = *std::move(queue);
+  named.store = *std::move(store);
+  if (named.queue && named.store) named.store->setQueue(named.queue->queue());
+  if (!options.election.zookeeper.hosts.empty()) {
+    auto address = parse(options.election);
+    if (!address) return address.error();
+    named.ensemble = *std::move(address);
+  }
+  return named;
+}
+
+Subject looked(const std::string& name, const std::string& url, const Result<Findings>& found) {
+  Subject subject{name, url, {}, {}};
+  if (found)
+    subject.findings = *found;
+  else
+    subject.error = found.error();
+  return subject;
+}
+
+Subject lookAtQueue(const Backend& queue, const std::string& url) {
+  const auto admin = queue.queueAdmin();
+  return looked("queue", url, admin ? (*admin)->inspect() : admin.error());
+}
+
+/// How a message that was handled leaves the queue, and so what may come again.
+void judgeWiring(const Named& named, Inspection& found) {
+  if (!named.queue) return;
+  const Backend* store = named.storeBackend();
+  if (store == nullptr) return found.fact("effects", "nowhere yet", "--store says where `consume` puts them");
+  const bool together = !named.store || named.store->place() == named.queue->place();
+  found.fact("acknowledged", together ? "in the effect's transaction" : "after the effect's commit",
+             together ? "each effect happens exactly once"
+                      : "what was committed and not acknowledged comes again, and is dropped as known: each effect "
+                        "happens exactly once");
+  found.fact("--sql", store->hasSql() ? "possible" : "not possible", store->hasSql() ? "" : "this store has no SQL");
+}
+
+void judgeTimeout(const Named& named, const EnsembleFindings& ensemble, Inspection& found) {
+  if (!named.queue) return;
+  const auto timeout = ensemble.sessionTimeout.value_or(named.ensemble->zookeeper.sessionTimeout);
+  const Result<void> fits = named.queue->fits(timeout);
+  if (!fits) found.require(false, "session timeout", "does not go with the queue", fits.error().detail);
+}
+
+void judgeFence(const FenceRow& row, const ElectionAddress& address, const EnsembleFindings& ensemble,
+                Inspection& found) {
+  const bool isOurs = row.election == address.election;
+  if (!isOurs && !address.election.value.empty()) return;
+  const std::string name = "fence of " + row.election.value;
+  if (isOurs) found.require(row.path == address.path(), name, "claimed at " + row.path, address.path());
+  if (!ensemble.meta) return;
+  const bool known = row.ensemble == ensemble.meta->ensemble && row.generation <= ensemble.meta->generation;
+  found.require(known, name, known ? "knows this ensemble" : "claimed under ensemble " + row.ensemble.value,
+                ensemble.meta->ensemble.value + ": another ensemble, or one rebuilt; see tenure fence rebase --help");
+}
+
+void judgeElection(const Named& named, const EnsembleFindings& ensemble, Inspection& found) {
+  const ElectionName& election = named.ensemble->election;
+  if (const Backend* store = named.storeBackend())
+    if (const auto rows = store->storeAdmin()->fenceRows(); rows)
+      for (const FenceRow& row : *rows) judgeFence(row, *named.ensemble, ensemble, found);
+  if (!named.queue || election.value.empty()) return;
+  const auto admin = named.queue->queueAdmin();
+  const auto stats = admin ? (*admin)->stats() : admin.error();
+  if (!stats || stats->election.empty()) return;
+  const bool ours = stats->election == election.value || stats->election.starts_with(election.value + " at ");
+  found.require(ours, "queue", "of election " + stats->election, "election " + election.value);
+}
+
+/// Each is asked once more for what concerns the election; whoever did not answer before would keep us waiting again.
+Report lookAtAll(const CheckOptions& options, const Named& named) {
+  Report report;
+  EnsembleFindings ensemble;
+  if (named.ensemble) {
+    ensemble = inspectEnsemble(*named.ensemble);
+    report.subjects.push_back(ensemble.subject);
+  }
+  if (named.queue) report.subjects.push_back(lookAtQueue(*named.queue, options.queue.url));
+  const bool isElsewhere = named.store && (!named.queue || named.store->place() != named.queue->place());
+  if (isElsewhere) report.subjects.push_back(looked("store", options.store.url, named.store->storeAdmin()->inspect()));
+  Inspection together;
+  judgeWiring(named, together);
+  if (named.ensemble) {
+    judgeTimeout(named, ensemble, together);
+    if (report.unreached() == 0) judgeElection(named, ensemble, together);
+  }
+  Subject last{"together", "", together.take(), {}};
+  if (!last.findings.empty()) report.subjects.push_back(std::move(last));
+  return report;
+}
+
+Exit check(const CheckOptions& options) {
+  const auto named = parsed(options);
+  if (!named) return refuse("", named.error());
+  const Report report = lookAtAll(options, *named);
+  options.json ? printJson(std::cout, report) : printText(std::cout, report);
+  std::cout << std::flush;
+  return report.exit();
+}
+
+}  // namespace
+
+void addCheck(CLI::App& tool, Action& chosen) {
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App* command = tool.add_subcommand("check", "Look at servers, settings and risks, and change nothing");
+  options->election.declareOptional(*command);
+  command->add_flag("--allow-short-session", options->election.zookeeper.allowShortSession,
+                    "Allow a session timeout below 3s");
+  options->queue.declare(*command, false);
+  options->store.declare(*command, false, "Where effects go, when not with the queue");
+  command->add_flag("--json", options->json, "One JSON object");
+  command->footer(std::string(checkHelp) + urlHelp + exitCodesHelp);
+  command->callback([options, &chosen] { chosen = [options] { return check(*options); }; });
+}
+
+}  // namespace tenure::cli

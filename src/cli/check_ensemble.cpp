@@ -1,0 +1,164 @@
+#include "cli/check_ensemble.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <sstream>
+
+#include "backends/shared/inspection.hpp"
+#include "base/text.hpp"
+#include "cli/ensemble_session.hpp"
+#include "election/view.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using backends::Inspection;
+
+std::vector<std::string> parts(const std::string& text, char separator) {
+  std::vector<std::string> all;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, separator);) all.push_back(part);
+  return all;
+}
+
+/// "host:port", "[::1]:port" as host and port.
+std::pair<std::string, std::string> hostAndPort(const std::string& server) {
+  const std::size_t colon = server.rfind(':');
+  std::string host = server.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return {host, colon == std::string::npos ? "" : server.substr(colon + 1)};
+}
+
+bool isNear(const std::string& hosts) {
+  for (const std::string& server : parts(hosts, ','))
+    if (!backends::isLocal(hostAndPort(server).first)) return false;
+  return true;
+}
+
+/// The server's answer to `srvr`; empty when there is none.
+std::string askServer(const std::string& server) {
+  boost::asio::ip::tcp::iostream stream;
+  stream.expires_after(3s);
+  const auto [host, port] = hostAndPort(server);
+  stream.connect(host, port);
+  stream << "srvr" << std::flush;
+  std::string answer;
+  for (std::string line; answer.size() < 4096 && std::getline(stream, line);) answer += line + "\n";
+  return answer;
+}
+
+std::string after(const std::string& text, const std::string& mark) {
+  const std::size_t at = text.find(mark);
+  if (at == std::string::npos) return {};
+  const std::size_t from = at + mark.size();
+  return text.substr(from, text.find_first_of(",-\n", from) - from);
+}
+
+void lookAtServer(const std::string& server, Inspection& found) {
+  const std::string name = "server " + server;
+  const std::string answer = askServer(server);
+  const std::string version = after(answer, "Zookeeper version: ");
+  const std::string mode = after(answer, "Mode: ");
+  if (answer.empty()) {
+    found.expectSafe(false, name, "does not answer", "that it serves: each one less brings the majority nearer");
+  } else if (version.empty()) {
+    found.fact(name, "does not say", "allow srvr in its 4lw.commands.whitelist");
+  } else {
+    found.expectSafe(mode != "read-only", name, version + ", " + mode, "a majority: it cannot write");
+  }
+}
+
+Result<Node> get(EnsembleSession& session, const std::string& path) {
+  return session.ask<Node>([&](ICoordination& server, Callback<Node> done) { server.get(path, {}, std::move(done)); });
+}
+
+void lookAtVoters(EnsembleSession& session, Inspection& found) {
+  const auto config = get(session, "/zookeeper/config");
+  if (!config) return found.fact("voters", "not known", config.error().message());
+  std::size_t voters = 0;
+  std::size_t observers = 0;
+  for (const std::string& line : parts(config->data, '\n')) {
+    if (!line.starts_with("server.")) continue;
+    ++(line.find(":observer") == std::string::npos ? voters : observers);
+  }
+  voters = std::max<std::size_t>(voters, 1);  // a server by itself lists none
+  const std::string beside = observers == 0 ? "" : " and " + std::to_string(observers) + " observers";
+  found.expectSafe(voters >= 3, "voters", std::to_string(voters) + beside,
+                   "3 or more: when one of fewer stops, nobody can lead");
+}
+
+void lookAtSession(EnsembleSession& session, const ZooKeeperOptions& asked, Inspection& found) {
+  const auto negotiated = session.info().timeout;
+  found.require(negotiated >= 3s || asked.allowShortSession, "session timeout", formatDuration(negotiated),
+                "3s or more: below it one slow reply ends a term");
+  if (negotiated != asked.sessionTimeout)
+    found.expectSafe(false, "session timeout", formatDuration(negotiated),
+                     formatDuration(asked.sessionTimeout) +
+                         ", which was asked for: the servers allow 2 to 20 of their "
+                         "ticks, or minSessionTimeout to maxSessionTimeout");
+}
+
+void lookAtAcl(EnsembleSession& session, const std::string& path, Inspection& found) {
+  const auto open = session.ask<bool>(
+      [&](ICoordination& server, Callback<bool> done) { server.isWorldWritable(path, std::move(done)); });
+  if (!open && open.error().is(Errc::notFound)) return found.fact("ACL of " + path, "absent", "replicas make it");
+  if (!open) return found.fact("ACL of " + path, "not known", open.error().message());
+  found.expectSafe(!*open, "ACL of " + path, *open ? "anybody may change it" : "not open to all",
+                   "a digest (--digest-file) from the first replica on: whoever may write there can depose leaders");
+}
+
+std::optional<MetaRecord> lookAtMeta(EnsembleSession& session, const std::string& path, Inspection& found) {
+  const auto node = get(session, path);
+  if (!node) {
+    found.fact("ensemble", node.error().is(Errc::notFound) ? "no election yet" : "not known",
+               node.error().is(Errc::notFound) ? "the first replica makes " + path : node.error().message());
+    return std::nullopt;
+  }
+  const auto meta = parseMetaRecord(node->data);
+  found.require(meta.has_value(), "ensemble",
+                meta ? meta->ensemble.value + ", generation " + std::to_string(meta->generation) : "damaged",
+                "a readable " + path);
+  return meta;
+}
+
+void lookAtElection(EnsembleSession& session, const ElectionPaths& paths, Inspection& found) {
+  const auto view = session.ask<ElectionView>(
+      [&](ICoordination& server, Callback<ElectionView> done) { readElection(server, paths, std::move(done)); });
+  if (!view) return found.fact("leader", "nobody", "nobody has ever entered the election");
+  const CandidateView* leader = view->leader();
+  found.fact("leader", leader == nullptr ? "nobody" : leader->record.id.value,
+             std::to_string(view->candidates.size()) + " candidates");
+  found.expectSafe(view->offenders.empty() && !view->polluted, "children",
+                   view->offenders.empty() ? "candidates only" : view->offenders.front().child,
+                   "candidates only: see tenure status");
+}
+
+}  // namespace
+
+EnsembleFindings inspectEnsemble(const ElectionAddress& address) {
+  const ZooKeeperOptions& options = address.zookeeper;
+  EnsembleFindings all{{"zookeeper", options.hosts, {}, {}}, {}, {}};
+  Inspection found;
+  for (const std::string& server : parts(options.hosts, ',')) lookAtServer(server, found);
+  found.expectSafe(options.digest.empty() || isNear(options.hosts), "TLS", "none",
+                   "a tunnel (stunnel), see the README: the digest could be read on its way");
+  const auto session = EnsembleSession::connect(options);
+  if (!session) {
+    all.subject.error = session.error();
+    all.subject.findings = found.take();
+    return all;
+  }
+  EnsembleSession& open = **session;
+  all.sessionTimeout = open.info().timeout;
+  lookAtSession(open, options, found);
+  lookAtVoters(open, found);
+  const bool known = !address.election.value.empty();
+  const ElectionPaths paths(address.root, known ? address.election : ElectionName{"none"});
+  all.meta = lookAtMeta(open, paths.meta, found);
+  for (const std::string& path : withAncestors(known ? paths.election : paths.elections)) lookAtAcl(open, path, found);
+  if (known) lookAtElection(open, paths, found);
+  all.subject.findings = found.take();
+  return all;
+}
+
+}  // namespace tenure::cli
