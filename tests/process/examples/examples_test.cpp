@@ -1,0 +1,82 @@
+/// The examples say what their pages promise, each started by the one command that their pages name.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "support/ensemble.hpp"
+#include "support/program.hpp"
+
+namespace tenure::test {
+namespace {
+
+/// What the example itself prints; the log's lines begin with a time, the command's with its name.
+std::string withoutLog(const std::string& output) {
+  std::istringstream lines(output);
+  std::string rest;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with("20") && !line.starts_with("run: ")) rest += line + '\n';
+  return rest;
+}
+
+/// The number behind the last `word`.
+int lastNumber(const std::string& output, const std::string& word) {
+  return std::stoi(output.substr(output.rfind(word) + word.size()));
+}
+
+class Examples : public testing::Test {
+ protected:
+  /// `examples/run NAME`, with what this build has built.
+  Program run(const std::string& name) {
+    return {{TENURE_SOURCE_DIR "/examples/run", name}, folder_ / name, {"EXAMPLES=" TENURE_BINARY_DIR "/examples"}};
+  }
+  Program counter(const std::string& name) {
+    return {{TENURE_BINARY_DIR "/examples/counter_zookeeper", Ensemble::shared().hosts()}, folder_ / name};
+  }
+  static void stop(Program& program) {
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.waitForEnd()->exitCode, 0) << program.output();
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Examples, InvoicesAreNumberedWithoutAGapAndNoneIsWrittenTwice) {
+  Program shop = run("invoice_postgres");
+  ASSERT_TRUE(shop.waitForOutput("message=order-1", 1, std::chrono::seconds{180})) << shop.output();
+
+  stop(shop);
+
+  EXPECT_EQ(withoutLog(shop.output()),
+            "invoice 1: 1250 cents from Ada\n"
+            "invoice 2: 990 cents from Robert'); DROP TABLE invoice; --\n"
+            "invoice 3: 40 cents from Ada\n");
+}
+
+TEST_F(Examples, TheCounterRunsOnAServerOfItsOwn) {
+  Program program = run("counter_zookeeper");
+  ASSERT_TRUE(program.waitForOutput("counted 2\n", 1, std::chrono::seconds{120})) << program.output();
+
+  stop(program);
+
+  EXPECT_TRUE(withoutLog(program.output()).starts_with("counts on from 0\ncounted 1\ncounted 2\n")) << program.output();
+}
+
+TEST_F(Examples, TheCounterLeavesOutNoNumberAcrossAHandover) {
+  Program first = counter("first");
+  ASSERT_TRUE(first.waitForOutput("counted ", 2)) << first.output();
+  Program second = counter("second");
+  ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
+
+  stop(first);
+
+  ASSERT_TRUE(second.waitForOutput("counted ")) << second.output();
+  stop(second);
+  const int reached = lastNumber(first.output(), "counted ");
+  const std::string after = std::to_string(reached);
+  const std::string next = std::to_string(reached + 1);
+  EXPECT_TRUE(withoutLog(second.output()).starts_with("counts on from " + after + "\ncounted " + next + "\n"))
+      << second.output();
+}
+
+}  // namespace
+}  // namespace tenure::test
