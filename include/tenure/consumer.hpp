@@ -42,10 +42,28 @@ struct Outcome {
 
 using Handler = std::function<Outcome(const Delivery&)>;
 
+/// What is promised of each message, whoever dies. An effect is what the handler writes to its transaction; what it
+/// does elsewhere (a mail, a child process) happens as often as the handler is started.
+enum class Guarantee {
+  /// One effect for each id: a message that comes again is dropped by its idempotency key. A handler may be started
+  /// again, when its process or its commit failed. Loses nothing.
+  exactlyOnceEffect,
+  /// No idempotency keys, so none to keep and none to look up: for handlers that may be repeated. What a producer or a
+  /// broker sends twice is handled twice, and so is what was committed and not yet acknowledged when its process died,
+  /// unless the queue is kept in the store. Loses nothing.
+  atLeastOnce,
+  /// Key and acknowledgement are durable before the handler starts, and it starts once: for what does more harm twice
+  /// than not at all. What its process dies of is lost; what fails, a dead letter at once, without another attempt
+  /// (but for Outcome::retryLater, the handler's own word that nothing has happened). Two commits a message, no
+  /// batches.
+  atMostOnce,
+};
+
 struct ConsumerOptions {
   /// Whose idempotency keys and attempts these are; the election's name when empty. Consumers that share a name and a
   /// store drop each other's ids.
   ConsumerName name{};
+  Guarantee delivery = Guarantee::exactlyOnceEffect;
   /// Messages that share a transaction at most, 1..4096, and no more than the store takes; 1 commits each on its own.
   std::size_t maxBatch = 64;
   /// A batch is committed when its first message has waited this long, 0..10 s.

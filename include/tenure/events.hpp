@@ -267,6 +267,12 @@ struct MessagePostponed {
   std::chrono::milliseconds retryIn{};
   void fields(auto&& f) const { f("message", message), f("reason", reason), f("retry_in_ms", retryIn); }
 };
+struct MessageForgone {
+  TENURE_EVENT("message_forgone", error)
+  std::string message;  // taken for at most once, and neither its effect nor a dead letter is left of it
+  std::string reason;
+  void fields(auto&& f) const { f("message", message), f("reason", reason); }
+};
 struct SuspectsFound {
   TENURE_EVENT("suspects_found", warn)
   std::size_t messages = 0;  // may have been in work when an earlier term died; each runs alone
@@ -355,9 +361,9 @@ using EventBody =
                  HandoverAsked, HandoverScheduled, HandoverDeclined, HandoverCancelled, CandidateSentBack,
                  LeaseSoftLimitPassed, Prepared, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, TermEnded, GaveUp,
                  Left, LastWillReady, LastWillLost, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
-                 BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, SuspectsFound, MessageSuspected,
-                 MessageDeadLettered, KeysPruned, KeyAlarmRaised, BeyondHorizon, OutageBegan, OutageEnded,
-                 CommandStarted, CommandEnded, StatusReported, Reloaded, Warned>;
+                 BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, MessageForgone, SuspectsFound,
+                 MessageSuspected, MessageDeadLettered, KeysPruned, KeyAlarmRaised, BeyondHorizon, OutageBegan,
+                 OutageEnded, CommandStarted, CommandEnded, StatusReported, Reloaded, Warned>;
 
 struct Event {
   WallTime at{};

@@ -36,6 +36,10 @@ struct Settings {
   Wiring wiring;
 };
 
+const Choices<Guarantee> guarantees{{"exactly-once", Guarantee::exactlyOnceEffect},
+                                    {"at-least-once", Guarantee::atLeastOnce},
+                                    {"at-most-once", Guarantee::atMostOnce}};
+
 constexpr const char* consumeHelp = R"help(
 Runs one replica: it stands by until it is elected, then consumes the queue alone, strictly in
 order, until it is told to leave, dies, or loses its lease; then the next replica takes over.
@@ -46,6 +50,13 @@ the fence, so its effect happens exactly once. It may use :id :group :body :toke
 TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN, TENURE_ATTEMPT in the environment. Exit code 0 is
 done, 75 is again later, anything else a failed attempt. The command dies with its term. What it
 does outside can happen twice: make it idempotent, or let it check the token.
+
+--delivery says what is promised when a process dies in the middle:
+  exactly-once   one effect in the store for each message id, nothing lost; the handler may be
+                 started again (the default)
+  at-least-once  no idempotency keys: what a producer or broker sends twice is handled twice
+  at-most-once   acknowledged before its handler starts, and it starts once: what its process dies
+                 of is lost, what fails is a dead letter at once; two commits for each message
 
 A replica that is killed or crashes is followed within milliseconds: its helper process,
 tenure-last-will, sees it die, ends what it left running, and closes its ZooKeeper session. A log
@@ -169,6 +180,13 @@ void addBasics(const CLI::App& tool, CLI::App& command, ConsumeOptions& options)
   command.add_option("--consumer", options.consumer, "Whose idempotency keys these are (default: the election's name)")
       ->type_name("NAME")
       ->envname("TENURE_CONSUMER");
+  const auto choose = [&options](const std::string& text) {
+    const auto guarantee = findChoice(guarantees, text);
+    options.tuning.delivery = guarantee.value_or(options.tuning.delivery);
+    return guarantee.has_value();
+  };
+  addChoice(command, "--delivery", "GUARANTEE", "exactly-once, at-least-once or at-most-once", choose,
+            "What is promised of each message when a process dies (default exactly-once)");
   command.add_option("--status-file", options.statusFile, "Keep where this replica stands in this file, as JSON")
       ->type_name("FILE")
       ->envname("TENURE_STATUS_FILE");

@@ -4,29 +4,9 @@
 
 #include "base/assert.hpp"
 #include "consumer/consumer_machine.hpp"
+#include "consumer/errors.hpp"
 
 namespace tenure::consuming {
-namespace {
-
-/// Worth another try under the same term.
-bool isTransient(const Error& error) noexcept {
-  return error.is(Errc::unavailable) || error.is(Errc::timedOut) || error.is(Errc::storeBusy) ||
-         error.is(Errc::quotaExceeded) || error.is(Errc::outcomeUnknown);
-}
-
-/// The message's fault, not the store's.
-bool isRefusal(const Error& error) noexcept {
-  return error.is(Errc::payloadTooLarge) || error.is(Errc::invalidArgument);
-}
-
-EndReason reasonOf(const Error& error) noexcept {
-  if (error.is(Errc::leaseLost)) return EndReason::leaseLost;
-  if (error.is(Errc::sessionExpired)) return EndReason::sessionExpired;
-  return error.is(Errc::staleTerm) ? EndReason::fenced : EndReason::failed;
-}
-
-}  // namespace
-
 bool ConsumerMachine::batchIsOver(const Moment& moment) const noexcept {
   if (batchEnds_ || settled_ >= granted_ || settled_ >= limit_ || suspects_ > 0) return true;
   if (moment.stopAsked || !moment.mayBegin) return true;
@@ -36,7 +16,7 @@ bool ConsumerMachine::batchIsOver(const Moment& moment) const noexcept {
 
 Action ConsumerMachine::commit(const Moment& moment) {
   checkInvariants();
-  const bool closing = phase_ == Phase::leaving || moment.stopAsked;
+  const bool closing = phase_ == Phase::leaving || moment.stopAsked || takesFirst();
   const std::size_t next = remaining() - settled_;
   const std::size_t suspectsLeft = suspects_ - std::min(suspects_, settled_);
   const std::size_t wanted = suspectsLeft > 0 ? suspectsLeft : closing ? 0 : limit_;
@@ -59,21 +39,30 @@ Action ConsumerMachine::committed(const Moment& moment) {
     charged_ = toRecord_->id;
   else if (toForgive_ || toRecord_)
     charged_.reset();
-  if (settled_ > 0) {
-    ran_.reset();
-    const auto took = std::chrono::duration_cast<std::chrono::microseconds>(moment.now - commitBegan_);
-    pending_.push_back(BatchCommitted{settled_, window()[settled_ - 1].position, took});
-  }
-  tellPending();
+  tellCommitted(moment);
   suspects_ -= std::min(suspects_, settled_);
-  granted_ = suspects_ > 0 ? suspects_ : booking_.more ? limit_ : booking_.inWork;
-  ledger_ = granted_ > 0 ? Ledger::open : Ledger::closed;
+  granted_ = suspects_ > 0 ? suspects_ : booking_.more || takesFirst() ? limit_ : booking_.inWork;
+  ledger_ = booking_.inWork > 0 || booking_.more ? Ledger::open : Ledger::closed;
   topped_ = false;
   if (settled_ > 0 && !shared_) return ask(Step::acknowledge, Acknowledge{settled_});
   return acknowledged(moment);
 }
 
+void ConsumerMachine::tellCommitted(const Moment& moment) {
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(moment.now - commitBegan_);
+  if (settled_ > 0) ran_.reset();
+  if (taking_)
+    taken_ = Taken{window().front()};
+  else if (taken_)
+    pending_.push_back(BatchCommitted{1, std::exchange(taken_, std::nullopt)->message.position, took});
+  else if (settled_ > 0)
+    pending_.push_back(BatchCommitted{settled_, window()[settled_ - 1].position, took});
+  tellPending();
+}
+
 Action ConsumerMachine::acknowledged(const Moment& moment) {
+  if (!unacknowledged_.empty())
+    for (const Message& message : window().first(settled_)) unacknowledged_.erase(message.id);
   first_ += settled_;
   forgetTransaction();
   return proceed(moment);
@@ -82,7 +71,7 @@ Action ConsumerMachine::acknowledged(const Moment& moment) {
 /// What the open transaction knew. Its messages are the window's first again.
 void ConsumerMachine::forgetTransaction() noexcept {
   settled_ = 0;
-  batchEnds_ = charging_ = false;
+  batchEnds_ = charging_ = taking_ = false;
   checked_ = known_ = marked_ = admitted_ = false;
   toRecord_.reset();
   toForgive_.reset();
@@ -126,12 +115,14 @@ Action ConsumerMachine::resolved(CommitFate fate, const Moment& moment) {
   }
   if (fate == CommitFate::committed) return committed(moment);
   outcomeKnown_ = true;
+  if (taken_) return takenRefused(trouble_, moment);
   forgetTransaction();
   return troubled(false, trouble_, moment);
 }
 
 Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
   if (phase_ == Phase::leaving) {
+    forgo(error.message());
     news_.push_back(Warned{"what is in work could not be cleared: " + error.message()});
     return Return{false};
   }
@@ -186,6 +177,7 @@ Action ConsumerMachine::commitFailed(const Error& error, const Moment& moment) {
 }
 
 Action ConsumerMachine::storeFailed(const Error& error, const Moment& moment) {
+  if (taken_) return takenRefused(error, moment);
   const bool ofMessage = step_ == Step::admit || (step_ == Step::commit && settled_ == 1);
   if (ofMessage && isRefusal(error)) {
     refused_ = AttemptRecord{.id = step_ == Step::admit ? head().id : window().front().id,
@@ -201,6 +193,8 @@ Action ConsumerMachine::storeFailed(const Error& error, const Moment& moment) {
 Action ConsumerMachine::sourceFailed(const Error& error, const Moment& moment) {
   attached_ = false;
   if (step_ == Step::acknowledge) {
+    if (!dedups())
+      for (const Message& message : window().first(settled_)) unacknowledged_.insert(message.id);
     first_ += settled_;
     forgetTransaction();
   }
@@ -228,6 +222,7 @@ void ConsumerMachine::endOutage(bool ofSource, const Moment& moment) {
 
 Action ConsumerMachine::quit(const Error& error) {
   over_ = true;
+  forgo(error.message());
   const bool refusedByStore = isTermOver(error.code) && !error.is(Errc::leaseLost);
   if (refusedByStore && phase_ == Phase::executing)
     news_.push_back(CommitFenced{error.message(), std::max<std::size_t>(settled_, 1)});
@@ -245,6 +240,8 @@ void ConsumerMachine::checkInvariants() const {
   TENURE_ASSERT(settled_ <= granted_);             // nothing begins that a successor would not find in the record
   TENURE_ASSERT(suspects_ == 0 || settled_ <= 1);  // a suspect is alone in its transaction
   TENURE_ASSERT(!toRecord_ || !toForgive_);
+  TENURE_ASSERT(!taking_ || (settled_ == 1 && !taken_));
+  TENURE_ASSERT(!taken_ || settled_ == 0);
   TENURE_ASSERT(!charging_ || (toRecord_ && settled_ == 0));
 }
 

@@ -9,8 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr BootTime onlyLook{};         // the boot itself: past, and yet no arithmetic with it overflows
-constexpr auto softLimitPause = 20ms;  // a lease that is late comes back with the next probe, or not at all
+constexpr BootTime onlyLook{};  // the boot itself: past, and yet no arithmetic with it overflows
 constexpr std::size_t leastReadAhead = 32;
 constexpr std::string_view processDied = "its process died";
 
@@ -19,7 +18,7 @@ constexpr std::string_view processDied = "its process died";
 ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random)
     : options_(options),
       shared_(shared),
-      limit_(options.handlerIsExternal ? 1 : options.maxBatch),
+      limit_(options.handlerIsExternal || options.delivery == Guarantee::atMostOnce ? 1 : options.maxBatch),
       readAhead_(std::max(limit_, leastReadAhead)),
       slice_(std::max<Duration>(options.idleWait, 20ms)),
       retryBackoff_(options.retryBase, options.retryMax, random.fork()),
@@ -43,6 +42,8 @@ Action ConsumerMachine::handOver(const Moment& moment) {
   phase_ = Phase::leaving;
   forgetTransaction();
   const bool healthy = recalled_ && !over_ && !outage_ && outcomeKnown_;
+  if (taken_ && healthy) return takenFailed("its leader left while it was in work", moment);
+  forgo("its leader left while it was in work");
   if (!healthy || ledger_ == Ledger::closed) return Return{false};
   if (ledger_ == Ledger::unread && horizon() > 0) return Return{false};  // its suspects stay on record as they are
   if (charged_) {  // with a start that did not come: a clean end counts nothing
@@ -59,6 +60,7 @@ Action ConsumerMachine::proceed(const Moment& moment) {
   if (phase_ == Phase::leaving) return Return{false};
   if (!outcomeKnown_) return askAgain(moment);
   if (settled_ > 0 && batchIsOver(moment)) return commit(moment);
+  if (taken_) return proceedWithTaken(moment);
   if (moment.stopAsked) return Return{false};
   if (moment.now < notBefore_) return waitFor(notBefore_, moment);
   if (!moment.mayBegin) return waitFor(moment.now + softLimitPause, moment);
@@ -149,9 +151,10 @@ void ConsumerMachine::findSuspects(const Moment& moment) {
 Action ConsumerMachine::recalled(ConsumerState state, const Moment& moment) {
   endOutage(false, moment);
   recalled_ = true;
+  for (const AttemptRecord& attempt : state.attempts) attempts_.emplace(attempt.id, attempt);
+  if (takesFirst()) return proceed(moment);  // whatever was in work is either taken or was not begun
   inWork_ = {state.inWork.begin(), state.inWork.end()};
   moreInWork_ = state.moreInWork;
-  for (const AttemptRecord& attempt : state.attempts) attempts_.emplace(attempt.id, attempt);
   return proceed(moment);
 }
 
@@ -163,6 +166,8 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
   if (refused_ && refused_->id == head().id) return bury(refused_->lastError, attemptNumber() - 1, false, moment);
 
   noticeHorizon(moment);
+  if (takesFirst()) return admit();
+  if (!dedups()) return beginWithoutKey(moment);
   if (beginsUnlocked() && !checked_) return ask(Step::check, Check{});
   const bool onlyItsKeyIsLeft = known_ || ran_ == head().id;
   if (onlyItsKeyIsLeft) return admit();
@@ -170,9 +175,22 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
   return beginsUnlocked() ? run(moment) : admit();
 }
 
+/// A store that was away is asked for something first, or the handler would be run in vain.
+Action ConsumerMachine::beginWithoutKey(const Moment& moment) {
+  const bool storeIsAway = outage_ && !outage_->ofSource;
+  if (storeIsAway && !checked_) return ask(Step::check, Check{});
+  if (unacknowledged_.contains(head().id)) {
+    pending_.push_back(DuplicateDropped{head().id.value});
+    return settle(moment);
+  }
+  if (ran_ == head().id) return settle(moment);
+  if (suspect() && !charged()) return charge(moment);
+  return run(moment);
+}
+
 /// It was buried before when its acknowledgement did not get through: a foreign source delivers it again.
 Action ConsumerMachine::refuse(std::string_view why, const Moment& moment) {
-  const bool hasKey = isFit(head().id);
+  const bool hasKey = dedups() && isFit(head().id);
   if (hasKey && settled_ > 0) return commit(moment);
   if (hasKey && !checked_) return ask(Step::check, Check{});
   return known_ ? admit() : bury(why, 0, hasKey, moment);
@@ -186,7 +204,7 @@ bool ConsumerMachine::beginsUnlocked() const noexcept {
 
 Action ConsumerMachine::checked(bool known, const Moment& moment) {
   checked_ = true;
-  known_ = known;
+  known_ = known && dedups();
   return proceed(moment);
 }
 
@@ -215,6 +233,7 @@ Action ConsumerMachine::admitted(Admission admission, const Moment& moment) {
     pending_.push_back(DuplicateDropped{head().id.value});
     return settle(moment);
   }
+  if (takesFirst()) return take(moment);
   if (ranInTransaction || ran_ == head().id) return settle(moment);
   return options_.handlerIsExternal ? startOver() : run(moment);
 }
@@ -227,6 +246,7 @@ Action ConsumerMachine::startOver() {
 
 Action ConsumerMachine::run(const Moment& moment) {
   runBegan_ = moment.now;
+  if (taken_) taken_->begun = true;
   const bool marks = !options_.handlerIsExternal && !marked_;
   marked_ = marked_ || marks;
   return ask(Step::run, Handle{.attempt = attemptNumber(), .mark = marks});
@@ -236,9 +256,9 @@ Action ConsumerMachine::ran(const Outcome& outcome, const Moment& moment) {
   lastRun_ = moment.now - runBegan_;
   if (outcome.kind == Outcome::Kind::failed) return attemptFailed(outcome, moment);
   if (outcome.kind == Outcome::Kind::retryLater) return postpone(outcome, moment);
-  if (admitted_) return settle(moment);
+  if (admitted_ || taken_) return settle(moment);
   if (options_.handlerIsExternal) ran_ = head().id;
-  return admit();
+  return dedups() ? admit() : settle(moment);
 }
 
 Action ConsumerMachine::settle(const Moment& moment) {
@@ -246,13 +266,15 @@ Action ConsumerMachine::settle(const Moment& moment) {
     toForgive_ = head().id;
     batchEnds_ = true;
   }
-  ++settled_;
   checked_ = known_ = marked_ = admitted_ = false;
   postponements_ = 0;
+  if (taken_) return commit(moment);
+  ++settled_;
   return proceed(moment);
 }
 
 Action ConsumerMachine::attemptFailed(const Outcome& outcome, const Moment& moment) {
+  if (taken_) return takenFailed(outcome.reason, moment);
   const int attempt = attemptNumber();
   if (attempt >= options_.maxAttempts) return bury(outcome.reason, attempt, true, moment);
   record(head().id, attempt, outcome.reason, moment);
@@ -266,6 +288,7 @@ Action ConsumerMachine::postpone(const Outcome& outcome, const Moment& moment) {
   const auto wait = outcome.retryAfter > 0ms ? outcome.retryAfter : retryBackoff_.draw(++postponements_);
   notBefore_ = moment.now + wait;
   pending_.push_back(MessagePostponed{head().id.value, outcome.reason, wait});
+  if (taken_) taken_->begun = false;
   if (charged()) record(head().id, attemptNumber() - 1, outcome.reason, moment);
   if (settled_ > 0 || toRecord_ || toForgive_) return commit(moment);
   return ask(Step::abandon, Abandon{});
@@ -276,7 +299,7 @@ Action ConsumerMachine::bury(std::string_view reason, int attempts, bool withKey
   buriedAfter_ = attempts;
   const AttemptRecord* before = attemptsOf(head().id);
   const WallTime firstAt = before != nullptr ? before->firstAt : moment.wall;
-  return ask(Step::bury, Bury{reason_, attempts, firstAt, marked_, withKey});
+  return ask(Step::bury, Bury{reason_, attempts, firstAt, marked_, withKey && dedups()});
 }
 
 const AttemptRecord* ConsumerMachine::attemptsOf(const MessageId& id) const {

@@ -24,6 +24,12 @@
 /// record does not cover is ever begun, so a killer is always among the suspects, and only a message that was alone in
 /// work when its process died is charged with it.
 ///
+/// That is the way to one effect for each message. Without keys (at least once) nothing is looked up or admitted. At
+/// most once is another way, consumer_taking.cpp: a message leaves the window with its key before its handler starts.
+///
+///   head ─► admit ─► commit ─► acknowledge ─► taken ─► run ─► commit
+///                                               └─ failed, or its leader leaves ─► bury ─► commit
+///
 /// Any failure inside a transaction rolls it back; its messages are handled anew. The shell gives one answer to each
 /// action, and it is the only caller.
 #pragma once
@@ -73,7 +79,7 @@ class ConsumerMachine {
   Action pruned(const Pruned& pruned, const Moment& moment);
 
   std::span<const Message> window() const noexcept { return std::span{window_}.subspan(first_); }
-  const Message& head() const noexcept { return window_[first_ + settled_]; }
+  const Message& head() const noexcept { return taken_ ? taken_->message : window_[first_ + settled_]; }
   /// Of the last Quit.
   const Error& trouble() const noexcept { return trouble_; }
 
@@ -82,6 +88,9 @@ class ConsumerMachine {
   std::vector<EventBody> takeNews() { return std::exchange(news_, {}); }
 
  private:
+  /// A lease that is late comes back with the next probe, or not at all.
+  static constexpr std::chrono::milliseconds softLimitPause{20};
+
   enum class Phase { inaugurating, executing, leaving };
   enum class Step {
     claim,
@@ -99,6 +108,11 @@ class ConsumerMachine {
     abandon,
     wait
   };
+  struct Taken {  // acknowledged, and its handler not yet done
+    Message message;
+    bool begun = false;
+    std::string trouble{};  // why it becomes a dead letter
+  };
   enum class Ledger { unread, open, closed };  // may anything be in work, as far as the store knows?
 
   template <class A>
@@ -114,6 +128,7 @@ class ConsumerMachine {
   Action waitFor(BootTime until, const Moment& moment);
   Action fetch(BootTime until);
   Action beginHead(const Moment& moment);
+  Action beginWithoutKey(const Moment& moment);
   Action refuse(std::string_view why, const Moment& moment);
   Action charge(const Moment& moment);
   Action admit();
@@ -133,14 +148,24 @@ class ConsumerMachine {
   Action troubled(bool ofSource, const Error& error, const Moment& moment);
   Action quit(const Error& error);
 
+  // At most once.
+  Action take(const Moment& moment);
+  Action proceedWithTaken(const Moment& moment);
+  Action takenFailed(const std::string& why, const Moment& moment);
+  Action takenRefused(const Error& error, const Moment& moment);
+  void forgo(const std::string& why);
+
   void findSuspects(const Moment& moment);
   void forgetTransaction() noexcept;
   void endOutage(bool ofSource, const Moment& moment);
+  void tellCommitted(const Moment& moment);
   void tellPending();
   void noticeHorizon(const Moment& moment);
   void record(const MessageId& id, int attempts, const std::string& error, const Moment& moment);
   void checkInvariants() const;
 
+  bool dedups() const noexcept { return options_.delivery != Guarantee::atLeastOnce; }
+  bool takesFirst() const noexcept { return options_.delivery == Guarantee::atMostOnce; }
   std::size_t remaining() const noexcept { return window_.size() - first_; }
   std::size_t horizon() const noexcept;
   bool beginsUnlocked() const noexcept;
@@ -178,6 +203,10 @@ class ConsumerMachine {
   std::size_t suspects_ = 0;  // leading messages of the window that an earlier term may have died of
   bool topped_ = false;       // looked for more since the last commit
   bool dry_ = false;          // and found none
+
+  std::unordered_set<MessageId> unacknowledged_;  // committed by this term, without a key; they come again
+  std::optional<Taken> taken_;
+  bool taking_ = false;  // the open transaction acknowledges what its handler has not seen
 
   // The open transaction.
   BootTime batchBegan_{};

@@ -84,6 +84,48 @@ TEST_P(ConsumerStorm, EveryMessageEndsOnceInOrderAndOnlyTheGuiltyDie) {
   for (const std::string& id : deadIds()) EXPECT_TRUE(struck.contains(id)) << id << " never did anything wrong";
 }
 
+TEST_P(ConsumerStorm, AtLeastOnceLosesNothingAndOnlyTheGuiltyDie) {
+  options.delivery = Guarantee::atLeastOnce;
+  drawOptions();
+  for (int i = 0; i < messages; ++i) produce({std::to_string(i)});
+  behaviour = [this](const Delivery& delivery) { return misbehave(delivery); };
+  for (int term = 0; term < 12; ++term) serveATerm();
+
+  world.heal();
+  behaviour = [](const Delivery&) { return Outcome::done(); };
+  workOff(elect());
+
+  std::set<std::string> ended(handled.begin(), handled.end());
+  for (const std::string& id : deadIds()) ended.insert(id);
+  EXPECT_EQ(ended.size(), messages);
+  EXPECT_TRUE(world.ledger().empty()) << "no keys";
+  for (const std::string& id : deadIds()) EXPECT_TRUE(struck.contains(id)) << id << " never did anything wrong";
+}
+
+TEST_P(ConsumerStorm, AtMostOnceStartsNothingTwiceAndTellsOfWhatItLoses) {
+  options.delivery = Guarantee::atMostOnce;
+  drawOptions();
+  for (int i = 0; i < messages; ++i) produce({std::to_string(i)});
+  for (int i = 0; i < 5; ++i) produce({std::to_string(random.below(messages))});
+  behaviour = [this](const Delivery& delivery) { return misbehave(delivery); };
+  for (int term = 0; term < 12; ++term) serveATerm();
+
+  world.heal();
+  behaviour = [](const Delivery&) { return Outcome::done(); };
+  workOff(elect());
+  replicas.back().execute();
+
+  std::set<std::string> begun;
+  for (std::size_t i = 0; i < handled.size(); ++i) {
+    const bool again = i > 0 && handled[i] == handled[i - 1];  // postponed by its own word
+    EXPECT_TRUE(begun.insert(handled[i]).second || again) << handled[i] << " was started twice";
+  }
+  EXPECT_EQ(world.ledger().size(), messages) << "each was taken";
+  for (const std::string& id : deadIds()) begun.insert(id);
+  for (const MessageForgone& lost : events.of<MessageForgone>()) begun.insert(lost.message);
+  EXPECT_EQ(begun.size(), messages) << "done, a dead letter, or told of";
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, ConsumerStorm, testing::Range(1, 301));
 
 }  // namespace

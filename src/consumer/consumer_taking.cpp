@@ -1,0 +1,42 @@
+// The machine's way of at most once: a message is taken, key and acknowledgement durable, before its handler starts.
+// Then it is this term's alone, and no other term will see it: whatever else happens to it is said, as a dead letter
+// where the store takes one, as an event where it does not.
+#include "consumer/consumer_machine.hpp"
+#include "consumer/errors.hpp"
+
+namespace tenure::consuming {
+Action ConsumerMachine::take(const Moment& moment) {
+  taking_ = true;
+  return settle(moment);
+}
+
+/// A stop does not keep it from its turn: nobody else would give it one.
+Action ConsumerMachine::proceedWithTaken(const Moment& moment) {
+  const bool waits = moment.now < notBefore_;
+  const bool troubled = !taken_->trouble.empty();
+  if (!troubled && !waits && moment.mayBegin) return run(moment);
+  if (!moment.stopAsked && (waits || !troubled))
+    return waitFor(waits ? notBefore_ : moment.now + softLimitPause, moment);
+  if (moment.stopAsked && outage_) return quit(trouble_);
+  return takenFailed(troubled ? taken_->trouble : "its leader left before its turn came", moment);
+}
+
+Action ConsumerMachine::takenFailed(const std::string& why, const Moment& moment) {
+  taken_->trouble = why;
+  return bury(why, taken_->begun ? 1 : 0, false, moment);
+}
+
+/// The handler has had its one start: what the store did not take becomes a dead letter when the store is back.
+Action ConsumerMachine::takenRefused(const Error& error, const Moment& moment) {
+  if (taken_->trouble.empty()) taken_->trouble = "the store did not take its effect: " + error.message();
+  forgetTransaction();
+  return isTransient(error) || isRefusal(error) ? troubled(false, error, moment) : quit(error);
+}
+
+void ConsumerMachine::forgo(const std::string& why) {
+  if (!taken_) return;
+  news_.push_back(MessageForgone{taken_->message.id.value, taken_->trouble.empty() ? why : taken_->trouble});
+  taken_.reset();
+}
+
+}  // namespace tenure::consuming
