@@ -6,8 +6,8 @@
 /// Limits:  no queue and no SQL. A transaction is at most `maxTransactionBytes` with its paths, and so is a dead
 /// letter:
 ///          a larger one is Errc::payloadTooLarge before anything is sent. Each new name that a transaction reads or
-///          writes costs a round trip. Idempotency keys are kept for ever, a znode each: for some hundred thousand
-///          messages in a store's life, not for a busy queue.
+///          writes costs a round trip. An idempotency key is a znode: for some hundred thousand messages within the
+///          time that they are kept, not for a busy queue.
 /// Durability: as a majority of the servers keeps it.
 #pragma once
 

@@ -45,7 +45,7 @@ struct Backend {
   std::string name;
   std::function<std::unique_ptr<BackendWorld>()> make;
   bool hasSql = false;
-  bool leaderPrunes = true;  // or else keys expire by themselves (Redis), or stay (ZooKeeper: small state)
+  bool leaderPrunes = true;  // or else keys expire by themselves (Redis)
   bool hasStore = true;      // or else it is a queue alone, whose acknowledgements are part of no transaction
   friend std::ostream& operator<<(std::ostream& out, const Backend& backend) { return out << backend.name; }
 };

@@ -7,7 +7,6 @@
 namespace tenure::zookeeper {
 namespace {
 
-constexpr std::size_t shards = 64;
 constexpr std::size_t numberDigits = 20;  // so that the names sort as the numbers do
 constexpr std::string_view digits = "0123456789abcdef";
 
@@ -19,10 +18,8 @@ bool isPlain(unsigned char c) noexcept {
 std::size_t shardOf(std::string_view name) noexcept {
   std::uint64_t hash = 0xCBF29CE484222325U;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
-  return static_cast<std::size_t>(hash % shards);
+  return static_cast<std::size_t>(hash % Paths::shards);
 }
-
-std::string shardName(std::size_t shard) { return {digits[shard / 16], digits[shard % 16]}; }
 
 }  // namespace
 
@@ -52,9 +49,11 @@ std::string decoded(std::string_view name) {
   return bytes;
 }
 
+std::string Paths::shardName(std::size_t shard) { return {digits[shard / 16], digits[shard % 16]}; }
+
 std::string Paths::id(const ConsumerName& consumer, const MessageId& message) const {
-  const std::string name = encoded(consumer.value) + "," + encoded(message.value);
-  return base + "/ids/" + shardName(shardOf(name)) + "/" + name;
+  const std::string name = prefix(consumer) + encoded(message.value);
+  return ids() + "/" + shardName(shardOf(name)) + "/" + name;
 }
 
 std::string Paths::letter(std::int64_t number) const {
@@ -71,7 +70,7 @@ std::optional<std::int64_t> Paths::letterNumber(std::string_view name) {
 std::vector<std::string> Paths::folders() const {
   std::vector<std::string> all{base};
   for (const char* part : {"/state", "/attempts", "/in-work", "/dead", "/ids"}) all.push_back(base + part);
-  for (std::size_t shard = 0; shard < shards; ++shard) all.push_back(base + "/ids/" + shardName(shard));
+  for (std::size_t shard = 0; shard < shards; ++shard) all.push_back(ids() + "/" + shardName(shard));
   return all;
 }
 

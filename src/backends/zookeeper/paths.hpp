@@ -27,13 +27,16 @@ struct Paths {
       : stores(root + "/stores"), base(stores + "/" + name), fence(base + "/fence"), dead(base + "/dead") {}
 
   std::string state(std::string_view key) const { return base + "/state/" + encoded(key); }
+  static constexpr std::size_t shards = 64;
   std::string id(const ConsumerName& consumer, const MessageId& message) const;
+  std::string ids() const { return base + "/ids"; }
+  static std::string shardName(std::size_t shard);
+  /// What the names of a consumer's ids and attempts begin with.
+  static std::string prefix(const ConsumerName& consumer) { return encoded(consumer.value) + ","; }
   std::string attempts() const { return base + "/attempts"; }
   std::string attempt(const ConsumerName& consumer, const MessageId& message) const {
-    return attempts() + "/" + attemptPrefix(consumer) + encoded(message.value);
+    return attempts() + "/" + prefix(consumer) + encoded(message.value);
   }
-  /// What the names of a consumer's attempts begin with.
-  static std::string attemptPrefix(const ConsumerName& consumer) { return encoded(consumer.value) + ","; }
   std::string inWork(const ConsumerName& consumer) const { return base + "/in-work/" + encoded(consumer.value); }
 
   std::string letter(std::int64_t number) const;

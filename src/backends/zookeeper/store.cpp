@@ -1,6 +1,7 @@
 #include "backends/zookeeper/store.hpp"
 
 #include "backends/shared/record_text.hpp"
+#include "backends/zookeeper/id_node.hpp"
 #include "backends/zookeeper/transaction.hpp"
 #include "base/assert.hpp"
 #include "base/random.hpp"
@@ -247,7 +248,7 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   if (claimed_ && inWork.token != claimed_->previousToken) state.moreInWork = true;
   const auto names = session_->children(paths_.attempts());
   if (!names) return names.error();
-  const std::string prefix = Paths::attemptPrefix(consumer);
+  const std::string prefix = Paths::prefix(consumer);
   for (const std::string& name : *names) {
     if (!name.starts_with(prefix)) continue;
     const Result<Cell> attempt = read(paths_.attempts() + "/" + name);
@@ -267,7 +268,7 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
   for (const Message& message : messages) {
     const Result<Cell> key = read(paths_.id(consumer, message.id));
     if (!key) return key.error();
-    known.push_back(backends::admissionOf(key->value, digestOf(message.body)));
+    known.push_back(admissionOf(key->value, digestOf(message.body)));
   }
   return known;
 }

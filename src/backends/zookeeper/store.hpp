@@ -33,6 +33,7 @@ class Store final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  Result<Pruned> prune(const Term& term, const Pruning& step) override;
   void release() noexcept override;
 
   // For its transactions:
@@ -62,6 +63,7 @@ class Store final : public IFencedStore {
   Result<bool> tryClaim(const Term& term);
   Result<std::string> findCandidacy(const TermIdentity& term);
   Result<void> isClaimedBy(const Term& term) const;
+  Result<std::vector<std::string>> idsIn(std::size_t shard, const Pruning& step);
   /// Why the fence was not found as expected. What is in it is judged; if it is ours after all, something else was
   /// changed by a stranger, and trying again is right.
   Error judged(const std::optional<Node>& fence, Error otherwise) const;

@@ -2,6 +2,7 @@
 
 #include "backends/shared/record_text.hpp"
 #include "backends/shared/state_limits.hpp"
+#include "backends/zookeeper/id_node.hpp"
 #include "backends/zookeeper/letter_text.hpp"
 #include "backends/zookeeper/store.hpp"
 #include "base/assert.hpp"
@@ -83,8 +84,16 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
   if (stored)
     changes_.expect(path);
   else
-    changes_.write(path, backends::keyValue(fate, digest));
-  return backends::admissionOf(stored, digest);
+    changes_.write(path, idText(fate, digest, systemClock().wallNow()));
+  return admissionOf(stored, digest);
+}
+
+Result<bool> FencedTransaction::forget(const std::string& idPath, WallTime before) {
+  if (const Result<void> known = know(idPath); !known) return known.error();
+  const Changes::Value& stored = changes_.at(idPath);
+  if (!stored || writtenAt(*stored) >= before) return false;
+  changes_.write(idPath, std::nullopt);
+  return true;
 }
 
 Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {

@@ -37,6 +37,8 @@ class FencedTransaction final : public IFencedTransaction {
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
   Result<void> commit() override;
   void rollback() noexcept override;
+  /// Removes what is kept of a message when it was written before that. True when it was.
+  Result<bool> forget(const std::string& idPath, WallTime before);
 
  private:
   enum class State { idle, open, over };

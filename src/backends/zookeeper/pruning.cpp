@@ -1,0 +1,54 @@
+// Forgetting idempotency keys: shard by shard, each in the order of its names; a step ends in the middle of one.
+#include <algorithm>
+
+#include "backends/zookeeper/store.hpp"
+#include "backends/zookeeper/transaction.hpp"
+
+namespace tenure::zookeeper {
+namespace {
+
+// Each key that is looked at costs a round trip, and the career thread has messages to see to.
+constexpr std::size_t keysAStep = 200;
+
+}  // namespace
+
+/// `step.after` is "<shard>/<name>", as below the folder of ids.
+Result<Pruned> Store::prune(const Term& term, const Pruning& step) {
+  if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
+  if (claimed_->inDoubt) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
+  const std::size_t atMost = std::min(step.atMost, keysAStep);
+  FencedTransaction transaction(*this, term);
+  Pruned pruned;
+  for (std::size_t shard = 0; shard < Paths::shards && pruned.last.empty(); ++shard) {
+    if (Paths::shardName(shard) < step.after.substr(0, step.after.find('/'))) continue;
+    const auto names = idsIn(shard, step);
+    if (!names) return names.error();
+    for (const std::string& name : *names) {
+      const auto forgotten = transaction.forget(paths_.ids() + "/" + name, step.before);
+      if (!forgotten) return forgotten.error();
+      if (*forgotten) ++pruned.removed;
+      if (++pruned.looked == atMost) {
+        pruned.last = name;
+        break;
+      }
+    }
+  }
+  if (pruned.removed == 0) return pruned;
+  const Result<void> committed = transaction.commit();
+  return committed ? Result<Pruned>(pruned) : committed.error();
+}
+
+/// The consumer's, after `step.after`, in order.
+Result<std::vector<std::string>> Store::idsIn(std::size_t shard, const Pruning& step) {
+  const std::string folder = Paths::shardName(shard) + "/";
+  const auto all = session_->children(paths_.ids() + "/" + Paths::shardName(shard));
+  if (!all) return all.error();
+  const std::string prefix = Paths::prefix(step.consumer);
+  std::vector<std::string> names;
+  for (const std::string& name : *all)
+    if (name.starts_with(prefix) && folder + name > step.after) names.push_back(folder + name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace tenure::zookeeper
