@@ -9,6 +9,7 @@
 #include "tenure/rabbitmq.hpp"
 #include "tenure/redis.hpp"
 #include "tenure/sqlite.hpp"
+#include "tenure/zookeeper_store.hpp"
 
 namespace tenure::cli {
 
@@ -20,5 +21,12 @@ Result<postgresql::Options> postgresqlOptions(const Url& url);
 Result<rabbitmq::Options> rabbitmqOptions(const Url& url);
 /// redis://[USER@]HOST[:PORT][/DATABASE]
 Result<redis::Options> redisOptions(const Url& url);
+
+struct ZooKeeperStoreUrl {
+  zookeeper::StoreOptions options;
+  std::filesystem::path digestFile;
+};
+/// zookeeper://HOST:PORT[,HOST:PORT]…[/STORE]
+Result<ZooKeeperStoreUrl> zookeeperOptions(const Url& url);
 
 }  // namespace tenure::cli

@@ -43,10 +43,14 @@ amqp://[USER@]HOST[:PORT][/VHOST][?queue=NAME][&PARAMETER=VALUE]…     amqps://
   A queue of RabbitMQ 3.10 or later; --store names where effects go.
   queue            which queue (default "default"); declared when it is absent
   type             classic or quorum, for declaring (default classic)
+  arguments        NAME=VALUE[,NAME=VALUE]… to declare it with and to compare it by, such as
+                   x-dead-letter-exchange=dead,x-max-length=100000
   attach           exclusive, or single-active for a queue declared with x-single-active-consumer
                    (default exclusive; a quorum queue needs single-active)
   attach-limit     how long to wait for another consumer to go away (default 5s)
   prefetch         messages in our hands at most (default 256)
+  largest-body     in bytes; a larger one is rejected, which hands it to the queue's
+                   dead-letter exchange where it has one (default 16777216)
   heartbeat        1s to 60s, below the session timeout (default 5s)
   missing-id       what becomes of a message without message_id: dead-letter, or derive for a digest
                    of all that was published (default dead-letter)

@@ -7,7 +7,8 @@
 namespace tenure::cli {
 namespace {
 
-const Scheme* const schemes[] = {&sqliteScheme, &postgresqlScheme, &redisScheme, &rabbitmqScheme, &rabbitmqTlsScheme};
+const Scheme* const schemes[] = {&sqliteScheme,   &postgresqlScheme,  &redisScheme,
+                                 &rabbitmqScheme, &rabbitmqTlsScheme, &zookeeperScheme};
 
 std::string names() {
   std::string all;
@@ -26,7 +27,10 @@ Result<std::unique_ptr<Backend>> make(const Url& url) {
 Result<std::unique_ptr<Backend>> parseBackend(std::string_view text) {
   const Result<Url> url = parseUrl(text);
   if (!url) return url.error();
-  return make(*url);
+  auto backend = make(*url);
+  if (backend && !(*backend)->isQueue())
+    return Error{Errc::configurationRefused, url->scheme + " keeps no queue: expected another scheme"};
+  return backend;
 }
 
 Result<std::unique_ptr<Backend>> parseStore(std::string_view text) {

@@ -29,6 +29,7 @@ class Backend {
   };
 
   virtual ~Backend() = default;
+  virtual bool isQueue() const noexcept { return true; }
   virtual bool isStore() const noexcept { return true; }
   virtual bool hasSql() const noexcept { return false; }
   virtual const std::string& queue() const noexcept = 0;
@@ -53,13 +54,15 @@ class Backend {
   virtual Result<void> applySchema() const { return {}; }
 };
 
+/// A queue, which may be a store as well.
+///
 /// Errors:  invalidArgument       cannot be read as such a URL
-///          configurationRefused  holds a password
+///          configurationRefused  holds a password, or names what is no queue
 ///          unsupported           another scheme
 ///          The detail says what was expected and never repeats a secret.
 Result<std::unique_ptr<Backend>> parseBackend(std::string_view url);
 
-/// The same, refused when it names a queue: a store that is claimed for its fence, or a queue's effects.
+/// A store; refused when it names a queue: a store that is claimed for its fence, or a queue's effects.
 Result<std::unique_ptr<Backend>> parseStore(std::string_view url);
 
 /// What `tenure urls` prints: every scheme with its parameters.
@@ -92,5 +95,6 @@ extern const Scheme rabbitmqScheme;
 extern const Scheme rabbitmqTlsScheme;
 extern const Scheme redisScheme;
 extern const Scheme sqliteScheme;
+extern const Scheme zookeeperScheme;
 
 }  // namespace tenure::cli

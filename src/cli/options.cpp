@@ -50,7 +50,7 @@ Result<Secret> parseDigest(std::string text) {
   return Secret{std::move(text)};
 }
 
-Result<Secret> readDigest(const std::string& file) {
+Result<Secret> readDigest(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::string text(4096, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -116,6 +116,12 @@ void ElectionOption::declareOptional(CLI::App& command) {
   declare(command);
 }
 
+Result<Secret> digestFrom(const std::filesystem::path& file) {
+  if (!file.empty()) return readDigest(file);
+  const char* inherited = std::getenv(digestVariable);
+  return inherited == nullptr ? Secret{} : parseDigest(inherited);
+}
+
 Result<ElectionAddress> parse(const ElectionOption& options) {
   Complaints complaints;
   ElectionAddress address{options.zookeeper, {}, {}};
@@ -130,16 +136,10 @@ Result<ElectionAddress> parse(const ElectionOption& options) {
   complaints.require(options.zookeeper.hosts.find('@') == std::string::npos, "--zookeeper", "***",
                      "must hold no user and password; put them into --digest-file or TENURE_DIGEST");
 
-  const char* inherited = std::getenv(digestVariable);
-  if (!options.digestFile.empty()) {
-    const auto digest = readDigest(options.digestFile);
-    complaints.require(digest, "--digest-file", options.digestFile);
-    if (digest) address.zookeeper.digest = *digest;
-  } else if (inherited != nullptr) {
-    const auto digest = parseDigest(inherited);
-    complaints.require(digest, digestVariable, "***");
-    if (digest) address.zookeeper.digest = *digest;
-  }
+  const auto digest = digestFrom(options.digestFile);
+  complaints.require(digest, options.digestFile.empty() ? digestVariable : "--digest-file",
+                     options.digestFile.empty() ? "***" : options.digestFile);
+  if (digest) address.zookeeper.digest = *digest;
   ::unsetenv(digestVariable);
   if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
   return address;

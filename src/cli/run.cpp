@@ -109,6 +109,8 @@ CareerLimits limitsFor(milliseconds drain) {
 
 Result<Settings> settingsOf(const RunOptions& options) {
   const milliseconds session = options.replica.election.zookeeper.sessionTimeout;
+  auto store = options.store.parsed(true);  // before the election's options, which take the digest away
+  if (!store) return store.error();
   // By half a session timeout, as negotiated, the command is gone even if nobody tells us that our znode is.
   auto candidate = parse(options.replica, std::nullopt);
   if (!candidate) return candidate.error();
@@ -123,8 +125,6 @@ Result<Settings> settingsOf(const RunOptions& options) {
   settings.run.drain = options.drain;
   settings.run.warning = options.killAfter.value_or(session / 12);
   settings.run.termDescriptor = options.termDescriptor;
-  auto store = options.store.parsed(true);
-  if (!store) return store.error();
   if (!*store) return settings;
   // The record of who claimed the store; a name that no queue can have.
   (*store)->setQueue("(fence of " + settings.candidate.election.value + ")");

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "cli/backend_options.hpp"
 
@@ -62,9 +64,36 @@ Result<void> setPrefetch(Options& options, Value value) {
   return {};
 }
 
+/// "x-max-length=5,x-overflow=reject-publish"; what is a number is compared as one.
+Result<void> setArguments(Options& options, Value value) {
+  for (std::string_view rest = value; !rest.empty();) {
+    const std::string_view pair = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+    const std::size_t equals = pair.find('=');
+    if (equals == 0 || equals >= pair.size() - 1)
+      return Error{Errc::invalidArgument,
+                   "arguments \"" + escaped(pair) + "\" is no NAME=VALUE, such as x-max-length=5"};
+    const std::string text(pair.substr(equals + 1));
+    const auto number = parseInteger(text);
+    const auto added = options.arguments.emplace(pair.substr(0, equals),
+                                                 number ? std::variant<std::int64_t, std::string>(*number) : text);
+    if (!added.second)
+      return Error{Errc::invalidArgument, "arguments names \"" + escaped(added.first->first) + "\" twice"};
+  }
+  return {};
+}
+
+Result<void> setLargestBody(Options& options, Value value) {
+  const auto bytes = numberBetween("largest-body", value, 1 << 20, 1 << 30);
+  if (!bytes) return bytes.error();
+  options.largestBody = static_cast<std::size_t>(*bytes);
+  return {};
+}
+
 constexpr Parameter<Options> parameters[] = {
     {"queue", [](Options& options, Value value) { return assign(options.queue, brokersQueueName(value)); }},
     {"type", [](Options& options, Value value) { return assign(options.type, oneOf("type", value, types)); }},
+    {"arguments", setArguments},
     {"attach",
      [](Options& options, Value value) { return assign(options.exclusivity, oneOf("attach", value, exclusivities)); }},
     {"attach-limit",
@@ -72,6 +101,7 @@ constexpr Parameter<Options> parameters[] = {
        return assign(options.attachLimit, durationBetween("attach-limit", value, 0ms, longestWait));
      }},
     {"prefetch", setPrefetch},
+    {"largest-body", setLargestBody},
     {"heartbeat", setHeartbeat},
     {"missing-id",
      [](Options& options, Value value) { return assign(options.missingId, oneOf("missing-id", value, missingIds)); }},

@@ -27,9 +27,21 @@ bool namesPassword(std::string_view url) noexcept {
   return false;
 }
 
-Error passwordRefused() {
-  return {Errc::configurationRefused,
-          "a URL must not hold a password, it would show in the process list; put it into a file or the environment"};
+struct Place {
+  std::string_view scheme;
+  const char* ofPasswords;
+};
+constexpr Place places[] = {{"postgresql", "password-file=FILE in the URL, PGPASSFILE or PGPASSWORD"},
+                            {"redis", "password-file=FILE in the URL, or TENURE_REDIS_PASSWORD"},
+                            {"amqp", "password-file=FILE in the URL, or TENURE_RABBITMQ_PASSWORD"},
+                            {"amqps", "password-file=FILE in the URL, or TENURE_RABBITMQ_PASSWORD"},
+                            {"zookeeper", "digest-file=FILE in the URL, or TENURE_DIGEST"}};
+
+Error passwordRefused(std::string_view url) {
+  std::string better = "put it into a file or the environment";
+  for (const Place& place : places)
+    if (url.substr(0, url.find(':')) == place.scheme) better += std::string(": ") + place.ofPasswords;
+  return {Errc::configurationRefused, "a URL must not hold a password, it would show in the process list; " + better};
 }
 
 int hexValue(char c) noexcept {
@@ -52,6 +64,7 @@ Result<void> readAuthority(std::string_view text, Url& url) {
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
     const Result<std::string> user = percentDecoded(text.substr(0, at));
     if (!user) return user.error();
+    if (user->find(':') != std::string::npos) return passwordRefused(url.scheme);
     url.user = *user;
     text.remove_prefix(at + 1);
   }
@@ -116,11 +129,12 @@ std::string Url::parameter(std::string_view name) const {
 }
 
 Result<Url> parseUrl(std::string_view text) {
-  if (namesPassword(text)) return passwordRefused();
+  if (namesPassword(text)) return passwordRefused(text);
+  if (text.find('\0') != std::string_view::npos) return unreadable("\"" + escaped(text) + "\" holds a NUL byte");
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos || colon == 0) return unreadable("\"" + escaped(text) + "\" has no scheme");
   std::string_view rest = text.substr(colon + 1);
-  if (holdsPassword(rest)) return passwordRefused();
+  if (holdsPassword(rest)) return passwordRefused(text);
   if (rest.find('#') != std::string_view::npos) return unreadable("\"" + escaped(text) + "\" has a fragment (#…)");
 
   Url url;

@@ -174,6 +174,47 @@ TEST_P(Wiring, AppliesEveryMessageOnceAndInOrderAcrossAHandoverAndAKill) {
   EXPECT_EQ(ask("SELECT count(DISTINCT token) FROM ledger"), "3");
 }
 
+/// A store for little has no SQL: it keeps the ids, and what the commands did is told by a file of theirs.
+class IntoZooKeeper : public ToolInElection {
+ protected:
+  static std::string contents(const std::string& file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+};
+
+TEST_F(IntoZooKeeper, RunsACommandOnceForEachMessageAndDropsWhatIsProducedAgain) {
+  const std::string store = "zookeeper://" + Ensemble::shared().hosts() + "/wiring";
+  const RabbitPlace broker;
+  const std::string queue = broker.url() + "&queue=" + freshQueueName();
+  const auto produceTwelve = [&] {
+    ASSERT_EQ(tenure({"produce", "--queue", queue, "--format", "jsonl"}, numbered(12)).exit, 0);
+  };
+  const Arguments words{"--queue", queue, "--store", store, "--exec", "echo $TENURE_MESSAGE_ID >> " + at("done")};
+  const auto replica = [&](const std::string& name) {
+    Arguments all = words;
+    all.insert(all.end(), {"--id", name});
+    return start(inElection("consume", all), name);
+  };
+  produceTwelve();
+  Program first = replica("first");
+  ASSERT_TRUE(eventually([&] { return occurrences(contents(at("done")), "\n") >= 4; })) << first.output();
+  Program second = replica("second");
+  ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
+
+  first.signal(SIGUSR1);
+  ASSERT_TRUE(leads(second)) << second.output();
+  produceTwelve();
+
+  ASSERT_TRUE(second.waitForOutput(" duplicate_dropped ", 12)) << second.output();
+  std::string expected;
+  for (int i = 1; i <= 12; ++i) expected += "m-" + std::to_string(i) + "\n";
+  EXPECT_EQ(contents(at("done")), expected);
+  EXPECT_THAT(tenure({"fence", "show", "--queue", queue, "--store", store}).output, HasSubstr("commits "));
+  EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
+  EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
+}
+
 class DeadLettersElsewhere : public Wiring {};
 
 INSTANTIATE_TEST_SUITE_P(Some, DeadLettersElsewhere,

@@ -109,6 +109,47 @@ TEST(RabbitmqUrl, ChoosesByName) {
   EXPECT_THAT(complaint("amqp://mq?type=lazy"), HasSubstr("type \"lazy\" is not known: expected classic or quorum"));
 }
 
+TEST(RabbitmqUrl, TakesTheQueuesArguments) {
+  const auto options =
+      accepted(rabbitmqOptions, "amqp://mq?arguments=x-max-length=5,x-dead-letter-exchange=dead&largest-body=2097152");
+
+  EXPECT_EQ(options.arguments.at("x-max-length"), (std::variant<std::int64_t, std::string>(std::int64_t{5})));
+  EXPECT_EQ(options.arguments.at("x-dead-letter-exchange"), (std::variant<std::int64_t, std::string>("dead")));
+  EXPECT_EQ(options.largestBody, 2U << 20U);
+  for (const char* slip : {"x-max-length", "=5", "x-max-length=", ",", "a=1,,b=2"})
+    EXPECT_THAT(complaint("amqp://mq?arguments=" + std::string(slip)), HasSubstr("is no NAME=VALUE")) << slip;
+  EXPECT_THAT(complaint("amqp://mq?arguments=a=1,a=2"), HasSubstr("names \"a\" twice"));
+  EXPECT_THAT(complaint("amqp://mq?arguments=x-max-priority=9"), HasSubstr("priorities break the order"));
+  EXPECT_THAT(complaint("amqp://mq?largest-body=1"), HasSubstr("largest-body must be 1048576 to"));
+}
+
+TEST(ZooKeeperUrl, NamesEachServerTheStoreAndItsRoot) {
+  const auto url = accepted(zookeeperOptions, "zookeeper://zk1:2181,zk2:2182/orders?root=/shop&session-timeout=6s");
+
+  EXPECT_EQ(url.options.zookeeper.hosts, "zk1:2181,zk2:2182");
+  EXPECT_EQ(url.options.name, "orders");
+  EXPECT_EQ(url.options.root, "/shop");
+  EXPECT_EQ(url.options.zookeeper.sessionTimeout, 6s);
+  EXPECT_EQ(accepted(zookeeperOptions, "zookeeper://[::1]:2181").options.zookeeper.hosts, "[::1]:2181");
+  EXPECT_EQ(accepted(zookeeperOptions, "zookeeper://zk1:2181/").options.name, "default");
+}
+
+TEST(ZooKeeperUrl, IsAStoreAndNoQueue) {
+  EXPECT_TRUE(parseStore("zookeeper://zk1:2181/orders"));
+  EXPECT_THAT(complaint("zookeeper://zk1:2181/orders"), HasSubstr("zookeeper keeps no queue"));
+}
+
+TEST(ZooKeeperUrl, RefusesServersWithoutAPortAUserAndAStrangeName) {
+  const auto refusal = [](std::string_view url) { return parseStore(url).error().detail; };
+
+  for (const char* url : {"zookeeper:zk1", "zookeeper://zk1", "zookeeper://zk1,zk2:2181", "zookeeper://zk1:2181,zk2"})
+    EXPECT_THAT(refusal(url), testing::AnyOf(HasSubstr("each server with its port"), HasSubstr("is no port"))) << url;
+  EXPECT_THAT(refusal("zookeeper://me@zk1:2181"), HasSubstr("names no user"));
+  EXPECT_THAT(refusal("zookeeper://zk1:2181/a/b"), HasSubstr("the store after the hosts"));
+  EXPECT_THAT(refusal("zookeeper://zk1:2181?root=tenure"), HasSubstr("root: "));
+  EXPECT_THAT(refusal("zookeeper://zk1:2181?digest-file=/no/such"), HasSubstr("digest-file: "));
+}
+
 TEST(RabbitmqUrl, KeepsNoEffects) {
   EXPECT_THAT(parseStore("amqp://mq").error().detail, HasSubstr("amqp keeps no effects"));
   EXPECT_THAT(wire(parseBackend("amqp://mq").value(), nullptr).error().detail, HasSubstr("--store"));
@@ -122,7 +163,7 @@ TEST(RabbitmqUrl, BeatsFasterThanTheSessionTimesOut) {
 }
 
 TEST(BackendUrl, RefusesASchemeThatNobodyKnowsAndNamesThoseThatAre) {
-  EXPECT_THAT(complaint("mysql://db/orders"), HasSubstr("expected sqlite, postgresql, redis, amqp, amqps"));
+  EXPECT_THAT(complaint("mysql://db/orders"), HasSubstr("expected sqlite, postgresql, redis, amqp, amqps, zookeeper"));
 }
 
 }  // namespace

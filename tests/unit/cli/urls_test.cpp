@@ -113,6 +113,12 @@ TEST(QueueUrl, RefusesAPasswordAndDoesNotRepeatIt) {
   }
 }
 
+TEST(QueueUrl, RefusesANulByteHoweverItIsWritten) {
+  for (const std::string_view url :
+       {std::string_view("redis://ca\0che", 14), std::string_view("redis://cache?queue=%00")})
+    EXPECT_THAT(refused(url).detail, HasSubstr("holds a NUL byte"));
+}
+
 TEST(QueueUrl, EscapesWhatItRepeats) { EXPECT_THAT(refused("a\x1b[2J\nb").detail, HasSubstr("\\x1b[2J\\nb")); }
 
 TEST(StoreUrl, NamesNoQueue) {

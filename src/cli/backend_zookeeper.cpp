@@ -1,0 +1,54 @@
+#include "cli/backend_options.hpp"
+#include "cli/backends.hpp"
+#include "cli/options.hpp"
+
+namespace tenure::cli {
+namespace {
+
+class ZooKeeperBackend final : public Backend {
+ public:
+  explicit ZooKeeperBackend(zookeeper::StoreOptions options) : options_(std::move(options)) {}
+
+  bool isQueue() const noexcept override { return false; }
+  const std::string& queue() const noexcept override { return options_.name; }
+  void setQueue(std::string) override {}  // a store belongs to one election, and so to one queue
+  void setCreate(bool create) override { options_.create = create; }
+  std::string place() const override {
+    return "zookeeper:" + options_.zookeeper.hosts + options_.root + "/" + options_.name;
+  }
+
+  Ends open(IEventSink& events) const override { return {nullptr, zookeeper::openStore(options_, events)}; }
+  Result<std::unique_ptr<IMessageSink>> sink() const override { return noQueue(); }
+  Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const override { return noQueue(); }
+  std::unique_ptr<IStoreAdmin> storeAdmin() const override { return zookeeper::openStoreAdmin(options_); }
+
+ private:
+  static Error noQueue() { return {Errc::unsupported, "ZooKeeper keeps no queue"}; }
+
+  zookeeper::StoreOptions options_;
+};
+
+Result<std::unique_ptr<Backend>> make(const Url& url) {
+  auto read = zookeeperOptions(url);
+  if (!read) return read.error();
+  const Result<Secret> digest = digestFrom(read->digestFile);
+  if (!digest) return Error{digest.error().code, "digest-file: " + digest.error().detail};
+  read->options.zookeeper.digest = *digest;
+  return std::unique_ptr<Backend>(std::make_unique<ZooKeeperBackend>(std::move(read->options)));
+}
+
+constexpr const char* page = R"help(
+zookeeper://HOST:PORT[,HOST:PORT]…[/STORE][?PARAMETER=VALUE]…
+  A store for little: counters, positions, some hundred thousand ids. No queue, no SQL.
+  STORE            which store of the ensemble, named like an election (default "default")
+  root             the znode that everything is below (default /tenure)
+  digest-file      user:password is its only line; else TENURE_DIGEST
+  session-timeout  of the store's own session, from 3s on (default 10s)
+  reply-limit      how long to wait for an answer (default 10s)
+)help";
+
+}  // namespace
+
+const Scheme zookeeperScheme{"zookeeper", page, make};
+
+}  // namespace tenure::cli
