@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "tenure/producer_id.hpp"
 
 namespace tenure {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 constexpr std::size_t maxElectionName = 64;
 constexpr std::size_t maxCandidateId = 128;
 constexpr std::size_t maxMessageId = 255;
+constexpr std::size_t maxProducer = 64;
 constexpr std::size_t maxGroupId = 255;
 constexpr std::size_t maxRootPath = 255;
 
@@ -45,6 +47,13 @@ Result<MessageId> parseMessageId(std::string_view text) {
   if (text.empty() || text.size() > maxMessageId || text.find('\0') != std::string_view::npos)
     return refused("message id", text, "1 to 255 bytes without NUL");
   return MessageId{std::string(text)};
+}
+
+Result<MessageId> messageIdOf(std::string_view producer, std::string_view id) {
+  if (!isName(producer) || producer.size() > maxProducer)
+    return refused("producer", producer, "1 to 64 of A-Z a-z 0-9 . _ -");
+  if (id.empty()) return refused("message id", id, "1 byte or more");
+  return parseMessageId(std::string(producer).append("/").append(id));
 }
 
 Result<GroupId> parseGroupId(std::string_view text) {

@@ -2,6 +2,8 @@
 
 #include <thread>
 
+#include "tenure/producer_id.hpp"
+
 namespace tenure::cli {
 namespace {
 constexpr std::size_t batchMessages = 512;
@@ -17,9 +19,18 @@ Intake::Intake(LineReader& reader, LineFormat format, IMessageSink& sink, BadLin
       patience_(patience),
       backoff_(std::chrono::milliseconds{2}, std::chrono::milliseconds{200}, Random{freshSeed()}) {}
 
+Result<NewMessage> Intake::messageIn(const Line& line) const {
+  if (line.tooLong) return Error{Errc::payloadTooLarge, "longer than any message may be"};
+  Result<NewMessage> message = parseMessageLine(format_, line.text);
+  if (!message || producer_.empty()) return message;
+  Result<MessageId> id = messageIdOf(producer_, message->id.value);
+  if (!id) return id.error();
+  message->id = *std::move(id);
+  return message;
+}
+
 void Intake::take(const Line& line) {
-  auto message = line.tooLong ? Error{Errc::payloadTooLarge, "longer than any message may be"}
-                              : parseMessageLine(format_, line.text);
+  Result<NewMessage> message = messageIn(line);
   if (!message) {
     ++counts_.bad;
     onBadLine_(line.number, message.error().message());

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "base/backoff.hpp"
@@ -27,6 +28,8 @@ class Intake {
   /// Borrows the reader and the sink. A queue that is busy is tried again for `patience`.
   Intake(LineReader& reader, LineFormat format, IMessageSink& sink, BadLine onBadLine,
          std::chrono::milliseconds patience = std::chrono::seconds{30});
+  /// The ids in the input are this producer's own, see messageIdOf().
+  void setProducer(std::string name) { producer_ = std::move(name); }
 
   /// Reads to the end of the input. A bad line is told and skipped; an error says that the queue or the input failed
   /// and that nothing after the last stored batch was stored.
@@ -35,6 +38,7 @@ class Intake {
 
  private:
   void take(const Line& line);
+  Result<NewMessage> messageIn(const Line& line) const;
   Result<void> store();
   Result<void> flush();
 
@@ -43,6 +47,7 @@ class Intake {
   IMessageSink& sink_;
   BadLine onBadLine_;
   std::chrono::milliseconds patience_;
+  std::string producer_{};
   Backoff backoff_;
   std::vector<NewMessage> batch_;
   std::size_t batchBytes_ = 0;

@@ -7,6 +7,7 @@
 #include "cli/options.hpp"
 #include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
+#include "tenure/producer_id.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -16,6 +17,7 @@ const Choices<LineFormat> formats{{"lines", LineFormat::lines}, {"jsonl", LineFo
 struct ProduceOptions {
   QueueOption queue;
   LineFormat format = LineFormat::lines;
+  std::string producer;
 };
 
 constexpr const char* produceHelp = R"(
@@ -24,7 +26,9 @@ Each line of standard input becomes a message, durable when the count is printed
   jsonl  {"id":"o-1-paid","group":"o-1","body":"…","headers":{"source":"shop"}}
          Only body is needed. A body that is not text is stored as its JSON text, as it stands.
 A line that is no message is reported with its number and stops nothing; the exit code is 65 then.
-Give ids where the input may come twice: a consumer drops an id that it has seen.
+Give ids where the input may come twice: a consumer drops an id that it has seen. Where several
+producers write to one queue and each numbers its own messages, --producer keeps them apart:
+o-1 becomes shop/o-1.
 
 Examples:
   seq 100 | tenure produce --queue sqlite:work.db
@@ -32,6 +36,8 @@ Examples:
 )";
 
 Exit produce(const ProduceOptions& options) {
+  if (const auto id = messageIdOf(options.producer, "1"); !options.producer.empty() && !id)
+    return refuse("--producer", id.error());
   const auto queue = options.queue.parsed(true);
   if (!queue) return refuse("", queue.error());
   auto sink = (*queue)->sink();
@@ -41,6 +47,7 @@ Exit produce(const ProduceOptions& options) {
   Intake intake(reader, options.format, **sink, [](std::int64_t number, const std::string& why) {
     complain("line " + std::to_string(number) + ": " + why);
   });
+  intake.setProducer(options.producer);
   const Result<void> outcome = intake.run();
 
   const IntakeCounts& counts = intake.counts();
@@ -63,6 +70,9 @@ void addProduce(CLI::App& tool, Action& chosen) {
   };
   addChoice(*command, "--format", "FORMAT", "lines or jsonl", chooseFormat,
             "What a line is: lines or jsonl (default lines)");
+  command->add_option("--producer", options->producer, "Whose ids these are: each becomes PRODUCER/id")
+      ->type_name("PRODUCER")
+      ->envname("TENURE_PRODUCER");
   command->footer(std::string(produceHelp) + urlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return produce(*options); }; });
 }

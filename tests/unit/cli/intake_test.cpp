@@ -22,11 +22,15 @@ class FakeSink final : public IMessageSink {
       failures.pop_back();
       return error;
     }
-    for (const NewMessage& message : messages) bodies.push_back(message.body);
+    for (const NewMessage& message : messages) {
+      bodies.push_back(message.body);
+      ids.push_back(message.id.value);
+    }
     return {};
   }
 
   std::vector<std::string> bodies;
+  std::vector<std::string> ids;
   std::vector<Error> failures;
   std::size_t firstFailure = 0;  // so many batches go well before
   std::size_t batches = 0;
@@ -41,7 +45,8 @@ struct Story {
   Result<void> outcome;
 };
 
-void feed(Story& story, const std::string& text, LineFormat format, std::chrono::milliseconds patience = 10s) {
+void feed(Story& story, const std::string& text, LineFormat format, std::chrono::milliseconds patience = 10s,
+          const std::string& producer = "") {
   std::FILE* file = std::tmpfile();
   ASSERT_EQ(std::fwrite(text.data(), 1, text.size(), file), text.size());
   std::rewind(file);
@@ -50,6 +55,7 @@ void feed(Story& story, const std::string& text, LineFormat format, std::chrono:
     story.complaints.push_back(std::to_string(number) + ": " + why);
   };
   Intake intake(reader, format, story.sink, complain, patience);
+  intake.setProducer(producer);
   story.outcome = intake.run();
   story.counts = intake.counts();
   std::fclose(file);
@@ -78,6 +84,23 @@ TEST(Intake, ABadLineIsToldWithItsNumberAndStopsNothing) {
   EXPECT_THAT(story.sink.bodies, ElementsAre("a", "c"));
   EXPECT_THAT(story.complaints, ElementsAre(HasSubstr("2: ")));
   EXPECT_EQ(story.counts.bad, 1);
+}
+
+TEST(Intake, AProducersOwnIdsAreKeptApartFromOthers) {
+  Story story;
+  const std::string tooLong(252, 'x');
+
+  feed(story,
+       R"({"id":"1","body":"a"})"
+       "\n"
+       R"({"id":")" +
+           tooLong +
+           R"(","body":"b"})"
+           "\n",
+       LineFormat::jsonl, 10s, "shop");
+
+  EXPECT_THAT(story.sink.ids, ElementsAre("shop/1"));
+  EXPECT_THAT(story.complaints, ElementsAre(HasSubstr("1 to 255 bytes")));
 }
 
 TEST(Intake, KeepsAtMostOneBatchInMemory) {
