@@ -35,15 +35,21 @@ bool isNear(const std::string& hosts) {
   return true;
 }
 
-/// The server's answer to `srvr`; empty when there is none.
-std::string askServer(const std::string& server) {
+/// The server's answer to `srvr`.
+struct ServerAnswer {
+  bool connected = false;
+  std::string text;  // empty when there is none
+};
+
+ServerAnswer askServer(const std::string& server) {
+  constexpr std::size_t longest = 4096;
   boost::asio::ip::tcp::iostream stream;
   stream.expires_after(3s);
   const auto [host, port] = hostAndPort(server);
   stream.connect(host, port);
+  ServerAnswer answer{!stream.fail(), {}};
   stream << "srvr" << std::flush;
-  std::string answer;
-  for (std::string line; answer.size() < 4096 && std::getline(stream, line);) answer += line + "\n";
+  for (std::string line; answer.text.size() < longest && std::getline(stream, line);) answer.text += line + "\n";
   return answer;
 }
 
@@ -54,18 +60,23 @@ std::string after(const std::string& text, const std::string& mark) {
   return text.substr(from, text.find_first_of(",-\n", from) - from);
 }
 
-void lookAtServer(const std::string& server, Inspection& found) {
+/// Whether it answered at all.
+bool lookAtServer(const std::string& server, Inspection& found) {
   const std::string name = "server " + server;
-  const std::string answer = askServer(server);
-  const std::string version = after(answer, "Zookeeper version: ");
-  const std::string mode = after(answer, "Mode: ");
-  if (answer.empty()) {
+  const ServerAnswer answer = askServer(server);
+  const std::string version = after(answer.text, "Zookeeper version: ");
+  const std::string mode = after(answer.text, "Mode: ");
+  if (answer.connected && answer.text.empty()) {
+    found.expectSafe(false, name, "hangs up or stays silent",
+                     "an answer: where a tunnel (stunnel) stands in between, its log says why");
+  } else if (!answer.connected) {
     found.expectSafe(false, name, "does not answer", "that it serves: each one less brings the majority nearer");
   } else if (version.empty()) {
     found.fact(name, "does not say", "allow srvr in its 4lw.commands.whitelist");
   } else {
     found.expectSafe(mode != "read-only", name, version + ", " + mode, "a majority: it cannot write");
   }
+  return !answer.text.empty();
 }
 
 Result<Node> get(EnsembleSession& session, const std::string& path) {
@@ -139,10 +150,11 @@ EnsembleFindings inspectEnsemble(const ElectionAddress& address) {
   const ZooKeeperOptions& options = address.zookeeper;
   EnsembleFindings all{{"zookeeper", options.hosts, {}, {}}, {}, {}};
   Inspection found;
-  for (const std::string& server : parts(options.hosts, ',')) lookAtServer(server, found);
+  bool anyAnswered = false;
+  for (const std::string& server : parts(options.hosts, ',')) anyAnswered |= lookAtServer(server, found);
   found.expectSafe(options.digest.empty() || isNear(options.hosts), "TLS", "none",
                    "a tunnel (stunnel), see the README: the digest could be read on its way");
-  const auto session = EnsembleSession::connect(options);
+  const auto session = EnsembleSession::connect(options, anyAnswered ? 10s : 3s);
   if (!session) {
     all.subject.error = session.error();
     all.subject.findings = found.take();
