@@ -26,6 +26,9 @@ struct ZooKeeperOptions {
   Secret digest{};
   /// Refuse to contend where anybody could change the election's znodes.
   bool strictAcl = false;
+  /// Refuse hosts that are reached without TLS. The client library of this build has none: encryption is a tunnel that
+  /// begins on this machine (stunnel), so every host must then be a loopback address.
+  bool requireTls = false;
 };
 
 /// Limits of the career's phases. An overrun asks the phase to stop; after `grace` the term is no longer valid and ends

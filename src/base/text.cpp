@@ -197,6 +197,11 @@ Result<std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseco
          std::chrono::seconds{second} + std::chrono::milliseconds{millisecond};
 }
 
+bool isOnThisMachine(std::string_view host) noexcept {
+  if (host == "localhost" || host == "::1" || host == "[::1]") return true;
+  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
 std::optional<std::int64_t> parseInteger(std::string_view text) noexcept {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

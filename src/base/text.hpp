@@ -32,6 +32,9 @@ std::string formatWallTime(std::chrono::time_point<std::chrono::system_clock, st
 Result<std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>> parseWallTime(
     std::string_view text);
 
+/// A loopback address, with or without an IPv6 address's brackets, or "localhost": what is sent there stays here.
+bool isOnThisMachine(std::string_view host) noexcept;
+
 /// A whole decimal number, nothing else; nullopt otherwise.
 std::optional<std::int64_t> parseInteger(std::string_view text) noexcept;
 

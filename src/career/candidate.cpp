@@ -51,6 +51,7 @@ class Candidate::Impl {
  public:
   Impl(const CandidateOptions& options, ILeaderCareer& career, IEventSink& events)
       : emit_(events, systemClock(), options.election),
+        clearWay_(digestTravelsInClear(options.zookeeper)),
         handleSignals_(options.handleSignals),
         onReload_(options.onReload),
         lastWill_(loop_, options.lastWill, options.zookeeper, emit_),
@@ -60,6 +61,7 @@ class Candidate::Impl {
 
   ExitStatus run() {
     if (handleSignals_) awaitSignals();
+    if (clearWay_) emit_(Warned{"the digest travels in clear to " + *clearWay_ + "; put a TLS tunnel in between"});
     const auto untilExit = boost::asio::make_work_guard(context_);
     lastWill_.start();
     election_.start();
@@ -116,6 +118,7 @@ class Candidate::Impl {
   boost::asio::io_context context_{1};
   AsioLoop loop_{context_};
   Emitter emit_;
+  std::optional<std::string> clearWay_;  // on which the digest could be read
   bool handleSignals_;
   std::function<void()> onReload_;
   bool signalsAdded_ = false;

@@ -109,6 +109,10 @@ void ElectionOption::declare(CLI::App& command) {
   command.add_option("--digest-file", digestFile, "ZooKeeper's user:password is in this file, or in TENURE_DIGEST")
       ->type_name("FILE")
       ->envname("TENURE_DIGEST_FILE");
+  command
+      .add_flag("--require-tls", zookeeper.requireTls,
+                "Refuse ZooKeeper servers that are reached without TLS: each must be a tunnel's end on this machine")
+      ->envname("TENURE_REQUIRE_TLS");
 }
 
 void ElectionOption::declareOptional(CLI::App& command) {

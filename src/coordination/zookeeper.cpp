@@ -184,6 +184,10 @@ void ZooKeeper::finished() {
 
 }  // namespace
 
+std::optional<std::string> digestTravelsInClear(const ZooKeeperOptions& options) {
+  return options.digest.empty() ? std::nullopt : zookeeper::reachedInClear(options.hosts);
+}
+
 Result<std::unique_ptr<ICoordination>> makeZooKeeper(AsioLoop& loop, const ZooKeeperOptions& options,
                                                      std::optional<LeftSession> left) {
   if (Result<void> ok = zookeeper::checkOptions(options); !ok) return ok.error();

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/asio_loop.hpp"
 #include "coordination/coordination.hpp"
@@ -15,5 +16,9 @@ namespace tenure {
 ///          Two that speak for one session throw each other out, so its owner must be dead.
 Result<std::unique_ptr<ICoordination>> makeZooKeeper(AsioLoop& loop, const ZooKeeperOptions& options,
                                                      std::optional<LeftSession> left = {});
+
+/// The first host to which the digest would be sent so that it could be read on its way; nullopt when it stays on this
+/// machine, or there is none.
+std::optional<std::string> digestTravelsInClear(const ZooKeeperOptions& options);
 
 }  // namespace tenure

@@ -50,6 +50,8 @@ Result<void> checkHosts(std::string_view hosts) {
   }
 }
 
+std::string_view hostOf(std::string_view entry) { return entry.substr(0, entry.rfind(':')); }
+
 Result<void> checkTimeout(const ZooKeeperOptions& options) {
   using namespace std::chrono_literals;
   const auto refused = [&](std::string_view why) {
@@ -85,10 +87,24 @@ Result<void> checkBytes(std::size_t bytes, std::string_view path) {
 Result<void> checkOptions(const ZooKeeperOptions& options) {
   if (Result<void> hosts = checkHosts(options.hosts); !hosts) return hosts;
   if (Result<void> timeout = checkTimeout(options); !timeout) return timeout;
+  if (const auto clear = reachedInClear(options.hosts); clear && options.requireTls)
+    return refusedHost(*clear,
+                       "would be reached without TLS, which this build's client has not: name the end of a "
+                       "tunnel on this machine (stunnel)");
   const std::string& digest = options.digest.reveal();
   if (!digest.empty() && (digest.find(':') == std::string::npos || digest.front() == ':'))
     return Error(Errc::configurationRefused, "zookeeper digest: has no user name; expected user:password");
   return {};
+}
+
+std::optional<std::string> reachedInClear(std::string_view hosts) {
+  for (;;) {
+    const std::size_t comma = hosts.find(',');
+    const std::string_view entry = hosts.substr(0, comma);
+    if (!isOnThisMachine(hostOf(entry))) return std::string(entry);
+    if (comma == std::string_view::npos) return std::nullopt;
+    hosts.remove_prefix(comma + 1);
+  }
 }
 
 std::string clientHosts(std::string hosts) {

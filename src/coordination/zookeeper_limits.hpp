@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,9 @@ constexpr std::size_t maxPacket = 0xfffff;
 
 /// Refuses with configurationRefused; the detail names the value and says what is expected.
 Result<void> checkOptions(const ZooKeeperOptions& options);
+
+/// The first host of a checked list that is not on this machine.
+std::optional<std::string> reachedInClear(std::string_view hosts);
 
 /// A checked host list as the C client reads it: it splits at the last colon and wants no brackets.
 std::string clientHosts(std::string hosts);

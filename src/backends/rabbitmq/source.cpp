@@ -1,6 +1,7 @@
 #include "backends/rabbitmq/source.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/rabbitmq/queue.hpp"
 #include "base/assert.hpp"
@@ -24,6 +25,9 @@ Result<void> Source::attach(const Term& term) {
   election_ = term.identity().election;
   token_ = term.token();
   if (Result<void> valid = validate(options_); !valid) return valid;
+  if (!options_.tls.on && !isOnThisMachine(options_.host) && !std::exchange(warned_, true))
+    news_.push_back(Warned{options_.host + ": the password travels in clear; use TLS"});
+  tell();
   auto connection = Connection::open(options_, "tenure " + election_.value + " consumes " + options_.queue);
   if (!connection) return connection.error();
   if (Result<void> taken = take(**connection, term); !taken) return taken;

@@ -49,6 +49,7 @@ class Source final : public IMessageSource, private IIncoming {
   ElectionName election_;
   FencingToken token_;
   bool wasThere_ = false;           // the queue, at an earlier attach
+  bool warned_ = false;             // that the password travels in clear
   std::int64_t lastPosition_ = 0;   // of all attachments so far
   std::int64_t firstPosition_ = 0;  // a message's position is this and its delivery tag
 

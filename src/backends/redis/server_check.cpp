@@ -60,11 +60,7 @@ Result<void> judgeServer(const ServerFacts& facts, bool allowUnsafe) {
   return {};
 }
 
-bool travelsInClear(const Options& options) {
-  if (!options.unixSocket.empty() || options.host == "localhost" || options.host == "::1") return false;
-  const bool isAddress = options.host.find_first_not_of("0123456789.") == std::string::npos;
-  return !isAddress || !options.host.starts_with("127.");
-}
+bool travelsInClear(const Options& options) { return options.unixSocket.empty() && !isOnThisMachine(options.host); }
 
 std::string nameOf(const Options& options) {
   if (!options.unixSocket.empty()) return "redis " + options.unixSocket.string();

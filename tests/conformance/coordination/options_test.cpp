@@ -31,6 +31,32 @@ TEST(ZooKeeperOptions, AChrootIsRefusedInFavourOfTheRoot) {
   EXPECT_THAT(makeWith(loop, {.hosts = "a:1,b:2/app"}).error().detail, HasSubstr("chroot"));
 }
 
+TEST(ZooKeeperOptions, Row20TlsThatTheLibraryHasNotIsRefusedNotLeftOut) {
+  ControlLoop loop;
+  for (const std::string hosts : {"zk-1.example.org:2181", "127.0.0.1:1,10.0.0.1:2181", "[2001:db8::1]:2181"}) {
+    const auto refused = makeWith(loop, {.hosts = hosts, .requireTls = true});
+
+    ASSERT_THAT(refused, failsWith(Errc::configurationRefused)) << hosts;
+    EXPECT_THAT(refused.error().detail, testing::AllOf(HasSubstr("TLS"), HasSubstr("tunnel")));
+  }
+}
+
+TEST(ZooKeeperOptions, Row20ATunnelThatBeginsOnThisMachineIsTaken) {
+  ControlLoop loop;
+
+  EXPECT_TRUE(makeWith(loop, {.hosts = "localhost:1,127.0.0.1:2,[::1]:3", .requireTls = true}));
+}
+
+TEST(ZooKeeperOptions, Row23ADigestIsSentInClearToWhoeverIsNotOnThisMachine) {
+  const auto way = [](const std::string& hosts, const std::string& digest) {
+    return digestTravelsInClear({.hosts = hosts, .digest = Secret(digest)});
+  };
+
+  EXPECT_EQ(way("127.0.0.1:1,zk-2:2181,zk-3:2181", "tenure:secret"), "zk-2:2181");
+  EXPECT_EQ(way("localhost:1,127.0.0.1:2,[::1]:3", "tenure:secret"), std::nullopt);
+  EXPECT_EQ(way("zk-1:2181", ""), std::nullopt) << "nothing to read";
+}
+
 TEST(ZooKeeperOptions, HostNamesAndAddressesOfBothKindsAreTaken) {
   ControlLoop loop;
 

@@ -47,5 +47,11 @@ TEST(Text, ATimeThatIsNoneOrNotInUtcIsRefused) {
     EXPECT_FALSE(parseWallTime(text)) << text;
 }
 
+TEST(IsOnThisMachine, OnlyLoopback) {
+  for (const char* host : {"localhost", "127.0.0.1", "127.8.9.1", "::1", "[::1]"}) EXPECT_TRUE(isOnThisMachine(host));
+  for (const char* host : {"", "10.0.0.1", "db.example", "127.example.com", "localhost.example", "::2", "0.0.0.0"})
+    EXPECT_FALSE(isOnThisMachine(host)) << host;
+}
+
 }  // namespace
 }  // namespace tenure

@@ -11,6 +11,7 @@ namespace tenure::rabbitmq {
 namespace {
 
 using testing::AnyOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -172,6 +173,33 @@ TEST_F(Attach, Row40AWrongPasswordIsFatalAndNotShown) {
 
   ASSERT_THAT(refused, failsWith(Errc::authenticationFailed));
   EXPECT_THAT(refused.error().message(), Not(HasSubstr("looking-glass")));
+}
+
+TEST_F(Attach, Row23APasswordThatWouldTravelInClearIsWarnedOfOnce) {
+  options_.host = "0.0.0.0";  // which is this machine, but nobody knows that by its name
+  const auto source = attached(term_);
+  ASSERT_THAT(source->attach(term_), succeeds());
+
+  std::vector<std::string> warnings;
+  for (const Warned& warned : events_.of<Warned>()) warnings.push_back(warned.what);
+  EXPECT_THAT(warnings, Contains(HasSubstr("0.0.0.0: the password travels in clear")).Times(1));
+}
+
+TEST_F(Attach, Row23APasswordThatStaysOnThisMachineIsNothingToWarnOf) {
+  attached(term_);
+
+  for (const Warned& warned : events_.of<Warned>()) EXPECT_THAT(warned.what, Not(HasSubstr("clear")));
+}
+
+TEST_F(Attach, Row19ABrokerThatOffersNoMechanismOfOursIsRefusedByName) {
+  const std::string mechanisms = broker_.evaluate("element(2, application:get_env(rabbit, auth_mechanisms))");
+  broker_.evaluate("application:set_env(rabbit, auth_mechanisms, ['AMQPLAIN'])");
+
+  const Result<void> refused = makeSource(options_, events_)->attach(term_);
+  broker_.evaluate("application:set_env(rabbit, auth_mechanisms, " + mechanisms + ")");
+
+  ASSERT_THAT(refused, failsWith(Errc::unsupported));
+  EXPECT_THAT(refused.error().detail, HasSubstr("sasl method"));
 }
 
 TEST_F(Attach, NeedsAPasswordFromSomewhere) {

@@ -125,6 +125,21 @@ TEST(Validation, ComplainsOfEverythingAtOnce) {
     EXPECT_THAT(checked.error().detail, HasSubstr(key));
 }
 
+TEST(Validation, Row37ADeliveryLimitThatLeadersUseUpIsRefused) {
+  Options options;
+  options.type = QueueType::quorum;
+  options.exclusivity = Exclusivity::singleActiveConsumer;
+  for (const auto& limit : std::vector<std::variant<std::int64_t, std::string>>{0, 20, 99, "many"}) {
+    options.arguments = {{"x-delivery-limit", limit}};
+    ASSERT_THAT(validate(options), failsWith(Errc::configurationRefused));
+    EXPECT_THAT(validate(options).error().detail, HasSubstr("at least 100"));
+  }
+  for (const std::int64_t limit : {-1, 100}) {
+    options.arguments = {{"x-delivery-limit", limit}};
+    EXPECT_THAT(validate(options), succeeds());
+  }
+}
+
 TEST(Validation, IsContentWithWhatIsGivenByDefault) { EXPECT_THAT(validate(Options{}), succeeds()); }
 
 }  // namespace

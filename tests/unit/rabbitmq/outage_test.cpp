@@ -143,6 +143,16 @@ TEST_F(Outage, Row37AHandlerThatIsTooSlowForTheBrokerIsTold) {
   EXPECT_THAT(idsOf(look(*source)), ElementsAre("a"));
 }
 
+TEST_F(Outage, Row37LeadersThatComeAndGoUseUpNoDeliveryLimit) {
+  options_.type = QueueType::quorum;
+  options_.exclusivity = Exclusivity::singleActiveConsumer;
+  options_.arguments = {{"x-delivery-limit", 100}};
+  ASSERT_THAT(append(options_, {"a"}), succeeds());
+
+  for (int term = 1; term <= 25; ++term)  // more than RabbitMQ 4 allows where nothing is said
+    ASSERT_THAT(idsOf(await(*attached(TestTerm(term), options_)).value()), ElementsAre("a")) << term;
+}
+
 TEST_F(Outage, OnlyThePrefetchIsInOurHands) {
   ASSERT_THAT(append(options_, {"a", "b", "c", "d"}), succeeds());
   options_.prefetch = 2;
