@@ -17,8 +17,9 @@ class Authority {
  public:
   Authority();
 
-  /// What to trust.
+  /// What to trust. It vouches for itself.
   std::filesystem::path certificate() const { return folder_ / "authority.pem"; }
+  std::filesystem::path key() const { return folder_ / "authority.key"; }
   /// For a server with that name, "DNS:localhost" or "IP:127.0.0.1". A negative number of days: it has expired.
   Certificate issue(const std::string& name, int days = 2);
 

@@ -1,6 +1,6 @@
-// Servers that refuse, forget to answer, hand a session to somebody else, or may only read: rows 25 to 28 of the forty
-// faults, on a real ensemble. Throttling and a follower that lags are in tests/unit/election, on the one in memory: no
-// real server can be brought to them at will.
+// Servers that are open to anybody, stall, refuse, forget to answer, hand a session to somebody else, or may only read:
+// rows 17, 22 and 25 to 28 of the forty faults, on a real ensemble. Throttling and a follower that lags are in
+// tests/unit/election, on the one in memory: no real server can be brought to them at will.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,9 @@
 #include "support/await.hpp"
 #include "support/ensemble.hpp"
 #include "support/forwarding_coordination.hpp"
+#include "support/loopback.hpp"
 #include "support/replica.hpp"
+#include "support/results.hpp"
 #include "support/session_closer.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/unobserved.hpp"
@@ -48,9 +50,10 @@ class Servers : public ::testing::Test {
     std::int64_t session() const { return replica->events.of<SessionConnected>().back().session; }
   };
 
-  std::unique_ptr<ICoordination> connect(const std::string& hosts) {
+  std::unique_ptr<ICoordination> connect(const std::string& hosts, const std::string& digest = {}) {
     ZooKeeperOptions options;
     options.hosts = hosts;
+    options.digest = Secret(digest);
     options.sessionTimeout = 6s;
     return std::move(makeZooKeeper(loop, options).value());
   }
@@ -89,6 +92,61 @@ class Servers : public ::testing::Test {
  private:
   Unobserved nobody_;
 };
+
+TEST_F(Servers, Row17AnElectionThatAnybodyMayChangeIsWarnedOfAndRefusedWhenAskedFor) {
+  Ensemble& ensemble = Ensemble::shared();
+  const Member careless = join(ensemble.hosts(), "a");  // without credentials, it makes everything open to the world
+
+  EXPECT_TRUE(careless->leads());
+  EXPECT_EQ(careless->count<Warned>(), 1U);
+  Member strict;
+  strict.client = connect(ensemble.hosts());
+  ElectionSettings with = settings("b");
+  with.strictAcl = true;
+  strict.replica = std::make_unique<Replica>(with, loop.loop(), *strict.client);
+  strict->election.start();
+  ASSERT_TRUE(until([&] { return !strict->fatal.empty(); }));
+  EXPECT_TRUE(strict->fatal.front().is(Errc::configurationRefused));
+  EXPECT_EQ(strict->count<Enrolled>(), 0U);
+}
+
+TEST_F(Servers, Row17WhatIsMadeWithADigestIsItsMakersAlone) {
+  Ensemble& ensemble = Ensemble::shared();
+  Member owner;
+  owner.client = connect(ensemble.hosts(), "tenure:secret");
+  ElectionSettings with = settings("a");
+  with.strictAcl = true;
+  owner.replica = std::make_unique<Replica>(with, loop.loop(), *owner.client);
+  owner->election.start();
+  ASSERT_TRUE(until([&] { return owner->leads(); }));
+  EXPECT_EQ(owner->count<Warned>(), 0U);
+
+  const auto stranger = operatorOf(ensemble);
+
+  for (const std::string& path : {paths.root, paths.candidates, paths.marker}) {
+    EXPECT_THAT(loop.await<Node>([&](auto done) { stranger->get(path, {}, done); }), failsWith(Errc::permissionDenied))
+        << path;
+    EXPECT_THAT(loop.await<NodeStat>([&](auto done) { stranger->set(path, "x", anyVersion, done); }),
+                failsWith(Errc::permissionDenied))
+        << path;
+  }
+  EXPECT_THAT(loop.await<CreatedNode>([&](auto done) {
+    stranger->create(paths.candidates + "/" + freshUuid() + "-", "", CreateMode::ephemeralSequential, done);
+  }),
+              failsWith(Errc::permissionDenied));
+}
+
+TEST_F(Servers, Row22AServerThatAcceptsAndSaysNothingIsPassedOver) {
+  const Descriptor silent = listenOn(0);
+  const std::string hosts = "127.0.0.1:" + std::to_string(portOf(silent)) + "," + Ensemble::shared().hosts(0);
+
+  for (int i = 0; i < 4; ++i) {  // the client begins anywhere in its list
+    const Member a = join(hosts, "a");
+    EXPECT_TRUE(a->leads());
+    a->election.leave(Resignation::clean);
+    ASSERT_TRUE(until([&] { return a->left; }));
+  }
+}
 
 TEST_F(Servers, Row25AQuotaKeepsACandidateOutAndTheLeaderIn) {
   Ensemble ensemble({.servers = 1, .properties = {{"zookeeper.enforceQuota", "true"}}});

@@ -197,6 +197,21 @@ TEST_F(Consume, ARefusalNamesTheOptionThatWasGiven) {
               AllOf(HasSubstr("--consumer = two words: expected 1 to 64 of"), Not(HasSubstr("election"))));
 }
 
+TEST_F(Consume, Row16AReplicaOfAnotherRootDoesNotGetTheSameStore) {
+  produce(numbered(3));
+  Program first = consume("first", {"--root", "/row16"});
+  ASSERT_TRUE(ledgerReaches(3)) << first.output();
+  ASSERT_EQ(told(first, SIGTERM), 0);
+  ASSERT_EQ(tenure({"produce", "--queue", queue(), "--format", "jsonl"}, "{\"id\":\"m-4\",\"body\":\"b\"}\n").exit, 0);
+
+  Program second = consume("second", {"--root", "/elsewhere"});
+  ASSERT_TRUE(second.waitForOutput(" fence_refused ")) << second.output();
+
+  EXPECT_THAT(second.output(), AllOf(HasSubstr("/row16"), HasSubstr("/elsewhere")));
+  EXPECT_EQ(exitOf(second), 78) << second.output();
+  EXPECT_TRUE(ledgerReaches(3));
+}
+
 TEST_F(Consume, Row18AWrongDigestIsExit77AndNeverShown) {
   write("right", "tenure:correct-horse\n");
   write("wrong", "tenure:s3cret-donkey\n");

@@ -43,13 +43,18 @@ class Authority {
          path("server.key"), "-out", path("server.csr"), "-subj", "/CN=server"});
     run({"x509", "-req", "-in", path("server.csr"), "-CA", certificate(), "-CAkey", path("ca.key"), "-extfile",
          path("ext"), "-days", days, "-out", path("server.pem")});
-    const std::string mark = test::identityWith(1).candidate.value;  // each a file of its own, so that it is read anew
-    server.set("ssl_cert_file", server.entrust(mark + ".pem", contentsOf("server.pem")).string());
-    server.set("ssl_key_file", server.entrust(mark + ".key", contentsOf("server.key")).string());
-    server.set("ssl", "on");
+    give(server, "server");
   }
+  /// The server shows this authority's own certificate.
+  void certifyByItself(const PostgresServer& server) const { give(server, "ca"); }
 
  private:
+  void give(const PostgresServer& server, const std::string& which) const {
+    const std::string mark = test::identityWith(1).candidate.value;  // each a file of its own, so that it is read anew
+    server.set("ssl_cert_file", server.entrust(mark + ".pem", contentsOf(which + ".pem")).string());
+    server.set("ssl_key_file", server.entrust(mark + ".key", contentsOf(which + ".key")).string());
+    server.set("ssl", "on");
+  }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   std::string contentsOf(const std::string& name) const {
     std::ifstream in(path(name), std::ios::binary);
@@ -205,6 +210,17 @@ TEST_F(Connecting, Row21AnotherAuthoritysCertificateIsRefused) {
   EXPECT_THAT(tryToConnect(secure), failsWith(Errc::configurationRefused));
 }
 
+TEST_F(Connecting, Row21ACertificateThatVouchesForItselfIsRefused) {
+  const Authority trusted;
+  const Authority itself;
+  itself.certifyByItself(server());
+  Options secure = options();
+  secure.tls = true;
+  secure.tlsAuthority = trusted.certificate();
+
+  EXPECT_THAT(tryToConnect(secure), failsWith(Errc::configurationRefused));
+}
+
 TEST_F(Connecting, Row20WithoutTlsAtTheServerNothingIsSentInTheClear) {
   const Authority authority;
   server().set("ssl", "off");
@@ -232,12 +248,18 @@ TEST_F(Connecting, Row22AServerThatAcceptsAndStallsIsGivenUp) {
 }
 
 TEST_F(Connecting, Row22TheNextServerOfTheListIsTried) {
+  const Authority authority;
+  authority.certify(server(), "IP:127.0.0.1", "2");
   const test::Descriptor silent = test::listenOn(test::Endpoint{"127.0.0.2", server().port()});
   Options two = options();
   two.host = "127.0.0.2,127.0.0.1";
   two.connectLimit = 2s;
+  two.tlsAuthority = authority.certificate();
+  for (const bool tls : {false, true}) {
+    two.tls = tls;
 
-  EXPECT_THAT(tryToConnect(two), succeeds());
+    EXPECT_THAT(tryToConnect(two), succeeds());
+  }
 }
 
 // --- what else is unsafe

@@ -76,6 +76,14 @@ TEST_F(OverTls, Row21AnotherAuthorityIsRefused) {
   EXPECT_THAT(attach(), failsWith(Errc::authenticationFailed));
 }
 
+TEST_F(OverTls, Row21ACertificateThatVouchesForItselfIsRefused) {
+  const test::Authority itself;
+  const Impostor impostor({itself.certificate(), itself.key()});
+  options_.port = impostor.port();
+
+  EXPECT_THAT(attach(), failsWith(Errc::authenticationFailed));
+}
+
 TEST_F(OverTls, Row22AServerThatStallsTheHandshakeIsGivenUp) {
   const test::Descriptor silent = test::listenOn(0);
   options_.port = test::portOf(silent);

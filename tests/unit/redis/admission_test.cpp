@@ -14,7 +14,7 @@ Result<void> claimAt(const redis::Options& options, IEventSink& events = noEvent
   return Leader(options, TestTerm(7), events).claim();
 }
 
-TEST(UnsafeServer, IsRefusedUnlessItIsAskedFor) {
+TEST(UnsafeServer, Row36OneThatLosesOrEvictsIsRefusedUnlessItIsAskedFor) {
   const std::vector<std::pair<RedisServer::Settings, std::string>> unsafe{
       {{"--appendonly", "no"}, "appendonly"},
       {{"--appendfsync", "everysec"}, "appendfsync is everysec"},

@@ -76,6 +76,20 @@ TEST_F(Loss, Row36WithoutItsFenceNobodyClaims) {
   EXPECT_THAT(Leader(server_.options(), TestTerm(8)).claim(), failsWith(Errc::fenceLost));
 }
 
+TEST_F(Loss, Row36AFenceThatTheServerEvictsEndsTheTerm) {
+  redis::Options careless = server_.options();
+  careless.allowUnsafe = true;
+  Leader leader(careless, TestTerm(8));
+  ASSERT_THAT(leader.claim(), succeeds());
+  server_.ask({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+  server_.ask({"CONFIG", "SET", "maxmemory", "1"});
+  ASSERT_TRUE(eventually([&] { return server_.ask({"EXISTS", fenceKey()}) == "0"; }));
+  server_.ask({"CONFIG", "SET", "maxmemory", "0"});
+
+  EXPECT_THAT(leader.put("k", "2"), failsWith(Errc::fenceLost));
+  EXPECT_THAT(leader.store().claim(TestTerm(9)), failsWith(Errc::fenceLost));
+}
+
 TEST_F(Loss, Row33ADamagedFenceIsALostOne) {
   for (const auto& [field, value] : std::vector<std::pair<std::string, std::string>>{
            {"token", "7"}, {"token", "-0000000000000000007"}, {"generation", ""}, {"seq", "many"}}) {
@@ -89,7 +103,7 @@ TEST_F(Loss, Row33ADamagedFenceIsALostOne) {
   }
 }
 
-TEST_F(Loss, ATransactionThatWasOpenWhenTheFenceWentWritesNothing) {
+TEST_F(Loss, Row36ATransactionThatWasOpenWhenTheFenceWentWritesNothing) {
   const auto transaction = leader_.begin();
   ASSERT_THAT(transaction->put("k", "2"), succeeds());
   server_.ask({"DEL", fenceKey()});
@@ -99,7 +113,7 @@ TEST_F(Loss, ATransactionThatWasOpenWhenTheFenceWentWritesNothing) {
   EXPECT_EQ(server_.ask({"HGET", "tenure:{orders}:state:orders", "k"}), "1");
 }
 
-TEST_F(Loss, ARestoredOlderFileEndsTheTermThatHadCommittedMore) {
+TEST_F(Loss, Row36ARestoredOlderFileEndsTheTermThatHadCommittedMore) {
   const fs::path data = server_.folder() / "appendonlydir";
   const fs::path backup = server_.folder() / "backup";
   fs::copy(data, backup, fs::copy_options::recursive);
@@ -113,7 +127,7 @@ TEST_F(Loss, ARestoredOlderFileEndsTheTermThatHadCommittedMore) {
   EXPECT_EQ(events_.of<Warned>().size(), 1U);
 }
 
-TEST_F(Loss, APromotedReplicaThatLagsEndsTheTerm) {
+TEST_F(Loss, Row36APromotedReplicaThatLagsEndsTheTerm) {
   RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(server_.port())});
   awaitCopyIn(replica);
   replica.ask({"REPLICAOF", "NO", "ONE"});  // cut off, and promoted

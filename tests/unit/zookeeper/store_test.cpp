@@ -6,6 +6,7 @@
 #include "support/results.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/terms.hpp"
+#include "support/work.hpp"
 #include "support/zookeeper_store_world.hpp"
 
 namespace tenure::zookeeper {
@@ -265,6 +266,48 @@ TEST_F(BrokenWay, ResolvingMayLoseItsReplyToo) {
   EXPECT_EQ(leader_->store->resolve(leader_->term).value(), CommitFate::notCommitted);
 
   EXPECT_THAT(leader_->put("k", "next"), succeeds());
+}
+
+/// Strikes before the step with that number; the effect is there once all the same.
+void strikeBefore(int step, const StoreOptions& options, const std::function<void()>& strike) {
+  SCOPED_TRACE("before step " + std::to_string(step));
+  const auto store = openStore(options, noEvents());
+  const TestTerm term(7);
+  test::Work work(*store, term, step, [&] {
+    strike();
+    return true;
+  });
+
+  untilDone(*store, term, [&] { return work.claim(); });
+  untilDone(*store, term, [&] { return work.commitOnce(); });
+
+  EXPECT_TRUE(work.broke());
+  EXPECT_EQ(std::move(store->begin(term)).value()->get("counter").value(), "1");
+}
+
+TEST_F(BrokenWay, AtAnyStepAConnectionThatEndsCostsNoTermAndNoEffect) {
+  for (int step = 0; step < test::Work::steps; ++step) {
+    StoreOptions options = test::ZooKeeperStoreWorld().options();
+    options.zookeeper.hosts = proxy_.host();
+
+    strikeBefore(step, options, [&] {
+      proxy_.cut();
+      proxy_.resume();
+    });
+  }
+}
+
+TEST(ZooKeeperRestart, InTheMiddleOfATransactionCostsNoTermAndNoEffect) {
+  test::Ensemble ensemble({.servers = 1});
+  for (const int step : {4, 8}) {  // a write, and the commit
+    StoreOptions options = test::ZooKeeperStoreWorld().options();
+    options.zookeeper.hosts = ensemble.hosts();
+
+    strikeBefore(step, options, [&] {
+      ensemble.kill(0);
+      ensemble.start(0);
+    });
+  }
 }
 
 TEST_F(BrokenWay, ACutIsAnOutageNotTheEnd) {
