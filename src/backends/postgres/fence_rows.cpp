@@ -41,10 +41,30 @@ StoredFence fenceFrom(const Answer& rows, int row) {
 
 Command beginTransaction() { return command("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); }
 
-Command selectFence(const std::string& election) { return command(selectColumns + " WHERE election = $1", election); }
+// -1 tells of the damage where the lane has lost its row; a newer term need not have joined it yet.
+Command selectFence(const std::string& election, Lane lane) {
+  if (!lane) return command(selectColumns + " WHERE election = $1", election);
+  return command(
+      "SELECT f.election, ensemble, generation, f.token,"
+      " CASE WHEN l.token = f.token THEN l.seq WHEN l.token IS NULL THEN -1 ELSE f.seq END,"
+      " path, candidate, host, pid, start_time, boot_id, pid_namespace, claimed_at FROM tenure_fence AS f"
+      " LEFT JOIN tenure_lane AS l ON l.election = f.election AND lane = $2 WHERE f.election = $1",
+      election, *lane);
+}
 
 Command lockFence(const std::string& election) {
   return command(selectColumns + " WHERE election = $1 FOR UPDATE", election);
+}
+
+Command shareFence(const std::string& election) {
+  return command(selectColumns + " WHERE election = $1 FOR SHARE", election);
+}
+
+Command joinLane(const TermIdentity& term, std::int64_t lane) {
+  return command(
+      "INSERT INTO tenure_lane AS known (election, lane, token, seq) VALUES($1, $2, $3, 0) ON CONFLICT(election, lane)"
+      " DO UPDATE SET token = $3, seq = CASE WHEN known.token = $3 THEN known.seq + 1 ELSE 0 END RETURNING seq",
+      term.election.value, lane, term.token.value);
 }
 
 Command selectFences() { return command(selectColumns + " ORDER BY election"); }
@@ -82,7 +102,15 @@ Command writeClaim(const TermIdentity& term, backends::Claim claim, WallTime at)
                  holder.startTime, holder.bootId, static_cast<std::int64_t>(holder.pidNamespace), at, goesOn);
 }
 
-Command passFence(const TermIdentity& term, std::int64_t sequence) {
+Command passFence(const TermIdentity& term, std::int64_t sequence, Lane lane) {
+  if (lane)
+    return command(
+        "WITH fence AS (SELECT 1 FROM tenure_fence WHERE election = $1 AND generation = $2 AND token = $3"
+        " AND candidate = $4 AND ensemble = $5 FOR SHARE), passed AS (UPDATE tenure_lane SET seq = seq + 1"
+        " WHERE election = $1 AND lane = $7 AND token = $3 AND seq = $6 AND EXISTS (SELECT 1 FROM fence) RETURNING 1)"
+        " SELECT 1 / count(*) FROM passed",
+        term.election.value, term.generation, term.token.value, term.candidate.value, term.ensemble.value, sequence,
+        *lane);
   return command(
       "WITH passed AS (UPDATE tenure_fence SET seq = seq + 1 WHERE election = $1 AND generation = $2 AND token = $3"
       " AND candidate = $4 AND ensemble = $5 AND seq = $6 RETURNING 1)"

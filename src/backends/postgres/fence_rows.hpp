@@ -4,8 +4,13 @@
 /// The fence's row is the lock that orders claims and commits: a claim and a commit both change it, so whichever comes
 /// second waits for the first and then sees it (READ COMMITTED compares the condition again with the new row). What
 /// only reads it before a decision takes FOR UPDATE; FOR KEY SHARE would let a change pass and is never used.
+///
+/// A lane's commits take the row FOR SHARE, which claims wait for and other lanes do not, and count in a row of the
+/// lane's own.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +27,17 @@ struct Queue {
 /// Begins what every transaction of ours is: the role's defaults may be others.
 Command beginTransaction();
 
-/// One row in a healthy database; none otherwise.
-Command selectFence(const std::string& election);
+/// The number of a lane; none for who commits alone.
+using Lane = std::optional<std::int64_t>;
+
+/// One row in a healthy database; none otherwise. Its `seq` is the lane's.
+Command selectFence(const std::string& election, Lane lane = {});
 /// The same, and nobody may change it until this transaction ends.
 Command lockFence(const std::string& election);
+/// The same, against claims only.
+Command shareFence(const std::string& election);
+/// Begins to count the lane's commits in this term, or goes on where it is there already; answers its `seq`.
+Command joinLane(const TermIdentity& term, std::int64_t lane);
 /// Those of every election.
 Command selectFences();
 std::vector<backends::StoredFence> fencesFrom(const Answer& rows);
@@ -42,7 +54,7 @@ Command writeClaim(const TermIdentity& term, backends::Claim claim, WallTime at)
 
 /// Counts one more commit of the term, if it is still the one that may; fails with `fencedState` otherwise, so that
 /// nothing behind it in the same send is done.
-Command passFence(const TermIdentity& term, std::int64_t sequence);
+Command passFence(const TermIdentity& term, std::int64_t sequence, Lane lane = {});
 inline constexpr std::string_view fencedState = "22012";
 
 /// The table of the fence is gone.

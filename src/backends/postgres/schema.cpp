@@ -9,12 +9,12 @@
 namespace tenure::postgresql {
 namespace {
 
-constexpr std::int64_t schemaVersion = 1;
+constexpr std::int64_t schemaVersion = 2;
 
 // Rows that every commit changes leave room on their page, so that their new versions stay there and are cleaned up in
 // passing; tables that empty as fast as they fill are vacuumed by what goes, not by a share of what is left.
 constexpr std::string_view createTables = R"sql(CREATE TABLE tenure_schema(version bigint NOT NULL);
-INSERT INTO tenure_schema VALUES(1);
+INSERT INTO tenure_schema VALUES(2);
 CREATE TABLE tenure_queue(
   number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL UNIQUE,
@@ -37,6 +37,12 @@ CREATE TABLE tenure_fence(
   host text NOT NULL, pid bigint NOT NULL, start_time bigint NOT NULL, boot_id text NOT NULL,
   pid_namespace bigint NOT NULL,
   claimed_at bigint NOT NULL)
+  WITH (fillfactor = 10);
+CREATE TABLE tenure_lane(
+  election text NOT NULL, lane bigint NOT NULL,
+  token bigint NOT NULL,
+  seq bigint NOT NULL,             -- counts the lane's commits in the term
+  PRIMARY KEY(election, lane))
   WITH (fillfactor = 10);
 CREATE TABLE tenure_key(
   consumer text NOT NULL, id bytea NOT NULL,
@@ -63,9 +69,21 @@ CREATE TABLE tenure_state(
   PRIMARY KEY(election, key));
 )sql";
 
-constexpr std::array<std::string_view, 9> tables{"tenure_schema",  "tenure_fence",       "tenure_queue",
-                                                 "tenure_message", "tenure_key",         "tenure_attempt",
-                                                 "tenure_in_work", "tenure_dead_letter", "tenure_state"};
+constexpr std::array<std::string_view, 10> tables{
+    "tenure_schema", "tenure_fence",   "tenure_lane",    "tenure_queue",       "tenure_message",
+    "tenure_key",    "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state"};
+
+// From one version to the next, each in a transaction of its own.
+constexpr std::array<std::string_view, 1> upgrades{
+    R"sql(BEGIN;
+CREATE TABLE tenure_lane(
+  election text NOT NULL, lane bigint NOT NULL, token bigint NOT NULL, seq bigint NOT NULL,
+  PRIMARY KEY(election, lane))
+  WITH (fillfactor = 10);
+UPDATE tenure_schema SET version = 2;
+COMMIT;
+)sql"};
+static_assert(upgrades.size() + 1 == schemaVersion);
 
 struct Missing {
   std::vector<std::string> tables;
@@ -84,20 +102,43 @@ Result<Missing> missingTables(Connection& connection) {
   return missing;
 }
 
-Result<void> checkVersion(Connection& connection) {
+Result<std::int64_t> versionOf(Connection& connection) {
   const Result<Answer> version = connection.ask("SELECT coalesce(max(version), 0) FROM tenure_schema");
   if (!version) return version.error();
-  if (version->integer(0, 0) == schemaVersion) return {};
-  return Error{Errc::configurationRefused, connection.name() + " has schema version " +
-                                               std::to_string(version->integer(0, 0)) + ", this build knows " +
-                                               std::to_string(schemaVersion)};
+  return version->integer(0, 0);
+}
+
+Error otherVersion(const Connection& connection, std::int64_t version) {
+  return {Errc::configurationRefused, connection.name() + " has schema version " + std::to_string(version) +
+                                          ", this build knows " + std::to_string(schemaVersion) +
+                                          (version < schemaVersion ? "; run `tenure schema apply`" : "")};
+}
+
+bool lacks(const Missing& missing, std::string_view table) {
+  return std::find(missing.tables.begin(), missing.tables.end(), table) != missing.tables.end();
 }
 
 Result<void> checkMissing(Connection& connection, const Missing& missing) {
-  if (missing.tables.empty()) return checkVersion(connection);
-  const bool fence = std::find(missing.tables.begin(), missing.tables.end(), "tenure_fence") != missing.tables.end();
+  if (!lacks(missing, "tenure_schema")) {
+    const Result<std::int64_t> version = versionOf(connection);
+    if (!version) return version.error();
+    if (*version != schemaVersion) return otherVersion(connection, *version);
+  }
+  if (missing.tables.empty()) return {};
+  const bool fence = lacks(missing, "tenure_fence");
   return Error{fence ? Errc::fenceLost : Errc::storeFailed,
                connection.name() + ": table " + (fence ? "tenure_fence" : missing.tables.front()) + " is missing"};
+}
+
+/// False when there is nothing that could be upgraded: no version, this one, or a later one.
+Result<bool> upgrade(Connection& connection, const Missing& missing) {
+  if (lacks(missing, "tenure_schema") || lacks(missing, "tenure_fence")) return false;
+  const Result<std::int64_t> version = versionOf(connection);
+  if (!version) return version.error();
+  if (*version < 1 || *version >= schemaVersion) return false;
+  for (std::size_t from = static_cast<std::size_t>(*version); from < schemaVersion; ++from)
+    if (const Result<void> done = connection.script(std::string(upgrades[from - 1])); !done) return done.error();
+  return true;
 }
 
 }  // namespace
@@ -135,6 +176,9 @@ Result<void> applySchema(const Options& options) {
   const Result<Missing> missing = missingTables(connection);
   if (!missing) return missing.error();
   if (missing->tables.size() < tables.size()) {
+    const Result<bool> upgraded = upgrade(connection, *missing);
+    if (!upgraded) return upgraded.error();
+    if (*upgraded) return {};
     const Result<void> sound = checkMissing(connection, *missing);
     if (sound || sound.error().is(Errc::unavailable)) return sound;
     return Error{Errc::configurationRefused, sound.error().detail + "; what is left of another schema is not touched"};

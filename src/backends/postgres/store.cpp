@@ -36,6 +36,7 @@ Error Store::refused(const Term& term, Error error) {
 }
 
 Result<void> Store::claim(const Term& term) {
+  if (lane_) return join(term);
   const BootTime start = BootClock::now();
   claimed_.reset();
   const Result<Written> written = claimPatiently(term);
@@ -47,6 +48,37 @@ Result<void> Store::claim(const Term& term) {
   const auto connection = session();
   emit(term, FenceClaimed{connection ? (*connection)->name() : "", written->previousToken, since(start)});
   return {};
+}
+
+Result<void> Store::join(const Term& term) {
+  claimed_.reset();
+  const auto connection = session_.get(term.identity());
+  if (!connection) return connection.error();
+  const Result<Written> joined = judgeAndJoin(**connection, term.identity());
+  if (!joined) (*connection)->rollback();
+  if (!joined) return refused(term, joined.error());
+  claimed_ = Claimed{term, joined->previousToken, joined->sequence};
+  return {};
+}
+
+Result<Store::Written> Store::judgeAndJoin(Connection& connection, const TermIdentity& term) {
+  const Exchange shared = connection.exchange(
+      std::vector{beginTransaction(), selectQueue(options_.queue), shareFence(term.election.value)});
+  if (!shared) return errorOf(*shared.failure);
+  const auto stored = fencesFrom(shared.answers[2]);
+  const bool ours = shared.answers[1].rows() == 1 && stored.size() == 1 && stored.front().damage.empty() &&
+                    isClaimOf(stored.front().row, term);
+  if (!ours) return Error{Errc::staleTerm, "a lane joins the claim of its own term, and there is none"};
+  const Exchange joined = connection.exchange(std::vector{joinLane(term, *lane_)});
+  if (!joined) return errorOf(*joined.failure);
+  const Result<void> committed = commitOf(connection);
+  if (!committed) return committed.error();
+  queue_ = queueFrom(shared.answers[1]).number;
+  return Written{term.token.value, joined.answers[0].integer(0, 0)};
+}
+
+std::unique_ptr<IFencedStore> Store::openLane(std::int64_t number) {
+  return std::make_unique<Store>(options_, events_, number);
 }
 
 Result<Store::Written> Store::claimPatiently(const Term& term) {
@@ -132,12 +164,12 @@ Result<std::unique_ptr<IFencedTransaction>> Store::begin(const Term& term) {
 
 Command Store::passFence() const {
   TENURE_ASSERT(claimed_.has_value());
-  return postgresql::passFence(claimed_->term.identity(), claimed_->sequence);
+  return postgresql::passFence(claimed_->term.identity(), claimed_->sequence, lane_);
 }
 
 Error Store::fenced(Connection& connection) const {
   const TermIdentity& term = claimed_->term.identity();
-  const Exchange read = connection.exchange(std::vector{selectFence(term.election.value)});
+  const Exchange read = connection.exchange(std::vector{selectFence(term.election.value, lane_)});
   if (!read) return errorOf(*read.failure);
   return judgeFenced(fencesFrom(read.answers[0]), term, claimed_->sequence);
 }
@@ -147,14 +179,16 @@ Result<CommitFate> Store::resolve(const Term& term) {
   if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
   const auto connection = session();
   if (!connection) return connection.error();
+  const std::string& election = term.identity().election.value;
+  // Read once more when the lock is had: what a lane counts is in another row, which the lock's own answer may miss.
   const Exchange locked =
-      (*connection)->exchange(std::vector{beginTransaction(), lockFence(term.identity().election.value)});
+      (*connection)->exchange(std::vector{beginTransaction(), lockFence(election), selectFence(election, lane_)});
   if (!locked) {
     (*connection)->rollback();
     return errorOf(*locked.failure);
   }
   if (const Result<void> waited = commitOf(**connection); !waited) return waited.error();
-  const auto stored = fencesFrom(locked.answers[1]);
+  const auto stored = fencesFrom(locked.answers[2]);
   const bool ours =
       stored.size() == 1 && stored.front().damage.empty() && isClaimOf(stored.front().row, term.identity());
   const std::int64_t ahead = ours ? stored.front().row.sequence - claimed_->sequence : -1;

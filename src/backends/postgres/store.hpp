@@ -5,6 +5,8 @@
 ///   begin     a transaction that passes the fence at its first write (transaction.hpp)
 ///   resolve   after a COMMIT whose reply was lost: end that session, lock the row, and its `seq` says it
 ///
+/// A lane is another of these, on a session of its own, that joins the claim instead of making it.
+///
 /// A lost session is replaced without a word to the caller but that the transaction is over: the claim is a row, not a
 /// session.
 #pragma once
@@ -24,7 +26,8 @@ namespace tenure::postgresql {
 class Store final : public IFencedStore {
  public:
   /// Borrows both.
-  Store(const Options& options, IEventSink& events) : options_(options), events_(events), session_(options) {}
+  Store(const Options& options, IEventSink& events, Lane lane = {})
+      : options_(options), events_(events), lane_(lane), session_(options) {}
   ~Store() override { Store::release(); }
 
   Result<void> claim(const Term& term) override;
@@ -35,6 +38,7 @@ class Store final : public IFencedStore {
   /// A message costs a subtransaction, and a server remembers 64 of them for each session; beyond, everybody's
   /// snapshots get slower.
   std::size_t maxBatch() const noexcept override { return 64; }
+  std::unique_ptr<IFencedStore> openLane(std::int64_t number) override;
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
   void release() noexcept override;
 
@@ -60,6 +64,8 @@ class Store final : public IFencedStore {
     std::int64_t sequence;
   };
 
+  Result<void> join(const Term& term);
+  Result<Written> judgeAndJoin(Connection& connection, const TermIdentity& term);
   Result<Written> claimPatiently(const Term& term);
   Result<Written> claimOnce(const Term& term);
   Result<Written> judgeAndWrite(Connection& connection, const Term& term);
@@ -71,6 +77,7 @@ class Store final : public IFencedStore {
 
   const Options& options_;
   IEventSink& events_;
+  const Lane lane_;
   Session session_;
   std::optional<Claimed> claimed_;
   std::int64_t queue_ = 0;

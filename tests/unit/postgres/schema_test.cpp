@@ -70,6 +70,21 @@ TEST(Schema, OfAnotherVersionIsRefusedAndLeftAlone) {
   EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), "99");
 }
 
+TEST(Schema, OfTheFirstVersionIsRefusedWithTheCommandThatUpgradesItAndKeepsWhatItHolds) {
+  PostgresWorld world;
+  ASSERT_THAT(Leader(world.options(), 7).claim(), succeeds());
+  world.ask("DROP TABLE tenure_lane; UPDATE tenure_schema SET version = 1");
+
+  const Result<void> refused = Leader(world.options(), 8).claim();
+  EXPECT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, HasSubstr("tenure schema apply"));
+  ASSERT_THAT(applySchema(world.options()), succeeds());
+
+  EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), "2");
+  EXPECT_EQ(world.ask("SELECT token FROM tenure_fence"), "7");
+  EXPECT_THAT(Leader(world.options(), 8).claim(), succeeds());
+}
+
 TEST(Schema, Row33WithoutItsFenceTableIsLostAndNotMadeAgain) {
   PostgresWorld world;
   Leader leader(world.options(), 7);
