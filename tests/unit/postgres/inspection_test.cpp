@@ -65,6 +65,22 @@ TEST(Inspection, RefusesAServerThatReportsCommitsTooSoonUnlessToldTo) {
   EXPECT_THAT(inspected(allowed), finds(Gravity::warning, "synchronous_commit", "off"));
 }
 
+TEST(Inspection, TellsAReplicaAndWhatACrashWouldCost) {
+  test::PostgresServer server;
+  test::PostgresWorld world(server);
+  server.set("fsync", "off");
+  server.set("full_page_writes", "off");
+  EXPECT_THAT(inspected(world.options()), finds(Gravity::refusal, "fsync", "off"));
+  EXPECT_THAT(inspected(world.options()), finds(Gravity::warning, "full_page_writes", "off"));
+
+  server.stop();
+  server.entrust("data/standby.signal", "");
+  server.start();
+
+  EXPECT_THAT(inspected(world.options()), finds(Gravity::refusal, "role", "replica"));
+  EXPECT_THAT(openAdmin(world.options())->stats(), test::failsWith(Errc::unavailable));
+}
+
 TEST(Inspection, NamesTablesThatTheRoleMayNotChange) {
   test::PostgresWorld world;
   Options stranger = world.options();
