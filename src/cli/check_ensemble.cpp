@@ -6,6 +6,7 @@
 #include "backends/shared/inspection.hpp"
 #include "base/text.hpp"
 #include "cli/ensemble_session.hpp"
+#include "coordination/zookeeper.hpp"
 #include "election/view.hpp"
 
 namespace tenure::cli {
@@ -27,12 +28,6 @@ std::pair<std::string, std::string> hostAndPort(const std::string& server) {
   std::string host = server.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   return {host, colon == std::string::npos ? "" : server.substr(colon + 1)};
-}
-
-bool isNear(const std::string& hosts) {
-  for (const std::string& server : parts(hosts, ','))
-    if (!backends::isLocal(hostAndPort(server).first)) return false;
-  return true;
 }
 
 /// The server's answer to `srvr`.
@@ -152,8 +147,12 @@ EnsembleFindings inspectEnsemble(const ElectionAddress& address) {
   Inspection found;
   bool anyAnswered = false;
   for (const std::string& server : parts(options.hosts, ',')) anyAnswered |= lookAtServer(server, found);
-  found.expectSafe(options.digest.empty() || isNear(options.hosts), "TLS", "none",
-                   "a tunnel (stunnel), see the README: the digest could be read on its way");
+  const auto clear = digestTravelsInClear(options);
+  found.expectSafe(!clear, "digest",
+                   clear                    ? "sent in clear to " + *clear
+                   : options.digest.empty() ? "none"
+                                            : "given",
+                   "a tunnel (stunnel), see the README: it could be read on its way");
   const auto session = EnsembleSession::connect(options, anyAnswered ? 10s : 3s);
   if (!session) {
     all.subject.error = session.error();

@@ -50,7 +50,7 @@ Result<void> lookAtNetwork(Connection& connection, const Options& options, Inspe
   if (!session) return session.error();
   const std::string address = session->text(0, 0);
   const std::string version = session->text(0, 1);
-  const bool isLocal = address.empty() || backends::isLocal(address);
+  const bool isLocal = address.empty() || isOnThisMachine(address);
   const std::string shown = version.empty() ? (address.empty() ? "none, a Unix socket" : "none") : version;
   found.expectSafe(isLocal || options.tls, "TLS", shown + (options.tls ? ", verify-full" : ""),
                    "tls=yes in the URL: the server's name is not verified, so anybody on the way could pose as it");

@@ -100,7 +100,7 @@ Result<Findings> inspect(const Options& options) {
   if (!connection) return connection.error();
   Inspection found;
   found.fact("RabbitMQ", (*connection)->serverVersion(), options.host + ":" + std::to_string(portOf(options)));
-  found.expectSafe(options.tls.on || backends::isLocal(options.host), "TLS", options.tls.on ? "yes" : "none",
+  found.expectSafe(options.tls.on || isOnThisMachine(options.host), "TLS", options.tls.on ? "yes" : "none",
                    "amqps://: password and messages could be read on their way");
   const std::chrono::seconds heartbeat = (*connection)->heartbeat();
   found.expectSafe(heartbeat.count() > 0, "heartbeat", formatDuration(heartbeat),

@@ -20,10 +20,5 @@ std::string described(const FenceRow& row) {
          row.path + ", claimed " + formatWallTime(row.claimedAt);
 }
 
-bool isLocal(std::string_view host) noexcept {
-  return host.starts_with('/') || host == "localhost" || host == "::1" ||
-         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos);
-}
-
 }  // namespace backends
 }  // namespace tenure

@@ -34,7 +34,4 @@ class Inspection {
 /// "token 17 of generation 1 at /tenure/elections/orders, since …"; for people.
 std::string described(const FenceRow& row);
 
-/// A path is a Unix socket's: nobody else can listen.
-bool isLocal(std::string_view host) noexcept;
-
 }  // namespace tenure::backends

@@ -29,6 +29,14 @@ Options declared(const std::map<std::string, std::variant<std::int64_t, std::str
   return options;
 }
 
+/// The same with what the options refuse.
+Options declaredByOthers(const QueueArguments& arguments) {
+  const Options options = fresh();
+  EXPECT_THAT(Connection::open(options, "another").value()->compareQueue(Channel::work, options.queue, arguments),
+              succeeds());
+  return options;
+}
+
 TEST(Inspection, OfAnAbsentQueueDeclaresNone) {
   const Options options = fresh();
 
@@ -43,10 +51,14 @@ TEST(Inspection, OfAnAbsentQueueDeclaresNone) {
 }
 
 TEST(Inspection, ReadsTheQueuesTypeAndArgumentsFromTheBrokersRefusals) {
-  const Options options = declared({{"x-dead-letter-exchange", "graveyard"},
-                                    {"x-max-length", std::int64_t{5}},
-                                    {"x-delivery-limit", std::int64_t{7}}},
-                                   QueueType::quorum);
+  Options options = declaredByOthers({{"x-queue-type", "quorum"},
+                                      {"x-single-active-consumer", true},
+                                      {"x-dead-letter-exchange", "graveyard"},
+                                      {"x-max-length", std::int64_t{5}},
+                                      {"x-delivery-limit", std::int64_t{7}}});
+  options.type = QueueType::quorum;
+  options.exclusivity = Exclusivity::singleActiveConsumer;
+  options.arguments = {{"x-max-length", std::int64_t{5}}};
 
   const Findings found = inspected(options);
 
@@ -56,6 +68,12 @@ TEST(Inspection, ReadsTheQueuesTypeAndArgumentsFromTheBrokersRefusals) {
   EXPECT_THAT(found, finds(Gravity::warning, "x-delivery-limit", "7"));
   EXPECT_THAT(found, finds(Gravity::fact, "arguments", HasSubstr("x-single-active-consumer=true")));
   EXPECT_THAT(found, Each(isNo(Gravity::refusal)));
+}
+
+TEST(Inspection, RefusesAQueueWithPriorities) {
+  const Options options = declaredByOthers({{"x-max-priority", std::int64_t{9}}});
+
+  EXPECT_THAT(inspected(options), finds(Gravity::refusal, "x-max-priority", "9"));
 }
 
 TEST(Inspection, WarnsOfAQueueThatDropsWhatIsRejected) {
