@@ -176,7 +176,7 @@ TEST(House, PublicHeadersStayFewAndSmall) {
   const auto headers = filesBelow({"include"});
   std::size_t lines = 0;
   for (const SourceFile& header : headers) lines += header.lines.size();
-  EXPECT_LE(headers.size(), 20U);  // one of them for each backend
+  EXPECT_LE(headers.size(), 21U);  // one of them for each backend
   EXPECT_LT(lines, 2400U);
 }
 
