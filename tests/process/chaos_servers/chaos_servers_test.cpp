@@ -24,11 +24,11 @@ RoundOptions roundOn(StorageKind storage, std::vector<FaultKind> kinds) {
 }
 
 TEST(Chaos, OnPostgresqlNothingIsLostDoubledOrSwapped) {
-  const RoundOptions options =
-      roundOn(StorageKind::postgresql,
-              {FaultKind::killDatabase, FaultKind::restartDatabase, FaultKind::killServingProcess,
-               FaultKind::endSessions, FaultKind::cutDatabase, FaultKind::stallDatabase, FaultKind::freezeInTransaction,
-               FaultKind::freezeSuccession, FaultKind::killLeader, FaultKind::stallLeader, FaultKind::loseMajority});
+  const RoundOptions options = roundOn(
+      StorageKind::postgresql,
+      {FaultKind::killDatabase, FaultKind::restartDatabase, FaultKind::killServingProcess, FaultKind::endSessions,
+       FaultKind::cutDatabase, FaultKind::stallDatabase, FaultKind::freezeInTransaction, FaultKind::freezeSuccession,
+       FaultKind::killLeader, FaultKind::stallLeader, FaultKind::killZooKeeperLeader});
 
   const RoundResult result = runRound(options);
 
