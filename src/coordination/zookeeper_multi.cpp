@@ -8,8 +8,6 @@ namespace {
 
 constexpr std::size_t sequenceDigits = 11;  // with a sign: the counter wraps to negative numbers
 
-int sizeOf(const std::string& data) noexcept { return static_cast<int>(data.size()); }
-
 }  // namespace
 
 Session::MultiRequest::MultiRequest(Session& owner, std::vector<MultiOp> parts,

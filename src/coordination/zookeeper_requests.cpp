@@ -28,8 +28,6 @@ bool anybodyMayChange(const ACL_vector& acl) noexcept {
   });
 }
 
-int sizeOf(const std::string& data) noexcept { return static_cast<int>(data.size()); }
-
 }  // namespace
 
 int createFlags(CreateMode mode) noexcept {

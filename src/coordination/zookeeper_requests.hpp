@@ -50,5 +50,7 @@ struct Session::MultiRequest final : RequestFor<std::vector<std::string>> {
 };
 
 int createFlags(CreateMode mode) noexcept;
+/// As the client wants it.
+inline int sizeOf(const std::string& data) noexcept { return static_cast<int>(data.size()); }
 
 }  // namespace tenure::zookeeper

@@ -14,6 +14,9 @@
 
 namespace tenure {
 
+/// An election with more children than this is polluted: nobody goes through them.
+inline constexpr std::size_t mostChildren = 10'000;
+
 class Candidates {
  public:
   struct Ranked {

@@ -7,7 +7,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t mostChildren = 10'000;
 constexpr std::size_t mostReported = 64;
 // Watches do the work; this is the net below them.
 constexpr auto recheckInterval = 30s;

@@ -16,10 +16,6 @@ constexpr auto longestBackoff = 40s;
 constexpr auto firstWordOfAbsence = 3s;
 constexpr auto wordOfAbsence = 10s;
 
-std::chrono::milliseconds inMilliseconds(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
-}
-
 }  // namespace
 
 ElectionMachine::ElectionMachine(ElectionMachineSettings settings, Random random)

@@ -86,6 +86,10 @@ class ElectionMachine {
   std::string describe() const;
 
  private:
+  static std::chrono::milliseconds inMilliseconds(Duration duration) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+  }
+
   struct Own {
     std::string path;
     std::string name;

@@ -11,10 +11,6 @@ constexpr auto livenessInterval = 100ms;
 constexpr Duration afterYou = 10ms;
 constexpr int probesPerSession = 6;
 
-std::chrono::milliseconds inMilliseconds(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
-}
-
 }  // namespace
 
 // --- the barrier

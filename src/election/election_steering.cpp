@@ -15,7 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t mostChildren = 10'000;
 constexpr auto lookAgainAfter = 500ms;
 /// How long a wish that nobody wrote down may take to begin.
 constexpr std::chrono::milliseconds wishStands{30'000};

@@ -4,11 +4,10 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "election/candidates.hpp"
 
 namespace tenure {
 namespace {
-
-constexpr std::size_t mostChildren = 10'000;
 
 /// Collects the replies; alive for as long as one is outstanding.
 class Reading : public std::enable_shared_from_this<Reading> {

@@ -12,14 +12,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "process/system_error.hpp"
+
 namespace tenure {
 namespace {
 
 using namespace std::chrono_literals;
-
-Error failed(const char* what) {
-  return {Errc::unavailable, std::string(what) + ": " + std::generic_category().message(errno)};
-}
 
 Result<Descriptor> memoryFile(std::string_view content) {
   Descriptor file{memfd_create("message", MFD_CLOEXEC | MFD_ALLOW_SEALING)};

@@ -10,6 +10,7 @@
 
 #include "process/guardian_main.hpp"
 #include "process/process_handle.hpp"
+#include "process/system_error.hpp"
 
 namespace tenure {
 namespace {
@@ -32,10 +33,6 @@ pid_t forkDeaf() noexcept {
   if (pid != 0) sigprocmask(SIG_SETMASK, &before, nullptr);
   errno = error;
   return pid;
-}
-
-Error failed(const char* what) {
-  return {Errc::unavailable, std::string(what) + ": " + std::generic_category().message(errno)};
 }
 
 }  // namespace

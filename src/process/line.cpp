@@ -10,14 +10,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "process/system_error.hpp"
+
 namespace tenure {
 namespace {
 
 constexpr std::size_t maxDescriptors = 8;
-
-Error failed(const char* what) {
-  return {Errc::unavailable, std::string(what) + ": " + std::generic_category().message(errno)};
-}
 
 }  // namespace
 
