@@ -36,10 +36,18 @@ class ISqlStatements {
   /// Errors:  invalidArgument  not exactly one statement, or it touches the transaction or Tenure's own tables
   ///          storeFailed      the statement failed; the detail is the store's own message
   virtual Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters = {}) = 0;
+  /// The same for a statement whose rows nobody needs. It may be kept back, to travel with others: what the server has
+  /// against it is then heard later, when the transaction is undone, its messages are handled again, and this statement
+  /// is run by itself.
+  virtual Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters = {}) {
+    const auto rows = execute(sql, parameters);
+    return rows ? Result<void>{} : rows.error();
+  }
 };
 
 /// The writes that any store can apply atomically, and SQL where the store speaks it. Nothing is visible to others
-/// before the commit; all of it is undone when the handler fails. The store's lock is taken at the first call.
+/// before the commit; all of it is undone when the handler fails. The store's lock is taken at the first call that has
+/// to be answered: a write may be kept back until then, or until the commit.
 /// Threads: the one that runs the handler.
 class Transaction {
  public:
@@ -84,12 +92,15 @@ struct DeadLetter {
   std::int64_t number = 0;  // given by the store, for requeue and purge
 };
 
-/// One transaction of one term. The fence is checked by its first write: nothing before it holds the store's lock.
-/// When that write fails the transaction is over, and every later call gets the same answer: a handler may swallow it.
+/// One transaction of one term. The fence is checked by the first thing that reaches the store, at the latest by the
+/// commit: nothing before it holds the store's lock. When that fails the transaction is over, and every later call gets
+/// the same answer: a handler may swallow it.
 /// Marks nest one deep: `mark` before a message, `rollbackToMark` when its handler failed.
 ///
 /// Errors of any write:  isTermOver()     fenced or regressed; roll back and hand over
 ///                       storeBusy, storeFull, storeFailed, unavailable   nothing was committed
+///                       undone   what was kept back, or foreseen, did not hold: handle its messages again, from now on
+///                                each step is asked for by itself
 /// Threads: the career thread.
 class IFencedTransaction : public Transaction {
  public:
@@ -160,6 +171,10 @@ class IFencedStore {
   virtual Result<ConsumerState> consumerState(const ConsumerName& consumer) = 0;
   /// What admit() would say of each, without a lock: a hint for dropping early; admit() decides.
   virtual Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;
+
+  /// These will be asked about next, in this order: a store to which each question is a journey may look all of them up
+  /// at once.
+  virtual void expect(std::span<const Message> messages) { static_cast<void>(messages); }
 
   /// How many messages, each with a mark before it, one transaction takes well; a consumer makes no larger batches.
   virtual std::size_t maxBatch() const noexcept { return 4096; }

@@ -38,6 +38,7 @@ constexpr std::array meanings{
     Meaning{Errc::storeBusy, "store busy"},
     Meaning{Errc::storeFull, "store full"},
     Meaning{Errc::storeFailed, "store failed"},
+    Meaning{Errc::undone, "undone"},
     Meaning{Errc::careerFailed, "the career failed"},
 };
 

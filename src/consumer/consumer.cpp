@@ -117,6 +117,7 @@ class Consumer::Shell {
     term_->reportProgress();
     Result<std::vector<Message>> messages = source_.fetch(fetch.max, fetch.until, stop_);
     if (!messages) return machine_->failed(messages.error(), moment());
+    store_.expect(*messages);
     return machine_->fetched(std::move(*messages), moment());
   }
 

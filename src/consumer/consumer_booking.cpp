@@ -127,6 +127,11 @@ Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
     return Return{false};
   }
   if (isTermOver(error.code)) return quit(error);
+  if (error.is(Errc::undone)) {
+    news_.push_back(Warned{"a batch is handled again: " + error.message()});
+    forgetTransaction();
+    return proceed(moment);
+  }
   switch (step_) {
     case Step::attach:
     case Step::fetch:

@@ -372,6 +372,21 @@ TEST_F(ConsumerFaults, AMessageWhoseEffectTheCommitForbidsDoesNotTakeItsNeighbou
   EXPECT_THAT(deadIds(), ElementsAre("b"));
 }
 
+TEST_F(ConsumerFaults, ABatchThatTheStoreTookBackIsHandledAgainAtOnceAndBlamesNobody) {
+  produce({"a", "b"});
+  behaviour = [this](const Delivery&) {
+    if (handled.size() == 2) world.fail(Operation::commit, Errc::undone);
+    return Outcome::done();
+  };
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("a", "b", "a", "b"));
+  EXPECT_THAT(doneIds(), ElementsAre("a", "b"));
+  EXPECT_THAT(events.of<OutageBegan>(), IsEmpty());
+  EXPECT_THAT(events.of<AttemptFailed>(), IsEmpty());
+}
+
 // --- source down
 
 TEST_F(ConsumerFaults, ASourceThatIsAwayIsAttachedAgain) {
