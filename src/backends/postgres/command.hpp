@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,15 +65,33 @@ class Array {
 };
 inline Parameter parameterOf(const Array& array) { return array.parameter(); }
 
+/// A statement's text, cheap to copy: a literal, or shared.
+class SqlText {
+ public:
+  SqlText(const char* literal) : text_(literal) {}
+  SqlText(std::shared_ptr<const std::string> shared) : owner_(std::move(shared)), text_(*owner_) {}
+  SqlText(std::string own) : SqlText(std::make_shared<const std::string>(std::move(own))) {}
+
+  operator std::string_view() const noexcept { return text_; }
+  const char* c_str() const noexcept { return text_.data(); }
+
+ private:
+  std::shared_ptr<const std::string> owner_;
+  std::string_view text_;  // a NUL follows it
+};
+
 struct Command {
-  std::string sql;
+  SqlText sql;
   std::vector<Parameter> parameters{};
   bool textResults = false;  // for a user's statement, whose types are not known beforehand
 };
 
 template <class... Values>
-Command command(std::string_view sql, const Values&... values) {
-  return {std::string(sql), {parameterOf(values)...}};
+Command command(SqlText sql, const Values&... values) {
+  Command command{std::move(sql)};
+  command.parameters.reserve(sizeof...(values));
+  (command.parameters.push_back(parameterOf(values)), ...);
+  return command;
 }
 
 /// Big-endian, as the wire has it.

@@ -30,36 +30,20 @@ std::string sentenceOf(const PGresult* result) {
   return printable(sentence);
 }
 
-/// Statements are told apart by their text and the types of their values.
-std::string keyOf(const Command& command) {
-  std::string key = command.sql;
-  for (const Parameter& parameter : command.parameters) {
-    key.push_back('\0');
-    key.push_back(static_cast<char>(static_cast<unsigned>(parameter.type) & 0xFFU));
-    key.push_back(static_cast<char>(static_cast<unsigned>(parameter.type) >> 8U));
-  }
-  return key;
-}
-
-/// Parameters in the four arrays that libpq wants.
-struct Arrays {
-  explicit Arrays(const std::vector<Parameter>& parameters) {
-    for (const Parameter& parameter : parameters) {
-      types.push_back(static_cast<Oid>(parameter.type));
-      values.push_back(parameter.bytes ? parameter.bytes->c_str() : nullptr);
-      lengths.push_back(parameter.bytes ? static_cast<int>(parameter.bytes->size()) : 0);
-      formats.push_back(parameter.isBinary ? 1 : 0);
-    }
-  }
-  int count() const noexcept { return static_cast<int>(types.size()); }
-
-  std::vector<Oid> types;
-  std::vector<const char*> values;
-  std::vector<int> lengths;
-  std::vector<int> formats;
-};
-
 }  // namespace
+
+void Connection::Arrays::fill(const std::vector<Parameter>& parameters) {
+  types.clear();
+  values.clear();
+  lengths.clear();
+  formats.clear();
+  for (const Parameter& parameter : parameters) {
+    types.push_back(static_cast<unsigned>(parameter.type));
+    values.push_back(parameter.bytes ? parameter.bytes->c_str() : nullptr);
+    lengths.push_back(parameter.bytes ? static_cast<int>(parameter.bytes->size()) : 0);
+    formats.push_back(parameter.isBinary ? 1 : 0);
+  }
+}
 
 Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::string& applicationName) {
   const Result<pg_conn*> connected = connect(options, applicationName);
@@ -118,51 +102,68 @@ Exchange Connection::exchange(std::span<const Command> commands) {
     exchange.failure = Failure{0, {}, lostBy_};
     return exchange;
   }
-  std::vector<Expected> expected;
+  expected_.clear();
   bool sent = true;
-  for (std::size_t i = 0; sent && i < commands.size(); ++i) sent = send(commands[i], i, expected);
+  for (std::size_t i = 0; sent && i < commands.size(); ++i) sent = send(commands[i], i);
   if (!sent || PQpipelineSync(connection_) != 1) {
     exchange.failure = Failure{0, {}, loseByProtocol()};
     return exchange;
   }
   const Deadline deadline = BootClock::now() + answerLimit_;
-  for (const Expected& each : expected) receive(each, deadline, exchange);
+  exchange.answers.reserve(commands.size());
+  for (const Expected& each : expected_) receive(each, deadline, exchange);
   const std::unique_ptr<PGresult, decltype(&PQclear)> sync(next(deadline), &PQclear);
   if (!lost_ && PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC) loseByProtocol();
   if (lost_ && !exchange.failure) exchange.failure = Failure{exchange.answers.size(), {}, lostBy_};
   return exchange;
 }
 
-bool Connection::send(const Command& command, std::size_t index, std::vector<Expected>& expected) {
-  const std::string key = keyOf(command);
-  if (!prepared_.contains(key) && !sendPreparation(command, index, key, expected)) return false;
-  Prepared& prepared = prepared_.at(key);
-  prepared.lastUse = ++uses_;
-  expected.push_back({Expected::Kind::execution, index, key});
-  const Arrays arrays(command.parameters);
-  return PQsendQueryPrepared(connection_, prepared.name.c_str(), arrays.count(), arrays.values.data(),
-                             arrays.lengths.data(), arrays.formats.data(), command.textResults ? 0 : 1) == 1;
+bool Connection::send(const Command& command, std::size_t index) {
+  arrays_.fill(command.parameters);
+  Prepared* prepared = findPrepared(command);
+  if (prepared == nullptr) prepared = sendPreparation(command, index);
+  if (prepared == nullptr) return false;
+  prepared->lastUse = ++uses_;
+  expected_.push_back({Expected::Kind::execution, index, prepared});
+  return PQsendQueryPrepared(connection_, prepared->name.c_str(), arrays_.count(), arrays_.values.data(),
+                             arrays_.lengths.data(), arrays_.formats.data(), command.textResults ? 0 : 1) == 1;
 }
 
-bool Connection::sendPreparation(const Command& command, std::size_t index, const std::string& key,
-                                 std::vector<Expected>& expected) {
-  if (prepared_.size() >= keptStatements && !makeRoom(index, expected)) return false;
-  const auto added = prepared_.emplace(key, Prepared{"tenure_" + std::to_string(++names_), 0}).first;
-  expected.push_back({Expected::Kind::preparation, index, key});
-  const Arrays arrays(command.parameters);
-  return PQsendPrepare(connection_, added->second.name.c_str(), command.sql.c_str(), arrays.count(),
-                       arrays.types.data()) == 1;
+/// Statements are told apart by their text and the types of their values.
+Connection::Prepared* Connection::findPrepared(const Command& command) noexcept {
+  const auto [first, last] = prepared_.equal_range(command.sql);
+  for (auto each = first; each != last; ++each)
+    if (each->second->types == arrays_.types) return each->second.get();
+  return nullptr;
 }
 
-/// The statement that was not used for longest goes.
-bool Connection::makeRoom(std::size_t index, std::vector<Expected>& expected) {
+Connection::Prepared* Connection::sendPreparation(const Command& command, std::size_t index) {
+  if (prepared_.size() >= keptStatements && !makeRoom(index)) return nullptr;
+  auto fresh = std::make_unique<Prepared>(
+      Prepared{std::string(command.sql), arrays_.types, "tenure_" + std::to_string(++names_), 0});
+  Prepared* prepared = fresh.get();
+  prepared_.emplace(prepared->sql, std::move(fresh));
+  expected_.push_back({Expected::Kind::preparation, index, prepared});
+  const int sent =
+      PQsendPrepare(connection_, prepared->name.c_str(), prepared->sql.c_str(), arrays_.count(), arrays_.types.data());
+  return sent == 1 ? prepared : nullptr;
+}
+
+/// The statement that was not used for longest goes. None of this exchange: those that it uses are the youngest.
+bool Connection::makeRoom(std::size_t index) {
   const auto oldest = std::min_element(prepared_.begin(), prepared_.end(), [](const auto& a, const auto& b) {
-    return a.second.lastUse < b.second.lastUse;
+    return a.second->lastUse < b.second->lastUse;
   });
-  const std::string sql = "DEALLOCATE " + oldest->second.name;
-  prepared_.erase(oldest);
-  expected.push_back({Expected::Kind::housekeeping, index});
+  const std::string sql = "DEALLOCATE " + oldest->second->name;
+  forget(oldest->second.get());
+  expected_.push_back({Expected::Kind::housekeeping, index});
   return PQsendQueryParams(connection_, sql.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
+}
+
+void Connection::forget(const Prepared* statement) noexcept {
+  for (Expected& each : expected_)
+    if (each.statement == statement) each.statement = nullptr;
+  std::erase_if(prepared_, [&](const auto& each) { return each.second.get() == statement; });
 }
 
 void Connection::receive(const Expected& expected, Deadline deadline, Exchange& exchange) {
@@ -178,7 +179,7 @@ void Connection::digest(const Expected& expected, PGresult* result, Exchange& ex
   }
   const std::string state = fieldOf(result, PG_DIAG_SQLSTATE);
   // What was not prepared, or does not fit its tables any more, is prepared anew when it is next used.
-  if (expected.kind == Expected::Kind::preparation || state == staleStatement) prepared_.erase(expected.key);
+  if (expected.kind == Expected::Kind::preparation || state == staleStatement) forget(expected.statement);
   if (exchange.failure || status == PGRES_PIPELINE_ABORTED) return;
   const Errc meaning = state.empty() ? Errc::unavailable : meaningOf(state);
   exchange.failure = Failure{expected.command, state, Error{meaning, sentenceOf(result)}};

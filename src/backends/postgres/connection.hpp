@@ -53,13 +53,13 @@ class Connection {
 
   Exchange exchange(std::span<const Command> commands);
   template <class... Values>
-  Result<Answer> ask(std::string_view sql, const Values&... values) {
-    return askFor(command(sql, values...));
+  Result<Answer> ask(SqlText sql, const Values&... values) {
+    return askFor(command(std::move(sql), values...));
   }
   /// For a statement without an answer.
   template <class... Values>
-  Result<void> run(std::string_view sql, const Values&... values) {
-    const Result<Answer> answer = ask(sql, values...);
+  Result<void> run(SqlText sql, const Values&... values) {
+    const Result<Answer> answer = ask(std::move(sql), values...);
     return answer ? Result<void>{} : answer.error();
   }
   /// Several statements without values, in one transaction.
@@ -86,7 +86,10 @@ class Connection {
   Result<bool> takeNotifications();
 
  private:
+  /// A statement as the server has it.
   struct Prepared {
+    std::string sql;
+    std::vector<unsigned> types;  // of its values
     std::string name;
     std::uint64_t lastUse = 0;
   };
@@ -94,17 +97,18 @@ class Connection {
   struct Expected {
     enum class Kind { preparation, execution, housekeeping } kind;
     std::size_t command;
-    std::string key{};  // of the statement
+    Prepared* statement = nullptr;
   };
   using Deadline = BootTime;
 
   Connection(pg_conn* connection, const Options& options);
   Result<void> configure(const Options& options);
   Result<Answer> askFor(Command command);
-  bool send(const Command& command, std::size_t index, std::vector<Expected>& expected);
-  bool sendPreparation(const Command& command, std::size_t index, const std::string& key,
-                       std::vector<Expected>& expected);
-  bool makeRoom(std::size_t index, std::vector<Expected>& expected);
+  bool send(const Command& command, std::size_t index);
+  Prepared* findPrepared(const Command& command) noexcept;
+  Prepared* sendPreparation(const Command& command, std::size_t index);
+  bool makeRoom(std::size_t index);
+  void forget(const Prepared* statement) noexcept;
   void receive(const Expected& expected, Deadline deadline, Exchange& exchange);
   void digest(const Expected& expected, pg_result* result, Exchange& exchange);
   /// The next reply, or nullptr: the end of a statement's replies, or a lost session.
@@ -121,7 +125,17 @@ class Connection {
   std::string warning_;
   std::uint64_t uses_ = 0;
   std::uint64_t names_ = 0;
-  std::unordered_map<std::string, Prepared> prepared_;
+  std::unordered_multimap<std::string_view, std::unique_ptr<Prepared>> prepared_;  // by their text
+  std::vector<Expected> expected_;  // of the exchange that is under way; kept for its capacity
+  /// The values of a statement in the arrays that libpq wants; kept for their capacity.
+  struct Arrays {
+    std::vector<unsigned> types;
+    std::vector<const char*> values;
+    std::vector<int> lengths;
+    std::vector<int> formats;
+    void fill(const std::vector<Parameter>& parameters);
+    int count() const noexcept { return static_cast<int>(types.size()); }
+  } arrays_;
 };
 
 }  // namespace tenure::postgresql

@@ -87,11 +87,11 @@ Command takeQueue(std::int64_t queue, const TermIdentity& term) {
 }
 
 Command writeClaim(const TermIdentity& term, backends::Claim claim, WallTime at) {
-  constexpr std::string_view first =
+  constexpr const char* first =
       "INSERT INTO tenure_fence(election, ensemble, generation, token, path, candidate, host, pid, start_time, boot_id,"
       " pid_namespace, claimed_at, seq) VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
       " ON CONFLICT(election) DO NOTHING RETURNING seq";
-  constexpr std::string_view later =
+  constexpr const char* later =
       "UPDATE tenure_fence SET ensemble = $2, generation = $3, token = $4, path = $5, candidate = $6, host = $7,"
       " pid = $8, start_time = $9, boot_id = $10, pid_namespace = $11, claimed_at = $12, seq = seq * $13 + $13"
       " WHERE election = $1 RETURNING seq";

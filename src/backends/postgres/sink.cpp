@@ -11,7 +11,7 @@ constexpr std::size_t statementBytes = 64U << 20U;  // what one statement carrie
 
 // All of a statement's messages arrive with it, and only then is the queue's row locked: a producer that stops in the
 // middle of sending holds nobody up.
-constexpr std::string_view appendAll =
+constexpr const char* appendAll =
     "WITH place AS (UPDATE tenure_queue SET last = last + $2 WHERE number = $1 RETURNING last - $2 AS before),"
     " stored AS (INSERT INTO tenure_message(queue, n, id, grp, body, headers, enqueued_at)"
     "  SELECT $1, before + i, id, grp, body, headers, $7 FROM place,"

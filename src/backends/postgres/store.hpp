@@ -7,6 +7,10 @@
 ///
 /// A lane is another of these, on a session of its own, that joins the claim instead of making it.
 ///
+/// A question is a round trip, so they are asked ahead: one look finds which of the expected messages have no key yet,
+/// and their keys are then written without asking. A key that was written meanwhile fails its transaction; for a while
+/// every step is asked for by itself then.
+///
 /// A lost session is replaced without a word to the caller but that the transaction is over: the claim is a row, not a
 /// session.
 #pragma once
@@ -18,6 +22,8 @@
 
 #include "backends/postgres/fence_rows.hpp"
 #include "backends/postgres/session.hpp"
+#include "backends/postgres/user_statement.hpp"
+#include "backends/shared/foresight.hpp"
 #include "tenure/events.hpp"
 #include "tenure/store.hpp"
 
@@ -35,6 +41,7 @@ class Store final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  void expect(std::span<const Message> messages) override { foresight_.expect(messages); }
   /// A message costs a subtransaction, and a server remembers 64 of them for each session; beyond, everybody's
   /// snapshots get slower.
   std::size_t maxBatch() const noexcept override { return 64; }
@@ -50,6 +57,15 @@ class Store final : public IFencedStore {
   void committed() noexcept { ++claimed_->sequence; }
   void commitBecameUnknown() noexcept { claimed_->lastIsUnknown = true; }
   std::int64_t queueNumber() const noexcept { return queue_; }
+  Translations& translations() noexcept { return translations_; }
+  bool mayGuess() const noexcept { return careful_ == 0; }
+  void guessedWrong() noexcept;
+  /// One more message; true when it is foreseen to have no key.
+  bool admitUnasked(const ConsumerName& consumer, const MessageId& id);
+  bool expects(const MessageId& id) const { return mayGuess() && foresight_.expects(id); }
+  /// The question for the keys of `id` and of those expected after it, and what to make of the answer.
+  Command lookAhead(const ConsumerName& consumer, const MessageId& id);
+  void lookedAhead(const ConsumerName& consumer, const Answer& keys);
 
  private:
   /// What the store knows of the term that claimed it.
@@ -81,6 +97,10 @@ class Store final : public IFencedStore {
   Session session_;
   std::optional<Claimed> claimed_;
   std::int64_t queue_ = 0;
+  Translations translations_;
+  backends::Foresight foresight_;
+  std::vector<MessageId> lookedFor_;
+  std::size_t careful_ = 0;  // for how many messages more
 };
 
 /// Deletes messages from the queue; runs of neighbours at once.

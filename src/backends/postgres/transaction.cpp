@@ -10,6 +10,12 @@
 namespace tenure::postgresql {
 namespace {
 
+constexpr const char* addKey =
+    "INSERT INTO tenure_key(consumer, id, state, digest, token, at) VALUES($1, $2, $3, $4, $5, $6)";
+constexpr const char* addKeyUnlessThere =
+    "INSERT INTO tenure_key(consumer, id, state, digest, token, at) VALUES($1, $2, $3, $4, $5, $6)"
+    " ON CONFLICT(consumer, id) DO NOTHING";
+
 Blob blobOf(const BodyDigest& digest) noexcept {
   return {{reinterpret_cast<const char*>(digest.data()), digest.size()}};
 }
@@ -73,20 +79,29 @@ Result<void> FencedTransaction::ready() {
     at_ = systemClock().wallNow();
     kept_ = {beginTransaction(), store_.passFence()};
   }
-  if (markWanted_) placeMark();
+  if (mark_ == Mark::wanted) {
+    mark_ = Mark::held;
+    markAt_ = kept_.size();
+    onlyKeysSinceMark_ = true;
+    pointPlaced_ = false;
+    keysSinceMark_.clear();
+  }
   return {};
 }
 
 void FencedTransaction::placeMark() {
-  if (markPlaced_) kept_.push_back(command("RELEASE tenure_mark"));
-  kept_.push_back(command("SAVEPOINT tenure_mark"));
-  markWanted_ = pointPlaced_ = false;
-  markPlaced_ = onlyKeysSinceMark_ = true;
-  keysSinceMark_.clear();
+  if (mark_ != Mark::held) return;
+  const auto place = [this](const char* sql) {
+    kept_.insert(kept_.begin() + static_cast<std::ptrdiff_t>(markAt_++), command(sql));
+  };
+  if (savepointThere_) place("RELEASE tenure_mark");
+  place("SAVEPOINT tenure_mark");
+  mark_ = Mark::placed;
+  savepointThere_ = true;
 }
 
 void FencedTransaction::placeStatementPoint() {
-  if (markPlaced_ && onlyKeysSinceMark_) return;
+  if (isRightBehindMark()) return;
   if (pointPlaced_) kept_.push_back(command("RELEASE tenure_statement"));
   kept_.push_back(command("SAVEPOINT tenure_statement"));
   pointPlaced_ = true;
@@ -94,14 +109,20 @@ void FencedTransaction::placeStatementPoint() {
 
 Result<void> FencedTransaction::mark() {
   if (Result<void> sound = standing(); !sound) return sound;
-  markWanted_ = true;
+  mark_ = Mark::wanted;
   return {};
 }
 
 Result<void> FencedTransaction::rollbackToMark() {
-  TENURE_ASSERT(markWanted_ || markPlaced_);
+  TENURE_ASSERT(mark_ != Mark::none);
   if (Result<void> sound = standing(); !sound) return sound;
-  if (markWanted_) return {};
+  if (mark_ == Mark::wanted) return {};
+  if (mark_ == Mark::held) {
+    kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(markAt_), kept_.end());
+    mark_ = Mark::wanted;
+    return {};
+  }
+  kept_.clear();  // all of it lies behind the mark
   kept_.push_back(command("ROLLBACK TO tenure_mark"));
   pointPlaced_ = false;
   onlyKeysSinceMark_ = true;
@@ -122,13 +143,17 @@ Exchange FencedTransaction::sendWith(Command question) {
   kept_.push_back(std::move(question));
   begun_ = true;
   Exchange exchange = connection_->exchange(kept_);
-  if (exchange) kept_.clear();
+  if (exchange) {
+    kept_.clear();
+    guessed_ = false;
+  }
   return exchange;
 }
 
 Result<Answer> FencedTransaction::now(Command question) {
   if (const Result<void> open = ready(); !open) return open.error();
   if (const Result<void> connected = requireConnection(); !connected) return connected.error();
+  placeMark();
   Exchange exchange = sendWith(std::move(question));
   if (!exchange) return endBy(*exchange.failure);
   return std::move(exchange.answers.back());
@@ -136,8 +161,12 @@ Result<Answer> FencedTransaction::now(Command question) {
 
 Error FencedTransaction::endBy(const Failure& failure) {
   const bool isFenced = failure.sqlState == fencedState && failure.command == 1 && kept_.size() > 1 &&
-                        kept_.front().sql == beginTransaction().sql;
+                        std::string_view(kept_.front().sql) == std::string_view(beginTransaction().sql);
   if (isFenceTableGone(failure)) return end({Errc::fenceLost, failure.error.detail});
+  if (!isFenced && guessed_ && !connection_->isLost() && !endsTransaction(meaningOf(failure.sqlState))) {
+    store_.guessedWrong();
+    return end({Errc::undone, failure.error.detail});
+  }
   if (!isFenced) return end(failure.error);
   connection_->rollback();
   return end(store_.fenced(*connection_));
@@ -175,11 +204,12 @@ Result<void> FencedTransaction::erase(std::string_view key) {
 
 Result<std::vector<SqlRow>> FencedTransaction::execute(std::string_view sql, std::span<const SqlParameter> parameters) {
   if (const Result<void> sound = standing(); !sound) return sound.error();
-  Result<Command> statement = userCommand(sql, parameters);
+  Result<Command> statement = userCommand(store_.translations(), sql, parameters);
   if (!statement) return statement.error();
   if (const Result<void> open = ready(); !open) return open.error();
   if (const Result<void> connected = requireConnection(); !connected) return connected.error();
   placeStatementPoint();
+  placeMark();
   const Exchange exchange = sendWith(std::move(*statement));
   if (!exchange) return undoStatement(*exchange.failure);
   onlyKeysSinceMark_ = false;
@@ -187,13 +217,24 @@ Result<std::vector<SqlRow>> FencedTransaction::execute(std::string_view sql, std
   return rowsOf(exchange.answers.back());
 }
 
+Result<void> FencedTransaction::write(std::string_view sql, std::span<const SqlParameter> parameters) {
+  if (!store_.mayGuess()) return ISqlStatements::write(sql, parameters);
+  if (Result<void> sound = standing(); !sound) return sound;
+  Result<Command> statement = userCommand(store_.translations(), sql, parameters);
+  if (!statement) return statement.error();
+  Result<void> kept = later(std::move(*statement));
+  guessed_ = true;
+  return kept;
+}
+
 /// The failed statement is forgotten; the transaction is as it was before it.
 Error FencedTransaction::undoStatement(const Failure& failure) {
   const bool wasTheUsers = failure.command + 1 == kept_.size();
   if (!wasTheUsers || connection_->isLost() || endsTransaction(meaningOf(failure.sqlState))) return endBy(failure);
   kept_.clear();
+  guessed_ = false;
   std::vector<Command> undo;
-  if (pointPlaced_ && !(markPlaced_ && onlyKeysSinceMark_)) {
+  if (pointPlaced_ && !isRightBehindMark()) {
     undo.push_back(command("ROLLBACK TO tenure_statement"));
   } else {
     undo = keysSinceMark_;
@@ -208,11 +249,24 @@ Error FencedTransaction::undoStatement(const Failure& failure) {
 Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                            MessageFate fate) {
   if (const Result<void> open = ready(); !open) return open.error();
-  Command key = command(
-      "INSERT INTO tenure_key(consumer, id, state, digest, token, at) VALUES($1, $2, $3, $4, $5, $6)"
-      " ON CONFLICT(consumer, id) DO NOTHING",
-      consumer.value, Blob{id.value}, std::int64_t{fate == MessageFate::dead ? 1 : 0}, blobOf(digest),
-      term_.token().value, at_);
+  const auto insert = [&](const char* sql) {
+    return command(sql, consumer.value, Blob{id.value}, std::int64_t{fate == MessageFate::dead ? 1 : 0}, blobOf(digest),
+                   term_.token().value, at_);
+  };
+  if (store_.expects(id)) {
+    const Result<Answer> keys = now(store_.lookAhead(consumer, id));
+    if (!keys) return keys.error();
+    store_.lookedAhead(consumer, *keys);
+  }
+  if (!store_.admitUnasked(consumer, id)) return askForKey(consumer, id, digest, insert(addKeyUnlessThere));
+  kept_.push_back(insert(addKey));
+  guessed_ = true;
+  if (onlyKeysSinceMark_) keysSinceMark_.push_back(kept_.back());
+  return Admission::fresh;
+}
+
+Result<Admission> FencedTransaction::askForKey(const ConsumerName& consumer, const MessageId& id,
+                                               const BodyDigest& digest, Command key) {
   if (onlyKeysSinceMark_) keysSinceMark_.push_back(key);
   const Result<Answer> added = now(std::move(key));
   if (!added) return added.error();
@@ -294,7 +348,8 @@ Result<void> FencedTransaction::commitAll() {
   }
   const Error why = commitFailure(*connection_, *exchange.failure, commit);
   // A deferred constraint: the store is well, the writes are not.
-  if (exchange.failure->sqlState.starts_with("23")) return end({Errc::invalidArgument, exchange.failure->error.detail});
+  if (exchange.failure->sqlState.starts_with("23") && exchange.failure->command == commit)
+    return end({Errc::invalidArgument, exchange.failure->error.detail});
   if (!isOutcomeUnknown(why.code)) return endBy(*exchange.failure);
   store_.commitBecameUnknown();
   return end(why);

@@ -2,18 +2,19 @@
 ///
 ///   idle ──first write──▶ open ──commit / rollback / a failure──▶ over
 ///
-/// Idle holds no lock and has said nothing to the server. The first write begins, and raises the fence row's `seq`
-/// under the term's own token: when that row is not there any more, a newer term has claimed, and nothing else in the
-/// same send is done.
+/// The first send begins, and raises the fence row's `seq` under the term's own token: when that row is not there any
+/// more, a newer term has claimed, and nothing else in the same send is done. Before it, no lock is held and the server
+/// has heard nothing.
 ///
-/// What needs no answer (marks, bookkeeping, acknowledgements) is kept back and travels with the next question or with
-/// the commit, so that a transaction without a handler's statements is one round trip. What goes wrong with it is heard
-/// there.
+/// What needs no answer (marks, writes, foreseen keys, bookkeeping, acknowledgements) is kept back and travels with the
+/// next question or with the commit, so that a batch whose handlers ask nothing is one round trip. A kept write or key
+/// that fails there cannot be told apart from its neighbours any more: the transaction is undone, and for a while the
+/// store keeps nothing of the kind back (Store::guessedWrong).
 ///
-/// Marks become savepoints when something is written after them. PostgreSQL undoes everything back to a savepoint when
-/// a statement fails, so a user's statement needs one right before it: the mark itself while nothing but keys came
-/// after it (they are written again), else one of its own. Whoever swallows an error finds the transaction as it was
-/// before that statement.
+/// A mark is a place in what is kept back; it becomes a savepoint when something behind it is sent before the commit.
+/// PostgreSQL undoes everything back to a savepoint when a statement fails, so a user's statement that is asked for
+/// needs one right before it: the mark itself while nothing but keys came after it (they are written again), else one
+/// of its own. Whoever swallows an error finds the transaction as it was before that statement.
 #pragma once
 
 #include <memory>
@@ -60,12 +61,21 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
 
  private:
   enum class State { idle, open, over };
+  enum class Mark {
+    none,
+    wanted,  // nothing was written behind it
+    held,    // what was is kept back, all of it
+    placed,  // it is a savepoint
+  };
 
   Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override;
+  Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) override;
 
   /// Before every write: what has to precede it is put first.
   Result<void> ready();
   void placeMark();
+  bool isRightBehindMark() const noexcept { return mark_ >= Mark::held && onlyKeysSinceMark_; }
+  Result<Admission> askForKey(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest, Command key);
   void placeStatementPoint();
   /// Kept back until the next question.
   Result<void> later(Command command);
@@ -87,8 +97,10 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   bool begun_ = false;  // the server knows of it
   Error why_{Errc::storeFailed, "the transaction is over"};
   std::vector<Command> kept_;
-  bool markWanted_ = false;
-  bool markPlaced_ = false;
+  bool guessed_ = false;  // among them are foreseen keys, or a user's writes
+  Mark mark_ = Mark::none;
+  std::size_t markAt_ = 0;       // where it is held in kept_
+  bool savepointThere_ = false;  // of this mark or an earlier one
   bool pointPlaced_ = false;
   bool onlyKeysSinceMark_ = false;
   std::vector<Command> keysSinceMark_;

@@ -68,11 +68,13 @@ SqlValue valueOf(const Answer& answer, int row, int column) {
 
 }  // namespace
 
-Result<Command> userCommand(std::string_view sql, std::span<const SqlParameter> parameters) {
-  Result<UserStatement> statement = translate(sql);
+Result<Command> userCommand(Translations& translations, std::string_view sql,
+                            std::span<const SqlParameter> parameters) {
+  const auto statement = translations.of(sql);
   if (!statement) return statement.error();
-  Command command{std::move(statement->sql), {}, true};
-  for (const std::string& name : statement->parameters) {
+  Command command{(*statement)->sql, {}, true};
+  command.parameters.reserve((*statement)->parameters.size());
+  for (const std::string& name : (*statement)->parameters) {
     const auto given =
         std::find_if(parameters.begin(), parameters.end(), [&](const auto& each) { return each.first == name; });
     if (given == parameters.end()) return Error{Errc::invalidArgument, "no value for parameter " + name};

@@ -9,13 +9,14 @@
 
 #include "backends/postgres/answer.hpp"
 #include "backends/postgres/command.hpp"
+#include "backends/postgres/user_statement.hpp"
 #include "tenure/store.hpp"
 
 namespace tenure::postgresql {
 
-/// Errors:  invalidArgument  as translate(), or a parameter that has no value
+/// Errors:  invalidArgument  as Translations::of(), or a parameter that has no value
 ///          storeFailed      a value that PostgreSQL cannot hold: text with a NUL
-Result<Command> userCommand(std::string_view sql, std::span<const SqlParameter> parameters);
+Result<Command> userCommand(Translations& translations, std::string_view sql, std::span<const SqlParameter> parameters);
 
 /// Of an answer with text results.
 std::vector<SqlRow> rowsOf(const Answer& answer);

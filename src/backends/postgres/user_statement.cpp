@@ -9,6 +9,8 @@
 namespace tenure::postgresql {
 namespace {
 
+constexpr std::size_t mostKept = 256;
+
 // What a statement may not begin with.
 constexpr std::array<std::string_view, 17> forbidden{
     "abort", "begin",   "commit", "copy",     "deallocate", "discard",   "end", "execute", "listen",
@@ -164,5 +166,14 @@ class Translator {
 }  // namespace
 
 Result<UserStatement> translate(std::string_view sql) { return Translator(sql).translate(); }
+
+Result<const Translations::Translation*> Translations::of(std::string_view sql) {
+  if (const auto known = kept_.find(sql); known != kept_.end()) return &known->second;
+  Result<UserStatement> fresh = translate(sql);
+  if (!fresh) return fresh.error();
+  if (kept_.size() >= mostKept) kept_.clear();
+  Translation translation{std::make_shared<const std::string>(std::move(fresh->sql)), std::move(fresh->parameters)};
+  return &kept_.emplace(sql, std::move(translation)).first->second;
+}
 
 }  // namespace tenure::postgresql

@@ -9,6 +9,9 @@
 /// Pure. Source: PostgreSQL's lexical structure: quotes, E'' escapes, dollar quotes, nested comments, casts by ::.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,5 +27,19 @@ struct UserStatement {
 
 /// Errors:  invalidArgument
 Result<UserStatement> translate(std::string_view sql);
+
+/// Translations of the statements that come again and again.
+class Translations {
+ public:
+  struct Translation {
+    std::shared_ptr<const std::string> sql;
+    std::vector<std::string> parameters;
+  };
+  /// Valid until the next call. Errors: those of translate()
+  Result<const Translation*> of(std::string_view sql);
+
+ private:
+  std::map<std::string, Translation, std::less<>> kept_;
+};
 
 }  // namespace tenure::postgresql

@@ -246,15 +246,57 @@ TEST_P(StoreSuite, AnUnknownOutcomeUnderANewerTermIsStale) {
   EXPECT_THAT(first.store->resolve(first.term), failsWith(Errc::staleTerm));
 }
 
-TEST_P(StoreSuite, WhoeverAsksAfterAFencedWriteHearsOfTheFenceToo) {
+TEST_P(StoreSuite, AFencedWriteIsHeardOfAtTheCommitAtTheLatest) {
+  const Leader first = leaderWith(7);
+  leaderWith(8);
+  auto transaction = begin(first);
+
+  const Result<void> written = transaction->put("k", "v");
+
+  EXPECT_THAT(written ? transaction->commit() : written, failsWith(Errc::staleTerm));
+}
+
+TEST_P(StoreSuite, WhoeverAsksAfterAFencedStepHearsOfTheFenceToo) {
   const Leader first = leaderWith(7);
   leaderWith(8);
   auto transaction = begin(first);
   ASSERT_THAT(transaction->mark(), succeeds());
 
-  EXPECT_THAT(transaction->put("k", "swallowed by a handler"), failsWith(Errc::staleTerm));
+  const bool swallowed = transaction->put("k", "v") && transaction->get("other");
 
+  EXPECT_FALSE(swallowed);
+  EXPECT_THAT(transaction->standing(), failsWith(Errc::staleTerm));
   EXPECT_THAT(transaction->recordAttempt(consumer, {}), failsWith(Errc::staleTerm));
+}
+
+TEST_P(StoreSuite, AnExpectedMessageIsAdmittedAsAnyOther) {
+  ASSERT_EQ(admit(leaderWith(7), "seen").value(), Admission::fresh);
+  const Leader leader = leaderWith(8);
+  const std::vector<Message> messages{messageWith("new"), messageWith("seen"), messageWith("seen", "another body")};
+  leader.store->expect(messages);
+  ASSERT_THAT(leader.store->known(consumer, {messages.data(), 1}).value(), ElementsAre(Admission::fresh));
+  auto transaction = begin(leader);
+  std::vector<Admission> admissions;
+
+  for (const std::string id : {"new", "seen", "new"})
+    admissions.push_back(transaction->admit(consumer, MessageId{id}, digestOf("body"), MessageFate::done).value());
+
+  EXPECT_THAT(admissions, ElementsAre(Admission::fresh, Admission::duplicate, Admission::duplicate));
+  ASSERT_THAT(transaction->commit(), succeeds());
+  EXPECT_EQ(admit(leader, "new").value(), Admission::duplicate);
+}
+
+TEST_P(StoreSuite, WhatIsForeseenIsNotTrusted) {
+  const Leader leader = leaderWith(7);
+  const std::vector<Message> messages{messageWith("m")};
+  leader.store->expect(messages);
+  ASSERT_THAT(leader.store->known(consumer, messages).value(), ElementsAre(Admission::fresh));
+  auto early = begin(leader);
+  ASSERT_THAT(early->admit(consumer, MessageId{"m"}, digestOf("body"), MessageFate::done), succeeds());
+  ASSERT_THAT(early->commit(), succeeds());
+
+  EXPECT_THAT(leader.store->known(consumer, messages).value(), ElementsAre(Admission::duplicate));
+  EXPECT_EQ(admit(leader, "m").value(), Admission::duplicate);
 }
 
 TEST_P(StoreSuite, SqlSharesTheTransactionWhereThereIsSql) {
@@ -266,7 +308,7 @@ TEST_P(StoreSuite, SqlSharesTheTransactionWhereThereIsSql) {
 
   ASSERT_THAT(sql->execute("CREATE TABLE ledger(id TEXT, amount INTEGER)"), succeeds());
   const std::vector<SqlParameter> values{{":id", std::string("a'b")}, {":amount", std::int64_t{5}}, {":unused", {}}};
-  ASSERT_THAT(sql->execute("INSERT INTO ledger VALUES(:id, :amount)", values), succeeds());
+  ASSERT_THAT(sql->write("INSERT INTO ledger VALUES(:id, :amount)", values), succeeds());
   const auto rows = sql->execute("SELECT id, amount FROM ledger");
   ASSERT_THAT(rows, succeeds());
 

@@ -50,6 +50,12 @@ class Consuming : public testing::Test {
     return inserted ? Outcome::done() : Outcome::failed(inserted.error().message());
   }
 
+  static Outcome write(const Delivery& delivery) {
+    const std::vector<SqlParameter> values{{":id", delivery.message.id.value}, {":token", delivery.term.token().value}};
+    const auto written = delivery.transaction.sql()->write("INSERT INTO ledger(id, token) VALUES(:id, :token)", values);
+    return written ? Outcome::done() : Outcome::failed(written.error().message());
+  }
+
   PostgresWorld world_;
   ConsumerOptions options_;
   RecordedEvents events_;
@@ -94,6 +100,66 @@ TEST_F(Consuming, BuriesAMessageThatItsStatementCannotTakeAndKeepsItsNeighbours)
   EXPECT_EQ(dead[0].message.id.value, "5");
   EXPECT_EQ(dead[0].attempts, 2);
   EXPECT_THAT(dead[0].reason, testing::HasSubstr("violates check constraint"));
+}
+
+TEST_F(Consuming, FindsTheOneWriteThatFailsAmongThoseThatTravelTogether) {
+  handler_ = write;
+  world_.ask("ALTER TABLE ledger ADD CHECK (id <> '5')");
+  produce(0, 10);
+
+  lead(7);
+
+  EXPECT_EQ(ledger("count(*)"), "9");
+  const std::vector<DeadLetter> dead = openAdmin(world_.options())->deadLetters().value();
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].message.id.value, "5");
+  EXPECT_EQ(dead[0].attempts, 2);
+  EXPECT_THAT(dead[0].reason, testing::HasSubstr("violates check constraint"));
+  EXPECT_EQ(events_.of<OutageBegan>().size(), 0U);
+}
+
+TEST_F(Consuming, OfMessagesThatComeTwiceInOneBatchTheSecondIsDropped) {
+  handler_ = write;
+  produce(0, 10);
+  produce(0, 10);
+
+  lead(7);
+
+  EXPECT_EQ(ledger("count(*)"), "10");
+  EXPECT_EQ(events_.of<DuplicateDropped>().size(), 10U);
+}
+
+TEST_F(Consuming, AKeyThatSomebodyElseWroteMeanwhileUndoesTheBatchAndIsADuplicate) {
+  produce(0, 1);
+  lead(7);
+  handler_ = [this](const Delivery& delivery) {
+    // After the look at the keys of all, before the commit.
+    if (delivery.message.id.value == "3")
+      world_.ask(
+          "INSERT INTO tenure_key SELECT consumer, '\\x35', state, digest, token, at FROM tenure_key WHERE id = '\\x30'"
+          " ON CONFLICT DO NOTHING");
+    return write(delivery);
+  };
+  produce(1, 10);
+
+  lead(8);
+
+  EXPECT_EQ(ledger("count(*)"), "9");
+  EXPECT_EQ(ledger("count(*) FILTER (WHERE id = '5')"), "0");
+  EXPECT_EQ(events_.of<DuplicateDropped>().size(), 1U);
+}
+
+TEST_F(Consuming, AHandlerThatFailsBehindItsWritesLeavesNothingOfThem) {
+  handler_ = [](const Delivery& delivery) {
+    const Outcome written = write(delivery);
+    return delivery.message.id.value == "5" ? Outcome::failed("changed its mind") : written;
+  };
+  produce(0, 10);
+
+  lead(7);
+
+  EXPECT_EQ(ledger("count(*)"), "9");
+  EXPECT_EQ(ledger("count(*) FILTER (WHERE id = '5')"), "0");
 }
 
 TEST_F(Consuming, BuriesAMessageWhoseEffectADeferredConstraintForbids) {

@@ -174,6 +174,36 @@ TEST_F(UserSql, AMarkUndoesAllOfAHandlersStatements) {
   EXPECT_EQ(ledger(), "after,before");
 }
 
+TEST_F(UserSql, AWriteIsThereForWhateverIsAskedBehindIt) {
+  ASSERT_THAT(transaction_->mark(), succeeds());
+  ASSERT_THAT(transaction_->sql()->write("INSERT INTO ledger VALUES('a')"), succeeds());
+
+  EXPECT_THAT(run("SELECT id FROM ledger").value(), ElementsAre(ElementsAre(SqlValue{std::string("a")})));
+  ASSERT_THAT(transaction_->rollbackToMark(), succeeds());
+  EXPECT_THAT(run("SELECT id FROM ledger").value(), IsEmpty());
+}
+
+TEST_F(UserSql, AWriteThatFailsUndoesTheTransactionAndIsThenRunByItself) {
+  ASSERT_THAT(transaction_->sql()->write("INSERT INTO ledger VALUES('a'), ('a')"), succeeds());
+  EXPECT_THAT(transaction_->commit(), failsWith(Errc::undone));
+
+  transaction_ = leader_.begin();
+  EXPECT_THAT(transaction_->sql()->write("INSERT INTO ledger VALUES('a'), ('a')"), failsWith(Errc::storeFailed));
+  EXPECT_THAT(transaction_->sql()->write("INSERT INTO ledger VALUES('b')"), succeeds());
+  EXPECT_THAT(transaction_->commit(), succeeds());
+  EXPECT_EQ(ledger(), "b");
+}
+
+TEST_F(UserSql, AWriteBehindANewerClaimIsFenced) {
+  ASSERT_THAT(transaction_->sql()->write("INSERT INTO ledger VALUES('stale')"), succeeds());
+  Leader successor{world_.options(), 8};
+  ASSERT_THAT(successor.claim(), succeeds()) << "nothing is locked by what was kept back";
+
+  EXPECT_THAT(transaction_->commit(), failsWith(Errc::staleTerm));
+
+  EXPECT_EQ(ledger(), "null");
+}
+
 TEST_F(UserSql, CannotEndTheTransactionFromInside) {
   ASSERT_THAT(run("INSERT INTO ledger VALUES('a', 1)"), succeeds());
 

@@ -1,0 +1,50 @@
+#include "backends/shared/foresight.hpp"
+
+#include <algorithm>
+
+namespace tenure::backends {
+namespace {
+
+constexpr std::size_t furthest = 8192;  // more than any consumer reads ahead
+
+}  // namespace
+
+void Foresight::expect(std::span<const Message> messages) {
+  for (const Message& message : messages) expected_.push_back(message.id);
+  if (expected_.size() <= furthest) return;
+  expected_.erase(expected_.begin(), expected_.end() - static_cast<std::ptrdiff_t>(furthest));
+}
+
+bool Foresight::expects(const MessageId& id) const {
+  return std::find(expected_.begin(), expected_.end(), id) != expected_.end();
+}
+
+std::vector<MessageId> Foresight::take(const MessageId& id, std::size_t count) {
+  const auto first = std::find(expected_.begin(), expected_.end(), id);
+  if (first == expected_.end()) return {id};
+  const auto last = first + std::min(expected_.end() - first, static_cast<std::ptrdiff_t>(count));
+  std::vector<MessageId> taken(first, last);
+  expected_.erase(expected_.begin(), last);
+  return taken;
+}
+
+void Foresight::sawFresh(const ConsumerName& consumer, const MessageId& id) {
+  if (consumer != consumer_ || fresh_.size() >= furthest) fresh_.clear();
+  consumer_ = consumer;
+  fresh_.insert(id);
+}
+
+bool Foresight::isFresh(const ConsumerName& consumer, const MessageId& id) const {
+  return consumer == consumer_ && fresh_.contains(id);
+}
+
+bool Foresight::useFresh(const ConsumerName& consumer, const MessageId& id) {
+  return consumer == consumer_ && fresh_.erase(id) > 0;
+}
+
+void Foresight::clear() noexcept {
+  expected_.clear();
+  fresh_.clear();
+}
+
+}  // namespace tenure::backends

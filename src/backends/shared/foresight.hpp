@@ -1,0 +1,38 @@
+/// Which messages will be asked about next, and which of them an early look has found to have no key: for stores to
+/// which each question is a journey. What was seen is a hint; nothing depends on its being right. Pure.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "tenure/message.hpp"
+
+namespace tenure::backends {
+
+class Foresight {
+ public:
+  /// They come after all that were expected before.
+  void expect(std::span<const Message> messages);
+  bool expects(const MessageId& id) const;
+  /// `id` and those expected right after it, at most `count`; neither they nor what lies before is expected any more.
+  std::vector<MessageId> take(const MessageId& id, std::size_t count);
+
+  void sawFresh(const ConsumerName& consumer, const MessageId& id);
+  bool isFresh(const ConsumerName& consumer, const MessageId& id) const;
+  /// The same; from here on it is not known any more.
+  bool useFresh(const ConsumerName& consumer, const MessageId& id);
+
+  /// What was seen may be wrong.
+  void doubt() noexcept { fresh_.clear(); }
+  void clear() noexcept;
+
+ private:
+  std::deque<MessageId> expected_;
+  ConsumerName consumer_;  // whose the fresh ones are
+  std::unordered_set<MessageId> fresh_;
+};
+
+}  // namespace tenure::backends
