@@ -5,10 +5,8 @@ namespace tenure::redis {
 
 class Database::Impl {
  public:
-  Impl(const Options& options, IEventSink& events)
-      : store(options, delivered, events), source(options, store, delivered) {}
+  Impl(const Options& options, IEventSink& events) : store(options, events), source(options, store) {}
 
-  Delivered delivered;
   Store store;
   Source source;
 };

@@ -139,7 +139,6 @@ Result<std::vector<Message>> Source::page(std::size_t max, Duration longest) {
   }
   if (!messages.empty()) cursor_ = messages.back().position;
   pageSize_ = nextPageSize(pageSize_, messages.size(), bytesOf(messages));
-  delivered_.add(messages);
   return messages;
 }
 
@@ -164,7 +163,6 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
 void Source::detach() noexcept {
   link_.drop();
   runId_.clear();
-  delivered_.clear();
 }
 
 }  // namespace tenure::redis

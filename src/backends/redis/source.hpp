@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "backends/redis/connection.hpp"
-#include "backends/redis/delivered.hpp"
 #include "backends/redis/keys.hpp"
 #include "tenure/source.hpp"
 
@@ -37,8 +36,7 @@ class StopBell {
 class Source final : public IMessageSource {
  public:
   /// `store` is the one of the same Database.
-  Source(const Options& options, const IFencedStore& store, Delivered& delivered)
-      : link_(options), keys_(options.queue), store_(store), delivered_(delivered) {}
+  Source(const Options& options, const IFencedStore& store) : link_(options), keys_(options.queue), store_(store) {}
 
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
@@ -58,7 +56,6 @@ class Source final : public IMessageSource {
   Link link_;
   Keys keys_;
   const IFencedStore& store_;
-  Delivered& delivered_;
   StopBell bell_;
   std::string election_;
   std::string runId_;        // of the server that the queue was attached at; empty when detached

@@ -14,6 +14,7 @@ namespace {
 using backends::Claim;
 using std::chrono::milliseconds;
 
+constexpr std::size_t furthestAhead = 512;
 constexpr std::size_t maxTransactionBytes = 256U << 20U;
 /// A claim reads again when the row changed under it; somebody who claims that often is at war with us.
 constexpr int claimAttempts = 16;
@@ -54,6 +55,7 @@ void Store::emit(const Term& term, Body body) {
 Result<void> Store::claim(const Term& term) {
   const BootTime start = BootClock::now();
   claimed_.reset();
+  foresight_.clear();
   const Result<Connection*> connection = link_.use();
   const Result<void> written = connection ? writeClaimOf(term, **connection) : connection.error();
   if (!written) {
@@ -179,7 +181,10 @@ Result<void> Store::commit(const WriteSet& writes) {
     return reply.error();
   }
   if ((*reply)[0].bytes() == "fenced") return fencedBy((*reply)[1]);
-  if ((*reply)[0].bytes() != "ok") return Error{Errc::storeBusy, "an idempotency key was changed by somebody else"};
+  if ((*reply)[0].bytes() != "ok") {
+    foresight_.doubt();
+    return Error{Errc::undone, "an idempotency key was changed by somebody else"};
+  }
   claimed_->fence.advance(++claimed_->sequence, by);
   return {};
 }
@@ -223,13 +228,21 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
 
 Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::span<const Message> messages) {
   if (messages.empty()) return std::vector<Admission>{};
+  const bool foreseen = messages.size() == 1 && foresight_.isFresh(consumer, messages.front().id);
+  if (foreseen) return std::vector{Admission::fresh};
   const Result<Connection*> connection = connected();
   if (!connection) return connection.error();
+  std::vector<MessageId> ids;
+  if (messages.size() == 1) ids = foresight_.take(messages.front().id, furthestAhead);
+  for (std::size_t i = ids.size(); i < messages.size(); ++i) ids.push_back(messages[i].id);
   std::vector<std::string> keys{"MGET"};
-  for (const Message& message : messages) keys.push_back(keys_.id(consumer, message.id));
+  keys.reserve(ids.size() + 1);
+  for (const MessageId& id : ids) keys.push_back(keys_.id(consumer, id));
   const Result<Reply> reply = (*connection)->read(viewsOf(keys));
   if (!reply) return reply.error();
   const auto values = valuesOf(reply->view());
+  for (std::size_t i = 0; i < ids.size() && i < values.size(); ++i)
+    if (!values[i]) foresight_.sawFresh(consumer, ids[i]);
   std::vector<Admission> known;
   known.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size() && i < values.size(); ++i)
@@ -239,6 +252,7 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
 
 void Store::release() noexcept {
   claimed_.reset();
+  foresight_.clear();
   link_.drop();
 }
 

@@ -3,6 +3,7 @@
 ///   claim     read the fence and the queue's owner · judge (backends/shared/fence.hpp) · write it in a script that
 ///             changes nothing unless both still are what was read
 ///   begin     a transaction that only collects (transaction.hpp)
+///   known     one look finds which of the expected messages have no key yet: they are admitted without asking
 ///   look      what a transaction reads, under the fence as our last change left it: nobody else can have written since
 ///   commit    one script: fence, idempotency keys, writes, `seq`; it finds the same fence, or writes nothing
 ///   resolve   after a lost reply: `by` in the fence says whether the commit is there. When it is not, its number is
@@ -20,24 +21,24 @@
 #include <vector>
 
 #include "backends/redis/connection.hpp"
-#include "backends/redis/delivered.hpp"
 #include "backends/redis/fence_hash.hpp"
 #include "backends/redis/keys.hpp"
 #include "backends/redis/write_set.hpp"
+#include "backends/shared/foresight.hpp"
 #include "tenure/store.hpp"
 
 namespace tenure::redis {
 
 class Store final : public IFencedStore {
  public:
-  Store(const Options& options, Delivered& delivered, IEventSink& events)
-      : link_(options), keys_(options.queue), delivered_(delivered), events_(events) {}
+  Store(const Options& options, IEventSink& events) : link_(options), keys_(options.queue), events_(events) {}
 
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  void expect(std::span<const Message> messages) override { foresight_.expect(messages); }
   void release() noexcept override;
 
   // For its transactions:
@@ -49,7 +50,7 @@ class Store final : public IFencedStore {
   Result<Looked> look(const Arguments& fields, const Arguments& keys);
   Result<void> commit(const WriteSet& writes);
   const Keys& keys() const noexcept { return keys_; }
-  Delivered& delivered() noexcept { return delivered_; }
+  backends::Foresight& foresight() noexcept { return foresight_; }
 
  private:
   /// What the store knows of the term that claimed it.
@@ -76,7 +77,7 @@ class Store final : public IFencedStore {
 
   Link link_;
   Keys keys_;
-  Delivered& delivered_;
+  backends::Foresight foresight_;
   IEventSink& events_;
   std::optional<Claimed> claimed_;
   bool everClaimed_ = false;  // by this object: from then on an empty server is one that was emptied

@@ -9,20 +9,14 @@
 namespace tenure::redis {
 namespace {
 
-/// A look asks for as many ids as the last transaction admitted, each further one for twice as many, up to this.
 constexpr std::size_t furthestAhead = 512;
 
 }  // namespace
 
 Result<void> FencedTransaction::standing() const {
   if (broken_) return *broken_;
-  if (state_ == State::over) return Error{Errc::storeFailed, "the transaction is over"};
+  if (over_) return Error{Errc::storeFailed, "the transaction is over"};
   return {};
-}
-
-Result<void> FencedTransaction::ready() {
-  if (Result<void> sound = standing(); !sound || state_ == State::open) return sound;
-  return look({}, {});
 }
 
 Result<void> FencedTransaction::look(std::span<const std::string> fields, std::span<const std::string> keys) {
@@ -33,7 +27,6 @@ Result<void> FencedTransaction::look(std::span<const std::string> fields, std::s
     rollback();
     return found.error();
   }
-  state_ = State::open;
   for (std::size_t i = 0; i < fields.size(); ++i) fields_[fields[i]] = std::move(found->fields.at(i));
   for (std::size_t i = 0; i < keys.size(); ++i) keys_[keys[i]] = std::move(found->keys.at(i));
   return {};
@@ -63,14 +56,14 @@ Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) 
 
 Result<void> FencedTransaction::put(std::string_view key, std::string_view value) {
   if (Result<void> checked = backends::checkState(key, value); !checked) return checked;
-  if (Result<void> open = ready(); !open) return open;
+  if (Result<void> sound = standing(); !sound) return sound;
   writes_.put(key, value);
   return {};
 }
 
 Result<void> FencedTransaction::erase(std::string_view key) {
   if (Result<void> checked = backends::checkStateKey(key); !checked) return checked;
-  if (Result<void> open = ready(); !open) return open;
+  if (Result<void> sound = standing(); !sound) return sound;
   writes_.erase(key);
   return {};
 }
@@ -78,9 +71,12 @@ Result<void> FencedTransaction::erase(std::string_view key) {
 Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                            MessageFate fate) {
   if (const Result<void> sound = standing(); !sound) return sound.error();
-  ++admitted_;
   const std::string key = store_.keys().id(consumer, id);
   if (const auto own = writes_.key(key)) return backends::admissionOf(own, digest);
+  if (store_.foresight().useFresh(consumer, id)) {
+    writes_.addKey(key, backends::keyValue(fate, digest));
+    return Admission::fresh;
+  }
   const auto found = stored(key, consumer, id);
   if (!found) return found.error();
   if (*found)
@@ -93,56 +89,55 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
 Result<std::optional<std::string>> FencedTransaction::stored(const std::string& key, const ConsumerName& consumer,
                                                              const MessageId& id) {
   if (const auto known = keys_.find(key); known != keys_.end()) return known->second;
-  ahead_ = std::min(ahead_ == 0 ? store_.delivered().usual() : ahead_ * 2, furthestAhead);
   std::vector<std::string> keys;
-  for (const MessageId& next : store_.delivered().from(id, ahead_)) keys.push_back(store_.keys().id(consumer, next));
+  for (const MessageId& next : store_.foresight().take(id, furthestAhead))
+    keys.push_back(store_.keys().id(consumer, next));
   if (const Result<void> looked = look({}, keys); !looked) return looked.error();
   return keys_.at(key);
 }
 
 Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
-  if (Result<void> open = ready(); !open) return open;
+  if (Result<void> sound = standing(); !sound) return sound;
   writes_.inWork(consumer.value, backends::inWorkValue(term_.token(), ids, more));
   return {};
 }
 
 Result<void> FencedTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
-  if (Result<void> open = ready(); !open) return open;
+  if (Result<void> sound = standing(); !sound) return sound;
   writes_.attempt(attemptField(consumer, record.id), backends::attemptValue(record));
   return {};
 }
 
 Result<void> FencedTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
-  if (Result<void> open = ready(); !open) return open;
+  if (Result<void> sound = standing(); !sound) return sound;
   writes_.forgive(attemptField(consumer, id));
   return {};
 }
 
 Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
-  if (Result<void> open = ready(); !open) return open;
+  if (Result<void> sound = standing(); !sound) return sound;
   writes_.bury(letterValues(consumer, letter));
   return {};
 }
 
 Result<void> FencedTransaction::deleteMessages(std::span<const Message> messages) {
   if (messages.empty()) return {};
-  if (Result<void> open = ready(); !open) return open;
+  if (Result<void> sound = standing(); !sound) return sound;
   for (const Message& message : messages) writes_.done(message.position);
   return {};
 }
 
 Result<void> FencedTransaction::commit() {
-  TENURE_ASSERT(state_ != State::over || broken_);
+  TENURE_ASSERT(!over_ || broken_);
   Result<void> committed = standing();
-  if (committed && state_ == State::open && writes_.size() > 0) committed = store_.commit(writes_);
-  if (committed && admitted_ > 0) store_.delivered().admitted(admitted_);
+  if (committed && writes_.size() > 0) committed = store_.commit(writes_);
   rollback();
   return committed;
 }
 
 void FencedTransaction::rollback() noexcept {
   writes_.cutTo(0);
-  state_ = State::over;
+  over_ = true;
 }
 
 }  // namespace tenure::redis

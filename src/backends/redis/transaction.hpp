@@ -1,10 +1,10 @@
 /// One fenced transaction: what it will write, and what it has read.
 ///
-///   idle ──first read or write: the fence is looked at──▶ open ──commit / rollback──▶ over
+///   open ──commit / rollback / a failure──▶ over
 ///
-/// Open holds nothing on the server, so that a slow handler is in nobody's way, and a newer term's claim defeats the
-/// transaction instead of waiting for it. What was read stays true until the commit: nobody else writes under our
-/// fence, and the commit finds it as it was, or fails.
+/// Each read looks at the fence as well, and so does the commit. Open holds nothing on the server, so that a slow
+/// handler is in nobody's way, and a newer term's claim defeats the transaction instead of waiting for it. What was
+/// read stays true until the commit: nobody else writes under our fence, and the commit finds it as it was, or fails.
 #pragma once
 
 #include <map>
@@ -46,25 +46,20 @@ class FencedTransaction final : public IFencedTransaction {
   const Store& store() const noexcept { return store_; }
 
  private:
-  enum class State { idle, open, over };
   using Known = std::map<std::string, std::optional<std::string>, std::less<>>;
 
-  /// Before every write: has looked at the fence.
-  Result<void> ready();
   /// Reads a field of the state and some keys, any of them or none, and passes the fence by it.
   Result<void> look(std::span<const std::string> fields, std::span<const std::string> keys);
   Result<std::optional<std::string>> stored(const std::string& key, const ConsumerName& consumer, const MessageId& id);
 
   Store& store_;
   Term term_;
-  State state_ = State::idle;
+  bool over_ = false;
   std::optional<Error> broken_;  // a handler may swallow it: whoever asks next must hear the same
   WriteSet writes_;
   std::size_t mark_ = 0;
   Known fields_;  // as they are in the store
   Known keys_;
-  std::size_t ahead_ = 0;  // how many ids were asked for at once
-  std::size_t admitted_ = 0;
 };
 
 }  // namespace tenure::redis

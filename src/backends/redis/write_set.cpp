@@ -24,7 +24,7 @@ std::optional<std::string> WriteSet::key(std::string_view key) const {
   return last == nullptr ? std::nullopt : std::optional(last->value);
 }
 
-void WriteSet::done(std::int64_t position) { log_.push_back({Kind::done, std::to_string(position) + "-0", {}, {}}); }
+void WriteSet::done(std::int64_t position) { log_.push_back({Kind::done, std::to_string(position) + "-0", {}}); }
 
 void WriteSet::bury(LetterValues letter) { log_.push_back({Kind::bury, {}, {}, std::move(letter)}); }
 
@@ -34,15 +34,20 @@ void WriteSet::write(Kind kind, std::string_view name, std::string_view value) {
 }
 
 void WriteSet::note(std::size_t place) {
-  const Write& write = log_[place];
+  Write& write = log_[place];
+  write.counts = true;
   const std::size_t space = namespaces[static_cast<std::size_t>(write.kind)];
-  if (space != nameless) latest_[space].insert_or_assign(write.name, place);
+  if (space == nameless) return;
+  const auto [last, isFirst] = latest_[space].try_emplace(write.name, place);
+  if (isFirst) return;
+  log_[last->second].counts = false;
+  last->second = place;
 }
 
 void WriteSet::cutTo(std::size_t size) {
   if (size >= log_.size()) return;
-  log_.resize(size);
   for (Latest& latest : latest_) latest.clear();
+  log_.resize(size, Write{});
   for (std::size_t place = 0; place < size; ++place) note(place);
 }
 
@@ -50,11 +55,6 @@ const WriteSet::Write* WriteSet::latest(Kind kind, std::string_view name) const 
   const Latest& latest = latest_[namespaces[static_cast<std::size_t>(kind)]];
   const auto found = latest.find(name);
   return found == latest.end() ? nullptr : &log_[found->second];
-}
-
-bool WriteSet::counts(std::size_t place) const {
-  const Write& write = log_[place];
-  return namespaces[static_cast<std::size_t>(write.kind)] == nameless || latest(write.kind, write.name) == &write;
 }
 
 std::size_t WriteSet::bytes() const noexcept {
@@ -67,18 +67,18 @@ std::size_t WriteSet::bytes() const noexcept {
 }
 
 void WriteSet::encode(std::vector<std::string_view>& keys, std::vector<std::string_view>& arguments) const {
-  for (const auto& [name, place] : latest_[namespaces[static_cast<std::size_t>(Kind::newKey)]]) {
-    const Write& write = log_[place];
-    keys.push_back(name);
+  const auto isKey = [](const Write& write) { return write.kind == Kind::newKey || write.kind == Kind::seenKey; };
+  for (const Write& write : log_) {
+    if (!write.counts || !isKey(write)) continue;
+    keys.push_back(write.name);
     arguments.push_back(words[static_cast<std::size_t>(write.kind)]);
     arguments.push_back(write.value);
   }
-  for (std::size_t place = 0; place < log_.size(); ++place)
-    if (counts(place)) encodeWrite(log_[place], arguments);
+  for (const Write& write : log_)
+    if (write.counts && !isKey(write)) encodeWrite(write, arguments);
 }
 
 void WriteSet::encodeWrite(const Write& write, std::vector<std::string_view>& arguments) const {
-  if (write.kind == Kind::newKey || write.kind == Kind::seenKey) return;
   arguments.push_back(words[static_cast<std::size_t>(write.kind)]);
   if (write.letter) {
     arguments.insert(arguments.end(), write.letter->begin(), write.letter->end());

@@ -6,11 +6,12 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace tenure::redis {
@@ -20,6 +21,10 @@ using LetterValues = std::array<std::string, 11>;
 
 class WriteSet {
  public:
+  WriteSet() = default;
+  WriteSet(const WriteSet&) = delete;
+  WriteSet& operator=(const WriteSet&) = delete;
+
   void put(std::string_view field, std::string_view value) { write(Kind::put, field, value); }
   void erase(std::string_view field) { write(Kind::erase, field, {}); }
   /// This transaction's own last word on the state; nullopt when it has none, an empty inner one when it was erased.
@@ -55,17 +60,17 @@ class WriteSet {
     std::string name;
     std::string value;
     std::optional<LetterValues> letter{};
+    bool counts = true;  // nothing later has its name
   };
   /// Where the last write of a name is, by what it is a name of.
-  using Latest = std::map<std::string, std::size_t, std::less<>>;
+  using Latest = std::unordered_map<std::string_view, std::size_t>;
 
   void write(Kind kind, std::string_view name, std::string_view value);
   void note(std::size_t place);
   const Write* latest(Kind kind, std::string_view name) const;
-  bool counts(std::size_t place) const;
   void encodeWrite(const Write& write, std::vector<std::string_view>& arguments) const;
 
-  std::vector<Write> log_;
+  std::deque<Write> log_;  // whose names stay where they are
   std::array<Latest, 4> latest_;
 };
 

@@ -96,14 +96,14 @@ TEST_F(Keeping, AnIdThatChangedBetweenItsAdmissionAndTheCommitUndoesTheWholeTran
   ASSERT_THAT(appears->admit(ledger, MessageId{"a"}, digestOf("b"), MessageFate::done), succeeds());
   ASSERT_THAT(appears->admit(ledger, MessageId{"z"}, digestOf("b"), MessageFate::done), succeeds());
   world_.server().ask({"SET", idKey("z"), "d"});
-  EXPECT_THAT(appears->commit(), failsWith(Errc::storeBusy));
+  EXPECT_THAT(appears->commit(), failsWith(Errc::undone));
   EXPECT_EQ(world_.server().ask({"EXISTS", idKey("a")}), "0") << "what was set already is taken back";
 
   const auto vanishes = leader_.begin();
   ASSERT_THAT(vanishes->admit(ledger, MessageId{"known"}, digestOf("b"), MessageFate::done), succeeds());
   ASSERT_THAT(vanishes->put("k", "v"), succeeds());
   world_.server().ask({"DEL", idKey("known")});
-  EXPECT_THAT(vanishes->commit(), failsWith(Errc::storeBusy));
+  EXPECT_THAT(vanishes->commit(), failsWith(Errc::undone));
 
   EXPECT_EQ(leader_.get("k").value(), std::nullopt);
 }

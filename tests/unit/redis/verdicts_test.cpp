@@ -1,7 +1,6 @@
 // What a server's words mean: its refusals, its settings, its records.
 #include <gmock/gmock.h>
 
-#include "backends/redis/delivered.hpp"
 #include "backends/redis/errors.hpp"
 #include "backends/redis/fence_hash.hpp"
 #include "backends/redis/server_check.hpp"
@@ -119,31 +118,6 @@ TEST(FenceHash, Row14NumbersHaveTwentyDigits) {
   EXPECT_EQ(padded(0), "00000000000000000000");
   EXPECT_EQ(padded(std::numeric_limits<std::int64_t>::max()), "09223372036854775807");
   EXPECT_LT(padded(9), padded(10));
-}
-
-TEST(Delivered, GuessesWhatComesAfterAnId) {
-  Delivered delivered;
-  std::vector<Message> messages(4);
-  for (std::size_t i = 0; i < 4; ++i) messages[i].id.value = std::to_string(i);
-  delivered.add(messages);
-
-  EXPECT_THAT(delivered.from(MessageId{"1"}, 2), ElementsAre(MessageId{"1"}, MessageId{"2"}));
-  EXPECT_THAT(delivered.from(MessageId{"3"}, 9), ElementsAre(MessageId{"3"}));
-  EXPECT_THAT(delivered.from(MessageId{"0"}, 1), ElementsAre(MessageId{"0"}));  // a batch that is tried again
-  EXPECT_THAT(delivered.from(MessageId{"unknown"}, 9), ElementsAre(MessageId{"unknown"}));
-}
-
-TEST(Delivered, ForgetsWhatIsThrough) {
-  Delivered delivered;
-  std::vector<Message> messages(2);
-  messages[0].id.value = "a";
-  messages[1].id.value = "b";
-  delivered.add(messages);
-  delivered.from(MessageId{"b"}, 1);
-
-  delivered.add(messages);
-
-  EXPECT_THAT(delivered.from(MessageId{"b"}, 9), ElementsAre(MessageId{"b"}, MessageId{"a"}, MessageId{"b"}));
 }
 
 }  // namespace

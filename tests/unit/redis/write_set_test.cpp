@@ -61,8 +61,8 @@ TEST(WriteSet, SaysOfEachKeyWhatItMustFind) {
 
   writes.encode(keys, arguments);
 
-  EXPECT_THAT(keys, ElementsAre("a", "b"));
-  EXPECT_THAT(arguments, ElementsAre("seen", "x2", "new", "d1"));
+  EXPECT_THAT(keys, ElementsAre("b", "a"));
+  EXPECT_THAT(arguments, ElementsAre("new", "d1", "seen", "x2"));
 }
 
 TEST(WriteSet, StateAttemptsAndWorkOfOneNameAreThreeThings) {
