@@ -38,12 +38,17 @@ Outcome book(const Delivery& delivery) {
   return booked ? Outcome::done() : Outcome::failed(booked.error().message());
 }
 
+Outcome bookUnanswered(const Delivery& delivery) {
+  const auto booked = delivery.transaction.sql()->write(effectNamed, valuesOf(delivery));
+  return booked ? Outcome::done() : Outcome::failed(booked.error().message());
+}
+
 Outcome put(const Delivery& delivery) {
   const auto written = delivery.transaction.put(delivery.message.id.value, delivery.message.body);
   return written ? Outcome::done() : Outcome::failed(written.error().message());
 }
 
-Handler handlerFor(Effects) { return book; }
+Handler handlerFor(Effects effects) { return effects == Effects::written ? bookUnanswered : book; }
 
 /// A queue's producing end.
 class Filler {
