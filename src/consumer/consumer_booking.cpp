@@ -127,7 +127,7 @@ Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
     return Return{false};
   }
   if (isTermOver(error.code)) return quit(error);
-  if (error.is(Errc::undone)) {
+  if (error.is(Errc::undone) && !taken_) {
     news_.push_back(Warned{"a batch is handled again: " + error.message()});
     forgetTransaction();
     return proceed(moment);

@@ -30,7 +30,8 @@ Action ConsumerMachine::takenFailed(const std::string& why, const Moment& moment
 Action ConsumerMachine::takenRefused(const Error& error, const Moment& moment) {
   if (taken_->trouble.empty()) taken_->trouble = "the store did not take its effect: " + error.message();
   forgetTransaction();
-  return isTransient(error) || isRefusal(error) ? troubled(false, error, moment) : quit(error);
+  return isTransient(error) || isRefusal(error) || error.is(Errc::undone) ? troubled(false, error, moment)
+                                                                          : quit(error);
 }
 
 void ConsumerMachine::forgo(const std::string& why) {

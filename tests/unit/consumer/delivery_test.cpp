@@ -183,6 +183,20 @@ TEST_P(AtMostOnce, AnEffectThatTheStoreDidNotTakeBecomesADeadLetterWhenItIsBack)
   EXPECT_THAT(events.of<MessageForgone>(), IsEmpty());
 }
 
+TEST_P(AtMostOnce, AnEffectThatTheStoreTookBackIsADeadLetterToo) {
+  produce({"1", "2"});
+  behaviour = [&](const Delivery& delivery) {
+    if (delivery.message.id.value == "1") world.fail(Operation::commit, Errc::undone);
+    return Outcome::done();
+  };
+
+  workOff(elect());
+  replicas.back().execute();
+
+  EXPECT_THAT(handled, ElementsAre("1", "2"));
+  EXPECT_THAT(deadIds(), ElementsAre("1"));
+}
+
 TEST_P(AtMostOnce, AnEffectWhoseReplyWasLostIsNeitherRepeatedNorBuried) {
   produce({"1"});
   behaviour = [&](const Delivery&) {
