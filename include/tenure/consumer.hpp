@@ -85,8 +85,9 @@ struct ConsumerOptions {
   std::chrono::hours keepIdsFor{7 * 24};
   /// More keys than this raise an alarm, and stay; 0 for none.
   std::size_t keyAlarm = 50'000'000;
-  /// What the handler wants loaded before its replica is elected, as in ILeaderCareer::prepare. Source and store are
-  /// not touched before the claim: a standby does not even open an SQLite file.
+  /// What the handler wants loaded before its replica is elected, as in ILeaderCareer::prepare. The source is not
+  /// touched before the claim, and the store only connects to its server (IFencedStore::prepare): a standby does not
+  /// even open an SQLite file.
   std::function<void(const std::stop_token&)> prepare{};
   /// Of the jitter between attempts; 0 takes one from the kernel. For runs that must repeat exactly.
   std::uint64_t jitterSeed = 0;

@@ -151,6 +151,10 @@ class IFencedStore {
  public:
   virtual ~IFencedStore() = default;
 
+  /// What the next in line may do so that its claim finds it done: connect, and read nothing that the fence protects.
+  /// What fails here is said by the claim.
+  virtual void prepare() noexcept {}
+
   /// Raises the fence: from here on only `term` can commit here. Call it before anything is read.
   ///
   /// Errors:  staleTerm        a newer term has claimed; nothing was changed

@@ -56,6 +56,7 @@ class Consumer::Shell {
         random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()) {}
 
   void prepare(const std::stop_token& stop) const {
+    store_.prepare();
     if (options_.prepare) options_.prepare(stop);
   }
 

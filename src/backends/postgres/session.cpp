@@ -13,6 +13,7 @@ constexpr std::int64_t endingLimit = 2'000;  // milliseconds
 Result<std::shared_ptr<Connection>> Session::get(const TermIdentity& term) {
   const std::string name = storeSession(term);
   if (connection_ && !connection_->isLost() && name == name_) return connection_;
+  if (name != name_ && takePrepared(name)) return connection_;
   Result<std::unique_ptr<Connection>> opened = Connection::open(options_, name);
   if (!opened) return opened.error();
   if (name == name_)
@@ -24,8 +25,30 @@ Result<std::shared_ptr<Connection>> Session::get(const TermIdentity& term) {
   return connection_;
 }
 
+/// The server's process has then seen the tables it will be asked for.
+void Session::prepare() noexcept try {
+  if (connection_ || (prepared_ && !prepared_->isLost())) return;
+  prepared_.reset();
+  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, "tenure standby");
+  if (opened && checkSchema(**opened)) prepared_ = std::move(*opened);
+} catch (...) {
+  prepared_.reset();
+}
+
+/// Under the term's name before anything else, so that a later term can find and end it.
+bool Session::takePrepared(const std::string& name) {
+  const std::shared_ptr<Connection> prepared = std::exchange(prepared_, nullptr);
+  if (!prepared || !prepared->run("SELECT set_config('application_name', $1, false)", name)) return false;
+  if (!checkSchema(*prepared)) return false;
+  connection_ = prepared;
+  name_ = name;
+  process_ = connection_->serverProcess();
+  return true;
+}
+
 void Session::close() noexcept {
   connection_.reset();
+  prepared_.reset();
   name_.clear();
 }
 

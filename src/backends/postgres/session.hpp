@@ -1,6 +1,7 @@
 /// The session of a term that claims and commits: opened on first use, and again when it was lost.
 ///
 ///   none ──get()──▶ open ──lost──▶ get(): a new one, once the server has ended the lost one
+///     └─ prepare(): one without a term, which the next get() takes where it still lives
 ///
 /// A lost session may live on at the server with our lock, or with statements of ours that it has yet to read. Before
 /// its successor does anything it is ended there: whatever it had begun has then happened or never will.
@@ -19,6 +20,7 @@ class Session {
 
   /// Errors as Connection::open and checkSchema, and storeBusy when the lost one does not end.
   Result<std::shared_ptr<Connection>> get(const TermIdentity& term);
+  void prepare() noexcept;
   void close() noexcept;
 
   /// What a claim does when it has waited for its lock: ends the store's sessions of this election's older terms.
@@ -33,10 +35,12 @@ class Session {
   static Result<Holder> holderOfFence(Connection& connection);
 
  private:
+  bool takePrepared(const std::string& name);
   Result<void> endLost(Connection& connection);
 
   const Options& options_;
   std::shared_ptr<Connection> connection_;
+  std::shared_ptr<Connection> prepared_;
   std::string name_;
   std::int64_t process_ = 0;  // of the connection, at the server
 };

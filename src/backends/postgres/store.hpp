@@ -36,6 +36,7 @@ class Store final : public IFencedStore {
       : options_(options), events_(events), lane_(lane), session_(options) {}
   ~Store() override { Store::release(); }
 
+  void prepare() noexcept override { session_.prepare(); }
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;

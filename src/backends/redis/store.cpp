@@ -52,6 +52,10 @@ void Store::emit(const Term& term, Body body) {
   events_.on({systemClock().wallNow(), term.identity().election, term.token(), std::move(body)});
 }
 
+void Store::prepare() noexcept try { static_cast<void>(link_.use()); } catch (...) {
+  link_.drop();
+}
+
 Result<void> Store::claim(const Term& term) {
   const BootTime start = BootClock::now();
   claimed_.reset();

@@ -33,6 +33,7 @@ class Store final : public IFencedStore {
  public:
   Store(const Options& options, IEventSink& events) : link_(options), keys_(options.queue), events_(events) {}
 
+  void prepare() noexcept override;
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;

@@ -33,6 +33,42 @@ TEST(Claim, FirstOnesThatMeetAreOrderedToo) {
   }
 }
 
+TEST(Claim, TakesTheSessionThatTheNextInLineHadOpened) {
+  PostgresWorld world;
+  Leader next(world.options(), 8);
+  next.store().prepare();
+  const std::string opened = sessionOf(world, "tenure standby");
+  ASSERT_NE(opened, "none");
+
+  ASSERT_THAT(next.claim(), succeeds());
+
+  EXPECT_EQ(sessionOf(world, "orders/8"), opened);
+  EXPECT_EQ(sessionOf(world, "tenure standby"), "none");
+  EXPECT_THAT(next.put("k", "v"), succeeds());
+}
+
+TEST(Claim, DoesNotNeedTheSessionThatTheNextInLineHadOpened) {
+  PostgresWorld world;
+  Leader next(world.options(), 8);
+  next.store().prepare();
+  terminate(world, "tenure standby");
+
+  ASSERT_THAT(next.claim(), succeeds());
+
+  EXPECT_THAT(next.put("k", "v"), succeeds());
+}
+
+TEST(Claim, APreparationThatFindsNoServerIsSaidByTheClaim) {
+  PostgresWorld world;
+  Options options = world.options();
+  options.port = 1;
+  Leader next(options, 8);
+
+  next.store().prepare();
+
+  EXPECT_THAT(next.claim(), failsWith(Errc::unavailable));
+}
+
 TEST(Claim, WaitsForACommitThatIsUnderWayAndSeesItsEffect) {
   PostgresWorld world;
   Leader older(world.options(), 7);
