@@ -58,6 +58,7 @@ void IoThread::post(Job job) {
     const std::lock_guard lock(mutex_);
     if (over_) return;
     jobs_.push_back(std::move(job));
+    if (jobs_.size() > 1) return;  // it has been woken for the first one
   }
   wake();
 }
@@ -109,12 +110,14 @@ Result<void> IoThread::doJobs() {
 }
 
 Result<void> IoThread::readArrived() {
-  return connection_->readArrived([this](const amqp_frame_t& frame) -> Result<void> {
+  Result<void> read = connection_->readArrived([this](const amqp_frame_t& frame) -> Result<void> {
     std::optional<Incoming> incoming = frames_.on(frame);
     if (!incoming) return {};
     if (const auto* ended = std::get_if<Ended>(&*incoming)) return ended->error;
     return client_.on(std::move(*incoming), *connection_);
   });
+  if (read) client_.onPause();
+  return read;
 }
 
 void IoThread::sleep() {

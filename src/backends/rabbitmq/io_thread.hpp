@@ -27,6 +27,8 @@ class IIncoming {
   virtual ~IIncoming() = default;
   /// An error ends the connection. Never an Ended.
   virtual Result<void> on(Incoming incoming, Connection& connection) = 0;
+  /// Nothing more has arrived for now.
+  virtual void onPause() {}
   /// It is over, and nobody asked for it. Nothing comes after it.
   virtual void onEnd(const Error& error) = 0;
 };

@@ -12,6 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::size_t handedOverTogether = 64;
 constexpr Duration longestWait = 1h;  // far deadlines must not overflow the clock that waits
 
 }  // namespace
@@ -104,6 +105,7 @@ void Source::detach() noexcept {
 void Source::forgetAttachment() {
   tell();
   arrived_.clear();
+  reading_.clear();
   ended_.reset();
   acknowledgements_ = {};
   firstPosition_ = lastPosition_;
@@ -126,11 +128,20 @@ Result<void> Source::on(Incoming incoming, Connection& connection) {
   if (delivery->bodyBytes > options_.largestBody) return rejectOversize(*delivery, connection);
   const auto tag = static_cast<std::int64_t>(delivery->tag);
   Message message = messageFrom(std::move(*delivery), options_, systemClock().wallNow());
-  const std::lock_guard lock(mutex_);
   message.position = firstPosition_ + tag;
-  arrived_.push_back(std::move(message));
-  changed_.notify_all();
+  reading_.push_back(std::move(message));
+  if (reading_.size() >= handedOverTogether) onPause();
   return {};
+}
+
+void Source::onPause() {
+  if (reading_.empty()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    std::move(reading_.begin(), reading_.end(), std::back_inserter(arrived_));
+  }
+  reading_.clear();
+  changed_.notify_all();
 }
 
 Result<void> Source::rejectOversize(const Delivered& delivery, Connection& connection) {

@@ -40,6 +40,7 @@ class Source final : public IMessageSource, private IIncoming {
 
   // On the I/O thread.
   Result<void> on(Incoming incoming, Connection& connection) override;
+  void onPause() override;
   void onEnd(const Error& error) override;
   Result<void> settle(std::span<const std::uint64_t> tags, Connection& connection);
   Result<void> rejectOversize(const Delivered& delivery, Connection& connection);
@@ -53,7 +54,9 @@ class Source final : public IMessageSource, private IIncoming {
   std::int64_t lastPosition_ = 0;   // of all attachments so far
   std::int64_t firstPosition_ = 0;  // a message's position is this and its delivery tag
 
-  Acknowledgements acknowledgements_;  // the I/O thread's, as long as there is one
+  // The I/O thread's, as long as there is one.
+  Acknowledgements acknowledgements_;
+  std::vector<Message> reading_;  // handed over together: a thread that is woken for each message does little else
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
