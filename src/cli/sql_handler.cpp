@@ -60,11 +60,11 @@ Outcome outcomeOf(const Error& error) {
 Handler makeSqlHandler(std::string statement) {
   return [statement = std::move(statement), failures = 0](const Delivery& delivery) mutable {
     ISqlStatements& sql = sqlOf(delivery.transaction);
-    const Result<std::vector<SqlRow>> rows = sql.execute(statement, parametersOf(delivery));
-    if (rows) return Outcome::done();
-    if (rows.error().is(Errc::storeFailed))
+    const Result<void> written = sql.write(statement, parametersOf(delivery));
+    if (written) return Outcome::done();
+    if (written.error().is(Errc::storeFailed))
       refuseUnlessItCompiles(sql, statement, "failure " + std::to_string(++failures));
-    return outcomeOf(rows.error());
+    return outcomeOf(written.error());
   };
 }
 
