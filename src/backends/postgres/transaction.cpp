@@ -253,12 +253,14 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
     return command(sql, consumer.value, Blob{id.value}, std::int64_t{fate == MessageFate::dead ? 1 : 0}, blobOf(digest),
                    term_.token().value, at_);
   };
-  if (store_.expects(id)) {
+  bool isForeseen = store_.admitUnasked(consumer, id);
+  if (!isForeseen && store_.expects(id)) {
     const Result<Answer> keys = now(store_.lookAhead(consumer, id));
     if (!keys) return keys.error();
     store_.lookedAhead(consumer, *keys);
+    isForeseen = store_.admitUnasked(consumer, id);
   }
-  if (!store_.admitUnasked(consumer, id)) return askForKey(consumer, id, digest, insert(addKeyUnlessThere));
+  if (!isForeseen) return askForKey(consumer, id, digest, insert(addKeyUnlessThere));
   kept_.push_back(insert(addKey));
   guessed_ = true;
   if (onlyKeysSinceMark_) keysSinceMark_.push_back(kept_.back());

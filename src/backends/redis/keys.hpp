@@ -30,7 +30,10 @@ struct Keys {
 
   std::string state(const ElectionName& election) const { return prefix + "state:" + election.value; }
   std::string id(const ConsumerName& consumer, const MessageId& message) const {
-    return prefix + "id:" + std::to_string(consumer.value.size()) + ":" + consumer.value + ":" + message.value;
+    std::string key;
+    key.reserve(prefix.size() + consumer.value.size() + message.value.size() + 8);
+    key.append(prefix).append("id:").append(std::to_string(consumer.value.size())).append(":");
+    return std::move(key.append(consumer.value).append(":").append(message.value));
   }
 
   std::string prefix;

@@ -26,7 +26,9 @@ std::optional<std::string> WriteSet::key(std::string_view key) const {
 
 void WriteSet::done(std::int64_t position) { log_.push_back({Kind::done, std::to_string(position) + "-0", {}}); }
 
-void WriteSet::bury(LetterValues letter) { log_.push_back({Kind::bury, {}, {}, std::move(letter)}); }
+void WriteSet::bury(LetterValues letter) {
+  log_.push_back({Kind::bury, {}, {}, std::make_unique<LetterValues>(std::move(letter))});
+}
 
 void WriteSet::write(Kind kind, std::string_view name, std::string_view value) {
   log_.push_back({kind, std::string(name), std::string(value)});
@@ -47,7 +49,7 @@ void WriteSet::note(std::size_t place) {
 void WriteSet::cutTo(std::size_t size) {
   if (size >= log_.size()) return;
   for (Latest& latest : latest_) latest.clear();
-  log_.resize(size, Write{});
+  log_.erase(log_.begin() + static_cast<std::ptrdiff_t>(size), log_.end());
   for (std::size_t place = 0; place < size; ++place) note(place);
 }
 

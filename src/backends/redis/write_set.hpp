@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,7 +60,7 @@ class WriteSet {
     Kind kind;
     std::string name;
     std::string value;
-    std::optional<LetterValues> letter{};
+    std::unique_ptr<LetterValues> letter{};
     bool counts = true;  // nothing later has its name
   };
   /// Where the last write of a name is, by what it is a name of.
