@@ -1,12 +1,13 @@
 /// A leader's memory over many messages: one replica consumes while its queue is kept filled, and its resident memory
 /// is read as it goes. Exits non-zero when it grows, or when the ledger is wrong.
 ///
-///   soak [--messages N]   default 1,000,000
+///   soak [--messages N] [--backend sqlite|postgresql|redis]   default 1,000,000 on SQLite
 #include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
 
+#include "bench/soak_store.hpp"
 #include "support/ensemble.hpp"
 #include "support/replicas.hpp"
 
@@ -18,14 +19,16 @@ constexpr int samples = 20;
 constexpr int warmUp = 5;  // samples before memory must be flat: caches fill
 constexpr std::size_t slackKiB = 2048;
 
-int messagesAsked(int argc, char** argv) {
-  return argc == 3 && std::string(argv[1]) == "--messages" ? std::max(samples, std::stoi(argv[2])) : 1'000'000;
+/// What follows `option` on the command line, or `standard`.
+std::string asked(const std::string& option, const std::string& standard, int argc, char** argv) {
+  for (int i = 1; i + 1 < argc; i += 2)
+    if (argv[i] == option) return argv[i + 1];
+  return standard;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const int step = messagesAsked(argc, argv) / samples;
+/// A whole replica as a process of its own, on an ensemble.
+int soakReplica(int messages) {
+  const int step = messages / samples;
   Replicas replicas(Ensemble::shared().hosts());
   Program& leader = replicas.start({"batch=256"});
   std::size_t flat = 0;
@@ -49,4 +52,13 @@ int main(int argc, char** argv) {
   const bool good = worst <= flat + slackKiB && complaints.empty() && ending && ending->exitCode.value_or(1) == 0;
   std::printf("%s: %zu KiB after warming up, %zu KiB at worst\n", good ? "flat" : "NOT FLAT", flat, worst);
   return good ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int messages = std::max(samples, std::stoi(asked("--messages", "1000000", argc, argv)));
+  const std::string backend = asked("--backend", "sqlite", argc, argv);
+  return backend == "sqlite" ? soakReplica(messages)
+                             : tenure::bench::soakStore(backend, static_cast<std::size_t>(messages));
 }

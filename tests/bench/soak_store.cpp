@@ -1,0 +1,232 @@
+#include "bench/soak_store.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+
+#include "base/assert.hpp"
+#include "base/text.hpp"
+#include "support/postgres_server.hpp"
+#include "support/redis_server.hpp"
+#include "support/terms.hpp"
+#include "tenure/consumer.hpp"
+
+namespace tenure::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t samples = 20;
+constexpr std::size_t warmUp = 5;  // samples before memory must be flat: caches fill
+constexpr std::size_t slackKiB = 4096;
+constexpr std::size_t groups = 200;
+constexpr std::chrono::hours keepIdsFor{1};
+
+std::size_t ownResidentKiB() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmRSS:")) return std::stoul(line.substr(6));
+  return 0;
+}
+
+/// Goes at the right pace, but can be set forward.
+class LeapingClock final : public IClock {
+ public:
+  BootTime now() const noexcept override { return systemClock().now() + ahead_; }
+  WallTime wallNow() const noexcept override {
+    return systemClock().wallNow() + std::chrono::duration_cast<std::chrono::milliseconds>(ahead_);
+  }
+  void waitUntil(BootTime deadline, const std::stop_token& stop) const override {
+    systemClock().waitUntil(deadline - ahead_, stop);
+  }
+  void leap(Duration by) noexcept { ahead_ += by; }
+  Duration ahead() const noexcept { return ahead_; }
+
+ private:
+  Duration ahead_{};
+};
+
+/// Whose deadlines are the leaping clock's.
+class SourceOnThatClock final : public IMessageSource {
+ public:
+  SourceOnThatClock(IMessageSource& source, const LeapingClock& clock) : source_(source), clock_(clock) {}
+  Result<void> attach(const Term& term) override { return source_.attach(term); }
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
+    return source_.fetch(max, std::max(deadline, BootTime{} + clock_.ahead()) - clock_.ahead(), std::move(stop));
+  }
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
+    return source_.sharesTransactionsWith(store);
+  }
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
+    return source_.acknowledge(transaction, messages);
+  }
+  Result<void> acknowledge(std::span<const Message> messages) override { return source_.acknowledge(messages); }
+  void detach() noexcept override { source_.detach(); }
+
+ private:
+  IMessageSource& source_;
+  const LeapingClock& clock_;
+};
+
+/// Counts what was committed and what was pruned.
+class Tally final : public IEventSink {
+ public:
+  void on(const Event& event) noexcept override {
+    if (const auto* batch = std::get_if<BatchCommitted>(&event.body)) committed += batch->messages;
+    if (const auto* pruned = std::get_if<KeysPruned>(&event.body)) removed += pruned->removed;
+  }
+  std::size_t committed = 0;
+  std::size_t removed = 0;
+};
+
+/// What is particular to a server.
+class Ground {
+ public:
+  virtual ~Ground() = default;
+  virtual test::BackendWorld& world() = 0;
+  virtual Outcome handle(const Delivery& delivery) = 0;
+  virtual bool leaderPrunes() const = 0;
+  /// Messages that had their effect.
+  virtual std::size_t effects() = 0;
+  /// Idempotency keys that stay for ever if nobody prunes them.
+  virtual std::size_t lastingKeys() = 0;
+  /// For people.
+  virtual std::string size() = 0;
+};
+
+class PostgresGround final : public Ground {
+ public:
+  PostgresGround() {
+    world_.ask("CREATE TABLE total(grp text PRIMARY KEY, n bigint); GRANT ALL ON total TO " + world_.role());
+  }
+  test::BackendWorld& world() override { return world_; }
+  Outcome handle(const Delivery& delivery) override {
+    const SqlParameter group[] = {{":grp", delivery.message.group.value}};
+    const auto written = delivery.transaction.sql()->write(
+        "INSERT INTO total VALUES(:grp, 1) ON CONFLICT(grp) DO UPDATE SET n = total.n + 1", group);
+    return written ? Outcome::done() : Outcome::failed(written.error().message());
+  }
+  bool leaderPrunes() const override { return true; }
+  std::size_t effects() override { return std::stoul(world_.ask("SELECT sum(n) FROM total")); }
+  std::size_t lastingKeys() override { return std::stoul(world_.ask("SELECT count(*) FROM tenure_key")); }
+  std::string size() override {
+    const auto bytes = [&](const std::string& table) {
+      return world_.ask("SELECT pg_size_pretty(pg_total_relation_size('" + table + "'))");
+    };
+    return "messages " + bytes("tenure_message") + ", keys " + bytes("tenure_key") + ", fence " +
+           bytes("tenure_fence") + ", in work " + bytes("tenure_in_work");
+  }
+
+ private:
+  test::PostgresWorld world_;
+};
+
+class RedisGround final : public Ground {
+ public:
+  test::BackendWorld& world() override { return world_; }
+  Outcome handle(const Delivery& delivery) override {
+    const auto& group = delivery.message.group.value;
+    const auto written = delivery.transaction.put(group, std::to_string(++handled_[group]));
+    return written ? Outcome::done() : Outcome::failed(written.error().message());
+  }
+  bool leaderPrunes() const override { return false; }
+  std::size_t effects() override {
+    std::size_t sum = 0;
+    for (std::size_t group = 0; group < groups; ++group)
+      sum += static_cast<std::size_t>(
+          parseInteger(world_.server().ask({"HGET", world_.key("state:orders"), std::to_string(group)})).value_or(0));
+    return sum;
+  }
+  std::size_t lastingKeys() override { return of("keys=") - of("expires="); }
+  std::string size() override {
+    const std::string memory = world_.server().ask({"INFO", "memory"});
+    const std::size_t at = memory.find("used_memory_human:") + 18;
+    return "memory " + memory.substr(at, memory.find('\r', at) - at) + ", " + std::to_string(of("keys=")) +
+           " keys, of which " + std::to_string(of("expires=")) + " expire, messages " +
+           world_.server().ask({"XLEN", world_.key("messages")});
+  }
+
+ private:
+  std::size_t of(const std::string& name) {
+    const std::string keyspace = world_.server().ask({"INFO", "keyspace"});
+    const std::size_t at = keyspace.find(name);
+    return at == std::string::npos ? 0 : std::stoul(keyspace.substr(at + name.size()));
+  }
+
+  test::RedisWorld world_;
+  std::map<std::string, std::size_t> handled_;
+};
+
+std::unique_ptr<Ground> groundFor(const std::string& backend) {
+  if (backend == "postgresql") return std::make_unique<PostgresGround>();
+  if (backend == "redis") return std::make_unique<RedisGround>();
+  return nullptr;
+}
+
+void produce(IMessageSink& sink, std::size_t from, std::size_t count) {
+  for (std::size_t i = from; i < from + count;) {
+    std::vector<NewMessage> messages;
+    for (; i < from + count && messages.size() < 1000; ++i)
+      messages.push_back({MessageId{"order-" + std::to_string(i)},
+                          GroupId{std::to_string(i % groups)},
+                          R"({"order":17,"state":"paid","amount":1999})",
+                          {}});
+    TENURE_ASSERT(sink.append(messages).has_value());
+  }
+}
+
+}  // namespace
+
+int soakStore(const std::string& backend, std::size_t messages) {
+  const std::unique_ptr<Ground> ground = groundFor(backend);
+  if (!ground) return 64;
+  const std::size_t step = messages / samples;
+  const test::TestTerm term(1);
+  Tally tally;
+  LeapingClock clock;
+  const test::Replica replica = ground->world().open();
+  const auto sink = ground->world().sink();
+  SourceOnThatClock source(*replica.source, clock);
+  ConsumerOptions options;
+  options.maxBatch = 256;
+  options.latencyTarget = 10s;
+  options.idleWait = 0ms;
+  options.keepIdsFor = keepIdsFor;
+  const auto handle = [&](const Delivery& delivery) { return ground->handle(delivery); };
+  Consumer consumer(source, *replica.store, handle, options, tally, clock);
+  consumer.inaugurate(term);
+  std::size_t flat = 0;
+  std::size_t worst = 0;
+  const auto began = std::chrono::steady_clock::now();
+  for (std::size_t sample = 1; sample <= samples; ++sample) {
+    produce(*sink, (sample - 1) * step, step);
+    while (tally.committed < sample * step) consumer.execute(term);
+    const std::size_t now = ownResidentKiB();
+    std::printf("%9zu messages  %6zu KiB  %s\n", sample * step, now, ground->size().c_str());
+    std::fflush(stdout);
+    if (sample == warmUp) flat = now;
+    if (sample > warmUp) worst = std::max(worst, now);
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  const std::size_t effects = ground->effects();
+
+  // Later than keys are kept, an idle leader forgets all of them.
+  clock.leap(keepIdsFor + 1min);
+  const auto pruningLimit = std::chrono::steady_clock::now() + 5min;
+  while (ground->leaderPrunes() && ground->lastingKeys() > 0 && std::chrono::steady_clock::now() < pruningLimit)
+    consumer.execute(term);
+  worst = std::max(worst, ownResidentKiB());
+  const std::size_t left = ground->lastingKeys();
+  consumer.handOver(term);
+
+  constexpr std::size_t fewKeys = 16;  // on Redis the queue's own
+  const bool good = worst <= flat + slackKiB && effects == samples * step && left <= fewKeys;
+  std::printf(
+      "%s: %zu KiB after warming up, %zu KiB at worst; %zu effects of %zu messages; %zu keys pruned, %zu left; %s\n",
+      good ? "flat" : "NOT FLAT", flat, worst, effects, samples * step, tally.removed, left, ground->size().c_str());
+  std::printf("%.0f messages a second, producing included\n", static_cast<double>(samples * step) / seconds);
+  return good ? 0 : 1;
+}
+
+}  // namespace tenure::bench
