@@ -43,6 +43,7 @@ zookeeper://HOST:PORT[,HOST:PORT]…[/STORE][?PARAMETER=VALUE]…
   STORE            which store of the ensemble, named like an election (default "default")
   root             the znode that everything is below (default /tenure)
   digest-file      user:password is its only line; else TENURE_DIGEST
+  require-tls      refuse servers that are not a tunnel's end on this machine (default no)
   session-timeout  of the store's own session, from 3s on (default 10s)
   reply-limit      how long to wait for an answer (default 10s)
 )help";

@@ -20,6 +20,10 @@ constexpr Parameter<ZooKeeperStoreUrl> parameters[] = {
     {"root", [](ZooKeeperStoreUrl& url, Value value) { return assign(url.options.root, rootOf(value)); }},
     {"digest-file",
      [](ZooKeeperStoreUrl& url, Value value) { return assign(url.digestFile, pathNamed("digest-file", value)); }},
+    {"require-tls",
+     [](ZooKeeperStoreUrl& url, Value value) {
+       return assign(url.options.zookeeper.requireTls, yesOrNo("require-tls", value));
+     }},
     {"session-timeout",
      [](ZooKeeperStoreUrl& url, Value value) {
        return assign(url.options.zookeeper.sessionTimeout, durationBetween("session-timeout", value, 3s, longestWait));

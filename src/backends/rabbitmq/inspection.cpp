@@ -45,18 +45,17 @@ void judgeArguments(const DeclaredQueue& queue, const Options& options, Inspecti
     const QueueArgument wanted = std::visit([](const auto& each) { return QueueArgument{each}; }, value);
     const QueueArgument* current = find(queue.arguments, name);
     const bool same = current != nullptr && *current == wanted;
-    if (queue.complete || current != nullptr)
-      found.require(same, name, current == nullptr ? "none" : shown(*current), shown(wanted) + ", says the URL");
+    // What the broker compares behind the type is not seen.
+    const Gravity otherwise = current == nullptr ? Gravity::warning : Gravity::refusal;
+    found.expect(same, otherwise, name, current == nullptr ? "not seen" : shown(*current),
+                 shown(wanted) + ", says the URL");
   }
   if (options.exclusivity == Exclusivity::singleActiveConsumer && queue.complete)
     found.require(isSingleActive(queue.arguments), "x-single-active-consumer",
                   isSingleActive(queue.arguments) ? "true" : "none",
                   "true: attach=single-active needs a queue that was declared so");
-  if (const QueueArgument* limit = find(queue.arguments, "x-delivery-limit")) {
-    const auto* times = std::get_if<std::int64_t>(limit);
-    found.expectSafe(times == nullptr || *times >= 100 || *times < 0, "x-delivery-limit", shown(*limit),
-                     "none, or 100 or more: each change of leaders delivers what waits once more");
-  }
+  if (quorum)
+    found.fact("x-delivery-limit", "not told by AMQP", "none, or 100 or more: each change of leaders delivers anew");
   if (find(queue.arguments, "x-max-priority") != nullptr)
     found.require(false, "x-max-priority", shown(*find(queue.arguments, "x-max-priority")),
                   "none: priorities break the order");

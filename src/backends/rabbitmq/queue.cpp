@@ -146,29 +146,26 @@ std::optional<Difference> differenceIn(std::string_view refusal) {
 }
 
 Result<DeclaredQueue> readDeclaration(Connection& connection, const std::string& queue) {
-  // Neither is ever true, and the broker compares them last: a queue that has gone meanwhile is not made again.
+  // Never true, and refused for a new queue: one that has gone meanwhile is not made again. What the broker compares
+  // behind the type (a quorum queue's x-delivery-limit) stays unknown.
   constexpr const char* type = "x-queue-type";
-  constexpr const char* deliveries = "x-delivery-limit";
   constexpr int mostArguments = 32;
   DeclaredQueue declared{.durable = true, .arguments = {}, .type = {}, .complete = false};
-  QueueArguments& known = declared.arguments;
   for (int i = 0; i < mostArguments && !declared.complete; ++i) {
-    QueueArguments asked = known;
-    asked.insert_or_assign(known.contains(type) ? deliveries : type, true);
+    QueueArguments asked = declared.arguments;
+    asked.insert_or_assign(type, true);
     const Result<void> answer = ask(connection, [&] { return connection.compareQueue(Channel::side, queue, asked); });
-    declared.complete = answer.has_value();
     if (answer) break;
     if (!answer.error().is(Errc::configurationRefused)) return answer.error();
     const auto difference = differenceIn(answer.error().detail);
     if (!difference) break;
     if (difference->argument == "durable") declared.durable = false;
-    if (!difference->argument.starts_with("x-")) break;
-    if (difference->current) known.insert_or_assign(difference->argument, *difference->current);
-    declared.complete = difference->argument == deliveries || !difference->current;
+    declared.complete = difference->argument == type;
+    const auto* named = difference->current ? std::get_if<std::string>(&*difference->current) : nullptr;
+    if (declared.complete) declared.type = named == nullptr ? "classic" : *named;
+    if (declared.complete || !difference->argument.starts_with("x-") || !difference->current) break;
+    declared.arguments.insert_or_assign(difference->argument, *difference->current);
   }
-  const auto* named = known.contains(type) ? std::get_if<std::string>(&known.at(type)) : nullptr;
-  if (named != nullptr || declared.complete) declared.type = named == nullptr ? "classic" : *named;
-  known.erase(type);
   return declared;
 }
 

@@ -65,9 +65,17 @@ TEST(Inspection, ReadsTheQueuesTypeAndArgumentsFromTheBrokersRefusals) {
   EXPECT_THAT(found, finds(Gravity::fact, "type", "quorum"));
   EXPECT_THAT(found, finds(Gravity::fact, "x-max-length", "5"));
   EXPECT_THAT(found, finds(Gravity::fact, "x-dead-letter-exchange", "graveyard"));
-  EXPECT_THAT(found, finds(Gravity::warning, "x-delivery-limit", "7"));
   EXPECT_THAT(found, finds(Gravity::fact, "arguments", HasSubstr("x-single-active-consumer=true")));
   EXPECT_THAT(found, Each(isNo(Gravity::refusal)));
+}
+
+TEST(Inspection, MakesNoQueueOfOneThatGoesWhileItIsCompared) {
+  const Options gone = fresh();
+  const auto connection = Connection::open(gone, "comparing").value();
+
+  readDeclaration(*connection, gone.queue);
+
+  EXPECT_THAT(connection->inspect(Channel::work, gone.queue), failsWith(Errc::notFound));
 }
 
 TEST(Inspection, RefusesAQueueWithPriorities) {
