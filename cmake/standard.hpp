@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <boost/system/result.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -18,5 +19,3 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <boost/system/result.hpp>

@@ -192,9 +192,9 @@ class IFencedStore {
   }
 
   /// A second hand of the same claim, to commit beside this one from a thread of its own: commits of lanes are fenced
-  /// and do not wait for each other. `number` tells a term's lanes apart. A store like this one, except that its claim()
-  /// only joins the claim that this one has made for the term. This one must outlive it. Nullptr: the store commits one
-  /// transaction after the other.
+  /// and do not wait for each other. `number` tells a term's lanes apart. A store like this one, except that its
+  /// claim() only joins the claim that this one has made for the term. This one must outlive it. Nullptr: the store
+  /// commits one transaction after the other.
   virtual std::unique_ptr<IFencedStore> openLane(std::int64_t number) {
     static_cast<void>(number);
     return nullptr;
