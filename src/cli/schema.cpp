@@ -9,7 +9,9 @@ namespace {
 
 constexpr const char* schemaHelp = R"help(
 PostgreSQL's tables are made by you, once, in the schema that the connection finds first; a replica
-never creates them, so that a database that lost them is noticed. SQLite and Redis make their own.
+never creates them, so that a database that lost them is noticed. A newer Tenure may need more of
+them: it says so and exits 78 until they are applied again, which keeps all that is there; replicas
+of the older one then go on until they connect anew. SQLite and Redis make their own.
 
 Examples:
   tenure schema apply --store postgresql://owner@db/shop
@@ -52,7 +54,8 @@ void addSchema(CLI::App& tool, Action& chosen) {
   schema->require_subcommand(1);
   schema->footer(std::string(schemaHelp) + exitCodesHelp);
   addAct(*schema, "print", "Show them as SQL", print, chosen);
-  addAct(*schema, "apply", "Make them; nothing when they are there", apply, chosen);
+  addAct(*schema, "apply", "Make them, or bring those of an older version up to date; nothing when they are there",
+         apply, chosen);
 }
 
 }  // namespace tenure::cli
