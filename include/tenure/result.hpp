@@ -40,6 +40,7 @@ enum class Errc {
   storeBusy,        // the store's lock was not had within its limit; the detail names the holder
   storeFull,        // disk full or quota; nothing was committed
   storeFailed,      // I/O error or corruption
+  heldTooLong,      // a transaction was left idle for longer than its store allows; nothing was committed
   undone,           // the store took the transaction back and blames nobody: handle its messages again
 
   careerFailed,  // user code threw something of its own

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -108,6 +109,8 @@ class IFencedTransaction : public Transaction {
                                   MessageFate fate) = 0;
   /// What every further call will hear: nothing, or why the transaction is over. Asks no server.
   virtual Result<void> standing() const = 0;
+  /// It holds as much as it takes well: commit before the next message.
+  virtual bool isFull() const noexcept { return false; }
   virtual Result<void> mark() = 0;
   virtual Result<void> rollbackToMark() = 0;
   /// Which messages the term will have in work after this commit: a successor finds them after an unclean end.
@@ -182,6 +185,8 @@ class IFencedStore {
 
   /// How many messages, each with a mark before it, one transaction takes well; a consumer makes no larger batches.
   virtual std::size_t maxBatch() const noexcept { return 4096; }
+  /// How long keys are kept, where they expire by themselves; a consumer goes by that, whatever its own options say.
+  virtual std::optional<std::chrono::hours> keepsIdsFor() const noexcept { return std::nullopt; }
   /// Removes keys under the fence, in a transaction of its own; takes no lock where nothing is to be removed. A store
   /// whose keys expire by themselves has nothing to do. No transaction may be open.
   ///

@@ -37,6 +37,7 @@ constexpr std::array meanings{
     Meaning{Errc::idReused, "message id reused with another body"},
     Meaning{Errc::storeBusy, "store busy"},
     Meaning{Errc::storeFull, "store full"},
+    Meaning{Errc::heldTooLong, "transaction held for too long"},
     Meaning{Errc::storeFailed, "store failed"},
     Meaning{Errc::undone, "undone"},
     Meaning{Errc::careerFailed, "the career failed"},

@@ -36,6 +36,7 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
 
 ConsumerOptions fitted(ConsumerOptions options, const IFencedStore& store) {
   options.maxBatch = std::min(options.maxBatch, store.maxBatch());
+  options.keepIdsFor = store.keepsIdsFor().value_or(options.keepIdsFor);
   return options;
 }
 
@@ -103,7 +104,7 @@ class Consumer::Shell {
     const BootTime now = clock_.now();
     // Reckoned from one reading a phase: records need no more, and each reading costs as much as a map look-up.
     const WallTime wall = wallAtEntry_ + std::chrono::floor<std::chrono::milliseconds>(now - bootAtEntry_);
-    return {now, wall, term_->mayBeginWork(), stop_.stop_requested()};
+    return {now, wall, term_->mayBeginWork(), stop_.stop_requested(), transaction_ && transaction_->isFull()};
   }
 
   void tell() {

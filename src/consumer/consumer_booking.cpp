@@ -9,7 +9,7 @@
 namespace tenure::consuming {
 bool ConsumerMachine::batchIsOver(const Moment& moment) const noexcept {
   if (batchEnds_ || settled_ >= granted_ || settled_ >= limit_ || suspects_ > 0) return true;
-  if (moment.stopAsked || !moment.mayBegin) return true;
+  if (moment.stopAsked || !moment.mayBegin || moment.transactionIsFull) return true;
   // The next message is expected to take as long as the last one.
   return moment.now - batchBegan_ + lastRun_ >= options_.latencyTarget;
 }
@@ -132,6 +132,7 @@ Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
     forgetTransaction();
     return proceed(moment);
   }
+  if (error.is(Errc::heldTooLong) && step_ == Step::run && !taken_) return heldTooLong(error, moment);
   switch (step_) {
     case Step::attach:
     case Step::fetch:
@@ -141,6 +142,16 @@ Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
     case Step::resolve: return isTransient(error) ? troubled(false, error, moment) : quit(error);
     default: return storeFailed(error, moment);
   }
+}
+
+/// Alone in its transaction it has only itself to blame. Else it comes alone next time, when its handler may compute
+/// before it holds anything.
+Action ConsumerMachine::heldTooLong(const Error& error, const Moment& moment) {
+  const bool alone = settled_ == 0;
+  forgetTransaction();
+  if (alone) return attemptFailed(Outcome::failed(error.message()), moment);
+  granted_ = 1;
+  return proceed(moment);
 }
 
 Action ConsumerMachine::pruned(const Pruned& pruned, const Moment& moment) {

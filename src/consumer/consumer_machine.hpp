@@ -55,6 +55,7 @@ struct Moment {
   WallTime wall{};
   bool mayBegin = true;
   bool stopAsked = false;
+  bool transactionIsFull = false;
 };
 
 class ConsumerMachine {
@@ -143,6 +144,7 @@ class ConsumerMachine {
   Action acknowledged(const Moment& moment);
   Action pruneFailed(const Error& error, const Moment& moment);
   Action commitFailed(const Error& error, const Moment& moment);
+  Action heldTooLong(const Error& error, const Moment& moment);
   Action storeFailed(const Error& error, const Moment& moment);
   Action sourceFailed(const Error& error, const Moment& moment);
   Action troubled(bool ofSource, const Error& error, const Moment& moment);

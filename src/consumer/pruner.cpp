@@ -17,12 +17,13 @@ void Pruner::start(BootTime now) {
 }
 
 bool Pruner::isDue(bool idle, BootTime now) const noexcept {
-  if (isOff() || !next_ || now < *next_) return false;
+  if ((keepsForEver() && alarmAt_ == 0) || !next_ || now < *next_) return false;
   return idle || now >= notBusyBefore_;
 }
 
 Pruning Pruner::step(WallTime wall) const {
-  return {.consumer = {}, .before = wall - keepFor_, .after = after_, .atMost = keysAStep};
+  const WallTime before = keepsForEver() ? WallTime{} : wall - keepFor_;  // then they are only counted
+  return {.consumer = {}, .before = before, .after = after_, .atMost = keysAStep};
 }
 
 void Pruner::did(const Pruned& pruned, BootTime now) {
@@ -39,7 +40,7 @@ void Pruner::did(const Pruned& pruned, BootTime now) {
 }
 
 bool Pruner::isBeyondHorizon(const Message& message, WallTime wall) const noexcept {
-  return !isOff() && message.enqueuedAt < wall - keepFor_;
+  return !keepsForEver() && message.enqueuedAt < wall - keepFor_;
 }
 
 }  // namespace tenure::consuming

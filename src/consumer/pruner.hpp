@@ -31,7 +31,7 @@ class Pruner {
   std::vector<EventBody> takeNews() { return std::exchange(news_, {}); }
 
  private:
-  bool isOff() const noexcept { return keepFor_.count() == 0; }
+  bool keepsForEver() const noexcept { return keepFor_.count() == 0; }
 
   const std::chrono::hours keepFor_;
   const std::size_t alarmAt_;

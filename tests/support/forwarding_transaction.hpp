@@ -41,6 +41,7 @@ class ForwardingTransaction : public IFencedTransaction {
     return passed ? *admission : Result<Admission>{passed.error()};
   }
   Result<void> standing() const override { return inner_->standing(); }
+  bool isFull() const noexcept override { return inner_->isFull(); }
   Result<void> mark() override { return inner_->mark(); }
   Result<void> rollbackToMark() override { return inner_->rollbackToMark(); }
   Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override {

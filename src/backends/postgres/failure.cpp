@@ -14,7 +14,7 @@ struct Meaning {
 constexpr std::array meanings{
     Meaning{"08", Errc::unavailable},           // connection
     Meaning{"25006", Errc::unavailable},        // read-only: a standby, or one that was a primary
-    Meaning{"25P03", Errc::unavailable},        // ended by idle_in_transaction_session_timeout
+    Meaning{"25P03", Errc::heldTooLong},        // ended by idle_in_transaction_session_timeout
     Meaning{"57014", Errc::timedOut},           // statement_timeout, or somebody cancelled it
     Meaning{"57P", Errc::unavailable},          // shutdown, crash, starting up, terminated
     Meaning{"28", Errc::authenticationFailed},  // role, password, pg_hba.conf
@@ -39,7 +39,8 @@ Errc meaningOf(std::string_view sqlState) noexcept {
 }
 
 bool endsTransaction(Errc meaning) noexcept {
-  return meaning == Errc::unavailable || meaning == Errc::storeBusy || meaning == Errc::storeFull;
+  return meaning == Errc::unavailable || meaning == Errc::storeBusy || meaning == Errc::storeFull ||
+         meaning == Errc::heldTooLong;
 }
 
 }  // namespace tenure::postgresql

@@ -43,8 +43,7 @@ class Store final : public IFencedStore {
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   void expect(std::span<const Message> messages) override { foresight_.expect(messages); }
-  /// A message costs a subtransaction, and a server remembers 64 of them for each session; beyond, everybody's
-  /// snapshots get slower.
+  /// A message costs a savepoint.
   std::size_t maxBatch() const noexcept override { return 64; }
   std::unique_ptr<IFencedStore> openLane(std::int64_t number) override;
   Result<Pruned> prune(const Term& term, const Pruning& step) override;

@@ -96,6 +96,7 @@ void FencedTransaction::placeMark() {
   };
   if (savepointThere_) place("RELEASE tenure_mark");
   place("SAVEPOINT tenure_mark");
+  ++savepoints_;
   mark_ = Mark::placed;
   savepointThere_ = true;
 }
@@ -104,6 +105,7 @@ void FencedTransaction::placeStatementPoint() {
   if (isRightBehindMark()) return;
   if (pointPlaced_) kept_.push_back(command("RELEASE tenure_statement"));
   kept_.push_back(command("SAVEPOINT tenure_statement"));
+  ++savepoints_;
   pointPlaced_ = true;
 }
 

@@ -31,6 +31,8 @@ namespace tenure::postgresql {
 
 class Store;
 
+constexpr std::size_t mostSavepoints = 64;
+
 class FencedTransaction final : public IFencedTransaction, private ISqlStatements {
  public:
   FencedTransaction(Store& store, Term term) : store_(store), term_(std::move(term)) {}
@@ -44,6 +46,8 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
   Result<void> standing() const override;
+  /// A server remembers 64 subtransactions for each session; beyond, everybody's snapshots get slower.
+  bool isFull() const noexcept override { return savepoints_ >= mostSavepoints; }
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
   Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
@@ -97,7 +101,8 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   bool begun_ = false;  // the server knows of it
   Error why_{Errc::storeFailed, "the transaction is over"};
   std::vector<Command> kept_;
-  bool guessed_ = false;  // among them are foreseen keys, or a user's writes
+  std::size_t savepoints_ = 0;  // of this transaction, released ones among them
+  bool guessed_ = false;        // among them are foreseen keys, or a user's writes
   Mark mark_ = Mark::none;
   std::size_t markAt_ = 0;       // where it is held in kept_
   bool savepointThere_ = false;  // of this mark or an earlier one

@@ -31,8 +31,10 @@ namespace tenure::redis {
 
 class Store final : public IFencedStore {
  public:
-  Store(const Options& options, IEventSink& events) : link_(options), keys_(options.queue), events_(events) {}
+  Store(const Options& options, IEventSink& events)
+      : link_(options), keys_(options.queue), keepIdsFor_(options.keepIdsFor), events_(events) {}
 
+  std::optional<std::chrono::hours> keepsIdsFor() const noexcept override { return keepIdsFor_; }
   void prepare() noexcept override;
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
@@ -78,6 +80,7 @@ class Store final : public IFencedStore {
 
   Link link_;
   Keys keys_;
+  const std::chrono::hours keepIdsFor_;
   backends::Foresight foresight_;
   IEventSink& events_;
   std::optional<Claimed> claimed_;

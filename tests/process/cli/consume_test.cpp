@@ -288,7 +288,8 @@ TEST_F(Consume, OneQueueBelongsToOneElection) {
 TEST_F(Consume, ExecGivesBodyAndEnvironmentButNoSecret) {
   produce(R"({"id":"m-1","group":"g","body":"hello"})");
   Program replica =
-      consume("a", {"--root", "/exec", "--exec", "(cat; echo; env) >" + at("seen")}, {"TENURE_DIGEST=tenure:s3cret"});
+      consume("a", {"--root", "/exec", "--exec", "(cat; echo; env) >" + at("seen")},
+              {"TENURE_DIGEST=tenure:s3cret", "TENURE_REDIS_PASSWORD=s3cret", "TENURE_RABBITMQ_PASSWORD=s3cret"});
   const auto seen = [&] {
     std::ifstream in(at("seen"));
     return std::string(std::istreambuf_iterator<char>(in), {});

@@ -310,6 +310,26 @@ TEST_F(ConsumerFailure, Row30TheSameIdWithAnotherBodyIsADeadLetterWithAnAlarm) {
   EXPECT_THAT(events.of<MessageDeadLettered>()[0].reason, HasSubstr("another body"));
 }
 
+TEST_F(ConsumerFailure, AHandlerThatHoldsItsTransactionTooLongFailsItsAttemptAndIsNoOutage) {
+  options.maxAttempts = 2;
+  behaviour = [this](const Delivery& delivery) {
+    if (delivery.message.id.value != "slow") return Outcome::done();
+    world.fail(memory::Operation::write, Errc::heldTooLong);
+    delivery.transaction.put("a", "b");
+    return Outcome::done();
+  };
+  produce({"a", "slow", "c"});
+
+  workOff(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("a", "c"));
+  ASSERT_THAT(deadIds(), ElementsAre("slow"));
+  EXPECT_THAT(world.deadLetters()[0].reason, HasSubstr("held for too long"));
+  EXPECT_EQ(timesHandled("slow"), 3) << "behind a neighbour first, and twice alone";
+  EXPECT_EQ(timesHandled("c"), 1);
+  EXPECT_THAT(events.of<OutageBegan>(), IsEmpty());
+}
+
 TEST_F(ConsumerFailure, Row31HostileIdsAndGroupsAreOnlyBytes) {
   produce("'; DROP TABLE keys; --", "b");
   produce("$(reboot)\r\nSET x", "b");

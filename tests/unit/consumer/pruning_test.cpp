@@ -28,8 +28,19 @@ TEST(Pruner, ForgetsWhatIsOlderThanTheHorizon) {
   EXPECT_EQ(pruner.step(noon).before, noon - 48h);
 }
 
-TEST(Pruner, NeverForgetsWhenToldToKeep) {
-  Pruner pruner({.keepIdsFor = 0h});
+TEST(Pruner, OnlyCountsForTheAlarmWhenToldToKeep) {
+  Pruner pruner({.keepIdsFor = 0h, .keyAlarm = 9});
+  pruner.start(t0);
+
+  EXPECT_TRUE(pruner.isDue(true, t0 + 2min));
+  EXPECT_EQ(pruner.step(noon).before, WallTime{}) << "nothing is older than that";
+  pruner.did({.looked = 10, .removed = 0, .last = ""}, t0 + 2min);
+
+  EXPECT_THAT(pruner.takeNews(), SizeIs(1));
+}
+
+TEST(Pruner, DoesNothingWhenToldToKeepAndNotToCount) {
+  Pruner pruner({.keepIdsFor = 0h, .keyAlarm = 0});
   pruner.start(t0);
 
   EXPECT_FALSE(pruner.isDue(true, t0 + 24h));

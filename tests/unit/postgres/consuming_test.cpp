@@ -74,6 +74,42 @@ TEST_F(Consuming, NeverMakesABatchThatTheServersMemoryOfSubtransactionsCannotHol
   EXPECT_LE(events_.of<BatchCommitted>().size(), 10U) << "and not much smaller ones";
 }
 
+TEST_F(Consuming, CountsEachStatementThatIsAskedForWhenItMakesABatch) {
+  options_.maxBatch = 256;
+  handler_ = [](const Delivery& delivery) {
+    for (int i = 0; i < 3; ++i)
+      if (!delivery.transaction.sql()->execute("SELECT 1")) return Outcome::failed("no");
+    return insert(delivery);
+  };
+  produce(0, 100);
+
+  lead(7);
+
+  EXPECT_EQ(ledger("count(*)"), "100");
+  for (const BatchCommitted& batch : events_.of<BatchCommitted>()) EXPECT_LE(batch.messages, 16U) << "4 each";
+}
+
+TEST_F(Consuming, AHandlerThatKeepsItsTransactionIdleBecomesADeadLetterAndNobodysOutage) {
+  world_.options().idleLimit = 200ms;
+  handler_ = [this](const Delivery& delivery) {
+    const Outcome inserted = insert(delivery);
+    const std::string us = "orders/" + std::to_string(delivery.term.token().value);
+    if (delivery.message.id.value == "5")
+      EXPECT_TRUE(test::eventually([&] { return sessionOf(world_, us) == "none"; }));
+    return inserted;
+  };
+  produce(0, 10);
+
+  lead(7);
+
+  EXPECT_EQ(ledger("count(*)"), "9");
+  const std::vector<DeadLetter> dead = openAdmin(world_.options())->deadLetters().value();
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].message.id.value, "5");
+  EXPECT_THAT(dead[0].reason, testing::HasSubstr("held for too long"));
+  EXPECT_EQ(events_.of<OutageBegan>().size(), 0U);
+}
+
 TEST_F(Consuming, KeepsTheOrderAcrossTermsAndHandlesEachMessageOnce) {
   for (int term = 0; term < 3; ++term) {
     produce(term * 50, term * 50 + 50);

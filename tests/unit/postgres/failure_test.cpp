@@ -10,7 +10,7 @@ namespace {
 TEST(Failure, MeansWhatItsStateSays) {
   EXPECT_EQ(meaningOf("08006"), Errc::unavailable);
   EXPECT_EQ(meaningOf("57P01"), Errc::unavailable) << "terminated by an administrator";
-  EXPECT_EQ(meaningOf("25P03"), Errc::unavailable) << "silent for too long";
+  EXPECT_EQ(meaningOf("25P03"), Errc::heldTooLong) << "silent for too long";
   EXPECT_EQ(meaningOf("57014"), Errc::timedOut);
   EXPECT_EQ(meaningOf("55P03"), Errc::storeBusy);
   EXPECT_EQ(meaningOf("40P01"), Errc::storeBusy);
