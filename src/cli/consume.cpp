@@ -129,7 +129,8 @@ Exit runCommands(const ConsumeOptions& options, Settings settings) {
   const auto guardian = Guardian::start();  // a fork: before any thread
   if (!guardian) return refuse("--exec", guardian.error());
   settings.candidate.lastWill.childrenGone = guardian->childrenGone();
-  const Exit exit = runReplica(options, std::move(settings), makeExecHandler(*guardian, options.exec));
+  const Exit exit =
+      runReplica(options, std::move(settings), makeExecHandler(*guardian, options.exec, options.tuning.delivery));
   // Nothing is wrong with the configuration: a restart mends it, and a supervisor should try.
   return exit == Exit::configuration && guardian->isGone() ? Exit::hung : exit;
 }

@@ -29,11 +29,13 @@ ChildCommand commandFor(const Delivery& delivery, const std::string& command) {
   throw EndTerm(EndReason::failed, Error{Errc::outcomeUnknown, why});
 }
 
-Outcome outcomeOf(const ChildEnd& end, EndReason reason) {
+Outcome outcomeOf(const ChildEnd& end, EndReason reason, Guarantee delivery) {
   if (!end.nothingLeft) endBesideWhatMayStillRun("something of the command outlived SIGKILL");
   if (end.cause != EndCause::itself) {
     if (reason == EndReason::hung) return Outcome::failed("killed: it overran the limit for one message");
-    return Outcome::retryLater("killed: its term was lost");
+    constexpr const char* lost = "killed: its term was lost";
+    // It was begun, and who knows how far it came.
+    return delivery == Guarantee::atMostOnce ? Outcome::failed(lost) : Outcome::retryLater(lost);
   }
   if (end.exitCode == 0) return Outcome::done();
   if (end.exitCode == againLater) return Outcome::retryLater(end.description());
@@ -49,15 +51,15 @@ Outcome outcomeOf(const Error& error) {
 
 }  // namespace
 
-Outcome outcomeOfCommand(const Result<ChildEnd>& end, EndReason reason) {
-  return end ? outcomeOf(*end, reason) : outcomeOf(end.error());
+Outcome outcomeOfCommand(const Result<ChildEnd>& end, EndReason reason, Guarantee delivery) {
+  return end ? outcomeOf(*end, reason, delivery) : outcomeOf(end.error());
 }
 
-Handler makeExecHandler(const Guardian& guardian, std::string command) {
-  return [&guardian, command = std::move(command)](const Delivery& delivery) {
+Handler makeExecHandler(const Guardian& guardian, std::string command, Guarantee guarantee) {
+  return [&guardian, command = std::move(command), guarantee](const Delivery& delivery) {
     const ChildLimits limits{.until = [&] { return leashOf(delivery.term); }, .warning = politeness};
     const Result<ChildEnd> end = runChild(guardian, commandFor(delivery, command), limits);
-    return outcomeOfCommand(end, delivery.term.endReason());
+    return outcomeOfCommand(end, delivery.term.endReason(), guarantee);
   };
 }
 

@@ -17,10 +17,12 @@ namespace tenure::cli {
 ///
 /// Throws EndTerm when no command can be run any more. The consumer must know that the handler is external
 /// (ConsumerOptions::handlerIsExternal). Borrows the guardian.
-Handler makeExecHandler(const Guardian& guardian, std::string command);
+Handler makeExecHandler(const Guardian& guardian, std::string command,
+                        Guarantee guarantee = Guarantee::exactlyOnceEffect);
 
 /// What becomes of a message whose command has ended so, under a term that ends for `reason`, or does not. Throws as
 /// the handler does; with an unknown outcome when something of the command may still run.
-Outcome outcomeOfCommand(const Result<ChildEnd>& end, EndReason reason);
+Outcome outcomeOfCommand(const Result<ChildEnd>& end, EndReason reason,
+                         Guarantee delivery = Guarantee::exactlyOnceEffect);
 
 }  // namespace tenure::cli

@@ -77,6 +77,8 @@ class Consumer::Shell {
     enter(term);
     abandon();
     if (machine_ && term.valid()) run(machine_->handOver(moment()));
+    if (machine_) machine_->lose("its term was lost");
+    if (machine_ && machine_->hasNews()) tell();
     abandon();
     source_.detach();
     store_.release();

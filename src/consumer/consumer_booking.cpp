@@ -33,6 +33,7 @@ Action ConsumerMachine::commit(const Moment& moment) {
 Action ConsumerMachine::committed(const Moment& moment) {
   endOutage(false, moment);
   outcomeKnown_ = recorded_ = true;
+  undoneBefore_ = false;
   if (toForgive_) attempts_.erase(*toForgive_);
   if (toRecord_) attempts_.insert_or_assign(toRecord_->id, *toRecord_);
   if (charging_)
@@ -61,8 +62,8 @@ void ConsumerMachine::tellCommitted(const Moment& moment) {
 }
 
 Action ConsumerMachine::acknowledged(const Moment& moment) {
-  if (!unacknowledged_.empty())
-    for (const Message& message : window().first(settled_)) unacknowledged_.erase(message.id);
+  const std::size_t known = std::min(settled_, unacknowledged_.size());
+  unacknowledged_.erase(unacknowledged_.begin(), unacknowledged_.begin() + static_cast<std::ptrdiff_t>(known));
   first_ += settled_;
   forgetTransaction();
   return proceed(moment);
@@ -128,11 +129,13 @@ Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
   }
   if (isTermOver(error.code)) return quit(error);
   if (error.is(Errc::undone) && !taken_) {
-    news_.push_back(Warned{"a batch is handled again: " + error.message()});
     forgetTransaction();
+    if (std::exchange(undoneBefore_, true)) return troubled(false, error, moment);
+    news_.push_back(Warned{"a batch is handled again: " + error.message()});
     return proceed(moment);
   }
-  if (error.is(Errc::heldTooLong) && step_ == Step::run && !taken_) return heldTooLong(error, moment);
+  const bool heardOfHandler = step_ == Step::run || step_ == Step::admit || (step_ == Step::commit && settled_ > 0);
+  if (error.is(Errc::heldTooLong) && heardOfHandler && !taken_) return heldTooLong(error, moment);
   switch (step_) {
     case Step::attach:
     case Step::fetch:
@@ -147,7 +150,7 @@ Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
 /// Alone in its transaction it has only itself to blame. Else it comes alone next time, when its handler may compute
 /// before it holds anything.
 Action ConsumerMachine::heldTooLong(const Error& error, const Moment& moment) {
-  const bool alone = settled_ == 0;
+  const bool alone = settled_ == (step_ == Step::commit ? 1U : 0U);
   forgetTransaction();
   if (alone) return attemptFailed(Outcome::failed(error.message()), moment);
   granted_ = 1;
@@ -209,13 +212,17 @@ Action ConsumerMachine::storeFailed(const Error& error, const Moment& moment) {
 Action ConsumerMachine::sourceFailed(const Error& error, const Moment& moment) {
   attached_ = false;
   if (step_ == Step::acknowledge) {
-    if (!dedups())
-      for (const Message& message : window().first(settled_)) unacknowledged_.insert(message.id);
+    if (!dedups()) rememberCommitted();
     first_ += settled_;
     forgetTransaction();
   }
   batchEnds_ = settled_ > 0;
   return isTransient(error) ? troubled(true, error, moment) : quit(error);
+}
+
+void ConsumerMachine::rememberCommitted() {
+  for (std::size_t i = unacknowledged_.size(); i < settled_; ++i)
+    unacknowledged_.emplace_back(window()[i].id, digestOf(window()[i].body));
 }
 
 Action ConsumerMachine::troubled(bool ofSource, const Error& error, const Moment& moment) {
@@ -238,7 +245,7 @@ void ConsumerMachine::endOutage(bool ofSource, const Moment& moment) {
 
 Action ConsumerMachine::quit(const Error& error) {
   over_ = true;
-  forgo(error.message());
+  lose(error.message());
   const bool refusedByStore = isTermOver(error.code) && !error.is(Errc::leaseLost);
   if (refusedByStore && phase_ == Phase::executing)
     news_.push_back(CommitFenced{error.message(), std::max<std::size_t>(settled_, 1)});

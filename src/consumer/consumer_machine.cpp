@@ -40,9 +40,11 @@ Action ConsumerMachine::execute(const Moment& moment) {
 
 Action ConsumerMachine::handOver(const Moment& moment) {
   phase_ = Phase::leaving;
+  forgoWhatMayBeTaken("its leader left before that was known");
   forgetTransaction();
-  const bool healthy = recalled_ && !over_ && !outage_ && outcomeKnown_;
-  if (taken_ && healthy) return takenFailed("its leader left while it was in work", moment);
+  const bool storeIsSound = recalled_ && !over_ && !storeIsAway() && outcomeKnown_;
+  const bool healthy = storeIsSound && !outage_;
+  if (taken_ && storeIsSound) return takenFailed("its leader left while it was in work", moment);
   forgo("its leader left while it was in work");
   if (!healthy || ledger_ == Ledger::closed) return Return{false};
   if (ledger_ == Ledger::unread && horizon() > 0) return Return{false};  // its suspects stay on record as they are
@@ -162,6 +164,10 @@ Action ConsumerMachine::recalled(ConsumerState state, const Moment& moment) {
 
 Action ConsumerMachine::beginHead(const Moment& moment) {
   if (settled_ == 0) batchBegan_ = moment.now;
+  if (wasCommittedBefore()) {
+    pending_.push_back(DuplicateDropped{head().id.value});
+    return settle(moment);
+  }
   if (const std::string_view why = unfitness(head()); !why.empty()) return refuse(why, moment);
   if (refused_ && refused_->id == head().id) return bury(refused_->lastError, attemptNumber() - 1, false, moment);
 
@@ -175,14 +181,18 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
   return beginsUnlocked() ? run(moment) : admit();
 }
 
+/// The first that is another one says that the rest was acknowledged after all.
+bool ConsumerMachine::wasCommittedBefore() {
+  if (settled_ >= unacknowledged_.size()) return false;
+  const auto& [id, digest] = unacknowledged_[settled_];
+  if (head().id == id && digestOf(head().body) == digest) return true;
+  unacknowledged_.resize(settled_);
+  return false;
+}
+
 /// A store that was away is asked for something first, or the handler would be run in vain.
 Action ConsumerMachine::beginWithoutKey(const Moment& moment) {
-  const bool storeIsAway = outage_ && !outage_->ofSource;
-  if (storeIsAway && !checked_) return ask(Step::check, Check{});
-  if (unacknowledged_.contains(head().id)) {
-    pending_.push_back(DuplicateDropped{head().id.value});
-    return settle(moment);
-  }
+  if (storeIsAway() && !checked_) return ask(Step::check, Check{});
   if (ran_ == head().id) return settle(moment);
   if (suspect() && !charged()) return charge(moment);
   return run(moment);
@@ -198,8 +208,7 @@ Action ConsumerMachine::refuse(std::string_view why, const Moment& moment) {
 
 /// While the store is away its lock comes first, or the handler would be run in vain.
 bool ConsumerMachine::beginsUnlocked() const noexcept {
-  const bool storeIsAway = outage_ && !outage_->ofSource;
-  return options_.handlerIsExternal || (settled_ == 0 && !storeIsAway);
+  return options_.handlerIsExternal || (settled_ == 0 && !storeIsAway());
 }
 
 Action ConsumerMachine::checked(bool known, const Moment& moment) {

@@ -34,6 +34,7 @@
 /// action, and it is the only caller.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -78,6 +79,9 @@ class ConsumerMachine {
   Action ran(const Outcome& outcome, const Moment& moment);
   Action resolved(CommitFate fate, const Moment& moment);
   Action pruned(const Pruned& pruned, const Moment& moment);
+
+  /// The term is lost: nothing can be written any more, only told.
+  void lose(const std::string& why);
 
   std::span<const Message> window() const noexcept { return std::span{window_}.subspan(first_); }
   const Message& head() const noexcept { return taken_ ? taken_->message : window_[first_ + settled_]; }
@@ -130,6 +134,7 @@ class ConsumerMachine {
   Action fetch(BootTime until);
   Action beginHead(const Moment& moment);
   Action beginWithoutKey(const Moment& moment);
+  bool wasCommittedBefore();
   Action refuse(std::string_view why, const Moment& moment);
   Action charge(const Moment& moment);
   Action admit();
@@ -156,9 +161,11 @@ class ConsumerMachine {
   Action takenFailed(const std::string& why, const Moment& moment);
   Action takenRefused(const Error& error, const Moment& moment);
   void forgo(const std::string& why);
+  void forgoWhatMayBeTaken(const std::string& why);
 
   void findSuspects(const Moment& moment);
   void forgetTransaction() noexcept;
+  void rememberCommitted();
   void endOutage(bool ofSource, const Moment& moment);
   void tellCommitted(const Moment& moment);
   void tellPending();
@@ -166,6 +173,7 @@ class ConsumerMachine {
   void record(const MessageId& id, int attempts, const std::string& error, const Moment& moment);
   void checkInvariants() const;
 
+  bool storeIsAway() const noexcept { return outage_ && !outage_->ofSource; }
   bool dedups() const noexcept { return options_.delivery != Guarantee::atLeastOnce; }
   bool takesFirst() const noexcept { return options_.delivery == Guarantee::atMostOnce; }
   std::size_t remaining() const noexcept { return window_.size() - first_; }
@@ -206,9 +214,11 @@ class ConsumerMachine {
   bool topped_ = false;       // looked for more since the last commit
   bool dry_ = false;          // and found none
 
-  std::unordered_set<MessageId> unacknowledged_;  // committed by this term, without a key; they come again
+  // Committed by this term, without a key, and not acknowledged: they come again, at the front and in this order.
+  std::deque<std::pair<MessageId, BodyDigest>> unacknowledged_;
   std::optional<Taken> taken_;
-  bool taking_ = false;  // the open transaction acknowledges what its handler has not seen
+  bool undoneBefore_ = false;  // since the last commit
+  bool taking_ = false;        // the open transaction acknowledges what its handler has not seen
 
   // The open transaction.
   BootTime batchBegan_{};

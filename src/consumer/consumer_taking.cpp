@@ -17,7 +17,7 @@ Action ConsumerMachine::proceedWithTaken(const Moment& moment) {
   if (!troubled && !waits && moment.mayBegin) return run(moment);
   if (!moment.stopAsked && (waits || !troubled))
     return waitFor(waits ? notBefore_ : moment.now + softLimitPause, moment);
-  if (moment.stopAsked && outage_) return quit(trouble_);
+  if (moment.stopAsked && storeIsAway()) return quit(trouble_);
   return takenFailed(troubled ? taken_->trouble : "its leader left before its turn came", moment);
 }
 
@@ -32,6 +32,18 @@ Action ConsumerMachine::takenRefused(const Error& error, const Moment& moment) {
   forgetTransaction();
   return isTransient(error) || isRefusal(error) || error.is(Errc::undone) ? troubled(false, error, moment)
                                                                           : quit(error);
+}
+
+/// The commit that takes it may or may not have happened. If it has, nobody will see the message again.
+void ConsumerMachine::forgoWhatMayBeTaken(const std::string& why) {
+  if (!taking_ || outcomeKnown_) return;
+  taking_ = false;
+  news_.push_back(MessageForgone{window().front().id.value, "it may have been taken: " + why});
+}
+
+void ConsumerMachine::lose(const std::string& why) {
+  forgoWhatMayBeTaken(why);
+  forgo(why);
 }
 
 void ConsumerMachine::forgo(const std::string& why) {

@@ -109,7 +109,9 @@ void Session::settle(RequestFor<T>& request, int rc, Result<T> result) {
   if (request.done)
     deliver([done = std::move(request.done), result = std::move(result)]() mutable { done(std::move(result)); });
   requests_.erase(static_cast<const void*>(&request));
-  nudge_.answered(loop_->now(), connected_ && !requests_.empty());
+  const bool moreAreDue =
+      std::any_of(requests_.begin(), requests_.end(), [](const auto& each) { return !each.second->abandoned; });
+  nudge_.answered(loop_->now(), connected_ && moreAreDue);
 }
 
 template <class T>

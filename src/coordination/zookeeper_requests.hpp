@@ -17,6 +17,7 @@ struct Session::Request {
   std::string path;
   WatchId watch = 0;
   bool keepsWatchWhenAbsent = false;
+  bool abandoned = false;
 };
 
 template <class T>
@@ -24,6 +25,7 @@ struct Session::RequestFor : Request {
   RequestFor(Session& owner, Effect whatItDoes, std::string where, Callback<T> callback)
       : Request(owner, whatItDoes, std::move(where)), done(std::move(callback)) {}
   void abandon(int rc) override {
+    abandoned = true;
     if (done) session->refuse(std::exchange(done, nullptr), errorOf(rc, effect, path));
   }
 

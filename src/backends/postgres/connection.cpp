@@ -111,7 +111,10 @@ Exchange Connection::exchange(std::span<const Command> commands) {
   }
   const Deadline deadline = BootClock::now() + answerLimit_;
   exchange.answers.reserve(commands.size());
-  for (const Expected& each : expected_) receive(each, deadline, exchange);
+  for (const Expected& each : expected_) {
+    warning_.clear();  // in the end it is what the last command said
+    receive(each, deadline, exchange);
+  }
   const std::unique_ptr<PGresult, decltype(&PQclear)> sync(next(deadline), &PQclear);
   if (!lost_ && PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC) loseByProtocol();
   if (lost_ && !exchange.failure) exchange.failure = Failure{exchange.answers.size(), {}, lostBy_};

@@ -275,7 +275,7 @@ bool Store::admitUnasked(const ConsumerName& consumer, const MessageId& id) {
 }
 
 void Store::guessedWrong() noexcept {
-  careful_ = 2 * maxBatch();
+  goCarefully();
   foresight_.doubt();
 }
 

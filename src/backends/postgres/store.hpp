@@ -54,12 +54,16 @@ class Store final : public IFencedStore {
   Command passFence() const;
   /// Why passFence() found no row; asks the server.
   Error fenced(Connection& connection) const;
-  void committed() noexcept { ++claimed_->sequence; }
+  void committed() noexcept {
+    ++claimed_->sequence;
+    if (careful_ > 0) --careful_;
+  }
   void commitBecameUnknown() noexcept { claimed_->lastIsUnknown = true; }
   std::int64_t queueNumber() const noexcept { return queue_; }
   Translations& translations() noexcept { return translations_; }
   bool mayGuess() const noexcept { return careful_ == 0; }
   void guessedWrong() noexcept;
+  void goCarefully() noexcept { careful_ = 2 * maxBatch(); }
   /// One more message; true when it is foreseen to have no key.
   bool admitUnasked(const ConsumerName& consumer, const MessageId& id);
   bool expects(const MessageId& id) const { return mayGuess() && foresight_.expects(id); }

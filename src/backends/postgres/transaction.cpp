@@ -10,6 +10,10 @@
 namespace tenure::postgresql {
 namespace {
 
+// What travels together holds the fence's lock all the way: not longer than a claim waits before it ends its holder.
+constexpr std::chrono::milliseconds slowExchange{500};
+constexpr std::size_t mostKept = 256;
+
 constexpr const char* addKey =
     "INSERT INTO tenure_key(consumer, id, state, digest, token, at) VALUES($1, $2, $3, $4, $5, $6)";
 constexpr const char* addKeyUnlessThere =
@@ -144,7 +148,9 @@ Result<void> FencedTransaction::later(Command command) {
 Exchange FencedTransaction::sendWith(Command question) {
   kept_.push_back(std::move(question));
   begun_ = true;
+  const BootTime start = BootClock::now();
   Exchange exchange = connection_->exchange(kept_);
+  if (guessed_ && BootClock::now() - start > slowExchange) store_.goCarefully();
   if (exchange) {
     kept_.clear();
     guessed_ = false;
@@ -165,6 +171,7 @@ Error FencedTransaction::endBy(const Failure& failure) {
   const bool isFenced = failure.sqlState == fencedState && failure.command == 1 && kept_.size() > 1 &&
                         std::string_view(kept_.front().sql) == std::string_view(beginTransaction().sql);
   if (isFenceTableGone(failure)) return end({Errc::fenceLost, failure.error.detail});
+  if (connection_->isLost()) store_.guessedWrong();  // perhaps it was too much at once
   if (!isFenced && guessed_ && !connection_->isLost() && !endsTransaction(meaningOf(failure.sqlState))) {
     store_.guessedWrong();
     return end({Errc::undone, failure.error.detail});
@@ -220,7 +227,7 @@ Result<std::vector<SqlRow>> FencedTransaction::execute(std::string_view sql, std
 }
 
 Result<void> FencedTransaction::write(std::string_view sql, std::span<const SqlParameter> parameters) {
-  if (!store_.mayGuess()) return ISqlStatements::write(sql, parameters);
+  if (!store_.mayGuess() || kept_.size() >= mostKept) return ISqlStatements::write(sql, parameters);
   if (Result<void> sound = standing(); !sound) return sound;
   Result<Command> statement = userCommand(store_.translations(), sql, parameters);
   if (!statement) return statement.error();
@@ -355,6 +362,7 @@ Result<void> FencedTransaction::commitAll() {
   if (exchange.failure->sqlState.starts_with("23") && exchange.failure->command == commit)
     return end({Errc::invalidArgument, exchange.failure->error.detail});
   if (!isOutcomeUnknown(why.code)) return endBy(*exchange.failure);
+  store_.guessedWrong();
   store_.commitBecameUnknown();
   return end(why);
 }

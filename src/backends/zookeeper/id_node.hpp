@@ -18,7 +18,9 @@ inline Admission admissionOf(const std::optional<std::string>& stored, const Bod
   return backends::admissionOf(stored ? std::optional(stored->substr(0, fateAndDigest)) : std::nullopt, digest);
 }
 
+/// Far in the future where it does not say.
 inline WallTime writtenAt(std::string_view stored) noexcept {
+  if (stored.size() <= fateAndDigest) return WallTime::max();
   stored.remove_prefix(std::min(stored.size(), fateAndDigest));
   return backends::timeFrom(stored);
 }

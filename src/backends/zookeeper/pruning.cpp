@@ -8,7 +8,7 @@ namespace tenure::zookeeper {
 namespace {
 
 // Each key that is looked at costs a round trip, and the career thread has messages to see to.
-constexpr std::size_t keysAStep = 200;
+constexpr std::size_t keysAStep = 20;
 
 }  // namespace
 

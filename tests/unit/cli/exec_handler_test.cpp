@@ -168,5 +168,14 @@ TEST_F(ExecHandler, AMessageThatCannotBePassedOnHasFailed) {
   EXPECT_THAT(handle("exit 0").reason, HasSubstr("TENURE_GROUP"));
 }
 
+TEST(ExecOutcome, OfACommandThatWasKilledIsAgainLaterButAtMostOnceAFailure) {
+  ChildEnd killed;
+  killed.signal = SIGTERM;
+  killed.cause = EndCause::overdue;
+
+  EXPECT_EQ(outcomeOfCommand(killed, EndReason::none).kind, Outcome::Kind::retryLater);
+  EXPECT_EQ(outcomeOfCommand(killed, EndReason::none, Guarantee::atMostOnce).kind, Outcome::Kind::failed);
+}
+
 }  // namespace
 }  // namespace tenure::cli

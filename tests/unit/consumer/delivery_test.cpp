@@ -57,6 +57,22 @@ TEST_F(AtLeastOnce, TheTermThatCommittedItOnlyAcknowledgesItAgain) {
   EXPECT_THAT(handled, ElementsAre("1", "2"));
 }
 
+TEST_F(AtLeastOnce, AnotherMessageUnderAnIdThatWaitsForItsAcknowledgementIsHandled) {
+  acknowledging = Acknowledging::afterCommit;
+  behaviour = [this](const Delivery& delivery) {
+    if (handled.size() == 1) {
+      world.fail(Operation::acknowledge, Errc::unavailable, 1);
+      produce(delivery.message.id.value, "another body");
+    }
+    return Outcome::done();
+  };
+  produce("1", "a body");
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("1", "1"));
+}
+
 TEST_F(AtLeastOnce, AKillerOfItsProcessStillBecomesADeadLetterAndItsNeighboursDoNot) {
   options.maxAttempts = 2;
   produce({"1", "killer", "3"});
@@ -222,6 +238,45 @@ TEST_P(AtMostOnce, OneThatIsLostWhileItsProcessLivesIsToldOf) {
 
   ASSERT_THAT(events.of<MessageForgone>(), SizeIs(1));
   EXPECT_EQ(events.of<MessageForgone>()[0].message, "1");
+}
+
+TEST_P(AtMostOnce, OneThatMayHaveBeenTakenWhenItsTermEndsIsToldOf) {
+  produce({"1"});
+  Replica& leader = elect();
+  world.loseCommitReply(true);
+  world.fail(Operation::resolve, Errc::unavailable, 10'000);
+
+  EXPECT_TRUE(leader.endOf(500));
+
+  EXPECT_THAT(handled, IsEmpty());
+  ASSERT_THAT(events.of<MessageForgone>(), SizeIs(1));
+  EXPECT_EQ(events.of<MessageForgone>()[0].message, "1");
+}
+
+TEST_P(AtMostOnce, OneThatWaitsWhenItsTermIsLostBetweenTwoStepsIsToldOf) {
+  produce({"1"});
+  behaviour = [](const Delivery&) { return Outcome::retryLater("later", 1h); };
+  Replica& leader = elect();
+  leader.execute();
+  leader.term().loseLease();
+
+  leader.handOver();
+
+  ASSERT_THAT(events.of<MessageForgone>(), SizeIs(1));
+}
+
+TEST_P(AtMostOnce, OneWhoseHandlerGivesUpItsLostTermIsToldOf) {
+  produce({"1"});
+  behaviour = [this](const Delivery&) -> Outcome {
+    replicas.back().term().loseLease();
+    throw EndTerm(EndReason::leaseLost, Error{Errc::leaseLost, "gone"});
+  };
+  Replica& leader = elect();
+
+  EXPECT_TRUE(leader.endOf(3));
+  leader.handOver();
+
+  ASSERT_THAT(events.of<MessageForgone>(), SizeIs(1));
 }
 
 TEST_P(AtMostOnce, AnExternalHandlerIsStartedOnceToo) {

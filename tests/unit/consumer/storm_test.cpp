@@ -53,12 +53,14 @@ class ConsumerStorm : public Scene, public testing::WithParamInterface<int> {
 
   void serveATerm() {
     Replica& leader = enrol();
+    if (oneIn(4)) drawFault();
     try {
       leader.takeOffice();
     } catch (const EndTerm&) {
       return;
     }
     const bool over = leader.endOf(1 + static_cast<int>(random.below(40))).has_value();
+    if (oneIn(5)) leader.term().loseLease();
     if (over || oneIn(2)) leader.handOver();  // else it is killed between two messages
   }
 

@@ -90,12 +90,13 @@ TEST_F(Consuming, CountsEachStatementThatIsAskedForWhenItMakesABatch) {
 }
 
 TEST_F(Consuming, AHandlerThatKeepsItsTransactionIdleBecomesADeadLetterAndNobodysOutage) {
-  world_.options().idleLimit = 200ms;
+  world_.options().idleInTransactionLimit = 200ms;
   handler_ = [this](const Delivery& delivery) {
     const Outcome inserted = insert(delivery);
     const std::string us = "orders/" + std::to_string(delivery.term.token().value);
-    if (delivery.message.id.value == "5")
+    if (delivery.message.id.value == "5") {
       EXPECT_TRUE(test::eventually([&] { return sessionOf(world_, us) == "none"; }));
+    }
     return inserted;
   };
   produce(0, 10);
@@ -152,6 +153,53 @@ TEST_F(Consuming, FindsTheOneWriteThatFailsAmongThoseThatTravelTogether) {
   EXPECT_EQ(dead[0].attempts, 2);
   EXPECT_THAT(dead[0].reason, testing::HasSubstr("violates check constraint"));
   EXPECT_EQ(events_.of<OutageBegan>().size(), 0U);
+}
+
+TEST_F(Consuming, WritesThatAreTooSlowTogetherAreSentOneByOne) {
+  world_.options().statementLimit = world_.options().lockLimit = world_.options().networkLimit = 400ms;
+  world_.ask(
+      "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.05); RETURN NEW; END';"
+      "CREATE TRIGGER slow BEFORE INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION slow()");
+  handler_ = write;
+  produce(0, 60);
+
+  lead(7);
+
+  EXPECT_EQ(ledger("count(*)"), "60");
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM tenure_dead_letter"), "0");
+}
+
+TEST_F(Consuming, OneHandlersManyWritesAreSentInBetween) {
+  handler_ = [](const Delivery& delivery) {
+    for (int i = 0; i < 1'000; ++i) {
+      const std::vector<SqlParameter> values{{":id", delivery.message.id.value + "-" + std::to_string(i)},
+                                             {":token", delivery.term.token().value}};
+      if (!delivery.transaction.sql()->write("INSERT INTO ledger(id, token) VALUES(:id, :token)", values))
+        return Outcome::failed("no");
+    }
+    return Outcome::done();
+  };
+  produce(0, 3);
+
+  lead(7);
+
+  EXPECT_EQ(ledger("count(*)"), "3000");
+}
+
+TEST_F(Consuming, AWarningOfAUsersStatementPutsNoCommitInDoubt) {
+  world_.ask(
+      "CREATE FUNCTION warns() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE WARNING ''mind''; RETURN NEW; END';"
+      "CREATE TRIGGER warns BEFORE INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION warns()");
+  handler_ = write;
+  produce(0, 1);
+  test::TestTerm term(7);
+  Database database(world_.options(), noEvents());
+  ASSERT_THAT(database.store().claim(term), succeeds());
+  const auto transaction = database.store().begin(term).value();
+  const std::vector<SqlParameter> values{{":id", std::string("1")}, {":token", std::int64_t{7}}};
+  ASSERT_THAT(transaction->sql()->write("INSERT INTO ledger(id, token) VALUES(:id, :token)", values), succeeds());
+
+  EXPECT_THAT(transaction->commit(), succeeds());
 }
 
 TEST_F(Consuming, OfMessagesThatComeTwiceInOneBatchTheSecondIsDropped) {
