@@ -209,7 +209,9 @@ TEST_P(AdminSuite, Row15ARebasedFenceTakesTheNewEnsembleAndRefusesTheOld) {
   const FenceRow row = admin_->fenceRows().value()[0];
   ASSERT_THAT(admin_->rebaseFence(row, rebuilt.ensemble, rebuilt.generation, rebuilt.electionPath), succeeds());
 
-  EXPECT_THAT(leader_.store->begin(term_).value()->put("k", "v"), failsWith(Errc::staleTerm));
+  const auto stale = leader_.store->begin(term_).value();
+  const Result<void> written = stale->put("k", "v");
+  EXPECT_THAT(written ? stale->commit() : written, failsWith(Errc::staleTerm));
   EXPECT_THAT(next.store->claim(TestTerm(rebuilt)), succeeds());
   EXPECT_THAT(leader_.store->claim(TestTerm(8)), failsWith(Errc::foreignPath));
 }
