@@ -175,9 +175,10 @@ Result<void> Connection::declareExchange(Channel channel, const std::string& nam
   return settle(channel, amqp_get_rpc_reply(state_), "declaring the owner's exchange");
 }
 
-Result<void> Connection::findExchange(Channel channel, const std::string& name) {
-  amqp_exchange_declare(state_, number(channel), bytesOf(name), bytesOf("fanout"), 1, 0, 0, 0, amqp_empty_table);
-  return settle(channel, amqp_get_rpc_reply(state_), "looking for the owner's exchange");
+Result<void> Connection::compareExchange(Channel channel, const std::string& name) {
+  amqp_table_entry_t entry{bytesOf("alternate-exchange"), integerField(0)};
+  amqp_exchange_declare(state_, number(channel), bytesOf(name), bytesOf("fanout"), 0, 1, 0, 1, {1, &entry});
+  return settle(channel, amqp_get_rpc_reply(state_), "comparing the owner's exchange");
 }
 
 Result<void> Connection::limitPrefetch(Channel channel, std::uint16_t messages) {

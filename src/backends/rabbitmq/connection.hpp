@@ -53,7 +53,9 @@ class Connection {
   Result<void> compareQueue(Channel channel, const std::string& queue, const QueueArguments& arguments);
   /// Durable, and nobody can publish to it.
   Result<void> declareExchange(Channel channel, const std::string& name, const std::string& alternate);
-  Result<void> findExchange(Channel channel, const std::string& name);
+  /// Never succeeds and never makes one: asks for an alternate that no exchange can have, and the broker refuses,
+  /// naming that of the exchange which is there.
+  Result<void> compareExchange(Channel channel, const std::string& name);
   Result<void> limitPrefetch(Channel channel, std::uint16_t messages);
   Result<void> consume(Channel channel, const std::string& queue, bool exclusively);
   Result<void> selectConfirms(Channel channel);

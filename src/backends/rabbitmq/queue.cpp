@@ -200,11 +200,7 @@ Result<void> recordOwner(Connection& connection, const std::string& queue, const
 
 std::string ownerOf(Connection& connection, const std::string& queue) {
   const std::string exchange = ownerExchange(queue);
-  const Result<void> found = ask(connection, [&] { return connection.findExchange(Channel::side, exchange); });
-  if (!found) return {};
-  // No election can have this name: the broker refuses, and names the owner.
-  const Result<void> refused = ask(
-      connection, [&] { return connection.declareExchange(Channel::side, exchange, std::string{ownerPrefix} + "?"); });
+  const Result<void> refused = ask(connection, [&] { return connection.compareExchange(Channel::side, exchange); });
   return refused ? "" : ownerIn(refused.error().detail);
 }
 

@@ -174,27 +174,56 @@ TEST_P(Wiring, AppliesEveryMessageOnceAndInOrderAcrossAHandoverAndAKill) {
   EXPECT_EQ(ask("SELECT count(DISTINCT token) FROM ledger"), "3");
 }
 
-/// A store for little has no SQL: it keeps the ids, and what the commands did is told by a file of theirs.
-class IntoZooKeeper : public ToolInElection {
+/// A store without SQL keeps the ids, and what the commands did is told by a file of theirs.
+class WithoutSql : public ToolInElection, public testing::WithParamInterface<Wired> {
  protected:
   static std::string contents(const std::string& file) {
     std::ifstream in(file);
     return {std::istreambuf_iterator<char>(in), {}};
   }
+  static std::string expectedLines(int count) {
+    std::string lines;
+    for (int i = 1; i <= count; ++i) lines += "m-" + std::to_string(i) + "\n";
+    return lines;
+  }
+  std::string storeUrl() const {
+    return GetParam().store == std::string_view("zookeeper")
+               ? "zookeeper://" + Ensemble::shared().hosts() + "/" + GetParam().name
+               : redis_.url();
+  }
+  std::string queueUrl() const {
+    const std::string_view kind = GetParam().queue;
+    if (kind == "rabbitmq") return rabbit_.url() + "&queue=" + queueName_;
+    if (kind == "postgresql") return postgres_.url() + "?queue=" + queueName_;
+    if (kind == "redis") return redis_.url() + "?queue=" + queueName_;
+    return "sqlite:" + at("queue.db") + "?queue=" + queueName_;
+  }
+
+ private:
+  const std::string queueName_ = freshQueueName();
+  const RabbitPlace rabbit_;
+  const PostgresPlace postgres_;
+  const RedisPlace redis_;
 };
 
-TEST_F(IntoZooKeeper, RunsACommandOnceForEachMessageAndDropsWhatIsProducedAgain) {
-  const std::string store = "zookeeper://" + Ensemble::shared().hosts() + "/wiring";
-  const RabbitPlace broker;
-  const std::string queue = broker.url() + "&queue=" + freshQueueName();
+INSTANTIATE_TEST_SUITE_P(All, WithoutSql,
+                         testing::Values(Wired{"Redis", "redis", "redis"},
+                                         Wired{"RabbitmqIntoRedis", "rabbitmq", "redis"},
+                                         Wired{"PostgresqlIntoRedis", "postgresql", "redis"},
+                                         Wired{"SqliteIntoRedis", "sqlite", "redis"},
+                                         Wired{"RabbitmqIntoZooKeeper", "rabbitmq", "zookeeper"},
+                                         Wired{"RedisIntoZooKeeper", "redis", "zookeeper"},
+                                         Wired{"SqliteIntoZooKeeper", "sqlite", "zookeeper"}),
+                         [](const auto& each) { return each.param.name; });
+
+TEST_P(WithoutSql, RunsACommandOnceForEachMessageAndDropsWhatIsProducedAgain) {
   const auto produceTwelve = [&] {
-    ASSERT_EQ(tenure({"produce", "--queue", queue, "--format", "jsonl"}, numbered(12)).exit, 0);
+    ASSERT_EQ(tenure({"produce", "--queue", queueUrl(), "--format", "jsonl"}, numbered(12)).exit, 0);
   };
-  const Arguments words{"--queue", queue, "--store", store, "--exec", "echo $TENURE_MESSAGE_ID >> " + at("done")};
   const auto replica = [&](const std::string& name) {
-    Arguments all = words;
-    all.insert(all.end(), {"--id", name});
-    return start(inElection("consume", all), name);
+    return start(inElection("consume", {"--queue", queueUrl(), "--store", storeUrl(), "--id", name, "--exec",
+                                        "echo $TENURE_MESSAGE_ID >> " + at("done")}),
+                 name);
   };
   produceTwelve();
   Program first = replica("first");
@@ -207,10 +236,8 @@ TEST_F(IntoZooKeeper, RunsACommandOnceForEachMessageAndDropsWhatIsProducedAgain)
   produceTwelve();
 
   ASSERT_TRUE(second.waitForOutput(" duplicate_dropped ", 12)) << second.output();
-  std::string expected;
-  for (int i = 1; i <= 12; ++i) expected += "m-" + std::to_string(i) + "\n";
-  EXPECT_EQ(contents(at("done")), expected);
-  EXPECT_THAT(tenure({"fence", "show", "--queue", queue, "--store", store}).output, HasSubstr("commits "));
+  EXPECT_EQ(contents(at("done")), expectedLines(12));
+  EXPECT_THAT(tenure({"fence", "show", "--queue", queueUrl(), "--store", storeUrl()}).output, HasSubstr("commits "));
   EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
   EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
 }
@@ -245,6 +272,25 @@ TEST_P(DeadLettersElsewhere, GoBackToTheirQueueAndAreDoneThen) {
   ASSERT_TRUE(consumer.waitForOutput(" batch_committed ")) << consumer.output();
   EXPECT_EQ(lettersNow("list"), "");
   EXPECT_EQ(told(consumer, SIGTERM), 0) << consumer.output();
+}
+
+TEST(Schema, IsAppliedAndPrintedByTheTool) {
+  PostgresServer& server = PostgresServer::shared();
+  server.session().ask("CREATE ROLE bare LOGIN; CREATE SCHEMA bare AUTHORIZATION bare");
+  const std::string url = "postgresql://bare@127.0.0.1:" + std::to_string(server.port()) + "/postgres";
+  const TemporaryFolder folder;
+  const auto tool = [&](Program::Arguments words) {
+    words.insert(words.begin(), std::string(TENURE_BINARY_DIR) + "/tenure");
+    Program program(words, folder.path() / words[2]);
+    EXPECT_EQ(program.waitForEnd().value_or(Ending{}).exitCode, 0) << program.output();
+    return program.output();
+  };
+
+  EXPECT_THAT(tool({"schema", "print", "--store", url}), HasSubstr("CREATE TABLE tenure_lane"));
+  EXPECT_THAT(tool({"schema", "apply", "--store", url}), HasSubstr("the tables are there"));
+  EXPECT_THAT(tool({"schema", "apply", "--store", url}), HasSubstr("the tables are there")) << "again";
+
+  EXPECT_EQ(server.session("bare").ask("SELECT version FROM tenure_schema"), "2");
 }
 
 }  // namespace

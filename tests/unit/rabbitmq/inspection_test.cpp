@@ -78,6 +78,17 @@ TEST(Inspection, MakesNoQueueOfOneThatGoesWhileItIsCompared) {
   EXPECT_THAT(connection->inspect(Channel::work, gone.queue), failsWith(Errc::notFound));
 }
 
+TEST(Inspection, MakesNoExchangeOfAnOwnerThatIsNotThere) {
+  const Options queue = declared({});
+  const auto connection = Connection::open(queue, "asking").value();
+
+  EXPECT_EQ(ownerOf(*connection, queue.queue), "");
+
+  EXPECT_THAT(connection->declareExchange(Channel::work, "tenure.owner." + queue.queue, "tenure.election.first"),
+              succeeds())
+      << "nobody's before";
+}
+
 TEST(Inspection, RefusesAQueueWithPriorities) {
   const Options options = declaredByOthers({{"x-max-priority", std::int64_t{9}}});
 
