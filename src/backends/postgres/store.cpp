@@ -22,8 +22,6 @@ Error errorOf(const Failure& failure) {
   return isFenceTableGone(failure) ? Error{Errc::fenceLost, failure.error.detail} : failure.error;
 }
 
-constexpr std::size_t furthestAhead = 512;
-
 /// Two first claims met, and the other one was faster.
 constexpr const char* outrun = "another first claim was faster";
 
@@ -253,7 +251,7 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
 /// A subquery, because the planner does not turn one into a join: to a server that has not analysed the table yet, a
 /// look at all of it would seem cheaper.
 Command Store::lookAhead(const ConsumerName& consumer, const MessageId& id) {
-  lookedFor_ = foresight_.take(id, furthestAhead);
+  lookedFor_ = foresight_.take(id, backends::furthestAhead);
   Array ids(TypeId::bytes);
   for (const MessageId& each : lookedFor_) ids.add(each.value);
   return command(

@@ -14,7 +14,6 @@ namespace {
 using backends::Claim;
 using std::chrono::milliseconds;
 
-constexpr std::size_t furthestAhead = 512;
 constexpr std::size_t maxTransactionBytes = 256U << 20U;
 /// A claim reads again when the row changed under it; somebody who claims that often is at war with us.
 constexpr int claimAttempts = 16;
@@ -237,7 +236,7 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
   const Result<Connection*> connection = connected();
   if (!connection) return connection.error();
   std::vector<MessageId> ids;
-  if (messages.size() == 1) ids = foresight_.take(messages.front().id, furthestAhead);
+  if (messages.size() == 1) ids = foresight_.take(messages.front().id, backends::furthestAhead);
   for (std::size_t i = ids.size(); i < messages.size(); ++i) ids.push_back(messages[i].id);
   std::vector<std::string> keys{"MGET"};
   keys.reserve(ids.size() + 1);

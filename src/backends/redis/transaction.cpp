@@ -2,16 +2,12 @@
 
 #include "backends/redis/records.hpp"
 #include "backends/redis/store.hpp"
+#include "backends/shared/foresight.hpp"
 #include "backends/shared/record_text.hpp"
 #include "backends/shared/state_limits.hpp"
 #include "base/assert.hpp"
 
 namespace tenure::redis {
-namespace {
-
-constexpr std::size_t furthestAhead = 512;
-
-}  // namespace
 
 Result<void> FencedTransaction::standing() const {
   if (broken_) return *broken_;
@@ -90,7 +86,7 @@ Result<std::optional<std::string>> FencedTransaction::stored(const std::string& 
                                                              const MessageId& id) {
   if (const auto known = keys_.find(key); known != keys_.end()) return known->second;
   std::vector<std::string> keys;
-  for (const MessageId& next : store_.foresight().take(id, furthestAhead))
+  for (const MessageId& next : store_.foresight().take(id, backends::furthestAhead))
     keys.push_back(store_.keys().id(consumer, next));
   if (const Result<void> looked = look({}, keys); !looked) return looked.error();
   return keys_.at(key);

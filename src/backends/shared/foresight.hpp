@@ -12,6 +12,9 @@
 
 namespace tenure::backends {
 
+/// How many of them one look asks about at most.
+inline constexpr std::size_t furthestAhead = 512;
+
 class Foresight {
  public:
   /// They come after all that were expected before.
