@@ -12,7 +12,7 @@ namespace {
 
 // What travels together holds the fence's lock all the way: not longer than a claim waits before it ends its holder.
 constexpr std::chrono::milliseconds slowExchange{500};
-constexpr std::size_t mostKept = 256;
+constexpr std::size_t mostKeptBack = 256;
 
 constexpr const char* addKey =
     "INSERT INTO tenure_key(consumer, id, state, digest, token, at) VALUES($1, $2, $3, $4, $5, $6)";
@@ -227,7 +227,7 @@ Result<std::vector<SqlRow>> FencedTransaction::execute(std::string_view sql, std
 }
 
 Result<void> FencedTransaction::write(std::string_view sql, std::span<const SqlParameter> parameters) {
-  if (!store_.mayGuess() || kept_.size() >= mostKept) return ISqlStatements::write(sql, parameters);
+  if (!store_.mayGuess() || kept_.size() >= mostKeptBack) return ISqlStatements::write(sql, parameters);
   if (Result<void> sound = standing(); !sound) return sound;
   Result<Command> statement = userCommand(store_.translations(), sql, parameters);
   if (!statement) return statement.error();
