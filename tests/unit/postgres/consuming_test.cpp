@@ -40,6 +40,15 @@ class Consuming : public testing::Test {
     }));
     consumer.handOver(term);
   }
+  /// Of ten, after its two attempts.
+  void expectOnlyTheFifthDied(const std::string& reason) {
+    EXPECT_EQ(ledger("count(*)"), "9");
+    const std::vector<DeadLetter> dead = openAdmin(world_.options())->deadLetters().value();
+    ASSERT_EQ(dead.size(), 1U);
+    EXPECT_EQ(dead[0].message.id.value, "5");
+    EXPECT_EQ(dead[0].attempts, 2);
+    EXPECT_THAT(dead[0].reason, testing::HasSubstr(reason));
+  }
   std::string waiting() { return world_.ask("SELECT count(*) FROM tenure_message"); }
   std::string ledger(const std::string& what) { return world_.ask("SELECT " + what + " FROM ledger"); }
 
@@ -103,11 +112,7 @@ TEST_F(Consuming, AHandlerThatKeepsItsTransactionIdleBecomesADeadLetterAndNobody
 
   lead(7);
 
-  EXPECT_EQ(ledger("count(*)"), "9");
-  const std::vector<DeadLetter> dead = openAdmin(world_.options())->deadLetters().value();
-  ASSERT_EQ(dead.size(), 1U);
-  EXPECT_EQ(dead[0].message.id.value, "5");
-  EXPECT_THAT(dead[0].reason, testing::HasSubstr("held for too long"));
+  expectOnlyTheFifthDied("held for too long");
   EXPECT_EQ(events_.of<OutageBegan>().size(), 0U);
 }
 
@@ -131,12 +136,7 @@ TEST_F(Consuming, BuriesAMessageThatItsStatementCannotTakeAndKeepsItsNeighbours)
 
   lead(7);
 
-  EXPECT_EQ(ledger("count(*)"), "9");
-  const std::vector<DeadLetter> dead = openAdmin(world_.options())->deadLetters().value();
-  ASSERT_EQ(dead.size(), 1U);
-  EXPECT_EQ(dead[0].message.id.value, "5");
-  EXPECT_EQ(dead[0].attempts, 2);
-  EXPECT_THAT(dead[0].reason, testing::HasSubstr("violates check constraint"));
+  expectOnlyTheFifthDied("violates check constraint");
 }
 
 TEST_F(Consuming, FindsTheOneWriteThatFailsAmongThoseThatTravelTogether) {
@@ -146,12 +146,7 @@ TEST_F(Consuming, FindsTheOneWriteThatFailsAmongThoseThatTravelTogether) {
 
   lead(7);
 
-  EXPECT_EQ(ledger("count(*)"), "9");
-  const std::vector<DeadLetter> dead = openAdmin(world_.options())->deadLetters().value();
-  ASSERT_EQ(dead.size(), 1U);
-  EXPECT_EQ(dead[0].message.id.value, "5");
-  EXPECT_EQ(dead[0].attempts, 2);
-  EXPECT_THAT(dead[0].reason, testing::HasSubstr("violates check constraint"));
+  expectOnlyTheFifthDied("violates check constraint");
   EXPECT_EQ(events_.of<OutageBegan>().size(), 0U);
 }
 
