@@ -49,10 +49,12 @@ enum class Guarantee {
   /// again, when its process or its commit failed. Loses nothing.
   exactlyOnceEffect,
   /// No idempotency keys, so none to keep and none to look up: for handlers that may be repeated. What a producer or a
-  /// broker sends twice is handled twice, and so is what was committed and not yet acknowledged when its process died,
-  /// unless the queue is kept in the store. Loses nothing.
+  /// broker sends twice is handled twice, and so is what was committed and not yet acknowledged when its process died
+  /// or
+  /// its broker was lost, unless the queue is kept in the store. Loses nothing.
   atLeastOnce,
-  /// Key and acknowledgement are durable before the handler starts, and it starts once: for what does more harm twice
+  /// The key is durable, and the acknowledgement sent, before the handler starts, and it starts once: for what does
+  /// more harm twice
   /// than not at all. What its process dies of is lost; what fails, a dead letter at once, without another attempt
   /// (but for Outcome::retryLater, the handler's own word that nothing has happened). Two commits a message, no
   /// batches.

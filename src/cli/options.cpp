@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/secret_variables.hpp"
 #include "base/text.hpp"
 #include "base/validation.hpp"
 #include "cli/urls.hpp"
@@ -12,7 +13,6 @@
 namespace tenure::cli {
 namespace {
 
-constexpr const char* digestVariable = "TENURE_DIGEST";
 constexpr const char* expectedDigest = "expected one line, user:password";
 
 using Replacement = std::pair<std::string_view, std::string_view>;

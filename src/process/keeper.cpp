@@ -18,6 +18,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/secret_variables.hpp"
 #include "process/control_group.hpp"
 #include "process/keeper_machine.hpp"
 #include "process/process_tree.hpp"
@@ -70,7 +71,7 @@ void moveTo(int target, const Descriptor& descriptor) noexcept {
   if (outfit.group) outfit.group->enter();
   for (int target = 0; target < 3; ++target) dup2(outfit.standard[static_cast<std::size_t>(target)].get(), target);
   if (outfit.term.command) moveTo(request.termDescriptor, outfit.term.command);
-  for (const char* secret : {"TENURE_DIGEST", "TENURE_REDIS_PASSWORD", "TENURE_RABBITMQ_PASSWORD"}) unsetenv(secret);
+  for (const char* secret : secretVariables) unsetenv(secret);
   for (const std::string& variable : request.environment) {
     const std::size_t equals = variable.find('=');
     setenv(variable.substr(0, equals).c_str(), variable.substr(equals + 1).c_str(), 1);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include "support/backends.hpp"
 #include "support/ensemble.hpp"
@@ -17,6 +18,14 @@ class ZooKeeperStoreWorld final : public BackendWorld {
   Replica open(IEventSink& events = noEvents()) override { return {zookeeper::openStore(options(), events), nullptr}; }
   std::unique_ptr<IMessageSink> sink() override { return nullptr; }
   void dropFence(const std::string& election) override;
+
+  /// The ids of its dead letters.
+  std::vector<std::string> buried() const {
+    std::vector<std::string> ids;
+    for (const DeadLetter& letter : zookeeper::openStoreAdmin(options())->deadLetters().value())
+      ids.push_back(letter.message.id.value);
+    return ids;
+  }
 
   zookeeper::StoreOptions options() const {
     zookeeper::StoreOptions options;

@@ -31,6 +31,9 @@ namespace tenure::postgresql {
 
 class Store final : public IFencedStore {
  public:
+  /// In a transaction: so many a server remembers for each session; beyond, everybody's snapshots get slower.
+  static constexpr std::size_t mostSavepoints = 64;
+
   /// Borrows both.
   Store(const Options& options, IEventSink& events, Lane lane = {})
       : options_(options), events_(events), lane_(lane), session_(options) {}
@@ -43,8 +46,8 @@ class Store final : public IFencedStore {
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   void expect(std::span<const Message> messages) override { foresight_.expect(messages); }
-  /// A message costs a savepoint.
-  std::size_t maxBatch() const noexcept override { return 64; }
+  /// A message costs a savepoint at least.
+  std::size_t maxBatch() const noexcept override { return mostSavepoints; }
   std::unique_ptr<IFencedStore> openLane(std::int64_t number) override;
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
   void release() noexcept override;

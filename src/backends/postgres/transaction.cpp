@@ -113,6 +113,8 @@ void FencedTransaction::placeStatementPoint() {
   pointPlaced_ = true;
 }
 
+bool FencedTransaction::isFull() const noexcept { return savepoints_ >= Store::mostSavepoints; }
+
 Result<void> FencedTransaction::mark() {
   if (Result<void> sound = standing(); !sound) return sound;
   mark_ = Mark::wanted;

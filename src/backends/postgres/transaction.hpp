@@ -31,8 +31,6 @@ namespace tenure::postgresql {
 
 class Store;
 
-constexpr std::size_t mostSavepoints = 64;
-
 class FencedTransaction final : public IFencedTransaction, private ISqlStatements {
  public:
   FencedTransaction(Store& store, Term term) : store_(store), term_(std::move(term)) {}
@@ -46,8 +44,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
   Result<void> standing() const override;
-  /// A server remembers 64 subtransactions for each session; beyond, everybody's snapshots get slower.
-  bool isFull() const noexcept override { return savepoints_ >= mostSavepoints; }
+  bool isFull() const noexcept override;
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
   Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;

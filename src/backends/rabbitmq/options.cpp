@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/secret_variables.hpp"
 #include "base/text.hpp"
 #include "base/validation.hpp"
 #include "tenure/rabbitmq.hpp"
@@ -11,8 +12,6 @@ namespace tenure::rabbitmq {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr const char* passwordVariable = "TENURE_RABBITMQ_PASSWORD";
 
 void checkPlace(const Options& options, Complaints& complaints) {
   const auto fits = [](const std::string& text) {
@@ -87,10 +86,10 @@ int portOf(const Options& options) noexcept {
 Result<Secret> passwordOf(const Options& options) {
   std::string password;
   if (options.passwordFile.empty()) {
-    const char* value = std::getenv(passwordVariable);
+    const char* value = std::getenv(rabbitmqPasswordVariable);
     if (value == nullptr)
       return Error{Errc::configurationRefused,
-                   std::string{"no password: name a file that holds it, or set "} + passwordVariable};
+                   std::string{"no password: name a file that holds it, or set "} + rabbitmqPasswordVariable};
     password = value;
   } else {
     std::ifstream file(options.passwordFile);

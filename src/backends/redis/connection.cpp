@@ -5,6 +5,7 @@
 
 #include "backends/redis/errors.hpp"
 #include "base/assert.hpp"
+#include "base/secret_variables.hpp"
 #include "base/text.hpp"
 #include "tenure/secret.hpp"
 
@@ -39,7 +40,7 @@ Formatted format(const Arguments& command) {
 
 Result<Secret> passwordFrom(const Options& options) {
   if (options.passwordFile.empty()) {
-    const char* variable = std::getenv("TENURE_REDIS_PASSWORD");
+    const char* variable = std::getenv(redisPasswordVariable);
     return Secret(variable == nullptr ? "" : variable);
   }
   std::ifstream file(options.passwordFile);

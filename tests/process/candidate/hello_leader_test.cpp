@@ -1,26 +1,17 @@
 /// The example says what its page promises.
 #include "process/candidate/replicas.hpp"
+#include "support/example_output.hpp"
 
 namespace tenure::test {
 namespace {
-
-/// What the example itself prints; the log's lines begin with a time.
-std::string withoutLog(const std::string& output) {
-  std::istringstream lines(output);
-  std::string rest;
-  for (std::string line; std::getline(lines, line);)
-    if (!line.starts_with("20")) rest += line + '\n';
-  return rest;
-}
 
 TEST(HelloLeader, LeadsGreetsThreeTimesAndHandsOver) {
   const TemporaryFolder folder;
   Program hello({TENURE_BINARY_DIR "/examples/hello_leader", Ensemble::shared().hosts()}, folder / "output");
   ASSERT_TRUE(hello.waitForOutput("Hello, 3.")) << hello.output();
 
-  hello.signal(SIGTERM);
+  stop(hello);
 
-  EXPECT_EQ(hello.waitForEnd()->exitCode, 0) << hello.output();
   EXPECT_EQ(withoutLog(hello.output()),
             "I lead now.\n"
             "Hello, 1.\n"

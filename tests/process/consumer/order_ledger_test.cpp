@@ -1,30 +1,15 @@
 /// The example says what its page promises.
-#include <sstream>
-
 #include "support/ensemble.hpp"
-#include "support/program.hpp"
+#include "support/example_output.hpp"
 
 namespace tenure::test {
 namespace {
-
-/// What the example itself prints; the log's lines begin with a time.
-std::string withoutLog(const std::string& output) {
-  std::istringstream lines(output);
-  std::string rest;
-  for (std::string line; std::getline(lines, line);)
-    if (!line.starts_with("20")) rest += line + '\n';
-  return rest;
-}
 
 class OrderLedger : public testing::Test {
  protected:
   Program start(const std::string& output) {
     return Program({TENURE_BINARY_DIR "/examples/order_ledger", Ensemble::shared().hosts(), folder / "orders.db"},
                    folder / output);
-  }
-  static void stop(Program& program) {
-    program.signal(SIGTERM);
-    EXPECT_EQ(program.waitForEnd()->exitCode, 0) << program.output();
   }
 
   TemporaryFolder folder;

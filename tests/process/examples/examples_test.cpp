@@ -1,22 +1,11 @@
 /// The examples say what their pages promise, each started by the one command that their pages name.
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "support/ensemble.hpp"
-#include "support/program.hpp"
+#include "support/example_output.hpp"
 
 namespace tenure::test {
 namespace {
-
-/// What the example itself prints; the log's lines begin with a time, the command's with its name.
-std::string withoutLog(const std::string& output) {
-  std::istringstream lines(output);
-  std::string rest;
-  for (std::string line; std::getline(lines, line);)
-    if (!line.starts_with("20") && !line.starts_with("run: ")) rest += line + '\n';
-  return rest;
-}
 
 /// The number behind the last `word`.
 int lastNumber(const std::string& output, const std::string& word) {
@@ -32,10 +21,6 @@ class Examples : public testing::Test {
   Program counter(const std::string& name) {
     return {{TENURE_BINARY_DIR "/examples/counter_zookeeper", Ensemble::shared().hosts()}, folder_ / name};
   }
-  static void stop(Program& program) {
-    program.signal(SIGTERM);
-    EXPECT_EQ(program.waitForEnd()->exitCode, 0) << program.output();
-  }
 
   TemporaryFolder folder_;
 };
@@ -46,7 +31,7 @@ TEST_F(Examples, InvoicesAreNumberedWithoutAGapAndNoneIsWrittenTwice) {
 
   stop(shop);
 
-  EXPECT_EQ(withoutLog(shop.output()),
+  EXPECT_EQ(withoutLog(shop.output(), {"run: "}),
             "invoice 1: 1250 cents from Ada\n"
             "invoice 2: 990 cents from Robert'); DROP TABLE invoice; --\n"
             "invoice 3: 40 cents from Ada\n");
@@ -58,7 +43,8 @@ TEST_F(Examples, TheCounterRunsOnAServerOfItsOwn) {
 
   stop(program);
 
-  EXPECT_TRUE(withoutLog(program.output()).starts_with("counts on from 0\ncounted 1\ncounted 2\n")) << program.output();
+  EXPECT_TRUE(withoutLog(program.output(), {"run: "}).starts_with("counts on from 0\ncounted 1\ncounted 2\n"))
+      << program.output();
 }
 
 TEST_F(Examples, TheCounterLeavesOutNoNumberAcrossAHandover) {
@@ -74,7 +60,8 @@ TEST_F(Examples, TheCounterLeavesOutNoNumberAcrossAHandover) {
   const int reached = lastNumber(first.output(), "counted ");
   const std::string after = std::to_string(reached);
   const std::string next = std::to_string(reached + 1);
-  EXPECT_TRUE(withoutLog(second.output()).starts_with("counts on from " + after + "\ncounted " + next + "\n"))
+  EXPECT_TRUE(
+      withoutLog(second.output(), {"run: "}).starts_with("counts on from " + after + "\ncounted " + next + "\n"))
       << second.output();
 }
 

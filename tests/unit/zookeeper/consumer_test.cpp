@@ -47,12 +47,6 @@ class ZooKeeperConsumer : public testing::Test {
     for (const char* part : {".1", ".2"}) bytes += transaction->get(id + part).value().value_or("").size();
     return bytes / 1000;
   }
-  std::vector<std::string> buried() const {
-    std::vector<std::string> ids;
-    for (const DeadLetter& letter : openStoreAdmin(world_.options())->deadLetters().value())
-      ids.push_back(letter.message.id.value);
-    return ids;
-  }
 
   test::ZooKeeperStoreWorld world_;
   memory::World queue_;
@@ -76,7 +70,7 @@ TEST_F(ZooKeeperConsumer, Row24ABatchThatIsTooLargeTogetherIsCommittedInParts) {
   consume();
 
   for (int i = 0; i < 12; ++i) EXPECT_EQ(stored("m" + std::to_string(i)), 200U);
-  EXPECT_THAT(buried(), IsEmpty());
+  EXPECT_THAT(world_.buried(), IsEmpty());
   EXPECT_THAT(events_.of<OutageBegan>(), IsEmpty()) << "no reconnecting";
 }
 
@@ -87,7 +81,7 @@ TEST_F(ZooKeeperConsumer, Row24AMessageThatIsTooLargeAloneIsADeadLetterAndItsNei
 
   consume();
 
-  EXPECT_THAT(buried(), ElementsAre("too large"));
+  EXPECT_THAT(world_.buried(), ElementsAre("too large"));
   EXPECT_EQ(stored("before"), 1U);
   EXPECT_EQ(stored("too large"), 0U);
   EXPECT_EQ(stored("after"), 1U);

@@ -68,12 +68,6 @@ class ZooKeeperStore : public testing::Test {
     ASSERT_THAT(transaction->deadLetter(ledger, letter), succeeds());
     ASSERT_THAT(transaction->commit(), succeeds());
   }
-  std::vector<std::string> buried() const {
-    std::vector<std::string> ids;
-    for (const DeadLetter& letter : openStoreAdmin(world_.options())->deadLetters().value())
-      ids.push_back(letter.message.id.value);
-    return ids;
-  }
 
   test::ZooKeeperStoreWorld world_;
   std::string candidacy_;
@@ -176,7 +170,7 @@ TEST_F(ZooKeeperStore, OperatorsReadPardonAndPurgeDeadLetters) {
   for (const char* id : {"a", "b", "c"}) bury(leader, id);
   const auto admin = openStoreAdmin(world_.options());
   const std::vector<DeadLetter> letters = admin->deadLetters().value();
-  ASSERT_THAT(buried(), ElementsAre("a", "b", "c"));
+  ASSERT_THAT(world_.buried(), ElementsAre("a", "b", "c"));
   EXPECT_EQ(letters[0].message.body, "body of a" + std::string("\0\n\xff", 3));
   EXPECT_EQ(letters[0].message.group.value, "a/b");
   EXPECT_EQ(letters[0].reason, "no such order");
@@ -185,7 +179,7 @@ TEST_F(ZooKeeperStore, OperatorsReadPardonAndPurgeDeadLetters) {
   EXPECT_EQ(admin->pardonDeadLetters({letters[0].number}).value(), 1U);
   EXPECT_EQ(admin->purgeDeadLetters({letters[0].number, letters[2].number, 999}).value(), 2U);
 
-  EXPECT_THAT(buried(), ElementsAre("b"));
+  EXPECT_THAT(world_.buried(), ElementsAre("b"));
   const auto transaction = leader.begin();
   EXPECT_EQ(transaction->admit(ledger, MessageId{"a"}, digestOf("new"), MessageFate::done).value(), Admission::fresh);
   EXPECT_EQ(transaction->admit(ledger, MessageId{"c"}, digestOf(letters[2].message.body), MessageFate::done).value(),
@@ -218,7 +212,7 @@ TEST_F(ZooKeeperStore, ARebaseMakesALostFenceAnewAndNumbersLettersOn) {
 
   bury(leaderWith(world_.options(), TestTerm(next)), "b");
 
-  EXPECT_THAT(buried(), ElementsAre("a", "b"));
+  EXPECT_THAT(world_.buried(), ElementsAre("a", "b"));
 }
 
 /// The way to one server goes through a proxy.
