@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <mutex>
 #include <sstream>
 
 #include "coordination/zookeeper_limits.hpp"
@@ -22,7 +24,19 @@ constexpr std::chrono::milliseconds failurePause{50};
 // One reply a call; the rest of a flood waits for the next turn of the loop.
 constexpr int repliesPerTurn = 64;
 
-void discardLog(const char*) {}
+// The client keeps some things once for all its handles: the level of its log and the order of a first connection, set
+// under this lock; the number of the last request, which may repeat where two threads meet, and is only ever compared
+// with the oldest request that waits.
+std::mutex opening;
+constexpr auto logNothing = static_cast<ZooLogLevel>(0);
+
+// Not zoo_get_current_server, which writes to one buffer for all threads; so does what the client logs.
+std::string serverOf(zhandle_t* handle) {
+  boost::asio::ip::tcp::endpoint server;
+  auto size = static_cast<socklen_t>(server.capacity());
+  if (zookeeper_get_connected_host(handle, server.data(), &size) == nullptr) return "";
+  return server.address().to_string() + ':' + std::to_string(server.port());
+}
 
 Secret keyOf(const clientid_t& id) { return Secret{std::string(id.passwd, sizeof id.passwd)}; }
 
@@ -67,13 +81,14 @@ Result<std::shared_ptr<Session>> Session::make(AsioLoop& loop, const ZooKeeperOp
 }
 
 bool Session::open(const ZooKeeperOptions& options, const std::optional<LeftSession>& left) {
-  zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);  // global in the client; its debug level reads freed memory in 3.8.0
   digest_ = options.digest.reveal();
   const clientid_t clientId = left ? clientIdOf(*left) : clientid_t{};
-  zoo_deterministic_conn_order(left ? 1 : 0);  // global, and for the first look only
-  handle_ = zookeeper_init2(hostsFor(options, left).c_str(), &Session::onSessionEvent,
-                            static_cast<int>(options.sessionTimeout.count()), left ? &clientId : nullptr, this, 0,
-                            &discardLog);
+  const auto limit = static_cast<int>(options.sessionTimeout.count());
+  const std::lock_guard alone(opening);
+  zoo_set_debug_level(logNothing);
+  zoo_deterministic_conn_order(left ? 1 : 0);  // for the first look only
+  handle_ = zookeeper_init(hostsFor(options, left).c_str(), &Session::onSessionEvent, limit, left ? &clientId : nullptr,
+                           this, 0);
   zoo_deterministic_conn_order(0);
   if (handle_ == nullptr) return false;
   zoo_set_servers_resolution_delay(handle_, resolveEveryMs);
@@ -228,12 +243,11 @@ void Session::becameConnected() {
   if (authPending_) authenticate();
   zoo_set_servers_resolution_delay(handle_, resolveNever);
   connected_ = true;
-  const char* server = zoo_get_current_server(handle_);
   const clientid_t& id = *zoo_client_id(handle_);
   owner_->onConnected({.generation = generation_,
                        .id = id.client_id,
                        .timeout = std::chrono::milliseconds(zoo_recv_timeout(handle_)),
-                       .server = server == nullptr ? "" : server,
+                       .server = serverOf(handle_),
                        .key = keyOf(id)});
 }
 
