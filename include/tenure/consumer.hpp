@@ -109,8 +109,7 @@ class Consumer final : public ILeaderCareer {
   void handOver(const Term& term) override;
 
  private:
-  class Shell;
-  std::unique_ptr<Shell> shell_;
+  std::unique_ptr<ILeaderCareer> work_;
 };
 
 }  // namespace tenure

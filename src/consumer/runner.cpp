@@ -1,0 +1,247 @@
+#include "consumer/runner.hpp"
+
+#include <exception>
+
+namespace tenure::consuming {
+
+Runner::Runner(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
+               IEventSink& events, const IClock& clock)
+    : source_(source),
+      store_(store),
+      shared_(source.sharesTransactionsWith(store)),
+      handler_(std::move(handler)),
+      options_(options),
+      events_(events),
+      clock_(clock),
+      random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()) {}
+
+void Runner::prepare(const std::stop_token& stop) {
+  store_.prepare();
+  if (options_.prepare) options_.prepare(stop);
+}
+
+void Runner::inaugurate(const Term& term) {
+  enter(term);
+  transaction_.reset();
+  machine_.emplace(options_, shared_, random_.fork());
+  run(machine_->inaugurate(moment()));
+}
+
+bool Runner::execute(const Term& term) {
+  enter(term);
+  return run(machine_->execute(moment()));
+}
+
+void Runner::handOver(const Term& term) {
+  enter(term);
+  abandon();
+  if (machine_ && term.valid()) run(machine_->handOver(moment()));
+  if (machine_) machine_->lose("its term was lost");
+  if (machine_ && machine_->hasNews()) tell();
+  abandon();
+  source_.detach();
+  store_.release();
+}
+
+void Runner::enter(const Term& term) {
+  term_ = &term;
+  name_ = options_.name.value.empty() ? ConsumerName{term.identity().election.value} : options_.name;
+  stop_ = term.stopToken();
+  emit_.emplace(events_, clock_, term.identity().election);
+  bootAtEntry_ = clock_.now();
+  wallAtEntry_ = clock_.wallNow();
+}
+
+bool Runner::run(Action action) {
+  while (true) {
+    if (machine_->hasNews()) tell();
+    if (const auto* over = std::get_if<Return>(&action)) return over->again;
+    action = std::visit([this](const auto& asked) { return perform(asked); }, action);
+  }
+}
+
+Moment Runner::moment() const {
+  const BootTime now = clock_.now();
+  // Reckoned from one reading a phase: records need no more, and each reading costs as much as a map look-up.
+  const WallTime wall = wallAtEntry_ + std::chrono::floor<std::chrono::milliseconds>(now - bootAtEntry_);
+  return {now, wall, term_->mayBeginWork(), stop_.stop_requested(), transaction_ && transaction_->isFull()};
+}
+
+void Runner::tell() {
+  for (EventBody& body : machine_->takeNews()) (*emit_)(std::move(body), term_->token());
+}
+
+// --- source and waiting
+
+Action Runner::perform(const Attach&) { return did(source_.attach(*term_)); }
+
+Action Runner::perform(const Fetch& fetch) {
+  term_->reportProgress();
+  Result<std::vector<Message>> messages = source_.fetch(fetch.max, fetch.until, stop_);
+  if (!messages) return machine_->failed(messages.error(), moment());
+  store_.expect(*messages);
+  return machine_->fetched(std::move(*messages), moment());
+}
+
+Action Runner::perform(const Acknowledge& acknowledge) {
+  if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
+  return did(source_.acknowledge(machine_->window().first(acknowledge.settled)));
+}
+
+Action Runner::perform(const Wait& wait) {
+  term_->reportProgress();
+  clock_.waitUntil(wait.until, stop_);
+  return machine_->did(moment());
+}
+
+Action Runner::perform(const Return&) { return Return{false}; }  // run() has seen it
+
+Action Runner::perform(const Quit& quit) {
+  abandon();
+  throw EndTerm(quit.reason, machine_->trouble());
+}
+
+// --- store
+
+Action Runner::perform(const Claim&) { return did(store_.claim(*term_)); }
+
+Action Runner::perform(const Recall&) {
+  Result<ConsumerState> state = store_.consumerState(name_);
+  if (!state) return machine_->failed(state.error(), moment());
+  return machine_->recalled(std::move(*state), moment());
+}
+
+Action Runner::perform(const Check&) {
+  const Result<std::vector<Admission>> known = store_.known(name_, {&machine_->head(), 1});
+  if (!known) return machine_->failed(known.error(), moment());
+  return machine_->checked(known->front() != Admission::fresh, moment());
+}
+
+Action Runner::perform(const Prune& prune) {
+  term_->reportProgress();
+  if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
+  Pruning step = prune.step;
+  step.consumer = name_;
+  const Result<Pruned> pruned = store_.prune(*term_, step);
+  if (!pruned) return machine_->failed(pruned.error(), moment());
+  return machine_->pruned(*pruned, moment());
+}
+
+Action Runner::perform(const Resolve&) {
+  const Result<CommitFate> fate = store_.resolve(*term_);
+  if (!fate) return machine_->failed(fate.error(), moment());
+  return machine_->resolved(*fate, moment());
+}
+
+Action Runner::perform(const Abandon&) {
+  abandon();
+  return machine_->did(moment());
+}
+
+Action Runner::perform(const Admit& asked) {
+  const Message& message = machine_->head();
+  Result<void> ready = begin();
+  if (ready && asked.mark) ready = transaction_->mark();
+  if (!ready) return refused(ready.error());
+  const Result<Admission> admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::done);
+  if (!admission) return refused(admission.error());
+  return machine_->admitted(*admission, moment());
+}
+
+Action Runner::perform(const Bury& bury) {
+  const Result<void> buried = book(bury);
+  return buried ? machine_->did(moment()) : refused(buried.error());
+}
+
+Action Runner::perform(const Commit& commit) {
+  term_->reportProgress();
+  const Result<void> committed = book(commit);
+  if (!committed) return refused(committed.error());
+  transaction_.reset();
+  return machine_->did(moment());
+}
+
+Result<void> Runner::book(const Bury& bury) {
+  const Message& message = machine_->head();
+  Result<void> done = begin();
+  if (done && bury.undo) done = transaction_->rollbackToMark();
+  if (done)
+    done = transaction_->deadLetter(name_, {.message = message,
+                                            .reason = std::string{bury.reason},
+                                            .attempts = bury.attempts,
+                                            .firstAt = bury.firstAt,
+                                            .diedAt = moment().wall});
+  if (!done || !bury.withKey) return done;
+  const auto admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::dead);
+  return admission ? Result<void>{} : admission.error();
+}
+
+Result<void> Runner::book(const Commit& commit) {
+  const auto window = machine_->window();
+  Result<void> done = begin();
+  if (done && commit.undo) done = transaction_->rollbackToMark();
+  if (done && commit.forgive != nullptr) done = transaction_->clearAttempt(name_, *commit.forgive);
+  if (done && commit.record != nullptr) done = transaction_->recordAttempt(name_, *commit.record);
+  if (done) done = transaction_->recordInWork(name_, idsOf(window.subspan(commit.settled, commit.inWork)), commit.more);
+  if (done && shared_ && commit.settled > 0) done = source_.acknowledge(*transaction_, window.first(commit.settled));
+  // The last look at the lease; whatever passes between here and the store is the fence's to stop.
+  if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
+  return done ? transaction_->commit() : done;
+}
+
+std::span<const MessageId> Runner::idsOf(std::span<const Message> messages) {
+  ids_.resize(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) ids_[i].value = messages[i].id.value;
+  return ids_;
+}
+
+Result<void> Runner::begin() {
+  if (transaction_) return {};
+  Result<std::unique_ptr<IFencedTransaction>> begun = store_.begin(*term_);
+  if (!begun) return begun.error();
+  transaction_ = std::move(*begun);
+  return {};
+}
+
+void Runner::abandon() noexcept {
+  if (transaction_) transaction_->rollback();
+  transaction_.reset();
+}
+
+/// The store refused: nothing of the transaction may stay.
+Action Runner::refused(const Error& error) {
+  abandon();
+  return machine_->failed(error, moment());
+}
+
+Action Runner::did(const Result<void>& result) {
+  return result ? machine_->did(moment()) : machine_->failed(result.error(), moment());
+}
+
+// --- the handler
+
+Action Runner::perform(const Handle& asked) {
+  term_->reportProgress();
+  Result<void> ready = begin();
+  if (ready && asked.mark) ready = transaction_->mark();
+  if (!ready) return refused(ready.error());
+  const Outcome outcome = handle({machine_->head(), *transaction_, *term_, asked.attempt});
+  // What the store refused is not the message's fault, whatever the handler makes of it.
+  if (const Result<void> sound = transaction_->standing(); !sound) return refused(sound.error());
+  return machine_->ran(outcome, moment());
+}
+
+/// The one place that catches what a handler throws.
+Outcome Runner::handle(const Delivery& delivery) const {
+  try {
+    return handler_(delivery);
+  } catch (const EndTerm&) {
+    throw;  // not the message's fault; handOver undoes what is open
+  } catch (const std::exception& thrown) {
+    return Outcome::failed(thrown.what());
+  } catch (...) {
+    return Outcome::failed("the handler threw something that is not a std::exception");
+  }
+}
+
+}  // namespace tenure::consuming
