@@ -176,8 +176,8 @@ TEST(House, PublicHeadersStayFewAndSmall) {
   const auto headers = filesBelow({"include"});
   std::size_t lines = 0;
   for (const SourceFile& header : headers) lines += header.lines.size();
-  EXPECT_LE(headers.size(), 21U);  // one of them for each backend
-  EXPECT_LT(lines, 2400U);
+  EXPECT_LE(headers.size(), 24U);  // one of them for each backend
+  EXPECT_LT(lines, 3200U);
 }
 
 TEST(House, EveryHeaderIsGuardedAndSaysWhatItIsFor) {
