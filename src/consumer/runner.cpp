@@ -2,6 +2,8 @@
 
 #include <exception>
 
+#include "tenure/rate_limits.hpp"
+
 namespace tenure::consuming {
 
 Runner::Runner(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
@@ -24,6 +26,7 @@ void Runner::inaugurate(const Term& term) {
   enter(term);
   transaction_.reset();
   machine_.emplace(options_, shared_, random_.fork());
+  limitsSeen_.reset();
   run(machine_->inaugurate(moment()));
 }
 
@@ -55,6 +58,7 @@ void Runner::enter(const Term& term) {
 bool Runner::run(Action action) {
   while (true) {
     if (machine_->hasNews()) tell();
+    if (options_.limits != nullptr && limitsSeen_ != options_.limits->version()) readLimits();
     if (const auto* over = std::get_if<Return>(&action)) return over->again;
     action = std::visit([this](const auto& asked) { return perform(asked); }, action);
   }
@@ -65,6 +69,11 @@ Moment Runner::moment() const {
   // Reckoned from one reading a phase: records need no more, and each reading costs as much as a map look-up.
   const WallTime wall = wallAtEntry_ + std::chrono::floor<std::chrono::milliseconds>(now - bootAtEntry_);
   return {now, wall, term_->mayBeginWork(), stop_.stop_requested(), transaction_ && transaction_->isFull()};
+}
+
+void Runner::readLimits() {
+  limitsSeen_ = options_.limits->version();  // first: what changes meanwhile is seen next time
+  machine_->limit(options_.limits->rules());
 }
 
 void Runner::tell() {
@@ -79,13 +88,17 @@ Action Runner::perform(const Fetch& fetch) {
   term_->reportProgress();
   Result<std::vector<Message>> messages = source_.fetch(fetch.max, fetch.until, stop_);
   if (!messages) return machine_->failed(messages.error(), moment());
-  store_.expect(*messages);
-  return machine_->fetched(std::move(*messages), moment());
+  const std::size_t before = machine_->window().size();
+  const Action next = machine_->fetched(std::move(*messages), moment());
+  store_.expect(machine_->window().subspan(before));
+  return next;
 }
 
 Action Runner::perform(const Acknowledge& acknowledge) {
   if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
-  return did(source_.acknowledge(machine_->window().first(acknowledge.settled)));
+  Result<void> done = source_.acknowledge(machine_->window().first(acknowledge.settled));
+  if (done && !machine_->collapsed().empty()) done = source_.acknowledge(machine_->collapsed());
+  return did(done);
 }
 
 Action Runner::perform(const Wait& wait) {
@@ -184,6 +197,8 @@ Result<void> Runner::book(const Commit& commit) {
   if (done && commit.record != nullptr) done = transaction_->recordAttempt(name_, *commit.record);
   if (done) done = transaction_->recordInWork(name_, idsOf(window.subspan(commit.settled, commit.inWork)), commit.more);
   if (done && shared_ && commit.settled > 0) done = source_.acknowledge(*transaction_, window.first(commit.settled));
+  const auto collapsed = machine_->collapsed();
+  if (done && shared_ && !collapsed.empty()) done = source_.acknowledge(*transaction_, collapsed);
   // The last look at the lease; whatever passes between here and the store is the fence's to stop.
   if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
   return done ? transaction_->commit() : done;
