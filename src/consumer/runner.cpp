@@ -32,6 +32,7 @@ void Runner::inaugurate(const Term& term) {
 
 bool Runner::execute(const Term& term) {
   enter(term);
+  readLimits();
   return run(machine_->execute(moment()));
 }
 
@@ -58,7 +59,6 @@ void Runner::enter(const Term& term) {
 bool Runner::run(Action action) {
   while (true) {
     if (machine_->hasNews()) tell();
-    if (options_.limits != nullptr && limitsSeen_ != options_.limits->version()) readLimits();
     if (const auto* over = std::get_if<Return>(&action)) return over->again;
     action = std::visit([this](const auto& asked) { return perform(asked); }, action);
   }
@@ -72,6 +72,7 @@ Moment Runner::moment() const {
 }
 
 void Runner::readLimits() {
+  if (options_.limits == nullptr || limitsSeen_ == options_.limits->version()) return;
   limitsSeen_ = options_.limits->version();  // first: what changes meanwhile is seen next time
   machine_->limit(options_.limits->rules());
 }
