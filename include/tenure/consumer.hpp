@@ -17,8 +17,6 @@
 
 namespace tenure {
 
-class RateLimits;
-
 /// One attempt at one message, as its handler sees it.
 struct Delivery {
   const Message& message;
@@ -63,15 +61,20 @@ enum class Guarantee {
   atMostOnce,
 };
 
-/// What becomes of a message that asks for what another one, which waits before it, asks for already.
-enum class Collapse {
-  never,
-  /// One run stands for all that wait when it begins: the first of them runs, in its place; the others are acknowledged
-  /// together with its commit, without a run and without an idempotency key of their own (an id that had no run may
-  /// come again as a new request). When the first ends without a run, as a dead letter or as known before, the next one
-  /// takes its place. For requests of which the key says all: refresh this entry, rebuild that index. The handler sees
-  /// the first one's body. Loses nothing: whoever dies, each request is followed by a run that began after it came.
-  byKey,
+/// Which messages wait for which.
+struct Ordering {
+  /// 0: all of them, in the order of the source, one after the other.
+  std::size_t lanes = 0;
+
+  static constexpr Ordering total() noexcept { return {}; }
+  /// Only messages of one group wait for each other, and groups are handled beside each other in so many lanes, 1..64.
+  /// A message without a group waits for none. Its handler is called from that many threads, and each lane's commits
+  /// are batches of its own, fenced like all; on a store that takes one transaction at a time (all but PostgreSQL) a
+  /// handler has it for itself from its first statement to the commit, and the lanes help those that compute or wait
+  /// before it. A group whose message has to wait for its next attempt waits alone. Before the lanes begin after an
+  /// unclean end, what may have been in work is handled by itself, one after the other.
+  static constexpr Ordering perGroup(std::size_t lanes) noexcept { return {lanes}; }
+  friend bool operator==(const Ordering&, const Ordering&) = default;
 };
 
 struct ConsumerOptions {
@@ -79,6 +82,11 @@ struct ConsumerOptions {
   /// store drop each other's ids.
   ConsumerName name{};
   Guarantee delivery = Guarantee::exactlyOnceEffect;
+  /// Replicas should agree on it: one with fewer lanes than its dead predecessor may not find all that it was killed by.
+  Ordering ordering{};
+  /// Messages read ahead for the lanes, waiting and in work, 64..100,000; and at most 64 MiB of waiting bodies. As far
+  /// as this, no group waits for another.
+  std::size_t laneWindow = 4096;
   /// Messages that share a transaction at most, 1..4096, and no more than the store takes; 1 commits each on its own.
   std::size_t maxBatch = 64;
   /// A batch is committed when its first message has waited this long, 0..10 s.
@@ -106,17 +114,6 @@ struct ConsumerOptions {
   std::function<void(const std::stop_token&)> prepare{};
   /// Of the jitter between attempts; 0 takes one from the kernel. For runs that must repeat exactly.
   std::uint64_t jitterSeed = 0;
-  /// Not with Guarantee::atMostOnce.
-  Collapse collapse = Collapse::never;
-  /// The header that holds the key; messages without it never collapse. Empty: the group is the key. A run stands for
-  /// messages of its own group only, and for none that comes after another message of that group; messages without a
-  /// group have only their key.
-  std::string collapseKey{};
-  /// Waiting messages are read until the source has no more, so many are collapsed, or 16 MiB of others wait, 1 to
-  /// 10,000,000. No further than what a source hands out unacknowledged: RabbitMQ's `prefetch`.
-  std::size_t collapseAhead = 100'000;
-  /// Borrowed, may be changed while the consumer runs; what counts is the start of a handler. Nullptr: no limits.
-  const RateLimits* limits = nullptr;
 };
 
 /// Threads: constructed anywhere; its phases run on the career thread.

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "tenure/store.hpp"
 #include "tenure/time.hpp"
@@ -15,7 +17,7 @@ namespace tenure::consuming {
 struct Claim {};   // → did
 struct Recall {};  // read what earlier terms left → recalled
 struct Attach {};  // → did
-struct Fetch {     // → fetched
+struct Fetch {     // → fetched; from a desk: assigned
   std::size_t max;
   BootTime until;  // in the past: only look
 };
@@ -54,6 +56,9 @@ struct Abandon {};  // roll the transaction back → did
 struct Wait {       // → did
   BootTime until;
 };
+struct Park {  // give the head and what follows it in its group back: ConsumerMachine::takeParked() → did
+  BootTime until;
+};
 struct Return {  // the phase is over
   bool again;
 };
@@ -61,7 +66,25 @@ struct Quit {  // the term is over; ConsumerMachine::trouble() says why
   EndReason reason;
 };
 
+/// What is known of a message that a lane had before.
+struct Past {
+  MessageId id;
+  std::optional<AttemptRecord> attempt{};
+  int postponements = 0;
+};
+/// What a lane gets from its desk.
+struct Assignment {
+  std::vector<Message> messages;
+  std::size_t covered = 0;  // the first of them that may begin without being on record
+  std::vector<Past> pasts;
+};
+/// What a lane gives back.
+struct Parked {
+  std::vector<Message> messages;  // all it had of the group, in order
+  Past past;                      // of the first
+};
+
 using Action = std::variant<Claim, Recall, Attach, Fetch, Check, Admit, Handle, Bury, Commit, Acknowledge, Prune,
-                            Resolve, Abandon, Wait, Return, Quit>;
+                            Resolve, Abandon, Wait, Park, Return, Quit>;
 
 }  // namespace tenure::consuming

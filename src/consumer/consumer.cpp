@@ -1,7 +1,7 @@
 #include "tenure/consumer.hpp"
 
 #include "base/validation.hpp"
-#include "consumer/runner.hpp"
+#include "consumer/lanes.hpp"
 
 namespace tenure {
 namespace {
@@ -13,6 +13,10 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
   complaints.require(options.name.value.size() <= 255, "consumer.name", options.name.value, "must be up to 255 bytes");
   complaints.require(options.maxBatch >= 1 && options.maxBatch <= 4096, "consumer.maxBatch",
                      static_cast<std::int64_t>(options.maxBatch), "must be 1 to 4096");
+  complaints.require(options.ordering.lanes <= 64, "consumer.ordering.lanes",
+                     static_cast<std::int64_t>(options.ordering.lanes), "must be 1 to 64");
+  complaints.require(options.laneWindow >= 64 && options.laneWindow <= 100'000, "consumer.laneWindow",
+                     static_cast<std::int64_t>(options.laneWindow), "must be 64 to 100,000");
   complaints.require(options.latencyTarget >= 0ms && options.latencyTarget <= 10s, "consumer.latencyTarget",
                      options.latencyTarget, "must be 0 to 10 s: the store's lock is held that long");
   complaints.require(options.maxAttempts >= 1 && options.maxAttempts <= 1000, "consumer.maxAttempts",
@@ -25,12 +29,6 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
                      "must not be negative; 0 keeps them for ever");
   complaints.require(options.idleWait >= 0ms && options.idleWait <= 30s, "consumer.idleWait", options.idleWait,
                      "must be 0 to 30 s, well below the execute limit");
-  complaints.require(options.collapse == Collapse::never || options.delivery != Guarantee::atMostOnce,
-                     "consumer.collapse", "byKey", "does not go with at most once: that acknowledges before the run");
-  complaints.require(options.collapse == Collapse::byKey || options.collapseKey.empty(), "consumer.collapseKey",
-                     options.collapseKey, "means nothing without collapse");
-  complaints.require(options.collapseAhead >= 1 && options.collapseAhead <= 10'000'000, "consumer.collapseAhead",
-                     static_cast<std::int64_t>(options.collapseAhead), "must be 1 to 10,000,000");
   complaints.throwIfAny();
   return options;
 }
@@ -41,12 +39,18 @@ ConsumerOptions fitted(ConsumerOptions options, const IFencedStore& store) {
   return options;
 }
 
+std::unique_ptr<ILeaderCareer> workOf(IMessageSource& source, IFencedStore& store, Handler handler,
+                                      const ConsumerOptions& options, IEventSink& events, const IClock& clock) {
+  if (options.ordering == Ordering::total())
+    return std::make_unique<consuming::Runner>(source, store, std::move(handler), options, events, clock);
+  return std::make_unique<consuming::Lanes>(source, store, std::move(handler), options, events, clock);
+}
+
 }  // namespace
 
 Consumer::Consumer(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
                    IEventSink& events, const IClock& clock)
-    : work_(std::make_unique<consuming::Runner>(source, store, std::move(handler), fitted(validated(options), store),
-                                                events, clock)) {}
+    : work_(workOf(source, store, std::move(handler), fitted(validated(options), store), events, clock)) {}
 Consumer::~Consumer() = default;
 
 void Consumer::prepare(const std::stop_token& stop) { work_->prepare(stop); }

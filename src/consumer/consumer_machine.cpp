@@ -11,21 +11,23 @@ using namespace std::chrono_literals;
 
 constexpr BootTime onlyLook{};  // the boot itself: past, and yet no arithmetic with it overflows
 constexpr std::size_t leastReadAhead = 32;
-constexpr std::size_t collapsePage = 1024;
 constexpr std::string_view processDied = "its process died";
 
 }  // namespace
 
-ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random)
+ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role)
     : options_(options),
       shared_(shared),
+      role_(role),
       limit_(options.handlerIsExternal || options.delivery == Guarantee::atMostOnce ? 1 : options.maxBatch),
       readAhead_(std::max(limit_, leastReadAhead)),
       slice_(std::max<Duration>(options.idleWait, 20ms)),
       retryBackoff_(options.retryBase, options.retryMax, random.fork()),
       outageBackoff_(20ms, 1s, random.fork()),
       pruner_(options) {
-  if (options.collapse == Collapse::byKey) collapser_.emplace(options.collapseKey, options.collapseAhead);
+  if (role != Role::lane) return;
+  attached_ = true;
+  granted_ = takesFirst() ? limit_ : 0;
 }
 
 // --- phases
@@ -66,6 +68,7 @@ Action ConsumerMachine::proceed(const Moment& moment) {
   if (!outcomeKnown_) return askAgain(moment);
   if (settled_ > 0 && batchIsOver(moment)) return commit(moment);
   if (taken_) return proceedWithTaken(moment);
+  if (parkUntil_) return ask(Step::park, Park{*parkUntil_});
   if (moment.stopAsked) return Return{false};
   if (moment.now < notBefore_) return waitFor(notBefore_, moment);
   if (!moment.mayBegin) return waitFor(moment.now + softLimitPause, moment);
@@ -96,9 +99,7 @@ Action ConsumerMachine::askAgain(const Moment& moment) {
 
 /// Before the first message of a term begins, those are gathered that a dead predecessor may have had in work.
 Action ConsumerMachine::survey(const Moment& moment) {
-  // Of those that a predecessor collapsed it may have begun one that is far behind.
-  const bool mayHideMore = collapser_ ? horizon() > 0 && collapser_->mayReadOn() : remaining() < horizon();
-  if (!dry_ && mayHideMore) return fetch(onlyLook);
+  if (!dry_ && remaining() < horizon()) return fetch(onlyLook);
   findSuspects(moment);
   return proceed(moment);
 }
@@ -113,12 +114,12 @@ Action ConsumerMachine::waitFor(BootTime until, const Moment& moment) {
 
 bool ConsumerMachine::wantsMessages() const noexcept {
   if (settled_ == remaining()) return true;
-  if (collapser_) return collapser_->mayReadOn() && (!dry_ || (settled_ == 0 && !topped_));
+  if (role_ == Role::lane) return false;
   return settled_ == 0 && !topped_ && remaining() < 2 * limit_;
 }
 
 Action ConsumerMachine::fetch(BootTime until) {
-  if (collapser_) return ask(Step::fetch, Fetch{collapsePage, until});
+  if (role_ == Role::lane) return ask(Step::fetch, Fetch{limit_ - settled_, until});
   const std::size_t room = std::max(limit_ + readAhead_, horizon());
   return ask(Step::fetch, Fetch{room - std::min(room - 1, remaining()), until});
 }
@@ -127,15 +128,13 @@ Action ConsumerMachine::fetched(std::vector<Message> messages, const Moment& mom
   endOutage(true, moment);
   topped_ = true;
   dry_ = messages.empty();
-  if (collapser_) collapser_->sift(messages, inWork_);
-  if (first_ * 2 >= window_.size()) {  // a long window is not moved for a few
-    window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(first_));
-    first_ = 0;
-  }
-  if (window_.empty())
+  if (remaining() == 0) {
     window_ = std::move(messages);
-  else
+  } else {
+    window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(first_));
     window_.insert(window_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
+  }
+  first_ = 0;
   if (remaining() == 0 && ledger_ != Ledger::unread) return Return{options_.idleWait > 0ms && !moment.stopAsked};
   if (settled_ > 0 && settled_ == remaining()) batchEnds_ = true;
   return proceed(moment);
@@ -151,10 +150,11 @@ void ConsumerMachine::findSuspects(const Moment& moment) {
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (inWork_.contains(messages[i].id)) suspects_ = i + 1;
   if (moreInWork_) suspects_ = std::max(suspects_, std::min(limit_, messages.size()));
+  if (role_ == Role::recovery) suspects_ = messages.size();
   if (suspects_ > 0) news_.push_back(SuspectsFound{suspects_});
   granted_ = suspects_ > 0 ? suspects_ : limit_;
   ledger_ = Ledger::open;
-  pruner_.start(moment.now);
+  if (role_ == Role::alone) pruner_.start(moment.now);
   inWork_.clear();
   moreInWork_ = false;
 }
@@ -162,6 +162,10 @@ void ConsumerMachine::findSuspects(const Moment& moment) {
 Action ConsumerMachine::recalled(ConsumerState state, const Moment& moment) {
   endOutage(false, moment);
   recalled_ = true;
+  if (role_ == Role::lane) {  // its suspects are dealt with; what stays of them is a record to close
+    ledger_ = state.inWork.empty() ? Ledger::closed : Ledger::open;
+    return proceed(moment);
+  }
   for (const AttemptRecord& attempt : state.attempts) attempts_.emplace(attempt.id, attempt);
   if (takesFirst()) return proceed(moment);  // whatever was in work is either taken or was not begun
   inWork_ = {state.inWork.begin(), state.inWork.end()};
@@ -172,16 +176,15 @@ Action ConsumerMachine::recalled(ConsumerState state, const Moment& moment) {
 // --- one message
 
 Action ConsumerMachine::beginHead(const Moment& moment) {
+  if (mustBeRecorded()) return commit(moment);
   if (settled_ == 0) batchBegan_ = moment.now;
   if (wasCommittedBefore()) {
     pending_.push_back(DuplicateDropped{head().id.value});
-    return settle(moment, false);
+    return settle(moment);
   }
   if (const std::string_view why = unfitness(head()); !why.empty()) return refuse(why, moment);
   if (refused_ && refused_->id == head().id) return bury(refused_->lastError, attemptNumber() - 1, false, moment);
 
-  if (isHeldBack(moment))
-    return settled_ > 0 ? commit(moment) : waitFor(throttle_.mayGo(head().group, moment.now), moment);
   noticeHorizon(moment);
   if (takesFirst()) return admit();
   if (!dedups()) return beginWithoutKey(moment);
@@ -190,18 +193,6 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
   if (onlyItsKeyIsLeft) return admit();
   if (suspect() && !charged()) return charge(moment);
   return beginsUnlocked() ? run(moment) : admit();
-}
-
-/// A key that is already part of it, or a handler that has run, waits for nothing.
-bool ConsumerMachine::isHeldBack(const Moment& moment) {
-  if (!throttle_.limitsAnything() || ran_ == head().id || charged()) return false;
-  const BootTime turn = throttle_.mayGo(head().group, moment.now);
-  if (turn <= moment.now) return false;
-  if (heldBack_ != head().id)
-    news_.push_back(MessageHeldBack{head().id.value, head().group.value,
-                                    std::chrono::ceil<std::chrono::milliseconds>(turn - moment.now)});
-  heldBack_ = head().id;
-  return true;
 }
 
 /// The first that is another one says that the rest was acknowledged after all.
@@ -263,7 +254,7 @@ Action ConsumerMachine::admitted(Admission admission, const Moment& moment) {
   if (admission == Admission::duplicate) {
     if (ranInTransaction) return startOver();
     pending_.push_back(DuplicateDropped{head().id.value});
-    return settle(moment, false);
+    return settle(moment);
   }
   if (takesFirst()) return take(moment);
   if (ranInTransaction || ran_ == head().id) return settle(moment);
@@ -278,8 +269,6 @@ Action ConsumerMachine::startOver() {
 
 Action ConsumerMachine::run(const Moment& moment) {
   runBegan_ = moment.now;
-  throttle_.went(head().group, moment.now);
-  if (collapser_) collapser_->begins(head());
   if (taken_) taken_->begun = true;
   const bool marks = !options_.handlerIsExternal && !marked_;
   marked_ = marked_ || marks;
@@ -295,18 +284,13 @@ Action ConsumerMachine::ran(const Outcome& outcome, const Moment& moment) {
   return dedups() ? admit() : settle(moment);
 }
 
-/// `ran`: it has had its run, which stands for those that it collapsed.
-Action ConsumerMachine::settle(const Moment& moment, bool ran) {
-  if (collapser_ && !ran) collapser_->dropped(head());
-  if (collapser_ && collapser_->leavesOrphans()) batchEnds_ = true;  // they come next
-  if (const std::size_t others = collapser_ && ran ? collapser_->ran(head()) : 0; others > 0)
-    pending_.push_back(RequestsCollapsed{head().id.value, others});
+Action ConsumerMachine::settle(const Moment& moment) {
   if (attemptsOf(head().id) != nullptr) {
     toForgive_ = head().id;
     batchEnds_ = true;
   }
+  if (!postponements_.empty()) postponements_.erase(head().id);
   checked_ = known_ = marked_ = admitted_ = false;
-  postponements_ = 0;
   if (taken_) return commit(moment);
   ++settled_;
   return proceed(moment);
@@ -318,14 +302,14 @@ Action ConsumerMachine::attemptFailed(const Outcome& outcome, const Moment& mome
   if (attempt >= options_.maxAttempts) return bury(outcome.reason, attempt, true, moment);
   record(head().id, attempt, outcome.reason, moment);
   const auto wait = retryBackoff_.draw(attempt);
-  notBefore_ = moment.now + wait;
+  holdBack(moment.now + wait);
   pending_.push_back(AttemptFailed{head().id.value, attempt, outcome.reason, wait});
   return commit(moment);
 }
 
 Action ConsumerMachine::postpone(const Outcome& outcome, const Moment& moment) {
-  const auto wait = outcome.retryAfter > 0ms ? outcome.retryAfter : retryBackoff_.draw(++postponements_);
-  notBefore_ = moment.now + wait;
+  const auto wait = outcome.retryAfter > 0ms ? outcome.retryAfter : retryBackoff_.draw(++postponements_[head().id]);
+  holdBack(moment.now + wait);
   pending_.push_back(MessagePostponed{head().id.value, outcome.reason, wait});
   if (taken_) taken_->begun = false;
   if (charged()) record(head().id, attemptNumber() - 1, outcome.reason, moment);

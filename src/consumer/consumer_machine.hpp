@@ -30,8 +30,8 @@
 ///   head ─► admit ─► commit ─► acknowledge ─► taken ─► run ─► commit
 ///                                               └─ failed, or its leader leaves ─► bury ─► commit
 ///
-/// With a rate limit the head may have to wait for its turn before it begins. With `collapse` what is fetched passes a
-/// sieve: the window holds only those that run, and more is read before each of them.
+/// In a lane (consumer_lane.cpp) the window is what the desk gave it. Nothing begins before it is in the desk's front
+/// or on the lane's own record, and a head that has to wait goes back to the desk, to wait there with its group.
 ///
 /// Any failure inside a transaction rolls it back; its messages are handled anew. The shell gives one answer to each
 /// action, and it is the only caller.
@@ -49,8 +49,6 @@
 #include "base/backoff.hpp"
 #include "consumer/actions.hpp"
 #include "consumer/pruner.hpp"
-#include "pipeline/collapser.hpp"
-#include "pipeline/throttle.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::consuming {
@@ -64,10 +62,17 @@ struct Moment {
   bool transactionIsFull = false;
 };
 
+/// Whose messages a machine handles.
+enum class Role {
+  alone,     // all of the source's
+  recovery,  // only those that a predecessor may have died of, before the lanes begin
+  lane,      // what its desk gives it, beside others
+};
+
 class ConsumerMachine {
  public:
   /// One for each term. `shared`: the source acknowledges inside the store's transaction.
-  ConsumerMachine(const ConsumerOptions& options, bool shared, Random random);
+  ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role = Role::alone);
 
   // The phases of a term.
   Action inaugurate(const Moment& moment);
@@ -79,6 +84,7 @@ class ConsumerMachine {
   Action failed(const Error& error, const Moment& moment);
   Action recalled(ConsumerState state, const Moment& moment);
   Action fetched(std::vector<Message> messages, const Moment& moment);
+  Action assigned(Assignment assignment, const Moment& moment);
   Action checked(bool known, const Moment& moment);
   Action admitted(Admission admission, const Moment& moment);
   Action ran(const Outcome& outcome, const Moment& moment);
@@ -88,17 +94,19 @@ class ConsumerMachine {
   /// The term is lost: nothing can be written any more, only told.
   void lose(const std::string& why);
 
-  /// From now on; to be told again in each term.
-  void limit(RateRules rules) { throttle_.apply(std::move(rules)); }
-
-  /// Acknowledged together with the settled ones: the open transaction's runs stand for them.
-  std::span<const Message> collapsed() const noexcept {
-    return collapser_ ? collapser_->toAcknowledge() : std::span<const Message>{};
-  }
   std::span<const Message> window() const noexcept { return std::span{window_}.subspan(first_); }
   const Message& head() const noexcept { return taken_ ? taken_->message : window_[first_ + settled_]; }
   /// Of the last Quit.
   const Error& trouble() const noexcept { return trouble_; }
+
+  /// A lane forgets no keys by itself.
+  void startPruning(BootTime now) { pruner_.start(now); }
+  /// After Park: what leaves the window.
+  Parked takeParked();
+  /// A message is acknowledged, and its handler not yet done.
+  bool holdsTaken() const noexcept { return taken_.has_value(); }
+  /// Of a lane: on its record nothing of this term is in work.
+  bool isClosed() const noexcept { return ledger_ != Ledger::open; }
 
   /// What is worth telling since the last call; what a transaction did is told when it is durable.
   bool hasNews() const noexcept { return !news_.empty(); }
@@ -123,7 +131,8 @@ class ConsumerMachine {
     prune,
     resolve,
     abandon,
-    wait
+    wait,
+    park
   };
   struct Taken {  // acknowledged, and its handler not yet done
     Message message;
@@ -144,7 +153,6 @@ class ConsumerMachine {
   Action survey(const Moment& moment);
   Action waitFor(BootTime until, const Moment& moment);
   Action fetch(BootTime until);
-  bool isHeldBack(const Moment& moment);
   Action beginHead(const Moment& moment);
   Action beginWithoutKey(const Moment& moment);
   bool wasCommittedBefore();
@@ -154,7 +162,7 @@ class ConsumerMachine {
   Action run(const Moment& moment);
   Action bury(std::string_view reason, int attempts, bool withKey, const Moment& moment);
   Action startOver();
-  Action settle(const Moment& moment, bool ran = true);
+  Action settle(const Moment& moment);
   Action attemptFailed(const Outcome& outcome, const Moment& moment);
   Action postpone(const Outcome& outcome, const Moment& moment);
   Action commit(const Moment& moment);
@@ -168,6 +176,11 @@ class ConsumerMachine {
   Action troubled(bool ofSource, const Error& error, const Moment& moment);
   Action quit(const Error& error);
 
+  // In a lane.
+  bool mustBeRecorded() const noexcept;
+  void holdBack(BootTime until);
+  Past pastOf(const MessageId& id);
+
   // At most once.
   Action take(const Moment& moment);
   Action proceedWithTaken(const Moment& moment);
@@ -177,7 +190,6 @@ class ConsumerMachine {
   void forgoWhatMayBeTaken(const std::string& why);
 
   void findSuspects(const Moment& moment);
-  void readAgain();
   void forgetTransaction() noexcept;
   void rememberCommitted();
   void endOutage(bool ofSource, const Moment& moment);
@@ -187,6 +199,7 @@ class ConsumerMachine {
   void record(const MessageId& id, int attempts, const std::string& error, const Moment& moment);
   void checkInvariants() const;
 
+  bool parks() const noexcept { return role_ != Role::alone; }
   bool storeIsAway() const noexcept { return outage_ && !outage_->ofSource; }
   bool dedups() const noexcept { return options_.delivery != Guarantee::atLeastOnce; }
   bool takesFirst() const noexcept { return options_.delivery == Guarantee::atMostOnce; }
@@ -202,6 +215,7 @@ class ConsumerMachine {
 
   const ConsumerOptions options_;
   const bool shared_;
+  const Role role_;
   const std::size_t limit_;      // messages in a transaction
   const std::size_t readAhead_;  // what is fetched beyond the batch at hand
   const Duration slice_;         // how long one execute goes on
@@ -242,7 +256,8 @@ class ConsumerMachine {
   bool charging_ = false;   // the commit charges a suspect with the attempt that follows
   std::optional<AttemptRecord> toRecord_;
   std::optional<MessageId> toForgive_;
-  std::vector<EventBody> pending_;  // told when the transaction is durable
+  std::optional<BootTime> parkUntil_;  // the head, when the transaction is over
+  std::vector<EventBody> pending_;     // told when the transaction is durable
 
   // The head.
   bool checked_ = false;  // known_ says whether it has a key
@@ -252,7 +267,6 @@ class ConsumerMachine {
   std::optional<MessageId> charged_;      // a suspect whose attempt is durable
   std::optional<MessageId> ran_;          // an external handler is done with it
   std::optional<AttemptRecord> refused_;  // the store cannot take it
-  int postponements_ = 0;
   BootTime runBegan_{};
   Duration lastRun_{};
   std::string reason_;  // of its burial
@@ -262,15 +276,13 @@ class ConsumerMachine {
   std::unordered_set<MessageId> inWork_;
   bool moreInWork_ = false;
   std::unordered_map<MessageId, AttemptRecord> attempts_;
+  std::unordered_map<MessageId, int> postponements_;  // by their handlers, in this term
 
   struct Outage {
     bool ofSource;
     BootTime began;
   };
   std::optional<Outage> outage_;
-  std::optional<pipeline::Collapser> collapser_;
-  pipeline::Throttle throttle_;
-  std::optional<MessageId> heldBack_;  // and told of it
   Pruner pruner_;
   bool pruneUnknown_ = false;   // it is a pruning whose outcome nobody knows
   bool toldOfHorizon_ = false;  // once a term is enough

@@ -2,12 +2,10 @@
 
 #include <exception>
 
-#include "tenure/rate_limits.hpp"
-
 namespace tenure::consuming {
 
 Runner::Runner(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
-               IEventSink& events, const IClock& clock)
+               IEventSink& events, const IClock& clock, IPost* post)
     : source_(source),
       store_(store),
       shared_(source.sharesTransactionsWith(store)),
@@ -15,6 +13,7 @@ Runner::Runner(IMessageSource& source, IFencedStore& store, Handler handler, con
       options_(options),
       events_(events),
       clock_(clock),
+      post_(post),
       random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()) {}
 
 void Runner::prepare(const std::stop_token& stop) {
@@ -25,14 +24,14 @@ void Runner::prepare(const std::stop_token& stop) {
 void Runner::inaugurate(const Term& term) {
   enter(term);
   transaction_.reset();
-  machine_.emplace(options_, shared_, random_.fork());
-  limitsSeen_.reset();
+  // At a post each acknowledgement is told: it frees the groups for others.
+  machine_.emplace(options_, shared_ && post_ == nullptr, random_.fork(), post_ ? post_->role() : Role::alone);
+  if (post_ != nullptr && post_->prunes()) machine_->startPruning(clock_.now());
   run(machine_->inaugurate(moment()));
 }
 
 bool Runner::execute(const Term& term) {
   enter(term);
-  readLimits();
   return run(machine_->execute(moment()));
 }
 
@@ -40,6 +39,16 @@ void Runner::handOver(const Term& term) {
   enter(term);
   abandon();
   if (machine_ && term.valid()) run(machine_->handOver(moment()));
+  leave();
+}
+
+void Runner::leaveSilently(const Term& term) {
+  enter(term);
+  abandon();
+  leave();
+}
+
+void Runner::leave() {
   if (machine_) machine_->lose("its term was lost");
   if (machine_ && machine_->hasNews()) tell();
   abandon();
@@ -50,7 +59,8 @@ void Runner::handOver(const Term& term) {
 void Runner::enter(const Term& term) {
   term_ = &term;
   name_ = options_.name.value.empty() ? ConsumerName{term.identity().election.value} : options_.name;
-  stop_ = term.stopToken();
+  recordName_ = post_ ? post_->recordName(name_) : name_;
+  stop_ = post_ ? post_->stopToken() : term.stopToken();
   emit_.emplace(events_, clock_, term.identity().election);
   bootAtEntry_ = clock_.now();
   wallAtEntry_ = clock_.wallNow();
@@ -71,11 +81,7 @@ Moment Runner::moment() const {
   return {now, wall, term_->mayBeginWork(), stop_.stop_requested(), transaction_ && transaction_->isFull()};
 }
 
-void Runner::readLimits() {
-  if (options_.limits == nullptr || limitsSeen_ == options_.limits->version()) return;
-  limitsSeen_ = options_.limits->version();  // first: what changes meanwhile is seen next time
-  machine_->limit(options_.limits->rules());
-}
+void Runner::reportProgress() const noexcept { post_ ? post_->reportProgress() : term_->reportProgress(); }
 
 void Runner::tell() {
   for (EventBody& body : machine_->takeNews()) (*emit_)(std::move(body), term_->token());
@@ -86,24 +92,40 @@ void Runner::tell() {
 Action Runner::perform(const Attach&) { return did(source_.attach(*term_)); }
 
 Action Runner::perform(const Fetch& fetch) {
-  term_->reportProgress();
+  reportProgress();
+  if (post_ != nullptr) {
+    Result<Assignment> assignment = post_->take(fetch.max, fetch.until);
+    if (!assignment) return machine_->failed(assignment.error(), moment());
+    store_.expect(assignment->messages);
+    return machine_->assigned(std::move(*assignment), moment());
+  }
   Result<std::vector<Message>> messages = source_.fetch(fetch.max, fetch.until, stop_);
   if (!messages) return machine_->failed(messages.error(), moment());
-  const std::size_t before = machine_->window().size();
-  const Action next = machine_->fetched(std::move(*messages), moment());
-  store_.expect(machine_->window().subspan(before));
-  return next;
+  store_.expect(*messages);
+  return machine_->fetched(std::move(*messages), moment());
 }
 
 Action Runner::perform(const Acknowledge& acknowledge) {
   if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
-  Result<void> done = source_.acknowledge(machine_->window().first(acknowledge.settled));
-  if (done && !machine_->collapsed().empty()) done = source_.acknowledge(machine_->collapsed());
-  return did(done);
+  const Result<void> acknowledged = source_.acknowledge(machine_->window().first(acknowledge.settled));
+  if (!acknowledged) return machine_->failed(acknowledged.error(), moment());
+  const Action next = machine_->did(moment());
+  releaseWhenFree();
+  return next;
+}
+
+/// A message that was taken keeps its group until its handler is done.
+void Runner::releaseWhenFree() {
+  if (post_ != nullptr && !machine_->holdsTaken()) post_->release();
+}
+
+Action Runner::perform(const Park& park) {
+  post_->park(machine_->takeParked(), park.until);
+  return machine_->did(moment());
 }
 
 Action Runner::perform(const Wait& wait) {
-  term_->reportProgress();
+  reportProgress();
   clock_.waitUntil(wait.until, stop_);
   return machine_->did(moment());
 }
@@ -120,7 +142,7 @@ Action Runner::perform(const Quit& quit) {
 Action Runner::perform(const Claim&) { return did(store_.claim(*term_)); }
 
 Action Runner::perform(const Recall&) {
-  Result<ConsumerState> state = store_.consumerState(name_);
+  Result<ConsumerState> state = post_ ? post_->recall(name_) : store_.consumerState(name_);
   if (!state) return machine_->failed(state.error(), moment());
   return machine_->recalled(std::move(*state), moment());
 }
@@ -132,7 +154,7 @@ Action Runner::perform(const Check&) {
 }
 
 Action Runner::perform(const Prune& prune) {
-  term_->reportProgress();
+  reportProgress();
   if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
   Pruning step = prune.step;
   step.consumer = name_;
@@ -168,11 +190,13 @@ Action Runner::perform(const Bury& bury) {
 }
 
 Action Runner::perform(const Commit& commit) {
-  term_->reportProgress();
+  reportProgress();
   const Result<void> committed = book(commit);
   if (!committed) return refused(committed.error());
   transaction_.reset();
-  return machine_->did(moment());
+  const Action next = machine_->did(moment());
+  releaseWhenFree();
+  return next;
 }
 
 Result<void> Runner::book(const Bury& bury) {
@@ -196,10 +220,9 @@ Result<void> Runner::book(const Commit& commit) {
   if (done && commit.undo) done = transaction_->rollbackToMark();
   if (done && commit.forgive != nullptr) done = transaction_->clearAttempt(name_, *commit.forgive);
   if (done && commit.record != nullptr) done = transaction_->recordAttempt(name_, *commit.record);
-  if (done) done = transaction_->recordInWork(name_, idsOf(window.subspan(commit.settled, commit.inWork)), commit.more);
+  if (done)
+    done = transaction_->recordInWork(recordName_, idsOf(window.subspan(commit.settled, commit.inWork)), commit.more);
   if (done && shared_ && commit.settled > 0) done = source_.acknowledge(*transaction_, window.first(commit.settled));
-  const auto collapsed = machine_->collapsed();
-  if (done && shared_ && !collapsed.empty()) done = source_.acknowledge(*transaction_, collapsed);
   // The last look at the lease; whatever passes between here and the store is the fence's to stop.
   if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
   return done ? transaction_->commit() : done;
@@ -237,7 +260,7 @@ Action Runner::did(const Result<void>& result) {
 // --- the handler
 
 Action Runner::perform(const Handle& asked) {
-  term_->reportProgress();
+  reportProgress();
   Result<void> ready = begin();
   if (ready && asked.mark) ready = transaction_->mark();
   if (!ready) return refused(ready.error());

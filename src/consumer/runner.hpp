@@ -10,24 +10,51 @@
 
 namespace tenure::consuming {
 
+/// Where a runner works that is one of several.
+class IPost {
+ public:
+  virtual ~IPost() = default;
+  virtual Role role() const noexcept = 0;
+  virtual std::stop_token stopToken() const noexcept = 0;
+  virtual void reportProgress() noexcept = 0;
+  /// Under whose name its record of what is in work is kept.
+  virtual ConsumerName recordName(const ConsumerName& consumer) const = 0;
+  /// What earlier terms left, as this post is to see it.
+  virtual Result<ConsumerState> recall(const ConsumerName& consumer) = 0;
+  virtual Result<Assignment> take(std::size_t max, BootTime until) = 0;
+  /// Groups of which nothing is left in its hands are free.
+  virtual void release() = 0;
+  virtual void park(Parked parked, BootTime until) = 0;
+  /// It is this one that forgets old keys.
+  virtual bool prunes() const noexcept = 0;
+};
+
 /// Threads: one at a time.
 class Runner final : public ILeaderCareer {
  public:
   /// Borrows source, store, events and clock. The options are valid and fit the store.
   Runner(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
-         IEventSink& events, const IClock& clock);
+         IEventSink& events, const IClock& clock, IPost* post = nullptr);
 
   void prepare(const std::stop_token& stop) override;
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override;
   void handOver(const Term& term) override;
+  /// The same without a word to the store, when others have not left in order.
+  void leaveSilently(const Term& term);
+  /// Whatever is open is rolled back.
+  void letGo() noexcept { abandon(); }
+  /// At a lane's post: on its record nothing of this term is in work.
+  bool isClosed() const noexcept { return !machine_ || machine_->isClosed(); }
 
  private:
   void enter(const Term& term);
   bool run(Action action);
   Moment moment() const;
-  void readLimits();
   void tell();
+  void leave();
+  void reportProgress() const noexcept;
+  void releaseWhenFree();
 
   Action perform(const Claim& claim);
   Action perform(const Recall& recall);
@@ -43,6 +70,7 @@ class Runner final : public ILeaderCareer {
   Action perform(const Resolve& resolve);
   Action perform(const Abandon& abandon);
   Action perform(const Wait& wait);
+  Action perform(const Park& park);
   Action perform(const Return& over);
   Action perform(const Quit& quit);
 
@@ -62,11 +90,13 @@ class Runner final : public ILeaderCareer {
   const ConsumerOptions options_;
   IEventSink& events_;
   const IClock& clock_;
+  IPost* const post_;  // nullptr where it is alone
   Random random_;
 
   // The term, as of the running phase.
   const Term* term_ = nullptr;
   ConsumerName name_;
+  ConsumerName recordName_;
   std::stop_token stop_;
   std::optional<Emitter> emit_;
   BootTime bootAtEntry_{};
@@ -74,8 +104,7 @@ class Runner final : public ILeaderCareer {
 
   std::optional<ConsumerMachine> machine_;
   std::unique_ptr<IFencedTransaction> transaction_;
-  std::optional<std::uint64_t> limitsSeen_;  // which version of them the machine knows
-  std::vector<MessageId> ids_;               // kept for its capacity
+  std::vector<MessageId> ids_;  // kept for its capacity
 };
 
 }  // namespace tenure::consuming

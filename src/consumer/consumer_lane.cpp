@@ -1,0 +1,66 @@
+// The machine as one lane of several. What it holds is what its desk gave it; what has to wait goes back there.
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "consumer/consumer_machine.hpp"
+
+namespace tenure::consuming {
+
+Action ConsumerMachine::assigned(Assignment assignment, const Moment& moment) {
+  for (Past& past : assignment.pasts) {
+    if (past.postponements > 0) postponements_.insert_or_assign(past.id, past.postponements);
+    if (past.attempt) attempts_.insert_or_assign(past.id, std::move(*past.attempt));
+  }
+  if (granted_ >= remaining()) granted_ = std::max(granted_, remaining() + assignment.covered);
+  return fetched(std::move(assignment.messages), moment);
+}
+
+/// A successor would not find it among its suspects.
+bool ConsumerMachine::mustBeRecorded() const noexcept { return role_ == Role::lane && !taken_ && settled_ >= granted_; }
+
+/// With lanes it waits at the desk, and its group with it. What is taken already stays, and its lane waits.
+void ConsumerMachine::holdBack(BootTime until) {
+  if (parks() && !taken_)
+    parkUntil_ = until;
+  else
+    notBefore_ = until;
+}
+
+Parked ConsumerMachine::takeParked() {
+  TENURE_ASSERT(settled_ == 0);
+  Parked parked{.messages = {}, .past = pastOf(head().id)};
+  const GroupId group = head().group;
+  const auto leaves = [&](const Message& message, bool isHead) {
+    return group.value.empty() ? isHead : message.group == group;
+  };
+  std::vector<Message> stays;
+  std::size_t stillGranted = 0;
+  std::size_t stillSuspect = 0;
+  for (std::size_t i = 0; i < remaining(); ++i) {
+    Message& message = window_[first_ + i];
+    if (leaves(message, i == 0)) {
+      parked.messages.push_back(std::move(message));
+      continue;
+    }
+    if (i < granted_) ++stillGranted;
+    if (i < suspects_) ++stillSuspect;
+    stays.push_back(std::move(message));
+  }
+  granted_ = granted_ > remaining() ? granted_ : stillGranted;
+  suspects_ = stillSuspect;
+  window_ = std::move(stays);
+  first_ = 0;
+  parkUntil_.reset();
+  charged_.reset();
+  return parked;
+}
+
+/// Which whoever gets it next has to know: here it is forgotten.
+Past ConsumerMachine::pastOf(const MessageId& id) {
+  Past past{.id = id};
+  if (auto known = attempts_.extract(id)) past.attempt = std::move(known.mapped());
+  if (auto known = postponements_.extract(id)) past.postponements = known.mapped();
+  return past;
+}
+
+}  // namespace tenure::consuming

@@ -1,0 +1,140 @@
+#include "consumer/gate.hpp"
+
+namespace tenure::consuming {
+
+Gate::Pass Gate::enter(IGateWatch& watch) {
+  Pass pass(mutex_, std::try_to_lock);
+  if (pass.owns_lock()) return pass;
+  watch.waitsAtGate(true);
+  pass.lock();
+  watch.waitsAtGate(false);
+  return pass;
+}
+
+Result<void> GatedTransaction::enter() {
+  if (broken_) return *broken_;
+  if (inner_) return {};
+  pass_ = gate_.enter(watch_);
+  Result<std::unique_ptr<IFencedTransaction>> begun = store_.begin(term_);
+  Result<void> ready = begun ? Result<void>{} : begun.error();
+  if (begun) {
+    inner_ = std::move(*begun);
+    if (marked_) ready = inner_->mark();
+  }
+  if (ready) return {};
+  rollback();
+  // Not this one's: its own is resolved by whoever made it.
+  broken_ = isOutcomeUnknown(ready.error().code) ? Error{Errc::storeBusy, ready.error().detail} : ready.error();
+  return *broken_;
+}
+
+Result<void> GatedTransaction::acknowledge(IMessageSource& source, std::span<const Message> messages) {
+  const Result<void> entered = enter();
+  return entered ? source.acknowledge(*inner_, messages) : entered;
+}
+
+Result<std::optional<std::string>> GatedTransaction::get(std::string_view key) {
+  if (const Result<void> entered = enter(); !entered) return entered.error();
+  return inner_->get(key);
+}
+
+Result<void> GatedTransaction::put(std::string_view key, std::string_view value) {
+  const Result<void> entered = enter();
+  return entered ? inner_->put(key, value) : entered;
+}
+
+Result<void> GatedTransaction::erase(std::string_view key) {
+  const Result<void> entered = enter();
+  return entered ? inner_->erase(key) : entered;
+}
+
+ISqlStatements* GatedTransaction::sql() noexcept { return enter() ? inner_->sql() : nullptr; }
+
+Result<Admission> GatedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                                          MessageFate fate) {
+  if (const Result<void> entered = enter(); !entered) return entered.error();
+  return inner_->admit(consumer, id, digest, fate);
+}
+
+Result<void> GatedTransaction::standing() const {
+  if (broken_) return *broken_;
+  return inner_ ? inner_->standing() : Result<void>{};
+}
+
+/// Takes no lock, so it does not enter either: the store hears of it when the lane does.
+Result<void> GatedTransaction::mark() {
+  marked_ = true;
+  return inner_ ? inner_->mark() : Result<void>{};
+}
+
+Result<void> GatedTransaction::rollbackToMark() { return inner_ ? inner_->rollbackToMark() : Result<void>{}; }
+
+Result<void> GatedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
+  const Result<void> entered = enter();
+  return entered ? inner_->recordInWork(consumer, ids, more) : entered;
+}
+
+Result<void> GatedTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
+  const Result<void> entered = enter();
+  return entered ? inner_->recordAttempt(consumer, record) : entered;
+}
+
+Result<void> GatedTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
+  const Result<void> entered = enter();
+  return entered ? inner_->clearAttempt(consumer, id) : entered;
+}
+
+Result<void> GatedTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
+  const Result<void> entered = enter();
+  return entered ? inner_->deadLetter(consumer, letter) : entered;
+}
+
+Result<void> GatedTransaction::commit() {
+  if (const Result<void> entered = enter(); !entered) return entered;
+  Result<void> committed = inner_->commit();
+  if (!committed && isOutcomeUnknown(committed.error().code)) unresolved_ = std::move(pass_);
+  rollback();
+  return committed;
+}
+
+void GatedTransaction::rollback() noexcept {
+  if (inner_) inner_->rollback();
+  inner_.reset();
+  if (pass_.owns_lock()) pass_.unlock();
+}
+
+Result<void> GatedStore::claim(const Term&) { return {}; }
+
+Result<std::unique_ptr<IFencedTransaction>> GatedStore::begin(const Term& term) {
+  return std::make_unique<GatedTransaction>(gate_, watch_, unresolved_, store_, term);
+}
+
+Result<CommitFate> GatedStore::resolve(const Term& term) {
+  Gate::Pass pass = unresolved_.owns_lock() ? std::move(unresolved_) : gate_.enter(watch_);
+  const Result<CommitFate> fate = store_.resolve(term);
+  if (!fate) unresolved_ = std::move(pass);
+  return fate;
+}
+
+Result<ConsumerState> GatedStore::consumerState(const ConsumerName& consumer) {
+  const Gate::Pass pass = gate_.enter(watch_);
+  return store_.consumerState(consumer);
+}
+
+Result<std::vector<Admission>> GatedStore::known(const ConsumerName& consumer, std::span<const Message> messages) {
+  const Gate::Pass pass = gate_.enter(watch_);
+  return store_.known(consumer, messages);
+}
+
+Result<Pruned> GatedStore::prune(const Term& term, const Pruning& step) {
+  Gate::Pass pass = gate_.enter(watch_);
+  const Result<Pruned> pruned = store_.prune(term, step);
+  if (!pruned && isOutcomeUnknown(pruned.error().code)) unresolved_ = std::move(pass);
+  return pruned;
+}
+
+void GatedStore::release() noexcept {
+  if (unresolved_.owns_lock()) unresolved_.unlock();
+}
+
+}  // namespace tenure::consuming

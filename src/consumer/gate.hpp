@@ -1,0 +1,96 @@
+/// One store for several lanes, where it takes one transaction at a time: a lane passes the gate with the first call
+/// that reaches the store, and leaves it with the end of its transaction.
+#pragma once
+
+#include <mutex>
+
+#include "tenure/source.hpp"
+
+namespace tenure::consuming {
+
+class IGateWatch;
+
+class Gate {
+ public:
+  using Pass = std::unique_lock<std::mutex>;
+  [[nodiscard]] Pass enter() { return Pass{mutex_}; }
+  [[nodiscard]] Pass enter(IGateWatch& watch);
+
+ private:
+  std::mutex mutex_;
+};
+
+/// Hears that a lane waits before the gate: it makes no progress then, and is not to blame.
+class IGateWatch {
+ public:
+  virtual ~IGateWatch() = default;
+  virtual void waitsAtGate(bool waits) noexcept = 0;
+};
+
+/// A transaction that begins when it is needed.
+class GatedTransaction final : public IFencedTransaction {
+ public:
+  /// `unresolved` takes the pass when nobody knows what became of the commit.
+  GatedTransaction(Gate& gate, IGateWatch& watch, Gate::Pass& unresolved, IFencedStore& store, const Term& term)
+      : gate_(gate), watch_(watch), unresolved_(unresolved), store_(store), term_(term) {}
+  ~GatedTransaction() override { GatedTransaction::rollback(); }
+
+  /// Acknowledges inside the transaction that is behind the gate.
+  Result<void> acknowledge(IMessageSource& source, std::span<const Message> messages);
+
+  Result<std::optional<std::string>> get(std::string_view key) override;
+  Result<void> put(std::string_view key, std::string_view value) override;
+  Result<void> erase(std::string_view key) override;
+  ISqlStatements* sql() noexcept override;
+  Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                          MessageFate fate) override;
+  Result<void> standing() const override;
+  bool isFull() const noexcept override { return inner_ && inner_->isFull(); }
+  Result<void> mark() override;
+  Result<void> rollbackToMark() override;
+  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
+  Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
+  Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
+  Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
+  Result<void> commit() override;
+  void rollback() noexcept override;
+
+ private:
+  Result<void> enter();
+
+  Gate& gate_;
+  IGateWatch& watch_;
+  Gate::Pass& unresolved_;
+  IFencedStore& store_;
+  const Term term_;
+  Gate::Pass pass_;
+  std::unique_ptr<IFencedTransaction> inner_;
+  bool marked_ = false;          // before anything reached the store
+  std::optional<Error> broken_;  // it could not begin
+};
+
+/// The same store for one lane. It is claimed and released by its owner. After a commit of which nobody knows what
+/// became nobody else passes before it is resolved, or the lane gives up: the store tells only of its last commit.
+class GatedStore final : public IFencedStore {
+ public:
+  GatedStore(Gate& gate, IGateWatch& watch, IFencedStore& store) : gate_(gate), watch_(watch), store_(store) {}
+
+  Result<void> claim(const Term& term) override;
+  Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
+  Result<CommitFate> resolve(const Term& term) override;
+  Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
+  Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  std::size_t maxBatch() const noexcept override { return store_.maxBatch(); }
+  std::optional<std::chrono::hours> keepsIdsFor() const noexcept override { return store_.keepsIdsFor(); }
+  Result<Pruned> prune(const Term& term, const Pruning& step) override;
+  /// Only of the gate.
+  void release() noexcept override;
+
+ private:
+  Gate& gate_;
+  IGateWatch& watch_;
+  IFencedStore& store_;
+  Gate::Pass unresolved_;
+};
+
+}  // namespace tenure::consuming

@@ -1,0 +1,344 @@
+#include "consumer/lanes.hpp"
+
+#include <functional>
+
+#include "base/random.hpp"
+#include "consumer/errors.hpp"
+
+namespace tenure::consuming {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t mainPost = 0;  // lanes are 1, 2, …
+constexpr std::size_t windowBytes = 64U << 20U;
+constexpr BootTime onlyLook{};
+/// Between two looks at a source that cannot be waited for.
+constexpr Duration lookInterval = 5ms;
+
+/// No name of a consumer that a person would choose.
+ConsumerName recordOf(const ConsumerName& consumer, std::size_t lane) {
+  return ConsumerName{consumer.value + '\x1f' + std::to_string(lane)};
+}
+
+pipeline::Desk::Limits limitsOf(const ConsumerOptions& options) {
+  return {options.laneWindow, windowBytes, options.maxBatch * options.ordering.lanes};
+}
+
+}  // namespace
+
+/// The main runner's post: before the lanes begin it handles what a dead predecessor may have had in work.
+class Lanes::Recovery final : public IPost, public IMessageSource {
+ public:
+  Recovery(Lanes& lanes, std::stop_token stop) : lanes_(lanes), desk_(*lanes.desk_), stop_(std::move(stop)) {}
+
+  /// Known once the source was read as far as a predecessor can have had it in its window.
+  bool isDone() const { return filled_ && !desk_.hasSuspects(mainPost); }
+
+  Role role() const noexcept override { return Role::recovery; }
+  std::stop_token stopToken() const noexcept override { return stop_; }
+  void reportProgress() noexcept override { desk_.reportProgress(mainPost); }
+  ConsumerName recordName(const ConsumerName& consumer) const override { return consumer; }
+
+  Result<ConsumerState> recall(const ConsumerName& consumer) override {
+    Result<ConsumerState> state = lanes_.store_.consumerState(consumer);
+    for (std::size_t lane = 1; state && lane <= lanes_.options_.ordering.lanes; ++lane) {
+      const Result<ConsumerState> ofLane = lanes_.store_.consumerState(recordOf(consumer, lane));
+      if (!ofLane) return ofLane.error();
+      state->inWork.insert(state->inWork.end(), ofLane->inWork.begin(), ofLane->inWork.end());
+    }
+    if (!state) return state;
+    expects_ = !state->inWork.empty() || state->moreInWork;
+    desk_.suspect({state->inWork.begin(), state->inWork.end()}, state->moreInWork);
+    desk_.remember(std::move(state->attempts));
+    state->attempts.clear();
+    return state;
+  }
+
+  Result<Assignment> take(std::size_t max, BootTime) override {
+    if (const Result<void> filled = fill(); !filled) return filled.error();
+    return desk_.takeSuspects(mainPost, max);
+  }
+  void release() override { desk_.release(mainPost); }
+  void park(Parked parked, BootTime until) override { desk_.park(mainPost, std::move(parked), until); }
+  bool prunes() const noexcept override { return false; }
+
+  Result<void> attach(const Term& term) override {
+    filled_ = false;
+    desk_.clear();
+    return lanes_.source_.attach(term);
+  }
+  Result<std::vector<Message>> fetch(std::size_t, BootTime, std::stop_token) override { return std::vector<Message>{}; }
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
+    return lanes_.source_.sharesTransactionsWith(store);
+  }
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
+    return lanes_.source_.acknowledge(transaction, messages);
+  }
+  Result<void> acknowledge(std::span<const Message> messages) override {
+    const Result<void> acknowledged = lanes_.shared_ ? Result<void>{} : lanes_.source_.acknowledge(messages);
+    if (acknowledged) desk_.acknowledge(mainPost, messages, false);
+    return acknowledged;
+  }
+  void detach() noexcept override { lanes_.source_.detach(); }
+
+ private:
+  Result<void> fill() {
+    while (expects_ && !filled_ && desk_.room() > 0) {
+      Result<std::vector<Message>> messages = lanes_.source_.fetch(desk_.room(), onlyLook, stop_);
+      if (!messages) return messages.error();
+      if (messages->empty()) break;
+      desk_.receive(std::move(*messages));
+    }
+    filled_ = true;
+    return {};
+  }
+
+  Lanes& lanes_;
+  SharedDesk& desk_;
+  const std::stop_token stop_;
+  bool expects_ = false;
+  bool filled_ = false;
+};
+
+/// A lane's post, and to its runner the source.
+class Lanes::Post final : public IPost, public IMessageSource, public IGateWatch {
+ public:
+  Post(Lanes& lanes, std::size_t number) : lanes_(lanes), desk_(*lanes.desk_), number_(number) {}
+  void useStore(IFencedStore& store) { store_ = &store; }
+
+  Role role() const noexcept override { return Role::lane; }
+  std::stop_token stopToken() const noexcept override { return lanes_.stop_.get_token(); }
+  void reportProgress() noexcept override { desk_.reportProgress(number_); }
+  ConsumerName recordName(const ConsumerName& consumer) const override { return recordOf(consumer, number_); }
+  Result<ConsumerState> recall(const ConsumerName& consumer) override {
+    return store_->consumerState(recordOf(consumer, number_));
+  }
+  Result<Assignment> take(std::size_t max, BootTime until) override {
+    return desk_.take(number_, max, until, stopToken());
+  }
+  void release() override { desk_.release(number_); }
+  void park(Parked parked, BootTime until) override { desk_.park(number_, std::move(parked), until); }
+  bool prunes() const noexcept override { return number_ == 1; }
+  void waitsAtGate(bool waits) noexcept override { desk_.excuse(number_, waits); }
+  void leave() { desk_.leave(number_); }
+
+  Result<void> attach(const Term&) override { return {}; }
+  Result<std::vector<Message>> fetch(std::size_t, BootTime, std::stop_token) override { return std::vector<Message>{}; }
+  /// Its store is the shared one, or a lane of it.
+  bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return lanes_.shared_; }
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
+    if (lanes_.gated_) return static_cast<GatedTransaction&>(transaction).acknowledge(lanes_.source_, messages);
+    return lanes_.source_.acknowledge(transaction, messages);
+  }
+  /// The reader tells the source.
+  Result<void> acknowledge(std::span<const Message> messages) override {
+    desk_.acknowledge(number_, messages, !lanes_.shared_);
+    return {};
+  }
+  void detach() noexcept override {}
+
+ private:
+  Lanes& lanes_;
+  SharedDesk& desk_;
+  IFencedStore* store_ = nullptr;
+  const std::size_t number_;
+};
+
+Lanes::Lanes(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
+             IEventSink& events, const IClock& clock)
+    : source_(source),
+      store_(store),
+      shared_(source.sharesTransactionsWith(store)),
+      handler_(std::move(handler)),
+      options_(options),
+      events_(events),
+      clock_(clock) {}
+
+Lanes::~Lanes() { join(); }
+
+// --- phases
+
+void Lanes::prepare(const std::stop_token& stop) {
+  store_.prepare();
+  if (options_.prepare) options_.prepare(stop);
+}
+
+void Lanes::inaugurate(const Term& term) {
+  join();
+  stop_ = {};
+  failure_ = nullptr;
+  recovered_ = false;
+  desk_.emplace(limitsOf(options_), 1 + options_.ordering.lanes, clock_);
+  recovery_ = std::make_unique<Recovery>(*this, term.stopToken());
+  main_.emplace(*recovery_, store_, handler_, options_, events_, clock_, recovery_.get());
+  main_->inaugurate(term);
+}
+
+bool Lanes::execute(const Term& term) {
+  if (!recovered_) return recover(term);
+  return read(term);
+}
+
+void Lanes::handOver(const Term& term) {
+  join();
+  bool inOrder = main_.has_value();
+  for (const auto& lane : lanes_) {
+    const bool orderly = !lane->failed && term.valid();
+    orderly ? lane->runner->handOver(term) : lane->runner->leaveSilently(term);
+    inOrder = inOrder && orderly && lane->runner->isClosed();
+  }
+  lanes_.clear();
+  if (main_) inOrder ? main_->handOver(term) : main_->leaveSilently(term);
+  main_.reset();
+  recovery_.reset();
+  desk_.reset();
+}
+
+// --- before the lanes
+
+bool Lanes::recover(const Term& term) {
+  main_->execute(term);
+  term.reportProgress();
+  if (term.stopToken().stop_requested()) return false;
+  recovered_ = recovery_->isDone();
+  if (recovered_) open(term);
+  return true;
+}
+
+void Lanes::open(const Term& term) {
+  desk_->trust();
+  lastProgress_ = clock_.now();
+  desk_->leave(mainPost);
+  for (std::size_t number = 1; number <= options_.ordering.lanes; ++number) {
+    auto lane = std::make_unique<Lane>();
+    lane->post = std::make_unique<Post>(*this, number);
+    lane->store = store_.openLane(static_cast<std::int64_t>(number));
+    gated_ = lane->store == nullptr;
+    if (gated_) lane->store = std::make_unique<GatedStore>(gate_, *lane->post, store_);
+    lane->post->useStore(*lane->store);
+    ConsumerOptions options = options_;
+    if (options.jitterSeed != 0) options.jitterSeed += number;
+    lane->runner =
+        std::make_unique<Runner>(*lane->post, *lane->store, handler_, options, events_, clock_, lane->post.get());
+    lanes_.push_back(std::move(lane));
+  }
+  for (const auto& lane : lanes_) lane->thread = std::thread([this, &lane = *lane, term] { work(lane, term); });
+}
+
+// --- a lane's thread
+
+void Lanes::work(Lane& lane, const Term& term) noexcept {
+  try {
+    lane.runner->inaugurate(term);
+    while (!stop_.stop_requested()) lane.runner->execute(term);
+  } catch (...) {
+    lane.failed = true;
+    fail(std::current_exception());
+  }
+  lane.runner->letGo();
+  if (gated_) lane.store->release();
+  lane.post->leave();
+}
+
+void Lanes::fail(std::exception_ptr why) noexcept {
+  const std::lock_guard lock(failureMutex_);
+  if (failure_ == nullptr) failure_ = std::move(why);
+  stop_.request_stop();
+}
+
+void Lanes::join() noexcept {
+  stop_.request_stop();
+  for (const auto& lane : lanes_)
+    if (lane->thread.joinable()) lane->thread.join();
+}
+
+// --- the reader
+
+bool Lanes::read(const Term& term) {
+  const std::stop_callback leaving(term.stopToken(), [this] { stop_.request_stop(); });
+  const BootTime sliceEnd = clock_.now() + std::max<Duration>(options_.idleWait, 20ms);
+  while (!stop_.stop_requested() && clock_.now() < sliceEnd) {
+    reportProgress(term);
+    if (const Result<void> done = readOnce(sliceEnd, stop_.get_token()); !done) sourceFailed(term, done.error());
+  }
+  if (!stop_.stop_requested()) return true;
+  settleDown(term);
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  return false;
+}
+
+Result<void> Lanes::readOnce(BootTime sliceEnd, const std::stop_token& stop) {
+  if (const std::vector<Message> done = desk_->takeAcknowledgements(); !done.empty())
+    if (const Result<void> acknowledged = source_.acknowledge(done); !acknowledged) return acknowledged;
+  if (!desk_->wantsMore()) {
+    desk_->await(sliceEnd, stop);
+    return {};
+  }
+  const bool onlyLooks = gated_ && shared_ && !desk_->isAtRest();
+  Result<std::vector<Message>> messages = fetch(onlyLooks ? onlyLook : sliceEnd, stop);
+  if (!messages) return messages.error();
+  if (!messages->empty())
+    desk_->receive(std::move(*messages));
+  else if (onlyLooks)
+    desk_->await(clock_.now() + lookInterval, stop);
+  return {};
+}
+
+Result<std::vector<Message>> Lanes::fetch(BootTime until, const std::stop_token& stop) {
+  std::stop_source& interrupt = desk_->interrupt();
+  const std::stop_callback leaving(stop, [&interrupt] { interrupt.request_stop(); });
+  if (const auto due = desk_->nextDue(); due && gated_ && shared_) until = std::min(until, *due);
+  const Gate::Pass pass = passFor(gated_ && shared_);
+  return source_.fetch(desk_->room(), until, interrupt.get_token());
+}
+
+/// What is in hand is finished; then delivery starts again at what was not acknowledged.
+void Lanes::sourceFailed(const Term& term, const Error& error) {
+  if (!isTransient(error)) throw EndTerm(reasonOf(error), error);
+  const Emitter emit(events_, clock_, term.identity().election);
+  const BootTime began = clock_.now();
+  emit(OutageBegan{error.message()}, term.token());
+  Random random = options_.jitterSeed != 0 ? Random(options_.jitterSeed) : Random(freshSeed());
+  Backoff backoff(20ms, 1s, random.fork());
+  desk_->close(true);
+  while (!desk_->isAtRest() && !stop_.stop_requested()) {
+    reportProgress(term);
+    static_cast<void>(desk_->takeAcknowledgements());
+    desk_->await(clock_.now() + lookInterval, stop_.get_token());
+  }
+  if (stop_.stop_requested()) return;
+  desk_->clear();
+  for (Error trouble = error;;) {
+    if (clock_.now() - began >= options_.outageLimit) throw EndTerm(reasonOf(trouble), trouble);
+    clock_.waitUntil(clock_.now() + backoff.next(), stop_.get_token());
+    if (stop_.stop_requested()) return;
+    term.reportProgress();
+    const Gate::Pass pass = passFor(gated_ && shared_);
+    const Result<void> attached = source_.attach(term);
+    if (attached) break;
+    trouble = attached.error();
+    if (!isTransient(trouble)) throw EndTerm(reasonOf(trouble), trouble);
+  }
+  desk_->close(false);
+  emit(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - began)}, term.token());
+}
+
+/// Waits for the lanes to finish what they have begun.
+void Lanes::settleDown(const Term& term) {
+  while (desk_->lanesLeft() <= lanes_.size()) {
+    reportProgress(term);
+    desk_->await(clock_.now() + 20ms, {});
+  }
+  if (const std::vector<Message> done = desk_->takeAcknowledgements(); !done.empty() && term.valid())
+    static_cast<void>(source_.acknowledge(done));  // what does not get through comes again, and is known
+}
+
+/// The watchdog hears of progress when every lane with something in hand has made some.
+void Lanes::reportProgress(const Term& term) {
+  if (!desk_->madeProgressSince(lastProgress_)) return;
+  lastProgress_ = clock_.now();
+  term.reportProgress();
+}
+
+}  // namespace tenure::consuming

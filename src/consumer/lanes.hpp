@@ -1,0 +1,93 @@
+/// The consumer with lanes: groups are handled beside each other, each of them serially.
+///
+///     source ─► reader (the career thread) ─► desk ─► lane 1: runner, store ─┐
+///                   ▲                             ├─► lane 2: runner, store ─┤ commits under the one claim
+///                   └──── acknowledge after ◄─────┴─► …                     ─┘
+///
+///   inaugurate   the main runner claims, recalls and attaches
+///   execute      first the main runner alone, with what a dead predecessor may have had in work; then the lanes, each
+///                on a thread of its own, while this one reads and acknowledges
+///   handOver     the lanes finish what they have in hand, then the main runner writes that nothing is in work
+///
+/// What a lane may have in work beyond the desk's front is on a record of its own; what is in the front needs none, as
+/// the main record says for the whole term that the front may be in work.
+///
+/// A store that cannot be used from several threads at once stands behind a gate (gate.hpp), and so does a source that
+/// shares its connection: the reader then only looks while a lane is at work, and waits when all rest.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/backoff.hpp"
+#include "consumer/gate.hpp"
+#include "consumer/runner.hpp"
+#include "consumer/shared_desk.hpp"
+
+namespace tenure::consuming {
+
+/// Threads: its phases, one at a time; starts and joins those of its lanes.
+class Lanes final : public ILeaderCareer {
+ public:
+  /// Borrows source, store, events and clock. The options are valid and fit the store.
+  Lanes(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
+        IEventSink& events, const IClock& clock);
+  ~Lanes() override;
+
+  void prepare(const std::stop_token& stop) override;
+  void inaugurate(const Term& term) override;
+  bool execute(const Term& term) override;
+  void handOver(const Term& term) override;
+
+ private:
+  class Recovery;
+  class Post;
+  struct Lane {
+    std::unique_ptr<IFencedStore> store;
+    std::unique_ptr<Post> post;
+    std::unique_ptr<Runner> runner;
+    std::thread thread;
+    bool failed = false;  // read after its thread has ended
+  };
+
+  bool recover(const Term& term);
+  void open(const Term& term);
+  void work(Lane& lane, const Term& term) noexcept;
+  void fail(std::exception_ptr why) noexcept;
+  bool read(const Term& term);
+  Result<void> readOnce(BootTime sliceEnd, const std::stop_token& stop);
+  Result<std::vector<Message>> fetch(BootTime until, const std::stop_token& stop);
+  void sourceFailed(const Term& term, const Error& error);
+  void settleDown(const Term& term);
+  void reportProgress(const Term& term);
+  void join() noexcept;
+  Gate::Pass passFor(bool needed) { return needed ? gate_.enter() : Gate::Pass{}; }
+
+  IMessageSource& source_;
+  IFencedStore& store_;
+  const bool shared_;
+  const Handler handler_;
+  const ConsumerOptions options_;
+  IEventSink& events_;
+  const IClock& clock_;
+
+  // Of the term.
+  std::optional<SharedDesk> desk_;
+  std::unique_ptr<Recovery> recovery_;
+  std::optional<Runner> main_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  Gate gate_;
+  bool gated_ = false;  // the store is behind the gate
+  bool recovered_ = false;
+  std::stop_source stop_;
+  BootTime lastProgress_{};
+
+  std::mutex failureMutex_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace tenure::consuming

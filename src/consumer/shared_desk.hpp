@@ -1,0 +1,89 @@
+/// The desk between the thread that reads the source and the lanes: pipeline/desk.hpp under a lock, and who waits for
+/// whom.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <unordered_map>
+#include <vector>
+
+#include "consumer/actions.hpp"
+#include "pipeline/desk.hpp"
+
+namespace tenure::consuming {
+
+/// Threads: each lane's calls from that lane's thread, the reader's from the reader's.
+class SharedDesk {
+ public:
+  /// Lane numbers are 0..lanes-1. Borrows the clock.
+  SharedDesk(const pipeline::Desk::Limits& limits, std::size_t lanes, const IClock& clock);
+
+  // Lanes.
+
+  /// Waits for a group until then, or until a stop.
+  Assignment take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop);
+  void acknowledge(std::size_t lane, std::span<const Message> messages, bool alsoAtSource);
+  void release(std::size_t lane);
+  void park(std::size_t lane, Parked parked, BootTime until);
+  void reportProgress(std::size_t lane) noexcept { lanes_[lane].progress.store(clock_.now().time_since_epoch()); }
+  /// Until it says otherwise, no progress is expected of it.
+  void excuse(std::size_t lane, bool excused) noexcept;
+  /// This lane will not come again.
+  void leave(std::size_t lane);
+
+  // Reader.
+
+  void remember(std::vector<AttemptRecord> attempts);
+  void suspect(std::unordered_set<MessageId> ids, bool front);
+  Assignment takeSuspects(std::size_t lane, std::size_t max);
+  /// Waiting, or in this lane's hands.
+  bool hasSuspects(std::size_t lane) const;
+  void trust();
+  void receive(std::vector<Message> messages);
+  /// Nothing more is handed out; and again.
+  void close(bool closed);
+  void clear();
+
+  std::size_t room() const;
+  bool wantsMore() const;
+  /// What the lanes are done with and the source has to be told.
+  std::vector<Message> takeAcknowledgements();
+  /// No lane holds anything and none can take anything.
+  bool isAtRest() const;
+  std::size_t lanesLeft() const;
+  std::optional<BootTime> nextDue() const;
+  /// Every lane that has something in hand has made progress since then.
+  bool madeProgressSince(BootTime then) const;
+  /// Waits until something is to be done for a lane, until then, or until a stop.
+  void await(BootTime until, const std::stop_token& stop);
+  /// Requested when the source has to be told something, or a lane has left. Valid until the next call.
+  std::stop_source& interrupt();
+
+ private:
+  struct Lane {
+    bool waits = false;
+    std::atomic<bool> excused = false;
+    bool left = false;
+    std::atomic<Duration> progress{};
+  };
+
+  Assignment assignmentOf(pipeline::Desk::Share share);
+  enum class Call { whenItWaits, atOnce };
+  void callReader(Call call);
+
+  const IClock& clock_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any ready_;   // for lanes
+  std::condition_variable_any called_;  // for the reader
+  std::stop_source interrupt_;
+  pipeline::Desk desk_;
+  std::vector<Lane> lanes_;
+  std::unordered_map<MessageId, Past> pasts_;
+  std::vector<Message> toAcknowledge_;
+  bool wanted_ = false;  // there may be something for the reader
+  bool closed_ = false;
+};
+
+}  // namespace tenure::consuming

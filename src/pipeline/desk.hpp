@@ -1,0 +1,142 @@
+/// Gives each lane its share of the messages that wait: within a group in order and one lane at a time, across groups
+/// whatever is ready. Pure.
+///
+///     receive ─►  a: 1 4 6      ready: a ─ c        take(lane): the first messages of the first ready group
+///                 b: 2 3  parked until …                │
+///                 c: 5                             acknowledge ─► release: the group is ready again, at the end
+///                                                       └ park: back to its group, which waits until then
+///
+/// A lane that has a group has all of it: what comes for the group meanwhile waits until the lane lets go. A lane gets
+/// messages of one group at a time, right before it begins them, so that nothing ever waits behind a stranger.
+/// Messages without a group have no order to keep: each is a group of its own.
+///
+/// The window is what was received and is not acknowledged, in source order. Its first messages are the front. When a
+/// process dies, its successor finds what was in work among them, or on the record of a lane: a message may be begun
+/// when it is in the front, or recorded. Until all such suspects of a predecessor are done, only they are handed out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "tenure/message.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure::pipeline {
+
+class Desk {
+ public:
+  struct Limits {
+    std::size_t messages;  // in the window
+    std::size_t bytes;     // of bodies in the window; the last one received may pass it
+    std::size_t front;
+  };
+  struct Share {
+    std::vector<Message> messages;
+    std::size_t covered = 0;  // the first of them that are in the front
+  };
+
+  Desk(const Limits& limits, std::size_t lanes) : limits_(limits), lanes_(lanes) {}
+
+  // The source's side.
+
+  /// How many more messages fit.
+  std::size_t room() const noexcept;
+  /// Less than half of what it may hold waits for a lane.
+  bool wantsMore() const noexcept;
+  void receive(std::vector<Message> messages);
+  /// Everything is forgotten: the source delivers it again. No lane may be at work on what it holds.
+  void clear();
+
+  // After an unclean end.
+
+  /// Before the first message: those with these ids, and the whole front if `front`, may have killed a process.
+  void suspect(std::unordered_set<MessageId> ids, bool front);
+  bool hasSuspects() const noexcept { return !suspects_.empty(); }
+  /// From here on nobody is suspected.
+  void trust();
+  /// The next suspects, to whoever handles them while all lanes rest.
+  Share takeSuspects(std::size_t lane, std::size_t max);
+
+  // The lanes' side.
+
+  /// Up to `max` messages of one group; none when no group is ready.
+  Share take(std::size_t lane, std::size_t max, BootTime now);
+  /// The first `count` that the lane holds are done; their groups wait for release().
+  void acknowledge(std::size_t lane, std::size_t count);
+  /// Groups of which the lane holds nothing any more are free.
+  void release(std::size_t lane);
+  /// All that the lane holds of this group is back in its place, and the group waits until then. Of a message without
+  /// a group there is only the one.
+  void park(std::size_t lane, std::vector<Message> messages, BootTime until);
+
+  bool holds(std::size_t lane) const noexcept { return !lanes_[lane].held.empty(); }
+  /// Something can be taken now.
+  bool isReady(BootTime now) const noexcept;
+  /// When the first parked group is due.
+  std::optional<BootTime> nextDue() const noexcept;
+  std::size_t window() const noexcept { return alive_; }
+
+ private:
+  using Number = std::uint64_t;  // counts what was received
+  struct Waiting {
+    Number number;
+    Message message;
+  };
+  struct Line {
+    std::string group;
+    std::list<Line>::iterator self{};
+    std::deque<Waiting> waiting{};
+    std::size_t held = 0;        // by its lane
+    std::size_t unreleased = 0;  // acknowledged, and not released
+    bool parked = false;
+    bool listed = false;  // among the ready ones
+  };
+  struct Held {
+    Number number;
+    std::int64_t position;
+    Line* line;
+  };
+  struct Lane {
+    std::deque<Held> held;
+    std::vector<Line*> unreleased;
+  };
+
+  Line& lineOf(const std::string& group);
+  void forgetIfIdle(Line& line);
+  void makeReady(Line& line);
+  void handOut(Line& line, std::size_t lane, std::size_t max, Share& share);
+  void unpark(BootTime now);
+  void markGone(Number number);
+  bool isSuspect(const Message& message, Number number) const;
+  bool inFront(Number number) const noexcept { return number < frontEnd_; }
+
+  const Limits limits_;
+  std::vector<Lane> lanes_;
+  std::list<Line> lines_;
+  std::unordered_map<std::string, Line*> byGroup_;
+  std::deque<Line*> ready_;
+  std::multimap<BootTime, Line*> parked_;
+  std::size_t waiting_ = 0;
+  std::size_t waitingBytes_ = 0;
+
+  // The window: which numbers from base_ on are not acknowledged.
+  std::deque<bool> gone_;
+  Number base_ = 0;
+  std::size_t alive_ = 0;
+  Number frontEnd_ = 0;
+  std::size_t frontAlive_ = 0;
+
+  std::unordered_set<MessageId> suspectIds_;
+  bool frontIsSuspect_ = false;
+  std::deque<Line*> suspects_;  // whose line, in source order
+};
+
+}  // namespace tenure::pipeline

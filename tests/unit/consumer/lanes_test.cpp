@@ -1,0 +1,345 @@
+/// A consumer with lanes: groups beside each other, each of them in order.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "base/random.hpp"
+#include "support/await.hpp"
+#include "support/events.hpp"
+#include "support/terms.hpp"
+#include "tenure/consumer.hpp"
+#include "tenure/memory.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+constexpr auto patience = 30s;
+
+/// One process with lanes, on the machine's own clock: its lanes are threads.
+class LanedReplica {
+ public:
+  LanedReplica(memory::World& world, std::int64_t token, Handler handler, const ConsumerOptions& options,
+               IEventSink& events, memory::Database::Acknowledging acknowledging)
+      : database_(world, events, systemClock(), acknowledging),
+        term_(identityWith(token), 24h, systemClock()),
+        consumer_(database_.source(), database_.store(), std::move(handler), options, events) {}
+
+  TestTerm& term() { return term_; }
+  void takeOffice() { consumer_.inaugurate(term_); }
+  bool execute() { return consumer_.execute(term_); }
+  void handOver() { consumer_.handOver(term_); }
+
+ private:
+  memory::Database database_;
+  TestTerm term_;
+  Consumer consumer_;
+};
+
+class ConsumerLanes : public testing::Test {
+ protected:
+  void produce(const std::string& id, const std::string& group) {
+    world.deliver({NewMessage{MessageId{id}, GroupId{group}, "body of " + id, {}}});
+    groupOf[id] = group;
+  }
+  /// "a0 a1 …" round the groups.
+  void produceEvenly(int messages, const std::vector<std::string>& groups) {
+    for (int i = 0; i < messages; ++i) {
+      const std::string& group = groups[static_cast<std::size_t>(i) % groups.size()];
+      produce(group + std::to_string(i), group);
+    }
+  }
+  LanedReplica& elect() {
+    replicas.push_back(std::make_unique<LanedReplica>(
+        world, ++token, [this](const Delivery& delivery) { return handler(delivery); }, options, events,
+        acknowledging));
+    replicas.back()->takeOffice();
+    return *replicas.back();
+  }
+  /// Executes until the queue is empty.
+  void workOff(LanedReplica& replica) {
+    const auto limit = std::chrono::steady_clock::now() + patience;
+    while (!world.waiting().empty() && std::chrono::steady_clock::now() < limit) replica.execute();
+    EXPECT_THAT(world.waiting(), IsEmpty());
+  }
+  /// The ids that were done, of one group, in the order of their commits.
+  std::map<std::string, std::vector<std::string>> doneByGroup() const {
+    std::map<std::string, std::vector<std::string>> done;
+    for (const auto& entry : world.ledger())
+      if (entry.fate == MessageFate::done) done[groupOf.at(entry.message.value)].push_back(entry.message.value);
+    return done;
+  }
+  void expectEachOnceInOrder() const {
+    for (const auto& [group, ids] : doneByGroup()) {
+      if (group.empty()) continue;
+      const auto number = [&](const std::string& id) { return std::stoi(id.substr(group.size())); };
+      for (std::size_t i = 1; i < ids.size(); ++i) EXPECT_LT(number(ids[i - 1]), number(ids[i])) << group;
+    }
+    std::set<std::string> all;
+    for (const auto& entry : world.ledger()) EXPECT_TRUE(all.insert(entry.message.value).second) << entry.message.value;
+  }
+  std::vector<std::string> deadIds() const {
+    std::vector<std::string> ids;
+    for (const auto& letter : world.deadLetters()) ids.push_back(letter.message.id.value);
+    return ids;
+  }
+
+  memory::World world;
+  RecordedEvents events;
+  ConsumerOptions options{.name = ConsumerName{"orders"},
+                          .ordering = Ordering::perGroup(4),
+                          .retryBase = 1ms,
+                          .retryMax = 5ms,
+                          .idleWait = 20ms};
+  memory::Database::Acknowledging acknowledging = memory::Database::Acknowledging::inTransaction;
+  Handler handler = [](const Delivery&) { return Outcome::done(); };
+  std::int64_t token = 0;
+  std::vector<std::unique_ptr<LanedReplica>> replicas;
+  std::map<std::string, std::string> groupOf;
+};
+
+TEST_F(ConsumerLanes, HandleEveryGroupInItsOrder) {
+  produceEvenly(500, {"a", "b", "c", "d", "e", "f", "g"});
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.handOver();
+
+  EXPECT_THAT(world.ledger(), SizeIs(500));
+  expectEachOnceInOrder();
+}
+
+TEST_F(ConsumerLanes, AreTheSameWhereAcknowledgingComesAfterTheCommit) {
+  acknowledging = memory::Database::Acknowledging::afterCommit;
+  produceEvenly(500, {"a", "b", "c", "d", "e", "f", "g"});
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.handOver();
+
+  EXPECT_THAT(world.ledger(), SizeIs(500));
+  expectEachOnceInOrder();
+}
+
+TEST_F(ConsumerLanes, LetNobodyWaitForAStrangersSlowMessage) {
+  std::latch othersAreDone(60);
+  handler = [&](const Delivery& delivery) {
+    if (delivery.message.group.value == "slow")
+      othersAreDone.wait();
+    else
+      othersAreDone.count_down();
+    return Outcome::done();
+  };
+  for (int i = 0; i < 20; ++i) produce("slow" + std::to_string(i), "slow");
+  produceEvenly(60, {"a", "b", "c"});
+  LanedReplica& leader = elect();
+
+  workOff(leader);  // or never
+  leader.handOver();
+
+  EXPECT_THAT(world.ledger(), SizeIs(80));
+  expectEachOnceInOrder();
+}
+
+TEST_F(ConsumerLanes, HandleMessagesWithoutAGroupBesideEachOther) {
+  std::latch together(4);
+  handler = [&](const Delivery&) {
+    together.arrive_and_wait();
+    return Outcome::done();
+  };
+  for (int i = 0; i < 4; ++i) produce(std::to_string(i), "");
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.handOver();
+
+  EXPECT_THAT(world.ledger(), SizeIs(4));
+}
+
+TEST_F(ConsumerLanes, ParkTheGroupOfAFailedMessageAndKeepItsOrder) {
+  std::atomic<int> failures = 3;
+  std::atomic<bool> strangersAreDone = false;
+  handler = [&](const Delivery& delivery) {
+    if (delivery.message.group.value == "b" && delivery.message.id.value != "b1") strangersAreDone = true;
+    if (delivery.message.id.value == "a0" && failures > 0) {
+      --failures;
+      return Outcome::failed("not yet");
+    }
+    return Outcome::done();
+  };
+  produceEvenly(40, {"a", "b"});
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.handOver();
+
+  EXPECT_TRUE(strangersAreDone);
+  EXPECT_EQ(failures, 0);
+  EXPECT_THAT(world.deadLetters(), IsEmpty());
+  EXPECT_THAT(world.ledger(), SizeIs(40));
+  expectEachOnceInOrder();
+}
+
+TEST_F(ConsumerLanes, BuryWhatFailsForGoodAndGoOnWithItsGroup) {
+  handler = [&](const Delivery& delivery) {
+    return delivery.message.id.value == "a2" ? Outcome::failed("never") : Outcome::done();
+  };
+  produceEvenly(20, {"a", "b"});
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.handOver();
+
+  EXPECT_THAT(deadIds(), ElementsAre("a2"));
+  EXPECT_EQ(world.deadLetters().front().attempts, options.maxAttempts);
+  EXPECT_THAT(world.ledger(), SizeIs(20));
+}
+
+TEST_F(ConsumerLanes, LeaveNothingInWorkAfterAnOrderlyHandover) {
+  produceEvenly(2000, {"a", "b", "c", "d", "e", "f", "g", "h"});
+  LanedReplica& leader = elect();
+  std::atomic<int> handled = 0;
+  handler = [&](const Delivery&) {
+    if (++handled == 300) leader.term().requestStop();
+    return Outcome::done();
+  };
+
+  while (leader.execute()) {
+  }
+  leader.handOver();
+
+  EXPECT_THAT(world.ledger(), SizeIs(testing::AllOf(testing::Ge(300U), testing::Lt(2000U))));
+  LanedReplica& successor = elect();
+  workOff(successor);
+  successor.handOver();
+  EXPECT_THAT(events.of<SuspectsFound>(), IsEmpty());
+  EXPECT_THAT(world.ledger(), SizeIs(2000));
+  expectEachOnceInOrder();
+}
+
+TEST_F(ConsumerLanes, CondemnOnlyTheMessageThatKillsItsProcess) {
+  produceEvenly(400, {"a", "b", "c", "d", "e", "f", "g", "h"});
+  std::atomic<bool> died = false;
+  handler = [&](const Delivery& delivery) {
+    if (delivery.message.id.value == "c170") {
+      died = true;
+      replicas.back()->term().loseLease();
+    }
+    return Outcome::done();
+  };
+
+  for (int term = 0; term < 20 && !world.waiting().empty(); ++term) {
+    LanedReplica& leader = elect();
+    died = false;
+    try {
+      while (!died && !world.waiting().empty()) leader.execute();
+    } catch (const EndTerm&) {
+      died = true;
+    }
+    leader.handOver();
+  }
+
+  EXPECT_THAT(deadIds(), ElementsAre("c170"));
+  EXPECT_THAT(world.ledger(), SizeIs(400));
+  expectEachOnceInOrder();
+}
+
+TEST_F(ConsumerLanes, EndTheTermWhenOneOfThemHasTo) {
+  handler = [](const Delivery& delivery) -> Outcome {
+    if (delivery.message.group.value == "b") throw EndTerm(EndReason::failed, Error{Errc::storeFailed, "disk on fire"});
+    return Outcome::done();
+  };
+  produceEvenly(40, {"a", "b", "c"});
+  LanedReplica& leader = elect();
+
+  std::optional<EndReason> reason;
+  try {
+    for (int i = 0; i < 500; ++i) leader.execute();
+  } catch (const EndTerm& end) {
+    reason = end.reason();
+  }
+  leader.handOver();
+
+  EXPECT_EQ(reason, EndReason::failed);
+  for (const auto& entry : world.ledger()) EXPECT_NE(groupOf.at(entry.message.value), "b");
+}
+
+class LaneStorm : public ConsumerLanes, public testing::WithParamInterface<int> {
+ protected:
+  /// Threads meet in the handler.
+  bool oneIn(std::uint64_t n) {
+    const std::lock_guard lock(mutex);
+    return random.below(n) == 0;
+  }
+  void drawFault() {
+    using memory::Operation;
+    constexpr Operation operations[] = {Operation::known,  Operation::write, Operation::commit,     Operation::resolve,
+                                        Operation::attach, Operation::fetch, Operation::acknowledge};
+    constexpr Errc errors[] = {Errc::unavailable, Errc::storeBusy, Errc::timedOut};
+    const std::lock_guard lock(mutex);
+    world.fail(operations[random.below(std::size(operations))], errors[random.below(3)],
+               1 + static_cast<int>(random.below(2)));
+    if (random.below(3) == 0) world.loseCommitReply(random.below(2) == 0);
+  }
+  Outcome misbehave(LanedReplica& leader) {
+    if (oneIn(30)) drawFault();
+    if (oneIn(20)) return Outcome::failed("drawn");
+    if (oneIn(20)) return Outcome::retryLater("drawn", 1ms);
+    if (oneIn(150)) leader.term().loseLease();
+    if (oneIn(100)) leader.term().requestStop();
+    return Outcome::done();
+  }
+  void serveATerm(bool inPeace) {
+    if (inPeace) world.heal();
+    try {
+      LanedReplica& leader = elect();
+      handler = [this, &leader, inPeace](const Delivery&) { return inPeace ? Outcome::done() : misbehave(leader); };
+      for (int i = 0; i < 2000 && !world.waiting().empty(); ++i) {
+        leader.execute();
+        if (!leader.term()->valid() || leader.term()->stopToken().stop_requested()) break;
+      }
+    } catch (const EndTerm&) {
+    }
+    replicas.back()->handOver();
+  }
+
+  std::mutex mutex;
+  Random random{static_cast<std::uint64_t>(GetParam())};
+};
+
+TEST_P(LaneStorm, EveryMessageEndsOnceAndInTheOrderOfItsGroup) {
+  options.jitterSeed = static_cast<std::uint64_t>(GetParam());
+  options.maxBatch = 1 + random.below(8);
+  options.maxAttempts = 30;
+  options.ordering = Ordering::perGroup(1 + random.below(4));
+  options.laneWindow = 64;
+  if (random.below(2) == 0) acknowledging = memory::Database::Acknowledging::afterCommit;
+  produceEvenly(200, {"a", "b", "c", "d", "e"});
+  for (int i = 0; i < 20; ++i) produce("x" + std::to_string(i), "");
+  for (int i = 0; i < 5; ++i) {
+    const std::string id = "a" + std::to_string(5 * random.below(40));
+    world.deliver({NewMessage{MessageId{id}, GroupId{"a"}, "body of " + id, {}}});  // again
+  }
+
+  for (int term = 0; term < 15; ++term) serveATerm(false);
+  serveATerm(true);
+
+  EXPECT_THAT(world.waiting(), IsEmpty());
+  EXPECT_EQ(world.ledger().size(), 220U);
+  EXPECT_THAT(deadIds(), IsEmpty());
+  expectEachOnceInOrder();
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, LaneStorm, testing::Range(1, 41));
+
+}  // namespace
+}  // namespace tenure::test
