@@ -149,6 +149,14 @@ Exit consume(const ConsumeOptions& options) {
 }
 
 void addTuning(CLI::App& command, ConsumeOptions& options) {
+  command
+      .add_option("--lanes", options.tuning.ordering.lanes,
+                  "Handle groups beside each other, so many at a time, each in its order (default: all in one line)")
+      ->type_name("N")
+      ->envname("TENURE_LANES");
+  command.add_option("--lane-window", options.tuning.laneWindow, "Messages read ahead for the lanes (default 4096)")
+      ->type_name("N")
+      ->envname("TENURE_LANE_WINDOW");
   command.add_option("--max-batch", options.tuning.maxBatch, "Messages that share a transaction (default 64)")
       ->type_name("N")
       ->envname("TENURE_MAX_BATCH");

@@ -16,9 +16,11 @@ namespace {
 constexpr const char* expectedDigest = "expected one line, user:password";
 
 using Replacement = std::pair<std::string_view, std::string_view>;
-constexpr std::array<Replacement, 15> optionOfField{
+constexpr std::array<Replacement, 17> optionOfField{
     Replacement{"consumer.name", "--consumer"},
     {"consumer.maxBatch", "--max-batch"},
+    {"consumer.ordering.lanes", "--lanes"},
+    {"consumer.laneWindow", "--lane-window"},
     {"consumer.latencyTarget", "--latency-target"},
     {"consumer.maxAttempts", "--max-attempts"},
     {"consumer.retryBase", "--retry-base"},

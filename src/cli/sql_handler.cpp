@@ -1,6 +1,8 @@
 #include "cli/sql_handler.hpp"
 
 #include <array>
+#include <atomic>
+#include <memory>
 #include <utility>
 
 #include "base/text.hpp"
@@ -58,12 +60,13 @@ Outcome outcomeOf(const Error& error) {
 }  // namespace
 
 Handler makeSqlHandler(std::string statement) {
-  return [statement = std::move(statement), failures = 0](const Delivery& delivery) mutable {
+  // Lanes share the handler.
+  return [statement = std::move(statement), failures = std::make_shared<std::atomic<int>>()](const Delivery& delivery) {
     ISqlStatements& sql = sqlOf(delivery.transaction);
     const Result<void> written = sql.write(statement, parametersOf(delivery));
     if (written) return Outcome::done();
     if (written.error().is(Errc::storeFailed))
-      refuseUnlessItCompiles(sql, statement, "failure " + std::to_string(++failures));
+      refuseUnlessItCompiles(sql, statement, "failure " + std::to_string(++*failures));
     return outcomeOf(written.error());
   };
 }

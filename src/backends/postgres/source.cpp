@@ -100,6 +100,12 @@ Result<std::vector<Message>> Source::look(std::size_t max) {
   return messages;
 }
 
+/// With the lanes of its store as well.
+bool Source::sharesTransactionsWith(const IFencedStore& store) const noexcept {
+  const auto* ours = dynamic_cast<const Store*>(&store);
+  return ours != nullptr && &ours->main() == &store_;
+}
+
 Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
   auto* ours = dynamic_cast<FencedTransaction*>(&transaction);
   TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->store()));

@@ -12,14 +12,16 @@
 
 namespace tenure::postgresql {
 
+class Store;
+
 class Source final : public IMessageSource {
  public:
   /// Borrows both; `store` is the one of the same database.
-  Source(const Options& options, const IFencedStore& store) : options_(options), store_(store) {}
+  Source(const Options& options, const Store& store) : options_(options), store_(store) {}
 
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
-  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == &store_; }
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
   Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
   void detach() noexcept override;
@@ -31,7 +33,7 @@ class Source final : public IMessageSource {
   Result<std::vector<Message>> look(std::size_t max);
 
   const Options& options_;
-  const IFencedStore& store_;
+  const Store& store_;
   std::unique_ptr<Connection> connection_;
   WakeUp wakeUp_;
   std::int64_t queue_ = 0;

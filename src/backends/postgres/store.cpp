@@ -81,7 +81,7 @@ Result<Store::Written> Store::judgeAndJoin(Connection& connection, const TermIde
 }
 
 std::unique_ptr<IFencedStore> Store::openLane(std::int64_t number) {
-  return std::make_unique<Store>(options_, events_, number);
+  return std::unique_ptr<IFencedStore>(new Store(options_, events_, number, main_));
 }
 
 Result<Store::Written> Store::claimPatiently(const Term& term) {

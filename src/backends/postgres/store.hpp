@@ -35,8 +35,7 @@ class Store final : public IFencedStore {
   static constexpr std::size_t mostSavepoints = 64;
 
   /// Borrows both.
-  Store(const Options& options, IEventSink& events, Lane lane = {})
-      : options_(options), events_(events), lane_(lane), session_(options) {}
+  Store(const Options& options, IEventSink& events) : Store(options, events, {}, *this) {}
   ~Store() override { Store::release(); }
 
   void prepare() noexcept override { session_.prepare(); }
@@ -51,6 +50,9 @@ class Store final : public IFencedStore {
   std::unique_ptr<IFencedStore> openLane(std::int64_t number) override;
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
   void release() noexcept override;
+
+  /// Whose lane this is; itself when it is none.
+  const Store& main() const noexcept { return main_; }
 
   // For its transactions:
   Result<std::shared_ptr<Connection>> session();
@@ -75,6 +77,9 @@ class Store final : public IFencedStore {
   void lookedAhead(const ConsumerName& consumer, const Answer& keys);
 
  private:
+  Store(const Options& options, IEventSink& events, Lane lane, const Store& main)
+      : options_(options), events_(events), lane_(lane), main_(main), session_(options) {}
+
   /// What the store knows of the term that claimed it.
   struct Claimed {
     Term term;
@@ -101,6 +106,7 @@ class Store final : public IFencedStore {
   const Options& options_;
   IEventSink& events_;
   const Lane lane_;
+  const Store& main_;
   Session session_;
   std::optional<Claimed> claimed_;
   std::int64_t queue_ = 0;
