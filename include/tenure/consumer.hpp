@@ -17,6 +17,8 @@
 
 namespace tenure {
 
+class RateLimits;
+
 /// One attempt at one message, as its handler sees it.
 struct Delivery {
   const Message& message;
@@ -77,6 +79,17 @@ struct Ordering {
   friend bool operator==(const Ordering&, const Ordering&) = default;
 };
 
+/// What becomes of a message that asks for what another one, which waits before it, asks for already.
+enum class Collapse {
+  never,
+  /// One run stands for all that wait when it begins: the first of them runs, in its place; the others are acknowledged
+  /// together with its commit, without a run and without an idempotency key of their own (an id that had no run may
+  /// come again as a new request). When the first ends without a run, as a dead letter or as known before, the next one
+  /// takes its place. For requests of which the key says all: refresh this entry, rebuild that index. The handler sees
+  /// the first one's body. Loses nothing: whoever dies, each request is followed by a run that began after it came.
+  byKey,
+};
+
 struct ConsumerOptions {
   /// Whose idempotency keys and attempts these are; the election's name when empty. Consumers that share a name and a
   /// store drop each other's ids.
@@ -114,6 +127,17 @@ struct ConsumerOptions {
   std::function<void(const std::stop_token&)> prepare{};
   /// Of the jitter between attempts; 0 takes one from the kernel. For runs that must repeat exactly.
   std::uint64_t jitterSeed = 0;
+  /// Not with Guarantee::atMostOnce.
+  Collapse collapse = Collapse::never;
+  /// The header that holds the key; messages without it never collapse. Empty: the group is the key. A run stands for
+  /// messages of its own group only, and for none that comes after another message of that group; messages without a
+  /// group have only their key.
+  std::string collapseKey{};
+  /// Waiting messages are read until the source has no more, so many are collapsed, or 16 MiB of others wait, 1 to
+  /// 10,000,000. No further than what a source hands out unacknowledged: RabbitMQ's `prefetch`.
+  std::size_t collapseAhead = 100'000;
+  /// Borrowed, may be changed while the consumer runs; what counts is the start of a handler. Nullptr: no limits.
+  const RateLimits* limits = nullptr;
 };
 
 /// Threads: constructed anywhere; its phases run on the career thread.

@@ -309,6 +309,19 @@ struct BeyondHorizon {
   std::chrono::milliseconds age{};
   void fields(auto&& f) const { f("message", message), f("age_ms", age); }
 };
+struct RequestsCollapsed {
+  TENURE_EVENT("requests_collapsed", info)
+  std::string message;  // whose run stands for all of them
+  std::size_t messages = 0;
+  void fields(auto&& f) const { f("message", message), f("messages", messages); }
+};
+struct MessageHeldBack {
+  TENURE_EVENT("message_held_back", debug)  // by a rate limit
+  std::string message;
+  std::string group;
+  std::chrono::milliseconds held{};
+  void fields(auto&& f) const { f("message", message), f("group", group), f("for_ms", held); }
+};
 struct OutageBegan {
   TENURE_EVENT("outage_began", warn)
   std::string error;
@@ -363,7 +376,8 @@ using EventBody =
                  Left, LastWillReady, LastWillLost, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
                  BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, MessageForgone, SuspectsFound,
                  MessageSuspected, MessageDeadLettered, KeysPruned, KeyAlarmRaised, BeyondHorizon, OutageBegan,
-                 OutageEnded, CommandStarted, CommandEnded, StatusReported, Reloaded, Warned>;
+                 OutageEnded, CommandStarted, CommandEnded, StatusReported, Reloaded, Warned, RequestsCollapsed,
+                 MessageHeldBack>;
 
 struct Event {
   WallTime at{};

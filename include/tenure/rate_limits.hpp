@@ -33,8 +33,7 @@ struct RateRules {
   friend bool operator==(const RateRules&, const RateRules&) = default;
 };
 
-/// The rules that a running consumer keeps to; it takes notice of new ones before its next message, at the latest after
-/// `ConsumerOptions::idleWait`.
+/// The rules that a running consumer keeps to; it takes notice of new ones within `ConsumerOptions::idleWait`.
 /// Threads: any, all calls.
 class RateLimits {
  public:

@@ -29,6 +29,12 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
                      "must not be negative; 0 keeps them for ever");
   complaints.require(options.idleWait >= 0ms && options.idleWait <= 30s, "consumer.idleWait", options.idleWait,
                      "must be 0 to 30 s, well below the execute limit");
+  complaints.require(options.collapse == Collapse::never || options.delivery != Guarantee::atMostOnce,
+                     "consumer.collapse", "byKey", "does not go with at most once: that acknowledges before the run");
+  complaints.require(options.collapse == Collapse::byKey || options.collapseKey.empty(), "consumer.collapseKey",
+                     options.collapseKey, "means nothing without collapse");
+  complaints.require(options.collapseAhead >= 1 && options.collapseAhead <= 10'000'000, "consumer.collapseAhead",
+                     static_cast<std::int64_t>(options.collapseAhead), "must be 1 to 10,000,000");
   complaints.throwIfAny();
   return options;
 }

@@ -20,9 +20,10 @@ Action ConsumerMachine::commit(const Moment& moment) {
   const std::size_t next = remaining() - settled_;
   const std::size_t suspectsLeft = suspects_ - std::min(suspects_, settled_);
   const std::size_t wanted = suspectsLeft > 0 ? suspectsLeft : closing ? 0 : limit_;
+  const bool orphans = collapser_ && collapser_->leavesOrphans();  // who comes next is not in the window
   booking_ = Commit{.settled = settled_,
                     .inWork = std::min(wanted, next),
-                    .more = next < wanted && role_ != Role::lane,
+                    .more = role_ != Role::lane && (next < wanted || (orphans && wanted > 0)),
                     .undo = marked_,
                     .record = toRecord_ ? &*toRecord_ : nullptr,
                     .forgive = toForgive_ ? &*toForgive_ : nullptr};
@@ -64,13 +65,26 @@ void ConsumerMachine::tellCommitted(const Moment& moment) {
 Action ConsumerMachine::acknowledged(const Moment& moment) {
   const std::size_t known = std::min(settled_, unacknowledged_.size());
   unacknowledged_.erase(unacknowledged_.begin(), unacknowledged_.begin() + static_cast<std::ptrdiff_t>(known));
+  const bool orphans = collapser_ && collapser_->leavesOrphans();
+  if (collapser_) collapser_->left(window().first(settled_));
   first_ += settled_;
   forgetTransaction();
+  if (orphans && ledger_ == Ledger::open) readAgain();
   return proceed(moment);
+}
+
+/// Those that a dropped message stood for are to be found at the source, at their places. The record names the suspects
+/// that are left, or leaves open who comes next.
+void ConsumerMachine::readAgain() {
+  for (const Message& suspect : window().first(suspects_)) inWork_.insert(suspect.id);
+  suspects_ = 0;
+  attached_ = false;
+  ledger_ = Ledger::unread;
 }
 
 /// What the open transaction knew. Its messages are the window's first again.
 void ConsumerMachine::forgetTransaction() noexcept {
+  if (collapser_) collapser_->undone();
   settled_ = 0;
   batchEnds_ = charging_ = taking_ = false;
   checked_ = known_ = marked_ = admitted_ = false;
@@ -90,13 +104,14 @@ Action ConsumerMachine::did(const Moment& moment) {
     case Step::attach:
       attached_ = true;  // an outage of the source is over when it delivers
       window_.clear();
+      if (collapser_) collapser_->clear();
       first_ = 0;
       topped_ = dry_ = false;
       break;
     case Step::bury:
       pending_.push_back(MessageDeadLettered{head().id.value, reason_, buriedAfter_});
       batchEnds_ = true;
-      return settle(moment);
+      return settle(moment, false);
     case Step::commit: return committed(moment);
     case Step::acknowledge: return acknowledged(moment);
     case Step::abandon:

@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 
 constexpr BootTime onlyLook{};  // the boot itself: past, and yet no arithmetic with it overflows
 constexpr std::size_t leastReadAhead = 32;
+constexpr std::size_t collapsePage = 1024;
 constexpr std::string_view processDied = "its process died";
 
 }  // namespace
@@ -25,6 +26,7 @@ ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Ra
       retryBackoff_(options.retryBase, options.retryMax, random.fork()),
       outageBackoff_(20ms, 1s, random.fork()),
       pruner_(options) {
+  if (options.collapse == Collapse::byKey) collapser_.emplace(options.collapseKey, options.collapseAhead);
   if (role != Role::lane) return;
   attached_ = true;
   granted_ = takesFirst() ? limit_ : 0;
@@ -99,7 +101,9 @@ Action ConsumerMachine::askAgain(const Moment& moment) {
 
 /// Before the first message of a term begins, those are gathered that a dead predecessor may have had in work.
 Action ConsumerMachine::survey(const Moment& moment) {
-  if (!dry_ && remaining() < horizon()) return fetch(onlyLook);
+  // Of those that a predecessor collapsed it may have begun one that is far behind.
+  const bool mayHideMore = collapser_ ? horizon() > 0 && collapser_->mayReadOn() : remaining() < horizon();
+  if (!dry_ && mayHideMore) return fetch(onlyLook);
   findSuspects(moment);
   return proceed(moment);
 }
@@ -115,11 +119,13 @@ Action ConsumerMachine::waitFor(BootTime until, const Moment& moment) {
 bool ConsumerMachine::wantsMessages() const noexcept {
   if (settled_ == remaining()) return true;
   if (role_ == Role::lane) return false;
+  if (collapser_) return collapser_->mayReadOn() && (!dry_ || (settled_ == 0 && !topped_));
   return settled_ == 0 && !topped_ && remaining() < 2 * limit_;
 }
 
 Action ConsumerMachine::fetch(BootTime until) {
   if (role_ == Role::lane) return ask(Step::fetch, Fetch{limit_ - settled_, until});
+  if (collapser_) return ask(Step::fetch, Fetch{collapsePage, until});
   const std::size_t room = std::max(limit_ + readAhead_, horizon());
   return ask(Step::fetch, Fetch{room - std::min(room - 1, remaining()), until});
 }
@@ -128,13 +134,15 @@ Action ConsumerMachine::fetched(std::vector<Message> messages, const Moment& mom
   endOutage(true, moment);
   topped_ = true;
   dry_ = messages.empty();
-  if (remaining() == 0) {
-    window_ = std::move(messages);
-  } else {
+  if (collapser_) collapser_->sift(messages, inWork_);
+  if (first_ * 2 >= window_.size()) {  // a long window is not moved for a few
     window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(first_));
-    window_.insert(window_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
+    first_ = 0;
   }
-  first_ = 0;
+  if (window_.empty())
+    window_ = std::move(messages);
+  else
+    window_.insert(window_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
   if (remaining() == 0 && ledger_ != Ledger::unread) return Return{options_.idleWait > 0ms && !moment.stopAsked};
   if (settled_ > 0 && settled_ == remaining()) batchEnds_ = true;
   return proceed(moment);
@@ -180,11 +188,13 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
   if (settled_ == 0) batchBegan_ = moment.now;
   if (wasCommittedBefore()) {
     pending_.push_back(DuplicateDropped{head().id.value});
-    return settle(moment);
+    return settle(moment, false);
   }
   if (const std::string_view why = unfitness(head()); !why.empty()) return refuse(why, moment);
   if (refused_ && refused_->id == head().id) return bury(refused_->lastError, attemptNumber() - 1, false, moment);
 
+  if (isHeldBack(moment))
+    return settled_ > 0 ? commit(moment) : waitFor(throttle_.mayGo(head().group, moment.now), moment);
   noticeHorizon(moment);
   if (takesFirst()) return admit();
   if (!dedups()) return beginWithoutKey(moment);
@@ -193,6 +203,18 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
   if (onlyItsKeyIsLeft) return admit();
   if (suspect() && !charged()) return charge(moment);
   return beginsUnlocked() ? run(moment) : admit();
+}
+
+/// A key that is already part of it, or a handler that has run, waits for nothing.
+bool ConsumerMachine::isHeldBack(const Moment& moment) {
+  if (!throttle_.limitsAnything() || ran_ == head().id || charged()) return false;
+  const BootTime turn = throttle_.mayGo(head().group, moment.now);
+  if (turn <= moment.now) return false;
+  if (heldBack_ != head().id)
+    news_.push_back(MessageHeldBack{head().id.value, head().group.value,
+                                    std::chrono::ceil<std::chrono::milliseconds>(turn - moment.now)});
+  heldBack_ = head().id;
+  return true;
 }
 
 /// The first that is another one says that the rest was acknowledged after all.
@@ -254,7 +276,7 @@ Action ConsumerMachine::admitted(Admission admission, const Moment& moment) {
   if (admission == Admission::duplicate) {
     if (ranInTransaction) return startOver();
     pending_.push_back(DuplicateDropped{head().id.value});
-    return settle(moment);
+    return settle(moment, false);
   }
   if (takesFirst()) return take(moment);
   if (ranInTransaction || ran_ == head().id) return settle(moment);
@@ -269,6 +291,8 @@ Action ConsumerMachine::startOver() {
 
 Action ConsumerMachine::run(const Moment& moment) {
   runBegan_ = moment.now;
+  throttle_.went(head().group, moment.now);
+  if (collapser_) collapser_->begins(head());
   if (taken_) taken_->begun = true;
   const bool marks = !options_.handlerIsExternal && !marked_;
   marked_ = marked_ || marks;
@@ -284,7 +308,12 @@ Action ConsumerMachine::ran(const Outcome& outcome, const Moment& moment) {
   return dedups() ? admit() : settle(moment);
 }
 
-Action ConsumerMachine::settle(const Moment& moment) {
+/// `ran`: it has had its run, which stands for those that it collapsed.
+Action ConsumerMachine::settle(const Moment& moment, bool ran) {
+  if (collapser_ && !ran) collapser_->dropped(head());
+  if (collapser_ && collapser_->leavesOrphans()) batchEnds_ = true;  // they come next
+  if (const std::size_t others = collapser_ && ran ? collapser_->ran(head()) : 0; others > 0)
+    pending_.push_back(RequestsCollapsed{head().id.value, others});
   if (attemptsOf(head().id) != nullptr) {
     toForgive_ = head().id;
     batchEnds_ = true;

@@ -33,6 +33,9 @@
 /// In a lane (consumer_lane.cpp) the window is what the desk gave it. Nothing begins before it is in the desk's front
 /// or on the lane's own record, and a head that has to wait goes back to the desk, to wait there with its group.
 ///
+/// With a rate limit the head may have to wait for its turn before it begins. With `collapse` what is fetched passes a
+/// sieve: the window holds only those that run, and more is read before each of them.
+///
 /// Any failure inside a transaction rolls it back; its messages are handled anew. The shell gives one answer to each
 /// action, and it is the only caller.
 #pragma once
@@ -49,6 +52,8 @@
 #include "base/backoff.hpp"
 #include "consumer/actions.hpp"
 #include "consumer/pruner.hpp"
+#include "pipeline/collapser.hpp"
+#include "pipeline/throttle.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::consuming {
@@ -94,6 +99,13 @@ class ConsumerMachine {
   /// The term is lost: nothing can be written any more, only told.
   void lose(const std::string& why);
 
+  /// From now on; to be told again in each term.
+  void limit(RateRules rules) { throttle_.apply(std::move(rules)); }
+
+  /// Acknowledged together with the settled ones: the open transaction's runs stand for them.
+  std::span<const Message> collapsed() const noexcept {
+    return collapser_ ? collapser_->toAcknowledge() : std::span<const Message>{};
+  }
   std::span<const Message> window() const noexcept { return std::span{window_}.subspan(first_); }
   const Message& head() const noexcept { return taken_ ? taken_->message : window_[first_ + settled_]; }
   /// Of the last Quit.
@@ -153,6 +165,7 @@ class ConsumerMachine {
   Action survey(const Moment& moment);
   Action waitFor(BootTime until, const Moment& moment);
   Action fetch(BootTime until);
+  bool isHeldBack(const Moment& moment);
   Action beginHead(const Moment& moment);
   Action beginWithoutKey(const Moment& moment);
   bool wasCommittedBefore();
@@ -162,7 +175,7 @@ class ConsumerMachine {
   Action run(const Moment& moment);
   Action bury(std::string_view reason, int attempts, bool withKey, const Moment& moment);
   Action startOver();
-  Action settle(const Moment& moment);
+  Action settle(const Moment& moment, bool ran = true);
   Action attemptFailed(const Outcome& outcome, const Moment& moment);
   Action postpone(const Outcome& outcome, const Moment& moment);
   Action commit(const Moment& moment);
@@ -190,6 +203,7 @@ class ConsumerMachine {
   void forgoWhatMayBeTaken(const std::string& why);
 
   void findSuspects(const Moment& moment);
+  void readAgain();
   void forgetTransaction() noexcept;
   void rememberCommitted();
   void endOutage(bool ofSource, const Moment& moment);
@@ -283,6 +297,9 @@ class ConsumerMachine {
     BootTime began;
   };
   std::optional<Outage> outage_;
+  std::optional<pipeline::Collapser> collapser_;
+  pipeline::Throttle throttle_;
+  std::optional<MessageId> heldBack_;  // and told of it
   Pruner pruner_;
   bool pruneUnknown_ = false;   // it is a pruning whose outcome nobody knows
   bool toldOfHorizon_ = false;  // once a term is enough

@@ -2,6 +2,8 @@
 
 #include <exception>
 
+#include "tenure/rate_limits.hpp"
+
 namespace tenure::consuming {
 
 Runner::Runner(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
@@ -27,11 +29,13 @@ void Runner::inaugurate(const Term& term) {
   // At a post each acknowledgement is told: it frees the groups for others.
   machine_.emplace(options_, shared_ && post_ == nullptr, random_.fork(), post_ ? post_->role() : Role::alone);
   if (post_ != nullptr && post_->prunes()) machine_->startPruning(clock_.now());
+  limitsSeen_.reset();
   run(machine_->inaugurate(moment()));
 }
 
 bool Runner::execute(const Term& term) {
   enter(term);
+  readLimits();
   return run(machine_->execute(moment()));
 }
 
@@ -83,6 +87,12 @@ Moment Runner::moment() const {
 
 void Runner::reportProgress() const noexcept { post_ ? post_->reportProgress() : term_->reportProgress(); }
 
+void Runner::readLimits() {
+  if (options_.limits == nullptr || limitsSeen_ == options_.limits->version()) return;
+  limitsSeen_ = options_.limits->version();  // first: what changes meanwhile is seen next time
+  machine_->limit(options_.limits->rules());
+}
+
 void Runner::tell() {
   for (EventBody& body : machine_->takeNews()) (*emit_)(std::move(body), term_->token());
 }
@@ -101,14 +111,17 @@ Action Runner::perform(const Fetch& fetch) {
   }
   Result<std::vector<Message>> messages = source_.fetch(fetch.max, fetch.until, stop_);
   if (!messages) return machine_->failed(messages.error(), moment());
-  store_.expect(*messages);
-  return machine_->fetched(std::move(*messages), moment());
+  const std::size_t before = machine_->window().size();
+  const Action next = machine_->fetched(std::move(*messages), moment());
+  store_.expect(machine_->window().subspan(before));
+  return next;
 }
 
 Action Runner::perform(const Acknowledge& acknowledge) {
   if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
-  const Result<void> acknowledged = source_.acknowledge(machine_->window().first(acknowledge.settled));
-  if (!acknowledged) return machine_->failed(acknowledged.error(), moment());
+  Result<void> done = source_.acknowledge(machine_->window().first(acknowledge.settled));
+  if (done && !machine_->collapsed().empty()) done = source_.acknowledge(machine_->collapsed());
+  if (!done) return machine_->failed(done.error(), moment());
   const Action next = machine_->did(moment());
   releaseWhenFree();
   return next;
@@ -223,6 +236,8 @@ Result<void> Runner::book(const Commit& commit) {
   if (done)
     done = transaction_->recordInWork(recordName_, idsOf(window.subspan(commit.settled, commit.inWork)), commit.more);
   if (done && shared_ && commit.settled > 0) done = source_.acknowledge(*transaction_, window.first(commit.settled));
+  const auto collapsed = machine_->collapsed();
+  if (done && shared_ && !collapsed.empty()) done = source_.acknowledge(*transaction_, collapsed);
   // The last look at the lease; whatever passes between here and the store is the fence's to stop.
   if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
   return done ? transaction_->commit() : done;

@@ -51,6 +51,7 @@ class Runner final : public ILeaderCareer {
   void enter(const Term& term);
   bool run(Action action);
   Moment moment() const;
+  void readLimits();
   void tell();
   void leave();
   void reportProgress() const noexcept;
@@ -104,7 +105,8 @@ class Runner final : public ILeaderCareer {
 
   std::optional<ConsumerMachine> machine_;
   std::unique_ptr<IFencedTransaction> transaction_;
-  std::vector<MessageId> ids_;  // kept for its capacity
+  std::optional<std::uint64_t> limitsSeen_;  // which version of them the machine knows
+  std::vector<MessageId> ids_;               // kept for its capacity
 };
 
 }  // namespace tenure::consuming

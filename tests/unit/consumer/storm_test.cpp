@@ -4,6 +4,7 @@
 
 #include "base/random.hpp"
 #include "scene.hpp"
+#include "tenure/rate_limits.hpp"
 
 namespace tenure::test {
 namespace {
@@ -23,6 +24,16 @@ class ConsumerStorm : public Scene, public testing::WithParamInterface<int> {
     options.handlerIsExternal = oneIn(4);
     options.latencyTarget = oneIn(3) ? 0ms : 20ms;
     if (oneIn(2)) acknowledging = memory::Database::Acknowledging::afterCommit;
+    options.limits = &limits;
+    drawLimits();
+  }
+
+  /// Low enough to hold back, high enough to come to an end.
+  void drawLimits() {
+    RateRules rules;
+    if (oneIn(2))
+      rules.queue = Rate{50 + static_cast<double>(random.below(1000)), 1 + static_cast<double>(random.below(4))};
+    EXPECT_TRUE(limits.set(rules));
   }
 
   void drawFault() {
@@ -37,6 +48,7 @@ class ConsumerStorm : public Scene, public testing::WithParamInterface<int> {
 
   Outcome misbehave(const Delivery& delivery) {
     if (oneIn(6)) drawFault();
+    if (oneIn(20)) drawLimits();
     if (oneIn(12)) return strike(delivery, Outcome::failed("drawn"));
     if (oneIn(12)) return Outcome::retryLater("drawn", oneIn(2) ? 5ms : 0ms);
     if (oneIn(25)) {
@@ -69,6 +81,7 @@ class ConsumerStorm : public Scene, public testing::WithParamInterface<int> {
   }
 
   Random random{static_cast<std::uint64_t>(GetParam())};
+  RateLimits limits;
   std::set<std::string> struck;
   std::size_t kills = 0;
 };

@@ -1,0 +1,81 @@
+/// Decides for which waiting messages one run stands. Pure.
+///
+///   fetched ──sift──► first of its key that waits: goes on, and stands for those that follow
+///               └──►  stood for: only what it takes to acknowledge it is kept
+///
+///   waiting ──begins──► in work ──ran──► settled ──left──►        with it go all that it stood for
+///      │  stands for        │   ▲ undone      └─ dropped without a run: they are orphans
+///      │  what comes        │ stands for no more than until it began
+///
+/// Orphans are as good as unread: they have to be read again, so that the first of them runs for the others. A run
+/// stands for nothing that came after it began, because what it did may be older than the request.
+///
+/// Within a group the order stays as if each collapsed message had run right after the one that stands for it: one
+/// never stands for a message beyond another message of its group.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "tenure/message.hpp"
+
+namespace tenure::pipeline {
+
+class Collapser {
+ public:
+  static constexpr std::size_t mostBytes = 16U << 20U;  // of what is kept whole
+
+  /// The header that holds the key, or empty for the group; how many may be stood for.
+  Collapser(std::string header, std::size_t ahead) : header_(std::move(header)), ahead_(ahead) {}
+
+  /// Takes those out that are stood for. `messages` come after all that came before. Those of `alone` go on, and stand
+  /// for nobody.
+  void sift(std::vector<Message>& messages, const std::unordered_set<MessageId>& alone);
+  /// It may be worth while to read more before the next one begins.
+  bool mayReadOn() const noexcept { return collapsed_ < ahead_ && bytes_ < mostBytes; }
+
+  void begins(const Message& message);
+  /// In the open transaction. For how many it stood.
+  std::size_t ran(const Message& message);
+  void dropped(const Message& message);
+  /// What the open transaction has settled is not.
+  void undone() noexcept;
+
+  /// Those that the open transaction's runs stood for.
+  std::span<const Message> toAcknowledge() const noexcept { return settled_; }
+  /// The open transaction drops messages that stood for others.
+  bool leavesOrphans() const noexcept { return orphans_; }
+  /// Committed and acknowledged, with all that they stood for.
+  void left(std::span<const Message> messages);
+  /// The source delivers again from the first one that was not acknowledged.
+  void clear();
+
+ private:
+  struct Run {
+    std::string place;  // in open_
+    std::vector<Message> others;
+  };
+  struct Open {
+    std::string key;
+    std::int64_t run;
+  };
+
+  std::string keyOf(const Message& message) const;
+  void close(std::int64_t run, const std::string& place);
+
+  const std::string header_;
+  const std::size_t ahead_;
+  std::unordered_map<std::int64_t, Run> runs_;  // by position: those that may stand for others, or do
+  std::unordered_map<std::string, Open> open_;  // of a group, or of a key without a group: who waits and stands
+  std::size_t collapsed_ = 0;
+  std::size_t bytes_ = 0;
+  std::vector<Message> settled_;
+  bool orphans_ = false;
+};
+
+}  // namespace tenure::pipeline

@@ -1,0 +1,315 @@
+/// One run for all that ask for the same: how many runs there are, in which places, and that no request is ever left
+/// without a run that began after it.
+#include <map>
+
+#include "base/random.hpp"
+#include "scene.hpp"
+
+namespace tenure::test {
+namespace {
+
+using memory::Operation;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+using Acknowledging = memory::Database::Acknowledging;
+
+class ConsumerCollapse : public Scene {
+ protected:
+  ConsumerCollapse() { options.collapse = Collapse::byKey; }
+
+  void refresh(const std::string& id, const std::string& group, const Headers& headers = {}) {
+    world.deliver({NewMessage{MessageId{id}, GroupId{group}, "refresh", headers}});
+  }
+  void refreshes(const std::string& group, int count, const std::string& prefix) {
+    std::vector<NewMessage> messages;
+    for (int i = 0; i < count; ++i)
+      messages.push_back({MessageId{prefix + std::to_string(i)}, GroupId{group}, "refresh", {}});
+    world.deliver(std::move(messages));
+  }
+  /// When `id` is handled, this happens as well.
+  void whileRunning(const std::string& id, std::function<void()> happens) {
+    behaviour = [id, happens = std::move(happens), happened = false](const Delivery& delivery) mutable {
+      if (delivery.message.id.value == id && !std::exchange(happened, true)) happens();
+      return Outcome::done();
+    };
+  }
+  std::size_t collapsed() const {
+    std::size_t sum = 0;
+    for (const auto& told : events.of<RequestsCollapsed>()) sum += told.messages;
+    return sum;
+  }
+};
+
+TEST_F(ConsumerCollapse, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMoreRun) {
+  for (const Acknowledging how : {Acknowledging::inTransaction, Acknowledging::afterCommit}) {
+    acknowledging = how;
+    handled.clear();
+    const std::string round = how == Acknowledging::inTransaction ? "one-" : "two-";
+    whileRunning(round + "first", [&] { refreshes("cache", 10'000, round); });
+    refresh(round + "first", "cache");
+
+    workOff(elect());
+
+    EXPECT_THAT(handled, ElementsAre(round + "first", round + "0"));
+    replicas.back().handOver();
+  }
+  ASSERT_THAT(events.of<RequestsCollapsed>(), SizeIs(2));
+  EXPECT_EQ(events.of<RequestsCollapsed>()[1].message, "two-0");
+  EXPECT_EQ(events.of<RequestsCollapsed>()[1].messages, 9'999);
+  EXPECT_THAT(doneIds(), ElementsAre("one-first", "one-0", "two-first", "two-0")) << "the others leave no key";
+}
+
+TEST_F(ConsumerCollapse, WithoutItEachHasItsRun) {
+  options.collapse = Collapse::never;
+  refreshes("cache", 3, "r");
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("r0", "r1", "r2"));
+}
+
+TEST_F(ConsumerCollapse, TheFirstOfThoseThatWaitRunsInItsPlace) {
+  for (const auto& [id, group] :
+       {std::pair{"a1", "a"}, {"b1", "b"}, {"a2", "a"}, {"c1", "c"}, {"b2", "b"}, {"a3", "a"}})
+    refresh(id, group);
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("a1", "b1", "c1"));
+  EXPECT_EQ(collapsed(), 3);
+}
+
+TEST_F(ConsumerCollapse, WhatHasNoKeyIsNeverCollapsed) {
+  produce({"x", "y"});
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("x", "y"));
+}
+
+TEST_F(ConsumerCollapse, TheKeyMayBeAHeader) {
+  options.collapseKey = "page";
+  refresh("1", "", {{"page", "home"}});
+  refresh("2", "", {{"page", "news"}});
+  refresh("3", "", {{"page", "home"}});
+  refresh("4", "", {{"other", "home"}});
+  refresh("5", "", {{"other", "home"}});
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("1", "2", "4", "5"));
+}
+
+TEST_F(ConsumerCollapse, OneNeverStandsForARequestBeyondAnotherMessageOfItsGroup) {
+  options.collapseKey = "refresh";
+  refresh("r1", "tenant", {{"refresh", "all"}});
+  refresh("r2", "tenant", {{"refresh", "all"}});
+  refresh("import", "tenant");
+  refresh("stranger", "other");
+  refresh("r3", "tenant", {{"refresh", "all"}});
+  refresh("r4", "tenant", {{"refresh", "all"}});
+  refresh("elsewhere", "other", {{"refresh", "all"}});
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("r1", "import", "stranger", "r3", "elsewhere"));
+}
+
+TEST_F(ConsumerCollapse, BeyondItsBoundItTakesMoreRunsAndLosesNothing) {
+  options.collapseAhead = 100;
+  refreshes("cache", 10'000, "r");
+
+  workOff(elect());
+
+  EXPECT_GE(handled.size(), 2);
+  EXPECT_LE(handled.size(), 100);
+  EXPECT_EQ(collapsed() + handled.size(), 10'000);
+}
+
+TEST_F(ConsumerCollapse, NothingIsAcknowledgedBeforeTheRunThatStandsForItIsCommitted) {
+  refreshes("cache", 5, "r");
+  Replica& first = elect();
+  diesOf(first, "r0");
+  EXPECT_THAT(world.waiting(), SizeIs(5));
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("r0", "r0"));
+}
+
+TEST_F(ConsumerCollapse, WhatCameAfterARunThatIsKnownHasARunOfItsOwn) {
+  acknowledging = Acknowledging::afterCommit;
+  refresh("before", "cache");
+  world.fail(Operation::acknowledge, Errc::unavailable, 1000);
+  Replica& first = elect();
+  first.execute();  // committed, and the broker never hears of it
+  world.heal();
+  refreshes("cache", 3, "after");
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("before", "after0"));
+  EXPECT_EQ(collapsed(), 2);
+}
+
+TEST_F(ConsumerCollapse, WhenTheFirstDiesTheNextTakesItsPlace) {
+  options.maxAttempts = 1;
+  behaviour = [](const Delivery& delivery) {
+    return delivery.message.id.value == "r0" ? Outcome::failed("bad") : Outcome::done();
+  };
+  refreshes("cache", 3, "r");
+  refresh("stranger", "other");
+
+  workOff(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("r0"));
+  EXPECT_THAT(handled, ElementsAre("r0", "r1", "stranger"));
+  EXPECT_EQ(collapsed(), 1);
+}
+
+TEST_F(ConsumerCollapse, AnAttemptThatIsRepeatedStandsForWhatItStoodFor) {
+  behaviour = [](const Delivery& delivery) {
+    return delivery.attempt == 1 ? Outcome::failed("not yet") : Outcome::done();
+  };
+  refreshes("cache", 3, "r");
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("r0", "r0"));
+  EXPECT_EQ(collapsed(), 2);
+}
+
+TEST_F(ConsumerCollapse, AKillerBehindThousandsOfOthersIsFoundAtOnce) {
+  refreshes("cache", 5'000, "r");
+  refresh("killer", "other");
+  diesOf(elect(), "killer");
+
+  Replica& second = elect();
+  second.execute();
+
+  EXPECT_FALSE(events.of<MessageSuspected>().empty());
+  EXPECT_THAT(world.waiting(), IsEmpty());
+  EXPECT_EQ(handled.back(), "killer");
+  EXPECT_EQ(events.of<MessageSuspected>().back().message, "killer");
+}
+
+TEST_F(ConsumerCollapse, DoesNotGoWithAtMostOnce) {
+  options.delivery = Guarantee::atMostOnce;
+
+  EXPECT_THROW(enrol(), std::system_error);
+}
+
+// --- whatever goes wrong
+
+/// Time is counted in steps. Each key's committed value is the step at which its last committed run began.
+class CollapseStorm : public ConsumerCollapse, public testing::WithParamInterface<int> {
+ protected:
+  bool oneIn(std::uint64_t n) { return random.below(n) == 0; }
+
+  void drawOptions() {
+    options.jitterSeed = static_cast<std::uint64_t>(GetParam());
+    options.maxBatch = 1 + random.below(6);
+    options.maxAttempts = 2 + static_cast<int>(random.below(3));
+    options.handlerIsExternal = oneIn(4);
+    options.collapseAhead = oneIn(3) ? 1 + random.below(5) : 1000;
+    if (oneIn(3)) options.delivery = Guarantee::atLeastOnce;
+    if (oneIn(2)) acknowledging = Acknowledging::afterCommit;
+  }
+  void produceSome() {
+    for (std::uint64_t i = random.below(5); i > 0; --i) {
+      const std::string key = std::to_string(random.below(3));
+      const std::string id = std::to_string(asked.size());
+      asked[id] = {key, ++step};
+      refresh(id, key);
+    }
+  }
+  void drawFault() {
+    constexpr Operation operations[] = {Operation::known,  Operation::write, Operation::commit,
+                                        Operation::attach, Operation::fetch, Operation::acknowledge};
+    constexpr Errc errors[] = {Errc::unavailable, Errc::storeBusy, Errc::timedOut};
+    world.fail(operations[random.below(std::size(operations))], errors[random.below(std::size(errors))],
+               1 + static_cast<int>(random.below(3)));
+    if (oneIn(3)) world.loseCommitReply(oneIn(2));
+  }
+  Outcome run(const Delivery& delivery) {
+    const std::int64_t began = begun[delivery.message.group.value] = ++step;
+    if (oneIn(2)) produceSome();
+    if (oneIn(8)) drawFault();
+    if (oneIn(10)) return Outcome::failed("drawn");
+    if (oneIn(12)) return Outcome::retryLater("drawn", 5ms);
+    if (oneIn(20)) replicas.back().term().loseLease();
+    if (oneIn(20)) replicas.back().term().requestStop();
+    const auto written = delivery.transaction.put("run of " + delivery.message.group.value, std::to_string(began));
+    return written ? Outcome::done() : Outcome::failed(written.error().message());
+  }
+  void serveATerm() {
+    Replica& leader = enrol();
+    if (oneIn(4)) drawFault();
+    try {
+      leader.takeOffice();
+    } catch (const EndTerm&) {
+      return;
+    }
+    bool over = false;
+    for (std::uint64_t i = 1 + random.below(10); i > 0 && !over; --i) {
+      over = leader.endOf().has_value();
+      if (!over) expectEveryRequestServed();
+      produceSome();
+    }
+    if (over || oneIn(2)) leader.handOver();
+  }
+  /// What has left the queue is dead itself, or followed by a run that began after it came.
+  void expectEveryRequestServed() {
+    if (world.isLocked()) return;
+    std::set<std::string> excused;
+    for (const MessageId& id : world.waiting()) excused.insert(id.value);
+    for (const std::string& id : deadIds()) excused.insert(id);
+    for (const auto& [id, request] : asked) {
+      if (excused.contains(id)) continue;
+      ASSERT_GT(lastRun(request.first), request.second) << id << " left without a run, or with an older one";
+    }
+  }
+
+  /// Committed; of an external handler, which commits nothing itself, begun.
+  std::int64_t lastRun(const std::string& key) const {
+    if (options.handlerIsExternal) return begun.contains(key) ? begun.at(key) : 0;
+    return std::stoll(world.value("run of " + key).value_or("0"));
+  }
+
+  Random random{static_cast<std::uint64_t>(GetParam())};
+  std::map<std::string, std::int64_t> begun;
+  std::int64_t step = 0;
+  std::map<std::string, std::pair<std::string, std::int64_t>> asked;  // id → key, when
+};
+
+TEST_P(CollapseStorm, EveryRequestIsFollowedByARunThatBeganAfterIt) {
+  drawOptions();
+  produceSome();
+  behaviour = [this](const Delivery& delivery) { return run(delivery); };
+  for (int term = 0; term < 10; ++term) serveATerm();
+
+  world.heal();
+  behaviour = [this](const Delivery& delivery) {
+    const std::int64_t began = begun[delivery.message.group.value] = ++step;
+    return delivery.transaction.put("run of " + delivery.message.group.value, std::to_string(began))
+               ? Outcome::done()
+               : Outcome::failed("refused");
+  };
+  workOff(elect());
+
+  expectEveryRequestServed();
+  std::set<std::string> ids;
+  for (const auto& entry : world.ledger()) EXPECT_TRUE(ids.insert(entry.message.value).second) << "at most one effect";
+  if (acknowledging == Acknowledging::afterCommit) return;  // what a broker delivers again is a new request
+  std::map<std::string, std::int64_t> last;
+  for (const auto& entry : world.ledger()) {
+    const std::int64_t number = std::stoll(entry.message.value);
+    EXPECT_GE(number, std::exchange(last[asked.at(entry.message.value).first], number)) << "in the order of its key";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, CollapseStorm, testing::Range(1, 501));
+
+}  // namespace
+}  // namespace tenure::test
