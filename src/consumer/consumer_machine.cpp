@@ -26,7 +26,8 @@ ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Ra
       retryBackoff_(options.retryBase, options.retryMax, random.fork()),
       outageBackoff_(20ms, 1s, random.fork()),
       pruner_(options) {
-  if (options.collapse == Collapse::byKey) collapser_.emplace(options.collapseKey, options.collapseAhead);
+  if (options.collapse == Collapse::byKey && role == Role::alone)
+    collapser_.emplace(options.collapseKey, options.collapseAhead);
   if (role != Role::lane) return;
   attached_ = true;
   granted_ = takesFirst() ? limit_ : 0;

@@ -169,6 +169,7 @@ void Lanes::inaugurate(const Term& term) {
   stop_ = {};
   failure_ = nullptr;
   recovered_ = false;
+  limitsSeen_.reset();
   desk_.emplace(limitsOf(options_), 1 + options_.ordering.lanes, clock_);
   recovery_ = std::make_unique<Recovery>(*this, term.stopToken());
   main_.emplace(*recovery_, store_, handler_, options_, events_, clock_, recovery_.get());
@@ -260,6 +261,7 @@ bool Lanes::read(const Term& term) {
   const BootTime sliceEnd = clock_.now() + std::max<Duration>(options_.idleWait, 20ms);
   while (!stop_.stop_requested() && clock_.now() < sliceEnd) {
     reportProgress(term);
+    readLimits();
     if (const Result<void> done = readOnce(sliceEnd, stop_.get_token()); !done) sourceFailed(term, done.error());
   }
   if (!stop_.stop_requested()) return true;
@@ -332,6 +334,12 @@ void Lanes::settleDown(const Term& term) {
   }
   if (const std::vector<Message> done = desk_->takeAcknowledgements(); !done.empty() && term.valid())
     static_cast<void>(source_.acknowledge(done));  // what does not get through comes again, and is known
+}
+
+void Lanes::readLimits() {
+  if (options_.limits == nullptr || limitsSeen_ == options_.limits->version()) return;
+  limitsSeen_ = options_.limits->version();  // first: what changes meanwhile is seen next time
+  desk_->limit(options_.limits->rules());
 }
 
 /// The watchdog hears of progress when every lane with something in hand has made some.

@@ -64,6 +64,7 @@ class Lanes final : public ILeaderCareer {
   void sourceFailed(const Term& term, const Error& error);
   void settleDown(const Term& term);
   void reportProgress(const Term& term);
+  void readLimits();
   void join() noexcept;
   Gate::Pass passFor(bool needed) { return needed ? gate_.enter() : Gate::Pass{}; }
 
@@ -85,6 +86,7 @@ class Lanes final : public ILeaderCareer {
   bool recovered_ = false;
   std::stop_source stop_;
   BootTime lastProgress_{};
+  std::optional<std::uint64_t> limitsSeen_;
 
   std::mutex failureMutex_;
   std::exception_ptr failure_;

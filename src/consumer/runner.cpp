@@ -87,8 +87,9 @@ Moment Runner::moment() const {
 
 void Runner::reportProgress() const noexcept { post_ ? post_->reportProgress() : term_->reportProgress(); }
 
+/// With lanes the desk keeps to them.
 void Runner::readLimits() {
-  if (options_.limits == nullptr || limitsSeen_ == options_.limits->version()) return;
+  if (post_ != nullptr || options_.limits == nullptr || limitsSeen_ == options_.limits->version()) return;
   limitsSeen_ = options_.limits->version();  // first: what changes meanwhile is seen next time
   machine_->limit(options_.limits->rules());
 }

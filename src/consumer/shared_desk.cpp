@@ -112,6 +112,12 @@ void SharedDesk::trust() {
   desk_.trust();
 }
 
+void SharedDesk::limit(RateRules rules) {
+  const std::lock_guard lock(mutex_);
+  desk_.limit(std::move(rules));
+  ready_.notify_all();
+}
+
 void SharedDesk::receive(std::vector<Message> messages) {
   const std::lock_guard lock(mutex_);
   desk_.receive(std::move(messages));

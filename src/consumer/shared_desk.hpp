@@ -41,6 +41,7 @@ class SharedDesk {
   /// Waiting, or in this lane's hands.
   bool hasSuspects(std::size_t lane) const;
   void trust();
+  void limit(RateRules rules);
   void receive(std::vector<Message> messages);
   /// Nothing more is handed out; and again.
   void close(bool closed);

@@ -38,6 +38,7 @@ void Desk::clear() {
   byGroup_.clear();
   ready_.clear();
   parked_.clear();
+  heldBack_.clear();
   suspects_.clear();
   waiting_ = waitingBytes_ = alive_ = frontAlive_ = 0;
   base_ += gone_.size();
@@ -62,7 +63,7 @@ void Desk::forgetIfIdle(Line& line) {
 
 /// At the end of those that are, when it is.
 void Desk::makeReady(Line& line) {
-  if (line.listed || line.parked || line.waiting.empty() || line.held > 0 || line.unreleased > 0) return;
+  if (line.listed || line.waits || line.waiting.empty() || line.held > 0 || line.unreleased > 0) return;
   line.listed = true;
   ready_.push_back(&line);
 }
@@ -84,10 +85,10 @@ Desk::Share Desk::takeSuspects(std::size_t lane, std::size_t max) {
   while (share.messages.size() < max && !suspects_.empty()) {
     Line& line = *suspects_.front();
     suspects_.pop_front();
-    if (line.parked || line.waiting.empty()) continue;  // it failed in good order, or what follows it waits with it
+    if (line.waits || line.waiting.empty()) continue;  // it failed in good order, or what follows it waits with it
     std::erase(ready_, &line);
     line.listed = false;
-    handOut(line, lane, 1, share);
+    handOut(line, lane, share);
   }
   return share;
 }
@@ -100,28 +101,42 @@ void Desk::trust() {
 
 // --- to the lanes
 
+void Desk::limit(RateRules rules) {
+  throttle_.apply(std::move(rules));
+  resume(heldBack_, BootTime::max());
+}
+
 Desk::Share Desk::take(std::size_t lane, std::size_t max, BootTime now) {
-  unpark(now);
+  resume(parked_, now);
+  resume(heldBack_, now);
   Share share;
-  if (ready_.empty()) return share;
-  Line& line = *ready_.front();
-  ready_.pop_front();
-  line.listed = false;
-  handOut(line, lane, max, share);
+  while (share.messages.empty() && !ready_.empty()) {
+    Line& line = *ready_.front();
+    ready_.pop_front();
+    line.listed = false;
+    const GroupId group{line.group};
+    while (share.messages.size() < max && !line.waiting.empty()) {
+      if (const BootTime turn = throttle_.mayGo(group, now); turn > now) {
+        if (share.messages.empty()) wait(line, turn, heldBack_);
+        break;
+      }
+      throttle_.went(group, now);
+      handOut(line, lane, share);
+    }
+  }
   return share;
 }
 
-void Desk::handOut(Line& line, std::size_t lane, std::size_t max, Share& share) {
-  for (std::size_t i = 0; i < max && !line.waiting.empty(); ++i) {
-    Waiting& next = line.waiting.front();
-    lanes_[lane].held.push_back({next.number, next.message.position, &line});
-    ++line.held;
-    --waiting_;
-    waitingBytes_ -= next.message.body.size();
-    if (inFront(next.number) && share.covered == share.messages.size()) ++share.covered;
-    share.messages.push_back(std::move(next.message));
-    line.waiting.pop_front();
-  }
+/// Its next one.
+void Desk::handOut(Line& line, std::size_t lane, Share& share) {
+  Waiting& next = line.waiting.front();
+  lanes_[lane].held.push_back({next.number, next.message.position, &line});
+  ++line.held;
+  --waiting_;
+  waitingBytes_ -= next.message.body.size();
+  if (inFront(next.number) && share.covered == share.messages.size()) ++share.covered;
+  share.messages.push_back(std::move(next.message));
+  line.waiting.pop_front();
 }
 
 void Desk::acknowledge(std::size_t lane, std::size_t count) {
@@ -162,26 +177,32 @@ void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until)
     line.waiting.push_front({numbers[i], std::move(messages[i])});
   }
   line.held = 0;
-  line.parked = true;
-  parked_.emplace(until, &line);
+  wait(line, until, parked_);
 }
 
-void Desk::unpark(BootTime now) {
-  while (!parked_.empty() && parked_.begin()->first <= now) {
-    Line& line = *parked_.begin()->second;
-    parked_.erase(parked_.begin());
-    line.parked = false;
+void Desk::wait(Line& line, BootTime until, std::multimap<BootTime, Line*>& among) {
+  line.waits = true;
+  among.emplace(until, &line);
+}
+
+void Desk::resume(std::multimap<BootTime, Line*>& among, BootTime now) {
+  while (!among.empty() && among.begin()->first <= now) {
+    Line& line = *among.begin()->second;
+    among.erase(among.begin());
+    line.waits = false;
     makeReady(line);
   }
 }
 
 bool Desk::isReady(BootTime now) const noexcept {
-  return !ready_.empty() || (!parked_.empty() && parked_.begin()->first <= now);
+  const std::optional<BootTime> due = nextDue();
+  return !ready_.empty() || (due && *due <= now);
 }
 
 std::optional<BootTime> Desk::nextDue() const noexcept {
-  if (parked_.empty()) return std::nullopt;
-  return parked_.begin()->first;
+  if (parked_.empty() && heldBack_.empty()) return std::nullopt;
+  if (parked_.empty()) return heldBack_.begin()->first;
+  return heldBack_.empty() ? parked_.begin()->first : std::min(parked_.begin()->first, heldBack_.begin()->first);
 }
 
 // --- the window

@@ -10,6 +10,8 @@
 /// messages of one group at a time, right before it begins them, so that nothing ever waits behind a stranger.
 /// Messages without a group have no order to keep: each is a group of its own.
 ///
+/// A group that a rate limit holds back waits as a parked one does, and keeps nobody else.
+///
 /// The window is what was received and is not acknowledged, in source order. Its first messages are the front. When a
 /// process dies, its successor finds what was in work among them, or on the record of a lane: a message may be begun
 /// when it is in the front, or recorded. Until all such suspects of a predecessor are done, only they are handed out.
@@ -26,6 +28,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "pipeline/throttle.hpp"
 #include "tenure/message.hpp"
 #include "tenure/time.hpp"
 
@@ -55,6 +58,9 @@ class Desk {
   /// Everything is forgotten: the source delivers it again. No lane may be at work on what it holds.
   void clear();
 
+  /// From now on; who waits for his turn is looked at again.
+  void limit(RateRules rules);
+
   // After an unclean end.
 
   /// Before the first message: those with these ids, and the whole front if `front`, may have killed a process.
@@ -80,7 +86,7 @@ class Desk {
   bool holds(std::size_t lane) const noexcept { return !lanes_[lane].held.empty(); }
   /// Something can be taken now.
   bool isReady(BootTime now) const noexcept;
-  /// When the first parked group is due.
+  /// When the first group is due that is parked or held back.
   std::optional<BootTime> nextDue() const noexcept;
   std::size_t window() const noexcept { return alive_; }
 
@@ -96,8 +102,8 @@ class Desk {
     std::deque<Waiting> waiting{};
     std::size_t held = 0;        // by its lane
     std::size_t unreleased = 0;  // acknowledged, and not released
-    bool parked = false;
-    bool listed = false;  // among the ready ones
+    bool waits = false;          // parked or held back
+    bool listed = false;         // among the ready ones
   };
   struct Held {
     Number number;
@@ -112,8 +118,9 @@ class Desk {
   Line& lineOf(const std::string& group);
   void forgetIfIdle(Line& line);
   void makeReady(Line& line);
-  void handOut(Line& line, std::size_t lane, std::size_t max, Share& share);
-  void unpark(BootTime now);
+  void handOut(Line& line, std::size_t lane, Share& share);
+  void wait(Line& line, BootTime until, std::multimap<BootTime, Line*>& among);
+  void resume(std::multimap<BootTime, Line*>& among, BootTime now);
   void markGone(Number number);
   bool isSuspect(const Message& message, Number number) const;
   bool inFront(Number number) const noexcept { return number < frontEnd_; }
@@ -124,6 +131,8 @@ class Desk {
   std::unordered_map<std::string, Line*> byGroup_;
   std::deque<Line*> ready_;
   std::multimap<BootTime, Line*> parked_;
+  std::multimap<BootTime, Line*> heldBack_;
+  Throttle throttle_;
   std::size_t waiting_ = 0;
   std::size_t waitingBytes_ = 0;
 

@@ -115,6 +115,30 @@ TEST_F(DeskTest, ParksOneMessageWithoutAGroupAmongOthersOfItsKind) {
   EXPECT_THAT(taken(2, 10, start + 10ms), ElementsAre("-1"));
 }
 
+TEST_F(DeskTest, HoldsBackOnlyTheGroupThatIsOverItsRate) {
+  desk.limit({.groups = {{GroupId{"a"}, Rate{.perSecond = 100, .burst = 2}}}});
+  receive({"a1", "a2", "a3", "b1", "a4"});
+
+  EXPECT_THAT(taken(1), ElementsAre("a1", "a2"));
+  finish(1, 2);
+  EXPECT_THAT(taken(1), ElementsAre("b1"));
+
+  EXPECT_THAT(taken(1, 10, start + 9ms), IsEmpty());
+  EXPECT_EQ(desk.nextDue(), start + 10ms);
+  EXPECT_THAT(taken(1, 10, start + 10ms), ElementsAre("a3"));
+}
+
+TEST_F(DeskTest, LooksAtWhoIsHeldBackAgainWhenTheRulesChange) {
+  desk.limit({.queue = Rate{.perSecond = 1, .burst = 1}});
+  receive({"a1", "b1", "c1"});
+  EXPECT_THAT(taken(1), ElementsAre("a1"));
+  EXPECT_THAT(taken(2), IsEmpty());
+
+  desk.limit({});
+
+  EXPECT_THAT(taken(2), ElementsAre("b1"));
+}
+
 TEST_F(DeskTest, CoversWhatIsInTheFrontOfTheWindow) {
   receive({"a1", "a2", "b1", "b2", "c1"});
 
