@@ -4,6 +4,7 @@
 #include "base/validation.hpp"
 #include "cli/early_signals.hpp"
 #include "cli/exec_handler.hpp"
+#include "cli/flow_options.hpp"
 #include "cli/options.hpp"
 #include "cli/replica_options.hpp"
 #include "cli/sql_handler.hpp"
@@ -23,6 +24,7 @@ struct ConsumeOptions {
   std::string exec;
   std::string consumer;
   std::string statusFile;
+  FlowOption flow;
   ConsumerOptions tuning;
   std::chrono::milliseconds latencyTarget = tuning.latencyTarget;
   std::chrono::milliseconds keepIds = tuning.keepIdsFor;
@@ -34,6 +36,7 @@ struct Settings {
   CandidateOptions candidate;
   ConsumerOptions consumer;
   Wiring wiring;
+  RateRules rates;
 };
 
 const Choices<Guarantee> guarantees{{"exactly-once", Guarantee::exactlyOnceEffect},
@@ -58,6 +61,17 @@ does outside can happen twice: make it idempotent, or let it check the token.
   at-most-once   acknowledged before its handler starts, and it starts once: what its process dies
                  of is lost, what fails is a dead letter at once; two commits for each message
 
+--collapse lets one run stand for all messages that wait when it begins and have the same group, or
+the same header:NAME: for requests such as "refresh this entry". The first of them runs, the others
+are acknowledged with its commit.
+
+--limits FILE, lines such as these; a rate counts the starts of handlers, and :N how many may start
+at once (without it those of a second, at least 1). Messages keep their order: what is held back
+holds back what is behind it.
+  queue           500/s:50
+  group *         5/s            each group
+  group tenant-7  1/m:3          this one; or unlimited
+
 A replica that is killed or crashes is followed within milliseconds: its helper process,
 tenure-last-will, sees it die, ends what it left running, and closes its ZooKeeper session. A log
 line last_will_lost says that there is no helper; a sudden death then costs the session timeout.
@@ -66,7 +80,7 @@ Signals:
   SIGTERM, SIGINT  finish the current message, hand over, leave; a second one aborts
   SIGUSR1          hand over and stand by again at the back
   SIGUSR2          write the status to the log
-  SIGHUP           read log-level again from the file given with --config
+  SIGHUP           read log-level again from the file given with --config, and the file of --limits
 
 Examples:
   tenure consume --zookeeper 127.0.0.1:2181 --election orders --queue sqlite:orders.db?queue=orders \
@@ -99,7 +113,10 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
                      options.keepIds, "expected whole hours or days, such as 7d, or 0h for ever");
   if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
 
-  Settings settings{*std::move(candidate), options.tuning, *std::move(wiring)};
+  auto rates = options.flow.rules();
+  if (!rates) return rates.error();
+
+  Settings settings{*std::move(candidate), options.tuning, *std::move(wiring), *std::move(rates)};
   settings.candidate.limits = options.limits;
   settings.consumer.name = {options.consumer};
   settings.consumer.latencyTarget = options.latencyTarget;
@@ -117,7 +134,12 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
   EventFork events(status ? std::vector<IEventSink*>{log.get(), &*status} : std::vector<IEventSink*>{log.get()});
 
   const Backend::Ends ends = settings.wiring.open(events);
-  settings.candidate.onReload = [&] { reload(options.replica, settings.candidate.election, *log); };
+  RateLimits limits(settings.rates);
+  if (options.flow.limits()) settings.consumer.limits = &limits;
+  settings.candidate.onReload = [&] {
+    reload(options.replica, settings.candidate.election, *log);
+    reload(options.flow, settings.candidate.election, limits, *log);
+  };
   Consumer consumer(*ends.source, *ends.store, handler, settings.consumer, events);
   SqlCareer checked(consumer, *ends.store, options.sql);
   ILeaderCareer& career = options.sql.empty() ? static_cast<ILeaderCareer&>(consumer) : checked;
@@ -208,6 +230,7 @@ void addConsume(CLI::App& tool, Action& chosen) {
   CLI::App* command = tool.add_subcommand("consume", "Run one replica of a consumer");
   addBasics(tool, *command, *options);
   addTuning(*command, *options);
+  options->flow.declare(*command, options->tuning);
   command->footer(std::string(consumeHelp) + urlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return consume(*options); }; });
 }

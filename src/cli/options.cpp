@@ -16,7 +16,7 @@ namespace {
 constexpr const char* expectedDigest = "expected one line, user:password";
 
 using Replacement = std::pair<std::string_view, std::string_view>;
-constexpr std::array<Replacement, 17> optionOfField{
+constexpr std::array<Replacement, 21> optionOfField{
     Replacement{"consumer.name", "--consumer"},
     {"consumer.maxBatch", "--max-batch"},
     {"consumer.ordering.lanes", "--lanes"},
@@ -34,6 +34,10 @@ constexpr std::array<Replacement, 17> optionOfField{
     {"zookeeper.sessionTimeout", "--session-timeout"},
     {"say allowShortSession", "say --allow-short-session"},
     {"at least retryBase", "at least --retry-base"},
+    {"consumer.collapseAhead", "--collapse-ahead"},
+    {"consumer.collapseKey", "--collapse"},
+    {"consumer.collapse", "--collapse"},
+    {"consumer.limits", "--rate"},
 };
 
 /// "--session-timeout" is TENURE_SESSION_TIMEOUT in the environment.
