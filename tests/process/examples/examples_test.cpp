@@ -1,6 +1,8 @@
 /// The examples say what their pages promise, each started by the one command that their pages name.
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "support/ensemble.hpp"
 #include "support/example_output.hpp"
 
@@ -35,6 +37,31 @@ TEST_F(Examples, InvoicesAreNumberedWithoutAGapAndNoneIsWrittenTwice) {
             "invoice 1: 1250 cents from Ada\n"
             "invoice 2: 990 cents from Robert'); DROP TABLE invoice; --\n"
             "invoice 3: 40 cents from Ada\n");
+}
+
+/// The lines of one tenant, in the order in which they were printed.
+std::vector<std::string> linesOf(const std::string& output, const std::string& tenant) {
+  std::istringstream all(output);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(all, line);)
+    if (line.find(' ' + tenant + '/') != std::string::npos) lines.push_back(line);
+  return lines;
+}
+
+TEST_F(Examples, TenantsAreImportedBesideEachOtherAndEachOfThemInOrder) {
+  Program program = run("tenant_import");
+  ASSERT_TRUE(program.waitForOutput("imported ", 12, std::chrono::seconds{120})) << program.output();
+
+  stop(program);
+
+  for (const std::string tenant : {"acme", "globex", "initech"}) {
+    std::vector<std::string> expected;
+    for (const std::string number : {"1", "2", "3", "4"}) {
+      const std::string file = tenant + '/' + number;
+      expected.insert(expected.end(), {"fetches " + file, "imported " + file});
+    }
+    EXPECT_EQ(linesOf(withoutLog(program.output(), {"run: "}), tenant), expected) << program.output();
+  }
 }
 
 TEST_F(Examples, TheCounterRunsOnAServerOfItsOwn) {
