@@ -67,7 +67,7 @@ are acknowledged with its commit.
 
 --limits FILE, lines such as these; a rate counts the starts of handlers, and :N how many may start
 at once (without it those of a second, at least 1). Messages keep their order: what is held back
-holds back what is behind it.
+holds back what is behind it, with --lanes only its group.
   queue           500/s:50
   group *         5/s            each group
   group tenant-7  1/m:3          this one; or unlimited

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* expectedDigest = "expected one line, user:password";
 
 using Replacement = std::pair<std::string_view, std::string_view>;
-constexpr std::array<Replacement, 21> optionOfField{
+constexpr std::array<Replacement, 20> optionOfField{
     Replacement{"consumer.name", "--consumer"},
     {"consumer.maxBatch", "--max-batch"},
     {"consumer.ordering.lanes", "--lanes"},
@@ -37,7 +37,6 @@ constexpr std::array<Replacement, 21> optionOfField{
     {"consumer.collapseAhead", "--collapse-ahead"},
     {"consumer.collapseKey", "--collapse"},
     {"consumer.collapse", "--collapse"},
-    {"consumer.limits", "--rate"},
 };
 
 /// "--session-timeout" is TENURE_SESSION_TIMEOUT in the environment.

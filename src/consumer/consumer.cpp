@@ -33,10 +33,6 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
                      "must be 0 to 30 s, well below the execute limit");
   complaints.require(options.collapse == Collapse::never || options.delivery != Guarantee::atMostOnce,
                      "consumer.collapse", "byKey", "does not go with at most once: that acknowledges before the run");
-  const bool total = options.ordering == Ordering::total();
-  complaints.require(options.collapse == Collapse::never || total, "consumer.collapse", "byKey",
-                     "does not go with lanes");
-  complaints.require(options.limits == nullptr || total, "consumer.limits", "", "does not go with lanes");
   complaints.require(options.collapse == Collapse::byKey || options.collapseKey.empty(), "consumer.collapseKey",
                      options.collapseKey, "means nothing without collapse");
   complaints.require(options.collapseAhead >= 1 && options.collapseAhead <= 10'000'000, "consumer.collapseAhead",
