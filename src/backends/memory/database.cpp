@@ -150,9 +150,7 @@ class Source final : public IMessageSource {
   Result<void> acknowledge(std::span<const Message> messages) override {
     const std::lock_guard lock(state_.mutex);
     if (Result<void> struck = state_.strike(Operation::acknowledge); !struck) return struck;
-    std::erase_if(state_.queue, [messages](const Message& waiting) {
-      return std::ranges::find(messages, waiting.position, &Message::position) != messages.end();
-    });
+    for (const Message& message : messages) state_.queue.erase(message.position);
     return {};
   }
 
@@ -162,9 +160,9 @@ class Source final : public IMessageSource {
   Result<std::vector<Message>> look(std::size_t max) {
     const std::lock_guard lock(state_.mutex);
     if (Result<void> struck = state_.strike(Operation::fetch); !struck) return struck.error();
-    const auto first = std::ranges::upper_bound(state_.queue, fetched_, {}, &Message::position);
-    const auto found = std::min(max, static_cast<std::size_t>(state_.queue.end() - first));
-    std::vector<Message> messages{first, first + static_cast<std::ptrdiff_t>(found)};
+    std::vector<Message> messages;
+    for (auto next = state_.queue.upper_bound(fetched_); next != state_.queue.end() && messages.size() < max; ++next)
+      messages.push_back(next->second);
     if (!messages.empty()) fetched_ = messages.back().position;
     return messages;
   }
@@ -184,7 +182,7 @@ class Sink final : public IMessageSink {
       if (Result<void> valid = check(message); !valid) return valid;
     const WallTime now = clock_.wallNow();
     const std::lock_guard lock(state_.mutex);
-    for (const NewMessage& message : messages) state_.queue.push_back(Message{message, now, ++state_.lastPosition});
+    for (const NewMessage& message : messages) state_.enqueue(message, now);
     return {};
   }
 

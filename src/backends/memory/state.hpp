@@ -43,7 +43,7 @@ struct Fault {
 
 struct State {
   mutable std::mutex mutex;
-  std::deque<Message> queue;
+  std::map<std::int64_t, Message> queue;  // by position: messages leave it in any order
   std::int64_t lastPosition = 0;
   std::string queueOwner;  // the election that consumes it
   std::map<ElectionName, Fence> fences;
@@ -56,6 +56,11 @@ struct State {
   std::map<Operation, Fault> faults;
   std::optional<bool> lostReply;  // of the next commit; true: it lands
   MemoryTransaction* writer = nullptr;
+
+  void enqueue(NewMessage message, WallTime now) {
+    const std::int64_t position = ++lastPosition;
+    queue.emplace_hint(queue.end(), position, Message{std::move(message), now, position});
+  }
 
   /// The fault that strikes this operation, if any; used up by it.
   Result<void> strike(Operation operation) {

@@ -156,15 +156,10 @@ Result<void> MemoryTransaction::acknowledge(std::span<const Message> messages) {
   if (Result<void> writing = enterWriting(); !writing) return writing;
   std::vector<Message> taken;
   taken.reserve(messages.size());
-  for (const Message& message : messages) {
-    const auto place = std::ranges::lower_bound(state_.queue, message.position, {}, &Message::position);
-    if (place == state_.queue.end() || place->position != message.position) continue;
-    taken.push_back(std::move(*place));
-    state_.queue.erase(place);
-  }
+  for (const Message& message : messages)
+    if (auto place = state_.queue.extract(message.position)) taken.push_back(std::move(place.mapped()));
   undo_.emplace_back([back = std::move(taken)](State& state) {
-    for (const Message& message : back)
-      state.queue.insert(std::ranges::lower_bound(state.queue, message.position, {}, &Message::position), message);
+    for (const Message& message : back) state.queue.emplace(message.position, message);
   });
   return {};
 }

@@ -9,8 +9,7 @@ World::~World() = default;
 
 void World::deliver(std::vector<NewMessage> messages) {
   const std::lock_guard lock(state_->mutex);
-  for (NewMessage& message : messages)
-    state_->queue.push_back(Message{std::move(message), systemClock().wallNow(), ++state_->lastPosition});
+  for (NewMessage& message : messages) state_->enqueue(std::move(message), systemClock().wallNow());
 }
 
 void World::fail(Operation operation, Errc error, int times) {
@@ -47,7 +46,7 @@ std::vector<DeadLetter> World::deadLetters() const {
 std::vector<MessageId> World::waiting() const {
   const std::lock_guard lock(state_->mutex);
   std::vector<MessageId> ids;
-  for (const Message& message : state_->queue) ids.push_back(message.id);
+  for (const auto& [position, message] : state_->queue) ids.push_back(message.id);
   return ids;
 }
 

@@ -1,0 +1,237 @@
+/// What each stage of a message's way costs, alone and together, and how lanes multiply the rate of slow handlers.
+///
+///   pipeline [--messages N] [--rounds N] [--slow N]
+///
+/// Source and store are in memory, so that what is left is the framework's. Groups: 200, taking turns. The stages take
+/// turns within a round, and the best round counts: the machine's other work only ever slows one down. A slow handler
+/// waits, as for somebody else's answer, and keeps its lane and not the processor; of those fewer messages are run.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pipeline/collapser.hpp"
+#include "pipeline/desk.hpp"
+#include "pipeline/throttle.hpp"
+#include "support/terms.hpp"
+#include "tenure/consumer.hpp"
+#include "tenure/memory.hpp"
+
+namespace tenure::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+using test::TestTerm;
+
+constexpr std::size_t groups = 200;
+constexpr double nanoseconds = 1e9;
+
+struct Options {
+  std::size_t messages = 20'000;
+  std::size_t slowMessages = 2'000;
+  int rounds = 5;
+};
+
+std::vector<NewMessage> newMessages(std::size_t count) {
+  std::vector<NewMessage> messages;
+  for (std::size_t i = 0; i < count; ++i)
+    messages.push_back({MessageId{"order-" + std::to_string(i)},
+                        GroupId{std::to_string(i % groups)},
+                        R"({"order":17,"state":"paid","amount":1999})",
+                        {}});
+  return messages;
+}
+
+std::vector<Message> messagesOf(std::size_t count) {
+  std::vector<Message> messages;
+  std::int64_t position = 0;
+  for (NewMessage& message : newMessages(count)) {
+    Message delivered;
+    static_cast<NewMessage&>(delivered) = std::move(message);
+    delivered.position = ++position;
+    messages.push_back(std::move(delivered));
+  }
+  return messages;
+}
+
+using Seconds = std::chrono::duration<double>;
+
+Seconds timed(const std::function<void()>& work) {
+  const auto begin = Clock::now();
+  work();
+  return Clock::now() - begin;
+}
+
+// --- stages alone
+
+Seconds digests(std::size_t count) {
+  const std::vector<Message> messages = messagesOf(count);
+  std::byte seen{};
+  const Seconds took = timed([&] {
+    for (const Message& message : messages) seen ^= digestOf(message.body)[0];
+  });
+  return seen == std::byte{255} ? took * 1.0 : took;
+}
+
+Seconds desk(std::size_t count) {
+  std::vector<Message> messages = messagesOf(count);
+  pipeline::Desk desk({.messages = count, .bytes = SIZE_MAX, .front = 256}, 2);
+  return timed([&] {
+    desk.receive(std::move(messages));
+    const BootTime now = BootClock::now();
+    while (desk.window() > 0) {
+      const std::size_t taken = desk.take(1, 64, now).messages.size();
+      desk.acknowledge(1, taken);
+      desk.release(1);
+    }
+  });
+}
+
+Seconds throttle(std::size_t count) {
+  const std::vector<Message> messages = messagesOf(count);
+  pipeline::Throttle throttle;
+  throttle.apply({.queue = Rate{1e9, 1e9}, .eachGroup = Rate{1e8, 1e8}});
+  std::size_t held = 0;
+  const Seconds took = timed([&] {
+    for (const Message& message : messages) {
+      const BootTime now = BootClock::now();
+      if (throttle.mayGo(message.group, now) > now) ++held;
+      throttle.went(message.group, now);
+    }
+  });
+  if (held > 0) std::puts("held back, though nothing should be");
+  return took;
+}
+
+Seconds collapse(std::size_t count) {
+  std::vector<Message> messages = messagesOf(count);
+  pipeline::Collapser collapser("", count);
+  return timed([&] {
+    collapser.sift(messages, {});
+    for (const Message& message : messages) {
+      collapser.begins(message);
+      collapser.ran(message);
+    }
+    collapser.left(messages);
+  });
+}
+
+// --- together
+
+/// Consumes `count` messages; only the executing is timed.
+Seconds consume(std::size_t count, ConsumerOptions options, const Handler& handler) {
+  auto world = std::make_unique<memory::World>();
+  memory::Database database{*world};
+  const TestTerm term{1};
+  options.idleWait = options.ordering.lanes > 0 ? 1ms : 0ms;
+  std::atomic<std::size_t> handled = 0;
+  Consumer consumer{database.source(), database.store(),
+                    [&](const Delivery& delivery) {
+                      ++handled;
+                      return handler(delivery);
+                    },
+                    options, noEvents()};
+  world->deliver(newMessages(count));
+  consumer.inaugurate(term);
+  const Seconds took = timed([&] {
+    while (handled < count || !world->waiting().empty()) consumer.execute(term);
+  });
+  term.requestStop();
+  consumer.execute(term);
+  consumer.handOver(term);
+  return took;
+}
+
+Outcome doNothing(const Delivery&) { return Outcome::done(); }
+
+Handler waiting(std::chrono::microseconds time) {
+  return [time](const Delivery&) {
+    if (time > 0us) std::this_thread::sleep_for(time);  // house: may sleep
+    return Outcome::done();
+  };
+}
+
+struct Row {
+  std::string name;
+  std::size_t messages;
+  std::function<Seconds(std::size_t)> run;
+  double best = 1e300;  // seconds a message
+};
+
+void measure(std::vector<Row>& rows, int rounds) {
+  for (int round = 0; round < rounds; ++round)
+    for (Row& row : rows)
+      row.best = std::min(row.best, row.run(row.messages).count() / static_cast<double>(row.messages));
+}
+
+void printStages(const Options& options) {
+  const RateLimits limits({.queue = Rate{1e9, 1e9}, .eachGroup = Rate{1e8, 1e8}, .groups = {}});
+  std::vector<Row> rows{
+      {"digest of the body", options.messages, digests},
+      {"rate limits, of queue and group", options.messages, throttle},
+      {"collapse, nearly all of them", options.messages, collapse},
+      {"desk: receive, take, release", options.messages, desk},
+      {"all in one line", options.messages, [](std::size_t n) { return consume(n, {}, doNothing); }},
+      {"  batches of one", options.messages, [](std::size_t n) { return consume(n, {.maxBatch = 1}, doNothing); }},
+      {"  and rate limits", options.messages,
+       [&](std::size_t n) { return consume(n, {.limits = &limits}, doNothing); }},
+      {"with one lane", options.messages,
+       [](std::size_t n) { return consume(n, {.ordering = Ordering::perGroup(1)}, doNothing); }},
+  };
+  measure(rows, options.rounds);
+  std::printf("%-34s %10s\n", "stage", "ns/message");
+  for (const Row& row : rows) std::printf("%-34s %10.0f\n", row.name.c_str(), row.best * nanoseconds);
+}
+
+void printLanes(const Options& options) {
+  std::printf("\n%-10s %14s %14s %14s %14s\n", "handler", "one line /s", "1 lane", "2 lanes", "4 lanes");
+  for (const auto time : {0us, 100us, 5000us}) {
+    std::vector<Row> rows;
+    const std::size_t messages = time == 0us  ? options.messages
+                                 : time < 1ms ? options.slowMessages
+                                              : std::max<std::size_t>(options.slowMessages / 10, 8);
+    for (const std::size_t lanes : {0U, 1U, 2U, 4U})
+      rows.push_back({std::to_string(lanes), messages, [lanes, time](std::size_t n) {
+                        return consume(n, {.ordering = Ordering{lanes}}, waiting(time));
+                      }});
+    measure(rows, options.rounds);
+    const double line = 1 / rows[0].best;
+    std::printf("%6lld us  %14.0f", static_cast<long long>(time.count()), line);
+    for (std::size_t i = 1; i < rows.size(); ++i) std::printf(" %13.2fx", 1 / rows[i].best / line);
+    std::printf("\n");
+  }
+}
+
+int run(const Options& options) {
+  printStages(options);
+  printLanes(options);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tenure::bench
+
+int main(int argc, char** argv) {
+  tenure::bench::Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string name = argv[i];
+    const long value = std::atol(argv[i + 1]);
+    if (value > 0 && name == "--messages") {
+      options.messages = static_cast<std::size_t>(value);
+    } else if (value > 0 && name == "--slow") {
+      options.slowMessages = static_cast<std::size_t>(value);
+    } else if (value > 0 && name == "--rounds") {
+      options.rounds = static_cast<int>(value);
+    } else {
+      std::cerr << "usage: pipeline [--messages N] [--rounds N] [--slow N]\n";
+      return 64;
+    }
+  }
+  return tenure::bench::run(options);
+}
