@@ -28,9 +28,9 @@ struct Delivery {
 };
 
 /// What a handler says of its attempt. An exception is a failed attempt with its what() as the reason, but for
-/// EndTerm: no attempt, the term ends.
+/// EndTerm: no attempt, the term ends. What the handler wrote to its transaction stays only when it is done.
 struct Outcome {
-  enum class Kind { done, retryLater, failed } kind = Kind::done;
+  enum class Kind { done, retryLater, failed, reject, skip } kind = Kind::done;
   std::string reason{};
   std::chrono::milliseconds retryAfter{0};  // retryLater: 0 means the backoff's own choice
 
@@ -40,6 +40,10 @@ struct Outcome {
     return {Kind::retryLater, std::move(why), after};
   }
   static Outcome failed(std::string why) { return {Kind::failed, std::move(why), {}}; }
+  /// No attempt could help: a dead letter at once, also under OnDead::block.
+  static Outcome reject(std::string why) { return {Kind::reject, std::move(why), {}}; }
+  /// There is nothing to do for it: acknowledged like one that is done, and told (MessageSkipped).
+  static Outcome skip(std::string why) { return {Kind::skip, std::move(why), {}}; }
 };
 
 using Handler = std::function<Outcome(const Delivery&)>;
@@ -90,6 +94,17 @@ enum class Collapse {
   byKey,
 };
 
+/// What a message that has used up its attempts does to those behind it. What no attempt could change (a rejected
+/// message, one over the limits, an id that came with another body) is a dead letter either way.
+enum class OnDead {
+  /// It is set aside as a dead letter, and they go on.
+  skip,
+  /// They wait: it is tried again every ConsumerOptions::retryMax, by whoever leads, until it succeeds or an operator
+  /// releases it (IStoreAdmin::release, `tenure queue release`), which makes a dead letter of it. Not with at most
+  /// once.
+  block,
+};
+
 struct ConsumerOptions {
   /// Whose idempotency keys and attempts these are; the election's name when empty. Consumers that share a name and a
   /// store drop each other's ids.
@@ -109,6 +124,7 @@ struct ConsumerOptions {
   /// Exponential with full jitter: attempt n waits up to min(retryMax, retryBase · 2^(n-1)).
   std::chrono::milliseconds retryBase{200};
   std::chrono::milliseconds retryMax{30'000};
+  OnDead onDead = OnDead::skip;
   /// A store or source that stays away this long ends the term.
   std::chrono::milliseconds outageLimit{10'000};
   /// The longest wait for messages in one `execute`; a wake-up ends it at once.

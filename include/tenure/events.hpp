@@ -333,6 +333,27 @@ struct OutageEnded {
   void fields(auto&& f) const { f("lasted_ms", lasted); }
 };
 
+struct MessageSkipped {
+  TENURE_EVENT("message_skipped", info)
+  std::string message;  // its handler had nothing to do for it
+  std::string reason;
+  void fields(auto&& f) const { f("message", message), f("reason", reason); }
+};
+struct QueueBlocked {
+  TENURE_EVENT("queue_blocked", error)  // once a term and message: those behind it wait
+  std::string message;
+  std::string group;
+  int attempts = 0;
+  std::string error;
+  void fields(auto&& f) const { f("message", message), f("group", group), f("attempts", attempts), f("error", error); }
+};
+struct QueueUnblocked {
+  TENURE_EVENT("queue_unblocked", info)
+  std::string message;
+  std::string how;  // done, released
+  void fields(auto&& f) const { f("message", message), f("how", how); }
+};
+
 // --- the command of `tenure run`
 
 struct CommandStarted {
@@ -377,7 +398,7 @@ using EventBody =
                  BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, MessageForgone, SuspectsFound,
                  MessageSuspected, MessageDeadLettered, KeysPruned, KeyAlarmRaised, BeyondHorizon, OutageBegan,
                  OutageEnded, CommandStarted, CommandEnded, StatusReported, Reloaded, Warned, RequestsCollapsed,
-                 MessageHeldBack>;
+                 MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked>;
 
 struct Event {
   WallTime at{};

@@ -44,6 +44,8 @@ class World {
   void fail(Operation operation, Errc error, int times = 1);
   /// The next commit's reply is lost, after it has landed or instead of it.
   void loseCommitReply(bool landed);
+  /// As IStoreAdmin::release; false when it blocks nobody.
+  bool release(const ConsumerName& consumer, const MessageId& id);
   /// No fault that was asked for strikes any more.
   void heal();
   /// The fence row is gone though it was claimed before.

@@ -75,6 +75,13 @@ enum class Admission {
   reused,     // same id, another body: dead-letter it and raise an alarm
 };
 
+/// Where a message stands that failed.
+enum class Standing {
+  retrying,
+  blocked,   // out of attempts, and those behind it wait (OnDead::block)
+  released,  // an operator has let it go: it becomes a dead letter
+};
+
 /// A message that failed and waits for its next attempt, or did not survive its last one.
 struct AttemptRecord {
   MessageId id;
@@ -82,6 +89,7 @@ struct AttemptRecord {
   std::string lastError;
   WallTime firstAt{};
   WallTime lastAt{};
+  Standing standing = Standing::retrying;
 };
 
 struct DeadLetter {
@@ -116,6 +124,7 @@ class IFencedTransaction : public Transaction {
   /// Which messages the term will have in work after this commit: a successor finds them after an unclean end.
   /// `more` says that later messages may be in work as well. Empty and not more: nothing is.
   virtual Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) = 0;
+  /// What an operator has released stays so, whatever `record` says.
   virtual Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) = 0;
   virtual Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) = 0;
   virtual Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) = 0;

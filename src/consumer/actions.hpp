@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "consumer/blockade.hpp"
 #include "tenure/store.hpp"
 #include "tenure/time.hpp"
 
@@ -29,7 +30,8 @@ struct Handle {  // the handler, on the head → ran
   int attempt;
   bool mark;  // first a mark before the head, which takes no lock
 };
-struct Bury {  // in the transaction: a dead letter and the end of its attempts → did
+struct Undo {};  // what the handler has written: back to the mark → did
+struct Bury {    // in the transaction: a dead letter and the end of its attempts → did
   std::string_view reason;
   int attempts;
   WallTime firstAt;
@@ -53,6 +55,7 @@ struct Prune {  // forget old keys → pruned
 };
 struct Resolve {};  // what became of the commit? → resolved
 struct Abandon {};  // roll the transaction back → did
+struct Inquire {};  // what the store knows by now of failed messages → inquired
 struct Wait {       // → did
   BootTime until;
 };
@@ -71,6 +74,7 @@ struct Past {
   MessageId id;
   std::optional<AttemptRecord> attempt{};
   int postponements = 0;
+  std::optional<Blockade::Stand> blockade{};
 };
 /// What a lane gets from its desk.
 struct Assignment {
@@ -84,7 +88,7 @@ struct Parked {
   Past past;                      // of the first
 };
 
-using Action = std::variant<Claim, Recall, Attach, Fetch, Check, Admit, Handle, Bury, Commit, Acknowledge, Prune,
-                            Resolve, Abandon, Wait, Park, Return, Quit>;
+using Action = std::variant<Claim, Recall, Attach, Fetch, Check, Admit, Handle, Undo, Bury, Commit, Acknowledge, Prune,
+                            Resolve, Abandon, Inquire, Wait, Park, Return, Quit>;
 
 }  // namespace tenure::consuming

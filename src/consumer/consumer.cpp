@@ -26,6 +26,8 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
   complaints.require(options.retryBase >= 0ms, "consumer.retryBase", options.retryBase, "must not be negative");
   complaints.require(options.retryMax >= options.retryBase, "consumer.retryMax", options.retryMax,
                      "must be at least retryBase");
+  complaints.require(options.onDead == OnDead::skip || options.delivery != Guarantee::atMostOnce, "consumer.onDead",
+                     "block", "a message that was acknowledged before its handler started holds nobody up");
   complaints.require(options.outageLimit >= 0ms, "consumer.outageLimit", options.outageLimit, "must not be negative");
   complaints.require(options.keepIdsFor >= 0h, "consumer.keepIdsFor", options.keepIdsFor,
                      "must not be negative; 0 keeps them for ever");

@@ -35,8 +35,11 @@ Action ConsumerMachine::committed(const Moment& moment) {
   endOutage(false, moment);
   outcomeKnown_ = recorded_ = true;
   undoneBefore_ = false;
-  if (toForgive_) attempts_.erase(*toForgive_);
-  if (toRecord_) attempts_.insert_or_assign(toRecord_->id, *toRecord_);
+  if (toForgive_) {
+    attempts_.erase(*toForgive_);
+    blockade_.lift(*toForgive_);
+  }
+  if (toRecord_) noteAttempt(moment);
   if (charging_)
     charged_ = toRecord_->id;
   else if (toForgive_ || toRecord_)
@@ -48,6 +51,13 @@ Action ConsumerMachine::committed(const Moment& moment) {
   topped_ = false;
   if (settled_ > 0 && !shared_) return ask(Step::acknowledge, Acknowledge{settled_});
   return acknowledged(moment);
+}
+
+void ConsumerMachine::noteAttempt(const Moment& moment) {
+  attempts_.insert_or_assign(toRecord_->id, *toRecord_);
+  if (toRecord_->standing != Standing::blocked || charging_ || phase_ == Phase::leaving) return;
+  auto news = blockade_.raise(head(), *toRecord_, moment.now, options_.retryMax);
+  if (news) pending_.push_back(*std::move(news));
 }
 
 void ConsumerMachine::tellCommitted(const Moment& moment) {
@@ -108,6 +118,7 @@ Action ConsumerMachine::did(const Moment& moment) {
       first_ = 0;
       topped_ = dry_ = false;
       break;
+    case Step::undo: admitted_ = false; return handled(moment);
     case Step::bury:
       pending_.push_back(MessageDeadLettered{head().id.value, reason_, buriedAfter_});
       batchEnds_ = true;

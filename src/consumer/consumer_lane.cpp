@@ -9,6 +9,7 @@ namespace tenure::consuming {
 Action ConsumerMachine::assigned(Assignment assignment, const Moment& moment) {
   for (Past& past : assignment.pasts) {
     if (past.postponements > 0) postponements_.insert_or_assign(past.id, past.postponements);
+    if (past.blockade) blockade_.put(past.id, *past.blockade);
     if (past.attempt) attempts_.insert_or_assign(past.id, std::move(*past.attempt));
   }
   if (granted_ >= remaining()) granted_ = std::max(granted_, remaining() + assignment.covered);
@@ -60,6 +61,7 @@ Past ConsumerMachine::pastOf(const MessageId& id) {
   Past past{.id = id};
   if (auto known = attempts_.extract(id)) past.attempt = std::move(known.mapped());
   if (auto known = postponements_.extract(id)) past.postponements = known.mapped();
+  past.blockade = blockade_.take(id);
   return past;
 }
 

@@ -192,7 +192,10 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
     return settle(moment, false);
   }
   if (const std::string_view why = unfitness(head()); !why.empty()) return refuse(why, moment);
-  if (refused_ && refused_->id == head().id) return bury(refused_->lastError, attemptNumber() - 1, false, moment);
+  if (refused_ && refused_->id == head().id) return refusedByStore(moment);
+  if (isReleased()) return letGo(moment);
+  if (blockade_.any() && blockade_.holds(head().id) && !blockade_.mayGo(head().id, moment.now))
+    return standStill(moment);
 
   if (isHeldBack(moment))
     return settled_ > 0 ? commit(moment) : waitFor(throttle_.mayGo(head().group, moment.now), moment);
@@ -243,6 +246,45 @@ Action ConsumerMachine::refuse(std::string_view why, const Moment& moment) {
   return known_ ? admit() : bury(why, 0, hasKey, moment);
 }
 
+/// What it holds against a message need not last, but only who blocks waits to see.
+Action ConsumerMachine::refusedByStore(const Moment& moment) {
+  const std::string why = refused_->lastError;
+  if (!blocks()) return bury(why, attemptNumber() - 1, false, moment);
+  refused_.reset();
+  return attemptFailed(Outcome::failed(why), moment);
+}
+
+/// Its key is asked for by itself: it may have come meanwhile.
+Action ConsumerMachine::letGo(const Moment& moment) {
+  if (settled_ > 0) return commit(moment);
+  if (dedups() && !checked_) return ask(Step::check, Check{});
+  if (known_) return admit();
+  const AttemptRecord& record = attempts_.at(head().id);
+  return bury("released: " + record.lastError, record.attempts, true, moment);
+}
+
+/// It waits for its next attempt, or for an operator's word.
+Action ConsumerMachine::standStill(const Moment& moment) {
+  if (settled_ > 0) return commit(moment);
+  const MessageId& id = head().id;
+  if (blockade_.isQuestionDue(id, moment.now)) {
+    blockade_.asked(id, moment.now);
+    return ask(Step::inquire, Inquire{});
+  }
+  const BootTime until = blockade_.nextStep(id);
+  if (!parks()) return waitFor(until, moment);
+  parkUntil_ = until;
+  return proceed(moment);
+}
+
+Action ConsumerMachine::inquired(const ConsumerState& found, const Moment& moment) {
+  endOutage(false, moment);
+  for (const AttemptRecord& attempt : found.attempts)
+    if (attempt.id == head().id && attempt.standing == Standing::released)
+      attempts_.at(head().id).standing = Standing::released;
+  return proceed(moment);
+}
+
 /// While the store is away its lock comes first, or the handler would be run in vain.
 bool ConsumerMachine::beginsUnlocked() const noexcept {
   return options_.handlerIsExternal || (settled_ == 0 && !storeIsAway());
@@ -257,13 +299,23 @@ Action ConsumerMachine::checked(bool known, const Moment& moment) {
 /// Makes the attempt at a suspect durable before its handler starts.
 Action ConsumerMachine::charge(const Moment& moment) {
   const int attempt = attemptNumber();
-  if (attempt > options_.maxAttempts) return bury("it killed its process", attempt - 1, true, moment);
+  if (attempt > options_.maxAttempts) {
+    if (!blocks()) return bury("it killed its process", attempt - 1, true, moment);
+    if (!blockade_.holds(head().id)) return spareProcess(moment);
+  }
   // Nobody was left to tell that the last start did not come home.
   if (const AttemptRecord* before = attemptsOf(head().id); before != nullptr && before->lastError == processDied)
     pending_.push_back(AttemptFailed{head().id.value, before->attempts, before->lastError, 0ms});
   record(head().id, attempt, std::string{processDied}, moment);
   charging_ = true;
   pending_.push_back(MessageSuspected{head().id.value, attempt});
+  return commit(moment);
+}
+
+/// Each attempt costs a process: the next one comes as late as any.
+Action ConsumerMachine::spareProcess(const Moment& moment) {
+  record(head().id, attemptNumber() - 1, std::string{processDied}, moment);
+  toRecord_->standing = Standing::blocked;
   return commit(moment);
 }
 
@@ -294,6 +346,7 @@ Action ConsumerMachine::run(const Moment& moment) {
   runBegan_ = moment.now;
   throttle_.went(head().group, moment.now);
   if (collapser_) collapser_->begins(head());
+  skipped_.reset();
   if (taken_) taken_->begun = true;
   const bool marks = !options_.handlerIsExternal && !marked_;
   marked_ = marked_ || marks;
@@ -302,8 +355,23 @@ Action ConsumerMachine::run(const Moment& moment) {
 
 Action ConsumerMachine::ran(const Outcome& outcome, const Moment& moment) {
   lastRun_ = moment.now - runBegan_;
-  if (outcome.kind == Outcome::Kind::failed) return attemptFailed(outcome, moment);
-  if (outcome.kind == Outcome::Kind::retryLater) return postpone(outcome, moment);
+  switch (outcome.kind) {
+    case Outcome::Kind::done: return handled(moment);
+    case Outcome::Kind::skip: return skip(outcome, moment);
+    case Outcome::Kind::retryLater: return postpone(outcome, moment);
+    case Outcome::Kind::failed: return attemptFailed(outcome, moment);
+    case Outcome::Kind::reject: break;
+  }
+  if (taken_) return takenFailed(outcome.reason, moment);
+  return bury(outcome.reason, attemptNumber(), true, moment);
+}
+
+Action ConsumerMachine::skip(const Outcome& outcome, const Moment& moment) {
+  skipped_ = MessageSkipped{head().id.value, outcome.reason};
+  return marked_ ? ask(Step::undo, Undo{}) : handled(moment);
+}
+
+Action ConsumerMachine::handled(const Moment& moment) {
   if (admitted_ || taken_) return settle(moment);
   if (options_.handlerIsExternal) ran_ = head().id;
   return dedups() ? admit() : settle(moment);
@@ -315,11 +383,14 @@ Action ConsumerMachine::settle(const Moment& moment, bool ran) {
   if (collapser_ && collapser_->leavesOrphans()) batchEnds_ = true;  // they come next
   if (const std::size_t others = collapser_ && ran ? collapser_->ran(head()) : 0; others > 0)
     pending_.push_back(RequestsCollapsed{head().id.value, others});
-  if (attemptsOf(head().id) != nullptr) {
+  if (const AttemptRecord* before = attemptsOf(head().id)) {
+    if (before->standing != Standing::retrying)
+      pending_.push_back(QueueUnblocked{head().id.value, step_ == Step::bury ? "dead_lettered" : "done"});
     toForgive_ = head().id;
     batchEnds_ = true;
   }
   if (!postponements_.empty()) postponements_.erase(head().id);
+  if (skipped_ && skipped_->message == head().id.value && step_ != Step::bury) pending_.push_back(*skipped_);
   checked_ = known_ = marked_ = admitted_ = false;
   if (taken_) return commit(moment);
   ++settled_;
@@ -329,10 +400,14 @@ Action ConsumerMachine::settle(const Moment& moment, bool ran) {
 Action ConsumerMachine::attemptFailed(const Outcome& outcome, const Moment& moment) {
   if (taken_) return takenFailed(outcome.reason, moment);
   const int attempt = attemptNumber();
-  if (attempt >= options_.maxAttempts) return bury(outcome.reason, attempt, true, moment);
+  const bool last = attempt >= options_.maxAttempts;
+  if (last && !blocks()) return bury(outcome.reason, attempt, true, moment);
   record(head().id, attempt, outcome.reason, moment);
-  const auto wait = retryBackoff_.draw(attempt);
-  holdBack(moment.now + wait);
+  const auto wait = last ? options_.retryMax : retryBackoff_.draw(attempt);
+  if (last)
+    toRecord_->standing = Standing::blocked;
+  else
+    holdBack(moment.now + wait);
   pending_.push_back(AttemptFailed{head().id.value, attempt, outcome.reason, wait});
   return commit(moment);
 }
@@ -361,6 +436,11 @@ const AttemptRecord* ConsumerMachine::attemptsOf(const MessageId& id) const {
   return found == attempts_.end() ? nullptr : &found->second;
 }
 
+bool ConsumerMachine::isReleased() const {
+  const AttemptRecord* before = attemptsOf(head().id);
+  return before != nullptr && before->standing == Standing::released;
+}
+
 /// Of the head's attempt that runs or comes next.
 int ConsumerMachine::attemptNumber() const {
   const AttemptRecord* before = attemptsOf(head().id);
@@ -374,7 +454,10 @@ void ConsumerMachine::record(const MessageId& id, int attempts, const std::strin
     return;
   }
   const AttemptRecord* before = attemptsOf(id);
-  toRecord_ = AttemptRecord{id, attempts, error, before != nullptr ? before->firstAt : moment.wall, moment.wall};
+  toRecord_ = AttemptRecord{id, attempts, error, moment.wall, moment.wall};
+  if (before == nullptr) return;
+  toRecord_->firstAt = before->firstAt;
+  toRecord_->standing = before->standing;
 }
 
 }  // namespace tenure::consuming

@@ -6,6 +6,7 @@
 ///   execute      fetch ─► head ─► admit ─► run ─► settled ─► head …      (one transaction, a mark before each message)
 ///                          │        │       │         └─ batch over ─► commit ─► acknowledge ─► fetch
 ///                          │        │       └─ failed ─► undo, commit what precedes and the attempt ─► wait ─► head
+///                          │        │          rejected ─► bury; skipped ─► undo, its key alone ─► settled
 ///                          │        └─ has a key: drop it, or bury it when the body is another one
 ///                          └─ unfit, or out of attempts: bury it
 ///
@@ -16,7 +17,8 @@
 ///   handOver     record that nothing is in work, when that is so
 ///
 /// The window holds what was fetched and not yet acknowledged, in source order. Its first `settled_` messages are
-/// booked in the open transaction; the next one is the head. A head that has to wait blocks all behind it.
+/// booked in the open transaction; the next one is the head. A head that has to wait blocks all behind it; one that is
+/// out of attempts is buried, or goes on blocking them (blockade.hpp).
 ///
 /// Which message kills its process? Every commit records which messages the next transaction may touch; before the
 /// first commit, the claim alone says that up to a batch may be in work. A successor of a process that died treats
@@ -51,6 +53,7 @@
 
 #include "base/backoff.hpp"
 #include "consumer/actions.hpp"
+#include "consumer/blockade.hpp"
 #include "consumer/pruner.hpp"
 #include "pipeline/collapser.hpp"
 #include "pipeline/throttle.hpp"
@@ -95,6 +98,7 @@ class ConsumerMachine {
   Action ran(const Outcome& outcome, const Moment& moment);
   Action resolved(CommitFate fate, const Moment& moment);
   Action pruned(const Pruned& pruned, const Moment& moment);
+  Action inquired(const ConsumerState& found, const Moment& moment);
 
   /// The term is lost: nothing can be written any more, only told.
   void lose(const std::string& why);
@@ -137,12 +141,14 @@ class ConsumerMachine {
     check,
     admit,
     run,
+    undo,
     bury,
     commit,
     acknowledge,
     prune,
     resolve,
     abandon,
+    inquire,
     wait,
     park
   };
@@ -170,11 +176,17 @@ class ConsumerMachine {
   Action beginWithoutKey(const Moment& moment);
   bool wasCommittedBefore();
   Action refuse(std::string_view why, const Moment& moment);
+  Action refusedByStore(const Moment& moment);
+  Action letGo(const Moment& moment);
   Action charge(const Moment& moment);
+  Action spareProcess(const Moment& moment);
+  Action standStill(const Moment& moment);
   Action admit();
   Action run(const Moment& moment);
   Action bury(std::string_view reason, int attempts, bool withKey, const Moment& moment);
   Action startOver();
+  Action handled(const Moment& moment);
+  Action skip(const Outcome& outcome, const Moment& moment);
   Action settle(const Moment& moment, bool ran = true);
   Action attemptFailed(const Outcome& outcome, const Moment& moment);
   Action postpone(const Outcome& outcome, const Moment& moment);
@@ -207,6 +219,7 @@ class ConsumerMachine {
   void forgetTransaction() noexcept;
   void rememberCommitted();
   void endOutage(bool ofSource, const Moment& moment);
+  void noteAttempt(const Moment& moment);
   void tellCommitted(const Moment& moment);
   void tellPending();
   void noticeHorizon(const Moment& moment);
@@ -216,6 +229,7 @@ class ConsumerMachine {
   bool parks() const noexcept { return role_ != Role::alone; }
   bool storeIsAway() const noexcept { return outage_ && !outage_->ofSource; }
   bool dedups() const noexcept { return options_.delivery != Guarantee::atLeastOnce; }
+  bool blocks() const noexcept { return options_.onDead == OnDead::block; }
   bool takesFirst() const noexcept { return options_.delivery == Guarantee::atMostOnce; }
   std::size_t remaining() const noexcept { return window_.size() - first_; }
   std::size_t horizon() const noexcept;
@@ -225,6 +239,7 @@ class ConsumerMachine {
   bool batchIsOver(const Moment& moment) const noexcept;
   bool wantsMessages() const noexcept;
   const AttemptRecord* attemptsOf(const MessageId& id) const;
+  bool isReleased() const;
   int attemptNumber() const;
 
   const ConsumerOptions options_;
@@ -281,6 +296,7 @@ class ConsumerMachine {
   std::optional<MessageId> charged_;      // a suspect whose attempt is durable
   std::optional<MessageId> ran_;          // an external handler is done with it
   std::optional<AttemptRecord> refused_;  // the store cannot take it
+  std::optional<MessageSkipped> skipped_;
   BootTime runBegan_{};
   Duration lastRun_{};
   std::string reason_;  // of its burial
@@ -300,6 +316,7 @@ class ConsumerMachine {
   std::optional<pipeline::Collapser> collapser_;
   pipeline::Throttle throttle_;
   std::optional<MessageId> heldBack_;  // and told of it
+  Blockade blockade_;
   Pruner pruner_;
   bool pruneUnknown_ = false;   // it is a pruning whose outcome nobody knows
   bool toldOfHorizon_ = false;  // once a term is enough

@@ -161,6 +161,12 @@ Action Runner::perform(const Recall&) {
   return machine_->recalled(std::move(*state), moment());
 }
 
+Action Runner::perform(const Inquire&) {
+  term_->reportProgress();
+  const Result<ConsumerState> found = store_.consumerState(name_);
+  return found ? machine_->inquired(*found, moment()) : machine_->failed(found.error(), moment());
+}
+
 Action Runner::perform(const Check&) {
   const Result<std::vector<Admission>> known = store_.known(name_, {&machine_->head(), 1});
   if (!known) return machine_->failed(known.error(), moment());
@@ -196,6 +202,11 @@ Action Runner::perform(const Admit& asked) {
   const Result<Admission> admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::done);
   if (!admission) return refused(admission.error());
   return machine_->admitted(*admission, moment());
+}
+
+Action Runner::perform(const Undo&) {
+  const Result<void> undone = transaction_->rollbackToMark();
+  return undone ? machine_->did(moment()) : refused(undone.error());
 }
 
 Action Runner::perform(const Bury& bury) {

@@ -61,9 +61,11 @@ class Runner final : public ILeaderCareer {
   Action perform(const Recall& recall);
   Action perform(const Attach& attach);
   Action perform(const Fetch& fetch);
+  Action perform(const Inquire& inquire);
   Action perform(const Check& check);
   Action perform(const Admit& asked);
   Action perform(const Handle& asked);
+  Action perform(const Undo& undo);
   Action perform(const Bury& bury);
   Action perform(const Commit& commit);
   Action perform(const Acknowledge& acknowledge);

@@ -123,12 +123,21 @@ Result<void> MemoryTransaction::recordInWork(const ConsumerName& consumer, std::
 }
 
 Result<void> MemoryTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
+  const bool released = isReleased(consumer, record.id);
   if (Result<void> cleared = clearAttempt(consumer, record.id); !cleared) return cleared;
   const std::lock_guard lock(state_.mutex);
   auto& attempts = state_.books[consumer].attempts;
-  attempts.emplace(record.id, record);
+  AttemptRecord& kept = attempts.emplace(record.id, record).first->second;
+  if (released) kept.standing = Standing::released;
   undo_.emplace_back([&attempts, id = record.id](State&) { attempts.erase(id); });
   return {};
+}
+
+bool MemoryTransaction::isReleased(const ConsumerName& consumer, const MessageId& id) const {
+  const std::lock_guard lock(state_.mutex);
+  const auto& attempts = state_.books[consumer].attempts;
+  const auto found = attempts.find(id);
+  return found != attempts.end() && found->second.standing == Standing::released;
 }
 
 Result<void> MemoryTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {

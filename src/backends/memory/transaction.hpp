@@ -43,6 +43,7 @@ class MemoryTransaction final : public IFencedTransaction {
 
   Result<void> enterWriting();
   Result<void> takeLock();
+  bool isReleased(const ConsumerName& consumer, const MessageId& id) const;
   void undoTo(std::size_t size) noexcept;
 
   State& state_;

@@ -28,6 +28,15 @@ void World::heal() {
   state_->lostReply.reset();
 }
 
+bool World::release(const ConsumerName& consumer, const MessageId& id) {
+  const std::lock_guard lock(state_->mutex);
+  auto& attempts = state_->books[consumer].attempts;
+  const auto found = attempts.find(id);
+  if (found == attempts.end() || found->second.standing != Standing::blocked) return false;
+  found->second.standing = Standing::released;
+  return true;
+}
+
 void World::loseFence(const ElectionName& election) {
   const std::lock_guard lock(state_->mutex);
   if (state_->fences.erase(election) > 0) state_->lostFences.insert(election);
