@@ -101,6 +101,26 @@ struct DeadLetter {
   std::int64_t number = 0;  // given by the store, for requeue and purge
 };
 
+/// What an attempt came to.
+enum class AttemptEnd {
+  done,
+  skipped,
+  postponed,
+  failed,
+  rejected,
+  died,  // its process did not come home; the next one has written this
+};
+
+/// A line of the consume log.
+struct LoggedAttempt {
+  MessageId message;
+  int attempt = 0;
+  AttemptEnd end = AttemptEnd::done;
+  std::string error{};  // or why it was skipped or postponed
+  WallTime beganAt{};
+  WallTime endedAt{};
+};
+
 /// One transaction of one term. The fence is checked by the first thing that reaches the store, at the latest by the
 /// commit: nothing before it holds the store's lock. When that fails the transaction is over, and every later call gets
 /// the same answer: a handler may swallow it.
@@ -128,6 +148,12 @@ class IFencedTransaction : public Transaction {
   virtual Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) = 0;
   virtual Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) = 0;
   virtual Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) = 0;
+  /// Adds lines to the consume log, of a store that keeps one (IFencedStore::keepsLog): whatever is committed with them
+  /// is in the log, and nothing else.
+  virtual Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
+    static_cast<void>(consumer), static_cast<void>(attempts);
+    return Errc::unsupported;
+  }
   /// Durable when it returns. Errc::outcomeUnknown: ask IFencedStore::resolve before anything else.
   virtual Result<void> commit() = 0;
   virtual void rollback() noexcept = 0;
@@ -156,6 +182,13 @@ struct Pruned {
   std::size_t looked = 0;
   std::size_t removed = 0;
   std::string last{};  // where the next step goes on; empty when there is no more
+};
+
+/// One step of shortening the consume log at its old end.
+struct LogPruning {
+  ConsumerName consumer;
+  WallTime before{};       // attempts that ended from then on stay
+  std::size_t atMost = 0;  // lines to remove
 };
 
 /// Where effects are committed under the fence.
@@ -203,6 +236,14 @@ class IFencedStore {
   virtual Result<Pruned> prune(const Term& term, const Pruning& step) {
     static_cast<void>(term), static_cast<void>(step);
     return Pruned{};
+  }
+
+  /// Whether it takes IFencedTransaction::logAttempts.
+  virtual bool keepsLog() const noexcept { return false; }
+  /// As prune(). Returns how many lines were removed: `atMost` says that there may be more.
+  virtual Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) {
+    static_cast<void>(term), static_cast<void>(step);
+    return std::size_t{0};
   }
 
   /// A second hand of the same claim, to commit beside this one from a thread of its own: commits of lanes are fenced

@@ -58,6 +58,11 @@ class ForwardingTransaction : public IFencedTransaction {
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override {
     return pass([=](auto& inner) { return inner.deadLetter(consumer, letter); });
   }
+  Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override {
+    return pass([=, all = std::vector<LoggedAttempt>(attempts.begin(), attempts.end())](auto& inner) {
+      return inner.logAttempts(consumer, all);
+    });
+  }
   Result<void> commit() override { return inner_->commit(); }
   void rollback() noexcept override { inner_->rollback(); }
 

@@ -341,5 +341,33 @@ TEST_P(LaneStorm, EveryMessageEndsOnceAndInTheOrderOfItsGroup) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, LaneStorm, testing::Range(1, 41));
 
+TEST_F(ConsumerLanes, ABlockedMessageHoldsUpItsGroupAloneUntilItIsReleased) {
+  options.onDead = OnDead::block;
+  options.maxAttempts = 2;
+  produceEvenly(20, {"a", "b"});
+  handler = [](const Delivery& delivery) {
+    return delivery.message.id.value == "a0" ? Outcome::failed("no stock") : Outcome::done();
+  };
+  LanedReplica& leader = elect();
+  const auto executeUntil = [&](const std::function<bool()>& holds) {
+    const auto limit = std::chrono::steady_clock::now() + patience;
+    while (!holds() && std::chrono::steady_clock::now() < limit) leader.execute();
+    EXPECT_TRUE(holds());
+  };
+  const auto attempts = [&] { return events.of<AttemptFailed>().size(); };
+
+  executeUntil([&] { return doneByGroup()["b"].size() == 10 && attempts() > 4; });
+  EXPECT_THAT(doneByGroup()["a"], IsEmpty());
+  ASSERT_THAT(events.of<QueueBlocked>(), SizeIs(1));
+  EXPECT_EQ(events.of<QueueBlocked>()[0].group, "a");
+  EXPECT_TRUE(world.release(ConsumerName{"orders"}, MessageId{"a0"}));
+  workOff(leader);
+  leader.handOver();
+
+  EXPECT_THAT(deadIds(), ElementsAre("a0"));
+  EXPECT_THAT(doneByGroup()["a"], SizeIs(9));
+  expectEachOnceInOrder();
+}
+
 }  // namespace
 }  // namespace tenure::test
