@@ -256,13 +256,18 @@ void Lanes::join() noexcept {
 
 // --- the reader
 
+/// Comes back when every lane has made some progress: an execute that returned while one hangs would begin its limit
+/// anew.
 bool Lanes::read(const Term& term) {
   const std::stop_callback leaving(term.stopToken(), [this] { stop_.request_stop(); });
-  const BootTime sliceEnd = clock_.now() + std::max<Duration>(options_.idleWait, 20ms);
-  while (!stop_.stop_requested() && clock_.now() < sliceEnd) {
+  const Duration slice = std::max<Duration>(options_.idleWait, 20ms);
+  const BootTime begin = clock_.now();
+  const auto isOver = [&] { return clock_.now() - begin >= slice && desk_->madeProgressSince(begin); };
+  while (!stop_.stop_requested() && !isOver()) {
     reportProgress(term);
     readLimits();
-    if (const Result<void> done = readOnce(sliceEnd, stop_.get_token()); !done) sourceFailed(term, done.error());
+    if (const Result<void> done = readOnce(clock_.now() + slice, stop_.get_token()); !done)
+      sourceFailed(term, done.error());
   }
   if (!stop_.stop_requested()) return true;
   settleDown(term);
@@ -270,15 +275,15 @@ bool Lanes::read(const Term& term) {
   return false;
 }
 
-Result<void> Lanes::readOnce(BootTime sliceEnd, const std::stop_token& stop) {
+Result<void> Lanes::readOnce(BootTime until, const std::stop_token& stop) {
   if (const std::vector<Message> done = desk_->takeAcknowledgements(); !done.empty())
     if (const Result<void> acknowledged = source_.acknowledge(done); !acknowledged) return acknowledged;
   if (!desk_->wantsMore()) {
-    desk_->await(sliceEnd, stop);
+    desk_->await(until, stop);
     return {};
   }
   const bool onlyLooks = gated_ && shared_ && !desk_->isAtRest();
-  Result<std::vector<Message>> messages = fetch(onlyLooks ? onlyLook : sliceEnd, stop);
+  Result<std::vector<Message>> messages = fetch(onlyLooks ? onlyLook : until, stop);
   if (!messages) return messages.error();
   if (!messages->empty())
     desk_->receive(std::move(*messages));

@@ -59,7 +59,7 @@ class Lanes final : public ILeaderCareer {
   void work(Lane& lane, const Term& term) noexcept;
   void fail(std::exception_ptr why) noexcept;
   bool read(const Term& term);
-  Result<void> readOnce(BootTime sliceEnd, const std::stop_token& stop);
+  Result<void> readOnce(BootTime until, const std::stop_token& stop);
   Result<std::vector<Message>> fetch(BootTime until, const std::stop_token& stop);
   void sourceFailed(const Term& term, const Error& error);
   void settleDown(const Term& term);

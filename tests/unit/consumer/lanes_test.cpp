@@ -274,6 +274,75 @@ TEST_F(ConsumerLanes, EndTheTermWhenOneOfThemHasTo) {
   for (const auto& entry : world.ledger()) EXPECT_NE(groupOf.at(entry.message.value), "b");
 }
 
+/// Each execute has a limit of its own, which would begin anew.
+TEST_F(ConsumerLanes, NeitherReportProgressNorComeBackWhileOneOfThemHangs) {
+  std::latch release(1);
+  std::latch hangs(1);
+  std::atomic<int> others = 0;
+  handler = [&](const Delivery& delivery) {
+    if (delivery.message.group.value == "stuck") {
+      hangs.count_down();
+      release.wait();
+    } else {
+      ++others;
+    }
+    return Outcome::done();
+  };
+  produce("stuck0", "stuck");
+  LanedReplica& leader = elect();
+  std::atomic<int> executes = 0;
+  std::thread career([&] {
+    while (leader.execute()) ++executes;
+  });
+  hangs.wait();
+  const BootTime hungSince = BootClock::now();
+  const int executesBefore = executes;
+
+  // The others go on for many times the length of one execute.
+  for (int i = 0; BootClock::now() - hungSince < 20 * options.idleWait; ++i) {
+    produce("a" + std::to_string(i), "a");
+    while (others <= i) std::this_thread::yield();
+  }
+
+  EXPECT_LE(executes, executesBefore + 1);
+  EXPECT_LT(leader.term().state().lastProgress(), hungSince + options.idleWait);
+  EXPECT_GT(others, 1);
+  release.count_down();
+  leader.term().requestStop();
+  career.join();
+  leader.handOver();
+}
+
+/// Whose promise is another one than an effect for each id.
+class LaneDelivery : public ConsumerLanes, public testing::WithParamInterface<Guarantee> {};
+
+TEST_P(LaneDelivery, KeepsTheOrderOfEachGroup) {
+  options.delivery = GetParam();
+  std::mutex mutex;
+  std::map<std::string, std::vector<std::string>> handled;
+  handler = [&](const Delivery& delivery) {
+    const std::lock_guard lock(mutex);
+    handled[delivery.message.group.value].push_back(delivery.message.id.value);
+    return Outcome::done();
+  };
+  produceEvenly(200, {"a", "b", "c", "d", "e"});
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.term().requestStop();
+  leader.execute();
+  leader.handOver();
+
+  std::size_t all = 0;
+  for (const auto& [group, ids] : handled) {
+    all += ids.size();
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      EXPECT_EQ(ids[i], group + std::to_string(5 * i + static_cast<std::size_t>(group[0] - 'a')));
+  }
+  EXPECT_EQ(all, 200U);
+}
+INSTANTIATE_TEST_SUITE_P(Of, LaneDelivery, testing::Values(Guarantee::atLeastOnce, Guarantee::atMostOnce));
+
 class LaneStorm : public ConsumerLanes, public testing::WithParamInterface<int> {
  protected:
   /// Threads meet in the handler.
