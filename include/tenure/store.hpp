@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -197,8 +198,8 @@ class IFencedStore {
   virtual ~IFencedStore() = default;
 
   /// What the next in line may do so that its claim finds it done: connect, and read nothing that the fence protects.
-  /// What fails here is said by the claim.
-  virtual void prepare() noexcept {}
+  /// What fails here is said by the claim. Comes back soon after a stop is asked for: its replica is elected then.
+  virtual void prepare(const std::stop_token& stop) noexcept { static_cast<void>(stop); }
 
   /// Raises the fence: from here on only `term` can commit here. Call it before anything is read.
   ///
@@ -222,7 +223,7 @@ class IFencedStore {
   virtual Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;
 
   /// These will be asked about next, in this order: a store to which each question is a journey may look all of them up
-  /// at once.
+  /// at once, or take them for new until the commit, which finds out (Errc::undone).
   virtual void expect(std::span<const Message> messages) { static_cast<void>(messages); }
 
   /// How many messages, each with a mark before it, one transaction takes well; a consumer makes no larger batches.

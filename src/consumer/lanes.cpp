@@ -160,7 +160,7 @@ Lanes::~Lanes() { join(); }
 // --- phases
 
 void Lanes::prepare(const std::stop_token& stop) {
-  store_.prepare();
+  store_.prepare(stop);
   if (options_.prepare) options_.prepare(stop);
 }
 

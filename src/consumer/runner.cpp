@@ -19,7 +19,7 @@ Runner::Runner(IMessageSource& source, IFencedStore& store, Handler handler, con
       random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()) {}
 
 void Runner::prepare(const std::stop_token& stop) {
-  store_.prepare();
+  store_.prepare(stop);
   if (options_.prepare) options_.prepare(stop);
 }
 
@@ -107,15 +107,20 @@ Action Runner::perform(const Fetch& fetch) {
   if (post_ != nullptr) {
     Result<Assignment> assignment = post_->take(fetch.max, fetch.until);
     if (!assignment) return machine_->failed(assignment.error(), moment());
-    store_.expect(assignment->messages);
+    foretell(assignment->messages);
     return machine_->assigned(std::move(*assignment), moment());
   }
   Result<std::vector<Message>> messages = source_.fetch(fetch.max, fetch.until, stop_);
   if (!messages) return machine_->failed(messages.error(), moment());
   const std::size_t before = machine_->window().size();
   const Action next = machine_->fetched(std::move(*messages), moment());
-  store_.expect(machine_->window().subspan(before));
+  foretell(machine_->window().subspan(before));
   return next;
+}
+
+/// Not of a child process: what it does is in no transaction, and nothing but the store's own word may start it.
+void Runner::foretell(std::span<const Message> messages) {
+  if (!options_.handlerIsExternal) store_.expect(messages);
 }
 
 Action Runner::perform(const Acknowledge& acknowledge) {

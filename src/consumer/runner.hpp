@@ -62,6 +62,7 @@ class Runner final : public ILeaderCareer {
   Action perform(const Attach& attach);
   Action perform(const Fetch& fetch);
   Action perform(const Inquire& inquire);
+  void foretell(std::span<const Message> messages);
   Action perform(const Check& check);
   Action perform(const Admit& asked);
   Action perform(const Handle& asked);

@@ -1,11 +1,13 @@
 #include "backends/postgres/connecting.hpp"
 
 #include <libpq-fe.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <fstream>
 #include <vector>
 
+#include "backends/shared/cut_off.hpp"
 #include "base/text.hpp"
 #include "tenure/secret.hpp"
 
@@ -26,13 +28,14 @@ class Words {
     keywords_.push_back(keyword);
     values_.push_back(std::move(value));
   }
-  pg_conn* connect() const {
+  /// `open` is PQconnectdbParams, or PQconnectStartParams, which does not wait.
+  pg_conn* give(pg_conn* (*open)(const char* const*, const char* const*, int)) const {
     std::vector<const char*> keywords = keywords_;
     std::vector<const char*> values;
     for (const std::string& value : values_) values.push_back(value.c_str());
     keywords.push_back(nullptr);
     values.push_back(nullptr);
-    return PQconnectdbParams(keywords.data(), values.data(), 0);
+    return open(keywords.data(), values.data(), 0);
   }
 
  private:
@@ -82,6 +85,23 @@ Words wordsFor(const Options& options, const std::string& applicationName, const
   return words;
 }
 
+/// False when the limit has passed, or a stop was asked for.
+bool awaitOpened(pg_conn* connection, BootTime deadline, const std::stop_token& stop) {
+  PostgresPollingStatusType wish = PGRES_POLLING_WRITING;
+  while (wish == PGRES_POLLING_READING || wish == PGRES_POLLING_WRITING) {
+    const int socket = PQsocket(connection);
+    if (socket < 0 || stop.stop_requested()) return false;
+    const backends::CutOff cutOff(socket, stop);
+    pollfd waiting{
+        .fd = socket, .events = static_cast<short>(wish == PGRES_POLLING_READING ? POLLIN : POLLOUT), .revents = 0};
+    const auto left = std::chrono::ceil<milliseconds>(deadline - BootClock::now());
+    const int ready = left.count() <= 0 ? 0 : poll(&waiting, 1, static_cast<int>(left.count()));
+    if (ready == 0) return false;
+    if (ready > 0) wish = PQconnectPoll(connection);
+  }
+  return wish == PGRES_POLLING_OK && !stop.stop_requested();
+}
+
 /// On one line, without the trailing line break.
 std::string sentenceOf(pg_conn* connection) {
   std::string sentence = PQerrorMessage(connection);
@@ -124,11 +144,19 @@ Errc meaningOfRefusal(std::string_view sentence) noexcept {
   return Errc::unavailable;
 }
 
-Result<pg_conn*> connect(const Options& options, const std::string& applicationName, Server which) {
+Result<pg_conn*> connect(const Options& options, const std::string& applicationName, Server which,
+                         const std::stop_token& stop) {
   const Result<Secret> password = passwordFrom(options.passwordFile);
   if (!password) return password.error();
-  pg_conn* connection = wordsFor(options, applicationName, *password, which).connect();
+  const Words words = wordsFor(options, applicationName, *password, which);
+  pg_conn* connection = words.give(stop.stop_possible() ? &PQconnectStartParams : &PQconnectdbParams);
   if (connection == nullptr) return Error{Errc::unavailable, "libpq is out of memory"};
+  if (stop.stop_possible() && !awaitOpened(connection, BootClock::now() + options.connectLimit, stop)) {
+    const Error why =
+        stop.stop_requested() ? Error{Errc::cancelled, "a stop was asked for"} : refusal(connection, options);
+    PQfinish(connection);
+    return why;
+  }
   if (const Result<void> sound = check(connection, options); !sound) {
     PQfinish(connection);
     return sound.error();

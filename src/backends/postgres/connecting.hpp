@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "tenure/postgresql.hpp"
@@ -13,8 +14,10 @@ namespace tenure::postgresql {
 enum class Server { writable, any };  // a replica answers, too
 
 /// A libpq session that is open, encrypted where that was asked for, and able to write unless `any` will do.
-/// Errors as Connection::open. No error holds the password.
-Result<pg_conn*> connect(const Options& options, const std::string& applicationName, Server which = Server::writable);
+/// One that a stop may interrupt tries its servers for `connectLimit` together. Errors as Connection::open. No error
+/// holds the password.
+Result<pg_conn*> connect(const Options& options, const std::string& applicationName, Server which = Server::writable,
+                         const std::stop_token& stop = {});
 
 /// What libpq's own sentence about a failed attempt means; it gives no SQLSTATE.
 Errc meaningOfRefusal(std::string_view sentence) noexcept;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "backends/postgres/connecting.hpp"
+#include "backends/shared/cut_off.hpp"
 #include "base/text.hpp"
 
 namespace tenure::postgresql {
@@ -45,10 +46,12 @@ void Connection::Arrays::fill(const std::vector<Parameter>& parameters) {
   }
 }
 
-Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::string& applicationName) {
-  const Result<pg_conn*> connected = connect(options, applicationName);
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::string& applicationName,
+                                                     const std::stop_token& stop) {
+  const Result<pg_conn*> connected = connect(options, applicationName, Server::writable, stop);
   if (!connected) return connected.error();
   std::unique_ptr<Connection> connection(new Connection(*connected, options));
+  const backends::CutOff cutOff(connection->socket(), stop);
   if (const Result<void> configured = connection->configure(options); !configured) return configured.error();
   return connection;
 }

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -44,7 +45,9 @@ class Connection {
   /// Errors:  unavailable           no server there, or it took longer than the limit
   ///          authenticationFailed, permissionDenied, notFound (the database)
   ///          configurationRefused  unsafe or old server, its certificate, an unreadable password file
-  static Result<std::unique_ptr<Connection>> open(const Options& options, const std::string& applicationName);
+  ///          cancelled             a stop was asked for meanwhile
+  static Result<std::unique_ptr<Connection>> open(const Options& options, const std::string& applicationName,
+                                                  const std::stop_token& stop = {});
   /// Whatever answers, a replica or an unsafe server as well; no setting of the session is changed.
   static Result<std::unique_ptr<Connection>> look(const Options& options);
   ~Connection();

@@ -2,6 +2,7 @@
 
 #include "backends/postgres/schema.hpp"
 #include "backends/postgres/session_name.hpp"
+#include "backends/shared/cut_off.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -26,11 +27,13 @@ Result<std::shared_ptr<Connection>> Session::get(const TermIdentity& term) {
 }
 
 /// The server's process has then seen the tables it will be asked for.
-void Session::prepare() noexcept try {
+void Session::prepare(const std::stop_token& stop) noexcept try {
   if (connection_ || (prepared_ && !prepared_->isLost())) return;
   prepared_.reset();
-  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, "tenure standby");
-  if (opened && checkSchema(**opened)) prepared_ = std::move(*opened);
+  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, "tenure standby", stop);
+  if (!opened) return;
+  const backends::CutOff cutOff((*opened)->socket(), stop);
+  if (checkSchema(**opened)) prepared_ = std::move(*opened);
 } catch (...) {
   prepared_.reset();
 }

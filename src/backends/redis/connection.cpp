@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "backends/redis/errors.hpp"
+#include "backends/shared/cut_off.hpp"
 #include "base/assert.hpp"
 #include "base/secret_variables.hpp"
 #include "base/text.hpp"
@@ -68,14 +69,17 @@ std::string firstWord(std::string_view text) { return escaped(text.substr(0, tex
 Connection::Connection(Socket socket, std::chrono::milliseconds replyLimit)
     : socket_(std::move(socket)), reader_(redisReaderCreate()), replyLimit_(replyLimit) {}
 
-Result<std::unique_ptr<Connection>> Connection::open(const Options& options) { return open(options, true); }
-Result<std::unique_ptr<Connection>> Connection::look(const Options& options) { return open(options, false); }
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::stop_token& stop) {
+  return open(options, true, stop);
+}
+Result<std::unique_ptr<Connection>> Connection::look(const Options& options) { return open(options, false, {}); }
 
-Result<std::unique_ptr<Connection>> Connection::open(const Options& options, bool judged) {
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options, bool judged, const std::stop_token& stop) {
   if (const Result<void> fit = checkOptions(options); !fit) return fit.error();
-  Result<Socket> socket = Socket::connect(options);
+  Result<Socket> socket = Socket::connect(options, stop);
   if (!socket) return Error{socket.error().code, nameOf(options) + ": " + socket.error().detail};
   std::unique_ptr<Connection> connection(new Connection(std::move(*socket), options.replyLimit));
+  const backends::CutOff cutOff(connection->socket_.descriptor(), stop);
   Result<void> entered = connection->enter(options);
   if (entered && judged) entered = judgeServer(connection->server_, options.allowUnsafe);
   if (!entered) return Error{entered.error().code, nameOf(options) + ": " + entered.error().detail};
@@ -168,10 +172,10 @@ Result<Reply> Connection::receive(BootTime deadline, int stopEvent) {
   }
 }
 
-Result<Connection*> Link::use() {
+Result<Connection*> Link::use(const std::stop_token& stop) {
   if (current() == nullptr) {
     connection_.reset();
-    Result<std::unique_ptr<Connection>> opened = Connection::open(options_);
+    Result<std::unique_ptr<Connection>> opened = Connection::open(options_, stop);
     if (!opened) return opened.error();
     connection_ = std::move(*opened);
   }

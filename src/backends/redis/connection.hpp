@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,8 @@ struct Patience {
 class Connection {
  public:
   /// Errors:  unavailable, timedOut, authenticationFailed, configurationRefused, unsupported
-  static Result<std::unique_ptr<Connection>> open(const Options& options);
+  ///          A stop ends it soon, with any of them.
+  static Result<std::unique_ptr<Connection>> open(const Options& options, const std::stop_token& stop = {});
   /// The same without the verdict: for a look at a server that may be unfit.
   static Result<std::unique_ptr<Connection>> look(const Options& options);
 
@@ -57,7 +59,7 @@ class Connection {
  private:
   Connection(Socket socket, std::chrono::milliseconds replyLimit);
 
-  static Result<std::unique_ptr<Connection>> open(const Options& options, bool judged);
+  static Result<std::unique_ptr<Connection>> open(const Options& options, bool judged, const std::stop_token& stop);
   Result<void> enter(const Options& options);
   Result<void> authenticate(const Options& options);
   Result<void> learnServer();
@@ -84,7 +86,7 @@ class Link {
  public:
   explicit Link(Options options) : options_(std::move(options)) {}
 
-  Result<Connection*> use();
+  Result<Connection*> use(const std::stop_token& stop = {});
   /// The one that is there; nullptr when there is none to go on with.
   Connection* current() noexcept { return connection_ && connection_->isUsable() ? connection_.get() : nullptr; }
   void drop() noexcept { connection_.reset(); }

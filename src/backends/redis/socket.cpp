@@ -14,6 +14,8 @@
 #include <cstring>
 #include <utility>
 
+#include "backends/shared/cut_off.hpp"
+
 namespace tenure::redis {
 namespace {
 
@@ -111,7 +113,7 @@ Result<sockaddr_un> pathAddress(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<Socket> Socket::connect(const Options& options) {
+Result<Socket> Socket::connect(const Options& options, const std::stop_token& stop) {
   const BootTime deadline = BootClock::now() + options.connectLimit;
   if (!options.unixSocket.empty()) {
     const Result<sockaddr_un> address = pathAddress(options.unixSocket);
@@ -125,8 +127,9 @@ Result<Socket> Socket::connect(const Options& options) {
   const Result<Addresses> addresses = resolve(options);
   if (!addresses) return addresses.error();
   Error last{Errc::unavailable, "no address"};
-  for (const addrinfo* each = addresses->get(); each != nullptr; each = each->ai_next) {
+  for (const addrinfo* each = addresses->get(); each != nullptr && !stop.stop_requested(); each = each->ai_next) {
     Socket remote(newSocket(each->ai_family));
+    const backends::CutOff cutOff(remote.descriptor_, stop);
     const Result<void> connected = connectTo(remote.descriptor_, each->ai_addr, each->ai_addrlen, deadline);
     if (connected) {
       watchPeer(remote.descriptor_, options.replyLimit);

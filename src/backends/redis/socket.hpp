@@ -4,6 +4,7 @@
 /// limit counts anew with every byte, so that a dripping server is waited for without end.
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,8 @@ class Socket {
  public:
   /// Errors:  unavailable  nobody listens there, the name is unknown
   ///          timedOut     options.connectLimit has passed
-  static Result<Socket> connect(const Options& options);
+  ///          A stop ends it soon, with any of them.
+  static Result<Socket> connect(const Options& options, const std::stop_token& stop = {});
 
   Socket(Socket&& other) noexcept;
   Socket& operator=(Socket&& other) noexcept;
@@ -32,6 +34,7 @@ class Socket {
   Result<void> receive(std::string& buffer, BootTime deadline, int stopEvent);
   /// The other end has closed, or has sent what nobody asked for.
   bool isSpent() const noexcept;
+  int descriptor() const noexcept { return descriptor_; }
 
  private:
   explicit Socket(int descriptor) noexcept : descriptor_(descriptor) {}

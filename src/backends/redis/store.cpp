@@ -51,7 +51,7 @@ void Store::emit(const Term& term, Body body) {
   events_.on({systemClock().wallNow(), term.identity().election, term.token(), std::move(body)});
 }
 
-void Store::prepare() noexcept try { static_cast<void>(link_.use()); } catch (...) {
+void Store::prepare(const std::stop_token& stop) noexcept try { static_cast<void>(link_.use(stop)); } catch (...) {
   link_.drop();
 }
 

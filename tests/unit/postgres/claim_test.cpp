@@ -1,8 +1,11 @@
 // Claims that meet: with each other, and with a transaction in every order of their steps, evicting as they do in use.
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <future>
 
 #include "leading.hpp"
+#include "support/loopback.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -36,7 +39,7 @@ TEST(Claim, FirstOnesThatMeetAreOrderedToo) {
 TEST(Claim, TakesTheSessionThatTheNextInLineHadOpened) {
   PostgresWorld world;
   Leader next(world.options(), 8);
-  next.store().prepare();
+  next.store().prepare({});
   const std::string opened = sessionOf(world, "tenure standby");
   ASSERT_NE(opened, "none");
 
@@ -50,7 +53,7 @@ TEST(Claim, TakesTheSessionThatTheNextInLineHadOpened) {
 TEST(Claim, DoesNotNeedTheSessionThatTheNextInLineHadOpened) {
   PostgresWorld world;
   Leader next(world.options(), 8);
-  next.store().prepare();
+  next.store().prepare({});
   terminate(world, "tenure standby");
 
   ASSERT_THAT(next.claim(), succeeds());
@@ -64,9 +67,25 @@ TEST(Claim, APreparationThatFindsNoServerIsSaidByTheClaim) {
   options.port = 1;
   Leader next(options, 8);
 
-  next.store().prepare();
+  next.store().prepare({});
 
   EXPECT_THAT(next.claim(), failsWith(Errc::unavailable));
+}
+
+TEST(Claim, APreparationWhoseServerSaysNothingEndsWithTheStop) {
+  const test::Descriptor silent = test::listenOn(std::uint16_t{0});
+  Options options = test::PostgresWorld().options();
+  options.host = "127.0.0.1";
+  options.port = test::portOf(silent);
+  options.connectLimit = 10min;
+  Leader next(options, 8);
+  std::stop_source stop;
+
+  auto preparing = std::async(std::launch::async, [&] { next.store().prepare(stop.get_token()); });
+  ASSERT_TRUE(accept(silent.get(), nullptr, nullptr) >= 0) << "it has connected";
+  stop.request_stop();
+
+  EXPECT_EQ(preparing.wait_for(30s), std::future_status::ready);
 }
 
 TEST(Claim, WaitsForACommitThatIsUnderWayAndSeesItsEffect) {

@@ -1,5 +1,10 @@
 // A server that restarts, dies, freezes or forgets scripts in the middle of our work, and replies that are lost.
+#include <sys/socket.h>
+
+#include <future>
+
 #include "scene.hpp"
+#include "support/loopback.hpp"
 #include "support/tcp_proxy.hpp"
 
 namespace tenure::test {
@@ -202,6 +207,22 @@ TEST_F(BrokenSource, AfterAStopInTheMiddleOfAWaitItGoesOn) {
   ASSERT_THAT(sink()->append(std::vector{newMessage("c")}), succeeds());
 
   EXPECT_THAT(fetched(), testing::ElementsAre("c"));
+}
+
+TEST(Preparation, EndsWithTheStopWhenItsServerSaysNothing) {
+  const Descriptor silent = listenOn(std::uint16_t{0});
+  redis::Options options;
+  options.host = "127.0.0.1";
+  options.port = portOf(silent);
+  options.replyLimit = std::chrono::minutes{10};
+  Leader next(options, TestTerm(8));
+  std::stop_source stop;
+
+  auto preparing = std::async(std::launch::async, [&] { next.store().prepare(stop.get_token()); });
+  ASSERT_TRUE(accept(silent.get(), nullptr, nullptr) >= 0) << "it has connected";
+  stop.request_stop();
+
+  EXPECT_EQ(preparing.wait_for(std::chrono::seconds{30}), std::future_status::ready);
 }
 
 }  // namespace

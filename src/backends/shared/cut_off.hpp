@@ -1,0 +1,21 @@
+/// Cuts a socket off as soon as a stop is asked for: whoever waits for its other end hears that it is gone.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <functional>
+#include <stop_token>
+
+namespace tenure::backends {
+
+class CutOff {
+ public:
+  /// The descriptor must stay open meanwhile.
+  CutOff(int descriptor, const std::stop_token& stop)
+      : callback_(stop, [descriptor] { ::shutdown(descriptor, SHUT_RDWR); }) {}
+
+ private:
+  std::stop_callback<std::function<void()>> callback_;
+};
+
+}  // namespace tenure::backends
