@@ -24,9 +24,12 @@ class Loss : public testing::Test {
   /// A killed server's child, which copies its data, may keep our connection open for a moment.
   Result<void> putOnceReachable(const std::string& key, const std::string& value) {
     Result<void> written;
+    bool inDoubt = false;
     eventually([&] {
-      written = leader_.put(key, value);
-      return written || !written.error().is(Errc::unavailable);
+      const Result<CommitFate> fate = inDoubt ? leader_.resolve() : CommitFate::notCommitted;
+      written = fate ? leader_.put(key, value) : fate.error();
+      if (fate) inDoubt = !written && written.error().is(Errc::outcomeUnknown);
+      return written || !(written.error().is(Errc::outcomeUnknown) || written.error().is(Errc::unavailable));
     });
     return written;
   }
