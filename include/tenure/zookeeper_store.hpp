@@ -4,10 +4,11 @@
 /// znode to be there still, where the store is on the election's ensemble, and the fence as this term left it anywhere.
 ///
 /// Limits:  no queue and no SQL. A transaction is at most `maxTransactionBytes` with its paths, and so is a dead
-/// letter:
-///          a larger one is Errc::payloadTooLarge before anything is sent. Each new name that a transaction reads or
-///          writes costs a round trip. An idempotency key is a znode: for some hundred thousand messages within the
-///          time that they are kept, not for a busy queue.
+///          letter: a larger one is Errc::payloadTooLarge before anything is sent. State is read once a term; what a
+///          term has read or written it knows, unless somebody else changes it. A message that comes again may have its
+///          handler started in vain, together with its batch, before it is dropped (a child process is not). An
+///          idempotency key is a znode: for some hundred thousand messages within the time that they are kept, not for
+///          a busy queue.
 /// Durability: as a majority of the servers keeps it.
 #pragma once
 

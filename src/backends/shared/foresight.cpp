@@ -15,6 +15,10 @@ void Foresight::expect(std::span<const Message> messages) {
   expected_.erase(expected_.begin(), expected_.end() - static_cast<std::ptrdiff_t>(furthest));
 }
 
+void Foresight::expectAgain(std::span<const MessageId> ids) {
+  expected_.insert(expected_.begin(), ids.begin(), ids.end());
+}
+
 bool Foresight::expects(const MessageId& id) const {
   return std::find(expected_.begin(), expected_.end(), id) != expected_.end();
 }

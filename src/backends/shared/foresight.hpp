@@ -19,6 +19,8 @@ class Foresight {
  public:
   /// They come after all that were expected before.
   void expect(std::span<const Message> messages);
+  /// They were taken, and come next all the same.
+  void expectAgain(std::span<const MessageId> ids);
   bool expects(const MessageId& id) const;
   /// `id` and those expected right after it, at most `count`; neither they nor what lies before is expected any more.
   std::vector<MessageId> take(const MessageId& id, std::size_t count);

@@ -7,8 +7,8 @@
 namespace tenure::zookeeper {
 namespace {
 
-// Each key that is looked at costs a round trip, and the career thread has messages to see to.
-constexpr std::size_t keysAStep = 20;
+// Read in one journey and removed in one multi; the career thread has messages to see to.
+constexpr std::size_t keysAStep = 500;
 
 }  // namespace
 
@@ -17,22 +17,24 @@ Result<Pruned> Store::prune(const Term& term, const Pruning& step) {
   if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
   if (claimed_->inDoubt) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
   const std::size_t atMost = std::min(step.atMost, keysAStep);
-  FencedTransaction transaction(*this, term);
   Pruned pruned;
+  std::vector<std::string> paths;
   for (std::size_t shard = 0; shard < Paths::shards && pruned.last.empty(); ++shard) {
     if (Paths::shardName(shard) < step.after.substr(0, step.after.find('/'))) continue;
     const auto names = idsIn(shard, step);
     if (!names) return names.error();
     for (const std::string& name : *names) {
-      const auto forgotten = transaction.forget(paths_.ids() + "/" + name, step.before);
-      if (!forgotten) return forgotten.error();
-      if (*forgotten) ++pruned.removed;
-      if (++pruned.looked == atMost) {
-        pruned.last = name;
-        break;
-      }
+      paths.push_back(paths_.ids() + "/" + name);
+      if (paths.size() < atMost) continue;
+      pruned.last = name;
+      break;
     }
   }
+  FencedTransaction transaction(*this, term);
+  const auto forgotten = transaction.forget(paths, step.before);
+  if (!forgotten) return forgotten.error();
+  pruned.looked = paths.size();
+  pruned.removed = *forgotten;
   if (pruned.removed == 0) return pruned;
   const Result<void> committed = transaction.commit();
   return committed ? Result<Pruned>(pruned) : committed.error();

@@ -40,11 +40,12 @@ void SessionThread::tell(bool connected, std::optional<Error> fatal) {
   changed_.notify_all();
 }
 
-Result<void> SessionThread::awaitConnected() {
+Result<void> SessionThread::awaitConnected(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, limit_, [this] { return connected_ || fatal_; });
+  changed_.wait_for(lock, stop, limit_, [this] { return connected_ || fatal_; });
   if (fatal_) return *fatal_;
   if (connected_) return {};
+  if (stop.stop_requested()) return Error{Errc::cancelled, "a stop was asked for"};
   return Error{Errc::timedOut, "no ZooKeeper server answers"};
 }
 
@@ -53,7 +54,7 @@ Result<T> SessionThread::ask(bool writes, Call<T> call) {
   if (const Result<void> connected = awaitConnected(); !connected) return connected.error();
   const auto answer = std::make_shared<std::promise<Result<T>>>();
   std::future<Result<T>> reply = answer->get_future();
-  loop_.post([this, answer, call = std::move(call)] {
+  loop_.post([this, answer, call = std::move(call)]() mutable {
     call(*coordination_, [answer](Result<T> result) { answer->set_value(std::move(result)); });
   });
   if (reply.wait_for(limit_) != std::future_status::ready)
@@ -83,6 +84,48 @@ Result<Node> SessionThread::get(const std::string& path) {
                    [path](ICoordination& server, Callback<Node> done) { server.get(path, {}, std::move(done)); });
 }
 
+/// Answers come in the order of the questions, so that with the last one all are there.
+class SessionThread::Gathering : public std::enable_shared_from_this<Gathering> {
+ public:
+  Gathering(std::vector<std::string> paths, Callback<std::vector<std::optional<Node>>> done)
+      : paths_(std::move(paths)), done_(std::move(done)) {
+    found_.reserve(paths_.size());
+  }
+
+  void askFrom(ICoordination& server) {
+    const auto self = shared_from_this();
+    for (const std::string& path : paths_)
+      server.get(path, {}, [self](Result<Node> node) { self->take(std::move(node)); });
+  }
+
+ private:
+  void take(Result<Node> node) {
+    if (node)
+      found_.emplace_back(std::move(*node));
+    else if (node.error().is(Errc::notFound))
+      found_.emplace_back();
+    else if (!failed_)
+      failed_ = node.error();
+    if (++answers_ < paths_.size()) return;
+    done_(failed_ ? Result<std::vector<std::optional<Node>>>(*failed_) : std::move(found_));
+  }
+
+  std::vector<std::string> paths_;
+  Callback<std::vector<std::optional<Node>>> done_;
+  std::vector<std::optional<Node>> found_;
+  std::optional<Error> failed_;
+  std::size_t answers_ = 0;
+};
+
+Result<std::vector<std::optional<Node>>> SessionThread::getAll(const std::vector<std::string>& paths, Reading reading) {
+  using Found = std::vector<std::optional<Node>>;
+  if (paths.empty()) return Found{};
+  return ask<Found>(false, [paths, reading](ICoordination& server, Callback<Found> done) {
+    if (reading == Reading::fresh) server.sync(paths.front(), [](const Result<void>&) {});
+    std::make_shared<Gathering>(paths, std::move(done))->askFrom(server);
+  });
+}
+
 Result<std::vector<std::string>> SessionThread::children(const std::string& path) {
   return ask<std::vector<std::string>>(false, [path](ICoordination& server, Callback<std::vector<std::string>> done) {
     server.children(path, {}, std::move(done));
@@ -97,8 +140,8 @@ Result<CreatedNode> SessionThread::create(const std::string& path) {
 
 Result<void> SessionThread::multi(std::vector<MultiOp> ops) {
   const auto done = ask<std::vector<std::string>>(
-      true, [ops = std::move(ops)](ICoordination& server, Callback<std::vector<std::string>> answered) {
-        server.multi(ops, std::move(answered));
+      true, [ops = std::move(ops)](ICoordination& server, Callback<std::vector<std::string>> answered) mutable {
+        server.multi(std::move(ops), std::move(answered));
       });
   return done ? Result<void>{} : done.error();
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,12 +29,16 @@ class SessionThread final : private ISessionObserver {
 
   /// Errors:  timedOut      no server within the limit
   ///          authenticationFailed, configurationRefused   final
-  Result<void> awaitConnected();
+  ///          cancelled     a stop was asked for
+  Result<void> awaitConnected(const std::stop_token& stop = {});
 
   /// As of now, whatever server we are at: it catches up with its leader first.
   Result<Node> getFresh(const std::string& path);
   Result<NodeStat> existsFresh(const std::string& path);
   Result<Node> get(const std::string& path);
+  enum class Reading { fresh, any };
+  /// All in one journey: the last is asked for before the first has answered. Absent ones are nullopt.
+  Result<std::vector<std::optional<Node>>> getAll(const std::vector<std::string>& paths, Reading reading);
   Result<std::vector<std::string>> children(const std::string& path);
   Result<CreatedNode> create(const std::string& path);
   /// outcomeUnknown also when the limit has passed.
@@ -44,6 +49,7 @@ class SessionThread final : private ISessionObserver {
   using Call = std::function<void(ICoordination&, Callback<T>)>;
   template <class T>
   Result<T> ask(bool writes, Call<T> call);
+  class Gathering;
 
   void onConnected(const SessionInfo&) override { tell(true, {}); }
   void onSuspended() override { tell(false, {}); }
@@ -53,7 +59,7 @@ class SessionThread final : private ISessionObserver {
 
   std::chrono::milliseconds limit_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   bool connected_ = false;
   std::optional<Error> fatal_;
 

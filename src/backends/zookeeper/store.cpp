@@ -1,5 +1,7 @@
 #include "backends/zookeeper/store.hpp"
 
+#include <algorithm>
+
 #include "backends/shared/record_text.hpp"
 #include "backends/zookeeper/id_node.hpp"
 #include "backends/zookeeper/transaction.hpp"
@@ -14,6 +16,8 @@ using backends::StoredFence;
 using std::chrono::milliseconds;
 
 constexpr int claimAttempts = 16;
+/// Where one message comes again, others do.
+constexpr std::size_t carefulFor = 256;
 
 milliseconds since(BootTime start) { return std::chrono::duration_cast<milliseconds>(BootClock::now() - start); }
 
@@ -48,9 +52,13 @@ void Store::emit(const Term& term, Body body) {
   events_.on({systemClock().wallNow(), term.identity().election, term.token(), std::move(body)});
 }
 
-Result<void> Store::open() {
+Result<void> Store::open(const std::stop_token& stop) {
   if (!session_) session_ = std::make_unique<SessionThread>(options_.zookeeper, options_.replyLimit);
-  return session_->awaitConnected();
+  return session_->awaitConnected(stop);
+}
+
+void Store::prepare(const std::stop_token& stop) noexcept try { static_cast<void>(open(stop)); } catch (...) {
+  session_.reset();
 }
 
 Result<void> Store::makeFolders() {
@@ -67,6 +75,7 @@ Result<void> Store::makeFolders() {
 Result<void> Store::claim(const Term& term) {
   const BootTime start = BootClock::now();
   claimed_.reset();
+  doubt();
   Result<void> claimed = open();
   for (int attempt = 0; claimed && !claimed_; ++attempt) {
     const Result<bool> tried = tryClaim(term);
@@ -163,19 +172,38 @@ Error Store::judged(const std::optional<Node>& fence, Error otherwise) const {
   return backends::judgeFenced(storedIn(fence), claimed_->term.identity(), claimed_->fence.row.sequence);
 }
 
-Result<void> Store::checkFence() {
-  TENURE_ASSERT(claimed_.has_value());
-  const Result<NodeStat> stat = session_->existsFresh(paths_.fence);
-  if (stat && stat->version == claimed_->version) return {};
-  if (!stat && !stat.error().is(Errc::notFound)) return stat.error();
-  const auto fence = optional(session_->get(paths_.fence));
-  return fence ? judged(*fence, Error{Errc::storeBusy, "the fence is changing"}) : fence.error();
+Result<std::vector<Cell>> Store::read(const std::vector<std::string>& paths, FenceCheck check) {
+  const bool asksFence = check == FenceCheck::pass;
+  TENURE_ASSERT(session_ && (claimed_ || !asksFence));
+  std::vector<std::string> asked;
+  if (asksFence) asked.push_back(paths_.fence);
+  asked.insert(asked.end(), paths.begin(), paths.end());
+  using Reading = SessionThread::Reading;
+  auto nodes = session_->getAll(asked, asksFence ? Reading::fresh : Reading::any);
+  if (!nodes) return nodes.error();
+  if (asksFence) {
+    Error fenced = judged(nodes->front(), {});
+    if (fenced.code) return fenced;
+  }
+  std::vector<Cell> cells;
+  cells.reserve(paths.size());
+  for (std::size_t i = asksFence ? 1 : 0; i < nodes->size(); ++i) {
+    std::optional<Node>& node = (*nodes)[i];
+    cells.push_back(node ? Cell{std::move(node->data), node->stat.version} : Cell{});
+    keep(asked[i], cells.back());
+  }
+  return cells;
 }
 
-Result<Cell> Store::read(const std::string& path) {
-  Result<std::optional<Node>> node = optional(session_->get(path));
-  if (!node) return node.error();
-  return *node ? Cell{std::move((*node)->data), (*node)->stat.version} : Cell{};
+/// Ids come once: to know them for longer than their batch is of no use.
+void Store::keep(const std::string& path, Cell cell) {
+  if (claimed_ && !path.starts_with(paths_.ids())) cells_.keep(path, std::move(cell));
+}
+
+void Store::doubt() noexcept {
+  foresight_.doubt();
+  careful_ = carefulFor;
+  cells_.clear();
 }
 
 Result<void> Store::commit(const Changes& changes, const std::vector<std::string>& letters) {
@@ -193,21 +221,23 @@ Result<void> Store::commit(const Changes& changes, const std::vector<std::string
     return Error{Errc::payloadTooLarge, "a transaction of " + std::to_string(bytes) + " bytes, at most " +
                                             std::to_string(options_.maxTransactionBytes)};
   const Result<void> written = session_->multi(std::move(ops));
-  if (!written && isConflict(written.error())) return explain(written.error());
   if (!written) {
+    doubt();
+    if (isConflict(written.error())) return explain(written.error());
     if (isOutcomeUnknown(written.error().code)) claimed_->inDoubt = std::move(next);
     return written;
   }
   claimed_->fence = std::move(next);
   ++claimed_->version;
+  changes.forEachWritten([this](const std::string& path, Cell cell) { keep(path, std::move(cell)); });
   return {};
 }
 
-Result<void> Store::explain(const Error& refusal) {
+Error Store::explain(const Error& refusal) {
   const auto fence = optional(session_->getFresh(paths_.fence));
   if (!fence) return fence.error();
-  Error why = judged(*fence, Error{Errc::storeBusy, "a znode was changed by somebody else: " + refusal.message()});
-  if (!why.is(Errc::storeBusy) || claimed_->own.empty()) return why;
+  Error why = judged(*fence, Error{Errc::undone, "a znode is not as it was known: " + refusal.message()});
+  if (!why.is(Errc::undone) || claimed_->own.empty()) return why;
   const Result<NodeStat> own = session_->existsFresh(claimed_->own);
   return !own && own.error().is(Errc::notFound) ? Error{Errc::leaseLost, "our candidacy is gone"} : why;
 }
@@ -240,41 +270,76 @@ Result<CommitFate> Store::resolve(const Term& term) {
 
 Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   TENURE_ASSERT(session_ != nullptr);
-  const Result<Cell> recorded = read(paths_.inWork(consumer));
+  const auto recorded = read({paths_.inWork(consumer)}, FenceCheck::skip);
   if (!recorded) return recorded.error();
   backends::InWork inWork;
-  if (recorded->value) inWork = backends::inWorkFrom(*recorded->value);
+  if (recorded->front().value) inWork = backends::inWorkFrom(*recorded->front().value);
   ConsumerState state{.inWork = std::move(inWork.ids), .moreInWork = inWork.more, .attempts = {}};
   if (claimed_ && inWork.token != claimed_->previousToken) state.moreInWork = true;
-  const auto names = session_->children(paths_.attempts());
-  if (!names) return names.error();
-  const std::string prefix = Paths::prefix(consumer);
-  for (const std::string& name : *names) {
-    if (!name.starts_with(prefix)) continue;
-    const Result<Cell> attempt = read(paths_.attempts() + "/" + name);
-    if (!attempt) return attempt.error();
-    const MessageId id{decoded(std::string_view(name).substr(prefix.size()))};
-    Result<AttemptRecord> record = backends::attemptFrom(id, attempt->value.value_or(""));
-    if (!record) return record.error();
-    state.attempts.push_back(std::move(*record));
-  }
+  auto attempts = attemptsOf(consumer);
+  if (!attempts) return attempts.error();
+  state.attempts = std::move(*attempts);
   return state;
 }
 
+Result<std::vector<AttemptRecord>> Store::attemptsOf(const ConsumerName& consumer) {
+  const auto names = session_->children(paths_.attempts());
+  if (!names) return names.error();
+  const std::string prefix = Paths::prefix(consumer);
+  std::vector<MessageId> ids;
+  std::vector<std::string> paths;
+  for (const std::string& name : *names) {
+    if (!name.starts_with(prefix)) continue;
+    ids.push_back({decoded(std::string_view(name).substr(prefix.size()))});
+    paths.push_back(paths_.attempts() + "/" + name);
+  }
+  const auto cells = read(paths, FenceCheck::skip);
+  if (!cells) return cells.error();
+  std::vector<AttemptRecord> attempts;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    Result<AttemptRecord> record = backends::attemptFrom(ids[i], (*cells)[i].value.value_or(""));
+    if (!record) return record.error();
+    attempts.push_back(std::move(*record));
+  }
+  return attempts;
+}
+
 Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::span<const Message> messages) {
-  TENURE_ASSERT(session_ != nullptr);
+  if (messages.empty()) return std::vector<Admission>{};
+  const MessageId& first = messages.front().id;
+  const bool foreseen = messages.size() == 1 && (assumesFresh(first) || foresight_.isFresh(consumer, first));
+  if (foreseen) return std::vector{Admission::fresh};
+  std::vector<MessageId> ids;
+  if (messages.size() == 1) ids = foresight_.take(first, idsAJourney);
+  for (std::size_t i = ids.size(); i < messages.size(); ++i) ids.push_back(messages[i].id);
+  const auto keys = readIds(consumer, ids, FenceCheck::skip);
+  if (!keys) return keys.error();
   std::vector<Admission> known;
   known.reserve(messages.size());
-  for (const Message& message : messages) {
-    const Result<Cell> key = read(paths_.id(consumer, message.id));
-    if (!key) return key.error();
-    known.push_back(admissionOf(key->value, digestOf(message.body)));
-  }
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    known.push_back(admissionOf((*keys)[i].value, digestOf(messages[i].body)));
   return known;
+}
+
+Result<std::vector<Cell>> Store::readIds(const ConsumerName& consumer, std::span<const MessageId> ids,
+                                         FenceCheck check) {
+  std::vector<std::string> paths;
+  paths.reserve(ids.size());
+  for (const MessageId& id : ids) paths.push_back(paths_.id(consumer, id));
+  auto keys = read(paths, check);
+  if (!keys) return keys;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const bool isFresh = !(*keys)[i].value;
+    if (isFresh) foresight_.sawFresh(consumer, ids[i]);
+    careful_ = isFresh ? careful_ - std::min<std::size_t>(careful_, 1) : carefulFor;
+  }
+  return keys;
 }
 
 void Store::release() noexcept {
   claimed_.reset();
+  foresight_.clear();
+  cells_.clear();
   session_.reset();
 }
 

@@ -3,18 +3,26 @@
 ///   claim     read fence and owner, behind a sync · judge (backends/shared/fence.hpp) · write both in one multi that
 ///             expects the versions read · find our own candidacy's znode, where it is on this ensemble
 ///   begin     a transaction that only collects (transaction.hpp)
-///   commit    multi[check(own candidacy), set(fence, version), changes…]
+///   commit    multi[check(own candidacy), set(fence, version), changes…]; what it writes and nobody has read yet is
+///             read right before, all of it in one journey
 ///   resolve   after a lost reply: write the fence once more at the version that the commit expected. When that
 ///             succeeds the commit is not there and never will be; when it does not, `by` in the fence says whose it is
 ///
 /// A znode's name is never used for another candidacy, so that the check alone fences every commit of a term whose
 /// znode is gone. On another ensemble, or under another root, the fence's version does it alone: from the claim on.
+///
+/// A batch is one journey. What our own commits have left is known (cells.hpp), and ids that were said to come next are
+/// taken for new: one look at an id costs the servers as much as a whole multi, and the multi, which makes them, finds
+/// out. Where a guess is wrong nothing is changed, and the batch is handled again (Errc::undone) with a look at each.
+/// So are the first messages of a term, among which are those that its predecessor did not acknowledge any more.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "backends/shared/foresight.hpp"
+#include "backends/zookeeper/cells.hpp"
 #include "backends/zookeeper/changes.hpp"
 #include "backends/zookeeper/fence_node.hpp"
 #include "backends/zookeeper/paths.hpp"
@@ -23,24 +31,38 @@
 
 namespace tenure::zookeeper {
 
+/// How many ids one look asks about: each costs the servers a tenth of a millisecond.
+inline constexpr std::size_t idsAJourney = 32;
+
 class Store final : public IFencedStore {
  public:
   Store(const StoreOptions& options, IEventSink& events)
       : options_(options), paths_(options.root, options.name), events_(events) {}
 
+  void prepare(const std::stop_token& stop) noexcept override;
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  void expect(std::span<const Message> messages) override { foresight_.expect(messages); }
+  /// A batch and the names of the next one fit into one multi.
+  std::size_t maxBatch() const noexcept override { return 1024; }
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
   void release() noexcept override;
 
   // For its transactions:
-  /// Whether the fence is as we left it. Errors: isTermOver(), those of a read.
-  Result<void> checkFence();
-  Result<Cell> read(const std::string& path);
-  /// The letters get the next numbers.
+  enum class FenceCheck { pass, skip };
+  /// All of them in one journey, and by the way whether the fence is as we left it. Errors: isTermOver(), a read's.
+  Result<std::vector<Cell>> read(const std::vector<std::string>& paths, FenceCheck check);
+  /// The keys of messages; those that are absent are foreseen to be fresh.
+  Result<std::vector<Cell>> readIds(const ConsumerName& consumer, std::span<const MessageId> ids, FenceCheck check);
+  /// What is known without asking; nullptr where nothing is.
+  const Cell* kept(std::string_view path) const { return cells_.find(path); }
+  backends::Foresight& foresight() noexcept { return foresight_; }
+  /// It is expected, and nothing speaks against its being new.
+  bool assumesFresh(const MessageId& id) const { return careful_ == 0 && foresight_.expects(id); }
+  /// The letters get the next numbers. Nothing of the changes is unread.
   Result<void> commit(const Changes& changes, const std::vector<std::string>& letters);
   const Paths& paths() const noexcept { return paths_; }
   const StoreOptions& options() const noexcept { return options_; }
@@ -57,17 +79,21 @@ class Store final : public IFencedStore {
   };
   struct Found;
 
-  Result<void> open();
+  Result<void> open(const std::stop_token& stop = {});
   Result<void> makeFolders();
   Result<Found> find();
   Result<bool> tryClaim(const Term& term);
   Result<std::string> findCandidacy(const TermIdentity& term);
   Result<void> isClaimedBy(const Term& term) const;
+  Result<std::vector<AttemptRecord>> attemptsOf(const ConsumerName& consumer);
+  void keep(const std::string& path, Cell cell);
+  /// What was foreseen or kept may be wrong.
+  void doubt() noexcept;
   Result<std::vector<std::string>> idsIn(std::size_t shard, const Pruning& step);
-  /// Why the fence was not found as expected. What is in it is judged; if it is ours after all, something else was
-  /// changed by a stranger, and trying again is right.
+  /// Why the fence was not found as expected. What is in it is judged; if it is ours after all, it is `otherwise`.
   Error judged(const std::optional<Node>& fence, Error otherwise) const;
-  Result<void> explain(const Error& refusal);
+  /// Why a multi met a conflict.
+  Error explain(const Error& refusal);
   template <class Body>
   void emit(const Term& term, Body body);
 
@@ -76,6 +102,9 @@ class Store final : public IFencedStore {
   IEventSink& events_;
   std::unique_ptr<SessionThread> session_;
   std::optional<Claimed> claimed_;
+  backends::Foresight foresight_;
+  std::size_t careful_ = 0;  // how many more ids are looked at, whatever is expected
+  Cells cells_;
 };
 
 }  // namespace tenure::zookeeper

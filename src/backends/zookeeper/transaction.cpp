@@ -21,24 +21,65 @@ Result<void> FencedTransaction::breakOff(const Error& error) {
   return error;
 }
 
-Result<void> FencedTransaction::ready() {
-  if (Result<void> sound = standing(); !sound || state_ == State::open) return sound;
-  if (const Result<void> passed = store_.checkFence(); !passed) return breakOff(passed.error());
+bool FencedTransaction::isFull() const noexcept {
+  std::size_t bytes = changes_.bytes();
+  for (const std::string& letter : letters_) bytes += letter.size();
+  return bytes > store_.options().maxTransactionBytes / 2;
+}
+
+Store::FenceCheck FencedTransaction::fenceCheck() const noexcept {
+  return state_ == State::idle ? Store::FenceCheck::pass : Store::FenceCheck::skip;
+}
+
+Result<void> FencedTransaction::know(const std::vector<std::string>& paths) {
+  if (Result<void> sound = standing(); !sound) return sound;
+  std::vector<std::string> unknown;
+  for (const std::string& path : paths)
+    if (!changes_.knows(path)) unknown.push_back(path);
+  if (unknown.empty()) return {};
+  Result<std::vector<Cell>> cells = store_.read(unknown, fenceCheck());
+  if (!cells) return breakOff(cells.error());
   state_ = State::open;
+  for (std::size_t i = 0; i < unknown.size(); ++i) changes_.remember(unknown[i], std::move((*cells)[i]));
   return {};
 }
 
-Result<void> FencedTransaction::know(const std::string& path) {
-  if (Result<void> open = ready(); !open || changes_.knows(path)) return open;
-  Result<Cell> cell = store_.read(path);
-  if (!cell) return breakOff(cell.error());
-  changes_.remember(path, std::move(*cell));
+Result<void> FencedTransaction::knowId(const std::string& path, const ConsumerName& consumer, const MessageId& id) {
+  if (Result<void> sound = standing(); !sound || changes_.knows(path)) return sound;
+  backends::Foresight& foresight = store_.foresight();
+  const bool assumed = store_.assumesFresh(id);
+  if (assumed) assumed_.push_back(foresight.take(id, 1).front());
+  if (assumed || foresight.useFresh(consumer, id)) {
+    changes_.remember(path, {});
+    return {};
+  }
+  const std::vector<MessageId> ids = foresight.take(id, idsAJourney);
+  Result<std::vector<Cell>> keys = store_.readIds(consumer, ids, fenceCheck());
+  if (!keys) return breakOff(keys.error());
+  state_ = State::open;
+  foresight.useFresh(consumer, id);
+  changes_.remember(path, std::move(keys->front()));
   return {};
 }
 
 Result<void> FencedTransaction::write(const std::string& path, Changes::Value value) {
-  if (Result<void> known = know(path); !known) return known;
+  if (Result<void> sound = standing(); !sound) return sound;
   changes_.write(path, std::move(value));
+  return {};
+}
+
+Result<void> FencedTransaction::knowWritten() {
+  std::vector<std::string> unknown;
+  for (std::string& path : changes_.unread()) {
+    if (const Cell* kept = store_.kept(path))
+      changes_.remember(path, *kept);
+    else
+      unknown.push_back(std::move(path));
+  }
+  if (unknown.empty()) return {};
+  Result<std::vector<Cell>> cells = store_.read(unknown, fenceCheck());
+  if (!cells) return cells.error();
+  for (std::size_t i = 0; i < unknown.size(); ++i) changes_.remember(unknown[i], std::move((*cells)[i]));
   return {};
 }
 
@@ -58,8 +99,11 @@ Result<void> FencedTransaction::rollbackToMark() {
 
 Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) {
   if (const Result<void> checked = backends::checkStateKey(key); !checked) return checked.error();
+  if (const Result<void> sound = standing(); !sound) return sound.error();
   const std::string path = store_.paths().state(key);
-  if (const Result<void> known = know(path); !known) return known.error();
+  const Cell* kept = changes_.knows(path) ? nullptr : store_.kept(path);
+  if (kept != nullptr && kept->value) changes_.trust(path, *kept);
+  if (const Result<void> known = know({path}); !known) return known.error();
   return changes_.at(path);
 }
 
@@ -79,7 +123,7 @@ Result<void> FencedTransaction::erase(std::string_view key) {
 Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                            MessageFate fate) {
   const std::string path = store_.paths().id(consumer, id);
-  if (const Result<void> known = know(path); !known) return known.error();
+  if (const Result<void> known = knowId(path, consumer, id); !known) return known.error();
   const std::optional<std::string> stored = changes_.at(path);
   if (stored)
     changes_.expect(path);
@@ -88,12 +132,16 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
   return admissionOf(stored, digest);
 }
 
-Result<bool> FencedTransaction::forget(const std::string& idPath, WallTime before) {
-  if (const Result<void> known = know(idPath); !known) return known.error();
-  const Changes::Value& stored = changes_.at(idPath);
-  if (!stored || writtenAt(*stored) >= before) return false;
-  changes_.write(idPath, std::nullopt);
-  return true;
+Result<std::size_t> FencedTransaction::forget(const std::vector<std::string>& idPaths, WallTime before) {
+  if (const Result<void> known = know(idPaths); !known) return known.error();
+  std::size_t forgotten = 0;
+  for (const std::string& path : idPaths) {
+    const Changes::Value& stored = changes_.at(path);
+    if (!stored || writtenAt(*stored) >= before) continue;
+    changes_.write(path, std::nullopt);
+    ++forgotten;
+  }
+  return forgotten;
 }
 
 Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
@@ -109,7 +157,7 @@ Result<void> FencedTransaction::clearAttempt(const ConsumerName& consumer, const
 }
 
 Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
-  if (Result<void> open = ready(); !open) return open;
+  if (Result<void> sound = standing(); !sound) return sound;
   letters_.push_back(letterText(consumer, letter));
   return {};
 }
@@ -117,7 +165,11 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
 Result<void> FencedTransaction::commit() {
   TENURE_ASSERT(state_ != State::over || broken_);
   Result<void> committed = standing();
-  if (committed && (changes_.size() > 0 || !letters_.empty())) committed = store_.commit(changes_, letters_);
+  if (committed && (changes_.size() > 0 || !letters_.empty())) {
+    committed = knowWritten();
+    if (committed) committed = store_.commit(changes_, letters_);
+    if (!committed && committed.error().is(Errc::undone)) store_.foresight().expectAgain(assumed_);
+  }
   rollback();
   return committed;
 }

@@ -1,8 +1,9 @@
 /// One fenced transaction: what it will write, and what it has read.
 ///
-///   idle ──first read or write: the fence is looked at──▶ open ──commit / rollback──▶ over
+///   idle ──first read: the fence is looked at by the way──▶ open ──commit / rollback──▶ over
 ///
-/// Open holds nothing on the servers; a newer term's claim defeats the transaction instead of waiting for it.
+/// Writes ask nothing, and hold nothing on the servers; a newer term's claim defeats the transaction instead of waiting
+/// for it.
 #pragma once
 
 #include <optional>
@@ -11,11 +12,9 @@
 #include <vector>
 
 #include "backends/zookeeper/changes.hpp"
-#include "tenure/store.hpp"
+#include "backends/zookeeper/store.hpp"
 
 namespace tenure::zookeeper {
-
-class Store;
 
 class FencedTransaction final : public IFencedTransaction {
  public:
@@ -29,6 +28,7 @@ class FencedTransaction final : public IFencedTransaction {
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
   Result<void> standing() const override;
+  bool isFull() const noexcept override;
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
   Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
@@ -37,17 +37,19 @@ class FencedTransaction final : public IFencedTransaction {
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
   Result<void> commit() override;
   void rollback() noexcept override;
-  /// Removes what is kept of a message when it was written before that. True when it was.
-  Result<bool> forget(const std::string& idPath, WallTime before);
+  /// Removes what is kept of messages where it was written before that. How many it was.
+  Result<std::size_t> forget(const std::vector<std::string>& idPaths, WallTime before);
 
  private:
   enum class State { idle, open, over };
 
-  /// Before everything: has looked at the fence.
-  Result<void> ready();
-  /// Has read the path.
-  Result<void> know(const std::string& path);
+  /// Reads what is not known yet, all of it in one journey.
+  Result<void> know(const std::vector<std::string>& paths);
+  Result<void> knowId(const std::string& path, const ConsumerName& consumer, const MessageId& id);
+  Store::FenceCheck fenceCheck() const noexcept;
   Result<void> write(const std::string& path, Changes::Value value);
+  /// Of what was written blindly, the commit needs versions.
+  Result<void> knowWritten();
   Result<void> breakOff(const Error& error);
 
   Store& store_;
@@ -55,6 +57,7 @@ class FencedTransaction final : public IFencedTransaction {
   State state_ = State::idle;
   std::optional<Error> broken_;  // a handler may swallow it: whoever asks next must hear the same
   Changes changes_;
+  std::vector<MessageId> assumed_;  // to be new
   std::vector<std::string> letters_;
   std::size_t mark_ = 0;
   std::size_t lettersAtMark_ = 0;

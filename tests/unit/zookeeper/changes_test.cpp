@@ -64,6 +64,44 @@ TEST(Changes, WhatIsOnlyExpectedIsCheckedOnce) {
   EXPECT_EQ(std::get<CheckOp>(opsOf(changes)[0]).version, 3);
 }
 
+TEST(Changes, WhatWasTrustedAndOnlyReadIsChecked) {
+  Changes changes;
+  changes.trust("/position", {"7", 3});
+  changes.trust("/counter", {"1", 5});
+  changes.write("/counter", "2");
+
+  const std::vector<MultiOp> ops = opsOf(changes);
+
+  ASSERT_THAT(ops, SizeIs(2));
+  EXPECT_EQ(std::get<SetOp>(ops[0]).version, 5);
+  EXPECT_EQ(std::get<CheckOp>(ops[1]).path, "/position");
+}
+
+TEST(Changes, AWriteNeedsNoReadBeforeTheCommit) {
+  Changes changes;
+  changes.write("/blind", "v");
+
+  EXPECT_THAT(changes.unread(), testing::ElementsAre("/blind"));
+  EXPECT_EQ(changes.at("/blind"), "v");
+
+  changes.remember("/blind", {"old", 2});
+  EXPECT_THAT(changes.unread(), IsEmpty());
+  changes.forEachWritten([](const std::string&, const Cell& cell) { EXPECT_EQ(cell.version, 3); });
+}
+
+TEST(Cells, ForgetWhatWasKeptWhenItBecomesTooMuch) {
+  Cells cells;
+  cells.keep("/a", {"1", 0});
+  cells.keep("/a", {"2", 1});
+  ASSERT_NE(cells.find("/a"), nullptr);
+  EXPECT_EQ(cells.find("/a")->value, "2");
+
+  for (int i = 0; i < 6; ++i) cells.keep("/large" + std::to_string(i), {std::string(1U << 20U, 'x'), 0});
+
+  EXPECT_EQ(cells.find("/a"), nullptr);
+  EXPECT_NE(cells.find("/large5"), nullptr);
+}
+
 TEST(Changes, CutBackToAMarkTheyAreAsTheyWereThen) {
   Changes changes;
   changes.remember("/k", {"stored", 1});

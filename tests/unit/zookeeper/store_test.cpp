@@ -97,6 +97,45 @@ TEST_F(ZooKeeperStore, AZnodeOfTheSameNameAndAnotherCzxidIsNotOurCandidacy) {
   EXPECT_THAT(leader.put("k", "v"), succeeds()) << "the fence's version alone guards it";
 }
 
+TEST_F(ZooKeeperStore, WhatATermWroteItKnowsUntilAStrangerChangesIt) {
+  const Leader leader = leaderWith(7);
+  ASSERT_THAT(leader.put("k", "1"), succeeds());
+  SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
+  ASSERT_THAT(session.multi({SetOp{"/tenure/stores/" + world_.options().name + "/state/k", "of a stranger"}}),
+              succeeds());
+  const auto transaction = leader.begin();
+  ASSERT_EQ(transaction->get("k").value(), "1");
+  ASSERT_THAT(transaction->put("other", "from 1"), succeeds());
+
+  EXPECT_THAT(transaction->commit(), failsWith(Errc::undone)) << "on a stale base";
+
+  EXPECT_EQ(leader.get("other"), std::nullopt);
+  EXPECT_EQ(leader.get("k"), "of a stranger");
+  EXPECT_THAT(leader.put("k", "2"), succeeds());
+}
+
+TEST_F(ZooKeeperStore, AnIdThatWasTakenForNewUndoesItsTransactionAndIsLookedAtNextTime) {
+  const Leader leader = leaderWith(7);
+  std::vector<Message> many(300);  // so many that it stops looking
+  for (std::size_t i = 0; i < many.size(); ++i) many[i].id.value = "m" + std::to_string(i);
+  leader.store->expect(many);
+  const auto first = leader.begin();
+  for (const Message& message : many)
+    ASSERT_EQ(first->admit(ledger, message.id, digestOf(""), MessageFate::done).value(), Admission::fresh);
+  ASSERT_THAT(first->commit(), succeeds());
+  leader.store->expect({many.data(), 2});
+
+  ASSERT_THAT(leader.store->known(ledger, {many.data(), 1}).value(), ElementsAre(Admission::fresh)) << "a guess";
+  const auto guessing = leader.begin();
+  for (const char* id : {"m0", "m1"})
+    ASSERT_EQ(guessing->admit(ledger, MessageId{id}, digestOf(""), MessageFate::done).value(), Admission::fresh);
+  EXPECT_THAT(guessing->commit(), failsWith(Errc::undone));
+
+  EXPECT_THAT(leader.store->known(ledger, {many.data(), 1}).value(), ElementsAre(Admission::duplicate));
+  EXPECT_EQ(leader.begin()->admit(ledger, MessageId{"m1"}, digestOf(""), MessageFate::done).value(),
+            Admission::duplicate);
+}
+
 TEST_F(ZooKeeperStore, Row24WhatIsTooLargeForAMultiIsRefusedBeforeItIsSent) {
   const Leader leader = leaderWith(7);
   const std::string large(500'000, 'x');
