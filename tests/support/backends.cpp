@@ -36,7 +36,7 @@ const std::vector<Backend>& storeBackends() {
       {"postgresql", make<PostgresWorld>, true},
       {"memory", make<MemoryWorld>},
       {.name = "redis", .make = make<RedisWorld>, .leaderPrunes = false},
-      {.name = "zookeeper", .make = make<ZooKeeperStoreWorld>},
+      {.name = "zookeeper", .make = make<BreakableZooKeeperWorld>},
   };
   return backends;
 }

@@ -176,7 +176,7 @@ std::uint16_t Ensemble::route(std::size_t from, std::size_t to, std::uint16_t po
 void Ensemble::launch(std::size_t server) {
   const std::string number = std::to_string(server);
   Program::Arguments command{"java",
-                             "-Xmx96m",
+                             "-Xmx" + std::to_string(options_.heapMegabytes) + "m",
                              "-XX:+UseSerialGC",
                              "-XX:TieredStopAtLevel=1",
                              "-XX:-UsePerfData",

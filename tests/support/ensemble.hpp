@@ -27,6 +27,7 @@ struct EnsembleOptions {
   /// The last of them only observe: they serve clients and have no vote.
   std::size_t observers = 0;
   std::chrono::milliseconds tick{500};
+  int heapMegabytes = 96;  // of each server, which keeps all znodes there: for some hundred thousand
   int syncLimitTicks = 10;
   int initLimitTicks = 40;
   std::chrono::milliseconds minSessionTimeout{1'000};

@@ -10,4 +10,16 @@ void ZooKeeperStoreWorld::dropFence(const std::string&) {
   EXPECT_TRUE(removed.has_value()) << removed.error().message();
 }
 
+bool BreakableZooKeeperWorld::endConnections() {
+  way_->cut();
+  way_->resume();
+  return true;
+}
+
+bool BreakableZooKeeperWorld::killServer() {
+  Ensemble::shared().kill(0);
+  Ensemble::shared().start(0);
+  return true;
+}
+
 }  // namespace tenure::test

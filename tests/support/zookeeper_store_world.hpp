@@ -1,4 +1,4 @@
-/// A store on the shared ensemble, and the replicas that share it. It is no queue: replicas have no source.
+/// A store on an ensemble, and the replicas that share it. It is no queue: replicas have no source.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,12 +9,14 @@
 
 #include "support/backends.hpp"
 #include "support/ensemble.hpp"
+#include "support/tcp_proxy.hpp"
 #include "tenure/zookeeper_store.hpp"
 
 namespace tenure::test {
 
-class ZooKeeperStoreWorld final : public BackendWorld {
+class ZooKeeperStoreWorld : public BackendWorld {
  public:
+  explicit ZooKeeperStoreWorld(std::string hosts = Ensemble::shared().hosts()) : hosts_(std::move(hosts)) {}
   Replica open(IEventSink& events = noEvents()) override { return {zookeeper::openStore(options(), events), nullptr}; }
   std::unique_ptr<IMessageSink> sink() override { return nullptr; }
   void dropFence(const std::string& election) override;
@@ -29,7 +31,7 @@ class ZooKeeperStoreWorld final : public BackendWorld {
 
   zookeeper::StoreOptions options() const {
     zookeeper::StoreOptions options;
-    options.zookeeper.hosts = Ensemble::shared().hosts();
+    options.zookeeper.hosts = hosts_;
     options.name = name_;
     options.replyLimit = std::chrono::seconds{30};
     options.zookeeper.sessionTimeout = std::chrono::seconds{60};  // a server of a busy machine stands still for long
@@ -41,7 +43,21 @@ class ZooKeeperStoreWorld final : public BackendWorld {
     static std::atomic<int> worlds{0};
     return "world-" + std::to_string(++worlds);
   }
+  std::string hosts_;
   std::string name_ = freshName();
+};
+
+/// The same on one server of the shared ensemble, by a way that can be broken.
+class BreakableZooKeeperWorld final : public ZooKeeperStoreWorld {
+ public:
+  BreakableZooKeeperWorld() : BreakableZooKeeperWorld(std::make_unique<TcpProxy>(Ensemble::shared().port(0))) {}
+  bool endConnections() override;
+  bool killServer() override;
+
+ private:
+  explicit BreakableZooKeeperWorld(std::unique_ptr<TcpProxy> way)
+      : ZooKeeperStoreWorld(way->host()), way_(std::move(way)) {}
+  std::unique_ptr<TcpProxy> way_;
 };
 
 }  // namespace tenure::test
