@@ -27,6 +27,7 @@ const std::vector<Contest> contests{
     {"postgresql", [](std::size_t batch) { return postgresMatch(batch, Effects::written); }},
     {"postgresql-answered", [](std::size_t batch) { return postgresMatch(batch, Effects::answered); }},
     {"redis", redisMatch},
+    {"zookeeper", zookeeperMatch},
     {"rabbitmq+sqlite", [](std::size_t batch) { return rabbitIntoSqlite(batch, Guard::fenced); }},
     {"rabbitmq+postgresql",
      [](std::size_t batch) { return rabbitIntoPostgres(batch, Effects::written, Guard::fenced); }},

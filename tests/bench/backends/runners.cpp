@@ -5,12 +5,14 @@
 #include "base/assert.hpp"
 #include "bench/backends/bare_rabbitmq.hpp"
 #include "bench/backends/bare_redis.hpp"
+#include "bench/backends/bare_zookeeper.hpp"
 #include "bench/bare_sqlite.hpp"
 #include "support/postgres_server.hpp"
 #include "support/rabbitmq_world.hpp"
 #include "support/redis_server.hpp"
 #include "support/sqlite_world.hpp"
 #include "support/terms.hpp"
+#include "support/zookeeper_store_world.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::bench {
@@ -45,6 +47,11 @@ Outcome bookUnanswered(const Delivery& delivery) {
 
 Outcome put(const Delivery& delivery) {
   const auto written = delivery.transaction.put(delivery.message.id.value, delivery.message.body);
+  return written ? Outcome::done() : Outcome::failed(written.error().message());
+}
+
+Outcome putOfGroup(const Delivery& delivery) {
+  const auto written = delivery.transaction.put(delivery.message.group.value, delivery.message.body);
   return written ? Outcome::done() : Outcome::failed(written.error().message());
 }
 
@@ -168,6 +175,26 @@ class Joint {
   test::RabbitWorld rabbit_;
 };
 
+/// With room for the keys of a whole race.
+const test::Ensemble& roomyEnsemble() {
+  static const test::Ensemble ensemble({.heapMegabytes = 768});
+  return ensemble;
+}
+
+/// A store on one server of an ensemble, and a queue in this process. Always the same server: the one that leads
+/// answers sooner than the others.
+class BeltIntoZooKeeper {
+ public:
+  test::Replica open() { return {zookeeper::openStore(options(), noEvents()), belt_}; }
+  std::unique_ptr<IMessageSink> sink() { return std::make_unique<BeltEnd>(belt_); }
+  const std::shared_ptr<Belt>& belt() const { return belt_; }
+  zookeeper::StoreOptions options() const { return store_.options(); }
+
+ private:
+  test::ZooKeeperStoreWorld store_{roomyEnsemble().hosts(0)};
+  std::shared_ptr<Belt> belt_ = std::make_shared<Belt>();
+};
+
 template <class World>
 Runner bareRabbitOn(const Home<World>& home, const std::shared_ptr<BareStore>& store, std::size_t batch, Guard guard) {
   rabbitmq::Options options = home.world->options();
@@ -216,6 +243,15 @@ Match redisMatch(std::size_t batch) {
   theirs.settle("");
   const auto bare = std::make_shared<BareRedis>(theirs.world->options(), **theirs.term);
   return {tenureOn(ours, put, batch), bareOn(theirs, bare, batch), batch};
+}
+
+Match zookeeperMatch(std::size_t batch) {
+  const auto ours = std::make_shared<BeltIntoZooKeeper>();
+  batch = std::min(batch, ours->open().store->maxBatch());
+  const Home<BeltIntoZooKeeper> theirs;
+  theirs.settle("");
+  const auto bare = std::make_shared<BareZooKeeper>(theirs.world->options(), **theirs.term, theirs.world->belt());
+  return {tenureOn(ours, putOfGroup, batch), bareOn(theirs, bare, batch), batch};
 }
 
 Match rabbitIntoSqlite(std::size_t batch, Guard guard) {

@@ -19,6 +19,8 @@ struct Match {
 /// Each with a database of its own on one server. Effects are rows of a ledger; on Redis, fields of the state.
 Match postgresMatch(std::size_t batch, Effects effects);
 Match redisMatch(std::size_t batch);
+/// Small state on an ensemble of three, under the name of each message's group; the queue costs nothing.
+Match zookeeperMatch(std::size_t batch);
 Match sqliteMatch(std::size_t batch);
 /// From a broker into a store; with Guard::none the other side is RabbitMQ's own single active consumer, a second one
 /// standing by, and writes nothing but its effect.
