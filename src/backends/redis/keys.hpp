@@ -6,6 +6,7 @@
 ///   tenure:{orders}:dead       stream  <number>-0 → consumer, id, group, body, …
 ///   tenure:{orders}:attempts   hash    <id> NUL <consumer> → attempts first last error
 ///   tenure:{orders}:in-work    hash    <consumer> → token more ids
+///   tenure:{orders}:key-count  hash    <hour since 1970, or never> → how many idempotency keys expire in it
 ///   tenure:{orders}:state:<election>                       hash of the handlers' own state
 ///   tenure:{orders}:id:<length of consumer>:<consumer>:<id>  string: what became of a message, expires
 ///   (Options::keepIdsFor)
@@ -26,7 +27,8 @@ struct Keys {
         fence(prefix + "fence"),
         dead(prefix + "dead"),
         attempts(prefix + "attempts"),
-        inWork(prefix + "in-work") {}
+        inWork(prefix + "in-work"),
+        keyCount(prefix + "key-count") {}
 
   std::string state(const ElectionName& election) const { return prefix + "state:" + election.value; }
   std::string id(const ConsumerName& consumer, const MessageId& message) const {
@@ -43,6 +45,7 @@ struct Keys {
   std::string dead;
   std::string attempts;
   std::string inWork;
+  std::string keyCount;
 };
 
 }  // namespace tenure::redis

@@ -14,6 +14,11 @@ namespace tenure::redis {
   "end\n"                                        \
   "local function stranger(key) return redis.error_reply('WRONGTYPE ' .. key .. ' is not ours') end\n"
 // Below 2^53 a double is exact; a million messages a second need 285 years to get there.
+#define HOUR_IN                                                                         \
+  "local function hourIn(milliseconds)\n"                                               \
+  "  local now = redis.call('TIME')\n"                                                  \
+  "  return string.format('%.0f', math.floor((now[1] + milliseconds / 1000) / 3600))\n" \
+  "end\n"
 #define ENTRY_ID "local function entry(n) return string.format('%.0f-0', n) end\n"
 
 const Script claimScript{.text = R"lua(
@@ -34,14 +39,14 @@ for i = 3, #KEYS do keys[#keys + 1] = redis.call('GET', KEYS[i]) end
 return {'ok', fields, keys}
 )lua"};
 
-const Script commitScript{.text = FENCE_CHECK STOP_UNLESS_OURS EXPECT_KIND ENTRY_ID R"lua(
-for i, kind in ipairs({'hash', 'stream', 'stream', 'hash', 'hash', 'hash'}) do
+const Script commitScript{.text = FENCE_CHECK STOP_UNLESS_OURS EXPECT_KIND ENTRY_ID HOUR_IN R"lua(
+for i, kind in ipairs({'hash', 'stream', 'stream', 'hash', 'hash', 'hash', 'hash'}) do
   if not isKind(KEYS[i], kind) then return stranger(KEYS[i]) end
 end
 
 -- Each key is still what admit() saw, or all of it is taken back.
 local at, added = 9, {}
-for i = 7, #KEYS do
+for i = 8, #KEYS do
   local holds
   if ARGV[at] == 'seen' then
     holds = redis.call('GET', KEYS[i]) == ARGV[at + 1]
@@ -56,6 +61,11 @@ for i = 7, #KEYS do
   end
   if ARGV[at] == 'new' then added[#added + 1] = KEYS[i] end
   at = at + 2
+end
+
+if #added > 0 then
+  local ends = ARGV[8] == '0' and 'never' or hourIn(tonumber(ARGV[8]))
+  redis.call('HINCRBY', KEYS[7], ends, #added)
 end
 
 local function lastNumber(stream)
@@ -88,6 +98,18 @@ redis.call('HSET', KEYS[1], 'by', ARGV[7])
 return {'ok'}
 )lua",
                           .writes = true};
+
+const Script countScript{.text = HOUR_IN R"lua(
+local counts, now, keys = redis.call('HGETALL', KEYS[1]), tonumber(hourIn(0)), 0
+for i = 1, #counts, 2 do
+  if counts[i] ~= 'never' and tonumber(counts[i]) < now then
+    redis.call('HDEL', KEYS[1], counts[i])
+  else
+    keys = keys + tonumber(counts[i + 1])
+  end
+end
+return {'ok', keys}
+)lua"};
 
 // A commit whose reply was lost may also still be on its way: taking its number away keeps it from ever coming true.
 const Script resolveScript{.text = FENCE_CHECK R"lua(

@@ -19,10 +19,12 @@ extern const Script claimScript;
 /// ok, values of the fields, values of the keys | fenced, row
 extern const Script lookScript;
 
-/// KEYS fence, messages, dead, attempts, in-work, state, keys… · ARGV the fence as expected (6), by, milliseconds to
-/// keep keys, then what WriteSet::encode says.
-/// ok | fenced, row | conflict
+/// KEYS fence, messages, dead, attempts, in-work, state, key-count, keys… · ARGV the fence as expected (6), by,
+/// milliseconds to keep keys, then what WriteSet::encode says. ok | fenced, row | conflict
 extern const Script commitScript;
+
+/// KEYS key-count.  Forgets the hours that are over, which may be repeated.  ok, how many keys there are
+extern const Script countScript;
 
 /// KEYS fence · ARGV the fence as expected (6), `by` of the commit in doubt, `by` to burn its number with.
 /// committed | burnt | fenced, row

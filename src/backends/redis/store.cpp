@@ -173,7 +173,7 @@ Result<void> Store::commit(const WriteSet& writes) {
   const std::string by = freshUuid();
   const std::string keep = keepMilliseconds(link_.options());
   const std::string state = keys_.state(claimed_->term.identity().election);
-  Arguments keys{keys_.fence, keys_.messages, keys_.dead, keys_.attempts, keys_.inWork, state};
+  Arguments keys{keys_.fence, keys_.messages, keys_.dead, keys_.attempts, keys_.inWork, state, keys_.keyCount};
   Arguments arguments;
   claimed_->fence.appendTo(arguments);
   arguments.insert(arguments.end(), {by, keep});
@@ -251,6 +251,15 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
   for (std::size_t i = 0; i < messages.size() && i < values.size(); ++i)
     known.push_back(backends::admissionOf(values[i], digestOf(messages[i].body)));
   return known;
+}
+
+Result<Pruned> Store::prune(const Term& term, const Pruning&) {
+  if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
+  const Result<Connection*> connection = connected();
+  if (!connection) return connection.error();
+  const Result<Reply> reply = (*connection)->run(countScript, {keys_.keyCount}, {});
+  if (!reply) return reply.error();
+  return Pruned{.looked = static_cast<std::size_t>((*reply)[1].integer())};
 }
 
 void Store::release() noexcept {

@@ -41,6 +41,8 @@ class Store final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  /// Only counts: keys expire by themselves, in the hour that they were counted under.
+  Result<Pruned> prune(const Term& term, const Pruning& step) override;
   void expect(std::span<const Message> messages) override { foresight_.expect(messages); }
   void release() noexcept override;
 

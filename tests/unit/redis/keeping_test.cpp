@@ -90,6 +90,23 @@ TEST_F(Keeping, WithoutAHorizonAnIdStays) {
   EXPECT_EQ(world_.server().ask({"PTTL", idKey("m")}), "-1");
 }
 
+TEST_F(Keeping, KeysAreCountedUntilTheHourOfTheirExpiryIsOver) {
+  for (const char* id : {"a", "b", "c", "a"}) ASSERT_THAT(admit(leader_, id), succeeds());
+  redis::Options forEver = world_.options();
+  forEver.keepIdsFor = {};
+  Leader keeper(forEver, TestTerm(8));
+  ASSERT_THAT(keeper.claim(), succeeds());
+  ASSERT_THAT(admit(keeper, "d"), succeeds());
+  world_.server().ask({"HINCRBY", world_.key("key-count"), "480000", "1000"});  // in 2024
+
+  const Pruned counted = keeper.store().prune(keeper.term(), {}).value();
+
+  EXPECT_EQ(counted.looked, 4U);
+  EXPECT_EQ(counted.removed, 0U);
+  EXPECT_EQ(world_.server().ask({"HEXISTS", world_.key("key-count"), "480000"}), "0") << "nobody needs it any more";
+  EXPECT_THAT(leader_.store().prune(leader_.term(), {}), succeeds()) << "it changes nothing that a fence guards";
+}
+
 TEST_F(Keeping, AnIdThatChangedBetweenItsAdmissionAndTheCommitUndoesTheWholeTransaction) {
   ASSERT_EQ(admit(leader_, "known").value(), Admission::fresh);
   const auto appears = leader_.begin();
