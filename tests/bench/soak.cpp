@@ -1,7 +1,7 @@
 /// A leader's memory over many messages: one replica consumes while its queue is kept filled, and its resident memory
 /// is read as it goes. Exits non-zero when it grows, or when the ledger is wrong.
 ///
-///   soak [--messages N] [--backend sqlite|postgresql|redis]   default 1,000,000 on SQLite
+///   soak [--messages N] [--backend sqlite|postgresql|redis|rabbitmq|zookeeper]   default 1,000,000 on SQLite
 #include <signal.h>
 
 #include <algorithm>

@@ -6,9 +6,7 @@
 #include <optional>
 
 #include "base/assert.hpp"
-#include "base/text.hpp"
-#include "support/postgres_server.hpp"
-#include "support/redis_server.hpp"
+#include "bench/soak_ground.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
 
@@ -20,7 +18,6 @@ using namespace std::chrono_literals;
 constexpr std::size_t samples = 20;
 constexpr std::size_t warmUp = 5;  // samples before memory must be flat: caches fill
 constexpr std::size_t slackKiB = 4096;
-constexpr std::size_t groups = 200;
 constexpr std::chrono::hours keepIdsFor{1};
 
 std::size_t ownResidentKiB() {
@@ -80,90 +77,6 @@ class Tally final : public IEventSink {
   std::size_t removed = 0;
 };
 
-/// What is particular to a server.
-class Ground {
- public:
-  virtual ~Ground() = default;
-  virtual test::BackendWorld& world() = 0;
-  virtual Outcome handle(const Delivery& delivery) = 0;
-  virtual bool leaderPrunes() const = 0;
-  /// Messages that had their effect.
-  virtual std::size_t effects() = 0;
-  /// Idempotency keys that stay for ever if nobody prunes them.
-  virtual std::size_t lastingKeys() = 0;
-  /// For people.
-  virtual std::string size() = 0;
-};
-
-class PostgresGround final : public Ground {
- public:
-  PostgresGround() {
-    world_.ask("CREATE TABLE total(grp text PRIMARY KEY, n bigint); GRANT ALL ON total TO " + world_.role());
-  }
-  test::BackendWorld& world() override { return world_; }
-  Outcome handle(const Delivery& delivery) override {
-    const SqlParameter group[] = {{":grp", delivery.message.group.value}};
-    const auto written = delivery.transaction.sql()->write(
-        "INSERT INTO total VALUES(:grp, 1) ON CONFLICT(grp) DO UPDATE SET n = total.n + 1", group);
-    return written ? Outcome::done() : Outcome::failed(written.error().message());
-  }
-  bool leaderPrunes() const override { return true; }
-  std::size_t effects() override { return std::stoul(world_.ask("SELECT sum(n) FROM total")); }
-  std::size_t lastingKeys() override { return std::stoul(world_.ask("SELECT count(*) FROM tenure_key")); }
-  std::string size() override {
-    const auto bytes = [&](const std::string& table) {
-      return world_.ask("SELECT pg_size_pretty(pg_total_relation_size('" + table + "'))");
-    };
-    return "messages " + bytes("tenure_message") + ", keys " + bytes("tenure_key") + ", fence " +
-           bytes("tenure_fence") + ", in work " + bytes("tenure_in_work");
-  }
-
- private:
-  test::PostgresWorld world_;
-};
-
-class RedisGround final : public Ground {
- public:
-  test::BackendWorld& world() override { return world_; }
-  Outcome handle(const Delivery& delivery) override {
-    const auto& group = delivery.message.group.value;
-    const auto written = delivery.transaction.put(group, std::to_string(++handled_[group]));
-    return written ? Outcome::done() : Outcome::failed(written.error().message());
-  }
-  bool leaderPrunes() const override { return false; }
-  std::size_t effects() override {
-    std::size_t sum = 0;
-    for (std::size_t group = 0; group < groups; ++group)
-      sum += static_cast<std::size_t>(
-          parseInteger(world_.server().ask({"HGET", world_.key("state:orders"), std::to_string(group)})).value_or(0));
-    return sum;
-  }
-  std::size_t lastingKeys() override { return of("keys=") - of("expires="); }
-  std::string size() override {
-    const std::string memory = world_.server().ask({"INFO", "memory"});
-    const std::size_t at = memory.find("used_memory_human:") + 18;
-    return "memory " + memory.substr(at, memory.find('\r', at) - at) + ", " + std::to_string(of("keys=")) +
-           " keys, of which " + std::to_string(of("expires=")) + " expire, messages " +
-           world_.server().ask({"XLEN", world_.key("messages")});
-  }
-
- private:
-  std::size_t of(const std::string& name) {
-    const std::string keyspace = world_.server().ask({"INFO", "keyspace"});
-    const std::size_t at = keyspace.find(name);
-    return at == std::string::npos ? 0 : std::stoul(keyspace.substr(at + name.size()));
-  }
-
-  test::RedisWorld world_;
-  std::map<std::string, std::size_t> handled_;
-};
-
-std::unique_ptr<Ground> groundFor(const std::string& backend) {
-  if (backend == "postgresql") return std::make_unique<PostgresGround>();
-  if (backend == "redis") return std::make_unique<RedisGround>();
-  return nullptr;
-}
-
 void produce(IMessageSink& sink, std::size_t from, std::size_t count) {
   for (std::size_t i = from; i < from + count;) {
     std::vector<NewMessage> messages;
@@ -185,8 +98,8 @@ int soakStore(const std::string& backend, std::size_t messages) {
   const test::TestTerm term(1);
   Tally tally;
   LeapingClock clock;
-  const test::Replica replica = ground->world().open();
-  const auto sink = ground->world().sink();
+  const test::Replica replica = ground->open();
+  const auto sink = ground->sink();
   SourceOnThatClock source(*replica.source, clock);
   ConsumerOptions options;
   options.maxBatch = 256;
@@ -202,6 +115,11 @@ int soakStore(const std::string& backend, std::size_t messages) {
   for (std::size_t sample = 1; sample <= samples; ++sample) {
     produce(*sink, (sample - 1) * step, step);
     while (tally.committed < sample * step) consumer.execute(term);
+    // Later than keys are kept, an idle leader forgets all of them.
+    clock.leap(keepIdsFor + 1min);
+    const auto limit = std::chrono::steady_clock::now() + 5min;
+    while (ground->leaderPrunes() && ground->lastingKeys() > 0 && std::chrono::steady_clock::now() < limit)
+      for (int executes = 0; executes < 20; ++executes) consumer.execute(term);
     const std::size_t now = ownResidentKiB();
     std::printf("%9zu messages  %6zu KiB  %s\n", sample * step, now, ground->size().c_str());
     std::fflush(stdout);
@@ -209,23 +127,20 @@ int soakStore(const std::string& backend, std::size_t messages) {
     if (sample > warmUp) worst = std::max(worst, now);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  const std::size_t effects = ground->effects();
-
-  // Later than keys are kept, an idle leader forgets all of them.
-  clock.leap(keepIdsFor + 1min);
-  const auto pruningLimit = std::chrono::steady_clock::now() + 5min;
-  while (ground->leaderPrunes() && ground->lastingKeys() > 0 && std::chrono::steady_clock::now() < pruningLimit)
-    consumer.execute(term);
-  worst = std::max(worst, ownResidentKiB());
-  const std::size_t left = ground->lastingKeys();
   consumer.handOver(term);
 
-  constexpr std::size_t fewKeys = 16;  // on Redis the queue's own
-  const bool good = worst <= flat + slackKiB && effects == samples * step && left <= fewKeys;
-  std::printf(
-      "%s: %zu KiB after warming up, %zu KiB at worst; %zu effects of %zu messages; %zu keys pruned, %zu left; %s\n",
-      good ? "flat" : "NOT FLAT", flat, worst, effects, samples * step, tally.removed, left, ground->size().c_str());
-  std::printf("%.0f messages a second, producing included\n", static_cast<double>(samples * step) / seconds);
+  const std::size_t effects = ground->effects();
+  bool good = worst <= flat + slackKiB && effects == samples * step;
+  for (const Remains& remains : ground->remains()) {
+    const bool bounded = remains.count <= remains.atMost;
+    std::printf("%s: %zu %s, at most %zu\n", bounded ? "left" : "TOO MUCH LEFT", remains.count, remains.what.c_str(),
+                remains.atMost);
+    good = good && bounded;
+  }
+  std::printf("%s: %zu KiB after warming up, %zu KiB at worst; %zu effects of %zu messages; %zu keys pruned\n",
+              good ? "flat" : "NOT FLAT", flat, worst, effects, samples * step, tally.removed);
+  std::printf("%.0f messages a second, producing and pruning included\n",
+              static_cast<double>(samples * step) / seconds);
   return good ? 0 : 1;
 }
 

@@ -1,5 +1,6 @@
-/// The same on a server: a Consumer in this process on PostgreSQL or Redis, whose queue is kept filled. Its memory must
-/// be flat, and what it leaves on the server bounded: idempotency keys are pruned, or expire, and nothing else stays.
+/// The same on a server: a Consumer in this process, whose queue is filled again and again, each time later than keys
+/// are kept. Its memory must be flat, and what it leaves on the server bounded (soak_ground.hpp): idempotency keys are
+/// pruned, or expire, and nothing else stays.
 #pragma once
 
 #include <string>
