@@ -64,6 +64,17 @@ TEST_F(Examples, TenantsAreImportedBesideEachOtherAndEachOfThemInOrder) {
   }
 }
 
+TEST_F(Examples, ARunRefreshesForAllWhoWaitedWhenItBegan) {
+  Program program = run("cache_refresh");
+  ASSERT_TRUE(program.waitForOutput("home refreshed, run 2", 1, std::chrono::seconds{120})) << program.output();
+  ASSERT_TRUE(program.waitForOutput("messages=99")) << program.output();
+
+  stop(program);
+
+  EXPECT_EQ(withoutLog(program.output(), {"run: "}),
+            "home refreshed, run 1\nnews refreshed, run 1\nshop refreshed, run 1\nhome refreshed, run 2\n");
+}
+
 TEST_F(Examples, TheCounterRunsOnAServerOfItsOwn) {
   Program program = run("counter_zookeeper");
   ASSERT_TRUE(program.waitForOutput("counted 2\n", 1, std::chrono::seconds{120})) << program.output();
