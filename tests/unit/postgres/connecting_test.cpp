@@ -1,6 +1,10 @@
 // Which servers are refused, in which words, and that no password is among them.
 #include "backends/postgres/connecting.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <fstream>
 
 #include "backends/postgres/fence_rows.hpp"
@@ -95,6 +99,30 @@ class Connecting : public testing::Test {
 };
 
 // --- passwords
+
+int optionOf(int socket, int level, int option) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  getsockopt(socket, level, option, &value, &size);
+  return value;
+}
+
+TEST(Keepalive, FindsACutWithinTheNetworkLimitWhetherIdleOrNot) {
+  Options options = test::PostgresWorld().options();
+  options.host = "127.0.0.1";
+  options.networkLimit = 12s;
+
+  const auto connection = Connection::open(options, "test").value();
+
+  const int socket = connection->socket();
+  EXPECT_EQ(optionOf(socket, IPPROTO_TCP, TCP_USER_TIMEOUT), 12'000);
+  EXPECT_EQ(optionOf(socket, SOL_SOCKET, SO_KEEPALIVE), 1);
+  const int probes = optionOf(socket, IPPROTO_TCP, TCP_KEEPCNT);
+  EXPECT_EQ(probes, 3);
+  EXPECT_EQ(optionOf(socket, IPPROTO_TCP, TCP_KEEPIDLE) + probes * optionOf(socket, IPPROTO_TCP, TCP_KEEPINTVL), 12);
+  EXPECT_EQ(connection->ask("SELECT current_setting('tcp_user_timeout')").value().text(0, 0), "12000")
+      << "and so does the server";
+}
 
 TEST_F(Connecting, ReadsThePasswordFromTheFirstLineOfAFile) {
   Options guarded = options("guarded");
