@@ -1,5 +1,8 @@
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <iostream>
+#include <memory>
+#include <optional>
 
 #include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
@@ -16,12 +19,15 @@ of the older one then go on until they connect anew. SQLite and Redis make their
 Examples:
   tenure schema apply --store postgresql://owner@db/shop
   tenure schema print --store postgresql://owner@db/shop | psql shop
+  tenure schema print --store postgresql://owner@db/shop --from 1
 )help";
 
-using Act = Exit (*)(const Backend& backend);
+using Act = std::function<Exit(const Backend& backend)>;
 
-Exit print(const Backend& backend) {
-  std::cout << backend.schemaSql() << std::flush;
+Exit print(const Backend& backend, std::optional<std::int64_t> from) {
+  const Result<std::string> sql = from ? backend.upgradeSql(*from) : backend.schemaSql();
+  if (!sql) return refuse("--from", sql.error());
+  std::cout << *sql << std::flush;
   return Exit::done;
 }
 
@@ -31,7 +37,7 @@ Exit apply(const Backend& backend) {
   return Exit::done;
 }
 
-void addAct(CLI::App& schema, const char* name, const char* description, Act act, Action& chosen) {
+CLI::App& addAct(CLI::App& schema, const char* name, const char* description, const Act& act, Action& chosen) {
   auto store = std::make_shared<StoreOption>();
   CLI::App* command = schema.add_subcommand(name, description);
   store->declare(*command, true, "Which database, for example postgresql://owner@db/shop");
@@ -45,6 +51,7 @@ void addAct(CLI::App& schema, const char* name, const char* description, Act act
       return act(**backend);
     };
   });
+  return *command;
 }
 
 }  // namespace
@@ -53,7 +60,10 @@ void addSchema(CLI::App& tool, Action& chosen) {
   CLI::App* schema = tool.add_subcommand("schema", "The tables that a database must have: print, apply");
   schema->require_subcommand(1);
   schema->footer(std::string(schemaHelp) + exitCodesHelp);
-  addAct(*schema, "print", "Show them as SQL", print, chosen);
+  const auto from = std::make_shared<std::optional<std::int64_t>>();
+  addAct(
+      *schema, "print", "Show them as SQL", [from](const Backend& backend) { return print(backend, *from); }, chosen)
+      .add_option("--from", *from, "Show what brings the tables of that version up to date instead");
   addAct(*schema, "apply", "Make them, or bring those of an older version up to date; nothing when they are there",
          apply, chosen);
 }

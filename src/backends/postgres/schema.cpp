@@ -164,6 +164,15 @@ Result<void> checkSchema(Connection& connection) {
                                                "\"; run `tenure schema apply` or psql with `tenure schema print`"};
 }
 
+Result<std::string> upgradeSql(std::int64_t from) {
+  if (from < 1 || from > schemaVersion)
+    return Error{Errc::invalidArgument,
+                 "version " + std::to_string(from) + ": there are 1 to " + std::to_string(schemaVersion)};
+  std::string sql;
+  for (std::size_t at = static_cast<std::size_t>(from); at < schemaVersion; ++at) sql += upgrades[at - 1];
+  return sql;
+}
+
 std::string schemaSql() { return "BEGIN;\n" + std::string(createTables) + "COMMIT;\n"; }
 
 Result<void> applySchema(const Options& options) {

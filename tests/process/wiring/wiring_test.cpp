@@ -287,6 +287,8 @@ TEST(Schema, IsAppliedAndPrintedByTheTool) {
   };
 
   EXPECT_THAT(tool({"schema", "print", "--store", url}), HasSubstr("CREATE TABLE tenure_lane"));
+  EXPECT_THAT(tool({"schema", "print", "--store", url, "--from", "1"}),
+              AllOf(HasSubstr("SET version = 2"), Not(HasSubstr("tenure_queue"))));
   EXPECT_THAT(tool({"schema", "apply", "--store", url}), HasSubstr("the tables are there"));
   EXPECT_THAT(tool({"schema", "apply", "--store", url}), HasSubstr("the tables are there")) << "again";
 

@@ -85,6 +85,18 @@ TEST(Schema, OfTheFirstVersionIsRefusedWithTheCommandThatUpgradesItAndKeepsWhatI
   EXPECT_THAT(Leader(world.options(), 8).claim(), succeeds());
 }
 
+TEST(Schema, OfTheFirstVersionIsUpgradedByWhatIsPrintedToo) {
+  PostgresWorld world;
+  world.ask("DROP TABLE tenure_lane; UPDATE tenure_schema SET version = 1");
+
+  world.ask("SET ROLE " + world.role() + "; " + upgradeSql(1).value());
+
+  EXPECT_THAT(Leader(world.options(), 7).claim(), succeeds());
+  EXPECT_EQ(upgradeSql(2).value(), "") << "it is the newest";
+  EXPECT_THAT(upgradeSql(0), failsWith(Errc::invalidArgument));
+  EXPECT_THAT(upgradeSql(3), failsWith(Errc::invalidArgument));
+}
+
 TEST(Schema, Row33WithoutItsFenceTableIsLostAndNotMadeAgain) {
   PostgresWorld world;
   Leader leader(world.options(), 7);
