@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,10 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 /// Limits that every queue keeps; a larger message is refused with Errc::payloadTooLarge, never cut.
 inline constexpr std::size_t maxBodyBytes = 1U << 20U;
 inline constexpr std::size_t maxHeaderBytes = 64U << 10U;  // names and values together
+
+/// The header that carries a message's number within its group: 1, 2, 3, … in decimal. A numbering sink adds it; with a
+/// broker the producer may. Who follows it: ConsumerOptions::followNumbers.
+inline constexpr std::string_view numberHeader = "tenure-number";
 
 /// A message as a producer hands it in. The body is any bytes.
 struct NewMessage {

@@ -11,6 +11,10 @@ class PostgresqlBackend final : public Backend {
   bool hasSql() const noexcept override { return true; }
   const std::string& queue() const noexcept override { return options_.queue; }
   void setQueue(std::string name) override { options_.queue = std::move(name); }
+  Result<void> numberMessages() override {
+    options_.numbered = true;
+    return {};
+  }
   std::string place() const override {
     return "postgresql:" + options_.user + "@" + options_.host + ":" + std::to_string(options_.port) + "/" +
            options_.database;

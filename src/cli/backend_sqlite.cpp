@@ -12,6 +12,10 @@ class SqliteBackend final : public Backend {
   const std::string& queue() const noexcept override { return options_.queue; }
   void setQueue(std::string name) override { options_.queue = std::move(name); }
   void setCreate(bool create) override { options_.create = create; }
+  Result<void> numberMessages() override {
+    options_.numbered = true;
+    return {};
+  }
   std::string place() const override {
     std::error_code ignored;
     return "sqlite:" + std::filesystem::weakly_canonical(std::filesystem::absolute(options_.file), ignored).string();

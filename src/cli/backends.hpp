@@ -37,6 +37,10 @@ class Backend {
   virtual void setQueue(std::string name) = 0;
   /// A producer or consumer makes what is absent where the backend allows it, a reader does not.
   virtual void setCreate(bool) {}
+  /// Its sink gives each message of a group its number. Errors: unsupported.
+  virtual Result<void> numberMessages() {
+    return Error{Errc::unsupported, "this queue cannot number its messages; let the producer do it, in a header"};
+  }
   /// Equal for two URLs of one database, whatever their queues.
   virtual std::string place() const = 0;
   /// Whether its own limits go with the session timeout of a replica.

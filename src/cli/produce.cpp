@@ -18,6 +18,7 @@ struct ProduceOptions {
   QueueOption queue;
   LineFormat format = LineFormat::lines;
   std::string producer;
+  bool numbered = false;
 };
 
 constexpr const char* produceHelp = R"(
@@ -29,6 +30,10 @@ A line that is no message is reported with its number and stops nothing; the exi
 Give ids where the input may come twice: a consumer drops an id that it has seen. Where several
 producers write to one queue and each numbers its own messages, --producer keeps them apart:
 o-1 becomes shop/o-1.
+With --numbered the messages of each group get the numbers 1, 2, 3, … in the header tenure-number,
+whoever sends them, without gaps; an id that was sent in the last seven days is left out. For
+queues in SQLite and PostgreSQL, whose producers should agree on it; `tenure consume
+--follow-numbers` goes by the numbers.
 
 Examples:
   seq 100 | tenure produce --queue sqlite:work.db
@@ -40,6 +45,8 @@ Exit produce(const ProduceOptions& options) {
     return refuse("--producer", id.error());
   const auto queue = options.queue.parsed(true);
   if (!queue) return refuse("", queue.error());
+  if (options.numbered)
+    if (const auto numbers = (*queue)->numberMessages(); !numbers) return refuse("--numbered", numbers.error());
   auto sink = (*queue)->sink();
   if (!sink) return refuse("--queue", sink.error());
 
@@ -73,6 +80,7 @@ void addProduce(CLI::App& tool, Action& chosen) {
   command->add_option("--producer", options->producer, "Whose ids these are: each becomes PRODUCER/id")
       ->type_name("PRODUCER")
       ->envname("TENURE_PRODUCER");
+  command->add_flag("--numbered", options->numbered, "Number the messages of each group")->envname("TENURE_NUMBERED");
   command->footer(std::string(produceHelp) + urlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return produce(*options); }; });
 }

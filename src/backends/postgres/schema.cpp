@@ -9,12 +9,12 @@
 namespace tenure::postgresql {
 namespace {
 
-constexpr std::int64_t schemaVersion = 2;
+constexpr std::int64_t schemaVersion = 3;
 
 // Rows that every commit changes leave room on their page, so that their new versions stay there and are cleaned up in
 // passing; tables that empty as fast as they fill are vacuumed by what goes, not by a share of what is left.
 constexpr std::string_view createTables = R"sql(CREATE TABLE tenure_schema(version bigint NOT NULL);
-INSERT INTO tenure_schema VALUES(2);
+INSERT INTO tenure_schema VALUES(3);
 CREATE TABLE tenure_queue(
   number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL UNIQUE,
@@ -29,6 +29,15 @@ CREATE TABLE tenure_message(
   PRIMARY KEY(queue, n))
   WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
         autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
+CREATE TABLE tenure_number(
+  queue bigint NOT NULL, grp bytea NOT NULL,
+  last bigint NOT NULL,            -- that a message of the group was given
+  PRIMARY KEY(queue, grp))
+  WITH (fillfactor = 50);
+CREATE TABLE tenure_sent(
+  queue bigint NOT NULL, id bytea NOT NULL, at bigint NOT NULL,
+  PRIMARY KEY(queue, id));
+CREATE INDEX tenure_sent_at ON tenure_sent(at);
 CREATE TABLE tenure_fence(
   election text PRIMARY KEY,
   ensemble text NOT NULL, generation bigint NOT NULL, token bigint NOT NULL CHECK(token >= 0),
@@ -69,18 +78,30 @@ CREATE TABLE tenure_state(
   PRIMARY KEY(election, key));
 )sql";
 
-constexpr std::array<std::string_view, 10> tables{
-    "tenure_schema", "tenure_fence",   "tenure_lane",    "tenure_queue",       "tenure_message",
-    "tenure_key",    "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state"};
+constexpr std::array<std::string_view, 12> tables{
+    "tenure_schema", "tenure_fence", "tenure_lane",    "tenure_queue",   "tenure_message",     "tenure_number",
+    "tenure_sent",   "tenure_key",   "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state"};
 
 // From one version to the next, each in a transaction of its own.
-constexpr std::array<std::string_view, 1> upgrades{
+constexpr std::array<std::string_view, 2> upgrades{
     R"sql(BEGIN;
 CREATE TABLE tenure_lane(
   election text NOT NULL, lane bigint NOT NULL, token bigint NOT NULL, seq bigint NOT NULL,
   PRIMARY KEY(election, lane))
   WITH (fillfactor = 10);
 UPDATE tenure_schema SET version = 2;
+COMMIT;
+)sql",
+    R"sql(BEGIN;
+CREATE TABLE tenure_number(
+  queue bigint NOT NULL, grp bytea NOT NULL, last bigint NOT NULL,
+  PRIMARY KEY(queue, grp))
+  WITH (fillfactor = 50);
+CREATE TABLE tenure_sent(
+  queue bigint NOT NULL, id bytea NOT NULL, at bigint NOT NULL,
+  PRIMARY KEY(queue, id));
+CREATE INDEX tenure_sent_at ON tenure_sent(at);
+UPDATE tenure_schema SET version = 3;
 COMMIT;
 )sql"};
 static_assert(upgrades.size() + 1 == schemaVersion);

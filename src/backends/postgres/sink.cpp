@@ -18,6 +18,37 @@ constexpr const char* appendAll =
     "  unnest($3::bytea[], $4::bytea[], $5::bytea[], $6::text[]) WITH ORDINALITY AS m(id, grp, body, headers, i))"
     " SELECT pg_notify($8, '') FROM place";
 
+// The same with numbers. Whoever sends waits, in this order, for whoever sends the same id, a message of the same
+// group, and to the same queue, each of them sorted: two producers cannot wait for each other, and a group's numbers
+// are given, stored and committed in one order. An id that is there already (or comes twice at once) is left out before
+// anything is counted; whoever is later with it waits to see whether the first one's is committed.
+constexpr const char* appendNumbered =
+    "WITH sending AS (SELECT * FROM unnest($3::bytea[], $4::bytea[], $5::bytea[], $6::text[])"
+    "  WITH ORDINALITY AS m(id, grp, body, headers, i)),"
+    " fresh AS (INSERT INTO tenure_sent(queue, id, at) SELECT DISTINCT ON (id) $1::bigint, id, $7::bigint FROM sending"
+    "  ORDER BY id ON CONFLICT DO NOTHING RETURNING id),"
+    " once AS (SELECT DISTINCT ON (id) sending.* FROM sending JOIN fresh USING (id) ORDER BY id, i),"
+    " counted AS (SELECT grp, count(*) AS messages FROM once WHERE grp <> '' GROUP BY grp),"
+    " raised AS (INSERT INTO tenure_number AS given(queue, grp, last)"
+    "  SELECT $1::bigint, grp, messages FROM counted ORDER BY grp"
+    "  ON CONFLICT(queue, grp) DO UPDATE SET last = given.last + excluded.last RETURNING grp, last),"
+    " place AS (UPDATE tenure_queue SET last = last + (SELECT count(*) FROM once)"
+    "  WHERE number = $1 AND (SELECT count(*) FROM raised) >= 0 RETURNING last - (SELECT count(*) FROM once) AS "
+    "before),"
+    " numbered AS (SELECT once.*, row_number() OVER (ORDER BY i) AS place,"
+    "  last - messages + row_number() OVER (PARTITION BY grp ORDER BY i) AS number"  // null without a group
+    "  FROM once LEFT JOIN counted USING (grp) LEFT JOIN raised USING (grp)),"
+    " stored AS (INSERT INTO tenure_message(queue, n, id, grp, body, headers, enqueued_at)"
+    "  SELECT $1::bigint, before + numbered.place, id, grp, body, CASE WHEN number IS NULL THEN headers"
+    "   ELSE coalesce(left(headers, -1) || ',', '[') || '[\"' || $9 || '\",\"' || number || '\"]]' END, $7::bigint"
+    "  FROM place, numbered)"
+    " SELECT pg_notify($8, ''), $2::bigint FROM place";
+constexpr const char* forgetOldIds =
+    "DELETE FROM tenure_sent WHERE ctid = ANY(ARRAY("
+    "SELECT ctid FROM tenure_sent WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))";
+constexpr std::int64_t appendsAForgetting = 64;
+constexpr std::int64_t idsAForgetting = 20'000;
+
 class Sink final : public IMessageSink {
  public:
   explicit Sink(Options options) : options_(std::move(options)) {}
@@ -39,9 +70,10 @@ class Sink final : public IMessageSink {
 
   Result<void> append(std::span<const NewMessage> messages) override {
     for (const NewMessage& message : messages)
-      if (Result<void> checked = backends::checkMessage(message); !checked) return checked;
+      if (Result<void> checked = backends::checkMessage(message, options_.numbered); !checked) return checked;
     if (messages.empty()) return {};
     if (Result<void> opened = open(); !opened) return opened;
+    if (const Result<void> tended = tendIds(); !tended) return tended;
     const Result<std::vector<Command>> commands = commandsFor(messages);
     if (!commands) return commands.error();
     const Exchange stored = connection_->exchange(*commands);
@@ -53,9 +85,18 @@ class Sink final : public IMessageSink {
   }
 
  private:
+  /// Now and then: ids that are too old to be asked about.
+  Result<void> tendIds() {
+    if (!options_.numbered || appends_++ % appendsAForgetting != 0) return {};
+    return connection_->run(forgetOldIds, systemClock().wallNow() - backends::sentIdsAreKept, idsAForgetting);
+  }
+
   /// One statement commits by itself; several are made one transaction.
   Result<std::vector<Command>> commandsFor(std::span<const NewMessage> messages) const {
     std::vector<Command> commands;
+    // A second one would take what others wait for while it holds the queue.
+    if (options_.numbered && countFor(messages) < messages.size())
+      return Error{Errc::payloadTooLarge, "numbered messages: at most 64 MiB at once"};
     while (!messages.empty()) {
       const std::size_t count = countFor(messages);
       Result<Command> append = commandFor(messages.first(count));
@@ -90,6 +131,9 @@ class Sink final : public IMessageSink {
       bodies.add(message.body);
       text->has_value() ? headers.add(**text) : headers.addNull();
     }
+    if (options_.numbered)
+      return command(appendNumbered, queue_, static_cast<std::int64_t>(messages.size()), ids, groups, bodies, headers,
+                     systemClock().wallNow(), channel_, numberHeader);
     return command(appendAll, queue_, static_cast<std::int64_t>(messages.size()), ids, groups, bodies, headers,
                    systemClock().wallNow(), channel_);
   }
@@ -98,6 +142,7 @@ class Sink final : public IMessageSink {
   std::unique_ptr<Connection> connection_;
   std::int64_t queue_ = 0;
   std::string channel_;
+  std::int64_t appends_ = 0;
 };
 
 }  // namespace

@@ -1,11 +1,14 @@
 #include "backends/shared/message_check.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/text.hpp"
 
 namespace tenure::backends {
 namespace {
+
+constexpr std::size_t numberDigits = 19;
 
 std::size_t bytesOf(const Headers& headers) {
   return std::accumulate(headers.begin(), headers.end(), std::size_t{0}, [](std::size_t sum, const auto& each) {
@@ -20,13 +23,17 @@ Error tooLarge(const NewMessage& message, const char* what, std::size_t size, st
 
 }  // namespace
 
-Result<void> checkMessage(const NewMessage& message) {
+Result<void> checkMessage(const NewMessage& message, bool numbered) {
   if (const auto id = parseMessageId(message.id.value); !id) return id.error();
   if (const auto group = parseGroupId(message.group.value); !group)
     return Error{Errc::invalidArgument, "message \"" + escaped(message.id.value) + "\": " + group.error().detail};
   if (message.body.size() > maxBodyBytes) return tooLarge(message, "body", message.body.size(), maxBodyBytes);
-  if (const std::size_t bytes = bytesOf(message.headers); bytes > maxHeaderBytes)
-    return tooLarge(message, "headers", bytes, maxHeaderBytes);
+  const std::size_t room = maxHeaderBytes - (numbered ? numberHeader.size() + numberDigits : 0);
+  if (const std::size_t bytes = bytesOf(message.headers); bytes > room)
+    return tooLarge(message, "headers", bytes, room);
+  if (numbered && std::ranges::count(message.headers, numberHeader, &Headers::value_type::first) > 0)
+    return Error{Errc::invalidArgument, "message \"" + escaped(message.id.value) + "\": it has a header \"" +
+                                            std::string(numberHeader) + "\" already"};
   return {};
 }
 

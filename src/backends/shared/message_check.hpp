@@ -1,6 +1,8 @@
 /// What every sink asks of a message before it stores it.
 #pragma once
 
+#include <chrono>
+
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
 
@@ -9,6 +11,10 @@ namespace tenure::backends {
 /// Errors:  invalidArgument  id or group is not what ids.hpp allows
 ///          payloadTooLarge  body or headers are over the limits of message.hpp
 ///          The detail names the message.
-Result<void> checkMessage(const NewMessage& message);
+/// `numbered`: the sink adds a number, so there must be none yet, and room for it.
+Result<void> checkMessage(const NewMessage& message, bool numbered = false);
+
+/// How long a numbering sink knows an id that was sent before.
+inline constexpr std::chrono::hours sentIdsAreKept{7 * 24};
 
 }  // namespace tenure::backends

@@ -9,11 +9,11 @@
 namespace tenure::sqlite {
 namespace {
 
-constexpr std::int64_t schemaVersion = 1;
+constexpr std::int64_t schemaVersion = 2;
 
 constexpr const char* createTables = R"sql(
 CREATE TABLE tenure_schema(version INTEGER NOT NULL);
-INSERT INTO tenure_schema VALUES(1);
+INSERT INTO tenure_schema VALUES(2);
 CREATE TABLE tenure_queue(
   number INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
@@ -24,6 +24,14 @@ CREATE TABLE tenure_message(
   id TEXT NOT NULL, grp TEXT NOT NULL, body BLOB NOT NULL,
   headers TEXT,                 -- JSON [[name, value], …]; null for none
   enqueued_at INTEGER NOT NULL);
+CREATE TABLE tenure_number(
+  queue INTEGER NOT NULL, grp TEXT NOT NULL,
+  last INTEGER NOT NULL,        -- that a message of the group was given
+  PRIMARY KEY(queue, grp)) WITHOUT ROWID;
+CREATE TABLE tenure_sent(
+  queue INTEGER NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY(queue, id)) WITHOUT ROWID;
+CREATE INDEX tenure_sent_at ON tenure_sent(at);
 CREATE TABLE tenure_fence(
   election TEXT NOT NULL PRIMARY KEY,
   ensemble TEXT NOT NULL, generation INTEGER NOT NULL, token INTEGER NOT NULL CHECK(token >= 0),
@@ -56,9 +64,20 @@ CREATE TABLE tenure_state(
   PRIMARY KEY(election, key)) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<std::string_view, 9> tables{"tenure_schema",  "tenure_fence",       "tenure_queue",
-                                                 "tenure_message", "tenure_key",         "tenure_attempt",
-                                                 "tenure_in_work", "tenure_dead_letter", "tenure_state"};
+constexpr std::array<std::string_view, 11> tables{
+    "tenure_schema", "tenure_fence",   "tenure_queue",   "tenure_message",     "tenure_number", "tenure_sent",
+    "tenure_key",    "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state"};
+
+// From one version to the next.
+constexpr std::array<const char*, 1> upgrades{R"sql(
+CREATE TABLE tenure_number(
+  queue INTEGER NOT NULL, grp TEXT NOT NULL, last INTEGER NOT NULL, PRIMARY KEY(queue, grp)) WITHOUT ROWID;
+CREATE TABLE tenure_sent(
+  queue INTEGER NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY(queue, id)) WITHOUT ROWID;
+CREATE INDEX tenure_sent_at ON tenure_sent(at);
+UPDATE tenure_schema SET version = 2;
+)sql"};
+static_assert(upgrades.size() + 1 == schemaVersion);
 
 using Names = std::set<std::string, std::less<>>;
 
@@ -73,46 +92,74 @@ Result<Names> presentTables(Connection& connection) {
   }
 }
 
-Result<void> checkVersion(Connection& connection) {
-  Query version = connection.query("SELECT max(version) FROM tenure_schema");
+Result<std::int64_t> versionOf(Connection& connection) {
+  Query version = connection.query("SELECT coalesce(max(version), 0) FROM tenure_schema");
   const Result<bool> row = version.next();
   if (!row) return row.error();
-  if (version.integer(0) == schemaVersion) return {};
-  return Error{Errc::configurationRefused, connection.file().string() + " has schema version " + version.text(0) +
-                                               ", this build knows " + std::to_string(schemaVersion)};
+  return version.integer(0);
+}
+
+Error otherVersion(const Connection& connection, std::int64_t version) {
+  return {Errc::configurationRefused,
+          connection.file().string() + " has schema version " + std::to_string(version) + ", this build knows " +
+              std::to_string(schemaVersion) +
+              (version < schemaVersion ? "; the next producer or consumer of this build upgrades it" : "")};
 }
 
 Result<void> checkTables(Connection& connection, const Names& present) {
+  if (present.contains("tenure_schema")) {
+    const Result<std::int64_t> version = versionOf(connection);
+    if (!version) return version.error();
+    if (*version != schemaVersion) return otherVersion(connection, *version);
+  }
   for (const std::string_view table : tables) {
     if (present.contains(table)) continue;
     return Error{table == "tenure_fence" ? Errc::fenceLost : Errc::storeFailed,
                  connection.file().string() + ": table " + std::string(table) + " is missing"};
   }
-  return checkVersion(connection);
+  return {};
 }
 
-/// Under the write lock, because several processes may find the file empty at the same time.
-Result<void> createSchema(Connection& connection) {
+/// From an earlier version to this one; nothing where there is none, or where the fence is gone.
+Result<void> upgrade(Connection& connection, const Names& present) {
+  if (!present.contains("tenure_schema") || !present.contains("tenure_fence")) return {};
+  const Result<std::int64_t> version = versionOf(connection);
+  if (!version) return version.error();
+  if (*version < 1) return {};
+  Result<void> done;
+  for (auto from = *version; done && from < schemaVersion; ++from)
+    done = connection.script(upgrades[static_cast<std::size_t>(from - 1)]);
+  return done;
+}
+
+bool mayNeedUpgrade(Connection& connection, const Names& present) {
+  if (!present.contains("tenure_schema")) return false;
+  const Result<std::int64_t> version = versionOf(connection);
+  return version && *version < schemaVersion;
+}
+
+/// Under the write lock, because several processes may find the file empty, or old, at the same time.
+Result<void> makeSchema(Connection& connection) {
   if (const Result<void> begun = connection.run("BEGIN IMMEDIATE"); !begun) return begun;
   const Result<Names> present = presentTables(connection);
-  if (!present || !present->empty()) {
-    connection.rollback();
-    if (!present) return present.error();
-    return checkTables(connection, *present);
-  }
-  Result<void> created = connection.script(createTables);
-  if (created) created = connection.run("COMMIT");
-  if (!created) connection.rollback();
-  return created;
+  Result<void> made = present ? Result<void>{} : present.error();
+  if (made) made = present->empty() ? connection.script(createTables) : upgrade(connection, *present);
+  if (made) made = connection.run("COMMIT");
+  if (!made) connection.rollback();
+  return made;
 }
 
 }  // namespace
 
 Result<void> ensureSchema(Connection& connection, bool create) {
-  const Result<Names> present = presentTables(connection);
+  Result<Names> present = presentTables(connection);
   if (!present) return present.error();
+  if (create && (present->empty() || mayNeedUpgrade(connection, *present))) {
+    if (const Result<void> made = makeSchema(connection); !made) return made;
+    present = presentTables(connection);
+    if (!present) return present.error();
+  }
   if (!present->empty()) return checkTables(connection, *present);
-  if (create) return createSchema(connection);
   return Error{Errc::notFound, connection.file().string() + " holds no Tenure queue"};
 }
 

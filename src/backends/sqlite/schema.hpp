@@ -1,6 +1,7 @@
 /// Tenure's tables in a SQLite file, all named tenure_*. Others in the same file are the user's.
 ///
 ///   tenure_queue ─1:n─ tenure_message          the queue: who owns it, and what waits
+///   tenure_number  tenure_sent                 what a numbering sink gave each group, and which ids it has had
 ///   tenure_fence                               one row an election: which term may commit
 ///   tenure_key                                 what was done or died already
 ///   tenure_attempt  tenure_in_work             what failed, what a term had in hand
@@ -19,7 +20,8 @@ namespace tenure::sqlite {
 
 class Connection;
 
-/// Checks that the tables are there in this build's version; creates all of them when none is and `create` allows it.
+/// Checks that the tables are there in this build's version; creates all of them when none is, and upgrades those of an
+/// earlier version, where `create` allows it.
 /// A table that is missing from an existing schema is never created again: the fence's absence must be noticed.
 Result<void> ensureSchema(Connection& connection, bool create);
 

@@ -1,6 +1,7 @@
 #include "backends/shared/headers_text.hpp"
 #include "backends/shared/message_check.hpp"
 #include "backends/sqlite/connection.hpp"
+#include "backends/sqlite/numbering.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "base/text.hpp"
 
@@ -20,7 +21,7 @@ class Sink final : public IMessageSink {
 
   Result<void> append(std::span<const NewMessage> messages) override {
     for (const NewMessage& message : messages)
-      if (Result<void> checked = backends::checkMessage(message); !checked) return checked;
+      if (Result<void> checked = backends::checkMessage(message, options_.numbered); !checked) return checked;
     if (Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun;
     if (Result<void> inserted = insert(messages); !inserted) {
       connection_->rollback();
@@ -31,23 +32,30 @@ class Sink final : public IMessageSink {
 
  private:
   Result<void> insert(std::span<const NewMessage> messages) {
-    const Result<std::int64_t> first = reserve(static_cast<std::int64_t>(messages.size()));
+    const Result<std::int64_t> queue = ensureQueue(*connection_, options_.queue);
+    if (!queue) return queue.error();
+    const WallTime now = systemClock().wallNow();
+    if (!options_.numbered) return insert(*queue, messages, now);
+    Result<std::vector<NewMessage>> numbered = giveNumbers(*connection_, *queue, messages, now);
+    return numbered ? insert(*queue, *numbered, now) : numbered.error();
+  }
+
+  Result<void> insert(std::int64_t queue, std::span<const NewMessage> messages, WallTime now) {
+    if (messages.empty()) return {};
+    const Result<std::int64_t> first = reserve(queue, static_cast<std::int64_t>(messages.size()));
     if (!first) return first.error();
     std::int64_t position = *first;
-    const WallTime now = systemClock().wallNow();
     for (const NewMessage& message : messages)
       if (Result<void> inserted = insert(message, position++, now); !inserted) return inserted;
     return {};
   }
 
   /// The first of `count` positions after the queue's last.
-  Result<std::int64_t> reserve(std::int64_t count) {
-    const Result<std::int64_t> queue = ensureQueue(*connection_, options_.queue);
-    if (!queue) return queue;
+  Result<std::int64_t> reserve(std::int64_t queue, std::int64_t count) {
     const Result<void> moved =
-        connection_->run("UPDATE tenure_queue SET last = last + ?2 WHERE number = ?1", *queue, count);
+        connection_->run("UPDATE tenure_queue SET last = last + ?2 WHERE number = ?1", queue, count);
     if (!moved) return moved.error();
-    Query last = connection_->query("SELECT last FROM tenure_queue WHERE number = ?1", *queue);
+    Query last = connection_->query("SELECT last FROM tenure_queue WHERE number = ?1", queue);
     const Result<bool> row = last.next();
     if (!row) return row.error();
     return last.integer(0) - count + 1;

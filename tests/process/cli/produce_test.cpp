@@ -45,6 +45,29 @@ TEST_F(Produce, ABadLineIsReportedWithItsNumberStopsNothingAndIsExit65) {
   EXPECT_EQ(waiting(), 2);
 }
 
+TEST_F(Produce, NumberedAnIdThatWasSentBeforeIsLeftOut) {
+  const std::string first = R"({"id":"1","group":"g","body":"a"})"
+                            "\n"
+                            R"({"id":"2","group":"g","body":"b"})"
+                            "\n";
+  const std::string second = R"({"id":"2","group":"g","body":"b"})"
+                             "\n"
+                             R"({"id":"3","group":"g","body":"c"})"
+                             "\n";
+
+  EXPECT_EQ(tenure({"produce", "--queue", queue(), "--format", "jsonl", "--numbered"}, first).exit, 0);
+  EXPECT_EQ(tenure({"produce", "--queue", queue(), "--format", "jsonl", "--numbered"}, second).exit, 0);
+
+  EXPECT_EQ(waiting(), 3);
+}
+
+TEST_F(Produce, ABrokerCannotNumberAndThatIsSaid) {
+  const Run run = tenure({"produce", "--queue", "redis://127.0.0.1:6379/0?queue=q", "--numbered"}, "a\n");
+
+  EXPECT_NE(run.exit, 0);
+  EXPECT_THAT(run.output, AllOf(HasSubstr("--numbered"), HasSubstr("cannot number")));
+}
+
 TEST_F(Produce, ManyProcessesAtATimeLoseNothing) {
   std::string lines;
   for (int i = 0; i < 500; ++i) lines += "line\n";
