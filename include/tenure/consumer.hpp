@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "tenure/career.hpp"
@@ -47,6 +48,19 @@ struct Outcome {
 };
 
 using Handler = std::function<Outcome(const Delivery&)>;
+
+/// Consecutive messages that are handled at once, for stores that like bulk statements. All of them are new, and their
+/// keys part of the transaction, before the handler sees them: it writes under the store's lock.
+struct BatchDelivery {
+  std::span<const Message> messages;  // at least one, in source order
+  Transaction& transaction;
+  const Term& term;
+  int attempt;  // above 1 only for a message that is alone
+};
+
+/// Anything but Outcome::done() for more than one message undoes them all and counts for none of them: they come again
+/// one by one, and what each gets then is its own.
+using BatchHandler = std::function<Outcome(const BatchDelivery&)>;
 
 /// What is promised of each message, whoever dies. An effect is what the handler writes to its transaction; what it
 /// does elsewhere (a mail, a child process) happens as often as the handler is started.
@@ -105,12 +119,20 @@ enum class OnDead {
   block,
 };
 
+/// What becomes of a group whose next number does not come within ConsumerOptions::gapLimit.
+enum class GapPolicy {
+  wait,  // for as long as it takes; the event tells of it
+  skip,  // the numbers are given up, with a dead letter that names them; those after them are handled
+  stop,  // the term ends with Errc::gapTooOld, and so does every later one until the numbers come
+};
+
 struct ConsumerOptions {
   /// Whose idempotency keys and attempts these are; the election's name when empty. Consumers that share a name and a
   /// store drop each other's ids.
   ConsumerName name{};
   Guarantee delivery = Guarantee::exactlyOnceEffect;
-  /// Replicas should agree on it: one with fewer lanes than its dead predecessor may not find all that it was killed by.
+  /// Replicas should agree on it: one with fewer lanes than its dead predecessor may not find all that it was killed
+  /// by.
   Ordering ordering{};
   /// Messages read ahead for the lanes, waiting and in work, 64..100,000; and at most 64 MiB of waiting bodies. As far
   /// as this, no group waits for another.
@@ -119,6 +141,9 @@ struct ConsumerOptions {
   std::size_t maxBatch = 64;
   /// A batch is committed when its first message has waited this long, 0..10 s.
   std::chrono::milliseconds latencyTarget{20};
+  /// Always up to maxBatch messages a commit, and a latencyTarget for handlers alone. Otherwise batches shrink where
+  /// the measured time of handlers and commit together would miss the target, and grow again where it would hold.
+  bool fixedBatch = false;
   /// Failed attempts until a message becomes a dead letter, 1..1000.
   int maxAttempts = 5;
   /// Exponential with full jitter: attempt n waits up to min(retryMax, retryBase · 2^(n-1)).
@@ -141,6 +166,17 @@ struct ConsumerOptions {
   /// touched before the claim, and the store only connects to its server (IFencedStore::prepare): a standby does not
   /// even open an SQLite file.
   std::function<void(const std::stop_token&)> prepare{};
+  /// Handles the messages of a group in the order of their numbers (numberHeader), whatever order they come in. What
+  /// comes early is kept in the store, and acknowledged, until the numbers before it have come; what comes again is
+  /// dropped; what comes after its number was given up, or under a number that another message had, is a dead letter.
+  /// The first number is 1. Messages without a group or a number are handled as they come. Kept under the keys that
+  /// begin with "tenure.numbers/", which handlers cannot use then.
+  bool followNumbers = false;
+  /// A group that waits for its next number longer than this raises an event; 0..30 d.
+  std::chrono::milliseconds gapLimit{60'000};
+  GapPolicy whenGapIsOld = GapPolicy::wait;
+  /// Messages of one group that wait for an earlier one, 1..10'000; with one more the term ends with Errc::gapTooOld.
+  std::size_t maxKept = 1'000;
   /// Of the jitter between attempts; 0 takes one from the kernel. For runs that must repeat exactly.
   std::uint64_t jitterSeed = 0;
   /// Not with Guarantee::atMostOnce.
@@ -161,6 +197,11 @@ class Consumer final : public ILeaderCareer {
  public:
   /// Borrows source, store and events; they must outlive it. They may be the two ends of one database.
   Consumer(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
+           IEventSink& events, const IClock& clock = systemClock());
+  /// The same for a handler of many at once, in batches as large as commits may be. Messages that failed, or that an
+  /// earlier process may have died of, come alone; so does every one of Guarantee::atMostOnce. Not for an external
+  /// handler.
+  Consumer(IMessageSource& source, IFencedStore& store, BatchHandler handler, const ConsumerOptions& options,
            IEventSink& events, const IClock& clock = systemClock());
   ~Consumer() override;
 

@@ -243,7 +243,16 @@ struct BatchCommitted {
   std::size_t messages = 0;
   std::int64_t lastPosition = 0;
   std::chrono::microseconds took{};
-  void fields(auto&& f) const { f("messages", messages), f("last_position", lastPosition), f("took_us", took); }
+  std::size_t limit = 0;  // how many messages the next one may have
+  void fields(auto&& f) const {
+    f("messages", messages), f("last_position", lastPosition), f("took_us", took), f("limit", limit);
+  }
+};
+struct BatchSplit {
+  TENURE_EVENT("batch_split", warn)
+  std::size_t messages = 0;  // what their handler did not get done together is handled one by one; an attempt of none
+  std::string reason;
+  void fields(auto&& f) const { f("messages", messages), f("reason", reason); }
 };
 struct DuplicateDropped {
   TENURE_EVENT("duplicate_dropped", info)
@@ -290,6 +299,31 @@ struct MessageDeadLettered {
   std::string reason;
   int attempts = 0;
   void fields(auto&& f) const { f("message", message), f("reason", reason), f("attempts", attempts); }
+};
+struct MessageKept {
+  TENURE_EVENT("message_kept", debug)
+  std::string message;  // came before the numbers before it; waits in the store
+  std::string group;
+  std::int64_t number = 0;
+  std::int64_t expected = 0;
+  void fields(auto&& f) const {
+    f("message", message), f("group", group), f("number", number), f("expected", expected);
+  }
+};
+struct GapFound {
+  TENURE_EVENT("gap_found", warn)  // once a term: the group waits for this number longer than it should
+  std::string group;
+  std::int64_t number = 0;
+  std::size_t waiting = 0;  // messages after it
+  std::chrono::milliseconds age{};
+  void fields(auto&& f) const { f("group", group), f("number", number), f("waiting", waiting), f("age_ms", age); }
+};
+struct GapSkipped {
+  TENURE_EVENT("gap_skipped", error)  // these numbers are given up, and the messages after them handled
+  std::string group;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  void fields(auto&& f) const { f("group", group), f("first", first), f("last", last); }
 };
 struct KeysPruned {
   TENURE_EVENT("keys_pruned", info)  // once for each pass over all of them that removed some
@@ -398,7 +432,8 @@ using EventBody =
                  BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, MessageForgone, SuspectsFound,
                  MessageSuspected, MessageDeadLettered, KeysPruned, KeyAlarmRaised, BeyondHorizon, OutageBegan,
                  OutageEnded, CommandStarted, CommandEnded, StatusReported, Reloaded, Warned, RequestsCollapsed,
-                 MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked>;
+                 MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked, BatchSplit, MessageKept, GapFound,
+                 GapSkipped>;
 
 struct Event {
   WallTime at{};

@@ -40,6 +40,7 @@ constexpr std::array meanings{
     Meaning{Errc::heldTooLong, "transaction held for too long"},
     Meaning{Errc::storeFailed, "store failed"},
     Meaning{Errc::undone, "undone"},
+    Meaning{Errc::gapTooOld, "a gap in the numbers is too old"},
     Meaning{Errc::careerFailed, "the career failed"},
 };
 

@@ -27,6 +27,7 @@ struct ConsumeOptions {
   FlowOption flow;
   ConsumerOptions tuning;
   std::chrono::milliseconds latencyTarget = tuning.latencyTarget;
+  std::chrono::milliseconds gapLimit = tuning.gapLimit;
   std::chrono::milliseconds keepIds = tuning.keepIdsFor;
   CareerLimits limits;
 };
@@ -42,6 +43,8 @@ struct Settings {
 const Choices<Guarantee> guarantees{{"exactly-once", Guarantee::exactlyOnceEffect},
                                     {"at-least-once", Guarantee::atLeastOnce},
                                     {"at-most-once", Guarantee::atMostOnce}};
+
+const Choices<GapPolicy> gapPolicies{{"wait", GapPolicy::wait}, {"skip", GapPolicy::skip}, {"stop", GapPolicy::stop}};
 
 constexpr const char* consumeHelp = R"help(
 Runs one replica: it stands by until it is elected, then consumes the queue alone, strictly in
@@ -71,6 +74,13 @@ holds back what is behind it, with --lanes only its group.
   queue           500/s:50
   group *         5/s            each group
   group tenant-7  1/m:3          this one; or unlimited
+
+--follow-numbers handles each group in the order of its messages' numbers (header tenure-number),
+whatever order they come in: what comes early is kept in the store until the gap before it is
+filled. A gap older than --gap-limit is told in the log (gap_found), and then --old-gap says:
+  wait  for as long as it takes (the default)
+  skip  the missing numbers become a dead letter, and the messages after them are handled
+  stop  the term ends, and so does every later one until the numbers come
 
 A replica that is killed or crashes is followed within milliseconds: its helper process,
 tenure-last-will, sees it die, ends what it left running, and closes its ZooKeeper session. A log
@@ -120,6 +130,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   settings.candidate.limits = options.limits;
   settings.consumer.name = {options.consumer};
   settings.consumer.latencyTarget = options.latencyTarget;
+  settings.consumer.gapLimit = options.gapLimit;
   settings.consumer.keepIdsFor = std::chrono::duration_cast<std::chrono::hours>(options.keepIds);
   settings.consumer.handlerIsExternal = !options.exec.empty();
   return settings;
@@ -183,6 +194,8 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
       ->type_name("N")
       ->envname("TENURE_MAX_BATCH");
   addDuration(command, "--latency-target", options.latencyTarget, "How long a batch may wait for its commit");
+  command.add_flag("--fixed-batch", options.tuning.fixedBatch, "Do not adapt the size of batches to measured times")
+      ->envname("TENURE_FIXED_BATCH");
   command.add_option("--max-attempts", options.tuning.maxAttempts, "Failed attempts until a dead letter (default 5)")
       ->type_name("N")
       ->envname("TENURE_MAX_ATTEMPTS");
@@ -196,6 +209,23 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
   addDuration(command, "--execute-limit", options.limits.execute,
               "A handler without progress for so long ends the term");
   addDuration(command, "--drain", options.limits.drain, "How long the current message may take when told to leave");
+}
+
+void addNumbers(CLI::App& command, ConsumeOptions& options) {
+  command.add_flag("--follow-numbers", options.tuning.followNumbers, "Handle each group in the order of its numbers")
+      ->envname("TENURE_FOLLOW_NUMBERS");
+  addDuration(command, "--gap-limit", options.gapLimit, "How long a group may wait for its next number untold");
+  const auto choose = [&options](const std::string& text) {
+    const auto policy = findChoice(gapPolicies, text);
+    options.tuning.whenGapIsOld = policy.value_or(options.tuning.whenGapIsOld);
+    return policy.has_value();
+  };
+  addChoice(command, "--old-gap", "POLICY", "wait, skip or stop", choose,
+            "What becomes of a gap above that limit (default wait)");
+  command
+      .add_option("--max-kept", options.tuning.maxKept, "Messages of a group that may wait for a gap (default 1000)")
+      ->type_name("N")
+      ->envname("TENURE_MAX_KEPT");
 }
 
 void addBasics(const CLI::App& tool, CLI::App& command, ConsumeOptions& options) {
@@ -230,6 +260,7 @@ void addConsume(CLI::App& tool, Action& chosen) {
   CLI::App* command = tool.add_subcommand("consume", "Run one replica of a consumer");
   addBasics(tool, *command, *options);
   addTuning(*command, *options);
+  addNumbers(*command, *options);
   options->flow.declare(*command, options->tuning);
   command->footer(std::string(consumeHelp) + urlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return consume(*options); }; });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "consumer/blockade.hpp"
+#include "pipeline/sequencer.hpp"
 #include "tenure/store.hpp"
 #include "tenure/time.hpp"
 
@@ -17,10 +18,15 @@ namespace tenure::consuming {
 
 struct Claim {};   // → did
 struct Recall {};  // read what earlier terms left → recalled
+struct Reopen {};  // read which groups wait for a number → reopened
 struct Attach {};  // → did
 struct Fetch {     // → fetched; from a desk: assigned
   std::size_t max;
   BootTime until;  // in the past: only look
+};
+struct Consult {};  // where does the head's group stand? → consulted
+struct Load {       // kept messages whose turn has come → loaded
+  pipeline::Ready ready;
 };
 struct Check {};  // does the head have a key already? → checked
 struct Admit {    // in the transaction: the head's key → admitted
@@ -30,8 +36,9 @@ struct Handle {  // the handler, on the head → ran
   int attempt;
   bool mark;  // first a mark before the head, which takes no lock
 };
-struct Undo {};  // what the handler has written: back to the mark → did
-struct Bury {    // in the transaction: a dead letter and the end of its attempts → did
+struct HandleTogether {};  // the handler of many, on the machine's joined() → ran
+struct Undo {};            // what the handler has written: back to the mark → did
+struct Bury {              // in the transaction: a dead letter and the end of its attempts → did
   std::string_view reason;
   int attempts;
   WallTime firstAt;
@@ -44,6 +51,7 @@ struct Commit {
   std::size_t inWork;           // the messages after those that the next transaction may touch
   bool more;                    // and later ones
   bool undo;                    // first back to the mark
+  bool acknowledge;             // they come from the source
   const AttemptRecord* record;  // of the head; nullptr for none
   const MessageId* forgive;     // whose attempts are forgotten; nullptr for none
 };
@@ -88,7 +96,8 @@ struct Parked {
   Past past;                      // of the first
 };
 
-using Action = std::variant<Claim, Recall, Attach, Fetch, Check, Admit, Handle, Undo, Bury, Commit, Acknowledge, Prune,
-                            Resolve, Abandon, Inquire, Wait, Park, Return, Quit>;
+using Action =
+    std::variant<Claim, Recall, Reopen, Attach, Fetch, Consult, Load, Check, Admit, Handle, HandleTogether, Undo, Bury,
+                 Commit, Acknowledge, Prune, Resolve, Abandon, Inquire, Wait, Park, Return, Quit>;
 
 }  // namespace tenure::consuming

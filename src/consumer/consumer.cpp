@@ -39,6 +39,14 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
                      options.collapseKey, "means nothing without collapse");
   complaints.require(options.collapseAhead >= 1 && options.collapseAhead <= 10'000'000, "consumer.collapseAhead",
                      static_cast<std::int64_t>(options.collapseAhead), "must be 1 to 10,000,000");
+  complaints.require(options.gapLimit >= 0ms && options.gapLimit <= 30 * 24h, "consumer.gapLimit", options.gapLimit,
+                     "must be 0 to 30 days");
+  complaints.require(options.maxKept >= 1 && options.maxKept <= 10'000, "consumer.maxKept",
+                     static_cast<std::int64_t>(options.maxKept), "must be 1 to 10,000");
+  complaints.require(!options.followNumbers || options.ordering == Ordering::total(), "consumer.followNumbers", "true",
+                     "cannot be combined with lanes");
+  complaints.require(!options.followNumbers || options.collapse == Collapse::never, "consumer.followNumbers", "true",
+                     "cannot be combined with collapse");
   complaints.throwIfAny();
   return options;
 }
@@ -49,18 +57,37 @@ ConsumerOptions fitted(ConsumerOptions options, const IFencedStore& store) {
   return options;
 }
 
-std::unique_ptr<ILeaderCareer> workOf(IMessageSource& source, IFencedStore& store, Handler handler,
+Handler oneByOne(BatchHandler handler) {
+  return [handler = std::move(handler)](const Delivery& delivery) {
+    return handler({{&delivery.message, 1}, delivery.transaction, delivery.term, delivery.attempt});
+  };
+}
+
+ConsumerOptions forBatches(const ConsumerOptions& options) {
+  Complaints complaints;
+  complaints.require(!options.handlerIsExternal, "consumer.handlerIsExternal", "true",
+                     "a handler of many at once writes to its transaction");
+  complaints.throwIfAny();
+  return options;
+}
+
+std::unique_ptr<ILeaderCareer> workOf(IMessageSource& source, IFencedStore& store, consuming::Handlers handlers,
                                       const ConsumerOptions& options, IEventSink& events, const IClock& clock) {
   if (options.ordering == Ordering::total())
-    return std::make_unique<consuming::Runner>(source, store, std::move(handler), options, events, clock);
-  return std::make_unique<consuming::Lanes>(source, store, std::move(handler), options, events, clock);
+    return std::make_unique<consuming::Runner>(source, store, std::move(handlers), options, events, clock);
+  return std::make_unique<consuming::Lanes>(source, store, std::move(handlers), options, events, clock);
 }
 
 }  // namespace
 
 Consumer::Consumer(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
                    IEventSink& events, const IClock& clock)
-    : work_(workOf(source, store, std::move(handler), fitted(validated(options), store), events, clock)) {}
+    : work_(workOf(source, store, {std::move(handler), nullptr}, fitted(validated(options), store), events, clock)) {}
+
+Consumer::Consumer(IMessageSource& source, IFencedStore& store, BatchHandler handler, const ConsumerOptions& options,
+                   IEventSink& events, const IClock& clock)
+    : work_(workOf(source, store, {oneByOne(handler), handler}, fitted(validated(forBatches(options)), store), events,
+                   clock)) {}
 Consumer::~Consumer() = default;
 
 void Consumer::prepare(const std::stop_token& stop) { work_->prepare(stop); }

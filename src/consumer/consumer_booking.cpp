@@ -8,10 +8,11 @@
 
 namespace tenure::consuming {
 bool ConsumerMachine::batchIsOver(const Moment& moment) const noexcept {
-  if (batchEnds_ || settled_ >= granted_ || settled_ >= limit_ || suspects_ > 0) return true;
+  const bool lastHeld = held_ > 0 && settled_ == held_;
+  if (batchEnds_ || lastHeld || settled_ >= granted_ || settled_ >= sizer_.size() || suspects_ > 0) return true;
   if (moment.stopAsked || !moment.mayBegin || moment.transactionIsFull) return true;
   // The next message is expected to take as long as the last one.
-  return moment.now - batchBegan_ + lastRun_ >= options_.latencyTarget;
+  return moment.now - batchBegan_ + lastRun_ >= sizer_.workLimit(settled_);
 }
 
 Action ConsumerMachine::commit(const Moment& moment) {
@@ -19,12 +20,14 @@ Action ConsumerMachine::commit(const Moment& moment) {
   const bool closing = phase_ == Phase::leaving || moment.stopAsked || takesFirst();
   const std::size_t next = remaining() - settled_;
   const std::size_t suspectsLeft = suspects_ - std::min(suspects_, settled_);
-  const std::size_t wanted = suspectsLeft > 0 ? suspectsLeft : closing ? 0 : limit_;
-  const bool orphans = collapser_ && collapser_->leavesOrphans();  // who comes next is not in the window
+  const std::size_t wanted = suspectsLeft > 0 ? suspectsLeft : closing ? 0 : sizer_.size();
+  // Who comes next is not in the window.
+  const bool elsewhere = (collapser_ && collapser_->leavesOrphans()) || (sequencer_ && sequencer_->readies());
   booking_ = Commit{.settled = settled_,
                     .inWork = std::min(wanted, next),
-                    .more = role_ != Role::lane && (next < wanted || (orphans && wanted > 0)),
+                    .more = role_ != Role::lane && (next < wanted || (elsewhere && wanted > 0)),
                     .undo = marked_,
+                    .acknowledge = held_ == 0,
                     .record = toRecord_ ? &*toRecord_ : nullptr,
                     .forgive = toForgive_ ? &*toForgive_ : nullptr};
   commitBegan_ = moment.now;
@@ -33,6 +36,7 @@ Action ConsumerMachine::commit(const Moment& moment) {
 
 Action ConsumerMachine::committed(const Moment& moment) {
   endOutage(false, moment);
+  if (outcomeKnown_) sizer_.committed(settled_, commitBegan_ - batchBegan_, moment.now - commitBegan_);
   outcomeKnown_ = recorded_ = true;
   undoneBefore_ = false;
   if (toForgive_) {
@@ -45,11 +49,12 @@ Action ConsumerMachine::committed(const Moment& moment) {
   else if (toForgive_ || toRecord_)
     charged_.reset();
   tellCommitted(moment);
+  if (sequencer_) sequencer_->committed();
   suspects_ -= std::min(suspects_, settled_);
   granted_ = suspects_ > 0 ? suspects_ : booking_.more || takesFirst() ? limit_ : booking_.inWork;
   ledger_ = booking_.inWork > 0 || booking_.more ? Ledger::open : Ledger::closed;
   topped_ = false;
-  if (settled_ > 0 && !shared_) return ask(Step::acknowledge, Acknowledge{settled_});
+  if (settled_ > 0 && !shared_ && booking_.acknowledge) return ask(Step::acknowledge, Acknowledge{settled_});
   return acknowledged(moment);
 }
 
@@ -66,18 +71,20 @@ void ConsumerMachine::tellCommitted(const Moment& moment) {
   if (taking_)
     taken_ = Taken{window().front()};
   else if (taken_)
-    pending_.push_back(BatchCommitted{1, std::exchange(taken_, std::nullopt)->message.position, took});
+    pending_.push_back(BatchCommitted{1, std::exchange(taken_, std::nullopt)->message.position, took, 1});
   else if (settled_ > 0)
-    pending_.push_back(BatchCommitted{settled_, window()[settled_ - 1].position, took});
+    pending_.push_back(BatchCommitted{settled_, window()[settled_ - 1].position, took, sizer_.size()});
   tellPending();
 }
 
 Action ConsumerMachine::acknowledged(const Moment& moment) {
-  const std::size_t known = std::min(settled_, unacknowledged_.size());
+  const std::size_t known = held_ > 0 ? 0 : std::min(settled_, unacknowledged_.size());
   unacknowledged_.erase(unacknowledged_.begin(), unacknowledged_.begin() + static_cast<std::ptrdiff_t>(known));
   const bool orphans = collapser_ && collapser_->leavesOrphans();
   if (collapser_) collapser_->left(window().first(settled_));
+  held_ -= std::min(held_, settled_);
   first_ += settled_;
+  apart_ -= std::min(apart_, settled_);
   forgetTransaction();
   if (orphans && ledger_ == Ledger::open) readAgain();
   return proceed(moment);
@@ -95,12 +102,13 @@ void ConsumerMachine::readAgain() {
 /// What the open transaction knew. Its messages are the window's first again.
 void ConsumerMachine::forgetTransaction() noexcept {
   if (collapser_) collapser_->undone();
-  settled_ = 0;
+  settled_ = joined_ = 0;
   batchEnds_ = charging_ = taking_ = false;
-  checked_ = known_ = marked_ = admitted_ = false;
+  joining_ = checked_ = known_ = marked_ = admitted_ = false;
   toRecord_.reset();
   toForgive_.reset();
   pending_.clear();
+  if (sequencer_) sequencer_->undone();
 }
 
 // --- answers without a value, and failures
@@ -113,7 +121,8 @@ Action ConsumerMachine::did(const Moment& moment) {
       break;
     case Step::attach:
       attached_ = true;  // an outage of the source is over when it delivers
-      window_.clear();
+      window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(first_));
+      window_.resize(held_);
       if (collapser_) collapser_->clear();
       first_ = 0;
       topped_ = dry_ = false;
@@ -178,7 +187,8 @@ Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
 /// Alone in its transaction it has only itself to blame. Else it comes alone next time, when its handler may compute
 /// before it holds anything.
 Action ConsumerMachine::heldTooLong(const Error& error, const Moment& moment) {
-  const bool alone = settled_ == (step_ == Step::commit ? 1U : 0U);
+  const bool alone = joined_ == 0 && settled_ == (step_ == Step::commit ? 1U : 0U);
+  separate();
   forgetTransaction();
   if (alone) return attemptFailed(Outcome::failed(error.message()), moment);
   granted_ = 1;
@@ -216,6 +226,7 @@ Action ConsumerMachine::commitFailed(const Error& error, const Moment& moment) {
   // Too much for one transaction, or against a rule that is checked at its end: its messages one at a time, and the one
   // whose fault it is, aside.
   if (isRefusal(error) && settled_ > 1) {
+    separate();
     forgetTransaction();
     granted_ = 1;
     return proceed(moment);
@@ -287,9 +298,10 @@ void ConsumerMachine::tellPending() {
 }
 
 void ConsumerMachine::checkInvariants() const {
-  TENURE_ASSERT(settled_ <= remaining());
-  TENURE_ASSERT(settled_ <= granted_);             // nothing begins that a successor would not find in the record
-  TENURE_ASSERT(suspects_ == 0 || settled_ <= 1);  // a suspect is alone in its transaction
+  TENURE_ASSERT(settled_ <= remaining() && joined_ == 0);
+  TENURE_ASSERT(settled_ <= granted_);  // nothing begins that a successor would not find in the record
+  TENURE_ASSERT(held_ <= remaining() && (held_ == 0 || settled_ <= held_));  // one or the other in a transaction
+  TENURE_ASSERT(suspects_ == 0 || settled_ <= 1);                            // a suspect is alone in its transaction
   TENURE_ASSERT(!toRecord_ || !toForgive_);
   TENURE_ASSERT(!taking_ || (settled_ == 1 && !taken_));
   TENURE_ASSERT(!taken_ || settled_ == 0);

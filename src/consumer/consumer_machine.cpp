@@ -16,18 +16,21 @@ constexpr std::string_view processDied = "its process died";
 
 }  // namespace
 
-ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role)
+ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role, bool together)
     : options_(options),
       shared_(shared),
       role_(role),
+      together_(together),
       limit_(options.handlerIsExternal || options.delivery == Guarantee::atMostOnce ? 1 : options.maxBatch),
       readAhead_(std::max(limit_, leastReadAhead)),
       slice_(std::max<Duration>(options.idleWait, 20ms)),
       retryBackoff_(options.retryBase, options.retryMax, random.fork()),
       outageBackoff_(20ms, 1s, random.fork()),
+      sizer_(limit_, options.latencyTarget, options.fixedBatch),
       pruner_(options) {
   if (options.collapse == Collapse::byKey && role == Role::alone)
     collapser_.emplace(options.collapseKey, options.collapseAhead);
+  if (options.followNumbers) sequencer_.emplace(options.name, options.gapLimit, options.maxKept);
   if (role != Role::lane) return;
   attached_ = true;
   granted_ = takesFirst() ? limit_ : 0;
@@ -69,6 +72,7 @@ Action ConsumerMachine::proceed(const Moment& moment) {
   if (phase_ == Phase::inaugurating) return enterOffice(moment);
   if (phase_ == Phase::leaving) return Return{false};
   if (!outcomeKnown_) return askAgain(moment);
+  if (joined_ > 0) return joinOrRun(moment);
   if (settled_ > 0 && batchIsOver(moment)) return commit(moment);
   if (taken_) return proceedWithTaken(moment);
   if (parkUntil_) return ask(Step::park, Park{*parkUntil_});
@@ -76,6 +80,7 @@ Action ConsumerMachine::proceed(const Moment& moment) {
   if (moment.now < notBefore_) return waitFor(notBefore_, moment);
   if (!moment.mayBegin) return waitFor(moment.now + softLimitPause, moment);
   if (!attached_) return ask(Step::attach, Attach{});
+  if (const auto tending = tendGroups(moment)) return *tending;
   if (ledger_ == Ledger::unread) return survey(moment);
   if (settled_ == 0 && moment.now - sliceBegan_ >= slice_) return Return{true};
   if (settled_ == 0 && pruner_.isDue(dry_ && remaining() == 0, moment.now))
@@ -89,6 +94,7 @@ Action ConsumerMachine::enterOffice(const Moment& moment) {
   if (moment.now < notBefore_) return ask(Step::wait, Wait{notBefore_});
   if (!claimed_) return ask(Step::claim, Claim{});
   if (!recalled_) return ask(Step::recall, Recall{});
+  if (sequencer_ && !reopened_) return ask(Step::reopen, Reopen{});
   if (!attached_) return ask(Step::attach, Attach{});
   return Return{true};
 }
@@ -103,7 +109,7 @@ Action ConsumerMachine::askAgain(const Moment& moment) {
 /// Before the first message of a term begins, those are gathered that a dead predecessor may have had in work.
 Action ConsumerMachine::survey(const Moment& moment) {
   // Of those that a predecessor collapsed it may have begun one that is far behind.
-  const bool mayHideMore = collapser_ ? horizon() > 0 && collapser_->mayReadOn() : remaining() < horizon();
+  const bool mayHideMore = collapser_ ? horizon() > 0 && collapser_->mayReadOn() : remaining() < held_ + horizon();
   if (!dry_ && mayHideMore) return fetch(onlyLook);
   findSuspects(moment);
   return proceed(moment);
@@ -127,7 +133,7 @@ bool ConsumerMachine::wantsMessages() const noexcept {
 Action ConsumerMachine::fetch(BootTime until) {
   if (role_ == Role::lane) return ask(Step::fetch, Fetch{limit_ - settled_, until});
   if (collapser_) return ask(Step::fetch, Fetch{collapsePage, until});
-  const std::size_t room = std::max(limit_ + readAhead_, horizon());
+  const std::size_t room = held_ + std::max(limit_ + readAhead_, horizon());
   return ask(Step::fetch, Fetch{room - std::min(room - 1, remaining()), until});
 }
 
@@ -158,7 +164,7 @@ void ConsumerMachine::findSuspects(const Moment& moment) {
   const auto messages = window();
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (inWork_.contains(messages[i].id)) suspects_ = i + 1;
-  if (moreInWork_) suspects_ = std::max(suspects_, std::min(limit_, messages.size()));
+  if (moreInWork_) suspects_ = std::max(suspects_, std::min(held_ + limit_, messages.size()));
   if (role_ == Role::recovery) suspects_ = messages.size();
   if (suspects_ > 0) news_.push_back(SuspectsFound{suspects_});
   granted_ = suspects_ > 0 ? suspects_ : limit_;
@@ -191,8 +197,10 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
     pending_.push_back(DuplicateDropped{head().id.value});
     return settle(moment, false);
   }
+  if (joins(moment)) return join(moment);
   if (const std::string_view why = unfitness(head()); !why.empty()) return refuse(why, moment);
   if (refused_ && refused_->id == head().id) return refusedByStore(moment);
+  if (const auto turn = findTurn(moment)) return *turn;
   if (isReleased()) return letGo(moment);
   if (blockade_.any() && blockade_.holds(head().id) && !blockade_.mayGo(head().id, moment.now))
     return standStill(moment);
@@ -223,7 +231,7 @@ bool ConsumerMachine::isHeldBack(const Moment& moment) {
 
 /// The first that is another one says that the rest was acknowledged after all.
 bool ConsumerMachine::wasCommittedBefore() {
-  if (settled_ >= unacknowledged_.size()) return false;
+  if (held_ > 0 || settled_ >= unacknowledged_.size()) return false;
   const auto& [id, digest] = unacknowledged_[settled_];
   if (head().id == id && digestOf(head().body) == digest) return true;
   unacknowledged_.resize(settled_);
@@ -322,6 +330,7 @@ Action ConsumerMachine::spareProcess(const Moment& moment) {
 Action ConsumerMachine::admit() { return ask(Step::admit, Admit{.mark = !marked_}); }
 
 Action ConsumerMachine::admitted(Admission admission, const Moment& moment) {
+  if (joining_) return admittedToJoin(admission, moment);
   const bool ranInTransaction = marked_;
   marked_ = admitted_ = true;
   if (admission == Admission::reused)
@@ -354,6 +363,7 @@ Action ConsumerMachine::run(const Moment& moment) {
 }
 
 Action ConsumerMachine::ran(const Outcome& outcome, const Moment& moment) {
+  if (joined_ > 0) return ranTogether(outcome, moment);
   lastRun_ = moment.now - runBegan_;
   switch (outcome.kind) {
     case Outcome::Kind::done: return handled(moment);
@@ -393,6 +403,7 @@ Action ConsumerMachine::settle(const Moment& moment, bool ran) {
   if (skipped_ && skipped_->message == head().id.value && step_ != Step::bury) pending_.push_back(*skipped_);
   checked_ = known_ = marked_ = admitted_ = false;
   if (taken_) return commit(moment);
+  if (sequencer_) sequencer_->settle(head(), moment.wall);
   ++settled_;
   return proceed(moment);
 }

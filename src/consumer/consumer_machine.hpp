@@ -34,6 +34,13 @@
 ///
 /// In a lane (consumer_lane.cpp) the window is what the desk gave it. Nothing begins before it is in the desk's front
 /// or on the lane's own record, and a head that has to wait goes back to the desk, to wait there with its group.
+/// A handler of many at once has a way of its own as well, consumer_together.cpp: the admitted wait for each other.
+///
+///   head ─► admit ─► joined ─► head … ─► run ─► settled ─► commit
+///                                         └─ failed ─► undo, and all of them one by one
+///
+/// Who follows numbers has one more stage before the key, consumer_numbers.cpp: what comes early is kept in the store
+/// and settled; when its turn has come it is loaded, to the front of the window, and is a message like any other.
 ///
 /// With a rate limit the head may have to wait for its turn before it begins. With `collapse` what is fetched passes a
 /// sieve: the window holds only those that run, and more is read before each of them.
@@ -53,6 +60,7 @@
 
 #include "base/backoff.hpp"
 #include "consumer/actions.hpp"
+#include "consumer/batch_sizer.hpp"
 #include "consumer/blockade.hpp"
 #include "consumer/pruner.hpp"
 #include "pipeline/collapser.hpp"
@@ -79,8 +87,10 @@ enum class Role {
 
 class ConsumerMachine {
  public:
-  /// One for each term. `shared`: the source acknowledges inside the store's transaction.
-  ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role = Role::alone);
+  /// One for each term. `shared`: the source acknowledges inside the store's transaction. `together`: the handler takes
+  /// many at once.
+  ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role = Role::alone,
+                  bool together = false);
 
   // The phases of a term.
   Action inaugurate(const Moment& moment);
@@ -91,6 +101,9 @@ class ConsumerMachine {
   Action did(const Moment& moment);
   Action failed(const Error& error, const Moment& moment);
   Action recalled(ConsumerState state, const Moment& moment);
+  Action reopened(const std::vector<std::string>& places, const Moment& moment);
+  Action consulted(const std::optional<std::string>& place, const Moment& moment);
+  Action loaded(const pipeline::Ready& ready, std::vector<Message> messages, const Moment& moment);
   Action fetched(std::vector<Message> messages, const Moment& moment);
   Action assigned(Assignment assignment, const Moment& moment);
   Action checked(bool known, const Moment& moment);
@@ -111,7 +124,11 @@ class ConsumerMachine {
     return collapser_ ? collapser_->toAcknowledge() : std::span<const Message>{};
   }
   std::span<const Message> window() const noexcept { return std::span{window_}.subspan(first_); }
-  const Message& head() const noexcept { return taken_ ? taken_->message : window_[first_ + settled_]; }
+  const Message& head() const noexcept { return taken_ ? taken_->message : window_[first_ + settled_ + joined_]; }
+  /// What one call of the handler is to do together.
+  std::span<const Message> joined() const noexcept { return window().subspan(settled_, joined_); }
+  /// Nullptr: numbers are not followed.
+  const pipeline::Sequencer* sequencer() const noexcept { return sequencer_ ? &*sequencer_ : nullptr; }
   /// Of the last Quit.
   const Error& trouble() const noexcept { return trouble_; }
 
@@ -136,6 +153,9 @@ class ConsumerMachine {
   enum class Step {
     claim,
     recall,
+    reopen,
+    consult,
+    load,
     attach,
     fetch,
     check,
@@ -214,6 +234,23 @@ class ConsumerMachine {
   void forgo(const std::string& why);
   void forgoWhatMayBeTaken(const std::string& why);
 
+  // Many at once.
+  bool joins(const Moment& moment) const;
+  Action join(const Moment& moment);
+  Action joinHead(const Moment& moment);
+  Action joinOrRun(const Moment& moment);
+  Action admittedToJoin(Admission admission, const Moment& moment);
+  Action ranTogether(const Outcome& outcome, const Moment& moment);
+  void separate() noexcept { apart_ = settled_ + joined_; }
+
+  // Numbered messages.
+  std::optional<Action> findTurn(const Moment& moment);
+  Action keep(const Moment& moment);
+  Action dropRepeat(const Moment& moment);
+  Action tooManyWait(const Moment& moment);
+  std::optional<Action> tendGroups(const Moment& moment);
+  std::optional<Action> tend(const pipeline::Gap& gap, const Moment& moment);
+
   void findSuspects(const Moment& moment);
   void readAgain();
   void forgetTransaction() noexcept;
@@ -245,11 +282,13 @@ class ConsumerMachine {
   const ConsumerOptions options_;
   const bool shared_;
   const Role role_;
+  const bool together_;
   const std::size_t limit_;      // messages in a transaction
   const std::size_t readAhead_;  // what is fetched beyond the batch at hand
   const Duration slice_;         // how long one execute goes on
   Backoff retryBackoff_;
   Backoff outageBackoff_;
+  BatchSizer sizer_;
 
   Phase phase_ = Phase::inaugurating;
   Step step_ = Step::claim;
@@ -263,9 +302,16 @@ class ConsumerMachine {
   BootTime sliceBegan_{};
   BootTime notBefore_ = BootTime::min();  // backoff: of the head, or of an outage
 
+  std::optional<pipeline::Sequencer> sequencer_;
+  bool reopened_ = false;
+  BootTime nextGapCheck_ = BootTime::min();
+
   std::vector<Message> window_;  // from first_ on; what is before it is acknowledged
   std::size_t first_ = 0;
+  std::size_t held_ = 0;      // leading messages that were kept: the source knows nothing of them
   std::size_t settled_ = 0;   // booked in the open transaction
+  std::size_t joined_ = 0;    // after those: admitted, and waiting for each other
+  std::size_t apart_ = 0;     // leading messages of the window that come one by one
   std::size_t granted_ = 0;   // how many messages the durable record allows to begin
   std::size_t suspects_ = 0;  // leading messages of the window that an earlier term may have died of
   bool topped_ = false;       // looked for more since the last commit
@@ -289,6 +335,7 @@ class ConsumerMachine {
   std::vector<EventBody> pending_;     // told when the transaction is durable
 
   // The head.
+  bool joining_ = false;  // it is admitted to be handled with others
   bool checked_ = false;  // known_ says whether it has a key
   bool known_ = false;
   bool marked_ = false;                   // the transaction's mark stands before it

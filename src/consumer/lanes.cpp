@@ -145,12 +145,12 @@ class Lanes::Post final : public IPost, public IMessageSource, public IGateWatch
   const std::size_t number_;
 };
 
-Lanes::Lanes(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
+Lanes::Lanes(IMessageSource& source, IFencedStore& store, Handlers handlers, const ConsumerOptions& options,
              IEventSink& events, const IClock& clock)
     : source_(source),
       store_(store),
       shared_(source.sharesTransactionsWith(store)),
-      handler_(std::move(handler)),
+      handlers_(std::move(handlers)),
       options_(options),
       events_(events),
       clock_(clock) {}
@@ -172,7 +172,7 @@ void Lanes::inaugurate(const Term& term) {
   limitsSeen_.reset();
   desk_.emplace(limitsOf(options_), 1 + options_.ordering.lanes, clock_);
   recovery_ = std::make_unique<Recovery>(*this, term.stopToken());
-  main_.emplace(*recovery_, store_, handler_, options_, events_, clock_, recovery_.get());
+  main_.emplace(*recovery_, store_, handlers_, options_, events_, clock_, recovery_.get());
   main_->inaugurate(term);
 }
 
@@ -221,7 +221,7 @@ void Lanes::open(const Term& term) {
     ConsumerOptions options = options_;
     if (options.jitterSeed != 0) options.jitterSeed += number;
     lane->runner =
-        std::make_unique<Runner>(*lane->post, *lane->store, handler_, options, events_, clock_, lane->post.get());
+        std::make_unique<Runner>(*lane->post, *lane->store, handlers_, options, events_, clock_, lane->post.get());
     lanes_.push_back(std::move(lane));
   }
   for (const auto& lane : lanes_) lane->thread = std::thread([this, &lane = *lane, term] { work(lane, term); });

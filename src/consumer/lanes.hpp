@@ -34,7 +34,7 @@ namespace tenure::consuming {
 class Lanes final : public ILeaderCareer {
  public:
   /// Borrows source, store, events and clock. The options are valid and fit the store.
-  Lanes(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
+  Lanes(IMessageSource& source, IFencedStore& store, Handlers handlers, const ConsumerOptions& options,
         IEventSink& events, const IClock& clock);
   ~Lanes() override;
 
@@ -71,7 +71,7 @@ class Lanes final : public ILeaderCareer {
   IMessageSource& source_;
   IFencedStore& store_;
   const bool shared_;
-  const Handler handler_;
+  const Handlers handlers_;
   const ConsumerOptions options_;
   IEventSink& events_;
   const IClock& clock_;

@@ -5,13 +5,30 @@
 #include "tenure/rate_limits.hpp"
 
 namespace tenure::consuming {
+namespace {
 
-Runner::Runner(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
+/// The one place that catches what a handler throws.
+template <class Callee, class Of>
+Outcome called(const Callee& handler, const Of& delivery) {
+  try {
+    return handler(delivery);
+  } catch (const EndTerm&) {
+    throw;  // not the message's fault; handOver undoes what is open
+  } catch (const std::exception& thrown) {
+    return Outcome::failed(thrown.what());
+  } catch (...) {
+    return Outcome::failed("the handler threw something that is not a std::exception");
+  }
+}
+
+}  // namespace
+
+Runner::Runner(IMessageSource& source, IFencedStore& store, Handlers handlers, const ConsumerOptions& options,
                IEventSink& events, const IClock& clock, IPost* post)
     : source_(source),
       store_(store),
       shared_(source.sharesTransactionsWith(store)),
-      handler_(std::move(handler)),
+      handlers_(std::move(handlers)),
       options_(options),
       events_(events),
       clock_(clock),
@@ -26,8 +43,11 @@ void Runner::prepare(const std::stop_token& stop) {
 void Runner::inaugurate(const Term& term) {
   enter(term);
   transaction_.reset();
+  ConsumerOptions named = options_;
+  named.name = name_;
   // At a post each acknowledgement is told: it frees the groups for others.
-  machine_.emplace(options_, shared_ && post_ == nullptr, random_.fork(), post_ ? post_->role() : Role::alone);
+  machine_.emplace(named, shared_ && post_ == nullptr, random_.fork(), post_ ? post_->role() : Role::alone,
+                   handlers_.many != nullptr);
   if (post_ != nullptr && post_->prunes()) machine_->startPruning(clock_.now());
   limitsSeen_.reset();
   run(machine_->inaugurate(moment()));
@@ -252,7 +272,9 @@ Result<void> Runner::book(const Commit& commit) {
   if (done && commit.record != nullptr) done = transaction_->recordAttempt(name_, *commit.record);
   if (done)
     done = transaction_->recordInWork(recordName_, idsOf(window.subspan(commit.settled, commit.inWork)), commit.more);
-  if (done && shared_ && commit.settled > 0) done = source_.acknowledge(*transaction_, window.first(commit.settled));
+  if (done) done = bookNumbers();
+  if (done && shared_ && commit.acknowledge && commit.settled > 0)
+    done = source_.acknowledge(*transaction_, window.first(commit.settled));
   const auto collapsed = machine_->collapsed();
   if (done && shared_ && !collapsed.empty()) done = source_.acknowledge(*transaction_, collapsed);
   // The last look at the lease; whatever passes between here and the store is the fence's to stop.
@@ -296,23 +318,19 @@ Action Runner::perform(const Handle& asked) {
   Result<void> ready = begin();
   if (ready && asked.mark) ready = transaction_->mark();
   if (!ready) return refused(ready.error());
-  const Outcome outcome = handle({machine_->head(), *transaction_, *term_, asked.attempt});
-  // What the store refused is not the message's fault, whatever the handler makes of it.
-  if (const Result<void> sound = transaction_->standing(); !sound) return refused(sound.error());
-  return machine_->ran(outcome, moment());
+  return ran(called(handlers_.one, Delivery{machine_->head(), handed(), *term_, asked.attempt}));
 }
 
-/// The one place that catches what a handler throws.
-Outcome Runner::handle(const Delivery& delivery) const {
-  try {
-    return handler_(delivery);
-  } catch (const EndTerm&) {
-    throw;  // not the message's fault; handOver undoes what is open
-  } catch (const std::exception& thrown) {
-    return Outcome::failed(thrown.what());
-  } catch (...) {
-    return Outcome::failed("the handler threw something that is not a std::exception");
-  }
+Action Runner::perform(const HandleTogether&) {
+  reportProgress();
+  if (const Result<void> ready = begin(); !ready) return refused(ready.error());
+  return ran(called(handlers_.many, BatchDelivery{machine_->joined(), handed(), *term_, 1}));
+}
+
+/// What the store refused is not the message's fault, whatever the handler makes of it.
+Action Runner::ran(const Outcome& outcome) {
+  if (const Result<void> sound = transaction_->standing(); !sound) return refused(sound.error());
+  return machine_->ran(outcome, moment());
 }
 
 }  // namespace tenure::consuming

@@ -7,6 +7,7 @@
 
 #include "base/emit.hpp"
 #include "consumer/consumer_machine.hpp"
+#include "consumer/guarded_transaction.hpp"
 
 namespace tenure::consuming {
 
@@ -29,11 +30,16 @@ class IPost {
   virtual bool prunes() const noexcept = 0;
 };
 
+struct Handlers {
+  Handler one;
+  BatchHandler many;  // nullptr: there is none
+};
+
 /// Threads: one at a time.
 class Runner final : public ILeaderCareer {
  public:
   /// Borrows source, store, events and clock. The options are valid and fit the store.
-  Runner(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
+  Runner(IMessageSource& source, IFencedStore& store, Handlers handlers, const ConsumerOptions& options,
          IEventSink& events, const IClock& clock, IPost* post = nullptr);
 
   void prepare(const std::stop_token& stop) override;
@@ -59,13 +65,17 @@ class Runner final : public ILeaderCareer {
 
   Action perform(const Claim& claim);
   Action perform(const Recall& recall);
+  Action perform(const Reopen& reopen);
   Action perform(const Attach& attach);
   Action perform(const Fetch& fetch);
   Action perform(const Inquire& inquire);
+  Action perform(const Consult& consult);
+  Action perform(const Load& load);
   void foretell(std::span<const Message> messages);
   Action perform(const Check& check);
   Action perform(const Admit& asked);
   Action perform(const Handle& asked);
+  Action perform(const HandleTogether& asked);
   Action perform(const Undo& undo);
   Action perform(const Bury& bury);
   Action perform(const Commit& commit);
@@ -80,8 +90,13 @@ class Runner final : public ILeaderCareer {
 
   Result<void> book(const Bury& bury);
   Result<void> book(const Commit& commit);
+  Result<void> bookNumbers();
+  Result<std::optional<std::string>> readAlone(const std::string& key);
+  Result<std::vector<std::string>> openPlaces();
+  Result<std::vector<Message>> keptMessages(const pipeline::Ready& ready);
+  Transaction& handed() noexcept;
   std::span<const MessageId> idsOf(std::span<const Message> messages);
-  Outcome handle(const Delivery& delivery) const;
+  Action ran(const Outcome& outcome);
   Result<void> begin();
   void abandon() noexcept;
   Action refused(const Error& error);
@@ -90,7 +105,7 @@ class Runner final : public ILeaderCareer {
   IMessageSource& source_;
   IFencedStore& store_;
   const bool shared_;
-  const Handler handler_;
+  const Handlers handlers_;
   const ConsumerOptions options_;
   IEventSink& events_;
   const IClock& clock_;
@@ -108,6 +123,7 @@ class Runner final : public ILeaderCareer {
 
   std::optional<ConsumerMachine> machine_;
   std::unique_ptr<IFencedTransaction> transaction_;
+  std::optional<GuardedTransaction> guarded_;
   std::optional<std::uint64_t> limitsSeen_;  // which version of them the machine knows
   std::vector<MessageId> ids_;               // kept for its capacity
 };

@@ -14,6 +14,15 @@ int lastNumber(const std::string& output, const std::string& word) {
   return std::stoi(output.substr(output.rfind(word) + word.size()));
 }
 
+/// What follows the prefix, line by line.
+std::string linesWith(const std::string& prefix, const std::string& output) {
+  std::istringstream lines(output);
+  std::string found;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(prefix)) found += line.substr(prefix.size()) + " ";
+  return found;
+}
+
 class Examples : public testing::Test {
  protected:
   /// `examples/run NAME`, with what this build has built.
@@ -37,6 +46,17 @@ TEST_F(Examples, InvoicesAreNumberedWithoutAGapAndNoneIsWrittenTwice) {
             "invoice 1: 1250 cents from Ada\n"
             "invoice 2: 990 cents from Robert'); DROP TABLE invoice; --\n"
             "invoice 3: 40 cents from Ada\n");
+}
+
+TEST_F(Examples, EventsThatArriveOutOfOrderTakeEffectInTheOrderOfTheirNumbers) {
+  Program orders = run("order_numbers");
+  ASSERT_TRUE(orders.waitForOutput("order-2 is refunded", 1, std::chrono::seconds{180})) << orders.output();
+
+  stop(orders);
+
+  const std::string told = withoutLog(orders.output(), {"run: "});
+  EXPECT_EQ(linesWith("order-1 is ", told), "created paid shipped received ");
+  EXPECT_EQ(linesWith("order-2 is ", told), "created paid refunded ");
 }
 
 /// The lines of one tenant, in the order in which they were printed.

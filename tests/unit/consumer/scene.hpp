@@ -19,8 +19,9 @@ using namespace std::chrono_literals;
 /// One process: a connection of its own, a term, and a consumer. Destroying it without handOver() is a kill.
 class Replica {
  public:
-  Replica(memory::World& world, std::int64_t token, Handler handler, const ConsumerOptions& options, IEventSink& events,
-          const IClock& clock, memory::Database::Acknowledging acknowledging)
+  template <class AnyHandler>
+  Replica(memory::World& world, std::int64_t token, AnyHandler handler, const ConsumerOptions& options,
+          IEventSink& events, const IClock& clock, memory::Database::Acknowledging acknowledging)
       : database_(world, events, clock, acknowledging),
         term_(identityWith(token), 24h, clock),
         consumer_(database_.source(), database_.store(), std::move(handler), options, events, clock) {}

@@ -1,0 +1,109 @@
+// The machine's way with numbered messages. The sequencer knows whose turn it is; what it wants written is part of each
+// commit, so a group's position is as durable as its effects, and a message is acknowledged with the commit that keeps
+// it. Kept messages whose turn has come are loaded to the window's front: they fail, are retried, suspected and buried
+// as any other, and the transaction that settles one erases what was kept of it.
+//
+// The commit that makes them ready says that more may be in work: what is loaded after it is covered by its record.
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "base/text.hpp"
+#include "consumer/consumer_machine.hpp"
+
+namespace tenure::consuming {
+namespace {
+
+using namespace std::chrono_literals;
+using pipeline::Turn;
+
+std::string named(const GroupId& group) { return "group \"" + escaped(group.value) + "\""; }
+
+}  // namespace
+
+Action ConsumerMachine::reopened(const std::vector<std::string>& places, const Moment& moment) {
+  endOutage(false, moment);
+  if (const Result<void> restored = sequencer_->restore(places); !restored) return quit(restored.error());
+  reopened_ = true;
+  return proceed(moment);
+}
+
+Action ConsumerMachine::consulted(const std::optional<std::string>& place, const Moment& moment) {
+  endOutage(false, moment);
+  if (const Result<void> loaded = sequencer_->load(head().group, place); !loaded) return quit(loaded.error());
+  return proceed(moment);
+}
+
+/// Nullopt: it is handled like any other.
+std::optional<Action> ConsumerMachine::findTurn(const Moment& moment) {
+  if (!sequencer_) return std::nullopt;
+  switch (sequencer_->turnOf(head())) {
+    case Turn::any:
+    case Turn::next: return std::nullopt;
+    case Turn::unknown: return ask(Step::consult, Consult{});
+    case Turn::early: return keep(moment);
+    case Turn::waiting: return dropRepeat(moment);
+    case Turn::crowded: return tooManyWait(moment);
+    case Turn::unreadable: return refuse("its number is not a whole number from 1 on", moment);
+    case Turn::conflicting: return refuse("another message waits under its number", moment);
+    case Turn::behind: break;
+  }
+  if (!dedups()) return dropRepeat(moment);
+  return refuse("its number is past: it comes too late, or another message had it", moment);
+}
+
+Action ConsumerMachine::keep(const Moment& moment) {
+  const Message& message = head();
+  sequencer_->keep(message, moment.wall);
+  pending_.push_back(MessageKept{message.id.value, message.group.value, *pipeline::numberOf(message),
+                                 sequencer_->expected(message.group)});
+  return settle(moment, false);
+}
+
+Action ConsumerMachine::dropRepeat(const Moment& moment) {
+  pending_.push_back(DuplicateDropped{head().id.value});
+  return settle(moment, false);
+}
+
+Action ConsumerMachine::tooManyWait(const Moment& moment) {
+  if (settled_ > 0) return commit(moment);
+  return quit(Error{Errc::gapTooOld, std::to_string(options_.maxKept) + " messages of " + named(head().group) +
+                                         " wait for number " + std::to_string(sequencer_->expected(head().group))});
+}
+
+/// Between two transactions: what has come to its turn, and what does not come.
+std::optional<Action> ConsumerMachine::tendGroups(const Moment& moment) {
+  if (!sequencer_ || settled_ > 0) return std::nullopt;
+  if (auto ready = sequencer_->ready(limit_)) return ask(Step::load, Load{*std::move(ready)});
+  if (ledger_ == Ledger::unread || moment.now < nextGapCheck_) return std::nullopt;
+  while (const auto gap = sequencer_->overdue(moment.wall)) {
+    news_.push_back(GapFound{gap->group.value, gap->first, gap->waiting, gap->age});
+    if (auto action = tend(*gap, moment)) return action;
+    sequencer_->told(*gap);
+  }
+  nextGapCheck_ = moment.now + std::clamp<Duration>(options_.gapLimit / 10, 10ms, 1s);
+  return std::nullopt;
+}
+
+std::optional<Action> ConsumerMachine::tend(const pipeline::Gap& gap, const Moment& moment) {
+  switch (options_.whenGapIsOld) {
+    case GapPolicy::wait: return std::nullopt;
+    case GapPolicy::stop:
+      return quit(Error{Errc::gapTooOld, named(gap.group) + " waits for number " + std::to_string(gap.first)});
+    case GapPolicy::skip: break;
+  }
+  sequencer_->skip(gap, moment.wall);
+  pending_.push_back(GapSkipped{gap.group.value, gap.first, gap.last});
+  return commit(moment);
+}
+
+Action ConsumerMachine::loaded(const pipeline::Ready& ready, std::vector<Message> messages, const Moment& moment) {
+  endOutage(false, moment);
+  TENURE_ASSERT(settled_ == 0 && joined_ == 0);
+  sequencer_->took(ready);
+  const auto place = window_.begin() + static_cast<std::ptrdiff_t>(first_ + held_);
+  held_ += messages.size();
+  window_.insert(place, std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
+  return proceed(moment);
+}
+
+}  // namespace tenure::consuming

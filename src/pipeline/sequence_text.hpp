@@ -1,0 +1,61 @@
+/// What a consumer that follows numbers keeps in its store, under which keys and as which text. Pure.
+///
+///   tenure.numbers/<group>           a group's place, one for each group that ever came
+///   tenure.numbers/<group>/<n>       a message that came early, but for its body
+///   tenure.numbers/<group>/<n>/body
+///   tenure.numbers/open/<consumer>/0…f   the groups that have something waiting, by their first digit
+///
+/// <group> is a digest of consumer and group, because a group alone may be as long as a key.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenure/message.hpp"
+#include "tenure/result.hpp"
+
+namespace tenure::pipeline {
+
+inline constexpr std::string_view numbersPrefix = "tenure.numbers/";
+
+/// Where a group stands.
+struct GroupPlace {
+  GroupId group;
+  std::int64_t position = 0;  // the last number that is past
+  WallTime since{};           // from when on the next one is missing, while others wait for it
+  /// Above the position: what tells the id of each that came. Empty where nothing is kept: it was given up already.
+  std::map<std::int64_t, std::string> waiting{};
+
+  bool isOpen() const noexcept { return !waiting.empty(); }
+  /// The next one is kept.
+  bool isReady() const noexcept {
+    return isOpen() && waiting.begin()->first == position + 1 && !waiting.begin()->second.empty();
+  }
+};
+
+/// 32 hexadecimal digits.
+std::string digestText(const ConsumerName& consumer, const GroupId& group);
+std::string placeKey(std::string_view digest);
+std::string keptKey(std::string_view digest, std::int64_t number);
+std::string keptBodyKey(std::string_view digest, std::int64_t number);
+std::string openKey(const ConsumerName& consumer, char firstDigit);
+inline constexpr std::string_view openDigits = "0123456789abcdef";
+
+/// Enough of an id to tell it from another one: 16 hexadecimal digits.
+std::string idMark(const MessageId& id);
+
+/// Of digests; what was written by digestsToText.
+std::vector<std::string> digestsFromText(std::string_view text);
+std::string digestsToText(const std::vector<std::string>& digests);
+
+/// Errors: storeFailed  it is not what we write.
+std::string placeToText(const GroupPlace& place);
+Result<GroupPlace> placeFromText(std::string_view text);
+std::string keptToText(const Message& message);
+Result<Message> keptFromText(std::string_view text, std::string body);
+
+}  // namespace tenure::pipeline

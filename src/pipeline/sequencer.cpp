@@ -1,0 +1,253 @@
+#include "pipeline/sequencer.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/assert.hpp"
+#include "base/text.hpp"
+
+namespace tenure::pipeline {
+
+std::optional<std::int64_t> numberOf(const NewMessage& message) noexcept {
+  if (message.group.value.empty()) return std::nullopt;
+  const auto header = std::ranges::find(message.headers, numberHeader, &Headers::value_type::first);
+  if (header == message.headers.end()) return std::nullopt;
+  return std::max<std::int64_t>(parseInteger(header->second).value_or(0), 0);
+}
+
+Sequencer::Sequencer(ConsumerName consumer, std::chrono::milliseconds gapLimit, std::size_t maxKept,
+                     std::size_t maxGroups)
+    : consumer_(std::move(consumer)), gapLimit_(gapLimit), maxKept_(maxKept), maxGroups_(maxGroups) {}
+
+// --- what is known
+
+Result<void> Sequencer::restore(const std::vector<std::string>& places) {
+  for (const std::string& text : places) {
+    Result<GroupPlace> place = placeFromText(text);
+    if (!place) return place.error();
+    remember(*std::move(place));
+  }
+  return {};
+}
+
+Result<void> Sequencer::load(const GroupId& group, const std::optional<std::string>& place) {
+  GroupPlace loaded{.group = group};
+  if (place) {
+    Result<GroupPlace> read = placeFromText(*place);
+    if (!read) return read.error();
+    loaded = *std::move(read);
+  }
+  if (loaded.group != group) return Error{Errc::storeFailed, "the place of another group is kept under this one's key"};
+  forgetWhatCanBeLoaded();
+  remember(std::move(loaded));
+  return {};
+}
+
+/// All at once: whoever has so many groups that come and go reads each of them again now and then.
+void Sequencer::forgetWhatCanBeLoaded() {
+  if (places_.size() < maxGroups_) return;
+  std::erase_if(places_, [](const auto& entry) { return !entry.second.isOpen(); });
+}
+
+void Sequencer::remember(GroupPlace place) {
+  const std::string digest = digestText(consumer_, place.group);
+  if (place.isOpen())
+    open_.insert_or_assign(digest, place.group);
+  else
+    open_.erase(digest);
+  if (isReadyToLoad(place))
+    ready_.insert_or_assign(digest, place.group);
+  else
+    ready_.erase(digest);
+  const GroupId group = place.group;
+  places_.insert_or_assign(group, std::move(place));
+}
+
+bool Sequencer::isReadyToLoad(const GroupPlace& place) const {
+  const auto held = inHand_.find(place.group);
+  return place.isReady() && (held == inHand_.end() || held->second <= place.position);
+}
+
+const GroupPlace* Sequencer::find(const GroupId& group) const {
+  if (const auto found = touched_.find(group); found != touched_.end()) return &found->second;
+  const auto found = places_.find(group);
+  return found == places_.end() ? nullptr : &found->second;
+}
+
+Turn Sequencer::turnOf(const Message& message) const {
+  const auto number = numberOf(message);
+  if (!number) return Turn::any;
+  if (*number == 0) return Turn::unreadable;
+  const GroupPlace* place = find(message.group);
+  if (place == nullptr) return Turn::unknown;
+  if (*number <= place->position) return Turn::behind;
+  const auto kept = place->waiting.find(*number);
+  const bool isNext = *number == place->position + 1;
+  if (kept == place->waiting.end()) {
+    if (isNext) return Turn::next;
+    return place->waiting.size() < maxKept_ ? Turn::early : Turn::crowded;
+  }
+  if (kept->second.empty()) return Turn::behind;
+  if (kept->second != idMark(message.id)) return Turn::conflicting;
+  return isNext ? Turn::next : Turn::waiting;
+}
+
+std::int64_t Sequencer::expected(const GroupId& group) const {
+  const GroupPlace* place = find(group);
+  return place == nullptr ? 1 : place->position + 1;
+}
+
+// --- the open transaction
+
+GroupPlace& Sequencer::touch(const GroupId& group) {
+  const auto found = touched_.find(group);
+  if (found != touched_.end()) return found->second;
+  return touched_.emplace(group, places_.at(group)).first->second;
+}
+
+void Sequencer::keep(const Message& message, WallTime now) {
+  const std::int64_t number = *numberOf(message);
+  GroupPlace& place = touch(message.group);
+  TENURE_ASSERT(number > place.position + 1 && !place.waiting.contains(number));
+  if (!place.isOpen()) place.since = now;
+  place.waiting.emplace(number, idMark(message.id));
+  const std::string digest = digestText(consumer_, message.group);
+  messageWrites_.insert_or_assign(keptKey(digest, number), keptToText(message));
+  messageWrites_.insert_or_assign(keptBodyKey(digest, number), message.body);
+}
+
+void Sequencer::settle(const Message& message, WallTime now) {
+  const auto number = numberOf(message);
+  if (number.value_or(0) == 0) return;
+  const GroupPlace* known = find(message.group);
+  if (known == nullptr || *number <= known->position) return;
+  const auto kept = known->waiting.find(*number);
+  const bool isKept = kept != known->waiting.end();
+  if (isKept && kept->second != idMark(message.id)) return;  // another message's number
+  GroupPlace& place = touch(message.group);
+  if (*number > place.position + 1) {
+    if (isKept) return;
+    if (!place.isOpen()) place.since = now;
+    place.waiting.emplace(*number, "");  // it died before its turn: nobody needs to wait for it
+    return;
+  }
+  place.position = *number;
+  if (isKept) {
+    const std::string digest = digestText(consumer_, message.group);
+    messageWrites_.insert_or_assign(keptKey(digest, *number), std::nullopt);
+    messageWrites_.insert_or_assign(keptBodyKey(digest, *number), std::nullopt);
+    place.waiting.erase(*number);
+  }
+  advance(place, now);
+}
+
+/// Over what died before its turn.
+void Sequencer::advance(GroupPlace& place, WallTime now) {
+  place.since = now;
+  while (place.isOpen() && place.waiting.begin()->first == place.position + 1 && !place.isReady()) {
+    ++place.position;
+    place.waiting.erase(place.waiting.begin());
+  }
+}
+
+void Sequencer::skip(const Gap& gap, WallTime now) {
+  GroupPlace& place = touch(gap.group);
+  place.position = gap.last;
+  advance(place, now);
+  Message missing;
+  missing.id.value = "missing-" + digestText(consumer_, gap.group) + "-" + std::to_string(gap.first);
+  missing.group = gap.group;
+  missing.headers = {{std::string(numberHeader), std::to_string(gap.first)}};
+  missing.enqueuedAt = now;
+  const std::string numbers = gap.first == gap.last
+                                  ? "number " + std::to_string(gap.first)
+                                  : "numbers " + std::to_string(gap.first) + " to " + std::to_string(gap.last);
+  notes_.push_back(
+      {.message = std::move(missing),
+       .reason = numbers + " never came, and " + std::to_string(gap.waiting) + " waited for " + formatDuration(gap.age),
+       .attempts = 0,
+       .firstAt = now - gap.age,
+       .diedAt = now});
+}
+
+std::vector<StateWrite> Sequencer::writes() const {
+  std::vector<StateWrite> writes;
+  for (const auto& [key, value] : messageWrites_) writes.push_back({key, value});
+  for (const auto& [group, place] : touched_) writes.push_back({keyOf(group), placeToText(place)});
+  addOpenChanges(writes);
+  return writes;
+}
+
+void Sequencer::addOpenChanges(std::vector<StateWrite>& writes) const {
+  std::set<char> changed;
+  std::set<std::string> open;
+  for (const auto& [group, place] : touched_) {
+    const std::string digest = digestText(consumer_, group);
+    if (place.isOpen()) open.insert(digest);
+    if (place.isOpen() != open_.contains(digest)) changed.insert(digest.front());
+  }
+  if (changed.empty()) return;
+  for (const auto& [digest, group] : open_)
+    if (!touched_.contains(group)) open.insert(digest);
+  for (const char digit : changed) {
+    std::vector<std::string> those;
+    std::ranges::copy_if(open, std::back_inserter(those), [&](const auto& digest) { return digest.front() == digit; });
+    const std::string key = openKey(consumer_, digit);
+    writes.push_back(those.empty() ? StateWrite{key, std::nullopt} : StateWrite{key, digestsToText(those)});
+  }
+}
+
+bool Sequencer::readies() const noexcept {
+  return !ready_.empty() ||
+         std::ranges::any_of(touched_, [this](const auto& entry) { return isReadyToLoad(entry.second); });
+}
+
+void Sequencer::committed() {
+  for (auto& [group, place] : touched_) {
+    if (const auto held = inHand_.find(group); held != inHand_.end() && held->second <= place.position)
+      inHand_.erase(held);
+    if (const auto told = told_.find(group); told != told_.end() && told->second <= place.position) told_.erase(told);
+    remember(std::move(place));
+  }
+  undone();
+}
+
+void Sequencer::undone() noexcept {
+  touched_.clear();
+  messageWrites_.clear();
+  notes_.clear();
+}
+
+// --- what comes back, and what does not come
+
+std::optional<Ready> Sequencer::ready(std::size_t most) const {
+  if (ready_.empty()) return std::nullopt;
+  const GroupPlace& place = places_.at(ready_.begin()->second);
+  Ready ready{place.group, {}};
+  for (const auto& [number, mark] : place.waiting) {
+    const bool follows = number == place.position + 1 + static_cast<std::int64_t>(ready.numbers.size());
+    if (!follows || mark.empty() || ready.numbers.size() == most) break;
+    ready.numbers.push_back(number);
+  }
+  return ready;
+}
+
+void Sequencer::took(const Ready& ready) {
+  inHand_[ready.group] = ready.numbers.back();
+  ready_.erase(digestText(consumer_, ready.group));
+}
+
+std::optional<Gap> Sequencer::overdue(WallTime now) const {
+  std::optional<Gap> oldest;
+  for (const auto& [digest, group] : open_) {
+    const GroupPlace& place = places_.at(group);
+    const auto age = now - place.since;
+    const auto told = told_.find(group);
+    if (place.isReady() || age < gapLimit_ || (told != told_.end() && told->second == place.position + 1)) continue;
+    if (oldest && oldest->age >= age) continue;
+    oldest = Gap{group, place.position + 1, place.waiting.begin()->first - 1, place.waiting.size(), age};
+  }
+  return oldest;
+}
+
+}  // namespace tenure::pipeline

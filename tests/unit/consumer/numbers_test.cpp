@@ -1,0 +1,413 @@
+/// Numbered messages: whatever order they come in, each group's take effect in the order of their numbers.
+#include <map>
+#include <set>
+
+#include "base/random.hpp"
+#include "pipeline/sequence_text.hpp"
+#include "scene.hpp"
+
+namespace tenure::test {
+namespace {
+
+using memory::Operation;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class Numbers : public Scene {
+ protected:
+  Numbers() {
+    options.followNumbers = true;
+    options.gapLimit = 10s;
+  }
+
+  /// The message `number` of `group`, with its usual id.
+  void send(const std::string& group, std::int64_t number) { send(group + std::to_string(number), group, number); }
+  void send(const std::string& id, const std::string& group, std::int64_t number) {
+    world.deliver({NewMessage{
+        MessageId{id}, GroupId{group}, "body of " + id, {{std::string(numberHeader), std::to_string(number)}}}});
+  }
+  void sendAll(const std::vector<std::int64_t>& numbers) {
+    for (const std::int64_t number : numbers) send("g", number);
+  }
+  /// Until nothing waits at the source, and nothing that is ready in the store.
+  void runDry(Replica& replica) {
+    workOff(replica);
+    for (int i = 0; i < 20; ++i) replica.execute();
+  }
+};
+
+TEST_F(Numbers, MessagesThatComeOutOfOrderAreHandledInTheOrderOfTheirNumbers) {
+  sendAll({3, 1, 2, 5, 4});
+
+  runDry(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("g1", "g2", "g3", "g4", "g5"));
+  EXPECT_THAT(handled, ElementsAre("g1", "g2", "g3", "g4", "g5"));
+}
+
+TEST_F(Numbers, WhatComesEarlyIsAcknowledgedAndWaitsInTheStore) {
+  sendAll({2, 3});
+
+  Replica& leader = elect();
+  runDry(leader);
+
+  EXPECT_THAT(world.waiting(), IsEmpty());
+  EXPECT_THAT(handled, IsEmpty());
+  EXPECT_THAT(events.of<MessageKept>(), SizeIs(2));
+  EXPECT_EQ(events.of<MessageKept>()[1].expected, 1);
+}
+
+TEST_F(Numbers, AGapThatANewLeaderFillsReleasesWhatItsPredecessorKept) {
+  sendAll({2, 3});
+  runDry(elect());
+  replicas.back().handOver();
+  sendAll({1});
+
+  runDry(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("g1", "g2", "g3"));
+}
+
+TEST_F(Numbers, WhatIsReadyWhenTheLeaderDiesIsItsSuccessorsFirst) {
+  sendAll({2, 1});
+  options.maxBatch = 1;
+  diesOf(elect(), "g2");
+  sendAll({3});
+
+  runDry(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("g1", "g2", "g3"));
+  EXPECT_THAT(deadIds(), IsEmpty());
+}
+
+TEST_F(Numbers, GroupsDoNotWaitForEachOther) {
+  send("a", 2), send("b", 1), send("b", 2), send("a", 1);
+
+  runDry(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("b1", "b2", "a1", "a2"));
+}
+
+TEST_F(Numbers, WhatHasNoNumberIsHandledAsItComes) {
+  send("g", 2);
+  produce({"plain"});
+  send("g", 1);
+
+  runDry(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("plain", "g1", "g2"));
+}
+
+TEST_F(Numbers, WhatComesAgainIsDropped) {
+  sendAll({2, 2, 1, 2, 1});
+
+  runDry(elect());
+
+  EXPECT_THAT(handled, ElementsAre("g1", "g2"));
+  EXPECT_THAT(events.of<DuplicateDropped>(), SizeIs(2)) << "the third 2 is handled itself: its turn has come";
+}
+
+TEST_F(Numbers, AnotherMessageUnderANumberThatIsTakenIsADeadLetter) {
+  sendAll({2});
+  send("other2", "g", 2);
+  sendAll({1});
+  send("late", "g", 1);
+
+  runDry(elect());
+
+  EXPECT_THAT(handled, ElementsAre("g1", "g2"));
+  EXPECT_THAT(deadIds(), ElementsAre("other2", "late"));
+}
+
+TEST_F(Numbers, ANumberThatIsNoneIsADeadLetter) {
+  send("g", 0);
+
+  runDry(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("g0"));
+}
+
+TEST_F(Numbers, AWaitingMessageThatFailsIsChargedItself) {
+  options.maxAttempts = 2;
+  sendAll({2, 3, 1});
+  behaviour = [](const Delivery& delivery) {
+    return delivery.message.id.value == "g2" ? Outcome::failed("no") : Outcome::done();
+  };
+
+  runDry(elect());
+
+  EXPECT_THAT(handled, ElementsAre("g1", "g2", "g2", "g3"));
+  EXPECT_THAT(attempts, ElementsAre(1, 1, 2, 1));
+  EXPECT_THAT(deadIds(), ElementsAre("g2"));
+  EXPECT_EQ(world.deadLetters()[0].message.body, "body of g2");
+}
+
+TEST_F(Numbers, AWaitingMessageThatKillsItsProcessEndsAsADeadLetter) {
+  options.maxAttempts = 2;
+  options.maxBatch = 4;
+  sendAll({2, 3, 1, 4});
+  behaviour = [this](const Delivery& delivery) {
+    if (delivery.message.id.value == "g2") replicas.back().term().loseLease();
+    return Outcome::done();
+  };
+
+  for (int term = 0; term < 4; ++term) static_cast<void>(elect().endOf(50));
+  behaviour = [](const Delivery&) { return Outcome::done(); };
+  runDry(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("g2"));
+  std::vector<std::string> done = doneIds();
+  EXPECT_THAT(done, ElementsAre("g1", "g3", "g4"));
+}
+
+TEST_F(Numbers, ADeadLetterMovesItsGroupOn) {
+  options.maxAttempts = 1;
+  sendAll({1, 2});
+  behaviour = [](const Delivery& delivery) {
+    return delivery.message.id.value == "g1" ? Outcome::failed("no") : Outcome::done();
+  };
+
+  runDry(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("g1"));
+  EXPECT_THAT(doneIds(), ElementsAre("g2"));
+}
+
+TEST_F(Numbers, AnOldGapIsToldOnceAndWaitedFor) {
+  sendAll({2});
+  Replica& leader = elect();
+  runDry(leader);
+
+  clock.advance(1min);
+  runDry(leader);
+  runDry(leader);
+
+  ASSERT_THAT(events.of<GapFound>(), SizeIs(1));
+  EXPECT_EQ(events.of<GapFound>()[0].number, 1);
+  EXPECT_THAT(handled, IsEmpty());
+}
+
+TEST_F(Numbers, AnOldGapIsSkippedWithADeadLetter) {
+  options.whenGapIsOld = GapPolicy::skip;
+  sendAll({3, 5});
+  Replica& leader = elect();
+  runDry(leader);
+
+  clock.advance(1min);
+  runDry(leader);
+  clock.advance(1min);
+  runDry(leader);
+  sendAll({2, 6});
+  runDry(leader);
+
+  EXPECT_THAT(handled, ElementsAre("g3", "g5", "g6"));
+  EXPECT_THAT(events.of<GapSkipped>(), SizeIs(2));
+  ASSERT_THAT(world.deadLetters(), SizeIs(3));
+  EXPECT_THAT(world.deadLetters()[0].reason, testing::StartsWith("numbers 1 to 2 never came"));
+  EXPECT_EQ(world.deadLetters()[2].message.id.value, "g2") << "it came after it was given up";
+}
+
+TEST_F(Numbers, AnOldGapEndsTheTermWhereThatIsAskedFor) {
+  options.whenGapIsOld = GapPolicy::stop;
+  sendAll({2});
+  runDry(elect());
+
+  clock.advance(1min);
+
+  EXPECT_EQ(replicas.back().endOf(5), EndReason::failed);
+  EXPECT_TRUE(replicas.back().error().is(Errc::gapTooOld));
+  sendAll({1});
+  EXPECT_EQ(elect().endOf(5), EndReason::failed) << "nor is anything handled in a later term";
+}
+
+TEST_F(Numbers, TooManyThatWaitEndTheTerm) {
+  options.maxKept = 2;
+  sendAll({2, 3, 4});
+
+  EXPECT_EQ(elect().endOf(5), EndReason::failed);
+
+  EXPECT_TRUE(replicas.back().error().is(Errc::gapTooOld));
+  EXPECT_THAT(world.waiting(), SizeIs(1));
+}
+
+TEST_F(Numbers, AHandlerCannotReachWhatIsKept) {
+  std::vector<bool> reached;
+  behaviour = [&](const Delivery& delivery) {
+    reached.push_back(delivery.transaction.get("tenure.numbers/x").has_value());
+    reached.push_back(delivery.transaction.put("tenure.numbers/x", "").has_value());
+    reached.push_back(delivery.transaction.erase("tenure.numbers/x").has_value());
+    return Outcome::done();
+  };
+  sendAll({1});
+
+  runDry(elect());
+
+  EXPECT_THAT(reached, ElementsAre(false, false, false));
+}
+
+TEST_F(Numbers, TakenBeforeItsHandlerStartsANumberIsPastWithTheTaking) {
+  options.delivery = Guarantee::atMostOnce;
+  sendAll({2, 3, 1});
+  behaviour = [](const Delivery& delivery) {
+    return delivery.message.id.value == "g2" ? Outcome::failed("no") : Outcome::done();
+  };
+
+  runDry(elect());
+
+  EXPECT_THAT(handled, ElementsAre("g1", "g2", "g3"));
+  EXPECT_THAT(deadIds(), ElementsAre("g2"));
+}
+
+TEST_F(Numbers, CannotBeCombinedWithLanesNorWithCollapsing) {
+  options.ordering = Ordering::perGroup(2);
+  EXPECT_THROW(enrol(), std::system_error);
+
+  options.ordering = Ordering::total();
+  options.collapse = Collapse::byKey;
+  EXPECT_THROW(enrol(), std::system_error);
+}
+
+TEST_F(Numbers, WhatIsHandledLeavesOnlyItsGroupsPlace) {
+  const std::string place = pipeline::placeKey(pipeline::digestText(ConsumerName{"orders"}, GroupId{"g"}));
+  sendAll({2});
+  Replica& leader = elect();
+  runDry(leader);
+  ASSERT_TRUE(world.value(place + "/2").has_value());
+  sendAll({1});
+
+  runDry(leader);
+
+  EXPECT_TRUE(world.value(place).has_value());
+  EXPECT_FALSE(world.value(place + "/2").has_value());
+  EXPECT_FALSE(world.value(place + "/2/body").has_value());
+}
+
+// --- any order, repeats, faults, kills
+
+class NumbersStorm : public Numbers, public testing::WithParamInterface<int> {
+ protected:
+  static constexpr int groups = 4;
+  static constexpr int each = 15;
+
+  bool oneIn(std::uint64_t n) { return random.below(n) == 0; }
+
+  void drawOptions() {
+    options.jitterSeed = static_cast<std::uint64_t>(GetParam());
+    options.maxBatch = 1 + random.below(6);
+    options.maxAttempts = 2 + static_cast<int>(random.below(3));
+    options.handlerIsExternal = oneIn(5);
+    options.latencyTarget = oneIn(3) ? 0ms : 20ms;
+    if (oneIn(2)) acknowledging = memory::Database::Acknowledging::afterCommit;
+  }
+
+  /// Each message once or twice, in any order.
+  void drawMessages() {
+    for (int group = 0; group < groups; ++group)
+      for (int number = 1; number <= each; ++number)
+        for (int copies = oneIn(6) ? 2 : 1; copies > 0; --copies)
+          toSend.emplace_back(static_cast<char>('a' + group), number);
+    for (std::size_t i = toSend.size(); i > 1; --i) std::swap(toSend[i - 1], toSend[random.below(i)]);
+  }
+
+  void sendSome() {
+    for (std::uint64_t count = random.below(20); count > 0 && !toSend.empty(); --count) {
+      send(std::string(1, toSend.back().first), toSend.back().second);
+      toSend.pop_back();
+    }
+  }
+
+  void drawFault() {
+    constexpr Operation operations[] = {Operation::known,  Operation::write, Operation::commit,     Operation::resolve,
+                                        Operation::attach, Operation::fetch, Operation::acknowledge};
+    constexpr Errc errors[] = {Errc::unavailable, Errc::storeBusy, Errc::timedOut};
+    world.fail(operations[random.below(std::size(operations))], errors[random.below(3)],
+               1 + static_cast<int>(random.below(3)));
+    if (oneIn(3)) world.loseCommitReply(oneIn(2));
+  }
+
+  Outcome misbehave(const Delivery& delivery) {
+    if (oneIn(8)) drawFault();
+    if (oneIn(15)) return strike(delivery, Outcome::failed("drawn"));
+    if (oneIn(15)) return Outcome::retryLater("drawn", oneIn(2) ? 5ms : 0ms);
+    if (oneIn(25)) {
+      replicas.back().term().loseLease();
+      return strike(delivery, Outcome::done());
+    }
+    if (oneIn(25)) replicas.back().term().requestStop();
+    return Outcome::done();
+  }
+
+  Outcome strike(const Delivery& delivery, Outcome outcome) {
+    struck.insert(delivery.message.id.value);
+    return outcome;
+  }
+
+  void serveATerm() {
+    sendSome();
+    Replica& leader = enrol();
+    if (oneIn(4)) drawFault();
+    try {
+      leader.takeOffice();
+    } catch (const EndTerm&) {
+      return;
+    }
+    const bool over = leader.endOf(1 + static_cast<int>(random.below(40))).has_value();
+    if (oneIn(5)) leader.term().loseLease();
+    if (over || oneIn(2)) leader.handOver();
+  }
+
+  void bringToAnEnd() {
+    while (!toSend.empty()) sendSome();
+    world.heal();
+    behaviour = [](const Delivery&) { return Outcome::done(); };
+    runDry(elect());
+  }
+
+  Random random{static_cast<std::uint64_t>(GetParam())};
+  std::vector<std::pair<char, int>> toSend;
+  std::set<std::string> struck;
+};
+
+TEST_P(NumbersStorm, EveryMessageEndsOnceInTheOrderOfNumbersAndOnlyTheGuiltyDie) {
+  drawOptions();
+  drawMessages();
+  behaviour = [this](const Delivery& delivery) { return misbehave(delivery); };
+  for (int term = 0; term < 12; ++term) serveATerm();
+
+  bringToAnEnd();
+
+  const auto ledger = world.ledger();
+  EXPECT_EQ(ledger.size(), groups * each);
+  std::map<char, int> last;
+  for (const auto& entry : ledger)
+    EXPECT_EQ(std::stoi(entry.message.value.substr(1)), ++last[entry.message.value[0]]) << entry.message.value;
+  for (const std::string& id : deadIds()) EXPECT_TRUE(struck.contains(id)) << id << " never did anything wrong";
+}
+
+TEST_P(NumbersStorm, WithoutKeysNothingIsLostAndNothingComesAgainAfterItsNumberIsPast) {
+  options.delivery = Guarantee::atLeastOnce;
+  drawOptions();
+  drawMessages();
+  std::map<char, int> highest;
+  behaviour = [&](const Delivery& delivery) { return misbehave(delivery); };
+  for (int term = 0; term < 12; ++term) serveATerm();
+
+  bringToAnEnd();
+
+  std::set<std::string> ended(handled.begin(), handled.end());
+  for (const std::string& id : deadIds()) ended.insert(id);
+  EXPECT_EQ(ended.size(), groups * each);
+  const std::vector<std::string> dead = deadIds();
+  for (const std::string& id : handled) {
+    int& top = highest[id[0]];
+    while (std::ranges::count(dead, id[0] + std::to_string(top + 1)) > 0) ++top;
+    EXPECT_LE(std::stoi(id.substr(1)), top + 1) << "before its turn";
+    top = std::max(top, std::stoi(id.substr(1)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, NumbersStorm, testing::Range(1, 301));
+
+}  // namespace
+}  // namespace tenure::test
