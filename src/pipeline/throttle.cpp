@@ -14,13 +14,29 @@ Duration timeFor(double tokens, const Rate& rate) {
 
 }  // namespace
 
+/// What is missing in the bucket flows in at the new rate from now on.
+void TokenBucket::follow(const Rate& rate, BootTime now) noexcept {
+  constexpr double longest = 4e18;
+  const Duration interval = std::max(timeFor(1, rate), Duration{1});
+  if (interval != interval_ && full_ > now) {
+    const double tokens = static_cast<double>((full_ - now).count()) / static_cast<double>(interval_.count());
+    const double missing = std::min(tokens * static_cast<double>(interval.count()), longest);
+    full_ = now + Duration{static_cast<Duration::rep>(missing)};
+  }
+  interval_ = interval;
+}
+
 /// One more token fits when the bucket would be full again within the time of a whole burst.
-BootTime TokenBucket::mayGo(const Rate& rate, BootTime now) const noexcept {
+BootTime TokenBucket::mayGo(const Rate& rate, BootTime now) noexcept {
+  follow(rate, now);
   const BootTime full = std::max(full_, now);
   return std::max(now, full - timeFor(rate.burst - 1, rate));
 }
 
-void TokenBucket::went(const Rate& rate, BootTime now) noexcept { full_ = std::max(full_, now) + timeFor(1, rate); }
+void TokenBucket::went(const Rate& rate, BootTime now) noexcept {
+  follow(rate, now);
+  full_ = std::max(full_, now) + interval_;
+}
 
 void Throttle::apply(RateRules rules) { rules_ = std::move(rules); }
 
@@ -31,7 +47,7 @@ const Rate* Throttle::rateOf(const GroupId& group) const {
   return rate ? &*rate : nullptr;
 }
 
-BootTime Throttle::mayGo(const GroupId& group, BootTime now) const {
+BootTime Throttle::mayGo(const GroupId& group, BootTime now) {
   const BootTime ofQueue = rules_.queue ? queue_.mayGo(*rules_.queue, now) : now;
   const Rate* rate = rateOf(group);
   const auto known = rate == nullptr ? known_.end() : known_.find(group);

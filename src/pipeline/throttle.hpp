@@ -21,12 +21,15 @@ namespace tenure::pipeline {
 /// One bucket. Its rate is told with each call, so that it may change.
 class TokenBucket {
  public:
-  BootTime mayGo(const Rate& rate, BootTime now) const noexcept;
+  BootTime mayGo(const Rate& rate, BootTime now) noexcept;
   void went(const Rate& rate, BootTime now) noexcept;
   bool isFull(BootTime now) const noexcept { return full_ <= now; }
 
  private:
+  void follow(const Rate& rate, BootTime now) noexcept;
+
   BootTime full_ = BootTime::min();
+  Duration interval_{};  // a token's, as of the last call
 };
 
 class Throttle {
@@ -38,7 +41,7 @@ class Throttle {
   bool limitsAnything() const noexcept { return rules_.queue || rules_.eachGroup || !rules_.groups.empty(); }
 
   /// Not after `now`: at once.
-  BootTime mayGo(const GroupId& group, BootTime now) const;
+  BootTime mayGo(const GroupId& group, BootTime now);
   void went(const GroupId& group, BootTime now);
   /// Groups whose buckets are not known to be full.
   std::size_t groups() const noexcept { return known_.size(); }

@@ -98,6 +98,18 @@ TEST(Throttle, NewRulesHoldAtOnceAndWhatHasGoneStillCounts) {
   EXPECT_EQ(throttle.mayGo(none, t0), t0 + 1s);
 }
 
+TEST(Throttle, WhatIsMissingFlowsInAtTheNewRate) {
+  Throttle throttle = throttled({.queue = Rate{1, 1}});
+  throttle.went(none, t0);
+
+  throttle.apply({.queue = Rate{1000, 1}});
+  EXPECT_EQ(throttle.mayGo(none, t0), t0 + 1ms);
+
+  throttle.apply({.queue = Rate{0.1, 1}});
+  EXPECT_EQ(throttle.mayGo(none, t0), t0 + 10s);
+  EXPECT_EQ(throttle.mayGo(none, t0 + 4s), t0 + 10s);
+}
+
 TEST(Throttle, GroupsWhoseBucketIsFullAgainAreForgotten) {
   Throttle throttle = throttled({.eachGroup = Rate{10, 1}});
   for (int i = 0; i < 100; ++i) throttle.went(GroupId{std::to_string(i)}, t0);
