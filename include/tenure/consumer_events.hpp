@@ -1,0 +1,201 @@
+/// Worth knowing of a leader's messages, and of the stores that take their effects. See events.hpp.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "tenure/event_level.hpp"
+#include "tenure/ids.hpp"
+#include "tenure/term.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure {
+
+// --- fence and store
+
+struct FenceClaimed {
+  TENURE_EVENT("fence_claimed", info)
+  std::string store;
+  std::int64_t previousToken = 0;
+  std::chrono::milliseconds took{};
+  void fields(auto&& f) const { f("store", store), f("previous_token", previousToken), f("took_ms", took); }
+};
+struct FenceRefused {
+  TENURE_EVENT("fence_refused", error)
+  std::string error;
+  void fields(auto&& f) const { f("error", error); }
+};
+struct CommitFenced {
+  TENURE_EVENT("commit_fenced", warn)
+  std::string error;
+  std::size_t messages = 0;
+  void fields(auto&& f) const { f("error", error), f("messages", messages); }
+};
+struct StoreBusy {
+  TENURE_EVENT("store_busy", warn)
+  std::int64_t holderPid = 0;
+  std::string detail;
+  void fields(auto&& f) const { f("holder_pid", holderPid), f("detail", detail); }
+};
+struct HolderEvicted {
+  TENURE_EVENT("holder_evicted", warn)
+  std::int64_t pid = 0;
+  std::chrono::milliseconds waited{};
+  void fields(auto&& f) const { f("pid", pid), f("waited_ms", waited); }
+};
+
+// --- consumer
+
+struct BatchCommitted {
+  TENURE_EVENT("batch_committed", debug)
+  std::size_t messages = 0;
+  std::int64_t lastPosition = 0;
+  std::chrono::microseconds took{};
+  std::size_t limit = 0;  // how many messages the next one may have
+  void fields(auto&& f) const {
+    f("messages", messages), f("last_position", lastPosition), f("took_us", took), f("limit", limit);
+  }
+};
+struct BatchSplit {
+  TENURE_EVENT("batch_split", warn)
+  std::size_t messages = 0;  // what their handler did not get done together is handled one by one; an attempt of none
+  std::string reason;
+  void fields(auto&& f) const { f("messages", messages), f("reason", reason); }
+};
+struct DuplicateDropped {
+  TENURE_EVENT("duplicate_dropped", info)
+  std::string message;
+  void fields(auto&& f) const { f("message", message); }
+};
+struct AttemptFailed {
+  TENURE_EVENT("attempt_failed", warn)
+  std::string message;
+  int attempt = 0;
+  std::string error;
+  std::chrono::milliseconds retryIn{};
+  void fields(auto&& f) const {
+    f("message", message), f("attempt", attempt), f("error", error), f("retry_in_ms", retryIn);
+  }
+};
+struct MessagePostponed {
+  TENURE_EVENT("message_postponed", info)
+  std::string message;  // its handler asked for later; not a failed attempt
+  std::string reason;
+  std::chrono::milliseconds retryIn{};
+  void fields(auto&& f) const { f("message", message), f("reason", reason), f("retry_in_ms", retryIn); }
+};
+struct MessageForgone {
+  TENURE_EVENT("message_forgone", error)
+  std::string message;  // taken for at most once, and neither its effect nor a dead letter is left of it
+  std::string reason;
+  void fields(auto&& f) const { f("message", message), f("reason", reason); }
+};
+struct SuspectsFound {
+  TENURE_EVENT("suspects_found", warn)
+  std::size_t messages = 0;  // may have been in work when an earlier term died; each runs alone
+  void fields(auto&& f) const { f("messages", messages); }
+};
+struct MessageSuspected {
+  TENURE_EVENT("message_suspected", debug)
+  std::string message;  // one of them begins, its attempt counted first
+  int attempts = 0;
+  void fields(auto&& f) const { f("message", message), f("attempts", attempts); }
+};
+struct MessageDeadLettered {
+  TENURE_EVENT("message_dead_lettered", error)
+  std::string message;
+  std::string reason;
+  int attempts = 0;
+  void fields(auto&& f) const { f("message", message), f("reason", reason), f("attempts", attempts); }
+};
+struct MessageKept {
+  TENURE_EVENT("message_kept", debug)
+  std::string message;  // came before the numbers before it; waits in the store
+  std::string group;
+  std::int64_t number = 0;
+  std::int64_t expected = 0;
+  void fields(auto&& f) const {
+    f("message", message), f("group", group), f("number", number), f("expected", expected);
+  }
+};
+struct GapFound {
+  TENURE_EVENT("gap_found", warn)  // once a term: the group waits for this number longer than it should
+  std::string group;
+  std::int64_t number = 0;
+  std::size_t waiting = 0;  // messages after it
+  std::chrono::milliseconds age{};
+  void fields(auto&& f) const { f("group", group), f("number", number), f("waiting", waiting), f("age_ms", age); }
+};
+struct GapSkipped {
+  TENURE_EVENT("gap_skipped", error)  // these numbers are given up, and the messages after them handled
+  std::string group;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  void fields(auto&& f) const { f("group", group), f("first", first), f("last", last); }
+};
+struct KeysPruned {
+  TENURE_EVENT("keys_pruned", info)  // once for each pass over all of them that removed some
+  std::size_t removed = 0;
+  std::size_t kept = 0;
+  void fields(auto&& f) const { f("removed", removed), f("kept", kept); }
+};
+struct KeyAlarmRaised {
+  TENURE_EVENT("key_alarm_raised", error)  // more idempotency keys than expected; all of them stay
+  std::size_t kept = 0;
+  std::size_t limit = 0;
+  void fields(auto&& f) const { f("kept", kept), f("limit", limit); }
+};
+struct BeyondHorizon {
+  TENURE_EVENT("beyond_horizon", warn)  // once a term: a message as old as this may be a repeat that nobody can tell
+  std::string message;
+  std::chrono::milliseconds age{};
+  void fields(auto&& f) const { f("message", message), f("age_ms", age); }
+};
+struct RequestsCollapsed {
+  TENURE_EVENT("requests_collapsed", info)
+  std::string message;  // whose run stands for all of them
+  std::size_t messages = 0;
+  void fields(auto&& f) const { f("message", message), f("messages", messages); }
+};
+struct MessageHeldBack {
+  TENURE_EVENT("message_held_back", debug)  // by a rate limit
+  std::string message;
+  std::string group;
+  std::chrono::milliseconds held{};
+  void fields(auto&& f) const { f("message", message), f("group", group), f("for_ms", held); }
+};
+struct OutageBegan {
+  TENURE_EVENT("outage_began", warn)
+  std::string error;
+  void fields(auto&& f) const { f("error", error); }
+};
+struct OutageEnded {
+  TENURE_EVENT("outage_ended", info)
+  std::chrono::milliseconds lasted{};
+  void fields(auto&& f) const { f("lasted_ms", lasted); }
+};
+
+struct MessageSkipped {
+  TENURE_EVENT("message_skipped", info)
+  std::string message;  // its handler had nothing to do for it
+  std::string reason;
+  void fields(auto&& f) const { f("message", message), f("reason", reason); }
+};
+struct QueueBlocked {
+  TENURE_EVENT("queue_blocked", error)  // once a term and message: those behind it wait
+  std::string message;
+  std::string group;
+  int attempts = 0;
+  std::string error;
+  void fields(auto&& f) const { f("message", message), f("group", group), f("attempts", attempts), f("error", error); }
+};
+struct QueueUnblocked {
+  TENURE_EVENT("queue_unblocked", info)
+  std::string message;
+  std::string how;  // done, released
+  void fields(auto&& f) const { f("message", message), f("how", how); }
+};
+
+}  // namespace tenure
