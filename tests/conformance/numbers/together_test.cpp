@@ -56,8 +56,8 @@ class TogetherSuite : public testing::TestWithParam<Backend> {
         consumer.execute(term);
         return queue_.waiting().empty();
       }));
+      effects_ = store.store->begin(term).value()->get("effects").value().value_or("");
       consumer.handOver(term);
-      effects_ = (*store.store->begin(term))->get("effects").value().value_or("");
     } catch (const EndTerm& end) {
       EXPECT_EQ(end.reason(), EndReason::leaseLost) << end.what();
     }
