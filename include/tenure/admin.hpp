@@ -52,6 +52,34 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
+/// Which dead letters: all but for what is asked.
+struct LetterChoice {
+  std::vector<std::int64_t> numbers{};  // any when empty
+  std::optional<GroupId> group{};
+  std::optional<WallTime> diedBefore{};
+};
+
+/// A message that failed and comes again, or blocks those behind it.
+struct FailingMessage {
+  ConsumerName consumer;
+  AttemptRecord attempts;
+};
+
+/// What to read of the consume log: all but for what is asked, the newest `limit` of it.
+struct LogChoice {
+  std::optional<ConsumerName> consumer{};
+  std::optional<MessageId> message{};
+  std::optional<AttemptEnd> end{};
+  WallTime since{};
+  std::size_t limit = 1000;
+};
+struct LogLine {
+  ConsumerName consumer;
+  FencingToken token;
+  LoggedAttempt attempt;
+};
+std::string_view toString(AttemptEnd end) noexcept;
+
 /// Threads: one at a time.
 class IQueueAdmin {
  public:
@@ -86,13 +114,30 @@ class IStoreAdmin {
                                    const std::string& path) = 0;
 
   /// Those of the queue that the store was opened for, oldest first.
-  virtual Result<std::vector<DeadLetter>> deadLetters(std::size_t limit = 1000) = 0;
-  /// Puts dead letters back at the end of the queue, when it is kept in this very store, and clears what would keep
-  /// them from being handled again. All when `numbers` is empty. Returns how many there were.
-  virtual Result<std::size_t> requeueDeadLetters(const std::vector<std::int64_t>& numbers) = 0;
+  virtual Result<std::vector<DeadLetter>> deadLetters(std::size_t limit = 1000, const LetterChoice& choice = {}) = 0;
+  /// Puts dead letters back at the end of the queue, the oldest first, when it is kept in this very store, and clears
+  /// what would keep them from being handled again. Returns the numbers of those that there were, in this order. None
+  /// of them is lost or there twice, whatever fails; a store with SQL moves all of them or none.
+  virtual Result<std::vector<std::int64_t>> requeueDeadLetters(const LetterChoice& choice) = 0;
   /// Only the second half of it, for a queue that is kept elsewhere: the caller sends them there, then purges them.
-  virtual Result<std::size_t> pardonDeadLetters(const std::vector<std::int64_t>& numbers) = 0;
-  virtual Result<std::size_t> purgeDeadLetters(const std::vector<std::int64_t>& numbers) = 0;
+  virtual Result<std::vector<std::int64_t>> pardonDeadLetters(const LetterChoice& choice) = 0;
+  virtual Result<std::vector<std::int64_t>> purgeDeadLetters(const LetterChoice& choice) = 0;
+
+  /// Those of every consumer in the store, by consumer and id.
+  virtual Result<std::vector<FailingMessage>> failing() = 0;
+  /// Lets a message go that blocks its queue: its leader makes a dead letter of it, within a second or so when it has
+  /// one.
+  ///
+  /// Errors:  notFound  it blocks nobody (any more)
+  virtual Result<void> release(const ConsumerName& consumer, const MessageId& id) = 0;
+
+  /// The consume log, in the order of commits.
+  ///
+  /// Errors:  unsupported  this store keeps none
+  virtual Result<std::vector<LogLine>> log(const LogChoice& choice) {
+    static_cast<void>(choice);
+    return Errc::unsupported;
+  }
 };
 
 /// Of a backend that keeps queue and effects in one place.

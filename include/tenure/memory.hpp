@@ -57,6 +57,8 @@ class World {
   std::optional<std::string> value(std::string_view key) const;
   /// As a successor would find it.
   ConsumerState consumerState(const ConsumerName& consumer) const;
+  /// The consume log of all consumers.
+  std::vector<LoggedAttempt> log() const;
   FencingToken fenceToken(const ElectionName& election) const;
   std::int64_t commits() const;
   /// Some transaction has written and not ended: it alone may write.

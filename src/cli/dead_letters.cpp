@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <iostream>
 #include <limits>
-#include <nlohmann/json.hpp>
 
-#include "base/text.hpp"
+#include "cli/letter_page.hpp"
 #include "cli/options.hpp"
 #include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
@@ -12,141 +11,198 @@
 namespace tenure::cli {
 namespace {
 
+/// Which of them, as the user said it.
+struct ChoiceOptions {
+  std::vector<std::int64_t> numbers;
+  std::vector<std::string> groups;  // one, or none was named: the empty group is a group
+  std::chrono::milliseconds olderThan{0};
+  bool all = false;
+
+  void declareFilters(CLI::App& command);
+  bool isEmpty() const { return numbers.empty() && groups.empty() && olderThan.count() == 0; }
+  LetterChoice choice() const;
+};
+
 struct ListOptions {
   WiringOption wiring;
+  ChoiceOptions which;
   std::size_t limit = 1000;
   bool json = false;
 };
 
 struct ChangeOptions {
   WiringOption wiring;
-  std::vector<std::int64_t> numbers;
-  bool all = false;
+  ChoiceOptions which;
 };
 
 constexpr const char* lettersHelp = R"(
-A message becomes a dead letter after its last failed attempt; it stays until somebody decides.
+A message becomes a dead letter after its last failed attempt, or when its handler rejects it; it
+stays until somebody decides.
 
 Examples:
   tenure dead-letters list --queue sqlite:orders.db?queue=orders
+  tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders
   tenure dead-letters requeue 17 --queue sqlite:orders.db?queue=orders
-  tenure dead-letters purge --all --queue sqlite:orders.db?queue=orders
+  tenure dead-letters purge --older-than 30d --queue sqlite:orders.db?queue=orders
 )";
 constexpr const char* listHelp = R"(
 A message becomes a dead letter after its last attempt; the first column is its number.
+A body that is no UTF-8 is null in JSON; body_base64 has it then.
 
 Examples:
   tenure dead-letters list --queue sqlite:orders.db?queue=orders
-  tenure dead-letters list --queue sqlite:orders.db?queue=orders --json | jq -r .reason
+  tenure dead-letters list --group tenant-3 --queue sqlite:orders.db?queue=orders --json | jq -r .reason
+)";
+constexpr const char* showHelp = R"(
+Reason, attempts, times, headers and body. A body that is no UTF-8 is shown as a hexadecimal dump of
+its first KiB; with --json it is null, and body_base64 has all of it. Exit code 1: there is no such
+dead letter.
+
+Examples:
+  tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders
+  tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders --json | jq -r .body_base64 | base64 -d
 )";
 constexpr const char* requeueHelp = R"(
-They go to the end of the queue, with the same ids, and count their attempts from the start.
+They go to the end of the queue, the oldest first, with the same ids, and count their attempts from
+the start. In a database all of them go, or none. Exit code 1: one that was named is not there, or
+none was chosen.
 
 Examples:
   tenure dead-letters requeue 17 18 --queue sqlite:orders.db?queue=orders
+  tenure dead-letters requeue --group tenant-3 --queue sqlite:orders.db?queue=orders
   tenure dead-letters requeue --all --queue sqlite:orders.db?queue=orders
 )";
 constexpr const char* purgeHelp = R"(
-Their bodies are gone afterwards.
+Their bodies are gone afterwards. Exit code 1: one that was named is not there, or none was chosen.
 
 Examples:
   tenure dead-letters purge 17 --queue sqlite:orders.db?queue=orders
+  tenure dead-letters purge --older-than 30d --queue sqlite:orders.db?queue=orders
   tenure dead-letters purge --all --queue sqlite:orders.db?queue=orders
 )";
 
-void printJson(const DeadLetter& letter) {
-  nlohmann::ordered_json headers = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : letter.message.headers) headers[name] = value;
-  const nlohmann::ordered_json out{{"number", letter.number},
-                                   {"id", letter.message.id.value},
-                                   {"group", letter.message.group.value},
-                                   {"body", letter.message.body},
-                                   {"headers", headers},
-                                   {"reason", letter.reason},
-                                   {"attempts", letter.attempts},
-                                   {"first_at", formatWallTime(letter.firstAt)},
-                                   {"died_at", formatWallTime(letter.diedAt)}};
-  std::cout << out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+void ChoiceOptions::declareFilters(CLI::App& command) {
+  command.add_option("--group", groups, "Only those of this group")->type_name("GROUP")->expected(1);
+  addDuration(command, "--older-than", olderThan, "Only those that died before that");
 }
 
-void printText(const DeadLetter& letter) {
-  std::cout << letter.number << "  " << formatWallTime(letter.diedAt) << "  " << escaped(letter.message.id.value)
-            << "  attempts=" << letter.attempts << "  \"" << escaped(letter.reason) << "\"\n";
+LetterChoice ChoiceOptions::choice() const {
+  LetterChoice choice{.numbers = numbers};
+  if (!groups.empty()) choice.group = GroupId{groups.front()};
+  if (olderThan.count() > 0) choice.diedBefore = systemClock().wallNow() - olderThan;
+  return choice;
 }
 
 Exit list(const ListOptions& options) {
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
-  const auto letters = wiring->storeBackend().storeAdmin()->deadLetters(options.limit);
+  const auto letters = wiring->storeBackend().storeAdmin()->deadLetters(options.limit, options.which.choice());
   if (!letters) return refuse(options.wiring.storeName(), letters.error());
-  for (const DeadLetter& letter : *letters) options.json ? printJson(letter) : printText(letter);
+  for (const DeadLetter& letter : *letters) std::cout << (options.json ? letterJson(letter) : letterLine(letter));
   std::cout << std::flush;
   return Exit::done;
 }
 
-using Change = Result<std::size_t> (*)(const Wiring& wiring, const std::vector<std::int64_t>& numbers);
-
-Result<std::size_t> purge(const Wiring& wiring, const std::vector<std::int64_t>& numbers) {
-  return wiring.storeBackend().storeAdmin()->purgeDeadLetters(numbers);
+Error noLetter(std::int64_t number) {
+  return {Errc::notFound, "there is no dead letter " + std::to_string(number) + "; was it requeued or purged before?"};
 }
 
-/// Those that were asked for, all when none is named.
-Result<std::vector<DeadLetter>> chosen(IStoreAdmin& store, const std::vector<std::int64_t>& numbers) {
-  auto letters = store.deadLetters(std::numeric_limits<std::int64_t>::max());
-  if (!letters || numbers.empty()) return letters;
-  std::erase_if(*letters, [&](const DeadLetter& letter) {
-    return std::find(numbers.begin(), numbers.end(), letter.number) == numbers.end();
-  });
-  return letters;
+Exit show(const ListOptions& options) {
+  const auto wiring = options.wiring.parsed(false);
+  if (!wiring) return refuse("", wiring.error());
+  const auto letters = wiring->storeBackend().storeAdmin()->deadLetters(1, options.which.choice());
+  if (!letters) return refuse(options.wiring.storeName(), letters.error());
+  if (letters->empty()) return complain(noLetter(options.which.numbers.front()).detail), Exit::no;
+  std::cout << (options.json ? letterJson(letters->front()) : letterPage(letters->front())) << std::flush;
+  return Exit::done;
+}
+
+using Numbers = std::vector<std::int64_t>;
+using Change = Result<Numbers> (*)(const Wiring& wiring, const LetterChoice& choice);
+
+Result<Numbers> purge(const Wiring& wiring, const LetterChoice& choice) {
+  return wiring.storeBackend().storeAdmin()->purgeDeadLetters(choice);
 }
 
 /// From the store to a queue elsewhere. Each letter is pardoned before it is sent, or the consumer would drop it, and
 /// purged after: a failure in between leaves it listed, and the same id is not done twice once it was handled.
-Result<std::size_t> sendBack(IMessageSink& sink, IStoreAdmin& store, const std::vector<DeadLetter>& letters) {
-  std::size_t count = 0;
+Result<Numbers> sendBack(IMessageSink& sink, IStoreAdmin& store, const std::vector<DeadLetter>& letters) {
+  Numbers sentBack;
   for (const DeadLetter& letter : letters) {
     const NewMessage& message = letter.message;
-    if (const auto pardoned = store.pardonDeadLetters({letter.number}); !pardoned) return pardoned;
+    if (const auto pardoned = store.pardonDeadLetters({{letter.number}}); !pardoned) return pardoned;
     if (const auto sent = sink.append({&message, 1}); !sent) return sent.error();
-    if (const auto purged = store.purgeDeadLetters({letter.number}); !purged) return purged;
-    ++count;
+    if (const auto purged = store.purgeDeadLetters({{letter.number}}); !purged) return purged;
+    sentBack.push_back(letter.number);
   }
-  return count;
+  return sentBack;
 }
 
-Result<std::size_t> requeue(const Wiring& wiring, const std::vector<std::int64_t>& numbers) {
+Result<Numbers> requeue(const Wiring& wiring, const LetterChoice& choice) {
   const auto store = wiring.storeBackend().storeAdmin();
-  if (wiring.isOneDatabase()) return store->requeueDeadLetters(numbers);
-  const auto letters = chosen(*store, numbers);
+  if (wiring.isOneDatabase()) return store->requeueDeadLetters(choice);
+  const auto letters = store->deadLetters(std::numeric_limits<std::int64_t>::max(), choice);
   if (!letters) return letters.error();
-  if (letters->empty()) return std::size_t{0};
+  if (letters->empty()) return Numbers{};
   const auto sink = wiring.queue->sink();
   if (!sink) return sink.error();
   return sendBack(**sink, *store, *letters);
 }
 
+/// What was named and not found, or named twice, is said; the rest is done.
+bool sayWhatWasWrong(Numbers named, const Numbers& changed) {
+  bool allThere = true;
+  std::ranges::sort(named);
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    if (i > 0 && named[i] == named[i - 1]) {
+      complain("dead letter " + std::to_string(named[i]) + " was named twice; once is enough");
+    } else if (std::ranges::find(changed, named[i]) == changed.end()) {
+      complain(noLetter(named[i]).detail);
+      allThere = false;
+    }
+  }
+  return allThere;
+}
+
 /// All only when asked for by name: a forgotten number must not empty the table.
 Exit change(const ChangeOptions& options, Change apply, const char* done) {
+  const ChoiceOptions& which = options.which;
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
-  if (options.all == !options.numbers.empty())
-    return refuse("", Error{Errc::invalidArgument, "give the numbers of dead letters, or --all"});
-  const auto changed = apply(*wiring, options.numbers);
+  if (which.all == !which.isEmpty())
+    return refuse("",
+                  Error{Errc::invalidArgument, "say which: numbers of dead letters, --group, --older-than, or --all"});
+  const auto changed = apply(*wiring, which.choice());
   if (!changed) return refuse(options.wiring.storeName(), changed.error());
-  std::cout << *changed << ' ' << done << std::endl;
-  return *changed == 0 ? Exit::no : Exit::done;
+  const bool allThere = sayWhatWasWrong(which.numbers, *changed);
+  std::cout << changed->size() << ' ' << done << std::endl;
+  return changed->empty() || !allThere ? Exit::no : Exit::done;
 }
 
 void addList(CLI::App& letters, Action& chosen) {
   auto options = std::make_shared<ListOptions>();
   CLI::App* command = letters.add_subcommand("list", "Show them, oldest first");
   options->wiring.declare(*command);
+  options->which.declareFilters(*command);
   command->add_option("--limit", options->limit, "At most so many (default 1000)")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->type_name("N");
   command->add_flag("--json", options->json, "One JSON object a line, with body and headers");
   command->footer(std::string(listHelp) + urlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return list(*options); }; });
+}
+
+void addShow(CLI::App& letters, Action& chosen) {
+  auto options = std::make_shared<ListOptions>();
+  CLI::App* command = letters.add_subcommand("show", "Show one of them, with its headers and body");
+  options->wiring.declare(*command);
+  command->add_option("number", options->which.numbers, "As `dead-letters list` shows it")
+      ->type_name("NUMBER")
+      ->expected(1)
+      ->required();
+  command->add_flag("--json", options->json, "One JSON object");
+  command->footer(std::string(showHelp) + urlHelp + exitCodesHelp);
+  command->callback([options, &chosen] { chosen = [options] { return show(*options); }; });
 }
 
 struct ChangeCommand {
@@ -161,8 +217,9 @@ void addChange(CLI::App& letters, const ChangeCommand& what, Action& chosen) {
   auto options = std::make_shared<ChangeOptions>();
   CLI::App* command = letters.add_subcommand(what.name, what.description);
   options->wiring.declare(*command);
-  command->add_option("numbers", options->numbers, "As `dead-letters list` shows them")->type_name("NUMBER");
-  command->add_flag("--all", options->all, "Every one");
+  command->add_option("numbers", options->which.numbers, "As `dead-letters list` shows them")->type_name("NUMBER");
+  options->which.declareFilters(*command);
+  command->add_flag("--all", options->which.all, "Every one");
   command->footer(std::string(what.help) + urlHelp + exitCodesHelp);
   command->callback(
       [options, what, &chosen] { chosen = [options, what] { return change(*options, what.apply, what.done); }; });
@@ -171,10 +228,11 @@ void addChange(CLI::App& letters, const ChangeCommand& what, Action& chosen) {
 }  // namespace
 
 void addDeadLetters(CLI::App& tool, Action& chosen) {
-  CLI::App* letters = tool.add_subcommand("dead-letters", "Messages that failed for good: list, requeue, purge");
+  CLI::App* letters = tool.add_subcommand("dead-letters", "Messages that failed for good: list, show, requeue, purge");
   letters->require_subcommand(1);
   letters->footer(std::string(lettersHelp) + exitCodesHelp);
   addList(*letters, chosen);
+  addShow(*letters, chosen);
   addChange(*letters, {"requeue", "Put them back into the queue", requeueHelp, requeue, "requeued"}, chosen);
   addChange(*letters, {"purge", "Delete them", purgeHelp, purge, "purged"}, chosen);
 }

@@ -70,6 +70,20 @@ class Store final : public IFencedStore {
     return pruned;
   }
 
+  bool keepsLog() const noexcept override { return true; }
+  Result<std::size_t> pruneLog(const Term&, const LogPruning& step) override {
+    const std::lock_guard lock(state_.mutex);
+    if (!claimed_) return Error{Errc::staleTerm, "this term does not hold the claim"};
+    if (const Result<void> ours = checkFence(state_, *claimed_); !ours) return ours.error();
+    const auto oldest = state_.log.begin();
+    const auto young =
+        std::find_if(oldest, state_.log.end(), [&](const LoggedAttempt& each) { return each.endedAt >= step.before; });
+    const auto last = oldest + std::min(young - oldest, static_cast<std::ptrdiff_t>(step.atMost));
+    const auto removed = static_cast<std::size_t>(last - oldest);
+    state_.log.erase(oldest, last);
+    return removed;
+  }
+
   void release() noexcept override { claimed_.reset(); }
 
  private:

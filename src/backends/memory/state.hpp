@@ -50,6 +50,7 @@ struct State {
   std::set<ElectionName> lostFences;
   std::map<ConsumerName, Books> books;
   std::vector<DeadLetter> deadLetters;
+  std::vector<LoggedAttempt> log;
   std::map<std::string, std::string, std::less<>> values;
   std::vector<LedgerEntry> ledger;
   std::int64_t commits = 0;

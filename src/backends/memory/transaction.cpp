@@ -160,6 +160,14 @@ Result<void> MemoryTransaction::deadLetter(const ConsumerName&, const DeadLetter
   return {};
 }
 
+Result<void> MemoryTransaction::logAttempts(const ConsumerName&, std::span<const LoggedAttempt> attempts) {
+  const std::lock_guard lock(state_.mutex);
+  if (Result<void> writing = enterWriting(); !writing) return writing;
+  undo_.emplace_back([before = state_.log.size()](State& state) { state.log.resize(before); });
+  state_.log.insert(state_.log.end(), attempts.begin(), attempts.end());
+  return {};
+}
+
 Result<void> MemoryTransaction::acknowledge(std::span<const Message> messages) {
   const std::lock_guard lock(state_.mutex);
   if (Result<void> writing = enterWriting(); !writing) return writing;

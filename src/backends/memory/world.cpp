@@ -71,6 +71,11 @@ ConsumerState World::consumerState(const ConsumerName& consumer) const {
   return state_->found(consumer, fences.empty() ? FencingToken{} : fences.begin()->second.holder.token);
 }
 
+std::vector<LoggedAttempt> World::log() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->log;
+}
+
 FencingToken World::fenceToken(const ElectionName& election) const {
   const std::lock_guard lock(state_->mutex);
   const auto found = state_->fences.find(election);

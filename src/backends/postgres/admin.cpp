@@ -1,8 +1,12 @@
 // What operators ask and do, each call on a session of its own.
+#include <algorithm>
+
 #include "backends/postgres/fence_rows.hpp"
 #include "backends/postgres/inspection.hpp"
 #include "backends/postgres/schema.hpp"
+#include "backends/postgres/store.hpp"
 #include "backends/postgres/transaction.hpp"
+#include "backends/shared/choices.hpp"
 #include "backends/shared/headers_text.hpp"
 
 namespace tenure::postgresql {
@@ -66,19 +70,23 @@ Result<DeadLetter> deadLetterFrom(const Answer& rows, int row) {
   return letter;
 }
 
-/// The numbers themselves, or those of every dead letter of the queue when none is given.
-Result<std::vector<std::int64_t>> chosen(Connection& connection, const Queue& queue,
-                                         const std::vector<std::int64_t>& numbers) {
-  if (!numbers.empty()) return numbers;
-  const Result<Answer> rows =
-      connection.ask("SELECT number FROM tenure_dead_letter WHERE queue = $1 ORDER BY number", queue.number);
+/// Those that there are, oldest first; locked, where that is asked for, so that nobody else does something to them.
+Result<std::vector<std::int64_t>> chosen(Connection& connection, const Queue& queue, const LetterChoice& choice,
+                                         const char* lock) {
+  const Result<Answer> rows = connection.ask(
+      std::string("SELECT number FROM tenure_dead_letter WHERE queue = $1 AND ($2 = 0 OR grp = $3) AND died_at < $4"
+                  " ORDER BY number ") +
+          lock,
+      queue.number, std::int64_t{choice.group ? 1 : 0}, Blob{choice.group ? choice.group->value : std::string_view{}},
+      choice.diedBefore.value_or(WallTime::max()));
   if (!rows) return rows.error();
-  std::vector<std::int64_t> all;
-  for (int row = 0; row < rows->rows(); ++row) all.push_back(rows->integer(row, 0));
-  return all;
+  std::vector<std::int64_t> numbers;
+  for (int row = 0; row < rows->rows(); ++row)
+    if (backends::isNamed(choice, rows->integer(row, 0))) numbers.push_back(rows->integer(row, 0));
+  return numbers;
 }
 
-/// Each is run for one dead letter; the first one's count of rows says whether there was one.
+/// Each is run for one dead letter.
 using Steps = std::vector<Command>;
 
 Steps purge(const OpenQueue& open, std::int64_t number) {
@@ -89,8 +97,7 @@ Steps purge(const OpenQueue& open, std::int64_t number) {
 /// the same id.
 Steps pardon(const OpenQueue& open, std::int64_t number) {
   const std::int64_t queue = open.queue.number;
-  return {command("SELECT 1 FROM tenure_dead_letter WHERE number = $1 AND queue = $2 FOR UPDATE", number, queue),
-          command("DELETE FROM tenure_key WHERE state = 1 AND (consumer, id) IN"
+  return {command("DELETE FROM tenure_key WHERE state = 1 AND (consumer, id) IN"
                   " (SELECT consumer, id FROM tenure_dead_letter WHERE number = $1 AND queue = $2)",
                   number, queue),
           command("DELETE FROM tenure_attempt WHERE (consumer, id) IN"
@@ -113,21 +120,17 @@ Steps requeue(const OpenQueue& open, std::int64_t number) {
   return steps;
 }
 
-Result<std::size_t> forEachLetter(const Options& options, const std::vector<std::int64_t>& numbers,
-                                  Steps (*stepsFor)(const OpenQueue&, std::int64_t)) {
+Result<std::vector<std::int64_t>> forEachLetter(const Options& options, const LetterChoice& choice,
+                                                Steps (*stepsFor)(const OpenQueue&, std::int64_t)) {
   Result<OpenQueue> open = openQueue(options);
   if (!open) return open.error();
   Connection& connection = *open->connection;
-  return inTransaction(connection, [&]() -> Result<std::size_t> {
-    const auto letters = chosen(connection, open->queue, numbers);
+  return inTransaction(connection, [&]() -> Result<std::vector<std::int64_t>> {
+    auto letters = chosen(connection, open->queue, choice, "FOR UPDATE");
     if (!letters) return letters.error();
-    std::size_t count = 0;
-    for (const std::int64_t number : *letters) {
-      const Exchange done = connection.exchange(stepsFor(*open, number));
-      if (!done) return done.error();
-      count += static_cast<std::size_t>(done.answers.front().changed());
-    }
-    return count;
+    for (const std::int64_t number : *letters)
+      if (const Exchange done = connection.exchange(stepsFor(*open, number)); !done) return done.error();
+    return letters;
   });
 }
 
@@ -158,16 +161,19 @@ class Admin final : public IDatabaseAdmin {
   Result<std::vector<FenceRow>> fenceRows() override;
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
                            const std::string& path) override;
-  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit) override;
-  Result<std::size_t> requeueDeadLetters(const std::vector<std::int64_t>& numbers) override {
-    return forEachLetter(options_, numbers, requeue);
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override;
+  Result<std::vector<std::int64_t>> requeueDeadLetters(const LetterChoice& choice) override {
+    return forEachLetter(options_, choice, requeue);
   }
-  Result<std::size_t> pardonDeadLetters(const std::vector<std::int64_t>& numbers) override {
-    return forEachLetter(options_, numbers, pardon);
+  Result<std::vector<std::int64_t>> pardonDeadLetters(const LetterChoice& choice) override {
+    return forEachLetter(options_, choice, pardon);
   }
-  Result<std::size_t> purgeDeadLetters(const std::vector<std::int64_t>& numbers) override {
-    return forEachLetter(options_, numbers, purge);
+  Result<std::vector<std::int64_t>> purgeDeadLetters(const LetterChoice& choice) override {
+    return forEachLetter(options_, choice, purge);
   }
+  Result<std::vector<FailingMessage>> failing() override;
+  Result<void> release(const ConsumerName& consumer, const MessageId& id) override;
+  Result<std::vector<LogLine>> log(const LogChoice& choice) override;
 
  private:
   Options options_;
@@ -193,21 +199,74 @@ Result<QueueStats> Admin::stats() {
   return stats;
 }
 
-Result<std::vector<DeadLetter>> Admin::deadLetters(std::size_t limit) {
+Result<std::vector<DeadLetter>> Admin::deadLetters(std::size_t limit, const LetterChoice& choice) {
   Result<OpenQueue> open = openQueue(options_);
   if (!open) return open.error();
-  const Result<Answer> rows = open->connection->ask(
-      "SELECT number, id, grp, body, headers, enqueued_at, position, reason, attempts, first_at, died_at"
-      " FROM tenure_dead_letter WHERE queue = $1 ORDER BY number LIMIT $2",
-      open->queue.number, static_cast<std::int64_t>(limit));
-  if (!rows) return rows.error();
+  auto numbers = chosen(*open->connection, open->queue, choice, "");
+  if (!numbers) return numbers.error();
+  numbers->resize(std::min(limit, numbers->size()));
   std::vector<DeadLetter> letters;
-  for (int row = 0; row < rows->rows(); ++row) {
-    Result<DeadLetter> letter = deadLetterFrom(*rows, row);
+  for (const std::int64_t number : *numbers) {
+    const Result<Answer> rows = open->connection->ask(
+        "SELECT number, id, grp, body, headers, enqueued_at, position, reason, attempts, first_at, died_at"
+        " FROM tenure_dead_letter WHERE number = $1",
+        number);
+    if (!rows) return rows.error();
+    if (rows->rows() == 0) continue;
+    Result<DeadLetter> letter = deadLetterFrom(*rows, 0);
     if (!letter) return letter.error();
     letters.push_back(std::move(*letter));
   }
   return letters;
+}
+
+Result<std::vector<FailingMessage>> Admin::failing() {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  const Result<Answer> rows = open->connection->ask(
+      "SELECT id, attempts, last_error, first_at, last_at, standing, consumer FROM tenure_attempt"
+      " ORDER BY consumer, id");
+  if (!rows) return rows.error();
+  std::vector<FailingMessage> failing;
+  for (int row = 0; row < rows->rows(); ++row)
+    failing.push_back({ConsumerName{rows->text(row, 6)}, attemptFrom(*rows, row)});
+  return failing;
+}
+
+Result<void> Admin::release(const ConsumerName& consumer, const MessageId& id) {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  const Result<Answer> released =
+      open->connection->ask("UPDATE tenure_attempt SET standing = 2 WHERE consumer = $1 AND id = $2 AND standing = 1",
+                            consumer.value, Blob{id.value});
+  if (!released) return released.error();
+  return released->changed() == 1 ? Result<void>{} : backends::blocksNobody(id);
+}
+
+Result<std::vector<LogLine>> Admin::log(const LogChoice& choice) {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  const Result<Answer> rows = open->connection->ask(
+      "SELECT consumer, id, attempt, outcome, error, token, began_at, ended_at FROM tenure_log"
+      " WHERE ($1 = 0 OR consumer = $2) AND ($3 = 0 OR id = $4) AND ($5 = 0 OR outcome = $6) AND ended_at >= $7"
+      " ORDER BY ended_at DESC, consumer, n DESC LIMIT $8",
+      std::int64_t{choice.consumer ? 1 : 0},
+      choice.consumer ? std::string_view(choice.consumer->value) : std::string_view{},
+      std::int64_t{choice.message ? 1 : 0}, Blob{choice.message ? choice.message->value : std::string_view{}},
+      std::int64_t{choice.end ? 1 : 0}, static_cast<std::int64_t>(choice.end.value_or(AttemptEnd::done)), choice.since,
+      static_cast<std::int64_t>(choice.limit));
+  if (!rows) return rows.error();
+  std::vector<LogLine> lines;
+  for (int row = rows->rows() - 1; row >= 0; --row)
+    lines.push_back({ConsumerName{rows->text(row, 0)},
+                     FencingToken{rows->integer(row, 5)},
+                     {.message = MessageId{rows->text(row, 1)},
+                      .attempt = static_cast<int>(rows->integer(row, 2)),
+                      .end = static_cast<AttemptEnd>(rows->integer(row, 3)),
+                      .error = rows->text(row, 4),
+                      .beganAt = rows->time(row, 6),
+                      .endedAt = rows->time(row, 7)}});
+  return lines;
 }
 
 Result<std::vector<FenceRow>> Admin::fenceRows() {

@@ -29,4 +29,19 @@ Result<Pruned> Store::prune(const Term& term, const Pruning& step) {
   return pruned;
 }
 
+Result<std::size_t> Store::pruneLog(const Term& term, const LogPruning& step) {
+  if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
+  const auto connection = session();
+  if (!connection) return connection.error();
+  const Result<Answer> oldest =
+      (*connection)->ask("SELECT ended_at FROM tenure_log WHERE consumer = $1 ORDER BY n LIMIT 1", step.consumer.value);
+  if (!oldest) return oldest.error();
+  if (oldest->rows() == 0 || oldest->time(0, 0) >= step.before) return std::size_t{0};
+  FencedTransaction transaction(*this, term);
+  const auto removed = transaction.removeLog(step);
+  if (!removed) return removed;
+  if (const Result<void> committed = transaction.commit(); !committed) return committed.error();
+  return removed;
+}
+
 }  // namespace tenure::postgresql

@@ -61,6 +61,7 @@ CREATE TABLE tenure_key(
 CREATE TABLE tenure_attempt(
   consumer text NOT NULL, id bytea NOT NULL,
   attempts bigint NOT NULL, last_error bytea NOT NULL, first_at bigint NOT NULL, last_at bigint NOT NULL,
+  standing bigint NOT NULL DEFAULT 0,  -- 0 retrying, 1 blocked, 2 released
   PRIMARY KEY(consumer, id));
 CREATE TABLE tenure_in_work(
   consumer text PRIMARY KEY,
@@ -76,11 +77,18 @@ CREATE TABLE tenure_dead_letter(
 CREATE TABLE tenure_state(
   election text NOT NULL, key bytea NOT NULL, value bytea NOT NULL,
   PRIMARY KEY(election, key));
+CREATE TABLE tenure_log(
+  consumer text NOT NULL, n bigint GENERATED ALWAYS AS IDENTITY,  -- nearly in the order of commits
+  id bytea NOT NULL, attempt bigint NOT NULL,
+  outcome bigint NOT NULL, error bytea NOT NULL,
+  token bigint NOT NULL, began_at bigint NOT NULL, ended_at bigint NOT NULL,
+  PRIMARY KEY(consumer, n));
 )sql";
 
-constexpr std::array<std::string_view, 12> tables{
-    "tenure_schema", "tenure_fence", "tenure_lane",    "tenure_queue",   "tenure_message",     "tenure_number",
-    "tenure_sent",   "tenure_key",   "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state"};
+constexpr std::array<std::string_view, 13> tables{
+    "tenure_schema",      "tenure_fence", "tenure_lane", "tenure_queue",   "tenure_message",
+    "tenure_number",      "tenure_sent",  "tenure_key",  "tenure_attempt", "tenure_in_work",
+    "tenure_dead_letter", "tenure_state", "tenure_log"};
 
 // From one version to the next, each in a transaction of its own.
 constexpr std::array<std::string_view, 2> upgrades{
@@ -101,6 +109,12 @@ CREATE TABLE tenure_sent(
   queue bigint NOT NULL, id bytea NOT NULL, at bigint NOT NULL,
   PRIMARY KEY(queue, id));
 CREATE INDEX tenure_sent_at ON tenure_sent(at);
+ALTER TABLE tenure_attempt ADD COLUMN standing bigint NOT NULL DEFAULT 0;
+CREATE TABLE tenure_log(
+  consumer text NOT NULL, n bigint GENERATED ALWAYS AS IDENTITY, id bytea NOT NULL, attempt bigint NOT NULL,
+  outcome bigint NOT NULL, error bytea NOT NULL,
+  token bigint NOT NULL, began_at bigint NOT NULL, ended_at bigint NOT NULL,
+  PRIMARY KEY(consumer, n));
 UPDATE tenure_schema SET version = 3;
 COMMIT;
 )sql"};

@@ -201,15 +201,25 @@ Result<CommitFate> Store::resolve(const Term& term) {
   return ahead == 1 ? CommitFate::committed : CommitFate::notCommitted;
 }
 
+AttemptRecord attemptFrom(const Answer& rows, int row) {
+  return {MessageId{rows.text(row, 0)},
+          static_cast<int>(rows.integer(row, 1)),
+          rows.text(row, 2),
+          rows.time(row, 3),
+          rows.time(row, 4),
+          static_cast<Standing>(rows.integer(row, 5))};
+}
+
 Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   const auto connection = session();
   if (!connection) return connection.error();
   const Exchange read =
       (*connection)
-          ->exchange(std::vector{
-              command("SELECT more, ids, token FROM tenure_in_work WHERE consumer = $1", consumer.value),
-              command("SELECT id, attempts, last_error, first_at, last_at FROM tenure_attempt WHERE consumer = $1",
-                      consumer.value)});
+          ->exchange(
+              std::vector{command("SELECT more, ids, token FROM tenure_in_work WHERE consumer = $1", consumer.value),
+                          command("SELECT id, attempts, last_error, first_at, last_at, standing FROM tenure_attempt"
+                                  " WHERE consumer = $1",
+                                  consumer.value)});
   if (!read) return read.error();
   ConsumerState state;
   const Answer& inWork = read.answers[0];
@@ -221,9 +231,7 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   const std::int64_t recordedBy = recorded ? inWork.integer(0, 2) : 0;
   if (recordedBy != claimed_->previousToken) state.moreInWork = true;
   const Answer& attempts = read.answers[1];
-  for (int row = 0; row < attempts.rows(); ++row)
-    state.attempts.push_back({MessageId{attempts.text(row, 0)}, static_cast<int>(attempts.integer(row, 1)),
-                              attempts.text(row, 2), attempts.time(row, 3), attempts.time(row, 4)});
+  for (int row = 0; row < attempts.rows(); ++row) state.attempts.push_back(attemptFrom(attempts, row));
   return state;
 }
 

@@ -49,6 +49,8 @@ class Store final : public IFencedStore {
   std::size_t maxBatch() const noexcept override { return mostSavepoints; }
   std::unique_ptr<IFencedStore> openLane(std::int64_t number) override;
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
+  bool keepsLog() const noexcept override { return true; }
+  Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
   void release() noexcept override;
 
   /// Whose lane this is; itself when it is none.
@@ -118,5 +120,8 @@ class Store final : public IFencedStore {
 
 /// Deletes messages from the queue; runs of neighbours at once.
 std::vector<Command> deleteByPosition(std::int64_t queue, std::span<const Message> messages);
+
+/// Of a row with id, attempts, last_error, first_at, last_at, standing.
+AttemptRecord attemptFrom(const Answer& rows, int row);
 
 }  // namespace tenure::postgresql

@@ -51,6 +51,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
+  Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override;
   Result<void> commit() override;
   void rollback() noexcept override;
 
@@ -58,6 +59,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Result<void> deleteMessages(std::span<const Message> messages);
   /// Keys between two ids, the second included, that are older than `before`; how many there were.
   Result<std::size_t> removeKeys(const Pruning& step, const std::string& last);
+  Result<std::size_t> removeLog(const LogPruning& step);
   const Store& store() const noexcept { return store_; }
 
  private:

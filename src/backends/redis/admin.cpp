@@ -1,9 +1,12 @@
 // What operators ask and do, each on a connection of its own.
+#include <algorithm>
+
 #include "backends/redis/fence_hash.hpp"
 #include "backends/redis/inspection.hpp"
 #include "backends/redis/keys.hpp"
 #include "backends/redis/records.hpp"
 #include "backends/redis/scripts.hpp"
+#include "backends/shared/choices.hpp"
 #include "backends/shared/record_text.hpp"
 #include "base/random.hpp"
 
@@ -86,27 +89,47 @@ class Admin final : public IDatabaseAdmin {
     return write(*open, rebased);
   }
 
-  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit) override {
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override {
     const Result<Opened> open = openQueue();
     if (!open) return open.error();
-    const auto read = letters(*open->connection, "-", limit);
-    if (!read) return read.error();
     std::vector<DeadLetter> found;
-    for (const Letter& each : *read) found.push_back(each.letter);
-    return found;
+    const Result<void> read = visit(*open->connection, choice, [&](const Letter& each) -> Result<bool> {
+      found.push_back(each.letter);
+      return found.size() < limit;
+    });
+    return read ? Result<std::vector<DeadLetter>>(std::move(found)) : read.error();
   }
 
-  Result<std::size_t> requeueDeadLetters(const std::vector<std::int64_t>& numbers) override {
+  Result<std::vector<std::int64_t>> requeueDeadLetters(const LetterChoice& choice) override {
     const std::string now = backends::timeText(systemClock().wallNow());
-    return forEach(numbers, [&](Connection& connection, const Letter& each) { return pardon(connection, each, now); });
+    return forEach(choice, [&](Connection& connection, const Letter& each) { return pardon(connection, each, now); });
   }
-  Result<std::size_t> pardonDeadLetters(const std::vector<std::int64_t>& numbers) override {
-    return forEach(numbers, [&](Connection& connection, const Letter& each) { return pardon(connection, each, {}); });
+  Result<std::vector<std::int64_t>> pardonDeadLetters(const LetterChoice& choice) override {
+    return forEach(choice, [&](Connection& connection, const Letter& each) { return pardon(connection, each, {}); });
   }
-  Result<std::size_t> purgeDeadLetters(const std::vector<std::int64_t>& numbers) override {
-    return forEach(numbers, [&](Connection& connection, const Letter& each) {
+  Result<std::vector<std::int64_t>> purgeDeadLetters(const LetterChoice& choice) override {
+    return forEach(choice, [&](Connection& connection, const Letter& each) {
       return connection.run(acknowledgeScript, {keys_.dead}, {entryOf(each.letter.number)});
     });
+  }
+
+  Result<std::vector<FailingMessage>> failing() override {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    const Result<Reply> hash = open->connection->read({"HGETALL", keys_.attempts});
+    if (!hash) return hash.error();
+    auto all = failingFrom(hash->view());
+    if (all)
+      std::ranges::sort(*all, {}, [](const FailingMessage& each) { return std::tie(each.consumer, each.attempts.id); });
+    return all;
+  }
+
+  Result<void> release(const ConsumerName& consumer, const MessageId& id) override {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    const Result<Reply> released = open->connection->run(releaseScript, {keys_.attempts}, {attemptField(consumer, id)});
+    if (!released) return released.error();
+    return (*released)[0].bytes() == "ok" ? Result<void>{} : backends::blocksNobody(id);
   }
 
  private:
@@ -161,31 +184,32 @@ class Admin final : public IDatabaseAdmin {
                           {entryOf(each.letter.number), attemptField(each.consumer, id), now});
   }
 
+  /// Those that are chosen, oldest first, until `each` says that it has enough.
   template <class Each>
-  Result<std::size_t> forEach(const std::vector<std::int64_t>& numbers, Each each) const {
-    const Result<Opened> open = openQueue();
-    if (!open) return open.error();
-    std::size_t changed = 0;
-    const auto change = [&](const std::vector<Letter>& some) -> Result<void> {
-      for (const Letter& letter : some)
-        if (const Result<Reply> done = each(*open->connection, letter); !done) return done.error();
-      changed += some.size();
-      return {};
-    };
-    for (const std::int64_t number : numbers) {
-      auto one = letters(*open->connection, entryOf(number), 1);
-      if (!one) return one.error();
-      std::erase_if(*one, [number](const Letter& found) { return found.letter.number != number; });
-      if (const Result<void> done = change(*one); !done) return done.error();
-    }
-    if (!numbers.empty()) return changed;
+  Result<void> visit(Connection& connection, const LetterChoice& choice, Each each) const {
     for (std::string from = "-";;) {
-      const auto some = letters(*open->connection, from, lettersAtOnce);
+      const auto some = letters(connection, from, lettersAtOnce);
       if (!some) return some.error();
-      if (some->empty()) return changed;
-      if (const Result<void> done = change(*some); !done) return done.error();
+      if (some->empty()) return {};
+      for (const Letter& letter : *some)
+        if (backends::isChosen(choice, letter.letter))
+          if (const Result<bool> more = each(letter); !more || !*more) return more ? Result<void>{} : more.error();
       from = "(" + entryOf(some->back().letter.number);
     }
+  }
+
+  template <class Each>
+  Result<std::vector<std::int64_t>> forEach(const LetterChoice& choice, Each each) const {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    std::vector<std::int64_t> changed;
+    const Result<void> visited = visit(*open->connection, choice, [&](const Letter& letter) -> Result<bool> {
+      const Result<Reply> done = each(*open->connection, letter);
+      if (!done) return done.error();
+      if ((*done)[0].bytes() != "absent") changed.push_back(letter.letter.number);
+      return true;
+    });
+    return visited ? Result<std::vector<std::int64_t>>(std::move(changed)) : visited.error();
   }
 
   Options options_;

@@ -73,16 +73,25 @@ std::string attemptField(const ConsumerName& consumer, const MessageId& id) {
   return field + consumer.value;
 }
 
-Result<std::vector<AttemptRecord>> attemptsFrom(ReplyView hash, const ConsumerName& consumer) {
-  std::vector<AttemptRecord> records;
+Result<std::vector<FailingMessage>> failingFrom(ReplyView hash) {
+  std::vector<FailingMessage> failing;
   for (std::size_t i = 0; i + 1 < hash.size(); i += 2) {
     const std::string_view field = hash[i].bytes();
     const std::size_t end = field.find('\0');
-    if (end == std::string_view::npos || field.substr(end + 1) != consumer.value) continue;
+    if (end == std::string_view::npos) continue;
     Result<AttemptRecord> record = attemptFrom(MessageId{std::string(field.substr(0, end))}, hash[i + 1].bytes());
     if (!record) return record.error();
-    records.push_back(std::move(*record));
+    failing.push_back({ConsumerName{std::string(field.substr(end + 1))}, std::move(*record)});
   }
+  return failing;
+}
+
+Result<std::vector<AttemptRecord>> attemptsFrom(ReplyView hash, const ConsumerName& consumer) {
+  Result<std::vector<FailingMessage>> all = failingFrom(hash);
+  if (!all) return all.error();
+  std::vector<AttemptRecord> records;
+  for (FailingMessage& each : *all)
+    if (each.consumer == consumer) records.push_back(std::move(each.attempts));
   return records;
 }
 

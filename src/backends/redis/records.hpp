@@ -7,6 +7,7 @@
 
 #include "backends/redis/reply.hpp"
 #include "backends/redis/write_set.hpp"
+#include "tenure/admin.hpp"
 #include "tenure/store.hpp"
 
 namespace tenure::redis {
@@ -23,6 +24,8 @@ Result<Letter> letterFrom(ReplyView entry);
 LetterValues letterValues(const ConsumerName& consumer, const DeadLetter& letter);
 
 std::string attemptField(const ConsumerName& consumer, const MessageId& id);
+/// Errors: storeFailed.
+Result<std::vector<FailingMessage>> failingFrom(ReplyView hash);
 /// Those of `consumer` in the whole hash. Errors: storeFailed.
 Result<std::vector<AttemptRecord>> attemptsFrom(ReplyView hash, const ConsumerName& consumer);
 

@@ -79,7 +79,12 @@ end
 local apply = {
   put = function() redis.call('HSET', KEYS[6], ARGV[at + 1], ARGV[at + 2]) return 3 end,
   erase = function() redis.call('HDEL', KEYS[6], ARGV[at + 1]) return 2 end,
-  attempt = function() redis.call('HSET', KEYS[4], ARGV[at + 1], ARGV[at + 2]) return 3 end,
+  attempt = function()
+    local before, now = redis.call('HGET', KEYS[4], ARGV[at + 1]), ARGV[at + 2]
+    if before and string.sub(before, 1, 1) == '*' then now = '*' .. string.gsub(now, '^[!*]', '') end
+    redis.call('HSET', KEYS[4], ARGV[at + 1], now)
+    return 3
+  end,
   forgive = function() redis.call('HDEL', KEYS[4], ARGV[at + 1]) return 2 end,
   work = function() redis.call('HSET', KEYS[5], ARGV[at + 1], ARGV[at + 2]) return 3 end,
   done = function() redis.call('XDEL', KEYS[2], ARGV[at + 1]) return 2 end,
@@ -154,6 +159,14 @@ end
 return {'ok'}
 )lua",
                           .writes = true};
+
+const Script releaseScript{.text = R"lua(
+local record = redis.call('HGET', KEYS[1], ARGV[1])
+if not record or string.sub(record, 1, 1) ~= '!' then return {'absent'} end
+redis.call('HSET', KEYS[1], ARGV[1], '*' .. string.sub(record, 2))
+return {'ok'}
+)lua",
+                           .writes = true};
 
 const Script requeueScript{.text = EXPECT_KIND ENTRY_ID R"lua(
 local letter = redis.call('XRANGE', KEYS[3], ARGV[1], ARGV[1])[1]

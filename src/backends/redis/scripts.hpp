@@ -39,6 +39,9 @@ extern const Script acknowledgeScript;
 /// KEYS queue, messages · ARGV whether to create, time, then id, group, body, headers of each.  ok | absent
 extern const Script appendScript;
 
+/// KEYS attempts · ARGV field in it, of a message that blocks its queue.  ok | absent
+extern const Script releaseScript;
+
 /// KEYS queue, messages, dead, attempts, key · ARGV number, field in attempts, time; without time nothing is put back.
 /// ok | absent
 extern const Script requeueScript;

@@ -15,6 +15,23 @@ std::string_view takeWord(std::string_view& text) {
   return word;
 }
 
+std::string standingMark(Standing standing) {
+  switch (standing) {
+    case Standing::retrying: return "";
+    case Standing::blocked: return "!";
+    case Standing::released: return "*";
+  }
+  return "";
+}
+
+Standing takeStanding(std::string_view& value) {
+  const Standing standing = value.starts_with('!')   ? Standing::blocked
+                            : value.starts_with('*') ? Standing::released
+                                                     : Standing::retrying;
+  if (standing != Standing::retrying) value.remove_prefix(1);
+  return standing;
+}
+
 }  // namespace
 
 std::string timeText(WallTime at) { return std::to_string(at.time_since_epoch().count()); }
@@ -36,13 +53,14 @@ Admission admissionOf(const std::optional<std::string>& stored, const BodyDigest
 }
 
 std::string attemptValue(const AttemptRecord& record) {
-  return std::to_string(record.attempts) + " " + timeText(record.firstAt) + " " + timeText(record.lastAt) + " " +
-         record.lastError;
+  return standingMark(record.standing) + std::to_string(record.attempts) + " " + timeText(record.firstAt) + " " +
+         timeText(record.lastAt) + " " + record.lastError;
 }
 
 Result<AttemptRecord> attemptFrom(const MessageId& id, std::string_view value) {
   AttemptRecord record;
   record.id = id;
+  record.standing = takeStanding(value);
   const auto attempts = parseInteger(takeWord(value));
   if (!attempts) return Error{Errc::storeFailed, "the attempts of message \"" + escaped(id.value) + "\" are damaged"};
   record.attempts = static_cast<int>(*attempts);

@@ -21,7 +21,7 @@ std::string keyValue(MessageFate fate, const BodyDigest& digest);
 /// `stored` is nullopt where there is no key.
 Admission admissionOf(const std::optional<std::string>& stored, const BodyDigest& digest);
 
-/// "attempts first last error"
+/// "attempts first last error", with a ! before it for a message that blocks its queue, and a * for one released.
 std::string attemptValue(const AttemptRecord& record);
 /// Errors: storeFailed.
 Result<AttemptRecord> attemptFrom(const MessageId& id, std::string_view value);

@@ -1,9 +1,13 @@
 // What operators ask and do, each on a connection of its own.
+#include <algorithm>
+
+#include "backends/shared/choices.hpp"
 #include "backends/shared/headers_text.hpp"
 #include "backends/sqlite/connection.hpp"
 #include "backends/sqlite/fence_rows.hpp"
 #include "backends/sqlite/inspection.hpp"
 #include "backends/sqlite/schema.hpp"
+#include "backends/sqlite/store.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -58,17 +62,19 @@ Result<DeadLetter> deadLetterFrom(const Query& row) {
   return letter;
 }
 
-/// The numbers themselves, or those of every dead letter of the queue when none is given.
-Result<std::vector<std::int64_t>> chosen(Connection& connection, const Queue& queue,
-                                         const std::vector<std::int64_t>& numbers) {
-  if (!numbers.empty()) return numbers;
-  std::vector<std::int64_t> all;
-  Query rows = connection.query("SELECT number FROM tenure_dead_letter WHERE queue = ?1 ORDER BY number", queue.number);
+/// Those that there are, oldest first.
+Result<std::vector<std::int64_t>> chosen(Connection& connection, const Queue& queue, const LetterChoice& choice) {
+  std::vector<std::int64_t> numbers;
+  Query rows = connection.query(
+      "SELECT number FROM tenure_dead_letter WHERE queue = ?1 AND (?2 = 0 OR grp = ?3) AND died_at < ?4 ORDER BY "
+      "number",
+      queue.number, choice.group ? 1 : 0, choice.group.value_or(GroupId{}).value,
+      choice.diedBefore.value_or(WallTime::max()));
   for (;;) {
     const Result<bool> row = rows.next();
     if (!row) return row.error();
-    if (!*row) return all;
-    all.push_back(rows.integer(0));
+    if (!*row) return numbers;
+    if (backends::isNamed(choice, rows.integer(0))) numbers.push_back(rows.integer(0));
   }
 }
 
@@ -108,20 +114,16 @@ Result<int> requeueOne(Connection& connection, const Queue& queue, std::int64_t 
 }
 
 template <class Each>
-Result<std::size_t> forEachLetter(const Options& options, const std::vector<std::int64_t>& numbers, Each each) {
+Result<std::vector<std::int64_t>> forEachLetter(const Options& options, const LetterChoice& choice, Each each) {
   Result<OpenQueue> open = openQueue(options);
   if (!open) return open.error();
   Connection& connection = *open->connection;
-  return inTransaction(connection, [&]() -> Result<std::size_t> {
-    const auto letters = chosen(connection, open->queue, numbers);
+  return inTransaction(connection, [&]() -> Result<std::vector<std::int64_t>> {
+    auto letters = chosen(connection, open->queue, choice);
     if (!letters) return letters.error();
-    std::size_t count = 0;
-    for (const std::int64_t number : *letters) {
-      const Result<int> changed = each(connection, open->queue, number);
-      if (!changed) return changed.error();
-      count += static_cast<std::size_t>(*changed);
-    }
-    return count;
+    for (const std::int64_t number : *letters)
+      if (const Result<int> changed = each(connection, open->queue, number); !changed) return changed.error();
+    return letters;
   });
 }
 
@@ -152,16 +154,19 @@ class Admin final : public IDatabaseAdmin {
   Result<std::vector<FenceRow>> fenceRows() override;
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
                            const std::string& path) override;
-  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit) override;
-  Result<std::size_t> requeueDeadLetters(const std::vector<std::int64_t>& numbers) override {
-    return forEachLetter(options_, numbers, requeueOne);
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override;
+  Result<std::vector<std::int64_t>> requeueDeadLetters(const LetterChoice& choice) override {
+    return forEachLetter(options_, choice, requeueOne);
   }
-  Result<std::size_t> pardonDeadLetters(const std::vector<std::int64_t>& numbers) override {
-    return forEachLetter(options_, numbers, pardonOne);
+  Result<std::vector<std::int64_t>> pardonDeadLetters(const LetterChoice& choice) override {
+    return forEachLetter(options_, choice, pardonOne);
   }
-  Result<std::size_t> purgeDeadLetters(const std::vector<std::int64_t>& numbers) override {
-    return forEachLetter(options_, numbers, purgeOne);
+  Result<std::vector<std::int64_t>> purgeDeadLetters(const LetterChoice& choice) override {
+    return forEachLetter(options_, choice, purgeOne);
   }
+  Result<std::vector<FailingMessage>> failing() override;
+  Result<void> release(const ConsumerName& consumer, const MessageId& id) override;
+  Result<std::vector<LogLine>> log(const LogChoice& choice) override;
 
  private:
   Options options_;
@@ -189,22 +194,79 @@ Result<QueueStats> Admin::stats() {
   return stats;
 }
 
-Result<std::vector<DeadLetter>> Admin::deadLetters(std::size_t limit) {
+Result<std::vector<DeadLetter>> Admin::deadLetters(std::size_t limit, const LetterChoice& choice) {
   Result<OpenQueue> open = openQueue(options_);
   if (!open) return open.error();
+  const auto numbers = chosen(*open->connection, open->queue, choice);
+  if (!numbers) return numbers.error();
   std::vector<DeadLetter> letters;
-  Query rows = open->connection->query(
-      "SELECT number, id, grp, body, headers, enqueued_at, position, reason, attempts, first_at, died_at"
-      " FROM tenure_dead_letter WHERE queue = ?1 ORDER BY number LIMIT ?2",
-      open->queue.number, static_cast<std::int64_t>(limit));
-  for (;;) {
+  for (const std::int64_t number : *numbers) {
+    if (letters.size() == limit) break;
+    Query rows = open->connection->query(
+        "SELECT number, id, grp, body, headers, enqueued_at, position, reason, attempts, first_at, died_at"
+        " FROM tenure_dead_letter WHERE number = ?1",
+        number);
     const Result<bool> row = rows.next();
     if (!row) return row.error();
-    if (!*row) return letters;
+    if (!*row) continue;
     Result<DeadLetter> letter = deadLetterFrom(rows);
     if (!letter) return letter.error();
     letters.push_back(std::move(*letter));
   }
+  return letters;
+}
+
+Result<std::vector<FailingMessage>> Admin::failing() {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  std::vector<FailingMessage> failing;
+  Query rows = open->connection->query(
+      "SELECT id, attempts, last_error, first_at, last_at, standing, consumer FROM tenure_attempt"
+      " ORDER BY consumer, id");
+  for (;;) {
+    const Result<bool> row = rows.next();
+    if (!row) return row.error();
+    if (!*row) return failing;
+    failing.push_back({ConsumerName{rows.text(6)}, attemptFrom(rows)});
+  }
+}
+
+Result<void> Admin::release(const ConsumerName& consumer, const MessageId& id) {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  const Result<int> released = open->connection->change(
+      "UPDATE tenure_attempt SET standing = 2 WHERE consumer = ?1 AND id = ?2 AND standing = 1", consumer.value,
+      id.value);
+  if (!released) return released.error();
+  return *released == 1 ? Result<void>{} : backends::blocksNobody(id);
+}
+
+Result<std::vector<LogLine>> Admin::log(const LogChoice& choice) {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  std::vector<LogLine> lines;
+  Query rows = open->connection->query(
+      "SELECT consumer, id, attempt, outcome, error, token, began_at, ended_at FROM tenure_log"
+      " WHERE (?1 = 0 OR consumer = ?2) AND (?3 = 0 OR id = ?4) AND (?5 = 0 OR outcome = ?6) AND ended_at >= ?7"
+      " ORDER BY ended_at DESC, consumer, n DESC LIMIT ?8",
+      choice.consumer ? 1 : 0, choice.consumer.value_or(ConsumerName{}).value, choice.message ? 1 : 0,
+      choice.message.value_or(MessageId{}).value, choice.end ? 1 : 0,
+      static_cast<int>(choice.end.value_or(AttemptEnd::done)), choice.since, static_cast<std::int64_t>(choice.limit));
+  for (;;) {
+    const Result<bool> row = rows.next();
+    if (!row) return row.error();
+    if (!*row) break;
+    lines.push_back({ConsumerName{rows.text(0)},
+                     FencingToken{rows.integer(5)},
+                     {.message = MessageId{rows.text(1)},
+                      .attempt = static_cast<int>(rows.integer(2)),
+                      .end = static_cast<AttemptEnd>(rows.integer(3)),
+                      .error = rows.text(4),
+                      .beganAt = rows.time(6),
+                      .endedAt = rows.time(7)}});
+  }
+  std::reverse(lines.begin(), lines.end());
+  return lines;
 }
 
 Result<std::vector<FenceRow>> Admin::fenceRows() {

@@ -29,6 +29,14 @@ Result<Look> lookAt(Connection& connection, const Pruning& step) {
   return look;
 }
 
+Result<bool> hasOlderLine(Connection& connection, const LogPruning& step) {
+  Query oldest =
+      connection.query("SELECT ended_at FROM tenure_log WHERE consumer = ?1 ORDER BY n LIMIT 1", step.consumer.value);
+  const Result<bool> row = oldest.next();
+  if (!row) return row;
+  return *row && oldest.time(0) < step.before;
+}
+
 }  // namespace
 
 Result<Pruned> Store::prune(const Term& term, const Pruning& step) {
@@ -42,6 +50,18 @@ Result<Pruned> Store::prune(const Term& term, const Pruning& step) {
   if (const Result<void> committed = transaction.commit(); !committed) return committed.error();
   look->seen.removed = *removed;
   return look->seen;
+}
+
+Result<std::size_t> Store::pruneLog(const Term& term, const LogPruning& step) {
+  if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
+  const Result<bool> any = hasOlderLine(*connection_, step);
+  if (!any) return any.error();
+  if (!*any) return std::size_t{0};
+  FencedTransaction transaction(*this, connection_, term);
+  const auto removed = transaction.removeLog(step);
+  if (!removed) return removed;
+  if (const Result<void> committed = transaction.commit(); !committed) return committed.error();
+  return removed;
 }
 
 }  // namespace tenure::sqlite

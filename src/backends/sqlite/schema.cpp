@@ -48,6 +48,7 @@ CREATE TABLE tenure_key(
 CREATE TABLE tenure_attempt(
   consumer TEXT NOT NULL, id TEXT NOT NULL,
   attempts INTEGER NOT NULL, last_error TEXT NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
+  standing INTEGER NOT NULL DEFAULT 0,  -- 0 retrying, 1 blocked, 2 released
   PRIMARY KEY(consumer, id)) WITHOUT ROWID;
 CREATE TABLE tenure_in_work(
   consumer TEXT NOT NULL PRIMARY KEY,
@@ -62,11 +63,17 @@ CREATE TABLE tenure_dead_letter(
 CREATE TABLE tenure_state(
   election TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL,
   PRIMARY KEY(election, key)) WITHOUT ROWID;
+CREATE TABLE tenure_log(
+  consumer TEXT NOT NULL, n INTEGER NOT NULL,  -- in the order of commits
+  id TEXT NOT NULL, attempt INTEGER NOT NULL,
+  outcome INTEGER NOT NULL, error TEXT NOT NULL,
+  token INTEGER NOT NULL, began_at INTEGER NOT NULL, ended_at INTEGER NOT NULL,
+  PRIMARY KEY(consumer, n)) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<std::string_view, 11> tables{
+constexpr std::array<std::string_view, 12> tables{
     "tenure_schema", "tenure_fence",   "tenure_queue",   "tenure_message",     "tenure_number", "tenure_sent",
-    "tenure_key",    "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state"};
+    "tenure_key",    "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state",  "tenure_log"};
 
 // From one version to the next.
 constexpr std::array<const char*, 1> upgrades{R"sql(
@@ -75,6 +82,12 @@ CREATE TABLE tenure_number(
 CREATE TABLE tenure_sent(
   queue INTEGER NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY(queue, id)) WITHOUT ROWID;
 CREATE INDEX tenure_sent_at ON tenure_sent(at);
+ALTER TABLE tenure_attempt ADD COLUMN standing INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE tenure_log(
+  consumer TEXT NOT NULL, n INTEGER NOT NULL, id TEXT NOT NULL, attempt INTEGER NOT NULL,
+  outcome INTEGER NOT NULL, error TEXT NOT NULL,
+  token INTEGER NOT NULL, began_at INTEGER NOT NULL, ended_at INTEGER NOT NULL,
+  PRIMARY KEY(consumer, n)) WITHOUT ROWID;
 UPDATE tenure_schema SET version = 2;
 )sql"};
 static_assert(upgrades.size() + 1 == schemaVersion);

@@ -6,6 +6,7 @@
 ///   tenure_key                                 what was done or died already
 ///   tenure_attempt  tenure_in_work             what failed, what a term had in hand
 ///   tenure_dead_letter  tenure_state
+///   tenure_log                                 what became of each attempt, where a consumer keeps that
 ///
 /// A message's row number is its queue's number and its place in that queue (positionIn): each queue is one
 /// contiguous range of the table, kept in order without an index, and a gapless run of places is deleted as a range.

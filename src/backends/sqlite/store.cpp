@@ -149,6 +149,15 @@ Result<CommitFate> Store::resolve(const Term& term) {
   return ahead == 1 ? CommitFate::committed : CommitFate::notCommitted;
 }
 
+AttemptRecord attemptFrom(const Query& row) {
+  return {MessageId{row.text(0)},
+          static_cast<int>(row.integer(1)),
+          row.text(2),
+          row.time(3),
+          row.time(4),
+          static_cast<Standing>(row.integer(5))};
+}
+
 Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   TENURE_ASSERT(connection_ != nullptr);
   ConsumerState state;
@@ -162,13 +171,13 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   const std::int64_t recordedBy = *recorded ? inWork.integer(2) : 0;
   if (claimed_ && recordedBy != claimed_->previousToken) state.moreInWork = true;
   Query attempts = connection_->query(
-      "SELECT id, attempts, last_error, first_at, last_at FROM tenure_attempt WHERE consumer = ?1", consumer.value);
+      "SELECT id, attempts, last_error, first_at, last_at, standing FROM tenure_attempt WHERE consumer = ?1",
+      consumer.value);
   for (;;) {
     const Result<bool> row = attempts.next();
     if (!row) return row.error();
     if (!*row) return state;
-    state.attempts.push_back({MessageId{attempts.text(0)}, static_cast<int>(attempts.integer(1)), attempts.text(2),
-                              attempts.time(3), attempts.time(4)});
+    state.attempts.push_back(attemptFrom(attempts));
   }
 }
 

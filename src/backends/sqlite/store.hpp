@@ -31,6 +31,8 @@ class Store final : public IFencedStore {
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
+  bool keepsLog() const noexcept override { return true; }
+  Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
   void release() noexcept override;
 
   // For its transactions:
@@ -67,6 +69,9 @@ class Store final : public IFencedStore {
   std::int64_t queue_ = 0;
   std::vector<ProcessIdentity> suspects_;
 };
+
+/// Of a row with id, attempts, last_error, first_at, last_at, standing.
+AttemptRecord attemptFrom(const Query& row);
 
 /// Deletes messages from the queue; runs of neighbours at once.
 Result<void> deleteByPosition(Connection& connection, std::span<const Message> messages);

@@ -140,9 +140,11 @@ Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::
 Result<void> FencedTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
   if (Result<void> open = ready(); !open) return open;
   return connection_->run(
-      "INSERT INTO tenure_attempt(consumer, id, attempts, last_error, first_at, last_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
-      " ON CONFLICT(consumer, id) DO UPDATE SET attempts = ?3, last_error = ?4, first_at = ?5, last_at = ?6",
-      consumer.value, record.id.value, record.attempts, record.lastError, record.firstAt, record.lastAt);
+      "INSERT INTO tenure_attempt(consumer, id, attempts, last_error, first_at, last_at, standing)"
+      " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT(consumer, id) DO UPDATE"
+      " SET attempts = ?3, last_error = ?4, first_at = ?5, last_at = ?6, standing = max(standing, ?7)",
+      consumer.value, record.id.value, record.attempts, record.lastError, record.firstAt, record.lastAt,
+      static_cast<int>(record.standing));
 }
 
 Result<void> FencedTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
@@ -159,6 +161,29 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
       store_.queueNumber(), consumer.value, message.id.value, message.group.value, Blob{message.body},
       backends::headersToTextAnyhow(message.headers), message.enqueuedAt, message.position, letter.reason,
       letter.attempts, letter.firstAt, letter.diedAt);
+}
+
+Result<void> FencedTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
+  if (Result<void> open = ready(); !open) return open;
+  for (const LoggedAttempt& each : attempts) {
+    Result<void> logged = connection_->run(
+        "INSERT INTO tenure_log(consumer, n, id, attempt, outcome, error, token, began_at, ended_at)"
+        " VALUES(?1, (SELECT coalesce(max(n), 0) + 1 FROM tenure_log WHERE consumer = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        consumer.value, each.message.value, each.attempt, static_cast<int>(each.end), each.error, term_.token().value,
+        each.beganAt, each.endedAt);
+    if (!logged) return logged;
+  }
+  return {};
+}
+
+Result<std::size_t> FencedTransaction::removeLog(const LogPruning& step) {
+  if (const Result<void> writable = ready(); !writable) return writable.error();
+  const Result<int> removed = connection_->change(
+      "DELETE FROM tenure_log WHERE consumer = ?1 AND n IN (SELECT n FROM"
+      " (SELECT n, ended_at FROM tenure_log WHERE consumer = ?1 ORDER BY n LIMIT ?3) WHERE ended_at < ?2)",
+      step.consumer.value, step.before, static_cast<std::int64_t>(step.atMost));
+  if (!removed) return removed.error();
+  return static_cast<std::size_t>(*removed);
 }
 
 Result<void> FencedTransaction::deleteMessages(std::span<const Message> messages) {

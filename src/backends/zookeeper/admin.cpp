@@ -1,5 +1,9 @@
 // What operators ask of a store and do to it, each call in a session of its own.
+#include <algorithm>
+
+#include "backends/shared/choices.hpp"
 #include "backends/shared/inspection.hpp"
+#include "backends/shared/record_text.hpp"
 #include "backends/zookeeper/fence_node.hpp"
 #include "backends/zookeeper/letter_text.hpp"
 #include "backends/zookeeper/paths.hpp"
@@ -87,26 +91,62 @@ class Admin final : public IStoreAdmin {
     return conflict ? changedMeanwhile() : written;
   }
 
-  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit) override {
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override {
     const Result<Opened> open = openStore();
     if (!open) return open.error();
-    const auto all = letters(*open->session, {}, limit);
+    const auto all = letters(*open->session, choice, limit);
     if (!all) return all.error();
     std::vector<DeadLetter> found;
     for (const Letter& each : *all) found.push_back(each.letter);
     return found;
   }
 
-  Result<std::size_t> requeueDeadLetters(const std::vector<std::int64_t>&) override {
+  Result<std::vector<std::int64_t>> requeueDeadLetters(const LetterChoice&) override {
     return Error{Errc::unsupported, "a ZooKeeper store keeps no queue: send them to theirs, then purge them"};
   }
-  Result<std::size_t> pardonDeadLetters(const std::vector<std::int64_t>& numbers) override {
-    return forEach(numbers, [this](SessionThread& session, const Letter& each) { return pardon(session, each); });
+  Result<std::vector<std::int64_t>> pardonDeadLetters(const LetterChoice& choice) override {
+    return forEach(choice, [this](SessionThread& session, const Letter& each) { return pardon(session, each); });
   }
-  Result<std::size_t> purgeDeadLetters(const std::vector<std::int64_t>& numbers) override {
-    return forEach(numbers, [this](SessionThread& session, const Letter& each) {
+  Result<std::vector<std::int64_t>> purgeDeadLetters(const LetterChoice& choice) override {
+    return forEach(choice, [this](SessionThread& session, const Letter& each) {
       return removed(session, pathOf(each.letter.number), anyVersion);
     });
+  }
+
+  Result<std::vector<FailingMessage>> failing() override {
+    const Result<Opened> open = openStore();
+    if (!open) return open.error();
+    auto names = open->session->children(paths_.attempts());
+    if (!names) return names.error();
+    std::ranges::sort(*names);
+    std::vector<FailingMessage> found;
+    for (const std::string& name : *names) {
+      const auto whose = Paths::whose(name);
+      const Result<Node> node = open->session->getFresh(paths_.attempts() + "/" + name);
+      if (!whose || (!node && node.error().is(Errc::notFound))) continue;
+      if (!node) return node.error();
+      Result<AttemptRecord> record = backends::attemptFrom(whose->second, node->data);
+      if (!record) return record.error();
+      found.push_back({whose->first, std::move(*record)});
+    }
+    return found;
+  }
+
+  Result<void> release(const ConsumerName& consumer, const MessageId& id) override {
+    const Result<Opened> open = openStore();
+    if (!open) return open.error();
+    const std::string path = paths_.attempt(consumer, id);
+    while (true) {
+      const Result<Node> node = open->session->getFresh(path);
+      if (!node) return node.error().is(Errc::notFound) ? backends::blocksNobody(id) : node.error();
+      Result<AttemptRecord> record = backends::attemptFrom(id, node->data);
+      if (!record) return record.error();
+      if (record->standing != Standing::blocked) return backends::blocksNobody(id);
+      record->standing = Standing::released;
+      const Result<void> written =
+          open->session->multi({SetOp{path, backends::attemptValue(*record), node->stat.version}});
+      if (written || !written.error().is(Errc::versionMismatch)) return written;  // its leader was faster: again
+    }
   }
 
  private:
@@ -140,23 +180,20 @@ class Admin final : public IStoreAdmin {
     return numbers && !numbers->empty() ? std::optional(numbers->back()) : std::nullopt;
   }
 
-  /// Those of `numbers` that are there, or of all when it is empty.
-  Result<std::vector<Letter>> letters(SessionThread& session, std::vector<std::int64_t> numbers,
-                                      std::size_t limit) const {
-    if (numbers.empty()) {
-      Result<std::vector<std::int64_t>> all = numbersIn(session);
-      if (!all) return all.error();
-      numbers = std::move(*all);
-    }
+  /// Those that are chosen, oldest first.
+  Result<std::vector<Letter>> letters(SessionThread& session, const LetterChoice& choice, std::size_t limit) const {
+    const Result<std::vector<std::int64_t>> numbers = numbersIn(session);
+    if (!numbers) return numbers.error();
     std::vector<Letter> found;
-    for (const std::int64_t number : numbers) {
+    for (const std::int64_t number : *numbers) {
       if (found.size() == limit) break;
+      if (!backends::isNamed(choice, number)) continue;
       const Result<Node> node = session.get(pathOf(number));
       if (!node && node.error().is(Errc::notFound)) continue;
       if (!node) return node.error();
       Result<Letter> letter = letterFrom(number, node->data);
       if (!letter) return letter.error();
-      found.push_back(std::move(*letter));
+      if (backends::isChosen(choice, letter->letter)) found.push_back(std::move(*letter));
     }
     return found;
   }
@@ -176,14 +213,17 @@ class Admin final : public IStoreAdmin {
   }
 
   template <class Each>
-  Result<std::size_t> forEach(const std::vector<std::int64_t>& numbers, Each each) const {
+  Result<std::vector<std::int64_t>> forEach(const LetterChoice& choice, Each each) const {
     const Result<Opened> open = openStore();
     if (!open) return open.error();
-    const auto chosen = letters(*open->session, numbers, std::numeric_limits<std::size_t>::max());
+    const auto chosen = letters(*open->session, choice, std::numeric_limits<std::size_t>::max());
     if (!chosen) return chosen.error();
-    for (const Letter& letter : *chosen)
+    std::vector<std::int64_t> changed;
+    for (const Letter& letter : *chosen) {
       if (const Result<void> done = each(*open->session, letter); !done) return done.error();
-    return chosen->size();
+      changed.push_back(letter.letter.number);
+    }
+    return changed;
   }
 
   StoreOptions options_;

@@ -56,6 +56,13 @@ std::string Paths::id(const ConsumerName& consumer, const MessageId& message) co
   return ids() + "/" + shardName(shardOf(name)) + "/" + name;
 }
 
+std::optional<std::pair<ConsumerName, MessageId>> Paths::whose(std::string_view attemptName) {
+  const std::size_t comma = attemptName.find(',');
+  if (comma == std::string_view::npos) return std::nullopt;
+  return std::pair{ConsumerName{decoded(attemptName.substr(0, comma))},
+                   MessageId{decoded(attemptName.substr(comma + 1))}};
+}
+
 std::string Paths::letter(std::int64_t number) const {
   const std::string text = std::to_string(number);
   return dead + "/" + std::string(numberDigits - std::min(numberDigits, text.size()), '0') + text;

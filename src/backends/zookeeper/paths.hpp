@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tenure/ids.hpp"
@@ -37,6 +38,8 @@ struct Paths {
   std::string attempt(const ConsumerName& consumer, const MessageId& message) const {
     return attempts() + "/" + prefix(consumer) + encoded(message.value);
   }
+  /// Whose attempts a name below `attempts` stands for.
+  static std::optional<std::pair<ConsumerName, MessageId>> whose(std::string_view attemptName);
   std::string inWork(const ConsumerName& consumer) const { return base + "/in-work/" + encoded(consumer.value); }
 
   std::string letter(std::int64_t number) const;

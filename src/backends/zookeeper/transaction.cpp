@@ -149,7 +149,12 @@ Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::
 }
 
 Result<void> FencedTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
-  return write(store_.paths().attempt(consumer, record.id), backends::attemptValue(record));
+  const std::string path = store_.paths().attempt(consumer, record.id);
+  if (Result<void> known = know({path}); !known) return known;
+  AttemptRecord kept = record;
+  const auto before = backends::attemptFrom(record.id, changes_.at(path).value_or(""));
+  if (before && before->standing == Standing::released) kept.standing = Standing::released;
+  return write(path, backends::attemptValue(kept));
 }
 
 Result<void> FencedTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {

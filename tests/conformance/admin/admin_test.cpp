@@ -14,6 +14,7 @@ using testing::AnyOf;
 using testing::ElementsAre;
 using testing::Eq;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 const ConsumerName consumer{"ledger"};
 
@@ -29,10 +30,10 @@ class AdminSuite : public testing::TestWithParam<Backend> {
     writes(*transaction);
     ASSERT_THAT(transaction->commit(), succeeds());
   }
-  void bury(const std::string& id) {
-    DeadLetter letter{.message = {}, .reason = "no such order", .attempts = 5, .firstAt = at_, .diedAt = at_};
+  void bury(const std::string& id, const std::string& group = "g", std::chrono::hours age = {}) {
+    DeadLetter letter{.message = {}, .reason = "no such order", .attempts = 5, .firstAt = at_, .diedAt = at_ - age};
     letter.message.id = MessageId{id};
-    letter.message.group = GroupId{"g"};
+    letter.message.group = GroupId{group};
     letter.message.body = "body of " + id;
     letter.message.headers = {{"name", "value"}, {"broken", "\xff"}};
     letter.message.enqueuedAt = at_;
@@ -42,6 +43,12 @@ class AdminSuite : public testing::TestWithParam<Backend> {
                   succeeds());
       EXPECT_THAT(transaction.recordAttempt(consumer, {letter.message.id, 5, "x", at_, at_}), succeeds());
       EXPECT_THAT(transaction.deadLetter(consumer, letter), succeeds());
+    });
+  }
+  void fail(const std::string& id, int attempts, Standing standing) {
+    commit([&](IFencedTransaction& transaction) {
+      EXPECT_THAT(transaction.recordAttempt(consumer, {MessageId{id}, attempts, "no stock", at_, at_, standing}),
+                  succeeds());
     });
   }
   std::vector<std::string> buried() {
@@ -98,7 +105,9 @@ TEST_P(AdminSuite, ReadsADeadLetterAsItWasBuried) {
   EXPECT_EQ(letters[0].message.id.value, "m");
   EXPECT_EQ(letters[0].message.group.value, "g");
   EXPECT_EQ(letters[0].message.body, "body of m");
-  EXPECT_EQ(letters[0].message.headers[0].second, "value");
+  ASSERT_THAT(letters[0].message.headers, SizeIs(2));
+  EXPECT_EQ(letters[0].message.headers[0], (std::pair<std::string, std::string>{"name", "value"}));
+  EXPECT_EQ(letters[0].message.headers[1].first, "broken");
   EXPECT_EQ(letters[0].message.enqueuedAt, at_);
   EXPECT_EQ(letters[0].message.position, 17);
   EXPECT_EQ(letters[0].reason, "no such order");
@@ -129,7 +138,7 @@ TEST_P(AdminSuite, ARequeuedMessageComesLastAndIsFreshAgain) {
   bury("m");
   produce("later", "body");
 
-  EXPECT_EQ(admin_->requeueDeadLetters({}).value(), 1U);
+  EXPECT_THAT(admin_->requeueDeadLetters({}).value(), SizeIs(1));
 
   EXPECT_THAT(buried(), IsEmpty());
   const std::vector<Message> messages = waiting();
@@ -149,7 +158,7 @@ TEST_P(AdminSuite, ARequeuedMessageLeavesTheKeyOfTheOtherBodyThatIsDone) {
     EXPECT_THAT(transaction.deadLetter(consumer, reused), succeeds());
   });
 
-  EXPECT_EQ(admin_->requeueDeadLetters({}).value(), 1U);
+  EXPECT_THAT(admin_->requeueDeadLetters({}).value(), SizeIs(1));
 
   EXPECT_EQ(admission("m", "the first body"), Admission::duplicate);
 }
@@ -158,18 +167,119 @@ TEST_P(AdminSuite, RequeuesAndPurgesByNumber) {
   for (const char* id : {"a", "b", "c"}) bury(id);
   const std::vector<DeadLetter> letters = admin_->deadLetters().value();
 
-  EXPECT_EQ(admin_->requeueDeadLetters({letters[1].number, 4711}).value(), 1U);
-  EXPECT_EQ(admin_->purgeDeadLetters({letters[0].number}).value(), 1U);
+  EXPECT_THAT(admin_->requeueDeadLetters({{4711, letters[1].number}}).value(), ElementsAre(letters[1].number));
+  EXPECT_THAT(admin_->purgeDeadLetters({{letters[0].number}}).value(), ElementsAre(letters[0].number));
 
   EXPECT_THAT(buried(), ElementsAre("c"));
   EXPECT_EQ(waiting().size(), 1U);
   EXPECT_EQ(admission("a", "body of a"), Admission::duplicate) << "a purge forgives nothing";
 }
 
+TEST_P(AdminSuite, ARequeueKeepsTheOrderOfWhatDied) {
+  for (const char* id : {"a", "b", "c", "d"}) bury(id, id == std::string("b") ? "other" : "g");
+  const std::vector<DeadLetter> letters = admin_->deadLetters().value();
+
+  EXPECT_THAT(admin_->requeueDeadLetters({{letters[3].number, letters[2].number, letters[0].number}}).value(),
+              ElementsAre(letters[0].number, letters[2].number, letters[3].number));
+
+  std::vector<std::string> ids;
+  for (const Message& message : waiting()) ids.push_back(message.id.value);
+  EXPECT_THAT(ids, ElementsAre("a", "c", "d"));
+}
+
+TEST_P(AdminSuite, WhatWasRequeuedOrPurgedIsNotThereForASecondTime) {
+  bury("a");
+  bury("b");
+  const std::vector<DeadLetter> letters = admin_->deadLetters().value();
+  ASSERT_THAT(admin_->requeueDeadLetters({{letters[0].number}}).value(), SizeIs(1));
+  ASSERT_THAT(admin_->purgeDeadLetters({{letters[1].number}}).value(), SizeIs(1));
+
+  EXPECT_THAT(admin_->requeueDeadLetters({{letters[0].number, letters[1].number}}).value(), IsEmpty());
+  EXPECT_THAT(admin_->purgeDeadLetters({{letters[0].number, letters[1].number}}).value(), IsEmpty());
+
+  EXPECT_THAT(waiting(), SizeIs(1));
+}
+
+TEST_P(AdminSuite, ChoosesByGroupAndByAge) {
+  bury("old", "g", std::chrono::hours{48});
+  bury("young", "g");
+  bury("stranger", "other", std::chrono::hours{48});
+  const LetterChoice old{.group = GroupId{"g"}, .diedBefore = at_ - std::chrono::hours{24}};
+
+  ASSERT_THAT(admin_->deadLetters(10, old).value(), SizeIs(1));
+  EXPECT_EQ(admin_->deadLetters(10, old).value()[0].message.id.value, "old");
+  EXPECT_THAT(admin_->purgeDeadLetters(old).value(), SizeIs(1));
+  EXPECT_THAT(buried(), ElementsAre("young", "stranger"));
+  EXPECT_THAT(admin_->requeueDeadLetters({.group = GroupId{"other"}}).value(), SizeIs(1));
+  EXPECT_THAT(buried(), ElementsAre("young"));
+}
+
+TEST_P(AdminSuite, AGroupNobodyIsInChoosesNothing) {
+  bury("a");
+
+  EXPECT_THAT(admin_->purgeDeadLetters({.group = GroupId{""}}).value(), IsEmpty());
+  EXPECT_THAT(admin_->requeueDeadLetters({.numbers = {4711}}).value(), IsEmpty());
+
+  EXPECT_THAT(buried(), ElementsAre("a"));
+}
+
+TEST_P(AdminSuite, TellsWhoFailsAndWhoBlocks) {
+  fail("a", 2, Standing::retrying);
+  fail("b", 5, Standing::blocked);
+
+  const std::vector<FailingMessage> failing = admin_->failing().value();
+
+  ASSERT_THAT(failing, SizeIs(2));
+  EXPECT_EQ(failing[0].consumer, consumer);
+  EXPECT_EQ(failing[0].attempts.id.value, "a");
+  EXPECT_EQ(failing[0].attempts.standing, Standing::retrying);
+  EXPECT_EQ(failing[1].attempts.id.value, "b");
+  EXPECT_EQ(failing[1].attempts.attempts, 5);
+  EXPECT_EQ(failing[1].attempts.lastError, "no stock");
+  EXPECT_EQ(failing[1].attempts.firstAt, at_);
+  EXPECT_EQ(failing[1].attempts.standing, Standing::blocked);
+}
+
+TEST_P(AdminSuite, AReleaseReachesTheLeaderWhateverItRecordsMeanwhile) {
+  fail("b", 5, Standing::blocked);
+
+  EXPECT_THAT(admin_->release(consumer, MessageId{"b"}), succeeds());
+  fail("b", 6, Standing::blocked);
+
+  const std::vector<AttemptRecord> found = leader_.store->consumerState(consumer).value().attempts;
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].standing, Standing::released);
+  EXPECT_EQ(found[0].attempts, 6);
+  EXPECT_EQ(found[0].lastError, "no stock");
+}
+
+TEST_P(AdminSuite, OnlyWhoBlocksIsReleased) {
+  fail("a", 2, Standing::retrying);
+  fail("b", 5, Standing::blocked);
+  ASSERT_THAT(admin_->release(consumer, MessageId{"b"}), succeeds());
+
+  EXPECT_THAT(admin_->release(consumer, MessageId{"a"}), failsWith(Errc::notFound));
+  EXPECT_THAT(admin_->release(consumer, MessageId{"b"}), failsWith(Errc::notFound)) << "a second time";
+  EXPECT_THAT(admin_->release(ConsumerName{"other"}, MessageId{"b"}), failsWith(Errc::notFound));
+  EXPECT_THAT(admin_->release(consumer, MessageId{"nobody"}), failsWith(Errc::notFound));
+}
+
+TEST_P(AdminSuite, ASuccessThatClearsTheAttemptsClearsTheReleaseToo) {
+  fail("b", 5, Standing::blocked);
+  ASSERT_THAT(admin_->release(consumer, MessageId{"b"}), succeeds());
+  commit([&](IFencedTransaction& transaction) {
+    EXPECT_THAT(transaction.clearAttempt(consumer, MessageId{"b"}), succeeds());
+  });
+
+  fail("b", 1, Standing::retrying);
+
+  EXPECT_EQ(admin_->failing().value()[0].attempts.standing, Standing::retrying);
+}
+
 TEST_P(AdminSuite, APardonLeavesTheLetterForItsCallerToSend) {
   bury("m");
 
-  EXPECT_EQ(admin_->pardonDeadLetters({}).value(), 1U);
+  EXPECT_THAT(admin_->pardonDeadLetters({}).value(), SizeIs(1));
 
   EXPECT_THAT(buried(), ElementsAre("m"));
   EXPECT_THAT(waiting(), IsEmpty());
@@ -179,7 +289,7 @@ TEST_P(AdminSuite, APardonLeavesTheLetterForItsCallerToSend) {
 TEST_P(AdminSuite, ARequeuedMessageWakesTheConsumer) {
   bury("m");
   ASSERT_THAT(leader_.source->attach(term_), succeeds());
-  std::thread operating([&] { EXPECT_EQ(admin_->requeueDeadLetters({}).value(), 1U); });
+  std::thread operating([&] { EXPECT_THAT(admin_->requeueDeadLetters({}).value(), SizeIs(1)); });
 
   const auto messages = leader_.source->fetch(1, BootClock::now() + std::chrono::seconds{30}, {});
   operating.join();

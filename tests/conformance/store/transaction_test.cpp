@@ -155,6 +155,24 @@ TEST_P(StoreSuite, AMarkCanBeReturnedToTwice) {
   EXPECT_EQ(get(leader, "after"), std::nullopt);
 }
 
+TEST_P(StoreSuite, AKeyThatWasUndoneWithItsMarkIsAdmittedAgain) {
+  const Leader leader = leaderWith(7);
+  const auto transaction = begin(leader);
+  const auto admitAgain = [&] {
+    return transaction->admit(consumer, MessageId{"m"}, digestOf("body"), MessageFate::done).value();
+  };
+  ASSERT_THAT(transaction->mark(), succeeds());
+  ASSERT_EQ(admitAgain(), Admission::fresh);
+  ASSERT_THAT(transaction->put("k", "of m"), succeeds());
+
+  ASSERT_THAT(transaction->rollbackToMark(), succeeds());
+
+  EXPECT_EQ(admitAgain(), Admission::fresh);
+  ASSERT_THAT(transaction->commit(), succeeds());
+  EXPECT_EQ(admit(leader, "m").value(), Admission::duplicate);
+  EXPECT_EQ(get(leader, "k"), std::nullopt);
+}
+
 TEST_P(StoreSuite, AMarkWithoutAWriteHoldsNothing) {
   const Leader leader = leaderWith(7);
   auto transaction = begin(leader);

@@ -73,7 +73,9 @@ TEST(Schema, OfAnotherVersionIsRefusedAndLeftAlone) {
 TEST(Schema, OfTheFirstVersionIsRefusedWithTheCommandThatUpgradesItAndKeepsWhatItHolds) {
   PostgresWorld world;
   ASSERT_THAT(Leader(world.options(), 7).claim(), succeeds());
-  world.ask("DROP TABLE tenure_lane, tenure_number, tenure_sent; UPDATE tenure_schema SET version = 1");
+  world.ask(
+      "DROP TABLE tenure_lane, tenure_number, tenure_sent, tenure_log; ALTER TABLE tenure_attempt DROP COLUMN "
+      "standing; UPDATE tenure_schema SET version = 1");
 
   const Result<void> refused = Leader(world.options(), 8).claim();
   EXPECT_THAT(refused, failsWith(Errc::configurationRefused));

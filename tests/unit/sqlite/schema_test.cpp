@@ -17,7 +17,9 @@ class FirstVersion : public testing::Test {
  protected:
   FirstVersion() {
     EXPECT_THAT(world.sink()->append(std::vector{NewMessage{MessageId{"kept"}, {}, "body", {}}}), succeeds());
-    world.meddle("DROP TABLE tenure_number; DROP TABLE tenure_sent; UPDATE tenure_schema SET version = 1");
+    world.meddle(
+        "DROP TABLE tenure_number; DROP TABLE tenure_sent; DROP TABLE tenure_log; ALTER TABLE tenure_attempt DROP "
+        "COLUMN standing; UPDATE tenure_schema SET version = 1");
   }
 
   SqliteWorld world;

@@ -19,6 +19,7 @@ using test::TestTerm;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 const ConsumerName ledger{"ledger"};
 
@@ -215,8 +216,9 @@ TEST_F(ZooKeeperStore, OperatorsReadPardonAndPurgeDeadLetters) {
   EXPECT_EQ(letters[0].reason, "no such order");
   EXPECT_EQ(letters[0].attempts, 5);
 
-  EXPECT_EQ(admin->pardonDeadLetters({letters[0].number}).value(), 1U);
-  EXPECT_EQ(admin->purgeDeadLetters({letters[0].number, letters[2].number, 999}).value(), 2U);
+  EXPECT_THAT(admin->pardonDeadLetters({{letters[0].number}}).value(), ElementsAre(letters[0].number));
+  EXPECT_THAT(admin->purgeDeadLetters({{letters[2].number, letters[0].number, 999}}).value(),
+              ElementsAre(letters[0].number, letters[2].number));
 
   EXPECT_THAT(world_.buried(), ElementsAre("b"));
   const auto transaction = leader.begin();
@@ -224,6 +226,40 @@ TEST_F(ZooKeeperStore, OperatorsReadPardonAndPurgeDeadLetters) {
   EXPECT_EQ(transaction->admit(ledger, MessageId{"c"}, digestOf(letters[2].message.body), MessageFate::done).value(),
             Admission::duplicate);
   EXPECT_THAT(admin->requeueDeadLetters({}), failsWith(Errc::unsupported));
+}
+
+TEST_F(ZooKeeperStore, OperatorsChooseDeadLettersByGroupAndAge) {
+  const Leader leader = leaderWith(7);
+  for (const char* id : {"a", "b"}) bury(leader, id);
+  const auto admin = openStoreAdmin(world_.options());
+  const WallTime diedAt = admin->deadLetters().value()[0].diedAt;
+
+  EXPECT_THAT(admin->purgeDeadLetters({.diedBefore = diedAt}).value(), IsEmpty());
+  EXPECT_THAT(admin->purgeDeadLetters({.group = GroupId{"another"}}).value(), IsEmpty());
+  EXPECT_THAT(admin->purgeDeadLetters({.group = GroupId{"a/b"}}).value(), SizeIs(2));
+}
+
+TEST_F(ZooKeeperStore, OperatorsReleaseAMessageThatBlocks) {
+  const Leader leader = leaderWith(7);
+  const auto record = [&](const AttemptRecord& attempt) {
+    const auto transaction = leader.begin();
+    EXPECT_THAT(transaction->recordAttempt(ledger, attempt), succeeds());
+    EXPECT_THAT(transaction->commit(), succeeds());
+  };
+  record({.id = MessageId{"a/b"}, .attempts = 5, .lastError = "no stock", .standing = Standing::blocked});
+  record({.id = MessageId{"c"}, .attempts = 1, .lastError = "no stock"});
+  const auto admin = openStoreAdmin(world_.options());
+  ASSERT_EQ(admin->failing().value().size(), 2U);
+  EXPECT_EQ(admin->failing().value()[0].attempts.standing, Standing::blocked);
+  EXPECT_EQ(admin->failing().value()[0].consumer, ledger);
+
+  EXPECT_THAT(admin->release(ledger, MessageId{"a/b"}), succeeds());
+  EXPECT_THAT(admin->release(ledger, MessageId{"c"}), failsWith(Errc::notFound));
+  EXPECT_THAT(admin->release(ledger, MessageId{"d"}), failsWith(Errc::notFound));
+  record({.id = MessageId{"a/b"}, .attempts = 6, .lastError = "no stock", .standing = Standing::blocked});
+
+  EXPECT_EQ(admin->failing().value()[0].attempts.standing, Standing::released);
+  EXPECT_EQ(admin->failing().value()[0].attempts.attempts, 6);
 }
 
 TEST_F(ZooKeeperStore, Row15ARebaseLetsTheNewEnsembleClaimAndStopsTheOldOne) {

@@ -1,0 +1,15 @@
+/// What operators choose, as every backend reads it. Pure.
+#pragma once
+
+#include "tenure/admin.hpp"
+
+namespace tenure::backends {
+
+/// Among the numbers that were given, if any were.
+bool isNamed(const LetterChoice& choice, std::int64_t number) noexcept;
+bool isChosen(const LetterChoice& choice, const DeadLetter& letter) noexcept;
+bool isChosen(const LogChoice& choice, const LogLine& line) noexcept;
+
+Error blocksNobody(const MessageId& id);
+
+}  // namespace tenure::backends

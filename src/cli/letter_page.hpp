@@ -1,0 +1,19 @@
+/// How a dead letter is shown to people and to scripts. Pure.
+#pragma once
+
+#include <string>
+
+#include "tenure/store.hpp"
+
+namespace tenure::cli {
+
+/// One line, without its body.
+std::string letterLine(const DeadLetter& letter);
+/// All of it, safe in a terminal: a body that is UTF-8 as text, any other as the hexadecimal dump of its beginning.
+std::string letterPage(const DeadLetter& letter);
+/// One JSON object on one line. `body` is null where the bytes are no UTF-8; `body_base64` has them then.
+std::string letterJson(const DeadLetter& letter);
+
+std::string base64(std::string_view bytes);
+
+}  // namespace tenure::cli

@@ -1,0 +1,120 @@
+// The consume log, on every backend that keeps one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/backends.hpp"
+#include "support/results.hpp"
+#include "support/terms.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const ConsumerName consumer{"ledger"};
+
+class LogSuite : public testing::TestWithParam<Backend> {
+ protected:
+  void SetUp() override {
+    ASSERT_THAT(leader_.store->claim(term_), succeeds());
+    if (!leader_.store->keepsLog()) {
+      EXPECT_THAT(admin_->log({}), failsWith(Errc::unsupported));
+      GTEST_SKIP() << "it keeps no log, and says so";
+    }
+  }
+  LoggedAttempt attempt(const std::string& id, AttemptEnd end, std::chrono::hours age = {}) const {
+    return {MessageId{id}, 3, end, end == AttemptEnd::failed ? "no \xff stock" : "", at_ - age - briefly, at_ - age};
+  }
+  void log(const std::vector<LoggedAttempt>& attempts, const ConsumerName& of = consumer) {
+    const auto transaction = leader_.store->begin(term_).value();
+    EXPECT_THAT(transaction->logAttempts(of, attempts), succeeds());
+    ASSERT_THAT(transaction->commit(), succeeds());
+  }
+  std::vector<std::string> found(const LogChoice& choice = {}) {
+    std::vector<std::string> ids;
+    for (const LogLine& line : admin_->log(choice).value()) ids.push_back(line.attempt.message.value);
+    return ids;
+  }
+
+  std::unique_ptr<BackendWorld> world_ = GetParam().make();
+  std::unique_ptr<IDatabaseAdmin> admin_ = world_->admin();
+  Replica leader_ = world_->open();
+  const TestTerm term_{7};
+  static constexpr std::chrono::milliseconds briefly{5};
+  const WallTime at_{std::chrono::milliseconds{1'790'000'000'000}};
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, LogSuite, testing::ValuesIn(databaseBackends()),
+                         [](const auto& each) { return each.param.name; });
+
+TEST_P(LogSuite, KeepsAnAttemptAsItWas) {
+  log({attempt("m/\x01", AttemptEnd::failed)});
+
+  const std::vector<LogLine> lines = admin_->log({}).value();
+
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_EQ(lines[0].consumer, consumer);
+  EXPECT_EQ(lines[0].token, term_->token());
+  EXPECT_EQ(lines[0].attempt.message.value, "m/\x01");
+  EXPECT_EQ(lines[0].attempt.attempt, 3);
+  EXPECT_EQ(lines[0].attempt.end, AttemptEnd::failed);
+  EXPECT_EQ(lines[0].attempt.error, "no \xff stock");
+  EXPECT_EQ(lines[0].attempt.beganAt, at_ - briefly);
+  EXPECT_EQ(lines[0].attempt.endedAt, at_);
+}
+
+TEST_P(LogSuite, HasNothingOfWhatWasRolledBack) {
+  {
+    const auto transaction = leader_.store->begin(term_).value();
+    ASSERT_THAT(transaction->logAttempts(consumer, std::vector{attempt("a", AttemptEnd::done)}), succeeds());
+    transaction->rollback();
+  }
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_P(LogSuite, TakesNothingFromAStaleTerm) {
+  log({attempt("old", AttemptEnd::done, std::chrono::hours{1})});
+  Replica successor = world_->open();
+  const TestTerm next{8};
+  const auto transaction = leader_.store->begin(term_).value();
+  ASSERT_THAT(successor.store->claim(next), succeeds());
+
+  const Result<void> logged = transaction->logAttempts(consumer, std::vector{attempt("a", AttemptEnd::done)});
+  const Result<void> committed = logged ? transaction->commit() : logged;
+
+  EXPECT_THAT(committed, failsWith(Errc::staleTerm));
+  EXPECT_THAT(leader_.store->pruneLog(term_, {consumer, at_, 10}), testing::Not(succeeds()));
+  EXPECT_THAT(found(), ElementsAre("old"));
+}
+
+TEST_P(LogSuite, IsReadByMessageConsumerOutcomeAndTimeInTheOrderOfCommits) {
+  log({attempt("a", AttemptEnd::failed, std::chrono::hours{3}), attempt("b", AttemptEnd::done, std::chrono::hours{2})});
+  log({attempt("a", AttemptEnd::done, std::chrono::hours{1})});
+  log({attempt("c", AttemptEnd::done)}, ConsumerName{"other"});
+
+  EXPECT_THAT(found(), ElementsAre("a", "b", "a", "c"));
+  EXPECT_THAT(found({.consumer = ConsumerName{"other"}}), ElementsAre("c"));
+  EXPECT_THAT(found({.message = MessageId{"a"}}), ElementsAre("a", "a"));
+  EXPECT_THAT(found({.end = AttemptEnd::done}), ElementsAre("b", "a", "c"));
+  EXPECT_THAT(found({.since = at_ - std::chrono::minutes{90}}), ElementsAre("a", "c"));
+  EXPECT_THAT(found({.limit = 2}), ElementsAre("a", "c")) << "the newest";
+}
+
+TEST_P(LogSuite, IsPrunedByAgeInSmallStepsAndForOneConsumerAlone) {
+  std::vector<LoggedAttempt> old(5, attempt("old", AttemptEnd::done, std::chrono::hours{48}));
+  log(old);
+  log({attempt("theirs", AttemptEnd::done, std::chrono::hours{48})}, ConsumerName{"other"});
+  log({attempt("young", AttemptEnd::done)});
+  const LogPruning step{consumer, at_ - std::chrono::hours{24}, 3};
+
+  EXPECT_EQ(leader_.store->pruneLog(term_, step).value(), 3U);
+  EXPECT_EQ(leader_.store->pruneLog(term_, step).value(), 2U);
+  EXPECT_EQ(leader_.store->pruneLog(term_, step).value(), 0U);
+
+  EXPECT_THAT(found(), ElementsAre("theirs", "young"));
+}
+
+}  // namespace
+}  // namespace tenure::test
