@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -54,12 +55,16 @@ struct Commit {
   bool acknowledge;             // they come from the source
   const AttemptRecord* record;  // of the head; nullptr for none
   const MessageId* forgive;     // whose attempts are forgotten; nullptr for none
+  std::span<const LoggedAttempt> log;
 };
 struct Acknowledge {  // after the commit → did
   std::size_t settled;
 };
 struct Prune {  // forget old keys → pruned
   Pruning step;
+};
+struct PruneLog {  // forget old attempts → logPruned
+  LogPruning step;
 };
 struct Resolve {};  // what became of the commit? → resolved
 struct Abandon {};  // roll the transaction back → did
@@ -98,6 +103,6 @@ struct Parked {
 
 using Action =
     std::variant<Claim, Recall, Reopen, Attach, Fetch, Consult, Load, Check, Admit, Handle, HandleTogether, Undo, Bury,
-                 Commit, Acknowledge, Prune, Resolve, Abandon, Inquire, Wait, Park, Return, Quit>;
+                 Commit, Acknowledge, Prune, PruneLog, Resolve, Abandon, Inquire, Wait, Park, Return, Quit>;
 
 }  // namespace tenure::consuming

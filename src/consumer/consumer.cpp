@@ -47,11 +47,19 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
                      "cannot be combined with lanes");
   complaints.require(!options.followNumbers || options.collapse == Collapse::never, "consumer.followNumbers", "true",
                      "cannot be combined with collapse");
+  complaints.require(options.keepLogFor >= 0h, "consumer.keepLogFor", options.keepLogFor,
+                     "must not be negative; 0 keeps no log");
+  complaints.require(options.keepLogFor == 0h || options.delivery != Guarantee::atMostOnce, "consumer.keepLogFor",
+                     options.keepLogFor, "what at most once loses would be missing from the log");
   complaints.throwIfAny();
   return options;
 }
 
 ConsumerOptions fitted(ConsumerOptions options, const IFencedStore& store) {
+  Complaints complaints;
+  complaints.require(options.keepLogFor == 0h || store.keepsLog(), "consumer.keepLogFor", options.keepLogFor,
+                     "this store keeps no log of attempts; SQLite and PostgreSQL do");
+  complaints.throwIfAny();
   options.maxBatch = std::min(options.maxBatch, store.maxBatch());
   options.keepIdsFor = store.keepsIdsFor().value_or(options.keepIdsFor);
   return options;

@@ -29,7 +29,8 @@ Action ConsumerMachine::commit(const Moment& moment) {
                     .undo = marked_,
                     .acknowledge = held_ == 0,
                     .record = toRecord_ ? &*toRecord_ : nullptr,
-                    .forgive = toForgive_ ? &*toForgive_ : nullptr};
+                    .forgive = toForgive_ ? &*toForgive_ : nullptr,
+                    .log = log_.lines()};
   commitBegan_ = moment.now;
   return ask(Step::commit, booking_);
 }
@@ -39,6 +40,7 @@ Action ConsumerMachine::committed(const Moment& moment) {
   if (outcomeKnown_) sizer_.committed(settled_, commitBegan_ - batchBegan_, moment.now - commitBegan_);
   outcomeKnown_ = recorded_ = true;
   undoneBefore_ = false;
+  log_.committed();
   if (toForgive_) {
     attempts_.erase(*toForgive_);
     blockade_.lift(*toForgive_);
@@ -107,6 +109,7 @@ void ConsumerMachine::forgetTransaction() noexcept {
   joining_ = checked_ = known_ = marked_ = admitted_ = false;
   toRecord_.reset();
   toForgive_.reset();
+  log_.undone();
   pending_.clear();
   if (sequencer_) sequencer_->undone();
 }
@@ -178,7 +181,8 @@ Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
     case Step::fetch:
     case Step::acknowledge: return sourceFailed(error, moment);
     case Step::commit: return commitFailed(error, moment);
-    case Step::prune: return pruneFailed(error, moment);
+    case Step::prune:
+    case Step::pruneLog: return pruneFailed(error, moment);
     case Step::resolve: return isTransient(error) ? troubled(false, error, moment) : quit(error);
     default: return storeFailed(error, moment);
   }
@@ -199,6 +203,12 @@ Action ConsumerMachine::pruned(const Pruned& pruned, const Moment& moment) {
   endOutage(false, moment);
   pruner_.did(pruned, moment.now);
   for (EventBody& body : pruner_.takeNews()) news_.push_back(std::move(body));
+  return proceed(moment);
+}
+
+Action ConsumerMachine::logPruned(std::size_t removed, const Moment& moment) {
+  endOutage(false, moment);
+  log_.pruned(removed, moment.now);
   return proceed(moment);
 }
 

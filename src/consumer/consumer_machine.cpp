@@ -27,7 +27,8 @@ ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Ra
       retryBackoff_(options.retryBase, options.retryMax, random.fork()),
       outageBackoff_(20ms, 1s, random.fork()),
       sizer_(limit_, options.latencyTarget, options.fixedBatch),
-      pruner_(options) {
+      pruner_(options),
+      log_(options) {
   if (options.collapse == Collapse::byKey && role == Role::alone)
     collapser_.emplace(options.collapseKey, options.collapseAhead);
   if (options.followNumbers) sequencer_.emplace(options.name, options.gapLimit, options.maxKept);
@@ -85,6 +86,8 @@ Action ConsumerMachine::proceed(const Moment& moment) {
   if (settled_ == 0 && moment.now - sliceBegan_ >= slice_) return Return{true};
   if (settled_ == 0 && pruner_.isDue(dry_ && remaining() == 0, moment.now))
     return ask(Step::prune, Prune{pruner_.step(moment.wall)});
+  if (settled_ == 0 && log_.isDue(dry_ && remaining() == 0, moment.now))
+    return ask(Step::pruneLog, PruneLog{log_.step(moment.wall)});
   if (wantsMessages()) return fetch(remaining() == 0 ? moment.now + options_.idleWait : onlyLook);
   return beginHead(moment);
 }
@@ -169,7 +172,7 @@ void ConsumerMachine::findSuspects(const Moment& moment) {
   if (suspects_ > 0) news_.push_back(SuspectsFound{suspects_});
   granted_ = suspects_ > 0 ? suspects_ : limit_;
   ledger_ = Ledger::open;
-  if (role_ == Role::alone) pruner_.start(moment.now);
+  if (role_ == Role::alone) startPruning(moment.now);
   inWork_.clear();
   moreInWork_ = false;
 }
@@ -308,12 +311,17 @@ Action ConsumerMachine::checked(bool known, const Moment& moment) {
 Action ConsumerMachine::charge(const Moment& moment) {
   const int attempt = attemptNumber();
   if (attempt > options_.maxAttempts) {
-    if (!blocks()) return bury("it killed its process", attempt - 1, true, moment);
+    if (!blocks()) {
+      log_.died(*attemptsOf(head().id));
+      return bury("it killed its process", attempt - 1, true, moment);
+    }
     if (!blockade_.holds(head().id)) return spareProcess(moment);
   }
   // Nobody was left to tell that the last start did not come home.
-  if (const AttemptRecord* before = attemptsOf(head().id); before != nullptr && before->lastError == processDied)
+  if (const AttemptRecord* before = attemptsOf(head().id); before != nullptr && before->lastError == processDied) {
     pending_.push_back(AttemptFailed{head().id.value, before->attempts, before->lastError, 0ms});
+    log_.died(*before);
+  }
   record(head().id, attempt, std::string{processDied}, moment);
   charging_ = true;
   pending_.push_back(MessageSuspected{head().id.value, attempt});
@@ -353,6 +361,7 @@ Action ConsumerMachine::startOver() {
 
 Action ConsumerMachine::run(const Moment& moment) {
   runBegan_ = moment.now;
+  log_.began(moment.wall);
   throttle_.went(head().group, moment.now);
   if (collapser_) collapser_->begins(head());
   skipped_.reset();
@@ -366,18 +375,20 @@ Action ConsumerMachine::ran(const Outcome& outcome, const Moment& moment) {
   if (joined_ > 0) return ranTogether(outcome, moment);
   lastRun_ = moment.now - runBegan_;
   switch (outcome.kind) {
-    case Outcome::Kind::done: return handled(moment);
+    case Outcome::Kind::done: logEnd(AttemptEnd::done, {}, moment); return handled(moment);
     case Outcome::Kind::skip: return skip(outcome, moment);
     case Outcome::Kind::retryLater: return postpone(outcome, moment);
     case Outcome::Kind::failed: return attemptFailed(outcome, moment);
     case Outcome::Kind::reject: break;
   }
   if (taken_) return takenFailed(outcome.reason, moment);
+  logEnd(AttemptEnd::rejected, outcome.reason, moment);
   return bury(outcome.reason, attemptNumber(), true, moment);
 }
 
 Action ConsumerMachine::skip(const Outcome& outcome, const Moment& moment) {
   skipped_ = MessageSkipped{head().id.value, outcome.reason};
+  logEnd(AttemptEnd::skipped, outcome.reason, moment);
   return marked_ ? ask(Step::undo, Undo{}) : handled(moment);
 }
 
@@ -412,6 +423,7 @@ Action ConsumerMachine::attemptFailed(const Outcome& outcome, const Moment& mome
   if (taken_) return takenFailed(outcome.reason, moment);
   const int attempt = attemptNumber();
   const bool last = attempt >= options_.maxAttempts;
+  logEnd(AttemptEnd::failed, outcome.reason, moment);
   if (last && !blocks()) return bury(outcome.reason, attempt, true, moment);
   record(head().id, attempt, outcome.reason, moment);
   const auto wait = last ? options_.retryMax : retryBackoff_.draw(attempt);
@@ -429,7 +441,8 @@ Action ConsumerMachine::postpone(const Outcome& outcome, const Moment& moment) {
   pending_.push_back(MessagePostponed{head().id.value, outcome.reason, wait});
   if (taken_) taken_->begun = false;
   if (charged()) record(head().id, attemptNumber() - 1, outcome.reason, moment);
-  if (settled_ > 0 || toRecord_ || toForgive_) return commit(moment);
+  logEnd(AttemptEnd::postponed, outcome.reason, moment);
+  if (settled_ > 0 || toRecord_ || toForgive_ || !log_.lines().empty()) return commit(moment);
   return ask(Step::abandon, Abandon{});
 }
 
@@ -439,6 +452,10 @@ Action ConsumerMachine::bury(std::string_view reason, int attempts, bool withKey
   const AttemptRecord* before = attemptsOf(head().id);
   const WallTime firstAt = before != nullptr ? before->firstAt : moment.wall;
   return ask(Step::bury, Bury{reason_, attempts, firstAt, marked_, withKey && dedups()});
+}
+
+void ConsumerMachine::logEnd(AttemptEnd end, const std::string& why, const Moment& moment) {
+  if (log_.isKept()) log_.ended(head().id, attemptNumber(), end, why, moment.wall);
 }
 
 const AttemptRecord* ConsumerMachine::attemptsOf(const MessageId& id) const {

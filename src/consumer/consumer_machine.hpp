@@ -60,6 +60,7 @@
 
 #include "base/backoff.hpp"
 #include "consumer/actions.hpp"
+#include "consumer/attempt_log.hpp"
 #include "consumer/batch_sizer.hpp"
 #include "consumer/blockade.hpp"
 #include "consumer/pruner.hpp"
@@ -111,6 +112,7 @@ class ConsumerMachine {
   Action ran(const Outcome& outcome, const Moment& moment);
   Action resolved(CommitFate fate, const Moment& moment);
   Action pruned(const Pruned& pruned, const Moment& moment);
+  Action logPruned(std::size_t removed, const Moment& moment);
   Action inquired(const ConsumerState& found, const Moment& moment);
 
   /// The term is lost: nothing can be written any more, only told.
@@ -133,7 +135,10 @@ class ConsumerMachine {
   const Error& trouble() const noexcept { return trouble_; }
 
   /// A lane forgets no keys by itself.
-  void startPruning(BootTime now) { pruner_.start(now); }
+  void startPruning(BootTime now) {
+    pruner_.start(now);
+    log_.start(now);
+  }
   /// After Park: what leaves the window.
   Parked takeParked();
   /// A message is acknowledged, and its handler not yet done.
@@ -166,6 +171,7 @@ class ConsumerMachine {
     commit,
     acknowledge,
     prune,
+    pruneLog,
     resolve,
     abandon,
     inquire,
@@ -257,6 +263,7 @@ class ConsumerMachine {
   void rememberCommitted();
   void endOutage(bool ofSource, const Moment& moment);
   void noteAttempt(const Moment& moment);
+  void logEnd(AttemptEnd end, const std::string& why, const Moment& moment);
   void tellCommitted(const Moment& moment);
   void tellPending();
   void noticeHorizon(const Moment& moment);
@@ -365,6 +372,7 @@ class ConsumerMachine {
   std::optional<MessageId> heldBack_;  // and told of it
   Blockade blockade_;
   Pruner pruner_;
+  AttemptLog log_;
   bool pruneUnknown_ = false;   // it is a pruning whose outcome nobody knows
   bool toldOfHorizon_ = false;  // once a term is enough
 

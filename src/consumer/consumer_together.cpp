@@ -33,6 +33,7 @@ Action ConsumerMachine::join(const Moment& moment) {
 Action ConsumerMachine::joinHead(const Moment& moment) {
   if (sequencer_) sequencer_->settle(head(), moment.wall);
   ++joined_;
+  log_.began(moment.wall);
   return joinOrRun(moment);
 }
 
@@ -52,6 +53,8 @@ Action ConsumerMachine::admittedToJoin(Admission admission, const Moment& moment
 
 Action ConsumerMachine::ranTogether(const Outcome& outcome, const Moment& moment) {
   if (outcome.kind == Outcome::Kind::done) {
+    for (const Message& message : window().subspan(settled_, joined_))
+      log_.ended(message.id, 1, AttemptEnd::done, {}, moment.wall);
     settled_ += joined_;
     joined_ = 0;
     batchEnds_ = true;

@@ -89,6 +89,11 @@ Result<void> GatedTransaction::deadLetter(const ConsumerName& consumer, const De
   return entered ? inner_->deadLetter(consumer, letter) : entered;
 }
 
+Result<void> GatedTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
+  const Result<void> entered = enter();
+  return entered ? inner_->logAttempts(consumer, attempts) : entered;
+}
+
 Result<void> GatedTransaction::commit() {
   if (const Result<void> entered = enter(); !entered) return entered;
   Result<void> committed = inner_->commit();
@@ -131,6 +136,13 @@ Result<Pruned> GatedStore::prune(const Term& term, const Pruning& step) {
   const Result<Pruned> pruned = store_.prune(term, step);
   if (!pruned && isOutcomeUnknown(pruned.error().code)) unresolved_ = std::move(pass);
   return pruned;
+}
+
+Result<std::size_t> GatedStore::pruneLog(const Term& term, const LogPruning& step) {
+  Gate::Pass pass = gate_.enter(watch_);
+  const Result<std::size_t> removed = store_.pruneLog(term, step);
+  if (!removed && isOutcomeUnknown(removed.error().code)) unresolved_ = std::move(pass);
+  return removed;
 }
 
 void GatedStore::release() noexcept {

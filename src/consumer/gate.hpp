@@ -52,6 +52,7 @@ class GatedTransaction final : public IFencedTransaction {
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
+  Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override;
   Result<void> commit() override;
   void rollback() noexcept override;
 
@@ -83,6 +84,8 @@ class GatedStore final : public IFencedStore {
   std::size_t maxBatch() const noexcept override { return store_.maxBatch(); }
   std::optional<std::chrono::hours> keepsIdsFor() const noexcept override { return store_.keepsIdsFor(); }
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
+  bool keepsLog() const noexcept override { return store_.keepsLog(); }
+  Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
   /// Only of the gate.
   void release() noexcept override;
 

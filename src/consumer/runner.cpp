@@ -208,6 +208,15 @@ Action Runner::perform(const Prune& prune) {
   return machine_->pruned(*pruned, moment());
 }
 
+Action Runner::perform(const PruneLog& prune) {
+  reportProgress();
+  if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
+  LogPruning step = prune.step;
+  step.consumer = name_;
+  const Result<std::size_t> removed = store_.pruneLog(*term_, step);
+  return removed ? machine_->logPruned(*removed, moment()) : machine_->failed(removed.error(), moment());
+}
+
 Action Runner::perform(const Resolve&) {
   const Result<CommitFate> fate = store_.resolve(*term_);
   if (!fate) return machine_->failed(fate.error(), moment());
@@ -270,6 +279,7 @@ Result<void> Runner::book(const Commit& commit) {
   if (done && commit.undo) done = transaction_->rollbackToMark();
   if (done && commit.forgive != nullptr) done = transaction_->clearAttempt(name_, *commit.forgive);
   if (done && commit.record != nullptr) done = transaction_->recordAttempt(name_, *commit.record);
+  if (done && !commit.log.empty()) done = transaction_->logAttempts(name_, commit.log);
   if (done)
     done = transaction_->recordInWork(recordName_, idsOf(window.subspan(commit.settled, commit.inWork)), commit.more);
   if (done) done = bookNumbers();

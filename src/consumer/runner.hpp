@@ -81,6 +81,7 @@ class Runner final : public ILeaderCareer {
   Action perform(const Commit& commit);
   Action perform(const Acknowledge& acknowledge);
   Action perform(const Prune& prune);
+  Action perform(const PruneLog& prune);
   Action perform(const Resolve& resolve);
   Action perform(const Abandon& abandon);
   Action perform(const Wait& wait);
