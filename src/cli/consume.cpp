@@ -29,6 +29,7 @@ struct ConsumeOptions {
   std::chrono::milliseconds latencyTarget = tuning.latencyTarget;
   std::chrono::milliseconds gapLimit = tuning.gapLimit;
   std::chrono::milliseconds keepIds = tuning.keepIdsFor;
+  std::chrono::milliseconds keepLog = tuning.keepLogFor;
   CareerLimits limits;
 };
 
@@ -39,6 +40,8 @@ struct Settings {
   Wiring wiring;
   RateRules rates;
 };
+
+const Choices<OnDead> policies{{"skip", OnDead::skip}, {"block", OnDead::block}};
 
 const Choices<Guarantee> guarantees{{"exactly-once", Guarantee::exactlyOnceEffect},
                                     {"at-least-once", Guarantee::atLeastOnce},
@@ -53,9 +56,20 @@ order, until it is told to leave, dies, or loses its lease; then the next replic
 --sql runs one statement for each message, in the transaction that also acknowledges it and checks
 the fence, so its effect happens exactly once. It may use :id :group :body :token :attempt.
 --exec runs a command for each message with /bin/sh: the body on standard input, and
-TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN, TENURE_ATTEMPT in the environment. Exit code 0 is
-done, 75 is again later, anything else a failed attempt. The command dies with its term. What it
-does outside can happen twice: make it idempotent, or let it check the token.
+TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN, TENURE_ATTEMPT in the environment. Its exit code:
+   0  done
+  65  rejected: a dead letter at once, no attempt could help (EX_DATAERR)
+  75  again later, not counted as a failed attempt (EX_TEMPFAIL)
+  99  skipped: there is nothing to do for this message
+  anything else, or a signal: a failed attempt
+The command dies with its term. What it does outside can happen twice: make it idempotent, or let it
+check the token.
+
+--on-dead says what a message does that has used up its attempts:
+  skip   it becomes a dead letter, and those behind it go on (the default)
+  block  those behind it wait; it is tried again every --retry-max, by whoever leads, until it
+         succeeds or `tenure queue release` sends it to the dead letters. `tenure queue failing`
+         and `tenure status --queue` say who blocks. What is rejected never does.
 
 --delivery says what is promised when a process dies in the middle:
   exactly-once   one effect in the store for each message id, nothing lost; the handler may be
@@ -121,6 +135,8 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
                      options.consumer, "expected 1 to 64 of A-Z a-z 0-9 . _ -");
   complaints.require(options.keepIds % std::chrono::hours{1} == std::chrono::milliseconds{0}, "--keep-ids",
                      options.keepIds, "expected whole hours or days, such as 7d, or 0h for ever");
+  complaints.require(options.keepLog % std::chrono::hours{1} == std::chrono::milliseconds{0}, "--keep-log",
+                     options.keepLog, "expected whole hours or days, such as 7d, or 0h for no log");
   if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
 
   auto rates = options.flow.rules();
@@ -131,6 +147,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   settings.consumer.name = {options.consumer};
   settings.consumer.latencyTarget = options.latencyTarget;
   settings.consumer.gapLimit = options.gapLimit;
+  settings.consumer.keepLogFor = std::chrono::duration_cast<std::chrono::hours>(options.keepLog);
   settings.consumer.keepIdsFor = std::chrono::duration_cast<std::chrono::hours>(options.keepIds);
   settings.consumer.handlerIsExternal = !options.exec.empty();
   return settings;
@@ -199,9 +216,18 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
   command.add_option("--max-attempts", options.tuning.maxAttempts, "Failed attempts until a dead letter (default 5)")
       ->type_name("N")
       ->envname("TENURE_MAX_ATTEMPTS");
+  const auto choose = [&options](const std::string& text) {
+    const auto policy = findChoice(policies, text);
+    options.tuning.onDead = policy.value_or(options.tuning.onDead);
+    return policy.has_value();
+  };
+  addChoice(command, "--on-dead", "POLICY", "skip or block", choose,
+            "Whether a message that is out of attempts holds up those behind it (default skip)");
   addDuration(command, "--retry-base", options.tuning.retryBase, "Wait after the first failed attempt; it doubles");
   addDuration(command, "--retry-max", options.tuning.retryMax, "The longest wait between attempts");
   addDuration(command, "--outage-limit", options.tuning.outageLimit, "A store that stays away so long ends the term");
+  addDuration(command, "--keep-log", options.keepLog,
+              "Keep a log of attempts for so long, for `tenure queue log`; 0h: none");
   addDuration(command, "--keep-ids", options.keepIds, "How long a message that comes again is known; 0h: for ever");
   command.add_option("--key-alarm", options.tuning.keyAlarm, "More such messages raise an alarm (default 50000000)")
       ->type_name("N")

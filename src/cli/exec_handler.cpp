@@ -10,7 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr int rejects = 65;
 constexpr int againLater = 75;
+constexpr int skips = 99;
 
 /// It is asked to go this long before its time is up, if the lease has not been renewed by then.
 constexpr std::chrono::milliseconds politeness = 100ms;
@@ -38,7 +40,12 @@ Outcome outcomeOf(const ChildEnd& end, EndReason reason, Guarantee delivery) {
     return delivery == Guarantee::atMostOnce ? Outcome::failed(lost) : Outcome::retryLater(lost);
   }
   if (end.exitCode == 0) return Outcome::done();
-  if (end.exitCode == againLater) return Outcome::retryLater(end.description());
+  switch (end.exitCode.value_or(-1)) {
+    case rejects: return Outcome::reject(end.description());
+    case againLater: return Outcome::retryLater(end.description());
+    case skips: return Outcome::skip(end.description());
+    default: break;
+  }
   return Outcome::failed(end.description());
 }
 

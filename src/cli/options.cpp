@@ -16,7 +16,7 @@ namespace {
 constexpr const char* expectedDigest = "expected one line, user:password";
 
 using Replacement = std::pair<std::string_view, std::string_view>;
-constexpr std::array<Replacement, 20> optionOfField{
+constexpr std::array<Replacement, 22> optionOfField{
     Replacement{"consumer.name", "--consumer"},
     {"consumer.maxBatch", "--max-batch"},
     {"consumer.ordering.lanes", "--lanes"},
@@ -27,6 +27,8 @@ constexpr std::array<Replacement, 20> optionOfField{
     {"consumer.retryMax", "--retry-max"},
     {"consumer.outageLimit", "--outage-limit"},
     {"consumer.keepIdsFor", "--keep-ids"},
+    {"consumer.keepLogFor", "--keep-log"},
+    {"consumer.onDead", "--on-dead"},
     {"limits.execute", "--execute-limit"},
     {"limits.drain", "--drain"},
     {"barrierLimit", "--barrier"},

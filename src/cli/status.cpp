@@ -5,8 +5,10 @@
 
 #include "base/text.hpp"
 #include "cli/ensemble_session.hpp"
+#include "cli/failing_page.hpp"
 #include "cli/options.hpp"
 #include "cli/tool.hpp"
+#include "cli/wiring_options.hpp"
 #include "election/view.hpp"
 
 namespace tenure::cli {
@@ -14,19 +16,26 @@ namespace {
 
 struct StatusOptions {
   ElectionOption election;
+  QueueOption queue;
+  StoreOption store;
   bool json = false;
 };
 
 constexpr const char* statusHelp = R"help(
 Shows who leads, under which token, since when, who stands in line and how it wants the office
 (see `tenure consume --preference`), who only observes, and a handover that is asked for.
+With --queue also which messages block it (see `tenure consume --on-dead`), out of attempts.
 Exit code 1: nobody leads.
 A reading, not evidence: by the time you act on it the leader may be another.
 
 Examples:
   tenure status --zookeeper 127.0.0.1:2181 --election orders
   tenure status --zookeeper 127.0.0.1:2181 --election orders --json | jq -r .leader.id
+  tenure status --zookeeper 127.0.0.1:2181 --election orders --queue sqlite:orders.db?queue=orders
 )help";
+
+/// Who holds others up; nullopt when no queue was named.
+using Blocking = std::optional<std::vector<FailingMessage>>;
 
 using Json = nlohmann::ordered_json;
 
@@ -87,7 +96,7 @@ Json markerJson(const MarkerRecord& marker) {
   return out;
 }
 
-void printJson(const ElectionAddress& address, const ElectionView& view) {
+void printJson(const ElectionAddress& address, const ElectionView& view, const Blocking& blocking) {
   Json out{{"election", address.election.value}, {"path", address.path()}};
   out["ensemble"] = view.meta ? Json(view.meta->ensemble.value) : Json(nullptr);
   out["generation"] = view.meta ? Json(view.meta->generation) : Json(nullptr);
@@ -104,6 +113,9 @@ void printJson(const ElectionAddress& address, const ElectionView& view) {
   for (const OffenderView& offender : view.offenders)
     out["offenders"].push_back({{"child", escaped(offender.child)}, {"reason", offender.reason}});
   out["polluted"] = view.polluted;
+  if (blocking) out["blocked_by"] = Json::array();
+  for (const FailingMessage& each : blocking.value_or(std::vector<FailingMessage>{}))
+    out["blocked_by"].push_back(Json::parse(failingJson(each)));
   std::cout << out.dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
@@ -114,7 +126,7 @@ void printLine(std::ostream& out, const CandidateView& candidate) {
   out << "\n";
 }
 
-void printText(const ElectionAddress& address, const ElectionView& view) {
+void printText(const ElectionAddress& address, const ElectionView& view, const Blocking& blocking) {
   const auto label = [](const char* text) -> std::ostream& { return std::cout << std::left << std::setw(11) << text; };
   label("election") << address.path() << "\n";
   if (view.meta)
@@ -141,10 +153,22 @@ void printText(const ElectionAddress& address, const ElectionView& view) {
     if (request->at != WallTime{}) std::cout << " at " << formatWallTime(request->at);
     std::cout << ", asked by " << escaped(request->by) << "\n";
   }
+  for (const FailingMessage& each : blocking.value_or(std::vector<FailingMessage>{}))
+    label("queue") << failingLine(each);
   if (view.polluted) label("warning") << "too many children to be an election's\n";
   for (const OffenderView& offender : view.offenders)
     label("offender") << escaped(offender.child) << "  " << escaped(offender.reason) << "\n";
   std::cout << std::flush;
+}
+
+Result<Blocking> whoBlocks(const StatusOptions& options) {
+  if (options.queue.url.empty()) return Blocking{};
+  const auto wiring = WiringOption{options.queue, options.store}.parsed(false);
+  if (!wiring) return wiring.error();
+  auto failing = wiring->storeBackend().storeAdmin()->failing();
+  if (!failing) return named(options.store.url.empty() ? "--queue" : "--store", failing.error());
+  std::erase_if(*failing, [](const FailingMessage& each) { return each.attempts.standing == Standing::retrying; });
+  return Blocking{*std::move(failing)};
 }
 
 Exit showStatus(const StatusOptions& options) {
@@ -161,7 +185,9 @@ Exit showStatus(const StatusOptions& options) {
     return Exit::no;
   }
   if (!view) return refuse("", view.error());
-  options.json ? printJson(*address, *view) : printText(*address, *view);
+  const Result<Blocking> blocking = whoBlocks(options);
+  if (!blocking) return refuse("", blocking.error());
+  options.json ? printJson(*address, *view, *blocking) : printText(*address, *view, *blocking);
   return view->leader() != nullptr ? Exit::done : Exit::no;
 }
 
@@ -171,6 +197,8 @@ void addStatus(CLI::App& tool, Action& chosen) {
   auto options = std::make_shared<StatusOptions>();
   CLI::App* command = tool.add_subcommand("status", "Show who leads and who stands in line");
   options->election.declare(*command);
+  options->queue.declare(*command, false);
+  options->store.declare(*command, false, "Where its effects are kept (default: with the queue)");
   command->add_flag("--json", options->json, "One JSON object");
   command->footer(std::string(statusHelp) + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return showStatus(*options); }; });

@@ -25,6 +25,8 @@ bool StatusBoard::on(const Event& event) {
   if (std::holds_alternative<DuplicateDropped>(event.body)) return ++duplicates_, false;
   if (std::holds_alternative<AttemptFailed>(event.body)) return ++failedAttempts_, false;
   if (std::holds_alternative<MessageDeadLettered>(event.body)) return ++deadLetters_, true;
+  if (const auto* blocked = std::get_if<QueueBlocked>(&event.body)) return blockedBy_ = blocked->message, true;
+  if (std::holds_alternative<QueueUnblocked>(event.body)) return blockedBy_.clear(), true;
   if (std::holds_alternative<CommitFenced>(event.body)) return ++fenced_, true;
 
   if (std::holds_alternative<SessionConnected>(event.body)) connected_ = true;
@@ -33,7 +35,7 @@ bool StatusBoard::on(const Event& event) {
   if (std::holds_alternative<Enrolled>(event.body)) enter("standby", event);
   if (std::holds_alternative<TermBegan>(event.body)) enter("elected", event), ++terms_;
   if (std::holds_alternative<Inaugurated>(event.body)) enter("leading", event);
-  if (std::holds_alternative<TermEnded>(event.body)) enter("resigned", event);
+  if (std::holds_alternative<TermEnded>(event.body)) enter("resigned", event), blockedBy_.clear();
   if (std::holds_alternative<Left>(event.body)) enter("left", event);
   return true;
 }
@@ -52,9 +54,11 @@ std::string StatusBoard::json() const {
                              {"failed_attempts", failedAttempts_},
                              {"dead_letters", deadLetters_},
                              {"fenced_commits", fenced_},
+                             {"blocked_by", nullptr},
                              {"last_trouble", nullptr},
                              {"updated", formatWallTime(updated_)}};
   if (token_.value != 0) out["token"] = std::to_string(token_.value);
+  if (!blockedBy_.empty()) out["blocked_by"] = blockedBy_;
   if (!lastTrouble_.empty()) out["last_trouble"] = lastTrouble_;
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -37,6 +37,7 @@ class StatusBoard {
   std::int64_t deadLetters_ = 0;
   std::int64_t fenced_ = 0;
   std::string lastTrouble_;
+  std::string blockedBy_;
 };
 
 }  // namespace tenure::cli

@@ -83,7 +83,9 @@ class ExecHandler : public testing::Test {
 
 TEST_F(ExecHandler, TurnsExitCodesIntoOutcomes) {
   EXPECT_EQ(handle("exit 0").kind, Kind::done);
+  EXPECT_EQ(handle("exit 65").kind, Kind::reject);
   EXPECT_EQ(handle("exit 75").kind, Kind::retryLater);
+  EXPECT_EQ(handle("exit 99").kind, Kind::skip);
   EXPECT_EQ(handle("exit 1").kind, Kind::failed);
   EXPECT_EQ(handle("exit 1").reason, "exit status 1");
   EXPECT_EQ(handle("kill -SEGV $$").reason, "killed by SIGSEGV");

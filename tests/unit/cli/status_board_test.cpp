@@ -61,6 +61,15 @@ TEST(StatusBoard, CountsWithoutAskingToBeWrittenAtOnce) {
   EXPECT_EQ(shown(board)["dead_letters"], 1);
 }
 
+TEST(StatusBoard, SaysWhoBlocksTheQueueForAsLongAsItDoes) {
+  StatusBoard board = newBoard();
+
+  EXPECT_TRUE(board.on(event(QueueBlocked{"m-1", "g", 5, "no stock"}, 7)));
+  EXPECT_EQ(shown(board)["blocked_by"], "m-1");
+  EXPECT_TRUE(board.on(event(QueueUnblocked{"m-1", "done"}, 7)));
+  EXPECT_TRUE(shown(board)["blocked_by"].is_null());
+}
+
 TEST(StatusBoard, KeepsTheLastTrouble) {
   StatusBoard board = newBoard();
   board.on(event(SessionSuspended{17}));

@@ -1,0 +1,66 @@
+#include "cli/failing_page.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string lineOf(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+std::string_view toString(Standing standing) noexcept {
+  switch (standing) {
+    case Standing::retrying: return "retrying";
+    case Standing::blocked: return "blocked";
+    case Standing::released: return "released";
+  }
+  return "unknown";
+}
+
+std::string failingLine(const FailingMessage& failing) {
+  const AttemptRecord& record = failing.attempts;
+  return std::string(toString(record.standing)) + "  " + escaped(record.id.value) +
+         "  consumer=" + escaped(failing.consumer.value) + "  attempts=" + std::to_string(record.attempts) +
+         "  first=" + formatWallTime(record.firstAt) + "  last=" + formatWallTime(record.lastAt) + "  \"" +
+         escaped(record.lastError) + "\"\n";
+}
+
+std::string failingJson(const FailingMessage& failing) {
+  const AttemptRecord& record = failing.attempts;
+  return lineOf({{"id", record.id.value},
+                 {"consumer", failing.consumer.value},
+                 {"standing", toString(record.standing)},
+                 {"attempts", record.attempts},
+                 {"first_at", formatWallTime(record.firstAt)},
+                 {"last_at", formatWallTime(record.lastAt)},
+                 {"error", record.lastError}});
+}
+
+std::string logLine(const LogLine& line) {
+  const LoggedAttempt& attempt = line.attempt;
+  std::string text = formatWallTime(attempt.endedAt) + "  " + std::string(tenure::toString(attempt.end)) + "  " +
+                     escaped(attempt.message.value) + "  consumer=" + escaped(line.consumer.value) +
+                     "  attempt=" + std::to_string(attempt.attempt) + "  token=" + std::to_string(line.token.value) +
+                     "  took=" + formatDuration(attempt.endedAt - attempt.beganAt);
+  if (!attempt.error.empty()) text += "  \"" + escaped(attempt.error) + "\"";
+  return text + "\n";
+}
+
+std::string logJson(const LogLine& line) {
+  const LoggedAttempt& attempt = line.attempt;
+  return lineOf({{"id", attempt.message.value},
+                 {"consumer", line.consumer.value},
+                 {"token", std::to_string(line.token.value)},
+                 {"attempt", attempt.attempt},
+                 {"outcome", tenure::toString(attempt.end)},
+                 {"error", attempt.error},
+                 {"began_at", formatWallTime(attempt.beganAt)},
+                 {"ended_at", formatWallTime(attempt.endedAt)}});
+}
+
+}  // namespace tenure::cli

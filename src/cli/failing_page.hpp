@@ -1,0 +1,17 @@
+/// How messages that fail, and attempts in the log, are shown to people and to scripts: one line each. Pure.
+#pragma once
+
+#include <string>
+
+#include "tenure/admin.hpp"
+
+namespace tenure::cli {
+
+std::string failingLine(const FailingMessage& failing);
+std::string failingJson(const FailingMessage& failing);
+std::string_view toString(Standing standing) noexcept;
+
+std::string logLine(const LogLine& line);
+std::string logJson(const LogLine& line);
+
+}  // namespace tenure::cli
