@@ -89,7 +89,9 @@ TEST(Schema, OfTheFirstVersionIsRefusedWithTheCommandThatUpgradesItAndKeepsWhatI
 
 TEST(Schema, OfTheFirstVersionIsUpgradedByWhatIsPrintedToo) {
   PostgresWorld world;
-  world.ask("DROP TABLE tenure_lane, tenure_number, tenure_sent; UPDATE tenure_schema SET version = 1");
+  world.ask(
+      "DROP TABLE tenure_lane, tenure_number, tenure_sent, tenure_log; ALTER TABLE tenure_attempt DROP COLUMN "
+      "standing; UPDATE tenure_schema SET version = 1");
 
   world.ask("SET ROLE " + world.role() + "; " + upgradeSql(1).value());
 
