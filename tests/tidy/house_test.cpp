@@ -141,7 +141,6 @@ TEST(House, JsonStaysOutOfHeaders) {
 /// Files that are longer than a reader would like, each with its reason.
 const std::map<std::string, std::string>& longFiles() {
   static const std::map<std::string, std::string> all{
-      {"src/consumer/consumer_machine.cpp", "one policy: every step looks at the same window of messages"},
       {"include/tenure/sequential_queue.hpp", "a template: nothing of it can stand in a file of its own"},
   };
   return all;
@@ -177,7 +176,7 @@ TEST(House, PublicHeadersStayFewAndSmall) {
   const auto headers = filesBelow({"include"});
   std::size_t lines = 0;
   for (const SourceFile& header : headers) lines += header.lines.size();
-  EXPECT_LE(headers.size(), 24U);  // one of them for each backend
+  EXPECT_LE(headers.size(), 28U);  // one of them for each backend
   EXPECT_LT(lines, 3200U);
 }
 

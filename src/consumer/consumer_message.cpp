@@ -1,0 +1,309 @@
+// The machine's part that every message goes through: from its turn to its end, or back to its place.
+#include "consumer/consumer_machine.hpp"
+#include "consumer/fitness.hpp"
+
+namespace tenure::consuming {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view processDied = "its process died";
+
+}  // namespace
+
+Action ConsumerMachine::beginHead(const Moment& moment) {
+  if (mustBeRecorded()) return commit(moment);
+  if (settled_ == 0) batchBegan_ = moment.now;
+  if (wasCommittedBefore()) {
+    pending_.push_back(DuplicateDropped{head().id.value});
+    return settle(moment, false);
+  }
+  if (joins(moment)) return join(moment);
+  if (const std::string_view why = unfitness(head()); !why.empty()) return refuse(why, moment);
+  if (refused_ && refused_->id == head().id) return refusedByStore(moment);
+  if (const auto turn = findTurn(moment)) return *turn;
+  if (isReleased()) return letGo(moment);
+  if (blockade_.any() && blockade_.holds(head().id) && !blockade_.mayGo(head().id, moment.now))
+    return standStill(moment);
+
+  if (isHeldBack(moment))
+    return settled_ > 0 ? commit(moment) : waitFor(throttle_.mayGo(head().group, moment.now), moment);
+  noticeHorizon(moment);
+  if (takesFirst()) return admit();
+  if (!dedups()) return beginWithoutKey(moment);
+  if (beginsUnlocked() && !checked_) return ask(Step::check, Check{});
+  const bool onlyItsKeyIsLeft = known_ || ran_ == head().id;
+  if (onlyItsKeyIsLeft) return admit();
+  if (suspect() && !charged()) return charge(moment);
+  return beginsUnlocked() ? run(moment) : admit();
+}
+
+/// A key that is already part of it, or a handler that has run, waits for nothing.
+bool ConsumerMachine::isHeldBack(const Moment& moment) {
+  if (!throttle_.limitsAnything() || ran_ == head().id || charged()) return false;
+  const BootTime turn = throttle_.mayGo(head().group, moment.now);
+  if (turn <= moment.now) return false;
+  if (heldBack_ != head().id)
+    news_.push_back(MessageHeldBack{head().id.value, head().group.value,
+                                    std::chrono::ceil<std::chrono::milliseconds>(turn - moment.now)});
+  heldBack_ = head().id;
+  return true;
+}
+
+/// The first that is another one says that the rest was acknowledged after all.
+bool ConsumerMachine::wasCommittedBefore() {
+  if (held_ > 0 || settled_ >= unacknowledged_.size()) return false;
+  const auto& [id, digest] = unacknowledged_[settled_];
+  if (head().id == id && digestOf(head().body) == digest) return true;
+  unacknowledged_.resize(settled_);
+  return false;
+}
+
+/// A store that was away is asked for something first, or the handler would be run in vain.
+Action ConsumerMachine::beginWithoutKey(const Moment& moment) {
+  if (storeIsAway() && !checked_) return ask(Step::check, Check{});
+  if (ran_ == head().id) return settle(moment);
+  if (suspect() && !charged()) return charge(moment);
+  return run(moment);
+}
+
+/// It was buried before when its acknowledgement did not get through: a foreign source delivers it again.
+Action ConsumerMachine::refuse(std::string_view why, const Moment& moment) {
+  const bool hasKey = dedups() && isFit(head().id);
+  if (hasKey && settled_ > 0) return commit(moment);
+  if (hasKey && !checked_) return ask(Step::check, Check{});
+  return known_ ? admit() : bury(why, 0, hasKey, moment);
+}
+
+/// What it holds against a message need not last, but only who blocks waits to see.
+Action ConsumerMachine::refusedByStore(const Moment& moment) {
+  const std::string why = refused_->lastError;
+  if (!blocks()) return bury(why, attemptNumber() - 1, false, moment);
+  refused_.reset();
+  return attemptFailed(Outcome::failed(why), moment);
+}
+
+/// Its key is asked for by itself: it may have come meanwhile.
+Action ConsumerMachine::letGo(const Moment& moment) {
+  if (settled_ > 0) return commit(moment);
+  if (dedups() && !checked_) return ask(Step::check, Check{});
+  if (known_) return admit();
+  const AttemptRecord& record = attempts_.at(head().id);
+  return bury("released: " + record.lastError, record.attempts, true, moment);
+}
+
+/// It waits for its next attempt, or for an operator's word.
+Action ConsumerMachine::standStill(const Moment& moment) {
+  if (settled_ > 0) return commit(moment);
+  const MessageId& id = head().id;
+  if (blockade_.isQuestionDue(id, moment.now)) {
+    blockade_.asked(id, moment.now);
+    return ask(Step::inquire, Inquire{});
+  }
+  const BootTime until = blockade_.nextStep(id);
+  if (!parks()) return waitFor(until, moment);
+  parkUntil_ = until;
+  return proceed(moment);
+}
+
+Action ConsumerMachine::inquired(const ConsumerState& found, const Moment& moment) {
+  endOutage(false, moment);
+  for (const AttemptRecord& attempt : found.attempts)
+    if (attempt.id == head().id && attempt.standing == Standing::released)
+      attempts_.at(head().id).standing = Standing::released;
+  return proceed(moment);
+}
+
+/// While the store is away its lock comes first, or the handler would be run in vain.
+bool ConsumerMachine::beginsUnlocked() const noexcept {
+  return options_.handlerIsExternal || (settled_ == 0 && !storeIsAway());
+}
+
+Action ConsumerMachine::checked(bool known, const Moment& moment) {
+  checked_ = true;
+  known_ = known && dedups();
+  return proceed(moment);
+}
+
+/// Makes the attempt at a suspect durable before its handler starts.
+Action ConsumerMachine::charge(const Moment& moment) {
+  const int attempt = attemptNumber();
+  if (attempt > options_.maxAttempts) {
+    if (!blocks()) {
+      log_.died(*attemptsOf(head().id));
+      return bury("it killed its process", attempt - 1, true, moment);
+    }
+    if (!blockade_.holds(head().id)) return spareProcess(moment);
+  }
+  // Nobody was left to tell that the last start did not come home.
+  if (const AttemptRecord* before = attemptsOf(head().id); before != nullptr && before->lastError == processDied) {
+    pending_.push_back(AttemptFailed{head().id.value, before->attempts, before->lastError, 0ms});
+    log_.died(*before);
+  }
+  record(head().id, attempt, std::string{processDied}, moment);
+  charging_ = true;
+  pending_.push_back(MessageSuspected{head().id.value, attempt});
+  return commit(moment);
+}
+
+/// Each attempt costs a process: the next one comes as late as any.
+Action ConsumerMachine::spareProcess(const Moment& moment) {
+  record(head().id, attemptNumber() - 1, std::string{processDied}, moment);
+  toRecord_->standing = Standing::blocked;
+  return commit(moment);
+}
+
+Action ConsumerMachine::admit() { return ask(Step::admit, Admit{.mark = !marked_}); }
+
+Action ConsumerMachine::admitted(Admission admission, const Moment& moment) {
+  if (joining_) return admittedToJoin(admission, moment);
+  const bool ranInTransaction = marked_;
+  marked_ = admitted_ = true;
+  if (admission == Admission::reused)
+    return bury("its id was used before with another body", attemptNumber() - 1, false, moment);
+  if (admission == Admission::duplicate) {
+    if (ranInTransaction) return startOver();
+    pending_.push_back(DuplicateDropped{head().id.value});
+    return settle(moment, false);
+  }
+  if (takesFirst()) return take(moment);
+  if (ranInTransaction || ran_ == head().id) return settle(moment);
+  return options_.handlerIsExternal ? startOver() : run(moment);
+}
+
+/// The head's key came or went after it was looked up: once more, without the store's lock.
+Action ConsumerMachine::startOver() {
+  pending_.clear();
+  return ask(Step::abandon, Abandon{});
+}
+
+Action ConsumerMachine::run(const Moment& moment) {
+  runBegan_ = moment.now;
+  log_.began(moment.wall);
+  throttle_.went(head().group, moment.now);
+  if (collapser_) collapser_->begins(head());
+  skipped_.reset();
+  if (taken_) taken_->begun = true;
+  const bool marks = !options_.handlerIsExternal && !marked_;
+  marked_ = marked_ || marks;
+  return ask(Step::run, Handle{.attempt = attemptNumber(), .mark = marks});
+}
+
+Action ConsumerMachine::ran(const Outcome& outcome, const Moment& moment) {
+  if (joined_ > 0) return ranTogether(outcome, moment);
+  lastRun_ = moment.now - runBegan_;
+  switch (outcome.kind) {
+    case Outcome::Kind::done: logEnd(AttemptEnd::done, {}, moment); return handled(moment);
+    case Outcome::Kind::skip: return skip(outcome, moment);
+    case Outcome::Kind::retryLater: return postpone(outcome, moment);
+    case Outcome::Kind::failed: return attemptFailed(outcome, moment);
+    case Outcome::Kind::reject: break;
+  }
+  if (taken_) return takenFailed(outcome.reason, moment);
+  logEnd(AttemptEnd::rejected, outcome.reason, moment);
+  return bury(outcome.reason, attemptNumber(), true, moment);
+}
+
+Action ConsumerMachine::skip(const Outcome& outcome, const Moment& moment) {
+  skipped_ = MessageSkipped{head().id.value, outcome.reason};
+  logEnd(AttemptEnd::skipped, outcome.reason, moment);
+  return marked_ ? ask(Step::undo, Undo{}) : handled(moment);
+}
+
+Action ConsumerMachine::handled(const Moment& moment) {
+  if (admitted_ || taken_) return settle(moment);
+  if (options_.handlerIsExternal) ran_ = head().id;
+  return dedups() ? admit() : settle(moment);
+}
+
+/// `ran`: it has had its run, which stands for those that it collapsed.
+Action ConsumerMachine::settle(const Moment& moment, bool ran) {
+  if (collapser_ && !ran) collapser_->dropped(head());
+  if (collapser_ && collapser_->leavesOrphans()) batchEnds_ = true;  // they come next
+  if (const std::size_t others = collapser_ && ran ? collapser_->ran(head()) : 0; others > 0)
+    pending_.push_back(RequestsCollapsed{head().id.value, others});
+  if (const AttemptRecord* before = attemptsOf(head().id)) {
+    if (before->standing != Standing::retrying)
+      pending_.push_back(QueueUnblocked{head().id.value, step_ == Step::bury ? "dead_lettered" : "done"});
+    toForgive_ = head().id;
+    batchEnds_ = true;
+  }
+  if (!postponements_.empty()) postponements_.erase(head().id);
+  if (skipped_ && skipped_->message == head().id.value && step_ != Step::bury) pending_.push_back(*skipped_);
+  checked_ = known_ = marked_ = admitted_ = false;
+  if (taken_) return commit(moment);
+  if (sequencer_) sequencer_->settle(head(), moment.wall);
+  ++settled_;
+  return proceed(moment);
+}
+
+Action ConsumerMachine::attemptFailed(const Outcome& outcome, const Moment& moment) {
+  if (taken_) return takenFailed(outcome.reason, moment);
+  const int attempt = attemptNumber();
+  const bool last = attempt >= options_.maxAttempts;
+  logEnd(AttemptEnd::failed, outcome.reason, moment);
+  if (last && !blocks()) return bury(outcome.reason, attempt, true, moment);
+  record(head().id, attempt, outcome.reason, moment);
+  const auto wait = last ? options_.retryMax : retryBackoff_.draw(attempt);
+  if (last)
+    toRecord_->standing = Standing::blocked;
+  else
+    holdBack(moment.now + wait);
+  pending_.push_back(AttemptFailed{head().id.value, attempt, outcome.reason, wait});
+  return commit(moment);
+}
+
+Action ConsumerMachine::postpone(const Outcome& outcome, const Moment& moment) {
+  const auto wait = outcome.retryAfter > 0ms ? outcome.retryAfter : retryBackoff_.draw(++postponements_[head().id]);
+  holdBack(moment.now + wait);
+  pending_.push_back(MessagePostponed{head().id.value, outcome.reason, wait});
+  if (taken_) taken_->begun = false;
+  if (charged()) record(head().id, attemptNumber() - 1, outcome.reason, moment);
+  logEnd(AttemptEnd::postponed, outcome.reason, moment);
+  if (settled_ > 0 || toRecord_ || toForgive_ || !log_.lines().empty()) return commit(moment);
+  return ask(Step::abandon, Abandon{});
+}
+
+Action ConsumerMachine::bury(std::string_view reason, int attempts, bool withKey, const Moment& moment) {
+  reason_ = reason;
+  buriedAfter_ = attempts;
+  const AttemptRecord* before = attemptsOf(head().id);
+  const WallTime firstAt = before != nullptr ? before->firstAt : moment.wall;
+  return ask(Step::bury, Bury{reason_, attempts, firstAt, marked_, withKey && dedups()});
+}
+
+void ConsumerMachine::logEnd(AttemptEnd end, const std::string& why, const Moment& moment) {
+  if (log_.isKept()) log_.ended(head().id, attemptNumber(), end, why, moment.wall);
+}
+
+const AttemptRecord* ConsumerMachine::attemptsOf(const MessageId& id) const {
+  if (attempts_.empty()) return nullptr;
+  const auto found = attempts_.find(id);
+  return found == attempts_.end() ? nullptr : &found->second;
+}
+
+bool ConsumerMachine::isReleased() const {
+  const AttemptRecord* before = attemptsOf(head().id);
+  return before != nullptr && before->standing == Standing::released;
+}
+
+/// Of the head's attempt that runs or comes next.
+int ConsumerMachine::attemptNumber() const {
+  const AttemptRecord* before = attemptsOf(head().id);
+  if (before == nullptr) return 1;
+  return charged() ? before->attempts : before->attempts + 1;
+}
+
+void ConsumerMachine::record(const MessageId& id, int attempts, const std::string& error, const Moment& moment) {
+  if (attempts == 0) {
+    toForgive_ = id;
+    return;
+  }
+  const AttemptRecord* before = attemptsOf(id);
+  toRecord_ = AttemptRecord{id, attempts, error, moment.wall, moment.wall};
+  if (before == nullptr) return;
+  toRecord_->firstAt = before->firstAt;
+  toRecord_->standing = before->standing;
+}
+
+}  // namespace tenure::consuming
