@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
     const auto log = tenure::makeLogSink();  // to standard error: requests_collapsed says how many a run stood for
     tenure::sqlite::Database database(file, *log);
     tenure::Consumer consumer(
-        database.source(), database.store(), [&](const auto& delivery) { return cache.refresh(delivery); },
+        database.source(), database.store(), [&](const tenure::Delivery& delivery) { return cache.refresh(delivery); },
         {.collapse = tenure::Collapse::byKey}, *log);
     tenure::Candidate candidate(options, consumer, *log);
     return static_cast<int>(candidate.run());  // until SIGTERM or SIGINT
