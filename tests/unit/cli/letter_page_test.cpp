@@ -38,7 +38,7 @@ TEST(LetterPage, ABodyThatIsNotUtf8IsDumped) {
   EXPECT_THAT(letterPage(letterWith(bytes)),
               AllOf(HasSubstr("18 bytes, not UTF-8\n"),
                     HasSubstr("00000000  ff 00 50 4e 47 0d 0a 20  30 31 32 33 34 35 36 37  |..PNG.. 01234567|\n"),
-                    HasSubstr("00000010  38 39                                            |89|\n")));
+                    HasSubstr("00000010  38 39                                             |89|\n")));
 }
 
 TEST(LetterPage, ALargeDumpSaysWhatItLeavesOut) {
