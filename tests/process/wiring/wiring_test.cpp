@@ -279,7 +279,7 @@ TEST(Schema, IsAppliedAndPrintedByTheTool) {
   server.session().ask("CREATE ROLE bare LOGIN; CREATE SCHEMA bare AUTHORIZATION bare");
   const std::string url = "postgresql://bare@127.0.0.1:" + std::to_string(server.port()) + "/postgres";
   const TemporaryFolder folder;
-  const auto tool = [&, runs = 0](Program::Arguments words) mutable {
+  auto tool = [&, runs = 0](Program::Arguments words) mutable {
     words.insert(words.begin(), std::string(TENURE_BINARY_DIR) + "/tenure");
     Program program(words, folder.path() / std::to_string(++runs));
     EXPECT_EQ(program.waitForEnd().value_or(Ending{}).exitCode, 0) << program.output();
