@@ -29,7 +29,8 @@ TEST(EventLine, OutsideATermThereIsNoToken) {
 }
 
 TEST(EventLine, ADurationIsANumberInTheUnitOfItsKey) {
-  EXPECT_THAT(lineOf(BatchCommitted{64, 900, 1'250us, 128}, 7), EndsWith(" messages=64 last_position=900 took_us=1250 limit=128"));
+  EXPECT_THAT(lineOf(BatchCommitted{64, 900, 1'250us, 128}, 7),
+              EndsWith(" messages=64 last_position=900 took_us=1250 limit=128"));
 }
 
 TEST(EventLine, AValueWithASpaceIsQuoted) {
