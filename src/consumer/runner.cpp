@@ -187,7 +187,7 @@ Action Runner::perform(const Recall&) {
 }
 
 Action Runner::perform(const Inquire&) {
-  term_->reportProgress();
+  reportProgress();
   const Result<ConsumerState> found = store_.consumerState(name_);
   return found ? machine_->inquired(*found, moment()) : machine_->failed(found.error(), moment());
 }
