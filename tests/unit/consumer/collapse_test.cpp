@@ -3,7 +3,7 @@
 #include <map>
 
 #include "base/random.hpp"
-#include "scene.hpp"
+#include "storm.hpp"
 
 namespace tenure::test {
 namespace {
@@ -224,18 +224,10 @@ class CollapseStorm : public ConsumerCollapse, public testing::WithParamInterfac
       refresh(id, key);
     }
   }
-  void drawFault() {
-    constexpr Operation operations[] = {Operation::known,  Operation::write, Operation::commit,
-                                        Operation::attach, Operation::fetch, Operation::acknowledge};
-    constexpr Errc errors[] = {Errc::unavailable, Errc::storeBusy, Errc::timedOut};
-    world.fail(operations[random.below(std::size(operations))], errors[random.below(std::size(errors))],
-               1 + static_cast<int>(random.below(3)));
-    if (oneIn(3)) world.loseCommitReply(oneIn(2));
-  }
   Outcome run(const Delivery& delivery) {
     const std::int64_t began = begun[delivery.message.group.value] = ++step;
     if (oneIn(2)) produceSome();
-    if (oneIn(8)) drawFault();
+    if (oneIn(8)) drawFault(world, random);
     if (oneIn(10)) return Outcome::failed("drawn");
     if (oneIn(12)) return Outcome::retryLater("drawn", 5ms);
     if (oneIn(20)) replicas.back().term().loseLease();
@@ -245,7 +237,7 @@ class CollapseStorm : public ConsumerCollapse, public testing::WithParamInterfac
   }
   void serveATerm() {
     Replica& leader = enrol();
-    if (oneIn(4)) drawFault();
+    if (oneIn(4)) drawFault(world, random);
     try {
       leader.takeOffice();
     } catch (const EndTerm&) {

@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "base/random.hpp"
+#include "storm.hpp"
 #include "support/await.hpp"
 #include "support/events.hpp"
 #include "support/terms.hpp"
@@ -65,6 +65,12 @@ class ConsumerLanes : public testing::Test {
         acknowledging));
     replicas.back()->takeOffice();
     return *replicas.back();
+  }
+  /// One more of group a, which its handler counts.
+  void letOneThrough(const std::atomic<int>& count) {
+    const int before = count;
+    produce("a" + std::to_string(before), "a");
+    while (count == before) std::this_thread::yield();
   }
   /// Executes until the queue is empty.
   void workOff(LanedReplica& replica) {
@@ -295,21 +301,56 @@ TEST_F(ConsumerLanes, NeitherReportProgressNorComeBackWhileOneOfThemHangs) {
     while (leader.execute()) ++executes;
   });
   hangs.wait();
-  const auto letOneThrough = [&] {
-    const int before = others;
-    produce("a" + std::to_string(before), "a");
-    while (others == before) std::this_thread::yield();
-  };
-  for (int i = 0; i < 5; ++i) letOneThrough();  // what was under way when it began to hang is over
+  for (int i = 0; i < 5; ++i) letOneThrough(others);  // what was under way when it began to hang is over
   const int executesBefore = executes;
   const BootTime progress = leader.term().state().lastProgress();
 
   // The others go on for many times the length of one execute.
   const BootTime since = BootClock::now();
-  while (BootClock::now() - since < 20 * options.idleWait) letOneThrough();
+  while (BootClock::now() - since < 20 * options.idleWait) letOneThrough(others);
 
   EXPECT_LE(executes, executesBefore + 1);
   EXPECT_EQ(leader.term().state().lastProgress(), progress);
+  release.count_down();
+  leader.term().requestStop();
+  career.join();
+  leader.handOver();
+}
+
+/// A lane that asks whether its message was released speaks for itself only.
+TEST_F(ConsumerLanes, TakeTheQuestionOfABlockedGroupForNoProgressOfOneThatHangs) {
+  options.onDead = OnDead::block;
+  options.maxAttempts = 1;
+  options.retryBase = options.retryMax = 1h;  // it is not tried again, but asked about
+  std::latch release(1);
+  std::latch hangs(1);
+  std::atomic<int> others = 0;
+  handler = [&](const Delivery& delivery) {
+    if (delivery.message.group.value == "blocked") return Outcome::failed("no such order");
+    if (delivery.message.group.value == "stuck") {
+      hangs.count_down();
+      release.wait();
+    } else {
+      ++others;
+    }
+    return Outcome::done();
+  };
+  produce("blocked0", "blocked");
+  produce("stuck0", "stuck");
+  LanedReplica& leader = elect();
+  std::thread career([&] {
+    while (leader.execute()) continue;
+  });
+  hangs.wait();
+  while (events.of<QueueBlocked>().empty()) letOneThrough(others);
+  for (int i = 0; i < 5; ++i) letOneThrough(others);
+  const BootTime progress = leader.term().state().lastProgress();
+
+  EXPECT_TRUE(world.release(options.name, MessageId{"blocked0"}));
+  while (events.of<QueueUnblocked>().empty()) letOneThrough(others);
+
+  EXPECT_EQ(leader.term().state().lastProgress(), progress);
+  EXPECT_THAT(deadIds(), ElementsAre("blocked0"));
   release.count_down();
   leader.term().requestStop();
   career.join();
@@ -354,14 +395,8 @@ class LaneStorm : public ConsumerLanes, public testing::WithParamInterface<int> 
     return random.below(n) == 0;
   }
   void drawFault() {
-    using memory::Operation;
-    constexpr Operation operations[] = {Operation::known,  Operation::write, Operation::commit,     Operation::resolve,
-                                        Operation::attach, Operation::fetch, Operation::acknowledge};
-    constexpr Errc errors[] = {Errc::unavailable, Errc::storeBusy, Errc::timedOut};
     const std::lock_guard lock(mutex);
-    world.fail(operations[random.below(std::size(operations))], errors[random.below(3)],
-               1 + static_cast<int>(random.below(2)));
-    if (random.below(3) == 0) world.loseCommitReply(random.below(2) == 0);
+    test::drawFault(world, random);
   }
   Outcome misbehave(LanedReplica& leader) {
     if (oneIn(30)) drawFault();

@@ -4,12 +4,11 @@
 
 #include "base/random.hpp"
 #include "pipeline/sequence_text.hpp"
-#include "scene.hpp"
+#include "storm.hpp"
 
 namespace tenure::test {
 namespace {
 
-using memory::Operation;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -317,17 +316,8 @@ class NumbersStorm : public Numbers, public testing::WithParamInterface<int> {
     }
   }
 
-  void drawFault() {
-    constexpr Operation operations[] = {Operation::known,  Operation::write, Operation::commit,     Operation::resolve,
-                                        Operation::attach, Operation::fetch, Operation::acknowledge};
-    constexpr Errc errors[] = {Errc::unavailable, Errc::storeBusy, Errc::timedOut};
-    world.fail(operations[random.below(std::size(operations))], errors[random.below(3)],
-               1 + static_cast<int>(random.below(3)));
-    if (oneIn(3)) world.loseCommitReply(oneIn(2));
-  }
-
   Outcome misbehave(const Delivery& delivery) {
-    if (oneIn(8)) drawFault();
+    if (oneIn(8)) drawFault(world, random);
     if (oneIn(15)) return strike(delivery, Outcome::failed("drawn"));
     if (oneIn(15)) return Outcome::retryLater("drawn", oneIn(2) ? 5ms : 0ms);
     if (oneIn(25)) {
@@ -346,15 +336,8 @@ class NumbersStorm : public Numbers, public testing::WithParamInterface<int> {
   void serveATerm() {
     sendSome();
     Replica& leader = enrol();
-    if (oneIn(4)) drawFault();
-    try {
-      leader.takeOffice();
-    } catch (const EndTerm&) {
-      return;
-    }
-    const bool over = leader.endOf(1 + static_cast<int>(random.below(40))).has_value();
-    if (oneIn(5)) leader.term().loseLease();
-    if (over || oneIn(2)) leader.handOver();
+    if (oneIn(4)) drawFault(world, random);
+    serve(leader, random);
   }
 
   void bringToAnEnd() {

@@ -1,9 +1,9 @@
 /// Whatever goes wrong, in whatever order: what must hold still holds. Each seed is one schedule of faults, failing
 /// handlers, kills and handovers; the last term has peace and must bring everything to an end.
+#include "storm.hpp"
+
 #include <set>
 
-#include "base/random.hpp"
-#include "scene.hpp"
 #include "tenure/rate_limits.hpp"
 
 namespace tenure::test {
@@ -36,14 +36,11 @@ class ConsumerStorm : public Scene, public testing::WithParamInterface<int> {
     EXPECT_TRUE(limits.set(rules));
   }
 
+  /// What became of a commit is unknown only where the store says so itself.
   void drawFault() {
-    constexpr Operation operations[] = {Operation::known,  Operation::write, Operation::commit,     Operation::resolve,
-                                        Operation::attach, Operation::fetch, Operation::acknowledge};
-    constexpr Errc errors[] = {Errc::unavailable, Errc::storeBusy, Errc::timedOut, Errc::outcomeUnknown};
-    const Operation operation = operations[random.below(std::size(operations))];
-    const bool mayBeUnknown = operation != Operation::commit;  // the store says so itself, below
-    world.fail(operation, errors[random.below(mayBeUnknown ? 4 : 3)], 1 + static_cast<int>(random.below(3)));
-    if (oneIn(3)) world.loseCommitReply(oneIn(2));
+    test::drawFault(world, random, [](Operation operation) {
+      return operation == Operation::commit ? std::nullopt : std::optional(Errc::outcomeUnknown);
+    });
   }
 
   Outcome misbehave(const Delivery& delivery) {
@@ -67,17 +64,7 @@ class ConsumerStorm : public Scene, public testing::WithParamInterface<int> {
   void serveATerm() {
     Replica& leader = enrol();
     if (oneIn(4)) drawFault();
-    try {
-      leader.takeOffice();
-    } catch (const EndTerm&) {
-      return;
-    }
-    const bool over = leader.endOf(1 + static_cast<int>(random.below(40))).has_value();
-    if (oneIn(5)) leader.term().loseLease();
-    if (over || oneIn(2))
-      leader.handOver();
-    else
-      ++kills;  // between two messages
+    if (serve(leader, random)) ++kills;
   }
 
   Random random{static_cast<std::uint64_t>(GetParam())};

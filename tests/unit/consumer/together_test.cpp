@@ -2,7 +2,7 @@
 #include <set>
 
 #include "base/random.hpp"
-#include "scene.hpp"
+#include "storm.hpp"
 
 namespace tenure::test {
 namespace {
@@ -152,13 +152,10 @@ class TogetherStorm : public Together, public testing::WithParamInterface<int> {
   bool oneIn(std::uint64_t n) { return random.below(n) == 0; }
 
   void drawFault() {
-    constexpr Operation operations[] = {Operation::known,  Operation::write, Operation::commit,     Operation::resolve,
-                                        Operation::attach, Operation::fetch, Operation::acknowledge};
-    constexpr Errc errors[] = {Errc::unavailable, Errc::storeBusy, Errc::timedOut, Errc::undone};
-    const Operation operation = operations[random.below(std::size(operations))];
-    const bool ofStore = operation == Operation::write || operation == Operation::commit;
-    world.fail(operation, errors[random.below(ofStore ? 4 : 3)], 1 + static_cast<int>(random.below(3)));
-    if (oneIn(3)) world.loseCommitReply(oneIn(2));
+    test::drawFault(world, random, [](Operation operation) {
+      const bool ofStore = operation == Operation::write || operation == Operation::commit;
+      return ofStore ? std::optional(Errc::undone) : std::nullopt;
+    });
   }
 
   Outcome misbehave(const Message& message) {
@@ -176,17 +173,7 @@ class TogetherStorm : public Together, public testing::WithParamInterface<int> {
     return Outcome::done();
   }
 
-  void serveATerm() {
-    Replica& leader = enrolTogether();
-    try {
-      leader.takeOffice();
-    } catch (const EndTerm&) {
-      return;
-    }
-    const bool over = leader.endOf(1 + static_cast<int>(random.below(40))).has_value();
-    if (oneIn(5)) leader.term().loseLease();
-    if (over || oneIn(2)) leader.handOver();
-  }
+  void serveATerm() { serve(enrolTogether(), random); }
 
   Random random{static_cast<std::uint64_t>(GetParam())};
   std::set<std::string> struck;
