@@ -51,18 +51,18 @@ class RecordedTransaction final : public ForwardingTransaction {
 
 Result<void> RecordedStore::claim(const Term& term) {
   undone_();
-  return inner_.claim(term);
+  return ForwardingStore::claim(term);
 }
 
 Result<std::unique_ptr<IFencedTransaction>> RecordedStore::begin(const Term& term) {
-  auto begun = inner_.begin(term);
+  auto begun = ForwardingStore::begin(term);
   if (!begun) return begun.error();
   written_ = false;
   return std::unique_ptr<IFencedTransaction>(std::make_unique<RecordedTransaction>(std::move(*begun), *this, term));
 }
 
 Result<CommitFate> RecordedStore::resolve(const Term& term) {
-  const Result<CommitFate> fate = inner_.resolve(term);
+  const Result<CommitFate> fate = ForwardingStore::resolve(term);
   if (!fate) return fate;
   tell(unresolved_, *fate == CommitFate::committed ? Stage::ok : Stage::fail, term.token().value);
   unresolved_ = {};

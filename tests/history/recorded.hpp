@@ -9,30 +9,22 @@
 #include <vector>
 
 #include "history/writer.hpp"
-#include "support/forwarding_transaction.hpp"
+#include "support/forwarding_store.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::history {
 
-class RecordedStore final : public IFencedStore {
+class RecordedStore final : public test::ForwardingStore {
  public:
   /// `undone` is called whenever effects of this term were rolled back, and at each claim: whoever keeps state that a
   /// transaction wrote must read it again.
   RecordedStore(IFencedStore& inner, const Writer& history, std::function<void()> undone)
-      : inner_(inner), history_(history), undone_(std::move(undone)) {}
+      : ForwardingStore(inner), history_(history), undone_(std::move(undone)) {}
 
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;
-  Result<ConsumerState> consumerState(const ConsumerName& consumer) override { return inner_.consumerState(consumer); }
-  Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
-    return inner_.known(consumer, messages);
-  }
-  std::size_t maxBatch() const noexcept override { return inner_.maxBatch(); }
-  Result<Pruned> prune(const Term& term, const Pruning& step) override { return inner_.prune(term, step); }
-  void release() noexcept override { inner_.release(); }
 
-  IFencedStore& inner() noexcept { return inner_; }
   /// The open transaction has written: it may hold the store's lock.
   bool hasWritten() const noexcept { return written_; }
   /// The message's effect is part of the open transaction.
@@ -50,7 +42,6 @@ class RecordedStore final : public IFencedStore {
   void tell(const Booked& booked, Stage stage, std::int64_t token) const;
   void undo(std::size_t keep) noexcept;
 
-  IFencedStore& inner_;
   const Writer& history_;
   std::function<void()> undone_;
   Booked open_;

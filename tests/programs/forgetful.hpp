@@ -4,28 +4,23 @@
 
 #include <memory>
 
-#include "support/forwarding_transaction.hpp"
+#include "support/forwarding_store.hpp"
 
 namespace tenure::test {
 
-class Forgetful final : public IFencedStore {
+class Forgetful final : public ForwardingStore {
  public:
-  explicit Forgetful(IFencedStore& inner) : inner_(inner) {}
+  using ForwardingStore::ForwardingStore;
 
-  Result<void> claim(const Term& term) override { return inner_.claim(term); }
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override {
-    auto begun = inner_.begin(term);
+    auto begun = ForwardingStore::begin(term);
     if (!begun) return begun.error();
     return std::unique_ptr<IFencedTransaction>(std::make_unique<Welcoming>(std::move(*begun)));
   }
-  Result<CommitFate> resolve(const Term& term) override { return inner_.resolve(term); }
-  Result<ConsumerState> consumerState(const ConsumerName& consumer) override { return inner_.consumerState(consumer); }
   Result<std::vector<Admission>> known(const ConsumerName&, std::span<const Message> messages) override {
     return std::vector<Admission>(messages.size(), Admission::fresh);
   }
-  std::size_t maxBatch() const noexcept override { return inner_.maxBatch(); }
-  Result<Pruned> prune(const Term& term, const Pruning& step) override { return inner_.prune(term, step); }
-  void release() noexcept override { inner_.release(); }
+  void expect(std::span<const Message>) override {}  // nobody will ask
 
  private:
   class Welcoming final : public ForwardingTransaction {
@@ -35,8 +30,6 @@ class Forgetful final : public IFencedStore {
       return Admission::fresh;
     }
   };
-
-  IFencedStore& inner_;
 };
 
 }  // namespace tenure::test

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "support/forwarding_transaction.hpp"
+#include "support/forwarding_store.hpp"
 #include "tenure/source.hpp"
 
 namespace tenure::test {
@@ -117,53 +117,47 @@ class KillTransaction final : public ForwardingTransaction, private ISqlStatemen
   int& loseReply_;
 };
 
-class KillStore final : public IFencedStore {
+class KillStore final : public ForwardingStore {
  public:
   /// Borrows both. The reply to the `loseReply`-th commit is lost, none when 0.
-  KillStore(IFencedStore& inner, KillSwitch& kill, int loseReply) : inner_(inner), kill_(kill), loseReply_(loseReply) {}
+  KillStore(IFencedStore& inner, KillSwitch& kill, int loseReply)
+      : ForwardingStore(inner), kill_(kill), loseReply_(loseReply) {}
   KillStore(std::unique_ptr<IFencedStore> inner, KillSwitch& kill)
-      : owned_(std::move(inner)), inner_(*owned_), kill_(kill) {}
+      : ForwardingStore(*inner), owned_(std::move(inner)), kill_(kill) {}
 
-  void prepare(const std::stop_token& stop) noexcept override { inner_.prepare(stop); }
   Result<void> claim(const Term& term) override {
-    return kill_.around("claim", [&] { return inner_.claim(term); });
+    return kill_.around("claim", [&] { return ForwardingStore::claim(term); });
   }
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override {
-    auto begun = kill_.around("begin", [&] { return inner_.begin(term); });
+    auto begun = kill_.around("begin", [&] { return ForwardingStore::begin(term); });
     if (!begun) return begun.error();
     return std::unique_ptr<IFencedTransaction>(std::make_unique<KillTransaction>(std::move(*begun), kill_, loseReply_));
   }
   Result<CommitFate> resolve(const Term& term) override {
-    return kill_.around("resolve", [&] { return inner_.resolve(term); });
+    return kill_.around("resolve", [&] { return ForwardingStore::resolve(term); });
   }
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override {
-    return kill_.around("recall", [&] { return inner_.consumerState(consumer); });
+    return kill_.around("recall", [&] { return ForwardingStore::consumerState(consumer); });
   }
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
-    return kill_.around("known", [&] { return inner_.known(consumer, messages); });
+    return kill_.around("known", [&] { return ForwardingStore::known(consumer, messages); });
   }
-  void expect(std::span<const Message> messages) override { inner_.expect(messages); }
-  std::size_t maxBatch() const noexcept override { return inner_.maxBatch(); }
-  std::optional<std::chrono::hours> keepsIdsFor() const noexcept override { return inner_.keepsIdsFor(); }
   Result<Pruned> prune(const Term& term, const Pruning& step) override {
-    return kill_.around("prune", [&] { return inner_.prune(term, step); });
+    return kill_.around("prune", [&] { return ForwardingStore::prune(term, step); });
   }
-  bool keepsLog() const noexcept override { return inner_.keepsLog(); }
   Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override {
-    return kill_.around("prune", [&] { return inner_.pruneLog(term, step); });
+    return kill_.around("prune", [&] { return ForwardingStore::pruneLog(term, step); });
   }
   std::unique_ptr<IFencedStore> openLane(std::int64_t number) override {
-    auto lane = inner_.openLane(number);
+    auto lane = inner().openLane(number);
     return lane ? std::make_unique<KillStore>(std::move(lane), kill_) : nullptr;
   }
   void release() noexcept override {
-    kill_.around("release", [&] { inner_.release(); });
+    kill_.around("release", [&] { ForwardingStore::release(); });
   }
-  IFencedStore& inner() noexcept { return inner_; }
 
  private:
   std::unique_ptr<IFencedStore> owned_;
-  IFencedStore& inner_;
   KillSwitch& kill_;
   int loseReply_ = 0;
 };

@@ -36,11 +36,11 @@ Result<void> MutantStore::reallyClaim(const Term& term) {
   identity.token = FencingToken{++fence_.invented};
   auto state = std::make_shared<TermState>(std::move(identity), std::chrono::hours{1}, clock_);
   state->lease().confirm(clock_.now());
-  return inner_.claim(Term(state));
+  return inner().claim(Term(state));
 }
 
 Result<void> MutantStore::claim(const Term& term) {
-  if (mutant_ == Mutant::noDedup) return inner_.claim(term);
+  if (mutant_ == Mutant::noDedup) return inner().claim(term);
   if (term.token() < fence_.highest) return Error{Errc::staleTerm, "a newer term has claimed"};
   if (mutant_ == Mutant::lazyClaim) return {};
   fence_.highest = term.token();
@@ -53,19 +53,19 @@ Result<std::unique_ptr<IFencedTransaction>> MutantStore::begin(const Term& term)
     fence_.highest = raised_ = term.token();
     if (Result<void> claimed = reallyClaim(term); !claimed) return claimed.error();
   }
-  auto begun = inner_.begin(term);
+  auto begun = inner().begin(term);
   if (!begun) return begun.error();
   return std::unique_ptr<IFencedTransaction>{std::make_unique<MutantTransaction>(*this, term, std::move(*begun))};
 }
 
 Result<std::unique_ptr<IFencedTransaction>> MutantStore::beginAnyway(const Term& term) {
   if (Result<void> claimed = reallyClaim(term); !claimed) return claimed.error();
-  return inner_.begin(term);
+  return inner().begin(term);
 }
 
 Result<std::vector<Admission>> MutantStore::known(const ConsumerName& consumer, std::span<const Message> messages) {
   if (mutant_ == Mutant::noDedup) return std::vector<Admission>(messages.size(), Admission::fresh);
-  return inner_.known(consumer, messages);
+  return inner().known(consumer, messages);
 }
 
 // --- the transaction

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "coordination/coordination.hpp"
-#include "tenure/store.hpp"
+#include "support/forwarding_store.hpp"
 
 namespace tenure::simulation {
 
@@ -35,18 +35,16 @@ struct BrokenFence {
   FencingToken highest;  // real
 };
 
-class MutantStore final : public IFencedStore {
+class MutantStore final : public test::ForwardingStore {
  public:
   MutantStore(Mutant mutant, IFencedStore& inner, BrokenFence& fence, const IClock& clock)
-      : mutant_(mutant), inner_(inner), fence_(fence), clock_(clock) {}
+      : ForwardingStore(inner), mutant_(mutant), fence_(fence), clock_(clock) {}
 
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
-  Result<CommitFate> resolve(const Term& term) override { return inner_.resolve(term); }
-  Result<ConsumerState> consumerState(const ConsumerName& consumer) override { return inner_.consumerState(consumer); }
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
-  std::size_t maxBatch() const noexcept override { return inner_.maxBatch(); }
-  void release() noexcept override { inner_.release(); }
+  // To the real store, the terms are invented ones.
+  Result<Pruned> prune(const Term&, const Pruning&) override { return Pruned{}; }
 
   Mutant mutant() const noexcept { return mutant_; }
   std::int64_t nextKey() noexcept { return ++fence_.invented; }
@@ -57,7 +55,6 @@ class MutantStore final : public IFencedStore {
   Result<void> reallyClaim(const Term& term);
 
   Mutant mutant_;
-  IFencedStore& inner_;
   BrokenFence& fence_;
   const IClock& clock_;
   FencingToken raised_;

@@ -1,0 +1,39 @@
+/// A fenced store around another one: a decorator overrides the calls it wants to meet; the rest passes through.
+///
+/// Lanes are not passed on: they would commit past the decorator. One that wants them decorates them as well.
+#pragma once
+
+#include "support/forwarding_transaction.hpp"
+
+namespace tenure::test {
+
+class ForwardingStore : public IFencedStore {
+ public:
+  /// Borrows `inner`.
+  explicit ForwardingStore(IFencedStore& inner) : inner_(inner) {}
+
+  void prepare(const std::stop_token& stop) noexcept override { inner_.prepare(stop); }
+  Result<void> claim(const Term& term) override { return inner_.claim(term); }
+  Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override { return inner_.begin(term); }
+  Result<CommitFate> resolve(const Term& term) override { return inner_.resolve(term); }
+  Result<ConsumerState> consumerState(const ConsumerName& consumer) override { return inner_.consumerState(consumer); }
+  Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
+    return inner_.known(consumer, messages);
+  }
+  void expect(std::span<const Message> messages) override { inner_.expect(messages); }
+  std::size_t maxBatch() const noexcept override { return inner_.maxBatch(); }
+  std::optional<std::chrono::hours> keepsIdsFor() const noexcept override { return inner_.keepsIdsFor(); }
+  Result<Pruned> prune(const Term& term, const Pruning& step) override { return inner_.prune(term, step); }
+  bool keepsLog() const noexcept override { return inner_.keepsLog(); }
+  Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override {
+    return inner_.pruneLog(term, step);
+  }
+  void release() noexcept override { inner_.release(); }
+
+  IFencedStore& inner() const noexcept { return inner_; }
+
+ private:
+  IFencedStore& inner_;
+};
+
+}  // namespace tenure::test
