@@ -4,6 +4,7 @@
 #include <future>
 
 #include "scene.hpp"
+#include "support/manual_clock.hpp"
 
 namespace tenure::test {
 namespace {
@@ -105,6 +106,27 @@ TEST_F(NumberedWork, LeavesNothingBehindButItsIdsUntilTheHorizon) {
   EXPECT_LT(std::stoll(server_.ask({"MEMORY", "USAGE", "tenure:{orders}:messages"})), 20'000);
   EXPECT_EQ(server_.ask({"HLEN", "tenure:{orders}:attempts"}), "0");
   // One for each id, and the queue, its messages, the fence, the state, what is in work, and how many ids there are.
+  EXPECT_EQ(server_.ask({"DBSIZE"}), std::to_string(produced_ + 6));
+}
+
+TEST_F(NumberedWork, MoreIdsThanTheLimitRaiseTheAlarmAndNoneIsForgotten) {
+  options_.keyAlarm = 9;
+  produce(10);
+  redis::Database database(server_.options(), noEvents());
+  ManualClock clock;
+  RecordedEvents events;
+  Consumer consumer(database.source(), database.store(), apply, options_, events, clock);
+  const TestTerm term(identityWith(7), 24h, clock);
+  consumer.inaugurate(term);
+  while (done() < produced_) consumer.execute(term);
+  ASSERT_TRUE(events.of<KeyAlarmRaised>().empty()) << "it leaves a new term in peace";
+
+  clock.advance(2min);
+  for (int i = 0; i < 100 && events.of<KeyAlarmRaised>().empty(); ++i) consumer.execute(term);
+
+  const auto alarms = events.of<KeyAlarmRaised>();
+  ASSERT_EQ(alarms.size(), 1U);
+  EXPECT_EQ(alarms[0].kept, 10U);
   EXPECT_EQ(server_.ask({"DBSIZE"}), std::to_string(produced_ + 6));
 }
 
