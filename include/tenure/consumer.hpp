@@ -9,6 +9,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "tenure/career.hpp"
 #include "tenure/events.hpp"
@@ -70,14 +72,12 @@ enum class Guarantee {
   exactlyOnceEffect,
   /// No idempotency keys, so none to keep and none to look up: for handlers that may be repeated. What a producer or a
   /// broker sends twice is handled twice, and so is what was committed and not yet acknowledged when its process died
-  /// or
-  /// its broker was lost, unless the queue is kept in the store. Loses nothing.
+  /// or its broker was lost, unless the queue is kept in the store. Loses nothing.
   atLeastOnce,
   /// The key is durable, and the acknowledgement sent, before the handler starts, and it starts once: for what does
-  /// more harm twice
-  /// than not at all. What its process dies of is lost; what fails, a dead letter at once, without another attempt
-  /// (but for Outcome::retryLater, the handler's own word that nothing has happened). Two commits a message, no
-  /// batches.
+  /// more harm twice than not at all. What its process dies of is lost; what fails, a dead letter at once, without
+  /// another attempt (but for Outcome::retryLater, the handler's own word that nothing has happened). Two commits a
+  /// message, no batches.
   atMostOnce,
 };
 
@@ -131,8 +131,8 @@ struct ConsumerOptions {
   /// store drop each other's ids.
   ConsumerName name{};
   Guarantee delivery = Guarantee::exactlyOnceEffect;
-  /// Replicas should agree on it: one with fewer lanes than its dead predecessor may not find all that it was killed
-  /// by.
+  /// Replicas should agree on it, and on maxBatch: one with less of them than its dead predecessor may not find all
+  /// that it was killed by, and starts it once more than maxAttempts.
   Ordering ordering{};
   /// Messages read ahead for the lanes, waiting and in work, 64..100,000; and at most 64 MiB of waiting bodies. As far
   /// as this, no group waits for another.
@@ -205,8 +205,11 @@ class Consumer final : public ILeaderCareer {
   /// The same for a handler of many at once, in batches as large as commits may be. Messages that failed, or that an
   /// earlier process may have died of, come alone; so does every one of Guarantee::atMostOnce. Not for an external
   /// handler.
-  Consumer(IMessageSource& source, IFencedStore& store, BatchHandler handler, const ConsumerOptions& options,
-           IEventSink& events, const IClock& clock = systemClock());
+  template <class Together>
+  requires(!std::is_convertible_v<Together, Handler> && std::is_convertible_v<Together, BatchHandler>)
+      Consumer(IMessageSource& source, IFencedStore& store, Together handler, const ConsumerOptions& options,
+               IEventSink& events, const IClock& clock = systemClock())
+      : Consumer(OfMany{BatchHandler(std::move(handler))}, source, store, options, events, clock) {}
   ~Consumer() override;
 
   void prepare(const std::stop_token& stop) override;
@@ -215,6 +218,12 @@ class Consumer final : public ILeaderCareer {
   void handOver(const Term& term) override;
 
  private:
+  struct OfMany {
+    BatchHandler handler;
+  };
+  Consumer(OfMany many, IMessageSource& source, IFencedStore& store, const ConsumerOptions& options, IEventSink& events,
+           const IClock& clock);
+
   std::unique_ptr<ILeaderCareer> work_;
 };
 

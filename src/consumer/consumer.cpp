@@ -92,10 +92,10 @@ Consumer::Consumer(IMessageSource& source, IFencedStore& store, Handler handler,
                    IEventSink& events, const IClock& clock)
     : work_(workOf(source, store, {std::move(handler), nullptr}, fitted(validated(options), store), events, clock)) {}
 
-Consumer::Consumer(IMessageSource& source, IFencedStore& store, BatchHandler handler, const ConsumerOptions& options,
+Consumer::Consumer(OfMany many, IMessageSource& source, IFencedStore& store, const ConsumerOptions& options,
                    IEventSink& events, const IClock& clock)
-    : work_(workOf(source, store, {oneByOne(handler), handler}, fitted(validated(forBatches(options)), store), events,
-                   clock)) {}
+    : work_(workOf(source, store, {oneByOne(many.handler), many.handler}, fitted(validated(forBatches(options)), store),
+                   events, clock)) {}
 Consumer::~Consumer() = default;
 
 void Consumer::prepare(const std::stop_token& stop) { work_->prepare(stop); }

@@ -56,6 +56,21 @@ TEST_F(Together, ConsecutiveMessagesComeInOneCall) {
   EXPECT_EQ(world.commits(), 1);
 }
 
+TEST_F(Together, AHandlerThatNamesNoTypeIsForOneMessage) {
+  produce({"a", "b"});
+  Replica& replica = replicas.emplace_back(
+      world, ++token,
+      [&](const auto& delivery) {
+        handled.push_back(delivery.message.id.value);
+        return Outcome::done();
+      },
+      options, events, clock, acknowledging);
+
+  workOff(replica.takeOffice());
+
+  EXPECT_THAT(handled, ElementsAre("a", "b"));
+}
+
 TEST_F(Together, ACallHasNoMoreThanACommitMayHave) {
   options.maxBatch = 2;
   produce({"a", "b", "c", "d", "e"});
