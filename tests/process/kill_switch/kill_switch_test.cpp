@@ -246,19 +246,19 @@ TEST_F(KillSwitchRun, BeforeAndAfterEveryStepNothingIsLostDoubledOrSwapped) {
 }
 
 TEST_F(KillSwitchRun, WithLanesTheSame) {
-  killAll(StorageKind::sqlite, 3, killsOr(50));
+  killAll(StorageKind::sqlite, 3, killsOr(20));
 
   expectThatPromisesWereKept();
 }
 
 TEST_F(KillSwitchRun, OnPostgresqlTheSame) {
-  killAll(StorageKind::postgresql, 0, killsOr(50));
+  killAll(StorageKind::postgresql, 0, killsOr(20));
 
   expectThatPromisesWereKept();
 }
 
 TEST_F(KillSwitchRun, OnPostgresqlWithLanesTheSame) {
-  killAll(StorageKind::postgresql, 3, killsOr(50));
+  killAll(StorageKind::postgresql, 3, killsOr(20));
 
   expectThatPromisesWereKept();
 }
