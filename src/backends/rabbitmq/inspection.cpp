@@ -32,6 +32,23 @@ bool isSingleActive(const QueueArguments& arguments) {
   return flag != nullptr && *flag == QueueArgument{true};
 }
 
+/// What the URL wants of the queue: who consumes or produces with it asks the broker for the same, and is refused.
+Result<void> judgeWishes(Connection& connection, const DeclaredQueue& queue, const Options& options,
+                         Inspection& found) {
+  for (const auto& [name, value] : options.arguments) {
+    const QueueArgument wanted = std::visit([](const auto& each) { return QueueArgument{each}; }, value);
+    if (const QueueArgument* current = find(queue.arguments, name)) {
+      found.require(*current == wanted, name, shown(*current), shown(wanted) + ", says the URL");
+      continue;
+    }
+    const Result<bool> absent = lacks(connection, options.queue, queue, name, wanted);
+    if (!absent) return absent.error();
+    found.expect(false, *absent ? Gravity::refusal : Gravity::warning, name, *absent ? "none" : "not seen",
+                 shown(wanted) + ", says the URL");
+  }
+  return {};
+}
+
 void judgeArguments(const DeclaredQueue& queue, const Options& options, Inspection& found) {
   const bool quorum = queue.type == "quorum";
   found.expectSafe(queue.durable, "durable", queue.durable ? "yes" : "no",
@@ -41,15 +58,6 @@ void judgeArguments(const DeclaredQueue& queue, const Options& options, Inspecti
                 "the same in the URL: type=" + queue.type + (quorum ? "&attach=single-active" : ""));
   found.fact("arguments", shown(queue.arguments),
              queue.complete ? "" : "perhaps others, too: the broker's words ended");
-  for (const auto& [name, value] : options.arguments) {
-    const QueueArgument wanted = std::visit([](const auto& each) { return QueueArgument{each}; }, value);
-    const QueueArgument* current = find(queue.arguments, name);
-    const bool same = current != nullptr && *current == wanted;
-    // What the broker compares behind the type is not seen.
-    const Gravity otherwise = current == nullptr ? Gravity::warning : Gravity::refusal;
-    found.expect(same, otherwise, name, current == nullptr ? "not seen" : shown(*current),
-                 shown(wanted) + ", says the URL");
-  }
   if (options.exclusivity == Exclusivity::singleActiveConsumer && queue.complete)
     found.require(isSingleActive(queue.arguments), "x-single-active-consumer",
                   isSingleActive(queue.arguments) ? "true" : "none",
@@ -87,6 +95,7 @@ Result<void> lookAtQueue(Connection& connection, const Options& options, Inspect
   const Result<DeclaredQueue> declared = readDeclaration(connection, options.queue);
   if (!declared) return declared.error();
   judgeArguments(*declared, options, found);
+  if (const Result<void> judged = judgeWishes(connection, *declared, options, found); !judged) return judged;
   judgeDeadLetters(*declared, options, found);
   return {};
 }

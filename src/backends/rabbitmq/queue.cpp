@@ -24,6 +24,10 @@ bool saysSomething(const Options& options) noexcept {
          !options.arguments.empty();
 }
 
+// Never true, and refused for a new queue: one that has gone meanwhile is not made again. What the broker compares
+// behind the type (a quorum queue's x-delivery-limit) stays unknown.
+constexpr const char* type = "x-queue-type";
+
 std::string quoted(const std::string& name) { return "\"" + escaped(name) + "\""; }
 
 // --- the owner
@@ -146,9 +150,6 @@ std::optional<Difference> differenceIn(std::string_view refusal) {
 }
 
 Result<DeclaredQueue> readDeclaration(Connection& connection, const std::string& queue) {
-  // Never true, and refused for a new queue: one that has gone meanwhile is not made again. What the broker compares
-  // behind the type (a quorum queue's x-delivery-limit) stays unknown.
-  constexpr const char* type = "x-queue-type";
   constexpr int mostArguments = 32;
   DeclaredQueue declared{.durable = true, .arguments = {}, .type = {}, .complete = false};
   for (int i = 0; i < mostArguments && !declared.complete; ++i) {
@@ -167,6 +168,18 @@ Result<DeclaredQueue> readDeclaration(Connection& connection, const std::string&
     declared.arguments.insert_or_assign(difference->argument, *difference->current);
   }
   return declared;
+}
+
+Result<bool> lacks(Connection& connection, const std::string& queue, const DeclaredQueue& declared,
+                   const std::string& argument, const QueueArgument& wanted) {
+  QueueArguments asked = declared.arguments;
+  asked.insert_or_assign(argument, wanted);
+  asked.insert_or_assign(type, true);
+  const Result<void> answer = ask(connection, [&] { return connection.compareQueue(Channel::side, queue, asked); });
+  if (answer) return false;
+  if (!answer.error().is(Errc::configurationRefused)) return answer.error();
+  const auto difference = differenceIn(answer.error().detail);
+  return difference && difference->argument == argument;
 }
 
 Result<bool> prepareQueue(Connection& connection, const Options& options, bool mayCreate) {

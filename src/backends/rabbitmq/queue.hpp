@@ -21,6 +21,10 @@ struct DeclaredQueue {
 };
 /// Of a queue that is there. Changes nothing, and makes nothing when it has gone meanwhile.
 Result<DeclaredQueue> readDeclaration(Connection& connection, const std::string& queue);
+/// Whether the broker refuses that queue to somebody who wants this argument, of which it has told nothing. False also
+/// where it does not compare it, or only behind the type. Changes nothing, as above.
+Result<bool> lacks(Connection& connection, const std::string& queue, const DeclaredQueue& declared,
+                   const std::string& argument, const QueueArgument& wanted);
 
 /// What a refusal of compareQueue says; pure. Nullopt: it is another refusal, or was cut.
 struct Difference {

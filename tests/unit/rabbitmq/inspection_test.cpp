@@ -114,6 +114,23 @@ TEST(Inspection, RefusesAQueueThatIsAnotherThanTheUrlSays) {
   EXPECT_THAT(inspected(quorum), finds(Gravity::refusal, "x-single-active-consumer", "none"));
 }
 
+TEST(Inspection, Row37AnArgumentThatTheQueueLacksIsRefusedAsProducerAndConsumerWillBe) {
+  Options wants = declared({});
+  wants.arguments = {{"x-max-length", std::int64_t{5}}, {"x-overflow", "reject-publish"}};
+  ASSERT_THAT(openSink(wants), failsWith(Errc::configurationRefused));
+
+  const Findings found = inspected(wants);
+
+  EXPECT_THAT(found, finds(Gravity::refusal, "x-max-length", "none"));
+  EXPECT_THAT(found, finds(Gravity::refusal, "x-overflow", "none"));
+}
+
+TEST(Inspection, AnArgumentThatTheBrokerDoesNotTellOfIsOnlyWarnedOf) {
+  Options wants = declared({{"x-delivery-limit", std::int64_t{100}}}, QueueType::quorum);
+
+  EXPECT_THAT(inspected(wants), finds(Gravity::warning, "x-delivery-limit", "not seen"));
+}
+
 TEST(Inspection, FailsWithAWrongPasswordAndNeverShowsIt) {
   Options options = fresh();
   options.passwordFile = RabbitServer::shared().passwordFile("rabbit-hole");
