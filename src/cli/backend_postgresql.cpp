@@ -20,6 +20,8 @@ class PostgresqlBackend final : public Backend {
            options_.database;
   }
 
+  std::vector<std::string> secretVariables() const override { return {"PGPASSWORD"}; }
+
   Ends open(IEventSink& events) const override {
     const auto database = std::make_shared<postgresql::Database>(options_, events);
     return {{database, &database->source()}, {database, &database->store()}};

@@ -52,6 +52,13 @@ std::string urlsPage() {
   return page;
 }
 
+std::vector<std::string> Wiring::secretVariables() const {
+  std::vector<std::string> variables = queue->secretVariables();
+  const std::vector<std::string> ofStore = storeBackend().secretVariables();
+  variables.insert(variables.end(), ofStore.begin(), ofStore.end());
+  return variables;
+}
+
 Backend::Ends Wiring::open(IEventSink& events) const {
   if (isOneDatabase()) return queue->open(events);
   return {queue->open(events).source, store->open(events).store};

@@ -45,6 +45,9 @@ class Backend {
   virtual std::string place() const = 0;
   /// Whether its own limits go with the session timeout of a replica.
   virtual Result<void> fits(std::chrono::milliseconds /*sessionTimeout*/) const { return {}; }
+  /// From which variables of the environment it may take a password, beside Tenure's own: others have theirs there,
+  /// too.
+  virtual std::vector<std::string> secretVariables() const { return {}; }
   /// For a command that `run` starts: where the store is, beside its URL.
   virtual std::vector<std::pair<std::string, std::string>> environment() const { return {}; }
 
@@ -80,6 +83,7 @@ struct Wiring {
   std::unique_ptr<Backend> store;  // nullptr: the queue's own
 
   Backend& storeBackend() const noexcept { return store ? *store : *queue; }
+  std::vector<std::string> secretVariables() const;
   bool isOneDatabase() const { return !store || store->place() == queue->place(); }
   Backend::Ends open(IEventSink& events) const;
 };

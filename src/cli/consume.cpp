@@ -56,7 +56,8 @@ order, until it is told to leave, dies, or loses its lease; then the next replic
 --sql runs one statement for each message, in the transaction that also acknowledges it and checks
 the fence, so its effect happens exactly once. It may use :id :group :body :token :attempt.
 --exec runs a command for each message with /bin/sh: the body on standard input, and
-TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN, TENURE_ATTEMPT in the environment. Its exit code:
+TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN, TENURE_ATTEMPT in the environment, where our own
+passwords are not. Its exit code:
    0  done
   65  rejected: a dead letter at once, no attempt could help (EX_DATAERR)
   75  again later, not counted as a failed attempt (EX_TEMPFAIL)
@@ -176,7 +177,7 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
 }
 
 Exit runCommands(const ConsumeOptions& options, Settings settings) {
-  const auto guardian = Guardian::start();  // a fork: before any thread
+  const auto guardian = Guardian::start(settings.wiring.secretVariables());  // a fork: before any thread
   if (!guardian) return refuse("--exec", guardian.error());
   settings.candidate.lastWill.childrenGone = guardian->childrenGone();
   const Exit exit =

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "process/guardian_main.hpp"
 #include "process/process_handle.hpp"
@@ -37,7 +38,7 @@ pid_t forkDeaf() noexcept {
 
 }  // namespace
 
-Result<Guardian> Guardian::start() {
+Result<Guardian> Guardian::start(std::span<const std::string> withheld) {
   openStandardDescriptors();
   Result<std::pair<Line, Line>> ends = Line::makePair();
   if (!ends) return ends.error();
@@ -49,7 +50,10 @@ Result<Guardian> Guardian::start() {
   Descriptor says{pipe[1]};  // the guardian's alone
   const pid_t pid = forkDeaf();
   if (pid < 0) return failed("fork");
-  if (pid == 0) guard(std::move(ends->second), std::move(tool), std::move(says));
+  if (pid == 0) {
+    for (const std::string& variable : withheld) unsetenv(variable.c_str());
+    guard(std::move(ends->second), std::move(tool), std::move(says));
+  }
   ends->first.letGoFirst();
   return Guardian(pid, std::move(ends->first), std::move(ending));
 }

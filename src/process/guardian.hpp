@@ -29,6 +29,8 @@
 #include <sys/types.h>
 
 #include <array>
+#include <span>
+#include <string>
 
 #include "process/line.hpp"
 #include "process/requests.hpp"
@@ -40,8 +42,9 @@ namespace tenure {
 class Guardian {
  public:
   /// Call first in main: before any thread, and before descriptors are opened that a helper should not hold open.
+  ///   withheld  variables of our environment that no command inherits, beside those of secret_variables.hpp
   /// Errors: unavailable (the system refuses another process or descriptor)
-  static Result<Guardian> start();
+  static Result<Guardian> start(std::span<const std::string> withheld = {});
 
   Guardian(Guardian&& other) noexcept;
   Guardian& operator=(Guardian&&) = delete;

@@ -150,7 +150,8 @@ INSTANTIATE_TEST_SUITE_P(All, Wiring,
                                          Wired{"RedisIntoPostgresql", "redis", "postgresql"},
                                          Wired{"RabbitmqIntoSqlite", "rabbitmq", "sqlite"},
                                          Wired{"RabbitmqIntoPostgresql", "rabbitmq", "postgresql"},
-                                         Wired{"SqliteIntoPostgresql", "sqlite", "postgresql"}),
+                                         Wired{"SqliteIntoPostgresql", "sqlite", "postgresql"},
+                                         Wired{"SqliteIntoAnotherFile", "sqlite", "sqlite"}),
                          [](const auto& each) { return each.param.name; });
 
 TEST_P(Wiring, AppliesEveryMessageOnceAndInOrderAcrossAHandoverAndAKill) {
@@ -212,6 +213,7 @@ INSTANTIATE_TEST_SUITE_P(All, WithoutSql,
                                          Wired{"PostgresqlIntoRedis", "postgresql", "redis"},
                                          Wired{"SqliteIntoRedis", "sqlite", "redis"},
                                          Wired{"RabbitmqIntoZooKeeper", "rabbitmq", "zookeeper"},
+                                         Wired{"PostgresqlIntoZooKeeper", "postgresql", "zookeeper"},
                                          Wired{"RedisIntoZooKeeper", "redis", "zookeeper"},
                                          Wired{"SqliteIntoZooKeeper", "sqlite", "zookeeper"}),
                          [](const auto& each) { return each.param.name; });
@@ -272,6 +274,32 @@ TEST_P(DeadLettersElsewhere, GoBackToTheirQueueAndAreDoneThen) {
   ASSERT_TRUE(consumer.waitForOutput(" batch_committed ")) << consumer.output();
   EXPECT_EQ(lettersNow("list"), "");
   EXPECT_EQ(told(consumer, SIGTERM), 0) << consumer.output();
+}
+
+/// What a command finds in its environment, when `tenure consume` has a password for PostgreSQL in its own.
+class Inheritance : public ToolInElection {
+ protected:
+  std::string environmentOfACommand(const std::string& queueUrl) {
+    EXPECT_EQ(tenure({"produce", "--queue", queueUrl, "--format", "jsonl"}, numbered(1)).exit, 0);
+    Program replica =
+        start(inElection("consume", {"--queue", queueUrl, "--exec", "env > " + at("seen"), "--log-level", "debug"}),
+              "replica", {"PGPASSWORD=s3cret", "PGPASSFILE=/etc/tenure/passwords"});
+    EXPECT_TRUE(replica.waitForOutput(" batch_committed ")) << replica.output();
+    EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
+    std::ifstream seen(at("seen"));
+    return {std::istreambuf_iterator<char>(seen), {}};
+  }
+};
+
+TEST_F(Inheritance, Row40ThePasswordOfOurDatabaseIsNotHandedToCommands) {
+  const PostgresPlace database;
+
+  EXPECT_THAT(environmentOfACommand(database.url() + "?queue=" + freshQueueName()),
+              AllOf(Not(HasSubstr("s3cret")), HasSubstr("PGPASSFILE=/etc/tenure/passwords\n")));
+}
+
+TEST_F(Inheritance, ThatOfADatabaseWhichIsNotOursIs) {
+  EXPECT_THAT(environmentOfACommand(queue()), HasSubstr("PGPASSWORD=s3cret\n"));
 }
 
 TEST(Schema, IsAppliedAndPrintedByTheTool) {
