@@ -98,6 +98,22 @@ TEST_F(Consuming, CountsEachStatementThatIsAskedForWhenItMakesABatch) {
   for (const BatchCommitted& batch : events_.of<BatchCommitted>()) EXPECT_LE(batch.messages, 16U) << "4 each";
 }
 
+TEST_F(Consuming, AHandlerThatAsksNothingHoldsNothingHoweverLongItTakes) {
+  int free = 0;
+  handler_ = [&](const Delivery& delivery) {
+    const std::string fences = world_.ask("SELECT count(*) FROM (SELECT FROM tenure_fence FOR UPDATE NOWAIT) AS free");
+    free += fences == "1" ? 1 : 0;
+    return write(delivery);
+  };
+  produce(0, 10);
+
+  lead(7);
+
+  EXPECT_EQ(free, 10) << "a claim would not have had to wait, also behind the writes of those before it";
+  EXPECT_EQ(ledger("count(*)"), "10");
+  EXPECT_LT(events_.of<BatchCommitted>().size(), 10U);
+}
+
 TEST_F(Consuming, AHandlerThatKeepsItsTransactionIdleBecomesADeadLetterAndNobodysOutage) {
   world_.options().idleInTransactionLimit = 200ms;
   handler_ = [this](const Delivery& delivery) {

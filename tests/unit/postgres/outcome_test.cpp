@@ -229,5 +229,41 @@ TEST_F(ACrashOfTheServer, IsUnavailableWhileItLasts) {
   EXPECT_THAT(leader_.put("k", "v"), succeeds());
 }
 
+/// On a server of its own, whose synchronous standby never comes.
+class AMissingStandby : public testing::Test {
+ protected:
+  std::string waitOf(const std::string& name) {
+    return world_.ask("SELECT coalesce(wait_event, '') FROM pg_stat_activity WHERE application_name = '" + name + "'");
+  }
+  /// A commit that waits for the standby; the server takes a moment to know of it.
+  std::future<Result<void>> commitThatWaits() {
+    std::future<Result<void>> committing;
+    EXPECT_TRUE(test::eventually([&] {
+      const bool isUnderWay = committing.valid() && committing.wait_for(0s) != std::future_status::ready;
+      if (!isUnderWay) committing = std::async(std::launch::async, [&] { return leader_.put("k", "v"); });
+      return waitOf("orders/7") == "SyncRep";
+    }));
+    return committing;
+  }
+
+  PostgresServer server_;
+  PostgresWorld world_{server_};
+  Leader leader_{world_.options(), 7};
+};
+
+TEST_F(AMissingStandby, WhoseWaitIsCutShortLeavesTheCommitUnknownAndNotFailed) {
+  ASSERT_THAT(leader_.claim(), succeeds());
+  server_.set("synchronous_standby_names", "nobody");
+  auto committing = commitThatWaits();
+
+  world_.ask("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'orders/7'");
+
+  EXPECT_THAT(committing.get(), failsWith(Errc::outcomeUnknown));
+  EXPECT_THAT(leader_.store().begin(leader_.term), failsWith(Errc::outcomeUnknown));
+  server_.set("synchronous_standby_names", "");
+  EXPECT_EQ(leader_.store().resolve(leader_.term).value(), CommitFate::committed) << "here it was, all the time";
+  EXPECT_EQ(leader_.get("k"), "v");
+}
+
 }  // namespace
 }  // namespace tenure::postgresql
