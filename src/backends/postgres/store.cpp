@@ -33,7 +33,7 @@ void Store::emit(const Term& term, Body body) {
 }
 
 Error Store::refused(const Term& term, Error error) {
-  if (isTermOver(error.code)) emit(term, FenceRefused{error.message()});
+  if (backends::isRefusal(error)) emit(term, FenceRefused{error.message()});
   return error;
 }
 

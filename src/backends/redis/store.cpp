@@ -63,7 +63,7 @@ Result<void> Store::claim(const Term& term) {
   const Result<void> written = connection ? writeClaimOf(term, **connection) : connection.error();
   if (!written) {
     release();
-    if (isTermOver(written.error().code)) emit(term, FenceRefused{written.error().message()});
+    if (backends::isRefusal(written.error())) emit(term, FenceRefused{written.error().message()});
     return written;
   }
   everClaimed_ = true;

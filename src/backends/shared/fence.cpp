@@ -79,6 +79,12 @@ Result<Claim> judgeClaim(const std::vector<StoredFence>& stored, const QueueOwne
   return judgeRow(**row, term, leaseValid);
 }
 
+bool isRefusal(const Error& error) noexcept {
+  const bool unasked =
+      error.is(Errc::authenticationFailed) || error.is(Errc::configurationRefused) || error.is(Errc::unsupported);
+  return isTermOver(error.code) && !unasked;
+}
+
 Error judgeFenced(const std::vector<StoredFence>& stored, const TermIdentity& term, std::int64_t sequence) {
   const Result<const FenceRow*> only = onlyRow(stored, term);
   if (!only) return only.error();

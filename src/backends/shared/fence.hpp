@@ -41,6 +41,10 @@ FenceRow rowOf(const TermIdentity& term, std::int64_t sequence, WallTime at);
 Result<Claim> judgeClaim(const std::vector<StoredFence>& stored, const QueueOwner& owner, const TermIdentity& term,
                          bool leaseValid);
 
+/// Whether a claim failed by the fence's own word, and not because something kept us from asking: a wrong password, a
+/// configuration that is refused.
+bool isRefusal(const Error& error) noexcept;
+
 /// Why a write of `term`, whose last commit was `sequence`, did not find its row.
 /// It is staleTerm, clonedLeader or fenceLost.
 Error judgeFenced(const std::vector<StoredFence>& stored, const TermIdentity& term, std::int64_t sequence);

@@ -13,9 +13,6 @@ using std::chrono::milliseconds;
 
 milliseconds since(BootTime start) { return std::chrono::duration_cast<milliseconds>(BootClock::now() - start); }
 
-/// Errors that say something about the fence, not about the disk.
-bool isRefusal(const Error& error) { return isTermOver(error.code); }
-
 }  // namespace
 
 template <class Body>
@@ -24,7 +21,7 @@ void Store::emit(const Term& term, Body body) {
 }
 
 Error Store::refused(const Term& term, Error error) {
-  if (isRefusal(error)) emit(term, FenceRefused{error.message()});
+  if (backends::isRefusal(error)) emit(term, FenceRefused{error.message()});
   return error;
 }
 

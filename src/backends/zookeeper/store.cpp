@@ -85,7 +85,7 @@ Result<void> Store::claim(const Term& term) {
   }
   if (!claimed) {
     release();
-    if (isTermOver(claimed.error().code)) emit(term, FenceRefused{claimed.error().message()});
+    if (backends::isRefusal(claimed.error())) emit(term, FenceRefused{claimed.error().message()});
     return claimed;
   }
   emit(term, FenceClaimed{"zookeeper " + paths_.base, claimed_->previousToken, since(start)});

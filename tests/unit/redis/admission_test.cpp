@@ -141,8 +141,7 @@ TEST_F(Guarded, Row40NoErrorAndNoEventHoldsThePassword) {
   ASSERT_FALSE(unknown.has_value());
   EXPECT_THAT(refused.error().message(), Not(HasSubstr(wrong)));
   EXPECT_THAT(unknown.error().message(), Not(HasSubstr(wrong)));
-  for (const FenceRefused& event : events.of<FenceRefused>()) EXPECT_THAT(event.error, Not(HasSubstr(wrong)));
-  EXPECT_EQ(events.of<FenceRefused>().size(), 2U);
+  EXPECT_TRUE(events.of<FenceRefused>().empty()) << "nobody came as far as the fence";
 }
 
 TEST(Address, Row20TlsIsRefusedNotLeftOut) {
