@@ -51,7 +51,7 @@ constexpr Parameter<Options> parameters[] = {
 }  // namespace
 
 Result<Options> postgresqlOptions(const Url& url) {
-  const std::string example = "expected one such as postgresql://user@host/database?queue=orders";
+  const std::string example = "expected one such as postgresql://host/database?queue=orders";
   Options options;
   if (const auto set = setParameters<Options>(options, url, parameters); !set) return set.error();
   if (!url.hasAuthority || url.path.size() < 2)

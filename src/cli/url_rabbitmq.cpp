@@ -131,12 +131,29 @@ constexpr Parameter<Options> parameters[] = {
      }},
 };
 
+/// What the library calls by its fields' names, as the URL calls it.
+Error inParameters(Error error) {
+  constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {"exclusivity = exclusiveConsumer", "attach = exclusive"},
+      {"singleActiveConsumer", "attach=single-active"},
+      {"tls.authority", "tls-authority"},
+      {"tls.key", "tls-key"},
+      {"attachLimit", "attach-limit"},
+      {"connectLimit", "connect-limit"},
+      {"replyLimit", "reply-limit"},
+      {"confirmLimit", "confirm-limit"}};
+  for (const auto& [field, parameter] : names)
+    if (const std::size_t at = error.detail.find(field); at != std::string::npos)
+      error.detail.replace(at, field.size(), parameter);
+  return error;
+}
+
 }  // namespace
 
 Result<Options> rabbitmqOptions(const Url& url) {
   if (!url.hasAuthority || url.host.empty())
     return Error{Errc::invalidArgument,
-                 "a RabbitMQ URL names a host: expected one such as amqp://user@host/vhost?queue=orders"};
+                 "a RabbitMQ URL names a host: expected one such as amqp://host/vhost?queue=orders"};
   Options options;
   if (const auto set = setParameters<Options>(options, url, parameters); !set) return set.error();
   options.host = url.host;
@@ -144,7 +161,7 @@ Result<Options> rabbitmqOptions(const Url& url) {
   if (!url.user.empty()) options.user = url.user;
   if (url.path.size() > 1) options.virtualHost = url.path.substr(1);
   options.tls.on = url.scheme == "amqps";
-  if (const auto valid = rabbitmq::validate(options); !valid) return valid.error();
+  if (const auto valid = rabbitmq::validate(options); !valid) return inParameters(valid.error());
   return options;
 }
 

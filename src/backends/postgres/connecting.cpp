@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 #include <vector>
 
 #include "backends/shared/cut_off.hpp"
@@ -102,19 +103,19 @@ bool awaitOpened(pg_conn* connection, BootTime deadline, const std::stop_token& 
   return wish == PGRES_POLLING_OK && !stop.stop_requested();
 }
 
-/// On one line, without the trailing line break.
+/// On one line: libpq breaks a sentence into several, and indents some.
 std::string sentenceOf(pg_conn* connection) {
-  std::string sentence = PQerrorMessage(connection);
-  while (!sentence.empty() && sentence.back() == '\n') sentence.pop_back();
-  for (std::size_t at = sentence.find('\n'); at != std::string::npos; at = sentence.find('\n', at))
-    sentence.replace(at, 1, "; ");
+  std::istringstream lines(PQerrorMessage(connection));
+  std::string sentence;
+  for (std::string line; std::getline(lines >> std::ws, line);) sentence += (sentence.empty() ? "" : "; ") + line;
   return printable(sentence);
 }
 
 Error refusal(pg_conn* connection, const Options& options) {
   const std::string sentence = sentenceOf(connection);
   if (PQconnectionNeedsPassword(connection) != 0)
-    return {Errc::authenticationFailed, sentence + (options.passwordFile.empty() ? " (no password was given)" : "")};
+    return {Errc::authenticationFailed,
+            sentence + (options.passwordFile.empty() ? " (in PGPASSWORD, PGPASSFILE or a password file)" : "")};
   return {meaningOfRefusal(sentence), sentence};
 }
 

@@ -88,8 +88,9 @@ Result<void> Connection::configure(const Options& options) {
   const std::string syncs = settings->text(0, 1);
   const bool safe = (commits == "on" || commits == "remote_apply") && syncs == "on";
   if (safe || options.allowUnsafeCommits) return {};
-  return Error{Errc::configurationRefused, name() + " has synchronous_commit=" + commits + " and fsync=" + syncs +
-                                               ": a crash may lose commits it has reported; expected on and on"};
+  return Error{Errc::configurationRefused,
+               name() + " has synchronous_commit=" + commits + " and fsync=" + syncs +
+                   ": a crash may lose commits it has reported; expected on and on (allow-unsafe takes that risk)"};
 }
 
 Result<Answer> Connection::askFor(Command command) {

@@ -80,7 +80,7 @@ Result<void> lookAtQueue(Connection& connection, const Options& options, Inspect
   }
   for (const backends::StoredFence& fence : fencesFrom(read.answers[1]))
     found.require(fence.damage.empty(), "fence of " + fence.row.election.value, backends::described(fence.row),
-                  fence.damage);
+                  "a sound row; " + fence.damage);
   return {};
 }
 
@@ -88,7 +88,7 @@ Result<void> lookAtTables(Connection& connection, const Options& options, Inspec
   const Result<void> schema = checkSchema(connection);
   if (!schema && connection.isLost()) return schema;
   found.require(schema.has_value(), "schema", schema ? "as this build knows it" : "unfit",
-                schema ? "" : schema.error().detail);
+                schema ? "" : "the tables of this build; " + schema.error().detail);
   if (!schema) return {};
   const Result<Answer> forbidden = connection.ask(
       "SELECT coalesce(string_agg(name, ', '), '') FROM unnest(string_to_array($1, ',')) AS name"

@@ -27,7 +27,7 @@ constexpr std::array meanings{
     Meaning{"ERR max number of clients", Errc::unavailable},
     Meaning{"BUSY ", Errc::storeBusy, "it runs somebody's script"},
     Meaning{"UNKILLABLE ", Errc::storeBusy},
-    Meaning{"NOAUTH ", Errc::authenticationFailed, "a password is wanted"},
+    Meaning{"NOAUTH ", Errc::authenticationFailed, "it wants a password: in TENURE_REDIS_PASSWORD or a password file"},
     Meaning{"WRONGPASS ", Errc::authenticationFailed},
     Meaning{"ERR AUTH ", Errc::authenticationFailed},
     Meaning{"ERR invalid password", Errc::authenticationFailed},

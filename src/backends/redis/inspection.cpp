@@ -50,7 +50,8 @@ Result<Inspection> lookAtServer(Connection& connection, const Options& options) 
   found.fact("Redis", server.version, nameOf(options));
   ServerFacts fit = server;  // what is left of the verdict when nothing can be lost
   const Result<void> fitness = judgeServer(fit, true);
-  found.require(fitness.has_value(), "role", server.role, fitness ? "" : fitness.error().detail);
+  found.require(fitness.has_value(), "role", server.role,
+                "a primary that can serve; " + (fitness ? "" : fitness.error().detail));
   judgeDurability(server, info, options, found);
   if (const Result<void> judged = judgeReplicas(connection, info, found); !judged) return judged.error();
   const bool isCluster = valueIn(info, "cluster_enabled") == "1";
@@ -78,7 +79,7 @@ Result<void> lookAtQueue(Connection& connection, const Options& options, Inspect
     found.fact("queue", owner.empty() ? "of no election yet" : "of election " + owner);
   for (const backends::StoredFence& stored : storedFence(fence->view()))
     found.require(stored.damage.empty(), "fence of " + stored.row.election.value, backends::described(stored.row),
-                  stored.damage);
+                  "a sound one; " + stored.damage);
   found.expectSafe(options.keepIdsFor.count() > 0, "keep-ids", formatDuration(options.keepIdsFor),
                    "some days: keys that are kept for ever fill the server's memory");
   return {};

@@ -17,9 +17,7 @@ std::pair<int, int> versionOf(std::string_view text) {
   return version;
 }
 
-Error unsafe(const std::string& what) {
-  return {Errc::configurationRefused, what + "; change that, or say that losing acknowledged commits is allowed"};
-}
+Error unsafe(const std::string& what) { return {Errc::configurationRefused, what + " (allow-unsafe takes that risk)"}; }
 
 }  // namespace
 

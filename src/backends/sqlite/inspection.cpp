@@ -71,7 +71,7 @@ Result<void> lookAtQueue(Connection& connection, const Options& options, Inspect
   if (!fences) return fences.error();
   for (const StoredFence& fence : *fences)
     found.require(fence.damage.empty(), "fence of " + fence.row.election.value, backends::described(fence.row),
-                  fence.damage);
+                  "a sound row; " + fence.damage);
   return {};
 }
 
@@ -82,7 +82,7 @@ Result<void> lookAtTables(Connection& connection, const Options& options, Inspec
     return {};
   }
   found.require(schema.has_value(), "schema", schema ? "as this build knows it" : "unfit",
-                schema ? "" : schema.error().detail);
+                schema ? "" : "the tables of this build; " + schema.error().detail);
   return schema ? lookAtQueue(connection, options, found) : Result<void>{};
 }
 

@@ -107,6 +107,8 @@ TEST(RabbitmqUrl, ChoosesByName) {
   EXPECT_EQ(options.missingId, rabbitmq::MissingId::derive);
   EXPECT_EQ(options.groupFrom, rabbitmq::GroupFrom::routingKey);
   EXPECT_THAT(complaint("amqp://mq?type=lazy"), HasSubstr("type \"lazy\" is not known: expected classic or quorum"));
+  EXPECT_THAT(complaint("amqp://mq?type=quorum"), HasSubstr("use attach=single-active"));
+  EXPECT_THAT(complaint("amqps://mq"), HasSubstr("tls-authority: must name the file"));
 }
 
 TEST(RabbitmqUrl, TakesTheQueuesArguments) {

@@ -150,8 +150,21 @@ TEST_F(Connecting, Row18AWrongPasswordIsSaidWithoutRepeatingIt) {
 }
 
 TEST_F(Connecting, Row18AMissingPasswordOrRoleIsAnAuthenticationFailure) {
-  EXPECT_THAT(tryToConnect(options("guarded")), failsWith(Errc::authenticationFailed));
+  const Result<void> unguarded = tryToConnect(options("guarded"));
+  EXPECT_THAT(unguarded, failsWith(Errc::authenticationFailed));
+  EXPECT_THAT(unguarded.error().detail, HasSubstr("PGPASSFILE")) << "says where one can stand";
   EXPECT_THAT(tryToConnect(options("nobody_here")), failsWith(Errc::authenticationFailed));
+}
+
+TEST_F(Connecting, AServerThatIsNotThereIsToldOfInOneLine) {
+  Options closed = options();
+  closed.host = "127.0.0.1";
+  closed.port = test::portOf(test::listenOn(0));
+
+  const Result<void> connected = tryToConnect(closed);
+
+  EXPECT_THAT(connected, failsWith(Errc::unavailable));
+  EXPECT_THAT(connected.error().detail, HasSubstr("Connection refused; Is the server running"));
 }
 
 TEST_F(Connecting, APasswordFileThatCannotBeReadIsNamed) {
@@ -305,7 +318,8 @@ TEST_P(UnsafeSetting, IsRefusedUnlessAskedFor) {
   server().session().ask("ALTER ROLE plain RESET synchronous_commit");
 
   EXPECT_THAT(connected, failsWith(Errc::configurationRefused));
-  EXPECT_THAT(connected.error().detail, HasSubstr("synchronous_commit=" + std::string(GetParam())));
+  EXPECT_THAT(connected.error().detail,
+              AllOf(HasSubstr("synchronous_commit=" + std::string(GetParam())), HasSubstr("allow-unsafe")));
   EXPECT_THAT(allowed, succeeds());
 }
 
