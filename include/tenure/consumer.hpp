@@ -164,7 +164,7 @@ struct ConsumerOptions {
   std::size_t keyAlarm = 50'000'000;
   /// The consume log: what became of each attempt is kept at least this long, for `tenure queue log`; 0 keeps none. A
   /// success is a line more in the transaction that has its effect. Only where the store can (IFencedStore::keepsLog:
-  /// SQLite, PostgreSQL), and not with at most once.
+  /// SQLite, PostgreSQL, Redis), and not with at most once.
   std::chrono::hours keepLogFor{0};
   /// What the handler wants loaded before its replica is elected, as in ILeaderCareer::prepare. The source is not
   /// touched before the claim, and the store only connects to its server (IFencedStore::prepare): a standby does not

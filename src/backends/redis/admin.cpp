@@ -14,6 +14,7 @@ namespace tenure::redis {
 namespace {
 
 constexpr std::size_t lettersAtOnce = 100;
+constexpr std::string_view linesAtOnce = "1000";
 
 bool isSame(const FenceRow& a, const FenceRow& b) noexcept {
   return a.ensemble == b.ensemble && a.generation == b.generation && a.token == b.token && a.path == b.path &&
@@ -124,6 +125,24 @@ class Admin final : public IDatabaseAdmin {
     return all;
   }
 
+  Result<std::vector<LogLine>> log(const LogChoice& choice) override {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    const Result<Reply> logs = open->connection->read({"SMEMBERS", keys_.logs});
+    if (!logs) return logs.error();
+    std::vector<LogLine> lines;
+    for (std::size_t i = 0; i < logs->view().size(); ++i) {
+      const std::string key = (*logs)[i].text();
+      if (choice.consumer && keys_.ofLog(key) != *choice.consumer) continue;
+      if (const Result<void> read = addNewest(*open->connection, key, choice, lines); !read) return read.error();
+    }
+    std::ranges::reverse(lines);  // each log in the order of its commits
+    std::ranges::stable_sort(lines, {}, [](const LogLine& line) { return line.attempt.endedAt; });
+    if (lines.size() > choice.limit)
+      lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(choice.limit));
+    return lines;
+  }
+
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override {
     const Result<Opened> open = openQueue();
     if (!open) return open.error();
@@ -148,6 +167,31 @@ class Admin final : public IDatabaseAdmin {
     Result<Reply> fence = (*connection)->read({"HGETALL", keys_.fence});
     if (!fence) return fence.error();
     return Opened{std::move(*connection), std::move(*queue), std::move(*fence)};
+  }
+
+  /// The newest lines that are chosen, from the newest on.
+  Result<void> addNewest(Connection& connection, const std::string& key, const LogChoice& choice,
+                         std::vector<LogLine>& lines) const {
+    const auto isChosen = [&](const LoggedAttempt& attempt) {
+      return (!choice.message || attempt.message == *choice.message) && (!choice.end || attempt.end == *choice.end) &&
+             attempt.endedAt >= choice.since;
+    };
+    std::size_t missing = choice.limit;
+    for (std::string from = "+"; missing > 0;) {
+      const Result<Reply> entries = connection.read({"XREVRANGE", key, from, "-", "COUNT", linesAtOnce});
+      if (!entries) return entries.error();
+      const std::size_t count = entries->view().size();
+      if (count == 0) return {};
+      for (std::size_t i = 0; i < count && missing > 0; ++i) {
+        Result<LogLine> line = logLineFrom(keys_.ofLog(key), (*entries)[i]);
+        if (!line) return line.error();
+        if (!isChosen(line->attempt)) continue;
+        lines.push_back(std::move(*line));
+        --missing;
+      }
+      from = "(" + (*entries)[count - 1][0].text();
+    }
+    return {};
   }
 
   Result<void> write(const Opened& open, const FenceRow& row) const {

@@ -7,11 +7,14 @@
 ///   tenure:{orders}:attempts   hash    <id> NUL <consumer> → attempts first last error
 ///   tenure:{orders}:in-work    hash    <consumer> → token more ids
 ///   tenure:{orders}:key-count  hash    <hour since 1970, or never> → how many idempotency keys expire in it
+///   tenure:{orders}:logs       set     the keys of the logs that follow
+///   tenure:{orders}:log:<consumer>   stream  id, what: an attempt (Options of the consumer: keepLogFor)
 ///   tenure:{orders}:state:<election>                       hash of the handlers' own state
 ///   tenure:{orders}:id:<length of consumer>:<consumer>:<id>  string: what became of a message, expires
 ///   (Options::keepIdsFor)
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -28,9 +31,15 @@ struct Keys {
         dead(prefix + "dead"),
         attempts(prefix + "attempts"),
         inWork(prefix + "in-work"),
-        keyCount(prefix + "key-count") {}
+        keyCount(prefix + "key-count"),
+        logs(prefix + "logs") {}
 
   std::string state(const ElectionName& election) const { return prefix + "state:" + election.value; }
+  std::string log(const ConsumerName& consumer) const { return prefix + "log:" + consumer.value; }
+  /// Whose that log is.
+  ConsumerName ofLog(std::string_view key) const {
+    return ConsumerName{std::string(key.substr(std::min(key.size(), log({}).size())))};
+  }
   std::string id(const ConsumerName& consumer, const MessageId& message) const {
     std::string key;
     key.reserve(prefix.size() + consumer.value.size() + message.value.size() + 8);
@@ -46,6 +55,7 @@ struct Keys {
   std::string attempts;
   std::string inWork;
   std::string keyCount;
+  std::string logs;
 };
 
 }  // namespace tenure::redis

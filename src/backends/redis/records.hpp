@@ -23,6 +23,11 @@ struct Letter {
 Result<Letter> letterFrom(ReplyView entry);
 LetterValues letterValues(const ConsumerName& consumer, const DeadLetter& letter);
 
+/// "ended began outcome attempt token error".
+std::string logText(FencingToken token, const LoggedAttempt& attempt);
+/// Errors: storeFailed.
+Result<LogLine> logLineFrom(const ConsumerName& consumer, ReplyView entry);
+
 std::string attemptField(const ConsumerName& consumer, const MessageId& id);
 /// Errors: storeFailed.
 Result<std::vector<FailingMessage>> failingFrom(ReplyView hash);

@@ -40,13 +40,15 @@ return {'ok', fields, keys}
 )lua"};
 
 const Script commitScript{.text = FENCE_CHECK STOP_UNLESS_OURS EXPECT_KIND ENTRY_ID HOUR_IN R"lua(
-for i, kind in ipairs({'hash', 'stream', 'stream', 'hash', 'hash', 'hash', 'hash'}) do
+for i, kind in ipairs({'hash', 'stream', 'stream', 'hash', 'hash', 'hash', 'hash', 'set'}) do
   if not isKind(KEYS[i], kind) then return stranger(KEYS[i]) end
 end
+local log = ARGV[9] == '1' and KEYS[#KEYS]
+if log and not isKind(log, 'stream') then return stranger(log) end
 
 -- Each key is still what admit() saw, or all of it is taken back.
-local at, added = 9, {}
-for i = 8, #KEYS do
+local at, added = 10, {}
+for i = 9, #KEYS - tonumber(ARGV[9]) do
   local holds
   if ARGV[at] == 'seen' then
     holds = redis.call('GET', KEYS[i]) == ARGV[at + 1]
@@ -95,8 +97,10 @@ local apply = {
                'died', ARGV[at + 11])
     return 12
   end,
+  log = function() redis.call('XADD', log, '*', 'id', ARGV[at + 1], 'what', ARGV[at + 2]) return 3 end,
 }
 while at <= #ARGV do at = at + apply[ARGV[at]]() end
+if log then redis.call('SADD', KEYS[8], log) end
 
 redis.call('HINCRBY', KEYS[1], 'seq', 1)
 redis.call('HSET', KEYS[1], 'by', ARGV[7])
@@ -115,6 +119,17 @@ for i = 1, #counts, 2 do
 end
 return {'ok', keys}
 )lua"};
+
+// A line begins with when it ended.
+const Script pruneLogScript{.text = FENCE_CHECK STOP_UNLESS_OURS R"lua(
+local removed = 0
+for _, entry in ipairs(redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', ARGV[8])) do
+  if tonumber(string.match(entry[2][4], '^%d+')) >= tonumber(ARGV[7]) then break end
+  removed = removed + redis.call('XDEL', KEYS[2], entry[1])
+end
+return {'ok', removed}
+)lua",
+                            .writes = true};
 
 // A commit whose reply was lost may also still be on its way: taking its number away keeps it from ever coming true.
 const Script resolveScript{.text = FENCE_CHECK R"lua(

@@ -19,12 +19,17 @@ extern const Script claimScript;
 /// ok, values of the fields, values of the keys | fenced, row
 extern const Script lookScript;
 
-/// KEYS fence, messages, dead, attempts, in-work, state, key-count, keys… · ARGV the fence as expected (6), by,
-/// milliseconds to keep keys, then what WriteSet::encode says. ok | fenced, row | conflict
+/// KEYS fence, messages, dead, attempts, in-work, state, key-count, logs, keys…, log if it has lines · ARGV the fence
+/// as expected (6), by, milliseconds to keep keys, how many logs (0 or 1), then what WriteSet::encode says. ok |
+/// fenced, row | conflict
 extern const Script commitScript;
 
 /// KEYS key-count.  Forgets the hours that are over, which may be repeated.  ok, how many keys there are
 extern const Script countScript;
+
+/// KEYS fence, log · ARGV the fence as expected (6), time, how many lines.  Removes the oldest ones that ended before
+/// it. ok, how many were removed | fenced, row
+extern const Script pruneLogScript;
 
 /// KEYS fence · ARGV the fence as expected (6), `by` of the commit in doubt, `by` to burn its number with.
 /// committed | burnt | fenced, row

@@ -173,10 +173,11 @@ Result<void> Store::commit(const WriteSet& writes) {
   const std::string by = freshUuid();
   const std::string keep = keepMilliseconds(link_.options());
   const std::string state = keys_.state(claimed_->term.identity().election);
-  Arguments keys{keys_.fence, keys_.messages, keys_.dead, keys_.attempts, keys_.inWork, state, keys_.keyCount};
+  Arguments keys{keys_.fence,  keys_.messages, keys_.dead,     keys_.attempts,
+                 keys_.inWork, state,          keys_.keyCount, keys_.logs};
   Arguments arguments;
   claimed_->fence.appendTo(arguments);
-  arguments.insert(arguments.end(), {by, keep});
+  arguments.insert(arguments.end(), {by, keep, writes.hasLog() ? "1" : "0"});
   writes.encode(keys, arguments);
   const Result<Reply> reply = (*connection)->run(commitScript, keys, arguments);
   if (!reply) {
@@ -260,6 +261,21 @@ Result<Pruned> Store::prune(const Term& term, const Pruning&) {
   const Result<Reply> reply = (*connection)->run(countScript, {keys_.keyCount}, {});
   if (!reply) return reply.error();
   return Pruned{.looked = static_cast<std::size_t>((*reply)[1].integer())};
+}
+
+Result<std::size_t> Store::pruneLog(const Term& term, const LogPruning& step) {
+  if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
+  const Result<Connection*> connection = connected();
+  if (!connection) return connection.error();
+  const std::string before = backends::timeText(step.before);
+  const std::string atMost = std::to_string(step.atMost);
+  Arguments arguments;
+  claimed_->fence.appendTo(arguments);
+  arguments.insert(arguments.end(), {before, atMost});
+  const Result<Reply> reply = (*connection)->run(pruneLogScript, {keys_.fence, keys_.log(step.consumer)}, arguments);
+  if (!reply) return reply.error();
+  if ((*reply)[0].bytes() != "ok") return fencedBy((*reply)[1]);
+  return static_cast<std::size_t>((*reply)[1].integer());
 }
 
 void Store::release() noexcept {

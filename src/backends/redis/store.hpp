@@ -43,6 +43,8 @@ class Store final : public IFencedStore {
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   /// Only counts: keys expire by themselves, in the hour that they were counted under.
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
+  bool keepsLog() const noexcept override { return true; }
+  Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
   void expect(std::span<const Message> messages) override { foresight_.expect(messages); }
   void release() noexcept override;
 

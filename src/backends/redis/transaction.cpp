@@ -116,6 +116,13 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
   return {};
 }
 
+Result<void> FencedTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
+  if (Result<void> sound = standing(); !sound) return sound;
+  const std::string key = store_.keys().log(consumer);
+  for (const LoggedAttempt& each : attempts) writes_.log(key, each.message.value, logText(term_.token(), each));
+  return {};
+}
+
 Result<void> FencedTransaction::deleteMessages(std::span<const Message> messages) {
   if (messages.empty()) return {};
   if (Result<void> sound = standing(); !sound) return sound;

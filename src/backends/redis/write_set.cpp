@@ -2,14 +2,16 @@
 
 #include <numeric>
 
+#include "base/assert.hpp"
+
 namespace tenure::redis {
 namespace {
 
-constexpr std::array<std::string_view, 9> words{"put", "erase", "attempt", "forgive", "work",
-                                                "new", "seen",  "done",    "bury"};
+constexpr std::array<std::string_view, 10> words{"put", "erase", "attempt", "forgive", "work",
+                                                 "new", "seen",  "done",    "bury",    "log"};
 constexpr std::size_t nameless = 4;
-/// Which names are the same thing: of state, attempts, work and idempotency keys; done and bury have none.
-constexpr std::array<std::size_t, 9> namespaces{0, 0, 1, 1, 2, 3, 3, nameless, nameless};
+/// Which names are the same thing: of state, attempts, work and idempotency keys; the others have none.
+constexpr std::array<std::size_t, 10> namespaces{0, 0, 1, 1, 2, 3, 3, nameless, nameless, nameless};
 
 }  // namespace
 
@@ -28,6 +30,12 @@ void WriteSet::done(std::int64_t position) { log_.push_back({Kind::done, std::to
 
 void WriteSet::bury(LetterValues letter) {
   log_.push_back({Kind::bury, {}, {}, std::make_unique<LetterValues>(std::move(letter))});
+}
+
+void WriteSet::log(std::string_view key, std::string_view id, std::string_view what) {
+  TENURE_ASSERT(logKey_.empty() || logKey_ == key);
+  logKey_ = key;
+  log_.push_back({Kind::log, std::string(id), std::string(what)});
 }
 
 void WriteSet::write(Kind kind, std::string_view name, std::string_view value) {
@@ -76,6 +84,7 @@ void WriteSet::encode(std::vector<std::string_view>& keys, std::vector<std::stri
     arguments.push_back(words[static_cast<std::size_t>(write.kind)]);
     arguments.push_back(write.value);
   }
+  if (hasLog()) keys.push_back(logKey_);
   for (const Write& write : log_)
     if (write.counts && !isKey(write)) encodeWrite(write, arguments);
 }
@@ -87,7 +96,7 @@ void WriteSet::encodeWrite(const Write& write, std::vector<std::string_view>& ar
     return;
   }
   arguments.push_back(write.name);
-  if (write.kind == Kind::put || write.kind == Kind::attempt || write.kind == Kind::inWork)
+  if (write.kind == Kind::put || write.kind == Kind::attempt || write.kind == Kind::inWork || write.kind == Kind::log)
     arguments.push_back(write.value);
 }
 

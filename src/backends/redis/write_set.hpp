@@ -44,18 +44,21 @@ class WriteSet {
   /// Removes the message at `position` from the queue.
   void done(std::int64_t position);
   void bury(LetterValues letter);
+  /// A line of the log under that key; the only one of a transaction.
+  void log(std::string_view key, std::string_view id, std::string_view what);
+  bool hasLog() const noexcept { return !logKey_.empty(); }
 
   /// A mark is a size.
   std::size_t size() const noexcept { return log_.size(); }
   void cutTo(std::size_t size);
   std::size_t bytes() const noexcept;
 
-  /// The keys of the idempotency records to `keys`, and to `arguments` first what is said of each of them, then the
-  /// writes. The views live as long as nothing is added or cut.
+  /// The keys of the idempotency records and of the log to `keys`, and to `arguments` first what is said of each of
+  /// them, then the writes. The views live as long as nothing is added or cut.
   void encode(std::vector<std::string_view>& keys, std::vector<std::string_view>& arguments) const;
 
  private:
-  enum class Kind { put, erase, attempt, forgive, inWork, newKey, seenKey, done, bury };
+  enum class Kind { put, erase, attempt, forgive, inWork, newKey, seenKey, done, bury, log };
   struct Write {
     Kind kind;
     std::string name;
@@ -73,6 +76,7 @@ class WriteSet {
 
   std::deque<Write> log_;  // whose names stay where they are
   std::array<Latest, 4> latest_;
+  std::string logKey_;
 };
 
 }  // namespace tenure::redis
