@@ -119,7 +119,8 @@ enum class OnDead {
   block,
 };
 
-/// What becomes of a group whose next number does not come within ConsumerOptions::gapLimit.
+/// What becomes of a group whose next number does not come within ConsumerOptions::gapLimit. Nobody skips or stops
+/// before everything that waits at the source has been looked at: it may be there.
 enum class GapPolicy {
   wait,  // for as long as it takes; the event tells of it
   skip,  // the numbers are given up, with a dead letter that names them; those after them are handled

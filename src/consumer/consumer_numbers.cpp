@@ -45,6 +45,7 @@ std::optional<Action> ConsumerMachine::findTurn(const Moment& moment) {
     case Turn::crowded: return tooManyWait(moment);
     case Turn::unreadable: return refuse("its number is not a whole number from 1 on", moment);
     case Turn::conflicting: return refuse("another message waits under its number", moment);
+    case Turn::reused: return bury("its id waits already, with another body", attemptNumber() - 1, false, moment);
     case Turn::behind: break;
   }
   if (!dedups()) return dropRepeat(moment);
@@ -70,11 +71,14 @@ Action ConsumerMachine::tooManyWait(const Moment& moment) {
                                          " wait for number " + std::to_string(sequencer_->expected(head().group))});
 }
 
-/// Between two transactions: what has come to its turn, and what does not come.
+/// Between two transactions: what has come to its turn, and what does not come. Suspects are dealt with before: they
+/// are the window's first, and nothing may come to stand before them.
 std::optional<Action> ConsumerMachine::tendGroups(const Moment& moment) {
-  if (!sequencer_ || settled_ > 0) return std::nullopt;
+  if (!sequencer_ || settled_ > 0 || suspects_ > 0) return std::nullopt;
   if (auto ready = sequencer_->ready(limit_)) return ask(Step::load, Load{*std::move(ready)});
   if (ledger_ == Ledger::unread || moment.now < nextGapCheck_) return std::nullopt;
+  const bool mayStillCome = !dry_ || remaining() > 0;
+  if (mayStillCome && options_.whenGapIsOld != GapPolicy::wait) return std::nullopt;
   while (const auto gap = sequencer_->overdue(moment.wall)) {
     news_.push_back(GapFound{gap->group.value, gap->first, gap->waiting, gap->age});
     if (auto action = tend(*gap, moment)) return action;

@@ -93,7 +93,13 @@ std::string openKey(const ConsumerName& consumer, char firstDigit) {
   return std::string(numbersPrefix) + "open/" + hexOf(consumer.value, digestDigits) + "/" + firstDigit;
 }
 
-std::string idMark(const MessageId& id) { return hexOf(id.value, markDigits); }
+std::string markOf(const NewMessage& message) {
+  return hexOf(message.id.value, markDigits) + hexOf(message.body, markDigits);
+}
+
+bool haveOneId(std::string_view mark, std::string_view other) {
+  return mark.substr(0, markDigits) == other.substr(0, markDigits);
+}
 
 std::vector<std::string> digestsFromText(std::string_view text) {
   std::vector<std::string> digests;

@@ -27,7 +27,7 @@ struct GroupPlace {
   GroupId group;
   std::int64_t position = 0;  // the last number that is past
   WallTime since{};           // from when on the next one is missing, while others wait for it
-  /// Above the position: what tells the id of each that came. Empty where nothing is kept: it was given up already.
+  /// Above the position: the mark of each that came. Empty where nothing is kept: it was given up already.
   std::map<std::int64_t, std::string> waiting{};
 
   bool isOpen() const noexcept { return !waiting.empty(); }
@@ -45,8 +45,10 @@ std::string keptBodyKey(std::string_view digest, std::int64_t number);
 std::string openKey(const ConsumerName& consumer, char firstDigit);
 inline constexpr std::string_view openDigits = "0123456789abcdef";
 
-/// Enough of an id to tell it from another one: 16 hexadecimal digits.
-std::string idMark(const MessageId& id);
+/// Enough of a message to tell it from another one: 16 hexadecimal digits of its id, and as many of its body.
+std::string markOf(const NewMessage& message);
+/// Marks of the same id, whatever the bodies.
+bool haveOneId(std::string_view mark, std::string_view other);
 
 /// Of digests; what was written by digestsToText.
 std::vector<std::string> digestsFromText(std::string_view text);

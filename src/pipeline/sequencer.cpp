@@ -88,7 +88,8 @@ Turn Sequencer::turnOf(const Message& message) const {
     return place->waiting.size() < maxKept_ ? Turn::early : Turn::crowded;
   }
   if (kept->second.empty()) return Turn::behind;
-  if (kept->second != idMark(message.id)) return Turn::conflicting;
+  if (const std::string mark = markOf(message); mark != kept->second)
+    return haveOneId(mark, kept->second) ? Turn::reused : Turn::conflicting;
   return isNext ? Turn::next : Turn::waiting;
 }
 
@@ -110,7 +111,7 @@ void Sequencer::keep(const Message& message, WallTime now) {
   GroupPlace& place = touch(message.group);
   TENURE_ASSERT(number > place.position + 1 && !place.waiting.contains(number));
   if (!place.isOpen()) place.since = now;
-  place.waiting.emplace(number, idMark(message.id));
+  place.waiting.emplace(number, markOf(message));
   const std::string digest = digestText(consumer_, message.group);
   messageWrites_.insert_or_assign(keptKey(digest, number), keptToText(message));
   messageWrites_.insert_or_assign(keptBodyKey(digest, number), message.body);
@@ -123,7 +124,7 @@ void Sequencer::settle(const Message& message, WallTime now) {
   if (known == nullptr || *number <= known->position) return;
   const auto kept = known->waiting.find(*number);
   const bool isKept = kept != known->waiting.end();
-  if (isKept && kept->second != idMark(message.id)) return;  // another message's number
+  if (isKept && kept->second != markOf(message)) return;  // another message's number
   GroupPlace& place = touch(message.group);
   if (*number > place.position + 1) {
     if (isKept) return;

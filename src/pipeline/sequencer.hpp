@@ -4,7 +4,8 @@
 ///   number      ≤ position     behind        dropped when its id is known, else a dead letter
 ///               = position+1   next          handled; settled, it moves the position on
 ///               > position+1   early         kept in the store and acknowledged
-///               kept already   waiting       came again: dropped; conflicting when it is another message
+///               kept already   waiting       came again: dropped; conflicting when it is another message,
+///                                            reused when it has its id, but another body
 ///
 ///   position moves on ──► the next one is kept? ──► ready ──► loaded ──► a message like any other, erased by the
 ///                                                             transaction that settles it
@@ -36,6 +37,7 @@ enum class Turn {
   crowded,  // early, and as many wait as may
   waiting,
   conflicting,
+  reused,
   behind,
 };
 

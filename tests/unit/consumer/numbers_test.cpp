@@ -119,6 +119,18 @@ TEST_F(Numbers, AnotherMessageUnderANumberThatIsTakenIsADeadLetter) {
   EXPECT_THAT(deadIds(), ElementsAre("other2", "late"));
 }
 
+TEST_F(Numbers, AnotherBodyUnderTheIdOfOneThatWaitsIsADeadLetterAndTheFirstKeepsItsTurn) {
+  sendAll({2});
+  world.deliver({NewMessage{MessageId{"g2"}, GroupId{"g"}, "another body", {{std::string(numberHeader), "2"}}}});
+  sendAll({1});
+
+  runDry(elect());
+
+  EXPECT_THAT(handled, ElementsAre("g1", "g2"));
+  ASSERT_THAT(world.deadLetters(), SizeIs(1));
+  EXPECT_EQ(world.deadLetters()[0].message.body, "another body");
+}
+
 TEST_F(Numbers, ANumberThatIsNoneIsADeadLetter) {
   send("g", 0);
 
@@ -158,6 +170,22 @@ TEST_F(Numbers, AWaitingMessageThatKillsItsProcessEndsAsADeadLetter) {
   EXPECT_THAT(deadIds(), ElementsAre("g2"));
   std::vector<std::string> done = doneIds();
   EXPECT_THAT(done, ElementsAre("g1", "g3", "g4"));
+}
+
+TEST_F(Numbers, WhatIsReadyDoesNotComeToStandBeforeASuspect) {
+  options.maxBatch = 1;
+  options.maxAttempts = 2;
+  options.whenGapIsOld = GapPolicy::skip;
+  sendAll({2});
+  runDry(elect());
+  send("killer", "h", 1);
+  clock.advance(1min);
+
+  for (int process = 0; process < 2; ++process) diesOf(elect(), "killer");
+  runDry(elect());
+
+  EXPECT_EQ(timesHandled("killer"), 2);
+  EXPECT_THAT(deadIds(), testing::Contains("killer"));
 }
 
 TEST_F(Numbers, ADeadLetterMovesItsGroupOn) {
@@ -216,8 +244,34 @@ TEST_F(Numbers, AnOldGapEndsTheTermWhereThatIsAskedFor) {
 
   EXPECT_EQ(replicas.back().endOf(5), EndReason::failed);
   EXPECT_TRUE(replicas.back().error().is(Errc::gapTooOld));
+  EXPECT_EQ(elect().endOf(5), EndReason::failed) << "and so does the next one, until the number comes";
+}
+
+TEST_F(Numbers, AnOldGapStopsNobodyWhoHasTheMissingNumberBeforeHim) {
+  options.whenGapIsOld = GapPolicy::stop;
+  sendAll({2});
+  runDry(elect());
+  clock.advance(1min);
+
   sendAll({1});
-  EXPECT_EQ(elect().endOf(5), EndReason::failed) << "nor is anything handled in a later term";
+  runDry(elect());
+
+  EXPECT_THAT(handled, ElementsAre("g1", "g2"));
+}
+
+TEST_F(Numbers, AGapThatGrewOldWhileNobodyLedIsSkippedOnlyWhenItsNumbersAreNotAtTheSource) {
+  options.whenGapIsOld = GapPolicy::skip;
+  sendAll({3});
+  runDry(elect());
+  clock.advance(1min);
+
+  sendAll({1});
+  runDry(elect());
+
+  EXPECT_THAT(handled, ElementsAre("g1"));
+  clock.advance(1min);
+  runDry(replicas.back());
+  EXPECT_THAT(handled, ElementsAre("g1", "g3"));
 }
 
 TEST_F(Numbers, TooManyThatWaitEndTheTerm) {

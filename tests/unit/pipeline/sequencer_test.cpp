@@ -111,6 +111,9 @@ TEST_F(SequencerTest, AKeptMessageThatComesAgainIsARepeatAndAnotherOneUnderItsNu
 
   EXPECT_EQ(sequencer.turnOf(numbered(3)), Turn::waiting);
   EXPECT_EQ(sequencer.turnOf(numbered("other", 3)), Turn::conflicting);
+  Message changed = numbered(3);
+  changed.body += ", changed";
+  EXPECT_EQ(sequencer.turnOf(changed), Turn::reused);
 }
 
 TEST_F(SequencerTest, NoMoreWaitThanMay) {
