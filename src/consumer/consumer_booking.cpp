@@ -95,9 +95,15 @@ Action ConsumerMachine::acknowledged(const Moment& moment) {
 /// Those that a dropped message stood for are to be found at the source, at their places. The record names the suspects
 /// that are left, or leaves open who comes next.
 void ConsumerMachine::readAgain() {
+  attached_ = false;
+  ledger_ = Ledger::unread;
+}
+
+/// What is acknowledged only now may come before them: they are to be found by their ids.
+void ConsumerMachine::loseSightOfSuspects() {
+  if (suspects_ == 0) return;
   for (const Message& suspect : window().first(suspects_)) inWork_.insert(suspect.id);
   suspects_ = 0;
-  attached_ = false;
   ledger_ = Ledger::unread;
 }
 
@@ -124,6 +130,7 @@ Action ConsumerMachine::did(const Moment& moment) {
       break;
     case Step::attach:
       attached_ = true;  // an outage of the source is over when it delivers
+      loseSightOfSuspects();
       window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(first_));
       window_.resize(held_);
       if (collapser_) collapser_->clear();

@@ -259,6 +259,7 @@ class ConsumerMachine {
 
   void findSuspects(const Moment& moment);
   void readAgain();
+  void loseSightOfSuspects();
   void forgetTransaction() noexcept;
   void rememberCommitted();
   void endOutage(bool ofSource, const Moment& moment);

@@ -40,7 +40,7 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
 
 /// A key that is already part of it, or a handler that has run, waits for nothing.
 bool ConsumerMachine::isHeldBack(const Moment& moment) {
-  if (!throttle_.limitsAnything() || ran_ == head().id || charged()) return false;
+  if (!throttle_.limitsAnything() || ran_ == head().id) return false;
   const BootTime turn = throttle_.mayGo(head().group, moment.now);
   if (turn <= moment.now) return false;
   if (heldBack_ != head().id)

@@ -391,7 +391,12 @@ class NumbersStorm : public Numbers, public testing::WithParamInterface<int> {
     sendSome();
     Replica& leader = enrol();
     if (oneIn(4)) drawFault(world, random);
-    serve(leader, random);
+    if (serve(leader, random)) strikeThoseAtWork();
+  }
+
+  /// Killed between two messages: what is charged then has not begun, and yet counts as its process's death.
+  void strikeThoseAtWork() {
+    for (const AttemptRecord& attempt : found().attempts) struck.insert(attempt.id.value);
   }
 
   void bringToAnEnd() {

@@ -268,6 +268,20 @@ TEST_F(ConsumerSuspects, WithoutACounterNothingRuns) {
   EXPECT_EQ(timesHandled("a"), 1);
 }
 
+TEST_F(ConsumerSuspects, ASuspectIsFoundAgainWhenWhatIsBeforeItCouldNotBeAcknowledged) {
+  acknowledging = memory::Database::Acknowledging::afterCommit;
+  options.maxAttempts = 1;
+  produce({"a", "b"});
+  dieIn("b");
+  world.fail(memory::Operation::acknowledge, Errc::unavailable);
+
+  dieIn("b");
+  workOff(elect());
+
+  EXPECT_EQ(timesHandled("b"), 2) << "the second start was charged";
+  EXPECT_THAT(deadIds(), ElementsAre("b"));
+}
+
 TEST_F(ConsumerSuspects, ACleanHandoverInTheMiddleKeepsTheRestUnderSuspicionUncharged) {
   produce({"a", "b", "c"});
   dieIn("b");

@@ -142,5 +142,20 @@ TEST_F(ConsumerThrottle, AtMostOnceIsHeldBackBeforeItIsTaken) {
   EXPECT_THAT(world.waiting(), SizeIs(1));
 }
 
+TEST_F(ConsumerThrottle, ASuspectThatTheStoreFailedWaitsForItsTurnAgain) {
+  EXPECT_TRUE(limits.set({.queue = Rate{1, 1}}));
+  produceMany(1);
+  diesOf(elect(), "0");
+  behaviour = [this](const Delivery&) {
+    starts.push_back(clock.now());
+    if (starts.size() == 1) world.fail(memory::Operation::commit, Errc::unavailable);
+    return Outcome::done();
+  };
+
+  workOff(elect());
+
+  EXPECT_THAT(startsSinceFirst(), ElementsAre(0ms, 1s));
+}
+
 }  // namespace
 }  // namespace tenure::test
