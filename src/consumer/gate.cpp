@@ -5,16 +5,20 @@ namespace tenure::consuming {
 Gate::Pass Gate::enter(IGateWatch& watch) {
   Pass pass(mutex_, std::try_to_lock);
   if (pass.owns_lock()) return pass;
+  ++waiting_;
   watch.waitsAtGate(true);
   pass.lock();
   watch.waitsAtGate(false);
+  --waiting_;
   return pass;
 }
 
 Result<void> GatedTransaction::enter() {
   if (broken_) return *broken_;
   if (inner_) return {};
+  const BootTime came = gate_.now();
   pass_ = gate_.enter(watch_);
+  messageBegan_ += gate_.now() - came;
   Result<std::unique_ptr<IFencedTransaction>> begun = store_.begin(term_);
   Result<void> ready = begun ? Result<void>{} : begun.error();
   if (begun) {
@@ -64,7 +68,14 @@ Result<void> GatedTransaction::standing() const {
 /// Takes no lock, so it does not enter either: the store hears of it when the lane does.
 Result<void> GatedTransaction::mark() {
   marked_ = true;
+  messageBegan_ = gate_.now();
   return inner_ ? inner_->mark() : Result<void>{};
+}
+
+bool GatedTransaction::isFull() const noexcept { return inner_ && (inner_->isFull() || keepsOthersOut()); }
+
+bool GatedTransaction::keepsOthersOut() const noexcept {
+  return gate_.isWaitedFor() && gate_.now() - messageBegan_ > gate_.commitTook();
 }
 
 Result<void> GatedTransaction::rollbackToMark() { return inner_ ? inner_->rollbackToMark() : Result<void>{}; }
@@ -96,7 +107,9 @@ Result<void> GatedTransaction::logAttempts(const ConsumerName& consumer, std::sp
 
 Result<void> GatedTransaction::commit() {
   if (const Result<void> entered = enter(); !entered) return entered;
+  const BootTime began = gate_.now();
   Result<void> committed = inner_->commit();
+  gate_.committed(gate_.now() - began);
   if (!committed && isOutcomeUnknown(committed.error().code)) unresolved_ = std::move(pass_);
   rollback();
   return committed;

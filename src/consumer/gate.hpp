@@ -1,10 +1,16 @@
 /// One store for several lanes, where it takes one transaction at a time: a lane passes the gate with the first call
 /// that reaches the store, and leaves it with the end of its transaction.
+///
+/// The first handler of a batch runs before the gate, and the others behind it, where they keep every lane out. So a
+/// batch is full when somebody waits and its handlers take longer than a commit: then one commit more is cheaper for
+/// all than one message more.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 
 #include "tenure/source.hpp"
+#include "tenure/time.hpp"
 
 namespace tenure::consuming {
 
@@ -13,11 +19,24 @@ class IGateWatch;
 class Gate {
  public:
   using Pass = std::unique_lock<std::mutex>;
+  explicit Gate(const IClock& clock) : clock_(clock) {}
+
   [[nodiscard]] Pass enter() { return Pass{mutex_}; }
   [[nodiscard]] Pass enter(IGateWatch& watch);
+  bool isWaitedFor() const noexcept { return waiting_ > 0; }
+  BootTime now() const noexcept { return clock_.now(); }
+
+  // Behind it:
+
+  void committed(Duration took) noexcept { commitTook_ = took; }
+  /// The last one; zero before the first.
+  Duration commitTook() const noexcept { return commitTook_; }
 
  private:
+  const IClock& clock_;
   std::mutex mutex_;
+  std::atomic<int> waiting_ = 0;
+  Duration commitTook_{0};
 };
 
 /// Hears that a lane waits before the gate: it makes no progress then, and is not to blame.
@@ -45,7 +64,7 @@ class GatedTransaction final : public IFencedTransaction {
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
   Result<void> standing() const override;
-  bool isFull() const noexcept override { return inner_ && inner_->isFull(); }
+  bool isFull() const noexcept override;
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
   Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
@@ -58,6 +77,7 @@ class GatedTransaction final : public IFencedTransaction {
 
  private:
   Result<void> enter();
+  bool keepsOthersOut() const noexcept;
 
   Gate& gate_;
   IGateWatch& watch_;
@@ -67,6 +87,7 @@ class GatedTransaction final : public IFencedTransaction {
   Gate::Pass pass_;
   std::unique_ptr<IFencedTransaction> inner_;
   bool marked_ = false;          // before anything reached the store
+  BootTime messageBegan_{};      // but for its wait before the gate
   std::optional<Error> broken_;  // it could not begin
 };
 

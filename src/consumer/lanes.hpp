@@ -81,7 +81,7 @@ class Lanes final : public ILeaderCareer {
   std::unique_ptr<Recovery> recovery_;
   std::optional<Runner> main_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  Gate gate_;
+  Gate gate_{clock_};
   bool gated_ = false;  // the store is behind the gate
   bool recovered_ = false;
   std::stop_source stop_;
