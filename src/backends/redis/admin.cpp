@@ -110,7 +110,7 @@ class Admin final : public IDatabaseAdmin {
   }
   Result<std::vector<std::int64_t>> purgeDeadLetters(const LetterChoice& choice) override {
     return forEach(choice, [&](Connection& connection, const Letter& each) {
-      return connection.run(acknowledgeScript, {keys_.dead}, {entryOf(each.letter.number)});
+      return connection.run(purgeScript, {keys_.dead}, {entryOf(each.letter.number)});
     });
   }
 

@@ -156,10 +156,17 @@ return {'ok'}
                           .writes = true};
 
 const Script acknowledgeScript{.text = R"lua(
-for _, id in ipairs(ARGV) do redis.call('XDEL', KEYS[1], id) end
+if redis.call('HGET', KEYS[1], 'election') ~= ARGV[1] then return {'lost'} end
+for i = 2, #ARGV do redis.call('XDEL', KEYS[2], ARGV[i]) end
 return {'ok'}
 )lua",
                                .writes = true};
+
+const Script purgeScript{.text = R"lua(
+for _, id in ipairs(ARGV) do redis.call('XDEL', KEYS[1], id) end
+return {'ok'}
+)lua",
+                         .writes = true};
 
 const Script appendScript{.text = EXPECT_KIND ENTRY_ID R"lua(
 if ARGV[1] == '0' and redis.call('EXISTS', KEYS[1]) == 0 then return {'absent'} end

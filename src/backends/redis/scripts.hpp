@@ -38,8 +38,11 @@ extern const Script resolveScript;
 /// KEYS queue · ARGV election, path, whether to create.  ok | owned, election, path | absent
 extern const Script attachScript;
 
-/// KEYS messages · ARGV their entries.  ok
+/// KEYS queue, messages · ARGV the election that consumes it, then their entries.  ok | lost
 extern const Script acknowledgeScript;
+
+/// KEYS dead · ARGV its entries.  ok
+extern const Script purgeScript;
 
 /// KEYS queue, messages · ARGV whether to create, time, then id, group, body, headers of each.  ok | absent
 extern const Script appendScript;

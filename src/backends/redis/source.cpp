@@ -34,6 +34,8 @@ std::size_t nextPageSize(std::size_t size, std::size_t messages, std::size_t byt
   return messages == size && bytes * 4 < enoughBytes ? std::min(size * 4, largestPage) : size;
 }
 
+Error lost() { return {Errc::fenceLost, "the queue is not ours any more: the store was emptied or replaced"}; }
+
 }  // namespace
 
 StopBell::StopBell() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
@@ -84,7 +86,7 @@ Result<void> Source::isStillOwned() {
   const Result<Reply> owner = (*connection)->read({"HGET", keys_.queue, "election"});
   if (!owner) return owner.error();
   if (owner->view().bytes() == election_) return {};
-  return Error{Errc::fenceLost, "the queue is not ours any more: the store was emptied or replaced"};
+  return lost();
 }
 
 Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
@@ -150,14 +152,16 @@ Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<cons
 
 Result<void> Source::acknowledge(std::span<const Message> messages) {
   if (messages.empty()) return {};
-  const Result<Connection*> connection = link_.use();
+  const Result<Connection*> connection = connected();
   if (!connection) return connection.error();
-  std::vector<std::string> entries;
-  for (const Message& message : messages) entries.push_back(std::to_string(message.position) + "-0");
-  const Result<Reply> reply = (*connection)->run(acknowledgeScript, {keys_.messages}, {entries.begin(), entries.end()});
+  std::vector<std::string> arguments{election_};
+  for (const Message& message : messages) arguments.push_back(std::to_string(message.position) + "-0");
+  const Result<Reply> reply =
+      (*connection)->run(acknowledgeScript, {keys_.queue, keys_.messages}, {arguments.begin(), arguments.end()});
   // Repeating it is harmless: nothing is unknown here.
   if (!reply && isOutcomeUnknown(reply.error().code)) return Error{Errc::unavailable, reply.error().detail};
-  return reply ? Result<void>{} : reply.error();
+  if (!reply) return reply.error();
+  return (*reply)[0].bytes() == "ok" ? Result<void>{} : lost();
 }
 
 void Source::detach() noexcept {

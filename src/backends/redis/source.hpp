@@ -3,9 +3,10 @@
 ///
 /// It waits in XREAD BLOCK on a connection of its own, which an append of anybody ends at once, and so does a stop (by
 /// an eventfd beside the socket; the connection is then given up). A lost connection is made again; when another server
-/// process answers there, the queue has to be attached again, because positions may mean something else to it. And when
-/// nothing came, it makes sure that the queue is still there: one that was emptied begins at position 1 again, which
-/// is behind the cursor.
+/// process answers there, the queue has to be attached again, before anything is fetched or acknowledged, because
+/// positions may mean something else to it. And when nothing came, and at each acknowledgement, it makes sure that the
+/// queue is still there: one that was emptied begins at position 1 again, which is behind the cursor, and what stands
+/// there now is somebody's next message.
 #pragma once
 
 #include <memory>

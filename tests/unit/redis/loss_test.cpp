@@ -72,6 +72,19 @@ TEST_F(Loss, Row36AWaitingSourceNoticesThatTheQueueWasEmptied) {
   EXPECT_THAT(fetched, failsWith(Errc::fenceLost));
 }
 
+TEST_F(Loss, Row36AnAcknowledgementTakesNoMessageThatCameAfterTheQueueWasEmptied) {
+  const auto sink = redis::openSink(server_.options()).value();
+  ASSERT_THAT(sink->append(std::vector{newMessage("old")}), succeeds());
+  ASSERT_THAT(leader_.source().attach(leader_.term()), succeeds());
+  const std::vector<Message> old = leader_.source().fetch(1, BootTime::min(), {}).value();
+  server_.ask({"FLUSHALL"});
+  ASSERT_THAT(sink->append(std::vector{newMessage("new")}), succeeds());
+
+  EXPECT_THAT(leader_.source().acknowledge(old), failsWith(Errc::fenceLost));
+
+  EXPECT_EQ(server_.ask({"XLEN", "tenure:{orders}:messages"}), "1") << "it stands at the place of the old one";
+}
+
 TEST_F(Loss, Row36WithoutItsFenceNobodyClaims) {
   server_.ask({"DEL", fenceKey()});
 

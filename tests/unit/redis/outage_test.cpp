@@ -193,6 +193,16 @@ TEST_F(BrokenSource, WantsToBeAttachedAgainWhereAnotherServerAnswers) {
   EXPECT_THAT(fetched(), testing::ElementsAre("a"));
 }
 
+TEST_F(BrokenSource, AcknowledgesNothingToAnotherServerBeforeItIsAttachedThere) {
+  const std::vector<Message> before = leader_.source().fetch(1, BootTime::min(), {}).value();
+  server_.stop();
+  server_.start();
+
+  EXPECT_THAT(leader_.source().acknowledge(before), failsWith(Errc::unavailable));
+
+  EXPECT_EQ(server_.ask({"XLEN", "tenure:{orders}:messages"}), "2") << "it may be another one's place there";
+}
+
 TEST_F(BrokenSource, AfterAStopInTheMiddleOfAWaitItGoesOn) {
   ASSERT_THAT(fetched(), testing::ElementsAre("a"));
   ASSERT_THAT(fetched(), testing::ElementsAre("b"));
