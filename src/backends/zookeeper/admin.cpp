@@ -44,7 +44,9 @@ class Admin final : public IStoreAdmin {
     }
     if (!stored) return stored.error();
     const FenceNode fence = fenceFrom(stored->data);
-    found.require(fence.damage.empty(), "fence of " + owner, backends::described(fence.row), fence.damage);
+    found.require(fence.damage.empty(), "fence of " + owner, backends::described(fence.row),
+                  "a sound one; " + fence.damage);
+    if (const Result<void> looked = lookAtAcl(session, found); !looked) return looked.error();
     return found.take();
   }
 
@@ -154,6 +156,16 @@ class Admin final : public IStoreAdmin {
     std::unique_ptr<SessionThread> session;
     Node base;
   };
+
+  /// All that is below was made with the same rights.
+  Result<void> lookAtAcl(SessionThread& session, backends::Inspection& found) const {
+    const Result<bool> open = session.isWorldWritable(paths_.fence);
+    if (!open) return open.error();
+    found.expectSafe(!*open, "ACL of " + paths_.fence, *open ? "anybody may change it" : "not open to all",
+                     "a digest (digest-file) from the first leader on: whoever may write there can let a stale leader "
+                     "commit");
+    return {};
+  }
 
   Result<Opened> openStore() const {
     auto session = std::make_unique<SessionThread>(options_.zookeeper, options_.replyLimit);

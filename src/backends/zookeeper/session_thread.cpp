@@ -132,6 +132,11 @@ Result<std::vector<std::string>> SessionThread::children(const std::string& path
   });
 }
 
+Result<bool> SessionThread::isWorldWritable(const std::string& path) {
+  return ask<bool>(
+      false, [path](ICoordination& server, Callback<bool> done) { server.isWorldWritable(path, std::move(done)); });
+}
+
 Result<CreatedNode> SessionThread::create(const std::string& path) {
   return ask<CreatedNode>(true, [path](ICoordination& server, Callback<CreatedNode> done) {
     server.create(path, {}, CreateMode::persistent, std::move(done));

@@ -40,6 +40,7 @@ class SessionThread final : private ISessionObserver {
   /// All in one journey: the last is asked for before the first has answered. Absent ones are nullopt.
   Result<std::vector<std::optional<Node>>> getAll(const std::vector<std::string>& paths, Reading reading);
   Result<std::vector<std::string>> children(const std::string& path);
+  Result<bool> isWorldWritable(const std::string& path);
   Result<CreatedNode> create(const std::string& path);
   /// outcomeUnknown also when the limit has passed.
   Result<void> multi(std::vector<MultiOp> ops);

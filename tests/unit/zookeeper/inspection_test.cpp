@@ -26,6 +26,14 @@ StoreOptions named(const std::string& name) {
   return options;
 }
 
+/// The same in a tree of its own, which belongs to its user alone.
+StoreOptions ownedAs(const std::string& name) {
+  StoreOptions options = named(name);
+  options.root = "/owned";
+  options.zookeeper.digest = Secret{"owner:s3cret"};
+  return options;
+}
+
 TEST(Inspection, OfNoStoreMakesNone) {
   StoreOptions options = named("unmade");
   options.root = "/unmade";
@@ -37,7 +45,7 @@ TEST(Inspection, OfNoStoreMakesNone) {
 }
 
 TEST(Inspection, ShowsWhoOwnsTheStoreAndUnderWhichToken) {
-  const StoreOptions options = named("inspected");
+  const StoreOptions options = ownedAs("inspected");
   const auto store = openStore(options, noEvents());
   const TestTerm term(7);
   ASSERT_THAT(store->claim(term), succeeds());
@@ -47,6 +55,15 @@ TEST(Inspection, ShowsWhoOwnsTheStoreAndUnderWhichToken) {
   EXPECT_THAT(found, Each(isFact()));
   EXPECT_THAT(found, finds(Gravity::fact, "store", "of election orders"));
   EXPECT_THAT(found, finds(Gravity::fact, "fence of orders", StartsWith("token 7 ")));
+}
+
+TEST(Inspection, WarnsOfAStoreThatAnybodyMayChange) {
+  const StoreOptions options = named("open");
+  const auto store = openStore(options, noEvents());
+  ASSERT_THAT(store->claim(TestTerm(7)), succeeds());
+
+  EXPECT_THAT(inspected(options),
+              finds(Gravity::warning, "ACL of " + options.root + "/stores/open/fence", "anybody may change it"));
 }
 
 TEST(Inspection, RefusesAStoreThatLostItsFence) {
