@@ -54,6 +54,18 @@ void declareTool(CLI::App& tool, Action& chosen, const Words& command) {
   addUrls(tool, chosen);
 }
 
+/// What no command takes, without values: beside an option that does not exist, one may be a secret.
+std::string unknownWords(const CLI::App& tool) {
+  const auto isOption = [](const std::string& word) { return word.starts_with('-'); };
+  const Words words = tool.remaining(true);
+  const bool anyOption = std::any_of(words.begin(), words.end(), isOption);
+  std::string all;
+  for (const std::string& word : words)
+    if (isOption(word) || !anyOption)
+      all += (all.empty() ? "" : ", ") + word.substr(0, isOption(word) && !word.starts_with("--") ? 2 : word.find('='));
+  return "not known here: " + all;
+}
+
 /// The parser's words for a slip in the configuration file and for a number that is none are its own, not the user's.
 std::string inUserWords(const CLI::ParseError& error) {
   const std::string text = error.what();
@@ -71,7 +83,8 @@ Exit answer(const CLI::App& tool, const CLI::ParseError& error) {
     tool.exit(error, std::cout, std::cerr);
     return Exit::done;
   }
-  complain(inUserWords(error) + "; see tenure --help");
+  const bool isExtra = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  complain((isExtra ? unknownWords(tool) : inUserWords(error)) + "; see tenure --help");
   const bool isFile = error.get_name() == "FileError" || error.get_name() == "ConfigError";
   return isFile ? Exit::configuration : Exit::usage;
 }

@@ -127,6 +127,20 @@ TEST(Tool, APasswordOnTheCommandLineIsRefusedAndNotRepeated) {
   EXPECT_THAT(mistyped.err, Not(HasSubstr("s3cret")));
 }
 
+TEST(Tool, Row40AnOptionThatDoesNotExistIsNamedWithoutItsValue) {
+  const auto complaint = [](std::vector<const char*> slip) {
+    slip.insert(slip.begin(), {"produce", "--queue", "sqlite:q.db"});
+    const Answer answer = run(slip);
+    EXPECT_EQ(answer.exit, Exit::usage);
+    EXPECT_THAT(answer.err, Not(HasSubstr("s3cret")));
+    return answer.err;
+  };
+
+  EXPECT_THAT(complaint({"--password", "s3cret"}), HasSubstr("not known here: --password;"));
+  EXPECT_THAT(complaint({"--password=s3cret"}), HasSubstr("not known here: --password;"));
+  EXPECT_THAT(complaint({"-ps3cret"}), HasSubstr("not known here: -p;"));
+}
+
 TEST(Tool, WhatIsComplainedAboutCannotMoveTheCursor) {
   const Answer answer = run({"produce", "--queue", "sqlite:o.db", "--form\x1b[2Jat"});
   EXPECT_THAT(answer.err, AllOf(HasSubstr("--form\\x1b[2Jat"), Not(HasSubstr("\x1b"))));
