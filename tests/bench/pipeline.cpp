@@ -17,6 +17,7 @@
 
 #include "pipeline/collapser.hpp"
 #include "pipeline/desk.hpp"
+#include "pipeline/sequencer.hpp"
 #include "pipeline/throttle.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
@@ -38,13 +39,14 @@ struct Options {
   int rounds = 5;
 };
 
+/// Each with its number within its group, which is read by those who follow numbers.
 std::vector<NewMessage> newMessages(std::size_t count) {
   std::vector<NewMessage> messages;
   for (std::size_t i = 0; i < count; ++i)
     messages.push_back({MessageId{"order-" + std::to_string(i)},
                         GroupId{std::to_string(i % groups)},
                         R"({"order":17,"state":"paid","amount":1999})",
-                        {}});
+                        {{std::string(numberHeader), std::to_string(i / groups + 1)}}});
   return messages;
 }
 
@@ -122,21 +124,43 @@ Seconds collapse(std::size_t count) {
   });
 }
 
+/// In batches of 64, as a consumer has them.
+Seconds numbers(std::size_t count) {
+  const std::vector<Message> messages = messagesOf(count);
+  pipeline::Sequencer sequencer(ConsumerName{"orders"}, 60s, 1000);
+  std::size_t written = 0;
+  return timed([&] {
+    for (std::size_t i = 0; i < count; ++i) {
+      const Message& message = messages[i];
+      if (sequencer.turnOf(message) == pipeline::Turn::unknown)
+        static_cast<void>(sequencer.load(message.group, std::nullopt));
+      sequencer.settle(message, WallTime{});
+      if (i % 64 != 63 && i + 1 != count) continue;
+      written += sequencer.writes().size();
+      sequencer.committed();
+    }
+    if (written < groups) std::puts("a group's place was not written");
+  });
+}
+
 // --- together
 
+std::size_t sizeOf(const Delivery&) { return 1; }
+std::size_t sizeOf(const BatchDelivery& delivery) { return delivery.messages.size(); }
+
 /// Consumes `count` messages; only the executing is timed.
-Seconds consume(std::size_t count, ConsumerOptions options, const Handler& handler) {
+template <class AnyDelivery>
+Seconds consume(std::size_t count, ConsumerOptions options, std::function<Outcome(const AnyDelivery&)> handler) {
   auto world = std::make_unique<memory::World>();
   memory::Database database{*world};
   const TestTerm term{1};
   options.idleWait = options.ordering.lanes > 0 ? 1ms : 0ms;
   std::atomic<std::size_t> handled = 0;
-  Consumer consumer{database.source(), database.store(),
-                    [&](const Delivery& delivery) {
-                      ++handled;
-                      return handler(delivery);
-                    },
-                    options, noEvents()};
+  const auto counting = [&](const AnyDelivery& delivery) {
+    handled += sizeOf(delivery);
+    return handler(delivery);
+  };
+  Consumer consumer{database.source(), database.store(), counting, options, noEvents()};
   world->deliver(newMessages(count));
   consumer.inaugurate(term);
   const Seconds took = timed([&] {
@@ -148,7 +172,8 @@ Seconds consume(std::size_t count, ConsumerOptions options, const Handler& handl
   return took;
 }
 
-Outcome doNothing(const Delivery&) { return Outcome::done(); }
+const Handler doNothing = [](const Delivery&) { return Outcome::done(); };
+const BatchHandler doNothingTogether = [](const BatchDelivery&) { return Outcome::done(); };
 
 Handler waiting(std::chrono::microseconds time) {
   return [time](const Delivery&) {
@@ -176,11 +201,17 @@ void printStages(const Options& options) {
       {"digest of the body", options.messages, digests},
       {"rate limits, of queue and group", options.messages, throttle},
       {"collapse, nearly all of them", options.messages, collapse},
+      {"numbers, in order", options.messages, numbers},
       {"desk: receive, take, release", options.messages, desk},
       {"all in one line", options.messages, [](std::size_t n) { return consume(n, {}, doNothing); }},
       {"  batches of one", options.messages, [](std::size_t n) { return consume(n, {.maxBatch = 1}, doNothing); }},
       {"  and rate limits", options.messages,
        [&](std::size_t n) { return consume(n, {.limits = &limits}, doNothing); }},
+      {"  and numbers followed", options.messages,
+       [](std::size_t n) { return consume(n, {.followNumbers = true}, doNothing); }},
+      {"  and a log of attempts", options.messages,
+       [](std::size_t n) { return consume(n, {.keepLogFor = 24h}, doNothing); }},
+      {"  one handler for many", options.messages, [](std::size_t n) { return consume(n, {}, doNothingTogether); }},
       {"with one lane", options.messages,
        [](std::size_t n) { return consume(n, {.ordering = Ordering::perGroup(1)}, doNothing); }},
   };
