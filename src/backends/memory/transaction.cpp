@@ -54,11 +54,11 @@ Result<void> MemoryTransaction::put(std::string_view key, std::string_view value
   if (Result<void> writing = enterWriting(); !writing) return writing;
   const auto [place, isNew] = state_.values.try_emplace(std::string{key});
   std::string& stored = place->second;
-  const std::string* name = &place->first;
+  // By name: an erasure in between leaves neither place nor key where they were.
   if (isNew)
-    undo_.emplace_back([name](State& state) { state.values.erase(*name); });
+    undo_.emplace_back([name = place->first](State& state) { state.values.erase(name); });
   else
-    undo_.emplace_back([&stored, before = stored](State&) { stored = before; });
+    undo_.emplace_back([name = place->first, before = stored](State& state) { state.values[name] = before; });
   stored = value;
   return {};
 }

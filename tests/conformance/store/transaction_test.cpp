@@ -155,6 +155,25 @@ TEST_P(StoreSuite, AMarkCanBeReturnedToTwice) {
   EXPECT_EQ(get(leader, "after"), std::nullopt);
 }
 
+TEST_P(StoreSuite, WhatWasPutErasedAndPutAgainIsUndoneAsIfItHadNotBeen) {
+  const Leader leader = leaderWith(7);
+  ASSERT_THAT(put(leader, "old", "v"), succeeds());
+  const auto transaction = begin(leader);
+  ASSERT_THAT(transaction->mark(), succeeds());
+  for (const std::string key : {"old", "new"}) {
+    ASSERT_THAT(transaction->put(key, "w"), succeeds());
+    ASSERT_THAT(transaction->erase(key), succeeds());
+    ASSERT_THAT(transaction->put(key, "x"), succeeds());
+    ASSERT_THAT(transaction->erase(key), succeeds());
+  }
+
+  ASSERT_THAT(transaction->rollbackToMark(), succeeds());
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(get(leader, "old"), "v");
+  EXPECT_EQ(get(leader, "new"), std::nullopt);
+}
+
 TEST_P(StoreSuite, AKeyThatWasUndoneWithItsMarkIsAdmittedAgain) {
   const Leader leader = leaderWith(7);
   const auto transaction = begin(leader);
