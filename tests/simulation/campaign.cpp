@@ -96,7 +96,7 @@ std::optional<std::uint64_t> firstToCatch(Mutant mutant, const Orders& orders, s
   const std::uint64_t end = orders.from + orders.seeds.value_or(seedsForAMutant);
   for (std::uint64_t seed = orders.from; seed < end; ++seed) {
     const Report report = runOnce(drawPlan(seed), mutant);
-    if (!report.violation) continue;
+    if (!report.violation || !isMeantToBreak(mutant, *report.violation)) continue;
     how = *report.violation;
     return seed;
   }

@@ -10,19 +10,24 @@ namespace tenure::simulation {
 
 class Process;
 
-/// The loop that an election is given. For the mutant whose lease counts from the reply its clock runs behind by as
-/// long as the last probe was under way, which comes to the same.
-class SlowLoop final : public ILoop {
+/// The loop that an election or a consumer is given. For the mutant whose lease counts from the reply its clock runs
+/// behind by as long as the last probe was under way, which comes to the same; for the one that does not wait for its
+/// next attempt it runs ahead.
+class SkewedLoop final : public ILoop {
  public:
-  explicit SlowLoop(ILoop& inner) : inner_(inner) {}
+  explicit SkewedLoop(ILoop& inner) : inner_(inner) {}
   BootTime now() const noexcept override { return inner_.now() - behind_; }
   WallTime wallNow() const noexcept override { return inner_.wallNow(); }
+  void waitUntil(BootTime deadline, const std::stop_token& stop) const override {
+    inner_.waitUntil(deadline + behind_, stop);
+  }
   void post(Task task) override { inner_.post(std::move(task)); }
   TimerId after(Duration delay, Task task) override { return inner_.after(delay, std::move(task)); }
   void cancel(TimerId timer) noexcept override { inner_.cancel(timer); }
 
   BootTime trueNow() const noexcept { return inner_.now(); }
   void runBehind(Duration by) noexcept { behind_ = by; }
+  void leap(Duration by) noexcept { behind_ -= by; }
 
  private:
   ILoop& inner_;
@@ -31,7 +36,7 @@ class SlowLoop final : public ILoop {
 
 class Coordination final : public ICoordination {
  public:
-  Coordination(Process& process, ICoordination& inner, SlowLoop& loop, Mutant mutant)
+  Coordination(Process& process, ICoordination& inner, SkewedLoop& loop, Mutant mutant)
       : process_(process), inner_(inner), loop_(loop), mutant_(mutant) {}
 
   void start(ISessionObserver& observer) override { inner_.start(observer); }
@@ -63,7 +68,7 @@ class Coordination final : public ICoordination {
 
   Process& process_;
   ICoordination& inner_;
-  SlowLoop& loop_;
+  SkewedLoop& loop_;
   Mutant mutant_;
   BootTime proven_{};
 };

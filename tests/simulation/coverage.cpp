@@ -1,5 +1,6 @@
 #include "coverage.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace tenure::simulation {
@@ -50,7 +51,13 @@ bool isRow(Stage stage, Column column) noexcept {
   }
 }
 
+void Coverage::saw(std::string_view event) noexcept {
+  const auto* const found = std::ranges::find(way, event);
+  if (found != way.end()) ++seen_[static_cast<std::size_t>(found - way.begin())];
+}
+
 void Coverage::add(const Coverage& other) noexcept {
+  for (std::size_t i = 0; i < seen_.size(); ++i) seen_[i] += other.seen_[i];
   for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
 }
 
@@ -75,11 +82,17 @@ std::string Coverage::table() const {
       text += line;
     }
   }
+  text += "\n";
+  for (std::size_t i = 0; i < way.size(); ++i) {
+    const std::string count = seen_[i] > 0 ? std::to_string(seen_[i]) : "NOT HIT";
+    std::snprintf(line, sizeof line, "\n%-26s%13s", std::string(way[i]).c_str(), count.c_str());
+    text += line;
+  }
   return text + '\n';
 }
 
 int Coverage::missing() const noexcept {
-  int missing = 0;
+  int missing = static_cast<int>(std::ranges::count(seen_, 0U));
   for (std::size_t stage = 0; stage < stages; ++stage)
     for (std::size_t column = 0; column < columns; ++column)
       if (isRow(static_cast<Stage>(stage), static_cast<Column>(column)) && counts_[stage * columns + column] == 0)

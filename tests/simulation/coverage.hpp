@@ -1,4 +1,5 @@
-/// Which rows of the protocol's table of phases and faults a run has seen: a replica's stage, and what struck it there.
+/// Which rows of the protocol's table of phases and faults a run has seen: a replica's stage, and what struck it there;
+/// and what may happen to a message on its way, by the events that tell of it.
 ///
 /// The table's last row, "marker idle, znode not deleted", has no stage: both go in one write.
 #pragma once
@@ -6,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tenure::simulation {
 
@@ -35,9 +37,11 @@ bool isRow(Stage stage, Column column) noexcept;
 class Coverage {
  public:
   void mark(Stage stage, Column column) noexcept { ++at(stage, column); }
+  /// Most events are none of a message's way.
+  void saw(std::string_view event) noexcept;
   void add(const Coverage& other) noexcept;
   std::string table() const;
-  /// Of the table's rows.
+  /// Of the table's rows, and of a message's way.
   int missing() const noexcept;
 
  private:
@@ -47,6 +51,11 @@ class Coverage {
     return counts_[static_cast<std::size_t>(stage) * columns + static_cast<std::size_t>(column)];
   }
   std::array<std::uint64_t, stages * columns> counts_{};
+  static constexpr std::array<std::string_view, 15> way{
+      "duplicate_dropped", "attempt_failed",        "message_postponed", "message_suspected", "message_skipped",
+      "queue_blocked",     "message_dead_lettered", "queue_unblocked",   "message_held_back", "message_kept",
+      "gap_found",         "gap_skipped",           "outage_began",      "outage_ended",      "batch_committed"};
+  std::array<std::uint64_t, way.size()> seen_{};
 };
 
 }  // namespace tenure::simulation

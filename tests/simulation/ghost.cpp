@@ -19,11 +19,17 @@ void Ghost::violated(std::string promise) {
   if (!violation_) violation_ = std::move(promise);
 }
 
-void Ghost::produced(const NewMessage& message) {
+void Ghost::complain(Complaint complaint) {
+  if (complaint) violated(*std::move(complaint));
+}
+
+void Ghost::produced(const NewMessage& message, bool skipped) {
   const auto [place, isNew] = messages_.try_emplace({message.id.value, message.body});
   if (!isNew) return;
   place->second.place = ++places_;
-  place->second.group = message.group.value;
+  place->second.message = message;
+  place->second.skipped = skipped;
+  numbers_.produced(message);
   ++open_;
 }
 
@@ -31,8 +37,16 @@ void Ghost::claimed(FencingToken token, const CandidateUuid& by) {
   ++claims_;
   if (token < highest_ || (token == highest_ && by != holder_))
     violated("S7: token " + name(token) + " has claimed after " + name(highest_));
+  if (claims_ > 1 && token != highest_) ended(highest_, false);
   highest_ = token;
   holder_ = by;
+}
+
+void Ghost::ended(FencingToken token, bool clean) {
+  if (clean && closed_.contains(token))
+    clean_.insert(token);
+  else if (!clean_.contains(token))
+    unclean_.insert(token);
 }
 
 void Ghost::stateRead(FencingToken token) { readAt_[token] = commits_.size(); }
@@ -44,6 +58,9 @@ void Ghost::committed(FencingToken token, const Booking& booking) {
       violated("S4: term " + name(token) + " has committed on what it read before a commit of " + name(commits_[i]));
   commits_.push_back(token);
   for (const Booking::Effect& one : booking.effects) effect(token, one);
+  for (const Booking::Attempt& one : booking.attempts) attempts_.recorded(one.id, one.attempts, one.charge);
+  complain(numbers_.committed(booking.numbers));
+  if (booking.closes) *booking.closes ? void(closed_.insert(token)) : void(closed_.erase(token));
   for (const Message& message : booking.acknowledged) acknowledged(message);
 }
 
@@ -60,39 +77,76 @@ void Ghost::effect(FencingToken token, const Booking::Effect& effect) {
     return violated("S2: a second effect of the id " + effect.id.value);
   known.fate = effect.fate;
   --open_;
-  if (known.place < lastPlace_) violated("S3: " + effect.id.value + " has its effect after a later message");
-  lastPlace_ = known.place;
+  checkOrder(known);
   if (effect.fate == MessageFate::dead) return checkBurial(effect, known);
-  std::string& chain = chains_[known.group];
+  if (known.skipped) return;
+  std::string& chain = chains_[known.message.group.value];
   chain = link(chain, effect.id.value);
+}
+
+void Ghost::checkOrder(const Known& known) {
+  complain(numbers_.effect(known.message, *known.fate));
+  if (pipeline::numberOf(known.message)) return;
+  if (known.place < lastPlace_) violated("S3: " + known.message.id.value + " has its effect after a later message");
+  lastPlace_ = known.place;
 }
 
 /// Nobody dies for nothing: each attempt that counts against a message was one, or the end of a term that had it in
 /// work.
 void Ghost::checkBurial(const Booking::Effect& effect, const Known& known) {
-  if (effect.attempts > known.starts + uncleanEnds_)
+  if (effect.attempts > known.starts + uncleanEnds())
     violated("S9: " + effect.id.value + " is dead after " + std::to_string(effect.attempts) + " attempts, but had " +
-             std::to_string(known.starts) + " and " + std::to_string(uncleanEnds_) + " terms ended uncleanly");
+             std::to_string(known.starts) + " and " + std::to_string(uncleanEnds()) + " terms ended uncleanly");
 }
 
 void Ghost::acknowledged(const Message& message) {
   const auto found = messages_.find({message.id.value, message.body});
   if (found != messages_.end()) found->second.acknowledged = true;
-  if (found == messages_.end() || !found->second.fate)
-    violated("S5: " + message.id.value + " was acknowledged before its effect was durable");
+  if (found != messages_.end() && (found->second.fate || numbers_.keeps(message))) return;
+  violated((pipeline::numberOf(message) ? "N3: " : "S5: ") + message.id.value +
+           " was acknowledged before its effect was durable");
 }
 
-void Ghost::handlerBegan(int process, FencingToken token, const MessageId& id) {
+void Ghost::checkLetters(const std::vector<DeadLetter>& letters) {
+  std::set<Instance> dead;
+  for (const DeadLetter& letter : letters) dead.emplace(letter.message.id.value, letter.message.body);
+  for (const auto& [instance, known] : messages_)
+    if (known.fate && dead.contains(instance) != (known.fate == MessageFate::dead))
+      violated("S9: " + instance.first +
+               (dead.contains(instance) ? " is done, and dead" : " is dead without a letter"));
+}
+
+void Ghost::handlerBegan(const Start& start) {
+  const Message& message = start.message;
   for (auto& [instance, known] : messages_)
-    if (instance.first == id.value) ++known.starts;
-  for (const auto& [other, term] : handling_)
-    if (other != process && term < token && term > announced_)
-      violated("S6: term " + name(token) + " handles " + id.value + " while term " + name(term) +
+    if (instance.first == message.id.value) ++known.starts;
+  for (const auto& [other, handled] : handling_)
+    if (other != start.process && handled.token < start.token && handled.token > announced_)
+      violated("S6: term " + name(start.token) + " handles " + message.id.value + " while term " + name(handled.token) +
                " still does, and no barrier has reached its limit");
-  if (!handling_.emplace(process, token).second) violated("S6: one process handles two messages");
+  if (!handling_.emplace(start.process, Handling{start.token, message.id}).second)
+    violated("S6: one process handles two messages");
+  if (start.token == highest_) complain(attempts_.began(start.token, message.id, start.attempt, start.at));
+  complain(pace_.began(start.token, message, start.at));
 }
 
-void Ghost::handlerEnded(int process) { handling_.erase(process); }
+void Ghost::handlerEnded(const Start& start, const Outcome& outcome, BootTime now) {
+  handling_.erase(start.process);
+  attempts_.ended(start.token, start.message.id, outcome, now);
+}
+
+void Ghost::handlerLost(int process) {
+  const auto lost = handling_.extract(process);
+  if (lost && lost.mapped().token == highest_) attempts_.died(lost.mapped().id);
+}
+
+void Ghost::attemptFailed(FencingToken token, const AttemptFailed& event) {
+  complain(attempts_.failed(token, MessageId{event.message}, event.attempt, event.retryIn));
+}
+
+void Ghost::postponed(FencingToken token, const MessagePostponed& event) {
+  attempts_.postponed(token, MessageId{event.message}, event.retryIn);
+}
 
 std::string Ghost::openMessages() const {
   std::string open;

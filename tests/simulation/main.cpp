@@ -30,22 +30,23 @@ its end. The same seed is the same run, on every machine.
   --plan               with --seed: print what it draws, and run nothing
   --shrink             with --seed, when it fails: leave out faults, messages and replicas as long as it fails the same
                        way, then print what is left
-  --mutant NAME        break the protocol:
-                         no-fence             any transaction commits
-                         check-then-write     the fence is looked at by the first write, not held until the commit
-                         lazy-claim           the fence is raised by a term's first transaction
-                         read-before-claim    what earlier terms left is read, then claimed
-                         ack-before-commit    acknowledged, then committed
-                         no-dedup             every message is fresh
-                         no-source-exclusivity  a broker's queue lets everybody in
-                         no-barrier           the marker always looks idle
-                         lease-from-reply     the lease counts from a probe's reply
-                         rank-by-sequence     candidates are ranked, and tokens made, by sequence number
-  --mutants            run every mutant until it is caught, at most N seeds each (20000); prints which seed caught it
+  --mutant NAME        break the protocol, by one of the rules that are listed below
+  --mutants            run every mutant until it is caught by the promise that it is meant to break, at most N seeds
+                       each (20000); prints which seed caught it
 
 A failing seed prints its plan and its last 200 events. Exit: 0 all promises kept, 1 one was broken (with --mutants:
 one was not caught), 64 usage.
+
+Mutants:
 )";
+
+void printHelp() {
+  std::fputs(help, stdout);
+  for (int i = 1; i < static_cast<int>(Mutant::count); ++i) {
+    const auto mutant = static_cast<Mutant>(i);
+    std::printf("  %-24s%s\n", std::string(toString(mutant)).c_str(), std::string(describe(mutant)).c_str());
+  }
+}
 
 struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -96,7 +97,7 @@ Orders parse(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
-    if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) return std::fputs(help, stdout), 0;
+    if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) return printHelp(), 0;
   try {
     return obey(parse(argc, argv));
   } catch (const Refused& refused) {

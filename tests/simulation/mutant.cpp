@@ -1,5 +1,6 @@
 #include "mutant.hpp"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 
@@ -9,26 +10,53 @@
 namespace tenure::simulation {
 namespace {
 
-constexpr std::array<std::string_view, static_cast<std::size_t>(Mutant::count)> names{"none",
-                                                                                      "no-fence",
-                                                                                      "check-then-write",
-                                                                                      "lazy-claim",
-                                                                                      "read-before-claim",
-                                                                                      "ack-before-commit",
-                                                                                      "no-dedup",
-                                                                                      "no-source-exclusivity",
-                                                                                      "no-barrier",
-                                                                                      "lease-from-reply",
-                                                                                      "rank-by-sequence"};
+struct Description {
+  std::string_view name;
+  std::string_view what;
+  std::array<std::string_view, 3> breaks;  // any of these
+};
+
+constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descriptions{{
+    {"none", "nothing", {}},
+    {"no-fence", "any transaction commits", {"S1", "S4"}},
+    {"check-then-write", "the fence is looked at by the first write, not held until the commit", {"S1", "S4"}},
+    {"lazy-claim", "the fence is raised by a term's first transaction", {"S1", "S4"}},
+    {"read-before-claim", "what earlier terms left is read, then claimed", {"S4"}},
+    {"ack-before-commit", "acknowledged, then committed", {"S5"}},
+    {"no-dedup", "every message is fresh", {"S2"}},
+    {"no-source-exclusivity", "a broker's queue lets everybody in", {"S3"}},
+    {"no-barrier", "the marker always looks idle", {"S6"}},
+    {"lease-from-reply", "the lease counts from a probe's reply", {"lease", "two leases"}},
+    {"rank-by-sequence", "candidates are ranked, and tokens made, by sequence number", {"S7"}},
+    {"no-letter", "what is dead leaves no letter", {"S9"}},
+    {"lost-attempts", "failed attempts are counted, but not in the store", {"R2"}},
+    {"uncharged", "suspects start before they are charged", {"R5"}},
+    {"no-backoff", "the next attempt does not wait", {"R1"}},
+    {"no-queue-limit", "only groups are held back", {"T1"}},
+    {"no-group-limit", "only the queue is held back", {"T1"}},
+    {"stale-limits", "limits that change are not noticed", {"T1"}},
+    {"numbers-ignored", "messages are handled in the order they come", {"N2"}},
+    {"early-lost", "what comes early is acknowledged, and not kept", {"N3"}},
+    {"position-lost", "where a group stands is known, but not to the store", {"N1"}},
+    {"gap-without-note", "numbers are given up, and nobody is told", {"N1"}},
+}};
+
+const Description& of(Mutant mutant) noexcept { return descriptions[static_cast<std::size_t>(mutant)]; }
 
 }  // namespace
 
-std::string_view toString(Mutant mutant) noexcept { return names[static_cast<std::size_t>(mutant)]; }
+std::string_view toString(Mutant mutant) noexcept { return of(mutant).name; }
+std::string_view describe(Mutant mutant) noexcept { return of(mutant).what; }
+
+bool isMeantToBreak(Mutant mutant, std::string_view promise) noexcept {
+  return std::ranges::any_of(of(mutant).breaks,
+                             [&](std::string_view one) { return !one.empty() && promise.starts_with(one); });
+}
 
 std::optional<Mutant> parseMutant(std::string_view name) noexcept {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] == name) return static_cast<Mutant>(i);
-  return std::nullopt;
+  const auto found = std::ranges::find(descriptions, name, &Description::name);
+  if (found == descriptions.end()) return std::nullopt;
+  return static_cast<Mutant>(found - descriptions.begin());
 }
 
 Result<void> MutantStore::reallyClaim(const Term& term) {

@@ -23,10 +23,25 @@ enum class Mutant {
   noBarrier,            // the marker always looks idle
   leaseFromReply,       // the lease counts from a probe's reply
   rankBySequence,       // candidates are ranked, and tokens made, by sequence number
+  noLetter,             // the dead leave nothing behind
+  lostAttempts,         // failed attempts are counted, but not in the store
+  uncharged,            // suspects start before they are charged
+  noBackoff,            // the next attempt does not wait
+  noQueueLimit,         // only groups are held back
+  noGroupLimit,         // only the queue is held back
+  staleLimits,          // limits that change are not noticed
+  numbersIgnored,       // messages are handled in the order they come
+  earlyLost,            // what comes early is acknowledged, and not kept
+  positionLost,         // where a group stands is known, but not to the store
+  gapWithoutNote,       // numbers are given up, and nobody is told
   count
 };
 std::string_view toString(Mutant mutant) noexcept;
 std::optional<Mutant> parseMutant(std::string_view name) noexcept;
+/// What it breaks, in words.
+std::string_view describe(Mutant mutant) noexcept;
+/// It has to be caught by this promise, or by another one of the few that watch over the same rule.
+bool isMeantToBreak(Mutant mutant, std::string_view promise) noexcept;
 
 /// What the mutants of the store share. The real store is claimed under invented tokens, each newer than all before,
 /// whenever the broken fence would have let a transaction pass.

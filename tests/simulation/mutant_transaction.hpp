@@ -15,6 +15,14 @@ class MutantTransaction final : public test::ForwardingTransaction {
 
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
+  Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override {
+    if (store_.mutant() == Mutant::lostAttempts) return {};
+    return ForwardingTransaction::recordAttempt(consumer, record);
+  }
+  Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override {
+    if (store_.mutant() == Mutant::noLetter) return {};
+    return ForwardingTransaction::deadLetter(consumer, letter);
+  }
   Result<void> mark() override;
   Result<void> rollbackToMark() override {
     return pass([](auto& inner) { return inner.rollbackToMark(); });

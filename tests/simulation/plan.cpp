@@ -1,6 +1,7 @@
 #include "plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "base/random.hpp"
@@ -148,9 +149,95 @@ void drawFaults(Plan& plan, Draw draw) {
   std::stable_sort(plan.faults.begin(), plan.faults.end(), [](const Fault& a, const Fault& b) { return a.at < b.at; });
 }
 
+/// What its handler says in the end, and what an attempt too many means.
+void drawVerdicts(Plan& plan, Draw draw) {
+  if (draw.oneIn(4)) plan.consumer.onDead = OnDead::block;
+  plan.releaseAfter = draw.time(100ms, 20s);
+  if (!draw.oneIn(3)) return;
+  for (MessagePlan& message : plan.messages) {
+    if (draw.oneIn(8)) message.verdict = draw.of({Outcome::Kind::skip, Outcome::Kind::reject});
+    if (draw.oneIn(12)) message.postponements += draw.number(1, 2);
+    if (draw.oneIn(2)) message.asksFor = milliseconds(draw.time(1ms, 900ms));
+  }
+}
+
+Rate drawRate(Draw& draw) {
+  return {.perSecond = draw.of({2.0, 5.0, 20.0}), .burst = static_cast<double>(draw.oneIn(2) ? 1 : draw.number(2, 6))};
+}
+
+RateRules drawRules(Draw& draw) {
+  RateRules rules;
+  if (draw.oneIn(2)) rules.queue = drawRate(draw);
+  if (!rules.queue || draw.oneIn(2)) rules.eachGroup = drawRate(draw);
+  if (draw.oneIn(4)) rules.groups[GroupId{"g0"}] = drawRate(draw);
+  if (draw.oneIn(8)) rules.groups[GroupId{"g1"}] = std::nullopt;
+  return rules;
+}
+
+void drawLimits(Plan& plan, Draw draw) {
+  if (!draw.oneIn(4)) return;
+  plan.limits.push_back({.rules = drawRules(draw)});
+  for (int changes = draw.oneIn(2) ? draw.number(1, 3) : 0; changes > 0; --changes)
+    plan.limits.push_back({draw.time(1s, plan.chaos), drawRules(draw)});
+}
+
+/// Messages get the numbers of an order in which they do not come; and where gaps are given up, some never come. How
+/// old a gap is goes by the calendar, in terms of one replica and the next: nobody sets it back by hours here.
+void drawNumbers(Plan& plan, Draw draw) {
+  if (!draw.oneIn(3)) return;
+  ConsumerOptions& options = plan.consumer;
+  options.followNumbers = true;
+  options.whenGapIsOld = draw.of({GapPolicy::wait, GapPolicy::skip, GapPolicy::stop});
+  options.gapLimit = milliseconds(draw.time(100ms, 20s));
+  std::erase_if(plan.faults, [](const Fault& fault) { return fault.kind == FaultKind::stepWall; });
+  const bool holes = options.whenGapIsOld == GapPolicy::skip && draw.oneIn(2);
+  const Duration reach = draw.oneIn(3) ? plan.chaos / 2 : draw.time(10ms, 3s);
+  std::vector<std::pair<Duration, int>> order;  // and the id, which is a place in the list of ids
+  std::map<int, MessagePlan*> originals;
+  for (MessagePlan& message : plan.messages) {
+    if (message.kind != MessagePlan::Kind::ordinary || draw.oneIn(8)) continue;
+    order.emplace_back(message.at + draw.time(0s, reach), message.id);
+    originals.emplace(message.id, &message);
+  }
+  std::sort(order.begin(), order.end());
+  std::map<int, int> last;  // by group
+  for (const auto& [when, id] : order) {
+    MessagePlan& message = *originals.at(id);
+    if (holes && draw.oneIn(6)) last[message.group] += draw.number(1, 3);
+    message.number = ++last[message.group];
+  }
+  for (MessagePlan& copy : plan.messages)
+    if (copy.kind == MessagePlan::Kind::repeated || copy.kind == MessagePlan::Kind::reused)
+      if (const auto original = originals.find(copy.id); original != originals.end())
+        copy.number = original->second->number;
+}
+
 std::string inMilliseconds(Duration duration) {
   std::ostringstream text;
   text << static_cast<double>(duration.count()) / 1e6 << " ms";
+  return text.str();
+}
+
+std::string describe(const std::optional<Rate>& rate) {
+  std::ostringstream text;
+  rate ? text << rate->perSecond << "/s, burst " << rate->burst : text << "no limit";
+  return text.str();
+}
+
+std::string pipelineOf(const Plan& plan) {
+  constexpr const char* policies[] = {"waited for", "skipped", "the term's end"};
+  std::ostringstream text;
+  const ConsumerOptions& options = plan.consumer;
+  if (options.onDead == OnDead::block)
+    text << ", the dead block and are released after " << inMilliseconds(plan.releaseAfter);
+  if (options.followNumbers)
+    text << ", numbered: a gap of " << inMilliseconds(options.gapLimit) << " is "
+         << policies[static_cast<int>(options.whenGapIsOld)];
+  for (const LimitsPlan& limits : plan.limits) {
+    text << "\n  from " << inMilliseconds(limits.at) << ": queue " << describe(limits.rules.queue) << "; each group "
+         << describe(limits.rules.eachGroup);
+    for (const auto& [group, rate] : limits.rules.groups) text << "; " << group.value << ' ' << describe(rate);
+  }
   return text.str();
 }
 
@@ -213,7 +300,11 @@ std::string describe(const MessagePlan& message) {
     text << ", " << (message.throws ? "throws" : "fails") << ' ' << message.failures << " times";
   if (message.postponements > 0) text << ", postpones " << message.postponements << " times";
   if (message.kills > 0) text << ", kills " << message.kills << " times";
+  if (message.asksFor > Duration::zero()) text << " for " << inMilliseconds(message.asksFor);
   if (message.hangs) text << ", hangs once";
+  if (message.verdict == Outcome::Kind::skip) text << ", skipped";
+  if (message.verdict == Outcome::Kind::reject) text << ", rejected";
+  if (message.number > 0) text << ", number " << message.number;
   return text.str();
 }
 
@@ -225,6 +316,9 @@ Plan drawPlan(std::uint64_t seed) {
   drawConsumer(plan, draw.fork());
   drawMessages(plan, draw.fork());
   drawFaults(plan, draw.fork());
+  drawVerdicts(plan, draw.fork());
+  drawLimits(plan, draw.fork());
+  drawNumbers(plan, draw.fork());
   return plan;
 }
 
@@ -243,6 +337,7 @@ std::string describe(const Plan& plan) {
   if (plan.preferred >= 0)
     text << ", slot " << plan.preferred << " preferred after " << inMilliseconds(plan.preferredAfter);
   if (plan.backupAt) text << ", put back as of " << inMilliseconds(*plan.backupAt);
+  text << pipelineOf(plan);
   text << '\n';
   for (const MessagePlan& message : plan.messages) text << "  message " << describe(message) << '\n';
   for (const Fault& fault : plan.faults) text << "  fault " << describe(fault) << '\n';

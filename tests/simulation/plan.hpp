@@ -11,6 +11,7 @@
 
 #include "coverage.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/rate_limits.hpp"
 #include "tenure/time.hpp"
 
 namespace tenure::simulation {
@@ -73,11 +74,14 @@ struct MessagePlan {
   int group = 0;
   Duration at{};
   Duration handling{};
-  int failures = 0;       // attempts that fail
-  bool throws = false;    // and how
-  int postponements = 0;  // attempts that ask for later
-  int kills = 0;          // attempts that take the process with them
-  bool hangs = false;     // the first attempt never heeds its stop
+  int failures = 0;                             // attempts that fail
+  bool throws = false;                          // and how
+  int postponements = 0;                        // attempts that ask for later
+  Duration asksFor{};                           // how much later; 0: it leaves that to the backoff
+  int kills = 0;                                // attempts that take the process with them
+  bool hangs = false;                           // the first attempt never heeds its stop
+  Outcome::Kind verdict = Outcome::Kind::done;  // when all that is over: done, skip or reject
+  int number = 0;                               // in its group; 0: none
 };
 std::string describe(const MessagePlan& message);
 
@@ -85,6 +89,12 @@ enum class Queue {
   table,   // in the store's own database: acknowledged in the transaction
   log,     // acknowledged after the commit
   broker,  // acknowledged after the commit; one exclusive consumer holds what it was given
+};
+
+/// From then on.
+struct LimitsPlan {
+  Duration at{};
+  RateRules rules;
 };
 
 struct Plan {
@@ -109,6 +119,8 @@ struct Plan {
   Duration preferredAfter{};
   /// When the ensemble is backed up, to be put back after all is over.
   std::optional<Duration> backupAt{};
+  std::vector<LimitsPlan> limits;  // empty: there are none
+  Duration releaseAfter{};         // how long a message blocks its queue until an operator sees to it
   std::vector<MessagePlan> messages;
   std::vector<Fault> faults;
 };

@@ -32,6 +32,7 @@ Process::Process(Simulation& simulation, int slot, int number)
       loop_(simulation.loop(), Duration{static_cast<Duration::rep>(random_.below(1'000'000'000'000))},
             driftOf(simulation.plan(), random_)),
       electionLoop_(loop_),
+      consumerLoop_(loop_),
       database_(simulation.store(), *this, loop_,
                 simulation.plan().queue == Queue::table ? memory::Database::Acknowledging::inTransaction
                                                         : memory::Database::Acknowledging::afterCommit),
@@ -43,11 +44,13 @@ Process::Process(Simulation& simulation, int slot, int number)
       source_(*this, database_.source()),
       consumer_(
           source_, store_, [this](const Delivery& delivery) { return simulation_.handle(*this, delivery); },
-          consumerOptions(), *this, loop_),
+          consumerOptions(), *this, consumerLoop_),
       runner_(career::CareerMachine(limits()), loop_, *this, consumer_, Emitter(*this, loop_, electionName()),
               outlets()),
       election_(electionSettings(), electionLoop_, coordination_, *this, Emitter(*this, loop_, electionName()),
-                random_.fork()) {}
+                random_.fork()) {
+  limit(simulation.rules());
+}
 
 Process::~Process() { loop_.die(); }
 
@@ -57,6 +60,8 @@ IFencedStore& Process::storeOf(Simulation& simulation) {
     case Mutant::checkThenWrite:
     case Mutant::lazyClaim:
     case Mutant::noDedup:
+    case Mutant::noLetter:
+    case Mutant::lostAttempts:
       return mutantStore_.emplace(simulation.mutant(), database_.store(), simulation.brokenFence(), loop_);
     default: return database_.store();
   }
@@ -88,6 +93,8 @@ CareerLimits Process::limits() const {
 ConsumerOptions Process::consumerOptions() const {
   ConsumerOptions options = simulation_.plan().consumer;
   options.jitterSeed += static_cast<std::uint64_t>(number_);
+  if (!simulation_.plan().limits.empty()) options.limits = &limits_;
+  if (simulation_.mutant() == Mutant::numbersIgnored) options.followNumbers = false;
   return options;
 }
 
@@ -101,13 +108,31 @@ Duration Process::draw(Duration most) {
   return Duration{1 + static_cast<Duration::rep>(random_.fraction() * static_cast<double>(most.count()))};
 }
 
+/// Each phase begins with a look at the limits.
+void Process::run(Task phase) {
+  loop_.runOnFiber([this, phase = std::move(phase)] {
+    if (term_) simulation_.ghost().limitsTold(term_->identity().token, simulation_.rules(), loop_.now());
+    phase();
+  });
+}
+
 // --- what befalls it
+
+void Process::limit(const RateRules& rules) {
+  const bool again = std::exchange(limitsAreSet_, true);
+  if (again && simulation_.mutant() == Mutant::staleLimits) return;
+  RateRules kept = rules;
+  if (simulation_.mutant() == Mutant::noQueueLimit) kept.queue.reset();
+  if (simulation_.mutant() == Mutant::noGroupLimit) kept = {.queue = rules.queue};
+  const Result<void> set = limits_.set(std::move(kept));
+  if (!set) simulation_.ghost().violated("the limits refuse rules: " + set.error().message());
+}
 
 void Process::kill(Task buried) {
   trace("killed");
   client_.reset();
   inOffice_ = false;
-  if (term_) simulation_.ghost().endedUncleanly();
+  if (term_) simulation_.ghost().ended(token(), false);
   // What a server has been asked may still be done; nobody will hear of it.
   const bool landing = simulation_.drawOneIn(2);
   loop_.die(landing, std::move(buried));
@@ -164,7 +189,20 @@ void Process::trace(const char* what, std::int64_t detail) { simulation_.trace(n
 void Process::on(const Event& event) noexcept {
   const std::string_view name = std::visit([](const auto& body) { return body.name; }, event.body);
   simulation_.trace(number_, name.data(), detailOf(event.body) + event.token.value);
-  if (!dead()) follow(event.body);
+  simulation_.coverage().saw(name);
+  if (dead()) return;
+  follow(event.body);
+  followMessages(event.body, event.token);
+}
+
+void Process::followMessages(const EventBody& event, FencingToken token) {
+  const bool waits = simulation_.mutant() != Mutant::noBackoff;
+  if (const auto* failed = std::get_if<AttemptFailed>(&event)) {
+    simulation_.ghost().attemptFailed(token, *failed);
+    if (!waits) consumerLoop_.leap(failed->retryIn);
+  }
+  if (const auto* later = std::get_if<MessagePostponed>(&event)) simulation_.ghost().postponed(token, *later);
+  if (const auto* blocked = std::get_if<QueueBlocked>(&event)) simulation_.blocked(MessageId{blocked->message});
 }
 
 void Process::follow(const EventBody& event) {
@@ -184,7 +222,7 @@ void Process::follow(const EventBody& event) {
     simulation_.ghost().overlapAnnounced(waitsFor_);
   if (std::holds_alternative<Inaugurated>(event)) enter(Stage::idle);
   if (const auto* ended = std::get_if<TermEnded>(&event)) {
-    if (!ended->clean) simulation_.ghost().endedUncleanly();
+    simulation_.ghost().ended(token(), ended->clean);
     inOffice_ = false;
     enter(Stage::away);
   }

@@ -65,11 +65,13 @@ class Process final : public IEventSink, private IElectionListener, private care
   FencingToken token() const noexcept { return term_ ? term_->identity().token : FencingToken{}; }
   MemoryClient* client() noexcept { return client_.get(); }
   ProcessLoop& loop() noexcept { return loop_; }
+  const ProcessLoop& loop() const noexcept { return loop_; }
   bool frozen() const noexcept { return loop_.frozen(); }
   const std::string& znode() const noexcept { return znode_; }
   std::optional<BootTime> terminatedAt() const noexcept { return terminatedAt_; }
   bool wasDisturbed() const noexcept { return disturbed_; }
   void disturb() noexcept { disturbed_ = true; }
+  void limit(const RateRules& rules);
   std::string describe() const { return runner_.describe() + "; " + election_.describe(); }
 
   // --- for its ports
@@ -84,7 +86,7 @@ class Process final : public IEventSink, private IElectionListener, private care
 
  private:
   void on(const Event& event) noexcept override;
-  void run(Task phase) override { loop_.runOnFiber(std::move(phase)); }
+  void run(Task phase) override;
   void onElected(std::shared_ptr<TermState> term) override;
   void onTermLost(EndReason reason) override;
   void onHandoverRequested(const std::string& by) override { runner_.onHandoverRequested(by); }
@@ -93,6 +95,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   void onFatal(const Error& error) override;
 
   void follow(const EventBody& event);
+  void followMessages(const EventBody& event, FencingToken token);
   IFencedStore& storeOf(Simulation& simulation);
   ElectionSettings electionSettings() const;
   CareerLimits limits() const;
@@ -106,9 +109,12 @@ class Process final : public IEventSink, private IElectionListener, private care
   ProcessIdentity identity_;
   Random random_;
   ProcessLoop loop_;
-  SlowLoop electionLoop_;
+  SkewedLoop electionLoop_;
+  SkewedLoop consumerLoop_;
   memory::Database database_;
   std::optional<MutantStore> mutantStore_;
+  RateLimits limits_;
+  bool limitsAreSet_ = false;
   std::unique_ptr<MemoryClient> client_;
   Coordination coordination_;
   Store store_;

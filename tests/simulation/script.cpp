@@ -6,19 +6,26 @@
 namespace tenure::simulation {
 namespace {
 
-/// Told to the ghost also when the handler is taken down with its process.
+/// Told to the ghost also when the handler throws, or is taken down with its process.
 class Handling {
  public:
-  Handling(Ghost& ghost, Process& process, const Delivery& delivery) : ghost_(ghost), number_(process.number()) {
-    ghost_.handlerBegan(number_, delivery.term.token(), delivery.message.id);
+  Handling(Ghost& ghost, const Process& process, const Delivery& delivery)
+      : ghost_(ghost),
+        clock_(process.loop()),
+        start_{process.number(), delivery.term.token(), delivery.message, delivery.attempt, clock_.now()} {
+    ghost_.handlerBegan(start_);
   }
-  ~Handling() { ghost_.handlerEnded(number_); }
+  ~Handling() { ghost_.handlerEnded(start_, outcome_, clock_.now()); }
   Handling(const Handling&) = delete;
   Handling& operator=(const Handling&) = delete;
 
+  Outcome ended(Outcome outcome) { return outcome_ = std::move(outcome); }
+
  private:
   Ghost& ghost_;
-  int number_;
+  const IClock& clock_;
+  const Start start_;
+  Outcome outcome_ = Outcome::failed("it threw");
 };
 
 Outcome extendChain(const Delivery& delivery) {
@@ -34,16 +41,35 @@ Outcome extendChain(const Delivery& delivery) {
 void Simulation::produce(const MessagePlan& message) {
   NewMessage made{MessageId{"m" + std::to_string(message.id)}, GroupId{"g" + std::to_string(message.group)}, {}, {}};
   made.body = "body of " + made.id.value;
+  if (message.number > 0) made.headers = {{std::string(numberHeader), std::to_string(message.number)}};
   if (message.kind == MessagePlan::Kind::reused) made.body += ", changed at " + std::to_string(message.at.count());
   const bool unfit = message.kind == MessagePlan::Kind::unfit;
   if (unfit) made.group.value.assign(300, 'g');
   parts_.try_emplace({made.id.value, made.body}, Part{.plan = message, .body = made.body});
-  ghost_.produced(made);
+  ghost_.produced(made, message.verdict == Outcome::Kind::skip);
   trace(0, "produced", message.id);
   if (plan_.queue == Queue::broker) return broker_.append(made, loop_.wallNow());
   if (unfit) return store_.deliver({made});  // a foreign producer, which keeps no limits
   const Result<void> appended = sink_->append({&made, 1});
   if (!appended) ghost_.violated("the sink refuses a message: " + appended.error().message());
+}
+
+void Simulation::limit(const RateRules& rules) {
+  trace(0, "limits change", 0);
+  rules_ = rules;
+  ghost_.limitsChanged(rules);
+  for (const auto& [slot, number] : slots_)
+    if (Process* process = alive(number)) process->limit(rules);
+}
+
+void Simulation::blocked(const MessageId& id) {
+  loop_.after(plan_.releaseAfter, [this, id] { release(id); });
+}
+
+/// In a transaction of the operator's own, which waits its turn.
+void Simulation::release(const MessageId& id) {
+  if (store_.isLocked()) return void(loop_.after(1ms, [this, id] { release(id); }));
+  if (store_.release(plan_.consumer.name, id)) trace(0, "released", 0);
 }
 
 std::string Simulation::bodyOf(const MessageId& id, const BodyDigest& digest) const {
@@ -54,11 +80,11 @@ std::string Simulation::bodyOf(const MessageId& id, const BodyDigest& digest) co
 
 Outcome Simulation::handle(Process& process, const Delivery& delivery) {
   Part& part = parts_.at({delivery.message.id.value, delivery.message.body});
-  const Handling handling(ghost_, process, delivery);
+  Handling handling(ghost_, process, delivery);
   process.trace("handle", part.plan.id);
   const bool poison = part.plan.failures > part.failures || part.plan.kills > part.kills;
   process.enter(poison ? Stage::poison : Stage::executing);
-  Outcome outcome = act(process, delivery, part);
+  const Outcome outcome = handling.ended(act(process, delivery, part));
   process.enter(Stage::idle);
   return outcome;
 }
@@ -92,9 +118,9 @@ Outcome Simulation::act(Process& process, const Delivery& delivery, Part& part) 
   }
   if (part.plan.postponements > part.postponements) {
     ++part.postponements;
-    return Outcome::retryLater("as the plan has it");
+    return Outcome::retryLater("as the plan has it", std::chrono::floor<std::chrono::milliseconds>(part.plan.asksFor));
   }
-  return Outcome::done();
+  return {part.plan.verdict, "as the plan has it", {}};
 }
 
 }  // namespace tenure::simulation

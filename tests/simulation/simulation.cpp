@@ -3,8 +3,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "election/records.hpp"
-
 namespace tenure::simulation {
 namespace {
 
@@ -40,6 +38,7 @@ Simulation::Simulation(Plan plan, Mutant mutant, Recording recording)
       random_(plan_.seed ^ 0x7e2f1b35U),
       ensemble_(loop_, ensembleOf(plan_), random_.next()),
       broker_(mutant != Mutant::noSourceExclusivity),
+      ghost_(plan_.consumer),
       sink_(memory::openSink(store_, loop_)),
       operator_(ensemble_.connect({.sessionTimeout = 10s})) {
   report_.hash = 0xcbf29ce484222325U;
@@ -74,6 +73,9 @@ void Simulation::begin() {
   for (int slot = 0; slot < plan_.replicas; ++slot)
     startLater(slot, Duration{static_cast<Duration::rep>(random_.below(300'000'000))});
   for (const MessagePlan& message : plan_.messages) loop_.after(message.at, [this, &message] { produce(message); });
+  for (const LimitsPlan& limits : plan_.limits)
+    limits.at == Duration{} ? limit(limits.rules)
+                            : void(loop_.after(limits.at, [this, &limits] { limit(limits.rules); }));
   for (const Fault& fault : plan_.faults) schedule(fault);
   if (plan_.backupAt) loop_.after(*plan_.backupAt, [this] { backup_ = ensemble_.snapshot(); });
 }
@@ -228,10 +230,7 @@ void Simulation::checkEnd() {
   if (!plan_.consumer.handlerIsExternal)
     for (const auto& [group, chain] : ghost_.chains())
       if (store_.value("chain " + group) != chain) ghost_.violated("S3: the chain of group " + group + " is broken");
-  const ensemble::ZNode* marker = ensemble_.tree().find("/tenure/elections/orders/marker");
-  const bool clean = !plan_.oneStaysBroken && marker != nullptr;
-  if (clean && parseMarkerRecord(marker->data).busy && ghost_.uncleanEnds() == 0)
-    ghost_.violated("the last leader has left the marker busy");
+  ghost_.checkLetters(store_.deadLetters());
 }
 
 // --- lives
@@ -252,7 +251,7 @@ void Simulation::startLater(int slot, Duration delay) {
 /// SIGKILL. Its supervisor starts another one.
 void Simulation::bury(Process& process, Duration restartAfter) {
   const int number = process.number();
-  ghost_.handlerEnded(number);
+  ghost_.handlerLost(number);
   broker_.drop(number);
   startLater(process.slot(), restartAfter);
   process.kill([this, number] { processes_.erase(number); });

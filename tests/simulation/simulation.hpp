@@ -16,6 +16,9 @@
 /// when it is told to. In the third act the ensemble is put back to a backup taken in the first: its tokens may be
 /// older now than the store has seen, and then nobody may lead and the replicas give up (restore.cpp).
 ///
+/// Messages fail, ask for later, are rejected and skipped, block their queue until an operator releases them, wait for
+/// their bucket while its rate changes, and come under numbers in another order than theirs.
+///
 /// After every event: what the ghost knows of the store and the queue (ghost.hpp), at most one lease that its holder
 /// would believe in, as long as nobody broke what leases rest on (a stopped clock, a znode deleted by an operator), no
 /// endless activity at one instant. One seed is one history: everything is drawn from it, nothing from the kernel, and
@@ -80,8 +83,11 @@ class Simulation {
   BrokenFence& brokenFence() noexcept { return brokenFence_; }
   const Plan& plan() const noexcept { return plan_; }
   Mutant mutant() const noexcept { return mutant_; }
+  /// The limits of the moment.
+  const RateRules& rules() const noexcept { return rules_; }
   bool storeDown() const noexcept { return loop_.now() < storeDownUntil_; }
   bool sourceDown() const noexcept { return loop_.now() < sourceDownUntil_; }
+  Coverage& coverage() noexcept { return report_.coverage; }
   Random fork() noexcept { return random_.fork(); }
   bool drawOneIn(std::uint64_t n) noexcept { return random_.below(n) == 0; }
 
@@ -95,6 +101,8 @@ class Simulation {
   Liveness livenessOf(const ProcessIdentity& asker, const ProcessIdentity& asked) const;
   std::string bodyOf(const MessageId& id, const BodyDigest& digest) const;
   Outcome handle(Process& process, const Delivery& delivery);
+  /// An operator will see to it.
+  void blocked(const MessageId& id);
   void trace(int process, const char* what, std::int64_t detail);
 
  private:
@@ -143,8 +151,10 @@ class Simulation {
   void deleteCandidates(int attempts);
   void steer(const Fault& fault);
 
-  // script.cpp: what producers and handlers do
+  // script.cpp: what producers, operators and handlers do
   void produce(const MessagePlan& message);
+  void limit(const RateRules& rules);
+  void release(const MessageId& id);
   struct Part {
     MessagePlan plan;
     std::string body;
@@ -165,6 +175,7 @@ class Simulation {
   Broker broker_;
   Ghost ghost_;
   BrokenFence brokenFence_;
+  RateRules rules_;
   std::unique_ptr<IMessageSink> sink_;
   std::unique_ptr<MemoryClient> operator_;
   std::map<int, std::unique_ptr<Process>> processes_;  // by number; the dead whose last request is still under way, too

@@ -6,6 +6,10 @@
 namespace tenure::simulation {
 namespace {
 
+/// As the consumer has it: why an attempt counts that did not come home, and whose dead letter stands for a gap.
+constexpr std::string_view processDied = "its process died";
+constexpr std::string_view missing = "missing-";
+
 Error unreachable() { return {Errc::unavailable, "the simulated store is down"}; }
 
 }  // namespace
@@ -128,12 +132,66 @@ Result<void> StoreTransaction::rollbackToMark() {
   return ForwardingTransaction::rollbackToMark();
 }
 
+Result<void> StoreTransaction::put(std::string_view key, std::string_view value) {
+  if (isSwallowed(key)) return {};
+  Result<void> written = ForwardingTransaction::put(key, value);
+  if (written) note(key, std::string(value));
+  return written;
+}
+
+Result<void> StoreTransaction::erase(std::string_view key) {
+  Result<void> written = ForwardingTransaction::erase(key);
+  if (written) note(key, std::nullopt);
+  return written;
+}
+
+/// By a mutant.
+bool StoreTransaction::isSwallowed(std::string_view key) const {
+  if (!key.starts_with(pipeline::numbersPrefix)) return false;
+  const std::string_view rest = key.substr(pipeline::numbersPrefix.size());
+  switch (process_.simulation().mutant()) {
+    case Mutant::earlyLost: return rest.ends_with("/body");
+    case Mutant::positionLost: return rest.find('/') == std::string_view::npos;
+    default: return false;
+  }
+}
+
+void StoreTransaction::note(std::string_view key, std::optional<std::string> value) {
+  if (key.starts_with(pipeline::numbersPrefix)) booking_.numbers.writes.push_back({std::string(key), std::move(value)});
+}
+
+Result<void> StoreTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
+  Result<void> written = ForwardingTransaction::recordInWork(consumer, ids, more);
+  if (written && consumer == process_.simulation().plan().consumer.name) booking_.closes = ids.empty() && !more;
+  return written;
+}
+
+Result<void> StoreTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
+  const bool charge = record.lastError == processDied;
+  if (charge && process_.simulation().mutant() == Mutant::uncharged) return {};
+  Result<void> written = ForwardingTransaction::recordAttempt(consumer, record);
+  if (written) booking_.attempts.push_back({record.id, record.attempts, charge});
+  return written;
+}
+
+Result<void> StoreTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
+  Result<void> written = ForwardingTransaction::clearAttempt(consumer, id);
+  if (written) booking_.attempts.push_back({.id = id});
+  return written;
+}
+
 Result<void> StoreTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
+  const Message& message = letter.message;
+  const bool ofGap = message.id.value.starts_with(missing);
+  if (ofGap && process_.simulation().mutant() == Mutant::gapWithoutNote) return {};
   Result<void> written = ForwardingTransaction::deadLetter(consumer, letter);
-  if (written)
-    booking_.effects.push_back({.id = letter.message.id,
+  if (!written) return written;
+  if (ofGap)
+    booking_.numbers.gaps.emplace_back(message.group, pipeline::numberOf(message).value_or(0));
+  else
+    booking_.effects.push_back({.id = message.id,
                                 .fate = MessageFate::dead,
-                                .body = letter.message.body,
+                                .body = message.body,
                                 .attempts = letter.attempts,
                                 .keyed = false});
   return written;

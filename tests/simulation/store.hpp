@@ -42,6 +42,11 @@ class StoreTransaction final : public test::ForwardingTransaction {
                           MessageFate fate) override;
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
+  Result<void> put(std::string_view key, std::string_view value) override;
+  Result<void> erase(std::string_view key) override;
+  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
+  Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
+  Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
   Result<void> commit() override;
   Result<void> standing() const override {
@@ -53,6 +58,8 @@ class StoreTransaction final : public test::ForwardingTransaction {
  private:
   Result<void> pass(Step step) override;
   Result<void> land();
+  bool isSwallowed(std::string_view key) const;
+  void note(std::string_view key, std::optional<std::string> value);
 
   Process& process_;
   FencingToken token_;

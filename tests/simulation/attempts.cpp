@@ -1,0 +1,53 @@
+#include "attempts.hpp"
+
+#include <algorithm>
+
+namespace tenure::simulation {
+namespace {
+
+std::string inMilliseconds(Duration duration) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count()) + " ms";
+}
+
+}  // namespace
+
+Complaint Attempts::began(FencingToken term, const MessageId& id, int attempt, BootTime now) {
+  const Count count = counts_[id];
+  if (const auto rest = rests_.find(id); rest != rests_.end() && rest->second.term == term && now < rest->second.until)
+    return "R1: " + id.value + " is tried again " + inMilliseconds(rest->second.until - now) + " too early";
+  if (suspects_.erase(id) > 0 && !(count.charge && count.attempts == attempt))
+    return "R5: " + id.value + " starts again without a charge though its process has died";
+  if (attempt < count.attempts + (count.charge ? 0 : 1))
+    return "R2: attempt " + std::to_string(attempt) + " at " + id.value + ", against which " +
+           std::to_string(count.attempts) + " count already";
+  if (attempt > options_.maxAttempts && options_.onDead == OnDead::skip)
+    return "R3: attempt " + std::to_string(attempt) + " at " + id.value;
+  return std::nullopt;
+}
+
+void Attempts::ended(FencingToken term, const MessageId& id, const Outcome& outcome, BootTime now) {
+  rests_.insert_or_assign(id, Rest{term, now, now});
+  if (outcome.kind == Outcome::Kind::retryLater) rest(term, id, outcome.retryAfter);
+}
+
+Complaint Attempts::failed(FencingToken term, const MessageId& id, int attempt, Duration wait) {
+  rest(term, id, wait);
+  const Duration doubled = options_.retryBase * (std::int64_t{1} << std::clamp(attempt - 1, 0, 30));
+  const Duration most =
+      attempt < options_.maxAttempts ? std::min<Duration>(options_.retryMax, doubled) : options_.retryMax;
+  if (wait <= most) return std::nullopt;
+  return "R4: " + id.value + " waits " + inMilliseconds(wait) + " after attempt " + std::to_string(attempt);
+}
+
+void Attempts::postponed(FencingToken term, const MessageId& id, Duration wait) { rest(term, id, wait); }
+
+void Attempts::recorded(const MessageId& id, int attempts, bool charge) { counts_[id] = {attempts, charge}; }
+
+/// From when its attempt ended: what is said of it is heard later.
+void Attempts::rest(FencingToken term, const MessageId& id, Duration wait) {
+  const auto rest = rests_.find(id);
+  if (rest != rests_.end() && rest->second.term == term)
+    rest->second.until = std::max(rest->second.until, rest->second.ended + wait);
+}
+
+}  // namespace tenure::simulation

@@ -1,0 +1,56 @@
+/// Judges how often and when messages are tried again.
+///
+///   R1 no attempt before its wait is over, whoever keeps the message meanwhile
+///   R2 what counts against a message durably counts in every later attempt, also of later terms
+///   R3 no attempt more than there may be
+///   R4 a wait is no longer than the backoff allows
+///   R5 what has taken its process with it is charged, durably, before it starts again
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "tenure/consumer.hpp"
+
+namespace tenure::simulation {
+
+/// What was broken; nothing if all was kept.
+using Complaint = std::optional<std::string>;
+
+class Attempts {
+ public:
+  explicit Attempts(const ConsumerOptions& options) : options_(options) {}
+
+  /// `now` is the time of its process, here and below.
+  Complaint began(FencingToken term, const MessageId& id, int attempt, BootTime now);
+  void ended(FencingToken term, const MessageId& id, const Outcome& outcome, BootTime now);
+  /// The term says how long it will wait before the next attempt.
+  Complaint failed(FencingToken term, const MessageId& id, int attempt, Duration wait);
+  void postponed(FencingToken term, const MessageId& id, Duration wait);
+  /// Its process is dead, and nobody has claimed since.
+  void died(const MessageId& id) { suspects_.insert(id); }
+  /// Durable: nothing counts against it any more when `attempts` is 0.
+  void recorded(const MessageId& id, int attempts, bool charge);
+
+ private:
+  struct Rest {
+    FencingToken term;
+    BootTime ended{};
+    BootTime until{};
+  };
+  struct Count {
+    int attempts = 0;
+    bool charge = false;  // with an attempt that is still to come
+  };
+
+  void rest(FencingToken term, const MessageId& id, Duration wait);
+
+  const ConsumerOptions& options_;
+  std::map<MessageId, Rest> rests_;
+  std::map<MessageId, Count> counts_;
+  std::set<MessageId> suspects_;
+};
+
+}  // namespace tenure::simulation
