@@ -103,7 +103,7 @@ void judgeTimeout(const Named& named, const EnsembleFindings& ensemble, Inspecti
   if (!named.queue) return;
   const auto timeout = ensemble.sessionTimeout.value_or(named.ensemble->zookeeper.sessionTimeout);
   const Result<void> fits = named.queue->fits(timeout);
-  if (!fits) found.require(false, "session timeout", "does not go with the queue", fits.error().detail);
+  if (!fits) found.require(false, "session timeout", "does not go with the queue", "another; " + fits.error().detail);
 }
 
 void judgeFence(const FenceRow& row, const ElectionAddress& address, const EnsembleFindings& ensemble,
@@ -127,8 +127,9 @@ void judgeElection(const Named& named, const EnsembleFindings& ensemble, Inspect
   const auto admin = named.queue->queueAdmin();
   const auto stats = admin ? (*admin)->stats() : admin.error();
   if (!stats || stats->election.empty()) return;
-  const bool ours = stats->election == election.value || stats->election.starts_with(election.value + " at ");
-  found.require(ours, "queue", "of election " + stats->election, "election " + election.value);
+  const std::string withPath = election.value + " at " + named.ensemble->path();  // where the queue knows it
+  const bool ours = stats->election == election.value || stats->election == withPath;
+  found.require(ours, "queue", "of election " + stats->election, "election " + withPath);
 }
 
 /// Each is asked once more for what concerns the election; whoever did not answer before would keep us waiting again.

@@ -117,6 +117,21 @@ TEST_F(Check, SaysWhenTheQueueBelongsToAnotherElectionOrTheFenceToAnotherEnsembl
   EXPECT_THAT(foreign.output, HasSubstr("tenure fence rebase"));
 }
 
+TEST_F(Check, SaysWhenAnElectionOfTheSameNameElsewhereOwnsTheQueue) {
+  const RabbitWorld rabbit;
+  const Arguments queue{"--queue", urlOf(rabbit.options())};
+  Arguments elsewhere = queue;
+  elsewhere.insert(elsewhere.end(), {"--root", "/elsewhere", "--store", "sqlite:" + at("store.db"), "--exec", "true"});
+  Program owner = start(inElection("consume", elsewhere), "owner");
+  ASSERT_TRUE(leads(owner)) << owner.output();
+  ASSERT_EQ(told(owner, SIGTERM), 0);
+
+  const Run run = tenure(inElection("check", queue));
+
+  EXPECT_EQ(run.exit, 78) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("at /elsewhere/elections/"));
+}
+
 TEST_F(Check, NeverShowsAPassword) {
   RedisServer redis({"--requirepass", "wonderland"});
   RabbitWorld rabbit;
