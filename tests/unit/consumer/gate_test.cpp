@@ -83,18 +83,19 @@ TEST_F(GateTest, QuickMessagesShareADearCommitWhoeverWaits) {
 TEST_F(GateTest, WhatALaneWaitedBeforeItIsNotItsHandlersTime) {
   gate_.committed(5ms);
   const auto first = hold(1ms);
-  const auto second = begin();
-  EXPECT_THAT(second->mark(), succeeds());
-  auto entering = std::async(std::launch::async, [&] { return second->put("effect", "2"); });
+  auto isFull = std::async(std::launch::async, [&] {
+    const auto second = hold(0ms);
+    const std::future<void> waiter = waitForIt();
+    const bool full = second->isFull();
+    second->rollback();
+    return full;
+  });
   ours_.awaitWaiting();
 
   clock_.advance(20ms);
   first->rollback();
 
-  EXPECT_THAT(entering.get(), succeeds());
-  const std::future<void> waiter = waitForIt();
-  EXPECT_FALSE(second->isFull());
-  second->rollback();
+  EXPECT_FALSE(isFull.get());
 }
 
 }  // namespace
