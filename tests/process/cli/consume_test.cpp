@@ -285,6 +285,21 @@ TEST_F(Consume, OneQueueBelongsToOneElection) {
   EXPECT_EQ(exitOf(thief), 78) << thief.output();
 }
 
+TEST_F(Consume, ProducersMayNumberTheirMessagesAlikeAndEachOnesRepeatIsDropped) {
+  produce("");
+  for (const std::string producer : {"shop", "till", "shop"}) {
+    const Run run = tenure({"produce", "--queue", queue(), "--format", "jsonl", "--producer", producer},
+                           R"({"id":"1","body":"b"})");
+    ASSERT_EQ(run.exit, 0) << run.output;
+  }
+
+  Program replica = consume("a");
+
+  ASSERT_TRUE(replica.waitForOutput(" duplicate_dropped ")) << replica.output();
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+  EXPECT_EQ(sql("SELECT group_concat(id) FROM ledger"), "shop/1,till/1");
+}
+
 TEST_F(Consume, ExecGivesBodyAndEnvironmentButNoSecret) {
   produce(R"({"id":"m-1","group":"g","body":"hello"})");
   Program replica =
