@@ -9,6 +9,11 @@ void append(std::string& bytes, std::uint32_t value) {
   for (const unsigned shift : {24U, 16U, 8U, 0U}) bytes.push_back(static_cast<char>(value >> shift & 0xFFU));
 }
 
+TypeId arrayOf(TypeId element) {
+  if (element == TypeId::bigint) return TypeId::bigintArray;
+  return element == TypeId::text ? TypeId::textArray : TypeId::bytesArray;
+}
+
 }  // namespace
 
 std::string encoded(std::int64_t value) {
@@ -47,7 +52,7 @@ void Array::addNull() {
 Parameter Array::parameter() const {
   std::string bytes;
   for (const std::uint32_t word : {1U, 1U, static_cast<std::uint32_t>(element_), count_, 1U}) append(bytes, word);
-  return {element_ == TypeId::text ? TypeId::textArray : TypeId::bytesArray, true, bytes + values_};
+  return {arrayOf(element_), true, bytes + values_};
 }
 
 }  // namespace tenure::postgresql

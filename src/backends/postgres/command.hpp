@@ -27,7 +27,14 @@ enum class TypeId : unsigned {
   real = 701,
   bytesArray = 1001,
   textArray = 1009,
+  bigintArray = 1016,
 };
+
+/// Big-endian, as the wire has it.
+std::string encoded(std::int64_t value);
+std::string encoded(double value);
+/// Of 2, 4 or 8 bytes.
+std::int64_t decodedInteger(std::string_view bytes) noexcept;
 
 struct Parameter {
   TypeId type = TypeId::unknown;
@@ -52,9 +59,10 @@ Parameter parameterOf(const Nullable& text) {
 /// Many values of one type as one parameter.
 class Array {
  public:
-  /// `element` is bytes or text.
+  /// `element` is bytes, text or bigint.
   explicit Array(TypeId element) : element_(element) {}
   void add(std::string_view value);
+  void add(std::int64_t value) { add(encoded(value)); }
   void addNull();
   Parameter parameter() const;
 
@@ -93,11 +101,5 @@ Command command(SqlText sql, const Values&... values) {
   (command.parameters.push_back(parameterOf(values)), ...);
   return command;
 }
-
-/// Big-endian, as the wire has it.
-std::string encoded(std::int64_t value);
-std::string encoded(double value);
-/// Of 2, 4 or 8 bytes.
-std::int64_t decodedInteger(std::string_view bytes) noexcept;
 
 }  // namespace tenure::postgresql

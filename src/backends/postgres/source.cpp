@@ -116,7 +116,7 @@ Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<cons
 Result<void> Source::acknowledge(std::span<const Message> messages) {
   TENURE_ASSERT(connection_ != nullptr);
   if (messages.empty()) return {};
-  const Exchange deleted = connection_->exchange(deleteByPosition(queue_, messages));
+  const Exchange deleted = connection_->exchange(std::vector{deleteByPosition(queue_, messages)});
   return deleted ? Result<void>{} : deleted.error();
 }
 

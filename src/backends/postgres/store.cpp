@@ -292,17 +292,16 @@ void Store::release() noexcept {
   session_.close();
 }
 
-std::vector<Command> deleteByPosition(std::int64_t queue, std::span<const Message> messages) {
-  std::vector<Command> commands;
-  for (std::size_t first = 0; first < messages.size();) {
-    std::size_t last = first;
-    // Places without a gap: nobody else's message can lie between them.
-    while (last + 1 < messages.size() && messages[last + 1].position == messages[last].position + 1) ++last;
-    commands.push_back(command("DELETE FROM tenure_message WHERE queue = $1 AND n BETWEEN $2 AND $3", queue,
-                               messages[first].position, messages[last].position));
-    first = last + 1;
-  }
-  return commands;
+Command deleteByPosition(std::int64_t queue, std::span<const Message> messages) {
+  const std::int64_t first = messages.front().position;
+  std::size_t inLine = 1;
+  while (inLine < messages.size() && messages[inLine].position == messages[inLine - 1].position + 1) ++inLine;
+  if (inLine == messages.size())  // without a gap: nobody else's message can lie between them
+    return command("DELETE FROM tenure_message WHERE queue = $1 AND n BETWEEN $2 AND $3", queue, first,
+                   messages.back().position);
+  Array places(TypeId::bigint);
+  for (const Message& message : messages) places.add(message.position);
+  return command("DELETE FROM tenure_message WHERE queue = $1 AND n = ANY($2)", queue, places);
 }
 
 }  // namespace tenure::postgresql

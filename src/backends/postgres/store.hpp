@@ -118,8 +118,8 @@ class Store final : public IFencedStore {
   std::size_t careful_ = 0;  // for how many messages more
 };
 
-/// Deletes messages from the queue; runs of neighbours at once.
-std::vector<Command> deleteByPosition(std::int64_t queue, std::span<const Message> messages);
+/// Deletes messages from the queue, of which there is at least one.
+Command deleteByPosition(std::int64_t queue, std::span<const Message> messages);
 
 /// Of a row with id, attempts, last_error, first_at, last_at, standing.
 AttemptRecord attemptFrom(const Answer& rows, int row);

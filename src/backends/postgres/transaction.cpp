@@ -344,9 +344,7 @@ Result<std::size_t> FencedTransaction::removeLog(const LogPruning& step) {
 }
 
 Result<void> FencedTransaction::deleteMessages(std::span<const Message> messages) {
-  for (Command& deletion : deleteByPosition(store_.queueNumber(), messages))
-    if (Result<void> kept = later(std::move(deletion)); !kept) return kept;
-  return {};
+  return messages.empty() ? Result<void>{} : later(deleteByPosition(store_.queueNumber(), messages));
 }
 
 Result<std::size_t> FencedTransaction::removeKeys(const Pruning& step, const std::string& last) {

@@ -104,6 +104,12 @@ Result<LogLine> logLineFrom(const ConsumerName& consumer, ReplyView entry) {
                              .endedAt = ended}};
 }
 
+std::string entriesOf(std::span<const Message> messages) {
+  std::string entries;
+  for (const Message& message : messages) entries.append(std::to_string(message.position)).append("-0 ");
+  return entries;
+}
+
 // An id holds no NUL, whatever a consumer's name holds.
 std::string attemptField(const ConsumerName& consumer, const MessageId& id) {
   std::string field = id.value;

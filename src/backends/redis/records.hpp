@@ -1,6 +1,7 @@
 /// How the streams and hashes of a queue are written and read: messages, dead letters, attempts. Pure.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ LetterValues letterValues(const ConsumerName& consumer, const DeadLetter& letter
 std::string logText(FencingToken token, const LoggedAttempt& attempt);
 /// Errors: storeFailed.
 Result<LogLine> logLineFrom(const ConsumerName& consumer, ReplyView entry);
+/// The entries of these messages, a blank behind each: as many as may be make one argument, where a command takes a
+/// million at most.
+std::string entriesOf(std::span<const Message> messages);
 
 std::string attemptField(const ConsumerName& consumer, const MessageId& id);
 /// Errors: storeFailed.

@@ -89,7 +89,10 @@ local apply = {
   end,
   forgive = function() redis.call('HDEL', KEYS[4], ARGV[at + 1]) return 2 end,
   work = function() redis.call('HSET', KEYS[5], ARGV[at + 1], ARGV[at + 2]) return 3 end,
-  done = function() redis.call('XDEL', KEYS[2], ARGV[at + 1]) return 2 end,
+  done = function()
+    for id in string.gmatch(ARGV[at + 1], '%S+') do redis.call('XDEL', KEYS[2], id) end
+    return 2
+  end,
   bury = function()
     redis.call('XADD', KEYS[3], entry(lastNumber(KEYS[3]) + 1), 'consumer', ARGV[at + 1], 'id', ARGV[at + 2],
                'group', ARGV[at + 3], 'body', ARGV[at + 4], 'headers', ARGV[at + 5], 'at', ARGV[at + 6],
@@ -157,7 +160,7 @@ return {'ok'}
 
 const Script acknowledgeScript{.text = R"lua(
 if redis.call('HGET', KEYS[1], 'election') ~= ARGV[1] then return {'lost'} end
-for i = 2, #ARGV do redis.call('XDEL', KEYS[2], ARGV[i]) end
+for id in string.gmatch(ARGV[2], '%S+') do redis.call('XDEL', KEYS[2], id) end
 return {'ok'}
 )lua",
                                .writes = true};

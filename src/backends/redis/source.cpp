@@ -154,10 +154,9 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
   if (messages.empty()) return {};
   const Result<Connection*> connection = connected();
   if (!connection) return connection.error();
-  std::vector<std::string> arguments{election_};
-  for (const Message& message : messages) arguments.push_back(std::to_string(message.position) + "-0");
+  const std::string entries = entriesOf(messages);
   const Result<Reply> reply =
-      (*connection)->run(acknowledgeScript, {keys_.queue, keys_.messages}, {arguments.begin(), arguments.end()});
+      (*connection)->run(acknowledgeScript, {keys_.queue, keys_.messages}, {election_, entries});
   // Repeating it is harmless: nothing is unknown here.
   if (!reply && isOutcomeUnknown(reply.error().code)) return Error{Errc::unavailable, reply.error().detail};
   if (!reply) return reply.error();

@@ -126,7 +126,7 @@ Result<void> FencedTransaction::logAttempts(const ConsumerName& consumer, std::s
 Result<void> FencedTransaction::deleteMessages(std::span<const Message> messages) {
   if (messages.empty()) return {};
   if (Result<void> sound = standing(); !sound) return sound;
-  for (const Message& message : messages) writes_.done(message.position);
+  writes_.done(entriesOf(messages));
   return {};
 }
 

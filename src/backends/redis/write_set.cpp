@@ -26,7 +26,7 @@ std::optional<std::string> WriteSet::key(std::string_view key) const {
   return last == nullptr ? std::nullopt : std::optional(last->value);
 }
 
-void WriteSet::done(std::int64_t position) { log_.push_back({Kind::done, std::to_string(position) + "-0", {}}); }
+void WriteSet::done(std::string entries) { log_.push_back({Kind::done, std::move(entries), {}}); }
 
 void WriteSet::bury(LetterValues letter) {
   log_.push_back({Kind::bury, {}, {}, std::make_unique<LetterValues>(std::move(letter))});

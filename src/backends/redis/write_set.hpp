@@ -41,8 +41,8 @@ class WriteSet {
   void attempt(std::string_view field, std::string_view value) { write(Kind::attempt, field, value); }
   void forgive(std::string_view field) { write(Kind::forgive, field, {}); }
   void inWork(std::string_view consumer, std::string_view value) { write(Kind::inWork, consumer, value); }
-  /// Removes the message at `position` from the queue.
-  void done(std::int64_t position);
+  /// Removes these messages (entriesOf) from the queue.
+  void done(std::string entries);
   void bury(LetterValues letter);
   /// A line of the log under that key; the only one of a transaction.
   void log(std::string_view key, std::string_view id, std::string_view what);

@@ -36,5 +36,14 @@ TEST(Command, AnArrayIsLaidOutAsTheServerReadsIt) {
   EXPECT_EQ(array.parameter().type, TypeId::textArray);
 }
 
+TEST(Command, AnArrayOfIntegersHasTheirType) {
+  Array array(TypeId::bigint);
+  array.add(std::int64_t{258});
+
+  const std::string expected("\0\0\0\1\0\0\0\1\0\0\0\x14\0\0\0\1\0\0\0\1\0\0\0\x8\0\0\0\0\0\0\1\2", 32);
+  EXPECT_EQ(array.parameter().bytes, expected);
+  EXPECT_EQ(array.parameter().type, TypeId::bigintArray);
+}
+
 }  // namespace
 }  // namespace tenure::postgresql

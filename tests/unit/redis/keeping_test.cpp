@@ -162,6 +162,21 @@ TEST_F(Keeping, ATransactionOverTheLimitIsRefusedBeforeItIsSent) {
   EXPECT_THAT(leader_.put("k", "v"), succeeds());
 }
 
+TEST_F(Keeping, ATransactionAcknowledgesMoreThanACommandHasArguments) {
+  const auto sink = redis::openSink(world_.options()).value();
+  ASSERT_THAT(sink->append(std::vector{newMessage("first"), newMessage("last")}), succeeds());
+  ASSERT_THAT(leader_.source().attach(leader_.term()), succeeds());
+  std::vector<Message> messages = leader_.source().fetch(2, BootTime::min(), {}).value();
+  messages.resize((1U << 20U) + 1);  // those between were acknowledged before
+  std::swap(messages[1], messages.back());
+
+  const auto transaction = leader_.begin();
+  ASSERT_THAT(leader_.source().acknowledge(*transaction, messages), succeeds());
+  EXPECT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(world_.server().ask({"XLEN", world_.key("messages")}), "0");
+}
+
 TEST_F(Keeping, LargeMessagesComeInPagesThatFitIntoMemory) {
   const auto sink = redis::openSink(world_.options()).value();
   for (int i = 0; i < 40; ++i)

@@ -43,7 +43,7 @@ TEST(WriteSet, CutBackToAMarkItIsAsItWasThen) {
   const std::size_t mark = writes.size();
   writes.put("k", "after");
   writes.addKey("id", "d");
-  writes.done(17);
+  writes.done("17-0 ");
 
   writes.cutTo(mark);
 
@@ -77,18 +77,18 @@ TEST(WriteSet, StateAttemptsAndWorkOfOneNameAreThreeThings) {
 
 TEST(WriteSet, SendsEachDeadLetterAndEachAcknowledgement) {
   WriteSet writes;
-  writes.done(1);
-  writes.done(2);
+  writes.done("1-0 ");
+  writes.done("2-0 3-0 ");
   writes.bury({"ledger", "id", "group", "body", "", "1", "2", "why", "3", "4", "5"});
 
-  EXPECT_THAT(argumentsOf(writes), ElementsAre("done", "1-0", "done", "2-0", "bury", "ledger", "id", "group", "body",
-                                               "", "1", "2", "why", "3", "4", "5"));
+  EXPECT_THAT(argumentsOf(writes), ElementsAre("done", "1-0 ", "done", "2-0 3-0 ", "bury", "ledger", "id", "group",
+                                               "body", "", "1", "2", "why", "3", "4", "5"));
 }
 
 TEST(WriteSet, CountsItsBytes) {
   WriteSet writes;
   writes.put("key", "value");
-  writes.done(7);
+  writes.done("7-0");
 
   EXPECT_EQ(writes.bytes(), 11U);
   EXPECT_THAT(argumentsOf(WriteSet()), IsEmpty());
