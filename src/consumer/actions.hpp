@@ -94,6 +94,7 @@ struct Assignment {
   std::vector<Message> messages;
   std::size_t covered = 0;  // the first of them that may begin without being on record
   std::vector<Past> pasts;
+  bool areCounted = false;  // each start, by a rate limit
 };
 /// What a lane gives back.
 struct Parked {

@@ -12,6 +12,7 @@ Action ConsumerMachine::assigned(Assignment assignment, const Moment& moment) {
     if (past.blockade) blockade_.put(past.id, *past.blockade);
     if (past.attempt) attempts_.insert_or_assign(past.id, std::move(*past.attempt));
   }
+  areCounted_ = assignment.areCounted;
   if (granted_ >= remaining()) granted_ = std::max(granted_, remaining() + assignment.covered);
   return fetched(std::move(assignment.messages), moment);
 }
@@ -37,6 +38,7 @@ Parked ConsumerMachine::takeParked() {
   std::vector<Message> stays;
   std::size_t stillGranted = 0;
   std::size_t stillSuspect = 0;
+  std::size_t stillApart = 0;
   for (std::size_t i = 0; i < remaining(); ++i) {
     Message& message = window_[first_ + i];
     if (leaves(message, i == 0)) {
@@ -45,10 +47,12 @@ Parked ConsumerMachine::takeParked() {
     }
     if (i < granted_) ++stillGranted;
     if (i < suspects_) ++stillSuspect;
+    if (i < apart_) ++stillApart;
     stays.push_back(std::move(message));
   }
   granted_ = granted_ > remaining() ? granted_ : stillGranted;
   suspects_ = stillSuspect;
+  apart_ = stillApart;
   window_ = std::move(stays);
   first_ = 0;
   parkUntil_.reset();

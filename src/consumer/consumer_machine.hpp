@@ -319,6 +319,7 @@ class ConsumerMachine {
   std::size_t held_ = 0;      // leading messages that were kept: the source knows nothing of them
   std::size_t settled_ = 0;   // booked in the open transaction
   std::size_t joined_ = 0;    // after those: admitted, and waiting for each other
+  bool areCounted_ = false;   // by a rate limit of the desk
   std::size_t apart_ = 0;     // leading messages of the window that come one by one
   std::size_t granted_ = 0;   // how many messages the durable record allows to begin
   std::size_t suspects_ = 0;  // leading messages of the window that an earlier term may have died of

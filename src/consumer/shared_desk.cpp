@@ -31,7 +31,8 @@ Assignment SharedDesk::take(std::size_t lane, std::size_t max, BootTime until, c
 }
 
 Assignment SharedDesk::assignmentOf(pipeline::Desk::Share share) {
-  Assignment assignment{.messages = std::move(share.messages), .covered = share.covered, .pasts = {}};
+  Assignment assignment{
+      .messages = std::move(share.messages), .covered = share.covered, .pasts = {}, .areCounted = share.areCounted};
   if (pasts_.empty()) return assignment;
   for (const Message& message : assignment.messages)
     if (auto past = pasts_.extract(message.id)) assignment.pasts.push_back(std::move(past.mapped()));

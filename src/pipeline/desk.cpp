@@ -110,6 +110,7 @@ Desk::Share Desk::take(std::size_t lane, std::size_t max, BootTime now) {
   resume(parked_, now);
   resume(heldBack_, now);
   Share share;
+  share.areCounted = throttle_.limitsAnything();
   while (share.messages.empty() && !ready_.empty()) {
     Line& line = *ready_.front();
     ready_.pop_front();

@@ -44,6 +44,7 @@ class Desk {
   struct Share {
     std::vector<Message> messages;
     std::size_t covered = 0;  // the first of them that are in the front
+    bool areCounted = false;  // by a rate limit
   };
 
   Desk(const Limits& limits, std::size_t lanes) : limits_(limits), lanes_(lanes) {}

@@ -1,0 +1,112 @@
+/// Rate limits in lanes: the buckets are the desk's, so all lanes together keep to them, and who is held back holds
+/// back only himself. A slow machine starts handlers later than it may, never earlier: what is asserted holds on any.
+#include <mutex>
+
+#include "lanes_scene.hpp"
+#include "tenure/rate_limits.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::SizeIs;
+
+class LanesThrottle : public ConsumerLanes {
+ protected:
+  LanesThrottle() {
+    options.limits = &limits;
+    handler = [this](const Delivery& delivery) {
+      const std::lock_guard lock(mutex);
+      starts.push_back({delivery.message.group.value, BootClock::now()});
+      return Outcome::done();
+    };
+  }
+  /// Of one group, or of all. Lanes note them nearly in their order.
+  std::vector<BootTime> startsOf(const std::string& group) {
+    std::vector<BootTime> times;
+    for (const auto& [of, at] : starts)
+      if (group == "all" || of == group) times.push_back(at);
+    std::ranges::sort(times);
+    return times;
+  }
+  void expectKept(const std::vector<BootTime>& times, const Rate& rate) const {
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const double seconds = std::chrono::duration<double>(times[i] - began).count();
+      EXPECT_LE(static_cast<double>(i + 1), rate.burst + rate.perSecond * seconds + 1e-6) << "start " << i;
+    }
+  }
+
+  RateLimits limits;
+  const BootTime began = BootClock::now();
+  std::mutex mutex;
+  std::vector<std::pair<std::string, BootTime>> starts;
+};
+
+TEST_F(LanesThrottle, AllLanesTogetherKeepTheRateOfTheQueue) {
+  const Rate rate{500, 10};
+  EXPECT_TRUE(limits.set({.queue = rate}));
+  produceEvenly(100, {"a", "b", "c", "d", "e"});
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.handOver();
+
+  EXPECT_THAT(starts, SizeIs(100));
+  expectKept(startsOf("all"), rate);
+  expectEachOnceInOrder();
+}
+
+TEST_F(LanesThrottle, EachGroupKeepsItsRate) {
+  const Rate rate{200, 3};
+  EXPECT_TRUE(limits.set({.eachGroup = rate}));
+  produceEvenly(90, {"a", "b", "c"});
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.handOver();
+
+  for (const char* group : {"a", "b", "c"}) {
+    EXPECT_THAT(startsOf(group), SizeIs(30));
+    expectKept(startsOf(group), rate);
+  }
+  expectEachOnceInOrder();
+}
+
+TEST_F(LanesThrottle, OtherGroupsGoOnWhileOneIsHeldBack) {
+  EXPECT_TRUE(limits.set({.groups = {{GroupId{"slow"}, Rate{0.001, 2}}}}));
+  for (int i = 0; i < 20; ++i) produce("slow" + std::to_string(i), "slow");
+  produceEvenly(200, {"a", "b"});
+  LanedReplica& leader = elect();
+  const auto limit = BootClock::now() + patience;
+
+  while (world.waiting().size() > 18 && BootClock::now() < limit) leader.execute();
+
+  EXPECT_THAT(startsOf("slow"), SizeIs(2));
+  EXPECT_THAT(startsOf("a"), SizeIs(100));
+  EXPECT_THAT(startsOf("b"), SizeIs(100));
+  EXPECT_TRUE(limits.set({}));
+  workOff(leader);  // new rules hold while it runs, or never
+  leader.handOver();
+  expectEachOnceInOrder();
+}
+
+TEST_F(LanesThrottle, EveryAttemptOfAParkedMessageCounts) {
+  const Rate rate{200, 1};
+  EXPECT_TRUE(limits.set({.groups = {{GroupId{"a"}, rate}}}));
+  options.maxAttempts = 20;
+  handler = [this](const Delivery& delivery) {
+    const std::lock_guard lock(mutex);
+    starts.push_back({delivery.message.group.value, BootClock::now()});
+    return delivery.attempt < 10 ? Outcome::failed("not yet") : Outcome::done();
+  };
+  produce("a0", "a");
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.handOver();
+
+  EXPECT_THAT(starts, SizeIs(10));
+  expectKept(startsOf("a"), rate);
+}
+
+}  // namespace
+}  // namespace tenure::test
