@@ -22,7 +22,7 @@ Action ConsumerMachine::commit(const Moment& moment) {
   const std::size_t suspectsLeft = suspects_ - std::min(suspects_, settled_);
   const std::size_t wanted = suspectsLeft > 0 ? suspectsLeft : closing ? 0 : sizer_.size();
   // Who comes next is not in the window.
-  const bool elsewhere = (collapser_ && collapser_->leavesOrphans()) || (sequencer_ && sequencer_->readies());
+  const bool elsewhere = (collapser_ && collapser_->leavesHeirs()) || (sequencer_ && sequencer_->readies());
   booking_ = Commit{.settled = settled_,
                     .inWork = std::min(wanted, next),
                     .more = role_ != Role::lane && (next < wanted || (elsewhere && wanted > 0)),
@@ -83,13 +83,26 @@ Action ConsumerMachine::acknowledged(const Moment& moment) {
   const std::size_t known = held_ > 0 ? 0 : std::min(settled_, unacknowledged_.size());
   unacknowledged_.erase(unacknowledged_.begin(), unacknowledged_.begin() + static_cast<std::ptrdiff_t>(known));
   const bool orphans = collapser_ && collapser_->leavesOrphans();
-  if (collapser_) collapser_->left(window().first(settled_));
+  std::vector<Message> heirs;
+  if (collapser_) heirs = collapser_->left(window().first(settled_));
   held_ -= std::min(held_, settled_);
   first_ += settled_;
   apart_ -= std::min(apart_, settled_);
   forgetTransaction();
-  if (orphans && ledger_ == Ledger::open) readAgain();
+  if (ledger_ == Ledger::open && (orphans || (suspects_ > 0 && !heirs.empty())))
+    readAgain();
+  else if (ledger_ == Ledger::open)
+    succeed(std::move(heirs));
   return proceed(moment);
+}
+
+/// The places of dropped messages are taken by those for which they stood; the record leaves open who comes next.
+void ConsumerMachine::succeed(std::vector<Message> heirs) {
+  for (Message& heir : heirs) {
+    const auto begin = window_.begin() + static_cast<std::ptrdiff_t>(first_);
+    const auto place = std::ranges::upper_bound(begin, window_.end(), heir.position, {}, &Message::position);
+    window_.insert(place, std::move(heir));
+  }
 }
 
 /// Those that a dropped message stood for are to be found at the source, at their places. The record names the suspects

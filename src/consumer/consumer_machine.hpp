@@ -258,6 +258,7 @@ class ConsumerMachine {
   std::optional<Action> tend(const pipeline::Gap& gap, const Moment& moment);
 
   void findSuspects(const Moment& moment);
+  void succeed(std::vector<Message> heirs);
   void readAgain();
   void loseSightOfSuspects();
   void forgetTransaction() noexcept;

@@ -219,7 +219,7 @@ Action ConsumerMachine::handled(const Moment& moment) {
 /// `ran`: it has had its run, which stands for those that it collapsed.
 Action ConsumerMachine::settle(const Moment& moment, bool ran) {
   if (collapser_ && !ran) collapser_->dropped(head());
-  if (collapser_ && collapser_->leavesOrphans()) batchEnds_ = true;  // they come next
+  if (collapser_ && collapser_->leavesHeirs()) batchEnds_ = true;  // they come next
   if (const std::size_t others = collapser_ && ran ? collapser_->ran(head()) : 0; others > 0)
     pending_.push_back(RequestsCollapsed{head().id.value, others});
   if (const AttemptRecord* before = attemptsOf(head().id)) {

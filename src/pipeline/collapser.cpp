@@ -43,16 +43,15 @@ void Collapser::sift(std::vector<Message>& messages, const std::unordered_set<Me
     const std::string key = apart ? std::string{} : keyOf(message);
     const std::string place = placeOf(message, key);
     const auto open = open_.find(place);
-    if (!key.empty() && open != open_.end() && open->second.key == key) {
-      runs_.at(open->second.run).others.push_back(stubOf(std::move(message)));
-      ++collapsed_;
+    if (!key.empty() && open != open_.end() && !open->second.closed && open->second.key == key) {
+      standFor(runs_.at(open->second.run), std::move(message));
       continue;
     }
     if (key.empty()) {
       open_.erase(place);
     } else {
       open_.insert_or_assign(place, Open{key, message.position});
-      runs_.emplace(message.position, Run{place, {}});
+      runs_.emplace(message.position, Run{.place = place});
     }
     bytes_ += weightOf(message);
     if (&messages[kept] != &message) messages[kept] = std::move(message);
@@ -61,9 +60,20 @@ void Collapser::sift(std::vector<Message>& messages, const std::unordered_set<Me
   messages.resize(kept);
 }
 
+void Collapser::standFor(Run& run, Message message) {
+  const std::size_t bytes = weightOf(message);
+  const bool isHeir = run.heirs == run.others.size() && run.heirs < mostHeirs && heirBytes_ + bytes <= mostHeirBytes;
+  if (isHeir) {
+    ++run.heirs;
+    heirBytes_ += bytes;
+  }
+  run.others.push_back(isHeir ? std::move(message) : stubOf(std::move(message)));
+  ++collapsed_;
+}
+
 void Collapser::close(std::int64_t run, const std::string& place) {
   const auto open = open_.find(place);
-  if (open != open_.end() && open->second.run == run) open_.erase(open);
+  if (open != open_.end() && open->second.run == run) open->second.closed = true;
 }
 
 void Collapser::begins(const Message& message) {
@@ -74,7 +84,7 @@ std::size_t Collapser::ran(const Message& message) {
   const auto run = runs_.find(message.position);
   if (run == runs_.end()) return 0;
   close(message.position, run->second.place);
-  const std::vector<Message>& others = run->second.others;
+  const std::span others = std::span{run->second.others}.subspan(run->second.first);
   settled_.insert(settled_.end(), others.begin(), others.end());
   return others.size();
 }
@@ -83,29 +93,57 @@ void Collapser::dropped(const Message& message) {
   const auto run = runs_.find(message.position);
   if (run == runs_.end()) return;
   close(message.position, run->second.place);
-  orphans_ = orphans_ || !run->second.others.empty();
+  if (run->second.first < run->second.others.size()) dropped_.push_back(message.position);
+}
+
+bool Collapser::leavesOrphans() const {
+  return std::ranges::any_of(dropped_, [this](std::int64_t run) { return !runs_.at(run).hasHeir(); });
 }
 
 void Collapser::undone() noexcept {
   settled_.clear();
-  orphans_ = false;
+  dropped_.clear();
 }
 
-void Collapser::left(std::span<const Message> messages) {
+std::vector<Message> Collapser::left(std::span<const Message> messages) {
+  std::vector<Message> heirs;
   for (const Message& message : messages) {
     bytes_ -= std::min(bytes_, weightOf(message));
-    const auto run = runs_.find(message.position);
-    if (run == runs_.end()) continue;
-    collapsed_ -= run->second.others.size();
-    runs_.erase(run);
+    auto run = runs_.extract(message.position);
+    if (!run) continue;
+    const bool isDropped = std::ranges::find(dropped_, message.position) != dropped_.end();
+    if (isDropped && run.mapped().hasHeir())
+      heirs.push_back(inherit(message.position, std::move(run.mapped())));
+    else
+      forget(message.position, run.mapped());
   }
   undone();
+  return heirs;
+}
+
+void Collapser::forget(std::int64_t position, const Run& run) {
+  collapsed_ -= run.others.size() - run.first;
+  for (std::size_t i = run.first; i < run.heirs; ++i) heirBytes_ -= weightOf(run.others[i]);
+  const auto open = open_.find(run.place);
+  if (open != open_.end() && open->second.run == position) open_.erase(open);
+}
+
+/// It goes on to stand for what comes, as long as nothing else of its group has come.
+Message Collapser::inherit(std::int64_t dropped, Run run) {
+  Message heir = std::move(run.others[run.first++]);
+  --collapsed_;
+  heirBytes_ -= weightOf(heir);
+  bytes_ += weightOf(heir);
+  const auto open = open_.find(run.place);
+  if (open != open_.end() && open->second.run == dropped) open->second = Open{open->second.key, heir.position};
+  runs_.emplace(heir.position, std::move(run));
+  return heir;
 }
 
 void Collapser::clear() {
   runs_.clear();
   open_.clear();
-  collapsed_ = bytes_ = 0;
+  collapsed_ = bytes_ = heirBytes_ = 0;
   undone();
 }
 

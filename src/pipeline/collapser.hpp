@@ -1,14 +1,15 @@
 /// Decides for which waiting messages one run stands. Pure.
 ///
 ///   fetched ──sift──► first of its key that waits: goes on, and stands for those that follow
-///               └──►  stood for: only what it takes to acknowledge it is kept
+///               └──►  stood for: the first few are kept, of all others only what it takes to acknowledge them
 ///
 ///   waiting ──begins──► in work ──ran──► settled ──left──►        with it go all that it stood for
-///      │  stands for        │   ▲ undone      └─ dropped without a run: they are orphans
+///      │  stands for        │   ▲ undone      └─ dropped without a run: the first of them is its heir
 ///      │  what comes        │ stands for no more than until it began
 ///
-/// Orphans are as good as unread: they have to be read again, so that the first of them runs for the others. A run
-/// stands for nothing that came after it began, because what it did may be older than the request.
+/// An heir takes the place of the one that was dropped, and runs for the others. Where only stubs are left, they are as
+/// good as unread: they have to be read again. So many that die one after the other are read again now and then, not
+/// each time. A run stands for nothing that came after it began, because what it did may be older than the request.
 ///
 /// Within a group the order stays as if each collapsed message had run right after the one that stands for it: one
 /// never stands for a message beyond another message of its group.
@@ -28,7 +29,9 @@ namespace tenure::pipeline {
 
 class Collapser {
  public:
-  static constexpr std::size_t mostBytes = 16U << 20U;  // of what is kept whole
+  static constexpr std::size_t mostBytes = 16U << 20U;  // of those that run
+  static constexpr std::size_t mostHeirs = 64;          // of each of them
+  static constexpr std::size_t mostHeirBytes = 4U << 20U;
 
   /// The header that holds the key, or empty for the group; how many may be stood for.
   Collapser(std::string header, std::size_t ahead) : header_(std::move(header)), ahead_(ahead) {}
@@ -49,24 +52,33 @@ class Collapser {
   /// Those that the open transaction's runs stood for.
   std::span<const Message> toAcknowledge() const noexcept { return settled_; }
   /// The open transaction drops messages that stood for others.
-  bool leavesOrphans() const noexcept { return orphans_; }
-  /// Committed and acknowledged, with all that they stood for.
-  void left(std::span<const Message> messages);
+  bool leavesHeirs() const noexcept { return !dropped_.empty(); }
+  /// And of some of those only stubs are left.
+  bool leavesOrphans() const;
+  /// Committed and acknowledged, with all that they stood for. Returns the heirs, each of which waits now.
+  std::vector<Message> left(std::span<const Message> messages);
   /// The source delivers again from the first one that was not acknowledged.
   void clear();
 
  private:
   struct Run {
     std::string place;  // in open_
-    std::vector<Message> others;
+    std::vector<Message> others{};
+    std::size_t first = 0;  // of the others: those before it have had the run's place
+    std::size_t heirs = 0;  // those before this one are whole
+    bool hasHeir() const noexcept { return first < heirs; }
   };
   struct Open {
     std::string key;
     std::int64_t run;
+    bool closed = false;  // it has begun
   };
 
   std::string keyOf(const Message& message) const;
+  void standFor(Run& run, Message message);
   void close(std::int64_t run, const std::string& place);
+  void forget(std::int64_t position, const Run& run);
+  Message inherit(std::int64_t dropped, Run run);
 
   const std::string header_;
   const std::size_t ahead_;
@@ -74,8 +86,9 @@ class Collapser {
   std::unordered_map<std::string, Open> open_;  // of a group, or of a key without a group: who waits and stands
   std::size_t collapsed_ = 0;
   std::size_t bytes_ = 0;
+  std::size_t heirBytes_ = 0;
   std::vector<Message> settled_;
-  bool orphans_ = false;
+  std::vector<std::int64_t> dropped_;  // with others
 };
 
 }  // namespace tenure::pipeline
