@@ -203,9 +203,9 @@ class Consumer final : public ILeaderCareer {
   /// Borrows source, store and events; they must outlive it. They may be the two ends of one database.
   Consumer(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
            IEventSink& events, const IClock& clock = systemClock());
-  /// The same for a handler of many at once, in batches as large as commits may be. Messages that failed, or that an
-  /// earlier process may have died of, come alone; so does every one of Guarantee::atMostOnce. Not for an external
-  /// handler.
+  /// The same for a handler of many at once, in batches as large as commits may be; in lanes, of one group. Messages
+  /// that failed, or that an earlier process may have died of, come alone; so does every one of Guarantee::atMostOnce,
+  /// and each that a rate limit counts. Not for an external handler.
   template <class Together>
   requires(!std::is_convertible_v<Together, Handler> && std::is_convertible_v<Together, BatchHandler>)
       Consumer(IMessageSource& source, IFencedStore& store, Together handler, const ConsumerOptions& options,
