@@ -9,19 +9,28 @@
 /// enqueue, dequeue and complete cost the same whatever the backlog, and no thread is bound to a group.
 ///
 /// Groups live in shards, by their hash, each with a lock of its own. Shards with ready groups take turns, and a turn
-/// takes each of a shard's ready groups once; so does every group: a busy one delays a stranger's task by one task of
+/// takes each of a shard's ready groups once; so does every group: a busy one delays a stranger's task by one turn of
 /// its own at most, or for as many turns as there are shards while other workers are busy in the stranger's. A worker
 /// keeps to the shards that it had before, whose data it has at hand, until another one has waited that long; and one
 /// that hands in its work for the next one finishes its turn. So workers hardly ever meet.
+///
+/// A group's turn is one task. For a worker that calls next() it is a run of up to 16 of its tasks, handed to it in one
+/// visit to the shard, as nobody else could take them anyway; but once a run has lasted for some milliseconds, the
+/// next one is a single task, so that strangers wait for one slow task at most. And a quick group which holds a quarter
+/// of all that waits keeps its worker from run to run, as long as others take runs meanwhile: at the end it is the one
+/// that all would wait for.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -41,55 +50,61 @@ enum class Leftover {
   drop,   // they are destroyed; only what is in work is finished
 };
 
+///     for (std::optional<SequentialQueue<Task>::Work> work; queue.next(work, stop);) handle(work->task());
+///
 ///   Task   movable; its move must not throw
 ///   Group  copyable, with std::hash and ==
 ///
-/// Limits:  holds up to `capacity` waiting tasks, what is in work not counted; keeps the memory of its fullest moment
+/// Limits:  holds up to `capacity` waiting tasks, what is in work not counted, nor the rest of a run; more by that rest
+///          when a worker puts it back; keeps the memory of its fullest moment, and a thousand groups that were done
+///          last
 /// Errors:  only what memory and Group's copy throw; then nothing has happened
 /// Threads: any, all calls; must outlive the Work it handed out
 template <class Task, class Group = std::string, class Hash = std::hash<Group>>
 class SequentialQueue {
+  struct Slot;
   struct Line;
   struct Shard;
+
+  /// What a worker has of a group: a run of its tasks, up to `at` begun.
+  struct Held {
+    Line* line = nullptr;
+    Slot* at = nullptr;
+    std::size_t left = 0;        // of the run, behind `at`
+    std::size_t leftInTurn = 0;  // how many more groups this worker may take from the shard
+    std::int64_t begun = 0;      // tick, 0 when nothing waited behind the run
+    std::uint64_t handed = 0;    // runs by all workers, when this one began
+  };
 
  public:
   /// A task in a worker's hands. Its group waits until complete(), at the latest until this is destroyed.
   class Work {
    public:
-    Work(Work&& other) noexcept
-        : queue_(std::exchange(other.queue_, nullptr)),
-          line_(other.line_),
-          leftInTurn_(other.leftInTurn_),
-          task_(std::move(other.task_)) {}
+    Work(Work&& other) noexcept : queue_(std::exchange(other.queue_, nullptr)), held_(other.held_) {}
     Work& operator=(Work&& other) noexcept {
       if (this == &other) return *this;
       complete();
       queue_ = std::exchange(other.queue_, nullptr);
-      line_ = other.line_;
-      leftInTurn_ = other.leftInTurn_;
-      task_ = std::move(other.task_);
+      held_ = other.held_;
       return *this;
     }
     ~Work() { complete(); }
 
-    Task& task() noexcept { return task_; }
-    const Task& task() const noexcept { return task_; }
-    /// Valid until complete().
-    const Group& group() const noexcept { return *line_->group; }
-    /// The group is free for its next task. A second call does nothing.
+    /// Task and group are there until complete().
+    Task& task() noexcept { return *held_.at->task; }
+    const Task& task() const noexcept { return *held_.at->task; }
+    const Group& group() const noexcept { return *held_.line->group; }
+    /// The task is destroyed, then the group is free for its next one. A second call does nothing.
     void complete() noexcept {
-      if (SequentialQueue* queue = std::exchange(queue_, nullptr)) queue->complete(*line_);
+      if (SequentialQueue* queue = std::exchange(queue_, nullptr)) queue->complete(held_);
     }
 
    private:
     friend SequentialQueue;
-    Work(SequentialQueue& queue, Line& line, std::size_t leftInTurn, Task task) noexcept
-        : queue_(&queue), line_(&line), leftInTurn_(leftInTurn), task_(std::move(task)) {}
+    Work(SequentialQueue& queue, const Held& held) noexcept : queue_(&queue), held_(held) {}
 
     SequentialQueue* queue_;
-    Line* line_;
-    std::size_t leftInTurn_;  // how many more this worker may take from the shard
-    Task task_;
+    Held held_;
   };
 
   explicit SequentialQueue(std::size_t capacity) : room_(static_cast<std::ptrdiff_t>(capacity)) {}
@@ -133,7 +148,7 @@ class SequentialQueue {
 
   /// Waits for a ready group. Nothing when `stop` is requested, or when the queue is closed and nothing waits any more.
   std::optional<Work> dequeue(const std::stop_token& stop = {}) {
-    while (!stop.stop_requested()) {
+    while (!stop.stop_requested() && !dropping_) {
       if (auto work = tryDequeue()) return work;
       Asleep here(workers_);
       if (isReady()) continue;
@@ -143,32 +158,42 @@ class SequentialQueue {
     return std::nullopt;
   }
 
-  /// Completes `done` and takes the next task in one step, which is cheaper than the two.
-  std::optional<Work> dequeue(Work done, const std::stop_token& stop = {}) {
+  /// Completes what `work` holds, if anything, and puts the next task there: one step, which is cheaper than the two.
+  /// False, and `work` is empty, where dequeue returns nothing.
+  bool next(std::optional<Work>& work, const std::stop_token& stop = {}) {
     if (stop.stop_requested()) {
-      done.complete();
-      return std::nullopt;
+      work.reset();
+      return false;
     }
-    if (auto work = tryDequeue(std::move(done))) return work;
-    return dequeue(stop);
+    if (tryNext(work)) return true;
+    work = dequeue(stop);
+    return work.has_value();
   }
 
   /// Never waits: nothing when no group is ready.
   std::optional<Work> tryDequeue() {
-    while (Shard* shard = nextShard()) {
-      std::unique_lock lock(shard->mutex);
-      if (shard->firstReady != nullptr) return handOut(*shard, shard->ready - 1, lock);
-    }
-    return std::nullopt;
+    std::optional<Work> work;
+    Held held;
+    if (takeTurn(held, 1)) work.emplace(Work(*this, held));
+    return work;
   }
-  std::optional<Work> tryDequeue(Work done) {
-    if (std::exchange(done.queue_, nullptr) == nullptr) return tryDequeue();
-    Shard& shard = *done.line_->shard;
-    std::unique_lock lock(shard.mutex);
-    release(*done.line_);  // what becomes ready by that makes up for what is taken: nobody has to be called
-    if (done.leftInTurn_ > 0 && shard.firstReady != nullptr) return handOut(shard, done.leftInTurn_ - 1, lock);
-    lock.unlock();
-    return tryDequeue();
+  bool tryNext(std::optional<Work>& work) {
+    if (!work || work->queue_ == nullptr) {
+      work = tryDequeue();
+      return work.has_value();
+    }
+    Held& held = work->held_;
+    held.at->task.reset();
+    if (dropping_.load(std::memory_order_relaxed)) dropRest(held);
+    if (held.left > 0) {
+      held.at = held.at->next;
+      if (--held.left > 0) __builtin_prefetch(held.at->next);
+      return true;
+    }
+    if (takeNext(held)) return true;
+    work->queue_ = nullptr;
+    work.reset();
+    return false;
   }
 
   /// Nothing more is accepted. Who waits for room is told at once; who waits for tasks, when none can come any more.
@@ -176,6 +201,7 @@ class SequentialQueue {
   void close(Leftover leftover) {
     std::vector<Task> dropped;  // destroyed without a lock: a task may be anything
     closed_ = true;
+    if (leftover == Leftover::drop) dropping_ = true;
     for (Shard& shard : shards_) {
       const std::lock_guard lock(shard.mutex);  // also where nothing is dropped: who is in there has seen it open
       if (leftover == Leftover::drop) dropWaiting(shard, dropped);
@@ -184,53 +210,62 @@ class SequentialQueue {
     workers_.callAll();
   }
 
-  /// What waits, what is in work not counted.
+  /// What waits, what is in work not counted, nor the rest of a run.
   std::size_t size() const {
-    return sum([](const Shard& shard) { return shard.waiting; });
+    return sum([](const Shard& shard) { return shard.waiting.load(); });
   }
-  /// Groups with a task waiting or in work: the others cost nothing.
+  /// Groups with a task waiting or in work.
   std::size_t groups() const {
-    return sum([](const Shard& shard) { return shard.lines.size(); });
+    return sum([](const Shard& shard) { return shard.lines.size() - shard.idleCount; });
   }
 
  private:
+  static constexpr std::uint32_t firstRun = 4;  // tasks
+  static constexpr std::uint32_t longestRun = 16;
+
   struct Slot {
     std::optional<Task> task;
     Slot* next = nullptr;
   };
-  /// A group's tasks, chained through the slots.
+  /// A group's tasks, chained through the slots: the run in work, then what waits. The worker goes along its run
+  /// without the lock; it does not look behind the run, where producers write.
   struct Line {
+    Line* next = nullptr;  // among the ready, or the idle
+    Line* previous = nullptr;
     Shard* shard = nullptr;
-    const Group* group = nullptr;
     Slot* first = nullptr;
+    std::size_t waiting = 0;
+    std::uint32_t run = 0;  // in work
+    std::uint32_t nextRun = firstRun;
     Slot* last = nullptr;
-    Line* nextReady = nullptr;
-    bool inWork = false;
+    const Group* group = nullptr;
   };
   using Lines = std::unordered_map<Group, Line, Hash>;
 
-  static constexpr std::size_t shardCount = 8;
+  /// A shard is locked for some 20 ns for a task: these are enough for a dozen workers, and soon looked through.
+  static constexpr std::size_t shardCount = 4;
   static constexpr std::uint64_t strangersLater = shardCount;  // turns
-  static constexpr std::size_t sparesKept = 128;
+  static constexpr std::size_t idleKept = 256;
   static constexpr std::ptrdiff_t freedKept = 64;
 
   struct alignas(128) Shard {
     mutable std::mutex mutex;
-    std::atomic<std::size_t> ready = 0;        // groups; written under the lock
-    std::atomic<std::uint64_t> turn{0};        // the smallest is next
+    std::atomic<std::uint64_t> turn = 0;       // the smallest is next
     std::atomic<const void*> owner = nullptr;  // the worker whose turn was last
-    Line* firstReady = nullptr;
-    Line* lastReady = nullptr;  // means nothing while there is no first
-    std::size_t waiting = 0;
+    std::atomic<Line*> firstReady = nullptr;   // written under the lock, as the rest
+    Line* lastReady = nullptr;                 // means nothing while there is no first
+    std::size_t ready = 0;
+    std::atomic<std::size_t> waiting = 0;
+    std::atomic<std::uint64_t> handed = 0;  // runs
+    std::size_t reserved = 0;               // in runs, behind the first
+    std::size_t idleCount = 0;
     std::ptrdiff_t freed = 0;  // room that was not given back yet
+    Slot* freeSlots = nullptr;
+    Line idle;  // the ring's end: next is the one that is idle for longest
     Lines lines;
     std::deque<Slot> slots;
-    Slot* freeSlots = nullptr;
-    std::vector<typename Lines::node_type> spares = [] {
-      std::vector<typename Lines::node_type> room;
-      room.reserve(sparesKept);
-      return room;
-    }();
+
+    Shard() { idle.next = idle.previous = &idle; }
   };
 
   /// Those that sleep until they are called. They are counted, so that nobody is called who does not sleep. Who goes to
@@ -277,6 +312,13 @@ class SequentialQueue {
     std::uint64_t heard_ = 0;
   };
 
+  /// A clock of a few milliseconds, which costs next to nothing to read.
+  static std::int64_t tick() noexcept {
+    timespec now;
+    ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  }
+
   Shard& shardOf(const Group& group) {
     // The map takes the hash as it is; neighbours of a plain integer are to meet different shards.
     const std::uint64_t mixed = static_cast<std::uint64_t>(Hash{}(group)) * 0x9E3779B97F4A7C15U;
@@ -290,7 +332,10 @@ class SequentialQueue {
     Shard* next = nullptr;
     std::uint64_t earliest = 0;
     for (Shard& shard : shards_) {
-      if (shard.ready.load(std::memory_order_relaxed) == 0) continue;
+      const Line* ready = shard.firstReady.load(std::memory_order_relaxed);
+      if (ready == nullptr) continue;
+      prefetch(*ready);
+      __builtin_prefetch(&shard.lastReady, 1);
       const void* owner = shard.owner.load(std::memory_order_relaxed);
       const bool strangers = owner != nullptr && owner != &self;
       const std::uint64_t turn = shard.turn.load(std::memory_order_relaxed) + (strangers ? strangersLater : 0);
@@ -305,22 +350,182 @@ class SequentialQueue {
   // --- room: what is given back is gathered in the shards, so that workers do not meet there
 
   bool takeRoom() {
-    for (std::ptrdiff_t left = room_; left > 0;)
-      if (room_.compare_exchange_weak(left, left - 1)) return true;
+    if (takeGiven()) return true;
     std::ptrdiff_t gathered = 0;
     for (Shard& shard : shards_) {
       const std::lock_guard lock(shard.mutex);
       gathered += std::exchange(shard.freed, 0);
     }
-    if (gathered > 1) giveRoom(gathered - 1);
-    return gathered > 0;
+    if (gathered == 0) return false;
+    giveRoom(gathered);
+    return takeGiven();
+  }
+  bool takeGiven() {
+    for (std::ptrdiff_t left = room_; left > 0;)
+      if (room_.compare_exchange_weak(left, left - 1)) return true;
+    return false;
   }
   void giveRoom(std::ptrdiff_t places) {
     room_ += places;
     producers_.callOne();
   }
 
+  // --- taking: what has to be done after a shard's lock is left is returned from there
+
+  bool takeTurn(Held& held, std::uint32_t most) {
+    while (Shard* shard = dropping_ ? nullptr : nextShard()) {
+      std::ptrdiff_t room = 0;
+      {
+        const std::lock_guard lock(shard->mutex);
+        if (!hasReady(*shard)) continue;
+        held.leftInTurn = shard->ready;
+        room = takeFirst(*shard, held, most);
+      }
+      tellOfTaken(held, room);
+      return true;
+    }
+    return false;
+  }
+
+  /// What becomes ready here makes up for what is taken: nobody has to be called.
+  bool takeNext(Held& held) {
+    Shard& shard = *held.line->shard;
+    bool taken = true;
+    std::ptrdiff_t room = 0;
+    {
+      const std::lock_guard lock(shard.mutex);
+      if (finishRun(held) && staysWith(held) && !dropping_) {
+        room = takeRun(held, longestRun);
+      } else {
+        release(*held.line);
+        taken = held.leftInTurn > 0 && hasReady(shard);
+        if (taken) room = takeFirst(shard, held, longestRun);
+      }
+    }
+    tellOfTaken(held, room);
+    return taken || takeTurn(held, longestRun);
+  }
+
+  void complete(Held& held) noexcept {
+    held.at->task.reset();
+    Shard& shard = *held.line->shard;
+    std::unique_lock lock(shard.mutex);
+    while (held.left > 0 && dropping_) {
+      lock.unlock();
+      dropRest(held);
+      lock.lock();
+    }
+    putBack(held);
+    finishRun(held);
+    const bool ready = release(*held.line);
+    lock.unlock();
+    if (ready) workers_.callOne();
+    if (isOver()) workers_.callAll();
+  }
+  static void dropRest(Held& held) noexcept {
+    for (; held.left > 0; --held.left) {
+      held.at = held.at->next;
+      held.at->task.reset();
+    }
+  }
+  void tellOfTaken(const Held& held, std::ptrdiff_t room) {
+    if (held.left > 0) __builtin_prefetch(held.at->next);
+    if (room > 0) giveRoom(room);
+    if (isOver()) workers_.callAll();
+  }
+
   // --- within a shard, under its lock
+
+  /// Where a run's rest was dropped, what is behind it must not be handed out.
+  bool hasReady(const Shard& shard) const noexcept { return shard.ready > 0 && !dropping_; }
+
+  std::ptrdiff_t takeFirst(Shard& shard, Held& held, std::uint32_t most) {
+    Line& line = *shard.firstReady.load(std::memory_order_relaxed);
+    shard.firstReady.store(line.next, std::memory_order_relaxed);
+    --shard.ready;
+    --held.leftInTurn;
+    held.line = &line;
+    if (const Line* next = line.next) {
+      __builtin_prefetch(next->first);
+      if (next->next != nullptr) prefetch(*next->next);
+    }
+    return takeRun(held, most);
+  }
+
+  /// Workers fetch what comes next while they handle a task. A line may lie across two cache lines.
+  static void prefetch(const Line& line) noexcept {
+    __builtin_prefetch(&line);
+    __builtin_prefetch(&line.nextRun);
+  }
+
+  /// The room that is to be given back.
+  std::ptrdiff_t takeRun(Held& held, std::uint32_t most) {
+    Line& line = *held.line;
+    Shard& shard = *line.shard;
+    const std::size_t run = std::min<std::size_t>(std::min(most, line.nextRun), line.waiting);
+    line.run = static_cast<std::uint32_t>(run);
+    line.waiting -= run;
+    held.at = line.first;
+    held.left = run - 1;
+    if (held.begun == 0 && line.waiting > 0) held.begun = tick();
+    shard.reserved += run - 1;
+    add(shard.waiting, -run);
+    add(shard.handed, std::uint64_t{1});
+    if (isHeavy(line)) held.handed = look().handed;
+    shard.freed += static_cast<std::ptrdiff_t>(run);
+    return shard.freed >= freedKept || producers_.count > 0 ? std::exchange(shard.freed, 0) : 0;
+  }
+
+  /// What was not begun of a run waits again, in front.
+  void putBack(const Held& held) noexcept {
+    held.line->waiting += held.left;
+    add(held.line->shard->waiting, held.left);
+    room_ -= static_cast<std::ptrdiff_t>(held.left);
+  }
+
+  /// True when more waits.
+  bool finishRun(Held& held) noexcept {
+    Line& line = *held.line;
+    Shard& shard = *line.shard;
+    shard.reserved -= line.run - 1;
+    line.run = 0;
+    Slot* done = std::exchange(line.first, held.at->next);  // means nothing when no more waits
+    held.at->next = std::exchange(shard.freeSlots, done);
+    const std::int64_t begun = std::exchange(held.begun, line.waiting > 0 ? tick() : 0);
+    if (line.waiting == 0) return false;
+    line.nextRun = held.begun == begun ? std::min(4 * line.nextRun, longestRun) : 1;
+    return true;
+  }
+
+  /// Whether a worker goes on with its group: a quick one that holds a quarter of all that waits, when others have
+  /// taken a run during this one.
+  bool staysWith(const Held& held) const noexcept {
+    const Line& line = *held.line;
+    if (line.nextRun < longestRun || !isHeavy(line)) return false;
+    const Sight all = look();
+    return all.handed > held.handed && 4 * line.waiting >= all.waiting;
+  }
+  static bool isHeavy(const Line& line) noexcept {
+    return line.waiting >= longestRun && 4 * line.waiting >= line.shard->waiting;
+  }
+  struct Sight {
+    std::size_t waiting = 0;
+    std::uint64_t handed = 0;
+  };
+  Sight look() const noexcept {
+    Sight all;
+    for (const Shard& shard : shards_) {
+      all.waiting += shard.waiting.load(std::memory_order_relaxed);
+      all.handed += shard.handed.load(std::memory_order_relaxed);
+    }
+    return all;
+  }
+
+  /// True when its group has become ready.
+  bool release(Line& line) noexcept {
+    line.waiting > 0 ? makeReady(line) : retire(line);
+    return line.waiting > 0;
+  }
 
   /// True when its group has become ready.
   bool accept(Shard& shard, const Group& group, Task&& task) {
@@ -329,86 +534,67 @@ class SequentialQueue {
     try {
       slot = freeSlot(shard);
     } catch (...) {
-      if (line.first == nullptr && !line.inWork) forget(line);
+      if (isIdle(line)) retire(line);
       throw;
     }
     slot->task.emplace(std::move(task));
-    line.first == nullptr ? line.first = slot : line.last->next = slot;
+    const bool ready = isIdle(line);
+    (ready ? line.first : line.last->next) = slot;
     line.last = slot;
-    ++shard.waiting;
-    if (line.first != slot || line.inWork) return false;
-    makeReady(line);
-    return true;
-  }
-
-  /// Unlocks.
-  Work handOut(Shard& shard, std::size_t leftInTurn, std::unique_lock<std::mutex>& lock) {
-    Line& line = *shard.firstReady;
-    shard.firstReady = line.nextReady;
-    shard.ready.store(shard.ready.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    line.inWork = true;
-    Slot* slot = line.first;
-    line.first = slot->next;
-    Work work(*this, line, leftInTurn, std::move(*slot->task));
-    giveBack(shard, *slot);
-    --shard.waiting;
-    const bool wanted = ++shard.freed >= freedKept || producers_.count > 0;
-    const std::ptrdiff_t places = wanted ? std::exchange(shard.freed, 0) : 0;
-    lock.unlock();
-    if (places > 0) giveRoom(places);
-    if (closed_ && workers_.count > 0 && isDrained()) workers_.callAll();
-    return work;
-  }
-
-  void complete(Line& line) noexcept {
-    std::unique_lock lock(line.shard->mutex);
-    const bool ready = release(line);
-    lock.unlock();
-    if (ready) workers_.callOne();
-  }
-
-  /// True when its group has become ready.
-  bool release(Line& line) noexcept {
-    line.inWork = false;
-    if (line.first == nullptr) {
-      forget(line);
-      return false;
-    }
-    makeReady(line);
-    return true;
+    ++line.waiting;
+    add(shard.waiting, std::size_t{1});
+    if (ready) makeReady(line);
+    return ready;
   }
 
   void makeReady(Line& line) noexcept {
     Shard& shard = *line.shard;
-    const std::size_t before = shard.ready.load(std::memory_order_relaxed);
-    if (before == 0) shard.turn.store(++turns_, std::memory_order_relaxed);
-    shard.ready.store(before + 1, std::memory_order_relaxed);
-    line.nextReady = nullptr;
-    shard.firstReady == nullptr ? shard.firstReady = &line : shard.lastReady->nextReady = &line;
+    line.next = nullptr;
+    if (shard.ready++ == 0) {
+      shard.turn.store(++turns_, std::memory_order_relaxed);
+      shard.firstReady.store(&line, std::memory_order_relaxed);
+    } else {
+      shard.lastReady->next = &line;
+    }
     shard.lastReady = &line;
   }
 
-  // Nodes and slots are used again: a group that comes and goes costs no allocation.
+  // Nodes and slots are used again: a group that comes and goes costs no allocation, and one that comes back soon is
+  // still known.
 
   static Line& lineOf(Shard& shard, const Group& group) {
-    if (const auto known = shard.lines.find(group); known != shard.lines.end()) return known->second;
-    auto& spares = shard.spares;
-    if (spares.empty()) {
-      const auto added = shard.lines.try_emplace(group).first;
-      added->second.shard = &shard;
-      added->second.group = &added->first;
-      return added->second;
+    if (const auto known = shard.lines.find(group); known != shard.lines.end()) {
+      if (isIdle(known->second)) wake(known->second);
+      return known->second;
     }
-    spares.back().key() = group;
-    const auto added = shard.lines.insert(std::move(spares.back())).position;
-    spares.pop_back();
+    auto added = shard.lines.end();
+    if (shard.idleCount < idleKept) {
+      added = shard.lines.try_emplace(group).first;
+    } else {
+      auto node = takeIdle(shard);
+      node.key() = group;
+      added = shard.lines.insert(std::move(node)).position;
+    }
     added->second = Line{.shard = &shard, .group = &added->first};
     return added->second;
   }
-  static void forget(Line& line) noexcept {
-    Shard& shard = *line.shard;
-    auto node = shard.lines.extract(*line.group);
-    if (shard.spares.size() < shard.spares.capacity()) shard.spares.push_back(std::move(node));
+  static bool isIdle(const Line& line) noexcept { return line.run == 0 && line.waiting == 0; }
+  static void wake(Line& line) noexcept {
+    line.previous->next = line.next;
+    line.next->previous = line.previous;
+    --line.shard->idleCount;
+  }
+  static void retire(Line& line) noexcept {
+    Line& end = line.shard->idle;
+    line.next = &end;
+    line.previous = std::exchange(end.previous, &line);
+    line.previous->next = &line;
+    if (++line.shard->idleCount > idleKept) takeIdle(*line.shard);
+  }
+  static typename Lines::node_type takeIdle(Shard& shard) {
+    Line& oldest = *shard.idle.next;
+    wake(oldest);
+    return shard.lines.extract(*oldest.group);
   }
   static Slot* freeSlot(Shard& shard) {
     if (shard.freeSlots == nullptr) return &shard.slots.emplace_back();
@@ -424,17 +610,29 @@ class SequentialQueue {
   static void dropWaiting(Shard& shard, std::vector<Task>& dropped) {
     dropped.reserve(dropped.size() + shard.waiting);
     for (auto at = shard.lines.begin(); at != shard.lines.end();) {
-      Line& line = (at++)->second;
-      while (Slot* slot = line.first) {
-        line.first = slot->next;
-        dropped.push_back(std::move(*slot->task));
-        giveBack(shard, *slot);
+      Line& line = at->second;
+      if (line.waiting == 0) {
+        ++at;
+        continue;
       }
-      if (!line.inWork) forget(line);
+      Slot* inWork = nullptr;
+      Slot* slot = line.first;
+      for (std::size_t i = 0; i < line.run; ++i) inWork = std::exchange(slot, slot->next);
+      for (; line.waiting > 0; --line.waiting) {
+        dropped.push_back(std::move(*slot->task));
+        giveBack(shard, *std::exchange(slot, slot->next));
+      }
+      if (inWork != nullptr) line.last = inWork;
+      at = line.run == 0 ? shard.lines.erase(at) : std::next(at);
     }
     shard.waiting = 0;
     shard.ready = 0;
     shard.firstReady = nullptr;
+  }
+
+  template <class Number>
+  static void add(std::atomic<Number>& to, Number what) noexcept {
+    to.store(to.load(std::memory_order_relaxed) + what, std::memory_order_relaxed);
   }
 
   // --- all shards
@@ -449,15 +647,21 @@ class SequentialQueue {
     return all;
   }
   bool isReady() const {
-    return sum([](const Shard& shard) { return std::size_t{shard.firstReady != nullptr}; }) > 0;
+    return sum([](const Shard& shard) { return shard.ready; }) > 0;
   }
-  bool isDrained() const { return closed_ && size() == 0; }
+  bool isDrained() const {
+    return closed_ && sum([](const Shard& shard) { return shard.waiting + shard.reserved; }) == 0;
+  }
+  /// Whoever still sleeps may go.
+  bool isOver() const { return closed_ && workers_.count > 0 && isDrained(); }
 
   std::array<Shard, shardCount> shards_;
-  std::atomic<std::uint64_t> turns_ = 0;
+  // Read by all, all the time.
+  std::atomic<bool> closed_ = false;
+  std::atomic<bool> dropping_ = false;
+  alignas(64) std::atomic<std::uint64_t> turns_ = 0;
   alignas(64) std::atomic<std::ptrdiff_t> room_;
-  alignas(64) std::atomic<bool> closed_ = false;  // read by all, all the time
-  Sleepers producers_;
+  alignas(64) Sleepers producers_;
   Sleepers workers_;
 };
 

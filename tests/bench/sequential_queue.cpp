@@ -1,19 +1,22 @@
-/// SequentialQueue beside a list scan and static dispatch: how many tasks a second leave a backlog of 1,000 groups.
+/// SequentialQueue beside simpler designs: how many tasks a second leave a backlog of 1,000 groups.
 ///
-///   sequential_queue [--seconds S] [--rounds N]
+///   sequential_queue [--seconds S] [--rounds N] [--beside all|dispatch]
 ///
 /// equal      every group has its share, a task takes about a microsecond
 /// hot        half of the tasks belong to one group
 /// hot slow   and that group's tasks take a millisecond each: counted are the others, which have nothing to do with it
 ///
-/// A run ends when what it counts is done, or after S seconds. The designs take turns within a round, and the best
-/// round counts: the machine's other work only ever slows one down.
+/// A run begins with the backlog, when all workers are there, and ends with the last task that counts, or after S
+/// seconds. The designs take turns within a round, of which short runs have more. Shown are the medians of the rates,
+/// and of the rounds' ratios.
 #include "tenure/sequential_queue.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -29,6 +32,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t groups = 1000;
 constexpr std::size_t hotGroup = 0;
+constexpr std::size_t capacity = 1'000'000;
 
 struct Load {
   const char* name;
@@ -46,10 +50,10 @@ struct Task {
 class Ours {
  public:
   using Work = SequentialQueue<Task, std::size_t>::Work;
-  explicit Ours(std::size_t /*workers*/) : queue_(1'000'000) {}
+  Ours(std::size_t room, std::size_t /*workers*/) : queue_(room) {}
   void enqueue(std::size_t group, Task task) { queue_.enqueue(group, task); }
-  std::optional<Work> tryDequeue(std::size_t /*worker*/) { return queue_.tryDequeue(); }
-  std::optional<Work> tryDequeue(std::size_t /*worker*/, Work done) { return queue_.tryDequeue(std::move(done)); }
+  bool next(std::size_t /*worker*/, std::optional<Work>& work) { return queue_.next(work); }
+  void close(bool drop) { queue_.close(drop ? Leftover::drop : Leftover::drain); }
 
  private:
   SequentialQueue<Task, std::size_t> queue_;
@@ -66,59 +70,112 @@ std::vector<Task> backlogOf(std::size_t size, const Load& load) {
   return tasks;
 }
 
-void workFor(Clock::duration duration) {
-  for (const auto end = Clock::now() + duration; Clock::now() < end;) continue;
+/// When it ended.
+Clock::time_point handle(const Task& task) {
+  if (task.slow) {
+    // A slow handler waits for somebody else, as slow handlers do: it keeps its worker, not the processor.
+    std::this_thread::sleep_for(1ms);  // house: may sleep
+    return Clock::now();
+  }
+  auto now = Clock::now();
+  for (const auto end = now + 1us; now < end; now = Clock::now()) continue;
+  return now;
 }
 
-void handle(const Task& task) {
-  // A slow handler waits for somebody else, as slow handlers do: it keeps its worker, not the processor.
-  task.slow ? std::this_thread::sleep_for(1ms) : workFor(1us);  // house: may sleep
-}
+/// What a worker writes for itself, on a cache line of its own.
+struct alignas(128) Tally {
+  std::atomic<std::size_t> done = 0;
+  Clock::time_point last;
+};
 
 template <class Design>
 double tasksASecond(const std::vector<Task>& backlog, std::size_t workers, Clock::duration limit) {
-  Design queue(workers);
+  Design queue(capacity, workers);
   for (const Task& task : backlog) queue.enqueue(task.group, task);
-  std::atomic<std::ptrdiff_t> toCount = std::ranges::count(backlog, false, &Task::slow);
-  const auto all = toCount.load();
-  const auto begin = Clock::now();
+  std::vector<Tally> tallies(workers);
+  std::atomic<std::size_t> there = 0;
+  std::atomic<bool> go = false;
   const auto work = [&](std::size_t worker) {
-    auto held = queue.tryDequeue(worker);
-    while (toCount > 0 && Clock::now() - begin < limit) {
-      if (!held) {
-        std::this_thread::yield();
-        held = queue.tryDequeue(worker);
-        continue;
-      }
-      handle(held->task());
-      if (!held->task().slow) --toCount;
-      held = queue.tryDequeue(worker, std::move(*held));
+    Tally& tally = tallies[worker];
+    ++there;
+    while (!go) std::this_thread::yield();
+    for (std::optional<typename Design::Work> held; queue.next(worker, held);) {
+      const auto end = handle(held->task());
+      if (held->task().slow) continue;
+      tally.last = end;
+      tally.done.store(tally.done.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
   };
+  const auto done = [&] {
+    std::size_t all = 0;
+    for (const Tally& tally : tallies) all += tally.done;
+    return all;
+  };
   std::vector<std::jthread> threads;
-  for (std::size_t worker = 1; worker < workers; ++worker) threads.emplace_back(work, worker);
-  work(0);
+  for (std::size_t worker = 0; worker < workers; ++worker) threads.emplace_back(work, worker);
+  while (there < workers) std::this_thread::yield();
+  const auto all = static_cast<std::size_t>(std::ranges::count(backlog, false, &Task::slow));
+  const auto begin = Clock::now();
+  go = true;
+  while (done() < all && Clock::now() - begin < limit) std::this_thread::sleep_for(1ms);  // house: may sleep
+  const bool complete = done() == all;
+  const double counted = static_cast<double>(done());
+  auto end = Clock::now();
+  queue.close(true);
   threads.clear();
-  return static_cast<double>(all - toCount) / std::chrono::duration<double>(Clock::now() - begin).count();
+  if (complete) end = std::ranges::max_element(tallies, {}, &Tally::last)->last;
+  return counted / std::chrono::duration<double>(end - begin).count();
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
 }
 
 struct Rates {
-  double ours = 0, scan = 0, dispatch = 0;
+  std::vector<double> ours, line, scan, dispatch;
 };
 
-Rates measure(const std::vector<Task>& backlog, std::size_t workers, Clock::duration limit, int rounds) {
-  Rates best;
-  for (int round = 0; round < rounds; ++round) {
-    best.ours = std::max(best.ours, tasksASecond<Ours>(backlog, workers, limit));
-    best.scan = std::max(best.scan, tasksASecond<ListScan<Task, std::size_t>>(backlog, workers, limit));
-    best.dispatch = std::max(best.dispatch, tasksASecond<StaticDispatch<Task, std::size_t>>(backlog, workers, limit));
+struct Settings {
+  Clock::duration limit;
+  int rounds;
+  bool all;
+};
+
+Rates measure(const std::vector<Task>& backlog, std::size_t workers, const Settings& settings) {
+  using Group = std::size_t;
+  const bool slow = std::ranges::any_of(backlog, &Task::slow);
+  const int shortRuns = slow ? 1 : backlog.size() < 1'000 ? 20 : backlog.size() < 50'000 ? 4 : 1;
+  Rates rates;
+  for (int round = 0; round < settings.rounds * shortRuns; ++round) {
+    rates.ours.push_back(tasksASecond<Ours>(backlog, workers, settings.limit));
+    rates.dispatch.push_back(tasksASecond<StaticDispatch<Task, Group>>(backlog, workers, settings.limit));
+    if (!settings.all) continue;
+    rates.line.push_back(tasksASecond<OneLine<Task, Group>>(backlog, workers, settings.limit));
+    rates.scan.push_back(tasksASecond<ListScan<Task, Group>>(backlog, workers, settings.limit));
   }
-  return best;
+  return rates;
 }
 
-double number(int argc, char** argv, const std::string& option, double otherwise) {
+void printRates(const Rates& rates) {
+  std::printf("%12.0f", median(rates.ours));
+  for (const auto& others : {rates.line, rates.scan, rates.dispatch}) {
+    if (others.empty()) {
+      std::printf(" %12s %8s", "", "");
+      continue;
+    }
+    std::vector<double> ratios(others.size());
+    std::ranges::transform(rates.ours, others, ratios.begin(), std::divides{});
+    std::printf(" %12.0f %8.3f", median(others), median(ratios));
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+std::string option(int argc, char** argv, const std::string& name, const std::string& otherwise) {
   for (int i = 1; i + 1 < argc; ++i)
-    if (argv[i] == option) return std::stod(argv[i + 1]);
+    if (argv[i] == name) return argv[i + 1];
   return otherwise;
 }
 
@@ -127,19 +184,18 @@ double number(int argc, char** argv, const std::string& option, double otherwise
 
 int main(int argc, char** argv) {
   using namespace tenure::bench;
-  const auto limit =
-      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(number(argc, argv, "--seconds", 0.5)));
-  const int rounds = static_cast<int>(number(argc, argv, "--rounds", 3));
-  std::printf("%-9s %8s %8s %14s %12s %12s %9s %9s\n", "load", "backlog", "workers", "sequential/s", "list scan/s",
-              "dispatch/s", "to scan", "to disp.");
+  const std::chrono::duration<double> seconds(std::stod(option(argc, argv, "--seconds", "0.5")));
+  const Settings settings{std::chrono::duration_cast<Clock::duration>(seconds),
+                          std::stoi(option(argc, argv, "--rounds", "5")),
+                          option(argc, argv, "--beside", "all") == "all"};
+  std::printf("%-9s %8s %8s %12s %12s %8s %12s %8s %12s %8s\n", "load", "backlog", "workers", "sequential/s",
+              "one line/s", "ratio", "list scan/s", "ratio", "dispatch/s", "ratio");
   for (const Load& load : loads) {
     for (const std::size_t size : {std::size_t{100}, std::size_t{10'000}, std::size_t{100'000}}) {
       const auto backlog = backlogOf(size, load);
       for (const std::size_t workers : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
-        const Rates rates = measure(backlog, workers, limit, rounds);
-        std::printf("%-9s %8zu %8zu %14.0f %12.0f %12.0f %9.2f %9.2f\n", load.name, size, workers, rates.ours,
-                    rates.scan, rates.dispatch, rates.ours / rates.scan, rates.ours / rates.dispatch);
-        std::fflush(stdout);
+        std::printf("%-9s %8zu %8zu ", load.name, size, workers);
+        printRates(measure(backlog, workers, settings));
       }
     }
   }
