@@ -56,6 +56,7 @@ ISqlStatements* GatedTransaction::sql() noexcept { return enter() ? inner_->sql(
 
 Result<Admission> GatedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                           MessageFate fate) {
+  if (!marked_) messageBegan_ = gate_.now();  // one of those that are handled together
   if (const Result<void> entered = enter(); !entered) return entered.error();
   return inner_->admit(consumer, id, digest, fate);
 }

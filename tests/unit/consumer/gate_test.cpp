@@ -80,6 +80,21 @@ TEST_F(GateTest, QuickMessagesShareADearCommitWhoeverWaits) {
   transaction->rollback();
 }
 
+TEST_F(GateTest, MessagesThatAreHandledTogetherFillTheirBatchWithTheTimeOfTheirKeysOnly) {
+  gate_.committed(5ms);
+  const auto transaction = begin();
+  for (const char* id : {"a", "b"}) {
+    const auto fresh = transaction->admit(ConsumerName{"c"}, MessageId{id}, digestOf("body"), MessageFate::done);
+    EXPECT_TRUE(fresh.has_value());
+    clock_.advance(4ms);
+  }
+
+  const std::future<void> waiter = waitForIt();
+
+  EXPECT_FALSE(transaction->isFull());
+  transaction->rollback();
+}
+
 TEST_F(GateTest, WhatALaneWaitedBeforeItIsNotItsHandlersTime) {
   gate_.committed(5ms);
   const auto first = hold(1ms);

@@ -73,6 +73,7 @@ class TogetherInLanes : public ConsumerLanes {
 };
 
 TEST_F(TogetherInLanes, MessagesOfAGroupComeInOneCall) {
+  options.ordering = Ordering::perGroup(1);  // nobody waits, for whom a batch would end
   for (const char* id : {"a0", "a1", "a2"}) produce(id, "a");
   for (const char* id : {"b0", "b1"}) produce(id, "b");
   LanedReplica& leader = electTogether();
@@ -96,7 +97,6 @@ TEST_F(TogetherInLanes, EveryGroupKeepsItsOrder) {
   EXPECT_THAT(world.ledger(), SizeIs(600));
   expectEachOnceInOrder();
   expectOneEffectEach();
-  EXPECT_LT(callsOf("a").size(), 60U);
 }
 
 TEST_F(TogetherInLanes, AfterAFailureTheOnesOfItsCallComeOneByOneAndTheGuiltyOneParksItsGroup) {
