@@ -220,7 +220,7 @@ class SequentialQueue {
   }
 
  private:
-  static constexpr std::uint32_t firstRun = 4;  // tasks
+  static constexpr std::uint32_t firstRun = 4;  // tasks, then four times as many while it is quick
   static constexpr std::uint32_t longestRun = 16;
 
   struct Slot {
@@ -415,7 +415,7 @@ class SequentialQueue {
       dropRest(held);
       lock.lock();
     }
-    putBack(held);
+    if (held.left > 0) putBack(held);
     finishRun(held);
     const bool ready = release(*held.line);
     lock.unlock();
