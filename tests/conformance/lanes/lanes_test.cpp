@@ -70,23 +70,34 @@ class LanesSuite : public testing::TestWithParam<Pair> {
   }
 
   Process& elect() {
+    return elect([this](const Delivery& delivery) { return handle(delivery.message, delivery.transaction); });
+  }
+  /// With a handler of many.
+  Process& electTogether() {
+    return elect([this](const BatchDelivery& delivery) {
+      for (const Message& message : delivery.messages)
+        if (Outcome outcome = handle(message, delivery.transaction); outcome.kind != Outcome::Kind::done)
+          return outcome;
+      return Outcome::done();
+    });
+  }
+  template <class AnyHandler>
+  Process& elect(AnyHandler handler) {
     Replica queue = world_->open();
     Replica store = otherWorld_ ? otherWorld_->open() : queue;
     processes_.push_back(std::make_unique<Process>(Process{queue, store, TestTerm(++token_)}));
     Process& process = *processes_.back();
-    process.consumer = std::make_unique<Consumer>(
-        *queue.source, *store.store, [this](const Delivery& delivery) { return handle(delivery); }, options_,
-        noEvents());
+    process.consumer = std::make_unique<Consumer>(*queue.source, *store.store, handler, options_, noEvents());
     process.takeOffice();
     return process;
   }
 
   /// Notes its number behind those of its group.
-  Outcome handle(const Delivery& delivery) {
-    const std::string key = "done-" + delivery.message.group.value;
-    const auto before = delivery.transaction.get(key);
+  Outcome handle(const Message& message, Transaction& transaction) {
+    const std::string key = "done-" + message.group.value;
+    const auto before = transaction.get(key);
     if (!before) return Outcome::retryLater(before.error().message(), 5ms);
-    const auto noted = delivery.transaction.put(key, before->value_or("") + delivery.message.body + ' ');
+    const auto noted = transaction.put(key, before->value_or("") + message.body + ' ');
     if (!noted) return Outcome::retryLater(noted.error().message(), 5ms);
     onHandled(++handled_);
     return Outcome::done();
@@ -183,6 +194,29 @@ TEST_P(LanesSuite, LoseNothingAndRepeatNothingWhenTheirLeaderIsLost) {
   const auto isDone = [this] { return handled_ >= groups * messagesEach; };
   while (!isDone() && std::chrono::steady_clock::now() < limit) successor.execute();
   for (int i = 0; i < 20; ++i) successor.execute();  // some were handled twice and count for one
+  successor.term.requestStop();
+  successor.execute();
+  successor.handOver();
+
+  expectEachOnceInOrder();
+}
+
+TEST_P(LanesSuite, KeepTheirPromisesToAHandlerOfManyWhenItsLeaderIsLost) {
+  Process& leader = electTogether();
+  onHandled = [&](int count) {
+    if (count == groups * messagesEach / 3) leader.term.loseLease();
+  };
+  try {
+    work(leader, [&] { return !leader.term->valid(); });
+    leader.execute();
+  } catch (const EndTerm&) {
+  }
+  leader.handOver();
+
+  Process& successor = electTogether();
+  const auto limit = std::chrono::steady_clock::now() + patience;
+  while (handled_ < groups * messagesEach && std::chrono::steady_clock::now() < limit) successor.execute();
+  for (int i = 0; i < 60; ++i) successor.execute();  // some were handled twice and count for one
   successor.term.requestStop();
   successor.execute();
   successor.handOver();
