@@ -2,6 +2,7 @@
 
 #include "base/validation.hpp"
 #include "consumer/lanes.hpp"
+#include "consumer/work.hpp"
 
 namespace tenure {
 namespace {
@@ -79,23 +80,25 @@ ConsumerOptions forBatches(const ConsumerOptions& options) {
   return options;
 }
 
-std::unique_ptr<ILeaderCareer> workOf(IMessageSource& source, IFencedStore& store, consuming::Handlers handlers,
-                                      const ConsumerOptions& options, IEventSink& events, const IClock& clock) {
-  if (options.ordering == Ordering::total())
-    return std::make_unique<consuming::Runner>(source, store, std::move(handlers), options, events, clock);
-  return std::make_unique<consuming::Lanes>(source, store, std::move(handlers), options, events, clock);
-}
-
 }  // namespace
+
+std::unique_ptr<ILeaderCareer> consuming::workOf(IMessageSource& source, IFencedStore& store, Handlers handlers,
+                                                 const ConsumerOptions& options, IEventSink& events,
+                                                 const IClock& clock, IThreads& threads) {
+  const ConsumerOptions fit = fitted(validated(options), store);
+  if (fit.ordering == Ordering::total())
+    return std::make_unique<Runner>(source, store, std::move(handlers), fit, events, clock);
+  return std::make_unique<Lanes>(source, store, std::move(handlers), fit, events, clock, threads);
+}
 
 Consumer::Consumer(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
                    IEventSink& events, const IClock& clock)
-    : work_(workOf(source, store, {std::move(handler), nullptr}, fitted(validated(options), store), events, clock)) {}
+    : work_(consuming::workOf(source, store, {std::move(handler), nullptr}, options, events, clock)) {}
 
 Consumer::Consumer(OfMany many, IMessageSource& source, IFencedStore& store, const ConsumerOptions& options,
                    IEventSink& events, const IClock& clock)
-    : work_(workOf(source, store, {oneByOne(many.handler), many.handler}, fitted(validated(forBatches(options)), store),
-                   events, clock)) {}
+    : work_(consuming::workOf(source, store, {oneByOne(many.handler), many.handler}, forBatches(options), events,
+                              clock)) {}
 Consumer::~Consumer() = default;
 
 void Consumer::prepare(const std::stop_token& stop) { work_->prepare(stop); }

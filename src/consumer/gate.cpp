@@ -3,7 +3,7 @@
 namespace tenure::consuming {
 
 Gate::Pass Gate::enter(IGateWatch& watch) {
-  Pass pass(mutex_, std::try_to_lock);
+  Pass pass(*lock_, std::try_to_lock);
   if (pass.owns_lock()) return pass;
   ++waiting_;
   watch.waitsAtGate(true);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/threads.hpp"
 #include "tenure/source.hpp"
 #include "tenure/time.hpp"
 
@@ -18,10 +19,10 @@ class IGateWatch;
 
 class Gate {
  public:
-  using Pass = std::unique_lock<std::mutex>;
-  explicit Gate(const IClock& clock) : clock_(clock) {}
+  using Pass = std::unique_lock<ILock>;
+  Gate(const IClock& clock, IThreads& threads) : clock_(clock), lock_(threads.makeLock()) {}
 
-  [[nodiscard]] Pass enter() { return Pass{mutex_}; }
+  [[nodiscard]] Pass enter() { return Pass{*lock_}; }
   [[nodiscard]] Pass enter(IGateWatch& watch);
   bool isWaitedFor() const noexcept { return waiting_ > 0; }
   BootTime now() const noexcept { return clock_.now(); }
@@ -34,7 +35,7 @@ class Gate {
 
  private:
   const IClock& clock_;
-  std::mutex mutex_;
+  const std::unique_ptr<ILock> lock_;
   std::atomic<int> waiting_ = 0;
   Duration commitTook_{0};
 };

@@ -146,14 +146,15 @@ class Lanes::Post final : public IPost, public IMessageSource, public IGateWatch
 };
 
 Lanes::Lanes(IMessageSource& source, IFencedStore& store, Handlers handlers, const ConsumerOptions& options,
-             IEventSink& events, const IClock& clock)
+             IEventSink& events, const IClock& clock, IThreads& threads)
     : source_(source),
       store_(store),
       shared_(source.sharesTransactionsWith(store)),
       handlers_(std::move(handlers)),
       options_(options),
       events_(events),
-      clock_(clock) {}
+      clock_(clock),
+      threads_(threads) {}
 
 Lanes::~Lanes() { join(); }
 
@@ -170,7 +171,7 @@ void Lanes::inaugurate(const Term& term) {
   failure_ = nullptr;
   recovered_ = false;
   limitsSeen_.reset();
-  desk_.emplace(limitsOf(options_), 1 + options_.ordering.lanes, clock_);
+  desk_.emplace(limitsOf(options_), 1 + options_.ordering.lanes, clock_, threads_);
   recovery_ = std::make_unique<Recovery>(*this, term.stopToken());
   main_.emplace(*recovery_, store_, handlers_, options_, events_, clock_, recovery_.get());
   main_->inaugurate(term);
@@ -224,7 +225,7 @@ void Lanes::open(const Term& term) {
         std::make_unique<Runner>(*lane->post, *lane->store, handlers_, options, events_, clock_, lane->post.get());
     lanes_.push_back(std::move(lane));
   }
-  for (const auto& lane : lanes_) lane->thread = std::thread([this, &lane = *lane, term] { work(lane, term); });
+  for (const auto& lane : lanes_) lane->thread = threads_.start([this, &lane = *lane, term] { work(lane, term); });
 }
 
 // --- a lane's thread
@@ -248,10 +249,10 @@ void Lanes::fail(std::exception_ptr why) noexcept {
   stop_.request_stop();
 }
 
-void Lanes::join() noexcept {
+void Lanes::join() {
   stop_.request_stop();
   for (const auto& lane : lanes_)
-    if (lane->thread.joinable()) lane->thread.join();
+    if (lane->thread != nullptr) lane->thread->join();
 }
 
 // --- the reader

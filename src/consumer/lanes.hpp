@@ -20,7 +20,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "base/backoff.hpp"
@@ -33,9 +32,9 @@ namespace tenure::consuming {
 /// Threads: its phases, one at a time; starts and joins those of its lanes.
 class Lanes final : public ILeaderCareer {
  public:
-  /// Borrows source, store, events and clock. The options are valid and fit the store.
+  /// Borrows source, store, events, clock and threads. The options are valid and fit the store.
   Lanes(IMessageSource& source, IFencedStore& store, Handlers handlers, const ConsumerOptions& options,
-        IEventSink& events, const IClock& clock);
+        IEventSink& events, const IClock& clock, IThreads& threads = systemThreads());
   ~Lanes() override;
 
   void prepare(const std::stop_token& stop) override;
@@ -50,7 +49,7 @@ class Lanes final : public ILeaderCareer {
     std::unique_ptr<IFencedStore> store;
     std::unique_ptr<Post> post;
     std::unique_ptr<Runner> runner;
-    std::thread thread;
+    std::unique_ptr<IThread> thread;
     bool failed = false;  // read after its thread has ended
   };
 
@@ -65,7 +64,7 @@ class Lanes final : public ILeaderCareer {
   void settleDown(const Term& term);
   void reportProgress(const Term& term);
   void readLimits();
-  void join() noexcept;
+  void join();
   Gate::Pass passFor(bool needed) { return needed ? gate_.enter() : Gate::Pass{}; }
 
   IMessageSource& source_;
@@ -75,13 +74,14 @@ class Lanes final : public ILeaderCareer {
   const ConsumerOptions options_;
   IEventSink& events_;
   const IClock& clock_;
+  IThreads& threads_;
 
   // Of the term.
   std::optional<SharedDesk> desk_;
   std::unique_ptr<Recovery> recovery_;
   std::optional<Runner> main_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  Gate gate_{clock_};
+  Gate gate_{clock_, threads_};
   bool gated_ = false;  // the store is behind the gate
   bool recovered_ = false;
   std::stop_source stop_;

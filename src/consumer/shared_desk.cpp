@@ -5,8 +5,8 @@
 
 namespace tenure::consuming {
 
-SharedDesk::SharedDesk(const pipeline::Desk::Limits& limits, std::size_t lanes, const IClock& clock)
-    : clock_(clock), desk_(limits, lanes), lanes_(lanes) {}
+SharedDesk::SharedDesk(const pipeline::Desk::Limits& limits, std::size_t lanes, const IClock& clock, IThreads& threads)
+    : clock_(clock), ready_(threads.makeSignal()), called_(threads.makeSignal()), desk_(limits, lanes), lanes_(lanes) {}
 
 // --- lanes
 
@@ -19,7 +19,7 @@ Assignment SharedDesk::take(std::size_t lane, std::size_t max, BootTime until, c
     callReader(Call::whenItWaits);
     for (BootTime now = clock_.now(); !canTake() && now < until && !stop.stop_requested(); now = clock_.now()) {
       const BootTime due = closed_ ? until : desk_.nextDue().value_or(until);
-      ready_.wait_for(lock, stop, std::min(until, due) - now, canTake);
+      ready_->wait(lock, std::min(until, due) - now, stop, canTake);
     }
     lanes_[lane].waits = false;
     reportProgress(lane);
@@ -55,14 +55,14 @@ void SharedDesk::acknowledge(std::size_t lane, std::span<const Message> messages
 void SharedDesk::release(std::size_t lane) {
   const std::lock_guard lock(mutex_);
   desk_.release(lane);
-  if (desk_.isReady(clock_.now())) ready_.notify_all();
+  if (desk_.isReady(clock_.now())) ready_->notifyAll();
 }
 
 void SharedDesk::park(std::size_t lane, Parked parked, BootTime until) {
   const std::lock_guard lock(mutex_);
   if (parked.past.attempt || parked.past.postponements > 0) pasts_.insert_or_assign(parked.past.id, parked.past);
   desk_.park(lane, std::move(parked.messages), until);
-  ready_.notify_all();  // who waits has to look at the time
+  ready_->notifyAll();  // who waits has to look at the time
 }
 
 void SharedDesk::excuse(std::size_t lane, bool excused) noexcept {
@@ -78,7 +78,7 @@ void SharedDesk::leave(std::size_t lane) {
 
 void SharedDesk::callReader(Call call) {
   wanted_ = true;
-  called_.notify_all();
+  called_->notifyAll();
   if (call == Call::atOnce) interrupt_.request_stop();
 }
 
@@ -116,19 +116,19 @@ void SharedDesk::trust() {
 void SharedDesk::limit(RateRules rules) {
   const std::lock_guard lock(mutex_);
   desk_.limit(std::move(rules));
-  ready_.notify_all();
+  ready_->notifyAll();
 }
 
 void SharedDesk::receive(std::vector<Message> messages) {
   const std::lock_guard lock(mutex_);
   desk_.receive(std::move(messages));
-  ready_.notify_all();
+  ready_->notifyAll();
 }
 
 void SharedDesk::close(bool closed) {
   const std::lock_guard lock(mutex_);
   closed_ = closed;
-  ready_.notify_all();
+  ready_->notifyAll();
 }
 
 void SharedDesk::clear() {
@@ -179,7 +179,7 @@ bool SharedDesk::madeProgressSince(BootTime then) const {
 
 void SharedDesk::await(BootTime until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  called_.wait_for(lock, stop, until - clock_.now(), [this] { return wanted_; });
+  called_->wait(lock, until - clock_.now(), stop, [this] { return wanted_; });
   wanted_ = false;
 }
 

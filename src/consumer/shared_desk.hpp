@@ -3,12 +3,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <stop_token>
 #include <unordered_map>
 #include <vector>
 
+#include "base/threads.hpp"
 #include "consumer/actions.hpp"
 #include "pipeline/desk.hpp"
 
@@ -18,7 +18,7 @@ namespace tenure::consuming {
 class SharedDesk {
  public:
   /// Lane numbers are 0..lanes-1. Borrows the clock.
-  SharedDesk(const pipeline::Desk::Limits& limits, std::size_t lanes, const IClock& clock);
+  SharedDesk(const pipeline::Desk::Limits& limits, std::size_t lanes, const IClock& clock, IThreads& threads);
 
   // Lanes.
 
@@ -76,8 +76,8 @@ class SharedDesk {
 
   const IClock& clock_;
   mutable std::mutex mutex_;
-  std::condition_variable_any ready_;   // for lanes
-  std::condition_variable_any called_;  // for the reader
+  const std::unique_ptr<ISignal> ready_;   // for lanes
+  const std::unique_ptr<ISignal> called_;  // for the reader
   std::stop_source interrupt_;
   pipeline::Desk desk_;
   std::vector<Lane> lanes_;

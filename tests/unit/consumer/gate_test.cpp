@@ -53,7 +53,7 @@ class GateTest : public testing::Test {
   memory::World world_;
   memory::Database database_{world_, events_, clock_};
   TestTerm term_{identityWith(1), 24h, clock_};
-  Gate gate_{clock_};
+  Gate gate_{clock_, systemThreads()};
   Watch ours_, watch_;
   GatedStore lane_{gate_, ours_, database_.store()};
 };

@@ -1,0 +1,53 @@
+/// The seam to threads that work beside each other: real ones in production, fibers of one thread in the simulation.
+///
+/// What they share is under a std::mutex that nobody keeps while he waits for a server, for time or for another one,
+/// but in a signal; what is kept that long is an ILock. So fibers never meet a mutex that is locked.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+
+#include "tenure/time.hpp"
+
+namespace tenure {
+
+/// Whoever destroys it has waited for its end.
+class IThread {
+ public:
+  virtual ~IThread() = default;
+  virtual void join() = 0;
+};
+
+/// For std::unique_lock.
+class ILock {
+ public:
+  virtual ~ILock() = default;
+  virtual void lock() = 0;
+  virtual bool try_lock() = 0;
+  virtual void unlock() = 0;
+};
+
+/// For those who wait under a mutex until something has changed.
+class ISignal {
+ public:
+  virtual ~ISignal() = default;
+  /// Gives the mutex back while it waits: until `isOver`, asked after each notice, or as long as it may, or to a stop.
+  virtual void wait(std::unique_lock<std::mutex>& lock, Duration atMost, const std::stop_token& stop,
+                    const std::function<bool()>& isOver) = 0;
+  virtual void notifyAll() noexcept = 0;
+};
+
+class IThreads {
+ public:
+  virtual ~IThreads() = default;
+  virtual std::unique_ptr<IThread> start(std::function<void()> work) = 0;
+  virtual std::unique_ptr<ILock> makeLock() = 0;
+  virtual std::unique_ptr<ISignal> makeSignal() = 0;
+};
+
+/// The machine's own.
+IThreads& systemThreads() noexcept;
+
+}  // namespace tenure
