@@ -1,5 +1,6 @@
 #include "process.hpp"
 
+#include "consumer/work.hpp"
 #include "simulation.hpp"
 
 namespace tenure::simulation {
@@ -42,11 +43,8 @@ Process::Process(Simulation& simulation, int slot, int number)
       coordination_(*this, *client_, electionLoop_, simulation.mutant()),
       store_(*this, storeOf(simulation)),
       source_(*this, database_.source()),
-      consumer_(
-          source_, store_, [this](const Delivery& delivery) { return simulation_.handle(*this, delivery); },
-          consumerOptions(), *this, consumerLoop_),
-      runner_(career::CareerMachine(limits()), loop_, *this, consumer_, Emitter(*this, loop_, electionName()),
-              outlets()),
+      work_(consuming::workOf(source_, store_, handlers(), consumerOptions(), *this, consumerLoop_, loop_)),
+      runner_(career::CareerMachine(limits()), loop_, *this, *work_, Emitter(*this, loop_, electionName()), outlets()),
       election_(electionSettings(), electionLoop_, coordination_, *this, Emitter(*this, loop_, electionName()),
                 random_.fork()) {
   limit(simulation.rules());
@@ -88,6 +86,10 @@ ElectionSettings Process::electionSettings() const {
 
 CareerLimits Process::limits() const {
   return {.inaugurate = 20s, .execute = 12s, .handOver = 10s, .grace = 2s, .drain = 6s, .idleInterval = 500ms};
+}
+
+consuming::Handlers Process::handlers() {
+  return {[this](const Delivery& delivery) { return simulation_.handle(*this, delivery); }, nullptr};
 }
 
 ConsumerOptions Process::consumerOptions() const {

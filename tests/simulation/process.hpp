@@ -8,6 +8,7 @@
 #include <string>
 
 #include "career/career_runner.hpp"
+#include "consumer/runner.hpp"
 #include "coordination.hpp"
 #include "coverage.hpp"
 #include "election/election.hpp"
@@ -100,6 +101,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   ElectionSettings electionSettings() const;
   CareerLimits limits() const;
   career::CareerOutlets outlets();
+  consuming::Handlers handlers();
   ConsumerOptions consumerOptions() const;
   Duration draw(Duration most);
 
@@ -119,7 +121,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   Coordination coordination_;
   Store store_;
   Source source_;
-  Consumer consumer_;
+  std::unique_ptr<ILeaderCareer> work_;
   career::CareerRunner runner_;
   Election election_;
 

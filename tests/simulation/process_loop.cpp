@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace tenure::simulation {
 
 BootTime ProcessLoop::now() const noexcept {
@@ -42,9 +44,7 @@ void ProcessLoop::thaw() {
   if (!std::exchange(frozen_, false)) return;
   if (stoppedAt_) stoodStill_ += world_->now() - *stoppedAt_;
   stoppedAt_.reset();
-  if (operationDue_) std::exchange(operationDue_, {})();
-  if (workDue_) runOnFiber(std::exchange(workDue_, {}));
-  if (std::exchange(wakeDue_, false)) wakeFiber();
+  for (const auto& strand : strands_) strand->thaw();
   if (!hung_) flush();
 }
 
@@ -63,84 +63,34 @@ void ProcessLoop::flush() {
   });
 }
 
-void ProcessLoop::runOnFiber(Task work) {
-  world_->post([this, alive = alive_, work = std::move(work)] {
-    if (!*alive) return;
-    if (frozen_)
-      workDue_ = work;
-    else
-      fiber_->begin(work);
-  });
-}
-
-void ProcessLoop::wakeFiber() const {
-  world_->post([this, alive = alive_] {
-    if (!*alive || !fiber_->underWay()) return;
-    if (frozen_)
-      wakeDue_ = true;
-    else
-      fiber_->resume();
-  });
-}
-
-void ProcessLoop::callFromFiber(Duration there, Duration back, bool here, const Task& operation) const {
-  if (dead_) throw Killed{};
-  call_ = Call{.here = here};
-  const Task arrive = [this, back, &operation] {
-    call_.arrived = true;
-    operation();
-    if (dead_) return killFiber();
-    call_.timer = world_->after(back, [this] {
-      call_.timer = 0;
-      wakeFiber();
-    });
-  };
-  call_.timer = world_->after(there, [this, here, &arrive] {
-    call_.timer = 0;
-    if (here && frozen_)
-      operationDue_ = arrive;
-    else
-      arrive();
-  });
-  fiber_->suspend();
-  if (dead_) throw Killed{};
-}
-
 void ProcessLoop::waitUntil(BootTime deadline, const std::stop_token& stop) const {
-  if (dead_) throw Killed{};
-  if (stop.stop_requested()) return;
-  call_ = Call{.arrived = true};
-  bool woken = false;
-  const auto wake = [this, &woken] {
-    if (std::exchange(woken, true)) return;
-    if (call_.timer != 0) world_->cancel(std::exchange(call_.timer, 0));
-    wakeFiber();
-  };
-  call_.timer = world_->after(std::max(inTheWorld(deadline - now()), Duration{1}), [this, wake] {
-    call_.timer = 0;
-    wake();
-  });
-  const std::stop_callback stopped(stop, wake);
-  fiber_->suspend();
-  if (dead_) throw Killed{};
+  current().wait(inTheWorld(deadline - now()), stop);
 }
 
-void ProcessLoop::killFiber() const {
-  if (call_.timer != 0) world_->cancel(std::exchange(call_.timer, 0));
-  while (fiber_->underWay()) fiber_->resume();
-  if (buried_) world_->post(std::exchange(buried_, {}));
+Strand& ProcessLoop::current() const {
+  const auto running = std::ranges::find_if(strands_, [](const auto& strand) { return strand->running(); });
+  TENURE_ASSERT(running != strands_.end());
+  return **running;
+}
+
+Strand& ProcessLoop::idleStrand() {
+  const auto idle =
+      std::find_if(strands_.begin() + 1, strands_.end(), [](const auto& one) { return !one->underWay(); });
+  return idle != strands_.end() ? **idle : *strands_.emplace_back(std::make_unique<Strand>(*this));
 }
 
 void ProcessLoop::die(bool landing, Task buried) {
   if (!std::exchange(dead_, true)) {
     *alive_ = false;
     kept_.clear();
-    operationDue_ = {};
-    workDue_ = {};
     buried_ = std::move(buried);
   }
-  const bool underWay = fiber_->underWay() && !call_.here && !call_.arrived;
-  if (!landing || !underWay) killFiber();  // else when it has arrived
+  for (const auto& strand : strands_) strand->die(landing);
+}
+
+void ProcessLoop::down() {
+  const bool all = std::ranges::none_of(strands_, [](const auto& strand) { return strand->underWay(); });
+  if (all && buried_) world_->post(std::exchange(buried_, {}));
 }
 
 }  // namespace tenure::simulation

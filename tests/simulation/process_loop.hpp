@@ -1,24 +1,28 @@
 /// The control thread of one simulated process: its clocks, its timers, and whether it stands still. What comes due
 /// while it does waits, in order; what comes due after its death is dropped.
 ///
-/// It is the clock of the career thread as well: who waits for a moment there leaves the fiber until it has come.
+/// It is the clock of the career thread and of its lanes as well, and makes those: who waits for a moment there leaves
+/// his fiber until it has come (strand.hpp).
 #pragma once
 
 #include <deque>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "base/loop.hpp"
-#include "fiber.hpp"
+#include "base/threads.hpp"
+#include "strand.hpp"
 
 namespace tenure::simulation {
 
-class ProcessLoop final : public ILoop {
+class ProcessLoop final : public ILoop, public IThreads {
  public:
   /// offset   how much longer this machine has been up than the world
   /// drift    how much faster its clocks run, in millionths
-  ProcessLoop(ILoop& world, Duration offset, std::int64_t drift)
-      : world_(&world), offset_(offset), drift_(drift), fiber_(std::make_unique<Fiber>()) {}
+  ProcessLoop(ILoop& world, Duration offset, std::int64_t drift) : world_(&world), offset_(offset), drift_(drift) {
+    strands_.push_back(std::make_unique<Strand>(*this));
+  }
   ~ProcessLoop() override { die(); }
 
   BootTime now() const noexcept override;
@@ -41,34 +45,39 @@ class ProcessLoop final : public ILoop {
   /// Its clocks stood still: what they say of a lease is worth nothing.
   bool clockHasStopped() const noexcept { return stoodStill_ > Duration::zero() || stoppedAt_.has_value(); }
 
-  // --- its career thread
+  // --- its career thread, and its lanes
 
-  /// Begins it there, as soon as the process moves.
-  void runOnFiber(Task work);
-  bool fiberUnderWay() const noexcept { return fiber_->underWay(); }
-  bool onFiber() const noexcept { return fiber_->running(); }
-  /// Leaves the fiber until `there` has passed, does `operation` where it belongs, and comes back after `back`.
-  ///   here   it happens in the process itself: not while that stands still, and not after its death
-  void callFromFiber(Duration there, Duration back, bool here, const Task& operation) const;
+  /// Begins it on the career thread, as soon as the process moves.
+  void runOnFiber(Task work) { strands_.front()->run(std::move(work)); }
+  /// As Strand::call, of whoever asks.
+  void callFromFiber(Duration there, Duration back, bool here, const Task& operation) const {
+    current().call(there, back, here, operation);
+  }
+  /// Whoever asks is none of the career thread's fibers, but a lane's.
+  bool inLane() const noexcept { return !strands_.front()->running(); }
+  std::unique_ptr<IThread> start(std::function<void()> work) override;
+  std::unique_ptr<ILock> makeLock() override;
+  std::unique_ptr<ISignal> makeSignal() override;
 
-  /// No task runs any more. `landing`: a request under way to a server arrives there nevertheless, and only then is the
-  /// fiber taken down; `buried` is called when that has been done. Told again, it takes it down at once.
+  /// No task runs any more. `landing`: requests under way to a server arrive there nevertheless, and only then are
+  /// their fibers taken down; `buried` is called when that has been done. Told again, it takes them down at once.
   void die(bool landing = false, Task buried = {});
   bool dead() const noexcept { return dead_; }
 
- private:
-  struct Call {
-    TimerId timer = 0;
-    bool here = true;
-    bool arrived = false;
-  };
+  // --- for its strands
 
+  ILoop& world() const noexcept { return *world_; }
+  const std::shared_ptr<bool>& alive() const noexcept { return alive_; }
+  /// One of them is down.
+  void down();
+
+ private:
   /// How long the world takes for what this machine's clocks call `delay`; never less.
   Duration inTheWorld(Duration delay) const noexcept;
   void runOrKeep(const std::shared_ptr<bool>& alive, const Task& task);
   void flush();
-  void wakeFiber() const;
-  void killFiber() const;
+  Strand& current() const;
+  Strand& idleStrand();
 
   ILoop* world_;
   Duration offset_;
@@ -81,12 +90,8 @@ class ProcessLoop final : public ILoop {
   bool dead_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::deque<Task> kept_;
-  std::unique_ptr<Fiber> fiber_;
-  mutable Call call_;
-  mutable bool wakeDue_ = false;  // the fiber would go on if the process did
-  mutable Task operationDue_;     // its operation was due meanwhile
-  Task workDue_;                  // was to begin meanwhile
-  mutable Task buried_;
+  std::vector<std::unique_ptr<Strand>> strands_;  // the career thread's first
+  Task buried_;
 };
 
 }  // namespace tenure::simulation
