@@ -21,8 +21,9 @@ Action ConsumerMachine::commit(const Moment& moment) {
   const std::size_t next = remaining() - settled_;
   const std::size_t suspectsLeft = suspects_ - std::min(suspects_, settled_);
   const std::size_t wanted = suspectsLeft > 0 ? suspectsLeft : closing ? 0 : sizer_.size();
-  // Who comes next is not in the window.
-  const bool elsewhere = (collapser_ && collapser_->leavesHeirs()) || (sequencer_ && sequencer_->readies());
+  // Who comes next is not in the window, or the lanes have him when what is left here is parked.
+  const bool elsewhere = (collapser_ && collapser_->leavesHeirs()) || (sequencer_ && sequencer_->readies()) ||
+                         (role_ == Role::recovery && !closing);
   booking_ = Commit{.settled = settled_,
                     .inWork = std::min(wanted, next),
                     .more = role_ != Role::lane && (next < wanted || (elsewhere && wanted > 0)),
@@ -181,7 +182,8 @@ Action ConsumerMachine::resolved(CommitFate fate, const Moment& moment) {
 }
 
 Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
-  parkUntil_.reset();
+  const bool mayHaveLanded = isOutcomeUnknown(error.code) || step_ == Step::resolve;
+  if (!mayHaveLanded) parkUntil_.reset();
   if (phase_ == Phase::leaving) {
     forgo(error.message());
     news_.push_back(Warned{"what is in work could not be cleared: " + error.message()});

@@ -277,8 +277,10 @@ bool Lanes::read(const Term& term) {
 }
 
 Result<void> Lanes::readOnce(BootTime until, const std::stop_token& stop) {
-  if (const std::vector<Message> done = desk_->takeAcknowledgements(); !done.empty())
+  if (const std::vector<Message> done = desk_->takeAcknowledgements(); !done.empty()) {
     if (const Result<void> acknowledged = source_.acknowledge(done); !acknowledged) return acknowledged;
+    desk_->confirm(done.size());
+  }
   if (!desk_->wantsMore()) {
     desk_->await(until, stop);
     return {};

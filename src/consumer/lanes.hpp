@@ -5,8 +5,8 @@
 ///                   └──── acknowledge after ◄─────┴─► …                     ─┘
 ///
 ///   inaugurate   the main runner claims, recalls and attaches
-///   execute      first the main runner alone, with what a dead predecessor may have had in work; then the lanes, each
-///                on a thread of its own, while this one reads and acknowledges
+///   execute      first the main runner alone, with what a dead predecessor may have had in work, and without regard to
+///                rate limits; then the lanes, each on a thread of its own, while this one reads and acknowledges
 ///   handOver     the lanes finish what they have in hand, then the main runner writes that nothing is in work
 ///
 /// What a lane may have in work beyond the desk's front is on a record of its own; what is in the front needs none, as

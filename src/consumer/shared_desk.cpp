@@ -41,7 +41,7 @@ Assignment SharedDesk::assignmentOf(pipeline::Desk::Share share) {
 
 void SharedDesk::acknowledge(std::size_t lane, std::span<const Message> messages, bool alsoAtSource) {
   const std::lock_guard lock(mutex_);
-  desk_.acknowledge(lane, messages.size());
+  desk_.acknowledge(lane, messages.size(), !alsoAtSource);
   if (!alsoAtSource) return;
   for (const Message& message : messages) {
     Message done;
@@ -151,6 +151,11 @@ std::vector<Message> SharedDesk::takeAcknowledgements() {
   const std::lock_guard lock(mutex_);
   wanted_ = false;
   return std::exchange(toAcknowledge_, {});
+}
+
+void SharedDesk::confirm(std::size_t acknowledgements) {
+  const std::lock_guard lock(mutex_);
+  desk_.confirm(acknowledgements);
 }
 
 bool SharedDesk::isAtRest() const {

@@ -51,6 +51,8 @@ class SharedDesk {
   bool wantsMore() const;
   /// What the lanes are done with and the source has to be told.
   std::vector<Message> takeAcknowledgements();
+  /// It was told of the next so many of them.
+  void confirm(std::size_t acknowledgements);
   /// No lane holds anything and none can take anything.
   bool isAtRest() const;
   std::size_t lanesLeft() const;

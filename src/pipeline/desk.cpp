@@ -1,6 +1,7 @@
 #include "pipeline/desk.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -24,15 +25,25 @@ void Desk::receive(std::vector<Message> messages) {
       frontEnd_ = number + 1;
     }
     Line& line = lineOf(message.group.value);
-    if (isSuspect(message, number)) suspects_.push_back(&line);
+    if (isSuspect(message, number)) suspects_.push_back({&line, number});
     ++waiting_;
     waitingBytes_ += message.body.size();
+    if (!rests_.empty()) restAgain(line, message.id);
     line.waiting.push_back({number, std::move(message)});
     makeReady(line);
   }
 }
 
+/// What comes again before it is done already, and may wait with it.
+void Desk::restAgain(Line& line, const MessageId& id) {
+  const auto rest = rests_.extract(id);
+  if (!rest || line.waits) return;
+  if (std::exchange(line.listed, false)) std::erase(ready_, &line);
+  wait(line, rest.mapped(), parked_);
+}
+
 void Desk::clear() {
+  for (const auto& [until, line] : parked_) rests_.insert_or_assign(line->waiting.front().message.id, until);
   for (Lane& lane : lanes_) lane = {};
   lines_.clear();
   byGroup_.clear();
@@ -40,6 +51,7 @@ void Desk::clear() {
   parked_.clear();
   heldBack_.clear();
   suspects_.clear();
+  unconfirmed_.clear();
   waiting_ = waitingBytes_ = alive_ = frontAlive_ = 0;
   base_ += gone_.size();
   gone_.clear();
@@ -83,12 +95,13 @@ bool Desk::isSuspect(const Message& message, Number number) const {
 Desk::Share Desk::takeSuspects(std::size_t lane, std::size_t max) {
   Share share;
   while (share.messages.size() < max && !suspects_.empty()) {
-    Line& line = *suspects_.front();
+    const Suspect suspect = suspects_.front();
     suspects_.pop_front();
+    Line& line = *suspect.line;
     if (line.waits || line.waiting.empty()) continue;  // it failed in good order, or what follows it waits with it
     std::erase(ready_, &line);
     line.listed = false;
-    handOut(line, lane, share);
+    while (!line.waiting.empty() && line.waiting.front().number <= suspect.number) handOut(line, lane, share);
   }
   return share;
 }
@@ -140,7 +153,7 @@ void Desk::handOut(Line& line, std::size_t lane, Share& share) {
   line.waiting.pop_front();
 }
 
-void Desk::acknowledge(std::size_t lane, std::size_t count) {
+void Desk::acknowledge(std::size_t lane, std::size_t count, bool sourceKnows) {
   Lane& at = lanes_[lane];
   TENURE_ASSERT(count <= at.held.size());
   for (; count > 0; --count) {
@@ -149,7 +162,18 @@ void Desk::acknowledge(std::size_t lane, std::size_t count) {
     --done.line->held;
     ++done.line->unreleased;
     at.unreleased.push_back(done.line);
-    markGone(done.number);
+    if (sourceKnows)
+      markGone(done.number);
+    else
+      unconfirmed_.push_back(done.number);
+  }
+}
+
+void Desk::confirm(std::size_t count) {
+  TENURE_ASSERT(count <= unconfirmed_.size());
+  for (; count > 0; --count) {
+    markGone(unconfirmed_.front());
+    unconfirmed_.pop_front();
   }
 }
 

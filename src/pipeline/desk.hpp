@@ -56,11 +56,15 @@ class Desk {
   /// Less than half of what it may hold waits for a lane.
   bool wantsMore() const noexcept;
   void receive(std::vector<Message> messages);
-  /// Everything is forgotten: the source delivers it again. No lane may be at work on what it holds.
+  /// Everything is forgotten but who waits until when: the source delivers it again. No lane may be at work on what it
+  /// holds.
   void clear();
 
   /// From now on; who waits for his turn is looked at again.
   void limit(RateRules rules);
+
+  /// The source knows of the next `count` that were acknowledged without it.
+  void confirm(std::size_t count);
 
   // After an unclean end.
 
@@ -76,8 +80,9 @@ class Desk {
 
   /// Up to `max` messages of one group; none when no group is ready.
   Share take(std::size_t lane, std::size_t max, BootTime now);
-  /// The first `count` that the lane holds are done; their groups wait for release().
-  void acknowledge(std::size_t lane, std::size_t count);
+  /// The first `count` that the lane holds are done; their groups wait for release(). Until the source knows they stay
+  /// in the window: a successor finds them there.
+  void acknowledge(std::size_t lane, std::size_t count, bool sourceKnows = true);
   /// Groups of which the lane holds nothing any more are free.
   void release(std::size_t lane);
   /// All that the lane holds of this group is back in its place, and the group waits until then. Of a message without
@@ -111,6 +116,10 @@ class Desk {
     std::int64_t position;
     Line* line;
   };
+  struct Suspect {
+    Line* line;
+    Number number;
+  };
   struct Lane {
     std::deque<Held> held;
     std::vector<Line*> unreleased;
@@ -120,6 +129,7 @@ class Desk {
   void forgetIfIdle(Line& line);
   void makeReady(Line& line);
   void handOut(Line& line, std::size_t lane, Share& share);
+  void restAgain(Line& line, const MessageId& id);
   void wait(Line& line, BootTime until, std::multimap<BootTime, Line*>& among);
   void resume(std::multimap<BootTime, Line*>& among, BootTime now);
   void markGone(Number number);
@@ -133,6 +143,7 @@ class Desk {
   std::deque<Line*> ready_;
   std::multimap<BootTime, Line*> parked_;
   std::multimap<BootTime, Line*> heldBack_;
+  std::unordered_map<MessageId, BootTime> rests_;  // of parked ones that were forgotten
   Throttle throttle_;
   std::size_t waiting_ = 0;
   std::size_t waitingBytes_ = 0;
@@ -141,12 +152,13 @@ class Desk {
   std::deque<bool> gone_;
   Number base_ = 0;
   std::size_t alive_ = 0;
+  std::deque<Number> unconfirmed_;
   Number frontEnd_ = 0;
   std::size_t frontAlive_ = 0;
 
   std::unordered_set<MessageId> suspectIds_;
   bool frontIsSuspect_ = false;
-  std::deque<Line*> suspects_;  // whose line, in source order
+  std::deque<Suspect> suspects_;  // in source order
 };
 
 }  // namespace tenure::pipeline

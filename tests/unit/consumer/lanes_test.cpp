@@ -162,6 +162,44 @@ TEST_F(ConsumerLanes, CondemnOnlyTheMessageThatKillsItsProcess) {
   expectEachOnceInOrder();
 }
 
+TEST_F(ConsumerLanes, LetAMessageWaitAlsoWhenTheReplyToItsFailedAttemptWasLost) {
+  options.retryBase = options.retryMax = 1h;
+  std::atomic<int> starts = 0;
+  handler = [&](const Delivery&) {
+    if (++starts == 1) world.loseCommitReply(true);
+    return Outcome::failed("not yet");
+  };
+  produce("a0", "a");
+  LanedReplica& leader = elect();
+
+  while (events.of<AttemptFailed>().empty()) leader.execute();
+  for (int i = 0; i < 3; ++i) leader.execute();
+
+  EXPECT_EQ(starts, 1);
+  leader.handOver();
+}
+
+TEST_F(ConsumerLanes, LeaveTheFrontOnRecordWhenTheLastSuspectWasParkedBeforeThem) {
+  options.retryBase = options.retryMax = 1h;
+  std::atomic<bool> dies = true;
+  handler = [&](const Delivery&) {
+    if (dies) replicas.back()->term().loseLease();
+    return Outcome::failed("not yet");
+  };
+  produce("a0", "a");
+  LanedReplica& killed = elect();
+  EXPECT_THROW(while (true) killed.execute(), EndTerm);
+  dies = false;
+
+  LanedReplica& successor = elect();
+  while (events.of<AttemptFailed>().empty() || events.of<AttemptFailed>().back().error != "not yet")
+    successor.execute();
+
+  EXPECT_TRUE(world.consumerState(ConsumerName{"orders"}).moreInWork) << "the lanes begin what is in the front";
+  killed.handOver();
+  successor.handOver();
+}
+
 TEST_F(ConsumerLanes, EndTheTermWhenOneOfThemHasTo) {
   handler = [](const Delivery& delivery) -> Outcome {
     if (delivery.message.group.value == "b") throw EndTerm(EndReason::failed, Error{Errc::storeFailed, "disk on fire"});

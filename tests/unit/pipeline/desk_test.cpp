@@ -192,6 +192,39 @@ TEST_F(DeskTest, LeavesWhatFollowsAFailedSuspectWithItsGroup) {
   EXPECT_THAT(taken(1, 10, start + 10ms), ElementsAre("a1", "a2"));
 }
 
+TEST_F(DeskTest, KeepsInItsFrontWhatTheSourceDoesNotKnowToBeDone) {
+  receive({"a1", "b1", "c1", "d1"});
+  take(0);
+  desk.acknowledge(0, 1, false);
+  desk.release(0);
+  take(1), take(2);
+
+  EXPECT_EQ(take(3).covered, 0U) << "a successor's front would end before it";
+  desk.park(3, held[3], start);
+  desk.confirm(1);
+
+  EXPECT_EQ(desk.take(3, 1, start).covered, 1U);
+}
+
+TEST_F(DeskTest, HandsOutWhatIsBeforeASuspectInItsGroupWithIt) {
+  desk.suspect({MessageId{"a2"}}, false);
+  receive({"a1", "a2", "a3"});
+
+  EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("a1", "a2"));
+}
+
+TEST_F(DeskTest, LetsAParkedGroupWaitOnWhenTheSourceBeginsAnew) {
+  receive({"a1", "a2"});
+  desk.park(0, take(0).messages, start + 5s);
+
+  desk.clear();
+  receive({"a1", "a2", "b1"});
+
+  EXPECT_THAT(taken(0), ElementsAre("b1"));
+  EXPECT_THAT(taken(1), IsEmpty());
+  EXPECT_THAT(taken(1, 10, start + 5s), ElementsAre("a1", "a2"));
+}
+
 TEST_F(DeskTest, TakesNoMoreThanItsWindowAndItsBytesAllow) {
   EXPECT_EQ(desk.room(), 100U);
   receive({"a1", "b1"});
@@ -208,7 +241,7 @@ TEST_F(DeskTest, TakesNoMoreThanItsWindowAndItsBytesAllow) {
 TEST_F(DeskTest, ForgetsEverythingWhenTheSourceBeginsAnew) {
   receive({"a1", "b1", "b2"});
   take(1);
-  desk.park(2, take(2).messages, start + 1s);
+  desk.park(2, take(2).messages, start);
 
   desk.clear();
   receive({"a1", "b1"});
