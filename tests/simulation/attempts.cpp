@@ -27,7 +27,9 @@ Complaint Attempts::began(FencingToken term, const MessageId& id, int attempt, B
 
 void Attempts::ended(FencingToken term, const MessageId& id, const Outcome& outcome, BootTime now) {
   rests_.insert_or_assign(id, Rest{term, now, now});
-  if (outcome.kind == Outcome::Kind::retryLater) rest(term, id, outcome.retryAfter);
+  // In a lane it waits at the desk, where it comes when that is durable.
+  const bool waitsAtOnce = options_.ordering == Ordering::total();
+  if (waitsAtOnce && outcome.kind == Outcome::Kind::retryLater) rest(term, id, outcome.retryAfter);
 }
 
 Complaint Attempts::failed(FencingToken term, const MessageId& id, int attempt, Duration wait) {
@@ -41,7 +43,10 @@ Complaint Attempts::failed(FencingToken term, const MessageId& id, int attempt, 
 
 void Attempts::postponed(FencingToken term, const MessageId& id, Duration wait) { rest(term, id, wait); }
 
-void Attempts::recorded(const MessageId& id, int attempts, bool charge) { counts_[id] = {attempts, charge}; }
+void Attempts::recorded(const MessageId& id, int attempts, bool charge, bool blocks) {
+  counts_[id] = {attempts, charge};
+  if (blocks) suspects_.erase(id);
+}
 
 /// From when its attempt ended: what is said of it is heard later.
 void Attempts::rest(FencingToken term, const MessageId& id, Duration wait) {

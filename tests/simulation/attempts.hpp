@@ -31,8 +31,8 @@ class Attempts {
   void postponed(FencingToken term, const MessageId& id, Duration wait);
   /// Its process is dead, and nobody has claimed since.
   void died(const MessageId& id) { suspects_.insert(id); }
-  /// Durable: nothing counts against it any more when `attempts` is 0.
-  void recorded(const MessageId& id, int attempts, bool charge);
+  /// Durable: nothing counts against it any more when `attempts` is 0. One that blocks has no attempts left to charge.
+  void recorded(const MessageId& id, int attempts, bool charge, bool blocks);
 
  private:
   struct Rest {

@@ -1,6 +1,6 @@
 #include "ghost.hpp"
 
-#include <functional>
+#include <algorithm>
 
 namespace tenure::simulation {
 namespace {
@@ -49,16 +49,17 @@ void Ghost::ended(FencingToken token, bool clean) {
     unclean_.insert(token);
 }
 
-void Ghost::stateRead(FencingToken token) { readAt_[token] = commits_.size(); }
+void Ghost::stateRead(FencingToken token) { readAt_.try_emplace(token, commits_.size()); }
 
 void Ghost::committed(FencingToken token, const Booking& booking) {
+  if (clean_.contains(token)) violated("S1: term " + name(token) + " has committed after it has handed over");
   if (token < highest_) violated("S1: term " + name(token) + " has committed after the claim of " + name(highest_));
   for (std::size_t i = readAt_[token]; i < commits_.size(); ++i)
     if (commits_[i] != token)
       violated("S4: term " + name(token) + " has committed on what it read before a commit of " + name(commits_[i]));
   commits_.push_back(token);
   for (const Booking::Effect& one : booking.effects) effect(token, one);
-  for (const Booking::Attempt& one : booking.attempts) attempts_.recorded(one.id, one.attempts, one.charge);
+  for (const Booking::Attempt& one : booking.attempts) attempts_.recorded(one.id, one.attempts, one.charge, one.blocks);
   complain(numbers_.committed(booking.numbers));
   if (booking.closes) *booking.closes ? void(closed_.insert(token)) : void(closed_.erase(token));
   for (const Message& message : booking.acknowledged) acknowledged(message);
@@ -87,8 +88,9 @@ void Ghost::effect(FencingToken token, const Booking::Effect& effect) {
 void Ghost::checkOrder(const Known& known) {
   complain(numbers_.effect(known.message, *known.fate));
   if (pipeline::numberOf(known.message)) return;
-  if (known.place < lastPlace_) violated("S3: " + known.message.id.value + " has its effect after a later message");
-  lastPlace_ = known.place;
+  std::size_t& last = lastPlaces_[lanes_ > 0 ? known.message.group : GroupId{}];
+  if (known.place < last) violated("S3: " + known.message.id.value + " has its effect after a later message");
+  last = known.place;
 }
 
 /// Nobody dies for nothing: each attempt that counts against a message was one, or the end of a term that had it in
@@ -120,31 +122,48 @@ void Ghost::handlerBegan(const Start& start) {
   const Message& message = start.message;
   for (auto& [instance, known] : messages_)
     if (instance.first == message.id.value) ++known.starts;
-  for (const auto& [other, handled] : handling_)
-    if (other != start.process && handled.token < start.token && handled.token > announced_)
-      violated("S6: term " + name(start.token) + " handles " + message.id.value + " while term " + name(handled.token) +
-               " still does, and no barrier has reached its limit");
-  if (!handling_.emplace(start.process, Handling{start.token, message.id}).second)
-    violated("S6: one process handles two messages");
+  const GroupId group = messages_.at({message.id.value, message.body}).message.group;
+  handling_.push_back({start.process, start.token, message.id, group});
+  checkOverlap(handling_.back());
   if (start.token == highest_) complain(attempts_.began(start.token, message.id, start.attempt, start.at));
-  complain(pace_.began(start.token, message, start.at));
+  const bool pays = lanes_ == 0 || (start.inLane && paid_.emplace(start.token, message.id).second);
+  if (pays) complain(pace_.began(start.token, group, start.at));
+}
+
+void Ghost::checkOverlap(const Handling& start) {
+  std::size_t here = 0;
+  for (const Handling& other : handling_) {
+    if (other.process == start.process)
+      ++here;
+    else if (other.token < start.token && other.token > announced_)
+      violated("S6: term " + name(start.token) + " handles " + start.id.value + " while term " + name(other.token) +
+               " still does, and no barrier has reached its limit");
+    if (&other != &start && other.process == start.process && other.group == start.group)
+      violated("S6: one process handles two messages of group " + start.group.value);
+  }
+  if (here > std::max(lanes_, std::size_t{1})) violated("S6: one process handles more messages than it has lanes");
 }
 
 void Ghost::handlerEnded(const Start& start, const Outcome& outcome, BootTime now) {
-  handling_.erase(start.process);
+  const auto ended = std::ranges::find_if(
+      handling_, [&](const Handling& one) { return one.process == start.process && one.id == start.message.id; });
+  if (ended != handling_.end()) handling_.erase(ended);
   attempts_.ended(start.token, start.message.id, outcome, now);
 }
 
 void Ghost::handlerLost(int process) {
-  const auto lost = handling_.extract(process);
-  if (lost && lost.mapped().token == highest_) attempts_.died(lost.mapped().id);
+  for (const Handling& lost : handling_)
+    if (lost.process == process && lost.token == highest_) attempts_.died(lost.id);
+  std::erase_if(handling_, [&](const Handling& one) { return one.process == process; });
 }
 
 void Ghost::attemptFailed(FencingToken token, const AttemptFailed& event) {
+  paid_.erase({token, MessageId{event.message}});
   complain(attempts_.failed(token, MessageId{event.message}, event.attempt, event.retryIn));
 }
 
 void Ghost::postponed(FencingToken token, const MessagePostponed& event) {
+  paid_.erase({token, MessageId{event.message}});
   attempts_.postponed(token, MessageId{event.message}, event.retryIn);
 }
 

@@ -2,8 +2,10 @@
 /// checked the moment it could be broken.
 ///
 ///   S1 no commit under a superseded term     S5 acknowledged only after a durable effect
-///   S2 one effect a message                  S6 no overlap of handlers, but after a barrier that reached its limit
-///   S3 effects in source order               S7 claimed tokens only grow
+///   S2 one effect a message                  S6 no overlap of handlers, but of terms after a barrier that reached its
+///                                               limit, and of groups in lanes
+///   S3 effects in source order: of all, or   S7 claimed tokens only grow
+///      with lanes of each group
 ///   S4 no commit on a base that an earlier   S9 every message ends done or dead, once, and the dead leave a note
 ///      term has changed since it was read
 ///
@@ -39,6 +41,7 @@ struct Booking {
     MessageId id;
     int attempts = 0;     // that count against it
     bool charge = false;  // with the one that is to come
+    bool blocks = false;
   };
   std::vector<Effect> effects;
   std::vector<Attempt> attempts;
@@ -53,12 +56,14 @@ struct Start {
   FencingToken token;
   const Message& message;
   int attempt = 0;
-  BootTime at{};  // by its process's clock
+  BootTime at{};        // by its process's clock
+  bool inLane = false;  // or before the lanes, where no limits are kept to
 };
 
 class Ghost {
  public:
-  explicit Ghost(const ConsumerOptions& options) : attempts_(options), pace_(false), numbers_(options) {}
+  explicit Ghost(const ConsumerOptions& options)
+      : lanes_(options.ordering.lanes), attempts_(options), pace_(lanes_ > 0), numbers_(options) {}
 
   void produced(const NewMessage& message, bool skipped = false);
   void claimed(FencingToken token, const CandidateUuid& by);
@@ -97,6 +102,8 @@ class Ghost {
   int uncleanEnds() const noexcept { return static_cast<int>(unclean_.size()); }
 
  private:
+  const std::size_t lanes_;
+
   struct Known {
     std::size_t place = 0;  // in source order
     NewMessage message;
@@ -106,19 +113,22 @@ class Ghost {
     bool acknowledged = false;
   };
   struct Handling {
+    int process = 0;
     FencingToken token;
     MessageId id;
+    GroupId group;
   };
   using Instance = std::pair<std::string, std::string>;  // id and body
 
   void effect(FencingToken token, const Booking::Effect& effect);
   void checkOrder(const Known& known);
+  void checkOverlap(const Handling& start);
   void checkBurial(const Booking::Effect& effect, const Known& known);
   void complain(Complaint complaint);
 
   std::map<Instance, Known> messages_;
   std::size_t places_ = 0;
-  std::size_t lastPlace_ = 0;
+  std::map<GroupId, std::size_t> lastPlaces_;  // without lanes there is one line for all
   std::int64_t open_ = 0;
   std::set<std::string> keys_;
   std::map<std::string, std::string> chains_;
@@ -127,7 +137,9 @@ class Ghost {
   FencingToken highest_;
   CandidateUuid holder_;
   std::int64_t claims_ = 0;
-  std::map<int, Handling> handling_;  // by process
+  std::vector<Handling> handling_;
+  /// Handed to a lane, which pays for its first start.
+  std::set<std::pair<FencingToken, MessageId>> paid_;
   FencingToken announced_;
   std::set<FencingToken> closed_;
   std::set<FencingToken> clean_;

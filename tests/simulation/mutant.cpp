@@ -39,6 +39,11 @@ constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descr
     {"early-lost", "what comes early is acknowledged, and not kept", {"N3"}},
     {"position-lost", "where a group stands is known, but not to the store", {"N1"}},
     {"gap-without-note", "numbers are given up, and nobody is told", {"N1"}},
+    {"in-work-forgotten", "what a predecessor had in work is not asked for", {"R5"}},
+    {"group-freed-early", "the desk gives a group to a lane while another one has it", {"S6: one", "S3"}},
+    {"parked-overtaken", "what comes for a group that waits for an attempt does not wait with it", {"S3"}},
+    {"lane-without-fence", "only the transactions of the career thread are fenced", {"S1", "S4"}},
+    {"early-resign", "the office is given up before what is in hand is finished", {"S6: term"}},
 }};
 
 const Description& of(Mutant mutant) noexcept { return descriptions[static_cast<std::size_t>(mutant)]; }
@@ -62,8 +67,8 @@ std::optional<Mutant> parseMutant(std::string_view name) noexcept {
 Result<void> MutantStore::reallyClaim(const Term& term) {
   TermIdentity identity = term.identity();
   identity.token = FencingToken{++fence_.invented};
-  auto state = std::make_shared<TermState>(std::move(identity), std::chrono::hours{1}, clock_);
-  state->lease().confirm(clock_.now());
+  auto state = std::make_shared<TermState>(std::move(identity), std::chrono::hours{1}, loop_);
+  state->lease().confirm(loop_.now());
   return inner().claim(Term(state));
 }
 
@@ -103,7 +108,8 @@ Result<void> MutantTransaction::pass(Step step) {
   Result<void> result = steps_.back()(inner());
   const bool fenced = !result && result.error().is(Errc::staleTerm);
   const bool looked = std::exchange(lookedAtTheFence_, true);
-  const bool passes = store_.mutant() == Mutant::noFence || (store_.mutant() == Mutant::checkThenWrite && looked);
+  const bool passes = store_.mutant() == Mutant::noFence || (store_.mutant() == Mutant::checkThenWrite && looked) ||
+                      (store_.mutant() == Mutant::laneWithoutFence && ofLane_);
   if (!fenced || !passes) return result;
   auto again = store_.beginAnyway(term_);
   if (!again) return again.error();

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "coordination/coordination.hpp"
+#include "process_loop.hpp"
 #include "support/forwarding_store.hpp"
 
 namespace tenure::simulation {
@@ -34,6 +35,11 @@ enum class Mutant {
   earlyLost,            // what comes early is acknowledged, and not kept
   positionLost,         // where a group stands is known, but not to the store
   gapWithoutNote,       // numbers are given up, and nobody is told
+  inWorkForgotten,      // what a predecessor had in work is not asked for
+  groupFreedEarly,      // the desk gives a group to a lane while another one has it
+  parkedOvertaken,      // what comes for a group that waits for an attempt does not wait with it
+  laneWithoutFence,     // only the career thread's transactions are fenced
+  earlyResign,          // the office is given up before what is in hand is finished
   count
 };
 std::string_view toString(Mutant mutant) noexcept;
@@ -52,8 +58,8 @@ struct BrokenFence {
 
 class MutantStore final : public test::ForwardingStore {
  public:
-  MutantStore(Mutant mutant, IFencedStore& inner, BrokenFence& fence, const IClock& clock)
-      : ForwardingStore(inner), mutant_(mutant), fence_(fence), clock_(clock) {}
+  MutantStore(Mutant mutant, IFencedStore& inner, BrokenFence& fence, const ProcessLoop& loop)
+      : ForwardingStore(inner), mutant_(mutant), fence_(fence), loop_(loop) {}
 
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
@@ -62,6 +68,8 @@ class MutantStore final : public test::ForwardingStore {
   Result<Pruned> prune(const Term&, const Pruning&) override { return Pruned{}; }
 
   Mutant mutant() const noexcept { return mutant_; }
+  /// Whoever asks works in a lane.
+  bool inLane() const noexcept { return loop_.inLane(); }
   std::int64_t nextKey() noexcept { return ++fence_.invented; }
   /// Takes the store whatever its fence says, and begins anew.
   Result<std::unique_ptr<IFencedTransaction>> beginAnyway(const Term& term);
@@ -71,7 +79,7 @@ class MutantStore final : public test::ForwardingStore {
 
   Mutant mutant_;
   BrokenFence& fence_;
-  const IClock& clock_;
+  const ProcessLoop& loop_;
   FencingToken raised_;
 };
 

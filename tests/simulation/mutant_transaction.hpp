@@ -11,7 +11,7 @@ namespace tenure::simulation {
 class MutantTransaction final : public test::ForwardingTransaction {
  public:
   MutantTransaction(MutantStore& store, const Term& term, std::unique_ptr<IFencedTransaction> inner)
-      : ForwardingTransaction(std::move(inner)), store_(store), term_(term) {}
+      : ForwardingTransaction(std::move(inner)), store_(store), term_(term), ofLane_(store.inLane()) {}
 
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
@@ -38,6 +38,7 @@ class MutantTransaction final : public test::ForwardingTransaction {
 
   MutantStore& store_;
   Term term_;
+  const bool ofLane_;
   std::vector<Step> steps_;
   bool lookedAtTheFence_ = false;
 };

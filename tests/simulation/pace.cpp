@@ -37,12 +37,12 @@ void Pace::changed(const RateRules& rules) {
   for (auto& [token, term] : terms_) term.rules.push_back(rules);
 }
 
-Complaint Pace::began(FencingToken token, const Message& message, BootTime now) {
+Complaint Pace::began(FencingToken token, const GroupId& group, BootTime now) {
   const auto term = terms_.find(token);
   if (term == terms_.end()) return std::nullopt;
   Complaint complaint = take(term->second, {}, mostGenerous(term->second.rules, {}), now);
-  if (complaint || message.group.value.empty()) return complaint;
-  return take(term->second, message.group, mostGenerous(term->second.rules, message.group), now);
+  if (complaint || group.value.empty()) return complaint;
+  return take(term->second, group, mostGenerous(term->second.rules, group), now);
 }
 
 Complaint Pace::take(Term& term, const GroupId& group, const std::optional<Rate>& rate, BootTime now) const {

@@ -19,7 +19,7 @@ class Pace {
 
   void phaseBegan(FencingToken term, const RateRules& rules, BootTime now);
   void changed(const RateRules& rules);
-  Complaint began(FencingToken term, const Message& message, BootTime now);
+  Complaint began(FencingToken term, const GroupId& group, BootTime now);
 
  private:
   struct Bucket {

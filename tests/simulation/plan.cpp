@@ -212,6 +212,13 @@ void drawNumbers(Plan& plan, Draw draw) {
         copy.number = original->second->number;
 }
 
+void drawLanes(Plan& plan, Draw draw) {
+  ConsumerOptions& options = plan.consumer;
+  if (options.followNumbers || !draw.oneIn(3)) return;
+  options.ordering = Ordering::perGroup(static_cast<std::size_t>(draw.number(1, 4)));
+  options.laneWindow = 64;
+}
+
 std::string inMilliseconds(Duration duration) {
   std::ostringstream text;
   text << static_cast<double>(duration.count()) / 1e6 << " ms";
@@ -228,6 +235,7 @@ std::string pipelineOf(const Plan& plan) {
   constexpr const char* policies[] = {"waited for", "skipped", "the term's end"};
   std::ostringstream text;
   const ConsumerOptions& options = plan.consumer;
+  if (options.ordering != Ordering::total()) text << ", " << options.ordering.lanes << " lanes";
   if (options.onDead == OnDead::block)
     text << ", the dead block and are released after " << inMilliseconds(plan.releaseAfter);
   if (options.followNumbers)
@@ -319,6 +327,7 @@ Plan drawPlan(std::uint64_t seed) {
   drawVerdicts(plan, draw.fork());
   drawLimits(plan, draw.fork());
   drawNumbers(plan, draw.fork());
+  drawLanes(plan, draw.fork());
   return plan;
 }
 

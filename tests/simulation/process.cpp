@@ -60,6 +60,7 @@ IFencedStore& Process::storeOf(Simulation& simulation) {
     case Mutant::noDedup:
     case Mutant::noLetter:
     case Mutant::lostAttempts:
+    case Mutant::laneWithoutFence:
       return mutantStore_.emplace(simulation.mutant(), database_.store(), simulation.brokenFence(), loop_);
     default: return database_.store();
   }
@@ -164,6 +165,7 @@ void Process::terminate() {
 void Process::stepDown() {
   trace("step down");
   if (inOffice_) enter(Stage::draining);
+  if (inOffice_ && simulation_.mutant() == Mutant::earlyResign) election_.resign(Resignation::clean, false);
   runner_.handOver("SIGUSR1");
 }
 
@@ -200,6 +202,7 @@ void Process::on(const Event& event) noexcept {
 void Process::followMessages(const EventBody& event, FencingToken token) {
   const bool waits = simulation_.mutant() != Mutant::noBackoff;
   if (const auto* failed = std::get_if<AttemptFailed>(&event)) {
+    parked_.insert(simulation_.groupOf(MessageId{failed->message}));
     simulation_.ghost().attemptFailed(token, *failed);
     if (!waits) consumerLoop_.leap(failed->retryIn);
   }

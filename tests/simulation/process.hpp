@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "career/career_runner.hpp"
@@ -79,6 +80,8 @@ class Process final : public IEventSink, private IElectionListener, private care
 
   Simulation& simulation() noexcept { return simulation_; }
   Source& source() noexcept { return source_; }
+  /// Some message of it has failed or was postponed.
+  bool hasParked(const GroupId& group) const { return parked_.contains(group); }
   void enter(Stage stage);
   /// The reply of a request whose operation happens somewhere else, some time later.
   template <class T, class Operation>
@@ -131,7 +134,8 @@ class Process final : public IEventSink, private IElectionListener, private care
   bool inOffice_ = false;
   bool excused_ = false;
   bool disturbed_ = false;
-  FencingToken waitsFor_;  // whose barrier
+  std::set<GroupId> parked_;  // at some time or other
+  FencingToken waitsFor_;     // whose barrier
   std::optional<BootTime> terminatedAt_;
 };
 

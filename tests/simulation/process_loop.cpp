@@ -73,6 +73,10 @@ Strand& ProcessLoop::current() const {
   return **running;
 }
 
+bool ProcessLoop::inLane() const noexcept {
+  return std::any_of(strands_.begin() + 1, strands_.end(), [](const auto& strand) { return strand->running(); });
+}
+
 Strand& ProcessLoop::idleStrand() {
   const auto idle =
       std::find_if(strands_.begin() + 1, strands_.end(), [](const auto& one) { return !one->underWay(); });

@@ -53,8 +53,8 @@ class ProcessLoop final : public ILoop, public IThreads {
   void callFromFiber(Duration there, Duration back, bool here, const Task& operation) const {
     current().call(there, back, here, operation);
   }
-  /// Whoever asks is none of the career thread's fibers, but a lane's.
-  bool inLane() const noexcept { return !strands_.front()->running(); }
+  /// Whoever asks is a lane's fiber.
+  bool inLane() const noexcept;
   std::unique_ptr<IThread> start(std::function<void()> work) override;
   std::unique_ptr<ILock> makeLock() override;
   std::unique_ptr<ISignal> makeSignal() override;

@@ -10,9 +10,9 @@ namespace {
 class Handling {
  public:
   Handling(Ghost& ghost, const Process& process, const Delivery& delivery)
-      : ghost_(ghost),
-        clock_(process.loop()),
-        start_{process.number(), delivery.term.token(), delivery.message, delivery.attempt, clock_.now()} {
+      : ghost_(ghost), clock_(process.loop()), start_{process.number(), delivery.term.token(),
+                                                      delivery.message, delivery.attempt,
+                                                      clock_.now(),     process.loop().inLane()} {
     ghost_.handlerBegan(start_);
   }
   ~Handling() { ghost_.handlerEnded(start_, outcome_, clock_.now()); }
@@ -28,8 +28,8 @@ class Handling {
   Outcome outcome_ = Outcome::failed("it threw");
 };
 
-Outcome extendChain(const Delivery& delivery) {
-  const std::string key = "chain " + delivery.message.group.value;
+Outcome extendChain(const Delivery& delivery, int group) {
+  const std::string key = "chain g" + std::to_string(group);
   const Result<std::optional<std::string>> before = delivery.transaction.get(key);
   if (!before) return Outcome::failed(before.error().message());
   const Result<void> put = delivery.transaction.put(key, link(before->value_or(""), delivery.message.id.value));
@@ -72,6 +72,11 @@ void Simulation::release(const MessageId& id) {
   if (store_.release(plan_.consumer.name, id)) trace(0, "released", 0);
 }
 
+GroupId Simulation::groupOf(const MessageId& id) const {
+  const auto part = parts_.lower_bound({id.value, ""});
+  return GroupId{"g" + std::to_string(part == parts_.end() ? 0 : part->second.plan.group)};
+}
+
 std::string Simulation::bodyOf(const MessageId& id, const BodyDigest& digest) const {
   for (auto part = parts_.lower_bound({id.value, ""}); part != parts_.end() && part->first.first == id.value; ++part)
     if (digestOf(part->first.second) == digest) return part->first.second;
@@ -98,7 +103,7 @@ Outcome Simulation::act(Process& process, const Delivery& delivery, Part& part) 
   };
   // Half of them hold the store's lock while they work.
   const bool locksFirst = writes && part.plan.id % 2 == 0;
-  Outcome written = locksFirst ? extendChain(delivery) : Outcome::done();
+  Outcome written = locksFirst ? extendChain(delivery, part.plan.group) : Outcome::done();
   if (part.plan.kills > part.kills) {
     ++part.kills;
     loop_.post([this, number = process.number()] {
@@ -109,7 +114,7 @@ Outcome Simulation::act(Process& process, const Delivery& delivery, Part& part) 
   if (part.plan.hangs && !std::exchange(part.hung, true)) spend(40s);
   spend(part.plan.handling);
   if (written.kind != Outcome::Kind::done) return written;
-  if (writes && !locksFirst) written = extendChain(delivery);
+  if (writes && !locksFirst) written = extendChain(delivery, part.plan.group);
   if (written.kind != Outcome::Kind::done) return written;
   if (part.plan.failures > part.failures) {
     ++part.failures;

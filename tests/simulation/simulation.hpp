@@ -99,6 +99,7 @@ class Simulation {
   void entered(Process& process, Stage stage);
   void exited(Process& process, ExitStatus status, bool careerIsHome);
   Liveness livenessOf(const ProcessIdentity& asker, const ProcessIdentity& asked) const;
+  GroupId groupOf(const MessageId& id) const;
   std::string bodyOf(const MessageId& id, const BodyDigest& digest) const;
   Outcome handle(Process& process, const Delivery& delivery);
   /// An operator will see to it.

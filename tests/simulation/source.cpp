@@ -47,8 +47,19 @@ Result<std::vector<Message>> Source::look(std::size_t max, const std::stop_token
     if (simulation.plan().queue == Queue::broker) return simulation.broker().fetch(process_.number(), max);
     return table_.fetch(max, BootTime{}, stop);
   });
-  if (found) given_.insert(given_.end(), found->begin(), found->end());
+  if (!found) return found;
+  given_.insert(given_.end(), found->begin(), found->end());
+  for (Message& message : *found) misplace(message);
   return found;
+}
+
+/// For mutants whose desk does not keep a group together: what it takes for another group, it hands out like one.
+void Source::misplace(Message& message) const {
+  const Simulation& simulation = process_.simulation();
+  const bool everyOne = simulation.mutant() == Mutant::groupFreedEarly;
+  const bool ofParked = simulation.mutant() == Mutant::parkedOvertaken && process_.hasParked(message.group);
+  if (simulation.plan().consumer.ordering != Ordering::total() && (everyOne || ofParked))
+    message.group.value += " " + std::to_string(message.position);
 }
 
 Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
@@ -67,14 +78,20 @@ Result<void> Source::acknowledgeNow(std::span<const Message> messages) {
   if (simulation.plan().queue == Queue::broker) {
     const auto removed = simulation.broker().acknowledge(process_.number(), messages);
     if (!removed) return removed.error();
-    for (const Message& message : *removed) simulation.ghost().acknowledged(message);
+    for (const Message& message : *removed) simulation.ghost().acknowledged(givenAs(message));
   } else {
     if (Result<void> done = table_.acknowledge(messages); !done) return done;
-    for (const Message& message : messages) simulation.ghost().acknowledged(message);
+    for (const Message& message : messages) simulation.ghost().acknowledged(givenAs(message));
   }
   process_.trace("acknowledge", static_cast<std::int64_t>(messages.size()));
   if (process_.stage() == Stage::unacknowledged) process_.enter(Stage::idle);
   return {};
+}
+
+/// Who acknowledges may have kept no more of it than its place.
+const Message& Source::givenAs(const Message& message) const {
+  const auto given = std::ranges::find(given_, message.position, &Message::position);
+  return given == given_.end() ? message : *given;
 }
 
 void Source::detach() noexcept {

@@ -23,6 +23,8 @@ class Source final : public IMessageSource {
 
  private:
   Result<std::vector<Message>> look(std::size_t max, const std::stop_token& stop);
+  void misplace(Message& message) const;
+  const Message& givenAs(const Message& message) const;
   Result<void> acknowledgeNow(std::span<const Message> messages);
 
   Process& process_;

@@ -75,7 +75,12 @@ Result<ConsumerState> Store::read(const ConsumerName& consumer) {
 
 Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   if (readEarly_) return *std::exchange(readEarly_, std::nullopt);
-  return read(consumer);
+  Result<ConsumerState> found = read(consumer);
+  if (found && process_.simulation().mutant() == Mutant::inWorkForgotten) {
+    found->inWork.clear();
+    found->moreInWork = false;
+  }
+  return found;
 }
 
 Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::span<const Message> messages) {
@@ -170,7 +175,7 @@ Result<void> StoreTransaction::recordAttempt(const ConsumerName& consumer, const
   const bool charge = record.lastError == processDied;
   if (charge && process_.simulation().mutant() == Mutant::uncharged) return {};
   Result<void> written = ForwardingTransaction::recordAttempt(consumer, record);
-  if (written) booking_.attempts.push_back({record.id, record.attempts, charge});
+  if (written) booking_.attempts.push_back({record.id, record.attempts, charge, record.standing != Standing::retrying});
   return written;
 }
 
