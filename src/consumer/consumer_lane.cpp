@@ -14,6 +14,9 @@ Action ConsumerMachine::assigned(Assignment assignment, const Moment& moment) {
   }
   areCounted_ = assignment.areCounted;
   if (granted_ >= remaining()) granted_ = std::max(granted_, remaining() + assignment.covered);
+  // Whatever comes before the lanes is suspect; its record leaves open how many are to come.
+  if (role_ == Role::recovery && ledger_ == Ledger::open)
+    suspects_ = granted_ = remaining() + assignment.messages.size();
   return fetched(std::move(assignment.messages), moment);
 }
 

@@ -6,9 +6,10 @@
 /// servers that lag, lead on after they were deposed, lose replies, count sessions in ticks. The store is the
 /// library's in-memory one, reached over a way that takes time, fails, and loses replies (store.hpp); the queue is a
 /// table beside it, a log, or a broker with an exclusive consumer (source.hpp, broker.hpp). The phases of a career run
-/// on a fiber and leave it wherever a real one would block: that is where another process gets its turn, and where a
-/// kill, a pause or a lost lease may strike. Two leaders' transactions interleave request by request; a frozen one
-/// holds the lock, or sits between its fence check and its commit, for as long as the plan says.
+/// on a fiber, and so does each of its lanes; they leave it wherever a real one would block: that is where another
+/// process gets its turn, and where a kill, a pause or a lost lease may strike. Two leaders' transactions interleave
+/// request by request; a frozen one holds the lock, or sits between its fence check and its commit, for as long as the
+/// plan says.
 ///
 /// A run has two acts, and some have a third. In the first the plan's faults strike, each at its time or in ambush,
 /// when some replica enters some stage (plan.hpp). Then everything is healed, but for one replica that may stay broken,

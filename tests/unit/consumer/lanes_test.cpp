@@ -162,6 +162,26 @@ TEST_F(ConsumerLanes, CondemnOnlyTheMessageThatKillsItsProcess) {
   expectEachOnceInOrder();
 }
 
+TEST_F(ConsumerLanes, SuspectAllOfAFrontThatIsLargerThanOneRead) {
+  options.maxBatch = 12;
+  std::atomic<bool> dies = true;
+  handler = [&](const Delivery&) {
+    if (dies) replicas.back()->term().loseLease();
+    return Outcome::done();
+  };
+  for (int i = 0; i < 48; ++i) produce(std::to_string(i), "group " + std::to_string(i));
+  LanedReplica& killed = elect();
+  EXPECT_THROW(while (true) killed.execute(), EndTerm);
+  dies = false;
+
+  LanedReplica& successor = elect();
+  workOff(successor);
+
+  EXPECT_THAT(events.of<MessageSuspected>(), SizeIs(48));
+  killed.handOver();
+  successor.handOver();
+}
+
 TEST_F(ConsumerLanes, LetAMessageWaitAlsoWhenTheReplyToItsFailedAttemptWasLost) {
   options.retryBase = options.retryMax = 1h;
   std::atomic<int> starts = 0;
