@@ -80,8 +80,8 @@ class Lanes final : public ILeaderCareer {
   std::optional<SharedDesk> desk_;
   std::unique_ptr<Recovery> recovery_;
   std::optional<Runner> main_;
+  Gate gate_{clock_, threads_};  // a lane that was not handed over may still be behind it
   std::vector<std::unique_ptr<Lane>> lanes_;
-  Gate gate_{clock_, threads_};
   bool gated_ = false;  // the store is behind the gate
   bool recovered_ = false;
   std::stop_source stop_;
