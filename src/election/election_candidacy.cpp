@@ -1,6 +1,7 @@
 // From the first look at the election's znodes to standing by.
 #include "base/text.hpp"
 #include "election/election_machine.hpp"
+#include "election/names.hpp"
 
 namespace tenure {
 namespace {
@@ -10,7 +11,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t mostReported = 64;
 // Watches do the work; this is the net below them.
 constexpr auto recheckInterval = 30s;
-constexpr auto recheckUnwatched = 1s;
+constexpr auto recheckSoon = 1s;
 constexpr int mostDoublings = 16;
 
 std::string idleMarker() {
@@ -250,9 +251,10 @@ void ElectionMachine::decide() {
 
 void ElectionMachine::standBy(const std::vector<Candidates::Ranked>& ahead) {
   phase_ = Phase::standby;
-  recheckDue_ = now_.boot + recheckInterval;
   tellNext(ahead.size() == 1);
   const std::string& name = ahead.back().name;
+  // One of our own is there still because its removal was refused, and nobody else will try again.
+  recheckDue_ = now_.boot + (candidateOf(name) == settings_.uuid ? recheckSoon : recheckInterval);
   if (std::exchange(ahead_, ahead.size()) != ahead.size() || predecessor_ != name)
     tell(StoodBy{static_cast<int>(ahead.size()), name});
   if (std::exchange(predecessor_, name) == name && predecessorWatch_.answered) return;
@@ -276,7 +278,7 @@ void ElectionMachine::predecessorRead(const Result<Node>& node) {
   predecessorWatch_ = {};
   if (node.error().is(Errc::notFound)) return rank();
   // Not ours to read, so not ours to watch either.
-  if (!pausedBy(node.error())) recheckDue_ = now_.boot + recheckUnwatched;
+  if (!pausedBy(node.error())) recheckDue_ = now_.boot + recheckSoon;
 }
 
 void ElectionMachine::parentGone() {

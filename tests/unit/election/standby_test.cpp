@@ -264,6 +264,21 @@ TEST(Standby, AGhostOfOursBeforeUsIsDeletedNotWaitedForInSilence) {
   EXPECT_EQ(machine.phase(), Phase::standby);
 }
 
+TEST(Standby, AGhostOfOursWhoseRemovalWasRefusedIsRemovedAgainSoon) {
+  MachineDriver machine;
+  machine.enrol(20, "0000000002");
+  const std::string ghost = nameOf(ourUuid, "0000000001");
+  machine.listed({ghost, machine.ownName()});
+  machine.statted(ghost, 10, MachineDriver::ourSession);
+  machine.answerRead(Subject::predecessor, Node{});
+
+  machine.advance(1s);
+
+  EXPECT_TRUE(machine.did<action::List>());
+  machine.listed({ghost, machine.ownName()});
+  EXPECT_TRUE(machine.did<action::Remove>());
+}
+
 TEST(Standby, LeavingDeletesTheZnodeThenClosesTheSession) {
   MachineDriver machine;
   machine.standBy();
