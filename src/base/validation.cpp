@@ -20,7 +20,9 @@ std::string Complaints::message() const {
   std::string text;
   for (const Complaint& complaint : all_) {
     if (!text.empty()) text += '\n';
-    text += complaint.key + " = " + escaped(complaint.value) + ": " + complaint.why;
+    text += complaint.key;
+    if (!complaint.value.empty()) text += " = " + escaped(complaint.value);
+    text += ": " + complaint.why;
   }
   return text;
 }
