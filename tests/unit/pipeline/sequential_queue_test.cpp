@@ -384,7 +384,9 @@ class Schedule {
   }
 
   bool everythingCameOnceAndInOrder() const { return !disorder_ && expected_ == accepted_; }
-  bool whatCameWasInOrder() const { return !disorder_ && std::ranges::equal(expected_, accepted_, std::ranges::less_equal{}); }
+  bool whatCameWasInOrder() const {
+    return !disorder_ && std::ranges::equal(expected_, accepted_, std::ranges::less_equal{});
+  }
   std::size_t left() const { return queue_.groups() + queue_.size(); }
 
  private:
