@@ -11,20 +11,20 @@
 /// and of the rounds' ratios, and the ratio of the best rounds: other work on the machine only ever slows one down.
 ///
 /// Aim: faster than static dispatch, but for equal groups and one worker (at most 1.5 times as long), and no collapse
-/// where the hot group is slow. Measured on two processors at a load of 2.5 to 3.5, ours included, `--beside dispatch
-/// --rounds 31 --seconds 0.05`, median ratios to static dispatch for backlogs of 100, 10,000 and 100,000; at a load of
-/// 4 they came closer to 1, none to the other side:
+/// where the hot group is slow. Measured on two processors with nothing else to do, `--beside dispatch --rounds 11`,
+/// median ratios to static dispatch for backlogs of 100, 10,000 and 100,000:
 ///
 ///   workers            1                     2                    4
-///   equal     0.996  1.004  1.004   1.088  1.013  1.008   1.617  1.248  1.044
-///   hot       0.996  1.003  1.007   1.382  1.114  1.141   1.767  1.068  1.155
-///   hot slow     13    385    543     836     19    1.9    1050     13    1.7
+///   equal     0.996  1.003  1.004   0.956  1.011  1.021   1.440  1.010  1.027
+///   hot       0.996  1.004  1.004   1.360  1.113  1.027   1.751  1.067  1.046
+///   hot slow     12    563    864     832    178     25    1291    241     25
 ///
-/// With one worker the two are the same within what runs vary, half a percent. What misses the aim is the hot 100, by
-/// half a microsecond a run or a whole one in every measurement: half of them are groups of one task, and a visit to
-/// the queue for a single task costs some 4 ns more than to take the first of a deque, more when a producer has just
-/// written it on another processor. The hot slow ratios of the largest backlog grow with S: dispatch stops when its
-/// other workers are done.
+/// With one worker the two are the same within what runs vary, half a percent. Two cells miss the aim, both of a
+/// backlog of 100, which is gone in 60 to 120 us. Hot, one worker: half of the tasks are groups of one, and a visit to
+/// the queue for a single task costs some 4 ns more than to take the first of a deque. Equal, two workers: all are
+/// groups of one or so, and two workers meet in the shards; at a load of 3 it came to 1.09, as dispatch then waits for
+/// the worker that was put aside. The hot slow ratios of the largest backlog grow with S: dispatch stops when its other
+/// workers are done.
 #include "tenure/sequential_queue.hpp"
 
 #include <algorithm>
