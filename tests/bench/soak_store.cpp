@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "bench/soak_ground.hpp"
+#include "support/forwarding_source.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
 
@@ -45,24 +46,14 @@ class LeapingClock final : public IClock {
 };
 
 /// Whose deadlines are the leaping clock's.
-class SourceOnThatClock final : public IMessageSource {
+class SourceOnThatClock final : public test::ForwardingSource {
  public:
-  SourceOnThatClock(IMessageSource& source, const LeapingClock& clock) : source_(source), clock_(clock) {}
-  Result<void> attach(const Term& term) override { return source_.attach(term); }
+  SourceOnThatClock(IMessageSource& source, const LeapingClock& clock) : ForwardingSource(source), clock_(clock) {}
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
-    return source_.fetch(max, std::max(deadline, BootTime{} + clock_.ahead()) - clock_.ahead(), std::move(stop));
+    return inner().fetch(max, std::max(deadline, BootTime{} + clock_.ahead()) - clock_.ahead(), std::move(stop));
   }
-  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
-    return source_.sharesTransactionsWith(store);
-  }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    return source_.acknowledge(transaction, messages);
-  }
-  Result<void> acknowledge(std::span<const Message> messages) override { return source_.acknowledge(messages); }
-  void detach() noexcept override { source_.detach(); }
 
  private:
-  IMessageSource& source_;
   const LeapingClock& clock_;
 };
 

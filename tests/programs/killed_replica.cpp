@@ -22,6 +22,7 @@
 #include "programs/arguments.hpp"
 #include "programs/ends.hpp"
 #include "programs/kill_switch.hpp"
+#include "support/forwarding_source.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/consumer.hpp"
 
@@ -89,22 +90,10 @@ class ChainHandler {
 };
 
 /// Hides that queue and store are one database.
-class Apart final : public IMessageSource {
+class Apart final : public test::ForwardingSource {
  public:
-  explicit Apart(IMessageSource& inner) : inner_(inner) {}
-  Result<void> attach(const Term& term) override { return inner_.attach(term); }
-  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
-    return inner_.fetch(max, deadline, stop);
-  }
+  using ForwardingSource::ForwardingSource;
   bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    return inner_.acknowledge(transaction, messages);
-  }
-  Result<void> acknowledge(std::span<const Message> messages) override { return inner_.acknowledge(messages); }
-  void detach() noexcept override { inner_.detach(); }
-
- private:
-  IMessageSource& inner_;
 };
 
 CandidateOptions candidateFrom(const Arguments& arguments) {

@@ -6,8 +6,9 @@
 #include <deque>
 #include <set>
 
-#include "support/backends.hpp"
+#include "support/backend_pairs.hpp"
 #include "support/events.hpp"
+#include "support/forwarding_source.hpp"
 #include "support/program.hpp"
 #include "support/rabbitmq_world.hpp"
 #include "support/results.hpp"
@@ -23,23 +24,8 @@ using testing::UnorderedElementsAre;
 
 constexpr std::size_t many = 10'000;
 
-/// A queue, and where its effects go; the same world where a backend is both.
-struct Pair {
-  Backend queue;
-  Backend store;
-  bool isOne() const { return queue.name == store.name; }
-  friend std::ostream& operator<<(std::ostream& out, const Pair& pair) {
-    return out << pair.queue.name << (pair.isOne() ? "" : "_" + pair.store.name);
-  }
-};
-
-const Backend& named(const std::vector<Backend>& backends, const std::string& name) {
-  return *std::ranges::find(backends, name, &Backend::name);
-}
-
-std::vector<Pair> pairs() {
-  std::vector<Pair> all;
-  for (const Backend& both : databaseBackends()) all.push_back({both, both});
+std::vector<BackendPair> pairs() {
+  std::vector<BackendPair> all = databasePairs();
   for (const char* rabbit : {"rabbitmq", "rabbitmqQuorum"})
     for (const char* store : {"sqlite", "postgresql", "redis", "zookeeper"})
       if (rabbit == std::string("rabbitmq") || store == std::string("postgresql"))
@@ -48,47 +34,38 @@ std::vector<Pair> pairs() {
 }
 
 /// A real source, but what was announced arrives as one: a broker's messages are on their way for a while.
-class PunctualSource final : public IMessageSource {
+class PunctualSource final : public ForwardingSource {
  public:
-  explicit PunctualSource(IMessageSource& source) : source_(source) {}
+  using ForwardingSource::ForwardingSource;
 
   /// The next fetch sees so many more.
   void expect(std::size_t messages) { expected_ += messages; }
 
   Result<void> attach(const Term& term) override {
     arrived_.clear();
-    return source_.attach(term);
+    return inner().attach(term);
   }
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     const BootTime patience = BootClock::now() + 60s;
     while (expected_ > 0 && BootClock::now() < patience) {
-      Result<std::vector<Message>> some = source_.fetch(max, BootClock::now() + 50ms, stop);
+      Result<std::vector<Message>> some = inner().fetch(max, BootClock::now() + 50ms, stop);
       if (!some) return some;
       expected_ -= std::min(expected_, some->size());
       std::ranges::move(*some, std::back_inserter(arrived_));
     }
-    if (arrived_.empty()) return source_.fetch(max, deadline, stop);
+    if (arrived_.empty()) return inner().fetch(max, deadline, stop);
     const auto end = arrived_.begin() + static_cast<std::ptrdiff_t>(std::min(max, arrived_.size()));
     std::vector<Message> messages(std::move_iterator(arrived_.begin()), std::move_iterator(end));
     arrived_.erase(arrived_.begin(), end);
     return messages;
   }
-  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
-    return source_.sharesTransactionsWith(store);
-  }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    return source_.acknowledge(transaction, messages);
-  }
-  Result<void> acknowledge(std::span<const Message> messages) override { return source_.acknowledge(messages); }
-  void detach() noexcept override { source_.detach(); }
 
  private:
-  IMessageSource& source_;
   std::size_t expected_ = 0;
   std::deque<Message> arrived_;
 };
 
-class CollapseSuite : public testing::TestWithParam<Pair> {
+class CollapseSuite : public testing::TestWithParam<BackendPair> {
  protected:
   struct Process {
     Process(Replica from, Replica to, std::int64_t token) : queue(from), store(to), source(*from.source), term(token) {}

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <sstream>
 
-#include "support/backends.hpp"
+#include "support/backend_pairs.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
@@ -22,30 +22,15 @@ constexpr auto patience = 60s;
 constexpr int groups = 8;
 constexpr int messagesEach = 30;
 
-/// A queue, and where its effects go; the same world where a backend is both.
-struct Pair {
-  Backend queue;
-  Backend store;
-  bool isOne() const { return queue.name == store.name; }
-  friend std::ostream& operator<<(std::ostream& out, const Pair& pair) {
-    return out << pair.queue.name << (pair.isOne() ? "" : "_" + pair.store.name);
-  }
-};
-
-const Backend& named(const std::vector<Backend>& backends, const std::string& name) {
-  return *std::ranges::find(backends, name, &Backend::name);
-}
-
-std::vector<Pair> pairs() {
-  std::vector<Pair> all;
-  for (const Backend& both : databaseBackends()) all.push_back({both, both});
+std::vector<BackendPair> pairs() {
+  std::vector<BackendPair> all = databasePairs();
   const Backend& rabbit = named(sourceBackends(), "rabbitmq");
   for (const char* store : {"sqlite", "postgresql", "redis", "zookeeper"})
     all.push_back({rabbit, named(storeBackends(), store)});
   return all;
 }
 
-class LanesSuite : public testing::TestWithParam<Pair> {
+class LanesSuite : public testing::TestWithParam<BackendPair> {
  protected:
   struct Process {
     Replica queue;
@@ -109,6 +94,28 @@ class LanesSuite : public testing::TestWithParam<Pair> {
     const auto limit = std::chrono::steady_clock::now() + patience;
     while (!isOver() && std::chrono::steady_clock::now() < limit) process.execute();
     EXPECT_TRUE(isOver());
+  }
+
+  /// It works off a third; then its lease is lost.
+  void loseInTheMiddle(Process& leader) {
+    onHandled = [&term = leader.term](int count) {
+      if (count == groups * messagesEach / 3) term.loseLease();
+    };
+    try {
+      work(leader, [&] { return !leader.term->valid(); });
+      leader.execute();
+    } catch (const EndTerm&) {
+    }
+    leader.handOver();
+  }
+  /// Works off the rest, and goes on for so many executes: some were handled twice and count for one.
+  void finish(Process& successor, int more) {
+    const auto limit = std::chrono::steady_clock::now() + patience;
+    while (handled_ < groups * messagesEach && std::chrono::steady_clock::now() < limit) successor.execute();
+    for (int i = 0; i < more; ++i) successor.execute();
+    successor.term.requestStop();
+    successor.execute();
+    successor.handOver();
   }
 
   /// What the store holds for each group, asked by a term of its own.
@@ -178,48 +185,17 @@ TEST_P(LanesSuite, GoOnUnderASuccessorAfterAnOrderlyHandover) {
 }
 
 TEST_P(LanesSuite, LoseNothingAndRepeatNothingWhenTheirLeaderIsLost) {
-  Process& leader = elect();
-  onHandled = [&](int count) {
-    if (count == groups * messagesEach / 3) leader.term.loseLease();
-  };
-  try {
-    work(leader, [&] { return !leader.term->valid(); });
-    leader.execute();
-  } catch (const EndTerm&) {
-  }
-  leader.handOver();
+  loseInTheMiddle(elect());
 
-  Process& successor = elect();
-  const auto limit = std::chrono::steady_clock::now() + patience;
-  const auto isDone = [this] { return handled_ >= groups * messagesEach; };
-  while (!isDone() && std::chrono::steady_clock::now() < limit) successor.execute();
-  for (int i = 0; i < 20; ++i) successor.execute();  // some were handled twice and count for one
-  successor.term.requestStop();
-  successor.execute();
-  successor.handOver();
+  finish(elect(), 20);
 
   expectEachOnceInOrder();
 }
 
 TEST_P(LanesSuite, KeepTheirPromisesToAHandlerOfManyWhenItsLeaderIsLost) {
-  Process& leader = electTogether();
-  onHandled = [&](int count) {
-    if (count == groups * messagesEach / 3) leader.term.loseLease();
-  };
-  try {
-    work(leader, [&] { return !leader.term->valid(); });
-    leader.execute();
-  } catch (const EndTerm&) {
-  }
-  leader.handOver();
+  loseInTheMiddle(electTogether());
 
-  Process& successor = electTogether();
-  const auto limit = std::chrono::steady_clock::now() + patience;
-  while (handled_ < groups * messagesEach && std::chrono::steady_clock::now() < limit) successor.execute();
-  for (int i = 0; i < 60; ++i) successor.execute();  // some were handled twice and count for one
-  successor.term.requestStop();
-  successor.execute();
-  successor.handOver();
+  finish(electTogether(), 60);
 
   expectEachOnceInOrder();
 }

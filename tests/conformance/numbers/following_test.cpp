@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/random.hpp"
-#include "support/backends.hpp"
+#include "support/backend_pairs.hpp"
 #include "support/events.hpp"
 #include "support/program.hpp"
 #include "support/results.hpp"
@@ -27,10 +27,6 @@ struct Wiring {
     return out << wiring.store.name << "From" << wiring.queue.name;
   }
 };
-
-const Backend& named(const std::vector<Backend>& backends, const std::string& name) {
-  return *std::ranges::find(backends, name, &Backend::name);
-}
 
 std::vector<Wiring> wirings() {
   const auto store = [](const std::string& name) { return named(storeBackends(), name); };

@@ -1,0 +1,33 @@
+/// A source around another one: a decorator overrides the calls it wants to meet; the rest passes through.
+#pragma once
+
+#include "tenure/source.hpp"
+
+namespace tenure::test {
+
+class ForwardingSource : public IMessageSource {
+ public:
+  /// Borrows `inner`.
+  explicit ForwardingSource(IMessageSource& inner) : inner_(inner) {}
+
+  Result<void> attach(const Term& term) override { return inner_.attach(term); }
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
+    return inner_.fetch(max, deadline, std::move(stop));
+  }
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
+    return inner_.sharesTransactionsWith(store);
+  }
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
+    return inner_.acknowledge(transaction, messages);
+  }
+  Result<void> acknowledge(std::span<const Message> messages) override { return inner_.acknowledge(messages); }
+  void detach() noexcept override { inner_.detach(); }
+
+ protected:
+  IMessageSource& inner() const noexcept { return inner_; }
+
+ private:
+  IMessageSource& inner_;
+};
+
+}  // namespace tenure::test
