@@ -7,6 +7,7 @@
 
 #include "backends/postgres/connecting.hpp"
 #include "backends/shared/cut_off.hpp"
+#include "base/assert.hpp"
 #include "base/text.hpp"
 
 namespace tenure::postgresql {
@@ -99,25 +100,30 @@ Result<Answer> Connection::askFor(Command command) {
   return std::move(answered.answers.front());
 }
 
-Exchange Connection::exchange(std::span<const Command> commands) {
-  Exchange exchange;
+void Connection::start(std::span<const Command> commands) {
+  TENURE_ASSERT(!underWay_);
+  underWay_ = true;
   warning_.clear();
+  expected_.clear();
+  if (lost_) return;
+  bool sent = true;
+  for (std::size_t i = 0; sent && i < commands.size(); ++i) sent = send(commands[i], i);
+  if (!sent || PQpipelineSync(connection_) != 1) loseByProtocol();
+}
+
+Exchange Connection::finish(std::size_t unread) {
+  TENURE_ASSERT(underWay_);
+  underWay_ = false;
+  Exchange exchange;
   if (lost_) {
     exchange.failure = Failure{0, {}, lostBy_};
     return exchange;
   }
-  expected_.clear();
-  bool sent = true;
-  for (std::size_t i = 0; sent && i < commands.size(); ++i) sent = send(commands[i], i);
-  if (!sent || PQpipelineSync(connection_) != 1) {
-    exchange.failure = Failure{0, {}, loseByProtocol()};
-    return exchange;
-  }
   const Deadline deadline = BootClock::now() + answerLimit_;
-  exchange.answers.reserve(commands.size());
+  exchange.answers.reserve(expected_.size());
   for (const Expected& each : expected_) {
     warning_.clear();  // in the end it is what the last command said
-    receive(each, deadline, exchange);
+    receive(each, deadline, each.command >= unread, exchange);
   }
   const std::unique_ptr<PGresult, decltype(&PQclear)> sync(next(deadline), &PQclear);
   if (!lost_ && PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC) loseByProtocol();
@@ -138,9 +144,12 @@ bool Connection::send(const Command& command, std::size_t index) {
 
 /// Statements are told apart by their text and the types of their values.
 Connection::Prepared* Connection::findPrepared(const Command& command) noexcept {
-  const auto [first, last] = prepared_.equal_range(command.sql);
+  const std::string_view sql = command.sql;
+  Prepared*& known = lastAt_[reinterpret_cast<std::uintptr_t>(sql.data()) / sizeof(void*) % lastAt_.size()];
+  if (known != nullptr && known->sql == sql && known->types == arrays_.types) return known;
+  const auto [first, last] = prepared_.equal_range(sql);
   for (auto each = first; each != last; ++each)
-    if (each->second->types == arrays_.types) return each->second.get();
+    if (each->second->types == arrays_.types) return known = each->second.get();
   return nullptr;
 }
 
@@ -170,18 +179,20 @@ bool Connection::makeRoom(std::size_t index) {
 void Connection::forget(const Prepared* statement) noexcept {
   for (Expected& each : expected_)
     if (each.statement == statement) each.statement = nullptr;
+  lastAt_ = {};
   std::erase_if(prepared_, [&](const auto& each) { return each.second.get() == statement; });
 }
 
-void Connection::receive(const Expected& expected, Deadline deadline, Exchange& exchange) {
-  while (PGresult* result = next(deadline)) digest(expected, result, exchange);
+void Connection::receive(const Expected& expected, Deadline deadline, bool isRead, Exchange& exchange) {
+  while (PGresult* result = next(deadline)) digest(expected, result, isRead, exchange);
 }
 
-void Connection::digest(const Expected& expected, PGresult* result, Exchange& exchange) {
+void Connection::digest(const Expected& expected, PGresult* result, bool isRead, Exchange& exchange) {
   Answer answer(result);
   const ExecStatusType status = PQresultStatus(result);
   if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
-    if (expected.kind == Expected::Kind::execution) exchange.answers.push_back(std::move(answer));
+    if (expected.kind == Expected::Kind::execution)
+      exchange.answers.push_back(isRead ? std::move(answer) : Answer(nullptr));
     return;
   }
   const std::string state = fieldOf(result, PG_DIAG_SQLSTATE);
@@ -232,11 +243,12 @@ Error Connection::lose(Errc code, std::string why) {
 
 Result<void> Connection::script(const std::string& sql) {
   if (lost_) return lostBy_;
+  TENURE_ASSERT(!underWay_);
   PQexitPipelineMode(connection_);
   if (PQsendQuery(connection_, sql.c_str()) != 1) return loseByProtocol();
   Exchange exchange;
   const Deadline deadline = BootClock::now() + answerLimit_;
-  receive({Expected::Kind::housekeeping, 0}, deadline, exchange);
+  receive({Expected::Kind::housekeeping, 0}, deadline, false, exchange);
   if (!lost_) PQenterPipelineMode(connection_);
   if (exchange.failure) return exchange.error();
   return lost_ ? Result<void>(lostBy_) : Result<void>{};

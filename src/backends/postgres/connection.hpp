@@ -13,6 +13,7 @@
 /// Threads: one at a time.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,7 +55,15 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  Exchange exchange(std::span<const Command> commands);
+  /// Of the first `unread` commands the answers are not kept.
+  Exchange exchange(std::span<const Command> commands, std::size_t unread = 0) {
+    start(commands);
+    return finish(unread);
+  }
+  /// The two halves of an exchange, for who has something else to do meanwhile. Nothing else may be asked in between.
+  void start(std::span<const Command> commands);
+  Exchange finish(std::size_t unread = 0);
+  bool isUnderWay() const noexcept { return underWay_; }
   template <class... Values>
   Result<Answer> ask(SqlText sql, const Values&... values) {
     return askFor(command(std::move(sql), values...));
@@ -112,8 +121,8 @@ class Connection {
   Prepared* sendPreparation(const Command& command, std::size_t index);
   bool makeRoom(std::size_t index);
   void forget(const Prepared* statement) noexcept;
-  void receive(const Expected& expected, Deadline deadline, Exchange& exchange);
-  void digest(const Expected& expected, pg_result* result, Exchange& exchange);
+  void receive(const Expected& expected, Deadline deadline, bool isRead, Exchange& exchange);
+  void digest(const Expected& expected, pg_result* result, bool isRead, Exchange& exchange);
   /// The next reply, or nullptr: the end of a statement's replies, or a lost session.
   pg_result* next(Deadline deadline);
   bool awaitSocket(Deadline deadline);
@@ -123,13 +132,15 @@ class Connection {
 
   pg_conn* connection_;
   Duration answerLimit_;
+  bool underWay_ = false;
   bool lost_ = false;
   Error lostBy_;
   std::string warning_;
   std::uint64_t uses_ = 0;
   std::uint64_t names_ = 0;
   std::unordered_multimap<std::string_view, std::unique_ptr<Prepared>> prepared_;  // by their text
-  std::vector<Expected> expected_;  // of the exchange that is under way; kept for its capacity
+  std::array<Prepared*, 64> lastAt_{};  // by where their text lies: to compare it is cheaper than to hash it
+  std::vector<Expected> expected_;      // of the exchange that is under way; kept for its capacity
   /// The values of a statement in the arrays that libpq wants; kept for their capacity.
   struct Arrays {
     std::vector<unsigned> types;

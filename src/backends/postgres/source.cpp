@@ -1,5 +1,7 @@
 #include "backends/postgres/source.hpp"
 
+#include <iterator>
+
 #include "backends/postgres/schema.hpp"
 #include "backends/postgres/session_name.hpp"
 #include "backends/postgres/store.hpp"
@@ -14,6 +16,8 @@ using namespace std::chrono_literals;
 
 constexpr Duration safetyNet = 1s;                // a notification may be lost with whatever stands in between
 constexpr std::int64_t enoughBytes = 8LL << 20U;  // a fetch of large messages stops here
+// A receive window of the least common size takes it, so that the server has sent all of it, however long we are away.
+constexpr std::int64_t bufferedBytes = 48LL << 10U;
 
 Result<Message> messageFrom(const Answer& rows, int row) {
   Result<Headers> headers = backends::headersFromText(rows.bytes(row, 4));
@@ -26,6 +30,12 @@ Result<Message> messageFrom(const Answer& rows, int row) {
   message.headers = std::move(*headers);
   message.enqueuedAt = rows.time(row, 5);
   return message;
+}
+
+bool isLight(const std::vector<Message>& messages) {
+  std::size_t bytes = 0;
+  for (const Message& message : messages) bytes += message.body.size();
+  return bytes <= static_cast<std::size_t>(bufferedBytes);
 }
 
 bool isOwnedBy(const backends::QueueOwner& owner, const TermIdentity& term) {
@@ -83,21 +93,49 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
 }
 
 Result<std::vector<Message>> Source::look(std::size_t max) {
-  const Result<Answer> rows = connection_->ask(
-      "SELECT n, id, grp, body, headers, enqueued_at FROM ("
-      " SELECT *, sum(octet_length(body)) OVER (ORDER BY n) - octet_length(body) AS before FROM ("
-      "  SELECT * FROM tenure_message WHERE queue = $1 AND n > $2 ORDER BY n LIMIT $3) AS next) AS measured"
-      " WHERE before < $4 ORDER BY n",
-      queue_, cursor_, static_cast<std::int64_t>(max), enoughBytes);
-  if (!rows) return rows.error();
-  std::vector<Message> messages;
-  for (int row = 0; row < rows->rows(); ++row) {
-    Result<Message> message = messageFrom(*rows, row);
-    if (!message) return message.error();
-    messages.push_back(std::move(*message));
+  if (const Result<void> arrived = takeAhead(); !arrived) return arrived.error();
+  if (ahead_.size() < max) {
+    const Result<Answer> rows = connection_->ask(
+        "SELECT n, id, grp, body, headers, enqueued_at FROM ("
+        " SELECT *, sum(octet_length(body)) OVER (ORDER BY n) - octet_length(body) AS before FROM ("
+        "  SELECT * FROM tenure_message WHERE queue = $1 AND n > $2 ORDER BY n LIMIT $3) AS next) AS measured"
+        " WHERE before < $4 ORDER BY n",
+        queue_, cursor_, static_cast<std::int64_t>(max - ahead_.size()), enoughBytes);
+    if (!rows) return rows.error();
+    if (const Result<void> taken = take(*rows); !taken) return taken.error();
   }
-  if (!messages.empty()) cursor_ = messages.back().position;
+  const auto end = ahead_.begin() + static_cast<std::ptrdiff_t>(std::min(max, ahead_.size()));
+  std::vector<Message> messages(std::move_iterator(ahead_.begin()), std::move_iterator(end));
+  ahead_.erase(ahead_.begin(), end);
+  if (messages.size() == max && isLight(messages)) askAhead(max);
   return messages;
+}
+
+void Source::askAhead(std::size_t max) {
+  if (ahead_.size() >= max) return;
+  connection_->start(std::vector{command(
+      "SELECT n, id, grp, body, headers, enqueued_at FROM ("
+      " SELECT *, sum(64 + octet_length(id) + octet_length(grp) + octet_length(body) + coalesce(octet_length(headers), "
+      "0)) OVER (ORDER BY n) AS size FROM ("
+      "  SELECT * FROM tenure_message WHERE queue = $1 AND n > $2 ORDER BY n LIMIT $3) AS next) AS measured"
+      " WHERE size <= $4 ORDER BY n",
+      queue_, cursor_, static_cast<std::int64_t>(max - ahead_.size()), bufferedBytes)});
+}
+
+Result<void> Source::takeAhead() {
+  if (!connection_->isUnderWay()) return {};
+  const Exchange arrived = connection_->finish();
+  return arrived ? take(arrived.answers[0]) : Result<void>(arrived.error());
+}
+
+Result<void> Source::take(const Answer& rows) {
+  for (int row = 0; row < rows.rows(); ++row) {
+    Result<Message> message = messageFrom(rows, row);
+    if (!message) return message.error();
+    cursor_ = message->position;
+    ahead_.push_back(std::move(*message));
+  }
+  return {};
 }
 
 /// With the lanes of its store as well.
@@ -116,10 +154,14 @@ Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<cons
 Result<void> Source::acknowledge(std::span<const Message> messages) {
   TENURE_ASSERT(connection_ != nullptr);
   if (messages.empty()) return {};
+  if (Result<void> arrived = takeAhead(); !arrived) return arrived;
   const Exchange deleted = connection_->exchange(std::vector{deleteByPosition(queue_, messages)});
   return deleted ? Result<void>{} : deleted.error();
 }
 
-void Source::detach() noexcept { connection_.reset(); }
+void Source::detach() noexcept {
+  connection_.reset();
+  ahead_.clear();
+}
 
 }  // namespace tenure::postgresql

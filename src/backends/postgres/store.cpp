@@ -260,11 +260,28 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
 /// look at all of it would seem cheaper.
 Command Store::lookAhead(const ConsumerName& consumer, const MessageId& id) {
   lookedFor_ = foresight_.take(id, backends::furthestAhead);
+  return lookFor(consumer);
+}
+
+Command Store::lookFor(const ConsumerName& consumer) const {
   Array ids(TypeId::bytes);
   for (const MessageId& each : lookedFor_) ids.add(each.value);
   return command(
       "SELECT id FROM unnest($2) AS id WHERE (SELECT true FROM tenure_key AS k WHERE k.consumer = $1 AND k.id = id.id)",
       consumer.value, ids);
+}
+
+std::optional<Command> Store::lookOnward() {
+  if (!mayGuess()) return std::nullopt;
+  lookedFor_ = foresight_.takeNext(backends::furthestAhead);
+  return lookedFor_.empty() ? std::nullopt : std::optional(lookFor(foresight_.consumer()));
+}
+
+void Store::lookedOnward(const Answer* keys) {
+  if (keys == nullptr)
+    foresight_.expectAgain(lookedFor_);
+  else
+    lookedAhead(foresight_.consumer(), *keys);
 }
 
 void Store::lookedAhead(const ConsumerName& consumer, const Answer& keys) {

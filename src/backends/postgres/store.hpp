@@ -77,6 +77,10 @@ class Store final : public IFencedStore {
   /// The question for the keys of `id` and of those expected after it, and what to make of the answer.
   Command lookAhead(const ConsumerName& consumer, const MessageId& id);
   void lookedAhead(const ConsumerName& consumer, const Answer& keys);
+  /// The same question for those that come next, for whoever makes the journey anyway; nothing when it is not known for
+  /// whom, or not to be relied on. `keys` is nullptr when there was no answer.
+  std::optional<Command> lookOnward();
+  void lookedOnward(const Answer* keys);
 
  private:
   Store(const Options& options, IEventSink& events, Lane lane, const Store& main)
@@ -94,6 +98,7 @@ class Store final : public IFencedStore {
     std::int64_t sequence;
   };
 
+  Command lookFor(const ConsumerName& consumer) const;
   Result<void> join(const Term& term);
   Result<Written> judgeAndJoin(Connection& connection, const TermIdentity& term);
   Result<Written> claimPatiently(const Term& term);

@@ -1,9 +1,10 @@
 #include "backends/postgres/transaction.hpp"
 
+#include <iterator>
+
 #include "backends/postgres/fence_rows.hpp"
 #include "backends/postgres/store.hpp"
 #include "backends/postgres/user_sql.hpp"
-#include "backends/shared/headers_text.hpp"
 #include "backends/shared/state_limits.hpp"
 #include "base/assert.hpp"
 
@@ -132,6 +133,7 @@ Result<void> FencedTransaction::rollbackToMark() {
   }
   kept_.clear();  // all of it lies behind the mark
   kept_.push_back(command("ROLLBACK TO tenure_mark"));
+  markAt_ = kept_.size();
   pointPlaced_ = false;
   onlyKeysSinceMark_ = true;
   keysSinceMark_.clear();
@@ -147,17 +149,30 @@ Result<void> FencedTransaction::later(Command command) {
   return {};
 }
 
-Exchange FencedTransaction::sendWith(Command question) {
+Exchange FencedTransaction::sendWith(Command question, std::size_t alsoRead) {
   kept_.push_back(std::move(question));
   begun_ = true;
   const BootTime start = BootClock::now();
-  Exchange exchange = connection_->exchange(kept_);
+  Exchange exchange = connection_->exchange(kept_, kept_.size() - 1 - alsoRead);
   if (guessed_ && BootClock::now() - start > slowExchange) store_.goCarefully();
-  if (exchange) {
-    kept_.clear();
-    guessed_ = false;
-  }
+  if (exchange) forgetKept();
   return exchange;
+}
+
+/// They are done, or given up. Keys right behind the mark may have to be written again.
+void FencedTransaction::forgetKept() {
+  kept_.pop_back();  // the question
+  rememberKeys();
+  kept_.clear();
+  guessed_ = false;
+}
+
+void FencedTransaction::rememberKeys() {
+  if (mark_ == Mark::placed && onlyKeysSinceMark_)
+    keysSinceMark_.insert(keysSinceMark_.end(),
+                          std::move_iterator(kept_.begin() + static_cast<std::ptrdiff_t>(markAt_)),
+                          std::move_iterator(kept_.end()));
+  markAt_ = 0;
 }
 
 Result<Answer> FencedTransaction::now(Command question) {
@@ -242,8 +257,7 @@ Result<void> FencedTransaction::write(std::string_view sql, std::span<const SqlP
 Error FencedTransaction::undoStatement(const Failure& failure) {
   const bool wasTheUsers = failure.command + 1 == kept_.size();
   if (!wasTheUsers || connection_->isLost() || endsTransaction(meaningOf(failure.sqlState))) return endBy(failure);
-  kept_.clear();
-  guessed_ = false;
+  forgetKept();
   std::vector<Command> undo;
   if (pointPlaced_ && !isRightBehindMark()) {
     undo.push_back(command("ROLLBACK TO tenure_statement"));
@@ -255,7 +269,7 @@ Error FencedTransaction::undoStatement(const Failure& failure) {
   return {Errc::storeFailed, failure.error.detail};
 }
 
-// --- idempotency keys and bookkeeping
+// --- idempotency keys
 
 Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                            MessageFate fate) {
@@ -274,7 +288,6 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
   if (!isForeseen) return askForKey(consumer, id, digest, insert(addKeyUnlessThere));
   kept_.push_back(insert(addKey));
   guessed_ = true;
-  if (onlyKeysSinceMark_) keysSinceMark_.push_back(kept_.back());
   return Admission::fresh;
 }
 
@@ -287,73 +300,6 @@ Result<Admission> FencedTransaction::askForKey(const ConsumerName& consumer, con
   const Result<Answer> known = now(selectKey(consumer, id));
   if (!known) return known.error();
   return admissionOf(*known, digest);
-}
-
-Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
-  std::string joined;
-  for (const MessageId& id : ids) joined.append(id.value).push_back('\0');
-  return later(
-      command("INSERT INTO tenure_in_work(consumer, token, more, ids) VALUES($1, $2, $3, $4)"
-              " ON CONFLICT(consumer) DO UPDATE SET token = $2, more = $3, ids = $4",
-              consumer.value, term_.token().value, std::int64_t{more ? 1 : 0}, Blob{joined}));
-}
-
-Result<void> FencedTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
-  return later(command(
-      "INSERT INTO tenure_attempt AS known(consumer, id, attempts, last_error, first_at, last_at, standing)"
-      " VALUES($1, $2, $3, $4, $5, $6, $7) ON CONFLICT(consumer, id) DO UPDATE"
-      " SET attempts = $3, last_error = $4, first_at = $5, last_at = $6, standing = greatest(known.standing, $7)",
-      consumer.value, Blob{record.id.value}, std::int64_t{record.attempts}, Blob{record.lastError}, record.firstAt,
-      record.lastAt, static_cast<std::int64_t>(record.standing)));
-}
-
-Result<void> FencedTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
-  return later(command("DELETE FROM tenure_attempt WHERE consumer = $1 AND id = $2", consumer.value, Blob{id.value}));
-}
-
-Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
-  const Message& message = letter.message;
-  return later(command(
-      "INSERT INTO tenure_dead_letter(queue, consumer, id, grp, body, headers, enqueued_at, position, reason, attempts,"
-      " first_at, died_at) VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-      store_.queueNumber(), consumer.value, Blob{message.id.value}, Blob{message.group.value}, Blob{message.body},
-      backends::headersToTextAnyhow(message.headers), message.enqueuedAt, message.position, Blob{letter.reason},
-      std::int64_t{letter.attempts}, letter.firstAt, letter.diedAt));
-}
-
-Result<void> FencedTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
-  for (const LoggedAttempt& each : attempts) {
-    Result<void> kept = later(command(
-        "INSERT INTO tenure_log(consumer, id, attempt, outcome, error, token, began_at, ended_at)"
-        " VALUES($1, $2, $3, $4, $5, $6, $7, $8)",
-        consumer.value, Blob{each.message.value}, std::int64_t{each.attempt}, static_cast<std::int64_t>(each.end),
-        Blob{each.error}, term_.token().value, each.beganAt, each.endedAt));
-    if (!kept) return kept;
-  }
-  return {};
-}
-
-Result<std::size_t> FencedTransaction::removeLog(const LogPruning& step) {
-  const Result<Answer> removed =
-      now(command("DELETE FROM tenure_log WHERE consumer = $1 AND n IN (SELECT n FROM"
-                  " (SELECT n, ended_at FROM tenure_log WHERE consumer = $1 ORDER BY n LIMIT $3) AS oldest"
-                  " WHERE ended_at < $2)",
-                  step.consumer.value, step.before, static_cast<std::int64_t>(step.atMost)));
-  if (!removed) return removed.error();
-  return static_cast<std::size_t>(removed->changed());
-}
-
-Result<void> FencedTransaction::deleteMessages(std::span<const Message> messages) {
-  return messages.empty() ? Result<void>{} : later(deleteByPosition(store_.queueNumber(), messages));
-}
-
-Result<std::size_t> FencedTransaction::removeKeys(const Pruning& step, const std::string& last) {
-  if (Result<void> writable = ready(); !writable) return writable.error();
-  const Result<Answer> removed =
-      now(command("DELETE FROM tenure_key WHERE consumer = $1 AND id > $2 AND id <= $3 AND at < $4",
-                  step.consumer.value, Blob{step.after}, Blob{last}, step.before));
-  if (!removed) return removed.error();
-  return static_cast<std::size_t>(removed->changed());
 }
 
 // --- the end
@@ -371,8 +317,11 @@ Result<void> FencedTransaction::commit() {
 }
 
 Result<void> FencedTransaction::commitAll() {
+  std::optional<Command> look = store_.lookOnward();
+  if (look) kept_.push_back(*std::move(look));
   const std::size_t commit = kept_.size();
-  const Exchange exchange = sendWith(command("COMMIT"));
+  const Exchange exchange = sendWith(command("COMMIT"), look ? 1 : 0);
+  if (look) store_.lookedOnward(exchange ? &exchange.answers[commit - 1] : nullptr);
   if (exchange) {
     const Result<void> committed = checkCommitted(*connection_, exchange.answers.back());
     if (committed) store_.committed();

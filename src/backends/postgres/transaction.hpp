@@ -84,7 +84,9 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Result<void> later(Command command);
   /// Sends what was kept back and `question`; its answer.
   Result<Answer> now(Command question);
-  Exchange sendWith(Command question);
+  Exchange sendWith(Command question, std::size_t alsoRead = 0);
+  void forgetKept();
+  void rememberKeys();
   Result<void> requireConnection();
   /// The transaction cannot go on: from here on everybody hears `why`.
   Error end(Error why);
@@ -103,11 +105,11 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   std::size_t savepoints_ = 0;  // of this transaction, released ones among them
   bool guessed_ = false;        // among them are foreseen keys, or a user's writes
   Mark mark_ = Mark::none;
-  std::size_t markAt_ = 0;       // where it is held in kept_
+  std::size_t markAt_ = 0;       // where in kept_ is what lies behind it
   bool savepointThere_ = false;  // of this mark or an earlier one
   bool pointPlaced_ = false;
   bool onlyKeysSinceMark_ = false;
-  std::vector<Command> keysSinceMark_;
+  std::vector<Command> keysSinceMark_;  // those that were sent
 };
 
 // Shared with the store:

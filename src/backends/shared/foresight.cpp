@@ -1,6 +1,7 @@
 #include "backends/shared/foresight.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace tenure::backends {
 namespace {
@@ -27,9 +28,14 @@ std::vector<MessageId> Foresight::take(const MessageId& id, std::size_t count) {
   const auto first = std::find(expected_.begin(), expected_.end(), id);
   if (first == expected_.end()) return {id};
   const auto last = first + std::min(expected_.end() - first, static_cast<std::ptrdiff_t>(count));
-  std::vector<MessageId> taken(first, last);
+  std::vector<MessageId> taken{std::move_iterator(first), std::move_iterator(last)};
   expected_.erase(expected_.begin(), last);
   return taken;
+}
+
+std::vector<MessageId> Foresight::takeNext(std::size_t count) {
+  if (consumer_.value.empty() || expected_.empty()) return {};
+  return take(expected_.front(), count);
 }
 
 void Foresight::sawFresh(const ConsumerName& consumer, const MessageId& id) {

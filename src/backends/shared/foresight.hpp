@@ -24,6 +24,11 @@ class Foresight {
   bool expects(const MessageId& id) const;
   /// `id` and those expected right after it, at most `count`; neither they nor what lies before is expected any more.
   std::vector<MessageId> take(const MessageId& id, std::size_t count);
+  /// Those that are expected first, at most `count`, which are not expected any more: for a look that costs no journey,
+  /// because something else makes it anyway. None before anything was seen: nobody knows for whom to look.
+  std::vector<MessageId> takeNext(std::size_t count);
+  /// Whose the fresh ones are.
+  const ConsumerName& consumer() const noexcept { return consumer_; }
 
   void sawFresh(const ConsumerName& consumer, const MessageId& id);
   bool isFresh(const ConsumerName& consumer, const MessageId& id) const;
@@ -36,7 +41,7 @@ class Foresight {
 
  private:
   std::deque<MessageId> expected_;
-  ConsumerName consumer_;  // whose the fresh ones are
+  ConsumerName consumer_;
   std::unordered_set<MessageId> fresh_;
 };
 

@@ -37,6 +37,19 @@ TEST(Foresight, ExpectsNothingTwice) {
   EXPECT_THAT(foresight.take(MessageId{"0"}, 9), ElementsAre(MessageId{"0"})) << "one that was not expected is alone";
 }
 
+TEST(Foresight, TellsWhatComesNextOnceItIsKnownForWhom) {
+  Foresight foresight;
+  foresight.expect(messagesWith({"0", "1", "2"}));
+  EXPECT_THAT(foresight.takeNext(2), ElementsAre()) << "nobody has asked yet";
+
+  foresight.sawFresh(ledger, first);
+
+  EXPECT_EQ(foresight.consumer(), ledger);
+  EXPECT_THAT(foresight.takeNext(2), ElementsAre(MessageId{"0"}, MessageId{"1"}));
+  EXPECT_THAT(foresight.takeNext(2), ElementsAre(MessageId{"2"}));
+  EXPECT_THAT(foresight.takeNext(2), ElementsAre());
+}
+
 TEST(Foresight, AFreshIdIsUsedOnce) {
   Foresight foresight;
   foresight.sawFresh(ledger, first);

@@ -50,6 +50,29 @@ TEST_F(ABrokenConnection, BetweenTransactionsIsFoundOutByUsingItAndReplaced) {
   EXPECT_THAT(leader_.put("k", "v"), succeeds());
 }
 
+TEST_F(ABrokenConnection, FindsTheKeysOfThoseThatComeNextLookedUpByTheCommitBefore) {
+  ASSERT_THAT(leader_.claim(), succeeds());
+  const ConsumerName consumer{"c"};
+  const auto messageWith = [](const std::string& id) {
+    Message message;
+    message.id.value = id;
+    return message;
+  };
+  const std::vector<Message> first{messageWith("1")};
+  const std::vector<Message> next{messageWith("2"), messageWith("1")};
+  leader_.store().expect(first);
+  EXPECT_EQ(leader_.store().known(consumer, first).value(), std::vector{Admission::fresh});
+  leader_.store().expect(next);
+  auto transaction = leader_.begin();
+  EXPECT_EQ(transaction->admit(consumer, first[0].id, digestOf(""), MessageFate::done).value(), Admission::fresh);
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  terminate(world_, "orders/7");
+
+  EXPECT_EQ(leader_.store().known(consumer, {&next[0], 1}).value(), std::vector{Admission::fresh}) << "nobody is asked";
+  EXPECT_THAT(leader_.store().known(consumer, {&next[1], 1}), failsWith(Errc::unavailable)) << "it has a key by now";
+}
+
 TEST_F(ABrokenConnection, InsideATransactionUndoesIt) {
   ASSERT_THAT(leader_.claim(), succeeds());
   auto transaction = leader_.begin();

@@ -125,6 +125,38 @@ TEST_F(Queue, AFetchOfLargeMessagesStopsBeforeItIsTooMuch) {
   EXPECT_EQ(total, 20U);
 }
 
+TEST_F(Queue, WhileThereIsPlentyTheNextOnesComeAhead) {
+  for (int i = 0; i < 4; ++i)
+    ASSERT_THAT(world_.sink()->append(std::vector{messageWith(std::to_string(i))}), succeeds());
+  EXPECT_THAT(look(2), ElementsAre("0", "1"));
+  const auto hasBeenAsked = [&] {
+    return world_.ask(
+               "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'orders/7/source' AND state = 'idle'"
+               " AND query LIKE '%size <= $4%'") == "1";
+  };
+  ASSERT_TRUE(test::eventually(hasBeenAsked));
+  world_.ask("UPDATE tenure_message SET body = 'too late'");
+
+  for (const Message& message : source().fetch(2, BootClock::now(), {}).value()) EXPECT_EQ(message.body, "body");
+  EXPECT_THAT(look(2), IsEmpty());
+}
+
+TEST_F(Queue, WhatComesAheadKeepsItsPlaceHoweverManyAreWanted) {
+  std::vector<NewMessage> messages;
+  std::vector<std::string> all;
+  for (int i = 0; i < 60; ++i) {
+    all.push_back(std::to_string(i));
+    messages.push_back(messageWith(all.back(), std::string(i % 7 == 0 ? 60'000U : 10U, 'x')));
+  }
+  ASSERT_THAT(world_.sink()->append(messages), succeeds());
+
+  std::vector<std::string> seen;
+  for (const std::size_t max : {5U, 1U, 1U, 3U, 12U, 2U, 7U, 1U, 20U, 4U, 1000U})
+    for (std::string& id : look(max)) seen.push_back(std::move(id));
+
+  EXPECT_EQ(seen, all);
+}
+
 TEST_F(Queue, ABatchOfManyBytesIsOneAppend) {
   const auto sink = world_.sink();
   std::vector<NewMessage> messages;
