@@ -1,5 +1,7 @@
 #include "backends/redis/connection.hpp"
 
+#include <array>
+#include <charconv>
 #include <cstdlib>
 #include <fstream>
 
@@ -13,30 +15,26 @@
 namespace tenure::redis {
 namespace {
 
-struct FreeCommand {
-  void operator()(char* command) const noexcept { redisFreeCommand(command); }
-};
+void appendLine(std::string& to, char mark, std::size_t number) {
+  std::array<char, 24> line;
+  line[0] = mark;
+  char* end = std::to_chars(line.data() + 1, line.data() + line.size() - 2, number).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  to.append(line.data(), end);
+}
 
-struct Formatted {
-  std::unique_ptr<char, FreeCommand> text;
-  std::size_t size;
-  std::string_view bytes() const noexcept { return {text.get(), size}; }
-};
-
-/// Sizes go with the arguments, so that every byte may be in them.
-Formatted format(const Arguments& command) {
-  std::vector<const char*> starts;
-  std::vector<std::size_t> sizes;
-  starts.reserve(command.size());
-  sizes.reserve(command.size());
+/// As Redis' protocol has it: sizes go with the arguments, so that every byte may be in them.
+void append(std::string& request, const Arguments& command) {
+  constexpr std::size_t sizeAndEnds = 16;
+  std::size_t bytes = request.size() + sizeAndEnds;
+  for (const std::string_view argument : command) bytes += argument.size() + sizeAndEnds;
+  request.reserve(bytes);
+  appendLine(request, '*', command.size());
   for (const std::string_view argument : command) {
-    starts.push_back(argument.empty() ? "" : argument.data());
-    sizes.push_back(argument.size());
+    appendLine(request, '$', argument.size());
+    request.append(argument).append("\r\n");
   }
-  char* text = nullptr;
-  const int size = redisFormatCommandArgv(&text, static_cast<int>(command.size()), starts.data(), sizes.data());
-  TENURE_ASSERT(size > 0);
-  return {std::unique_ptr<char, FreeCommand>(text), static_cast<std::size_t>(size)};
 }
 
 Result<Secret> passwordFrom(const Options& options) {
@@ -128,7 +126,28 @@ Result<Reply> Connection::read(const Arguments& command, Patience patience) {
   return reply;
 }
 
-Result<Reply> Connection::run(const Script& script, const Arguments& keys, const Arguments& arguments) {
+Result<void> Connection::ask(const Arguments& command) {
+  TENURE_ASSERT(!asked_);
+  if (broken_) return Error{Errc::unavailable, "the connection was lost"};
+  std::string request;
+  append(request, command);
+  Result<void> sent = socket_.send(request, BootClock::now() + replyLimit_);
+  broken_ = !sent;
+  asked_ = sent.has_value();
+  return sent;
+}
+
+Result<Reply> Connection::hear() {
+  TENURE_ASSERT(asked_);
+  asked_ = false;
+  Result<Reply> reply = receive(BootClock::now() + replyLimit_, -1);
+  broken_ = !reply;
+  if (reply && reply->view().isError()) return errorOf(reply->view().bytes());
+  return reply;
+}
+
+Result<Reply> Connection::run(const Script& script, const Arguments& keys, const Arguments& arguments,
+                              Companion* companion) {
   auto known = known_.find(&script);
   if (known == known_.end()) {
     const Result<Reply> loaded = read({"SCRIPT", "LOAD", script.text});
@@ -139,7 +158,7 @@ Result<Reply> Connection::run(const Script& script, const Arguments& keys, const
   Arguments command{"EVALSHA", known->second, count};
   command.insert(command.end(), keys.begin(), keys.end());
   command.insert(command.end(), arguments.begin(), arguments.end());
-  Result<Reply> reply = exchange(command, script.writes);
+  Result<Reply> reply = exchange(command, script.writes, {}, companion);
   if (reply && reply->view().isError() && isUnknownScript(reply->view().bytes())) {
     command[0] = "EVAL";
     command[1] = script.text;
@@ -149,12 +168,20 @@ Result<Reply> Connection::run(const Script& script, const Arguments& keys, const
   return reply;
 }
 
-Result<Reply> Connection::exchange(const Arguments& command, bool writes, Patience patience) {
+Result<Reply> Connection::exchange(const Arguments& command, bool writes, Patience patience, Companion* companion) {
+  TENURE_ASSERT(!asked_);
   if (broken_) return Error{Errc::unavailable, "the connection was lost"};
-  const Formatted request = format(command);
+  std::string request;
+  append(request, command);
+  if (companion != nullptr) append(request, companion->command);
   const BootTime deadline = BootClock::now() + replyLimit_ + patience.longer;
-  const Result<void> sent = socket_.send(request.bytes(), deadline);
+  const Result<void> sent = socket_.send(request, deadline);
   Result<Reply> reply = sent ? receive(deadline, patience.stopEvent) : sent.error();
+  if (reply && companion != nullptr) {
+    Result<Reply> second = receive(deadline, -1);
+    broken_ = !second;
+    if (second) companion->reply.emplace(std::move(*second));
+  }
   if (reply) return reply;
   broken_ = true;  // a late reply would be taken for that of the next request
   return writes ? Error{Errc::outcomeUnknown, reply.error().message()} : reply.error();

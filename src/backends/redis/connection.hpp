@@ -37,6 +37,12 @@ struct Patience {
   int stopEvent = -1;  // readable: give the wait up
 };
 
+/// A read that travels right behind a script, whatever becomes of that.
+struct Companion {
+  Arguments command;
+  std::optional<Reply> reply{};  // an error as well; none when it was lost
+};
+
 class Connection {
  public:
   /// Errors:  unavailable, timedOut, authenticationFailed, configurationRefused, unsupported
@@ -48,10 +54,15 @@ class Connection {
   /// A command that only reads. Errors: unavailable, timedOut, cancelled by the stop event, those of errors.hpp.
   Result<Reply> read(const Arguments& command, Patience patience = {});
   /// A script. Errors: as above; where it writes, outcomeUnknown instead of the first two once it was sent.
-  Result<Reply> run(const Script& script, const Arguments& keys, const Arguments& arguments);
+  Result<Reply> run(const Script& script, const Arguments& keys, const Arguments& arguments,
+                    Companion* companion = nullptr);
+  /// The two halves of a read, for who has something else to do meanwhile. Nothing else may be asked in between.
+  Result<void> ask(const Arguments& command);
+  Result<Reply> hear();
+  bool isAsked() const noexcept { return asked_; }
 
   /// False when it is broken, or was closed by the other end meanwhile.
-  bool isUsable() const noexcept { return !broken_ && !socket_.isSpent(); }
+  bool isUsable() const noexcept { return !broken_ && (asked_ || !socket_.isSpent()); }
   const ServerFacts& server() const noexcept { return server_; }
   /// A password was sent over a network that others may listen to.
   bool passwordWasClear() const noexcept { return passwordWasClear_; }
@@ -64,7 +75,7 @@ class Connection {
   Result<void> authenticate(const Options& options);
   Result<void> learnServer();
   /// The raw exchange: an error reply is a reply.
-  Result<Reply> exchange(const Arguments& command, bool writes, Patience patience = {});
+  Result<Reply> exchange(const Arguments& command, bool writes, Patience patience = {}, Companion* companion = nullptr);
   Result<Reply> receive(BootTime deadline, int stopEvent);
 
   struct FreeReader {
@@ -77,6 +88,7 @@ class Connection {
   ServerFacts server_;
   std::map<const Script*, std::string> known_;  // by the digest that the server gave
   std::string buffer_;
+  bool asked_ = false;  // and not heard yet
   bool broken_ = false;
   bool passwordWasClear_ = false;
 };

@@ -40,34 +40,34 @@ return {'ok', fields, keys}
 )lua"};
 
 const Script commitScript{.text = FENCE_CHECK STOP_UNLESS_OURS EXPECT_KIND ENTRY_ID HOUR_IN R"lua(
-for i, kind in ipairs({'hash', 'stream', 'stream', 'hash', 'hash', 'hash', 'hash', 'set'}) do
-  if not isKind(KEYS[i], kind) then return stranger(KEYS[i]) end
+local kinds = {h = 'hash', s = 'stream', t = 'set'}
+for at, kind in string.gmatch(ARGV[10], '(%d+)(%l)') do
+  local key = KEYS[tonumber(at)]
+  if not isKind(key, kinds[kind]) then return stranger(key) end
 end
-local log = ARGV[9] == '1' and KEYS[#KEYS]
-if log and not isKind(log, 'stream') then return stranger(log) end
+local log, new = KEYS[tonumber(ARGV[11])], tonumber(ARGV[12])
+local keys = #KEYS - 8
+if log then keys = keys - 1 end
 
 -- Each key is still what admit() saw, or all of it is taken back.
-local at, added = 10, {}
-for i = 9, #KEYS - tonumber(ARGV[9]) do
-  local holds
-  if ARGV[at] == 'seen' then
-    holds = redis.call('GET', KEYS[i]) == ARGV[at + 1]
-  elseif ARGV[8] == '0' then
-    holds = redis.call('SET', KEYS[i], ARGV[at + 1], 'NX')
+for i = new + 1, keys do
+  if redis.call('GET', KEYS[8 + i]) ~= ARGV[12 + i] then return {'conflict'} end
+end
+for i = 1, new do
+  local added
+  if ARGV[8] == '0' then
+    added = redis.call('SET', KEYS[8 + i], ARGV[12 + i], 'NX')
   else
-    holds = redis.call('SET', KEYS[i], ARGV[at + 1], 'NX', 'PX', ARGV[8])
+    added = redis.call('SET', KEYS[8 + i], ARGV[12 + i], 'NX', 'PX', ARGV[8])
   end
-  if not holds then
-    for _, key in ipairs(added) do redis.call('DEL', key) end
+  if not added then
+    for k = 1, i - 1 do redis.call('DEL', KEYS[8 + k]) end
     return {'conflict'}
   end
-  if ARGV[at] == 'new' then added[#added + 1] = KEYS[i] end
-  at = at + 2
 end
-
-if #added > 0 then
+if new > 0 then
   local ends = ARGV[8] == '0' and 'never' or hourIn(tonumber(ARGV[8]))
-  redis.call('HINCRBY', KEYS[7], ends, #added)
+  redis.call('HINCRBY', KEYS[7], ends, new)
 end
 
 local function lastNumber(stream)
@@ -78,35 +78,37 @@ local function lastNumber(stream)
   end
 end
 
-local apply = {
-  put = function() redis.call('HSET', KEYS[6], ARGV[at + 1], ARGV[at + 2]) return 3 end,
-  erase = function() redis.call('HDEL', KEYS[6], ARGV[at + 1]) return 2 end,
-  attempt = function()
-    local before, now = redis.call('HGET', KEYS[4], ARGV[at + 1]), ARGV[at + 2]
+-- Sections: what to do, how many values, the values.
+local at, arguments = 13 + keys, #ARGV
+while at < arguments do
+  local what, first, last = ARGV[at], at + 2, at + 1 + tonumber(ARGV[at + 1])
+  if what == 'put' then
+    redis.call('HSET', KEYS[6], unpack(ARGV, first, last))
+  elseif what == 'done' then
+    redis.call('XDEL', KEYS[2], unpack(ARGV, first, last))
+  elseif what == 'work' then
+    redis.call('HSET', KEYS[5], unpack(ARGV, first, last))
+  elseif what == 'erase' then
+    redis.call('HDEL', KEYS[6], unpack(ARGV, first, last))
+  elseif what == 'forgive' then
+    redis.call('HDEL', KEYS[4], unpack(ARGV, first, last))
+  elseif what == 'attempt' then
+    local before, now = redis.call('HGET', KEYS[4], ARGV[first]), ARGV[last]
     if before and string.sub(before, 1, 1) == '*' then now = '*' .. string.gsub(now, '^[!*]', '') end
-    redis.call('HSET', KEYS[4], ARGV[at + 1], now)
-    return 3
-  end,
-  forgive = function() redis.call('HDEL', KEYS[4], ARGV[at + 1]) return 2 end,
-  work = function() redis.call('HSET', KEYS[5], ARGV[at + 1], ARGV[at + 2]) return 3 end,
-  done = function()
-    for id in string.gmatch(ARGV[at + 1], '%S+') do redis.call('XDEL', KEYS[2], id) end
-    return 2
-  end,
-  bury = function()
-    redis.call('XADD', KEYS[3], entry(lastNumber(KEYS[3]) + 1), 'consumer', ARGV[at + 1], 'id', ARGV[at + 2],
-               'group', ARGV[at + 3], 'body', ARGV[at + 4], 'headers', ARGV[at + 5], 'at', ARGV[at + 6],
-               'position', ARGV[at + 7], 'reason', ARGV[at + 8], 'attempts', ARGV[at + 9], 'first', ARGV[at + 10],
-               'died', ARGV[at + 11])
-    return 12
-  end,
-  log = function() redis.call('XADD', log, '*', 'id', ARGV[at + 1], 'what', ARGV[at + 2]) return 3 end,
-}
-while at <= #ARGV do at = at + apply[ARGV[at]]() end
+    redis.call('HSET', KEYS[4], ARGV[first], now)
+  elseif what == 'bury' then
+    redis.call('XADD', KEYS[3], entry(lastNumber(KEYS[3]) + 1), 'consumer', ARGV[first], 'id', ARGV[first + 1],
+               'group', ARGV[first + 2], 'body', ARGV[first + 3], 'headers', ARGV[first + 4], 'at', ARGV[first + 5],
+               'position', ARGV[first + 6], 'reason', ARGV[first + 7], 'attempts', ARGV[first + 8], 'first',
+               ARGV[first + 9], 'died', ARGV[first + 10])
+  elseif what == 'log' then
+    redis.call('XADD', log, '*', 'id', ARGV[first], 'what', ARGV[last])
+  end
+  at = last + 1
+end
 if log then redis.call('SADD', KEYS[8], log) end
 
-redis.call('HINCRBY', KEYS[1], 'seq', 1)
-redis.call('HSET', KEYS[1], 'by', ARGV[7])
+redis.call('HSET', KEYS[1], 'seq', ARGV[9], 'by', ARGV[7])
 return {'ok'}
 )lua",
                           .writes = true};

@@ -19,9 +19,10 @@ extern const Script claimScript;
 /// ok, values of the fields, values of the keys | fenced, row
 extern const Script lookScript;
 
-/// KEYS fence, messages, dead, attempts, in-work, state, key-count, logs, keys…, log if it has lines · ARGV the fence
-/// as expected (6), by, milliseconds to keep keys, how many logs (0 or 1), then what WriteSet::encode says. ok |
-/// fenced, row | conflict
+/// KEYS fence, messages, dead, attempts, in-work, state, key-count, logs, keys… (new ones first), log if it has lines ·
+/// ARGV the fence as expected (6), by, milliseconds to keep keys, the next seq, then what WriteSet::encode says: the
+/// places and kinds of the keys that it will touch, the log's place or 0, how many keys are new, the keys' values, and
+/// sections of the writes. ok | fenced, row | conflict
 extern const Script commitScript;
 
 /// KEYS key-count.  Forgets the hours that are over, which may be repeated.  ok, how many keys there are

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <iterator>
 #include <numeric>
 
 #include "backends/redis/records.hpp"
@@ -19,6 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t enoughBytes = 8U << 20U;  // a fetch of large messages stops here
+constexpr std::size_t lightBytes = 1U << 20U;   // up to here the next ones are asked for ahead
 constexpr std::size_t largestPage = 1024;
 constexpr std::size_t smallestPage = 4;
 constexpr Duration longestBlock = 5s;
@@ -105,8 +107,12 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
 }
 
 Result<std::vector<Message>> Source::look(std::size_t max) {
-  std::vector<Message> messages;
-  for (std::size_t bytes = 0; messages.size() < max && bytes < enoughBytes;) {
+  takeAhead();
+  const auto end = ahead_.begin() + static_cast<std::ptrdiff_t>(std::min(max, ahead_.size()));
+  std::vector<Message> messages(std::move_iterator(ahead_.begin()), std::move_iterator(end));
+  ahead_.erase(ahead_.begin(), end);
+  std::size_t bytes = bytesOf(messages);
+  while (messages.size() < max && bytes < enoughBytes) {
     const std::size_t size = std::min(max - messages.size(), pageSize_);
     Result<std::vector<Message>> some = page(size, Duration::zero());
     if (!some) return some;
@@ -115,7 +121,26 @@ Result<std::vector<Message>> Source::look(std::size_t max) {
     std::move(some->begin(), some->end(), std::back_inserter(messages));
     if (last) break;
   }
+  if (messages.size() == max && bytes < lightBytes) askAhead(max);
   return messages;
+}
+
+// What goes wrong with these is nobody's loss: those messages are asked for again when they are wanted.
+
+void Source::askAhead(std::size_t max) {
+  const Result<Connection*> connection = connected();
+  if (!connection || ahead_.size() >= max) return;
+  const std::string count = std::to_string(std::min(max - ahead_.size(), pageSize_));
+  const std::string after = std::to_string(cursor_) + "-0";
+  static_cast<void>((*connection)->ask({"XREAD", "COUNT", count, "STREAMS", keys_.messages, after}));
+}
+
+void Source::takeAhead() {
+  if (link_.current() == nullptr || !link_.current()->isAsked()) return;
+  const Result<Reply> reply = link_.current()->hear();
+  if (!reply) return;
+  if (Result<std::vector<Message>> messages = messagesFrom(*reply))
+    std::move(messages->begin(), messages->end(), std::back_inserter(ahead_));
 }
 
 Result<std::vector<Message>> Source::page(std::size_t max, Duration longest) {
@@ -131,7 +156,13 @@ Result<std::vector<Message>> Source::page(std::size_t max, Duration longest) {
   const Result<Reply> reply =
       (*connection)->read(command, {longest, longest > Duration::zero() ? bell_.descriptor() : -1});
   if (!reply) return reply.error();
-  const ReplyView entries = (*reply)[0][1];
+  Result<std::vector<Message>> messages = messagesFrom(*reply);
+  if (messages) pageSize_ = nextPageSize(pageSize_, messages->size(), bytesOf(*messages));
+  return messages;
+}
+
+Result<std::vector<Message>> Source::messagesFrom(const Reply& reply) {
+  const ReplyView entries = reply[0][1];
   std::vector<Message> messages;
   messages.reserve(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -140,7 +171,6 @@ Result<std::vector<Message>> Source::page(std::size_t max, Duration longest) {
     messages.push_back(std::move(*message));
   }
   if (!messages.empty()) cursor_ = messages.back().position;
-  pageSize_ = nextPageSize(pageSize_, messages.size(), bytesOf(messages));
   return messages;
 }
 
@@ -152,6 +182,7 @@ Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<cons
 
 Result<void> Source::acknowledge(std::span<const Message> messages) {
   if (messages.empty()) return {};
+  takeAhead();
   const Result<Connection*> connection = connected();
   if (!connection) return connection.error();
   const std::string entries = entriesOf(messages);
@@ -165,6 +196,7 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
 
 void Source::detach() noexcept {
   link_.drop();
+  ahead_.clear();
   runId_.clear();
 }
 

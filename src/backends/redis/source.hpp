@@ -9,6 +9,7 @@
 /// there now is somebody's next message.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -47,8 +48,12 @@ class Source final : public IMessageSource {
   void detach() noexcept override;
 
  private:
-  /// What is there after the cursor, which it moves.
+  /// What came ahead, and what is there after the cursor, which both move.
   Result<std::vector<Message>> look(std::size_t max);
+  /// Asks for those that come next: while messages come in plenty they make their journey while others are in work.
+  void askAhead(std::size_t max);
+  void takeAhead();
+  Result<std::vector<Message>> messagesFrom(const Reply& reply);
   Result<Connection*> connected();
   Result<void> isStillOwned();
   /// One page of it; waits for its first message at most `longest`, which is zero for not at all.
@@ -59,8 +64,9 @@ class Source final : public IMessageSource {
   const IFencedStore& store_;
   StopBell bell_;
   std::string election_;
-  std::string runId_;        // of the server that the queue was attached at; empty when detached
-  std::int64_t cursor_ = 0;  // position of the last message delivered
+  std::string runId_;          // of the server that the queue was attached at; empty when detached
+  std::int64_t cursor_ = 0;    // position of the last message that has arrived
+  std::deque<Message> ahead_;  // those that have arrived and were not handed out
   std::size_t pageSize_ = 16;
 };
 

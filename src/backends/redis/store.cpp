@@ -173,13 +173,14 @@ Result<void> Store::commit(const WriteSet& writes) {
   const std::string by = freshUuid();
   const std::string keep = keepMilliseconds(link_.options());
   const std::string state = keys_.state(claimed_->term.identity().election);
-  Arguments keys{keys_.fence,  keys_.messages, keys_.dead,     keys_.attempts,
-                 keys_.inWork, state,          keys_.keyCount, keys_.logs};
-  Arguments arguments;
-  claimed_->fence.appendTo(arguments);
-  arguments.insert(arguments.end(), {by, keep, writes.hasLog() ? "1" : "0"});
-  writes.encode(keys, arguments);
-  const Result<Reply> reply = (*connection)->run(commitScript, keys, arguments);
+  const std::string sequence = std::to_string(claimed_->sequence + 1);
+  WriteSet::Encoded request{.keys = {keys_.fence, keys_.messages, keys_.dead, keys_.attempts, keys_.inWork, state,
+                                     keys_.keyCount, keys_.logs},
+                            .arguments = {}};
+  claimed_->fence.appendTo(request.arguments);
+  request.arguments.insert(request.arguments.end(), {by, keep, sequence});
+  writes.encode(request);
+  const Result<Reply> reply = runAndLookOnward(**connection, request);
   if (!reply) {
     if (isOutcomeUnknown(reply.error().code)) claimed_->inDoubt = by;
     return reply.error();
@@ -191,6 +192,34 @@ Result<void> Store::commit(const WriteSet& writes) {
   }
   claimed_->fence.advance(++claimed_->sequence, by);
   return {};
+}
+
+/// The look at the keys of those that come next travels with the commit, and costs no journey.
+Result<Reply> Store::runAndLookOnward(Connection& connection, const WriteSet::Encoded& request) {
+  const std::vector<MessageId> next = foresight_.takeNext(backends::furthestAhead);
+  if (next.empty()) return connection.run(commitScript, request.keys, request.arguments);
+  const ConsumerName consumer = foresight_.consumer();
+  const std::vector<std::string> question = keysQuestion(consumer, next);
+  Companion look{viewsOf(question)};
+  Result<Reply> reply = connection.run(commitScript, request.keys, request.arguments, &look);
+  const bool isCommitted = reply && (*reply)[0].bytes() == "ok";
+  if (isCommitted && look.reply && look.reply->view().size() == next.size())
+    noteFresh(consumer, next, look.reply->view());
+  else
+    foresight_.expectAgain(next);
+  return reply;
+}
+
+std::vector<std::string> Store::keysQuestion(const ConsumerName& consumer, std::span<const MessageId> ids) const {
+  std::vector<std::string> question{"MGET"};
+  question.reserve(ids.size() + 1);
+  for (const MessageId& id : ids) question.push_back(keys_.id(consumer, id));
+  return question;
+}
+
+void Store::noteFresh(const ConsumerName& consumer, std::span<const MessageId> ids, ReplyView values) {
+  for (std::size_t i = 0; i < ids.size() && i < values.size(); ++i)
+    if (values[i].isNil()) foresight_.sawFresh(consumer, ids[i]);
 }
 
 Result<CommitFate> Store::resolve(const Term& term) {
@@ -239,14 +268,10 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
   std::vector<MessageId> ids;
   if (messages.size() == 1) ids = foresight_.take(messages.front().id, backends::furthestAhead);
   for (std::size_t i = ids.size(); i < messages.size(); ++i) ids.push_back(messages[i].id);
-  std::vector<std::string> keys{"MGET"};
-  keys.reserve(ids.size() + 1);
-  for (const MessageId& id : ids) keys.push_back(keys_.id(consumer, id));
-  const Result<Reply> reply = (*connection)->read(viewsOf(keys));
+  const Result<Reply> reply = (*connection)->read(viewsOf(keysQuestion(consumer, ids)));
   if (!reply) return reply.error();
+  noteFresh(consumer, ids, reply->view());
   const auto values = valuesOf(reply->view());
-  for (std::size_t i = 0; i < ids.size() && i < values.size(); ++i)
-    if (!values[i]) foresight_.sawFresh(consumer, ids[i]);
   std::vector<Admission> known;
   known.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size() && i < values.size(); ++i)

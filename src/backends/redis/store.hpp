@@ -79,6 +79,9 @@ class Store final : public IFencedStore {
   /// Reads and writes of the claiming term go through here.
   Result<Connection*> connected();
   Error fencedBy(ReplyView row) const;
+  Result<Reply> runAndLookOnward(Connection& connection, const WriteSet::Encoded& request);
+  std::vector<std::string> keysQuestion(const ConsumerName& consumer, std::span<const MessageId> ids) const;
+  void noteFresh(const ConsumerName& consumer, std::span<const MessageId> ids, ReplyView values);
   template <class Body>
   void emit(const Term& term, Body body);
 

@@ -41,7 +41,7 @@ class WriteSet {
   void attempt(std::string_view field, std::string_view value) { write(Kind::attempt, field, value); }
   void forgive(std::string_view field) { write(Kind::forgive, field, {}); }
   void inWork(std::string_view consumer, std::string_view value) { write(Kind::inWork, consumer, value); }
-  /// Removes these messages (entriesOf) from the queue.
+  /// Removes these messages (entriesOf) from the queue, a blank behind each.
   void done(std::string entries);
   void bury(LetterValues letter);
   /// A line of the log under that key; the only one of a transaction.
@@ -53,9 +53,14 @@ class WriteSet {
   void cutTo(std::size_t size);
   std::size_t bytes() const noexcept;
 
-  /// The keys of the idempotency records and of the log to `keys`, and to `arguments` first what is said of each of
-  /// them, then the writes. The views live as long as nothing is added or cut.
-  void encode(std::vector<std::string_view>& keys, std::vector<std::string_view>& arguments) const;
+  /// What the commit's script wants to know (scripts.hpp). The views live as long as this and nothing is added or cut.
+  struct Encoded {
+    std::vector<std::string_view> keys;       // first the fixed ones, then idempotency records: new, seen; then the log
+    std::vector<std::string_view> arguments;  // what is touched, where the log is, how many are new, values, sections
+    std::deque<std::string> numbers{};        // that some of the arguments are views of
+  };
+  /// Behind the fixed keys and arguments that are there.
+  void encode(Encoded& to) const;
 
  private:
   enum class Kind { put, erase, attempt, forgive, inWork, newKey, seenKey, done, bury, log };
@@ -72,7 +77,10 @@ class WriteSet {
   void write(Kind kind, std::string_view name, std::string_view value);
   void note(std::size_t place);
   const Write* latest(Kind kind, std::string_view name) const;
-  void encodeWrite(const Write& write, std::vector<std::string_view>& arguments) const;
+  std::string touchedKeys(const std::string& placeOfLog) const;
+  void encodeKeys(Kind kind, Encoded& to) const;
+  void encodeSections(Encoded& to) const;
+  static void encodeWrite(const Write& write, std::vector<std::string_view>& arguments);
 
   std::deque<Write> log_;  // whose names stay where they are
   std::array<Latest, 4> latest_;
