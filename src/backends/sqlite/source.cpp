@@ -13,7 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration safetyNet = 1s;
-constexpr Duration withoutWatch = 20ms;         // where the kernel gives no inotify watch
+constexpr Duration withoutWatch = 20ms;  // where the kernel gives no inotify watch
+constexpr std::size_t usualPage = 256;
 constexpr std::size_t enoughBytes = 8U << 20U;  // a fetch of large messages stops here
 
 Result<Message> messageFrom(const Query& row) {
@@ -88,6 +89,7 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
 
 Result<std::vector<Message>> Source::look(std::size_t max) {
   std::vector<Message> messages;
+  messages.reserve(std::min(max, usualPage));
   Query rows = connection_->query(
       "SELECT n, id, grp, body, headers, enqueued_at FROM tenure_message WHERE n > ?1 AND n <= ?2 ORDER BY n LIMIT ?3",
       cursor_, end_, static_cast<std::int64_t>(max));

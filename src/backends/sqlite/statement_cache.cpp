@@ -5,10 +5,14 @@
 namespace tenure::sqlite {
 
 Prepared* StatementCache::find(std::string_view sql) {
-  const auto found = statements_.find(sql);
-  if (found == statements_.end()) return nullptr;
-  found->second.lastUse = ++uses_;
-  return &found->second;
+  Statements::value_type*& last = lastAt(sql.data());
+  if (last == nullptr || last->first != sql) {
+    const auto found = statements_.find(sql);
+    if (found == statements_.end()) return nullptr;
+    last = &*found;
+  }
+  last->second.lastUse = ++uses_;
+  return &last->second;
 }
 
 Prepared& StatementCache::keep(std::string_view sql, sqlite3_stmt* statement) {
@@ -26,11 +30,13 @@ void StatementCache::makeRoom() {
     return a.second.lastUse < b.second.lastUse;
   });
   sqlite3_finalize(oldest->second.statement);
+  lastAt_ = {};
   statements_.erase(oldest);
 }
 
 void StatementCache::clear() noexcept {
   for (auto& [sql, prepared] : statements_) sqlite3_finalize(prepared.statement);
+  lastAt_ = {};
   statements_.clear();
 }
 

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -39,9 +40,17 @@ class StatementCache {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
   };
+  using Statements = std::unordered_map<std::string, Prepared, Hash, std::equal_to<>>;
+
+  /// By where its text lies, which is mostly the same literal: to compare it is cheaper than to hash it.
+  Statements::value_type*& lastAt(const char* text) noexcept {
+    return lastAt_[reinterpret_cast<std::uintptr_t>(text) / sizeof(void*) % lastAt_.size()];
+  }
+
   std::size_t limit_;
   std::uint64_t uses_ = 0;
-  std::unordered_map<std::string, Prepared, Hash, std::equal_to<>> statements_;
+  Statements statements_;
+  std::array<Statements::value_type*, 64> lastAt_{};
 };
 
 }  // namespace tenure::sqlite
