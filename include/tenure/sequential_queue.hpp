@@ -134,7 +134,7 @@ class SequentialQueue {
     if (!takeRoom()) return closed_ ? Offer::closed : Offer::full;
     try {
       Shard& shard = shardOf(group);
-      std::unique_lock lock(shard.mutex);
+      std::unique_lock lock(shard.lock);
       if (closed_) return Offer::closed;
       const bool ready = accept(shard, group, std::move(task));
       lock.unlock();
@@ -203,7 +203,7 @@ class SequentialQueue {
     closed_ = true;
     if (leftover == Leftover::drop) dropping_ = true;
     for (Shard& shard : shards_) {
-      const std::lock_guard lock(shard.mutex);  // also where nothing is dropped: who is in there has seen it open
+      const std::lock_guard lock(shard.lock);  // also where nothing is dropped: who is in there has seen it open
       if (leftover == Leftover::drop) dropWaiting(shard, dropped);
     }
     producers_.callAll();
@@ -248,8 +248,25 @@ class SequentialQueue {
   static constexpr std::size_t idleKept = 256;
   static constexpr std::ptrdiff_t freedKept = 64;
 
+  /// Who finds it locked looks for a microsecond whether it is free before going to sleep.
+  class Lock {
+   public:
+    void lock() noexcept {
+      for (int look = 0; look < looks; ++look)
+        if (int free = 0; state_.load(std::memory_order_relaxed) == 0 && state_.compare_exchange_weak(free, 1)) return;
+      while (state_.exchange(2) != 0) state_.wait(2);
+    }
+    void unlock() noexcept {
+      if (state_.exchange(0) == 2) state_.notify_one();
+    }
+
+   private:
+    static constexpr int looks = 1000;
+    std::atomic<int> state_ = 0;  // free, locked, locked and perhaps waited for
+  };
+
   struct alignas(128) Shard {
-    mutable std::mutex mutex;
+    mutable Lock lock;
     std::atomic<std::uint64_t> turn = 0;       // the smallest is next
     std::atomic<const void*> owner = nullptr;  // the worker whose turn was last
     std::atomic<Line*> firstReady = nullptr;   // written under the lock, as the rest
@@ -325,10 +342,15 @@ class SequentialQueue {
     return shards_[static_cast<std::size_t>(mixed >> 40U) % shardCount];
   }
 
+  /// The calling worker.
+  static const void* self() noexcept {
+    static thread_local const char here = 0;
+    return &here;
+  }
+
   /// Whose turn it is among those with ready groups: that of the worker's own shards which waits longest, whose data it
   /// has at hand, unless another one's waits much longer. That one is its own from now on.
   Shard* nextShard() noexcept {
-    static thread_local const char self = 0;
     Shard* next = nullptr;
     std::uint64_t earliest = 0;
     for (Shard& shard : shards_) {
@@ -337,12 +359,12 @@ class SequentialQueue {
       prefetch(*ready);
       __builtin_prefetch(&shard.lastReady, 1);
       const void* owner = shard.owner.load(std::memory_order_relaxed);
-      const bool strangers = owner != nullptr && owner != &self;
+      const bool strangers = owner != nullptr && owner != self();
       const std::uint64_t turn = shard.turn.load(std::memory_order_relaxed) + (strangers ? strangersLater : 0);
       if (next == nullptr || turn < earliest) next = &shard, earliest = turn;
     }
     if (next == nullptr) return nullptr;
-    next->owner.store(&self, std::memory_order_relaxed);
+    next->owner.store(self(), std::memory_order_relaxed);
     next->turn.store(turns_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return next;
   }
@@ -353,7 +375,7 @@ class SequentialQueue {
     if (takeGiven()) return true;
     std::ptrdiff_t gathered = 0;
     for (Shard& shard : shards_) {
-      const std::lock_guard lock(shard.mutex);
+      const std::lock_guard lock(shard.lock);
       gathered += std::exchange(shard.freed, 0);
     }
     if (gathered == 0) return false;
@@ -373,11 +395,14 @@ class SequentialQueue {
   // --- taking: what has to be done after a shard's lock is left is returned from there
 
   bool takeTurn(Held& held, std::uint32_t most) {
+    bool mayGiveWay = true;
     while (Shard* shard = dropping_ ? nullptr : nextShard()) {
       std::ptrdiff_t room = 0;
       {
-        const std::lock_guard lock(shard->mutex);
+        const std::lock_guard lock(shard->lock);
         if (!hasReady(*shard)) continue;
+        // Two have chosen the same one: they would meet there all the turn.
+        if (std::exchange(mayGiveWay, false) && shard->owner.load(std::memory_order_relaxed) != self()) continue;
         held.leftInTurn = shard->ready;
         room = takeFirst(*shard, held, most);
       }
@@ -393,7 +418,7 @@ class SequentialQueue {
     bool taken = true;
     std::ptrdiff_t room = 0;
     {
-      const std::lock_guard lock(shard.mutex);
+      const std::lock_guard lock(shard.lock);
       if (finishRun(held) && staysWith(held) && !dropping_) {
         room = takeRun(held, longestRun);
       } else {
@@ -409,7 +434,7 @@ class SequentialQueue {
   void complete(Held& held) noexcept {
     held.at->task.reset();
     Shard& shard = *held.line->shard;
-    std::unique_lock lock(shard.mutex);
+    std::unique_lock lock(shard.lock);
     while (held.left > 0 && dropping_) {
       lock.unlock();
       dropRest(held);
@@ -641,7 +666,7 @@ class SequentialQueue {
   std::size_t sum(const Of& of) const {
     std::size_t all = 0;
     for (const Shard& shard : shards_) {
-      const std::lock_guard lock(shard.mutex);
+      const std::lock_guard lock(shard.lock);
       all += of(shard);
     }
     return all;

@@ -1,6 +1,7 @@
 #include "bench/backends/runners.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/assert.hpp"
 #include "bench/backends/bare_rabbitmq.hpp"
@@ -28,11 +29,11 @@ const std::string postgresLedger =
 const std::string effectNamed = "INSERT INTO ledger(id, grp, body, token) VALUES(:id, :grp, :body, :token)";
 const std::string effectNumbered = "INSERT INTO ledger(id, grp, body, token) VALUES($1, $2, $3, $4)";
 
-std::vector<SqlParameter> valuesOf(const Delivery& delivery) {
-  return {{":id", delivery.message.id.value},
-          {":grp", delivery.message.group.value},
-          {":body", delivery.message.body},
-          {":token", delivery.term.token().value}};
+std::array<SqlParameter, 4> valuesOf(const Delivery& delivery) {
+  return {{{":id", delivery.message.id.value},
+           {":grp", delivery.message.group.value},
+           {":body", delivery.message.body},
+           {":token", delivery.term.token().value}}};
 }
 
 Outcome book(const Delivery& delivery) {
