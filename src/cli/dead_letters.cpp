@@ -3,6 +3,7 @@
 #include <iostream>
 #include <limits>
 
+#include "backends/shared/headers_text.hpp"
 #include "cli/letter_page.hpp"
 #include "cli/options.hpp"
 #include "cli/tool.hpp"
@@ -64,8 +65,9 @@ Examples:
 )";
 constexpr const char* requeueHelp = R"(
 They go to the end of the queue, the oldest first, with the same ids, and count their attempts from
-the start. In a database all of them go, or none. Exit code 1: one that was named is not there, or
-none was chosen.
+the start. In a database all of them go, or none. One that had a number (tenure-number) has missed
+its turn and is handled as it comes; its header is tenure-past-number then. Exit code 1: one that
+was named is not there, or none was chosen.
 
 Examples:
   tenure dead-letters requeue 17 18 --queue sqlite:orders.db?queue=orders
@@ -124,12 +126,19 @@ Result<Numbers> purge(const Wiring& wiring, const LetterChoice& choice) {
   return wiring.storeBackend().storeAdmin()->purgeDeadLetters(choice);
 }
 
+/// Its turn is past.
+NewMessage asRequeued(NewMessage message) {
+  for (auto& [name, value] : message.headers)
+    if (name == numberHeader) name = backends::pastNumberHeader;
+  return message;
+}
+
 /// From the store to a queue elsewhere. Each letter is pardoned before it is sent, or the consumer would drop it, and
 /// purged after: a failure in between leaves it listed, and the same id is not done twice once it was handled.
 Result<Numbers> sendBack(IMessageSink& sink, IStoreAdmin& store, const std::vector<DeadLetter>& letters) {
   Numbers sentBack;
   for (const DeadLetter& letter : letters) {
-    const NewMessage& message = letter.message;
+    const NewMessage message = asRequeued(letter.message);
     if (const auto pardoned = store.pardonDeadLetters({{letter.number}}); !pardoned) return pardoned;
     if (const auto sent = sink.append({&message, 1}); !sent) return sent.error();
     if (const auto purged = store.purgeDeadLetters({{letter.number}}); !purged) return purged;

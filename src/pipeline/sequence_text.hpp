@@ -21,6 +21,8 @@
 namespace tenure::pipeline {
 
 inline constexpr std::string_view numbersPrefix = "tenure.numbers/";
+/// Of the dead letter that stands for numbers which never came: the first of them. It is no message.
+inline constexpr std::string_view missingHeader = "tenure-missing-number";
 
 /// Where a group stands.
 struct GroupPlace {

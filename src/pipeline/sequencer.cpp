@@ -7,10 +7,17 @@
 #include "base/text.hpp"
 
 namespace tenure::pipeline {
+namespace {
+
+auto findHeader(const NewMessage& message, std::string_view name) noexcept {
+  return std::ranges::find(message.headers, name, &Headers::value_type::first);
+}
+
+}  // namespace
 
 std::optional<std::int64_t> numberOf(const NewMessage& message) noexcept {
   if (message.group.value.empty()) return std::nullopt;
-  const auto header = std::ranges::find(message.headers, numberHeader, &Headers::value_type::first);
+  const auto header = findHeader(message, numberHeader);
   if (header == message.headers.end()) return std::nullopt;
   return std::max<std::int64_t>(parseInteger(header->second).value_or(0), 0);
 }
@@ -76,7 +83,8 @@ const GroupPlace* Sequencer::find(const GroupId& group) const {
 
 Turn Sequencer::turnOf(const Message& message) const {
   const auto number = numberOf(message);
-  if (!number) return Turn::any;
+  const bool isNote = !number && findHeader(message, missingHeader) != message.headers.end();
+  if (!number) return isNote ? Turn::behind : Turn::any;
   if (*number == 0) return Turn::unreadable;
   const GroupPlace* place = find(message.group);
   if (place == nullptr) return Turn::unknown;
@@ -158,7 +166,7 @@ void Sequencer::skip(const Gap& gap, WallTime now) {
   Message missing;
   missing.id.value = "missing-" + digestText(consumer_, gap.group) + "-" + std::to_string(gap.first);
   missing.group = gap.group;
-  missing.headers = {{std::string(numberHeader), std::to_string(gap.first)}};
+  missing.headers = {{std::string(missingHeader), std::to_string(gap.first)}};
   missing.enqueuedAt = now;
   const std::string numbers = gap.first == gap.last
                                   ? "number " + std::to_string(gap.first)

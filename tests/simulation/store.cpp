@@ -192,7 +192,7 @@ Result<void> StoreTransaction::deadLetter(const ConsumerName& consumer, const De
   Result<void> written = ForwardingTransaction::deadLetter(consumer, letter);
   if (!written) return written;
   if (ofGap)
-    booking_.numbers.gaps.emplace_back(message.group, pipeline::numberOf(message).value_or(0));
+    booking_.numbers.gaps.emplace_back(message.group, std::stoll(message.headers.front().second));
   else
     booking_.effects.push_back({.id = message.id,
                                 .fate = MessageFate::dead,

@@ -114,8 +114,8 @@ Steps requeue(const OpenQueue& open, std::int64_t number) {
               " place AS (UPDATE tenure_queue SET last = last + 1 WHERE number = $2 AND EXISTS (SELECT 1 FROM letter)"
               "  RETURNING last)"
               " INSERT INTO tenure_message(queue, n, id, grp, body, headers, enqueued_at)"
-              " SELECT $2, last, id, grp, body, headers, $3 FROM letter, place",
-              number, open.queue.number, systemClock().wallNow()));
+              " SELECT $2, last, id, grp, body, replace(headers, $4, $5), $3 FROM letter, place",
+              number, open.queue.number, systemClock().wallNow(), backends::numberInText, backends::pastNumberInText));
   steps.push_back(command("SELECT pg_notify($1, '')", open.channel));
   return steps;
 }

@@ -203,8 +203,9 @@ if not isKind(KEYS[4], 'hash') then return stranger(KEYS[4]) end
 if ARGV[3] ~= '' then
   local fields, message = letter[2], {}
   for i = 1, #fields, 2 do message[fields[i]] = fields[i + 1] end
+  local headers = string.gsub(message.headers, '%["tenure%-number",', '["tenure-past-number",')
   redis.call('XADD', KEYS[2], entry(redis.call('HINCRBY', KEYS[1], 'last', 1)), 'id', message.id, 'group',
-             message.group, 'body', message.body, 'headers', message.headers, 'at', ARGV[3])
+             message.group, 'body', message.body, 'headers', headers, 'at', ARGV[3])
   redis.call('XDEL', KEYS[3], ARGV[1])
 end
 -- A key that is done belongs to another body that came under the same id.

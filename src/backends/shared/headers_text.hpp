@@ -17,4 +17,12 @@ std::optional<std::string> headersToTextAnyhow(const Headers& headers);
 /// Errors: storeFailed.
 Result<Headers> headersFromText(std::string_view text);
 
+/// What numberHeader becomes when a dead letter goes back to its queue: its turn is past, and it is handled as it
+/// comes.
+inline constexpr std::string_view pastNumberHeader = "tenure-past-number";
+/// How numberHeader begins in a dead letter's headers, and what stands there when the letter goes back to its queue. In
+/// names and values quotes are escaped, so nothing else looks like that.
+inline constexpr std::string_view numberInText = "[\"tenure-number\",";
+inline constexpr std::string_view pastNumberInText = "[\"tenure-past-number\",";
+
 }  // namespace tenure::backends

@@ -106,9 +106,9 @@ Result<int> requeueOne(Connection& connection, const Queue& queue, std::int64_t 
     return moved.error();
   const Result<void> inserted = connection.run(
       "INSERT INTO tenure_message(n, id, grp, body, headers, enqueued_at)"
-      " SELECT last, id, grp, body, headers, ?3 FROM tenure_dead_letter AS d, tenure_queue AS q"
+      " SELECT last, id, grp, body, replace(headers, ?4, ?5), ?3 FROM tenure_dead_letter AS d, tenure_queue AS q"
       " WHERE d.number = ?1 AND d.queue = ?2 AND q.number = ?2",
-      number, queue.number, systemClock().wallNow());
+      number, queue.number, systemClock().wallNow(), backends::numberInText, backends::pastNumberInText);
   if (!inserted) return inserted.error();
   return purgeOne(connection, queue, number);
 }

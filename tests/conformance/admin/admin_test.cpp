@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backends/shared/headers_text.hpp"
 #include "support/backends.hpp"
 #include "support/findings.hpp"
 #include "support/results.hpp"
@@ -30,12 +31,13 @@ class AdminSuite : public testing::TestWithParam<Backend> {
     writes(*transaction);
     ASSERT_THAT(transaction->commit(), succeeds());
   }
-  void bury(const std::string& id, const std::string& group = "g", std::chrono::hours age = {}) {
+  void bury(const std::string& id, const std::string& group = "g", std::chrono::hours age = {},
+            const Headers& headers = {{"name", "value"}, {"broken", "\xff"}}) {
     DeadLetter letter{.message = {}, .reason = "no such order", .attempts = 5, .firstAt = at_, .diedAt = at_ - age};
     letter.message.id = MessageId{id};
     letter.message.group = GroupId{group};
     letter.message.body = "body of " + id;
-    letter.message.headers = {{"name", "value"}, {"broken", "\xff"}};
+    letter.message.headers = headers;
     letter.message.enqueuedAt = at_;
     letter.message.position = 17;
     commit([&](IFencedTransaction& transaction) {
@@ -147,6 +149,19 @@ TEST_P(AdminSuite, ARequeuedMessageComesLastAndIsFreshAgain) {
   EXPECT_EQ(messages[1].body, "body of m");
   EXPECT_EQ(admission("m", "body of m"), Admission::fresh);
   EXPECT_THAT(leader_.store->consumerState(consumer).value().attempts, IsEmpty());
+}
+
+TEST_P(AdminSuite, ARequeuedMessageHasMissedItsTurnAmongTheNumbered) {
+  const std::string name{numberHeader};
+  const std::string past{backends::pastNumberHeader};
+  const std::string text = R"([")" + name + R"(","7"])";
+  bury("m", "g", {}, {{name, "7"}, {text, text}, {"a " + name, name}});
+
+  EXPECT_THAT(admin_->requeueDeadLetters({}).value(), SizeIs(1));
+
+  const std::vector<Message> messages = waiting();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].headers, (Headers{{past, "7"}, {text, text}, {"a " + name, name}}));
 }
 
 TEST_P(AdminSuite, ARequeuedMessageLeavesTheKeyOfTheOtherBodyThatIsDone) {

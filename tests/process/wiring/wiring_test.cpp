@@ -253,7 +253,8 @@ INSTANTIATE_TEST_SUITE_P(Some, DeadLettersElsewhere,
                          [](const auto& each) { return each.param.name; });
 
 TEST_P(DeadLettersElsewhere, GoBackToTheirQueueAndAreDoneThen) {
-  ASSERT_EQ(tenure({"produce", "--queue", queueUrl(), "--format", "jsonl"}, numbered(1)).exit, 0);
+  const std::string itsTurnPasses = R"({"id":"m-1","group":"g","body":"1","headers":{"tenure-number":"1"}})";
+  ASSERT_EQ(tenure({"produce", "--queue", queueUrl(), "--format", "jsonl"}, itsTurnPasses + '\n').exit, 0);
   const auto lettersNow = [&](const std::string& verb, const Arguments& more = {}) {
     Arguments words{"dead-letters", verb};
     const Arguments both = ends();
@@ -262,8 +263,8 @@ TEST_P(DeadLettersElsewhere, GoBackToTheirQueueAndAreDoneThen) {
     return tenure(words).output;
   };
   Arguments failing = ends();
-  failing.insert(failing.end(),
-                 {"--id", "a", "--max-attempts", "1", "--log-level", "debug", "--exec", "test -e " + at("mended")});
+  failing.insert(failing.end(), {"--id", "a", "--max-attempts", "1", "--log-level", "debug", "--follow-numbers",
+                                 "--exec", "test -e " + at("mended")});
   Program consumer = start(inElection("consume", failing), "a");
   ASSERT_TRUE(consumer.waitForOutput(" message_dead_lettered ")) << consumer.output();
   EXPECT_THAT(lettersNow("list"), HasSubstr("m-1  attempts=1"));
@@ -271,7 +272,7 @@ TEST_P(DeadLettersElsewhere, GoBackToTheirQueueAndAreDoneThen) {
   write("mended", "");
   EXPECT_THAT(lettersNow("requeue", {"--all"}), HasSubstr("1 requeued"));
 
-  ASSERT_TRUE(consumer.waitForOutput(" batch_committed ")) << consumer.output();
+  ASSERT_TRUE(consumer.waitForOutput(" batch_committed ", 2)) << consumer.output();
   EXPECT_EQ(lettersNow("list"), "");
   EXPECT_EQ(told(consumer, SIGTERM), 0) << consumer.output();
 }

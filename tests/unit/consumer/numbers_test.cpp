@@ -235,6 +235,22 @@ TEST_F(Numbers, AnOldGapIsSkippedWithADeadLetter) {
   EXPECT_EQ(world.deadLetters()[2].message.id.value, "g2") << "it came after it was given up";
 }
 
+TEST_F(Numbers, TheNoteOfAGapThatComesBackIsNoMessage) {
+  options.whenGapIsOld = GapPolicy::skip;
+  sendAll({2});
+  Replica& leader = elect();
+  runDry(leader);
+  clock.advance(1min);
+  runDry(leader);
+  ASSERT_THAT(world.deadLetters(), SizeIs(1));
+
+  world.deliver({world.deadLetters()[0].message});
+  runDry(leader);
+
+  EXPECT_THAT(handled, ElementsAre("g2"));
+  EXPECT_THAT(world.deadLetters(), SizeIs(2));
+}
+
 TEST_F(Numbers, AnOldGapEndsTheTermWhereThatIsAskedFor) {
   options.whenGapIsOld = GapPolicy::stop;
   sendAll({2});
