@@ -1,9 +1,10 @@
 /// The producer of the chaos runs: numbered messages in groups, each tried until it is durably in the queue, until
 /// SIGTERM. Its history says which were confirmed.
 ///
-///   chaos_producer STORAGE election=E history=FILE seed=N [per-second=N] [groups=N]
+///   chaos_producer STORAGE election=E history=FILE seed=N [per-second=N] [groups=N] [shuffled=1]
 ///
 /// STORAGE where the queue is, as in programs/ends.hpp.
+/// shuffled  each message has its number in a header, and those that are sent together come in any order
 #include <poll.h>
 #include <signal.h>
 
@@ -25,13 +26,18 @@ volatile sig_atomic_t stopped = 0;
 
 class Producer {
  public:
-  Producer(IMessageSink& sink, const history::Writer& history, std::uint64_t seed, int groups)
-      : sink_(sink), history_(history), random_(seed), numbers_(static_cast<std::size_t>(groups)) {}
+  Producer(IMessageSink& sink, const history::Writer& history, std::uint64_t seed, int groups, bool shuffles)
+      : sink_(sink),
+        history_(history),
+        random_(seed),
+        numbers_(static_cast<std::size_t>(groups)),
+        shuffles_(shuffles) {}
 
   /// How many it made durable.
   std::size_t publishSome() {
     std::vector<NewMessage> batch;
     for (std::uint64_t left = 1 + random_.below(8); left > 0; --left) batch.push_back(nextMessage());
+    for (std::size_t i = batch.size(); shuffles_ && i > 1; --i) std::swap(batch[i - 1], batch[random_.below(i)]);
     while (!publish(batch)) poll(nullptr, 0, 50);
     return batch.size();
   }
@@ -41,7 +47,9 @@ class Producer {
     const std::size_t group = random_.below(numbers_.size());
     char id[24];
     std::snprintf(id, sizeof id, "m-%07d", ++last_);
-    return {MessageId{id}, GroupId{"g" + std::to_string(group)}, std::to_string(++numbers_[group]), {}};
+    NewMessage message{MessageId{id}, GroupId{"g" + std::to_string(group)}, std::to_string(++numbers_[group]), {}};
+    if (shuffles_) message.headers = {{std::string(numberHeader), message.body}};
+    return message;
   }
 
   bool publish(const std::vector<NewMessage>& batch) {
@@ -67,6 +75,7 @@ class Producer {
   const history::Writer& history_;
   Random random_;
   std::vector<std::int64_t> numbers_;
+  const bool shuffles_;
   int last_ = 0;
 };
 
@@ -82,7 +91,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   Producer producer(**sink, history, static_cast<std::uint64_t>(arguments.number("seed", 1)),
-                    arguments.number("groups", 8));
+                    arguments.number("groups", 8), arguments.number("shuffled", 0) != 0);
   const auto between = std::chrono::nanoseconds{1s} / arguments.number("per-second", 100);
   for (auto due = BootClock::now(); stopped == 0;) {
     due += between * producer.publishSome();

@@ -26,6 +26,9 @@ constexpr std::array<std::string_view, 22> pipelineSteps{
     "admit", "handle", "state",   "record", "record_work", "clear_attempt", "dead_letter", "acknowledge",
     "log",   "commit", "resolve", "prune",  "detach",      "release"};
 
+/// And what is done besides for messages that have numbers: groups' places and what comes early are read and written.
+constexpr std::array<std::string_view, 3> numberSteps{"read", "keep", "erase"};
+
 class KillSwitch {
  public:
   /// Strikes at `point` when it comes for the `occurrence`-th time, or after `atMost` points of any name, if it was not
@@ -79,6 +82,15 @@ class KillTransaction final : public ForwardingTransaction, private ISqlStatemen
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override {
     return kill_.around("admit", [&] { return ForwardingTransaction::admit(consumer, id, digest, fate); });
+  }
+  Result<std::optional<std::string>> get(std::string_view key) override {
+    return kill_.around("read", [&] { return ForwardingTransaction::get(key); });
+  }
+  Result<void> put(std::string_view key, std::string_view value) override {
+    return kill_.around("keep", [&] { return ForwardingTransaction::put(key, value); });
+  }
+  Result<void> erase(std::string_view key) override {
+    return kill_.around("erase", [&] { return ForwardingTransaction::erase(key); });
   }
   ISqlStatements* sql() noexcept override { return this; }
   Result<void> mark() override {

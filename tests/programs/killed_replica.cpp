@@ -1,12 +1,13 @@
 /// One replica that kills itself at a chosen point of the pipeline; its ledger is that of chaos_replica.
 ///
 ///   killed_replica hosts=H election=E id=I history=FILE STORAGE diary=FILE [kill="after commit" at=N] [otherwise=N]
-///                  [lanes=N] [acks=after] [lose=N] [leave=N] [hurry=1]
+///                  [lanes=N] [numbers=1] [acks=after] [lose=N] [leave=N] [hurry=1]
 ///
 /// STORAGE  where queue and ledger are, as in programs/ends.hpp
 /// kill     where it dies, when that comes for the N-th time (programs/kill_switch.hpp); nowhere when empty
 /// otherwise  after so many points of any name it dies wherever it is
 /// lanes    groups beside each other, in so many lanes
+/// numbers  follows the messages' numbers
 /// acks     after: acknowledges after the commit, as if queue and store were two servers; not with lanes
 /// lose     the reply to its N-th commit is lost
 /// leave    it hands over after so many messages
@@ -130,6 +131,7 @@ int main(int argc, char** argv) {
   consuming.keepLogFor = 24h;
   consuming.maxAttempts = 500;  // a process that is killed at its first message every time is not to blame it
   if (const int lanes = arguments.number("lanes", 0); lanes > 0) consuming.ordering = Ordering::perGroup(lanes);
+  consuming.followNumbers = arguments.number("numbers", 0) != 0;
   ChainHandler handler(kill, arguments.number("leave", 0));
   Consumer consumer(shares ? static_cast<IMessageSource&>(source) : apart, store, std::ref(handler), consuming, events,
                     arguments.number("hurry", 0) != 0 ? hurry : systemClock());

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <list>
 #include <set>
+#include <vector>
 
 #include "chaos/storage.hpp"
 #include "history/check.hpp"
@@ -46,12 +47,17 @@ Program::Arguments wordsFor(std::string_view step) {
 /// Every point the first time it comes, then every one the third time, and so on.
 class Plan {
  public:
+  explicit Plan(bool numbered) {
+    if (numbered) steps_.insert(steps_.end(), numberSteps.begin(), numberSteps.end());
+    steps_.insert(steps_.end(), pipelineSteps.begin(), pipelineSteps.end());
+  }
+
   Point next() {
     static constexpr std::array occurrences{1, 3, 9, 2, 20};
-    const std::size_t points = 2 * pipelineSteps.size();
+    const std::size_t points = 2 * steps_.size();
     const std::size_t place = next_ % points;
     const std::size_t round = next_++ / points;
-    const std::string_view step = pipelineSteps[place / 2];
+    const std::string_view step = steps_[place / 2];
     const std::string when = place % 2 == 0 ? "before " : "after ";
     Program::Arguments words = wordsFor(step);
     const int occurrence = words.empty() ? occurrences[round % occurrences.size()] : 1;
@@ -60,6 +66,7 @@ class Plan {
   }
 
  private:
+  std::vector<std::string_view> steps_;
   std::size_t next_ = 0;
 };
 
@@ -79,11 +86,12 @@ class KillSwitchRun : public testing::Test {
     return asked != nullptr ? std::strtoul(asked, nullptr, 10) : usual;
   }
 
-  void killAll(StorageKind kind, int lanes, std::size_t kills) {
+  void killAll(StorageKind kind, int lanes, std::size_t kills, bool numbered = false) {
     storage_ = chaos::makeStorage(kind, folder_.path(), folder_ / "page");
     lanes_ = lanes;
+    numbered_ = numbered;
     Program producer = produce();
-    Plan plan;
+    Plan plan(numbered);
     std::list<Program> line;
     const auto limit = std::chrono::steady_clock::now() + 9min;
     for (std::size_t killed = 0; killed < kills && std::chrono::steady_clock::now() < limit;) {
@@ -97,6 +105,8 @@ class KillSwitchRun : public testing::Test {
     Program last = start({"", 1, {}});
     EXPECT_TRUE(last.waitForOutput(" inaugurated ")) << last.output();
     EXPECT_TRUE(eventually([&] { return storage_->isEmpty(); }, 2min)) << last.output();
+    const std::size_t rows = rowsExpected();  // some may wait for their turn in the store
+    EXPECT_TRUE(eventually([&] { return storage_->ledger().size() >= rows; }, 1min)) << last.output();
     last.signal(SIGTERM);
     const auto ending = last.waitForEnd();
     EXPECT_TRUE(ending && ending->exitCode == 0) << last.output();
@@ -135,7 +145,8 @@ class KillSwitchRun : public testing::Test {
                              "diary=" + (folder_ / "diary").string(),
                              "kill=" + point.name,
                              "at=" + std::to_string(point.occurrence),
-                             "lanes=" + std::to_string(lanes_)};
+                             "lanes=" + std::to_string(lanes_),
+                             "numbers=" + std::to_string(numbered_ ? 1 : 0)};
     const Program::Arguments where = storage_->wordsForProducer();
     words.insert(words.end(), where.begin(), where.end());
     words.insert(words.end(), point.words.begin(), point.words.end());
@@ -147,6 +158,7 @@ class KillSwitchRun : public testing::Test {
   Program produce() {
     Program::Arguments words{TENURE_BINARY_DIR "/test_programs/chaos_producer", "election=" + election_,
                              "history=" + (folder_ / "producer.history").string(), "seed=7", "per-second=1000"};
+    if (numbered_) words.insert(words.end(), {"shuffled=1", "groups=3"});
     const Program::Arguments where = storage_->wordsForProducer();
     words.insert(words.end(), where.begin(), where.end());
     return Program(words, folder_ / "producer.log");
@@ -190,6 +202,12 @@ class KillSwitchRun : public testing::Test {
     return found;
   }
 
+  std::size_t rowsExpected() const {
+    const std::set<std::string> published =
+        idsPublishedIn({history::readHistory(folder_ / "producer.history").value()});
+    return published.size() - endingIn(published, "13").size() - endingIn(published, "26").size();
+  }
+
   /// A replica that died after the commit has told nobody of its dead letters; the store has them.
   history::ProcessHistory settledWithoutARow(const std::set<std::string>& published) {
     for (const DeadLetter& letter : adminOf(*storage_)->deadLetters(100'000).value())
@@ -220,6 +238,7 @@ class KillSwitchRun : public testing::Test {
   std::unique_ptr<chaos::IStorage> storage_;
   const std::string election_ = std::string(election) + "-" + folder_.path().filename().string();
   int lanes_ = 0;
+  bool numbered_ = false;
   int started_ = 0;
   std::set<std::string> buried_;
 };
@@ -247,6 +266,12 @@ TEST_F(KillSwitchRun, BeforeAndAfterEveryStepNothingIsLostDoubledOrSwapped) {
 
 TEST_F(KillSwitchRun, WithLanesTheSame) {
   killAll(StorageKind::sqlite, 3, killsOr(20));
+
+  expectThatPromisesWereKept();
+}
+
+TEST_F(KillSwitchRun, WithNumbersThatComeInAnyOrderTheSame) {
+  killAll(StorageKind::sqlite, 0, killsOr(30), true);
 
   expectThatPromisesWereKept();
 }
