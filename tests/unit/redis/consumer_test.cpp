@@ -4,6 +4,7 @@
 #include <future>
 
 #include "scene.hpp"
+#include "support/forwarding_source.hpp"
 #include "support/manual_clock.hpp"
 
 namespace tenure::test {
@@ -109,13 +110,23 @@ TEST_F(NumberedWork, LeavesNothingBehindButItsIdsUntilTheHorizon) {
   EXPECT_EQ(server_.ask({"DBSIZE"}), std::to_string(produced_ + 6));
 }
 
+/// For a consumer whose clock is not the machine's, as its source's is.
+class Impatient final : public ForwardingSource {
+ public:
+  using ForwardingSource::ForwardingSource;
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime, std::stop_token stop) override {
+    return inner().fetch(max, BootClock::now(), std::move(stop));
+  }
+};
+
 TEST_F(NumberedWork, MoreIdsThanTheLimitRaiseTheAlarmAndNoneIsForgotten) {
   options_.keyAlarm = 9;
   produce(10);
   redis::Database database(server_.options(), noEvents());
   ManualClock clock;
   RecordedEvents events;
-  Consumer consumer(database.source(), database.store(), apply, options_, events, clock);
+  Impatient source(database.source());
+  Consumer consumer(source, database.store(), apply, options_, events, clock);
   const TestTerm term(identityWith(7), 24h, clock);
   consumer.inaugurate(term);
   while (done() < produced_) consumer.execute(term);
