@@ -78,6 +78,8 @@ struct SessionInfo {
   std::int64_t id = 0;
   std::chrono::milliseconds timeout{};  // as negotiated
   std::string server;
+  /// The handshake of this connection was sent then or later: that long at least the leading server has known it.
+  BootTime greetedAt{};
   /// With it another process can speak for this session once this one is gone. Only this room can read it; it is as
   /// secret as a password. Empty in the double.
   Secret key{};

@@ -69,7 +69,7 @@ void MemoryClient::connect() {
   wire_ = world_->network.connect(machine_, to.id());
   wire_->onClosed(machine_, [this] { lost(); });
   connection_ = to.desk().accept(wire_, machine_, *this);
-  lastSent_ = lastHeard_ = world_->loop.now();
+  lastSent_ = lastHeard_ = greetedAt_ = world_->loop.now();
   wire_->send(machine_, [&to, connection = connection_,
                          hello = Hello{session_, settings_.sessionTimeout, lastSeen_, settings_.digest}] {
     to.desk().onHello(connection, hello);
@@ -91,7 +91,7 @@ void MemoryClient::onWelcome(const Welcome& welcome) {
   heard();
   setHeartbeat();
   leaveWatchesAgain();
-  deliver([this, info = SessionInfo{generation_, session_.value, timeout_, nameOf(server())}] {
+  deliver([this, info = SessionInfo{generation_, session_.value, timeout_, nameOf(server()), greetedAt_}] {
     observer_->onConnected(info);
   });
 }

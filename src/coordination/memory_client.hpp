@@ -97,6 +97,7 @@ class MemoryClient final : public ICoordination, private ensemble::IClientEnd {
   std::chrono::milliseconds timeout_;
   ensemble::Zxid lastSeen_ = 0;
   BootTime lastHeard_{};
+  BootTime greetedAt_{};
   BootTime lastSent_{};
   std::int64_t lastXid_ = 0;
   std::deque<Outstanding> outstanding_;

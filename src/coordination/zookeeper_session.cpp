@@ -119,6 +119,7 @@ void Session::turn(int events) {
   ++turn_;
   inTurn_ = true;
   descriptor_.release();
+  noteGreeting();
   if (handle_ != nullptr && events != 0) readDescriptor(events);
   emptyInbox();
   nudgeWhenDue();
@@ -138,6 +139,7 @@ void Session::arm() {
   int fd = -1;
   int interest = 0;
   timeval limit{};
+  noteGreeting();
   const int rc = zookeeper_interest(handle_, &fd, &interest, &limit);
   noticeSilentLoss();
   while (!inbox_.empty()) {
@@ -177,6 +179,13 @@ void Session::setTimer(Duration delay) {
     const auto self = weak.lock();
     if (self && !error && turn == self->turn_) self->turn(0);
   });
+}
+
+// The client greets a server inside one of its calls: not before the last time that it was seen not to have.
+void Session::noteGreeting() {
+  if (handle_ == nullptr) return;
+  const int state = zoo_state(handle_);
+  if (state != ZOO_ASSOCIATING_STATE && state != ZOO_CONNECTED_STATE) greetedAt_ = loop_->now();
 }
 
 void Session::nudgeWhenDue() {
@@ -248,6 +257,7 @@ void Session::becameConnected() {
                        .id = id.client_id,
                        .timeout = std::chrono::milliseconds(zoo_recv_timeout(handle_)),
                        .server = serverOf(handle_),
+                       .greetedAt = greetedAt_,
                        .key = keyOf(id)});
 }
 

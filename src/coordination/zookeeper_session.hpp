@@ -96,6 +96,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   void lendDescriptor(int fd, int interest);
   void wait(boost::asio::posix::stream_descriptor::wait_type what, int events);
   void setTimer(Duration delay);
+  void noteGreeting();
   void noticeSilentLoss();
   void nudgeWhenDue();
   void deliver(Task task) { inbox_.push_back(std::move(task)); }
@@ -134,6 +135,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   bool wakePosted_ = false;
   bool connected_ = false;  // as told to the owner
   bool authPending_ = false;
+  BootTime greetedAt_{};  // no earlier than this was the server greeted that we are with
   std::optional<SessionEnd> end_;
   Nudge nudge_;
   std::deque<Task> inbox_;

@@ -169,7 +169,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
     term_->lease().confirm(what.confirmedAt);
     listener_->onElected(term_);
   }
-  void perform(const action::ConfirmLease& what) { term_->lease().confirm(what.sentAt); }
+  void perform(const action::ConfirmLease& what) { term_->lease().confirm(what.confirmedAt); }
   void perform(const action::ShortenLease& what) { term_->lease().shorten(what.sessionTimeout); }
   void perform(const action::LoseTerm& what) {
     term_->setEndReason(what.reason);

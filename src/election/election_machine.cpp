@@ -61,6 +61,9 @@ void ElectionMachine::handle(const input::Connected& in) {
   }
   session_ = in.session;
   connected_ = true;
+  visit_ = 0;
+  visitedAt_ = in.session.greetedAt;
+  touches_.greeted(in.session.greetedAt, in.session.timeout);
   if (in.session.timeout < shortestSession && !settings_.allowShortSession) {
     fatal(Error{Errc::configurationRefused, "the session timeout, negotiated as " + formatDuration(in.session.timeout) +
                                                 ", is below 3s: one slow reply would end a term"});
@@ -137,6 +140,7 @@ void ElectionMachine::handle(const input::NodeRead& in) {
   if (in.ticket == 0) return;
   if (in.ticket == metaLook_) return metaSeen(in.node);
   if (in.ticket == ownWatch_.ticket) return ownRead(in.node);
+  if (in.ticket == visit_) return visited(in.node);
   if (in.ticket == predecessorWatch_.ticket) return predecessorRead(in.node);
   if (in.ticket == markerWatch_.ticket) return markerRead(in.node);
   if (in.ticket == handoverWatch_.ticket) return handoverRead(in.node);
@@ -182,8 +186,11 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
   if (!connected_ && awaySince_ && phase_ != Phase::closing) also(awayDue_);
   if (leaveBy_ && phase_ != Phase::closing) also(*leaveBy_);
   if (phase_ == Phase::standby || phase_ == Phase::observing) also(recheckDue_);
+  if (visiting() && visit_ == 0) also(visitDue());
   if (probing() && connected_ && probe_ == 0) also(probeDue_);
-  if (phase_ == Phase::barrier) {
+  if (phase_ == Phase::barrier && !barrier_.over(now_.boot).empty()) {
+    if (const std::optional<BootTime> more = touches_.countMoreAt(now_.boot)) also(*more);
+  } else if (phase_ == Phase::barrier) {
     also(barrier_.limit());
     if (liveness_ == 0 && barrier_.endsWithHolder(settings_.self.process)) also(livenessDue_);
   }
@@ -208,6 +215,7 @@ void ElectionMachine::handle(const input::Tick&) {
     recheckDue_ = now_.boot + recheckWhileAway;
     if (connected_) return rank();
   }
+  if (visiting()) visit();
   if (phase_ == Phase::barrier) judgeBarrier();
   if (probing()) probe();
   steer();
@@ -273,7 +281,7 @@ void ElectionMachine::begin() {
 }
 
 void ElectionMachine::dropTickets() {
-  flow_ = probe_ = liveness_ = metaLook_ = lineLook_ = 0;
+  flow_ = probe_ = visit_ = liveness_ = metaLook_ = lineLook_ = 0;
   lineReads_.clear();
   ownWatch_ = predecessorWatch_ = markerWatch_ = handoverWatch_ = {};
   retryAt_.reset();

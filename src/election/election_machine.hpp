@@ -12,6 +12,8 @@
 ///   looked for by uuid after a quorum write, and adopted only if this session owns it and it never served before.
 /// - The oldest candidate reads the marker, waits for the barrier, and takes office with one write that checks its own
 ///   znode and the marker's version: that write is the proof, its send time the first confirmation of the lease.
+/// - Out of office it reads something every sixth of the session timeout, so that its session is known to be fresh when
+///   it is elected. If it is not, after a silence, it waits until it is: a quarter of the timeout after an answer.
 /// - In office a probe goes out every sixth of the session timeout, one at a time. Whatever says that the znode is gone
 ///   ends the term at once; silence ends it at the lease's hard limit. A reconnect restores nothing.
 /// - The leader alone heeds requests to hand over. Meant for one candidate, the office goes there: those between are
@@ -38,6 +40,7 @@
 #include "election/names.hpp"
 #include "election/records.hpp"
 #include "fencing/lease.hpp"
+#include "fencing/session_touches.hpp"
 
 namespace tenure {
 
@@ -172,10 +175,13 @@ class ElectionMachine {
   void markerRead(const Result<Node>& node);
   void judgeBarrier();
   void tellBarrierBegan();
+  void visit();
+  void visited(const Result<Node>& node);
+  BootTime visitDue() const noexcept { return visitedAt_ + touches_.interval(); }
   void mark();
   void marked(BootTime sentAt, const Result<void>& result);
   std::optional<ProcessIdentity> uncleanPredecessor() const;
-  void takeOffice(BootTime sentAt);
+  void takeOffice(BootTime confirmedAt);
   MarkerRecord ownMarker(bool busy) const;
   void probe();
   void probed(BootTime sentAt, const Result<void>& result);
@@ -223,6 +229,9 @@ class ElectionMachine {
   const std::string& folder() const noexcept { return observes() ? paths_.observers : paths_.candidates; }
   std::string child(const std::string& name) const { return folder() + '/' + name; }
   bool probing() const noexcept { return phase_ == Phase::barrier || phase_ == Phase::office; }
+  bool visiting() const noexcept {
+    return connected_ && !probing() && !observes() && phase_ != Phase::closing && phase_ != Phase::over;
+  }
   template <class T>
   void act(T action) {
     actions_.emplace_back(std::move(action));
@@ -241,6 +250,7 @@ class ElectionMachine {
 
   std::optional<SessionInfo> session_;
   bool connected_ = false;
+  SessionTouches touches_;
   std::optional<BootTime> awaySince_;  // without a connection
   BootTime awayDue_{};                 // when to say so next
 
@@ -280,6 +290,7 @@ class ElectionMachine {
 
   Ticket flow_ = 0;  // the question on which the phase waits
   Ticket probe_ = 0;
+  Ticket visit_ = 0;
   Ticket liveness_ = 0;
   Watch ownWatch_;
   Watch predecessorWatch_;
@@ -288,6 +299,7 @@ class ElectionMachine {
   Watch handoverWatch_;
 
   BootTime probeDue_{};
+  BootTime visitedAt_{};
   BootTime livenessDue_{};
   BootTime recheckDue_{};
   std::optional<BootTime> retryAt_;

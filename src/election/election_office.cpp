@@ -9,7 +9,6 @@ using namespace std::chrono_literals;
 constexpr auto livenessInterval = 100ms;
 // A create of ours that the servers handle together with our successor's write would hold up its taking office.
 constexpr Duration afterYou = 10ms;
-constexpr int probesPerSession = 6;
 
 }  // namespace
 
@@ -60,7 +59,7 @@ void ElectionMachine::judgeBarrier() {
       tell(BarrierEnded{std::string(how), inMilliseconds(now_.boot - barrier_.began())});
       barrierEndTold_ = barrierTold_;
     }
-    return mark();
+    if (touches_.suffice(now_.boot)) return mark();
   }
   if (phase_ != Phase::barrier) {
     phase_ = Phase::barrier;
@@ -69,7 +68,7 @@ void ElectionMachine::judgeBarrier() {
     livenessDue_ = now_.boot;
     probe();
   }
-  if (liveness_ == 0 && barrier_.endsWithHolder(settings_.self.process) && now_.boot >= livenessDue_) {
+  if (how.empty() && liveness_ == 0 && barrier_.endsWithHolder(settings_.self.process) && now_.boot >= livenessDue_) {
     liveness_ = newTicket();
     livenessDue_ = now_.boot + livenessInterval;
     act(action::AskLiveness{liveness_, barrier_.marker().holder});
@@ -89,6 +88,19 @@ void ElectionMachine::handle(const input::LivenessTold& in) {
   if (phase_ != Phase::barrier) return;
   if (in.liveness == Liveness::gone) barrier_.holderGone();
   judgeBarrier();
+}
+
+/// A cheap read, so that the leading server hears of our session often enough for a lease, whenever we are elected.
+void ElectionMachine::visit() {
+  if (visit_ != 0 || now_.boot < visitDue()) return;
+  visit_ = newTicket();
+  visitedAt_ = now_.boot;
+  act(action::Read{visit_, action::Subject::visit, paths_.meta, false});
+}
+
+void ElectionMachine::visited(const Result<Node>& node) {
+  visit_ = 0;
+  if (node || node.error().is(Errc::notFound)) touches_.touched(visitedAt_, now_.boot);
 }
 
 // --- taking office
@@ -121,9 +133,11 @@ void ElectionMachine::marked(BootTime sentAt, const Result<void>& result) {
   if (result) {
     ++markerVersion_;
     if (leaving_) return resign(Resignation::clean, false);
+    const BootTime confirmedAt = touches_.countsFrom(sentAt);
+    touches_.touched(sentAt, now_.boot);
     // An answer that took longer than a lease proves nothing about now: once more.
-    if (now_.boot >= sentAt + session_->timeout / 2) return rank();
-    return takeOffice(sentAt);
+    if (now_.boot >= confirmedAt + session_->timeout / 2) return rank();
+    return takeOffice(confirmedAt);
   }
   if (leaving_) return resign(Resignation::unclean, false);
   if (result.error().is(Errc::versionMismatch)) return readMarker();
@@ -137,7 +151,7 @@ std::optional<ProcessIdentity> ElectionMachine::uncleanPredecessor() const {
   return barrier_.uncleanPredecessor();
 }
 
-void ElectionMachine::takeOffice(BootTime sentAt) {
+void ElectionMachine::takeOffice(BootTime confirmedAt) {
   phase_ = Phase::office;
   flow_ = 0;
   markerWatch_ = {};
@@ -147,8 +161,8 @@ void ElectionMachine::takeOffice(BootTime sentAt) {
   lookDue_ = now_.boot + lookInterval();
   electionBackoff_.reset();
   lease_.emplace(session_->timeout);
-  lease_->confirm(sentAt);
-  probeDue_ = sentAt + lease_->probeInterval();
+  lease_->confirm(confirmedAt);
+  probeDue_ = confirmedAt + lease_->probeInterval();
 
   TermIdentity term;
   term.election = settings_.election;
@@ -161,7 +175,7 @@ void ElectionMachine::takeOffice(BootTime sentAt) {
   term.holder = settings_.self.process;
   term.uncleanPredecessor = uncleanPredecessor();
   tell(Elected{own_->name}, token());
-  act(action::TakeOffice{std::move(term), session_->timeout, sentAt});
+  act(action::TakeOffice{std::move(term), session_->timeout, confirmedAt});
   watchHandover();
 }
 
@@ -170,17 +184,20 @@ void ElectionMachine::takeOffice(BootTime sentAt) {
 void ElectionMachine::probe() {
   if (!connected_ || probe_ != 0 || now_.boot < probeDue_) return;
   probe_ = newTicket();
-  probeDue_ = now_.boot + Duration{session_->timeout} / probesPerSession;
+  probeDue_ = now_.boot + touches_.interval();
   act(action::Write{probe_, action::Purpose::probe, {CheckOp{own_->path}}});
 }
 
 void ElectionMachine::probed(BootTime sentAt, const Result<void>& result) {
   probe_ = 0;
   if (result) {
+    const BootTime confirmedAt = touches_.countsFrom(sentAt);
+    touches_.touched(sentAt, now_.boot);
+    if (phase_ == Phase::barrier) return judgeBarrier();
     if (phase_ != Phase::office) return;
-    lease_->confirm(sentAt);
+    lease_->confirm(confirmedAt);
     softLimitTold_ = softLimitTold_ && !lease_->mayBeginWork(now_.boot);
-    act(action::ConfirmLease{sentAt});
+    act(action::ConfirmLease{confirmedAt});
   } else if (result.error().is(Errc::notFound)) {
     loseCandidacy(EndReason::znodeDeleted, "our znode was deleted");
   } else if (result.error().is(Errc::authenticationFailed)) {

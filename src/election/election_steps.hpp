@@ -115,7 +115,7 @@ struct CheckAcl {
   Ticket ticket = 0;
   std::string path;
 };
-enum class Subject { meta, marker, own, predecessor, handover, standing };
+enum class Subject { meta, marker, own, visit, predecessor, handover, standing };
 struct Read {
   Ticket ticket = 0;
   Subject subject = Subject::meta;
@@ -164,9 +164,9 @@ struct TakeOffice {
   std::chrono::milliseconds sessionTimeout{};
   BootTime confirmedAt{};
 };
-/// A probe sent then was committed.
+/// A probe was committed; the lease counts from then.
 struct ConfirmLease {
-  BootTime sentAt{};
+  BootTime confirmedAt{};
 };
 struct ShortenLease {
   std::chrono::milliseconds sessionTimeout{};

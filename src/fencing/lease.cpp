@@ -2,9 +2,9 @@
 
 namespace tenure {
 
-void Lease::confirm(BootTime sentAt) noexcept {
-  const Duration::rep sent = sentAt.time_since_epoch().count();
-  if (sent > confirmed_.load(std::memory_order_relaxed)) confirmed_.store(sent, std::memory_order_release);
+void Lease::confirm(BootTime from) noexcept {
+  const Duration::rep since = from.time_since_epoch().count();
+  if (since > confirmed_.load(std::memory_order_relaxed)) confirmed_.store(since, std::memory_order_release);
 }
 
 void Lease::shorten(Duration sessionTimeout) noexcept {

@@ -1,8 +1,8 @@
 /// Lease arithmetic: until when may a leader believe in itself?
 ///
 /// A probe is a quorum write that fails when our znode is gone. A committed probe proves that we led at the moment it
-/// was SENT; the reply's own time proves nothing. With a session timeout of T, the ensemble cannot have dropped the
-/// session before send + T/2 (worst case measured: 0.94 T), so:
+/// was SENT; the reply's own time proves nothing. With a session timeout of T, the ensemble cannot have dropped a
+/// session that touches it often enough (session_touches.hpp) before send + T/2 (worst case measured: 0.94 T), so:
 ///
 ///      sent ──────────── T/3 soft: begin no new work ──── T/2 hard: leadership is lost
 ///
@@ -21,8 +21,8 @@ class Lease {
   /// Nothing is valid before the first confirm().
   explicit Lease(Duration sessionTimeout) noexcept : timeout_(sessionTimeout.count()) {}
 
-  /// A probe sent at `sentAt` was committed. Never moves backwards, never revives a lease that was ended.
-  void confirm(BootTime sentAt) noexcept;
+  /// A probe was committed that was sent at `from` or later. Never moves backwards, never revives an ended lease.
+  void confirm(BootTime from) noexcept;
   /// Hard loss now, whatever the clock says; final.
   void end() noexcept { ended_.store(true, std::memory_order_release); }
 

@@ -75,7 +75,8 @@ TEST(Barrier, ABusyMarkerWaitsForTheHoldersLimitAndProbesMeanwhile) {
   machine.written(Purpose::probe);
   machine.advance(2s);
   EXPECT_TRUE(machine.wrote(Purpose::probe));
-  machine.advance(7999ms);
+  machine.written(Purpose::probe);
+  machine.wait(7999ms);
   EXPECT_EQ(machine.phase(), Phase::barrier);
   machine.advance(1ms);
   EXPECT_TRUE(machine.wrote(Purpose::markBusy));
@@ -171,7 +172,8 @@ TEST(Barrier, Row09GarbageWaitsTheFullBarrierAndIsOverwrittenWithAVersionCheck) 
   machine.beOldest(10);
   machine.markerIs("\x7fgarbage", 9);
   EXPECT_FALSE(machine.did<action::AskLiveness>());
-  machine.advance(29s);
+  machine.written(Purpose::probe);
+  machine.wait(29s);
   EXPECT_EQ(machine.phase(), Phase::barrier);
   machine.advance(1s);
 

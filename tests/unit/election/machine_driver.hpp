@@ -72,9 +72,17 @@ class MachineDriver {
     sleep(duration);
     feed(input::Tick{});
   }
+  /// Time passes with servers that answer.
+  void wait(Duration duration) {
+    for (const BootTime end = now() + duration; now() < end;) {
+      advance(std::min<Duration>(2s, end - now()));
+      if (wrote(action::Purpose::probe)) written(action::Purpose::probe);
+      if (read(action::Subject::visit)) answerRead(action::Subject::visit, Node{});
+    }
+  }
   void connect(std::chrono::milliseconds timeout = 12s, std::int64_t session = ourSession,
                const std::string& server = "server") {
-    feed(input::Connected{SessionInfo{static_cast<std::uint64_t>(session), session, timeout, server}});
+    feed(input::Connected{SessionInfo{static_cast<std::uint64_t>(session), session, timeout, server, now_.boot}});
   }
   void reconnect() {
     feed(input::Suspended{});

@@ -63,7 +63,7 @@ TEST(Office, ACommittedProbeConfirmsFromWhenItWasSent) {
   const BootTime sentAt = machine.now();
   machine.sleep(1s);
   machine.writtenAt(Purpose::probe, sentAt);
-  EXPECT_EQ(machine.last<action::ConfirmLease>().sentAt, sentAt);
+  EXPECT_EQ(machine.last<action::ConfirmLease>().confirmedAt, sentAt);
   machine.sleep(6s - 1s);
   machine.feed(input::Tick{});
   EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
@@ -193,10 +193,11 @@ TEST(Office, Row10AParentDeletedUnderTheLeaderIsMadeAgainAndTheTokenGrows) {
   machine.advance(2s);
   machine.written(Purpose::probe, Error{Errc::notFound});
   machine.feed(input::ResignAsked{Resignation::unclean, false});
-  machine.advance(60s);
+  machine.wait(60s);
   machine.enrolmentFails(Errc::notFound);
   machine.advance(60s);
   machine.prepare();
+  machine.wait(6s);
   machine.enrolled(30, "0000000000");
   machine.listed({machine.ownName()});
   machine.markerIs(idleMarker(), 0);

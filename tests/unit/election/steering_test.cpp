@@ -328,7 +328,7 @@ TEST(Preferred, EachFailedTermDoublesTheTimeItStandsBy) {
   machine.written(Purpose::markBusy);
   machine.feed(input::ResignAsked{Resignation::clean, /*failed=*/true});
   machine.written(Purpose::resign);
-  machine.advance(30s);
+  machine.wait(30s);
   EXPECT_EQ(recordOf(machine).preferredAfter, 120s);
 
   machine.enrolled(20, "0000000002");
