@@ -93,7 +93,7 @@ struct Options {
   GroupFrom groupFrom = GroupFrom::header;
   std::string groupHeader = "x-group";
 
-  /// 1..60 s, below the session timeout: a dead leader keeps the queue for two of them.
+  /// 1..60 s, below the session timeout (attaching warns otherwise): a dead leader keeps the queue for two of them.
   std::chrono::seconds heartbeat{5};
   std::chrono::milliseconds connectLimit{5'000};
   /// How long a request waits for its reply.

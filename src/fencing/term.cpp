@@ -56,6 +56,7 @@ Duration Term::remaining() const noexcept {
   const BootTime limit = validUntil();
   return limit == BootTime::min() ? Duration::zero() : limit - state_->clock().now();
 }
+Duration Term::sessionTimeout() const noexcept { return state_->lease().timeout(); }
 BootTime Term::validUntil() const noexcept {
   return std::min(state_->lease().hardLimit(), state_->watchdog().hardLimit());
 }

@@ -31,6 +31,11 @@ Result<void> Source::attach(const Term& term) {
   tell();
   auto connection = Connection::open(options_, "tenure " + election_.value + " consumes " + options_.queue);
   if (!connection) return connection.error();
+  if (const std::chrono::seconds heartbeat = (*connection)->heartbeat(); heartbeat >= term.sessionTimeout())
+    news_.push_back(
+        Warned{"heartbeat " + formatDuration(heartbeat) + " is not below the session timeout of " +
+               formatDuration(std::chrono::duration_cast<std::chrono::milliseconds>(term.sessionTimeout())) +
+               ": a leader that dies keeps the queue from the next one"});
   if (Result<void> taken = take(**connection, term); !taken) return taken;
   io_ = std::make_unique<IoThread>(std::move(*connection), options_, static_cast<IIncoming&>(*this));
   return {};

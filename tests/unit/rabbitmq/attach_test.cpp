@@ -13,6 +13,7 @@ namespace {
 using testing::AnyOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::Field;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -189,6 +190,16 @@ TEST_F(Attach, Row23APasswordThatStaysOnThisMachineIsNothingToWarnOf) {
   attached(term_);
 
   for (const Warned& warned : events_.of<Warned>()) EXPECT_THAT(warned.what, Not(HasSubstr("clear")));
+}
+
+TEST_F(Attach, AHeartbeatThatOutlastsTheSessionIsWarnedOf) {
+  options_.heartbeat = 4s;
+  const test::TestTerm brief(test::identityWith(9), 4s);
+
+  attached(brief);
+
+  EXPECT_THAT(events_.of<Warned>(),
+              Contains(Field(&Warned::what, HasSubstr("heartbeat 4s is not below the session timeout of 4s"))));
 }
 
 TEST_F(Attach, Row19ABrokerThatOffersNoMechanismOfOursIsRefusedByName) {
