@@ -188,8 +188,9 @@ struct Pruned {
 /// One step of shortening the consume log at its old end.
 struct LogPruning {
   ConsumerName consumer;
-  WallTime before{};       // attempts that ended from then on stay
-  std::size_t atMost = 0;  // lines to remove
+  WallTime before{};         // attempts that ended from then on stay
+  std::size_t atMost = 0;    // lines to remove
+  std::size_t mostKept = 0;  // what is more than that goes, however young; 0 for no such limit
 };
 
 /// Where effects are committed under the fence.

@@ -16,7 +16,7 @@ namespace tenure::consuming {
 class AttemptLog {
  public:
   explicit AttemptLog(const ConsumerOptions& options)
-      : keepFor_(options.keepLogFor), outlivesTransaction_(options.handlerIsExternal) {}
+      : keepFor_(options.keepLogFor), mostKept_(options.keepLogLines), outlivesTransaction_(options.handlerIsExternal) {}
 
   bool isKept() const noexcept { return keepFor_.count() > 0; }
   void began(WallTime at) noexcept { beganAt_ = at; }
@@ -42,7 +42,9 @@ class AttemptLog {
   bool isDue(bool idle, BootTime now) const noexcept {
     return next_ && now >= *next_ && (idle || now >= notBusyBefore_);
   }
-  LogPruning step(WallTime wall) const { return {.consumer = {}, .before = wall - keepFor_, .atMost = linesAStep}; }
+  LogPruning step(WallTime wall) const {
+    return {.consumer = {}, .before = wall - keepFor_, .atMost = linesAStep, .mostKept = mostKept_};
+  }
   void pruned(std::size_t removed, BootTime now) {
     notBusyBefore_ = now + busyDistance;
     if (removed < linesAStep) next_ = now + betweenPasses;
@@ -55,6 +57,7 @@ class AttemptLog {
   static constexpr std::size_t linesAStep = 2'000;
 
   const std::chrono::hours keepFor_;
+  const std::size_t mostKept_;
   const bool outlivesTransaction_;
   std::vector<LoggedAttempt> lines_;
   WallTime beganAt_{};

@@ -76,8 +76,10 @@ class Store final : public IFencedStore {
     if (!claimed_) return Error{Errc::staleTerm, "this term does not hold the claim"};
     if (const Result<void> ours = checkFence(state_, *claimed_); !ours) return ours.error();
     const auto oldest = state_.log.begin();
-    const auto young =
-        std::find_if(oldest, state_.log.end(), [&](const LoggedAttempt& each) { return each.endedAt >= step.before; });
+    const std::size_t tooMany =
+        step.mostKept != 0 && state_.log.size() > step.mostKept ? state_.log.size() - step.mostKept : 0;
+    const auto young = std::find_if(oldest + static_cast<std::ptrdiff_t>(tooMany), state_.log.end(),
+                                    [&](const LoggedAttempt& each) { return each.endedAt >= step.before; });
     const auto last = oldest + std::min(young - oldest, static_cast<std::ptrdiff_t>(step.atMost));
     const auto removed = static_cast<std::size_t>(last - oldest);
     state_.log.erase(oldest, last);

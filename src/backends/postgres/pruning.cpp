@@ -33,12 +33,21 @@ Result<std::size_t> Store::pruneLog(const Term& term, const LogPruning& step) {
   if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
   const auto connection = session();
   if (!connection) return connection.error();
-  const Result<Answer> oldest =
-      (*connection)->ask("SELECT ended_at FROM tenure_log WHERE consumer = $1 ORDER BY n LIMIT 1", step.consumer.value);
-  if (!oldest) return oldest.error();
-  if (oldest->rows() == 0 || oldest->time(0, 0) >= step.before) return std::size_t{0};
+  // Numbers are shared with other consumers: only where they leave it open are lines counted.
+  const Result<Answer> old = (*connection)
+                                 ->ask(
+                                     "SELECT ended_at, n, CASE WHEN $2 > 0 AND (SELECT max(n) FROM tenure_log WHERE "
+                                     "consumer = $1) - n >= $2 THEN"
+                                     " coalesce((SELECT n FROM tenure_log WHERE consumer = $1 ORDER BY n DESC OFFSET "
+                                     "$2 LIMIT 1), 0) ELSE 0 END"
+                                     " FROM tenure_log WHERE consumer = $1 ORDER BY n LIMIT 1",
+                                     step.consumer.value, static_cast<std::int64_t>(step.mostKept));
+  if (!old) return old.error();
+  if (old->rows() == 0) return std::size_t{0};
+  const std::int64_t upTo = old->integer(0, 2);
+  if (old->time(0, 0) >= step.before && old->integer(0, 1) > upTo) return std::size_t{0};
   FencedTransaction transaction(*this, term);
-  const auto removed = transaction.removeLog(step);
+  const auto removed = transaction.removeLog(step, upTo);
   if (!removed) return removed;
   if (const Result<void> committed = transaction.commit(); !committed) return committed.error();
   return removed;

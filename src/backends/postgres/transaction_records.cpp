@@ -49,12 +49,12 @@ Result<void> FencedTransaction::logAttempts(const ConsumerName& consumer, std::s
   return {};
 }
 
-Result<std::size_t> FencedTransaction::removeLog(const LogPruning& step) {
+Result<std::size_t> FencedTransaction::removeLog(const LogPruning& step, std::int64_t upTo) {
   const Result<Answer> removed =
       now(command("DELETE FROM tenure_log WHERE consumer = $1 AND n IN (SELECT n FROM"
                   " (SELECT n, ended_at FROM tenure_log WHERE consumer = $1 ORDER BY n LIMIT $3) AS oldest"
-                  " WHERE ended_at < $2)",
-                  step.consumer.value, step.before, static_cast<std::int64_t>(step.atMost)));
+                  " WHERE ended_at < $2 OR n <= $4)",
+                  step.consumer.value, step.before, static_cast<std::int64_t>(step.atMost), upTo));
   if (!removed) return removed.error();
   return static_cast<std::size_t>(removed->changed());
 }

@@ -127,9 +127,10 @@ return {'ok', keys}
 
 // A line begins with when it ended.
 const Script pruneLogScript{.text = FENCE_CHECK STOP_UNLESS_OURS R"lua(
-local removed = 0
+local removed, most = 0, tonumber(ARGV[9])
+local tooMany = most > 0 and redis.call('XLEN', KEYS[2]) - most or 0
 for _, entry in ipairs(redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', ARGV[8])) do
-  if tonumber(string.match(entry[2][4], '^%d+')) >= tonumber(ARGV[7]) then break end
+  if removed >= tooMany and tonumber(string.match(entry[2][4], '^%d+')) >= tonumber(ARGV[7]) then break end
   removed = removed + redis.call('XDEL', KEYS[2], entry[1])
 end
 return {'ok', removed}

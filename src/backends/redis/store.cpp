@@ -294,9 +294,10 @@ Result<std::size_t> Store::pruneLog(const Term& term, const LogPruning& step) {
   if (!connection) return connection.error();
   const std::string before = backends::timeText(step.before);
   const std::string atMost = std::to_string(step.atMost);
+  const std::string mostKept = std::to_string(step.mostKept);
   Arguments arguments;
   claimed_->fence.appendTo(arguments);
-  arguments.insert(arguments.end(), {before, atMost});
+  arguments.insert(arguments.end(), {before, atMost, mostKept});
   const Result<Reply> reply = (*connection)->run(pruneLogScript, {keys_.fence, keys_.log(step.consumer)}, arguments);
   if (!reply) return reply.error();
   if ((*reply)[0].bytes() != "ok") return fencedBy((*reply)[1]);

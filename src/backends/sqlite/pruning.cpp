@@ -29,12 +29,24 @@ Result<Look> lookAt(Connection& connection, const Pruning& step) {
   return look;
 }
 
-Result<bool> hasOlderLine(Connection& connection, const LogPruning& step) {
-  Query oldest =
-      connection.query("SELECT ended_at FROM tenure_log WHERE consumer = ?1 ORDER BY n LIMIT 1", step.consumer.value);
-  const Result<bool> row = oldest.next();
-  if (!row) return row;
-  return *row && oldest.time(0) < step.before;
+// Of a consumer's lines, which have consecutive numbers.
+struct OldLines {
+  bool any = false;
+  std::int64_t upTo = 0;  // these go for their number, whatever their age
+};
+
+Result<OldLines> oldLines(Connection& connection, const LogPruning& step) {
+  Query ends = connection.query(
+      "SELECT n, ended_at, (SELECT max(n) FROM tenure_log WHERE consumer = ?1)"
+      " FROM tenure_log WHERE consumer = ?1 ORDER BY n LIMIT 1",
+      step.consumer.value);
+  const Result<bool> row = ends.next();
+  if (!row) return row.error();
+  OldLines old;
+  if (!*row) return old;
+  if (step.mostKept != 0) old.upTo = ends.integer(2) - static_cast<std::int64_t>(step.mostKept);
+  old.any = ends.time(1) < step.before || ends.integer(0) <= old.upTo;
+  return old;
 }
 
 }  // namespace
@@ -54,11 +66,11 @@ Result<Pruned> Store::prune(const Term& term, const Pruning& step) {
 
 Result<std::size_t> Store::pruneLog(const Term& term, const LogPruning& step) {
   if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
-  const Result<bool> any = hasOlderLine(*connection_, step);
-  if (!any) return any.error();
-  if (!*any) return std::size_t{0};
+  const Result<OldLines> old = oldLines(*connection_, step);
+  if (!old) return old.error();
+  if (!old->any) return std::size_t{0};
   FencedTransaction transaction(*this, connection_, term);
-  const auto removed = transaction.removeLog(step);
+  const auto removed = transaction.removeLog(step, old->upTo);
   if (!removed) return removed;
   if (const Result<void> committed = transaction.commit(); !committed) return committed.error();
   return removed;

@@ -47,7 +47,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Result<void> deleteMessages(std::span<const Message> messages);
   /// Keys between two ids, the second included, that are older than `before`; how many there were.
   Result<std::size_t> removeKeys(const Pruning& step, const std::string& last);
-  Result<std::size_t> removeLog(const LogPruning& step);
+  Result<std::size_t> removeLog(const LogPruning& step, std::int64_t upTo);
   const Store& store() const noexcept { return store_; }
 
  private:

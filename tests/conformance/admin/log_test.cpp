@@ -116,5 +116,21 @@ TEST_P(LogSuite, IsPrunedByAgeInSmallStepsAndForOneConsumerAlone) {
   EXPECT_THAT(found(), ElementsAre("theirs", "young"));
 }
 
+TEST_P(LogSuite, IsPrunedByNumberToo) {
+  log({attempt("theirs", AttemptEnd::done)}, ConsumerName{"other"});
+  log({attempt("a", AttemptEnd::done), attempt("b", AttemptEnd::done), attempt("c", AttemptEnd::done)});
+  log({attempt("theirs", AttemptEnd::done)}, ConsumerName{"other"});
+  log({attempt("d", AttemptEnd::done)});
+  const LogPruning step{consumer, at_ - std::chrono::hours{24}, 1, 2};
+  EXPECT_EQ(leader_.store->pruneLog(term_, {consumer, step.before, 10, 4}).value(), 0U);
+
+  EXPECT_EQ(leader_.store->pruneLog(term_, step).value(), 1U);
+  EXPECT_EQ(leader_.store->pruneLog(term_, step).value(), 1U);
+  EXPECT_EQ(leader_.store->pruneLog(term_, step).value(), 0U);
+
+  EXPECT_THAT(found({.consumer = consumer}), ElementsAre("c", "d"));
+  EXPECT_THAT(found({.consumer = ConsumerName{"other"}}), SizeIs(2));
+}
+
 }  // namespace
 }  // namespace tenure::test

@@ -113,6 +113,18 @@ TEST_F(ConsumerLog, IsShortenedAtItsOldEnd) {
   EXPECT_THAT(logged(), ElementsAre("young1 done"));
 }
 
+TEST_F(ConsumerLog, IsBoundedByNumber) {
+  options.keepLogLines = 2;
+  produce({"a", "b", "c"});
+  Replica& leader = elect();
+  workOff(leader);
+  clock.advance(2min);
+
+  for (int i = 0; i < 50; ++i) leader.execute();
+
+  EXPECT_THAT(logged(), ElementsAre("b1 done", "c1 done"));
+}
+
 TEST_F(ConsumerLog, IsNotKeptUnlessAskedFor) {
   options.keepLogFor = 0h;
   produce({"a"});
