@@ -143,6 +143,7 @@ void Process::kill(Task buried) {
 
 void Process::freeze(bool hard) {
   trace("frozen", hard ? 1 : 0);
+  ++freezes_;
   disturb();
   loop_.freeze(hard);
   simulation_.ensemble().freeze(client_->machine());

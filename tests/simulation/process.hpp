@@ -36,6 +36,8 @@ class Process final : public IEventSink, private IElectionListener, private care
   void kill(Task buried);
   void freeze(bool hard);
   void thaw();
+  /// How often so far.
+  int freezes() const noexcept { return freezes_; }
   void terminate();
   void stepDown();
 
@@ -137,6 +139,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   std::set<GroupId> parked_;  // at some time or other
   FencingToken waitsFor_;     // whose barrier
   std::optional<BootTime> terminatedAt_;
+  int freezes_ = 0;
 };
 
 template <class T, class Operation>

@@ -68,8 +68,9 @@ void Simulation::strike(const Fault& fault, Process& process) {
 void Simulation::pause(Process& process, Duration lasts, bool hard) {
   process.freeze(hard);
   const int number = process.number();
-  loop_.after(lasts, [this, number] {
-    if (Process* frozen = alive(number)) frozen->thaw();
+  // Not another pause's end: whoever stays broken was paused before, maybe.
+  loop_.after(lasts, [this, number, which = process.freezes()] {
+    if (Process* frozen = alive(number); frozen != nullptr && frozen->freezes() == which) frozen->thaw();
   });
   // No heartbeat comes: the broker gives it up.
   loop_.after(plan_.sessionTimeout / 2, [this, number] {
