@@ -15,22 +15,6 @@
 
 namespace tenure::consuming {
 
-/// What the shell saw right before it asked.
-struct Moment {
-  BootTime now{};
-  WallTime wall{};
-  bool mayBegin = true;
-  bool stopAsked = false;
-  bool transactionIsFull = false;
-};
-
-/// Whose messages a machine handles.
-enum class Role {
-  alone,     // all of the source's
-  recovery,  // only those that a predecessor may have died of, before the lanes begin
-  lane,      // what its desk gives it, beside others
-};
-
 // Each names the machine's answer to it. Any of them may be answered by failed() instead.
 
 struct Claim {};   // → did
@@ -105,26 +89,17 @@ struct Past {
   int postponements = 0;
   std::optional<Blockade::Stand> blockade{};
 };
-/// Of a group that has something kept, or misses something.
-struct Visit {
-  GroupId group;
-  std::size_t allowed = 0;  // so many of those that are ready; none: it is about a gap
-};
 /// What a lane gets from its desk.
 struct Assignment {
   std::vector<Message> messages;
   std::size_t covered = 0;  // the first of them that may begin without being on record
   std::vector<Past> pasts;
-  bool areCounted = false;                       // each start, by a rate limit
-  std::optional<pipeline::Standing> standing{};  // of their group, or the visited one, where it is known
-  std::optional<Visit> visit{};
+  bool areCounted = false;  // each start, by a rate limit
 };
 /// What a lane gives back.
 struct Parked {
-  std::vector<Message> messages;  // all it had of the group from the source, in order
-  std::vector<Past> pasts{};      // of those of which something is known, also of the group's that were kept
-  GroupId group{};
-  std::optional<pipeline::Standing> standing{};
+  std::vector<Message> messages;  // all it had of the group, in order
+  Past past;                      // of the first
 };
 
 using Action =

@@ -15,8 +15,7 @@ constexpr std::size_t collapsePage = 1024;
 
 }  // namespace
 
-ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role, bool together,
-                                 std::shared_ptr<pipeline::OpenGroups> lists)
+ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role, bool together)
     : options_(options),
       shared_(shared),
       role_(role),
@@ -29,12 +28,11 @@ ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Ra
       sizer_(limit_, options.latencyTarget, options.fixedBatch),
       pruner_(options),
       log_(options) {
-  if (collapses() && role == Role::alone) collapser_.emplace(options.collapseKey, options.collapseAhead);
-  if (options.followNumbers)
-    sequencer_.emplace(options.name, options.gapLimit, options.maxKept, pipeline::Sequencer::defaultGroups,
-                       std::move(lists));
+  if (options.collapse == Collapse::byKey && role == Role::alone)
+    collapser_.emplace(options.collapseKey, options.collapseAhead);
+  if (options.followNumbers) sequencer_.emplace(options.name, options.gapLimit, options.maxKept);
   if (role != Role::lane) return;
-  attached_ = reopened_ = true;
+  attached_ = true;
   granted_ = takesFirst() ? limit_ : 0;
 }
 
@@ -154,8 +152,7 @@ Action ConsumerMachine::fetched(std::vector<Message> messages, const Moment& mom
     window_ = std::move(messages);
   else
     window_.insert(window_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
-  if (remaining() == 0 && ledger_ != Ledger::unread && !visit_)
-    return Return{options_.idleWait > 0ms && !moment.stopAsked};
+  if (remaining() == 0 && ledger_ != Ledger::unread) return Return{options_.idleWait > 0ms && !moment.stopAsked};
   if (settled_ > 0 && settled_ == remaining()) batchEnds_ = true;
   return proceed(moment);
 }
@@ -190,7 +187,6 @@ Action ConsumerMachine::recalled(ConsumerState state, const Moment& moment) {
   if (takesFirst()) return proceed(moment);  // whatever was in work is either taken or was not begun
   inWork_ = {state.inWork.begin(), state.inWork.end()};
   moreInWork_ = state.moreInWork;
-  expects_ = horizon() > 0;
   return proceed(moment);
 }
 

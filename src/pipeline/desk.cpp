@@ -10,23 +10,21 @@ namespace tenure::pipeline {
 // --- from the source
 
 std::size_t Desk::room() const noexcept {
-  if (collapser_ && !collapser_->mayReadOn()) return 0;
   return waitingBytes_ >= limits_.bytes ? 0 : limits_.messages - std::min(limits_.messages, alive_);
 }
 
 bool Desk::wantsMore() const noexcept { return 2 * waiting_ < limits_.messages && room() > 0; }
 
 void Desk::receive(std::vector<Message> messages) {
-  if (collapser_) collapser_->sift(messages, suspectIds_);
   for (Message& message : messages) {
     const Number number = base_ + gone_.size();
     gone_.push_back(false);
     ++alive_;
-    if (frontAlive_ < frontLimit_) {
+    if (frontAlive_ < limits_.front) {
       ++frontAlive_;
       frontEnd_ = number + 1;
     }
-    Line& line = lineOf(message);
+    Line& line = lineOf(message.group.value);
     if (isSuspect(message, number)) suspects_.push_back({&line, number});
     ++waiting_;
     waitingBytes_ += message.body.size();
@@ -40,27 +38,16 @@ void Desk::receive(std::vector<Message> messages) {
 void Desk::restAgain(Line& line, const MessageId& id) {
   const auto rest = rests_.extract(id);
   if (!rest || line.waits) return;
-  unlist(line);
+  if (std::exchange(line.listed, false)) std::erase(ready_, &line);
   wait(line, rest.mapped(), parked_);
 }
 
 void Desk::clear() {
-  std::vector<std::pair<BootTime, std::pair<std::string, std::size_t>>> owed;
-  for (const Line& line : lines_)
-    if (line.owed && !line.waits) owed.push_back({BootTime::min(), {line.group, *line.owed}});
-  for (const auto* waiting : {&parked_, &heldBack_})
-    for (const auto& [until, line] : *waiting)
-      if (line->owed) owed.push_back({until, {line->group, *line->owed}});
-  for (const auto& [until, line] : parked_)
-    if (!line->waiting.empty()) rests_.insert_or_assign(line->waiting.front().message.id, until);
+  for (const auto& [until, line] : parked_) rests_.insert_or_assign(line->waiting.front().message.id, until);
   for (Lane& lane : lanes_) lane = {};
   lines_.clear();
-  byName_.clear();
+  byGroup_.clear();
   ready_.clear();
-  unseen_.clear();
-  inSight_.clear();
-  if (collapser_) collapser_->clear();
-  mustBeReadAgain_ = looking_ = false;
   parked_.clear();
   heldBack_.clear();
   suspects_.clear();
@@ -69,58 +56,28 @@ void Desk::clear() {
   base_ += gone_.size();
   gone_.clear();
   frontEnd_ = base_;
-  for (const auto& [until, visit] : owed) {
-    owe(visit.first, visit.second);
-    if (until == BootTime::min()) continue;
-    Line& line = *byName_.at(visit.first);
-    unlist(line);
-    wait(line, until, parked_);
-  }
 }
 
-Desk::Line& Desk::lineOf(const Message& message) {
-  if (!collapser_) return lineNamed(message.group.value, message.group.value);
-  return lineNamed(collapser_->placeOf(message), message.group.value);
-}
-
-Desk::Line& Desk::lineNamed(const std::string& name, const std::string& group) {
-  if (!name.empty())
-    if (const auto known = byName_.find(name); known != byName_.end()) return *known->second;
-  Line& line = lines_.emplace_back(Line{.name = name, .group = group});
+Desk::Line& Desk::lineOf(const std::string& group) {
+  if (!group.empty())
+    if (const auto known = byGroup_.find(group); known != byGroup_.end()) return *known->second;
+  Line& line = lines_.emplace_back(Line{.group = group});
   line.self = std::prev(lines_.end());
-  if (!name.empty()) byName_.emplace(name, &line);
+  if (!group.empty()) byGroup_.emplace(group, &line);
   return line;
 }
 
 void Desk::forgetIfIdle(Line& line) {
-  if (!line.waiting.empty() || line.owed || line.waits || line.held > 0 || line.unreleased > 0) return;
-  if (!line.name.empty()) byName_.erase(line.name);
+  if (!line.waiting.empty() || line.held > 0 || line.unreleased > 0) return;
+  if (!line.group.empty()) byGroup_.erase(line.group);
   lines_.erase(line.self);
 }
 
 /// At the end of those that are, when it is.
 void Desk::makeReady(Line& line) {
-  if (line.listed || line.waits || line.held > 0 || line.unreleased > 0) return;
-  if (line.waiting.empty() && !line.owed) return;
+  if (line.listed || line.waits || line.waiting.empty() || line.held > 0 || line.unreleased > 0) return;
   line.listed = true;
-  (!collapser_ ? ready_ : looking_ ? inSight_ : unseen_).push_back(&line);
-}
-
-void Desk::unlist(Line& line) {
-  if (!std::exchange(line.listed, false)) return;
-  for (auto* list : {&ready_, &unseen_, &inSight_}) std::erase(*list, &line);
-}
-
-void Desk::beginLook() {
-  looking_ = true;
-  inSight_.insert(inSight_.end(), unseen_.begin(), unseen_.end());
-  unseen_.clear();
-}
-
-void Desk::endLook() {
-  looking_ = false;
-  ready_.insert(ready_.end(), inSight_.begin(), inSight_.end());
-  inSight_.clear();
+  ready_.push_back(&line);
 }
 
 // --- suspects
@@ -129,8 +86,6 @@ void Desk::suspect(std::unordered_set<MessageId> ids, bool front) {
   TENURE_ASSERT(alive_ == 0);
   suspectIds_ = std::move(ids);
   frontIsSuspect_ = front;
-  // Those with these ids stand for nobody, so that there may be one more behind each that its predecessor did not see.
-  if (collapser_) frontLimit_ = limits_.front + suspectIds_.size();
 }
 
 bool Desk::isSuspect(const Message& message, Number number) const {
@@ -139,19 +94,14 @@ bool Desk::isSuspect(const Message& message, Number number) const {
 
 Desk::Share Desk::takeSuspects(std::size_t lane, std::size_t max) {
   Share share;
-  while (share.messages.size() < max && !suspects_.empty() && !mustBeReadAgain_) {
+  while (share.messages.size() < max && !suspects_.empty()) {
     const Suspect suspect = suspects_.front();
+    suspects_.pop_front();
     Line& line = *suspect.line;
-    const auto isNext = [&] { return !line.waiting.empty() && line.waiting.front().number <= suspect.number; };
-    if (line.waits || !isNext()) {  // it failed in good order, or what follows it waits with it
-      suspects_.pop_front();
-      continue;
-    }
-    if (collapser_ && line.held > 0) break;  // it may have an heir
-    unlist(line);
-    do handOut(line, lane, share);
-    while (isNext() && !lastsStand(share));
-    if (lastsStand(share)) break;
+    if (line.waits || line.waiting.empty()) continue;  // it failed in good order, or what follows it waits with it
+    std::erase(ready_, &line);
+    line.listed = false;
+    while (!line.waiting.empty() && line.waiting.front().number <= suspect.number) handOut(line, lane, share);
   }
   return share;
 }
@@ -160,10 +110,6 @@ void Desk::trust() {
   TENURE_ASSERT(suspects_.empty());
   suspectIds_.clear();
   frontIsSuspect_ = false;
-  frontLimit_ = limits_.front;
-  frontAlive_ = 0;
-  frontEnd_ = base_;
-  growFront();
 }
 
 // --- to the lanes
@@ -178,15 +124,11 @@ Desk::Share Desk::take(std::size_t lane, std::size_t max, BootTime now) {
   resume(heldBack_, now);
   Share share;
   share.areCounted = throttle_.limitsAnything();
-  while (share.messages.empty() && !share.isVisit && !ready_.empty() && !mustBeReadAgain_) {
+  while (share.messages.empty() && !ready_.empty()) {
     Line& line = *ready_.front();
     ready_.pop_front();
     line.listed = false;
     const GroupId group{line.group};
-    share.group = line.group;
-    if (line.owed == 0 && !line.waiting.empty()) line.owed.reset();
-    if (line.owed) visit(line, lane, max, now, share);
-    if (share.isVisit || line.waits) continue;
     while (share.messages.size() < max && !line.waiting.empty()) {
       if (const BootTime turn = throttle_.mayGo(group, now); turn > now) {
         if (share.messages.empty()) wait(line, turn, heldBack_);
@@ -194,33 +136,9 @@ Desk::Share Desk::take(std::size_t lane, std::size_t max, BootTime now) {
       }
       throttle_.went(group, now);
       handOut(line, lane, share);
-      if (lastsStand(share)) break;
     }
   }
   return share;
-}
-
-void Desk::owe(const std::string& group, std::size_t ready) {
-  Line& line = lineNamed(group, group);
-  line.owed = std::max(line.owed.value_or(0), ready);
-  makeReady(line);
-}
-
-/// As many as may go now.
-void Desk::visit(Line& line, std::size_t lane, std::size_t max, BootTime now, Share& share) {
-  const GroupId group{line.group};
-  while (share.allowed < std::min(max, *line.owed)) {
-    if (const BootTime turn = throttle_.mayGo(group, now); turn > now) {
-      if (share.allowed == 0) return wait(line, turn, heldBack_);
-      break;
-    }
-    throttle_.went(group, now);
-    ++share.allowed;
-  }
-  line.owed.reset();
-  share.isVisit = true;
-  ++line.unreleased;
-  lanes_[lane].unreleased.push_back(&line);
 }
 
 /// Its next one.
@@ -235,64 +153,26 @@ void Desk::handOut(Line& line, std::size_t lane, Share& share) {
   line.waiting.pop_front();
 }
 
-/// Nothing may be handed out behind it that its heir would have to go before.
-bool Desk::lastsStand(const Share& share) const {
-  if (!collapser_ || share.messages.empty()) return false;
-  const Message& last = share.messages.back();
-  return last.group.value.empty() || collapser_->standsForOthers(last);
-}
-
-std::vector<Message> Desk::begin(const Message& message) {
-  if (!collapser_) return {};
-  collapser_->begins(message);
-  return collapser_->others(message);
-}
-
-void Desk::acknowledge(std::size_t lane, std::span<const Message> messages, bool sourceKnows,
-                       std::span<const std::int64_t> dropped) {
+void Desk::acknowledge(std::size_t lane, std::size_t count, bool sourceKnows) {
   Lane& at = lanes_[lane];
-  TENURE_ASSERT(messages.size() <= at.held.size());
-  for (const Message& message : messages) {
+  TENURE_ASSERT(count <= at.held.size());
+  for (; count > 0; --count) {
     const Held done = at.held.front();
     at.held.pop_front();
     --done.line->held;
     ++done.line->unreleased;
     at.unreleased.push_back(done.line);
-    End end = endOf(message, std::ranges::find(dropped, message.position) != dropped.end());
-    const bool inherits = end.heir.has_value();
-    if (inherits) succeed(done, std::move(*end.heir));
-    if (sourceKnows && !inherits) markGone(done.number);
-    if (sourceKnows) continue;
-    unconfirmed_.push_back(inherits ? std::nullopt : std::optional(done.number));
-    unconfirmed_.insert(unconfirmed_.end(), end.others, std::nullopt);
+    if (sourceKnows)
+      markGone(done.number);
+    else
+      unconfirmed_.push_back(done.number);
   }
-}
-
-Desk::End Desk::endOf(const Message& message, bool isDropped) {
-  End end;
-  if (!collapser_) return end;
-  if (isDropped)
-    collapser_->dropped(message);
-  else
-    end.others = collapser_->ran(message);
-  mustBeReadAgain_ = mustBeReadAgain_ || collapser_->leavesOrphans();
-  std::vector<Message> heirs = collapser_->left({&message, 1});
-  if (!heirs.empty()) end.heir = std::move(heirs.front());
-  return end;
-}
-
-/// Under its number: the window has one of them at a time.
-void Desk::succeed(const Held& dropped, Message heir) {
-  if (suspectsAny()) suspects_.push_front({dropped.line, dropped.number});
-  ++waiting_;
-  waitingBytes_ += heir.body.size();
-  dropped.line->waiting.push_front({dropped.number, std::move(heir)});
 }
 
 void Desk::confirm(std::size_t count) {
   TENURE_ASSERT(count <= unconfirmed_.size());
   for (; count > 0; --count) {
-    if (unconfirmed_.front()) markGone(*unconfirmed_.front());
+    markGone(unconfirmed_.front());
     unconfirmed_.pop_front();
   }
 }
@@ -306,13 +186,8 @@ void Desk::release(std::size_t lane) {
   lanes_[lane].unreleased.clear();
 }
 
-void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until, const std::string& group) {
+void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until) {
   auto& held = lanes_[lane].held;
-  if (messages.empty()) {
-    Line& visited = lineNamed(group, group);
-    unlist(visited);
-    return wait(visited, until, parked_);
-  }
   const auto first = std::ranges::find(held, messages.front().position, &Held::position);
   TENURE_ASSERT(first != held.end());
   Line& line = *first->line;
@@ -345,7 +220,6 @@ void Desk::resume(std::multimap<BootTime, Line*>& among, BootTime now) {
 }
 
 bool Desk::isReady(BootTime now) const noexcept {
-  if (mustBeReadAgain_) return false;
   const std::optional<BootTime> due = nextDue();
   return !ready_.empty() || (due && *due <= now);
 }
@@ -362,16 +236,12 @@ void Desk::markGone(Number number) {
   gone_[number - base_] = true;
   --alive_;
   if (inFront(number)) --frontAlive_;
-  growFront();
+  for (; frontAlive_ < limits_.front && frontEnd_ < base_ + gone_.size(); ++frontEnd_)
+    if (!gone_[frontEnd_ - base_]) ++frontAlive_;
   while (!gone_.empty() && gone_.front()) {
     gone_.pop_front();
     ++base_;
   }
-}
-
-void Desk::growFront() {
-  for (; frontAlive_ < frontLimit_ && frontEnd_ < base_ + gone_.size(); ++frontEnd_)
-    if (!gone_[frontEnd_ - base_]) ++frontAlive_;
 }
 
 }  // namespace tenure::pipeline
