@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "consumer/blockade.hpp"
+#include "consumer/reach.hpp"
 #include "pipeline/sequencer.hpp"
 #include "tenure/store.hpp"
 #include "tenure/time.hpp"
@@ -21,6 +22,9 @@ struct Claim {};   // → did
 struct Recall {};  // read what earlier terms left → recalled
 struct Reopen {};  // read which groups wait for a number → reopened
 struct Attach {};  // → did
+struct Declare {   // from now on this term goes as far as that, durably → did
+  Reach reach;
+};
 struct Fetch {     // → fetched; from a desk: assigned
   std::size_t max;
   BootTime until;  // in the past: only look
@@ -103,7 +107,7 @@ struct Parked {
 };
 
 using Action =
-    std::variant<Claim, Recall, Reopen, Attach, Fetch, Consult, Load, Check, Admit, Handle, HandleTogether, Undo, Bury,
+    std::variant<Claim, Recall, Reopen, Attach, Declare, Fetch, Consult, Load, Check, Admit, Handle, HandleTogether, Undo, Bury,
                  Commit, Acknowledge, Prune, PruneLog, Resolve, Abandon, Inquire, Wait, Park, Return, Quit>;
 
 }  // namespace tenure::consuming

@@ -101,7 +101,7 @@ class ConsumerMachine {
   // Answers to the last action.
   Action did(const Moment& moment);
   Action failed(const Error& error, const Moment& moment);
-  Action recalled(ConsumerState state, const Moment& moment);
+  Action recalled(Recollection left, const Moment& moment);
   Action reopened(const std::vector<std::string>& places, const Moment& moment);
   Action consulted(const std::optional<std::string>& place, const Moment& moment);
   Action loaded(const pipeline::Ready& ready, std::vector<Message> messages, const Moment& moment);
@@ -162,6 +162,7 @@ class ConsumerMachine {
     consult,
     load,
     attach,
+    declare,
     fetch,
     check,
     admit,
@@ -219,7 +220,7 @@ class ConsumerMachine {
   Action commit(const Moment& moment);
   Action committed(const Moment& moment);
   Action acknowledged(const Moment& moment);
-  Action pruneFailed(const Error& error, const Moment& moment);
+  Action sideStepFailed(const Error& error, const Moment& moment);
   Action commitFailed(const Error& error, const Moment& moment);
   Action heldTooLong(const Error& error, const Moment& moment);
   Action storeFailed(const Error& error, const Moment& moment);
@@ -279,6 +280,8 @@ class ConsumerMachine {
   bool takesFirst() const noexcept { return options_.delivery == Guarantee::atMostOnce; }
   std::size_t remaining() const noexcept { return window_.size() - first_; }
   std::size_t horizon() const noexcept;
+  /// Of those that an earlier term may have died of.
+  Reach theirs() const noexcept { return declared_.value_or(own_); }
   bool beginsUnlocked() const noexcept;
   bool suspect() const noexcept { return settled_ < suspects_; }
   bool charged() const { return charged_ == head().id; }
@@ -292,6 +295,7 @@ class ConsumerMachine {
   const bool shared_;
   const Role role_;
   const bool together_;
+  const Reach own_;
   const std::size_t limit_;      // messages in a transaction
   const std::size_t readAhead_;  // what is fetched beyond the batch at hand
   const Duration slice_;         // how long one execute goes on
@@ -308,6 +312,7 @@ class ConsumerMachine {
   bool outcomeKnown_ = true;
   Ledger ledger_ = Ledger::unread;
   bool recorded_ = false;  // the record is this term's own
+  std::optional<Reach> declared_;
   BootTime sliceBegan_{};
   BootTime notBefore_ = BootTime::min();  // backoff: of the head, or of an outage
 
@@ -376,7 +381,7 @@ class ConsumerMachine {
   Blockade blockade_;
   Pruner pruner_;
   AttemptLog log_;
-  bool pruneUnknown_ = false;   // it is a pruning whose outcome nobody knows
+  bool repeats_ = false;  // whatever became of it: a pruning goes on in its next pass, a declaration is made again
   bool toldOfHorizon_ = false;  // once a term is enough
 
   Error trouble_;

@@ -92,9 +92,9 @@ void SharedDesk::remember(std::vector<AttemptRecord> attempts) {
   }
 }
 
-void SharedDesk::suspect(std::unordered_set<MessageId> ids, bool front) {
+void SharedDesk::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) {
   const std::lock_guard lock(mutex_);
-  desk_.suspect(std::move(ids), front);
+  desk_.suspect(std::move(ids), front, window);
 }
 
 Assignment SharedDesk::takeSuspects(std::size_t lane, std::size_t max) {

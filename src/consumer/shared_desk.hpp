@@ -36,7 +36,7 @@ class SharedDesk {
   // Reader.
 
   void remember(std::vector<AttemptRecord> attempts);
-  void suspect(std::unordered_set<MessageId> ids, bool front);
+  void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window);
   Assignment takeSuspects(std::size_t lane, std::size_t max);
   /// Waiting, or in this lane's hands.
   bool hasSuspects(std::size_t lane) const;

@@ -10,7 +10,8 @@ namespace tenure::pipeline {
 // --- from the source
 
 std::size_t Desk::room() const noexcept {
-  return waitingBytes_ >= limits_.bytes ? 0 : limits_.messages - std::min(limits_.messages, alive_);
+  const std::size_t window = std::max(limits_.messages, suspectWindow_);
+  return waitingBytes_ >= limits_.bytes ? 0 : window - std::min(window, alive_);
 }
 
 bool Desk::wantsMore() const noexcept { return 2 * waiting_ < limits_.messages && room() > 0; }
@@ -82,14 +83,15 @@ void Desk::makeReady(Line& line) {
 
 // --- suspects
 
-void Desk::suspect(std::unordered_set<MessageId> ids, bool front) {
+void Desk::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) {
   TENURE_ASSERT(alive_ == 0);
   suspectIds_ = std::move(ids);
-  frontIsSuspect_ = front;
+  suspectFront_ = front;
+  suspectWindow_ = std::max(front, window);
 }
 
 bool Desk::isSuspect(const Message& message, Number number) const {
-  return (frontIsSuspect_ && inFront(number)) || (!suspectIds_.empty() && suspectIds_.contains(message.id));
+  return number - base_ < suspectFront_ || (!suspectIds_.empty() && suspectIds_.contains(message.id));
 }
 
 Desk::Share Desk::takeSuspects(std::size_t lane, std::size_t max) {
@@ -109,7 +111,7 @@ Desk::Share Desk::takeSuspects(std::size_t lane, std::size_t max) {
 void Desk::trust() {
   TENURE_ASSERT(suspects_.empty());
   suspectIds_.clear();
-  frontIsSuspect_ = false;
+  suspectFront_ = suspectWindow_ = 0;
 }
 
 // --- to the lanes

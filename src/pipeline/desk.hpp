@@ -68,8 +68,9 @@ class Desk {
 
   // After an unclean end.
 
-  /// Before the first message: those with these ids, and the whole front if `front`, may have killed a process.
-  void suspect(std::unordered_set<MessageId> ids, bool front);
+  /// Before the first message: those with these ids, among the first `window`, and the first `front` of all may have
+  /// killed a process. The predecessor's numbers, which may be others than this desk's limits.
+  void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window);
   bool hasSuspects() const noexcept { return !suspects_.empty(); }
   /// From here on nobody is suspected.
   void trust();
@@ -157,7 +158,8 @@ class Desk {
   std::size_t frontAlive_ = 0;
 
   std::unordered_set<MessageId> suspectIds_;
-  bool frontIsSuspect_ = false;
+  std::size_t suspectFront_ = 0;
+  std::size_t suspectWindow_ = 0;
   std::deque<Suspect> suspects_;  // in source order
 };
 

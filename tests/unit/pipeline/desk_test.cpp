@@ -159,7 +159,7 @@ TEST_F(DeskTest, MovesItsFrontWithWhatIsAcknowledgedInWhateverOrder) {
 }
 
 TEST_F(DeskTest, HandsOutSuspectsAloneAndInTheOrderOfTheSource) {
-  desk.suspect({MessageId{"d1"}, MessageId{"b1"}}, false);
+  desk.suspect({MessageId{"d1"}, MessageId{"b1"}}, 0, 0);
   receive({"a1", "b1", "c1", "d1", "b2"});
 
   EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("b1", "d1"));
@@ -173,14 +173,14 @@ TEST_F(DeskTest, HandsOutSuspectsAloneAndInTheOrderOfTheSource) {
 }
 
 TEST_F(DeskTest, SuspectsTheWholeFrontWhenNobodyKnowsMore) {
-  desk.suspect({}, true);
+  desk.suspect({}, 3, 0);
   receive({"a1", "a2", "b1", "c1"});
 
   EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("a1", "a2", "b1"));
 }
 
 TEST_F(DeskTest, LeavesWhatFollowsAFailedSuspectWithItsGroup) {
-  desk.suspect({}, true);
+  desk.suspect({}, 3, 0);
   receive({"a1", "a2", "b1", "c1"});
   desk.park(0, desk.takeSuspects(0, 1).messages, start + 10ms);
 
@@ -207,7 +207,7 @@ TEST_F(DeskTest, KeepsInItsFrontWhatTheSourceDoesNotKnowToBeDone) {
 }
 
 TEST_F(DeskTest, HandsOutWhatIsBeforeASuspectInItsGroupWithIt) {
-  desk.suspect({MessageId{"a2"}}, false);
+  desk.suspect({MessageId{"a2"}}, 0, 0);
   receive({"a1", "a2", "a3"});
 
   EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("a1", "a2"));
