@@ -22,10 +22,7 @@ Action ConsumerMachine::commit(const Moment& moment) {
   const std::size_t suspectsLeft = suspects_ - std::min(suspects_, settled_);
   // The records of a predecessor's lanes stand until this term has declared how far it goes itself.
   const bool named = role_ == Role::alone && suspectsLeft > theirs().front && theirs().lanes > 0;
-  const std::size_t wanted = named              ? theirs().front
-                             : suspectsLeft > 0 ? suspectsLeft
-                             : closing          ? 0
-                                                : sizer_.size();
+  const std::size_t wanted = named ? theirs().front : suspectsLeft > 0 ? suspectsLeft : closing ? 0 : sizer_.size();
   // Who comes next is not in the window, or the lanes have him when what is left here is parked.
   const bool elsewhere = (collapser_ && collapser_->leavesHeirs()) || (sequencer_ && sequencer_->readies()) ||
                          (role_ == Role::recovery && !closing) || named;
@@ -91,6 +88,8 @@ Action ConsumerMachine::acknowledged(const Moment& moment) {
   const bool orphans = collapser_ && collapser_->leavesOrphans();
   std::vector<Message> heirs;
   if (collapser_) heirs = collapser_->left(window().first(settled_));
+  if (!begun_.empty())
+    for (const Message& message : window().first(settled_)) begun_.erase(message.id);
   held_ -= std::min(held_, settled_);
   first_ += settled_;
   apart_ -= std::min(apart_, settled_);

@@ -114,6 +114,8 @@ class ConsumerMachine {
   Action pruned(const Pruned& pruned, const Moment& moment);
   Action logPruned(std::size_t removed, const Moment& moment);
   Action inquired(const ConsumerState& found, const Moment& moment);
+  /// It has its token, or may ask again then.
+  Action turned(BootTime turn, const Moment& moment);
 
   /// The term is lost: nothing can be written any more, only told.
   void lose(const std::string& why);
@@ -175,6 +177,7 @@ class ConsumerMachine {
     pruneLog,
     resolve,
     abandon,
+    turn,
     inquire,
     wait,
     park
@@ -230,6 +233,7 @@ class ConsumerMachine {
 
   // In a lane.
   bool mustBeRecorded() const noexcept;
+  bool needsTurn() const;
   void holdBack(BootTime until);
   Past pastOf(const MessageId& id);
 
@@ -322,15 +326,17 @@ class ConsumerMachine {
 
   std::vector<Message> window_;  // from first_ on; what is before it is acknowledged
   std::size_t first_ = 0;
-  std::size_t held_ = 0;      // leading messages that were kept: the source knows nothing of them
-  std::size_t settled_ = 0;   // booked in the open transaction
-  std::size_t joined_ = 0;    // after those: admitted, and waiting for each other
-  bool areCounted_ = false;   // by a rate limit of the desk
-  std::size_t apart_ = 0;     // leading messages of the window that come one by one
-  std::size_t granted_ = 0;   // how many messages the durable record allows to begin
-  std::size_t suspects_ = 0;  // leading messages of the window that an earlier term may have died of
-  bool topped_ = false;       // looked for more since the last commit
-  bool dry_ = false;          // and found none
+  std::size_t held_ = 0;                 // leading messages that were kept: the source knows nothing of them
+  std::size_t settled_ = 0;              // booked in the open transaction
+  std::size_t joined_ = 0;               // after those: admitted, and waiting for each other
+  bool areCounted_ = false;              // by a rate limit of the desk
+  std::unordered_set<MessageId> begun_;  // of those: each had its token from the desk, and needs one to begin again
+  std::optional<MessageId> turn_;        // the head, when it has got another one
+  std::size_t apart_ = 0;                // leading messages of the window that come one by one
+  std::size_t granted_ = 0;              // how many messages the durable record allows to begin
+  std::size_t suspects_ = 0;             // leading messages of the window that an earlier term may have died of
+  bool topped_ = false;                  // looked for more since the last commit
+  bool dry_ = false;                     // and found none
 
   // Committed by this term, without a key, and not acknowledged: they come again, at the front and in this order.
   std::deque<std::pair<MessageId, BodyDigest>> unacknowledged_;

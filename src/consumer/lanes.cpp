@@ -54,6 +54,7 @@ class Lanes::Recovery final : public IPost, public IMessageSource {
   }
   void release() override { desk_.release(mainPost); }
   void park(Parked parked, BootTime until) override { desk_.park(mainPost, std::move(parked), until); }
+  BootTime takeTurn(const GroupId& group) override { return desk_.takeSuspectsTurn(group); }
   bool prunes() const noexcept override { return false; }
 
   Result<void> attach(const Term& term) override {
@@ -114,6 +115,7 @@ class Lanes::Post final : public IPost, public IMessageSource, public IGateWatch
   }
   void release() override { desk_.release(number_); }
   void park(Parked parked, BootTime until) override { desk_.park(number_, std::move(parked), until); }
+  BootTime takeTurn(const GroupId& group) override { return desk_.takeTurn(group); }
   bool prunes() const noexcept override { return number_ == 1; }
   void waitsAtGate(bool waits) noexcept override { desk_.excuse(number_, waits); }
   void leave() { desk_.leave(number_); }
@@ -195,6 +197,7 @@ void Lanes::handOver(const Term& term) {
 // --- before the lanes
 
 bool Lanes::recover(const Term& term) {
+  readLimits();
   main_->execute(term);
   term.reportProgress();
   if (term.stopToken().stop_requested()) return false;

@@ -163,6 +163,11 @@ Action Runner::perform(const Park& park) {
   return machine_->did(moment());
 }
 
+Action Runner::perform(const TakeTurn&) {
+  const BootTime turn = post_->takeTurn(machine_->head().group);
+  return machine_->turned(turn, moment());  // whose clock is read after the desk's
+}
+
 Action Runner::perform(const Wait& wait) {
   reportProgress();
   clock_.waitUntil(wait.until, stop_);

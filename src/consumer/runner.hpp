@@ -26,6 +26,8 @@ class IPost {
   /// Groups of which nothing is left in its hands are free.
   virtual void release() = 0;
   virtual void park(Parked parked, BootTime until) = 0;
+  /// Not after now: a token of the rate limits was taken for a start of this group.
+  virtual BootTime takeTurn(const GroupId& group) = 0;
   /// It is this one that forgets old keys.
   virtual bool prunes() const noexcept = 0;
 };
@@ -69,6 +71,7 @@ class Runner final : public ILeaderCareer {
   Action perform(const Attach& attach);
   Action perform(const Declare& declaration);
   Action perform(const Fetch& fetch);
+  Action perform(const TakeTurn& turn);
   Action perform(const Inquire& inquire);
   Action perform(const Consult& consult);
   Action perform(const Load& load);

@@ -96,6 +96,7 @@ bool Desk::isSuspect(const Message& message, Number number) const {
 
 Desk::Share Desk::takeSuspects(std::size_t lane, std::size_t max) {
   Share share;
+  share.areCounted = throttle_.limitsAnything();
   while (share.messages.size() < max && !suspects_.empty()) {
     const Suspect suspect = suspects_.front();
     suspects_.pop_front();
@@ -143,6 +144,18 @@ Desk::Share Desk::take(std::size_t lane, std::size_t max, BootTime now) {
   return share;
 }
 
+BootTime Desk::takeTurn(const GroupId& group, BootTime now) {
+  const BootTime turn = throttle_.mayGo(group, now);
+  if (turn <= now) throttle_.went(group, now);
+  return turn;
+}
+
+BootTime Desk::takeSuspectsTurn(const GroupId& group, BootTime now) {
+  const BootTime turn = throttle_.mayGo(GroupId{}, now);
+  if (turn <= now) throttle_.went(group, now);
+  return turn;
+}
+
 /// Its next one.
 void Desk::handOut(Line& line, std::size_t lane, Share& share) {
   Waiting& next = line.waiting.front();
@@ -188,7 +201,7 @@ void Desk::release(std::size_t lane) {
   lanes_[lane].unreleased.clear();
 }
 
-void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until) {
+void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until, std::size_t unbegun, BootTime now) {
   auto& held = lanes_[lane].held;
   const auto first = std::ranges::find(held, messages.front().position, &Held::position);
   TENURE_ASSERT(first != held.end());
@@ -204,6 +217,7 @@ void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until)
     line.waiting.push_front({numbers[i], std::move(messages[i])});
   }
   line.held = 0;
+  for (const GroupId group{line.group}; unbegun > 0; --unbegun) throttle_.returned(group, now);
   wait(line, until, parked_);
 }
 

@@ -87,8 +87,15 @@ class Desk {
   /// Groups of which the lane holds nothing any more are free.
   void release(std::size_t lane);
   /// All that the lane holds of this group is back in its place, and the group waits until then. Of a message without
-  /// a group there is only the one.
-  void park(std::size_t lane, std::vector<Message> messages, BootTime until);
+  /// a group there is only the one. So many of them have not used their tokens.
+  void park(std::size_t lane, std::vector<Message> messages, BootTime until, std::size_t unbegun = 0,
+            BootTime now = {});
+
+  /// A token for one that begins again. Not after `now`: it was taken.
+  BootTime takeTurn(const GroupId& group, BootTime now);
+  /// The same for one that nobody may overtake: only the queue's rate holds it up, its group's bucket may run into
+  /// debt.
+  BootTime takeSuspectsTurn(const GroupId& group, BootTime now);
 
   bool holds(std::size_t lane) const noexcept { return !lanes_[lane].held.empty(); }
   /// Something can be taken now.
