@@ -85,10 +85,8 @@ TEST_F(AtLeastOnce, AKillerOfItsProcessStillBecomesADeadLetterAndItsNeighboursDo
 }
 
 TEST_F(AtLeastOnce, AHandlerIsNotRunInVainWhileTheStoreIsAway) {
-  produce({"0"});
-  Replica& leader = elect();
-  workOff(leader);
   produce({"1"});
+  Replica& leader = elect();
   world.fail(Operation::known, Errc::unavailable, 3);
   world.fail(Operation::commit, Errc::unavailable, 1);
 
