@@ -229,8 +229,9 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
   addDuration(command, "--outage-limit", options.tuning.outageLimit, "A store that stays away so long ends the term");
   addDuration(command, "--keep-log", options.keepLog,
               "Keep a log of attempts for so long, for `tenure queue log`; 0h: none");
-  command.add_option("--keep-log-lines", options.tuning.keepLogLines,
-                     "Of more attempts than these the oldest go before their time; 0: any number (default 10000000)")
+  command
+      .add_option("--keep-log-lines", options.tuning.keepLogLines,
+                  "Of more attempts than these the oldest go before their time; 0: any number (default 10000000)")
       ->type_name("N")
       ->envname("TENURE_KEEP_LOG_LINES");
   addDuration(command, "--keep-ids", options.keepIds, "How long a message that comes again is known; 0h: for ever");

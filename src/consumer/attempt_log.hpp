@@ -16,7 +16,9 @@ namespace tenure::consuming {
 class AttemptLog {
  public:
   explicit AttemptLog(const ConsumerOptions& options)
-      : keepFor_(options.keepLogFor), mostKept_(options.keepLogLines), outlivesTransaction_(options.handlerIsExternal) {}
+      : keepFor_(options.keepLogFor),
+        mostKept_(options.keepLogLines),
+        outlivesTransaction_(options.handlerIsExternal) {}
 
   bool isKept() const noexcept { return keepFor_.count() > 0; }
   void began(WallTime at) noexcept { beganAt_ = at; }

@@ -235,6 +235,7 @@ void Process::follow(const EventBody& event) {
 }
 
 void Process::onElected(std::shared_ptr<TermState> term) {
+  if (inOffice_) return simulation_.ghost().violated("S6: a replica is elected again before its term is over");
   term_ = term;
   inOffice_ = true;
   enter(Stage::beforeClaim);
