@@ -19,16 +19,19 @@ Duration ProcessLoop::inTheWorld(Duration delay) const noexcept {
 
 void ProcessLoop::post(Task task) {
   if (dead_) return;
-  world_->post([this, alive = alive_, task = std::move(task)] { runOrKeep(alive, task); });
+  world_->post([this, alive = alive_, task = std::move(task)] {
+    if (*alive) runOrKeep(task);
+  });
 }
 
 TimerId ProcessLoop::after(Duration delay, Task task) {
   if (dead_) return 0;
-  return world_->after(inTheWorld(delay), [this, alive = alive_, task = std::move(task)] { runOrKeep(alive, task); });
+  return world_->after(inTheWorld(delay), [this, alive = alive_, task = std::move(task)] {
+    if (*alive) runOrKeep(task);
+  });
 }
 
-void ProcessLoop::runOrKeep(const std::shared_ptr<bool>& alive, const Task& task) {
-  if (!*alive) return;
+void ProcessLoop::runOrKeep(const Task& task) {
   if (frozen_ || hung_ || !kept_.empty())
     kept_.push_back(task);
   else

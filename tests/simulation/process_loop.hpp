@@ -74,7 +74,7 @@ class ProcessLoop final : public ILoop, public IThreads {
  private:
   /// How long the world takes for what this machine's clocks call `delay`; never less.
   Duration inTheWorld(Duration delay) const noexcept;
-  void runOrKeep(const std::shared_ptr<bool>& alive, const Task& task);
+  void runOrKeep(const Task& task);
   void flush();
   Strand& current() const;
   Strand& idleStrand();
