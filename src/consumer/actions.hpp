@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "consumer/blockade.hpp"
+#include "consumer/reach.hpp"
 #include "pipeline/sequencer.hpp"
 #include "tenure/store.hpp"
 #include "tenure/time.hpp"
@@ -21,7 +22,10 @@ struct Claim {};   // → did
 struct Recall {};  // read what earlier terms left → recalled
 struct Reopen {};  // read which groups wait for a number → reopened
 struct Attach {};  // → did
-struct Fetch {     // → fetched; from a desk: assigned
+struct Declare {   // from now on this term goes as far as that, durably → did
+  Reach reach;
+};
+struct Fetch {  // → fetched; from a desk: assigned
   std::size_t max;
   BootTime until;  // in the past: only look
 };
@@ -66,10 +70,11 @@ struct Prune {  // forget old keys → pruned
 struct PruneLog {  // forget old attempts → logPruned
   LogPruning step;
 };
-struct Resolve {};  // what became of the commit? → resolved
-struct Abandon {};  // roll the transaction back → did
-struct Inquire {};  // what the store knows by now of failed messages → inquired
-struct Wait {       // → did
+struct Resolve {};   // what became of the commit? → resolved
+struct Abandon {};   // roll the transaction back → did
+struct TakeTurn {};  // a token for the head's start, of the desk's rate limits → turned
+struct Inquire {};   // what the store knows by now of failed messages → inquired
+struct Wait {        // → did
   BootTime until;
 };
 struct Park {  // give the head and what follows it in its group back: ConsumerMachine::takeParked() → did
@@ -100,10 +105,11 @@ struct Assignment {
 struct Parked {
   std::vector<Message> messages;  // all it had of the group, in order
   Past past;                      // of the first
+  std::size_t unbegun = 0;        // of those whose tokens the desk has taken
 };
 
-using Action =
-    std::variant<Claim, Recall, Reopen, Attach, Fetch, Consult, Load, Check, Admit, Handle, HandleTogether, Undo, Bury,
-                 Commit, Acknowledge, Prune, PruneLog, Resolve, Abandon, Inquire, Wait, Park, Return, Quit>;
+using Action = std::variant<Claim, Recall, Reopen, Attach, Declare, Fetch, Consult, Load, Check, Admit, Handle,
+                            HandleTogether, Undo, Bury, Commit, Acknowledge, Prune, PruneLog, Resolve, Abandon,
+                            TakeTurn, Inquire, Wait, Park, Return, Quit>;
 
 }  // namespace tenure::consuming

@@ -20,10 +20,12 @@ Action ConsumerMachine::commit(const Moment& moment) {
   const bool closing = phase_ == Phase::leaving || moment.stopAsked || takesFirst();
   const std::size_t next = remaining() - settled_;
   const std::size_t suspectsLeft = suspects_ - std::min(suspects_, settled_);
-  const std::size_t wanted = suspectsLeft > 0 ? suspectsLeft : closing ? 0 : sizer_.size();
+  // The records of a predecessor's lanes stand until this term has declared how far it goes itself.
+  const bool named = role_ == Role::alone && suspectsLeft > theirs().front && theirs().lanes > 0;
+  const std::size_t wanted = named ? theirs().front : suspectsLeft > 0 ? suspectsLeft : closing ? 0 : sizer_.size();
   // Who comes next is not in the window, or the lanes have him when what is left here is parked.
   const bool elsewhere = (collapser_ && collapser_->leavesHeirs()) || (sequencer_ && sequencer_->readies()) ||
-                         (role_ == Role::recovery && !closing);
+                         (role_ == Role::recovery && !closing) || named;
   booking_ = Commit{.settled = settled_,
                     .inWork = std::min(wanted, next),
                     .more = role_ != Role::lane && (next < wanted || (elsewhere && wanted > 0)),
@@ -86,6 +88,8 @@ Action ConsumerMachine::acknowledged(const Moment& moment) {
   const bool orphans = collapser_ && collapser_->leavesOrphans();
   std::vector<Message> heirs;
   if (collapser_) heirs = collapser_->left(window().first(settled_));
+  if (!begun_.empty())
+    for (const Message& message : window().first(settled_)) begun_.erase(message.id);
   held_ -= std::min(held_, settled_);
   first_ += settled_;
   apart_ -= std::min(apart_, settled_);
@@ -142,6 +146,10 @@ Action ConsumerMachine::did(const Moment& moment) {
       claimed_ = true;
       endOutage(false, moment);
       break;
+    case Step::declare:
+      declared_ = own_;
+      endOutage(false, moment);
+      break;
     case Step::attach:
       attached_ = true;  // an outage of the source is over when it delivers
       loseSightOfSuspects();
@@ -168,7 +176,7 @@ Action ConsumerMachine::did(const Moment& moment) {
 }
 
 Action ConsumerMachine::resolved(CommitFate fate, const Moment& moment) {
-  if (std::exchange(pruneUnknown_, false)) {  // either way; what is still there goes in the next pass
+  if (std::exchange(repeats_, false)) {  // either way
     outcomeKnown_ = true;
     endOutage(false, moment);
     return proceed(moment);
@@ -203,8 +211,9 @@ Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
     case Step::fetch:
     case Step::acknowledge: return sourceFailed(error, moment);
     case Step::commit: return commitFailed(error, moment);
+    case Step::declare:
     case Step::prune:
-    case Step::pruneLog: return pruneFailed(error, moment);
+    case Step::pruneLog: return sideStepFailed(error, moment);
     case Step::resolve: return isTransient(error) ? troubled(false, error, moment) : quit(error);
     default: return storeFailed(error, moment);
   }
@@ -234,11 +243,11 @@ Action ConsumerMachine::logPruned(std::size_t removed, const Moment& moment) {
   return proceed(moment);
 }
 
-Action ConsumerMachine::pruneFailed(const Error& error, const Moment& moment) {
+Action ConsumerMachine::sideStepFailed(const Error& error, const Moment& moment) {
   if (!isOutcomeUnknown(error.code)) return storeFailed(error, moment);
   trouble_ = error;
   outcomeKnown_ = false;
-  pruneUnknown_ = true;
+  repeats_ = true;
   return ask(Step::resolve, Resolve{});
 }
 

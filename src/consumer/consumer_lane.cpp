@@ -23,6 +23,23 @@ Action ConsumerMachine::assigned(Assignment assignment, const Moment& moment) {
 /// A successor would not find it among its suspects.
 bool ConsumerMachine::mustBeRecorded() const noexcept { return role_ == Role::lane && !taken_ && settled_ >= granted_; }
 
+/// In a lane the first start was counted when the desk gave it; a suspect's is counted when it comes.
+bool ConsumerMachine::needsTurn() const {
+  if (!parks() || !areCounted_ || turn_ == head().id || ran_ == head().id) return false;
+  return role_ == Role::recovery || begun_.contains(head().id);
+}
+
+Action ConsumerMachine::turned(BootTime turn, const Moment& moment) {
+  if (turn <= moment.now) {
+    turn_ = head().id;
+    return proceed(moment);
+  }
+  if (settled_ > 0) return commit(moment);
+  if (role_ == Role::recovery) return waitFor(turn, moment);  // nobody overtakes a suspect
+  parkUntil_ = turn;
+  return proceed(moment);
+}
+
 /// With lanes it waits at the desk, and its group with it. What is taken already stays, and its lane waits.
 void ConsumerMachine::holdBack(BootTime until) {
   if (parks() && !taken_)
@@ -45,6 +62,7 @@ Parked ConsumerMachine::takeParked() {
   for (std::size_t i = 0; i < remaining(); ++i) {
     Message& message = window_[first_ + i];
     if (leaves(message, i == 0)) {
+      if (begun_.erase(message.id) == 0 && areCounted_) ++parked.unbegun;
       parked.messages.push_back(std::move(message));
       continue;
     }

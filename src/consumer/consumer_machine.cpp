@@ -20,7 +20,8 @@ ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Ra
       shared_(shared),
       role_(role),
       together_(together),
-      limit_(options.handlerIsExternal || options.delivery == Guarantee::atMostOnce ? 1 : options.maxBatch),
+      own_(reachOf(options)),
+      limit_(batchLimitOf(options)),
       readAhead_(std::max(limit_, leastReadAhead)),
       slice_(std::max<Duration>(options.idleWait, 20ms)),
       retryBackoff_(options.retryBase, options.retryMax, random.fork()),
@@ -88,6 +89,8 @@ Action ConsumerMachine::proceed(const Moment& moment) {
   if (settled_ == 0 && log_.isDue(dry_ && remaining() == 0, moment.now))
     return ask(Step::pruneLog, PruneLog{log_.step(moment.wall)});
   if (wantsMessages()) return fetch(remaining() == 0 ? moment.now + options_.idleWait : onlyLook);
+  const bool isPastSuspects = settled_ == 0 && suspects_ == 0 && !takesFirst();  // who takes first leaves none
+  if (role_ == Role::alone && isPastSuspects && declared_ != own_) return ask(Step::declare, Declare{own_});
   return beginHead(moment);
 }
 
@@ -152,13 +155,19 @@ Action ConsumerMachine::fetched(std::vector<Message> messages, const Moment& mom
     window_ = std::move(messages);
   else
     window_.insert(window_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
-  if (remaining() == 0 && ledger_ != Ledger::unread) return Return{options_.idleWait > 0ms && !moment.stopAsked};
+  if (remaining() == 0 && ledger_ != Ledger::unread) {
+    const bool handsOverToLanes = role_ == Role::recovery && !moment.stopAsked;
+    if (handsOverToLanes && declared_ != own_) return ask(Step::declare, Declare{own_});
+    return Return{options_.idleWait > 0ms && !moment.stopAsked};
+  }
   if (settled_ > 0 && settled_ == remaining()) batchEnds_ = true;
   return proceed(moment);
 }
 
 std::size_t ConsumerMachine::horizon() const noexcept {
-  return std::max(inWork_.size(), moreInWork_ ? limit_ : std::size_t{0});
+  if (role_ == Role::recovery) return std::max(inWork_.size(), moreInWork_ ? limit_ : std::size_t{0});
+  const bool namedByLanes = theirs().lanes > 0 && !inWork_.empty();
+  return std::max(namedByLanes ? theirs().window : inWork_.size(), moreInWork_ ? theirs().front : std::size_t{0});
 }
 
 /// A source delivers again in order, so what was in work is at its front.
@@ -166,7 +175,7 @@ void ConsumerMachine::findSuspects(const Moment& moment) {
   const auto messages = window();
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (inWork_.contains(messages[i].id)) suspects_ = i + 1;
-  if (moreInWork_) suspects_ = std::max(suspects_, std::min(held_ + limit_, messages.size()));
+  if (moreInWork_) suspects_ = std::max(suspects_, std::min(held_ + theirs().front, messages.size()));
   if (role_ == Role::recovery) suspects_ = messages.size();
   if (suspects_ > 0) news_.push_back(SuspectsFound{suspects_});
   granted_ = suspects_ > 0 ? suspects_ : limit_;
@@ -176,9 +185,11 @@ void ConsumerMachine::findSuspects(const Moment& moment) {
   moreInWork_ = false;
 }
 
-Action ConsumerMachine::recalled(ConsumerState state, const Moment& moment) {
+Action ConsumerMachine::recalled(Recollection left, const Moment& moment) {
   endOutage(false, moment);
   recalled_ = true;
+  declared_ = left.reach;
+  const ConsumerState& state = left.state;
   if (role_ == Role::lane) {  // its suspects are dealt with; what stays of them is a record to close
     ledger_ = state.inWork.empty() ? Ledger::closed : Ledger::open;
     return proceed(moment);

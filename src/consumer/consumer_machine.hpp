@@ -101,7 +101,7 @@ class ConsumerMachine {
   // Answers to the last action.
   Action did(const Moment& moment);
   Action failed(const Error& error, const Moment& moment);
-  Action recalled(ConsumerState state, const Moment& moment);
+  Action recalled(Recollection left, const Moment& moment);
   Action reopened(const std::vector<std::string>& places, const Moment& moment);
   Action consulted(const std::optional<std::string>& place, const Moment& moment);
   Action loaded(const pipeline::Ready& ready, std::vector<Message> messages, const Moment& moment);
@@ -114,6 +114,8 @@ class ConsumerMachine {
   Action pruned(const Pruned& pruned, const Moment& moment);
   Action logPruned(std::size_t removed, const Moment& moment);
   Action inquired(const ConsumerState& found, const Moment& moment);
+  /// It has its token, or may ask again then.
+  Action turned(BootTime turn, const Moment& moment);
 
   /// The term is lost: nothing can be written any more, only told.
   void lose(const std::string& why);
@@ -162,6 +164,7 @@ class ConsumerMachine {
     consult,
     load,
     attach,
+    declare,
     fetch,
     check,
     admit,
@@ -174,6 +177,7 @@ class ConsumerMachine {
     pruneLog,
     resolve,
     abandon,
+    turn,
     inquire,
     wait,
     park
@@ -219,7 +223,7 @@ class ConsumerMachine {
   Action commit(const Moment& moment);
   Action committed(const Moment& moment);
   Action acknowledged(const Moment& moment);
-  Action pruneFailed(const Error& error, const Moment& moment);
+  Action sideStepFailed(const Error& error, const Moment& moment);
   Action commitFailed(const Error& error, const Moment& moment);
   Action heldTooLong(const Error& error, const Moment& moment);
   Action storeFailed(const Error& error, const Moment& moment);
@@ -229,6 +233,7 @@ class ConsumerMachine {
 
   // In a lane.
   bool mustBeRecorded() const noexcept;
+  bool needsTurn() const;
   void holdBack(BootTime until);
   Past pastOf(const MessageId& id);
 
@@ -279,6 +284,8 @@ class ConsumerMachine {
   bool takesFirst() const noexcept { return options_.delivery == Guarantee::atMostOnce; }
   std::size_t remaining() const noexcept { return window_.size() - first_; }
   std::size_t horizon() const noexcept;
+  /// Of those that an earlier term may have died of.
+  Reach theirs() const noexcept { return declared_.value_or(own_); }
   bool beginsUnlocked() const noexcept;
   bool suspect() const noexcept { return settled_ < suspects_; }
   bool charged() const { return charged_ == head().id; }
@@ -292,6 +299,7 @@ class ConsumerMachine {
   const bool shared_;
   const Role role_;
   const bool together_;
+  const Reach own_;
   const std::size_t limit_;      // messages in a transaction
   const std::size_t readAhead_;  // what is fetched beyond the batch at hand
   const Duration slice_;         // how long one execute goes on
@@ -308,6 +316,7 @@ class ConsumerMachine {
   bool outcomeKnown_ = true;
   Ledger ledger_ = Ledger::unread;
   bool recorded_ = false;  // the record is this term's own
+  std::optional<Reach> declared_;
   BootTime sliceBegan_{};
   BootTime notBefore_ = BootTime::min();  // backoff: of the head, or of an outage
 
@@ -317,15 +326,17 @@ class ConsumerMachine {
 
   std::vector<Message> window_;  // from first_ on; what is before it is acknowledged
   std::size_t first_ = 0;
-  std::size_t held_ = 0;      // leading messages that were kept: the source knows nothing of them
-  std::size_t settled_ = 0;   // booked in the open transaction
-  std::size_t joined_ = 0;    // after those: admitted, and waiting for each other
-  bool areCounted_ = false;   // by a rate limit of the desk
-  std::size_t apart_ = 0;     // leading messages of the window that come one by one
-  std::size_t granted_ = 0;   // how many messages the durable record allows to begin
-  std::size_t suspects_ = 0;  // leading messages of the window that an earlier term may have died of
-  bool topped_ = false;       // looked for more since the last commit
-  bool dry_ = false;          // and found none
+  std::size_t held_ = 0;                 // leading messages that were kept: the source knows nothing of them
+  std::size_t settled_ = 0;              // booked in the open transaction
+  std::size_t joined_ = 0;               // after those: admitted, and waiting for each other
+  bool areCounted_ = false;              // by a rate limit of the desk
+  std::unordered_set<MessageId> begun_;  // of those: each had its token from the desk, and needs one to begin again
+  std::optional<MessageId> turn_;        // the head, when it has got another one
+  std::size_t apart_ = 0;                // leading messages of the window that come one by one
+  std::size_t granted_ = 0;              // how many messages the durable record allows to begin
+  std::size_t suspects_ = 0;             // leading messages of the window that an earlier term may have died of
+  bool topped_ = false;                  // looked for more since the last commit
+  bool dry_ = false;                     // and found none
 
   // Committed by this term, without a key, and not acknowledged: they come again, at the front and in this order.
   std::deque<std::pair<MessageId, BodyDigest>> unacknowledged_;
@@ -376,7 +387,7 @@ class ConsumerMachine {
   Blockade blockade_;
   Pruner pruner_;
   AttemptLog log_;
-  bool pruneUnknown_ = false;   // it is a pruning whose outcome nobody knows
+  bool repeats_ = false;  // whatever became of it: a pruning goes on in its next pass, a declaration is made again
   bool toldOfHorizon_ = false;  // once a term is enough
 
   Error trouble_;

@@ -34,6 +34,7 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
   if (beginsUnlocked() && !checked_) return ask(Step::check, Check{});
   const bool onlyItsKeyIsLeft = known_ || ran_ == head().id;
   if (onlyItsKeyIsLeft) return admit();
+  if (needsTurn()) return ask(Step::turn, TakeTurn{});
   if (suspect() && !charged()) return charge(moment);
   return beginsUnlocked() ? run(moment) : admit();
 }
@@ -63,6 +64,7 @@ bool ConsumerMachine::wasCommittedBefore() {
 Action ConsumerMachine::beginWithoutKey(const Moment& moment) {
   if (storeIsAway() && !checked_) return ask(Step::check, Check{});
   if (ran_ == head().id) return settle(moment);
+  if (needsTurn()) return ask(Step::turn, TakeTurn{});
   if (suspect() && !charged()) return charge(moment);
   return run(moment);
 }
@@ -181,6 +183,8 @@ Action ConsumerMachine::run(const Moment& moment) {
   runBegan_ = moment.now;
   log_.began(moment.wall);
   throttle_.went(head().group, moment.now);
+  if (areCounted_) begun_.insert(head().id);
+  turn_.reset();
   if (collapser_) collapser_->begins(head());
   skipped_.reset();
   if (taken_) taken_->begun = true;

@@ -16,13 +16,8 @@ constexpr BootTime onlyLook{};
 /// Between two looks at a source that cannot be waited for.
 constexpr Duration lookInterval = 5ms;
 
-/// No name of a consumer that a person would choose.
-ConsumerName recordOf(const ConsumerName& consumer, std::size_t lane) {
-  return ConsumerName{consumer.value + '\x1f' + std::to_string(lane)};
-}
-
 pipeline::Desk::Limits limitsOf(const ConsumerOptions& options) {
-  return {options.laneWindow, windowBytes, options.maxBatch * options.ordering.lanes};
+  return {options.laneWindow, windowBytes, reachOf(options).front};
 }
 
 }  // namespace
@@ -40,19 +35,17 @@ class Lanes::Recovery final : public IPost, public IMessageSource {
   void reportProgress() noexcept override { desk_.reportProgress(mainPost); }
   ConsumerName recordName(const ConsumerName& consumer) const override { return consumer; }
 
-  Result<ConsumerState> recall(const ConsumerName& consumer) override {
-    Result<ConsumerState> state = lanes_.store_.consumerState(consumer);
-    for (std::size_t lane = 1; state && lane <= lanes_.options_.ordering.lanes; ++lane) {
-      const Result<ConsumerState> ofLane = lanes_.store_.consumerState(recordOf(consumer, lane));
-      if (!ofLane) return ofLane.error();
-      state->inWork.insert(state->inWork.end(), ofLane->inWork.begin(), ofLane->inWork.end());
-    }
-    if (!state) return state;
-    expects_ = !state->inWork.empty() || state->moreInWork;
-    desk_.suspect({state->inWork.begin(), state->inWork.end()}, state->moreInWork);
-    desk_.remember(std::move(state->attempts));
-    state->attempts.clear();
-    return state;
+  Result<Recollection> recall(const ConsumerName& consumer) override {
+    const Reach own = reachOf(lanes_.options_);
+    Result<Recollection> left = recollect(lanes_.store_, consumer, own.lanes);
+    if (!left) return left;
+    ConsumerState& state = left->state;
+    const Reach theirs = left->reach.value_or(own);
+    expects_ = !state.inWork.empty() || state.moreInWork;
+    desk_.suspect({state.inWork.begin(), state.inWork.end()}, state.moreInWork ? theirs.front : 0, theirs.window);
+    desk_.remember(std::move(state.attempts));
+    state.attempts.clear();
+    return left;
   }
 
   Result<Assignment> take(std::size_t max, BootTime) override {
@@ -61,6 +54,7 @@ class Lanes::Recovery final : public IPost, public IMessageSource {
   }
   void release() override { desk_.release(mainPost); }
   void park(Parked parked, BootTime until) override { desk_.park(mainPost, std::move(parked), until); }
+  BootTime takeTurn(const GroupId& group) override { return desk_.takeSuspectsTurn(group); }
   bool prunes() const noexcept override { return false; }
 
   Result<void> attach(const Term& term) override {
@@ -111,14 +105,17 @@ class Lanes::Post final : public IPost, public IMessageSource, public IGateWatch
   std::stop_token stopToken() const noexcept override { return lanes_.stop_.get_token(); }
   void reportProgress() noexcept override { desk_.reportProgress(number_); }
   ConsumerName recordName(const ConsumerName& consumer) const override { return recordOf(consumer, number_); }
-  Result<ConsumerState> recall(const ConsumerName& consumer) override {
-    return store_->consumerState(recordOf(consumer, number_));
+  Result<Recollection> recall(const ConsumerName& consumer) override {
+    Result<ConsumerState> state = store_->consumerState(recordOf(consumer, number_));
+    if (!state) return state.error();
+    return Recollection{*std::move(state)};
   }
   Result<Assignment> take(std::size_t max, BootTime until) override {
     return desk_.take(number_, max, until, stopToken());
   }
   void release() override { desk_.release(number_); }
   void park(Parked parked, BootTime until) override { desk_.park(number_, std::move(parked), until); }
+  BootTime takeTurn(const GroupId& group) override { return desk_.takeTurn(group); }
   bool prunes() const noexcept override { return number_ == 1; }
   void waitsAtGate(bool waits) noexcept override { desk_.excuse(number_, waits); }
   void leave() { desk_.leave(number_); }
@@ -200,6 +197,7 @@ void Lanes::handOver(const Term& term) {
 // --- before the lanes
 
 bool Lanes::recover(const Term& term) {
+  readLimits();
   main_->execute(term);
   term.reportProgress();
   if (term.stopToken().stop_requested()) return false;

@@ -5,12 +5,16 @@
 ///                   └──── acknowledge after ◄─────┴─► …                     ─┘
 ///
 ///   inaugurate   the main runner claims, recalls and attaches
-///   execute      first the main runner alone, with what a dead predecessor may have had in work, and without regard to
-///                rate limits; then the lanes, each on a thread of its own, while this one reads and acknowledges
+///   execute      first the main runner alone, with what a dead predecessor may have had in work; then the lanes, each
+///                on a thread of its own, while this one reads and acknowledges
 ///   handOver     the lanes finish what they have in hand, then the main runner writes that nothing is in work
 ///
 /// What a lane may have in work beyond the desk's front is on a record of its own; what is in the front needs none, as
 /// the main record says for the whole term that the front may be in work.
+///
+/// Rate limits are the desk's, which counts what it hands out; a message that begins a second time takes another token.
+/// Before the lanes begin only the queue's rate holds anybody up, or all groups would wait for the slowest one: what
+/// its suspects took is missing in a group's bucket afterwards.
 ///
 /// A store that cannot be used from several threads at once stands behind a gate (gate.hpp), and so does a source that
 /// shares its connection: the reader then only looks while a lane is at work, and waits when all rest.

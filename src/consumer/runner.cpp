@@ -163,6 +163,11 @@ Action Runner::perform(const Park& park) {
   return machine_->did(moment());
 }
 
+Action Runner::perform(const TakeTurn&) {
+  const BootTime turn = post_->takeTurn(machine_->head().group);
+  return machine_->turned(turn, moment());  // whose clock is read after the desk's
+}
+
 Action Runner::perform(const Wait& wait) {
   reportProgress();
   clock_.waitUntil(wait.until, stop_);
@@ -181,9 +186,20 @@ Action Runner::perform(const Quit& quit) {
 Action Runner::perform(const Claim&) { return did(store_.claim(*term_)); }
 
 Action Runner::perform(const Recall&) {
-  Result<ConsumerState> state = post_ ? post_->recall(name_) : store_.consumerState(name_);
-  if (!state) return machine_->failed(state.error(), moment());
-  return machine_->recalled(std::move(*state), moment());
+  Result<Recollection> left = post_ ? post_->recall(name_) : recollect(store_, name_, 0);
+  if (!left) return machine_->failed(left.error(), moment());
+  return machine_->recalled(*std::move(left), moment());
+}
+
+Action Runner::perform(const Declare& declaration) {
+  reportProgress();
+  abandon();
+  Result<void> done = begin();
+  if (done) done = declare(*transaction_, name_, declaration.reach);
+  if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
+  if (done) done = transaction_->commit();
+  abandon();
+  return did(done);
 }
 
 Action Runner::perform(const Inquire&) {

@@ -21,11 +21,13 @@ class IPost {
   /// Under whose name its record of what is in work is kept.
   virtual ConsumerName recordName(const ConsumerName& consumer) const = 0;
   /// What earlier terms left, as this post is to see it.
-  virtual Result<ConsumerState> recall(const ConsumerName& consumer) = 0;
+  virtual Result<Recollection> recall(const ConsumerName& consumer) = 0;
   virtual Result<Assignment> take(std::size_t max, BootTime until) = 0;
   /// Groups of which nothing is left in its hands are free.
   virtual void release() = 0;
   virtual void park(Parked parked, BootTime until) = 0;
+  /// Not after now: a token of the rate limits was taken for a start of this group.
+  virtual BootTime takeTurn(const GroupId& group) = 0;
   /// It is this one that forgets old keys.
   virtual bool prunes() const noexcept = 0;
 };
@@ -67,7 +69,9 @@ class Runner final : public ILeaderCareer {
   Action perform(const Recall& recall);
   Action perform(const Reopen& reopen);
   Action perform(const Attach& attach);
+  Action perform(const Declare& declaration);
   Action perform(const Fetch& fetch);
+  Action perform(const TakeTurn& turn);
   Action perform(const Inquire& inquire);
   Action perform(const Consult& consult);
   Action perform(const Load& load);

@@ -61,8 +61,18 @@ void SharedDesk::release(std::size_t lane) {
 void SharedDesk::park(std::size_t lane, Parked parked, BootTime until) {
   const std::lock_guard lock(mutex_);
   if (parked.past.attempt || parked.past.postponements > 0) pasts_.insert_or_assign(parked.past.id, parked.past);
-  desk_.park(lane, std::move(parked.messages), until);
+  desk_.park(lane, std::move(parked.messages), until, parked.unbegun, clock_.now());
   ready_->notifyAll();  // who waits has to look at the time
+}
+
+BootTime SharedDesk::takeTurn(const GroupId& group) {
+  const std::lock_guard lock(mutex_);
+  return desk_.takeTurn(group, clock_.now());
+}
+
+BootTime SharedDesk::takeSuspectsTurn(const GroupId& group) {
+  const std::lock_guard lock(mutex_);
+  return desk_.takeSuspectsTurn(group, clock_.now());
 }
 
 void SharedDesk::excuse(std::size_t lane, bool excused) noexcept {
@@ -92,9 +102,9 @@ void SharedDesk::remember(std::vector<AttemptRecord> attempts) {
   }
 }
 
-void SharedDesk::suspect(std::unordered_set<MessageId> ids, bool front) {
+void SharedDesk::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) {
   const std::lock_guard lock(mutex_);
-  desk_.suspect(std::move(ids), front);
+  desk_.suspect(std::move(ids), front, window);
 }
 
 Assignment SharedDesk::takeSuspects(std::size_t lane, std::size_t max) {

@@ -27,6 +27,8 @@ class SharedDesk {
   void acknowledge(std::size_t lane, std::span<const Message> messages, bool alsoAtSource);
   void release(std::size_t lane);
   void park(std::size_t lane, Parked parked, BootTime until);
+  BootTime takeTurn(const GroupId& group);
+  BootTime takeSuspectsTurn(const GroupId& group);
   void reportProgress(std::size_t lane) noexcept { lanes_[lane].progress.store(clock_.now().time_since_epoch()); }
   /// Until it says otherwise, no progress is expected of it.
   void excuse(std::size_t lane, bool excused) noexcept;
@@ -36,7 +38,7 @@ class SharedDesk {
   // Reader.
 
   void remember(std::vector<AttemptRecord> attempts);
-  void suspect(std::unordered_set<MessageId> ids, bool front);
+  void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window);
   Assignment takeSuspects(std::size_t lane, std::size_t max);
   /// Waiting, or in this lane's hands.
   bool hasSuspects(std::size_t lane) const;

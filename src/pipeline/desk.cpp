@@ -10,7 +10,8 @@ namespace tenure::pipeline {
 // --- from the source
 
 std::size_t Desk::room() const noexcept {
-  return waitingBytes_ >= limits_.bytes ? 0 : limits_.messages - std::min(limits_.messages, alive_);
+  const std::size_t window = std::max(limits_.messages, suspectWindow_);
+  return waitingBytes_ >= limits_.bytes ? 0 : window - std::min(window, alive_);
 }
 
 bool Desk::wantsMore() const noexcept { return 2 * waiting_ < limits_.messages && room() > 0; }
@@ -82,18 +83,20 @@ void Desk::makeReady(Line& line) {
 
 // --- suspects
 
-void Desk::suspect(std::unordered_set<MessageId> ids, bool front) {
+void Desk::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) {
   TENURE_ASSERT(alive_ == 0);
   suspectIds_ = std::move(ids);
-  frontIsSuspect_ = front;
+  suspectFront_ = front;
+  suspectWindow_ = std::max(front, window);
 }
 
 bool Desk::isSuspect(const Message& message, Number number) const {
-  return (frontIsSuspect_ && inFront(number)) || (!suspectIds_.empty() && suspectIds_.contains(message.id));
+  return number - base_ < suspectFront_ || (!suspectIds_.empty() && suspectIds_.contains(message.id));
 }
 
 Desk::Share Desk::takeSuspects(std::size_t lane, std::size_t max) {
   Share share;
+  share.areCounted = throttle_.limitsAnything();
   while (share.messages.size() < max && !suspects_.empty()) {
     const Suspect suspect = suspects_.front();
     suspects_.pop_front();
@@ -109,7 +112,7 @@ Desk::Share Desk::takeSuspects(std::size_t lane, std::size_t max) {
 void Desk::trust() {
   TENURE_ASSERT(suspects_.empty());
   suspectIds_.clear();
-  frontIsSuspect_ = false;
+  suspectFront_ = suspectWindow_ = 0;
 }
 
 // --- to the lanes
@@ -139,6 +142,18 @@ Desk::Share Desk::take(std::size_t lane, std::size_t max, BootTime now) {
     }
   }
   return share;
+}
+
+BootTime Desk::takeTurn(const GroupId& group, BootTime now) {
+  const BootTime turn = throttle_.mayGo(group, now);
+  if (turn <= now) throttle_.went(group, now);
+  return turn;
+}
+
+BootTime Desk::takeSuspectsTurn(const GroupId& group, BootTime now) {
+  const BootTime turn = throttle_.mayGo(GroupId{}, now);
+  if (turn <= now) throttle_.went(group, now);
+  return turn;
 }
 
 /// Its next one.
@@ -186,7 +201,7 @@ void Desk::release(std::size_t lane) {
   lanes_[lane].unreleased.clear();
 }
 
-void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until) {
+void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until, std::size_t unbegun, BootTime now) {
   auto& held = lanes_[lane].held;
   const auto first = std::ranges::find(held, messages.front().position, &Held::position);
   TENURE_ASSERT(first != held.end());
@@ -202,6 +217,7 @@ void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until)
     line.waiting.push_front({numbers[i], std::move(messages[i])});
   }
   line.held = 0;
+  for (const GroupId group{line.group}; unbegun > 0; --unbegun) throttle_.returned(group, now);
   wait(line, until, parked_);
 }
 

@@ -68,8 +68,9 @@ class Desk {
 
   // After an unclean end.
 
-  /// Before the first message: those with these ids, and the whole front if `front`, may have killed a process.
-  void suspect(std::unordered_set<MessageId> ids, bool front);
+  /// Before the first message: those with these ids, among the first `window`, and the first `front` of all may have
+  /// killed a process. The predecessor's numbers, which may be others than this desk's limits.
+  void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window);
   bool hasSuspects() const noexcept { return !suspects_.empty(); }
   /// From here on nobody is suspected.
   void trust();
@@ -86,8 +87,15 @@ class Desk {
   /// Groups of which the lane holds nothing any more are free.
   void release(std::size_t lane);
   /// All that the lane holds of this group is back in its place, and the group waits until then. Of a message without
-  /// a group there is only the one.
-  void park(std::size_t lane, std::vector<Message> messages, BootTime until);
+  /// a group there is only the one. So many of them have not used their tokens.
+  void park(std::size_t lane, std::vector<Message> messages, BootTime until, std::size_t unbegun = 0,
+            BootTime now = {});
+
+  /// A token for one that begins again. Not after `now`: it was taken.
+  BootTime takeTurn(const GroupId& group, BootTime now);
+  /// The same for one that nobody may overtake: only the queue's rate holds it up, its group's bucket may run into
+  /// debt.
+  BootTime takeSuspectsTurn(const GroupId& group, BootTime now);
 
   bool holds(std::size_t lane) const noexcept { return !lanes_[lane].held.empty(); }
   /// Something can be taken now.
@@ -157,7 +165,8 @@ class Desk {
   std::size_t frontAlive_ = 0;
 
   std::unordered_set<MessageId> suspectIds_;
-  bool frontIsSuspect_ = false;
+  std::size_t suspectFront_ = 0;
+  std::size_t suspectWindow_ = 0;
   std::deque<Suspect> suspects_;  // in source order
 };
 

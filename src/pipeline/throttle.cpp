@@ -38,6 +38,11 @@ void TokenBucket::went(const Rate& rate, BootTime now) noexcept {
   full_ = std::max(full_, now) + interval_;
 }
 
+void TokenBucket::returned(const Rate& rate, BootTime now) noexcept {
+  follow(rate, now);
+  if (full_ > now) full_ -= interval_;
+}
+
 void Throttle::apply(RateRules rules) { rules_ = std::move(rules); }
 
 const Rate* Throttle::rateOf(const GroupId& group) const {
@@ -57,6 +62,13 @@ BootTime Throttle::mayGo(const GroupId& group, BootTime now) {
 void Throttle::went(const GroupId& group, BootTime now) {
   if (rules_.queue) queue_.went(*rules_.queue, now);
   if (const Rate* rate = rateOf(group)) bucketOf(group, now).went(*rate, now);
+}
+
+void Throttle::returned(const GroupId& group, BootTime now) {
+  if (rules_.queue) queue_.returned(*rules_.queue, now);
+  const Rate* rate = rateOf(group);
+  if (const auto known = known_.find(group); rate != nullptr && known != known_.end())
+    known->second->tokens.returned(*rate, now);
 }
 
 TokenBucket& Throttle::bucketOf(const GroupId& group, BootTime now) {

@@ -1,7 +1,7 @@
 /// Decides from when on a message may begin, by the token buckets of its queue and its group. Pure.
 ///
 ///   mayGo ──► now, or a later moment: ask again then, or when the rules have changed
-///   went  ──► takes a token of each bucket
+///   went  ──► takes a token of each bucket; returned gives it back, for what went and did not begin
 ///
 /// A bucket is a single moment: when it will be full again. Whoever takes a token puts that off by one interval; it may
 /// not lie further ahead than the burst allows. So a group whose bucket is full is as good as one that never came, and
@@ -23,6 +23,7 @@ class TokenBucket {
  public:
   BootTime mayGo(const Rate& rate, BootTime now) noexcept;
   void went(const Rate& rate, BootTime now) noexcept;
+  void returned(const Rate& rate, BootTime now) noexcept;
   bool isFull(BootTime now) const noexcept { return full_ <= now; }
 
  private:
@@ -43,6 +44,7 @@ class Throttle {
   /// Not after `now`: at once.
   BootTime mayGo(const GroupId& group, BootTime now);
   void went(const GroupId& group, BootTime now);
+  void returned(const GroupId& group, BootTime now);
   /// Groups whose buckets are not known to be full.
   std::size_t groups() const noexcept { return known_.size(); }
 

@@ -126,8 +126,8 @@ void Ghost::handlerBegan(const Start& start) {
   handling_.push_back({start.process, start.token, message.id, group});
   checkOverlap(handling_.back());
   if (start.token == highest_) complain(attempts_.began(start.token, message.id, start.attempt, start.at));
-  const bool pays = lanes_ == 0 || (start.inLane && paid_.emplace(start.token, message.id).second);
-  if (pays) complain(pace_.began(start.token, group, start.at));
+  const bool isSuspect = lanes_ > 0 && !start.inLane;
+  complain(pace_.began(start.token, isSuspect ? GroupId{} : group, start.at));
 }
 
 void Ghost::checkOverlap(const Handling& start) {
@@ -158,12 +158,10 @@ void Ghost::handlerLost(int process) {
 }
 
 void Ghost::attemptFailed(FencingToken token, const AttemptFailed& event) {
-  paid_.erase({token, MessageId{event.message}});
   complain(attempts_.failed(token, MessageId{event.message}, event.attempt, event.retryIn));
 }
 
 void Ghost::postponed(FencingToken token, const MessagePostponed& event) {
-  paid_.erase({token, MessageId{event.message}});
   attempts_.postponed(token, MessageId{event.message}, event.retryIn);
 }
 

@@ -57,7 +57,7 @@ struct Start {
   const Message& message;
   int attempt = 0;
   BootTime at{};        // by its process's clock
-  bool inLane = false;  // or before the lanes, where no limits are kept to
+  bool inLane = false;  // or before the lanes, where only the queue's rate holds up
 };
 
 class Ghost {
@@ -138,8 +138,6 @@ class Ghost {
   CandidateUuid holder_;
   std::int64_t claims_ = 0;
   std::vector<Handling> handling_;
-  /// Handed to a lane, which pays for its first start.
-  std::set<std::pair<FencingToken, MessageId>> paid_;
   FencingToken announced_;
   std::set<FencingToken> closed_;
   std::set<FencingToken> clean_;

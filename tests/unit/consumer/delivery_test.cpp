@@ -85,8 +85,10 @@ TEST_F(AtLeastOnce, AKillerOfItsProcessStillBecomesADeadLetterAndItsNeighboursDo
 }
 
 TEST_F(AtLeastOnce, AHandlerIsNotRunInVainWhileTheStoreIsAway) {
-  produce({"1"});
+  produce({"0"});
   Replica& leader = elect();
+  workOff(leader);
+  produce({"1"});
   world.fail(Operation::known, Errc::unavailable, 3);
   world.fail(Operation::commit, Errc::unavailable, 1);
 

@@ -35,8 +35,22 @@ class LanesThrottle : public ConsumerLanes {
     }
   }
 
+  /// A leader is lost with its first message; those of its successor are counted.
+  void die() {
+    const Handler noting = handler;
+    handler = [this](const Delivery&) {
+      replicas.back()->term().loseLease();
+      return Outcome::done();
+    };
+    LanedReplica& killed = elect();
+    EXPECT_THROW(while (true) killed.execute(), EndTerm);
+    killed.handOver();
+    handler = noting;
+    began = BootClock::now();
+  }
+
   RateLimits limits;
-  const BootTime began = BootClock::now();
+  BootTime began = BootClock::now();
   std::mutex mutex;
   std::vector<std::pair<std::string, BootTime>> starts;
 };
@@ -106,6 +120,54 @@ TEST_F(LanesThrottle, EveryAttemptOfAParkedMessageCounts) {
 
   EXPECT_THAT(starts, SizeIs(10));
   expectKept(startsOf("a"), rate);
+}
+
+TEST_F(LanesThrottle, EveryStartOfAMessageCountsThatTheStoreTookBack) {
+  const Rate rate{5, 1};
+  EXPECT_TRUE(limits.set({.queue = rate}));
+  produce("a0", "a");
+  handler = [this, note = handler](const Delivery& delivery) {
+    if (starts.empty()) world.fail(memory::Operation::commit, Errc::undone);
+    return note(delivery);
+  };
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.handOver();
+
+  EXPECT_THAT(starts, SizeIs(2));
+  expectKept(startsOf("all"), rate);
+}
+
+TEST_F(LanesThrottle, BeforeTheLanesBeginTheQueuesRateHoldsAsWell) {
+  const Rate rate{200, 5};
+  EXPECT_TRUE(limits.set({.queue = rate}));
+  produceEvenly(40, {"a", "b", "c", "d"});
+  die();
+
+  LanedReplica& successor = elect();
+  workOff(successor);
+  successor.handOver();
+
+  EXPECT_THAT(events.of<MessageSuspected>(), SizeIs(40));
+  EXPECT_THAT(starts, SizeIs(40));
+  expectKept(startsOf("all"), rate);
+}
+
+TEST_F(LanesThrottle, WhatSuspectsTookOfTheirGroupIsMissingInItsBucket) {
+  const Rate rate{50, 1};
+  EXPECT_TRUE(limits.set({.groups = {{GroupId{"a"}, rate}}}));
+  for (int i = 0; i < 10; ++i) produce("a" + std::to_string(i), "a");
+  die();
+
+  LanedReplica& successor = elect();
+  workOff(successor);
+  produce("a10", "a");
+  workOff(successor);
+  successor.handOver();
+
+  ASSERT_THAT(starts, SizeIs(11));
+  EXPECT_GE(starts.back().second - began, 10 * 20ms);
 }
 
 }  // namespace

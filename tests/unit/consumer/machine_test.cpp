@@ -33,7 +33,7 @@ class ConsumerMachineTest : public testing::Test {
   void takeOffice(const ConsumerState& left = {}) {
     expect<Claim>(machine.inaugurate(now));
     expect<Recall>(machine.did(now));
-    expect<Attach>(machine.recalled(left, now));
+    expect<Attach>(machine.recalled({left, reachOf(options)}, now));
     expect<Return>(machine.did(now));
   }
 

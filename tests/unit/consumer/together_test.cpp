@@ -53,7 +53,7 @@ TEST_F(Together, ConsecutiveMessagesComeInOneCall) {
 
   EXPECT_THAT(calls, ElementsAre(Call{"a", "b", "c"}));
   EXPECT_THAT(doneIds(), ElementsAre("a", "b", "c"));
-  EXPECT_EQ(world.commits(), 1);
+  EXPECT_THAT(events.of<BatchCommitted>(), SizeIs(1));
 }
 
 TEST_F(Together, AHandlerThatNamesNoTypeIsForOneMessage) {

@@ -139,6 +139,35 @@ TEST_F(DeskTest, LooksAtWhoIsHeldBackAgainWhenTheRulesChange) {
   EXPECT_THAT(taken(2), ElementsAre("b1"));
 }
 
+TEST_F(DeskTest, WhatBeginsAgainTakesAnotherTokenOrWaitsForIt) {
+  desk.limit({.groups = {{GroupId{"a"}, Rate{10, 1}}}});
+  receive({"a1"});
+  ASSERT_THAT(taken(0), ElementsAre("a1"));
+
+  EXPECT_EQ(desk.takeTurn(GroupId{"a"}, start), start + 100ms);
+  EXPECT_EQ(desk.takeTurn(GroupId{"a"}, start + 100ms), start + 100ms);
+  EXPECT_EQ(desk.takeTurn(GroupId{"a"}, start + 100ms), start + 200ms);
+}
+
+TEST_F(DeskTest, ASuspectWaitsForTheQueuesTokenAndLeavesItsGroupInDebt) {
+  desk.limit({.queue = Rate{100, 3}, .groups = {{GroupId{"a"}, Rate{10, 1}}}});
+
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(desk.takeSuspectsTurn(GroupId{"a"}, start), start);
+  EXPECT_EQ(desk.takeSuspectsTurn(GroupId{"a"}, start), start + 10ms);
+  EXPECT_EQ(desk.takeTurn(GroupId{"a"}, start + 10ms), start + 300ms);
+}
+
+TEST_F(DeskTest, AParkedGroupGivesTheTokensOfThoseBackThatHaveNotBegun) {
+  desk.limit({.queue = Rate{1, 4}});
+  receive({"a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4"});
+  std::vector<Message> ofA = take(0).messages;
+  ASSERT_EQ(ofA.size(), 4U);
+
+  desk.park(0, std::move(ofA), start + 1h, 3, start);
+
+  EXPECT_THAT(taken(1), ElementsAre("b1", "b2", "b3"));
+}
+
 TEST_F(DeskTest, CoversWhatIsInTheFrontOfTheWindow) {
   receive({"a1", "a2", "b1", "b2", "c1"});
 
@@ -159,7 +188,7 @@ TEST_F(DeskTest, MovesItsFrontWithWhatIsAcknowledgedInWhateverOrder) {
 }
 
 TEST_F(DeskTest, HandsOutSuspectsAloneAndInTheOrderOfTheSource) {
-  desk.suspect({MessageId{"d1"}, MessageId{"b1"}}, false);
+  desk.suspect({MessageId{"d1"}, MessageId{"b1"}}, 0, 0);
   receive({"a1", "b1", "c1", "d1", "b2"});
 
   EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("b1", "d1"));
@@ -173,14 +202,14 @@ TEST_F(DeskTest, HandsOutSuspectsAloneAndInTheOrderOfTheSource) {
 }
 
 TEST_F(DeskTest, SuspectsTheWholeFrontWhenNobodyKnowsMore) {
-  desk.suspect({}, true);
+  desk.suspect({}, 3, 0);
   receive({"a1", "a2", "b1", "c1"});
 
   EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("a1", "a2", "b1"));
 }
 
 TEST_F(DeskTest, LeavesWhatFollowsAFailedSuspectWithItsGroup) {
-  desk.suspect({}, true);
+  desk.suspect({}, 3, 0);
   receive({"a1", "a2", "b1", "c1"});
   desk.park(0, desk.takeSuspects(0, 1).messages, start + 10ms);
 
@@ -207,7 +236,7 @@ TEST_F(DeskTest, KeepsInItsFrontWhatTheSourceDoesNotKnowToBeDone) {
 }
 
 TEST_F(DeskTest, HandsOutWhatIsBeforeASuspectInItsGroupWithIt) {
-  desk.suspect({MessageId{"a2"}}, false);
+  desk.suspect({MessageId{"a2"}}, 0, 0);
   receive({"a1", "a2", "a3"});
 
   EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("a1", "a2"));
