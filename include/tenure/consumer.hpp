@@ -120,7 +120,7 @@ enum class OnDead {
 };
 
 /// What becomes of a group whose next number does not come within ConsumerOptions::gapLimit. Nobody skips or stops
-/// before everything that waits at the source has been looked at: it may be there.
+/// before everything that waits at the source has been looked at (in lanes: and nothing is in work): it may be there.
 enum class GapPolicy {
   wait,  // for as long as it takes; the event tells of it
   skip,  // the numbers are given up, with a dead letter that names them; those after them are handled
@@ -177,7 +177,7 @@ struct ConsumerOptions {
   /// comes early is kept in the store, and acknowledged, until the numbers before it have come; what comes again is
   /// dropped; what comes after its number was given up, or under a number that another message had, is a dead letter.
   /// The first number is 1. Messages without a group or a number are handled as they come. Kept under the keys that
-  /// begin with "tenure.numbers/", which handlers cannot use then.
+  /// begin with "tenure.numbers/", which handlers cannot use then. In lanes a rate limit counts an early one twice.
   bool followNumbers = false;
   /// A group that waits for its next number longer than this raises an event; 0..30 d.
   std::chrono::milliseconds gapLimit{60'000};
@@ -190,10 +190,10 @@ struct ConsumerOptions {
   Collapse collapse = Collapse::never;
   /// The header that holds the key; messages without it never collapse. Empty: the group is the key. A run stands for
   /// messages of its own group only, and for none that comes after another message of that group; messages without a
-  /// group have only their key.
+  /// group have only their key, and with lanes those of one key run one after the other, in whatever lane.
   std::string collapseKey{};
   /// Waiting messages are read until the source has no more, so many are collapsed, or 16 MiB of others wait, 1 to
-  /// 10,000,000. No further than what a source hands out unacknowledged: RabbitMQ's `prefetch`.
+  /// 10,000,000. No further than a source hands out unacknowledged (RabbitMQ's prefetch) and, in lanes, laneWindow.
   std::size_t collapseAhead = 100'000;
   /// Borrowed, may be changed while the consumer runs; what counts is the start of a handler. Nullptr: no limits.
   const RateLimits* limits = nullptr;

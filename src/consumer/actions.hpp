@@ -16,6 +16,25 @@
 
 namespace tenure::consuming {
 
+/// What the shell saw right before it asked.
+struct Moment {
+  BootTime now{};
+  WallTime wall{};
+  bool mayBegin = true;
+  bool stopAsked = false;
+  bool transactionIsFull = false;
+};
+
+/// Whose messages a machine handles.
+enum class Role {
+  alone,     // all of the source's
+  recovery,  // only those that a predecessor may have died of, before the lanes begin
+  lane,      // what its desk gives it, beside others
+};
+
+/// A time to wait until that is past, and yet no arithmetic with it overflows: the boot itself.
+inline constexpr BootTime onlyLook{};
+
 // Each names the machine's answer to it. Any of them may be answered by failed() instead.
 
 struct Claim {};   // → did
@@ -27,7 +46,7 @@ struct Declare {   // from now on this term goes as far as that, durably → did
 };
 struct Fetch {  // → fetched; from a desk: assigned
   std::size_t max;
-  BootTime until;  // in the past: only look
+  BootTime until;
 };
 struct Consult {};  // where does the head's group stand? → consulted
 struct Load {       // kept messages whose turn has come → loaded
@@ -94,18 +113,27 @@ struct Past {
   int postponements = 0;
   std::optional<Blockade::Stand> blockade{};
 };
+/// Of a group that has something kept, or misses something.
+struct Visit {
+  GroupId group;
+  std::size_t allowed = 0;  // so many of those that are ready; none: it is about a gap
+};
 /// What a lane gets from its desk.
 struct Assignment {
   std::vector<Message> messages;
   std::size_t covered = 0;  // the first of them that may begin without being on record
   std::vector<Past> pasts;
-  bool areCounted = false;  // each start, by a rate limit
+  bool areCounted = false;                       // each start, by a rate limit
+  std::optional<pipeline::Standing> standing{};  // of their group, or the visited one, where it is known
+  std::optional<Visit> visit{};
 };
 /// What a lane gives back.
 struct Parked {
-  std::vector<Message> messages;  // all it had of the group, in order
-  Past past;                      // of the first
-  std::size_t unbegun = 0;        // of those whose tokens the desk has taken
+  std::vector<Message> messages;  // all it had of the group from the source, in order
+  std::vector<Past> pasts{};      // of those of which something is known, also of the group's that were kept
+  GroupId group{};
+  std::optional<pipeline::Standing> standing{};
+  std::size_t unbegun = 0;  // of the group's messages whose tokens the desk has taken
 };
 
 using Action = std::variant<Claim, Recall, Reopen, Attach, Declare, Fetch, Consult, Load, Check, Admit, Handle,

@@ -16,8 +16,6 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
                      static_cast<std::int64_t>(options.maxBatch), "must be 1 to 4096");
   complaints.require(options.ordering.lanes <= 64, "consumer.ordering.lanes",
                      static_cast<std::int64_t>(options.ordering.lanes), "must be 1 to 64");
-  complaints.require(options.collapse == Collapse::never || options.ordering == Ordering::total(), "consumer.collapse",
-                     std::string_view{"byKey"}, "must be never with lanes");
   complaints.require(options.laneWindow >= 64 && options.laneWindow <= 100'000, "consumer.laneWindow",
                      static_cast<std::int64_t>(options.laneWindow), "must be 64 to 100,000");
   complaints.require(options.latencyTarget >= 0ms && options.latencyTarget <= 10s, "consumer.latencyTarget",
@@ -44,8 +42,6 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
                      "must be 0 to 30 days");
   complaints.require(options.maxKept >= 1 && options.maxKept <= 10'000, "consumer.maxKept",
                      static_cast<std::int64_t>(options.maxKept), "must be 1 to 10,000");
-  complaints.require(!options.followNumbers || options.ordering == Ordering::total(), "consumer.followNumbers", "true",
-                     "cannot be combined with lanes");
   complaints.require(!options.followNumbers || options.collapse == Collapse::never, "consumer.followNumbers", "true",
                      "cannot be combined with collapse");
   complaints.require(options.keepLogFor >= 0h, "consumer.keepLogFor", options.keepLogFor,

@@ -128,6 +128,7 @@ void ConsumerMachine::loseSightOfSuspects() {
 /// What the open transaction knew. Its messages are the window's first again.
 void ConsumerMachine::forgetTransaction() noexcept {
   if (collapser_) collapser_->undone();
+  company_.forget();
   settled_ = joined_ = 0;
   batchEnds_ = charging_ = taking_ = false;
   joining_ = checked_ = known_ = marked_ = admitted_ = false;

@@ -7,17 +7,42 @@
 namespace tenure::consuming {
 
 Action ConsumerMachine::assigned(Assignment assignment, const Moment& moment) {
-  for (Past& past : assignment.pasts) {
-    if (past.postponements > 0) postponements_.insert_or_assign(past.id, past.postponements);
-    if (past.blockade) blockade_.put(past.id, *past.blockade);
-    if (past.attempt) attempts_.insert_or_assign(past.id, std::move(*past.attempt));
-  }
+  know(std::move(assignment.pasts));
+  if (assignment.standing) sequencer_->adopt(*std::move(assignment.standing));
+  visit_ = std::move(assignment.visit);
   areCounted_ = assignment.areCounted;
   if (granted_ >= remaining()) granted_ = std::max(granted_, remaining() + assignment.covered);
   // Whatever comes before the lanes is suspect; its record leaves open how many are to come.
   if (role_ == Role::recovery && ledger_ == Ledger::open)
     suspects_ = granted_ = remaining() + assignment.messages.size();
   return fetched(std::move(assignment.messages), moment);
+}
+
+void ConsumerMachine::know(std::vector<Past> pasts) {
+  for (Past& past : pasts) {
+    if (past.postponements > 0) postponements_.insert_or_assign(past.id, past.postponements);
+    if (past.blockade) blockade_.put(past.id, *past.blockade);
+    if (past.attempt) attempts_.insert_or_assign(past.id, std::move(*past.attempt));
+  }
+}
+
+/// What is kept and loaded is its group's, whatever the desk knows of it.
+bool ConsumerMachine::mayRelease() const noexcept {
+  if (taken_) return false;  // its group waits until its handler is done
+  return !sequencer_ || role_ == Role::recovery || (settled_ == 0 && held_ == 0 && !visit_);
+}
+
+std::vector<pipeline::Standing> ConsumerMachine::takeStandings() {
+  if (!sequencer_ || role_ != Role::lane) return {};
+  return sequencer_->giveUpAll(
+      [this](const GroupId& group) { return std::ranges::find(window(), group, &Message::group) != window().end(); });
+}
+
+bool ConsumerMachine::isIdle() const { return remaining() == 0 && !(sequencer_ && expects_ && sequencer_->ready(1)); }
+
+std::vector<pipeline::Standing> ConsumerMachine::takeAllStandings() {
+  if (!sequencer_) return {};
+  return sequencer_->giveUpAll([](const GroupId&) { return false; });
 }
 
 /// A successor would not find it among its suspects.
@@ -50,8 +75,8 @@ void ConsumerMachine::holdBack(BootTime until) {
 
 Parked ConsumerMachine::takeParked() {
   TENURE_ASSERT(settled_ == 0);
-  Parked parked{.messages = {}, .past = pastOf(head().id)};
   const GroupId group = head().group;
+  Parked parked{.messages = {}, .group = group};
   const auto leaves = [&](const Message& message, bool isHead) {
     return group.value.empty() ? isHead : message.group == group;
   };
@@ -59,13 +84,16 @@ Parked ConsumerMachine::takeParked() {
   std::size_t stillGranted = 0;
   std::size_t stillSuspect = 0;
   std::size_t stillApart = 0;
+  std::size_t stillHeld = 0;
   for (std::size_t i = 0; i < remaining(); ++i) {
     Message& message = window_[first_ + i];
     if (leaves(message, i == 0)) {
-      if (begun_.erase(message.id) == 0 && areCounted_) ++parked.unbegun;
-      parked.messages.push_back(std::move(message));
+      if (begun_.erase(message.id) == 0 && areCounted_ && role_ == Role::lane) ++parked.unbegun;
+      parked.pasts.push_back(pastOf(message.id));
+      if (i >= held_) parked.messages.push_back(std::move(message));
       continue;
     }
+    if (i < held_) ++stillHeld;
     if (i < granted_) ++stillGranted;
     if (i < suspects_) ++stillSuspect;
     if (i < apart_) ++stillApart;
@@ -74,6 +102,8 @@ Parked ConsumerMachine::takeParked() {
   granted_ = granted_ > remaining() ? granted_ : stillGranted;
   suspects_ = stillSuspect;
   apart_ = stillApart;
+  held_ = stillHeld;
+  if (sequencer_) parked.standing = sequencer_->giveUp(group);
   window_ = std::move(stays);
   first_ = 0;
   parkUntil_.reset();

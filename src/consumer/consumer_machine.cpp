@@ -9,13 +9,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr BootTime onlyLook{};  // the boot itself: past, and yet no arithmetic with it overflows
 constexpr std::size_t leastReadAhead = 32;
 constexpr std::size_t collapsePage = 1024;
 
 }  // namespace
 
-ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role, bool together)
+ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role, bool together,
+                                 std::shared_ptr<pipeline::OpenGroups> lists)
     : options_(options),
       shared_(shared),
       role_(role),
@@ -29,11 +29,12 @@ ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Ra
       sizer_(limit_, options.latencyTarget, options.fixedBatch),
       pruner_(options),
       log_(options) {
-  if (options.collapse == Collapse::byKey && role == Role::alone)
-    collapser_.emplace(options.collapseKey, options.collapseAhead);
-  if (options.followNumbers) sequencer_.emplace(options.name, options.gapLimit, options.maxKept);
+  if (collapses() && role == Role::alone) collapser_.emplace(options.collapseKey, options.collapseAhead);
+  if (options.followNumbers)
+    sequencer_.emplace(options.name, options.gapLimit, options.maxKept, pipeline::Sequencer::defaultGroups,
+                       std::move(lists));
   if (role != Role::lane) return;
-  attached_ = true;
+  attached_ = reopened_ = true;
   granted_ = takesFirst() ? limit_ : 0;
 }
 
@@ -155,7 +156,7 @@ Action ConsumerMachine::fetched(std::vector<Message> messages, const Moment& mom
     window_ = std::move(messages);
   else
     window_.insert(window_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
-  if (remaining() == 0 && ledger_ != Ledger::unread) {
+  if (remaining() == 0 && ledger_ != Ledger::unread && !visit_) {
     const bool handsOverToLanes = role_ == Role::recovery && !moment.stopAsked;
     if (handsOverToLanes && declared_ != own_) return ask(Step::declare, Declare{own_});
     return Return{options_.idleWait > 0ms && !moment.stopAsked};
@@ -198,6 +199,7 @@ Action ConsumerMachine::recalled(Recollection left, const Moment& moment) {
   if (takesFirst()) return proceed(moment);  // whatever was in work is either taken or was not begun
   inWork_ = {state.inWork.begin(), state.inWork.end()};
   moreInWork_ = state.moreInWork;
+  expects_ = horizon() > 0;
   return proceed(moment);
 }
 

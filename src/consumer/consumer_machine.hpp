@@ -50,6 +50,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,6 +64,7 @@
 #include "consumer/attempt_log.hpp"
 #include "consumer/batch_sizer.hpp"
 #include "consumer/blockade.hpp"
+#include "consumer/company.hpp"
 #include "consumer/pruner.hpp"
 #include "pipeline/collapser.hpp"
 #include "pipeline/throttle.hpp"
@@ -70,28 +72,12 @@
 
 namespace tenure::consuming {
 
-/// What the shell saw right before it asked.
-struct Moment {
-  BootTime now{};
-  WallTime wall{};
-  bool mayBegin = true;
-  bool stopAsked = false;
-  bool transactionIsFull = false;
-};
-
-/// Whose messages a machine handles.
-enum class Role {
-  alone,     // all of the source's
-  recovery,  // only those that a predecessor may have died of, before the lanes begin
-  lane,      // what its desk gives it, beside others
-};
-
 class ConsumerMachine {
  public:
   /// One for each term. `shared`: the source acknowledges inside the store's transaction. `together`: the handler takes
   /// many at once.
   ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role = Role::alone,
-                  bool together = false);
+                  bool together = false, std::shared_ptr<pipeline::OpenGroups> lists = nullptr);
 
   // The phases of a term.
   Action inaugurate(const Moment& moment);
@@ -125,8 +111,14 @@ class ConsumerMachine {
 
   /// Acknowledged together with the settled ones: the open transaction's runs stand for them.
   std::span<const Message> collapsed() const noexcept {
-    return collapser_ ? collapser_->toAcknowledge() : std::span<const Message>{};
+    return collapser_ ? collapser_->toAcknowledge() : company_.toAcknowledge();
   }
+  /// Positions of settled ones that had no run.
+  std::span<const std::int64_t> dropped() const noexcept { return company_.dropped(); }
+  /// With lanes: the head's run, which is about to begin, stands for these.
+  void standsFor(std::vector<Message> others) { company_.begins(head(), std::move(others)); }
+  /// The source has to deliver what follows once more.
+  void attachAgain() noexcept { attached_ = false; }
   std::span<const Message> window() const noexcept { return std::span{window_}.subspan(first_); }
   const Message& head() const noexcept { return taken_ ? taken_->message : window_[first_ + settled_ + joined_]; }
   /// What one call of the handler is to do together.
@@ -143,8 +135,14 @@ class ConsumerMachine {
   }
   /// After Park: what leaves the window.
   Parked takeParked();
-  /// A message is acknowledged, and its handler not yet done.
-  bool holdsTaken() const noexcept { return taken_.has_value(); }
+  /// At a post: groups of which nothing is in the window may go to others, with their standings.
+  bool mayRelease() const noexcept;
+  std::vector<pipeline::Standing> takeStandings();
+  /// Before the lanes begin: those of all groups, when it has nothing left to do.
+  bool isIdle() const;
+  std::vector<pipeline::Standing> takeAllStandings();
+  void know(std::vector<Past> pasts);
+  bool isOutcomeKnown() const noexcept { return outcomeKnown_; }
   /// Of a lane: on its record nothing of this term is in work.
   bool isClosed() const noexcept { return ledger_ != Ledger::open; }
 
@@ -218,6 +216,7 @@ class ConsumerMachine {
   Action handled(const Moment& moment);
   Action skip(const Outcome& outcome, const Moment& moment);
   Action settle(const Moment& moment, bool ran = true);
+  void settleOthers(bool ran);
   Action attemptFailed(const Outcome& outcome, const Moment& moment);
   Action postpone(const Outcome& outcome, const Moment& moment);
   Action commit(const Moment& moment);
@@ -260,6 +259,8 @@ class ConsumerMachine {
   Action dropRepeat(const Moment& moment);
   Action tooManyWait(const Moment& moment);
   std::optional<Action> tendGroups(const Moment& moment);
+  std::optional<Action> tendKeptSuspects();
+  std::optional<Action> tendVisited(const Moment& moment);
   std::optional<Action> tend(const pipeline::Gap& gap, const Moment& moment);
 
   void findSuspects(const Moment& moment);
@@ -278,6 +279,7 @@ class ConsumerMachine {
   void checkInvariants() const;
 
   bool parks() const noexcept { return role_ != Role::alone; }
+  bool collapses() const noexcept { return options_.collapse == Collapse::byKey; }
   bool storeIsAway() const noexcept { return outage_ && !outage_->ofSource; }
   bool dedups() const noexcept { return options_.delivery != Guarantee::atLeastOnce; }
   bool blocks() const noexcept { return options_.onDead == OnDead::block; }
@@ -322,6 +324,8 @@ class ConsumerMachine {
 
   std::optional<pipeline::Sequencer> sequencer_;
   bool reopened_ = false;
+  std::optional<Visit> visit_;
+  bool expects_ = false;  // suspects
   BootTime nextGapCheck_ = BootTime::min();
 
   std::vector<Message> window_;  // from first_ on; what is before it is acknowledged
@@ -381,7 +385,8 @@ class ConsumerMachine {
     BootTime began;
   };
   std::optional<Outage> outage_;
-  std::optional<pipeline::Collapser> collapser_;
+  std::optional<pipeline::Collapser> collapser_;  // where it is alone
+  Company company_;                               // where the desk collapses
   pipeline::Throttle throttle_;
   std::optional<MessageId> heldBack_;  // and told of it
   Blockade blockade_;

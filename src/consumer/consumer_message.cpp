@@ -222,10 +222,7 @@ Action ConsumerMachine::handled(const Moment& moment) {
 
 /// `ran`: it has had its run, which stands for those that it collapsed.
 Action ConsumerMachine::settle(const Moment& moment, bool ran) {
-  if (collapser_ && !ran) collapser_->dropped(head());
-  if (collapser_ && collapser_->leavesHeirs()) batchEnds_ = true;  // they come next
-  if (const std::size_t others = collapser_ && ran ? collapser_->ran(head()) : 0; others > 0)
-    pending_.push_back(RequestsCollapsed{head().id.value, others});
+  if (collapses()) settleOthers(ran);
   if (const AttemptRecord* before = attemptsOf(head().id)) {
     if (before->standing != Standing::retrying)
       pending_.push_back(QueueUnblocked{head().id.value, step_ == Step::bury ? "dead_lettered" : "done"});
@@ -239,6 +236,13 @@ Action ConsumerMachine::settle(const Moment& moment, bool ran) {
   if (sequencer_) sequencer_->settle(head(), moment.wall);
   ++settled_;
   return proceed(moment);
+}
+
+void ConsumerMachine::settleOthers(bool ran) {
+  if (!ran) collapser_ ? collapser_->dropped(head()) : company_.dropped(head());
+  if (collapser_ && collapser_->leavesHeirs()) batchEnds_ = true;  // they come next
+  const std::size_t others = !ran ? 0 : collapser_ ? collapser_->ran(head()) : company_.ran(head());
+  if (others > 0) pending_.push_back(RequestsCollapsed{head().id.value, others});
 }
 
 Action ConsumerMachine::attemptFailed(const Outcome& outcome, const Moment& moment) {

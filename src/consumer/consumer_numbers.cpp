@@ -75,6 +75,8 @@ Action ConsumerMachine::tooManyWait(const Moment& moment) {
 /// are the window's first, and nothing may come to stand before them.
 std::optional<Action> ConsumerMachine::tendGroups(const Moment& moment) {
   if (!sequencer_ || settled_ > 0 || suspects_ > 0) return std::nullopt;
+  if (role_ == Role::recovery) return tendKeptSuspects();
+  if (role_ == Role::lane) return tendVisited(moment);
   if (auto ready = sequencer_->ready(limit_)) return ask(Step::load, Load{*std::move(ready)});
   if (ledger_ == Ledger::unread || moment.now < nextGapCheck_) return std::nullopt;
   const bool mayStillCome = !dry_ || remaining() > 0;
@@ -85,6 +87,30 @@ std::optional<Action> ConsumerMachine::tendGroups(const Moment& moment) {
     sequencer_->told(*gap);
   }
   nextGapCheck_ = moment.now + std::clamp<Duration>(options_.gapLimit / 10, 10ms, 1s);
+  return std::nullopt;
+}
+
+/// What was ready when a predecessor died may have been in work, on the record of a lane.
+std::optional<Action> ConsumerMachine::tendKeptSuspects() {
+  if (!expects_) return std::nullopt;
+  auto ready = sequencer_->ready(limit_);
+  if (!ready) return std::nullopt;
+  return ask(Step::load, Load{*std::move(ready)});
+}
+
+/// Who watches the gaps has seen that nothing of the group is on its way.
+std::optional<Action> ConsumerMachine::tendVisited(const Moment& moment) {
+  if (!visit_) return std::nullopt;
+  const Visit visit = *std::exchange(visit_, std::nullopt);
+  if (visit.allowed > 0) {
+    auto ready = sequencer_->ready(std::min(limit_, visit.allowed));
+    return ready ? std::optional<Action>(ask(Step::load, Load{*std::move(ready)})) : std::nullopt;
+  }
+  const auto gap = sequencer_->overdue(moment.wall);
+  if (!gap || gap->group != visit.group) return std::nullopt;
+  news_.push_back(GapFound{gap->group.value, gap->first, gap->waiting, gap->age});
+  if (auto action = tend(*gap, moment)) return action;
+  sequencer_->told(*gap);
   return std::nullopt;
 }
 
@@ -107,6 +133,8 @@ Action ConsumerMachine::loaded(const pipeline::Ready& ready, std::vector<Message
   const auto place = window_.begin() + static_cast<std::ptrdiff_t>(first_ + held_);
   held_ += messages.size();
   window_.insert(place, std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
+  if (role_ == Role::lane && !takesFirst()) granted_ = 0;  // they are on no record
+  if (role_ == Role::recovery && ledger_ == Ledger::open) suspects_ = granted_ = remaining();
   return proceed(moment);
 }
 

@@ -16,7 +16,7 @@ bool ConsumerMachine::joins(const Moment& moment) const {
   if (taken >= granted_ || taken >= sizer_.size() || moment.transactionIsFull) return false;
   const bool lonely = joined_ == 0 && (remaining() - taken < 2 || granted_ - taken < 2 || sizer_.size() - taken < 2);
   if (lonely || takesFirst() || storeIsAway() || !unacknowledged_.empty() || ran_) return false;
-  if (collapser_ || throttle_.limitsAnything() || areCounted_) return false;  // they look at each one
+  if (collapses() || throttle_.limitsAnything() || areCounted_) return false;  // they look at each one
   return unfitness(head()).empty() && attemptsOf(head().id) == nullptr && !(refused_ && refused_->id == head().id);
 }
 

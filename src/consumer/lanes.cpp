@@ -1,23 +1,15 @@
 #include "consumer/lanes.hpp"
 
-#include <functional>
-
-#include "base/random.hpp"
-#include "consumer/errors.hpp"
-
 namespace tenure::consuming {
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr std::size_t mainPost = 0;  // lanes are 1, 2, …
 constexpr std::size_t windowBytes = 64U << 20U;
-constexpr BootTime onlyLook{};
-/// Between two looks at a source that cannot be waited for.
-constexpr Duration lookInterval = 5ms;
 
-pipeline::Desk::Limits limitsOf(const ConsumerOptions& options) {
-  return {options.laneWindow, windowBytes, reachOf(options).front};
+pipeline::Desk deskOf(const ConsumerOptions& options) {
+  std::optional<pipeline::Collapser> collapser;
+  if (options.collapse == Collapse::byKey) collapser.emplace(options.collapseKey, options.collapseAhead);
+  return {{options.laneWindow, windowBytes, reachOf(options).front}, 1 + options.ordering.lanes, std::move(collapser)};
 }
 
 }  // namespace
@@ -52,10 +44,13 @@ class Lanes::Recovery final : public IPost, public IMessageSource {
     if (const Result<void> filled = fill(); !filled) return filled.error();
     return desk_.takeSuspects(mainPost, max);
   }
-  void release() override { desk_.release(mainPost); }
+  void release(std::vector<pipeline::Standing> standings) override { desk_.release(mainPost, std::move(standings)); }
   void park(Parked parked, BootTime until) override { desk_.park(mainPost, std::move(parked), until); }
   BootTime takeTurn(const GroupId& group) override { return desk_.takeSuspectsTurn(group); }
   bool prunes() const noexcept override { return false; }
+  std::vector<Past> pastsOf(std::span<const Message> messages) override { return desk_.pastsOf(messages); }
+  NumberLists& lists() noexcept override { return *lanes_.lists_; }
+  void excuse(bool) noexcept override {}
 
   Result<void> attach(const Term& term) override {
     filled_ = false;
@@ -70,10 +65,18 @@ class Lanes::Recovery final : public IPost, public IMessageSource {
     return lanes_.source_.acknowledge(transaction, messages);
   }
   Result<void> acknowledge(std::span<const Message> messages) override {
-    const Result<void> acknowledged = lanes_.shared_ ? Result<void>{} : lanes_.source_.acknowledge(messages);
-    if (acknowledged) desk_.acknowledge(mainPost, messages, false);
+    return acknowledge(Settled{.messages = messages, .others = {}, .dropped = {}});
+  }
+  Result<void> acknowledge(const Settled& settled) override {
+    Result<void> acknowledged;
+    if (!lanes_.shared_) acknowledged = lanes_.source_.acknowledge(settled.messages);
+    if (acknowledged && !lanes_.shared_ && !settled.others.empty())
+      acknowledged = lanes_.source_.acknowledge(settled.others);
+    if (acknowledged) desk_.acknowledge(mainPost, settled, false);
     return acknowledged;
   }
+  std::vector<Message> begin(const Message& message) override { return desk_.begin(message); }
+  bool mustReadAgain() const override { return desk_.mustBeReadAgain(); }
   void detach() noexcept override { lanes_.source_.detach(); }
 
  private:
@@ -113,11 +116,14 @@ class Lanes::Post final : public IPost, public IMessageSource, public IGateWatch
   Result<Assignment> take(std::size_t max, BootTime until) override {
     return desk_.take(number_, max, until, stopToken());
   }
-  void release() override { desk_.release(number_); }
+  void release(std::vector<pipeline::Standing> standings) override { desk_.release(number_, std::move(standings)); }
   void park(Parked parked, BootTime until) override { desk_.park(number_, std::move(parked), until); }
   BootTime takeTurn(const GroupId& group) override { return desk_.takeTurn(group); }
   bool prunes() const noexcept override { return number_ == 1; }
-  void waitsAtGate(bool waits) noexcept override { desk_.excuse(number_, waits); }
+  std::vector<Past> pastsOf(std::span<const Message> messages) override { return desk_.pastsOf(messages); }
+  NumberLists& lists() noexcept override { return *lanes_.lists_; }
+  void excuse(bool excused) noexcept override { desk_.excuse(number_, excused); }
+  void waitsAtGate(bool waits) noexcept override { excuse(waits); }
   void leave() { desk_.leave(number_); }
 
   Result<void> attach(const Term&) override { return {}; }
@@ -130,9 +136,13 @@ class Lanes::Post final : public IPost, public IMessageSource, public IGateWatch
   }
   /// The reader tells the source.
   Result<void> acknowledge(std::span<const Message> messages) override {
-    desk_.acknowledge(number_, messages, !lanes_.shared_);
+    return acknowledge(Settled{.messages = messages, .others = {}, .dropped = {}});
+  }
+  Result<void> acknowledge(const Settled& settled) override {
+    desk_.acknowledge(number_, settled, !lanes_.shared_);
     return {};
   }
+  std::vector<Message> begin(const Message& message) override { return desk_.begin(message); }
   void detach() noexcept override {}
 
  private:
@@ -168,7 +178,8 @@ void Lanes::inaugurate(const Term& term) {
   failure_ = nullptr;
   recovered_ = false;
   limitsSeen_.reset();
-  desk_.emplace(limitsOf(options_), 1 + options_.ordering.lanes, clock_, threads_);
+  lists_.emplace(threads_);
+  desk_.emplace(deskOf(options_), 1 + options_.ordering.lanes, clock_, threads_);
   recovery_ = std::make_unique<Recovery>(*this, term.stopToken());
   main_.emplace(*recovery_, store_, handlers_, options_, events_, clock_, recovery_.get());
   main_->inaugurate(term);
@@ -201,13 +212,14 @@ bool Lanes::recover(const Term& term) {
   main_->execute(term);
   term.reportProgress();
   if (term.stopToken().stop_requested()) return false;
-  recovered_ = recovery_->isDone();
+  recovered_ = recovery_->isDone() && main_->isIdle();
   if (recovered_) open(term);
   return true;
 }
 
 void Lanes::open(const Term& term) {
   desk_->trust();
+  desk_->adopt(main_->takeStandings());
   lastProgress_ = clock_.now();
   desk_->leave(mainPost);
   for (std::size_t number = 1; number <= options_.ordering.lanes; ++number) {
@@ -251,108 +263,6 @@ void Lanes::join() {
   stop_.request_stop();
   for (const auto& lane : lanes_)
     if (lane->thread != nullptr) lane->thread->join();
-}
-
-// --- the reader
-
-/// Comes back when every lane has made some progress: an execute that returned while one hangs would begin its limit
-/// anew.
-bool Lanes::read(const Term& term) {
-  const std::stop_callback leaving(term.stopToken(), [this] { stop_.request_stop(); });
-  const Duration slice = std::max<Duration>(options_.idleWait, 20ms);
-  const BootTime begin = clock_.now();
-  const auto isOver = [&] { return clock_.now() - begin >= slice && desk_->madeProgressSince(begin); };
-  while (!stop_.stop_requested() && !isOver()) {
-    reportProgress(term);
-    readLimits();
-    if (const Result<void> done = readOnce(clock_.now() + slice, stop_.get_token()); !done)
-      sourceFailed(term, done.error());
-  }
-  if (!stop_.stop_requested()) return true;
-  settleDown(term);
-  if (failure_ != nullptr) std::rethrow_exception(failure_);
-  return false;
-}
-
-Result<void> Lanes::readOnce(BootTime until, const std::stop_token& stop) {
-  if (const std::vector<Message> done = desk_->takeAcknowledgements(); !done.empty()) {
-    if (const Result<void> acknowledged = source_.acknowledge(done); !acknowledged) return acknowledged;
-    desk_->confirm(done.size());
-  }
-  if (!desk_->wantsMore()) {
-    desk_->await(until, stop);
-    return {};
-  }
-  const bool onlyLooks = gated_ && shared_ && !desk_->isAtRest();
-  Result<std::vector<Message>> messages = fetch(onlyLooks ? onlyLook : until, stop);
-  if (!messages) return messages.error();
-  if (!messages->empty())
-    desk_->receive(std::move(*messages));
-  else if (onlyLooks)
-    desk_->await(clock_.now() + lookInterval, stop);
-  return {};
-}
-
-Result<std::vector<Message>> Lanes::fetch(BootTime until, const std::stop_token& stop) {
-  std::stop_source& interrupt = desk_->interrupt();
-  const std::stop_callback leaving(stop, [&interrupt] { interrupt.request_stop(); });
-  if (const auto due = desk_->nextDue(); due && gated_ && shared_) until = std::min(until, *due);
-  const Gate::Pass pass = passFor(gated_ && shared_);
-  return source_.fetch(desk_->room(), until, interrupt.get_token());
-}
-
-/// What is in hand is finished; then delivery starts again at what was not acknowledged.
-void Lanes::sourceFailed(const Term& term, const Error& error) {
-  if (!isTransient(error)) throw EndTerm(reasonOf(error), error);
-  const Emitter emit(events_, clock_, term.identity().election);
-  const BootTime began = clock_.now();
-  emit(OutageBegan{error.message()}, term.token());
-  Random random = options_.jitterSeed != 0 ? Random(options_.jitterSeed) : Random(freshSeed());
-  Backoff backoff(20ms, 1s, random.fork());
-  desk_->close(true);
-  while (!desk_->isAtRest() && !stop_.stop_requested()) {
-    reportProgress(term);
-    static_cast<void>(desk_->takeAcknowledgements());
-    desk_->await(clock_.now() + lookInterval, stop_.get_token());
-  }
-  if (stop_.stop_requested()) return;
-  desk_->clear();
-  for (Error trouble = error;;) {
-    if (clock_.now() - began >= options_.outageLimit) throw EndTerm(reasonOf(trouble), trouble);
-    clock_.waitUntil(clock_.now() + backoff.next(), stop_.get_token());
-    if (stop_.stop_requested()) return;
-    term.reportProgress();
-    const Gate::Pass pass = passFor(gated_ && shared_);
-    const Result<void> attached = source_.attach(term);
-    if (attached) break;
-    trouble = attached.error();
-    if (!isTransient(trouble)) throw EndTerm(reasonOf(trouble), trouble);
-  }
-  desk_->close(false);
-  emit(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - began)}, term.token());
-}
-
-/// Waits for the lanes to finish what they have begun.
-void Lanes::settleDown(const Term& term) {
-  while (desk_->lanesLeft() <= lanes_.size()) {
-    reportProgress(term);
-    desk_->await(clock_.now() + 20ms, {});
-  }
-  if (const std::vector<Message> done = desk_->takeAcknowledgements(); !done.empty() && term.valid())
-    static_cast<void>(source_.acknowledge(done));  // what does not get through comes again, and is known
-}
-
-void Lanes::readLimits() {
-  if (options_.limits == nullptr || limitsSeen_ == options_.limits->version()) return;
-  limitsSeen_ = options_.limits->version();  // first: what changes meanwhile is seen next time
-  desk_->limit(options_.limits->rules());
-}
-
-/// The watchdog hears of progress when every lane with something in hand has made some.
-void Lanes::reportProgress(const Term& term) {
-  if (!desk_->madeProgressSince(lastProgress_)) return;
-  lastProgress_ = clock_.now();
-  term.reportProgress();
 }
 
 }  // namespace tenure::consuming

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -62,7 +63,13 @@ class Lanes final : public ILeaderCareer {
   void work(Lane& lane, const Term& term) noexcept;
   void fail(std::exception_ptr why) noexcept;
   bool read(const Term& term);
+  Result<void> acknowledge();
   Result<void> readOnce(BootTime until, const std::stop_token& stop);
+  Result<void> look(const std::stop_token& stop);
+  Result<void> watchGaps(const std::stop_token& stop);
+  Result<bool> isDry(const std::stop_token& stop);
+  Result<void> readAgain(const Term& term);
+  Result<void> rest(const Term& term, const std::function<Result<void>()>& each);
   Result<std::vector<Message>> fetch(BootTime until, const std::stop_token& stop);
   void sourceFailed(const Term& term, const Error& error);
   void settleDown(const Term& term);
@@ -81,6 +88,7 @@ class Lanes final : public ILeaderCareer {
   IThreads& threads_;
 
   // Of the term.
+  std::optional<NumberLists> lists_;
   std::optional<SharedDesk> desk_;
   std::unique_ptr<Recovery> recovery_;
   std::optional<Runner> main_;
@@ -91,6 +99,7 @@ class Lanes final : public ILeaderCareer {
   std::stop_source stop_;
   BootTime lastProgress_{};
   std::optional<std::uint64_t> limitsSeen_;
+  BootTime nextGapCheck_{};
 
   std::mutex failureMutex_;
   std::exception_ptr failure_;

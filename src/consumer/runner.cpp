@@ -47,7 +47,7 @@ void Runner::inaugurate(const Term& term) {
   named.name = name_;
   // At a post each acknowledgement is told: it frees the groups for others.
   machine_.emplace(named, shared_ && post_ == nullptr, random_.fork(), post_ ? post_->role() : Role::alone,
-                   handlers_.many != nullptr);
+                   handlers_.many != nullptr, post_ ? post_->lists().groups() : nullptr);
   if (post_ != nullptr && post_->prunes()) machine_->startPruning(clock_.now());
   limitsSeen_.reset();
   run(machine_->inaugurate(moment()));
@@ -125,6 +125,7 @@ Action Runner::perform(const Attach&) { return did(source_.attach(*term_)); }
 Action Runner::perform(const Fetch& fetch) {
   reportProgress();
   if (post_ != nullptr) {
+    releaseWhenFree();
     Result<Assignment> assignment = post_->take(fetch.max, fetch.until);
     if (!assignment) return machine_->failed(assignment.error(), moment());
     foretell(assignment->messages);
@@ -145,17 +146,20 @@ void Runner::foretell(std::span<const Message> messages) {
 
 Action Runner::perform(const Acknowledge& acknowledge) {
   if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
-  Result<void> done = source_.acknowledge(machine_->window().first(acknowledge.settled));
-  if (done && !machine_->collapsed().empty()) done = source_.acknowledge(machine_->collapsed());
+  const auto messages = machine_->window().first(acknowledge.settled);
+  const auto others = machine_->collapsed();
+  Result<void> done =
+      post_ ? post_->acknowledge({messages, others, machine_->dropped()}) : source_.acknowledge(messages);
+  if (done && !post_ && !others.empty()) done = source_.acknowledge(others);
   if (!done) return machine_->failed(done.error(), moment());
+  if (post_ && post_->mustReadAgain()) machine_->attachAgain();
   const Action next = machine_->did(moment());
   releaseWhenFree();
   return next;
 }
 
-/// A message that was taken keeps its group until its handler is done.
 void Runner::releaseWhenFree() {
-  if (post_ != nullptr && !machine_->holdsTaken()) post_->release();
+  if (post_ != nullptr && machine_->mayRelease()) post_->release(machine_->takeStandings());
 }
 
 Action Runner::perform(const Park& park) {
@@ -236,7 +240,9 @@ Action Runner::perform(const PruneLog& prune) {
 Action Runner::perform(const Resolve&) {
   const Result<CommitFate> fate = store_.resolve(*term_);
   if (!fate) return machine_->failed(fate.error(), moment());
-  return machine_->resolved(*fate, moment());
+  const Action next = machine_->resolved(*fate, moment());
+  leaveLists();
+  return next;
 }
 
 Action Runner::perform(const Abandon&) {
@@ -267,9 +273,10 @@ Action Runner::perform(const Bury& bury) {
 Action Runner::perform(const Commit& commit) {
   reportProgress();
   const Result<void> committed = book(commit);
-  if (!committed) return refused(committed.error());
-  transaction_.reset();
-  const Action next = machine_->did(moment());
+  if (committed) transaction_.reset();
+  const Action next = committed ? machine_->did(moment()) : refused(committed.error());
+  leaveLists();
+  if (!committed) return next;
   releaseWhenFree();
   return next;
 }
@@ -298,11 +305,11 @@ Result<void> Runner::book(const Commit& commit) {
   if (done && !commit.log.empty()) done = transaction_->logAttempts(name_, commit.log);
   if (done)
     done = transaction_->recordInWork(recordName_, idsOf(window.subspan(commit.settled, commit.inWork)), commit.more);
-  if (done) done = bookNumbers();
   if (done && shared_ && commit.acknowledge && commit.settled > 0)
     done = source_.acknowledge(*transaction_, window.first(commit.settled));
   const auto collapsed = machine_->collapsed();
   if (done && shared_ && !collapsed.empty()) done = source_.acknowledge(*transaction_, collapsed);
+  if (done) done = bookNumbers();  // last, as others may wait for its lists
   // The last look at the lease; whatever passes between here and the store is the fence's to stop.
   if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
   return done ? transaction_->commit() : done;
@@ -341,6 +348,7 @@ Action Runner::did(const Result<void>& result) {
 
 Action Runner::perform(const Handle& asked) {
   reportProgress();
+  if (post_ && options_.collapse == Collapse::byKey) machine_->standsFor(post_->begin(machine_->head()));
   Result<void> ready = begin();
   if (ready && asked.mark) ready = transaction_->mark();
   if (!ready) return refused(ready.error());

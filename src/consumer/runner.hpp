@@ -8,6 +8,7 @@
 #include "base/emit.hpp"
 #include "consumer/consumer_machine.hpp"
 #include "consumer/guarded_transaction.hpp"
+#include "consumer/number_lists.hpp"
 
 namespace tenure::consuming {
 
@@ -23,13 +24,23 @@ class IPost {
   /// What earlier terms left, as this post is to see it.
   virtual Result<Recollection> recall(const ConsumerName& consumer) = 0;
   virtual Result<Assignment> take(std::size_t max, BootTime until) = 0;
-  /// Groups of which nothing is left in its hands are free.
-  virtual void release() = 0;
+  /// Groups of which nothing is left in its hands are free. Of those that follow numbers: where they stand.
+  virtual void release(std::vector<pipeline::Standing> standings) = 0;
   virtual void park(Parked parked, BootTime until) = 0;
   /// Not after now: a token of the rate limits was taken for a start of this group.
   virtual BootTime takeTurn(const GroupId& group) = 0;
+  /// For whom else the message's run stands, that is about to begin.
+  virtual std::vector<Message> begin(const Message& message) = 0;
+  virtual Result<void> acknowledge(const Settled& settled) = 0;
+  /// What comes next has to be delivered again first.
+  virtual bool mustReadAgain() const { return false; }
   /// It is this one that forgets old keys.
   virtual bool prunes() const noexcept = 0;
+  /// Of messages that did not come from the desk.
+  virtual std::vector<Past> pastsOf(std::span<const Message> messages) = 0;
+  virtual NumberLists& lists() noexcept = 0;
+  /// To wait for another one is no fault of this one.
+  virtual void excuse(bool excused) noexcept = 0;
 };
 
 struct Handlers {
@@ -51,9 +62,12 @@ class Runner final : public ILeaderCareer {
   /// The same without a word to the store, when others have not left in order.
   void leaveSilently(const Term& term);
   /// Whatever is open is rolled back.
-  void letGo() noexcept { abandon(); }
+  void letGo() noexcept;
   /// At a lane's post: on its record nothing of this term is in work.
   bool isClosed() const noexcept { return !machine_ || machine_->isClosed(); }
+  /// Before the lanes: it has nothing left to do; and where all groups stand, for them.
+  bool isIdle() const { return machine_->isIdle(); }
+  std::vector<pipeline::Standing> takeStandings() { return machine_->takeAllStandings(); }
 
  private:
   void enter(const Term& term);
@@ -96,6 +110,7 @@ class Runner final : public ILeaderCareer {
   Result<void> book(const Bury& bury);
   Result<void> book(const Commit& commit);
   Result<void> bookNumbers();
+  void leaveLists() noexcept;
   Result<std::optional<std::string>> readAlone(const std::string& key);
   Result<std::vector<std::string>> openPlaces();
   Result<std::vector<Message>> keptMessages(const pipeline::Ready& ready);
@@ -128,6 +143,7 @@ class Runner final : public ILeaderCareer {
 
   std::optional<ConsumerMachine> machine_;
   std::unique_ptr<IFencedTransaction> transaction_;
+  NumberLists::Hold lists_;
   std::optional<GuardedTransaction> guarded_;
   std::optional<std::uint64_t> limitsSeen_;  // which version of them the machine knows
   std::vector<MessageId> ids_;               // kept for its capacity

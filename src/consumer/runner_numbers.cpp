@@ -21,6 +21,7 @@ Action Runner::perform(const Load& load) {
   abandon();
   if (!messages) return machine_->failed(messages.error(), moment());
   foretell(*messages);
+  if (post_ != nullptr) machine_->know(post_->pastsOf(*messages));
   return machine_->loaded(load.ready, *std::move(messages), moment());
 }
 
@@ -72,11 +73,26 @@ Result<void> Runner::bookNumbers() {
   const pipeline::Sequencer* sequencer = machine_->sequencer();
   if (sequencer == nullptr) return {};
   Result<void> done;
+  if (const std::set<char> changed = sequencer->changedLists(); post_ != nullptr && !changed.empty()) {
+    post_->excuse(true);
+    done = post_->lists().enter(changed, lists_);
+    post_->excuse(false);
+  }
   for (const pipeline::StateWrite& write : sequencer->writes())
     if (done) done = write.value ? transaction_->put(write.key, *write.value) : transaction_->erase(write.key);
   for (const DeadLetter& note : sequencer->notes())
     if (done) done = transaction_->deadLetter(name_, note);
   return done;
+}
+
+/// Others may go on with what was committed, or was not.
+void Runner::leaveLists() noexcept {
+  if (machine_->isOutcomeKnown()) lists_.release();
+}
+
+void Runner::letGo() noexcept {
+  abandon();
+  if (post_ != nullptr) post_->lists().lose(lists_);
 }
 
 /// What a handler may write to.

@@ -5,14 +5,17 @@
 
 namespace tenure::consuming {
 
-SharedDesk::SharedDesk(const pipeline::Desk::Limits& limits, std::size_t lanes, const IClock& clock, IThreads& threads)
-    : clock_(clock), ready_(threads.makeSignal()), called_(threads.makeSignal()), desk_(limits, lanes), lanes_(lanes) {}
+SharedDesk::SharedDesk(pipeline::Desk desk, std::size_t lanes, const IClock& clock, IThreads& threads)
+    : clock_(clock),
+      ready_(threads.makeSignal()),
+      called_(threads.makeSignal()),
+      desk_(std::move(desk)),
+      lanes_(lanes) {}
 
 // --- lanes
 
 Assignment SharedDesk::take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  desk_.release(lane);
   const auto canTake = [&] { return !closed_ && desk_.isReady(clock_.now()); };
   if (!canTake() && clock_.now() < until) {
     lanes_[lane].waits = true;
@@ -26,42 +29,77 @@ Assignment SharedDesk::take(std::size_t lane, std::size_t max, BootTime until, c
   }
   if (closed_ || stop.stop_requested()) return {};
   Assignment assignment = assignmentOf(desk_.take(lane, max, clock_.now()));
+  callForLook();
   if (desk_.wantsMore()) callReader(Call::whenItWaits);
   return assignment;
+}
+
+void SharedDesk::callForLook() {
+  if (desk_.wantsLook()) callReader(Call::atOnce);
 }
 
 Assignment SharedDesk::assignmentOf(pipeline::Desk::Share share) {
   Assignment assignment{
       .messages = std::move(share.messages), .covered = share.covered, .pasts = {}, .areCounted = share.areCounted};
-  if (pasts_.empty()) return assignment;
-  for (const Message& message : assignment.messages)
-    if (auto past = pasts_.extract(message.id)) assignment.pasts.push_back(std::move(past.mapped()));
+  assignment.pasts = extractPasts(assignment.messages);
+  if (share.isVisit) assignment.visit = Visit{GroupId{share.group}, share.allowed};
+  if (share.isVisit || !assignment.messages.empty()) assignment.standing = standings_.take(GroupId{share.group});
   return assignment;
 }
 
-void SharedDesk::acknowledge(std::size_t lane, std::span<const Message> messages, bool alsoAtSource) {
-  const std::lock_guard lock(mutex_);
-  desk_.acknowledge(lane, messages.size(), !alsoAtSource);
-  if (!alsoAtSource) return;
-  for (const Message& message : messages) {
-    Message done;
-    done.id = message.id;
-    done.position = message.position;
-    toAcknowledge_.push_back(std::move(done));
-  }
-  callReader(Call::atOnce);
+std::vector<Past> SharedDesk::extractPasts(std::span<const Message> messages) {
+  std::vector<Past> pasts;
+  if (pasts_.empty()) return pasts;
+  for (const Message& message : messages)
+    if (auto past = pasts_.extract(message.id)) pasts.push_back(std::move(past.mapped()));
+  return pasts;
 }
 
-void SharedDesk::release(std::size_t lane) {
+std::vector<Past> SharedDesk::pastsOf(std::span<const Message> messages) {
   const std::lock_guard lock(mutex_);
+  return extractPasts(messages);
+}
+
+/// What is ready for its group is owed to it.
+void SharedDesk::put(pipeline::Standing standing) {
+  if (const std::size_t ready = standing.place.readyCount(); ready > 0) desk_.owe(standing.place.group.value, ready);
+  standings_.put(std::move(standing));
+}
+
+std::vector<Message> SharedDesk::begin(const Message& message) {
+  const std::lock_guard lock(mutex_);
+  return desk_.begin(message);
+}
+
+void SharedDesk::acknowledge(std::size_t lane, const Settled& settled, bool alsoAtSource) {
+  const std::lock_guard lock(mutex_);
+  desk_.acknowledge(lane, settled.messages, !alsoAtSource, settled.dropped);
+  if (alsoAtSource)
+    for (const std::span<const Message> some : {settled.messages, settled.others})
+      for (const Message& message : some) {
+        Message done;
+        done.id = message.id;
+        done.position = message.position;
+        toAcknowledge_.push_back(std::move(done));
+      }
+  if (alsoAtSource || desk_.mustBeReadAgain()) callReader(Call::atOnce);
+}
+
+void SharedDesk::release(std::size_t lane, std::vector<pipeline::Standing> standings) {
+  const std::lock_guard lock(mutex_);
+  for (pipeline::Standing& standing : standings) put(std::move(standing));
   desk_.release(lane);
+  callForLook();
   if (desk_.isReady(clock_.now())) ready_->notifyAll();
 }
 
 void SharedDesk::park(std::size_t lane, Parked parked, BootTime until) {
   const std::lock_guard lock(mutex_);
-  if (parked.past.attempt || parked.past.postponements > 0) pasts_.insert_or_assign(parked.past.id, parked.past);
-  desk_.park(lane, std::move(parked.messages), until, parked.unbegun, clock_.now());
+  for (Past& past : parked.pasts)
+    if (past.attempt || past.postponements > 0) pasts_.insert_or_assign(past.id, past);
+  if (parked.standing) put(*std::move(parked.standing));
+  desk_.giveBack(parked.group, parked.unbegun, clock_.now());
+  desk_.park(lane, std::move(parked.messages), until, parked.group.value);
   ready_->notifyAll();  // who waits has to look at the time
 }
 
@@ -109,7 +147,6 @@ void SharedDesk::suspect(std::unordered_set<MessageId> ids, std::size_t front, s
 
 Assignment SharedDesk::takeSuspects(std::size_t lane, std::size_t max) {
   const std::lock_guard lock(mutex_);
-  desk_.release(lane);
   return assignmentOf(desk_.takeSuspects(lane, max));
 }
 
@@ -147,6 +184,44 @@ void SharedDesk::clear() {
   toAcknowledge_.clear();
 }
 
+bool SharedDesk::wantsLook() const {
+  const std::lock_guard lock(mutex_);
+  return desk_.wantsLook() && !closed_;
+}
+
+void SharedDesk::beginLook() {
+  const std::lock_guard lock(mutex_);
+  desk_.beginLook();
+}
+
+void SharedDesk::endLook() {
+  const std::lock_guard lock(mutex_);
+  desk_.endLook();
+  ready_->notifyAll();
+}
+
+bool SharedDesk::mustBeReadAgain() const {
+  const std::lock_guard lock(mutex_);
+  return desk_.mustBeReadAgain();
+}
+
+void SharedDesk::adopt(std::vector<pipeline::Standing> standings) {
+  const std::lock_guard lock(mutex_);
+  for (pipeline::Standing& standing : standings) put(std::move(standing));
+}
+
+bool SharedDesk::isEmpty() const {
+  const std::lock_guard lock(mutex_);
+  return desk_.window() == 0;
+}
+
+void SharedDesk::visitGaps(WallTime now, std::chrono::milliseconds limit) {
+  const std::lock_guard lock(mutex_);
+  for (const GroupId& group : standings_.overdue(now, limit))
+    if (!desk_.knows(group.value)) desk_.owe(group.value, 0);
+  ready_->notifyAll();
+}
+
 std::size_t SharedDesk::room() const {
   const std::lock_guard lock(mutex_);
   return desk_.room();
@@ -172,7 +247,7 @@ bool SharedDesk::isAtRest() const {
   const std::lock_guard lock(mutex_);
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
     if (!lanes_[lane].left && (!lanes_[lane].waits || desk_.holds(lane))) return false;
-  return toAcknowledge_.empty() && (closed_ || !desk_.isReady(clock_.now()));
+  return toAcknowledge_.empty() && (closed_ || (!desk_.isReady(clock_.now()) && !desk_.wantsLook()));
 }
 
 std::size_t SharedDesk::lanesLeft() const {
@@ -201,7 +276,8 @@ void SharedDesk::await(BootTime until, const std::stop_token& stop) {
 std::stop_source& SharedDesk::interrupt() {
   const std::lock_guard lock(mutex_);
   interrupt_ = std::stop_source{};
-  if (!toAcknowledge_.empty() || std::ranges::any_of(lanes_, &Lane::left)) interrupt_.request_stop();
+  const bool isNeeded = !toAcknowledge_.empty() || desk_.wantsLook() || desk_.mustBeReadAgain();
+  if (isNeeded || std::ranges::any_of(lanes_, &Lane::left)) interrupt_.request_stop();
   return interrupt_;
 }
 

@@ -10,7 +10,9 @@
 
 #include "base/threads.hpp"
 #include "consumer/actions.hpp"
+#include "consumer/company.hpp"
 #include "pipeline/desk.hpp"
+#include "pipeline/standings.hpp"
 
 namespace tenure::consuming {
 
@@ -18,14 +20,17 @@ namespace tenure::consuming {
 class SharedDesk {
  public:
   /// Lane numbers are 0..lanes-1. Borrows the clock.
-  SharedDesk(const pipeline::Desk::Limits& limits, std::size_t lanes, const IClock& clock, IThreads& threads);
+  SharedDesk(pipeline::Desk desk, std::size_t lanes, const IClock& clock, IThreads& threads);
 
   // Lanes.
 
   /// Waits for a group until then, or until a stop.
   Assignment take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop);
-  void acknowledge(std::size_t lane, std::span<const Message> messages, bool alsoAtSource);
-  void release(std::size_t lane);
+  /// A handler is about to start: for whom else.
+  std::vector<Message> begin(const Message& message);
+  void acknowledge(std::size_t lane, const Settled& settled, bool alsoAtSource);
+  void release(std::size_t lane, std::vector<pipeline::Standing> standings);
+  std::vector<Past> pastsOf(std::span<const Message> messages);
   void park(std::size_t lane, Parked parked, BootTime until);
   BootTime takeTurn(const GroupId& group);
   BootTime takeSuspectsTurn(const GroupId& group);
@@ -48,6 +53,20 @@ class SharedDesk {
   /// Nothing more is handed out; and again.
   void close(bool closed);
   void clear();
+
+  /// Somebody waits until the source was looked at: all of it is to be received between these two.
+  bool wantsLook() const;
+  void beginLook();
+  void endLook();
+  /// The source has to deliver again what was not acknowledged.
+  bool mustBeReadAgain() const;
+
+  /// Where groups stand before the lanes begin.
+  void adopt(std::vector<pipeline::Standing> standings);
+  /// Nothing waits, and nothing is in hand.
+  bool isEmpty() const;
+  /// Has lanes look at groups that miss something for so long, where nothing of them is here.
+  void visitGaps(WallTime now, std::chrono::milliseconds limit);
 
   std::size_t room() const;
   bool wantsMore() const;
@@ -75,8 +94,11 @@ class SharedDesk {
   };
 
   Assignment assignmentOf(pipeline::Desk::Share share);
+  std::vector<Past> extractPasts(std::span<const Message> messages);
+  void put(pipeline::Standing standing);
   enum class Call { whenItWaits, atOnce };
   void callReader(Call call);
+  void callForLook();
 
   const IClock& clock_;
   mutable std::mutex mutex_;
@@ -86,6 +108,7 @@ class SharedDesk {
   pipeline::Desk desk_;
   std::vector<Lane> lanes_;
   std::unordered_map<MessageId, Past> pasts_;
+  pipeline::Standings standings_;
   std::vector<Message> toAcknowledge_;
   bool wanted_ = false;  // there may be something for the reader
   bool closed_ = false;

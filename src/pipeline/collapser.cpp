@@ -15,8 +15,9 @@ std::size_t weightOf(const Message& message) {
 }
 
 /// A group's place, or that of a key without a group.
-std::string placeOf(const Message& message, const std::string& key) {
-  return message.group.value.empty() ? "k" + key : "g" + message.group.value;
+std::string placeIn(const Message& message, const std::string& key) {
+  if (!message.group.value.empty()) return "g" + message.group.value;
+  return key.empty() ? std::string{} : "k" + key;
 }
 
 /// What its acknowledgement needs.
@@ -36,12 +37,14 @@ std::string Collapser::keyOf(const Message& message) const {
   return found == message.headers.end() ? std::string{} : found->second;
 }
 
+std::string Collapser::placeOf(const Message& message) const { return placeIn(message, keyOf(message)); }
+
 void Collapser::sift(std::vector<Message>& messages, const std::unordered_set<MessageId>& alone) {
   std::size_t kept = 0;
   for (Message& message : messages) {
     const bool apart = alone.contains(message.id);
     const std::string key = apart ? std::string{} : keyOf(message);
-    const std::string place = placeOf(message, key);
+    const std::string place = placeIn(message, key);
     const auto open = open_.find(place);
     if (!key.empty() && open != open_.end() && !open->second.closed && open->second.key == key) {
       standFor(runs_.at(open->second.run), std::move(message));
@@ -78,6 +81,24 @@ void Collapser::close(std::int64_t run, const std::string& place) {
 
 void Collapser::begins(const Message& message) {
   if (const auto run = runs_.find(message.position); run != runs_.end()) close(message.position, run->second.place);
+}
+
+bool Collapser::standsForOthers(const Message& message) const {
+  const auto run = runs_.find(message.position);
+  return run != runs_.end() && run->second.first < run->second.others.size();
+}
+
+std::vector<Message> Collapser::others(const Message& message) const {
+  std::vector<Message> stubs;
+  const auto run = runs_.find(message.position);
+  if (run == runs_.end()) return stubs;
+  for (const Message& other : std::span{run->second.others}.subspan(run->second.first)) {
+    Message& stub = stubs.emplace_back();
+    stub.id = other.id;
+    stub.enqueuedAt = other.enqueuedAt;
+    stub.position = other.position;
+  }
+  return stubs;
 }
 
 std::size_t Collapser::ran(const Message& message) {

@@ -39,10 +39,15 @@ class Collapser {
   /// Takes those out that are stood for. `messages` come after all that came before. Those of `alone` go on, and stand
   /// for nobody.
   void sift(std::vector<Message>& messages, const std::unordered_set<MessageId>& alone);
+  /// Those that have it in common, and it is not empty, are to run one after the other.
+  std::string placeOf(const Message& message) const;
   /// It may be worth while to read more before the next one begins.
   bool mayReadOn() const noexcept { return collapsed_ < ahead_ && bytes_ < mostBytes; }
 
   void begins(const Message& message);
+  bool standsForOthers(const Message& message) const;
+  /// For whom it stands, as far as it takes to acknowledge them.
+  std::vector<Message> others(const Message& message) const;
   /// In the open transaction. For how many it stood.
   std::size_t ran(const Message& message);
   void dropped(const Message& message);

@@ -10,6 +10,7 @@ namespace tenure::pipeline {
 // --- from the source
 
 std::size_t Desk::room() const noexcept {
+  if (collapser_ && !collapser_->mayReadOn()) return 0;
   const std::size_t window = std::max(limits_.messages, suspectWindow_);
   return waitingBytes_ >= limits_.bytes ? 0 : window - std::min(window, alive_);
 }
@@ -17,6 +18,7 @@ std::size_t Desk::room() const noexcept {
 bool Desk::wantsMore() const noexcept { return 2 * waiting_ < limits_.messages && room() > 0; }
 
 void Desk::receive(std::vector<Message> messages) {
+  if (collapser_) collapser_->sift(messages, suspectIds_);
   for (Message& message : messages) {
     const Number number = base_ + gone_.size();
     gone_.push_back(false);
@@ -25,7 +27,7 @@ void Desk::receive(std::vector<Message> messages) {
       ++frontAlive_;
       frontEnd_ = number + 1;
     }
-    Line& line = lineOf(message.group.value);
+    Line& line = lineOf(message);
     if (isSuspect(message, number)) suspects_.push_back({&line, number});
     ++waiting_;
     waitingBytes_ += message.body.size();
@@ -39,16 +41,27 @@ void Desk::receive(std::vector<Message> messages) {
 void Desk::restAgain(Line& line, const MessageId& id) {
   const auto rest = rests_.extract(id);
   if (!rest || line.waits) return;
-  if (std::exchange(line.listed, false)) std::erase(ready_, &line);
+  unlist(line);
   wait(line, rest.mapped(), parked_);
 }
 
 void Desk::clear() {
-  for (const auto& [until, line] : parked_) rests_.insert_or_assign(line->waiting.front().message.id, until);
+  std::vector<std::pair<BootTime, std::pair<std::string, std::size_t>>> owed;
+  for (const Line& line : lines_)
+    if (line.owed && !line.waits) owed.push_back({BootTime::min(), {line.group, *line.owed}});
+  for (const auto* waiting : {&parked_, &heldBack_})
+    for (const auto& [until, line] : *waiting)
+      if (line->owed) owed.push_back({until, {line->group, *line->owed}});
+  for (const auto& [until, line] : parked_)
+    if (!line->waiting.empty()) rests_.insert_or_assign(line->waiting.front().message.id, until);
   for (Lane& lane : lanes_) lane = {};
   lines_.clear();
-  byGroup_.clear();
+  byName_.clear();
   ready_.clear();
+  unseen_.clear();
+  inSight_.clear();
+  if (collapser_) collapser_->clear();
+  mustBeReadAgain_ = looking_ = false;
   parked_.clear();
   heldBack_.clear();
   suspects_.clear();
@@ -57,28 +70,58 @@ void Desk::clear() {
   base_ += gone_.size();
   gone_.clear();
   frontEnd_ = base_;
+  for (const auto& [until, visit] : owed) {
+    owe(visit.first, visit.second);
+    if (until == BootTime::min()) continue;
+    Line& line = *byName_.at(visit.first);
+    unlist(line);
+    wait(line, until, parked_);
+  }
 }
 
-Desk::Line& Desk::lineOf(const std::string& group) {
-  if (!group.empty())
-    if (const auto known = byGroup_.find(group); known != byGroup_.end()) return *known->second;
-  Line& line = lines_.emplace_back(Line{.group = group});
+Desk::Line& Desk::lineOf(const Message& message) {
+  if (!collapser_) return lineNamed(message.group.value, message.group.value);
+  return lineNamed(collapser_->placeOf(message), message.group.value);
+}
+
+Desk::Line& Desk::lineNamed(const std::string& name, const std::string& group) {
+  if (!name.empty())
+    if (const auto known = byName_.find(name); known != byName_.end()) return *known->second;
+  Line& line = lines_.emplace_back(Line{.name = name, .group = group});
   line.self = std::prev(lines_.end());
-  if (!group.empty()) byGroup_.emplace(group, &line);
+  if (!name.empty()) byName_.emplace(name, &line);
   return line;
 }
 
 void Desk::forgetIfIdle(Line& line) {
-  if (!line.waiting.empty() || line.held > 0 || line.unreleased > 0) return;
-  if (!line.group.empty()) byGroup_.erase(line.group);
+  if (!line.waiting.empty() || line.owed || line.waits || line.held > 0 || line.unreleased > 0) return;
+  if (!line.name.empty()) byName_.erase(line.name);
   lines_.erase(line.self);
 }
 
 /// At the end of those that are, when it is.
 void Desk::makeReady(Line& line) {
-  if (line.listed || line.waits || line.waiting.empty() || line.held > 0 || line.unreleased > 0) return;
+  if (line.listed || line.waits || line.held > 0 || line.unreleased > 0) return;
+  if (line.waiting.empty() && !line.owed) return;
   line.listed = true;
-  ready_.push_back(&line);
+  (!collapser_ ? ready_ : looking_ ? inSight_ : unseen_).push_back(&line);
+}
+
+void Desk::unlist(Line& line) {
+  if (!std::exchange(line.listed, false)) return;
+  for (auto* list : {&ready_, &unseen_, &inSight_}) std::erase(*list, &line);
+}
+
+void Desk::beginLook() {
+  looking_ = true;
+  inSight_.insert(inSight_.end(), unseen_.begin(), unseen_.end());
+  unseen_.clear();
+}
+
+void Desk::endLook() {
+  looking_ = false;
+  ready_.insert(ready_.end(), inSight_.begin(), inSight_.end());
+  inSight_.clear();
 }
 
 // --- suspects
@@ -86,8 +129,10 @@ void Desk::makeReady(Line& line) {
 void Desk::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) {
   TENURE_ASSERT(alive_ == 0);
   suspectIds_ = std::move(ids);
-  suspectFront_ = front;
-  suspectWindow_ = std::max(front, window);
+  // Those with these ids stand for nobody, so that there may be one more behind each that its predecessor did not see.
+  const std::size_t more = collapser_ ? suspectIds_.size() : 0;
+  suspectFront_ = front > 0 ? front + more : 0;
+  suspectWindow_ = std::max(front, window) + more;
 }
 
 bool Desk::isSuspect(const Message& message, Number number) const {
@@ -97,14 +142,19 @@ bool Desk::isSuspect(const Message& message, Number number) const {
 Desk::Share Desk::takeSuspects(std::size_t lane, std::size_t max) {
   Share share;
   share.areCounted = throttle_.limitsAnything();
-  while (share.messages.size() < max && !suspects_.empty()) {
+  while (share.messages.size() < max && !suspects_.empty() && !mustBeReadAgain_) {
     const Suspect suspect = suspects_.front();
-    suspects_.pop_front();
     Line& line = *suspect.line;
-    if (line.waits || line.waiting.empty()) continue;  // it failed in good order, or what follows it waits with it
-    std::erase(ready_, &line);
-    line.listed = false;
-    while (!line.waiting.empty() && line.waiting.front().number <= suspect.number) handOut(line, lane, share);
+    const auto isNext = [&] { return !line.waiting.empty() && line.waiting.front().number <= suspect.number; };
+    if (line.waits || !isNext()) {  // it failed in good order, or what follows it waits with it
+      suspects_.pop_front();
+      continue;
+    }
+    if (collapser_ && line.held > 0) break;  // it may have an heir
+    unlist(line);
+    do handOut(line, lane, share);
+    while (isNext() && !lastsStand(share));
+    if (lastsStand(share)) break;
   }
   return share;
 }
@@ -127,11 +177,15 @@ Desk::Share Desk::take(std::size_t lane, std::size_t max, BootTime now) {
   resume(heldBack_, now);
   Share share;
   share.areCounted = throttle_.limitsAnything();
-  while (share.messages.empty() && !ready_.empty()) {
+  while (share.messages.empty() && !share.isVisit && !ready_.empty() && !mustBeReadAgain_) {
     Line& line = *ready_.front();
     ready_.pop_front();
     line.listed = false;
     const GroupId group{line.group};
+    share.group = line.group;
+    if (line.owed == 0 && !line.waiting.empty()) line.owed.reset();
+    if (line.owed) visit(line, lane, max, now, share);
+    if (share.isVisit || line.waits) continue;
     while (share.messages.size() < max && !line.waiting.empty()) {
       if (const BootTime turn = throttle_.mayGo(group, now); turn > now) {
         if (share.messages.empty()) wait(line, turn, heldBack_);
@@ -139,6 +193,7 @@ Desk::Share Desk::take(std::size_t lane, std::size_t max, BootTime now) {
       }
       throttle_.went(group, now);
       handOut(line, lane, share);
+      if (lastsStand(share)) break;
     }
   }
   return share;
@@ -156,6 +211,33 @@ BootTime Desk::takeSuspectsTurn(const GroupId& group, BootTime now) {
   return turn;
 }
 
+void Desk::giveBack(const GroupId& group, std::size_t tokens, BootTime now) {
+  for (; tokens > 0; --tokens) throttle_.returned(group, now);
+}
+
+void Desk::owe(const std::string& group, std::size_t ready) {
+  Line& line = lineNamed(group, group);
+  line.owed = std::max(line.owed.value_or(0), ready);
+  makeReady(line);
+}
+
+/// As many as may go now.
+void Desk::visit(Line& line, std::size_t lane, std::size_t max, BootTime now, Share& share) {
+  const GroupId group{line.group};
+  while (share.allowed < std::min(max, *line.owed)) {
+    if (const BootTime turn = throttle_.mayGo(group, now); turn > now) {
+      if (share.allowed == 0) return wait(line, turn, heldBack_);
+      break;
+    }
+    throttle_.went(group, now);
+    ++share.allowed;
+  }
+  line.owed.reset();
+  share.isVisit = true;
+  ++line.unreleased;
+  lanes_[lane].unreleased.push_back(&line);
+}
+
 /// Its next one.
 void Desk::handOut(Line& line, std::size_t lane, Share& share) {
   Waiting& next = line.waiting.front();
@@ -168,26 +250,64 @@ void Desk::handOut(Line& line, std::size_t lane, Share& share) {
   line.waiting.pop_front();
 }
 
-void Desk::acknowledge(std::size_t lane, std::size_t count, bool sourceKnows) {
+/// Nothing may be handed out behind it that its heir would have to go before.
+bool Desk::lastsStand(const Share& share) const {
+  if (!collapser_ || share.messages.empty()) return false;
+  const Message& last = share.messages.back();
+  return last.group.value.empty() || collapser_->standsForOthers(last);
+}
+
+std::vector<Message> Desk::begin(const Message& message) {
+  if (!collapser_) return {};
+  collapser_->begins(message);
+  return collapser_->others(message);
+}
+
+void Desk::acknowledge(std::size_t lane, std::span<const Message> messages, bool sourceKnows,
+                       std::span<const std::int64_t> dropped) {
   Lane& at = lanes_[lane];
-  TENURE_ASSERT(count <= at.held.size());
-  for (; count > 0; --count) {
+  TENURE_ASSERT(messages.size() <= at.held.size());
+  for (const Message& message : messages) {
     const Held done = at.held.front();
     at.held.pop_front();
     --done.line->held;
     ++done.line->unreleased;
     at.unreleased.push_back(done.line);
-    if (sourceKnows)
-      markGone(done.number);
-    else
-      unconfirmed_.push_back(done.number);
+    End end = endOf(message, std::ranges::find(dropped, message.position) != dropped.end());
+    const bool inherits = end.heir.has_value();
+    if (inherits) succeed(done, std::move(*end.heir));
+    if (sourceKnows && !inherits) markGone(done.number);
+    if (sourceKnows) continue;
+    unconfirmed_.push_back(inherits ? std::nullopt : std::optional(done.number));
+    unconfirmed_.insert(unconfirmed_.end(), end.others, std::nullopt);
   }
+}
+
+Desk::End Desk::endOf(const Message& message, bool isDropped) {
+  End end;
+  if (!collapser_) return end;
+  if (isDropped)
+    collapser_->dropped(message);
+  else
+    end.others = collapser_->ran(message);
+  mustBeReadAgain_ = mustBeReadAgain_ || collapser_->leavesOrphans();
+  std::vector<Message> heirs = collapser_->left({&message, 1});
+  if (!heirs.empty()) end.heir = std::move(heirs.front());
+  return end;
+}
+
+/// Under its number: the window has one of them at a time.
+void Desk::succeed(const Held& dropped, Message heir) {
+  if (suspectsAny()) suspects_.push_front({dropped.line, dropped.number});
+  ++waiting_;
+  waitingBytes_ += heir.body.size();
+  dropped.line->waiting.push_front({dropped.number, std::move(heir)});
 }
 
 void Desk::confirm(std::size_t count) {
   TENURE_ASSERT(count <= unconfirmed_.size());
   for (; count > 0; --count) {
-    markGone(unconfirmed_.front());
+    if (unconfirmed_.front()) markGone(*unconfirmed_.front());
     unconfirmed_.pop_front();
   }
 }
@@ -201,8 +321,13 @@ void Desk::release(std::size_t lane) {
   lanes_[lane].unreleased.clear();
 }
 
-void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until, std::size_t unbegun, BootTime now) {
+void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until, const std::string& group) {
   auto& held = lanes_[lane].held;
+  if (messages.empty()) {
+    Line& visited = lineNamed(group, group);
+    unlist(visited);
+    return wait(visited, until, parked_);
+  }
   const auto first = std::ranges::find(held, messages.front().position, &Held::position);
   TENURE_ASSERT(first != held.end());
   Line& line = *first->line;
@@ -217,7 +342,6 @@ void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until,
     line.waiting.push_front({numbers[i], std::move(messages[i])});
   }
   line.held = 0;
-  for (const GroupId group{line.group}; unbegun > 0; --unbegun) throttle_.returned(group, now);
   wait(line, until, parked_);
 }
 
@@ -236,6 +360,7 @@ void Desk::resume(std::multimap<BootTime, Line*>& among, BootTime now) {
 }
 
 bool Desk::isReady(BootTime now) const noexcept {
+  if (mustBeReadAgain_) return false;
   const std::optional<BootTime> due = nextDue();
   return !ready_.empty() || (due && *due <= now);
 }
@@ -252,12 +377,16 @@ void Desk::markGone(Number number) {
   gone_[number - base_] = true;
   --alive_;
   if (inFront(number)) --frontAlive_;
-  for (; frontAlive_ < limits_.front && frontEnd_ < base_ + gone_.size(); ++frontEnd_)
-    if (!gone_[frontEnd_ - base_]) ++frontAlive_;
+  growFront();
   while (!gone_.empty() && gone_.front()) {
     gone_.pop_front();
     ++base_;
   }
+}
+
+void Desk::growFront() {
+  for (; frontAlive_ < limits_.front && frontEnd_ < base_ + gone_.size(); ++frontEnd_)
+    if (!gone_[frontEnd_ - base_]) ++frontAlive_;
 }
 
 }  // namespace tenure::pipeline

@@ -12,6 +12,14 @@
 ///
 /// A group that a rate limit holds back waits as a parked one does, and keeps nobody else.
 ///
+/// With a collapser one message may stand for others (collapser.hpp), which take no place here. Those without a group
+/// that have a key in common are one line then. A line that was let go, or got its first message, may not be taken
+/// before a look at the source has shown what else had come by then:
+///
+///     unseen ──look begins──► in sight ──all is read──► ready
+///
+/// A message that stands for others is the last of its lane's share: when it is dropped, its heir takes its place here.
+///
 /// The window is what was received and is not acknowledged, in source order. Its first messages are the front. When a
 /// process dies, its successor finds what was in work among them, or on the record of a lane: a message may be begun
 /// when it is in the front, or recorded. Until all such suspects of a predecessor are done, only they are handed out.
@@ -23,11 +31,13 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "pipeline/collapser.hpp"
 #include "pipeline/throttle.hpp"
 #include "tenure/message.hpp"
 #include "tenure/time.hpp"
@@ -45,9 +55,13 @@ class Desk {
     std::vector<Message> messages;
     std::size_t covered = 0;  // the first of them that are in the front
     bool areCounted = false;  // by a rate limit
+    std::string group{};      // of a visit, or of the messages
+    bool isVisit = false;     // which was owed; it has no messages
+    std::size_t allowed = 0;  // that many of those that are elsewhere
   };
 
-  Desk(const Limits& limits, std::size_t lanes) : limits_(limits), lanes_(lanes) {}
+  Desk(const Limits& limits, std::size_t lanes, std::optional<Collapser> collapser = std::nullopt)
+      : limits_(limits), lanes_(lanes), collapser_(std::move(collapser)) {}
 
   // The source's side.
 
@@ -59,6 +73,14 @@ class Desk {
   /// Everything is forgotten but who waits until when: the source delivers it again. No lane may be at work on what it
   /// holds.
   void clear();
+
+  /// Somebody waits for a look at the source.
+  bool wantsLook() const noexcept { return !unseen_.empty() || !inSight_.empty(); }
+  void beginLook();
+  /// All that waits was received, or as much as there is room for.
+  void endLook();
+  /// What comes next is only at the source any more: nothing is handed out until it was cleared.
+  bool mustBeReadAgain() const noexcept { return mustBeReadAgain_; }
 
   /// From now on; who waits for his turn is looked at again.
   void limit(RateRules rules);
@@ -79,23 +101,32 @@ class Desk {
 
   // The lanes' side.
 
-  /// Up to `max` messages of one group; none when no group is ready.
+  /// A lane is to have the group, though nothing of it may wait here: so many messages are ready for it elsewhere, or
+  /// none, for another reason that is gone when something of it waits here.
+  void owe(const std::string& group, std::size_t ready);
+  /// Something of the group waits, or is in hand.
+  bool knows(const std::string& group) const { return byName_.contains(group); }
+  /// Up to `max` messages of one group, or a visit to one; none when no group is ready.
   Share take(std::size_t lane, std::size_t max, BootTime now);
-  /// The first `count` that the lane holds are done; their groups wait for release(). Until the source knows they stay
-  /// in the window: a successor finds them there.
-  void acknowledge(std::size_t lane, std::size_t count, bool sourceKnows = true);
+  /// For whom it stands from now on, when it begins.
+  std::vector<Message> begin(const Message& message);
+  /// The first that the lane holds are done; their groups wait for release(). Until the source knows they stay in the
+  /// window: a successor finds them there. Those at the `dropped` positions had no run.
+  void acknowledge(std::size_t lane, std::span<const Message> messages, bool sourceKnows = true,
+                   std::span<const std::int64_t> dropped = {});
   /// Groups of which the lane holds nothing any more are free.
   void release(std::size_t lane);
   /// All that the lane holds of this group is back in its place, and the group waits until then. Of a message without
-  /// a group there is only the one. So many of them have not used their tokens.
-  void park(std::size_t lane, std::vector<Message> messages, BootTime until, std::size_t unbegun = 0,
-            BootTime now = {});
+  /// a group there is only the one. There may be none where the group was visited.
+  void park(std::size_t lane, std::vector<Message> messages, BootTime until, const std::string& group = {});
 
   /// A token for one that begins again. Not after `now`: it was taken.
   BootTime takeTurn(const GroupId& group, BootTime now);
   /// The same for one that nobody may overtake: only the queue's rate holds it up, its group's bucket may run into
   /// debt.
   BootTime takeSuspectsTurn(const GroupId& group, BootTime now);
+  /// Of messages that were handed out, and do not begin.
+  void giveBack(const GroupId& group, std::size_t tokens, BootTime now);
 
   bool holds(std::size_t lane) const noexcept { return !lanes_[lane].held.empty(); }
   /// Something can be taken now.
@@ -111,13 +142,15 @@ class Desk {
     Message message;
   };
   struct Line {
+    std::string name;
     std::string group;
     std::list<Line>::iterator self{};
     std::deque<Waiting> waiting{};
     std::size_t held = 0;        // by its lane
     std::size_t unreleased = 0;  // acknowledged, and not released
-    bool waits = false;          // parked or held back
-    bool listed = false;         // among the ready ones
+    std::optional<std::size_t> owed{};
+    bool waits = false;   // parked or held back
+    bool listed = false;  // among the ready ones
   };
   struct Held {
     Number number;
@@ -133,22 +166,40 @@ class Desk {
     std::vector<Line*> unreleased;
   };
 
-  Line& lineOf(const std::string& group);
+  struct End {  // of a message
+    std::optional<Message> heir{};
+    std::size_t others = 0;  // that it stood for
+  };
+
+  Line& lineOf(const Message& message);
+  Line& lineNamed(const std::string& name, const std::string& group);
+  void visit(Line& line, std::size_t lane, std::size_t max, BootTime now, Share& share);
   void forgetIfIdle(Line& line);
   void makeReady(Line& line);
   void handOut(Line& line, std::size_t lane, Share& share);
   void restAgain(Line& line, const MessageId& id);
   void wait(Line& line, BootTime until, std::multimap<BootTime, Line*>& among);
   void resume(std::multimap<BootTime, Line*>& among, BootTime now);
+  bool lastsStand(const Share& share) const;
+  End endOf(const Message& message, bool isDropped);
+  void succeed(const Held& dropped, Message heir);
+  void unlist(Line& line);
+  bool suspectsAny() const noexcept { return suspectFront_ > 0 || !suspectIds_.empty(); }
   void markGone(Number number);
+  void growFront();
   bool isSuspect(const Message& message, Number number) const;
   bool inFront(Number number) const noexcept { return number < frontEnd_; }
 
   const Limits limits_;
   std::vector<Lane> lanes_;
+  std::optional<Collapser> collapser_;
+  bool mustBeReadAgain_ = false;
   std::list<Line> lines_;
-  std::unordered_map<std::string, Line*> byGroup_;
+  std::unordered_map<std::string, Line*> byName_;
   std::deque<Line*> ready_;
+  std::deque<Line*> unseen_;   // they would be
+  std::deque<Line*> inSight_;  // they will be
+  bool looking_ = false;
   std::multimap<BootTime, Line*> parked_;
   std::multimap<BootTime, Line*> heldBack_;
   std::unordered_map<MessageId, BootTime> rests_;  // of parked ones that were forgotten
@@ -160,7 +211,7 @@ class Desk {
   std::deque<bool> gone_;
   Number base_ = 0;
   std::size_t alive_ = 0;
-  std::deque<Number> unconfirmed_;
+  std::deque<std::optional<Number>> unconfirmed_;  // nullopt: it has no number, or an heir has it
   Number frontEnd_ = 0;
   std::size_t frontAlive_ = 0;
 

@@ -37,6 +37,15 @@ struct GroupPlace {
   bool isReady() const noexcept {
     return isOpen() && waiting.begin()->first == position + 1 && !waiting.begin()->second.empty();
   }
+  /// How many are kept that follow each other from there on.
+  std::size_t readyCount() const noexcept {
+    std::size_t count = 0;
+    for (const auto& [number, mark] : waiting) {
+      if (number != position + 1 + static_cast<std::int64_t>(count) || mark.empty()) break;
+      ++count;
+    }
+    return count;
+  }
 };
 
 /// 32 hexadecimal digits.

@@ -1,7 +1,6 @@
 #include "pipeline/sequencer.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "base/assert.hpp"
 #include "base/text.hpp"
@@ -23,8 +22,12 @@ std::optional<std::int64_t> numberOf(const NewMessage& message) noexcept {
 }
 
 Sequencer::Sequencer(ConsumerName consumer, std::chrono::milliseconds gapLimit, std::size_t maxKept,
-                     std::size_t maxGroups)
-    : consumer_(std::move(consumer)), gapLimit_(gapLimit), maxKept_(maxKept), maxGroups_(maxGroups) {}
+                     std::size_t maxGroups, std::shared_ptr<OpenGroups> lists)
+    : consumer_(std::move(consumer)),
+      gapLimit_(gapLimit),
+      maxKept_(maxKept),
+      maxGroups_(maxGroups),
+      lists_(lists ? std::move(lists) : std::make_shared<OpenGroups>()) {}
 
 // --- what is known
 
@@ -32,6 +35,7 @@ Result<void> Sequencer::restore(const std::vector<std::string>& places) {
   for (const std::string& text : places) {
     Result<GroupPlace> place = placeFromText(text);
     if (!place) return place.error();
+    if (place->isOpen()) lists_->set(digestText(consumer_, place->group), true);
     remember(*std::move(place));
   }
   return {};
@@ -187,22 +191,24 @@ std::vector<StateWrite> Sequencer::writes() const {
   return writes;
 }
 
-void Sequencer::addOpenChanges(std::vector<StateWrite>& writes) const {
+std::set<char> Sequencer::changedLists() const {
   std::set<char> changed;
-  std::set<std::string> open;
   for (const auto& [group, place] : touched_) {
     const std::string digest = digestText(consumer_, group);
-    if (place.isOpen()) open.insert(digest);
     if (place.isOpen() != open_.contains(digest)) changed.insert(digest.front());
   }
-  if (changed.empty()) return;
-  for (const auto& [digest, group] : open_)
-    if (!touched_.contains(group)) open.insert(digest);
-  for (const char digit : changed) {
-    std::vector<std::string> those;
-    std::ranges::copy_if(open, std::back_inserter(those), [&](const auto& digest) { return digest.front() == digit; });
+  return changed;
+}
+
+void Sequencer::addOpenChanges(std::vector<StateWrite>& writes) const {
+  for (const char digit : changedLists()) {
+    std::set<std::string> those = lists_->of(digit);
+    for (const auto& [group, place] : touched_)
+      if (const std::string digest = digestText(consumer_, group); digest.front() == digit)
+        place.isOpen() ? static_cast<void>(those.insert(digest)) : static_cast<void>(those.erase(digest));
     const std::string key = openKey(consumer_, digit);
-    writes.push_back(those.empty() ? StateWrite{key, std::nullopt} : StateWrite{key, digestsToText(those)});
+    writes.push_back(those.empty() ? StateWrite{key, std::nullopt}
+                                   : StateWrite{key, digestsToText({those.begin(), those.end()})});
   }
 }
 
@@ -213,6 +219,8 @@ bool Sequencer::readies() const noexcept {
 
 void Sequencer::committed() {
   for (auto& [group, place] : touched_) {
+    if (const std::string digest = digestText(consumer_, group); place.isOpen() != open_.contains(digest))
+      lists_->set(digest, place.isOpen());
     if (const auto held = inHand_.find(group); held != inHand_.end() && held->second <= place.position)
       inHand_.erase(held);
     if (const auto told = told_.find(group); told != told_.end() && told->second <= place.position) told_.erase(told);
@@ -227,17 +235,43 @@ void Sequencer::undone() noexcept {
   notes_.clear();
 }
 
+// --- from one to another
+
+void Sequencer::adopt(Standing standing) {
+  if (standing.told != 0) told_[standing.place.group] = standing.told;
+  remember(std::move(standing.place));
+}
+
+std::optional<Standing> Sequencer::giveUp(const GroupId& group) {
+  TENURE_ASSERT(!touched_.contains(group));
+  auto place = places_.extract(group);
+  if (!place) return std::nullopt;
+  Standing standing{.place = std::move(place.mapped())};
+  if (const auto told = told_.extract(group)) standing.told = told.mapped();
+  inHand_.erase(group);
+  const std::string digest = digestText(consumer_, group);
+  open_.erase(digest);
+  ready_.erase(digest);
+  return standing;
+}
+
+std::vector<Standing> Sequencer::giveUpAll(const std::function<bool(const GroupId&)>& but) {
+  std::vector<GroupId> groups;
+  for (const auto& [group, place] : places_)
+    if (!but(group)) groups.push_back(group);
+  std::vector<Standing> standings;
+  for (const GroupId& group : groups) standings.push_back(*giveUp(group));
+  return standings;
+}
+
 // --- what comes back, and what does not come
 
 std::optional<Ready> Sequencer::ready(std::size_t most) const {
   if (ready_.empty()) return std::nullopt;
   const GroupPlace& place = places_.at(ready_.begin()->second);
   Ready ready{place.group, {}};
-  for (const auto& [number, mark] : place.waiting) {
-    const bool follows = number == place.position + 1 + static_cast<std::int64_t>(ready.numbers.size());
-    if (!follows || mark.empty() || ready.numbers.size() == most) break;
-    ready.numbers.push_back(number);
-  }
+  const auto count = static_cast<std::int64_t>(std::min(most, place.readyCount()));
+  for (std::int64_t i = 1; i <= count; ++i) ready.numbers.push_back(place.position + i);
   return ready;
 }
 

@@ -12,17 +12,21 @@
 ///
 /// A change belongs to the open transaction until that is committed or undone, and is written with it: the store knows
 /// a group's position exactly as far as its effects. What a group needs is kept for itself, so that different groups
-/// may be in the hands of different lanes; only the list of groups that have something waiting is shared, for a later
-/// term to find them.
+/// may be in the hands of different lanes, each with a sequencer of its own: a group's standing goes with the group.
+/// Only the lists of groups that have something waiting are shared (open_groups.hpp), for a later term to find them.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "pipeline/open_groups.hpp"
 #include "pipeline/sequence_text.hpp"
 #include "tenure/consumer.hpp"
 
@@ -61,12 +65,19 @@ struct Ready {
   std::vector<std::int64_t> numbers;
 };
 
+/// A group, on its way from one sequencer to another.
+struct Standing {
+  GroupPlace place;
+  std::int64_t told = 0;  // which missing number was told of; 0 for none
+};
+
 class Sequencer {
  public:
   static constexpr std::size_t defaultGroups = 100'000;
-  /// `maxGroups`: how many places are remembered that could be loaded again.
+  /// `maxGroups`: how many places are remembered that could be loaded again. `lists` are those of all sequencers of the
+  /// consumer's term; nullptr where it is alone.
   Sequencer(ConsumerName consumer, std::chrono::milliseconds gapLimit, std::size_t maxKept,
-            std::size_t maxGroups = defaultGroups);
+            std::size_t maxGroups = defaultGroups, std::shared_ptr<OpenGroups> lists = nullptr);
 
   /// The places of all groups that have something waiting, at the beginning of a term.
   Result<void> restore(const std::vector<std::string>& places);
@@ -84,6 +95,9 @@ class Sequencer {
   /// The missing numbers are given up; the dead letter that tells of it.
   void skip(const Gap& gap, WallTime now);
 
+  /// The digits of the lists that writes() and committed() look into: they have to be its own from before the one until
+  /// after the other.
+  std::set<char> changedLists() const;
   std::vector<StateWrite> writes() const;
   const std::vector<DeadLetter>& notes() const noexcept { return notes_; }
   /// Whether its commit makes messages ready.
@@ -100,6 +114,11 @@ class Sequencer {
   std::optional<Gap> overdue(WallTime now) const;
   void told(const Gap& gap) { told_[gap.group] = gap.first; }
 
+  // To another sequencer, and from it; not in the open transaction.
+  void adopt(Standing standing);
+  std::optional<Standing> giveUp(const GroupId& group);
+  std::vector<Standing> giveUpAll(const std::function<bool(const GroupId&)>& but);
+
   const ConsumerName& consumer() const noexcept { return consumer_; }
 
  private:
@@ -115,6 +134,7 @@ class Sequencer {
   const std::chrono::milliseconds gapLimit_;
   const std::size_t maxKept_;
   const std::size_t maxGroups_;
+  const std::shared_ptr<OpenGroups> lists_;
 
   std::unordered_map<GroupId, GroupPlace> places_;    // as committed
   std::map<std::string, GroupId> open_;               // those with something waiting, by their digest

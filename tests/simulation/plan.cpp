@@ -214,7 +214,7 @@ void drawNumbers(Plan& plan, Draw draw) {
 
 void drawLanes(Plan& plan, Draw draw) {
   ConsumerOptions& options = plan.consumer;
-  if (options.followNumbers || !draw.oneIn(3)) return;
+  if (!draw.oneIn(3)) return;
   options.ordering = Ordering::perGroup(static_cast<std::size_t>(draw.number(1, 4)));
   options.laneWindow = 64;
 }

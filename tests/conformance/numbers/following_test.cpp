@@ -1,8 +1,10 @@
-/// A consumer that follows numbers, on every store and behind every kind of queue: whatever order messages come in, and
-/// whoever leads meanwhile, each group's effects are in the order of its numbers, each once.
+/// A consumer that follows numbers, on every store and behind every kind of queue, in one line and in lanes: whatever
+/// order messages come in, and whoever leads meanwhile, each group's effects are in the order of its numbers, each
+/// once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 
 #include "base/random.hpp"
@@ -65,35 +67,42 @@ class FollowingSuite : public testing::TestWithParam<Wiring> {
     return messages;
   }
 
-  /// One replica's term; ends after so many messages without a word, as a killed one does, or when all is done.
-  bool serve(int messages) {
+  /// One replica's term; ends after so many messages without a word, as a killed one does, or when all is done, or
+  /// with lanes after a while.
+  bool serve(int messages, Ordering ordering = Ordering::total()) {
     const Replica store = store_->open(events_);
     const Replica queue = queue_ ? queue_->open(events_) : store;
     const TestTerm term(++token_);
-    int left = messages;
+    std::atomic<int> left = messages;
     const auto handler = [&](const Delivery& delivery) {
-      if (left-- == 0) {
+      if (left-- <= 0) {
         term.loseLease();
         return Outcome::done();
       }
       const std::string key = "effects of " + delivery.message.group.value;
       const auto before = delivery.transaction.get(key);
-      if (!before) return Outcome::failed(before.error().message());
+      if (!before) return Outcome::retryLater(before.error().message());
       const std::string effects = before->value_or("") + delivery.message.id.value + " ";
-      if (const auto put = delivery.transaction.put(key, effects); !put) return Outcome::failed(put.error().message());
+      if (const auto put = delivery.transaction.put(key, effects); !put)
+        return Outcome::retryLater(put.error().message());
       return Outcome::done();
     };
     ConsumerOptions options{.maxBatch = 5};
     options.idleWait = 50ms;
     options.followNumbers = true;
+    options.ordering = ordering;
     Consumer consumer(*queue.source, *store.store, Handler{handler}, options, events_);
     try {
       consumer.inaugurate(term);
+      const bool hasLanes = ordering != Ordering::total();  // which have the store now
+      int executes = 0;
       const bool finished = eventually([&] {
         consumer.execute(term);
-        return isFinished(*store.store, term);
+        return hasLanes ? ++executes == 10 : isFinished(*store.store, term);
       });
       EXPECT_TRUE(finished) << "lacks effects";
+      term.requestStop();
+      consumer.execute(term);
       consumer.handOver(term);
       return true;
     } catch (const EndTerm& end) {
@@ -116,6 +125,23 @@ class FollowingSuite : public testing::TestWithParam<Wiring> {
     return finished;
   }
 
+  /// What the store holds, asked by a term of its own.
+  bool isAllDone() {
+    const Replica replica = store_->open(events_);
+    const TestTerm term(++token_);
+    EXPECT_THAT(replica.store->claim(term), succeeds());
+    return isFinished(*replica.store, term);
+  }
+  void expectEachOnceInOrder() {
+    for (int group = 0; group < groups; ++group) {
+      const std::string name(1, static_cast<char>('a' + group));
+      std::string expected;
+      for (int number = 1; number <= each; ++number) expected += name + std::to_string(number) + " ";
+      EXPECT_EQ(effects_[name], expected);
+    }
+    EXPECT_GT(events_.of<MessageKept>().size(), 0U);
+  }
+
   std::unique_ptr<BackendWorld> store_ = GetParam().store.make();
   std::unique_ptr<BackendWorld> queue_;  // nullptr: the store's own
   std::unique_ptr<IMessageSink> sink_;
@@ -132,13 +158,20 @@ TEST_P(FollowingSuite, EffectsComeOnceAndInTheOrderOfNumbersWhateverReplicasDie)
   EXPECT_FALSE(serve(7));
   EXPECT_TRUE(serve(1'000));
 
-  for (int group = 0; group < groups; ++group) {
-    const std::string name(1, static_cast<char>('a' + group));
-    std::string expected;
-    for (int number = 1; number <= each; ++number) expected += name + std::to_string(number) + " ";
-    EXPECT_EQ(effects_[name], expected);
-  }
-  EXPECT_GT(events_.of<MessageKept>().size(), 0U);
+  expectEachOnceInOrder();
+}
+
+TEST_P(FollowingSuite, LanesDoTheSameHoweverManyTheNextReplicaHas) {
+  ASSERT_THAT(sink_->append(shuffled()), succeeds());
+
+  serve(3, Ordering::perGroup(3));
+  serve(7, Ordering::perGroup(2));
+  EXPECT_TRUE(eventually([&] {
+    serve(1'000, Ordering::perGroup(4));
+    return isAllDone();
+  }));
+
+  expectEachOnceInOrder();
 }
 
 INSTANTIATE_TEST_SUITE_P(Wirings, FollowingSuite, testing::ValuesIn(wirings()),

@@ -328,11 +328,7 @@ TEST_F(Numbers, TakenBeforeItsHandlerStartsANumberIsPastWithTheTaking) {
   EXPECT_THAT(deadIds(), ElementsAre("g2"));
 }
 
-TEST_F(Numbers, CannotBeCombinedWithLanesNorWithCollapsing) {
-  options.ordering = Ordering::perGroup(2);
-  EXPECT_THROW(enrol(), std::system_error);
-
-  options.ordering = Ordering::total();
+TEST_F(Numbers, CannotBeCombinedWithCollapsing) {
   options.collapse = Collapse::byKey;
   EXPECT_THROW(enrol(), std::system_error);
 }

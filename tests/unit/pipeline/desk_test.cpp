@@ -41,7 +41,7 @@ class DeskTest : public testing::Test {
     return idsOf(take(lane, max, now).messages);
   }
   void finish(std::size_t lane, std::size_t count) {
-    desk.acknowledge(lane, count);
+    desk.acknowledge(lane, std::vector<Message>(count));
     desk.release(lane);
   }
   static std::vector<std::string> idsOf(const std::vector<Message>& messages) {
@@ -69,7 +69,7 @@ TEST_F(DeskTest, KeepsAGroupWithItsLaneUntilTheLaneLetsGo) {
   receive({"a2"});
   EXPECT_THAT(taken(2), IsEmpty());
 
-  desk.acknowledge(1, 1);
+  desk.acknowledge(1, std::vector<Message>(1));
   EXPECT_THAT(taken(2), IsEmpty());
   desk.release(1);
 
@@ -163,7 +163,8 @@ TEST_F(DeskTest, AParkedGroupGivesTheTokensOfThoseBackThatHaveNotBegun) {
   std::vector<Message> ofA = take(0).messages;
   ASSERT_EQ(ofA.size(), 4U);
 
-  desk.park(0, std::move(ofA), start + 1h, 3, start);
+  desk.giveBack(GroupId{"a"}, 3, start);
+  desk.park(0, std::move(ofA), start + 1h);
 
   EXPECT_THAT(taken(1), ElementsAre("b1", "b2", "b3"));
 }
@@ -224,7 +225,7 @@ TEST_F(DeskTest, LeavesWhatFollowsAFailedSuspectWithItsGroup) {
 TEST_F(DeskTest, KeepsInItsFrontWhatTheSourceDoesNotKnowToBeDone) {
   receive({"a1", "b1", "c1", "d1"});
   take(0);
-  desk.acknowledge(0, 1, false);
+  desk.acknowledge(0, std::vector<Message>(1), false);
   desk.release(0);
   take(1), take(2);
 

@@ -1,0 +1,182 @@
+// The career thread while the lanes are at work: between the source and the desk.
+#include "base/backoff.hpp"
+#include "base/random.hpp"
+#include "consumer/errors.hpp"
+#include "consumer/lanes.hpp"
+
+namespace tenure::consuming {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Between two looks at a source that cannot be waited for.
+constexpr Duration lookInterval = 5ms;
+
+}  // namespace
+
+/// Comes back when every lane has made some progress: an execute that returned while one hangs would begin its limit
+/// anew.
+bool Lanes::read(const Term& term) {
+  const std::stop_callback leaving(term.stopToken(), [this] { stop_.request_stop(); });
+  const Duration slice = std::max<Duration>(options_.idleWait, 20ms);
+  const BootTime begin = clock_.now();
+  const auto isOver = [&] { return clock_.now() - begin >= slice && desk_->madeProgressSince(begin); };
+  while (!stop_.stop_requested() && !isOver()) {
+    reportProgress(term);
+    readLimits();
+    const auto stop = stop_.get_token();
+    if (const auto done = desk_->mustBeReadAgain() ? readAgain(term) : readOnce(clock_.now() + slice, stop); !done)
+      sourceFailed(term, done.error());
+  }
+  if (!stop_.stop_requested()) return true;
+  settleDown(term);
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  return false;
+}
+
+Result<void> Lanes::acknowledge() {
+  const std::vector<Message> done = desk_->takeAcknowledgements();
+  if (done.empty()) return {};
+  const Result<void> acknowledged = source_.acknowledge(done);
+  if (acknowledged) desk_->confirm(done.size());
+  return acknowledged;
+}
+
+Result<void> Lanes::readOnce(BootTime until, const std::stop_token& stop) {
+  if (const Result<void> acknowledged = acknowledge(); !acknowledged) return acknowledged;
+  if (desk_->wantsLook()) return look(stop);
+  if (const Result<void> watched = watchGaps(stop); !watched) return watched;
+  if (!desk_->wantsMore()) {
+    desk_->await(until, stop);
+    return {};
+  }
+  const bool onlyLooks = gated_ && shared_ && !desk_->isAtRest();
+  Result<std::vector<Message>> messages = fetch(onlyLooks ? onlyLook : until, stop);
+  if (!messages) return messages.error();
+  if (!messages->empty())
+    desk_->receive(std::move(*messages));
+  else if (onlyLooks)
+    desk_->await(clock_.now() + lookInterval, stop);
+  return {};
+}
+
+Result<void> Lanes::look(const std::stop_token& stop) {
+  desk_->beginLook();
+  while (desk_->room() > 0) {
+    const Gate::Pass pass = passFor(gated_ && shared_);
+    Result<std::vector<Message>> messages = source_.fetch(desk_->room(), onlyLook, stop);
+    if (!messages) return messages.error();
+    if (messages->empty()) break;
+    desk_->receive(std::move(*messages));
+  }
+  desk_->endLook();
+  return {};
+}
+
+/// One for all groups. A lane looks at those that it finds.
+Result<void> Lanes::watchGaps(const std::stop_token& stop) {
+  if (!options_.followNumbers || clock_.now() < nextGapCheck_) return {};
+  if (options_.whenGapIsOld != GapPolicy::wait) {
+    const Result<bool> dry = isDry(stop);
+    if (!dry) return dry.error();
+    if (!*dry) return {};
+  }
+  desk_->visitGaps(clock_.wallNow(), options_.gapLimit);
+  nextGapCheck_ = clock_.now() + std::clamp<Duration>(options_.gapLimit / 10, 10ms, 1s);
+  return {};
+}
+
+/// All that waits was looked at: nothing is in work, for the sake of which a source may keep back something.
+Result<bool> Lanes::isDry(const std::stop_token& stop) {
+  if (!desk_->isEmpty()) return false;
+  const Gate::Pass pass = passFor(gated_ && shared_);
+  Result<std::vector<Message>> messages = source_.fetch(desk_->room(), onlyLook, stop);
+  if (!messages) return messages.error();
+  const bool dry = messages->empty() && !stop.stop_requested();
+  if (!messages->empty()) desk_->receive(std::move(*messages));
+  return dry;
+}
+
+/// Of some that were stood for the desk knows too little to have them run.
+Result<void> Lanes::readAgain(const Term& term) {
+  if (const Result<void> rested = rest(term, [this] { return acknowledge(); }); !rested) return rested;
+  if (stop_.stop_requested()) return {};
+  desk_->clear();
+  const Gate::Pass pass = passFor(gated_ && shared_);
+  const Result<void> attached = source_.attach(term);
+  if (attached) desk_->close(false);
+  return attached;
+}
+
+/// What is in hand is finished, and nothing else begun.
+Result<void> Lanes::rest(const Term& term, const std::function<Result<void>()>& each) {
+  desk_->close(true);
+  while (!desk_->isAtRest() && !stop_.stop_requested()) {
+    reportProgress(term);
+    if (const Result<void> done = each(); !done) return done;
+    desk_->await(clock_.now() + lookInterval, stop_.get_token());
+  }
+  return {};
+}
+
+Result<std::vector<Message>> Lanes::fetch(BootTime until, const std::stop_token& stop) {
+  std::stop_source& interrupt = desk_->interrupt();
+  const std::stop_callback leaving(stop, [&interrupt] { interrupt.request_stop(); });
+  if (const auto due = desk_->nextDue(); due && gated_ && shared_) until = std::min(until, *due);
+  const Gate::Pass pass = passFor(gated_ && shared_);
+  return source_.fetch(desk_->room(), until, interrupt.get_token());
+}
+
+/// Delivery starts again at what was not acknowledged.
+void Lanes::sourceFailed(const Term& term, const Error& error) {
+  if (!isTransient(error)) throw EndTerm(reasonOf(error), error);
+  const Emitter emit(events_, clock_, term.identity().election);
+  const BootTime began = clock_.now();
+  emit(OutageBegan{error.message()}, term.token());
+  Random random = options_.jitterSeed != 0 ? Random(options_.jitterSeed) : Random(freshSeed());
+  Backoff backoff(20ms, 1s, random.fork());
+  static_cast<void>(rest(term, [this]() -> Result<void> {
+    static_cast<void>(desk_->takeAcknowledgements());
+    return {};
+  }));
+  if (stop_.stop_requested()) return;
+  desk_->clear();
+  for (Error trouble = error;;) {
+    if (clock_.now() - began >= options_.outageLimit) throw EndTerm(reasonOf(trouble), trouble);
+    clock_.waitUntil(clock_.now() + backoff.next(), stop_.get_token());
+    if (stop_.stop_requested()) return;
+    term.reportProgress();
+    const Gate::Pass pass = passFor(gated_ && shared_);
+    const Result<void> attached = source_.attach(term);
+    if (attached) break;
+    trouble = attached.error();
+    if (!isTransient(trouble)) throw EndTerm(reasonOf(trouble), trouble);
+  }
+  desk_->close(false);
+  emit(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - began)}, term.token());
+}
+
+/// Waits for the lanes to finish what they have begun.
+void Lanes::settleDown(const Term& term) {
+  while (desk_->lanesLeft() <= lanes_.size()) {
+    reportProgress(term);
+    desk_->await(clock_.now() + 20ms, {});
+  }
+  if (const std::vector<Message> done = desk_->takeAcknowledgements(); !done.empty() && term.valid())
+    static_cast<void>(source_.acknowledge(done));  // what does not get through comes again, and is known
+}
+
+void Lanes::readLimits() {
+  if (options_.limits == nullptr || limitsSeen_ == options_.limits->version()) return;
+  limitsSeen_ = options_.limits->version();  // first: what changes meanwhile is seen next time
+  desk_->limit(options_.limits->rules());
+}
+
+/// The watchdog hears of progress when every lane with something in hand has made some.
+void Lanes::reportProgress(const Term& term) {
+  if (!desk_->madeProgressSince(lastProgress_)) return;
+  lastProgress_ = clock_.now();
+  term.reportProgress();
+}
+
+}  // namespace tenure::consuming

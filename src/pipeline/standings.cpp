@@ -1,0 +1,32 @@
+#include "pipeline/standings.hpp"
+
+#include <utility>
+
+namespace tenure::pipeline {
+
+void Standings::put(Standing standing) {
+  const GroupId group = standing.place.group;
+  if (standing.place.isOpen()) {
+    open_.insert_or_assign(group, std::move(standing));
+    return;
+  }
+  if (closed_.size() >= maxGroups_) closed_.clear();
+  closed_.insert_or_assign(group, std::move(standing));
+}
+
+std::optional<Standing> Standings::take(const GroupId& group) {
+  auto known = open_.extract(group);
+  if (!known) known = closed_.extract(group);
+  return known ? std::optional(std::move(known.mapped())) : std::nullopt;
+}
+
+std::vector<GroupId> Standings::overdue(WallTime now, std::chrono::milliseconds limit) const {
+  std::vector<GroupId> groups;
+  for (const auto& [group, standing] : open_)
+    if (!standing.place.isReady() && now - standing.place.since >= limit &&
+        standing.told != standing.place.position + 1)
+      groups.push_back(group);
+  return groups;
+}
+
+}  // namespace tenure::pipeline

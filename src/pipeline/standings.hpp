@@ -1,0 +1,29 @@
+/// Where groups stand that no lane has in hand: a lane gets it with the group, and gives it back with it. Pure.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "pipeline/sequencer.hpp"
+
+namespace tenure::pipeline {
+
+class Standings {
+ public:
+  /// `maxGroups`: how many are remembered that could be read again.
+  explicit Standings(std::size_t maxGroups = Sequencer::defaultGroups) : maxGroups_(maxGroups) {}
+
+  void put(Standing standing);
+  /// Nullopt: it has to be read, and nothing of it waits.
+  std::optional<Standing> take(const GroupId& group);
+  /// Those that wait for a number for so long, and nobody was told of it.
+  std::vector<GroupId> overdue(WallTime now, std::chrono::milliseconds limit) const;
+
+ private:
+  const std::size_t maxGroups_;
+  std::unordered_map<GroupId, Standing> open_;
+  std::unordered_map<GroupId, Standing> closed_;
+};
+
+}  // namespace tenure::pipeline

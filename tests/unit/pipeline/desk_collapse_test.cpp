@@ -1,0 +1,212 @@
+/// A desk that collapses: one message stands for others, and nobody is handed out before all that waits was seen.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "pipeline/desk.hpp"
+
+namespace tenure::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr BootTime start{1h};
+
+class DeskCollapse : public testing::Test {
+ protected:
+  /// "a1" is message 1 of group a, "-k1" one without a group and with the key k.
+  static Message messageOf(const std::string& id, std::int64_t position) {
+    Message message;
+    message.id.value = id;
+    const bool grouped = id.front() != '-';
+    if (grouped) message.group.value = id.substr(0, 1);
+    message.headers = {{"key", id.substr(grouped ? 0 : 1, 1)}};
+    message.position = position;
+    return message;
+  }
+  void arrive(const std::vector<std::string>& ids) {
+    std::vector<Message> messages;
+    for (const std::string& id : ids) messages.push_back(messageOf(id, ++position));
+    desk.receive(std::move(messages));
+  }
+  void look(const std::vector<std::string>& ids = {}) {
+    desk.beginLook();
+    arrive(ids);
+    desk.endLook();
+  }
+  std::vector<std::string> taken(std::size_t lane, BootTime now = start) {
+    return hold(lane, desk.take(lane, 10, now));
+  }
+  std::vector<std::string> suspects() { return hold(0, desk.takeSuspects(0, 10)); }
+  std::vector<std::string> hold(std::size_t lane, const Desk::Share& share) {
+    held[lane].insert(held[lane].end(), share.messages.begin(), share.messages.end());
+    return idsOf(share.messages);
+  }
+  static std::vector<std::string> idsOf(const std::vector<Message>& messages) {
+    std::vector<std::string> ids;
+    for (const Message& message : messages) ids.push_back(message.id.value);
+    return ids;
+  }
+  /// All that the lane holds is done, or ended without a run.
+  void finish(std::size_t lane, bool dropped = false) {
+    std::vector<std::int64_t> positions;
+    for (const Message& message : held[lane])
+      if (dropped) positions.push_back(message.position);
+    desk.acknowledge(lane, held[lane], true, positions);
+    held[lane].clear();
+    desk.release(lane);
+  }
+  static Desk::Limits limits() { return {.messages = 100, .bytes = 100'000, .front = 2}; }
+
+  Desk desk{limits(), 4, Collapser("key", 1'000)};
+  std::int64_t position = 0;
+  std::map<std::size_t, std::vector<Message>> held;
+};
+
+TEST_F(DeskCollapse, GivesTheFirstOfThoseThatAskForTheSame) {
+  look({"a1", "a2", "b1", "a3"});
+
+  EXPECT_THAT(taken(1), ElementsAre("a1"));
+  EXPECT_THAT(taken(2), ElementsAre("b1"));
+  EXPECT_THAT(idsOf(desk.begin(held[1].front())), ElementsAre("a2", "a3"));
+  EXPECT_EQ(desk.window(), 2U) << "those that are stood for take no place";
+}
+
+TEST_F(DeskCollapse, WhatComesBeforeARunBeginsIsStoodForAndNoneThatComesLater) {
+  look({"a1"});
+  EXPECT_THAT(taken(1), ElementsAre("a1"));
+  arrive({"a2"});
+  EXPECT_THAT(idsOf(desk.begin(held[1].front())), ElementsAre("a2"));
+  arrive({"a3", "a4"});
+
+  finish(1);
+  look();
+
+  EXPECT_THAT(taken(2), ElementsAre("a3"));
+  EXPECT_THAT(idsOf(desk.begin(held[2].front())), ElementsAre("a4"));
+}
+
+TEST_F(DeskCollapse, GivesNothingBeforeALookHasShownWhatElseCame) {
+  arrive({"a1"});
+  EXPECT_TRUE(desk.wantsLook());
+  EXPECT_THAT(taken(1), IsEmpty());
+  desk.beginLook();
+  EXPECT_THAT(taken(1), IsEmpty());
+  arrive({"a2", "b1"});
+  desk.endLook();
+
+  EXPECT_FALSE(desk.wantsLook());
+  EXPECT_THAT(taken(1), ElementsAre("a1"));
+  EXPECT_THAT(taken(2), ElementsAre("b1"));
+}
+
+TEST_F(DeskCollapse, ALookThatBeganBeforeAGroupWasLetGoIsNotEnough) {
+  look({"a1"});
+  EXPECT_THAT(taken(1), ElementsAre("a1"));
+  desk.begin(held[1].front());
+  arrive({"a2"});
+  desk.beginLook();
+  desk.endLook();
+  finish(1);
+
+  EXPECT_THAT(taken(2), IsEmpty()) << "more may have come while it ran";
+  look({"a3"});
+
+  EXPECT_THAT(taken(2), ElementsAre("a2"));
+  EXPECT_THAT(idsOf(desk.begin(held[2].front())), ElementsAre("a3"));
+}
+
+TEST_F(DeskCollapse, ThoseOfOneKeyAndNoGroupWaitForEachOther) {
+  look({"-k1"});
+  EXPECT_THAT(taken(1), ElementsAre("-k1"));
+  desk.begin(held[1].front());
+  look({"-k2", "-m1", "-k3"});
+
+  EXPECT_THAT(taken(2), ElementsAre("-m1"));
+  EXPECT_THAT(taken(3), IsEmpty());
+  finish(1);
+  look();
+
+  EXPECT_THAT(taken(3), ElementsAre("-k2"));
+}
+
+TEST_F(DeskCollapse, TheHeirOfOneThatWasDroppedComesNext) {
+  look({"a1", "a2", "a3"});
+  EXPECT_THAT(taken(1), ElementsAre("a1"));
+
+  finish(1, true);
+  look();
+
+  EXPECT_THAT(taken(2), ElementsAre("a2"));
+  EXPECT_THAT(idsOf(desk.begin(held[2].front())), ElementsAre("a3"));
+  finish(2);
+  EXPECT_EQ(desk.window(), 0U);
+}
+
+TEST_F(DeskCollapse, NothingOfItsGroupIsHandedOutBehindOneThatStandsForOthers) {
+  Message other = messageOf("a3", 3);
+  other.headers = {{"key", "another"}};
+  desk.beginLook();
+  desk.receive({messageOf("a1", 1), messageOf("a2", 2), other});
+  desk.endLook();
+
+  EXPECT_THAT(taken(1), ElementsAre("a1"));
+  finish(1, true);
+  look();
+
+  EXPECT_THAT(taken(1), ElementsAre("a2", "a3"));
+}
+
+TEST_F(DeskCollapse, WhereNoHeirIsLeftEverythingHasToBeReadAgain) {
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < Collapser::mostHeirs + 2; ++i) ids.push_back("a" + std::to_string(i));
+  look(ids);
+  for (std::size_t i = 0; i <= Collapser::mostHeirs; ++i) {
+    look();
+    EXPECT_FALSE(desk.mustBeReadAgain());
+    EXPECT_FALSE(taken(1).empty());
+    finish(1, true);
+  }
+
+  EXPECT_TRUE(desk.mustBeReadAgain());
+  look({"b1"});
+  EXPECT_THAT(taken(2), IsEmpty());
+  desk.clear();
+  look({"a65", "b1"});
+  EXPECT_THAT(taken(2), ElementsAre("a65"));
+}
+
+TEST_F(DeskCollapse, ASuspectStandsForOthersAndItsHeirIsOneAsWell) {
+  desk.suspect({}, 2, 0);
+  arrive({"a1", "a2", "b1", "c1", "a3"});
+
+  EXPECT_THAT(suspects(), ElementsAre("a1")) << "b1 may not come between it and its heir";
+  finish(0, true);
+  EXPECT_THAT(suspects(), ElementsAre("a2"));
+  EXPECT_THAT(idsOf(desk.begin(held[0].front())), ElementsAre("a3"));
+  finish(0);
+  EXPECT_THAT(suspects(), ElementsAre("b1"));
+  finish(0);
+
+  EXPECT_FALSE(desk.hasSuspects());
+  desk.trust();
+  look();
+  EXPECT_THAT(taken(1), ElementsAre("c1"));
+}
+
+TEST_F(DeskCollapse, OneThatMayHaveKilledStandsForNobody) {
+  desk.suspect({MessageId{"a2"}}, 0, 0);
+  arrive({"a1", "a2", "a3"});
+
+  EXPECT_THAT(suspects(), ElementsAre("a1", "a2"));
+  finish(0);
+  desk.trust();
+  look();
+  EXPECT_THAT(taken(1), ElementsAre("a3"));
+}
+
+}  // namespace
+}  // namespace tenure::pipeline
