@@ -43,6 +43,10 @@ Complaint Attempts::failed(FencingToken term, const MessageId& id, int attempt, 
 
 void Attempts::postponed(FencingToken term, const MessageId& id, Duration wait) { rest(term, id, wait); }
 
+void Attempts::parked(const GroupId& group) {
+  if (!group.value.empty()) std::erase_if(suspects_, [&](const auto& suspect) { return suspect.second == group; });
+}
+
 void Attempts::recorded(const MessageId& id, int attempts, bool charge, bool blocks) {
   counts_[id] = {attempts, charge};
   if (blocks) suspects_.erase(id);

@@ -4,12 +4,12 @@
 ///   R2 what counts against a message durably counts in every later attempt, also of later terms
 ///   R3 no attempt more than there may be
 ///   R4 a wait is no longer than the backoff allows
-///   R5 what has taken its process with it is charged, durably, before it starts again
+///   R5 what has taken its process with it is charged, durably, before it starts again; not what waits in a group with
+///      a suspect that failed in good order, which is on its way to the lanes
 #pragma once
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "tenure/consumer.hpp"
@@ -30,7 +30,9 @@ class Attempts {
   Complaint failed(FencingToken term, const MessageId& id, int attempt, Duration wait);
   void postponed(FencingToken term, const MessageId& id, Duration wait);
   /// Its process is dead, and nobody has claimed since.
-  void died(const MessageId& id) { suspects_.insert(id); }
+  void died(const MessageId& id, const GroupId& group) { suspects_.insert_or_assign(id, group); }
+  /// One of its suspects has to wait, before the lanes.
+  void parked(const GroupId& group);
   /// Durable: nothing counts against it any more when `attempts` is 0. One that blocks has no attempts left to charge.
   void recorded(const MessageId& id, int attempts, bool charge, bool blocks);
 
@@ -50,7 +52,7 @@ class Attempts {
   const ConsumerOptions& options_;
   std::map<MessageId, Rest> rests_;
   std::map<MessageId, Count> counts_;
-  std::set<MessageId> suspects_;
+  std::map<MessageId, GroupId> suspects_;
 };
 
 }  // namespace tenure::simulation

@@ -149,11 +149,13 @@ void Ghost::handlerEnded(const Start& start, const Outcome& outcome, BootTime no
       handling_, [&](const Handling& one) { return one.process == start.process && one.id == start.message.id; });
   if (ended != handling_.end()) handling_.erase(ended);
   attempts_.ended(start.token, start.message.id, outcome, now);
+  const bool mayComeAgain = outcome.kind == Outcome::Kind::failed || outcome.kind == Outcome::Kind::retryLater;
+  if (lanes_ > 0 && !start.inLane && mayComeAgain) attempts_.parked(start.message.group);
 }
 
 void Ghost::handlerLost(int process) {
   for (const Handling& lost : handling_)
-    if (lost.process == process && lost.token == highest_) attempts_.died(lost.id);
+    if (lost.process == process && lost.token == highest_) attempts_.died(lost.id, lost.group);
   std::erase_if(handling_, [&](const Handling& one) { return one.process == process; });
 }
 
