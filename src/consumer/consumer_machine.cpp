@@ -10,7 +10,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t leastReadAhead = 32;
-constexpr std::size_t collapsePage = 1024;
 
 }  // namespace
 
@@ -138,7 +137,7 @@ bool ConsumerMachine::wantsMessages() const noexcept {
 
 Action ConsumerMachine::fetch(BootTime until) {
   if (role_ == Role::lane) return ask(Step::fetch, Fetch{limit_ - settled_, until});
-  if (collapser_) return ask(Step::fetch, Fetch{collapsePage, until});
+  if (collapser_) return ask(Step::fetch, Fetch{pipeline::Collapser::page, until});
   const std::size_t room = held_ + std::max(limit_ + readAhead_, horizon());
   return ask(Step::fetch, Fetch{room - std::min(room - 1, remaining()), until});
 }

@@ -41,6 +41,8 @@ class Collapser {
   void sift(std::vector<Message>& messages, const std::unordered_set<MessageId>& alone);
   /// Those that have it in common, and it is not empty, are to run one after the other.
   std::string placeOf(const Message& message) const;
+  /// What is read at a time: most of it takes no place.
+  static constexpr std::size_t page = 1024;
   /// It may be worth while to read more before the next one begins.
   bool mayReadOn() const noexcept { return collapsed_ < ahead_ && bytes_ < mostBytes; }
 

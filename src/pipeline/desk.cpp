@@ -10,9 +10,10 @@ namespace tenure::pipeline {
 // --- from the source
 
 std::size_t Desk::room() const noexcept {
-  if (collapser_ && !collapser_->mayReadOn()) return 0;
+  if (waitingBytes_ >= limits_.bytes || (collapser_ && !collapser_->mayReadOn())) return 0;
   const std::size_t window = std::max(limits_.messages, suspectWindow_);
-  return waitingBytes_ >= limits_.bytes ? 0 : window - std::min(window, alive_);
+  const std::size_t room = window - std::min(window, alive_);
+  return collapser_ ? std::min(room, Collapser::page) : room;
 }
 
 bool Desk::wantsMore() const noexcept { return 2 * waiting_ < limits_.messages && room() > 0; }
@@ -146,7 +147,8 @@ Desk::Share Desk::takeSuspects(std::size_t lane, std::size_t max) {
     const Suspect suspect = suspects_.front();
     Line& line = *suspect.line;
     const auto isNext = [&] { return !line.waiting.empty() && line.waiting.front().number <= suspect.number; };
-    if (line.waits || !isNext()) {  // it failed in good order, or what follows it waits with it
+    // It failed in good order, or waits with one that did: if it is a killer, that costs one more process.
+    if (line.waits || !isNext()) {
       suspects_.pop_front();
       continue;
     }

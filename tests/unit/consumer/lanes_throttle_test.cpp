@@ -154,6 +154,25 @@ TEST_F(LanesThrottle, BeforeTheLanesBeginTheQueuesRateHoldsAsWell) {
   expectKept(startsOf("all"), rate);
 }
 
+TEST_F(LanesThrottle, AFailedSuspectReturnsNoTokensOfThoseBehindIt) {
+  const Rate rate{50, 2};
+  EXPECT_TRUE(limits.set({.queue = rate}));
+  for (const char* group : {"a", "b", "c", "d", "e", "f"})
+    for (const char* number : {"0", "1", "2"}) produce(std::string{group} + number, group);
+  handler = [note = handler](const Delivery& delivery) {
+    const Outcome noted = note(delivery);
+    return delivery.message.id.value.ends_with('0') && delivery.attempt == 1 ? Outcome::failed("not yet") : noted;
+  };
+  die();
+
+  LanedReplica& successor = elect();
+  workOff(successor);
+  successor.handOver();
+
+  EXPECT_THAT(starts, SizeIs(18 + 6));
+  expectKept(startsOf("all"), rate);
+}
+
 TEST_F(LanesThrottle, WhatSuspectsTookOfTheirGroupIsMissingInItsBucket) {
   const Rate rate{50, 1};
   EXPECT_TRUE(limits.set({.groups = {{GroupId{"a"}, rate}}}));

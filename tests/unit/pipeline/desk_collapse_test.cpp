@@ -179,6 +179,12 @@ TEST_F(DeskCollapse, WhereNoHeirIsLeftEverythingHasToBeReadAgain) {
   EXPECT_THAT(taken(2), ElementsAre("a65"));
 }
 
+TEST_F(DeskCollapse, ReadsNoMoreThanAPageAtATime) {
+  Desk wide{{.messages = 5'000, .bytes = 100'000, .front = 2}, 4, Collapser("key", 1'000)};
+
+  EXPECT_EQ(wide.room(), Collapser::page);
+}
+
 TEST_F(DeskCollapse, ASuspectStandsForOthersAndItsHeirIsOneAsWell) {
   desk.suspect({}, 2, 0);
   arrive({"a1", "a2", "b1", "c1", "a3"});
