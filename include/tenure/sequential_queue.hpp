@@ -17,8 +17,8 @@
 /// A group's turn is one task. For a worker that calls next() it is a run of up to 16 of its tasks, handed to it in one
 /// visit to the shard, as nobody else could take them anyway; but once a run has lasted for some milliseconds, the
 /// next one is a single task, so that strangers wait for one slow task at most. And a quick group which holds a quarter
-/// of all that waits keeps its worker from run to run, as long as others take runs meanwhile: at the end it is the one
-/// that all would wait for.
+/// of all that waits keeps its worker from run to run, as long as others take half as many meanwhile: at the end it is
+/// the one that all would wait for.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,9 @@ class SequentialQueue {
     std::size_t left = 0;        // of the run, behind `at`
     std::size_t leftInTurn = 0;  // how many more groups this worker may take from the shard
     std::int64_t begun = 0;      // tick, 0 when nothing waited behind the run
-    std::uint64_t handed = 0;    // runs by all workers, when this one began
+    std::uint64_t runs = 0;      // of this group, one after the other
+    std::uint64_t tasks = 0;     // in those
+    std::uint64_t handed = 0;    // runs to all workers, when the first of these began
   };
 
  public:
@@ -419,8 +421,9 @@ class SequentialQueue {
     std::ptrdiff_t room = 0;
     {
       const std::lock_guard lock(shard.lock);
-      if (finishRun(held) && staysWith(held) && !dropping_) {
-        room = takeRun(held, longestRun);
+      const std::uint32_t more = finishRun(held) && !dropping_ ? mayGoOn(held) : 0;
+      if (more > 0) {
+        room = takeRun(held, more);
       } else {
         release(*held.line);
         taken = held.leftInTurn > 0 && hasReady(shard);
@@ -470,6 +473,7 @@ class SequentialQueue {
     --shard.ready;
     --held.leftInTurn;
     held.line = &line;
+    held.runs = held.tasks = 0;
     if (const Line* next = line.next) {
       __builtin_prefetch(next->first);
       if (next->next != nullptr) prefetch(*next->next);
@@ -496,7 +500,8 @@ class SequentialQueue {
     shard.reserved += run - 1;
     add(shard.waiting, -run);
     add(shard.handed, std::uint64_t{1});
-    if (isHeavy(line)) held.handed = look().handed;
+    held.tasks += run;
+    if (held.runs++ == 0 && isHeavy(line)) held.handed = look().handed;
     shard.freed += static_cast<std::ptrdiff_t>(run);
     return shard.freed >= freedKept || producers_.count > 0 ? std::exchange(shard.freed, 0) : 0;
   }
@@ -518,17 +523,19 @@ class SequentialQueue {
     held.at->next = std::exchange(shard.freeSlots, done);
     const std::int64_t begun = std::exchange(held.begun, line.waiting > 0 ? tick() : 0);
     if (line.waiting == 0) return false;
-    line.nextRun = held.begun == begun ? std::min(4 * line.nextRun, longestRun) : 1;
+    line.nextRun = held.begun == begun ? std::min(4 * line.nextRun, longestRun) : std::max(line.nextRun / 4, 1U);
     return true;
   }
 
-  /// Whether a worker goes on with its group: a quick one that holds a quarter of all that waits, when others have
-  /// taken a run during this one.
-  bool staysWith(const Held& held) const noexcept {
+  /// With how many tasks a worker goes on with its group, when that is a quick one which holds a quarter of all that
+  /// waits: what is left of its turn, and another run when others have taken half as many meanwhile.
+  std::uint32_t mayGoOn(const Held& held) const noexcept {
     const Line& line = *held.line;
-    if (line.nextRun < longestRun || !isHeavy(line)) return false;
+    if (line.nextRun < firstRun || !isHeavy(line)) return 0;
+    if (held.tasks < longestRun) return static_cast<std::uint32_t>(longestRun - held.tasks);
     const Sight all = look();
-    return all.handed > held.handed && 4 * line.waiting >= all.waiting;
+    const std::uint64_t byOthers = all.handed - held.handed - (held.runs - 1);
+    return 2 * byOthers >= held.runs && 4 * line.waiting >= all.waiting ? longestRun : 0;
   }
   static bool isHeavy(const Line& line) noexcept {
     return line.waiting >= longestRun && 4 * line.waiting >= line.shard->waiting;
