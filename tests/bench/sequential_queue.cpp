@@ -15,17 +15,17 @@
 /// median ratios to static dispatch for backlogs of 100, 10,000 and 100,000:
 ///
 ///   workers            1                     2                    4
-///   equal     0.996  1.003  1.004   0.956  1.011  1.021   1.440  1.010  1.027
-///   hot       0.996  1.004  1.004   1.360  1.113  1.027   1.751  1.067  1.046
-///   hot slow     12    563    864     832    178     25    1291    241     25
+///   equal     0.994  1.001  0.992   0.917  1.018  0.997   1.309  1.233  1.087
+///   hot       0.983  1.006  1.004   1.304  1.500  1.492   1.101  1.048  0.910
+///   hot slow     12    388    720     797    162     22    1269    207     22
 ///
-/// With one worker the two are the same within what runs vary, half a percent. Two cells miss the aim, both of a
-/// backlog of 100, which is gone in 60 to 120 us. Hot, one worker: half of the tasks are groups of one, and a visit to
-/// the queue for a single task costs some 4 ns more than to take the first of a deque. Equal, two workers: all are
-/// groups of one or so, and two workers meet in the shards; at a load of 3 it came to 1.09, as dispatch then waits for
-/// the worker that was put aside. Since then who finds a shard locked spins before it sleeps, and two who choose the
-/// same one part: not measured on a quiet machine; at a load of 14 this cell came to 1.03 after 1.02, which says
-/// little. The hot slow ratios of the largest backlog grow with S: dispatch stops when its other workers are done.
+/// With one worker the two are the same within what runs vary, one percent; so they are at 100,000 equal, two workers.
+/// Three cells miss the aim. Two are of a backlog of 100, which is gone in 60 to 120 us and is groups of one or so: a
+/// visit to the queue for a single task costs more than to take the first of a deque, and what a producer has just
+/// written comes from its cache, a group and a task apart. Hot, 100,000, four workers is one of more workers than
+/// processors: the hot group's worker has a processor half of the time until the others are done (in four such runs
+/// 0.91 to 1.02, of the best rounds 0.93 to 1.21). The hot slow ratios of the largest backlog grow with S: dispatch
+/// stops when its other workers are done.
 #include "tenure/sequential_queue.hpp"
 
 #include <algorithm>
