@@ -4,11 +4,11 @@
 /// comes to nothing takes its lines with it, but for those of an external handler, whose run was real.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "consumer/sweep_pace.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::consuming {
@@ -36,35 +36,22 @@ class AttemptLog {
     if (!outlivesTransaction_) lines_.clear();
   }
 
-  // In small steps, as idempotency keys are forgotten (pruner.hpp).
-
-  void start(BootTime now) {
-    if (isKept() && !next_) next_ = now + firstPass;
+  void start(BootTime now) noexcept {
+    if (isKept()) pace_.start(now);
   }
-  bool isDue(bool idle, BootTime now) const noexcept {
-    return next_ && now >= *next_ && (idle || now >= notBusyBefore_);
-  }
+  bool isDue(bool idle, BootTime now) const noexcept { return pace_.isDue(idle, now); }
   LogPruning step(WallTime wall) const {
-    return {.consumer = {}, .before = wall - keepFor_, .atMost = linesAStep, .mostKept = mostKept_};
+    return {.consumer = {}, .before = wall - keepFor_, .atMost = SweepPace::step, .mostKept = mostKept_};
   }
-  void pruned(std::size_t removed, BootTime now) {
-    notBusyBefore_ = now + busyDistance;
-    if (removed < linesAStep) next_ = now + betweenPasses;
-  }
+  void pruned(std::size_t removed, BootTime now) noexcept { pace_.stepped(removed < SweepPace::step, now); }
 
  private:
-  static constexpr std::chrono::minutes firstPass{1};
-  static constexpr std::chrono::minutes betweenPasses{10};
-  static constexpr std::chrono::milliseconds busyDistance{250};
-  static constexpr std::size_t linesAStep = 2'000;
-
   const std::chrono::hours keepFor_;
   const std::size_t mostKept_;
   const bool outlivesTransaction_;
   std::vector<LoggedAttempt> lines_;
   WallTime beganAt_{};
-  std::optional<BootTime> next_;
-  BootTime notBusyBefore_{};
+  SweepPace pace_;
 };
 
 }  // namespace tenure::consuming

@@ -1,16 +1,11 @@
-/// Decides when idempotency keys are forgotten. Pure.
-///
-///   waiting ──pass due──▶ passing ──step by step over all keys of the consumer──▶ waiting
-///
-/// A pass begins some time after the last one ended, and not right after taking office, when every millisecond counts.
-/// Its steps are small; while messages wait they keep a distance, so that a busy leader spends about a hundredth of its
-/// time on them. Only age removes a key: their number raises an alarm and nothing else.
+/// Decides when idempotency keys are forgotten. Pure. Only age removes a key: their number raises an alarm and nothing
+/// else.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "consumer/sweep_pace.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::consuming {
@@ -20,7 +15,7 @@ class Pruner {
   explicit Pruner(const ConsumerOptions& options) : keepFor_(options.keepIdsFor), alarmAt_(options.keyAlarm) {}
 
   /// From here on time counts: a term has begun its work.
-  void start(BootTime now);
+  void start(BootTime now) noexcept { pace_.start(now); }
   bool isDue(bool idle, BootTime now) const noexcept;
   /// The next step, as of `wall`.
   Pruning step(WallTime wall) const;
@@ -35,8 +30,7 @@ class Pruner {
 
   const std::chrono::hours keepFor_;
   const std::size_t alarmAt_;
-  std::optional<BootTime> next_;  // nullopt before start()
-  BootTime notBusyBefore_{};
+  SweepPace pace_;
   std::string after_;
   std::size_t kept_ = 0;  // in this pass
   std::size_t removed_ = 0;

@@ -133,8 +133,7 @@ void ElectionMachine::marked(BootTime sentAt, const Result<void>& result) {
   if (result) {
     ++markerVersion_;
     if (leaving_) return resign(Resignation::clean, false);
-    const BootTime confirmedAt = touches_.countsFrom(sentAt);
-    touches_.touched(sentAt, now_.boot);
+    const BootTime confirmedAt = touches_.wrote(sentAt, now_.boot);
     // An answer that took longer than a lease proves nothing about now: once more.
     if (now_.boot >= confirmedAt + session_->timeout / 2) return rank();
     return takeOffice(confirmedAt);
@@ -191,8 +190,7 @@ void ElectionMachine::probe() {
 void ElectionMachine::probed(BootTime sentAt, const Result<void>& result) {
   probe_ = 0;
   if (result) {
-    const BootTime confirmedAt = touches_.countsFrom(sentAt);
-    touches_.touched(sentAt, now_.boot);
+    const BootTime confirmedAt = touches_.wrote(sentAt, now_.boot);
     if (phase_ == Phase::barrier) return judgeBarrier();
     if (phase_ != Phase::office) return;
     lease_->confirm(confirmedAt);

@@ -15,6 +15,12 @@ void SessionTouches::touched(BootTime askedAt, BootTime answeredAt) {
   while (touches_.size() > 1 && touches_[1].answered + wordEvery() <= answeredAt) touches_.pop_front();
 }
 
+BootTime SessionTouches::wrote(BootTime sentAt, BootTime answeredAt) {
+  const BootTime from = countsFrom(sentAt);
+  touched(sentAt, answeredAt);
+  return from;
+}
+
 BootTime SessionTouches::countsFrom(BootTime sentAt) const noexcept {
   BootTime known = greeted_;
   for (const Touch& touch : touches_)

@@ -29,6 +29,8 @@ class SessionTouches {
   /// What was asked at `askedAt` has been answered, over the connection of now.
   void touched(BootTime askedAt, BootTime answeredAt);
 
+  /// A write that was sent then is committed, and it is a touch as well. From when on its lease counts.
+  BootTime wrote(BootTime sentAt, BootTime answeredAt);
   /// From when on a lease counts whose write was sent at `sentAt` and committed. The epoch before any greeting.
   BootTime countsFrom(BootTime sentAt) const noexcept;
   /// Who touches this often loses nothing.

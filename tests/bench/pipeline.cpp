@@ -88,8 +88,8 @@ Seconds desk(std::size_t count) {
     desk.receive(std::move(messages));
     const BootTime now = BootClock::now();
     while (desk.window() > 0) {
-      const std::size_t taken = desk.take(1, 64, now).messages.size();
-      desk.acknowledge(1, taken);
+      const pipeline::Desk::Share taken = desk.take(1, 64, now);
+      desk.acknowledge(1, taken.messages);
       desk.release(1);
     }
   });

@@ -168,6 +168,34 @@ TEST_F(LanesNumbers, AKeptMessageThatKillsItsProcessEndsAsADeadLetterAndNobodyEl
   EXPECT_EQ(doneByGroup()["b"], upTo("b", 3));
 }
 
+TEST_F(LanesNumbers, WhatFailedInAnEarlierTermCountsOnBehindAKeptOneThatFails) {
+  options.ordering = Ordering::perGroup(2);
+  std::vector<int> attempts;
+  handler = [&](const Delivery& delivery) {
+    if (delivery.message.id.value == "m") {
+      attempts.push_back(delivery.attempt);
+      return attempts.size() == 1 ? Outcome::failed("not yet") : Outcome::done();
+    }
+    if (delivery.message.id.value != "a2") return Outcome::done();
+    if (replicas.size() == 1) replicas.back()->term().loseLease();
+    return delivery.attempt == 1 ? Outcome::failed("not yet") : Outcome::done();
+  };
+  send("a", 2);
+  LanedReplica& killed = elect();
+  executeUntil(killed, [&] { return world.waiting().empty(); });
+  world.deliver({NewMessage{MessageId{"a1"}, GroupId{"a"}, "body", {{std::string(numberHeader), "1"}}},
+                 NewMessage{MessageId{"m"}, GroupId{"a"}, "body", {}}});
+  EXPECT_THROW(while (true) killed.execute(), EndTerm);
+  killed.handOver();
+  ASSERT_THAT(attempts, ElementsAre(1));
+
+  LanedReplica& successor = elect();
+  workUntilDone(successor, 3);
+  successor.handOver();
+
+  EXPECT_THAT(attempts, ElementsAre(1, 2));
+}
+
 TEST_F(LanesNumbers, AnOldGapIsToldOnceAndWaitedFor) {
   options.gapLimit = 20ms;
   sendAll("a", {2, 4});
