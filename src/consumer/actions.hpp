@@ -140,4 +140,31 @@ using Action = std::variant<Claim, Recall, Reopen, Attach, Declare, Fetch, Consu
                             HandleTogether, Undo, Bury, Commit, Acknowledge, Prune, PruneLog, Resolve, Abandon,
                             TakeTurn, Inquire, Wait, Park, Return, Quit>;
 
+/// What the machine asked for last.
+enum class Step {
+  claim,
+  recall,
+  reopen,
+  consult,
+  load,
+  attach,
+  declare,
+  fetch,
+  check,
+  admit,
+  run,
+  undo,
+  bury,
+  commit,
+  acknowledge,
+  prune,
+  pruneLog,
+  resolve,
+  abandon,
+  turn,
+  inquire,
+  wait,
+  park
+};
+
 }  // namespace tenure::consuming

@@ -73,11 +73,12 @@ void ConsumerMachine::noteAttempt(const Moment& moment) {
 void ConsumerMachine::tellCommitted(const Moment& moment) {
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(moment.now - commitBegan_);
   if (settled_ > 0) ran_.reset();
-  if (taking_)
+  if (taking_) {
     taken_ = Taken{window().front()};
-  else if (taken_)
+  } else if (taken_) {
+    begun_.erase(taken_->message.id);
     pending_.push_back(BatchCommitted{1, std::exchange(taken_, std::nullopt)->message.position, took, 1});
-  else if (settled_ > 0)
+  } else if (settled_ > 0)
     pending_.push_back(BatchCommitted{settled_, window()[settled_ - 1].position, took, sizer_.size()});
   tellPending();
 }

@@ -38,7 +38,11 @@ std::vector<pipeline::Standing> ConsumerMachine::takeStandings() {
       [this](const GroupId& group) { return std::ranges::find(window(), group, &Message::group) != window().end(); });
 }
 
-bool ConsumerMachine::isIdle() const { return remaining() == 0 && !(sequencer_ && expects_ && sequencer_->ready(1)); }
+/// And the lanes may begin: that they do is on record.
+bool ConsumerMachine::isIdle() const {
+  const bool hasAny = remaining() > 0 || parkUntil_ || (sequencer_ && expects_ && sequencer_->ready(1));
+  return !hasAny && attached_ && outcomeKnown_ && ledger_ != Ledger::unread && declared_ == own_;
+}
 
 std::vector<pipeline::Standing> ConsumerMachine::takeAllStandings() {
   if (!sequencer_) return {};
@@ -60,8 +64,8 @@ Action ConsumerMachine::turned(BootTime turn, const Moment& moment) {
     return proceed(moment);
   }
   if (settled_ > 0) return commit(moment);
-  if (role_ == Role::recovery) return waitFor(turn, moment);  // nobody overtakes a suspect
-  parkUntil_ = turn;
+  if (role_ == Role::recovery && !taken_) return waitFor(turn, moment);  // nobody overtakes a suspect
+  holdBack(turn);
   return proceed(moment);
 }
 

@@ -175,7 +175,9 @@ void ConsumerMachine::findSuspects(const Moment& moment) {
   const auto messages = window();
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (inWork_.contains(messages[i].id)) suspects_ = i + 1;
-  if (moreInWork_) suspects_ = std::max(suspects_, std::min(held_ + theirs().front, messages.size()));
+  // Those that were named stand for nobody: there may be one more behind each that their term did not see.
+  const std::size_t apart = collapser_ ? inWork_.size() : 0;
+  if (moreInWork_) suspects_ = std::max(suspects_, std::min(held_ + theirs().front + apart, messages.size()));
   if (role_ == Role::recovery) suspects_ = messages.size();
   if (suspects_ > 0) news_.push_back(SuspectsFound{suspects_});
   granted_ = suspects_ > 0 ? suspects_ : limit_;

@@ -155,31 +155,6 @@ class ConsumerMachine {
   static constexpr std::chrono::milliseconds softLimitPause{20};
 
   enum class Phase { inaugurating, executing, leaving };
-  enum class Step {
-    claim,
-    recall,
-    reopen,
-    consult,
-    load,
-    attach,
-    declare,
-    fetch,
-    check,
-    admit,
-    run,
-    undo,
-    bury,
-    commit,
-    acknowledge,
-    prune,
-    pruneLog,
-    resolve,
-    abandon,
-    turn,
-    inquire,
-    wait,
-    park
-  };
   struct Taken {  // acknowledged, and its handler not yet done
     Message message;
     bool begun = false;
@@ -261,6 +236,7 @@ class ConsumerMachine {
   std::optional<Action> tendGroups(const Moment& moment);
   std::optional<Action> tendKeptSuspects();
   std::optional<Action> tendVisited(const Moment& moment);
+  void tellOfGaps(const Moment& moment);
   std::optional<Action> tend(const pipeline::Gap& gap, const Moment& moment);
 
   void findSuspects(const Moment& moment);

@@ -29,7 +29,7 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
   if (isHeldBack(moment))
     return settled_ > 0 ? commit(moment) : waitFor(throttle_.mayGo(head().group, moment.now), moment);
   noticeHorizon(moment);
-  if (takesFirst()) return admit();
+  if (takesFirst()) return needsTurn() ? ask(Step::turn, TakeTurn{}) : admit();
   if (!dedups()) return beginWithoutKey(moment);
   if (beginsUnlocked() && !checked_) return ask(Step::check, Check{});
   const bool onlyItsKeyIsLeft = known_ || ran_ == head().id;

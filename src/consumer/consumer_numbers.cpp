@@ -67,6 +67,11 @@ Action ConsumerMachine::dropRepeat(const Moment& moment) {
 
 Action ConsumerMachine::tooManyWait(const Moment& moment) {
   if (settled_ > 0) return commit(moment);
+  // Some are ready by now: at the desk they go before what is left of the group.
+  if (const auto ready = sequencer_->ready(1); parks() && ready && ready->group == head().group) {
+    parkUntil_ = moment.now;
+    return proceed(moment);
+  }
   return quit(Error{Errc::gapTooOld, std::to_string(options_.maxKept) + " messages of " + named(head().group) +
                                          " wait for number " + std::to_string(sequencer_->expected(head().group))});
 }
@@ -98,9 +103,12 @@ std::optional<Action> ConsumerMachine::tendKeptSuspects() {
   return ask(Step::load, Load{*std::move(ready)});
 }
 
-/// Who watches the gaps has seen that nothing of the group is on its way.
+/// Who watches the gaps has seen that nothing of the group is on its way. He does not see a group that is busy.
 std::optional<Action> ConsumerMachine::tendVisited(const Moment& moment) {
-  if (!visit_) return std::nullopt;
+  if (!visit_) {
+    if (options_.whenGapIsOld == GapPolicy::wait) tellOfGaps(moment);
+    return std::nullopt;
+  }
   const Visit visit = *std::exchange(visit_, std::nullopt);
   if (visit.allowed > 0) {
     auto ready = sequencer_->ready(std::min(limit_, visit.allowed));
@@ -112,6 +120,13 @@ std::optional<Action> ConsumerMachine::tendVisited(const Moment& moment) {
   if (auto action = tend(*gap, moment)) return action;
   sequencer_->told(*gap);
   return std::nullopt;
+}
+
+void ConsumerMachine::tellOfGaps(const Moment& moment) {
+  while (const auto gap = sequencer_->overdue(moment.wall)) {
+    news_.push_back(GapFound{gap->group.value, gap->first, gap->waiting, gap->age});
+    sequencer_->told(*gap);
+  }
 }
 
 std::optional<Action> ConsumerMachine::tend(const pipeline::Gap& gap, const Moment& moment) {

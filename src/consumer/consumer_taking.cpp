@@ -14,7 +14,7 @@ Action ConsumerMachine::take(const Moment& moment) {
 Action ConsumerMachine::proceedWithTaken(const Moment& moment) {
   const bool waits = moment.now < notBefore_;
   const bool troubled = !taken_->trouble.empty();
-  if (!troubled && !waits && moment.mayBegin) return run(moment);
+  if (!troubled && !waits && moment.mayBegin) return needsTurn() ? ask(Step::turn, TakeTurn{}) : run(moment);
   if (!moment.stopAsked && (waits || !troubled))
     return waitFor(waits ? notBefore_ : moment.now + softLimitPause, moment);
   if (moment.stopAsked && storeIsAway()) return quit(trouble_);

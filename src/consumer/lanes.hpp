@@ -27,7 +27,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/backoff.hpp"
 #include "consumer/gate.hpp"
 #include "consumer/runner.hpp"
 #include "consumer/shared_desk.hpp"

@@ -3,6 +3,11 @@
 #include "consumer/runner.hpp"
 
 namespace tenure::consuming {
+namespace {
+
+constexpr std::chrono::seconds longestWaitForLists{1};
+
+}  // namespace
 
 Action Runner::perform(const Reopen&) {
   const Result<std::vector<std::string>> places = openPlaces();
@@ -75,8 +80,12 @@ Result<void> Runner::bookNumbers() {
   Result<void> done;
   if (const std::set<char> changed = sequencer->changedLists(); post_ != nullptr && !changed.empty()) {
     post_->excuse(true);
+    const BootTime began = clock_.now();
     done = post_->lists().enter(changed, lists_);
     post_->excuse(false);
+    // The one before may have waited for what this transaction holds at the store, until that took it away.
+    if (done && clock_.now() - began > longestWaitForLists)
+      return Error{Errc::undone, "another lane took long to learn what became of its commit"};
   }
   for (const pipeline::StateWrite& write : sequencer->writes())
     if (done) done = write.value ? transaction_->put(write.key, *write.value) : transaction_->erase(write.key);

@@ -17,11 +17,12 @@ SharedDesk::SharedDesk(pipeline::Desk desk, std::size_t lanes, const IClock& clo
 Assignment SharedDesk::take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   const auto canTake = [&] { return !closed_ && desk_.isReady(clock_.now()); };
+  if (isHalted()) until = std::max(until, clock_.now() + haltedWait);
   if (!canTake() && clock_.now() < until) {
     lanes_[lane].waits = true;
     callReader(Call::whenItWaits);
     for (BootTime now = clock_.now(); !canTake() && now < until && !stop.stop_requested(); now = clock_.now()) {
-      const BootTime due = closed_ ? until : desk_.nextDue().value_or(until);
+      const BootTime due = isHalted() ? until : desk_.nextDue().value_or(until);
       ready_->wait(lock, std::min(until, due) - now, stop, canTake);
     }
     lanes_[lane].waits = false;

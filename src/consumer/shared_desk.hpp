@@ -99,6 +99,11 @@ class SharedDesk {
   enum class Call { whenItWaits, atOnce };
   void callReader(Call call);
   void callForLook();
+  /// Nothing is handed out, whatever is due: somebody waits for the lanes to rest.
+  bool isHalted() const noexcept { return closed_ || desk_.mustBeReadAgain(); }
+
+  /// Long enough to be seen at rest, also by who never waits for messages.
+  static constexpr std::chrono::milliseconds haltedWait{20};
 
   const IClock& clock_;
   mutable std::mutex mutex_;

@@ -46,13 +46,14 @@ void Desk::restAgain(Line& line, const MessageId& id) {
   wait(line, rest.mapped(), parked_);
 }
 
+/// What is ready for a group stays owed to it, but whether its gap is old is to be seen again.
 void Desk::clear() {
   std::vector<std::pair<BootTime, std::pair<std::string, std::size_t>>> owed;
   for (const Line& line : lines_)
-    if (line.owed && !line.waits) owed.push_back({BootTime::min(), {line.group, *line.owed}});
+    if (line.owed > 0U && !line.waits) owed.push_back({BootTime::min(), {line.group, *line.owed}});
   for (const auto* waiting : {&parked_, &heldBack_})
     for (const auto& [until, line] : *waiting)
-      if (line->owed) owed.push_back({until, {line->group, *line->owed}});
+      if (line->owed > 0U) owed.push_back({until, {line->group, *line->owed}});
   for (const auto& [until, line] : parked_)
     if (!line->waiting.empty()) rests_.insert_or_assign(line->waiting.front().message.id, until);
   for (Lane& lane : lanes_) lane = {};
@@ -156,6 +157,7 @@ Desk::Share Desk::takeSuspects(std::size_t lane, std::size_t max) {
     unlist(line);
     do handOut(line, lane, share);
     while (isNext() && !lastsStand(share));
+    if (!isNext()) suspects_.pop_front();  // its line may be gone when the next is asked for
     if (lastsStand(share)) break;
   }
   return share;
@@ -243,11 +245,11 @@ void Desk::visit(Line& line, std::size_t lane, std::size_t max, BootTime now, Sh
 /// Its next one.
 void Desk::handOut(Line& line, std::size_t lane, Share& share) {
   Waiting& next = line.waiting.front();
-  lanes_[lane].held.push_back({next.number, next.message.position, &line});
+  lanes_[lane].held.push_back({next.number, next.message.position, &line, next.isHeir});
   ++line.held;
   --waiting_;
   waitingBytes_ -= next.message.body.size();
-  if (inFront(next.number) && share.covered == share.messages.size()) ++share.covered;
+  if (!next.isHeir && inFront(next.number) && share.covered == share.messages.size()) ++share.covered;
   share.messages.push_back(std::move(next.message));
   line.waiting.pop_front();
 }
@@ -298,12 +300,12 @@ Desk::End Desk::endOf(const Message& message, bool isDropped) {
   return end;
 }
 
-/// Under its number: the window has one of them at a time.
+/// Under its number: the window has one of them at a time. A successor meets it where the source has it.
 void Desk::succeed(const Held& dropped, Message heir) {
   if (suspectsAny()) suspects_.push_front({dropped.line, dropped.number});
   ++waiting_;
   waitingBytes_ += heir.body.size();
-  dropped.line->waiting.push_front({dropped.number, std::move(heir)});
+  dropped.line->waiting.push_front({dropped.number, std::move(heir), true});
 }
 
 void Desk::confirm(std::size_t count) {
@@ -333,15 +335,15 @@ void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until,
   const auto first = std::ranges::find(held, messages.front().position, &Held::position);
   TENURE_ASSERT(first != held.end());
   Line& line = *first->line;
-  std::vector<Number> numbers;
+  std::vector<Held> back;
   for (const Held& each : held)
-    if (each.line == &line) numbers.push_back(each.number);
-  TENURE_ASSERT(numbers.size() == messages.size());
+    if (each.line == &line) back.push_back(each);
+  TENURE_ASSERT(back.size() == messages.size());
   std::erase_if(held, [&](const Held& each) { return each.line == &line; });
   for (std::size_t i = messages.size(); i-- > 0;) {
     ++waiting_;
     waitingBytes_ += messages[i].body.size();
-    line.waiting.push_front({numbers[i], std::move(messages[i])});
+    line.waiting.push_front({back[i].number, std::move(messages[i]), back[i].isHeir});
   }
   line.held = 0;
   wait(line, until, parked_);

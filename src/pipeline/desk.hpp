@@ -55,7 +55,7 @@ class Desk {
     std::vector<Message> messages;
     std::size_t covered = 0;  // the first of them that are in the front
     bool areCounted = false;  // by a rate limit
-    std::string group{};      // of a visit, or of the messages
+    std::string group{};      // of a visit, or of the messages; not of suspects
     bool isVisit = false;     // which was owed; it has no messages
     std::size_t allowed = 0;  // that many of those that are elsewhere
   };
@@ -140,6 +140,7 @@ class Desk {
   struct Waiting {
     Number number;
     Message message;
+    bool isHeir = false;  // of the one that had the number
   };
   struct Line {
     std::string name;
@@ -156,6 +157,7 @@ class Desk {
     Number number;
     std::int64_t position;
     Line* line;
+    bool isHeir;
   };
   struct Suspect {
     Line* line;

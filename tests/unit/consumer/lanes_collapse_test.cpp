@@ -147,6 +147,19 @@ TEST_F(LanesCollapse, SoManyMayDieThatTheRestHasToBeReadAgain) {
   }
 }
 
+TEST_F(LanesCollapse, TheRestIsReadAgainAlsoWhereNobodyWaitsForMessages) {
+  options.maxAttempts = 1;
+  options.idleWait = 0ms;
+  onRun = [](const std::string& id) { return id == "149" ? Outcome::done() : Outcome::failed("it is poison"); };
+  refreshes(150, "a", "");
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.handOver();
+
+  EXPECT_THAT(runs, SizeIs(150));
+}
+
 TEST_F(LanesCollapse, ASuccessorAfterALostLeaderNeedsOneRunForAll) {
   options.maxBatch = 1;
   refreshes(100, "a", "a");

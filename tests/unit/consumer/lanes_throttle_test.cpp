@@ -1,6 +1,7 @@
 /// Rate limits in lanes: the buckets are the desk's, so all lanes together keep to them, and who is held back holds
 /// back only himself. A slow machine starts handlers later than it may, never earlier: what is asserted holds on any.
 #include <mutex>
+#include <set>
 
 #include "lanes_scene.hpp"
 #include "tenure/rate_limits.hpp"
@@ -170,6 +171,27 @@ TEST_F(LanesThrottle, AFailedSuspectReturnsNoTokensOfThoseBehindIt) {
   successor.handOver();
 
   EXPECT_THAT(starts, SizeIs(18 + 6));
+  expectKept(startsOf("all"), rate);
+}
+
+TEST_F(LanesThrottle, WhatIsTakenBeforeItsHandlerKeepsTheRateBeforeTheLanesAndWhenItWasPutOff) {
+  const Rate rate{200, 5};
+  EXPECT_TRUE(limits.set({.queue = rate}));
+  options.delivery = Guarantee::atMostOnce;
+  produceEvenly(40, {"a", "b", "c", "d"});
+  die();
+  std::set<std::string> putOff;
+  handler = [&, note = handler](const Delivery& delivery) {
+    const Outcome noted = note(delivery);
+    const std::lock_guard lock(mutex);
+    return putOff.insert(delivery.message.id.value).second ? Outcome::retryLater("not yet", 1ms) : noted;
+  };
+
+  LanedReplica& successor = elect();
+  workOff(successor);
+  successor.handOver();
+
+  EXPECT_THAT(starts, SizeIs(testing::Ge(2 * (40 - 8))));
   expectKept(startsOf("all"), rate);
 }
 

@@ -148,6 +148,25 @@ TEST_F(LanesReach, LanesFindWhatOneLineMayHaveBegun) {
   expectSuspects(32);
 }
 
+TEST_F(LanesReach, LanesBeginWhenItIsOnRecordHowFarTheyGoAlsoAfterASlowSuspect) {
+  options.ordering = Ordering::perGroup(1);
+  options.maxBatch = 1;
+  dieWith(1);
+  options.ordering = Ordering::perGroup(4);
+  options.maxBatch = 8;
+  handler = [&](const Delivery&) {  // the last suspect's slice is over before its commit
+    for (const auto end = BootClock::now() + 3 * options.idleWait; BootClock::now() < end;) std::this_thread::yield();
+    return Outcome::done();
+  };
+  LanedReplica& successor = elect();
+  workOff(successor);
+  successor.handOver();
+  dieWith(40);
+
+  options.ordering = Ordering::total();
+  expectSuspects(1 + 32);
+}
+
 /// Behind the front a lane begins nothing that is not on its own record.
 TEST_F(LanesReach, OneLineFindsTheKillerOnALanesRecord) {
   options.maxAttempts = 1;

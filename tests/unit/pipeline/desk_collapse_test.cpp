@@ -179,6 +179,21 @@ TEST_F(DeskCollapse, WhereNoHeirIsLeftEverythingHasToBeReadAgain) {
   EXPECT_THAT(taken(2), ElementsAre("a65"));
 }
 
+TEST_F(DeskCollapse, AnHeirIsNotInTheFrontWhereverItsPredecessorWas) {
+  look({"a1", "a2"});
+  EXPECT_THAT(taken(1), ElementsAre("a1"));
+  finish(1, true);
+  look();
+
+  const Desk::Share share = desk.take(1, 10, start);
+
+  EXPECT_THAT(idsOf(share.messages), ElementsAre("a2"));
+  EXPECT_EQ(share.covered, 0U);
+  desk.park(1, share.messages, start);
+  look();
+  EXPECT_EQ(desk.take(1, 10, start).covered, 0U);
+}
+
 TEST_F(DeskCollapse, ReadsNoMoreThanAPageAtATime) {
   Desk wide{{.messages = 5'000, .bytes = 100'000, .front = 2}, 4, Collapser("key", 1'000)};
 

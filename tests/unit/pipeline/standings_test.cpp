@@ -126,5 +126,12 @@ TEST_F(DeskVisits, WaitWithTheirGroupAndAreNotForgottenWithTheWindow) {
   EXPECT_TRUE(take(2, start + 10ms).isVisit);
 }
 
+TEST_F(DeskVisits, ToLookAtAGapAreForgottenWithTheWindow) {
+  desk.owe("a", 0);
+  desk.clear();
+
+  EXPECT_FALSE(take(1).isVisit);
+}
+
 }  // namespace
 }  // namespace tenure::pipeline
