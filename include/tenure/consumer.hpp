@@ -132,8 +132,8 @@ struct ConsumerOptions {
   /// store drop each other's ids.
   ConsumerName name{};
   Guarantee delivery = Guarantee::exactlyOnceEffect;
-  /// Replicas may differ in it, and in maxBatch: a term writes down how far it goes, and its successor looks as far for
-  /// what it may have died of.
+  /// Replicas may differ in it, and in maxBatch, not in what they collapse: a term writes down how far it goes, and its
+  /// successor looks as far for what it may have died of.
   Ordering ordering{};
   /// Messages read ahead for the lanes, waiting and in work, 64..100,000; and at most 64 MiB of waiting bodies. As far
   /// as this, no group waits for another.

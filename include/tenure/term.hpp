@@ -73,7 +73,7 @@ class Term {
   /// The hard limit itself, as far as it is known now; BootTime::min() once the lease is over. For a deadline that
   /// somebody else keeps: unlike now + remaining(), no pause of this process in between makes it a later one.
   BootTime validUntil() const noexcept;
-  /// As negotiated: that long at most nobody else leads after this process is gone. For limits that must stay below it.
+  /// As negotiated: servers end a session that much after its last word, at their next tick. For limits below it.
   Duration sessionTimeout() const noexcept;
 
   /// Asks a long phase to come back early. Requested when the term is ending for whatever reason.

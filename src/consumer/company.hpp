@@ -17,7 +17,7 @@ namespace tenure::consuming {
 struct Settled {
   std::span<const Message> messages;
   std::span<const Message> others;        // that they stood for
-  std::span<const std::int64_t> dropped;  // positions of those that had no run, and stood for nobody
+  std::span<const std::int64_t> dropped;  // positions of those that had no run
 };
 
 class Company {

@@ -14,6 +14,9 @@
 namespace tenure::bench {
 namespace {
 
+/// What is in work, and how far its terms go.
+constexpr std::size_t recordsOfWork = 2;
+
 std::size_t numberIn(const std::string& text) { return static_cast<std::size_t>(parseInteger(text).value_or(0)); }
 
 Outcome outcomeOf(const Result<void>& written) {
@@ -39,7 +42,7 @@ class PostgresGround : public Ground {
             {"keys", rows("tenure_key"), 0},
             {"attempts", rows("tenure_attempt"), 0},
             {"dead letters", rows("tenure_dead_letter"), 0},
-            {"records of work", rows("tenure_in_work"), 1},
+            {"records of work", rows("tenure_in_work"), recordsOfWork},
             {"fences", rows("tenure_fence"), 1},
             // Written by every commit: what is dead of them is used again without a vacuum.
             {"bytes of fences", bytes("tenure_fence"), 4U << 20U},
@@ -109,7 +112,7 @@ class RedisGround final : public Ground {
     return {{"messages", numberIn(world_.server().ask({"XLEN", world_.key("messages")})), 0},
             {"keys that do not expire", lastingKeys(), 16},  // the queue's own
             {"attempts", numberIn(world_.server().ask({"HLEN", world_.key("attempts")})), 0},
-            {"records of work", numberIn(world_.server().ask({"HLEN", world_.key("in-work")})), 1}};
+            {"records of work", numberIn(world_.server().ask({"HLEN", world_.key("in-work")})), recordsOfWork}};
   }
   std::string size() override {
     const std::string memory = world_.server().ask({"INFO", "memory"});
@@ -158,7 +161,7 @@ class ZooKeeperGround final : public Ground {
     return {{"keys", lastingKeys(), 0},
             {"attempts", names("attempts").size(), 0},
             {"dead letters", names("dead").size(), 0},
-            {"records of work", names("in-work").size(), 1},
+            {"records of work", names("in-work").size(), recordsOfWork},
             {"states", names("state").size(), groups}};
   }
   std::string size() override {
