@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "cli/secrets.hpp"
 
 namespace tenure::cli {
 namespace {

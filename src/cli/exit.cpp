@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/text.hpp"
+#include "cli/secrets.hpp"
 
 namespace tenure::cli {
 
@@ -11,21 +12,6 @@ Exit exitFor(const Error& error) noexcept {
   if (error.is(Errc::authenticationFailed) || error.is(Errc::permissionDenied)) return Exit::authentication;
   if (isFatal(error.code)) return Exit::configuration;
   return Exit::unavailable;
-}
-
-std::string withoutSecrets(std::string_view text) {
-  std::string out;
-  while (true) {
-    const std::size_t scheme = text.find("://");
-    if (scheme == std::string_view::npos) return out += text;
-    out += text.substr(0, scheme + 3);
-    text.remove_prefix(scheme + 3);
-    const std::string_view authority = text.substr(0, text.find_first_of("/?# \t\n\"'"));
-    const std::size_t at = authority.rfind('@');
-    if (at == std::string_view::npos) continue;
-    out += "***";
-    text.remove_prefix(at);
-  }
 }
 
 std::string complaintOf(std::string_view what) { return "tenure: " + printable(withoutSecrets(what)) + "\n"; }

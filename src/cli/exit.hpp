@@ -30,9 +30,6 @@ void complain(std::string_view what);
 /// Complains, names the option (empty for none), and says how to end.
 Exit refuse(std::string_view option, const Error& error);
 
-/// `scheme://user:password@host` becomes `scheme://***@host`, wherever it stands in the text.
-std::string withoutSecrets(std::string_view text);
-
 /// The paragraph of every help page.
 extern const char* const exitCodesHelp;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "cli/secrets.hpp"
 #include "tenure/ids.hpp"
 
 namespace tenure::cli {
@@ -11,21 +12,6 @@ namespace {
 constexpr std::string_view example = "expected a URL such as sqlite:orders.db?queue=orders";
 
 Error unreadable(const std::string& why) { return {Errc::invalidArgument, why + "; " + std::string(example)}; }
-
-bool isPassword(std::string_view parameter) noexcept {
-  return parameter == "password" || parameter == "passwd" || parameter == "pass" || parameter == "secret" ||
-         parameter == "token" || parameter == "digest";
-}
-
-/// In any parameter, and also where one was meant: after a second question mark, or in a fragment.
-bool namesPassword(std::string_view url) noexcept {
-  for (std::size_t at = url.find_first_of("?&#"); at != std::string_view::npos; at = url.find_first_of("?&#", at + 1)) {
-    const std::string_view rest = url.substr(at + 1);
-    const std::size_t end = rest.find_first_of("=?&#");
-    if (end != std::string_view::npos && rest[end] == '=' && isPassword(rest.substr(0, end))) return true;
-  }
-  return false;
-}
 
 struct Place {
   std::string_view scheme;
@@ -37,10 +23,11 @@ constexpr Place places[] = {{"postgresql", "password-file=FILE in the URL, PGPAS
                             {"amqps", "password-file=FILE in the URL, or TENURE_RABBITMQ_PASSWORD"},
                             {"zookeeper", "digest-file=FILE in the URL, or TENURE_DIGEST"}};
 
-Error passwordRefused(std::string_view url) {
+Error passwordRefused(std::string_view scheme, bool byAt) {
   std::string better = "put it into a file or the environment";
   for (const Place& place : places)
-    if (url.substr(0, url.find(':')) == place.scheme) better += std::string(": ") + place.ofPasswords;
+    if (scheme == place.scheme) better += std::string(": ") + place.ofPasswords;
+  if (byAt) better += "; an @ that stands for itself is written %40";
   return {Errc::configurationRefused, "a URL must not hold a password, it would show in the process list; " + better};
 }
 
@@ -51,27 +38,18 @@ int hexValue(char c) noexcept {
   return -1;
 }
 
-/// Between `scheme:` and the path: user and password, as far as there are any.
-bool holdsPassword(std::string_view rest) noexcept {
-  if (rest.substr(0, 2) != "//") return false;
-  const std::string_view authority = rest.substr(2, rest.find_first_of("/?#", 2) - 2);
-  const std::size_t at = authority.rfind('@');
-  return at != std::string_view::npos && authority.substr(0, at).find(':') != std::string_view::npos;
-}
-
 /// Splits "user@host:port"; the host may be an IPv6 address in brackets.
 Result<void> readAuthority(std::string_view text, Url& url) {
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
     const Result<std::string> user = percentDecoded(text.substr(0, at));
     if (!user) return user.error();
-    if (user->find(':') != std::string::npos) return passwordRefused(url.scheme);
     url.user = *user;
     text.remove_prefix(at + 1);
   }
   std::string_view host = text.substr(0, text.rfind(':'));
   if (text.substr(0, 1) == "[") {
     const std::size_t end = text.find(']');
-    if (end == std::string_view::npos) return unreadable("\"" + escaped(text) + "\" has a [ without its ]");
+    if (end == std::string_view::npos) return unreadable("the host has a [ without its ]");
     host = text.substr(1, end - 1);
     text.remove_prefix(end + 1);
   } else {
@@ -81,7 +59,7 @@ Result<void> readAuthority(std::string_view text, Url& url) {
   if (text.empty()) return {};
   const auto port = text.front() == ':' ? parseInteger(text.substr(1)) : std::nullopt;
   if (!port || *port < 1 || *port > 65535)
-    return unreadable("\"" + escaped(text) + "\" is no port: 1 to 65535 after a colon");
+    return unreadable("what follows the host is no port: 1 to 65535 after a colon");
   url.port = static_cast<std::uint16_t>(*port);
   return {};
 }
@@ -91,8 +69,9 @@ Result<void> readParameters(std::string_view query, Url& url) {
     const std::string_view pair = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(query.size(), pair.size() + 1));
     const std::size_t equals = pair.find('=');
-    if (equals == std::string_view::npos) return unreadable("parameter \"" + escaped(pair) + "\" has no value");
+    if (equals == std::string_view::npos) return unreadable("a parameter has no value");
     const std::string name(pair.substr(0, equals));
+    if (!isPlainWord(name)) return unreadable("a parameter's name is not of letters, digits and hyphens");
     const auto isSame = [&](const auto& each) { return each.first == name; };
     if (std::any_of(url.parameters.begin(), url.parameters.end(), isSame))
       return unreadable("parameter \"" + escaped(name) + "\" is given twice");
@@ -114,11 +93,11 @@ Result<std::string> percentDecoded(std::string_view text) {
     }
     const int high = i + 2 < text.size() ? hexValue(text[i + 1]) : -1;
     const int low = i + 2 < text.size() ? hexValue(text[i + 2]) : -1;
-    if (high < 0 || low < 0) return unreadable("\"" + escaped(text) + "\" has a % without two hexadecimal digits");
+    if (high < 0 || low < 0) return unreadable("a % stands without two hexadecimal digits");
     out += static_cast<char>(high * 16 + low);
     i += 2;
   }
-  if (out.find('\0') != std::string::npos) return unreadable("\"" + escaped(text) + "\" holds a NUL byte");
+  if (out.find('\0') != std::string::npos) return unreadable("it holds a NUL byte");
   return out;
 }
 
@@ -129,13 +108,12 @@ std::string Url::parameter(std::string_view name) const {
 }
 
 Result<Url> parseUrl(std::string_view text) {
-  if (namesPassword(text)) return passwordRefused(text);
-  if (text.find('\0') != std::string_view::npos) return unreadable("\"" + escaped(text) + "\" holds a NUL byte");
+  if (holdsPassword(text)) return passwordRefused(text.substr(0, text.find(':')), text.find('@') != text.npos);
+  if (text.find('\0') != std::string_view::npos) return unreadable("it holds a NUL byte");
   const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos || colon == 0) return unreadable("\"" + escaped(text) + "\" has no scheme");
+  if (colon == std::string_view::npos || !isPlainWord(text.substr(0, colon))) return unreadable("it has no scheme");
   std::string_view rest = text.substr(colon + 1);
-  if (holdsPassword(rest)) return passwordRefused(text);
-  if (rest.find('#') != std::string_view::npos) return unreadable("\"" + escaped(text) + "\" has a fragment (#…)");
+  if (rest.find('#') != std::string_view::npos) return unreadable("it has a fragment (#…)");
 
   Url url;
   url.scheme = text.substr(0, colon);
@@ -155,7 +133,11 @@ Result<Url> parseUrl(std::string_view text) {
   return url;
 }
 
-Error unknownParameter(std::string_view name, std::span<const std::string_view> known) {
+Error unknownParameter(const Url& url, std::string_view name, std::span<const std::string_view> known) {
+  // me:12?34=56@host: nobody's parameter, but what a password was cut into.
+  const auto holdsAt = [](const auto& each) { return each.second.find('@') != std::string::npos; };
+  if (url.port && std::any_of(url.parameters.begin(), url.parameters.end(), holdsAt))
+    return passwordRefused(url.scheme, true);
   std::string expected;
   for (std::size_t i = 0; i < known.size(); ++i)
     expected += (i == 0 ? "" : i + 1 == known.size() ? " or " : ", ") + std::string(known[i]);

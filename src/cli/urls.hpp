@@ -3,9 +3,11 @@
 ///
 ///     sqlite:orders.db?queue=orders        postgresql://shop@db.example:5432/shop?queue=orders
 ///
-/// A password is refused wherever one could stand: it would show in `ps`. Nothing that is refused repeats it.
+/// A password is refused wherever one could stand (secrets.hpp): it would show in `ps`. Nothing that is refused repeats
+/// it, nor what could be a piece of one.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -56,21 +58,19 @@ Result<void> assign(T& option, const Result<T>& value) {
   return {};
 }
 
-/// A parameter that the table does not name is refused, with those that it does.
-Error unknownParameter(std::string_view name, std::span<const std::string_view> known);
+/// A parameter that the table does not name is refused, with those that it does; as a password where it may be one.
+Error unknownParameter(const Url& url, std::string_view name, std::span<const std::string_view> known);
 
 template <class Options>
 Result<void> setParameters(Options& options, const Url& url, std::span<const Parameter<Options>> table) {
-  for (const auto& [name, value] : url.parameters) {
-    std::vector<std::string_view> known;
-    const Parameter<Options>* found = nullptr;
-    for (const Parameter<Options>& parameter : table) {
-      known.push_back(parameter.name);
-      if (parameter.name == name) found = &parameter;
-    }
-    if (found == nullptr) return unknownParameter(name, known);
-    if (const Result<void> set = found->set(options, value); !set) return set;
-  }
+  std::vector<std::string_view> known;
+  for (const Parameter<Options>& parameter : table) known.push_back(parameter.name);
+  for (const auto& [name, value] : url.parameters)
+    if (std::find(known.begin(), known.end(), name) == known.end()) return unknownParameter(url, name, known);
+  for (const auto& [name, value] : url.parameters)
+    for (const Parameter<Options>& parameter : table)
+      if (parameter.name == name)
+        if (const Result<void> set = parameter.set(options, value); !set) return set;
   return {};
 }
 

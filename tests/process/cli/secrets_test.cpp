@@ -48,6 +48,13 @@ INSTANTIATE_TEST_SUITE_P(Schemes, Secrets,
                                          "amqps://me%3As3cret@mq/", "zookeeper://me:s3cret@zk:2181/store",
                                          "zookeeper://zk:2181/store?digest=s3cret"));
 
+INSTANTIATE_TEST_SUITE_P(ThatLookLikeOtherParts, Secrets,
+                         testing::Values("postgresql://me:12/s3cret@db/shop", "postgresql://me:12#s3cret@db/shop",
+                                         "postgresql://me:s3cret/12@db/shop", "redis://:12?s3cret@cache/0",
+                                         "amqp://me@corp:12/s3cret@mq/", "zookeeper://me:12/s3cret@zk:2181/store",
+                                         "postgresql://db/shop?pwd=s3cret%", "postgresql://db/shop;password=s3cret",
+                                         "host=db password=s3cret"));
+
 TEST_P(Secrets, AreRefusedByEveryCommandAndNeverShown) {
   for (const Words& command : commandsWith(GetParam())) {
     const Run run = tenure(command);

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "cli/options.hpp"
+#include "cli/secrets.hpp"
 #include "support/program.hpp"
 
 namespace tenure::cli {
@@ -179,6 +180,16 @@ TEST(Tool, DeadLettersChangesNothingWithoutNumbersOrAll) {
 TEST(WithoutSecrets, MasksUserAndPasswordOfEveryUrl) {
   EXPECT_EQ(withoutSecrets("no postgresql://u:p@h/d and amqp://x:y@z"), "no postgresql://***@h/d and amqp://***@z");
   EXPECT_EQ(withoutSecrets("redis://host:6379/0 mail a@b"), "redis://host:6379/0 mail a@b");
+}
+
+TEST(WithoutSecrets, MasksAPasswordWhateverIsInIt) {
+  for (const char* url : {"db://me:12/s3cret@h/d", "db://me:12#s3cret@h", "db://me:12?s3cret@h", "db://me:a@s3cret@h",
+                          "db://me:'s3cret\"@h", "db://h/d?a=b&password=s3cret&c=d", "db://h/d;password=s3cret"})
+    EXPECT_THAT(withoutSecrets("cannot open \"" + std::string(url) + "\" at all"),
+                AllOf(HasSubstr("***"), HasSubstr(" at all"), Not(HasSubstr("s3cret"))))
+        << url;
+  EXPECT_EQ(withoutSecrets("host=db password='12 3' port=5"), "host=db password=*** port=5");
+  EXPECT_EQ(withoutSecrets("password-file=/p token=0x1"), "password-file=/p token=0x1");
 }
 
 }  // namespace

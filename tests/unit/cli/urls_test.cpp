@@ -105,12 +105,23 @@ TEST(QueueUrl, RefusesALockLimitOutOfRange) {
 TEST(QueueUrl, RefusesAPasswordAndDoesNotRepeatIt) {
   for (const char* url :
        {"postgresql://shop:s3cret@db/orders", "sqlite://u:s3cret@h/o.db", "sqlite:o.db?password=s3cret",
-        "sqlite:o.db#password=s3cret", "sqlite:o.db?queue=a?password=s3cret", "o.db?password=s3cret"}) {
+        "sqlite:o.db#password=s3cret", "sqlite:o.db?queue=a?password=s3cret", "o.db?password=s3cret",
+        "host=db password = s3cret", "postgresql://db/o?sslpassword=s3cret", "sqlite:o.db?PWD=s3cret",
+        "jdbc:postgresql://me:s3cret@db/o", "//me:s3cret@db/o", "postgresql://me@corp:12/s3cret@db/o",
+        "postgresql://me:12?a=1&s3cret@db/o", "postgresql://me:12?s3cret=x@db/o", "redis://me:1@2/s3cret@cache",
+        "redis://[::1]:6379/s3cret@cache", "amqp://mq:5672/me%3As3cret@mq"}) {
     const Error error = refused(url);
     EXPECT_TRUE(error.is(Errc::configurationRefused)) << url;
     EXPECT_THAT(error.message(), HasSubstr("file or the environment"));
     EXPECT_THAT(error.message(), Not(HasSubstr("s3cret")));
   }
+}
+
+TEST(QueueUrl, AnAtThatFollowsNoColonOrIsAParametersHidesNoPassword) {
+  for (const char* url :
+       {"amqp://me@mq:5672/v?queue=a@b", "amqp://mq:5672/v?heartbeat=5s&queue=me:a@b", "redis://me@[::1]:6379/0",
+        "postgresql://db/o@eu", "sqlite:me@home.db", "postgresql://me@db1,db2:5432/o", "sqlite:12%3A30%40home.db"})
+    EXPECT_TRUE(parseBackend(url)) << url;
 }
 
 TEST(QueueUrl, RefusesANulByteHoweverItIsWritten) {
@@ -119,7 +130,16 @@ TEST(QueueUrl, RefusesANulByteHoweverItIsWritten) {
     EXPECT_THAT(refused(url).detail, HasSubstr("holds a NUL byte"));
 }
 
-TEST(QueueUrl, EscapesWhatItRepeats) { EXPECT_THAT(refused("a\x1b[2J\nb").detail, HasSubstr("\\x1b[2J\\nb")); }
+TEST(QueueUrl, EscapesWhatItRepeats) {
+  EXPECT_THAT(refused("sqlite:o.db?queue=\x1b[2J\nb").detail, HasSubstr("\\x1b[2J\\nb"));
+}
+
+TEST(QueueUrl, RepeatsNothingThatCouldBeAPieceOfAPassword) {
+  for (const char* url :
+       {"s3cret", "//s3cret", "s3 cret:x", "redis://me:s3cret", "redis://[s3cret", "sqlite:s3cret#", "sqlite:s3cret%",
+        "sqlite:s3cret%00", "sqlite:o.db?s3cret", "sqlite:o.db?s3cret+=1", "sqlite:o.db?queue=s3%cret"})
+    EXPECT_THAT(refused(url).message(), Not(HasSubstr("s3"))) << url;
+}
 
 TEST(StoreUrl, NamesNoQueue) {
   EXPECT_TRUE(parseStore("sqlite:ledger.db?lock-limit=1s"));
