@@ -1,5 +1,6 @@
 #include "cli/backend_options.hpp"
 #include "cli/backends.hpp"
+#include "cli/password_file.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -42,6 +43,7 @@ class PostgresqlBackend final : public Backend {
 Result<std::unique_ptr<Backend>> make(const Url& url) {
   auto options = postgresqlOptions(url);
   if (!options) return options.error();
+  if (const auto readable = checkPasswordFile(options->passwordFile); !readable) return readable.error();
   return std::unique_ptr<Backend>(std::make_unique<PostgresqlBackend>(*std::move(options)));
 }
 

@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 #include "cli/backend_options.hpp"
 #include "cli/backends.hpp"
+#include "cli/password_file.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -35,6 +36,7 @@ class RabbitmqBackend final : public Backend {
 Result<std::unique_ptr<Backend>> make(const Url& url) {
   auto options = rabbitmqOptions(url);
   if (!options) return options.error();
+  if (const auto readable = checkPasswordFile(options->passwordFile); !readable) return readable.error();
   return std::unique_ptr<Backend>(std::make_unique<RabbitmqBackend>(*std::move(options)));
 }
 

@@ -1,5 +1,6 @@
 #include "cli/backend_options.hpp"
 #include "cli/backends.hpp"
+#include "cli/password_file.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -35,6 +36,9 @@ class RedisBackend final : public Backend {
 Result<std::unique_ptr<Backend>> make(const Url& url) {
   auto options = redisOptions(url);
   if (!options) return options.error();
+  if (options->tls)
+    return Error{Errc::unsupported, "tls: this build's Redis client has none; put a tunnel (stunnel) in front"};
+  if (const auto readable = checkPasswordFile(options->passwordFile); !readable) return readable.error();
   return std::unique_ptr<Backend>(std::make_unique<RedisBackend>(*std::move(options)));
 }
 

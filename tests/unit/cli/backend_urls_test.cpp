@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "cli/backend_options.hpp"
 #include "cli/backends.hpp"
+#include "support/program.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -162,6 +165,25 @@ TEST(RabbitmqUrl, BeatsFasterThanTheSessionTimesOut) {
 
   EXPECT_TRUE(backend->fits(11s));
   EXPECT_THAT(backend->fits(10s).error().detail, AllOf(HasSubstr("heartbeat 10s"), HasSubstr("session timeout")));
+}
+
+TEST(BackendUrl, Row20TlsThatTheRedisClientHasNotIsRefusedBeforeAnythingBegins) {
+  EXPECT_THAT(complaint("redis://cache?tls=yes"), HasSubstr("put a tunnel"));
+  EXPECT_TRUE(parseBackend("redis://cache?tls=no"));
+}
+
+TEST(BackendUrl, Row20APasswordFileWithoutAPasswordIsRefusedBeforeAnythingBegins) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "empty");
+  std::ofstream(folder / "blank") << "\n";
+  std::ofstream(folder / "good") << "sesame\n";
+  for (const std::string url : {"redis://cache", "amqp://mq", "postgresql://db/o"}) {
+    for (const char* slip : {"absent", "empty", "blank", "."})
+      EXPECT_THAT(complaint(url + "?password-file=" + (folder / slip).string()),
+                  HasSubstr("password-file: no password can be read from"))
+          << url << " " << slip;
+    EXPECT_TRUE(parseBackend(url + "?password-file=" + (folder / "good").string())) << url;
+  }
 }
 
 TEST(BackendUrl, RefusesASchemeThatNobodyKnowsAndNamesThoseThatAre) {
