@@ -48,6 +48,7 @@ Result<void> Intake::store() {
     std::this_thread::sleep_for(backoff_.next());
     stored = sink_.append(batch_);
   }
+  if (!stored && isOutcomeUnknown(stored.error().code)) counts_.unknown = static_cast<std::int64_t>(batch_.size());
   if (!stored) return stored;
   counts_.stored += static_cast<std::int64_t>(batch_.size());
   batch_.clear();

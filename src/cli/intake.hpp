@@ -16,6 +16,7 @@ namespace tenure::cli {
 struct IntakeCounts {
   std::int64_t stored = 0;
   std::int64_t bad = 0;
+  std::int64_t unknown = 0;  // of the last batch, when its answer was lost: all of them are stored, or none
 };
 
 /// A batch is stored when it is full, and when the input has nothing more at the moment: a slow producer's line does

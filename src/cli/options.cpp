@@ -16,7 +16,7 @@ namespace {
 constexpr const char* expectedDigest = "expected one line, user:password";
 
 using Replacement = std::pair<std::string_view, std::string_view>;
-constexpr std::array<Replacement, 22> optionOfField{
+constexpr std::array<Replacement, 27> optionOfField{
     Replacement{"consumer.name", "--consumer"},
     {"consumer.maxBatch", "--max-batch"},
     {"consumer.ordering.lanes", "--lanes"},
@@ -29,6 +29,11 @@ constexpr std::array<Replacement, 22> optionOfField{
     {"consumer.keepIdsFor", "--keep-ids"},
     {"consumer.keepLogFor", "--keep-log"},
     {"consumer.onDead", "--on-dead"},
+    {"consumer.gapLimit", "--gap-limit"},
+    {"consumer.maxKept", "--max-kept"},
+    {"consumer.followNumbers = true", "--follow-numbers"},
+    {"combined with collapse", "combined with --collapse"},
+    {"without collapse", "without --collapse"},
     {"limits.execute", "--execute-limit"},
     {"limits.drain", "--drain"},
     {"barrierLimit", "--barrier"},

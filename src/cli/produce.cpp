@@ -58,8 +58,9 @@ Exit produce(const ProduceOptions& options) {
   const Result<void> outcome = intake.run();
 
   const IntakeCounts& counts = intake.counts();
-  std::cout << counts.stored << " stored" << (counts.bad > 0 ? ", " + std::to_string(counts.bad) + " bad" : "")
-            << std::endl;
+  std::cout << counts.stored << " stored" << (counts.bad > 0 ? ", " + std::to_string(counts.bad) + " bad" : "");
+  if (counts.unknown > 0) std::cout << ", of " << counts.unknown << " more it is unknown";
+  std::cout << std::endl;
   if (!outcome) return refuse("", outcome.error());
   return counts.bad > 0 ? Exit::badInput : Exit::done;
 }

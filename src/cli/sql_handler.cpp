@@ -1,7 +1,9 @@
 #include "cli/sql_handler.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cctype>
 #include <memory>
 #include <utility>
 
@@ -38,14 +40,37 @@ EndTerm refused(const Error& error) {
   return {EndReason::failed, {Errc::configurationRefused, "--sql: " + error.detail}};
 }
 
+EndTerm slip(const std::string& why) {
+  return refused({Errc::invalidArgument, why + "; expected one INSERT, UPDATE, DELETE or SELECT"});
+}
+
+std::string without(const std::string& ours, std::string text) {
+  for (std::size_t at = text.find(ours); at != std::string::npos; at = text.find(ours, at)) text.erase(at, ours.size());
+  return text;
+}
+
+/// A server asked to explain one of these says no more than "syntax error".
+bool controlsTransaction(const std::string& statement) {
+  constexpr std::string_view words[] = {"ABORT", "BEGIN", "COMMIT", "END", "RELEASE", "ROLLBACK", "SAVEPOINT", "START"};
+  const std::size_t begin = std::min(statement.find_first_not_of(" \t\r\n"), statement.size());
+  std::string word;
+  for (std::size_t i = begin; i < statement.size() && std::isalpha(static_cast<unsigned char>(statement[i])) != 0; ++i)
+    word += static_cast<char>(std::toupper(static_cast<unsigned char>(statement[i])));
+  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
 /// Throws what makes the statement useless for every message. EXPLAIN compiles it and runs nothing; `occasion` makes
 /// its text new each time, because a store may keep what it compiled when the tables were others.
 void refuseUnlessItCompiles(ISqlStatements& sql, const std::string& statement, const std::string& occasion) {
-  const auto explained = sql.execute("EXPLAIN /* " + occasion + " */ " + statement, anyParameters());
+  if (controlsTransaction(statement))
+    throw slip("\"" + escaped(statement) + "\" would end or divide the fenced transaction");
+  const std::string explain = "EXPLAIN /* " + occasion + " */ ";
+  const auto explained = sql.execute(explain + statement, anyParameters());
   if (explained) return;
-  if (explained.error().is(Errc::invalidArgument)) throw refused(explained.error());
+  const std::string why = without(explain, explained.error().detail);
+  if (explained.error().is(Errc::invalidArgument)) throw slip(why);
   // Were it the store that fails, it would refuse this as well.
-  if (explained.error().is(Errc::storeFailed) && sql.execute("SELECT 1")) throw refused(explained.error());
+  if (explained.error().is(Errc::storeFailed) && sql.execute("SELECT 1")) throw slip(why);
 }
 
 Outcome outcomeOf(const Error& error) {

@@ -76,6 +76,17 @@ TEST(Intake, StoresEveryLineInOrder) {
   EXPECT_EQ(story.counts.stored, 4);
 }
 
+TEST(Intake, CountsWhatMayBeStoredApart) {
+  Story story;
+  story.sink.failures = {Error{Errc::outcomeUnknown}};
+  story.sink.firstFailure = 1;
+  feed(story, "a\nb\n", LineFormat::lines);
+
+  EXPECT_FALSE(story.outcome);
+  EXPECT_EQ(story.counts.stored, 0);
+  EXPECT_EQ(story.counts.unknown, 2);
+}
+
 TEST(Intake, ABadLineIsToldWithItsNumberAndStopsNothing) {
   Story story;
   feed(story, "{\"body\":\"a\"}\nnonsense\n{\"body\":\"c\"}\n", LineFormat::jsonl);

@@ -10,6 +10,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class SqlCareerOnSqlite : public testing::Test {
  protected:
@@ -56,6 +57,13 @@ TEST_F(SqlCareerOnSqlite, RefusesASlipWhenItTakesOffice) {
 TEST_F(SqlCareerOnSqlite, RefusesTwoStatementsAndUnknownParametersWhenItTakesOffice) {
   for (const char* statement : {"SELECT 1; SELECT 2", "SELECT :nobody", "COMMIT", "SELECT * FROM absent"})
     EXPECT_TRUE(endOfTerm([&] { begin(statement); }).is(Errc::configurationRefused)) << statement;
+}
+
+TEST_F(SqlCareerOnSqlite, SaysOfAStatementAsItWasGivenWhatWasExpected) {
+  for (const char* statement : {"COMMIT", " rollback", "SELECT 1; SELECT 2", "selekt 1", "DELETE FROM tenure_fence"})
+    EXPECT_THAT(endOfTerm([&] { begin(statement); }).detail,
+                AllOf(HasSubstr("expected one INSERT, UPDATE, DELETE or SELECT"), Not(HasSubstr("EXPLAIN"))))
+        << statement;
 }
 
 TEST_F(SqlCareerOnSqlite, LookingAtAStatementDoesNotRunIt) {

@@ -169,6 +169,10 @@ TEST(Tool, AValueThatIsNoneOfTheKnownOnesIsToldWhichThereAre) {
 TEST(WithOptionNames, TranslatesWhatALibraryCallsItsFields) {
   EXPECT_EQ(withOptionNames("consumer.retryMax = 1s: must be at least retryBase\nlimits.drain = 0s: why"),
             "--retry-max = 1s: must be at least --retry-base\n--drain = 0s: why");
+  EXPECT_EQ(withOptionNames("consumer.followNumbers = true: cannot be combined with collapse"),
+            "--follow-numbers: cannot be combined with --collapse");
+  EXPECT_EQ(withOptionNames("consumer.maxKept = -5: why\nconsumer.gapLimit = 99d: why"),
+            "--max-kept = -5: why\n--gap-limit = 99d: why");
   EXPECT_EQ(withOptionNames("nothing to do"), "nothing to do");
 }
 
