@@ -5,7 +5,11 @@
 //
 // PostgreSQL is found as psql finds it (PGHOST, PGPORT, PGUSER, …); the broker's password is in
 // TENURE_RABBITMQ_PASSWORD. `examples/run invoice_postgres` starts all three servers and this program.
+#include <charconv>
 #include <iostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <tenure/candidate.hpp>
 #include <tenure/consumer.hpp>
 #include <tenure/postgresql.hpp>
@@ -39,6 +43,13 @@ tenure::Outcome invoice(const tenure::Delivery& delivery) {
   return tenure::Outcome::done();
 }
 
+std::uint16_t portFrom(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (read.ec == std::errc{} && read.ptr == text.data() + text.size() && port > 0) return port;
+  throw std::invalid_argument("BROKER-PORT must be 1 to 65535, not " + std::string(text));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -51,7 +62,7 @@ int main(int argc, char** argv) {
     options.zookeeper.hosts = argv[1];
     options.election = {"invoices"};
     tenure::rabbitmq::Options broker;
-    broker.port = static_cast<std::uint16_t>(std::stoi(argv[2]));
+    broker.port = portFrom(argv[2]);
     broker.queue = "orders";
     const tenure::postgresql::Options database;  // all of it is psql's
 
