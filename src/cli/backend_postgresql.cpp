@@ -63,6 +63,8 @@ postgresql://[USER@][HOST[,HOST]…][:PORT]/DATABASE[?queue=NAME][&PARAMETER=VAL
   network-limit    how long a cut connection may go unnoticed (default 10s)
   evict            whether a claim ends the sessions of older terms after lock-limit (default yes)
   allow-unsafe     accept a server that reports commits before they are durable (default no)
+  Least rights: SELECT, INSERT, UPDATE and DELETE on the tables tenure_…, and what --sql needs.
+  Who runs `tenure schema apply` owns these tables, and may create in their schema.
 )help";
 
 }  // namespace

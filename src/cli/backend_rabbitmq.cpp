@@ -63,6 +63,10 @@ amqp://[USER@]HOST[:PORT][/VHOST][?queue=NAME][&PARAMETER=VALUE]…     amqps://
   connect-limit    how long to wait for the broker (default 5s)
   reply-limit      how long to wait for its answer (default 5s)
   confirm-limit    how long a producer waits for confirms, or for a blocked broker (default 10s)
+  Least rights, as rabbitmqctl set_permissions takes them (configure, write, read):
+    consumer  '^tenure\.owner\.' '^tenure\.owner\.' '^(tenure\.owner\.|QUEUE$)'
+    producer  '^$' '^amq\.default$' '^$'
+  Who declares an absent queue may also configure it: '^(tenure\.owner\.|QUEUE$)' and '^QUEUE$'.
 )help";
 
 }  // namespace

@@ -50,9 +50,12 @@ redis://[USER@]HOST[:PORT][/DATABASE][?queue=NAME][&PARAMETER=VALUE]…
   socket         a Unix socket, instead of HOST: redis://?socket=/run/redis.sock
   keep-ids       how long an idempotency key is kept, 0h for ever (default 7d): longer than any
                  message may come again
+  tls            only no: this build's client has none; put a tunnel (stunnel) in front (default no)
   connect-limit  how long to wait for the server (default 5s)
   reply-limit    how long to wait for its answer (default 5s)
   allow-unsafe   accept a server that may lose what it acknowledged (default no)
+  Least rights: ACL SETUSER USER on resetkeys ~tenure:{QUEUE}:* -@all +info +config|get
+  +select +evalsha +eval +script|load +@read +@write +xinfo +type
 )help";
 
 }  // namespace

@@ -248,7 +248,8 @@ TEST_F(Attach, SaysWhatTheUserMayNotDo) {
   EXPECT_THAT(cannotOwn.error().detail, HasSubstr("tenure\\.owner"));
 }
 
-TEST_F(Attach, NeedsNoMoreRightsThanItSays) {
+/// Those that `tenure urls` tells operators to give a consumer.
+TEST_F(Attach, NeedsNoMoreRightsThanTheUrlsPageTells) {
   ASSERT_THAT(append(options_, {"a"}), succeeds());
   broker_.setUser("modest", "^tenure\\\\.owner\\\\.", "^tenure\\\\.owner\\\\.", "^(tenure\\\\.owner\\\\.|orders-)");
   options_.user = "modest";

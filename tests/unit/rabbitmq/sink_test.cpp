@@ -121,6 +121,14 @@ TEST_F(Sink, SaysThatTheUserMayNotPublish) {
   EXPECT_THAT(openSink(options_), failsWith(Errc::permissionDenied));
 }
 
+TEST_F(Sink, NeedsNoMoreRightsThanTheUrlsPageTells) {
+  ASSERT_THAT(append(options_, {"a"}), succeeds());
+  broker_.setUser("producer", "^$", "^amq\\\\.default$", "^$");
+  options_.user = "producer";
+
+  EXPECT_THAT(append(options_, {"b"}), succeeds());
+}
+
 TEST_F(Sink, ADeadBrokersAnswerIsUnknown) {
   options_.confirmLimit = 200ms;
   const auto open = sink();

@@ -105,7 +105,7 @@ TEST_F(Guarded, KnowsUsersOfItsAcl) {
   options.user = "tenure";
   EXPECT_THAT(claimAt(options), failsWith(Errc::authenticationFailed));
 
-  // What the README tells operators to allow.
+  // What `tenure urls` tells operators to allow.
   RedisServer open;
   open.ask({"ACL", "SETUSER", "tenure", "on", ">of-a-user", "resetkeys", "~tenure:{orders}:*", "-@all", "+info",
             "+config|get", "+select", "+evalsha", "+eval", "+script|load", "+@read", "+@write", "+xinfo", "+type"});
