@@ -161,13 +161,13 @@ struct ConsumerOptions {
   /// The redelivery horizon: idempotency keys are kept at least this long, and a message that comes again later than
   /// that is handled again. Longer than any broker redelivers and any producer repeats; 0 keeps them for ever.
   std::chrono::hours keepIdsFor{7 * 24};
-  /// More keys than this raise an alarm, and stay; 0 for none.
+  /// More keys than this raise an alarm, and stay; up to 10^12, 0 for none.
   std::size_t keyAlarm = 50'000'000;
   /// The consume log: what became of each attempt is kept this long, for `tenure queue log`; 0 keeps none. A success is
   /// a line more in the transaction that has its effect. Only where the store can (IFencedStore::keepsLog:
   /// SQLite, PostgreSQL, Redis), and not with at most once.
   std::chrono::hours keepLogFor{0};
-  /// Of more attempts than this the oldest are forgotten before their time; 0 for any number.
+  /// Of more attempts than this the oldest are forgotten before their time; up to 10^12, 0 for any number.
   std::size_t keepLogLines = 10'000'000;
   /// What the handler wants loaded before its replica is elected, as in ILeaderCareer::prepare. The source is not
   /// touched before the claim, and the store only connects to its server (IFencedStore::prepare): a standby does not

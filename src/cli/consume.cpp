@@ -30,6 +30,7 @@ struct ConsumeOptions {
   std::chrono::milliseconds gapLimit = tuning.gapLimit;
   std::chrono::milliseconds keepIds = tuning.keepIdsFor;
   std::chrono::milliseconds keepLog = tuning.keepLogFor;
+  std::optional<std::int64_t> keepLogLines;
   CareerLimits limits;
 };
 
@@ -138,6 +139,8 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
                      options.keepIds, "expected whole hours or days, such as 7d, or 0h for ever");
   complaints.require(options.keepLog % std::chrono::hours{1} == std::chrono::milliseconds{0}, "--keep-log",
                      options.keepLog, "expected whole hours or days, such as 7d, or 0h for no log");
+  complaints.require(!options.keepLogLines || options.keepLog > std::chrono::milliseconds{0}, "--keep-log-lines",
+                     options.keepLogLines.value_or(0), "means nothing without --keep-log");
   if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
 
   auto rates = options.flow.rules();
@@ -149,6 +152,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   settings.consumer.latencyTarget = options.latencyTarget;
   settings.consumer.gapLimit = options.gapLimit;
   settings.consumer.keepLogFor = std::chrono::duration_cast<std::chrono::hours>(options.keepLog);
+  if (options.keepLogLines) settings.consumer.keepLogLines = static_cast<std::size_t>(*options.keepLogLines);
   settings.consumer.keepIdsFor = std::chrono::duration_cast<std::chrono::hours>(options.keepIds);
   settings.consumer.handlerIsExternal = !options.exec.empty();
   return settings;
@@ -200,23 +204,14 @@ Exit consume(const ConsumeOptions& options) {
 }
 
 void addTuning(CLI::App& command, ConsumeOptions& options) {
-  command
-      .add_option("--lanes", options.tuning.ordering.lanes,
-                  "Handle groups beside each other, so many at a time, each in its order (default: all in one line)")
-      ->type_name("N")
-      ->envname("TENURE_LANES");
-  command.add_option("--lane-window", options.tuning.laneWindow, "Messages read ahead for the lanes (default 4096)")
-      ->type_name("N")
-      ->envname("TENURE_LANE_WINDOW");
-  command.add_option("--max-batch", options.tuning.maxBatch, "Messages that share a transaction (default 64)")
-      ->type_name("N")
-      ->envname("TENURE_MAX_BATCH");
+  addCount(command, "--lanes", options.tuning.ordering.lanes,
+           "Handle groups beside each other, so many at a time, each in its order (default: all in one line)");
+  addCount(command, "--lane-window", options.tuning.laneWindow, "Messages read ahead for the lanes (default 4096)");
+  addCount(command, "--max-batch", options.tuning.maxBatch, "Messages that share a transaction (default 64)");
   addDuration(command, "--latency-target", options.latencyTarget, "How long a batch may wait for its commit");
   command.add_flag("--fixed-batch", options.tuning.fixedBatch, "Do not adapt the size of batches to measured times")
       ->envname("TENURE_FIXED_BATCH");
-  command.add_option("--max-attempts", options.tuning.maxAttempts, "Failed attempts until a dead letter (default 5)")
-      ->type_name("N")
-      ->envname("TENURE_MAX_ATTEMPTS");
+  addCount(command, "--max-attempts", options.tuning.maxAttempts, "Failed attempts until a dead letter (default 5)");
   const auto choose = [&options](const std::string& text) {
     const auto policy = findChoice(policies, text);
     options.tuning.onDead = policy.value_or(options.tuning.onDead);
@@ -229,15 +224,12 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
   addDuration(command, "--outage-limit", options.tuning.outageLimit, "A store that stays away so long ends the term");
   addDuration(command, "--keep-log", options.keepLog,
               "Keep a log of attempts for so long, for `tenure queue log`; 0h: none");
-  command
-      .add_option("--keep-log-lines", options.tuning.keepLogLines,
-                  "Of more attempts than these the oldest go before their time; 0: any number (default 10000000)")
-      ->type_name("N")
-      ->envname("TENURE_KEEP_LOG_LINES");
+  addCount(
+      command, "--keep-log-lines", std::numeric_limits<std::int64_t>::max(),
+      [&options](std::int64_t count) { options.keepLogLines = count; },
+      "Of more attempts than these the oldest go before their time; 0: any number (default 10000000)");
   addDuration(command, "--keep-ids", options.keepIds, "How long a message that comes again is known; 0h: for ever");
-  command.add_option("--key-alarm", options.tuning.keyAlarm, "More such messages raise an alarm (default 50000000)")
-      ->type_name("N")
-      ->envname("TENURE_KEY_ALARM");
+  addCount(command, "--key-alarm", options.tuning.keyAlarm, "More such messages raise an alarm (default 50000000)");
   addDuration(command, "--execute-limit", options.limits.execute,
               "A handler without progress for so long ends the term");
   addDuration(command, "--drain", options.limits.drain, "How long the current message may take when told to leave");
@@ -254,10 +246,7 @@ void addNumbers(CLI::App& command, ConsumeOptions& options) {
   };
   addChoice(command, "--old-gap", "POLICY", "wait, skip or stop", choose,
             "What becomes of a gap above that limit (default wait)");
-  command
-      .add_option("--max-kept", options.tuning.maxKept, "Messages of a group that may wait for a gap (default 1000)")
-      ->type_name("N")
-      ->envname("TENURE_MAX_KEPT");
+  addCount(command, "--max-kept", options.tuning.maxKept, "Messages of a group that may wait for a gap (default 1000)");
 }
 
 void addBasics(const CLI::App& tool, CLI::App& command, ConsumeOptions& options) {

@@ -38,9 +38,7 @@ void FlowOption::declare(CLI::App& command, ConsumerOptions& tuning) {
   const auto choose = [&tuning](const std::string& text) { return chooseKey(text, tuning); };
   addChoice(command, "--collapse", "KEY", expectedKey, choose,
             "One run for all messages that wait with the same key: group, header:NAME or none (default none)");
-  command.add_option("--collapse-ahead", tuning.collapseAhead, "Collapsed messages at most (default 100000)")
-      ->type_name("N")
-      ->envname("TENURE_COLLAPSE_AHEAD");
+  addCount(command, "--collapse-ahead", tuning.collapseAhead, "Collapsed messages at most (default 100000)");
   addRate(command, "--rate", rate, "Messages that begin, such as 100/s, 5/m:3 or unlimited (default unlimited)");
   addRate(command, "--group-rate", groupRate, "The same for each group");
   command.add_option("--limits", limitsFile, "Take rates from this file as well; SIGHUP reads it again")

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* expectedDigest = "expected one line, user:password";
 
 using Replacement = std::pair<std::string_view, std::string_view>;
-constexpr std::array<Replacement, 27> optionOfField{
+constexpr std::array<Replacement, 29> optionOfField{
     Replacement{"consumer.name", "--consumer"},
     {"consumer.maxBatch", "--max-batch"},
     {"consumer.ordering.lanes", "--lanes"},
@@ -28,6 +28,8 @@ constexpr std::array<Replacement, 27> optionOfField{
     {"consumer.outageLimit", "--outage-limit"},
     {"consumer.keepIdsFor", "--keep-ids"},
     {"consumer.keepLogFor", "--keep-log"},
+    {"consumer.keepLogLines", "--keep-log-lines"},
+    {"consumer.keyAlarm", "--key-alarm"},
     {"consumer.onDead", "--on-dead"},
     {"consumer.gapLimit", "--gap-limit"},
     {"consumer.maxKept", "--max-kept"},
@@ -95,6 +97,17 @@ void addChoice(CLI::App& command, const std::string& name, const std::string& ty
     if (!choose(text)) throw CLI::ValidationError(name, "\"" + escaped(text) + "\" is not " + expected);
   };
   command.add_option_function<std::string>(name, parse, description)->type_name(type)->envname(environmentName(name));
+}
+
+void addCount(CLI::App& command, const std::string& name, std::int64_t most,
+              const std::function<void(std::int64_t)>& set, const std::string& description) {
+  const auto take = [set, most](const std::string& text) {
+    const auto count = parseInteger(text);
+    const bool fits = count && *count >= 0 && *count <= most;
+    if (fits) set(*count);
+    return fits;
+  };
+  addChoice(command, name, "N", "a whole number from 0 to " + std::to_string(most), take, description);
 }
 
 std::string withOptionNames(std::string text) {

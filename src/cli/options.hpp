@@ -1,9 +1,12 @@
 /// The options that several commands share, declared once.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +26,17 @@ Error named(std::string_view option, const Error& error);
 /// `--NAME 10s`: what is no duration is refused by the parser.
 void addDuration(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
                  const std::string& description);
+
+/// `--NAME 1000`: what is no whole number from 0 to `most` is refused by the parser.
+void addCount(CLI::App& command, const std::string& name, std::int64_t most,
+              const std::function<void(std::int64_t)>& set, const std::string& description);
+
+template <class T>
+void addCount(CLI::App& command, const std::string& name, T& value, const std::string& description) {
+  constexpr std::uintmax_t most = std::min<std::uintmax_t>(std::numeric_limits<T>::max(), INT64_MAX);
+  const auto set = [&value](std::int64_t count) { value = static_cast<T>(count); };
+  addCount(command, name, static_cast<std::int64_t>(most), set, description);
+}
 
 /// What an option may be, by name.
 template <class T>

@@ -9,6 +9,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::size_t mostCounted = 1'000'000'000'000;
+
 const ConsumerOptions& validated(const ConsumerOptions& options) {
   Complaints complaints;
   complaints.require(options.name.value.size() <= 255, "consumer.name", options.name.value, "must be up to 255 bytes");
@@ -46,6 +48,10 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
                      "cannot be combined with collapse");
   complaints.require(options.keepLogFor >= 0h, "consumer.keepLogFor", options.keepLogFor,
                      "must not be negative; 0 keeps no log");
+  complaints.require(options.keepLogLines <= mostCounted, "consumer.keepLogLines", std::to_string(options.keepLogLines),
+                     "must be up to 10^12; 0 for any number");
+  complaints.require(options.keyAlarm <= mostCounted, "consumer.keyAlarm", std::to_string(options.keyAlarm),
+                     "must be up to 10^12; 0 for no alarm");
   complaints.require(options.keepLogFor == 0h || options.delivery != Guarantee::atMostOnce, "consumer.keepLogFor",
                      options.keepLogFor, "what at most once loses would be missing from the log");
   complaints.throwIfAny();

@@ -1,4 +1,6 @@
 // Forgetting idempotency keys: a look without a lock, and a transaction where something is old enough.
+#include <utility>
+
 #include "backends/sqlite/store.hpp"
 #include "backends/sqlite/transaction.hpp"
 #include "base/assert.hpp"
@@ -44,7 +46,9 @@ Result<OldLines> oldLines(Connection& connection, const LogPruning& step) {
   if (!row) return row.error();
   OldLines old;
   if (!*row) return old;
-  if (step.mostKept != 0) old.upTo = ends.integer(2) - static_cast<std::int64_t>(step.mostKept);
+  const std::int64_t newest = ends.integer(2);
+  if (step.mostKept != 0 && std::cmp_less(step.mostKept, newest))
+    old.upTo = newest - static_cast<std::int64_t>(step.mostKept);
   old.any = ends.time(1) < step.before || ends.integer(0) <= old.upTo;
   return old;
 }

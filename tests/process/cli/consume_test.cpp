@@ -197,6 +197,29 @@ TEST_F(Consume, ARefusalNamesTheOptionThatWasGiven) {
               AllOf(HasSubstr("--consumer = two words: expected 1 to 64 of"), Not(HasSubstr("election"))));
 }
 
+TEST_F(Consume, ACountThatIsNegativeOrTooLongIsRefusedByName) {
+  const auto complaintOf = [&](Arguments more) {
+    more.insert(more.end(), {"--queue", queue(), "--sql", "SELECT 1"});
+    return tenure(inElection("consume", more)).output;
+  };
+  for (const std::string count : {"-3", "99999999999999999999999", "9223372036854775808", "3.5", "0x10", "+3"})
+    for (const std::string option : {"--keep-log-lines", "--key-alarm", "--max-attempts", "--lanes", "--max-kept"})
+      EXPECT_THAT(complaintOf({"--keep-log", "1h", option + "=" + count}),
+                  AllOf(HasSubstr(option), HasSubstr("a whole number from 0 to")))
+          << option << " " << count;
+  EXPECT_THAT(complaintOf({"--max-attempts", "4294967297"}), HasSubstr("from 0 to 2147483647"));
+  EXPECT_THAT(complaintOf({"--keep-log", "1h", "--keep-log-lines", "2000000000000"}),
+              HasSubstr("--keep-log-lines = 2000000000000: must be up to 10^12"));
+  EXPECT_THAT(complaintOf({"--key-alarm", "2000000000000"}), HasSubstr("--key-alarm = 2000000000000: must be up to"));
+}
+
+TEST_F(Consume, ABoundForALogThatIsNotKeptIsRefused) {
+  const Run run = tenure(inElection("consume", {"--queue", queue(), "--sql", "SELECT 1", "--keep-log-lines", "5"}));
+
+  EXPECT_EQ(run.exit, 78) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("--keep-log-lines = 5: means nothing without --keep-log"));
+}
+
 TEST_F(Consume, Row16AReplicaOfAnotherRootDoesNotGetTheSameStore) {
   produce(numbered(3));
   Program first = consume("first", {"--root", "/row16"});

@@ -143,5 +143,14 @@ TEST_F(ConsumerLog, IsRefusedWhereLossesWouldBeMissing) {
   EXPECT_THROW(elect(), std::system_error);
 }
 
+TEST_F(ConsumerLog, ABoundThatWasMeantToBeNegativeIsRefused) {
+  options.keepLogLines = static_cast<std::size_t>(-3);
+  EXPECT_THROW(elect(), std::system_error);
+
+  options.keepLogLines = 0;
+  options.keyAlarm = static_cast<std::size_t>(-3);
+  EXPECT_THROW(elect(), std::system_error);
+}
+
 }  // namespace
 }  // namespace tenure::test
