@@ -242,7 +242,7 @@ class IFencedStore {
 
   /// Whether it takes IFencedTransaction::logAttempts.
   virtual bool keepsLog() const noexcept { return false; }
-  /// As prune(). Returns how many lines were removed: `atMost` says that there may be more.
+  /// As prune(). Returns how many lines were removed; `atMost` says that there is more to do, if only to count.
   virtual Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) {
     static_cast<void>(term), static_cast<void>(step);
     return std::size_t{0};

@@ -1,4 +1,4 @@
-// Forgetting idempotency keys: a look without a lock, and a transaction where something is old enough.
+// Forgetting idempotency keys and log lines: a look without a lock, and a transaction where something has to go.
 #include "backends/postgres/store.hpp"
 #include "backends/postgres/transaction.hpp"
 
@@ -33,24 +33,37 @@ Result<std::size_t> Store::pruneLog(const Term& term, const LogPruning& step) {
   if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
   const auto connection = session();
   if (!connection) return connection.error();
-  // Numbers are shared with other consumers: only where they leave it open are lines counted.
-  const Result<Answer> old = (*connection)
-                                 ->ask(
-                                     "SELECT ended_at, n, CASE WHEN $2 > 0 AND (SELECT max(n) FROM tenure_log WHERE "
-                                     "consumer = $1) - n >= $2 THEN"
-                                     " coalesce((SELECT n FROM tenure_log WHERE consumer = $1 ORDER BY n DESC OFFSET "
-                                     "$2 LIMIT 1), 0) ELSE 0 END"
-                                     " FROM tenure_log WHERE consumer = $1 ORDER BY n LIMIT 1",
-                                     step.consumer.value, static_cast<std::int64_t>(step.mostKept));
-  if (!old) return old.error();
-  if (old->rows() == 0) return std::size_t{0};
-  const std::int64_t upTo = old->integer(0, 2);
-  if (old->time(0, 0) >= step.before && old->integer(0, 1) > upTo) return std::size_t{0};
+  const Result<Answer> ends = (*connection)
+                                  ->ask(
+                                      "SELECT n, ended_at, (SELECT max(n) FROM tenure_log WHERE consumer = $1)"
+                                      " FROM tenure_log WHERE consumer = $1 ORDER BY n LIMIT 1",
+                                      step.consumer.value);
+  if (!ends) return ends.error();
+  if (ends->rows() == 0) return std::size_t{0};
+  const std::int64_t oldest = ends->integer(0, 0);
+  const bool isOld = ends->time(0, 1) < step.before;
+  LogBound& bound = claimed_->logBound;
+  bound.look(step, oldest, ends->integer(0, 2));
+  if (!isOld && bound.isCounting())
+    if (const Result<void> counted = countSlice(**connection, step); !counted) return counted.error();
+  if (!isOld && bound.isCounting()) return step.atMost;
+  if (!isOld && oldest > bound.upTo()) return std::size_t{0};
   FencedTransaction transaction(*this, term);
-  const auto removed = transaction.removeLog(step, upTo);
+  const auto removed = transaction.removeLog(step, bound.upTo());
   if (!removed) return removed;
   if (const Result<void> committed = transaction.commit(); !committed) return committed.error();
   return removed;
+}
+
+Result<void> Store::countSlice(Connection& connection, const LogPruning& step) {
+  const LogBound::Slice slice = claimed_->logBound.next(step);
+  const Result<Answer> counted = connection.ask(
+      "SELECT count(*), coalesce(min(n), 0) FROM"
+      " (SELECT n FROM tenure_log WHERE consumer = $1 AND n < $2 ORDER BY n DESC LIMIT $3) AS slice",
+      step.consumer.value, slice.below, slice.atMost);
+  if (!counted) return counted.error();
+  claimed_->logBound.counted(slice, counted->integer(0, 0), counted->integer(0, 1));
+  return {};
 }
 
 }  // namespace tenure::postgresql

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "backends/postgres/fence_rows.hpp"
+#include "backends/postgres/log_bound.hpp"
 #include "backends/postgres/session.hpp"
 #include "backends/postgres/user_statement.hpp"
 #include "backends/shared/foresight.hpp"
@@ -92,6 +93,7 @@ class Store final : public IFencedStore {
     std::int64_t previousToken;  // that had claimed before; 0 for none
     std::int64_t sequence;       // of the last commit that is known to be durable
     bool lastIsUnknown = false;  // a commit after it may or may not have happened
+    LogBound logBound{};
   };
   struct Written {
     std::int64_t previousToken;
@@ -106,6 +108,7 @@ class Store final : public IFencedStore {
   Result<Written> judgeAndWrite(Connection& connection, const Term& term);
   bool makeRoom(const Term& term, BootTime since);
   Result<void> isClaimedBy(const Term& term) const;
+  Result<void> countSlice(Connection& connection, const LogPruning& step);
   Error refused(const Term& term, Error error);
   template <class Body>
   void emit(const Term& term, Body body);

@@ -132,5 +132,36 @@ TEST_P(LogSuite, IsPrunedByNumberToo) {
   EXPECT_THAT(found({.consumer = ConsumerName{"other"}}), SizeIs(2));
 }
 
+TEST_P(LogSuite, IsPrunedByNumberInSmallStepsHoweverManyAreKept) {
+  std::vector<LoggedAttempt> attempts;
+  for (int i = 0; i < 50; ++i) attempts.push_back(attempt(std::to_string(i), AttemptEnd::done));
+  log(attempts);
+  const LogPruning step{consumer, at_ - std::chrono::hours{24}, 2, 45};
+  const auto pass = [&] {
+    for (int steps = 0; steps < 50; ++steps)
+      if (leader_.store->pruneLog(term_, step).value() < step.atMost) return;
+    ADD_FAILURE() << "no end";
+  };
+
+  pass();
+  EXPECT_THAT(found(), SizeIs(45));
+  log({attempt("next", AttemptEnd::done)});
+  pass();
+
+  const std::vector<std::string> left = found();
+  EXPECT_THAT(left, SizeIs(45));
+  EXPECT_EQ(left.front(), "6");
+  EXPECT_EQ(left.back(), "next");
+}
+
+TEST_P(LogSuite, ALimitBeyondAllNumbersRemovesNothing) {
+  log({attempt("a", AttemptEnd::done), attempt("b", AttemptEnd::done)});
+
+  for (const std::size_t most : {std::numeric_limits<std::size_t>::max() - 2, std::size_t{1} << 63U, std::size_t{2}})
+    EXPECT_EQ(leader_.store->pruneLog(term_, {consumer, at_ - std::chrono::hours{24}, 10, most}).value(), 0U) << most;
+
+  EXPECT_THAT(found(), ElementsAre("a", "b"));
+}
+
 }  // namespace
 }  // namespace tenure::test
