@@ -78,9 +78,13 @@ Result<Node> get(EnsembleSession& session, const std::string& path) {
   return session.ask<Node>([&](ICoordination& server, Callback<Node> done) { server.get(path, {}, std::move(done)); });
 }
 
-void lookAtVoters(EnsembleSession& session, Inspection& found) {
+Result<void> lookAtVoters(EnsembleSession& session, Inspection& found) {
   const auto config = get(session, "/zookeeper/config");
-  if (!config) return found.fact("voters", "not known", config.error().message());
+  if (!config && !config.error().is(Errc::notFound)) return config.error();
+  if (!config) {
+    found.fact("voters", "not known", "these servers do not tell");
+    return {};
+  }
   std::size_t voters = 0;
   std::size_t observers = 0;
   for (const std::string& line : parts(config->data, '\n')) {
@@ -91,6 +95,7 @@ void lookAtVoters(EnsembleSession& session, Inspection& found) {
   const std::string beside = observers == 0 ? "" : " and " + std::to_string(observers) + " observers";
   found.expectSafe(voters >= 3, "voters", std::to_string(voters) + beside,
                    "3 or more: when one of fewer stops, nobody can lead");
+  return {};
 }
 
 void lookAtSession(EnsembleSession& session, const ZooKeeperOptions& asked, Inspection& found) {
@@ -104,21 +109,25 @@ void lookAtSession(EnsembleSession& session, const ZooKeeperOptions& asked, Insp
                          "ticks, or minSessionTimeout to maxSessionTimeout");
 }
 
-void lookAtAcl(EnsembleSession& session, const std::string& path, Inspection& found) {
+Result<void> lookAtAcl(EnsembleSession& session, const std::string& path, Inspection& found) {
   const auto open = session.ask<bool>(
       [&](ICoordination& server, Callback<bool> done) { server.isWorldWritable(path, std::move(done)); });
-  if (!open && open.error().is(Errc::notFound)) return found.fact("ACL of " + path, "absent", "replicas make it");
-  if (!open) return found.fact("ACL of " + path, "not known", open.error().message());
+  if (!open && !open.error().is(Errc::notFound)) return open.error();
+  if (!open) {
+    found.fact("ACL of " + path, "absent", "replicas make it");
+    return {};
+  }
   found.expectSafe(!*open, "ACL of " + path, *open ? "anybody may change it" : "not open to all",
                    "a digest (--digest-file) from the first replica on: whoever may write there can depose leaders");
+  return {};
 }
 
-std::optional<MetaRecord> lookAtMeta(EnsembleSession& session, const std::string& path, Inspection& found) {
+Result<std::optional<MetaRecord>> lookAtMeta(EnsembleSession& session, const std::string& path, Inspection& found) {
   const auto node = get(session, path);
+  if (!node && !node.error().is(Errc::notFound)) return node.error();
   if (!node) {
-    found.fact("ensemble", node.error().is(Errc::notFound) ? "no election yet" : "not known",
-               node.error().is(Errc::notFound) ? "the first replica makes " + path : node.error().message());
-    return std::nullopt;
+    found.fact("ensemble", "no election yet", "the first replica makes " + path);
+    return std::optional<MetaRecord>{};
   }
   const auto meta = parseMetaRecord(node->data);
   found.require(meta.has_value(), "ensemble",
@@ -127,16 +136,36 @@ std::optional<MetaRecord> lookAtMeta(EnsembleSession& session, const std::string
   return meta;
 }
 
-void lookAtElection(EnsembleSession& session, const ElectionPaths& paths, Inspection& found) {
+Result<void> lookAtElection(EnsembleSession& session, const ElectionPaths& paths, Inspection& found) {
   const auto view = session.ask<ElectionView>(
       [&](ICoordination& server, Callback<ElectionView> done) { readElection(server, paths, std::move(done)); });
-  if (!view) return found.fact("leader", "nobody", "nobody has ever entered the election");
+  if (!view && !view.error().is(Errc::notFound)) return view.error();
+  if (!view) {
+    found.fact("leader", "nobody", "nobody has ever entered the election");
+    return {};
+  }
   const CandidateView* leader = view->leader();
   found.fact("leader", leader == nullptr ? "nobody" : leader->record.id.value,
              std::to_string(view->candidates.size()) + " candidates");
   found.expectSafe(view->offenders.empty() && !view->polluted, "children",
                    view->offenders.empty() ? "candidates only" : view->offenders.front().child,
                    "candidates only: see tenure status");
+  return {};
+}
+
+/// As far as we may look: only what is absent is a fact.
+Result<void> lookThrough(EnsembleSession& session, const ElectionAddress& address, Inspection& found,
+                         std::optional<MetaRecord>& known) {
+  lookAtSession(session, address.zookeeper, found);
+  if (const Result<void> voters = lookAtVoters(session, found); !voters) return voters;
+  const bool isNamed = !address.election.value.empty();
+  const ElectionPaths paths(address.root, isNamed ? address.election : ElectionName{"none"});
+  const auto meta = lookAtMeta(session, paths.meta, found);
+  if (!meta) return meta.error();
+  known = *meta;
+  for (const std::string& path : withAncestors(isNamed ? paths.election : paths.elections))
+    if (const Result<void> acl = lookAtAcl(session, path, found); !acl) return acl;
+  return isNamed ? lookAtElection(session, paths, found) : Result<void>{};
 }
 
 }  // namespace
@@ -154,20 +183,9 @@ EnsembleFindings inspectEnsemble(const ElectionAddress& address) {
                                             : "given",
                    "a tunnel (stunnel), see the README: it could be read on its way");
   const auto session = EnsembleSession::connect(options, anyAnswered ? 10s : 3s);
-  if (!session) {
-    all.subject.error = session.error();
-    all.subject.findings = found.take();
-    return all;
-  }
-  EnsembleSession& open = **session;
-  all.sessionTimeout = open.info().timeout;
-  lookAtSession(open, options, found);
-  lookAtVoters(open, found);
-  const bool known = !address.election.value.empty();
-  const ElectionPaths paths(address.root, known ? address.election : ElectionName{"none"});
-  all.meta = lookAtMeta(open, paths.meta, found);
-  for (const std::string& path : withAncestors(known ? paths.election : paths.elections)) lookAtAcl(open, path, found);
-  if (known) lookAtElection(open, paths, found);
+  if (session) all.sessionTimeout = session.value()->info().timeout;
+  const Result<void> looked = session ? lookThrough(**session, address, found, all.meta) : session.error();
+  if (!looked) all.subject.error = looked.error();
   all.subject.findings = found.take();
   return all;
 }

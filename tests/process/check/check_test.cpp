@@ -147,6 +147,27 @@ TEST_F(Check, NeverShowsAPassword) {
   EXPECT_EQ(check({"--store", urlOf(redis)}, {"TENURE_REDIS_PASSWORD=wonderland"}).exit, 0);
 }
 
+TEST_F(Check, WithoutTheElectionsDigestSaysThatItMayNotLookAndExits77) {
+  const std::string right = "TENURE_DIGEST=owner:s3cret";
+  produce(numbered(1));
+  Program replica = consume("first", {"--root", "/guarded"}, {right});
+  ASSERT_TRUE(leads(replica)) << replica.output();
+  const auto looked = [&](const std::vector<std::string>& environment) {
+    return tenure(inElection("check", {"--root", "/guarded"}), "", environment);
+  };
+
+  for (const std::string environment : {"TENURE_DIGEST=owner:wrong", "UNRELATED=1"}) {
+    const Run run = looked({environment});
+    EXPECT_EQ(run.exit, 77) << run.output;
+    EXPECT_THAT(run.output, AllOf(HasSubstr("NOT SEEN permission denied: /guarded/"), Not(HasSubstr("nobody")),
+                                  Not(HasSubstr("not known"))));
+  }
+  const Run allowed = looked({right});
+  EXPECT_EQ(allowed.exit, 0) << allowed.output;
+  EXPECT_THAT(allowed.output, HasSubstr("first"));
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+}
+
 TEST_F(Check, NeedsSomethingToLookAt) { EXPECT_EQ(check({}).exit, 64); }
 
 }  // namespace
