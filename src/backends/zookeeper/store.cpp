@@ -7,6 +7,7 @@
 #include "backends/zookeeper/transaction.hpp"
 #include "base/assert.hpp"
 #include "base/random.hpp"
+#include "coordination/zookeeper.hpp"
 
 namespace tenure::zookeeper {
 namespace {
@@ -88,6 +89,9 @@ Result<void> Store::claim(const Term& term) {
     if (backends::isRefusal(claimed.error())) emit(term, FenceRefused{claimed.error().message()});
     return claimed;
   }
+  if (const auto clear = digestTravelsInClear(options_.zookeeper))
+    emit(term, Warned{"zookeeper " + paths_.base + ": the digest travels in clear to " + *clear +
+                      "; put a TLS tunnel in between"});
   emit(term, FenceClaimed{"zookeeper " + paths_.base, claimed_->previousToken, since(start)});
   return {};
 }
