@@ -13,6 +13,7 @@ class ZooKeeperBackend final : public Backend {
   const std::string& queue() const noexcept override { return options_.name; }
   void setQueue(std::string) override {}  // a store belongs to one election, and so to one queue
   void setCreate(bool create) override { options_.create = create; }
+  const ZooKeeperOptions* zookeeper() const noexcept override { return &options_.zookeeper; }
   std::string place() const override {
     return "zookeeper:" + options_.zookeeper.hosts + options_.root + "/" + options_.name;
   }

@@ -13,6 +13,7 @@
 
 #include "cli/urls.hpp"
 #include "tenure/admin.hpp"
+#include "tenure/candidate.hpp"
 #include "tenure/events.hpp"
 #include "tenure/source.hpp"
 #include "tenure/store.hpp"
@@ -45,6 +46,8 @@ class Backend {
   virtual std::string place() const = 0;
   /// Whether its own limits go with the session timeout of a replica.
   virtual Result<void> fits(std::chrono::milliseconds /*sessionTimeout*/) const { return {}; }
+  /// The ZooKeeper servers that it is kept on; nullptr where it is on others.
+  virtual const ZooKeeperOptions* zookeeper() const noexcept { return nullptr; }
   /// From which variables of the environment it may take a password, beside Tenure's own: others have theirs there,
   /// too.
   virtual std::vector<std::string> secretVariables() const { return {}; }

@@ -86,6 +86,19 @@ Subject lookAtQueue(const Backend& queue, const std::string& url) {
   return looked("queue", url, admin ? (*admin)->inspect() : admin.error());
 }
 
+/// A store on ZooKeeper with its servers, as an ensemble's are told.
+Subject lookAtStore(const Backend& store, const std::string& url) {
+  Subject subject{"store", url, {}, {}};
+  if (const ZooKeeperOptions* servers = store.zookeeper()) subject = inspectServers(*servers);
+  subject.name = "store";
+  subject.place = url;
+  if (subject.error) return subject;
+  Subject kept = looked("store", url, store.storeAdmin()->inspect());
+  subject.findings.insert(subject.findings.end(), kept.findings.begin(), kept.findings.end());
+  subject.error = std::move(kept.error);
+  return subject;
+}
+
 /// How a message that was handled leaves the queue, and so what may come again.
 void judgeWiring(const Named& named, Inspection& found) {
   if (!named.queue) return;
@@ -142,7 +155,7 @@ Report lookAtAll(const CheckOptions& options, const Named& named) {
   }
   if (named.queue) report.subjects.push_back(lookAtQueue(*named.queue, options.queue.url));
   const bool isElsewhere = named.store && (!named.queue || named.store->place() != named.queue->place());
-  if (isElsewhere) report.subjects.push_back(looked("store", options.store.url, named.store->storeAdmin()->inspect()));
+  if (isElsewhere) report.subjects.push_back(lookAtStore(*named.store, options.store.url));
   Inspection together;
   judgeWiring(named, together);
   if (named.ensemble) {

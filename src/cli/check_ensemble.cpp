@@ -153,10 +153,24 @@ Result<void> lookAtElection(EnsembleSession& session, const ElectionPaths& paths
   return {};
 }
 
+/// The servers and the way to them, then a session.
+Result<std::unique_ptr<EnsembleSession>> lookAtServers(const ZooKeeperOptions& options, Inspection& found) {
+  bool anyAnswered = false;
+  for (const std::string& server : parts(options.hosts, ',')) anyAnswered |= lookAtServer(server, found);
+  const auto clear = digestTravelsInClear(options);
+  found.expectSafe(!clear, "digest",
+                   clear                    ? "sent in clear to " + *clear
+                   : options.digest.empty() ? "none"
+                                            : "given",
+                   "a tunnel (stunnel), see the README: it could be read on its way");
+  auto session = EnsembleSession::connect(options, anyAnswered ? 10s : 3s);
+  if (session) lookAtSession(**session, options, found);
+  return session;
+}
+
 /// As far as we may look: only what is absent is a fact.
 Result<void> lookThrough(EnsembleSession& session, const ElectionAddress& address, Inspection& found,
                          std::optional<MetaRecord>& known) {
-  lookAtSession(session, address.zookeeper, found);
   if (const Result<void> voters = lookAtVoters(session, found); !voters) return voters;
   const bool isNamed = !address.election.value.empty();
   const ElectionPaths paths(address.root, isNamed ? address.election : ElectionName{"none"});
@@ -171,23 +185,24 @@ Result<void> lookThrough(EnsembleSession& session, const ElectionAddress& addres
 }  // namespace
 
 EnsembleFindings inspectEnsemble(const ElectionAddress& address) {
-  const ZooKeeperOptions& options = address.zookeeper;
-  EnsembleFindings all{{"zookeeper", options.hosts, {}, {}}, {}, {}};
+  EnsembleFindings all{{"zookeeper", address.zookeeper.hosts, {}, {}}, {}, {}};
   Inspection found;
-  bool anyAnswered = false;
-  for (const std::string& server : parts(options.hosts, ',')) anyAnswered |= lookAtServer(server, found);
-  const auto clear = digestTravelsInClear(options);
-  found.expectSafe(!clear, "digest",
-                   clear                    ? "sent in clear to " + *clear
-                   : options.digest.empty() ? "none"
-                                            : "given",
-                   "a tunnel (stunnel), see the README: it could be read on its way");
-  const auto session = EnsembleSession::connect(options, anyAnswered ? 10s : 3s);
+  const auto session = lookAtServers(address.zookeeper, found);
   if (session) all.sessionTimeout = session.value()->info().timeout;
   const Result<void> looked = session ? lookThrough(**session, address, found, all.meta) : session.error();
   if (!looked) all.subject.error = looked.error();
   all.subject.findings = found.take();
   return all;
+}
+
+Subject inspectServers(const ZooKeeperOptions& options) {
+  Subject subject{"zookeeper", options.hosts, {}, {}};
+  Inspection found;
+  const auto session = lookAtServers(options, found);
+  const Result<void> looked = session ? lookAtVoters(**session, found) : session.error();
+  if (!looked) subject.error = looked.error();
+  subject.findings = found.take();
+  return subject;
 }
 
 }  // namespace tenure::cli

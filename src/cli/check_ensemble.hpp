@@ -20,4 +20,7 @@ struct EnsembleFindings {
 
 EnsembleFindings inspectEnsemble(const ElectionAddress& address);
 
+/// The same without an election: of the servers that a store is kept on.
+Subject inspectServers(const ZooKeeperOptions& options);
+
 }  // namespace tenure::cli

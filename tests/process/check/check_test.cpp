@@ -168,6 +168,25 @@ TEST_F(Check, WithoutTheElectionsDigestSaysThatItMayNotLookAndExits77) {
   EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
+TEST_F(Check, OfAStoreOnZooKeeperLooksAtItsServersToo) {
+  Ensemble alone({.servers = 1});
+  const std::string servers =
+      "127.0.0.1:" + std::to_string(alone.port(0)) + ",0.0.0.0:" + std::to_string(alone.port(0));
+
+  const Run run = check({"--store", "zookeeper://" + servers + "/small"}, {"TENURE_DIGEST=owner:s3cret"});
+
+  EXPECT_EQ(run.exit, 1) << run.output;
+  EXPECT_THAT(run.output, AllOf(HasSubstr("3.8.0, standalone"), HasSubstr("voters"), HasSubstr("expected 3 or more"),
+                                HasSubstr("sent in clear to 0.0.0.0:"), HasSubstr("absent"), Not(HasSubstr("s3cret"))));
+}
+
+TEST_F(Check, OfAStoreOnServersThatAreAwaySaysWhichAndExits69) {
+  const Run run = check({"--store", "zookeeper://127.0.0.1:1/small"});
+
+  EXPECT_EQ(run.exit, 69) << run.output;
+  EXPECT_THAT(run.output, AllOf(HasSubstr("server 127.0.0.1:1"), HasSubstr("does not answer"), HasSubstr("NOT SEEN")));
+}
+
 TEST_F(Check, NeedsSomethingToLookAt) { EXPECT_EQ(check({}).exit, 64); }
 
 }  // namespace
