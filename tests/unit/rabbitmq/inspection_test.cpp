@@ -131,6 +131,22 @@ TEST(Inspection, AnArgumentThatTheBrokerDoesNotTellOfIsOnlyWarnedOf) {
   EXPECT_THAT(inspected(wants), finds(Gravity::warning, "x-delivery-limit", "not seen"));
 }
 
+TEST(Inspection, WarnsOfAQueueThatGoesWithItsBroker) {
+  const Options options = fresh();
+  RabbitServer::shared().evaluate("rabbit_amqqueue:declare(rabbit_misc:r(<<\"/\">>, queue, <<\"" + options.queue +
+                                  "\">>), false, false, [], none, <<\"somebody\">>)");
+
+  EXPECT_THAT(inspected(options), finds(Gravity::warning, "durable", "no"));
+}
+
+TEST(Inspection, Row23WarnsOfAWayWithoutTls) {
+  Options options = fresh();
+  EXPECT_THAT(inspected(options), finds(Gravity::fact, "TLS", "none"));
+
+  options.host = "0.0.0.0";  // which is this machine, but nobody knows that by its name
+  EXPECT_THAT(inspected(options), finds(Gravity::warning, "TLS", "none"));
+}
+
 TEST(Inspection, FailsWithAWrongPasswordAndNeverShowsIt) {
   Options options = fresh();
   options.passwordFile = RabbitServer::shared().passwordFile("rabbit-hole");

@@ -53,6 +53,34 @@ TEST(Inspection, RefusesAReplicaAndWarnsOfItsPrimary) {
   EXPECT_THAT(inspected(replica.options()), finds(Gravity::refusal, "role", "slave"));
 }
 
+TEST(Inspection, TellsAClusterFromAServerByItself) {
+  RedisServer node({"--cluster-enabled", "yes"});
+  node.ask({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+  ASSERT_TRUE(eventually([&] { return node.ask({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos; }));
+
+  EXPECT_THAT(inspected(node.options()), finds(Gravity::fact, "cluster", "yes"));
+  EXPECT_THAT(inspected(RedisServer::shared().options()), finds(Gravity::fact, "cluster", "no"));
+}
+
+TEST(Inspection, WarnsOfKeysThatAreKeptForEver) {
+  redis::Options options = RedisServer::shared().options();
+  options.keepIdsFor = std::chrono::hours{0};
+
+  EXPECT_THAT(inspected(options), finds(Gravity::warning, "keep-ids", testing::StartsWith("0")));
+}
+
+TEST(Inspection, Row23WarnsOfAPasswordThatTravelsInClear) {
+  RedisServer server({"--requirepass", "wonderland"});
+  const TemporaryFolder folder;
+  std::ofstream(folder / "password") << "wonderland\n";
+  redis::Options options = server.options();
+  options.passwordFile = folder / "password";
+
+  EXPECT_THAT(inspected(options), finds(Gravity::fact, "TLS", "none"));
+  options.host = "0.0.0.0";  // which is this machine, but nobody knows that by its name
+  EXPECT_THAT(inspected(options), finds(Gravity::warning, "TLS", "none"));
+}
+
 TEST(Inspection, FailsWithoutThePasswordAndNeverShowsIt) {
   RedisServer server({"--requirepass", "wonderland"});
   redis::Options options = server.options();
