@@ -1,5 +1,8 @@
 // Rows 19, 23 and 40 at the tool: what it is not able to do it refuses before it begins, and no secret that it is given
 // shows anywhere.
+#include <iterator>
+#include <sstream>
+
 #include "base/random.hpp"
 #include "replica.hpp"
 #include "support/postgres_server.hpp"
@@ -82,11 +85,11 @@ TEST_F(Credentials, Row40WhatLibrariesSayOfAWrongPasswordDoesNotHoldIt) {
   }
 }
 
-TEST_F(Credentials, Row40NeitherLogNorStatusNorArgumentsHoldTheDigest) {
-  write("digest", "tenure:" + secret_ + "\n");
+TEST_F(Credentials, Row40NeitherLogNorStatusNorWhomItStartsHoldTheDigest) {
   produce(numbered(3));
-  Program replica = consume("a", {"--root", "/row40-" + secret_.substr(30), "--log-level", "debug", "--status-file",
-                                  at("status.json"), "--digest-file", at("digest")});
+  Program replica = consume(
+      "a", {"--root", "/row40-" + secret_.substr(30), "--log-level", "debug", "--status-file", at("status.json")},
+      {"TENURE_DIGEST=tenure:" + secret_});
   ASSERT_TRUE(ledgerReaches(3)) << replica.output();
 
   replica.signal(SIGUSR2);
@@ -97,8 +100,14 @@ TEST_F(Credentials, Row40NeitherLogNorStatusNorArgumentsHoldTheDigest) {
     return std::string{std::istreambuf_iterator<char>(in), {}};
   };
   EXPECT_THAT(contentsOf(at("status.json")), testing::AllOf(HasSubstr("leading"), Not(HasSubstr(secret_))));
-  for (const char* what : {"cmdline", "environ"})
-    EXPECT_THAT(contentsOf("/proc/" + std::to_string(replica.pid()) + "/" + what), Not(HasSubstr(secret_))) << what;
+  const std::string pid = std::to_string(replica.pid());
+  ASSERT_THAT(contentsOf("/proc/" + pid + "/environ"), HasSubstr(secret_)) << "where it has it from";
+  std::istringstream children(contentsOf("/proc/" + pid + "/task/" + pid + "/children"));
+  const std::vector<std::string> started{std::istream_iterator<std::string>(children), {}};
+  ASSERT_THAT(started, Not(testing::IsEmpty())) << "its last will's executor";
+  for (const std::string& child : started)
+    for (const char* what : {"/cmdline", "/environ"})
+      EXPECT_THAT(contentsOf("/proc/" + child + what), Not(HasSubstr(secret_))) << what;
   EXPECT_EQ(told(replica, SIGTERM), 0);
   EXPECT_THAT(replica.output(), Not(HasSubstr(secret_)));
 }

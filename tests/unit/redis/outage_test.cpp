@@ -221,6 +221,27 @@ TEST_F(BrokenSource, AfterAStopInTheMiddleOfAWaitItGoesOn) {
   EXPECT_THAT(fetched(), testing::ElementsAre("c"));
 }
 
+TEST_F(BrokenSource, AnAppendWakesAWaitingFetchAtOnce) {
+  ASSERT_THAT(fetched(), testing::ElementsAre("a"));
+  ASSERT_THAT(fetched(), testing::ElementsAre("b"));
+  Duration fastest = std::chrono::hours{1};
+  for (int round = 0; round < 20 && fastest > std::chrono::milliseconds{200}; ++round) {
+    BootTime appended{};
+    std::jthread producing([&] {
+      EXPECT_TRUE(eventually([&] { return server_.ask({"CLIENT", "LIST"}).find("cmd=xread") != std::string::npos; }));
+      appended = BootClock::now();
+      EXPECT_THAT(sink()->append(std::vector{newMessage("m" + std::to_string(round))}), succeeds());
+    });
+    const auto woken = leader_.source().fetch(1, BootClock::now() + std::chrono::hours{1}, {});
+    const BootTime arrived = BootClock::now();
+    producing.join();
+    ASSERT_EQ(woken.value().size(), 1U);
+    fastest = std::min<Duration>(fastest, arrived - appended);
+  }
+
+  EXPECT_LT(fastest, std::chrono::milliseconds{500});
+}
+
 TEST(Preparation, EndsWithTheStopWhenItsServerSaysNothing) {
   const Descriptor silent = listenOn(std::uint16_t{0});
   redis::Options options;
