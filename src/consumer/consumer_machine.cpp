@@ -84,14 +84,22 @@ Action ConsumerMachine::proceed(const Moment& moment) {
   if (const auto tending = tendGroups(moment)) return *tending;
   if (ledger_ == Ledger::unread) return survey(moment);
   if (settled_ == 0 && moment.now - sliceBegan_ >= slice_) return Return{true};
-  if (settled_ == 0 && pruner_.isDue(dry_ && remaining() == 0, moment.now))
-    return ask(Step::prune, Prune{pruner_.step(moment.wall)});
-  if (settled_ == 0 && log_.isDue(dry_ && remaining() == 0, moment.now))
-    return ask(Step::pruneLog, PruneLog{log_.step(moment.wall)});
-  if (wantsMessages()) return fetch(remaining() == 0 ? moment.now + options_.idleWait : onlyLook);
+  if (const auto step = sweep(moment)) return *step;
+  if (wantsMessages()) return fetch(remaining() == 0 && !swept_ ? moment.now + options_.idleWait : onlyLook);
   const bool isPastSuspects = settled_ == 0 && suspects_ == 0 && !takesFirst();  // who takes first leaves none
   if (role_ == Role::alone && isPastSuspects && declared_ != own_) return ask(Step::declare, Declare{own_});
   return beginHead(moment);
+}
+
+/// A pass may be long: nobody who comes meanwhile waits for more than a step.
+std::optional<Action> ConsumerMachine::sweep(const Moment& moment) {
+  if (settled_ > 0 || swept_) return std::nullopt;
+  const bool idle = dry_ && remaining() == 0;
+  const bool ofKeys = pruner_.isDue(idle, moment.now);
+  swept_ = ofKeys || log_.isDue(idle, moment.now);
+  if (!swept_) return std::nullopt;
+  if (ofKeys) return ask(Step::prune, Prune{pruner_.step(moment.wall)});
+  return ask(Step::pruneLog, PruneLog{log_.step(moment.wall)});
 }
 
 Action ConsumerMachine::enterOffice(const Moment& moment) {
@@ -145,6 +153,7 @@ Action ConsumerMachine::fetch(BootTime until) {
 Action ConsumerMachine::fetched(std::vector<Message> messages, const Moment& moment) {
   endOutage(true, moment);
   topped_ = true;
+  swept_ = false;
   dry_ = messages.empty();
   if (collapser_) collapser_->sift(messages, inWork_);
   if (first_ * 2 >= window_.size()) {  // a long window is not moved for a few

@@ -169,6 +169,7 @@ class ConsumerMachine {
   }
 
   Action proceed(const Moment& moment);
+  std::optional<Action> sweep(const Moment& moment);
   Action enterOffice(const Moment& moment);
   Action askAgain(const Moment& moment);
   Action survey(const Moment& moment);
@@ -317,6 +318,7 @@ class ConsumerMachine {
   std::size_t suspects_ = 0;             // leading messages of the window that an earlier term may have died of
   bool topped_ = false;                  // looked for more since the last commit
   bool dry_ = false;                     // and found none
+  bool swept_ = false;                   // a step of forgetting since then
 
   // Committed by this term, without a key, and not acknowledged: they come again, at the front and in this order.
   std::deque<std::pair<MessageId, BodyDigest>> unacknowledged_;

@@ -70,6 +70,21 @@ TEST_F(ConsumerMachineTest, AHandoverCostsNoCommitBeforeTheFirstBatch) {
   expect<Check>(machine.fetched(messages({"a", "b", "c", "d"}), now));
 }
 
+TEST_F(ConsumerMachineTest, WhoComesDuringALongIdlePassOfForgettingWaitsForOneStep) {
+  expect<Fetch>(workOn({}));
+  expect<Return>(machine.fetched({}, now));
+  now.now += 2min;
+  for (int steps = 0; steps < 3; ++steps) {
+    expect<Prune>(machine.execute(now));
+    EXPECT_EQ(expect<Fetch>(machine.pruned({.looked = 10, .removed = 1, .last = "m"}, now)).until, onlyLook);
+    expect<Return>(machine.fetched({}, now));
+  }
+
+  expect<Prune>(machine.execute(now));
+  expect<Fetch>(machine.pruned({.looked = 10, .removed = 1, .last = "m"}, now));
+  expect<Check>(machine.fetched(messages({"a"}), now));
+}
+
 TEST_F(ConsumerMachineTest, TheFirstHandlerOfABatchBeginsWithoutTheStoresLock) {
   expect<Check>(workOn({"a", "b", "c"}));
   const Handle first = expect<Handle>(machine.checked(false, now));
