@@ -304,8 +304,9 @@ class BrokenWay : public ZooKeeperStore {
   bool putOnceReachable(const std::string& key, const std::string& value) {
     return test::eventually([&] {
       const Result<void> put = leader_->put(key, value);
-      if (!put && put.error().is(Errc::outcomeUnknown))
+      if (!put && put.error().is(Errc::outcomeUnknown)) {
         EXPECT_TRUE(test::eventually([&] { return leader_->store->resolve(leader_->term).has_value(); }));
+      }
       EXPECT_TRUE(put || put.error().is(Errc::unavailable) || put.error().is(Errc::outcomeUnknown))
           << put.error().message();
       return put.has_value();
