@@ -238,6 +238,7 @@ class ConsumerMachine {
   std::optional<Action> tendKeptSuspects();
   std::optional<Action> tendVisited(const Moment& moment);
   void tellOfGaps(const Moment& moment);
+  void tellOf(const pipeline::Gap& gap);
   std::optional<Action> tend(const pipeline::Gap& gap, const Moment& moment);
 
   void findSuspects(const Moment& moment);

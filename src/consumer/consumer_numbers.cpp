@@ -87,7 +87,7 @@ std::optional<Action> ConsumerMachine::tendGroups(const Moment& moment) {
   const bool mayStillCome = !dry_ || remaining() > 0;
   if (mayStillCome && options_.whenGapIsOld != GapPolicy::wait) return std::nullopt;
   while (const auto gap = sequencer_->overdue(moment.wall)) {
-    news_.push_back(GapFound{gap->group.value, gap->first, gap->waiting, gap->age});
+    tellOf(*gap);
     if (auto action = tend(*gap, moment)) return action;
     sequencer_->told(*gap);
   }
@@ -116,7 +116,7 @@ std::optional<Action> ConsumerMachine::tendVisited(const Moment& moment) {
   }
   const auto gap = sequencer_->overdue(moment.wall);
   if (!gap || gap->group != visit.group) return std::nullopt;
-  news_.push_back(GapFound{gap->group.value, gap->first, gap->waiting, gap->age});
+  tellOf(*gap);
   if (auto action = tend(*gap, moment)) return action;
   sequencer_->told(*gap);
   return std::nullopt;
@@ -124,9 +124,13 @@ std::optional<Action> ConsumerMachine::tendVisited(const Moment& moment) {
 
 void ConsumerMachine::tellOfGaps(const Moment& moment) {
   while (const auto gap = sequencer_->overdue(moment.wall)) {
-    news_.push_back(GapFound{gap->group.value, gap->first, gap->waiting, gap->age});
+    tellOf(*gap);
     sequencer_->told(*gap);
   }
+}
+
+void ConsumerMachine::tellOf(const pipeline::Gap& gap) {
+  news_.push_back(GapFound{gap.group.value, gap.first, gap.waiting, gap.age});
 }
 
 std::optional<Action> ConsumerMachine::tend(const pipeline::Gap& gap, const Moment& moment) {

@@ -100,7 +100,8 @@ class LanesReach : public ConsumerLanes {
       replicas.back()->term().loseLease();
       return Outcome::done();
     };
-    for (int i = 0; i < messages; ++i) produce(std::to_string(i), "group " + std::to_string(i));
+    for (const int end = next_ + messages; next_ < end; ++next_)
+      produce(std::to_string(next_), "group " + std::to_string(next_));
     LanedReplica& killed = elect();
     EXPECT_THROW(while (true) killed.execute(), EndTerm);
     killed.handOver();
@@ -112,6 +113,9 @@ class LanesReach : public ConsumerLanes {
     successor.handOver();
     EXPECT_THAT(events.of<MessageSuspected>(), SizeIs(count));
   }
+
+ private:
+  int next_ = 0;
 };
 
 TEST_F(LanesReach, FewerLanesFindWhatMoreLanesMayHaveBegun) {
