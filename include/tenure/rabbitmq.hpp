@@ -98,7 +98,7 @@ struct Options {
   std::chrono::milliseconds connectLimit{5'000};
   /// How long a request waits for its reply.
   std::chrono::milliseconds replyLimit{5'000};
-  /// How long a producer waits until the broker has confirmed all of an append, and for a blocked broker.
+  /// How long a producer waits for the next confirm of an append, and for a blocked broker.
   std::chrono::milliseconds confirmLimit{10'000};
 };
 

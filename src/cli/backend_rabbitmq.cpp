@@ -62,7 +62,7 @@ amqp://[USER@]HOST[:PORT][/VHOST][?queue=NAME][&PARAMETER=VALUE]…     amqps://
   tls-authority    a file of certificates to trust; tls-certificate and tls-key say who we are
   connect-limit    how long to wait for the broker (default 5s)
   reply-limit      how long to wait for its answer (default 5s)
-  confirm-limit    how long a producer waits for confirms, or for a blocked broker (default 10s)
+  confirm-limit    how long a producer waits for the next confirm, or for a blocked broker (default 10s)
   Least rights, as rabbitmqctl set_permissions takes them (configure, write, read):
     consumer  '^tenure\.owner\.' '^tenure\.owner\.' '^(tenure\.owner\.|QUEUE$)'
     producer  '^$' '^amq\.default$' '^$'

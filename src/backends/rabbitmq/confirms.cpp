@@ -4,8 +4,9 @@
 
 namespace tenure::rabbitmq {
 
-void Confirms::on(const Confirmed& confirmed) {
+void Confirms::on(const Confirmed& confirmed, BootTime now) {
   if (confirmed.tag < first_) return;
+  deadline_ = now + limit_;
   const std::size_t last = std::min<std::size_t>(confirmed.tag - first_, open_.size() - 1);
   const std::size_t from = confirmed.multiple ? lowestOpen_ : last;
   for (std::size_t i = from; i <= last && i < open_.size(); ++i) settle(i, confirmed.stored);

@@ -1,4 +1,4 @@
-/// What became of the messages of one append. Pure.
+/// What became of the messages of one append, and how long its producer waits. Pure.
 #pragma once
 
 #include <cstdint>
@@ -6,17 +6,21 @@
 #include <vector>
 
 #include "backends/rabbitmq/incoming.hpp"
+#include "tenure/time.hpp"
 
 namespace tenure::rabbitmq {
 
 class Confirms {
  public:
-  /// `first` is the first message's number, counted since the channel was opened.
-  Confirms(std::uint64_t first, std::size_t count) : first_(first), open_(count, true), openCount_(count) {}
+  /// `first` is the first message's number, counted since the channel was opened; `limit` is for the first confirm,
+  /// and then for each next one: many messages take their time.
+  Confirms(std::uint64_t first, std::size_t count, Duration limit, BootTime now)
+      : first_(first), limit_(limit), deadline_(now + limit), open_(count, true), openCount_(count) {}
 
-  void on(const Confirmed& confirmed);
+  void on(const Confirmed& confirmed, BootTime now);
   void on(const Returned& returned);
 
+  BootTime deadline() const noexcept { return deadline_; }
   bool complete() const noexcept { return openCount_ == 0; }
   std::size_t confirmed() const noexcept { return open_.size() - openCount_; }
   /// Of a complete one. notFound and storeFull: nothing was stored. outcomeUnknown: some were.
@@ -26,6 +30,8 @@ class Confirms {
   void settle(std::size_t index, bool stored) noexcept;
 
   const std::uint64_t first_;
+  const Duration limit_;
+  BootTime deadline_;
   std::vector<bool> open_;
   std::size_t openCount_;
   std::size_t lowestOpen_ = 0;

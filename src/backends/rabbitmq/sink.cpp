@@ -41,20 +41,19 @@ class Sink final : public IMessageSink, private IIncoming {
 
   Result<void> open() {
     if (Result<void> valid = validate(options_); !valid) return valid;
-    return connect(options_.create, BootClock::now() + options_.confirmLimit);
+    return connect(options_.create);
   }
 
   Result<void> append(std::span<const NewMessage> messages) override {
     for (const NewMessage& message : messages)
       if (Result<void> checked = checkForWire(message); !checked) return checked;
     if (messages.empty()) return {};
-    const BootTime deadline = BootClock::now() + options_.confirmLimit;
-    if (Result<void> ready = beReady(deadline); !ready) return ready;
-    return publish(options_.queue, messages, deadline);
+    if (Result<void> ready = beReady(); !ready) return ready;
+    return publish(options_.queue, messages);
   }
 
  private:
-  Result<void> connect(bool mayCreate, BootTime deadline) {
+  Result<void> connect(bool mayCreate) {
     disconnect();
     auto connection = Connection::open(options_, "tenure produces for " + options_.queue);
     if (!connection) return connection.error();
@@ -62,7 +61,7 @@ class Sink final : public IMessageSink, private IIncoming {
     if (!prepared) return prepared.error();
     if (Result<void> confirms = (*connection)->selectConfirms(Channel::work); !confirms) return confirms;
     io_ = std::make_unique<IoThread>(std::move(*connection), options_, static_cast<IIncoming&>(*this));
-    return knock(deadline);
+    return knock();
   }
 
   /// At once. From here on the I/O thread touches nothing of ours.
@@ -77,26 +76,26 @@ class Sink final : public IMessageSink, private IIncoming {
 
   /// A broker that blocks publishers says so only when something is published: a message for nobody, before ours. It
   /// has a body because the broker stops reading between a message's header and its body.
-  Result<void> knock(BootTime deadline) {
+  Result<void> knock() {
     const std::vector<NewMessage> question{{{}, {}, "?", {}}};
-    const Result<void> done = publish(nobodysQueue, question, deadline);
+    const Result<void> done = publish(nobodysQueue, question);
     if (done || done.error().is(Errc::notFound)) return {};
     return isOutcomeUnknown(done.error().code) ? Error{Errc::unavailable, done.error().detail} : done;
   }
 
   /// A connection that is up, and takes messages. Nothing is published before.
-  Result<void> beReady(BootTime deadline) {
-    if (!io_ || hasEnded()) return connect(false, deadline);
+  Result<void> beReady() {
+    if (!io_ || hasEnded()) return connect(false);
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, deadline - BootClock::now(), [this] { return !blocked_ || ended_; });
+    changed_.wait_for(lock, options_.confirmLimit, [this] { return !blocked_ || ended_; });
     if (ended_) return *ended_;
     if (blocked_) return Error{Errc::unavailable, why()};
     return {};
   }
 
-  Result<void> publish(const std::string& queue, std::span<const NewMessage> messages, BootTime deadline) {
+  Result<void> publish(const std::string& queue, std::span<const NewMessage> messages) {
     std::unique_lock lock(mutex_);
-    confirms_.emplace(published_ + 1, messages.size());
+    confirms_.emplace(published_ + 1, messages.size(), options_.confirmLimit, BootClock::now());
     published_ += messages.size();
     lock.unlock();
     io_->post([this, queue, messages](Connection& connection) {
@@ -107,7 +106,8 @@ class Sink final : public IMessageSink, private IIncoming {
     });
 
     lock.lock();
-    changed_.wait_for(lock, deadline - BootClock::now(), [this] { return ended_ || confirms_->complete(); });
+    while (!ended_ && !confirms_->complete() && BootClock::now() < confirms_->deadline())
+      changed_.wait_for(lock, confirms_->deadline() - BootClock::now());
     const bool complete = confirms_->complete();
     Result<void> result = complete ? confirms_->judgement() : unknown();
     confirms_.reset();
@@ -169,7 +169,7 @@ class Sink final : public IMessageSink, private IIncoming {
   void note(Incoming incoming) {
     const std::lock_guard lock(mutex_);
     if (const auto* confirmed = std::get_if<Confirmed>(&incoming); confirmed != nullptr && confirms_)
-      confirms_->on(*confirmed);
+      confirms_->on(*confirmed, BootClock::now());
     if (const auto* returned = std::get_if<Returned>(&incoming); returned != nullptr && confirms_)
       confirms_->on(*returned);
     if (auto* blocked = std::get_if<Blocked>(&incoming)) blocked_ = std::move(blocked->reason);

@@ -41,43 +41,57 @@ TEST(Acknowledgements, AreNotSentTwice) {
   EXPECT_THAT(acknowledgements.settle(Tags{1, 3, 3}), IsEmpty());
 }
 
-TEST(Confirms, AreCompleteWhenEachMessageHasItsAnswer) {
-  Confirms confirms(11, 3);
+constexpr Duration confirmLimit = 10s;
+constexpr BootTime start{1h};
 
-  confirms.on(Confirmed{13, false, true});
+TEST(Confirms, AreCompleteWhenEachMessageHasItsAnswer) {
+  Confirms confirms(11, 3, confirmLimit, start);
+
+  confirms.on(Confirmed{13, false, true}, start);
   EXPECT_FALSE(confirms.complete());
-  confirms.on(Confirmed{12, true, true});
+  confirms.on(Confirmed{12, true, true}, start);
 
   EXPECT_TRUE(confirms.complete());
   EXPECT_THAT(confirms.judgement(), succeeds());
 }
 
 TEST(Confirms, DoNotTakeTheLastAppendsAnswersForTheirOwn) {
-  Confirms confirms(11, 2);
+  Confirms confirms(11, 2, confirmLimit, start);
 
-  confirms.on(Confirmed{10, true, true});
+  confirms.on(Confirmed{10, true, true}, start);
 
   EXPECT_EQ(confirms.confirmed(), 0U);
 }
 
 TEST(Confirms, SayThatNothingWasStoredOnlyWhenThatIsSo) {
-  Confirms none(1, 2);
-  none.on(Confirmed{2, true, false});
-  Confirms some(1, 2);
-  some.on(Confirmed{1, false, false});
-  some.on(Confirmed{2, false, true});
+  Confirms none(1, 2, confirmLimit, start);
+  none.on(Confirmed{2, true, false}, start);
+  Confirms some(1, 2, confirmLimit, start);
+  some.on(Confirmed{1, false, false}, start);
+  some.on(Confirmed{2, false, true}, start);
 
   EXPECT_THAT(none.judgement(), failsWith(Errc::storeFull));
   EXPECT_THAT(some.judgement(), failsWith(Errc::outcomeUnknown));
 }
 
 TEST(Confirms, KnowThatAReturnedMessageIsConfirmedAsWell) {
-  Confirms confirms(1, 1);
+  Confirms confirms(1, 1, confirmLimit, start);
 
   confirms.on(Returned{"NO_ROUTE"});
-  confirms.on(Confirmed{1, false, true});
+  confirms.on(Confirmed{1, false, true}, start);
 
   EXPECT_THAT(confirms.judgement(), failsWith(Errc::notFound));
+}
+
+TEST(Confirms, AreWaitedForAsLongAsTheyCome) {
+  Confirms confirms(11, 3, confirmLimit, start);
+  EXPECT_EQ(confirms.deadline(), start + confirmLimit);
+
+  confirms.on(Confirmed{11, false, true}, start + 9s);
+  EXPECT_EQ(confirms.deadline(), start + 9s + confirmLimit);
+
+  confirms.on(Confirmed{10, false, true}, start + 12s);  // the last append's
+  EXPECT_EQ(confirms.deadline(), start + 9s + confirmLimit);
 }
 
 struct Refusal {
