@@ -72,27 +72,23 @@ void Ensemble::start(std::size_t server) {
   awaitServing(server);
 }
 
-void Ensemble::awaitServing(std::size_t server) const {
-  if (!eventually([&] { return serves(server); }, startLimit))
-    throw std::runtime_error("server " + std::to_string(server) + " does not start");
+void Ensemble::awaitServing(std::size_t server, const std::function<void()>& meanwhile) const {
+  const auto limit = std::chrono::steady_clock::now() + startLimit;
+  for (; !serves(server); meanwhile())
+    if (std::chrono::steady_clock::now() > limit)
+      throw std::runtime_error("server " + std::to_string(server) + " does not start");
 }
 
 void Ensemble::restart(std::size_t server, const std::function<void()>& meanwhile) {
   stop(server);
   launch(server);
-  eventually(
-      [&] {
-        meanwhile();
-        return serves(server);
-      },
-      startLimit);
-  awaitServing(server);
+  awaitServing(server, meanwhile);
 }
 
-void Ensemble::restartTogether(const std::vector<std::size_t>& servers) {
+void Ensemble::restartTogether(const std::vector<std::size_t>& servers, const std::function<void()>& meanwhile) {
   for (const std::size_t server : servers) kill(server);
   for (const std::size_t server : servers) launch(server);
-  for (const std::size_t server : servers) awaitServing(server);
+  for (const std::size_t server : servers) awaitServing(server, meanwhile);
 }
 
 void Ensemble::freeze(std::size_t server) { servers_.at(server).process->signal(SIGSTOP); }

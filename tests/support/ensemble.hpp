@@ -69,7 +69,8 @@ class Ensemble {
   /// `meanwhile` is called again and again until it serves: for a client whose loop must not stand still so long.
   void restart(std::size_t server, const std::function<void()>& meanwhile = pauseBetweenLooks);
   /// kill -9 of some at once; then all of them start, which one alone could not while the rest is away.
-  void restartTogether(const std::vector<std::size_t>& servers);
+  void restartTogether(const std::vector<std::size_t>& servers,
+                       const std::function<void()>& meanwhile = pauseBetweenLooks);
   void freeze(std::size_t server);
   void thaw(std::size_t server);
 
@@ -88,7 +89,7 @@ class Ensemble {
   struct Server;
   const ServerHome& home(std::size_t server) const;
   void choosePorts();
-  void awaitServing(std::size_t server) const;
+  void awaitServing(std::size_t server, const std::function<void()>& meanwhile = pauseBetweenLooks) const;
   void writeConfiguration(std::size_t server) const;
   bool isObserver(std::size_t server) const;
   std::uint16_t route(std::size_t from, std::size_t to, std::uint16_t port) const;

@@ -1,5 +1,4 @@
 // Real servers, each a machine of its own where network namespaces can be made; else with proxies between them.
-#include <future>
 #include <iostream>
 
 #include "coordination/zookeeper.hpp"
@@ -11,8 +10,6 @@
 
 namespace tenure::test {
 namespace {
-
-using namespace std::chrono_literals;
 
 class PartedZooKeeper final : public IPartedWorld {
  public:
@@ -32,12 +29,9 @@ class PartedZooKeeper final : public IPartedWorld {
       machines_->lose(other, server);
     }
   }
-  /// The clients go on meanwhile: one that sent nothing for as long as servers may take to start would lose its own.
   void electWithout(std::size_t server) override {
-    const auto restarted = std::async(std::launch::async, [&] {
-      ensemble_.restartTogether({(server + 1) % servers, (server + 2) % servers});
-    });
-    runUntil([&] { return restarted.wait_for(0s) == std::future_status::ready; });
+    ensemble_.restartTogether({(server + 1) % servers, (server + 2) % servers},
+                              [this] { loop_.runUntil([] { return false; }, lookInterval); });
   }
   void heal() override {
     if (machines_) machines_->restoreAll();
@@ -46,6 +40,7 @@ class PartedZooKeeper final : public IPartedWorld {
 
  private:
   static constexpr std::chrono::seconds patience{120};
+  static constexpr std::chrono::milliseconds lookInterval{20};
 
   static std::unique_ptr<Machines> machinesWhereWeMay() {
     try {
