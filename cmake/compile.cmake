@@ -1,6 +1,7 @@
-# How our own code is compiled: warnings are errors, sanitizers by option.
+# How our own code is compiled: warnings are errors, sanitizers and unity by option.
 function(tenure_compile target)
   target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TENURE_UNITY})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
                                            -Woverloaded-virtual -Werror -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -37,11 +37,6 @@ void append(Program::Arguments& words, const Program::Arguments& more) {
   words.insert(words.end(), more.begin(), more.end());
 }
 
-std::string contentsOf(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 }  // namespace
 
 Arena::Arena(ArenaOptions options)
@@ -228,7 +223,7 @@ std::vector<std::pair<std::string, std::string>> Arena::serverLogs() const {
 std::vector<std::string> Arena::filesWithTheSecret() const {
   auto logs = serverLogs();
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
-    if (entry.is_regular_file()) logs.emplace_back(entry.path().filename().string(), contentsOf(entry.path()));
+    if (entry.is_regular_file()) logs.emplace_back(entry.path().filename().string(), test::contentsOf(entry.path()));
   auto secrets = storage_->secrets();
   secrets.push_back(secret_);
   std::vector<std::string> found;

@@ -71,7 +71,7 @@ class Gatherer {
   bool barrierGivenUp_ = false;
 };
 
-std::string milliseconds(std::int64_t nanoseconds) { return std::to_string(nanoseconds / 1'000'000) + " ms"; }
+std::string milliseconds(std::int64_t ns) { return std::to_string(ns / 1'000'000) + " ms"; }
 
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto pollInterval = std::chrono::milliseconds{250};
 
-Error unreachable() { return {Errc::unavailable, "the simulated queue is down"}; }
+Error queueIsDown() { return {Errc::unavailable, "the simulated queue is down"}; }
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Result<void> Source::attach(const Term& term) {
   Simulation& simulation = process_.simulation();
   given_.clear();
   return process_.remotely<Result<void>>(simulation.plan().networkLatency, false, [&]() -> Result<void> {
-    if (simulation.sourceDown() || process_.dead()) return unreachable();
+    if (simulation.sourceDown() || process_.dead()) return queueIsDown();
     Result<void> attached =
         simulation.plan().queue == Queue::broker ? simulation.broker().attach(process_.number()) : table_.attach(term);
     process_.trace("attach", attached ? 0 : attached.error().code.value());
@@ -43,7 +43,7 @@ Result<std::vector<Message>> Source::look(std::size_t max, const std::stop_token
   Simulation& simulation = process_.simulation();
   using Messages = Result<std::vector<Message>>;
   Messages found = process_.remotely<Messages>(simulation.plan().networkLatency, false, [&]() -> Messages {
-    if (simulation.sourceDown()) return unreachable();
+    if (simulation.sourceDown()) return queueIsDown();
     if (simulation.plan().queue == Queue::broker) return simulation.broker().fetch(process_.number(), max);
     return table_.fetch(max, BootTime{}, stop);
   });
@@ -74,7 +74,7 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
 
 Result<void> Source::acknowledgeNow(std::span<const Message> messages) {
   Simulation& simulation = process_.simulation();
-  if (simulation.sourceDown() || std::exchange(process_.armed.failAcknowledge, false)) return unreachable();
+  if (simulation.sourceDown() || std::exchange(process_.armed.failAcknowledge, false)) return queueIsDown();
   if (simulation.plan().queue == Queue::broker) {
     const auto removed = simulation.broker().acknowledge(process_.number(), messages);
     if (!removed) return removed.error();

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view processDied = "its process died";
 constexpr std::string_view missing = "missing-";
 
-Error unreachable() { return {Errc::unavailable, "the simulated store is down"}; }
+Error storeIsDown() { return {Errc::unavailable, "the simulated store is down"}; }
 
 }  // namespace
 
@@ -28,7 +28,7 @@ Result<void> Store::claim(const Term& term) {
 
 Result<void> Store::claimNow(const Term& term, BootTime begun) {
   Simulation& simulation = process_.simulation();
-  if (simulation.storeDown()) return unreachable();
+  if (simulation.storeDown()) return storeIsDown();
   // A holder that stands still is waited for, a while; then it is evicted.
   if (simulation.store().isLocked() && simulation.loop().now() - begun < simulation.plan().lockLimit &&
       simulation.drawOneIn(2))
@@ -56,7 +56,7 @@ Result<std::unique_ptr<IFencedTransaction>> Store::begin(const Term& term) {
 Result<CommitFate> Store::resolve(const Term& term) {
   const Plan& plan = process_.simulation().plan();
   return process_.remotely<Result<CommitFate>>(plan.storeLatency, plan.embeddedStore, [&]() -> Result<CommitFate> {
-    if (process_.simulation().storeDown()) return unreachable();
+    if (process_.simulation().storeDown()) return storeIsDown();
     Result<CommitFate> fate = inner_.resolve(term);
     process_.trace("resolve", fate ? static_cast<std::int64_t>(*fate) : -1);
     return fate;
@@ -67,7 +67,7 @@ Result<ConsumerState> Store::read(const ConsumerName& consumer) {
   const Plan& plan = process_.simulation().plan();
   return process_.remotely<Result<ConsumerState>>(plan.storeLatency, plan.embeddedStore,
                                                   [&]() -> Result<ConsumerState> {
-                                                    if (process_.simulation().storeDown()) return unreachable();
+                                                    if (process_.simulation().storeDown()) return storeIsDown();
                                                     process_.simulation().ghost().stateRead(process_.token());
                                                     return inner_.consumerState(consumer);
                                                   });
@@ -87,7 +87,7 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
   const Plan& plan = process_.simulation().plan();
   using Known = Result<std::vector<Admission>>;
   return process_.remotely<Known>(plan.storeLatency, plan.embeddedStore, [&]() -> Known {
-    if (process_.simulation().storeDown()) return unreachable();
+    if (process_.simulation().storeDown()) return storeIsDown();
     return inner_.known(consumer, messages);
   });
 }
@@ -98,7 +98,7 @@ Result<void> StoreTransaction::pass(Step step) {
   if (broken_) return *broken_;
   const Plan& plan = process_.simulation().plan();
   Result<void> written = process_.remotely<Result<void>>(plan.storeLatency, plan.embeddedStore, [&]() -> Result<void> {
-    if (process_.simulation().storeDown()) return unreachable();
+    if (process_.simulation().storeDown()) return storeIsDown();
     if (const auto failure = std::exchange(process_.armed.failWrite, std::nullopt))
       return Error{*failure, "as the plan has it"};
     return step(inner());
@@ -228,7 +228,7 @@ Result<void> StoreTransaction::land() {
   Simulation& simulation = process_.simulation();
   if (simulation.storeDown()) {
     rollback();
-    return unreachable();
+    return storeIsDown();
   }
   const std::optional<bool> lost = std::exchange(process_.armed.loseCommit, std::nullopt);
   if (lost) simulation.store().loseCommitReply(*lost);

@@ -8,13 +8,6 @@
 #include "support/session_closer.hpp"
 
 namespace tenure::test {
-namespace {
-
-constexpr int startAttempts = 3;
-constexpr std::chrono::seconds startLimit{60};
-
-}  // namespace
-
 struct Ensemble::Server {
   std::uint16_t client = 0;
   std::uint16_t peer = 0;

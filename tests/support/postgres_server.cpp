@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 #include "support/ensemble.hpp"
@@ -18,8 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::seconds startLimit{60};
-constexpr int startAttempts = 3;
 constexpr const char* superuser = "keeper";
 
 std::filesystem::path programs() {
@@ -29,11 +26,6 @@ std::filesystem::path programs() {
     for (const auto& version : std::filesystem::directory_iterator(versions))
       newest = std::max(newest, version.path() / "bin");
   return newest;
-}
-
-std::string contentsOf(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 /// PostgreSQL refuses to run as root.

@@ -10,18 +10,10 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 namespace tenure::test {
 namespace {
-
-std::string contentsOf(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 [[noreturn]] void becomeProgram(const Program::Arguments& arguments, const Program::Arguments& environment,
                                 const std::filesystem::path& input, const std::filesystem::path& output, int network,
@@ -122,6 +114,11 @@ std::size_t Program::residentKiB() const {
 }
 
 void pauseBetweenLooks() { poll(nullptr, 0, 5); }
+
+std::string contentsOf(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 std::size_t occurrences(const std::string& text, const std::string& part) {
   std::size_t count = 0;

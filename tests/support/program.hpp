@@ -72,6 +72,10 @@ class Program {
   std::optional<Ending> ending_;
 };
 
+/// Servers: somebody may take a free port before they do, and a busy machine takes its time.
+inline constexpr int startAttempts = 3;
+inline constexpr std::chrono::seconds startLimit{120};
+
 /// Asks `condition` every few milliseconds until it holds; false when `limit` passes first.
 template <class Condition>
 bool eventually(Condition condition, std::chrono::milliseconds limit = std::chrono::seconds{60});
@@ -88,6 +92,8 @@ bool eventually(Condition condition, std::chrono::milliseconds limit) {
   return true;
 }
 
+/// Empty when there is none.
+std::string contentsOf(const std::filesystem::path& file);
 std::size_t occurrences(const std::string& text, const std::string& part);
 
 }  // namespace tenure::test

@@ -12,9 +12,6 @@
 namespace tenure::test {
 namespace {
 
-constexpr int startAttempts = 3;
-constexpr std::chrono::seconds startLimit{120};
-
 std::string quoted(const std::string& text) { return "<<\"" + text + "\">>"; }
 
 }  // namespace

@@ -13,9 +13,6 @@
 namespace tenure::test {
 namespace {
 
-constexpr int startAttempts = 3;
-constexpr std::chrono::seconds startLimit{60};
-
 struct FreeContext {
   void operator()(redisContext* context) const noexcept { redisFree(context); }
 };

@@ -10,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "support/program.hpp"
+
 namespace tenure {
 namespace {
 
@@ -18,11 +20,6 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 const fs::path root = TENURE_SOURCE_DIR;
-
-std::string contentOf(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 using Words = std::set<std::string>;
 
@@ -41,7 +38,8 @@ Words wordsIn(const std::string& text) {
 std::vector<Words> wordsBelow(const fs::path& folder) {
   std::vector<Words> all;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file() && entry.path().extension() != ".md") all.push_back(wordsIn(contentOf(entry.path())));
+    if (entry.is_regular_file() && entry.path().extension() != ".md")
+      all.push_back(wordsIn(test::contentsOf(entry.path())));
   return all;
 }
 

@@ -3,9 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <regex>
 #include <set>
+
+#include "support/program.hpp"
 
 namespace tenure {
 namespace {
@@ -14,11 +15,6 @@ namespace fs = std::filesystem;
 using testing::IsEmpty;
 
 const fs::path tests = fs::path(TENURE_SOURCE_DIR) / "tests";
-
-std::string contentOf(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// The first group of each match, or the first two as "a.b".
 std::vector<std::string> found(const std::string& text, const std::regex& pattern) {
@@ -33,13 +29,13 @@ std::set<std::string> testsInTheTree() {
   std::set<std::string> names;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(tests))
     if (entry.path().extension() == ".cpp")
-      for (std::string& name : found(contentOf(entry.path()), definition)) names.insert(std::move(name));
+      for (std::string& name : found(test::contentsOf(entry.path()), definition)) names.insert(std::move(name));
   return names;
 }
 
 std::vector<std::string> testsNamedIn(const fs::path& document) {
   static const std::regex name(R"re(`([A-Z]\w+)\.([A-Z]\w+)`)re");
-  return found(contentOf(document), name);
+  return found(test::contentsOf(document), name);
 }
 
 TEST(Scenarios, EveryTestNamedThereIsInTheTree) {
@@ -68,7 +64,7 @@ TEST(Scenarios, EachHasOneLineWithATestOrAReason) {
   static const std::regex line(R"re(\n\| (\d+) \| [^|]+ \| [^|]+ \|)re");
   std::vector<std::string> expected;
   for (int number = 1; number <= 43; ++number) expected.push_back(std::to_string(number));
-  EXPECT_EQ(found(contentOf(tests / "scenarios.md"), line), expected);
+  EXPECT_EQ(found(test::contentsOf(tests / "scenarios.md"), line), expected);
 }
 
 }  // namespace

@@ -17,10 +17,10 @@ using testing::Eq;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const ConsumerName consumer{"ledger"};
-
 class AdminSuite : public testing::TestWithParam<Backend> {
  protected:
+  static inline const ConsumerName consumer{"ledger"};
+
   void SetUp() override { ASSERT_THAT(leader_.store->claim(term_), succeeds()); }
 
   void produce(const std::string& id, const std::string& body) {

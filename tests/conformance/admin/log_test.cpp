@@ -13,10 +13,10 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const ConsumerName consumer{"ledger"};
-
 class LogSuite : public testing::TestWithParam<Backend> {
  protected:
+  static inline const ConsumerName consumer{"ledger"};
+
   void SetUp() override {
     ASSERT_THAT(leader_.store->claim(term_), succeeds());
     if (!leader_.store->keepsLog()) {

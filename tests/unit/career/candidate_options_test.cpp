@@ -1,6 +1,8 @@
 /// Bad options are refused before anything is started, all of them at once.
 #include "career/candidate_options.hpp"
 
+#include "good_options.hpp"
+
 namespace tenure {
 namespace {
 
@@ -9,20 +11,13 @@ using testing::Contains;
 using testing::Field;
 using testing::IsEmpty;
 
-CandidateOptions good() {
-  CandidateOptions options;
-  options.zookeeper.hosts = "127.0.0.1:2181";
-  options.election = ElectionName{"orders"};
-  return options;
-}
-
 auto complainsAbout(const std::string& key) { return Contains(Field(&Complaint::key, key)); }
 
-TEST(CandidateOptions, DefaultsWithHostsAndAnElectionAreFine) { EXPECT_THAT(validate(good()).all(), IsEmpty()); }
+TEST(CandidateOptions, DefaultsWithHostsAndAnElectionAreFine) { EXPECT_THAT(validate(goodOptions()).all(), IsEmpty()); }
 
 TEST(CandidateOptions, RefusesElectionNamesThatAreNoZnodeNames) {  // row 1
   for (const char* name : {"../x", "/abs", "a//b", "", ".", "..", "zookeeper", "a b"}) {
-    CandidateOptions options = good();
+    CandidateOptions options = goodOptions();
     options.election = ElectionName{name};
     EXPECT_THAT(validate(options).all(), complainsAbout("election")) << name;
   }
@@ -31,7 +26,7 @@ TEST(CandidateOptions, RefusesElectionNamesThatAreNoZnodeNames) {  // row 1
 TEST(CandidateOptions, RefusesIdsThatCannotBeShownAndEscapesThem) {  // row 2
   for (const std::string& id :
        {std::string("a\0b", 3), std::string("a\nb"), std::string("a\u202Eb"), std::string(300, 'x')}) {
-    CandidateOptions options = good();
+    CandidateOptions options = goodOptions();
     options.id = CandidateId{id};
     EXPECT_THAT(validate(options).all(), complainsAbout("id"));
     EXPECT_EQ(validate(options).message().find(id), std::string::npos);
@@ -39,7 +34,7 @@ TEST(CandidateOptions, RefusesIdsThatCannotBeShownAndEscapesThem) {  // row 2
 }
 
 TEST(CandidateOptions, RefusesASessionTooShortForOneSlowReply) {
-  CandidateOptions options = good();
+  CandidateOptions options = goodOptions();
   options.zookeeper.sessionTimeout = 2s;
   EXPECT_THAT(validate(options).all(), complainsAbout("zookeeper.sessionTimeout"));
 
@@ -48,7 +43,7 @@ TEST(CandidateOptions, RefusesASessionTooShortForOneSlowReply) {
 }
 
 TEST(CandidateOptions, RefusesNegativeAndEndlessLimits) {
-  CandidateOptions options = good();
+  CandidateOptions options = goodOptions();
   options.limits.drain = -1ms;
   options.limits.execute = 0ms;
   options.limits.grace = 25h;
@@ -59,14 +54,14 @@ TEST(CandidateOptions, RefusesNegativeAndEndlessLimits) {
 
 TEST(CandidateOptions, RefusesABarrierThatNoSuccessorWouldBelieve) {
   for (const std::chrono::milliseconds limit : {-1ms, 1'800'001ms}) {
-    CandidateOptions options = good();
+    CandidateOptions options = goodOptions();
     options.barrierLimit = limit;
     EXPECT_THAT(validate(options).all(), complainsAbout("barrierLimit")) << limit.count();
   }
 }
 
 TEST(CandidateOptions, NothingSaysTheDigest) {  // row 40
-  CandidateOptions options = good();
+  CandidateOptions options = goodOptions();
   options.zookeeper.digest = Secret{"nobody-but-a-password"};
   options.zookeeper.sessionTimeout = 0ms;
   EXPECT_EQ(validate(options).message().find("password"), std::string::npos);

@@ -1,17 +1,12 @@
 /// A candidate refuses what it cannot run with; how it runs is told by tests/process/candidate.
 #include "tenure/candidate.hpp"
 
+#include "good_options.hpp"
+
 namespace tenure {
 namespace {
 
 using testing::HasSubstr;
-
-CandidateOptions good() {
-  CandidateOptions options;
-  options.zookeeper.hosts = "127.0.0.1:2181";
-  options.election = ElectionName{"orders"};
-  return options;
-}
 
 class Nothing final : public ILeaderCareer {
  public:
@@ -19,7 +14,7 @@ class Nothing final : public ILeaderCareer {
 };
 
 TEST(Candidate, TheConstructorThrowsWithEveryComplaint) {
-  CandidateOptions options = good();
+  CandidateOptions options = goodOptions();
   options.election = ElectionName{"a/b"};
   options.root = "relative";
   Nothing career;
@@ -34,7 +29,7 @@ TEST(Candidate, TheConstructorThrowsWithEveryComplaint) {
 }
 
 TEST(Candidate, AHostListThatCannotBeReadIsRefusedToo) {
-  CandidateOptions options = good();
+  CandidateOptions options = goodOptions();
   options.zookeeper.hosts = "host:port";
   Nothing career;
   EXPECT_THROW(Candidate(options, career, noEvents()), std::system_error);

@@ -5,20 +5,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "status_scene.hpp"
+
 namespace tenure::cli {
 namespace {
 
 using namespace std::chrono_literals;
 
-const WallTime noon{1'777'885'953'000ms};
-
-Event event(EventBody body, std::int64_t token = 0, std::chrono::milliseconds after = 0ms) {
-  return Event{noon + after, {"orders"}, {token}, std::move(body)};
-}
-
 nlohmann::json shown(const StatusBoard& board) { return nlohmann::json::parse(board.json()); }
-
-StatusBoard newBoard() { return {{"orders"}, {"replica-a"}, 4711}; }
 
 TEST(StatusBoard, BeginsByConnecting) {
   const auto status = shown(newBoard());

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "status_scene.hpp"
 #include "support/events.hpp"
 #include "support/program.hpp"
 
@@ -15,12 +16,6 @@ namespace {
 using test::eventually;
 using test::RecordedEvents;
 using test::TemporaryFolder;
-
-Event event(EventBody body, std::int64_t token = 0) {
-  return Event{systemClock().wallNow(), {"orders"}, {token}, std::move(body)};
-}
-
-StatusBoard newBoard() { return {{"orders"}, {"replica-a"}, 4711}; }
 
 /// Whatever the file holds is a whole JSON object, at any time.
 nlohmann::json read(const std::filesystem::path& file) {

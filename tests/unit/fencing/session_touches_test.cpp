@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "times.hpp"
+
 namespace tenure {
 namespace {
 
 using namespace std::chrono_literals;
-const BootTime t0 = BootTime{1h};
 
 // T = 12 s: the word of a server goes out every 3 s, asking every 2 s is often enough, 5 s are there to spend.
 SessionTouches greetedAt(BootTime at) {

@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "times.hpp"
+
 namespace tenure {
 namespace {
 
 using namespace std::chrono_literals;
-const BootTime t0 = BootTime{1h};
 
 TEST(Watchdog, LimitsNobodyBetweenPhases) {
   Watchdog watchdog;

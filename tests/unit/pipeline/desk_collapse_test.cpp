@@ -2,9 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
-#include "pipeline/desk.hpp"
+#include "desk_scene.hpp"
 
 namespace tenure::pipeline {
 namespace {
@@ -13,9 +11,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr BootTime start{1h};
-
-class DeskCollapse : public testing::Test {
+class DeskCollapse : public DeskScene {
  protected:
   /// "a1" is message 1 of group a, "-k1" one without a group and with the key k.
   static Message messageOf(const std::string& id, std::int64_t position) {
@@ -38,18 +34,9 @@ class DeskCollapse : public testing::Test {
     desk.endLook();
   }
   std::vector<std::string> taken(std::size_t lane, BootTime now = start) {
-    return hold(lane, desk.take(lane, 10, now));
+    return idsOf(hold(lane, desk.take(lane, 10, now)).messages);
   }
-  std::vector<std::string> suspects() { return hold(0, desk.takeSuspects(0, 10)); }
-  std::vector<std::string> hold(std::size_t lane, const Desk::Share& share) {
-    held[lane].insert(held[lane].end(), share.messages.begin(), share.messages.end());
-    return idsOf(share.messages);
-  }
-  static std::vector<std::string> idsOf(const std::vector<Message>& messages) {
-    std::vector<std::string> ids;
-    for (const Message& message : messages) ids.push_back(message.id.value);
-    return ids;
-  }
+  std::vector<std::string> suspects() { return idsOf(hold(0, desk.takeSuspects(0, 10)).messages); }
   /// All that the lane holds is done, or ended without a run.
   void finish(std::size_t lane, bool dropped = false) {
     std::vector<std::int64_t> positions;
@@ -62,8 +49,6 @@ class DeskCollapse : public testing::Test {
   static Desk::Limits limits() { return {.messages = 100, .bytes = 100'000, .front = 2}; }
 
   Desk desk{limits(), 4, Collapser("key", 1'000)};
-  std::int64_t position = 0;
-  std::map<std::size_t, std::vector<Message>> held;
 };
 
 TEST_F(DeskCollapse, GivesTheFirstOfThoseThatAskForTheSame) {

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <set>
 
 #include "base/random.hpp"
+#include "desk_scene.hpp"
 
 namespace tenure::pipeline {
 namespace {
@@ -16,9 +16,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr BootTime start{1h};
-
-class DeskTest : public testing::Test {
+class DeskTest : public DeskScene {
  protected:
   /// "a1" is message 1 of group a, "-1" one without a group.
   void receive(const std::vector<std::string>& ids) {
@@ -33,9 +31,7 @@ class DeskTest : public testing::Test {
     desk.receive(std::move(messages));
   }
   Desk::Share take(std::size_t lane, std::size_t max = 10, BootTime now = start) {
-    Desk::Share share = desk.take(lane, max, now);
-    held[lane].insert(held[lane].end(), share.messages.begin(), share.messages.end());
-    return share;
+    return hold(lane, desk.take(lane, max, now));
   }
   std::vector<std::string> taken(std::size_t lane, std::size_t max = 10, BootTime now = start) {
     return idsOf(take(lane, max, now).messages);
@@ -44,15 +40,8 @@ class DeskTest : public testing::Test {
     desk.acknowledge(lane, std::vector<Message>(count));
     desk.release(lane);
   }
-  static std::vector<std::string> idsOf(const std::vector<Message>& messages) {
-    std::vector<std::string> ids;
-    for (const Message& message : messages) ids.push_back(message.id.value);
-    return ids;
-  }
 
   Desk desk{{.messages = 100, .bytes = 1000, .front = 3}, 4};
-  std::int64_t position = 0;
-  std::map<std::size_t, std::vector<Message>> held;
 };
 
 TEST_F(DeskTest, GivesALaneMessagesOfOneGroupInTheirOrder) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tenure/store.hpp"
+#include "times.hpp"
 
 namespace tenure::pipeline {
 namespace {
@@ -11,8 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr WallTime morning{std::chrono::milliseconds{1'700'000'000'000}};
 
 class SequencerTest : public testing::Test {
  protected:

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "pipeline/desk.hpp"
+#include "times.hpp"
 
 namespace tenure::pipeline {
 namespace {
@@ -12,9 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr WallTime morning{std::chrono::milliseconds{1'700'000'000'000}};
-constexpr BootTime start{1h};
 
 Standing standing(const std::string& group, std::int64_t position, const std::vector<std::int64_t>& kept) {
   GroupPlace place{.group = GroupId{group}, .position = position, .since = morning};

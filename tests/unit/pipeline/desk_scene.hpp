@@ -1,0 +1,29 @@
+/// What the tests of a desk have in common: the ids of what was handed out, and who holds it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pipeline/desk.hpp"
+#include "times.hpp"
+
+namespace tenure::pipeline {
+
+class DeskScene : public testing::Test {
+ protected:
+  static std::vector<std::string> idsOf(const std::vector<Message>& messages) {
+    std::vector<std::string> ids;
+    for (const Message& message : messages) ids.push_back(message.id.value);
+    return ids;
+  }
+  Desk::Share hold(std::size_t lane, Desk::Share share) {
+    held[lane].insert(held[lane].end(), share.messages.begin(), share.messages.end());
+    return share;
+  }
+
+  std::int64_t position = 0;
+  std::map<std::size_t, std::vector<Message>> held;
+};
+
+}  // namespace tenure::pipeline

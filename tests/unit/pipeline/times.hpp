@@ -1,0 +1,11 @@
+/// Moments to count from.
+#pragma once
+
+#include "tenure/time.hpp"
+
+namespace tenure::pipeline {
+
+inline constexpr WallTime morning{std::chrono::milliseconds{1'700'000'000'000}};
+inline constexpr BootTime start{std::chrono::hours{1}};
+
+}  // namespace tenure::pipeline
