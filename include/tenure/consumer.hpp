@@ -164,8 +164,8 @@ struct ConsumerOptions {
   /// More keys than this raise an alarm, and stay; up to 10^12, 0 for none.
   std::size_t keyAlarm = 50'000'000;
   /// The consume log: what became of each attempt is kept this long, for `tenure queue log`; 0 keeps none. A success is
-  /// a line more in the transaction that has its effect. Only where the store can (IFencedStore::keepsLog:
-  /// SQLite, PostgreSQL, Redis), and not with at most once.
+  /// a line more in the transaction that has its effect. Only where the store can (IFencedStore::keepsLog), and not
+  /// with at most once.
   std::chrono::hours keepLogFor{0};
   /// Of more attempts than this the oldest are forgotten before their time; up to 10^12, 0 for any number.
   std::size_t keepLogLines = 10'000'000;

@@ -8,7 +8,7 @@
 ///          term has read or written it knows, unless somebody else changes it. A message that comes again may have its
 ///          handler started in vain, together with its batch, before it is dropped (a child process is not). An
 ///          idempotency key is a znode: for some hundred thousand messages within the time that they are kept, not for
-///          a busy queue.
+///          a busy queue. So is what a commit adds to the consume log, if one is kept: bound it by lines as well.
 /// Durability: as a majority of the servers keeps it.
 #pragma once
 

@@ -76,8 +76,8 @@ Examples:
 
 constexpr const char* logHelp = R"(
 What became of each attempt, in the order of commits: of consumers that keep a log (`tenure consume
---keep-log`), in stores that can (SQLite, PostgreSQL, Redis). A success is written in the
-transaction that holds its effect, so that the log has it if and only if it happened.
+--keep-log`). A success is written in the transaction that holds its effect, so that the log
+has it if and only if it happened.
 Outcomes: done, skipped, postponed, failed, rejected, died.
 
 Examples:

@@ -61,7 +61,7 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
 ConsumerOptions fitted(ConsumerOptions options, const IFencedStore& store) {
   Complaints complaints;
   complaints.require(options.keepLogFor == 0h || store.keepsLog(), "consumer.keepLogFor", options.keepLogFor,
-                     "this store keeps no log of attempts; SQLite, PostgreSQL and Redis do");
+                     "this store keeps no log of attempts; those of the library do");
   complaints.throwIfAny();
   options.maxBatch = std::min(options.maxBatch, store.maxBatch());
   options.keepIdsFor = store.keepsIdsFor().value_or(options.keepIdsFor);

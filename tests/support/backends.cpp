@@ -59,4 +59,13 @@ const std::vector<Backend>& databaseBackends() {
   return backends;
 }
 
+const std::vector<Backend>& operatedStores() {
+  static const std::vector<Backend> backends = [] {
+    std::vector<Backend> all = databaseBackends();
+    all.push_back({.name = "zookeeper", .make = make<ZooKeeperStoreWorld>});
+    return all;
+  }();
+  return backends;
+}
+
 }  // namespace tenure::test

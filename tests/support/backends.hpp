@@ -31,6 +31,8 @@ class BackendWorld {
   virtual std::unique_ptr<IMessageSink> sink() = 0;
   /// Nullptr for what is not queue and store in one.
   virtual std::unique_ptr<IDatabaseAdmin> admin() { return nullptr; }
+  /// Nullptr for a queue alone, and for what no operator ever sees.
+  virtual std::unique_ptr<IStoreAdmin> storeAdmin() { return admin(); }
   /// From now on replicas give up soon on a lock that another one holds.
   virtual void beImpatient() {}
   /// What an accident or an operator's slip does: the election's fence is gone from the store, where there is one.
@@ -52,7 +54,8 @@ struct Backend {
 
 const std::vector<Backend>& storeBackends();
 const std::vector<Backend>& sourceBackends();
-/// Those that are queue and store in one, as operators find them.
+/// Those that are queue and store in one, as operators find them; and stores, as operators do.
 const std::vector<Backend>& databaseBackends();
+const std::vector<Backend>& operatedStores();
 
 }  // namespace tenure::test

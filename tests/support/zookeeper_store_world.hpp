@@ -19,6 +19,7 @@ class ZooKeeperStoreWorld : public BackendWorld {
   explicit ZooKeeperStoreWorld(std::string hosts = Ensemble::shared().hosts()) : hosts_(std::move(hosts)) {}
   Replica open(IEventSink& events = noEvents()) override { return {zookeeper::openStore(options(), events), nullptr}; }
   std::unique_ptr<IMessageSink> sink() override { return nullptr; }
+  std::unique_ptr<IStoreAdmin> storeAdmin() override { return zookeeper::openStoreAdmin(options()); }
   void dropFence(const std::string& election) override;
 
   /// The ids of its dead letters.

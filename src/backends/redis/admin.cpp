@@ -172,10 +172,6 @@ class Admin final : public IDatabaseAdmin {
   /// The newest lines that are chosen, from the newest on.
   Result<void> addNewest(Connection& connection, const std::string& key, const LogChoice& choice,
                          std::vector<LogLine>& lines) const {
-    const auto isChosen = [&](const LoggedAttempt& attempt) {
-      return (!choice.message || attempt.message == *choice.message) && (!choice.end || attempt.end == *choice.end) &&
-             attempt.endedAt >= choice.since;
-    };
     std::size_t missing = choice.limit;
     for (std::string from = "+"; missing > 0;) {
       const Result<Reply> entries = connection.read({"XREVRANGE", key, from, "-", "COUNT", linesAtOnce});
@@ -185,7 +181,7 @@ class Admin final : public IDatabaseAdmin {
       for (std::size_t i = 0; i < count && missing > 0; ++i) {
         Result<LogLine> line = logLineFrom(keys_.ofLog(key), (*entries)[i]);
         if (!line) return line.error();
-        if (!isChosen(line->attempt)) continue;
+        if (!backends::isChosen(choice, *line)) continue;
         lines.push_back(std::move(*line));
         --missing;
       }

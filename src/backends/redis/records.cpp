@@ -1,7 +1,5 @@
 #include "backends/redis/records.hpp"
 
-#include <charconv>
-
 #include "backends/shared/headers_text.hpp"
 #include "backends/shared/record_text.hpp"
 #include "base/text.hpp"
@@ -68,40 +66,8 @@ LetterValues letterValues(const ConsumerName& consumer, const DeadLetter& letter
           timeText(letter.diedAt)};
 }
 
-std::string logText(FencingToken token, const LoggedAttempt& attempt) {
-  std::string text = timeText(attempt.endedAt);
-  for (const std::string& next : {timeText(attempt.beganAt), std::to_string(static_cast<int>(attempt.end)),
-                                  std::to_string(attempt.attempt), std::to_string(token.value), attempt.error})
-    text.append(" ").append(next);
-  return text;
-}
-
 Result<LogLine> logLineFrom(const ConsumerName& consumer, ReplyView entry) {
-  const std::string_view text = entry[1].after("what").bytes();
-  const char* at = text.data();
-  const char* const last = at + text.size();
-  bool readable = true;
-  const auto next = [&] {
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(at, last, number);
-    readable = readable && error == std::errc{} && end != last && *end == ' ';
-    at = end == last ? last : end + 1;
-    return number;
-  };
-  const WallTime ended{std::chrono::milliseconds{next()}};
-  const WallTime began{std::chrono::milliseconds{next()}};
-  const auto outcome = static_cast<AttemptEnd>(next());
-  const auto attempt = static_cast<int>(next());
-  const FencingToken token{next()};
-  if (!readable) return Error{Errc::storeFailed, "entry " + escaped(entry[0].bytes()) + " is no line of a log"};
-  return LogLine{.consumer = consumer,
-                 .token = token,
-                 .attempt = {.message = MessageId{entry[1].after("id").text()},
-                             .attempt = attempt,
-                             .end = outcome,
-                             .error = std::string(at, last),
-                             .beganAt = began,
-                             .endedAt = ended}};
+  return backends::logLineFrom(consumer, MessageId{entry[1].after("id").text()}, entry[1].after("what").bytes());
 }
 
 std::string entriesOf(std::span<const Message> messages) {

@@ -24,8 +24,6 @@ struct Letter {
 Result<Letter> letterFrom(ReplyView entry);
 LetterValues letterValues(const ConsumerName& consumer, const DeadLetter& letter);
 
-/// "ended began outcome attempt token error".
-std::string logText(FencingToken token, const LoggedAttempt& attempt);
 /// Errors: storeFailed.
 Result<LogLine> logLineFrom(const ConsumerName& consumer, ReplyView entry);
 /// The entries of these messages, a blank behind each: as many as may be make one argument, where a command takes a

@@ -119,7 +119,8 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
 Result<void> FencedTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
   if (Result<void> sound = standing(); !sound) return sound;
   const std::string key = store_.keys().log(consumer);
-  for (const LoggedAttempt& each : attempts) writes_.log(key, each.message.value, logText(term_.token(), each));
+  for (const LoggedAttempt& each : attempts)
+    writes_.log(key, each.message.value, backends::logText(term_.token(), each));
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "backends/shared/record_text.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/text.hpp"
 
@@ -68,6 +69,42 @@ Result<AttemptRecord> attemptFrom(const MessageId& id, std::string_view value) {
   record.lastAt = timeFrom(takeWord(value));
   record.lastError = value;
   return record;
+}
+
+std::string logText(FencingToken token, const LoggedAttempt& attempt) {
+  std::string text = timeText(attempt.endedAt);
+  for (const std::string& next : {timeText(attempt.beganAt), std::to_string(static_cast<int>(attempt.end)),
+                                  std::to_string(attempt.attempt), std::to_string(token.value), attempt.error})
+    text.append(" ").append(next);
+  return text;
+}
+
+Result<LogLine> logLineFrom(const ConsumerName& consumer, MessageId message, std::string_view text) {
+  const char* at = text.data();
+  const char* const last = at + text.size();
+  bool readable = true;
+  const auto next = [&] {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(at, last, number);
+    readable = readable && error == std::errc{} && end != last && *end == ' ';
+    at = end == last ? last : end + 1;
+    return number;
+  };
+  const WallTime ended{std::chrono::milliseconds{next()}};
+  const WallTime began{std::chrono::milliseconds{next()}};
+  const auto outcome = static_cast<AttemptEnd>(next());
+  const auto attempt = static_cast<int>(next());
+  const FencingToken token{next()};
+  if (!readable)
+    return Error{Errc::storeFailed, "what is logged of message \"" + escaped(message.value) + "\" is damaged"};
+  return LogLine{.consumer = consumer,
+                 .token = token,
+                 .attempt = {.message = std::move(message),
+                             .attempt = attempt,
+                             .end = outcome,
+                             .error = std::string(at, last),
+                             .beganAt = began,
+                             .endedAt = ended}};
 }
 
 std::string inWorkValue(FencingToken token, std::span<const MessageId> ids, bool more) {

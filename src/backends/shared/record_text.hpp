@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tenure/admin.hpp"
 #include "tenure/store.hpp"
 
 namespace tenure::backends {
@@ -25,6 +26,11 @@ Admission admissionOf(const std::optional<std::string>& stored, const BodyDigest
 std::string attemptValue(const AttemptRecord& record);
 /// Errors: storeFailed.
 Result<AttemptRecord> attemptFrom(const MessageId& id, std::string_view value);
+
+/// A line of the consume log but for its message: "ended began outcome attempt token error".
+std::string logText(FencingToken token, const LoggedAttempt& attempt);
+/// Errors: storeFailed.
+Result<LogLine> logLineFrom(const ConsumerName& consumer, MessageId message, std::string_view text);
 
 /// "token more ids", each id followed by a NUL, which no id holds.
 struct InWork {

@@ -1,5 +1,6 @@
 // What operators ask of a store and do to it, each call in a session of its own.
 #include <algorithm>
+#include <ranges>
 
 #include "backends/shared/choices.hpp"
 #include "backends/shared/inspection.hpp"
@@ -80,7 +81,10 @@ class Admin final : public IStoreAdmin {
     fence.row.candidate = {};
     fence.row.claimedAt = systemClock().wallNow();
     fence.by = freshUuid();
-    if (!stored) fence.deadLetters = newestLetter(*open->session).value_or(0);
+    if (!stored) {
+      fence.deadLetters = newestLetter(*open->session).value_or(0);
+      fence.logPieces = beyondTheLog(*open->session);
+    }
     const std::string owner = ownerText({expected.election.value, path});
     std::vector<MultiOp> ops{SetOp{paths_.base, owner, open->base.stat.version}};
     if (stored)
@@ -132,6 +136,20 @@ class Admin final : public IStoreAdmin {
       found.push_back({whose->first, std::move(*record)});
     }
     return found;
+  }
+
+  Result<std::vector<LogLine>> log(const LogChoice& choice) override {
+    const Result<Opened> open = openStore();
+    if (!open) return open.error();
+    auto folders = foldersOfLog(*open->session);
+    if (!folders) return folders.error();
+    std::vector<LogLine> lines;  // the newest first
+    for (const std::int64_t folder : *folders | std::views::reverse) {
+      if (lines.size() >= choice.limit) break;
+      if (const Result<void> read = readLog(*open->session, folder, choice, lines); !read) return read.error();
+    }
+    std::ranges::reverse(lines);
+    return lines;
   }
 
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override {
@@ -190,6 +208,46 @@ class Admin final : public IStoreAdmin {
   std::optional<std::int64_t> newestLetter(SessionThread& session) const {
     const auto numbers = numbersIn(session);
     return numbers && !numbers->empty() ? std::optional(numbers->back()) : std::nullopt;
+  }
+
+  /// In their order.
+  Result<std::vector<std::int64_t>> foldersOfLog(SessionThread& session) const {
+    const auto names = session.children(paths_.log);
+    if (!names && names.error().is(Errc::notFound)) return std::vector<std::int64_t>{};
+    if (!names) return names.error();
+    std::vector<std::int64_t> folders;
+    for (const std::string& name : *names)
+      if (const auto folder = Paths::folderNumber(name)) folders.push_back(*folder);
+    std::ranges::sort(folders);
+    return folders;
+  }
+
+  /// A number after which a folder begins that is not there; 0 where there is no log.
+  std::int64_t beyondTheLog(SessionThread& session) const {
+    const auto folders = foldersOfLog(session);
+    return folders && !folders->empty() ? (folders->back() + 1) * LogPiece::aFolder : 0;
+  }
+
+  /// Those of the folder that are chosen, the newest first.
+  Result<void> readLog(SessionThread& session, std::int64_t folder, const LogChoice& choice,
+                       std::vector<LogLine>& lines) const {
+    auto names = session.children(paths_.logFolder(folder));
+    if (!names) return names.error().is(Errc::notFound) ? Result<void>{} : names.error();
+    std::ranges::sort(*names, std::greater<>{});
+    for (const std::string& name : *names) {
+      const auto piece = Paths::pieceFrom(name);
+      if (!piece || (choice.consumer && piece->consumer != *choice.consumer)) continue;
+      const Result<Node> node = session.get(paths_.logFolder(folder) + "/" + name);
+      if (!node && node.error().is(Errc::notFound)) continue;
+      if (!node) return node.error();
+      auto read = logLinesFrom(piece->consumer, node->data);
+      if (!read) return read.error();
+      for (LogLine& line : *read | std::views::reverse) {
+        if (lines.size() >= choice.limit) return {};
+        if (backends::isChosen(choice, line)) lines.push_back(std::move(line));
+      }
+    }
+    return {};
   }
 
   /// Those that are chosen, oldest first.

@@ -45,6 +45,7 @@ std::string fenceText(const FenceNode& fence) {
               {"candidate", row.candidate.value},
               {"by", fence.by},
               {"dead", std::to_string(fence.deadLetters)},
+              {"log", std::to_string(fence.logPieces)},
               {"host", row.holder.host},
               {"pid", std::to_string(row.holder.pid)},
               {"start", std::to_string(row.holder.startTime)},
@@ -64,6 +65,7 @@ FenceNode fenceFrom(std::string_view text) {
   fence.damage = damageIn(object);
   fence.by = textIn(object, "by");
   fence.deadLetters = numberIn(object, "dead").value_or(0);
+  fence.logPieces = numberIn(object, "log").value_or(0);
   FenceRow& row = fence.row;
   row.election.value = textIn(object, "election");
   row.ensemble.value = textIn(object, "ensemble");

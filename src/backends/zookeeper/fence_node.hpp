@@ -13,6 +13,7 @@ struct FenceNode {
   FenceRow row;
   std::string by;                // who made the last change: different for each
   std::int64_t deadLetters = 0;  // the number of the newest ever
+  std::int64_t logPieces = 0;    // likewise
   std::string damage;            // what is wrong with the text; empty for nothing
 };
 

@@ -21,6 +21,11 @@ std::size_t shardOf(std::string_view name) noexcept {
   return static_cast<std::size_t>(hash % Paths::shards);
 }
 
+std::string padded(std::int64_t number) {
+  const std::string text = std::to_string(number);
+  return std::string(numberDigits - std::min(numberDigits, text.size()), '0') + text;
+}
+
 }  // namespace
 
 std::string encoded(std::string_view bytes) {
@@ -63,9 +68,23 @@ std::optional<std::pair<ConsumerName, MessageId>> Paths::whose(std::string_view 
                    MessageId{decoded(attemptName.substr(comma + 1))}};
 }
 
-std::string Paths::letter(std::int64_t number) const {
-  const std::string text = std::to_string(number);
-  return dead + "/" + std::string(numberDigits - std::min(numberDigits, text.size()), '0') + text;
+std::string Paths::letter(std::int64_t number) const { return dead + "/" + padded(number); }
+
+std::string Paths::logFolder(std::int64_t folder) const { return log + "/" + padded(folder); }
+
+std::string Paths::logPiece(const LogPiece& piece) const {
+  return logFolder(piece.folder()) + "/" + padded(piece.number) + "," + std::to_string(piece.lines) + "," +
+         encoded(piece.consumer.value);
+}
+
+std::optional<LogPiece> Paths::pieceFrom(std::string_view name) {
+  const std::size_t first = name.find(',');
+  const std::size_t second = first == std::string_view::npos ? first : name.find(',', first + 1);
+  if (second == std::string_view::npos) return std::nullopt;
+  const auto number = letterNumber(name.substr(0, first));
+  const auto lines = parseInteger(name.substr(first + 1, second - first - 1));
+  if (!number || !lines || *lines < 1) return std::nullopt;
+  return LogPiece{*number, static_cast<std::size_t>(*lines), ConsumerName{decoded(name.substr(second + 1))}};
 }
 
 std::optional<std::int64_t> Paths::letterNumber(std::string_view name) {

@@ -5,6 +5,7 @@
 ///   <name>/state/<key>     the handlers' own state
 ///   <name>/ids/<shard>/<consumer>,<id>   what became of a message; in shards, because one reply lists all children
 ///   <name>/attempts/<consumer>,<id>      <name>/in-work/<consumer>      <name>/dead/<number>
+///   <name>/log/<folder>/<number>,<lines>,<consumer>   what a commit added to the consume log (log_pieces.hpp)
 ///
 /// Names hold any bytes; what ZooKeeper or a terminal would stumble over is escaped as %xx.
 #pragma once
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/zookeeper/log_pieces.hpp"
 #include "tenure/ids.hpp"
 
 namespace tenure::zookeeper {
@@ -25,7 +27,11 @@ std::string decoded(std::string_view name);
 
 struct Paths {
   Paths(const std::string& root, const std::string& name)
-      : stores(root + "/stores"), base(stores + "/" + name), fence(base + "/fence"), dead(base + "/dead") {}
+      : stores(root + "/stores"),
+        base(stores + "/" + name),
+        fence(base + "/fence"),
+        dead(base + "/dead"),
+        log(base + "/log") {}
 
   std::string state(std::string_view key) const { return base + "/state/" + encoded(key); }
   static constexpr std::size_t shards = 64;
@@ -46,13 +52,20 @@ struct Paths {
   /// The number that a name below `dead` stands for.
   static std::optional<std::int64_t> letterNumber(std::string_view name);
 
-  /// `base` and all that is made with it, parents first.
+  std::string logFolder(std::int64_t folder) const;
+  std::string logPiece(const LogPiece& piece) const;
+  /// What names below `log`, and below a folder of it, stand for.
+  static std::optional<std::int64_t> folderNumber(std::string_view name) { return letterNumber(name); }
+  static std::optional<LogPiece> pieceFrom(std::string_view name);
+
+  /// `base` and all that is made with it, parents first. The log is made when there is something to log.
   std::vector<std::string> folders() const;
 
   std::string stores;
   std::string base;
   std::string fence;
   std::string dead;
+  std::string log;
 };
 
 }  // namespace tenure::zookeeper

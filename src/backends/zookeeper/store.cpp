@@ -208,23 +208,40 @@ void Store::doubt() noexcept {
   foresight_.doubt();
   careful_ = carefulFor;
   cells_.clear();
+  log_.reset();
 }
 
-Result<void> Store::commit(const Changes& changes, const std::vector<std::string>& letters) {
+Result<void> Store::commit(const Changes& changes, const std::vector<std::string>& letters,
+                           const std::vector<LogEntry>& logged) {
   TENURE_ASSERT(claimed_.has_value());
   FenceNode next = claimed_->fence;
+  std::vector<MultiOp> ops;
+  ops.reserve(letters.size() + logged.size() + changes.size() + 2);
+  for (const std::string& letter : letters) ops.emplace_back(CreateOp{paths_.letter(++next.deadLetters), letter});
+  std::vector<LogPiece> pieces;
+  for (const LogEntry& entry : logged) {
+    const LogPiece& piece = pieces.emplace_back(LogPiece{++next.logPieces, entry.lines, entry.consumer});
+    if (piece.number == 1) ops.emplace_back(CreateOp{paths_.log});
+    if (piece.isFirstOfFolder()) ops.emplace_back(CreateOp{paths_.logFolder(piece.folder())});
+    ops.emplace_back(CreateOp{paths_.logPiece(piece), entry.text});
+  }
+  changes.appendTo(ops);
+  if (Result<void> written = write(std::move(next), std::move(ops)); !written) return written;
+  changes.forEachWritten([this](const std::string& path, Cell cell) { keep(path, std::move(cell)); });
+  for (const LogPiece& piece : pieces)
+    if (log_) log_->add(piece);
+  return {};
+}
+
+Result<void> Store::write(FenceNode next, std::vector<MultiOp> ops) {
   next.by = freshUuid();
   ++next.row.sequence;
-  std::vector<MultiOp> ops;
-  ops.reserve(letters.size() + changes.size() + 2);
-  for (const std::string& letter : letters) ops.emplace_back(CreateOp{paths_.letter(++next.deadLetters), letter});
-  changes.appendTo(ops);
   ops.insert(ops.begin(), SetOp{paths_.fence, fenceText(next), claimed_->version});
   if (!claimed_->own.empty()) ops.insert(ops.begin(), CheckOp{claimed_->own});
   if (const std::size_t bytes = bytesOf(ops); bytes > options_.maxTransactionBytes)
     return Error{Errc::payloadTooLarge, "a transaction of " + std::to_string(bytes) + " bytes, at most " +
                                             std::to_string(options_.maxTransactionBytes)};
-  const Result<void> written = session_->multi(std::move(ops));
+  Result<void> written = session_->multi(std::move(ops));
   if (!written) {
     doubt();
     if (isConflict(written.error())) return explain(written.error());
@@ -233,7 +250,6 @@ Result<void> Store::commit(const Changes& changes, const std::vector<std::string
   }
   claimed_->fence = std::move(next);
   ++claimed_->version;
-  changes.forEachWritten([this](const std::string& path, Cell cell) { keep(path, std::move(cell)); });
   return {};
 }
 
@@ -344,6 +360,7 @@ void Store::release() noexcept {
   claimed_.reset();
   foresight_.clear();
   cells_.clear();
+  log_.reset();
   session_.reset();
 }
 

@@ -49,6 +49,8 @@ class Store final : public IFencedStore {
   /// A batch and the names of the next one fit into one multi.
   std::size_t maxBatch() const noexcept override { return 1024; }
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
+  bool keepsLog() const noexcept override { return true; }
+  Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
   void release() noexcept override;
 
   // For its transactions:
@@ -62,8 +64,9 @@ class Store final : public IFencedStore {
   backends::Foresight& foresight() noexcept { return foresight_; }
   /// It is expected, and nothing speaks against its being new.
   bool assumesFresh(const MessageId& id) const { return careful_ == 0 && foresight_.expects(id); }
-  /// The letters get the next numbers. Nothing of the changes is unread.
-  Result<void> commit(const Changes& changes, const std::vector<std::string>& letters);
+  /// The letters and what is logged get the next numbers. Nothing of the changes is unread.
+  Result<void> commit(const Changes& changes, const std::vector<std::string>& letters,
+                      const std::vector<LogEntry>& logged);
   const Paths& paths() const noexcept { return paths_; }
   const StoreOptions& options() const noexcept { return options_; }
 
@@ -78,6 +81,11 @@ class Store final : public IFencedStore {
     std::string burning{};               // `by` of the write that takes its version away
   };
   struct Found;
+  struct Cut {
+    LogPiece piece;
+    std::size_t lines = 0;
+    std::string rest{};
+  };
 
   Result<void> open(const std::stop_token& stop = {});
   Result<void> makeFolders();
@@ -89,6 +97,11 @@ class Store final : public IFencedStore {
   void keep(const std::string& path, Cell cell);
   /// What was foreseen or kept may be wrong.
   void doubt() noexcept;
+  /// Under the fence, which becomes `next`.
+  Result<void> write(FenceNode next, std::vector<MultiOp> ops);
+  Result<void> knowLog();
+  Result<std::vector<Cut>> cutsFor(const LogPruning& step);
+  std::vector<MultiOp> opsFor(const std::vector<Cut>& cuts) const;
   Result<std::vector<std::string>> idsIn(std::size_t shard, const Pruning& step);
   /// Why the fence was not found as expected. What is in it is judged; if it is ours after all, it is `otherwise`.
   Error judged(const std::optional<Node>& fence, Error otherwise) const;
@@ -105,6 +118,7 @@ class Store final : public IFencedStore {
   backends::Foresight foresight_;
   std::size_t careful_ = 0;  // how many more ids are looked at, whatever is expected
   Cells cells_;
+  std::optional<LogIndex> log_;  // once it was looked at
 };
 
 }  // namespace tenure::zookeeper

@@ -24,6 +24,7 @@ Result<void> FencedTransaction::breakOff(const Error& error) {
 bool FencedTransaction::isFull() const noexcept {
   std::size_t bytes = changes_.bytes();
   for (const std::string& letter : letters_) bytes += letter.size();
+  for (const LogEntry& entry : logged_) bytes += entry.text.size();
   return bytes > store_.options().maxTransactionBytes / 2;
 }
 
@@ -87,6 +88,7 @@ Result<void> FencedTransaction::mark() {
   if (Result<void> sound = standing(); !sound) return sound;
   mark_ = changes_.size();
   lettersAtMark_ = letters_.size();
+  loggedAtMark_ = logged_.size();
   return {};
 }
 
@@ -94,6 +96,7 @@ Result<void> FencedTransaction::rollbackToMark() {
   if (Result<void> sound = standing(); !sound) return sound;
   changes_.cutTo(mark_);
   letters_.resize(lettersAtMark_);
+  logged_.resize(loggedAtMark_);
   return {};
 }
 
@@ -167,12 +170,18 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
   return {};
 }
 
+Result<void> FencedTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
+  if (Result<void> sound = standing(); !sound) return sound;
+  if (!attempts.empty()) logged_.push_back(logEntry(consumer, term_.token(), attempts));
+  return {};
+}
+
 Result<void> FencedTransaction::commit() {
   TENURE_ASSERT(state_ != State::over || broken_);
   Result<void> committed = standing();
-  if (committed && (changes_.size() > 0 || !letters_.empty())) {
+  if (committed && (changes_.size() > 0 || !letters_.empty() || !logged_.empty())) {
     committed = knowWritten();
-    if (committed) committed = store_.commit(changes_, letters_);
+    if (committed) committed = store_.commit(changes_, letters_, mergedByConsumer(std::move(logged_)));
     if (!committed && committed.error().is(Errc::undone)) store_.foresight().expectAgain(assumed_);
   }
   rollback();
@@ -182,6 +191,7 @@ Result<void> FencedTransaction::commit() {
 void FencedTransaction::rollback() noexcept {
   changes_.cutTo(0);
   letters_.clear();
+  logged_.clear();
   state_ = State::over;
 }
 

@@ -35,6 +35,7 @@ class FencedTransaction final : public IFencedTransaction {
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
+  Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override;
   Result<void> commit() override;
   void rollback() noexcept override;
   /// Removes what is kept of messages where it was written before that. How many it was.
@@ -59,8 +60,10 @@ class FencedTransaction final : public IFencedTransaction {
   Changes changes_;
   std::vector<MessageId> assumed_;  // to be new
   std::vector<std::string> letters_;
+  std::vector<LogEntry> logged_;
   std::size_t mark_ = 0;
   std::size_t lettersAtMark_ = 0;
+  std::size_t loggedAtMark_ = 0;
 };
 
 }  // namespace tenure::zookeeper

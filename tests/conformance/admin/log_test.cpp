@@ -39,14 +39,14 @@ class LogSuite : public testing::TestWithParam<Backend> {
   }
 
   std::unique_ptr<BackendWorld> world_ = GetParam().make();
-  std::unique_ptr<IDatabaseAdmin> admin_ = world_->admin();
+  std::unique_ptr<IStoreAdmin> admin_ = world_->storeAdmin();
   Replica leader_ = world_->open();
   const TestTerm term_{7};
   static constexpr std::chrono::milliseconds briefly{5};
   const WallTime at_{std::chrono::milliseconds{1'790'000'000'000}};
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, LogSuite, testing::ValuesIn(databaseBackends()),
+INSTANTIATE_TEST_SUITE_P(Backends, LogSuite, testing::ValuesIn(operatedStores()),
                          [](const auto& each) { return each.param.name; });
 
 TEST_P(LogSuite, KeepsAnAttemptAsItWas) {
@@ -72,6 +72,19 @@ TEST_P(LogSuite, HasNothingOfWhatWasRolledBack) {
     transaction->rollback();
   }
   EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_P(LogSuite, HasNothingOfWhatWasRolledBackToTheMark) {
+  const auto transaction = leader_.store->begin(term_).value();
+  ASSERT_THAT(transaction->logAttempts(consumer, std::vector{attempt("a", AttemptEnd::done)}), succeeds());
+  ASSERT_THAT(transaction->mark(), succeeds());
+  ASSERT_THAT(transaction->logAttempts(consumer, std::vector{attempt("b", AttemptEnd::done)}), succeeds());
+  ASSERT_THAT(transaction->rollbackToMark(), succeeds());
+  ASSERT_THAT(transaction->logAttempts(consumer, std::vector{attempt("c", AttemptEnd::failed)}), succeeds());
+
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_THAT(found(), ElementsAre("a", "c"));
 }
 
 TEST_P(LogSuite, TakesNothingFromAStaleTerm) {
