@@ -12,8 +12,8 @@
 #include "coordination/zookeeper.hpp"
 #include "programs/arguments.hpp"
 #include "support/await.hpp"
+#include "support/contender.hpp"
 #include "support/forwarding_coordination.hpp"
-#include "support/replica.hpp"
 
 namespace {
 
@@ -63,14 +63,14 @@ class Standby {
 
  private:
   static ElectionSettings settingsOf(const ElectionName& election, int number) {
-    ElectionSettings settings = Replica::settingsOf("crowd-" + std::to_string(number), std::chrono::milliseconds{0});
+    ElectionSettings settings = Contender::settingsOf("crowd-" + std::to_string(number), std::chrono::milliseconds{0});
     settings.election = election;
     return settings;
   }
 
   std::unique_ptr<ICoordination> zookeeper_;
   std::unique_ptr<Watched> watched_;
-  Replica replica_;
+  Contender replica_;
 };
 
 volatile sig_atomic_t stopAsked = 0;

@@ -190,6 +190,26 @@ TEST(House, EveryHeaderIsGuardedAndSaysWhatItIsFor) {
   EXPECT_THAT(silent, IsEmpty());
 }
 
+/// The linker takes any of two for both, and what it then does is anybody's guess.
+TEST(House, NoTwoHeadersDefineAClassOfTheSameName) {
+  static const std::regex inside(R"re(^namespace ([a-z:_]+) \{)re");
+  static const std::regex definition(R"re(^(?:class|struct) (\w+)(?: final)?(?: [:{].*)?$)re");
+  std::map<std::string, std::string> homes;
+  std::vector<std::string> twice;
+  for (const SourceFile& file : filesBelow({"src", "include", "tests"})) {
+    if (!file.path.ends_with(".hpp")) continue;
+    std::string space;
+    std::smatch match;
+    for (const std::string& line : file.lines) {
+      if (std::regex_search(line, match, inside)) space = match[1].str() + "::";
+      if (!std::regex_search(line, match, definition)) continue;
+      const auto [home, isFirst] = homes.emplace(space + match[1].str(), file.path);
+      if (!isFirst && home->second != file.path) twice.push_back(home->first + ": " + home->second + ", " + file.path);
+    }
+  }
+  EXPECT_THAT(twice, IsEmpty());
+}
+
 TEST(House, TestsWaitForEventsAndDoNotSleep) {
   const std::regex sleeping(R"(\b(sleep_for|sleep_until|usleep|nanosleep)\b|\bsleep\(\d+\))");
   const std::string mark = "house: may sleep";  // a line that says so gives its reason beside it

@@ -48,7 +48,7 @@ class MemoryWorld final : public IWorld {
 }  // namespace
 
 INSTANTIATE_TEST_SUITE_P(Memory, Coordination,
-                         testing::Values(Backend{
+                         testing::Values(CoordinationBackend{
                              "double", []() -> std::unique_ptr<IWorld> { return std::make_unique<MemoryWorld>(); }}),
                          nameOfBackend);
 

@@ -1,7 +1,7 @@
 /// What the suite of the coordination port needs of a backend. One suite for all of them: a backend adds a world and
 /// one line,
 ///
-///   INSTANTIATE_TEST_SUITE_P(Memory, Coordination, testing::Values(Backend{"memory", makeMemoryWorld}),
+///   INSTANTIATE_TEST_SUITE_P(Memory, Coordination, testing::Values(CoordinationBackend{"memory", makeMemoryWorld}),
 ///   nameOfBackend);
 #pragma once
 
@@ -45,7 +45,7 @@ class IWorld : public IStage {
   virtual void restartServer() = 0;
 };
 
-struct Backend {
+struct CoordinationBackend {
   const char* name;
   std::unique_ptr<IWorld> (*makeWorld)();
 };
@@ -135,7 +135,7 @@ class Client final : private ISessionObserver {
 };
 
 /// Each test has a world, a connected client on the breakable route, and a folder of its own to write in.
-class Coordination : public testing::TestWithParam<Backend> {
+class Coordination : public testing::TestWithParam<CoordinationBackend> {
  protected:
   void SetUp() override;
   void TearDown() override;
@@ -152,6 +152,6 @@ class Coordination : public testing::TestWithParam<Backend> {
   std::string folder_;
 };
 
-inline std::string nameOfBackend(const testing::TestParamInfo<Backend>& info) { return info.param.name; }
+inline std::string nameOfBackend(const testing::TestParamInfo<CoordinationBackend>& info) { return info.param.name; }
 
 }  // namespace tenure::test

@@ -3,7 +3,7 @@
 namespace tenure::test {
 
 INSTANTIATE_TEST_SUITE_P(ZooKeeper, Coordination,
-                         testing::Values(Backend{
+                         testing::Values(CoordinationBackend{
                              "server", []() -> std::unique_ptr<IWorld> { return std::make_unique<ZooKeeperWorld>(); }}),
                          nameOfBackend);
 

@@ -5,7 +5,7 @@ namespace tenure::test {
 namespace {
 
 TEST(CandidateFaults, AThrowingCareerBacksOffAndContendsAgain) {  // row 32
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& unlucky = replicas.startLeader({"career=unlucky"});
 
   ASSERT_TRUE(replicas.waitFor("end")) << unlucky.output();
@@ -15,7 +15,7 @@ TEST(CandidateFaults, AThrowingCareerBacksOffAndContendsAgain) {  // row 32
 }
 
 TEST(CandidateFaults, AThrowingLeaderGivesWayToItsSuccessor) {  // row 32
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& throwing = replicas.startLeader({"career=throwing"});
   Program& steady = replicas.start();
 
@@ -24,7 +24,7 @@ TEST(CandidateFaults, AThrowingLeaderGivesWayToItsSuccessor) {  // row 32
 }
 
 TEST(CandidateFaults, Row32AHungExecuteExitsWith70AndTheSuccessorLeads) {  // row 32
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& hung = replicas.startLeader({"career=hanging", "execute_ms=300", "grace_ms=100"});
   Program& standby = replicas.start();
 
@@ -34,7 +34,7 @@ TEST(CandidateFaults, Row32AHungExecuteExitsWith70AndTheSuccessorLeads) {  // ro
 }
 
 TEST(CandidateFaults, ACrashedLeaderIsFollowedByItsSuccessor) {  // row 32
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& crashing = replicas.startLeader({"career=crashing", "session_ms=3000"});
   Program& standby = replicas.start();
 
@@ -43,7 +43,7 @@ TEST(CandidateFaults, ACrashedLeaderIsFollowedByItsSuccessor) {  // row 32
 }
 
 TEST(CandidateFaults, AWrongDigestIsFatalWithStatus77AndNeverShown) {  // row 18
-  Replicas replicas;
+  CandidateReplicas replicas;
   const std::string root = "root=/" + freshUuid();
   replicas.startLeader({root, "digest=owner:right"});
 
@@ -54,7 +54,7 @@ TEST(CandidateFaults, AWrongDigestIsFatalWithStatus77AndNeverShown) {  // row 18
 }
 
 TEST(CandidateFaults, OptionsThatCannotWorkAreRefusedWithStatus78) {
-  Replicas replicas("");
+  CandidateReplicas replicas("");
   Program& refused = replicas.start({"root=relative"});
 
   EXPECT_EQ(refused.waitForEnd()->exitCode, 78);

@@ -1,4 +1,4 @@
-/// Replicas of one election as real processes, and the ledger they share.
+/// CandidateReplicas of one election as real processes, and the ledger they share.
 #pragma once
 
 #include <csignal>
@@ -13,9 +13,9 @@ namespace tenure::test {
 
 using namespace std::chrono_literals;
 
-class Replicas {
+class CandidateReplicas {
  public:
-  explicit Replicas(std::string hosts = Ensemble::shared().hosts()) : hosts_(std::move(hosts)) {}
+  explicit CandidateReplicas(std::string hosts = Ensemble::shared().hosts()) : hosts_(std::move(hosts)) {}
 
   /// Starts one more; `settings` are the replica's own, such as "career=slow".
   Program& start(Program::Arguments settings = {}) {

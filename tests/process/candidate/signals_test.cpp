@@ -5,7 +5,7 @@ namespace tenure::test {
 namespace {
 
 TEST(CandidateSignals, SigtermFinishesTheStepHandsOverAndExitsWithZero) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& leader = replicas.startLeader({"career=slow"});
   ASSERT_TRUE(replicas.waitFor("begin"));
 
@@ -18,7 +18,7 @@ TEST(CandidateSignals, SigtermFinishesTheStepHandsOverAndExitsWithZero) {
 }
 
 TEST(CandidateSignals, AStandbyLeavesOnSigterm) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   replicas.startLeader();
   Program& standby = replicas.startStandby();
 
@@ -29,7 +29,7 @@ TEST(CandidateSignals, AStandbyLeavesOnSigterm) {
 }
 
 TEST(CandidateSignals, ASecondSigtermAbortsAStepThatDoesNotHeedTheFirst) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& leader = replicas.startLeader({"career=hanging"});
   Program& standby = replicas.startStandby();
   ASSERT_TRUE(replicas.waitFor("begin"));
@@ -43,7 +43,7 @@ TEST(CandidateSignals, ASecondSigtermAbortsAStepThatDoesNotHeedTheFirst) {
 }
 
 TEST(CandidateSignals, ADrainThatReachesItsLimitAborts) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& leader = replicas.startLeader({"career=hanging", "drain_ms=100"});
   ASSERT_TRUE(replicas.waitFor("begin"));
 
@@ -53,7 +53,7 @@ TEST(CandidateSignals, ADrainThatReachesItsLimitAborts) {
 }
 
 TEST(CandidateSignals, Sigusr1HandsOverAndALoneReplicaLeadsAgainUnderALargerToken) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& leader = replicas.startLeader();
   ASSERT_TRUE(replicas.waitFor("end"));
 
@@ -66,7 +66,7 @@ TEST(CandidateSignals, Sigusr1HandsOverAndALoneReplicaLeadsAgainUnderALargerToke
 }
 
 TEST(CandidateSignals, Sigusr1PutsTheLeaderAtTheBack) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& leader = replicas.startLeader();
   Program& standby = replicas.startStandby();
 
@@ -78,14 +78,14 @@ TEST(CandidateSignals, Sigusr1PutsTheLeaderAtTheBack) {
 }
 
 TEST(CandidateSignals, Sigusr2ReportsTheStatus) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& leader = replicas.startLeader();
   leader.signal(SIGUSR2);
   EXPECT_TRUE(leader.waitForOutput(" status_reported ")) << leader.output();
 }
 
 TEST(CandidateSignals, SighupEndsNoTerm) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& leader = replicas.startLeader();
   const std::size_t before = replicas.count("end");
 
@@ -96,7 +96,7 @@ TEST(CandidateSignals, SighupEndsNoTerm) {
 }
 
 TEST(CandidateSignals, Row39AHundredSigtermsAtOnceAreOneOrderlyStop) {  // row 39
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& leader = replicas.startLeader();
 
   for (int i = 0; i < 100; ++i) leader.signal(SIGTERM);
@@ -106,7 +106,7 @@ TEST(CandidateSignals, Row39AHundredSigtermsAtOnceAreOneOrderlyStop) {  // row 3
 }
 
 TEST(CandidateSignals, Row39AStormOfSigusr1HandsEachTermOverOnce) {  // row 39: during barrier, commit and drain
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& one = replicas.startLeader();
   Program& other = replicas.startStandby();
 
@@ -125,7 +125,7 @@ TEST(CandidateSignals, Row39AStormOfSigusr1HandsEachTermOverOnce) {  // row 39: 
 }
 
 TEST(CandidateSignals, AReplicaWithoutServersKeepsTryingAndStopsOnSigterm) {
-  Replicas replicas("127.0.0.1:" + std::to_string(freePorts(1).front()));
+  CandidateReplicas replicas("127.0.0.1:" + std::to_string(freePorts(1).front()));
   Program& lonely = replicas.start();
   ASSERT_TRUE(eventually([&] { return handles(lonely, SIGTERM); }));
 

@@ -5,7 +5,7 @@ namespace tenure::test {
 namespace {
 
 TEST(CandidateStandby, TheNextInLinePreparesWhileAnotherLeads) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& leader = replicas.startLeader({"career=preparing"});
   Program& standby = replicas.startStandby({"career=preparing"});
 
@@ -19,7 +19,7 @@ TEST(CandidateStandby, TheNextInLinePreparesWhileAnotherLeads) {
 }
 
 TEST(CandidateStandby, AnElectionOvertakesAPreparation) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& leader = replicas.startLeader();
   Program& standby = replicas.startStandby({"career=dawdling"});
   ASSERT_TRUE(replicas.waitFor("dawdling")) << standby.output();
@@ -31,7 +31,7 @@ TEST(CandidateStandby, AnElectionOvertakesAPreparation) {
 }
 
 TEST(CandidateStandby, APreparationThatNeverReturnsEndsTheStandbyAndNotTheTerm) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& leader = replicas.startLeader();
   Program& stuck = replicas.startStandby({"career=stuck", "prepare_ms=300", "grace_ms=100"});
 

@@ -18,7 +18,7 @@ bool keptItsSession(const Program& replica) {
 }
 
 TEST(CandidateWatchdog, ADeadlockedHandlerIsFollowedThoughItsSessionIsHealthy) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& deadlocked = replicas.start(impatientAnd({"career=deadlocked"}));
   ASSERT_TRUE(replicas.waitFor("begin")) << deadlocked.output();
   const auto began = std::chrono::steady_clock::now();
@@ -34,7 +34,7 @@ TEST(CandidateWatchdog, ADeadlockedHandlerIsFollowedThoughItsSessionIsHealthy) {
 }
 
 TEST(CandidateWatchdog, AHandlerThatIgnoresItsStopTokenFindsItsTermInvalidAndIsFollowed) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& deaf = replicas.start(impatientAnd({"career=deaf", "exit_when_hung=no"}));
   ASSERT_TRUE(replicas.waitFor("begin")) << deaf.output();
   Program& standby = replicas.start(patient);
@@ -48,7 +48,7 @@ TEST(CandidateWatchdog, AHandlerThatIgnoresItsStopTokenFindsItsTermInvalidAndIsF
 }
 
 TEST(CandidateWatchdog, ASlowInaugurationThatReportsProgressIsNoHang) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& laborious = replicas.startLeader({"career=laborious", "inaugurate_ms=900"});
 
   EXPECT_TRUE(replicas.waitFor("end")) << laborious.output();
@@ -56,7 +56,7 @@ TEST(CandidateWatchdog, ASlowInaugurationThatReportsProgressIsNoHang) {
 }
 
 TEST(CandidateWatchdog, AnInaugurationHasALimitOfItsOwn) {
-  Replicas replicas;
+  CandidateReplicas replicas;
   Program& laborious = replicas.startLeader({"career=laborious", "inaugurate_ms=900", "execute_ms=200"});
 
   EXPECT_TRUE(replicas.waitFor("end")) << laborious.output();

@@ -7,10 +7,10 @@
 #include "coordination/zookeeper.hpp"
 #include "election/view.hpp"
 #include "support/await.hpp"
+#include "support/contender.hpp"
 #include "support/ensemble.hpp"
 #include "support/forwarding_coordination.hpp"
 #include "support/loopback.hpp"
-#include "support/replica.hpp"
 #include "support/results.hpp"
 #include "support/session_closer.hpp"
 #include "support/tcp_proxy.hpp"
@@ -44,9 +44,9 @@ bool holds(const std::vector<MultiOp>& ops) {
 class Servers : public ::testing::Test {
  protected:
   struct Member {
-    std::unique_ptr<Replica> replica;
+    std::unique_ptr<Contender> replica;
     std::unique_ptr<ICoordination> client;  // goes first
-    Replica* operator->() const { return replica.get(); }
+    Contender* operator->() const { return replica.get(); }
     std::int64_t session() const { return replica->events.of<SessionConnected>().back().session; }
   };
 
@@ -58,14 +58,14 @@ class Servers : public ::testing::Test {
     return std::move(makeZooKeeper(loop, options).value());
   }
   ElectionSettings settings(const std::string& id) const {
-    ElectionSettings with = Replica::settingsOf(id, 0ms);
+    ElectionSettings with = Contender::settingsOf(id, 0ms);
     with.root = paths.root;
     return with;
   }
   Member start(const std::string& hosts, const std::string& id) {
     Member member;
     member.client = connect(hosts);
-    member.replica = std::make_unique<Replica>(settings(id), loop.loop(), *member.client);
+    member.replica = std::make_unique<Contender>(settings(id), loop.loop(), *member.client);
     member->election.start();
     return member;
   }
@@ -103,7 +103,7 @@ TEST_F(Servers, Row17AnElectionThatAnybodyMayChangeIsWarnedOfAndRefusedWhenAsked
   strict.client = connect(ensemble.hosts());
   ElectionSettings with = settings("b");
   with.strictAcl = true;
-  strict.replica = std::make_unique<Replica>(with, loop.loop(), *strict.client);
+  strict.replica = std::make_unique<Contender>(with, loop.loop(), *strict.client);
   strict->election.start();
   ASSERT_TRUE(until([&] { return !strict->fatal.empty(); }));
   EXPECT_TRUE(strict->fatal.front().is(Errc::configurationRefused));
@@ -116,7 +116,7 @@ TEST_F(Servers, Row17WhatIsMadeWithADigestIsItsMakersAlone) {
   owner.client = connect(ensemble.hosts(), "tenure:secret");
   ElectionSettings with = settings("a");
   with.strictAcl = true;
-  owner.replica = std::make_unique<Replica>(with, loop.loop(), *owner.client);
+  owner.replica = std::make_unique<Contender>(with, loop.loop(), *owner.client);
   owner->election.start();
   ASSERT_TRUE(until([&] { return owner->leads(); }));
   EXPECT_EQ(owner->count<Warned>(), 0U);
@@ -180,7 +180,7 @@ TEST_F(Servers, Row26TheMarkersWriteThatAppliedWithoutAnAnswerIsNotRepeated) {
   BeforeMulti watched{*client, [&](const std::vector<MultiOp>& ops) {
                         if (holds<SetOp>(ops) && ++marks == 1) proxy.loseNextReply();
                       }};
-  Replica a{settings("a"), loop.loop(), watched};
+  Contender a{settings("a"), loop.loop(), watched};
   a.election.start();
 
   ASSERT_TRUE(until([&] { return a.leads(); }));
@@ -201,7 +201,7 @@ TEST_F(Servers, Row26AFarewellThatAppliedWithoutAnAnswerLetsTheNextOneLead) {
   BeforeMulti watched{*client, [&](const std::vector<MultiOp>& ops) {
                         if (holds<RemoveOp>(ops) && std::exchange(leaving, false)) proxy.loseNextReply();
                       }};
-  Replica a{settings("a"), loop.loop(), watched};
+  Contender a{settings("a"), loop.loop(), watched};
   a.election.start();
   ASSERT_TRUE(until([&] { return a.leads(); }));
   const Member b = join(ensemble.hosts(1), "b");

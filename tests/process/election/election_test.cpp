@@ -7,9 +7,9 @@
 #include "coordination/zookeeper.hpp"
 #include "election/view.hpp"
 #include "support/await.hpp"
+#include "support/contender.hpp"
 #include "support/ensemble.hpp"
 #include "support/forwarding_coordination.hpp"
-#include "support/replica.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/unobserved.hpp"
 
@@ -36,9 +36,9 @@ class BeforeCreate final : public ForwardingCoordination {
 class ElectionOnServers : public ::testing::Test {
  protected:
   struct Member {
-    std::unique_ptr<Replica> replica;
+    std::unique_ptr<Contender> replica;
     std::unique_ptr<ICoordination> client;  // goes first
-    Replica* operator->() const { return replica.get(); }
+    Contender* operator->() const { return replica.get(); }
     std::int64_t session() const { return replica->events.of<SessionConnected>().back().session; }
   };
 
@@ -50,7 +50,7 @@ class ElectionOnServers : public ::testing::Test {
     return std::move(makeZooKeeper(loop, options).value());
   }
   ElectionSettings settings(const std::string& id, std::chrono::milliseconds barrierLimit = 0ms) const {
-    ElectionSettings with = Replica::settingsOf(id, barrierLimit);
+    ElectionSettings with = Contender::settingsOf(id, barrierLimit);
     with.root = paths.root;
     return with;
   }
@@ -60,7 +60,7 @@ class ElectionOnServers : public ::testing::Test {
   Member joinThrough(const std::string& hosts, const std::string& id, std::chrono::milliseconds timeout = 6s) {
     Member member;
     member.client = connect(hosts, timeout);
-    member.replica = std::make_unique<Replica>(settings(id), loop.loop(), *member.client);
+    member.replica = std::make_unique<Contender>(settings(id), loop.loop(), *member.client);
     member->election.start();
     EXPECT_TRUE(until([&] { return member->leads() || member->count<StoodBy>() > 0; })) << id;
     return member;
@@ -216,7 +216,7 @@ TEST_F(ElectionOnServers, Row26AnAmbiguousCreateIsFoundAgainAndNotRepeated) {
   BeforeCreate watched{*client, [&](CreateMode mode) {
                          if (mode == CreateMode::ephemeralSequential && ++creates == 1) proxy.loseNextReply();
                        }};
-  Replica a{settings("a"), loop.loop(), watched};
+  Contender a{settings("a"), loop.loop(), watched};
   a.election.start();
 
   ASSERT_TRUE(until([&] { return a.count<StoodBy>() == 1; }));
@@ -272,7 +272,7 @@ TEST(ElectionAcrossARollOver, Row14TokensGrowWhenTheZxidRollsOver) {
   zookeeper.hosts = ensemble.hosts();
   zookeeper.sessionTimeout = 20s;
   const auto client = std::move(makeZooKeeper(loop, zookeeper).value());
-  Replica a{"a", loop.loop(), *client};
+  Contender a{"a", loop.loop(), *client};
   a.election.start();
   ASSERT_TRUE(loop.runUntil([&] { return a.leads(); }));
   const std::int64_t epochBefore = a.terms.front().token.value >> 32;

@@ -21,11 +21,11 @@ class ConsumerBlockade : public Scene {
     };
   }
 
-  void workUntilBlocked(Replica& leader, std::size_t times = 1) {
+  void workUntilBlocked(ConsumerReplica& leader, std::size_t times = 1) {
     for (int i = 0; i < 500 && events.of<QueueBlocked>().size() < times; ++i) leader.execute();
     ASSERT_THAT(events.of<QueueBlocked>(), SizeIs(times));
   }
-  void executeFor(Replica& leader, Duration time) {
+  void executeFor(ConsumerReplica& leader, Duration time) {
     for (const BootTime end = clock.now() + time; clock.now() < end;) leader.execute();
   }
   void release(const std::string& id) { ASSERT_TRUE(world.release(ConsumerName{"orders"}, MessageId{id})); }
@@ -35,7 +35,7 @@ class ConsumerBlockade : public Scene {
 
 TEST_F(ConsumerBlockade, ThoseBehindItWaitAndItIsSaidForWhom) {
   produce({"a", "b", "c"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
 
   workUntilBlocked(leader);
   executeFor(leader, 60s);
@@ -53,7 +53,7 @@ TEST_F(ConsumerBlockade, ThoseBehindItWaitAndItIsSaidForWhom) {
 
 TEST_F(ConsumerBlockade, ItIsTriedAgainAtTheLongestWait) {
   produce({"b"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workUntilBlocked(leader);
   const auto before = handled.size();
 
@@ -65,7 +65,7 @@ TEST_F(ConsumerBlockade, ItIsTriedAgainAtTheLongestWait) {
 
 TEST_F(ConsumerBlockade, ItEndsWhenItSucceeds) {
   produce({"a", "b", "c"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workUntilBlocked(leader);
 
   mended = true;
@@ -80,7 +80,7 @@ TEST_F(ConsumerBlockade, ItEndsWhenItSucceeds) {
 TEST_F(ConsumerBlockade, AnOperatorReleasesItToTheDeadLettersBeforeItsNextAttempt) {
   options.retryMax = 1h;
   produce({"a", "b", "c"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workUntilBlocked(leader);
   const auto attemptsMade = timesHandled("b");
 
@@ -99,7 +99,7 @@ TEST_F(ConsumerBlockade, AnOperatorReleasesItToTheDeadLettersBeforeItsNextAttemp
 TEST_F(ConsumerBlockade, ItIsReleasedAlsoWhereItIsTriedAgainMoreOftenThanTheQuestionIsAsked) {
   options.retryBase = options.retryMax = 50ms;
   produce({"b", "c"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workUntilBlocked(leader);
 
   release("b");
@@ -110,7 +110,7 @@ TEST_F(ConsumerBlockade, ItIsReleasedAlsoWhereItIsTriedAgainMoreOftenThanTheQues
 
 TEST_F(ConsumerBlockade, AnAttemptThatFailsMeanwhileDoesNotTakeTheReleaseBack) {
   produce({"b"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workUntilBlocked(leader);
   behaviour = [this](const Delivery&) {
     if (!deadIds().empty()) return Outcome::done();
@@ -126,11 +126,11 @@ TEST_F(ConsumerBlockade, AnAttemptThatFailsMeanwhileDoesNotTakeTheReleaseBack) {
 
 TEST_F(ConsumerBlockade, AfterAHandoverItStillStands) {
   produce({"a", "b", "c"});
-  Replica& first = elect();
+  ConsumerReplica& first = elect();
   workUntilBlocked(first);
   first.handOver();
 
-  Replica& second = elect();
+  ConsumerReplica& second = elect();
   workUntilBlocked(second, 2);
   executeFor(second, 30s);
 
@@ -140,7 +140,7 @@ TEST_F(ConsumerBlockade, AfterAHandoverItStillStands) {
 
 TEST_F(ConsumerBlockade, WhatWasReleasedBetweenTermsIsNotTriedAgain) {
   produce({"b", "c"});
-  Replica& first = elect();
+  ConsumerReplica& first = elect();
   workUntilBlocked(first);
   first.handOver();
   const auto before = timesHandled("b");
@@ -155,7 +155,7 @@ TEST_F(ConsumerBlockade, WhatWasReleasedBetweenTermsIsNotTriedAgain) {
 
 TEST_F(ConsumerBlockade, ASuccessorThatSkipsSetsItAside) {
   produce({"b", "c"});
-  Replica& first = elect();
+  ConsumerReplica& first = elect();
   workUntilBlocked(first);
   first.handOver();
 
@@ -185,7 +185,7 @@ TEST_F(ConsumerBlockade, WhatTheStoreRefusesBlocksToo) {
   };
   options.maxBatch = 1;
   produce({"a", "b", "c"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   for (int i = 0; i < 100 && timesHandled("b") < 5; ++i) leader.execute();
   EXPECT_THAT(doneIds(), ElementsAre("a"));
 
@@ -200,7 +200,7 @@ TEST_F(ConsumerBlockade, WhatTheStoreRefusesBlocksToo) {
 TEST_F(ConsumerBlockade, AKillerIsTriedAgainOnlyAfterTheLongestWait) {
   produce({"b", "c"});
   for (int death = 0; death < 3; ++death) diesOf(elect(), "b");  // in work, then its two attempts
-  Replica& fourth = elect();
+  ConsumerReplica& fourth = elect();
   workUntilBlocked(fourth);
   const auto before = timesHandled("b");
 
@@ -218,7 +218,7 @@ TEST_F(ConsumerBlockade, AKillerIsTriedAgainOnlyAfterTheLongestWait) {
 TEST_F(ConsumerBlockade, AKillerIsReleasedWithoutAnotherDeath) {
   produce({"b", "c"});
   for (int death = 0; death < 3; ++death) diesOf(elect(), "b");
-  Replica& fourth = elect();
+  ConsumerReplica& fourth = elect();
   workUntilBlocked(fourth);
   const auto before = timesHandled("b");
 
@@ -231,7 +231,7 @@ TEST_F(ConsumerBlockade, AKillerIsReleasedWithoutAnotherDeath) {
 
 TEST_F(ConsumerBlockade, AStoreThatIsAwayIsAskedNoMoreThanWithoutIt) {
   produce({"b"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workUntilBlocked(leader);
   world.fail(memory::Operation::state, Errc::unavailable, 2);
 

@@ -129,7 +129,7 @@ TEST_F(ConsumerCollapse, BeyondItsBoundItTakesMoreRunsAndLosesNothing) {
 
 TEST_F(ConsumerCollapse, NothingIsAcknowledgedBeforeTheRunThatStandsForItIsCommitted) {
   refreshes("cache", 5, "r");
-  Replica& first = elect();
+  ConsumerReplica& first = elect();
   diesOf(first, "r0");
   EXPECT_THAT(world.waiting(), SizeIs(5));
 
@@ -142,7 +142,7 @@ TEST_F(ConsumerCollapse, WhatCameAfterARunThatIsKnownHasARunOfItsOwn) {
   acknowledging = Acknowledging::afterCommit;
   refresh("before", "cache");
   world.fail(Operation::acknowledge, Errc::unavailable, 1000);
-  Replica& first = elect();
+  ConsumerReplica& first = elect();
   first.execute();  // committed, and the broker never hears of it
   world.heal();
   refreshes("cache", 3, "after");
@@ -185,7 +185,7 @@ TEST_F(ConsumerCollapse, AKillerBehindThousandsOfOthersIsFoundAtOnce) {
   refresh("killer", "other");
   diesOf(elect(), "killer");
 
-  Replica& second = elect();
+  ConsumerReplica& second = elect();
   second.execute();
 
   EXPECT_FALSE(events.of<MessageSuspected>().empty());
@@ -236,7 +236,7 @@ class CollapseStorm : public ConsumerCollapse, public testing::WithParamInterfac
     return written ? Outcome::done() : Outcome::failed(written.error().message());
   }
   void serveATerm() {
-    Replica& leader = enrol();
+    ConsumerReplica& leader = enrol();
     if (oneIn(4)) drawFault(world, random);
     try {
       leader.takeOffice();

@@ -37,7 +37,7 @@ TEST_F(AtLeastOnce, AMessageThatIsSentTwiceIsHandledTwice) {
 TEST_F(AtLeastOnce, WhatWasCommittedButNotAcknowledgedComesAgainToTheNextTerm) {
   acknowledging = Acknowledging::afterCommit;
   produce({"1", "2"});
-  Replica& first = elect();
+  ConsumerReplica& first = elect();
   world.fail(Operation::acknowledge, Errc::unavailable, 1'000);
   first.execute();
   world.heal();
@@ -86,7 +86,7 @@ TEST_F(AtLeastOnce, AKillerOfItsProcessStillBecomesADeadLetterAndItsNeighboursDo
 
 TEST_F(AtLeastOnce, AHandlerIsNotRunInVainWhileTheStoreIsAway) {
   produce({"0"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workOff(leader);
   produce({"1"});
   world.fail(Operation::known, Errc::unavailable, 3);
@@ -174,7 +174,7 @@ TEST_P(AtMostOnce, OneThatWaitsWhenItsLeaderLeavesBecomesADeadLetter) {
     replicas.back().term().requestStop();
     return Outcome::retryLater("later", 1h);
   };
-  Replica& leaving = elect();
+  ConsumerReplica& leaving = elect();
   leaving.endOf(3);
   leaving.handOver();
 
@@ -244,7 +244,7 @@ TEST_P(AtMostOnce, OneThatIsLostWhileItsProcessLivesIsToldOf) {
 
 TEST_P(AtMostOnce, OneThatMayHaveBeenTakenWhenItsTermEndsIsToldOf) {
   produce({"1"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   world.loseCommitReply(true);
   world.fail(Operation::resolve, Errc::unavailable, 10'000);
 
@@ -258,7 +258,7 @@ TEST_P(AtMostOnce, OneThatMayHaveBeenTakenWhenItsTermEndsIsToldOf) {
 TEST_P(AtMostOnce, OneThatWaitsWhenItsTermIsLostBetweenTwoStepsIsToldOf) {
   produce({"1"});
   behaviour = [](const Delivery&) { return Outcome::retryLater("later", 1h); };
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   leader.execute();
   leader.term().loseLease();
 
@@ -273,7 +273,7 @@ TEST_P(AtMostOnce, OneWhoseHandlerGivesUpItsLostTermIsToldOf) {
     replicas.back().term().loseLease();
     throw EndTerm(EndReason::leaseLost, Error{Errc::leaseLost, "gone"});
   };
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
 
   EXPECT_TRUE(leader.endOf(3));
   leader.handOver();

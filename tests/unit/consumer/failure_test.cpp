@@ -73,7 +73,7 @@ TEST_F(ConsumerFailure, AHandlerMayEndTheTermWithoutBlamingTheMessage) {
   behaviour = [](const Delivery&) -> Outcome { throw EndTerm(EndReason::failed, Errc::unsupported); };
   produce({"a"});
 
-  Replica& replica = elect();
+  ConsumerReplica& replica = elect();
   EXPECT_EQ(replica.endOf(500), EndReason::failed);
   EXPECT_TRUE(replica.error().is(Errc::unsupported));
   replica.handOver();
@@ -206,7 +206,7 @@ TEST_F(ConsumerFailure, AttemptsSurviveAHandover) {
   produce({"a"});
 
   for (int term = 0; term < 3; ++term) {
-    Replica& leader = elect();
+    ConsumerReplica& leader = elect();
     leader.execute();
     leader.handOver();
   }
@@ -220,7 +220,7 @@ TEST_F(ConsumerFailure, AHandoverItselfCountsNothing) {
   behaviour = [](const Delivery&) { return Outcome::retryLater("not yet", 1h); };
   produce({"a"});
   for (int term = 0; term < 5; ++term) {
-    Replica& leader = elect();
+    ConsumerReplica& leader = elect();
     leader.execute();
     leader.handOver();
   }

@@ -50,7 +50,7 @@ TEST_F(ConsumerFaults, AnOutcomeThatStaysUnknownEndsTheTermWithoutAcknowledging)
     world.fail(Operation::resolve, Errc::unavailable, 100'000);
     return Outcome::done();
   };
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
 
   EXPECT_EQ(leader.endOf(500), EndReason::failed);
 
@@ -79,7 +79,7 @@ TEST_F(ConsumerFaults, TheSuccessorDecidesAnUnknownOutcomeByTheKey) {
 
 TEST_F(ConsumerFaults, AStopWhileTheOutcomeIsUnknownDoesNotPassForACleanEnd) {
   produce({"a"});
-  Replica* leader = nullptr;
+  ConsumerReplica* leader = nullptr;
   behaviour = [&](const Delivery&) {
     world.loseCommitReply(true);
     world.fail(Operation::resolve, Errc::unavailable, 100'000);
@@ -116,7 +116,7 @@ TEST_F(ConsumerFaults, AFencedCommitEndsTheTermWithoutEffectOrAcknowledgement) {
     EXPECT_TRUE(replicas.back().store().claim(replicas.back().term()));
     return Outcome::done();
   };
-  Replica& old = elect();
+  ConsumerReplica& old = elect();
 
   EXPECT_EQ(old.endOf(), EndReason::fenced);
 
@@ -128,8 +128,8 @@ TEST_F(ConsumerFaults, AFencedCommitEndsTheTermWithoutEffectOrAcknowledgement) {
 
 TEST_F(ConsumerFaults, AFencedLeaderDoesNotTouchTheSuccessorsRecordWhenItHandsOver) {
   produce({"a", "b"});
-  Replica& old = elect();
-  Replica& successor = elect();
+  ConsumerReplica& old = elect();
+  ConsumerReplica& successor = elect();
   behaviour = [&](const Delivery& delivery) {
     if (delivery.message.id.value == "a") {
       old.handOver();
@@ -144,7 +144,7 @@ TEST_F(ConsumerFaults, AFencedLeaderDoesNotTouchTheSuccessorsRecordWhenItHandsOv
 }
 
 TEST_F(ConsumerFaults, ANewerClaimKeepsAnOlderTermOut) {
-  Replica& late = enrol();
+  ConsumerReplica& late = enrol();
   elect();
   late.term().loseLease();
 
@@ -166,7 +166,7 @@ TEST_F(ConsumerFaults, AFatalErrorOfTheClaimEndsTheTermWithThatError) {
 
 TEST_F(ConsumerFaults, Row33AFenceThatIsLostWhileLeadingStopsTheConsumer) {
   produce({"a"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   world.loseFence(ElectionName{"orders"});
 
   EXPECT_EQ(leader.endOf(), EndReason::failed);
@@ -179,7 +179,7 @@ TEST_F(ConsumerFaults, Row33AFenceThatIsLostWhileLeadingStopsTheConsumer) {
 
 TEST_F(ConsumerFaults, WithoutAValidLeaseNothingIsCommitted) {
   produce({"a"});
-  Replica* leader = nullptr;
+  ConsumerReplica* leader = nullptr;
   behaviour = [&](const Delivery&) {
     leader->term().loseLease();
     return Outcome::done();
@@ -197,7 +197,7 @@ TEST_F(ConsumerFaults, PastTheSoftLimitWhatIsInHandIsCommittedAndNothingBegins) 
     clock.advance(9h);  // of 24: past a third, not past a half
     return Outcome::done();
   };
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
 
   EXPECT_TRUE(leader.execute());
 
@@ -211,7 +211,7 @@ TEST_F(ConsumerFaults, ALeaseThatComesBackLetsItGoOn) {
     if (delivery.message.id.value == "a") clock.advance(9h);
     return Outcome::done();
   };
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   leader.execute();
   leader.term().state().lease().confirm(clock.now());
 
@@ -224,7 +224,7 @@ TEST_F(ConsumerFaults, ALeaseThatComesBackLetsItGoOn) {
 
 TEST_F(ConsumerFaults, AStoreThatIsAwayForAWhileHoldsUpAndLosesNothing) {
   produce({"a", "b"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   world.fail(Operation::write, Errc::unavailable, 5);
 
   workOff(leader);
@@ -237,7 +237,7 @@ TEST_F(ConsumerFaults, AStoreThatIsAwayForAWhileHoldsUpAndLosesNothing) {
 TEST_F(ConsumerFaults, AStoreThatStaysAwayEndsTheTerm) {
   options.outageLimit = 5s;
   produce({"earlier"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workOff(leader);
   produce({"a"});
   world.fail(Operation::write, Errc::storeBusy, 100'000);
@@ -253,7 +253,7 @@ TEST_F(ConsumerFaults, AStoreThatStaysAwayEndsTheTerm) {
 TEST_F(ConsumerFaults, AnOutageAtTheHandlersFirstStatementIsNobodysFailedAttempt) {
   options.maxAttempts = 1;
   produce({"a"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   world.fail(Operation::write, Errc::storeBusy, 3);
 
   workOff(leader);
@@ -267,7 +267,7 @@ TEST_F(ConsumerFaults, AHandlerThatPostponesItsMessageHidesNoOutage) {
   options.outageLimit = 5s;
   whenRefused = [](const Error& error) { return Outcome::retryLater(error.message(), 1ms); };
   produce({"a"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   world.fail(Operation::write, Errc::storeBusy, 100'000);
 
   EXPECT_EQ(leader.endOf(500), EndReason::failed);
@@ -279,7 +279,7 @@ TEST_F(ConsumerFaults, AHandlerThatPostponesItsMessageHidesNoOutage) {
 TEST_F(ConsumerFaults, Row34AHandlerThatPostponesItsMessageHidesNoFullDisk) {
   whenRefused = [](const Error& error) { return Outcome::retryLater(error.message(), 1ms); };
   produce({"a"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   world.fail(Operation::write, Errc::storeFull, 1);
 
   EXPECT_EQ(leader.endOf(500), EndReason::failed);
@@ -318,7 +318,7 @@ TEST_F(ConsumerFaults, AFailedAttemptThatCouldNotBeRecordedDoesNotCount) {
 
 TEST_F(ConsumerFaults, Row34AFullStoreEndsTheTermAtOnceWithoutAcknowledging) {
   produce({"a"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   behaviour = [this](const Delivery&) {
     world.fail(Operation::commit, Errc::storeFull);
     return Outcome::done();
@@ -348,7 +348,7 @@ TEST_F(ConsumerFaults, AStoreThatStaysAwayAtTheClaimEndsTheTerm) {
 
 TEST_F(ConsumerFaults, AMessageThatTheStoreCannotTakeIsADeadLetter) {
   produce({"a", "b", "c"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   behaviour = [this](const Delivery&) {
     if (handled.back() == "b") world.fail(Operation::commit, Errc::payloadTooLarge);
     return Outcome::done();
@@ -362,7 +362,7 @@ TEST_F(ConsumerFaults, AMessageThatTheStoreCannotTakeIsADeadLetter) {
 
 TEST_F(ConsumerFaults, AMessageWhoseEffectTheCommitForbidsDoesNotTakeItsNeighboursAlong) {
   produce({"a", "b", "c"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   behaviour = [this](const Delivery&) {
     if (handled.back() == "b") world.fail(Operation::commit, Errc::invalidArgument);
     return Outcome::done();
@@ -393,7 +393,7 @@ TEST_F(ConsumerFaults, ABatchThatTheStoreTookBackIsHandledAgainAtOnceAndBlamesNo
 
 TEST_F(ConsumerFaults, ASourceThatIsAwayIsAttachedAgain) {
   produce({"a"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   world.fail(Operation::fetch, Errc::unavailable, 2);
   world.fail(Operation::attach, Errc::unavailable, 2);
 
@@ -417,7 +417,7 @@ TEST_F(ConsumerFaults, WhatIsInHandIsCommittedWhenTheSourceGoesAway) {
 }
 
 TEST_F(ConsumerFaults, ASourceThatStaysAwayEndsTheTerm) {
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   world.fail(Operation::fetch, Errc::unavailable, 100'000);
 
   EXPECT_EQ(leader.endOf(500), EndReason::failed);
@@ -441,7 +441,7 @@ TEST_F(ConsumerFaults, AQueueOfAnotherElectionIsRefused) {
 
 TEST_F(ConsumerFaults, AStopFinishesTheMessageInHandAndNoOther) {
   produce({"a", "b"});
-  Replica* leader = nullptr;
+  ConsumerReplica* leader = nullptr;
   behaviour = [&](const Delivery&) {
     leader->term().requestStop();
     return Outcome::done();
@@ -460,7 +460,7 @@ TEST_F(ConsumerFaults, AStopEndsAWaitForARetryAtOnce) {
   options.idleWait = 10s;
   behaviour = [](const Delivery&) { return Outcome::failed("no"); };
   produce({"a"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   leader.execute();
   leader.term().requestStop();
   const BootTime before = clock.now();
@@ -472,7 +472,7 @@ TEST_F(ConsumerFaults, AStopEndsAWaitForARetryAtOnce) {
 
 TEST_F(ConsumerFaults, AStopDuringTheInaugurationEndsItQuietly) {
   world.fail(Operation::claim, Errc::unavailable, 100'000);
-  Replica& leader = enrol();
+  ConsumerReplica& leader = enrol();
   leader.term().requestStop();
 
   EXPECT_NO_THROW(leader.takeOffice());
@@ -484,7 +484,7 @@ TEST_F(ConsumerFaults, ALongWaitReportsProgressAndComesBackEachSlice) {
   options.idleWait = 1s;
   behaviour = [](const Delivery&) { return Outcome::retryLater("not yet", 30s); };
   produce({"a"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   leader.execute();
   const BootTime before = clock.now();
 

@@ -46,7 +46,7 @@ TEST_F(ConsumerLog, HasALineForEachAttemptWhateverItCameTo) {
 
 TEST_F(ConsumerLog, HasNoLineOfWhatWasUndone) {
   produce({"earlier"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workOff(leader);
   produce({"a", "b"});
   world.fail(memory::Operation::commit, Errc::unavailable);
@@ -103,7 +103,7 @@ TEST_F(ConsumerLog, DuplicatesAreNoAttempts) {
 TEST_F(ConsumerLog, IsShortenedAtItsOldEnd) {
   options.keepLogFor = 1h;
   produce({"old"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workOff(leader);
   clock.advance(45min);
   produce({"young"});
@@ -119,7 +119,7 @@ TEST_F(ConsumerLog, IsShortenedAtItsOldEnd) {
 TEST_F(ConsumerLog, IsBoundedByNumber) {
   options.keepLogLines = 2;
   produce({"a", "b", "c"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workOff(leader);
   clock.advance(2min);
 

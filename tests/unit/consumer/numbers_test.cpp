@@ -30,7 +30,7 @@ class Numbers : public Scene {
     for (const std::int64_t number : numbers) send("g", number);
   }
   /// Until nothing waits at the source, and nothing that is ready in the store.
-  void runDry(Replica& replica) {
+  void runDry(ConsumerReplica& replica) {
     workOff(replica);
     for (int i = 0; i < 20; ++i) replica.execute();
   }
@@ -48,7 +48,7 @@ TEST_F(Numbers, MessagesThatComeOutOfOrderAreHandledInTheOrderOfTheirNumbers) {
 TEST_F(Numbers, WhatComesEarlyIsAcknowledgedAndWaitsInTheStore) {
   sendAll({2, 3});
 
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   runDry(leader);
 
   EXPECT_THAT(world.waiting(), IsEmpty());
@@ -203,7 +203,7 @@ TEST_F(Numbers, ADeadLetterMovesItsGroupOn) {
 
 TEST_F(Numbers, AnOldGapIsToldOnceAndWaitedFor) {
   sendAll({2});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   runDry(leader);
 
   clock.advance(1min);
@@ -218,7 +218,7 @@ TEST_F(Numbers, AnOldGapIsToldOnceAndWaitedFor) {
 TEST_F(Numbers, AnOldGapIsSkippedWithADeadLetter) {
   options.whenGapIsOld = GapPolicy::skip;
   sendAll({3, 5});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   runDry(leader);
 
   clock.advance(1min);
@@ -238,7 +238,7 @@ TEST_F(Numbers, AnOldGapIsSkippedWithADeadLetter) {
 TEST_F(Numbers, TheNoteOfAGapThatComesBackIsNoMessage) {
   options.whenGapIsOld = GapPolicy::skip;
   sendAll({2});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   runDry(leader);
   clock.advance(1min);
   runDry(leader);
@@ -336,7 +336,7 @@ TEST_F(Numbers, CannotBeCombinedWithCollapsing) {
 TEST_F(Numbers, WhatIsHandledLeavesOnlyItsGroupsPlace) {
   const std::string place = pipeline::placeKey(pipeline::digestText(ConsumerName{"orders"}, GroupId{"g"}));
   sendAll({2});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   runDry(leader);
   ASSERT_TRUE(world.value(place + "/2").has_value());
   sendAll({1});
@@ -402,7 +402,7 @@ class NumbersStorm : public Numbers, public testing::WithParamInterface<int> {
   void serveATerm() {
     sendSome();
     const std::map<std::string, int> before = charges();
-    Replica& leader = enrol();
+    ConsumerReplica& leader = enrol();
     if (oneIn(4)) drawFault(world, random);
     serve(leader, random);
     excuse(before);

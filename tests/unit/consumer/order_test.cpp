@@ -33,7 +33,7 @@ TEST_F(ConsumerOrder, ABatchIsCommittedAtOnceWhenTheSourceHasNothingMore) {
   produce({"a", "b"});
   const BootTime before = clock.now();
 
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   leader.execute();
 
   EXPECT_THAT(doneIds(), ElementsAre("a", "b"));
@@ -88,7 +88,7 @@ TEST_F(ConsumerOrder, AForeignSourceIsAcknowledgedAfterTheCommit) {
 }
 
 TEST_F(ConsumerOrder, AnIdleExecuteWaitsItsTimeAndAsksToBeCalledAgain) {
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   leader.execute();
   const BootTime before = clock.now();
 
@@ -99,7 +99,7 @@ TEST_F(ConsumerOrder, AnIdleExecuteWaitsItsTimeAndAsksToBeCalledAgain) {
 
 TEST_F(ConsumerOrder, WithoutAnIdleWaitTheRunnersIntervalIsAskedFor) {
   options.idleWait = 0ms;
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
 
   EXPECT_FALSE(leader.execute());
 }

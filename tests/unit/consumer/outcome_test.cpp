@@ -107,7 +107,7 @@ TEST_F(ConsumerOutcome, ASkippedMessageForgetsItsFailedAttempts) {
 TEST_F(ConsumerOutcome, ASkipIsToldOnceItIsDurable) {
   answer("a", Outcome::skip("nothing has changed"));
   produce({"earlier"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workOff(leader);
   produce({"a"});
   world.fail(memory::Operation::commit, Errc::unavailable);
@@ -149,7 +149,7 @@ TEST_F(ConsumerOutcome, WhatIsTakenForAtMostOnceMayBeSkippedAndRejected) {
     return delivery.message.id.value == "a" ? Outcome::skip("nothing has changed") : Outcome::reject("no such order");
   };
   produce({"a", "b"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
 
   workOff(leader);
   leader.execute();

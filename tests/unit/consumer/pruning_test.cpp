@@ -90,14 +90,14 @@ TEST(Pruner, TooManyKeysRaiseAnAlarmAndNothingElse) {
 class ConsumerPruning : public Scene {
  protected:
   /// Long enough for a pass; a replica that idles.
-  void idle(Replica& replica, std::chrono::milliseconds time) {
+  void idle(ConsumerReplica& replica, std::chrono::milliseconds time) {
     for (const BootTime until = clock.now() + time; clock.now() < until;) replica.execute();
   }
 };
 
 TEST_F(ConsumerPruning, AMessageThatComesAgainAfterTheHorizonIsHandledAgainAndNotBefore) {
   options.keepIdsFor = 1h;
-  Replica& replica = elect();
+  ConsumerReplica& replica = elect();
   produce({"a"});
   workOff(replica);
 
@@ -115,7 +115,7 @@ TEST_F(ConsumerPruning, AMessageThatComesAgainAfterTheHorizonIsHandledAgainAndNo
 
 TEST_F(ConsumerPruning, AnUnknownOutcomeOfItIsResolvedBeforeAnythingElse) {
   options.keepIdsFor = 1h;
-  Replica& replica = elect();
+  ConsumerReplica& replica = elect();
   produce({"a"});
   workOff(replica);
   world.fail(memory::Operation::prune, Errc::outcomeUnknown);
@@ -130,7 +130,7 @@ TEST_F(ConsumerPruning, AnUnknownOutcomeOfItIsResolvedBeforeAnythingElse) {
 
 TEST_F(ConsumerPruning, AFencedOneEndsTheTerm) {
   options.keepIdsFor = 1h;
-  Replica& replica = elect();
+  ConsumerReplica& replica = elect();
   idle(replica, 30s);
   world.fail(memory::Operation::prune, Errc::staleTerm);
 

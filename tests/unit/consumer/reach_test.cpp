@@ -66,13 +66,13 @@ TEST_F(ConsumerReach, OfThoseThatDieBeforeTheirFirstCommitEachIsFollowedByItsOwn
 
 TEST_F(ConsumerReach, IsWrittenDownOnceAndByTheFirstOnly) {
   produce({"a"});
-  Replica& first = elect();
+  ConsumerReplica& first = elect();
   workOff(first);
   first.handOver();
   const auto commits = world.commits();
   produce({"b"});
 
-  Replica& second = elect();
+  ConsumerReplica& second = elect();
   workOff(second);
   second.handOver();
 
@@ -81,7 +81,7 @@ TEST_F(ConsumerReach, IsWrittenDownOnceAndByTheFirstOnly) {
 
 TEST_F(ConsumerReach, ALostReplyToItsDeclarationIsAskedFor) {
   produce({"a"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   world.loseCommitReply(true);
 
   workOff(leader);

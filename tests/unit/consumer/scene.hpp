@@ -17,17 +17,17 @@ namespace tenure::test {
 using namespace std::chrono_literals;
 
 /// One process: a connection of its own, a term, and a consumer. Destroying it without handOver() is a kill.
-class Replica {
+class ConsumerReplica {
  public:
   template <class AnyHandler>
-  Replica(memory::World& world, std::int64_t token, AnyHandler handler, const ConsumerOptions& options,
-          IEventSink& events, const IClock& clock, memory::Database::Acknowledging acknowledging)
+  ConsumerReplica(memory::World& world, std::int64_t token, AnyHandler handler, const ConsumerOptions& options,
+                  IEventSink& events, const IClock& clock, memory::Database::Acknowledging acknowledging)
       : database_(world, events, clock, acknowledging),
         term_(identityWith(token), 24h, clock),
         consumer_(database_.source(), database_.store(), std::move(handler), options, events, clock) {}
 
   void prepare() { consumer_.prepare({}); }
-  Replica& takeOffice() {
+  ConsumerReplica& takeOffice() {
     consumer_.inaugurate(term_);
     return *this;
   }
@@ -64,21 +64,21 @@ class Scene : public testing::Test {
   }
 
   /// A replica in office under the next token.
-  Replica& elect() { return enrol().takeOffice(); }
-  Replica& enrol() {
+  ConsumerReplica& elect() { return enrol().takeOffice(); }
+  ConsumerReplica& enrol() {
     return replicas.emplace_back(
         world, ++token, [this](const Delivery& delivery) { return handle(delivery); }, options, events, clock,
         acknowledging);
   }
 
   /// Executes until the queue is empty. Fails the test when that takes too long.
-  void workOff(Replica& replica) {
+  void workOff(ConsumerReplica& replica) {
     for (int i = 0; i < 500 && !world.waiting().empty(); ++i) replica.execute();
     EXPECT_TRUE(world.waiting().empty());
   }
 
   /// The process dies in this message's handler: nothing that it does afterwards is durable.
-  void diesOf(Replica& replica, const std::string& id) {
+  void diesOf(ConsumerReplica& replica, const std::string& id) {
     dieIn = id;
     dying = &replica;
     EXPECT_EQ(replica.endOf(500), EndReason::leaseLost);
@@ -111,7 +111,7 @@ class Scene : public testing::Test {
   ConsumerOptions options{.idleWait = 100ms};
   memory::Database::Acknowledging acknowledging = memory::Database::Acknowledging::inTransaction;
   std::int64_t token = 0;
-  std::deque<Replica> replicas;
+  std::deque<ConsumerReplica> replicas;
 
   /// What the handler does beyond noting the call; its default is to be done at once.
   Handler behaviour = [](const Delivery&) { return Outcome::done(); };
@@ -136,7 +136,7 @@ class Scene : public testing::Test {
   }
 
   std::string dieIn;
-  Replica* dying = nullptr;
+  ConsumerReplica* dying = nullptr;
 };
 
 }  // namespace tenure::test

@@ -12,7 +12,7 @@ TEST_F(ConsumerStandby, LoadsWhatItsHandlerWantsAndTouchesNeitherQueueNorStore) 
   produce({"a"});
   elect().execute();
   produce({"b"});
-  Replica& standby = enrol();
+  ConsumerReplica& standby = enrol();
 
   standby.prepare();
 

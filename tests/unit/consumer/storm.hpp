@@ -27,7 +27,7 @@ inline void drawFault(memory::World& world, Random& random, const AlsoFails& als
 }
 
 /// One term, as long as it is drawn. True when it ended with a kill between two messages.
-inline bool serve(Replica& leader, Random& random) {
+inline bool serve(ConsumerReplica& leader, Random& random) {
   try {
     leader.takeOffice();
   } catch (const EndTerm&) {

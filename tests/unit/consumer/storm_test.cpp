@@ -62,7 +62,7 @@ class ConsumerStorm : public Scene, public testing::WithParamInterface<int> {
   }
 
   void serveATerm() {
-    Replica& leader = enrol();
+    ConsumerReplica& leader = enrol();
     if (oneIn(4)) drawFault();
     if (serve(leader, random)) ++kills;
   }

@@ -7,7 +7,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// Which message kills its process? A kill is a Replica that is not handed over.
+/// Which message kills its process? A kill is a ConsumerReplica that is not handed over.
 class ConsumerSuspects : public Scene {
  protected:
   void dieIn(const std::string& id) { diesOf(elect(), id); }
@@ -15,7 +15,7 @@ class ConsumerSuspects : public Scene {
 
 TEST_F(ConsumerSuspects, ATermThatEndedCleanlyLeavesNone) {
   produce({"a", "b"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workOff(leader);
   leader.handOver();
   produce({"c"});
@@ -28,7 +28,7 @@ TEST_F(ConsumerSuspects, ATermThatEndedCleanlyLeavesNone) {
 
 TEST_F(ConsumerSuspects, ACleanEndClearsTheRecord) {
   produce({"a"});
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   workOff(leader);
   ASSERT_TRUE(found().moreInWork);
 
@@ -40,7 +40,7 @@ TEST_F(ConsumerSuspects, ACleanEndClearsTheRecord) {
 
 TEST_F(ConsumerSuspects, TheLastCommitBeforeAStopClearsItWithoutACommitOfItsOwn) {
   produce({"a", "b", "c"});
-  Replica* leader = nullptr;
+  ConsumerReplica* leader = nullptr;
   behaviour = [&](const Delivery&) {
     leader->term().requestStop();
     return Outcome::done();
@@ -179,7 +179,7 @@ TEST_F(ConsumerSuspects, AKillerIsNeverChargedForTheProcessesThatItDidNotKill) {
 
 TEST_F(ConsumerSuspects, WhatArrivedUnseenIsSuspectedUpToABatch) {
   options.maxBatch = 3;
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   leader.execute();  // idle: whatever comes next may be in work
   ASSERT_TRUE(found().moreInWork);
   produce({"a", "b", "c", "d"});
@@ -192,9 +192,9 @@ TEST_F(ConsumerSuspects, WhatArrivedUnseenIsSuspectedUpToABatch) {
 }
 
 TEST_F(ConsumerSuspects, WhatArrivesAfterTheTakeoverIsNotSuspected) {
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   leader.execute();
-  Replica& successor = elect();
+  ConsumerReplica& successor = elect();
   successor.execute();  // found nothing waiting
   produce({"a"});
 
@@ -260,7 +260,7 @@ TEST_F(ConsumerSuspects, AStoreFailureAfterTheHandlerDoesNotChargeTwice) {
 TEST_F(ConsumerSuspects, WithoutACounterNothingRuns) {
   produce({"a"});
   dieIn("a");
-  Replica& successor = elect();
+  ConsumerReplica& successor = elect();
   world.fail(memory::Operation::write, Errc::unavailable, 100'000);
 
   EXPECT_EQ(successor.endOf(500), EndReason::failed);
@@ -285,7 +285,7 @@ TEST_F(ConsumerSuspects, ASuspectIsFoundAgainWhenWhatIsBeforeItCouldNotBeAcknowl
 TEST_F(ConsumerSuspects, ACleanHandoverInTheMiddleKeepsTheRestUnderSuspicionUncharged) {
   produce({"a", "b", "c"});
   dieIn("b");
-  Replica* successor = nullptr;
+  ConsumerReplica* successor = nullptr;
   behaviour = [&](const Delivery&) {
     successor->term().requestStop();
     return Outcome::done();

@@ -55,7 +55,7 @@ TEST_F(ConsumerThrottle, WhatIsHeldBackHoldsBackWhatIsBehindIt) {
 TEST_F(ConsumerThrottle, WhatIsDoneIsCommittedWhileTheNextWaits) {
   EXPECT_TRUE(limits.set({.queue = Rate{1, 2}}));
   produceMany(3);
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
 
   leader.execute();
 
@@ -68,7 +68,7 @@ TEST_F(ConsumerThrottle, WhatIsDoneIsCommittedWhileTheNextWaits) {
 TEST_F(ConsumerThrottle, NewRulesHoldWhileItRuns) {
   EXPECT_TRUE(limits.set({.queue = Rate{0.001, 1}}));
   produceMany(4);
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   leader.execute();
   EXPECT_THAT(handled, SizeIs(1));
 
@@ -109,7 +109,7 @@ TEST_F(ConsumerThrottle, EveryStartOfAHandlerCounts) {
 TEST_F(ConsumerThrottle, AStopDoesNotWaitForItsTurn) {
   EXPECT_TRUE(limits.set({.queue = Rate{0.001, 1}}));
   produceMany(2);
-  Replica& leader = elect();
+  ConsumerReplica& leader = elect();
   leader.execute();
   const BootTime before = clock.now();
 

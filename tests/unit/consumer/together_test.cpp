@@ -16,8 +16,8 @@ using Call = std::vector<std::string>;
 
 class Together : public Scene {
  protected:
-  Replica& electTogether() { return enrolTogether().takeOffice(); }
-  Replica& enrolTogether() {
+  ConsumerReplica& electTogether() { return enrolTogether().takeOffice(); }
+  ConsumerReplica& enrolTogether() {
     return replicas.emplace_back(
         world, ++token, [this](const BatchDelivery& delivery) { return handleAll(delivery); }, options, events, clock,
         acknowledging);
@@ -58,7 +58,7 @@ TEST_F(Together, ConsecutiveMessagesComeInOneCall) {
 
 TEST_F(Together, AHandlerThatNamesNoTypeIsForOneMessage) {
   produce({"a", "b"});
-  Replica& replica = replicas.emplace_back(
+  ConsumerReplica& replica = replicas.emplace_back(
       world, ++token,
       [&](const auto& delivery) {
         handled.push_back(delivery.message.id.value);

@@ -6,8 +6,8 @@
 
 #include "coordination/memory.hpp"
 #include "election/view.hpp"
+#include "support/contender.hpp"
 #include "support/manual_loop.hpp"
-#include "support/replica.hpp"
 
 namespace tenure::test {
 
@@ -19,14 +19,14 @@ inline const ElectionPaths paths{"/tenure", ElectionName{"orders"}};
 class ElectionTest : public ::testing::Test {
  protected:
   struct Member {
-    std::unique_ptr<Replica> replica;
+    std::unique_ptr<Contender> replica;
     std::unique_ptr<MemoryClient> client;  // goes first
 
-    Replica* operator->() const { return replica.get(); }
+    Contender* operator->() const { return replica.get(); }
   };
 
   Member join(const std::string& id, std::chrono::milliseconds barrierLimit = 0ms) {
-    return join(Replica::settingsOf(id, barrierLimit));
+    return join(Contender::settingsOf(id, barrierLimit));
   }
   Member join(const ElectionSettings& settings) {
     Member member = prepare(settings);
@@ -37,17 +37,17 @@ class ElectionTest : public ::testing::Test {
     return member;
   }
   Member joinWishing(const std::string& id, Preference preference) {
-    ElectionSettings settings = Replica::settingsOf(id, 0ms);
+    ElectionSettings settings = Contender::settingsOf(id, 0ms);
     settings.preference = preference;
     return join(settings);
   }
   Member prepare(const std::string& id, std::chrono::milliseconds barrierLimit = 0ms) {
-    return prepare(Replica::settingsOf(id, barrierLimit));
+    return prepare(Contender::settingsOf(id, barrierLimit));
   }
   Member prepare(const ElectionSettings& settings) {
     Member member;
     member.client = ensemble.connect();
-    member.replica = std::make_unique<Replica>(settings, loop, *member.client);
+    member.replica = std::make_unique<Contender>(settings, loop, *member.client);
     return member;
   }
   bool until(const std::function<bool()>& condition, Duration limit = 2min) {

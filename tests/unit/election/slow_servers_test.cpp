@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "coordination/memory.hpp"
+#include "support/contender.hpp"
 #include "support/manual_loop.hpp"
-#include "support/replica.hpp"
 
 namespace tenure::test {
 namespace {
@@ -17,16 +17,16 @@ constexpr auto one = MemoryEnsemble::server(1);
 class SlowServers : public ::testing::Test {
  protected:
   struct Member {
-    std::unique_ptr<Replica> replica;
+    std::unique_ptr<Contender> replica;
     std::unique_ptr<MemoryClient> client;  // goes first
-    Replica* operator->() const { return replica.get(); }
+    Contender* operator->() const { return replica.get(); }
   };
 
   Member start(const std::string& id, std::vector<MemoryEnsemble::MachineId> servers = {},
                std::chrono::milliseconds timeout = 12s) {
     Member member;
     member.client = ensemble.connect({.sessionTimeout = timeout, .digest = {}, .servers = std::move(servers)});
-    member.replica = std::make_unique<Replica>(id, loop, *member.client, 0ms);
+    member.replica = std::make_unique<Contender>(id, loop, *member.client, 0ms);
     member->election.start();
     return member;
   }

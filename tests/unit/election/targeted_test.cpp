@@ -148,7 +148,7 @@ class SentBackLate : public ElectionTest {
     Member member;
     member.client = ensemble.connect();
     slow = std::make_unique<SlowToSendBack>(*member.client);
-    member.replica = std::make_unique<Replica>(Replica::settingsOf(id, 0ms), loop, *slow);
+    member.replica = std::make_unique<Contender>(Contender::settingsOf(id, 0ms), loop, *slow);
     member->election.start();
     EXPECT_TRUE(until([&] { return member->leads(); }));
     return member;

@@ -10,12 +10,12 @@
 namespace tenure::test {
 
 /// Its owner decides when the coordination object ends; that must be before the replica does, or after it has left.
-class Replica final : public IElectionListener {
+class Contender final : public IElectionListener {
  public:
-  Replica(std::string id, ILoop& loop, ICoordination& coordination,
-          std::chrono::milliseconds barrierLimit = std::chrono::milliseconds{0})
-      : Replica(settingsOf(std::move(id), barrierLimit), loop, coordination) {}
-  Replica(ElectionSettings settings, ILoop& loop, ICoordination& coordination)
+  Contender(std::string id, ILoop& loop, ICoordination& coordination,
+            std::chrono::milliseconds barrierLimit = std::chrono::milliseconds{0})
+      : Contender(settingsOf(std::move(id), barrierLimit), loop, coordination) {}
+  Contender(ElectionSettings settings, ILoop& loop, ICoordination& coordination)
       : uuid(settings.uuid),
         election(settings, loop, coordination, *this, Emitter{events, loop, settings.election},
                  Random{std::hash<std::string>{}(settings.id.value)}) {}
