@@ -223,8 +223,8 @@ TEST_P(WithoutSql, RunsACommandOnceForEachMessageAndDropsWhatIsProducedAgain) {
     ASSERT_EQ(tenure({"produce", "--queue", queueUrl(), "--format", "jsonl"}, numbered(12)).exit, 0);
   };
   const auto replica = [&](const std::string& name) {
-    return start(inElection("consume", {"--queue", queueUrl(), "--store", storeUrl(), "--id", name, "--exec",
-                                        "echo $TENURE_MESSAGE_ID >> " + at("done")}),
+    return start(inElection("consume", {"--queue", queueUrl(), "--store", storeUrl(), "--id", name, "--keep-log", "1h",
+                                        "--exec", "echo $TENURE_MESSAGE_ID >> " + at("done")}),
                  name);
   };
   produceTwelve();
@@ -240,6 +240,8 @@ TEST_P(WithoutSql, RunsACommandOnceForEachMessageAndDropsWhatIsProducedAgain) {
   ASSERT_TRUE(second.waitForOutput(" duplicate_dropped ", 12)) << second.output();
   EXPECT_EQ(contents(at("done")), expectedLines(12));
   EXPECT_THAT(tenure({"fence", "show", "--queue", queueUrl(), "--store", storeUrl()}).output, HasSubstr("commits "));
+  const Run log = tenure({"queue", "log", "--queue", queueUrl(), "--store", storeUrl(), "--outcome", "done"});
+  EXPECT_EQ(occurrences(log.output, "\n"), 12U) << log.output;
   EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
   EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
 }
