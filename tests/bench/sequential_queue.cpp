@@ -7,26 +7,24 @@
 /// hot slow   and that group's tasks take a millisecond each: counted are the others, which have nothing to do with it
 ///
 /// A run begins with the backlog, when all workers are there, and ends with the last task that counts, or after S
-/// seconds. The designs take turns within a round, of which short runs have more. Shown are the medians of the rates
-/// and of the rounds' ratios, and the ratio of the best rounds: other work on the machine only ever slows one down.
+/// seconds where the hot group is slow. The designs take turns within a round and get the same backlogs, each drawn
+/// anew; where a run is short, a round has more of them, of the same queue and workers. Shown are the medians of the
+/// rates and of the runs' ratios, and the ratio of the best runs: other work on the machine only ever slows one down.
 ///
 /// Aim: faster than static dispatch, but for equal groups and one worker (at most 1.5 times as long), and no collapse
 /// where the hot group is slow. Measured on two processors with nothing else to do, `--beside dispatch --rounds 11`,
 /// median ratios to static dispatch for backlogs of 100, 10,000 and 100,000:
 ///
 ///   workers            1                     2                    4
-///   equal     0.994  1.001  0.992   0.917  1.018  0.997   1.309  1.233  1.087
-///   hot       0.983  1.006  1.004   1.304  1.500  1.492   1.101  1.048  0.910
-///   hot slow     12    388    720     797    162     22    1269    207     22
+///   equal     0.995  1.000  0.983   1.021  1.024  1.002   1.068  1.017  1.009
+///   hot       0.993  1.005  0.997   1.309  1.468  1.474   1.335  1.155  1.125
+///   hot slow     13    339    638    1022    182     23    1355    220     22
 ///
-/// With one worker the two are the same within what runs vary, one percent; so they are at 100,000 equal, two workers.
-/// Three cells miss the aim. Two are of a backlog of 100, which is gone in 60 to 120 us and is groups of one or so: a
-/// visit to the queue for a single task costs more than to take the first of a deque, and what a producer has just
-/// written comes from its cache, a group and a task apart. Hot, 100,000, four workers is one of more workers than
-/// processors: the hot group's worker has a processor half of the time until the others are done (in four such runs
-/// 0.91 to 1.02, of the best rounds 0.93 to 1.21). The hot slow ratios of the largest backlog grow with S: dispatch
-/// stops when its other workers are done.
+/// With one worker all that matters is what a visit costs, and the two are the same within what runs vary, one percent.
+/// The hot slow ratios of the largest backlog grow with S: dispatch stops when its other workers are done.
 #include "tenure/sequential_queue.hpp"
+
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -37,6 +35,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "queue_designs.hpp"
@@ -58,10 +57,13 @@ struct Load {
 };
 constexpr Load loads[] = {{"equal", false, false}, {"hot", true, false}, {"hot slow", true, true}};
 
+enum class Kind { quick, slow, gate };
+
 struct Task {
   std::size_t group = 0;
-  bool slow = false;
+  Kind kind = Kind::quick;
 };
+using Backlog = std::vector<Task>;
 
 /// SequentialQueue as the designs' workers call it.
 class Ours {
@@ -76,20 +78,23 @@ class Ours {
   SequentialQueue<Task, std::size_t> queue_;
 };
 
-std::vector<Task> backlogOf(std::size_t size, const Load& load) {
-  std::mt19937 random(1);
-  std::vector<Task> tasks(size);
+Backlog backlogOf(std::size_t size, const Load& load, std::mt19937& random) {
+  Backlog tasks(size);
   for (Task& task : tasks) {
     const bool hot = load.hot && random() % 2 == 0;
     task.group = hot ? hotGroup : 1 + random() % (groups - 1);
-    task.slow = hot && load.slow;
+    task.kind = hot && load.slow ? Kind::slow : Kind::quick;
   }
   return tasks;
 }
 
+std::size_t quickOnes(const Backlog& backlog) {
+  return static_cast<std::size_t>(std::ranges::count(backlog, Kind::quick, &Task::kind));
+}
+
 /// When it ended.
-Clock::time_point handle(const Task& task) {
-  if (task.slow) {
+Clock::time_point handle(Kind kind) {
+  if (kind == Kind::slow) {
     // A slow handler waits for somebody else, as slow handlers do: it keeps its worker, not the processor.
     std::this_thread::sleep_for(1ms);  // house: may sleep
     return Clock::now();
@@ -105,44 +110,72 @@ struct alignas(128) Tally {
   Clock::time_point last;
 };
 
-template <class Design>
-double tasksASecond(const std::vector<Task>& backlog, std::size_t workers, Clock::duration limit) {
-  Design queue(capacity, workers);
-  for (const Task& task : backlog) queue.enqueue(task.group, task);
-  std::vector<Tally> tallies(workers);
-  std::atomic<std::size_t> there = 0;
-  std::atomic<bool> go = false;
-  const auto work = [&](std::size_t worker) {
-    Tally& tally = tallies[worker];
-    ++there;
-    while (!go) std::this_thread::yield();
-    for (std::optional<typename Design::Work> held; queue.next(worker, held);) {
-      const auto end = handle(held->task());
-      if (held->task().slow) continue;
-      tally.last = end;
-      tally.done.store(tally.done.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    }
-  };
-  const auto done = [&] {
-    std::size_t all = 0;
-    for (const Tally& tally : tallies) all += tally.done;
-    return all;
-  };
-  std::vector<std::jthread> threads;
-  for (std::size_t worker = 0; worker < workers; ++worker) threads.emplace_back(work, worker);
-  while (there < workers) std::this_thread::yield();
-  const auto all = static_cast<std::size_t>(std::ranges::count(backlog, false, &Task::slow));
-  const auto begin = Clock::now();
-  go = true;
-  while (done() < all && Clock::now() - begin < limit) std::this_thread::sleep_for(1ms);  // house: may sleep
-  const bool complete = done() == all;
-  const double counted = static_cast<double>(done());
-  auto end = Clock::now();
-  queue.close(true);
-  threads.clear();
-  if (complete) end = std::ranges::max_element(tallies, {}, &Tally::last)->last;
-  return counted / std::chrono::duration<double>(end - begin).count();
+/// Where two workers are on one processor while another one idles, that is what a short run would measure.
+void stayOn(std::size_t processor) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(processor % std::thread::hardware_concurrency(), &one);
+  ::sched_setaffinity(0, sizeof one, &one);
 }
+
+/// One queue and its workers, for some runs. Between them each worker has a gate, a task which it leaves when the next
+/// backlog is there.
+template <class Design>
+class Course {
+ public:
+  explicit Course(std::size_t workers) : queue_(capacity, workers), tallies_(workers) {
+    for (std::size_t worker = 0; worker < workers; ++worker) threads_.emplace_back([this, worker] { work(worker); });
+  }
+  ~Course() { queue_.close(true); }
+
+  /// Tasks a second.
+  double run(const Backlog& backlog, Clock::duration limit) {
+    const std::size_t workers = tallies_.size();
+    const std::size_t before = done();
+    // One for each worker, by static dispatch too.
+    for (std::size_t i = 0; i < workers; ++i) queue_.enqueue(groups + i, {groups + i, Kind::gate});
+    gates_ += workers;
+    while (reached_ < gates_) std::this_thread::yield();
+    for (const Task& task : backlog) queue_.enqueue(task.group, task);
+
+    const std::size_t all = before + quickOnes(backlog);
+    const auto begin = Clock::now();
+    opened_ = gates_;
+    while (done() < all && Clock::now() - begin < limit) std::this_thread::sleep_for(1ms);  // house: may sleep
+    const std::size_t counted = done();
+    const auto end = counted == all ? std::ranges::max_element(tallies_, {}, &Tally::last)->last : Clock::now();
+    return static_cast<double>(counted - before) / std::chrono::duration<double>(end - begin).count();
+  }
+
+ private:
+  void work(std::size_t worker) {
+    stayOn(worker);
+    Tally& tally = tallies_[worker];
+    for (std::optional<typename Design::Work> held; queue_.next(worker, held);) {
+      const Kind kind = held->task().kind;
+      if (kind == Kind::gate) {
+        for (const std::size_t gate = ++reached_; opened_ < gate;) std::this_thread::yield();
+        continue;
+      }
+      const auto end = handle(kind);
+      if (kind == Kind::slow) continue;
+      tally.last = end;
+      tally.done.store(tally.done.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
+  }
+  std::size_t done() const {
+    std::size_t all = 0;
+    for (const Tally& tally : tallies_) all += tally.done;
+    return all;
+  }
+
+  Design queue_;
+  std::vector<Tally> tallies_;
+  std::size_t gates_ = 0;
+  std::atomic<std::size_t> reached_ = 0;
+  std::atomic<std::size_t> opened_ = 0;
+  std::vector<std::jthread> threads_;
+};
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -160,19 +193,26 @@ struct Settings {
   bool all;
 };
 
-Rates measure(const std::vector<Task>& backlog, std::size_t workers, const Settings& settings) {
+Rates measure(const Load& load, std::size_t size, std::size_t workers, const Settings& settings) {
   using Group = std::size_t;
-  const bool slow = std::ranges::any_of(backlog, &Task::slow);
-  const int shortRuns = slow ? 1 : backlog.size() < 1'000 ? 20 : backlog.size() < 50'000 ? 4 : 1;
+  std::mt19937 random(1);
+  const int runs = load.slow ? 1 : size < 1'000 ? 20 : size < 50'000 ? 4 : 1;
+  const Clock::duration limit = load.slow ? settings.limit : Clock::duration::max();
   Rates rates;
-  for (int round = 0; round < settings.rounds * shortRuns; ++round) {
+  for (int round = 0; round < settings.rounds; ++round) {
+    std::vector<Backlog> backlogs;
+    for (int i = 0; i < runs; ++i) backlogs.push_back(backlogOf(size, load, random));
+    const auto add = [&]<class Design>(std::vector<double>& to, std::type_identity<Design>) {
+      Course<Design> course(workers);
+      for (const Backlog& backlog : backlogs) to.push_back(course.run(backlog, limit));
+    };
     const bool oursFirst = round % 2 == 0;
-    if (oursFirst) rates.ours.push_back(tasksASecond<Ours>(backlog, workers, settings.limit));
-    rates.dispatch.push_back(tasksASecond<StaticDispatch<Task, Group>>(backlog, workers, settings.limit));
-    if (!oursFirst) rates.ours.push_back(tasksASecond<Ours>(backlog, workers, settings.limit));
+    if (oursFirst) add(rates.ours, std::type_identity<Ours>{});
+    add(rates.dispatch, std::type_identity<StaticDispatch<Task, Group>>{});
+    if (!oursFirst) add(rates.ours, std::type_identity<Ours>{});
     if (!settings.all) continue;
-    rates.line.push_back(tasksASecond<OneLine<Task, Group>>(backlog, workers, settings.limit));
-    rates.scan.push_back(tasksASecond<ListScan<Task, Group>>(backlog, workers, settings.limit));
+    add(rates.line, std::type_identity<OneLine<Task, Group>>{});
+    add(rates.scan, std::type_identity<ListScan<Task, Group>>{});
   }
   return rates;
 }
@@ -214,10 +254,9 @@ int main(int argc, char** argv) {
   std::printf("\n");
   for (const Load& load : loads) {
     for (const std::size_t size : {std::size_t{100}, std::size_t{10'000}, std::size_t{100'000}}) {
-      const auto backlog = backlogOf(size, load);
       for (const std::size_t workers : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
         std::printf("%-9s %8zu %8zu ", load.name, size, workers);
-        printRates(measure(backlog, workers, settings));
+        printRates(measure(load, size, workers, settings));
       }
     }
   }
