@@ -8,6 +8,7 @@
 #include "support/session_closer.hpp"
 
 namespace tenure::test {
+
 struct Ensemble::Server {
   std::uint16_t client = 0;
   std::uint16_t peer = 0;
@@ -88,10 +89,7 @@ void Ensemble::freeze(std::size_t server) { servers_.at(server).process->signal(
 
 void Ensemble::thaw(std::size_t server) { servers_.at(server).process->signal(SIGCONT); }
 
-std::string Ensemble::log(std::size_t server) const {
-  std::ifstream in(folder_ / ("log" + std::to_string(server)), std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+std::string Ensemble::log(std::size_t server) const { return contentsOf(folder_ / ("log" + std::to_string(server))); }
 
 std::size_t Ensemble::leader() const {
   std::size_t found = size();

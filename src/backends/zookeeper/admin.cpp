@@ -81,10 +81,8 @@ class Admin final : public IStoreAdmin {
     fence.row.candidate = {};
     fence.row.claimedAt = systemClock().wallNow();
     fence.by = freshUuid();
-    if (!stored) {
-      fence.deadLetters = newestLetter(*open->session).value_or(0);
-      fence.logPieces = beyondTheLog(*open->session);
-    }
+    if (!stored)
+      if (const Result<void> found = findNumbers(*open->session, fence); !found) return found;
     const std::string owner = ownerText({expected.election.value, path});
     std::vector<MultiOp> ops{SetOp{paths_.base, owner, open->base.stat.version}};
     if (stored)
@@ -195,37 +193,33 @@ class Admin final : public IStoreAdmin {
 
   std::string pathOf(std::int64_t number) const { return paths_.letter(number); }
 
-  Result<std::vector<std::int64_t>> numbersIn(SessionThread& session) const {
-    const auto names = session.children(paths_.dead);
+  /// What the children of a folder are called that have numbers for names, in order.
+  static Result<std::vector<std::int64_t>> numbersIn(SessionThread& session, const std::string& folder) {
+    const auto names = session.children(folder);
     if (!names) return names.error();
     std::vector<std::int64_t> numbers;
     for (const std::string& name : *names)
-      if (const auto number = Paths::letterNumber(name)) numbers.push_back(*number);
-    std::sort(numbers.begin(), numbers.end());
+      if (const auto number = Paths::numberFrom(name)) numbers.push_back(*number);
+    std::ranges::sort(numbers);
     return numbers;
   }
 
-  std::optional<std::int64_t> newestLetter(SessionThread& session) const {
-    const auto numbers = numbersIn(session);
-    return numbers && !numbers->empty() ? std::optional(numbers->back()) : std::nullopt;
-  }
-
-  /// In their order.
-  Result<std::vector<std::int64_t>> foldersOfLog(SessionThread& session) const {
-    const auto names = session.children(paths_.log);
-    if (!names && names.error().is(Errc::notFound)) return std::vector<std::int64_t>{};
-    if (!names) return names.error();
-    std::vector<std::int64_t> folders;
-    for (const std::string& name : *names)
-      if (const auto folder = Paths::folderNumber(name)) folders.push_back(*folder);
-    std::ranges::sort(folders);
-    return folders;
-  }
-
-  /// A number after which a folder begins that is not there; 0 where there is no log.
-  std::int64_t beyondTheLog(SessionThread& session) const {
+  /// Where a fence that was lost goes on: after the newest letter, and with a folder of the log that is not there.
+  Result<void> findNumbers(SessionThread& session, FenceNode& fence) const {
+    const auto letters = numbersIn(session, paths_.dead);
+    if (!letters) return letters.error();
     const auto folders = foldersOfLog(session);
-    return folders && !folders->empty() ? (folders->back() + 1) * LogPiece::aFolder : 0;
+    if (!folders) return folders.error();
+    fence.deadLetters = letters->empty() ? 0 : letters->back();
+    fence.logPieces = folders->empty() ? 0 : (folders->back() + 1) * LogPiece::aFolder;
+    return {};
+  }
+
+  /// None before something was logged.
+  Result<std::vector<std::int64_t>> foldersOfLog(SessionThread& session) const {
+    auto folders = numbersIn(session, paths_.log);
+    if (!folders && folders.error().is(Errc::notFound)) return std::vector<std::int64_t>{};
+    return folders;
   }
 
   /// Those of the folder that are chosen, the newest first.
@@ -252,7 +246,7 @@ class Admin final : public IStoreAdmin {
 
   /// Those that are chosen, oldest first.
   Result<std::vector<Letter>> letters(SessionThread& session, const LetterChoice& choice, std::size_t limit) const {
-    const Result<std::vector<std::int64_t>> numbers = numbersIn(session);
+    const Result<std::vector<std::int64_t>> numbers = numbersIn(session, paths_.dead);
     if (!numbers) return numbers.error();
     std::vector<Letter> found;
     for (const std::int64_t number : *numbers) {

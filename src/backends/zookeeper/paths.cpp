@@ -81,13 +81,13 @@ std::optional<LogPiece> Paths::pieceFrom(std::string_view name) {
   const std::size_t first = name.find(',');
   const std::size_t second = first == std::string_view::npos ? first : name.find(',', first + 1);
   if (second == std::string_view::npos) return std::nullopt;
-  const auto number = letterNumber(name.substr(0, first));
+  const auto number = numberFrom(name.substr(0, first));
   const auto lines = parseInteger(name.substr(first + 1, second - first - 1));
   if (!number || !lines || *lines < 1) return std::nullopt;
   return LogPiece{*number, static_cast<std::size_t>(*lines), ConsumerName{decoded(name.substr(second + 1))}};
 }
 
-std::optional<std::int64_t> Paths::letterNumber(std::string_view name) {
+std::optional<std::int64_t> Paths::numberFrom(std::string_view name) {
   if (name.size() != numberDigits) return std::nullopt;
   name.remove_prefix(std::min(name.find_first_not_of('0'), numberDigits - 1));
   return parseInteger(name);

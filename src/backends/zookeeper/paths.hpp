@@ -49,13 +49,12 @@ struct Paths {
   std::string inWork(const ConsumerName& consumer) const { return base + "/in-work/" + encoded(consumer.value); }
 
   std::string letter(std::int64_t number) const;
-  /// The number that a name below `dead` stands for.
-  static std::optional<std::int64_t> letterNumber(std::string_view name);
+  /// The number that a name below `dead`, or below `log`, stands for.
+  static std::optional<std::int64_t> numberFrom(std::string_view name);
 
   std::string logFolder(std::int64_t folder) const;
   std::string logPiece(const LogPiece& piece) const;
-  /// What names below `log`, and below a folder of it, stand for.
-  static std::optional<std::int64_t> folderNumber(std::string_view name) { return letterNumber(name); }
+  /// What a name below a folder of the log stands for.
   static std::optional<LogPiece> pieceFrom(std::string_view name);
 
   /// `base` and all that is made with it, parents first. The log is made when there is something to log.

@@ -178,10 +178,6 @@ TEST_P(Wiring, AppliesEveryMessageOnceAndInOrderAcrossAHandoverAndAKill) {
 /// A store without SQL keeps the ids, and what the commands did is told by a file of theirs.
 class WithoutSql : public ToolInElection, public testing::WithParamInterface<Wired> {
  protected:
-  static std::string contents(const std::string& file) {
-    std::ifstream in(file);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
   static std::string expectedLines(int count) {
     std::string lines;
     for (int i = 1; i <= count; ++i) lines += "m-" + std::to_string(i) + "\n";
@@ -229,7 +225,7 @@ TEST_P(WithoutSql, RunsACommandOnceForEachMessageAndDropsWhatIsProducedAgain) {
   };
   produceTwelve();
   Program first = replica("first");
-  ASSERT_TRUE(eventually([&] { return occurrences(contents(at("done")), "\n") >= 4; })) << first.output();
+  ASSERT_TRUE(eventually([&] { return occurrences(contentsOf(at("done")), "\n") >= 4; })) << first.output();
   Program second = replica("second");
   ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
 
@@ -238,7 +234,7 @@ TEST_P(WithoutSql, RunsACommandOnceForEachMessageAndDropsWhatIsProducedAgain) {
   produceTwelve();
 
   ASSERT_TRUE(second.waitForOutput(" duplicate_dropped ", 12)) << second.output();
-  EXPECT_EQ(contents(at("done")), expectedLines(12));
+  EXPECT_EQ(contentsOf(at("done")), expectedLines(12));
   EXPECT_THAT(tenure({"fence", "show", "--queue", queueUrl(), "--store", storeUrl()}).output, HasSubstr("commits "));
   const Run log = tenure({"queue", "log", "--queue", queueUrl(), "--store", storeUrl(), "--outcome", "done"});
   EXPECT_EQ(occurrences(log.output, "\n"), 12U) << log.output;
@@ -289,8 +285,7 @@ class Inheritance : public ToolInElection {
               "replica", {"PGPASSWORD=s3cret", "PGPASSFILE=/etc/tenure/passwords"});
     EXPECT_TRUE(replica.waitForOutput(" batch_committed ")) << replica.output();
     EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
-    std::ifstream seen(at("seen"));
-    return {std::istreambuf_iterator<char>(seen), {}};
+    return contentsOf(at("seen"));
   }
 };
 

@@ -128,8 +128,8 @@ TEST(Paths, LettersSortAsTheirNumbers) {
   const Paths paths("/tenure", "s");
 
   EXPECT_LT(paths.letter(9), paths.letter(10));
-  EXPECT_EQ(Paths::letterNumber("00000000000000000017"), 17);
-  EXPECT_EQ(Paths::letterNumber("17"), std::nullopt);
+  EXPECT_EQ(Paths::numberFrom("00000000000000000017"), 17);
+  EXPECT_EQ(Paths::numberFrom("17"), std::nullopt);
 }
 
 }  // namespace
