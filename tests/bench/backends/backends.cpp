@@ -27,13 +27,13 @@
 ///   postgresql-answered 0.81  0.78  0.82    0.65  0.66  0.71
 ///   redis               0.78  1.17  1.06    0.80  0.72  0.60
 ///   zookeeper           0.78  0.89  0.90    0.43  0.40  0.34
-///   rabbitmq+sqlite     0.89  0.93  0.62    0.76  0.71  0.81
-///   rabbitmq+postgresql 0.88  0.79  0.66    0.48  0.41  0.29
+///   rabbitmq+sqlite     1.05  0.72  0.77    0.82  0.80  0.84
+///   rabbitmq+postgresql 0.83  0.77  0.77    0.48  0.37  0.35
 ///
 /// and beside RabbitMQ's own single active consumer, which keeps none of the promises:
 ///
-///   into sqlite         0.53  0.92  1.23    0.47  0.49  0.58
-///   into postgresql     0.27  0.44  0.57    0.28  0.29  0.35
+///   into sqlite         0.58  0.86  0.97    0.46  0.45  0.56
+///   into postgresql     0.30  0.46  0.52    0.27  0.30  0.34
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
