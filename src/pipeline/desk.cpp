@@ -11,8 +11,8 @@ namespace tenure::pipeline {
 
 std::size_t Desk::room() const noexcept {
   if (waitingBytes_ >= limits_.bytes || (collapser_ && !collapser_->mayReadOn())) return 0;
-  const std::size_t window = std::max(limits_.messages, suspectWindow_);
-  const std::size_t room = window - std::min(window, alive_);
+  const std::size_t most = std::max(limits_.messages, suspectWindow_);
+  const std::size_t room = most - std::min(most, window());
   return collapser_ ? std::min(room, Collapser::page) : room;
 }
 
@@ -21,13 +21,7 @@ bool Desk::wantsMore() const noexcept { return 2 * waiting_ < limits_.messages &
 void Desk::receive(std::vector<Message> messages) {
   if (collapser_) collapser_->sift(messages, suspectIds_);
   for (Message& message : messages) {
-    const Number number = base_ + gone_.size();
-    gone_.push_back(false);
-    ++alive_;
-    if (frontAlive_ < limits_.front) {
-      ++frontAlive_;
-      frontEnd_ = number + 1;
-    }
+    const Number number = window_.add();
     Line& line = lineOf(message);
     if (isSuspect(message, number)) suspects_.push_back({&line, number});
     ++waiting_;
@@ -68,10 +62,8 @@ void Desk::clear() {
   heldBack_.clear();
   suspects_.clear();
   unconfirmed_.clear();
-  waiting_ = waitingBytes_ = alive_ = frontAlive_ = 0;
-  base_ += gone_.size();
-  gone_.clear();
-  frontEnd_ = base_;
+  waiting_ = waitingBytes_ = 0;
+  window_.clear();
   for (const auto& [until, visit] : owed) {
     owe(visit.first, visit.second);
     if (until == BootTime::min()) continue;
@@ -129,7 +121,7 @@ void Desk::endLook() {
 // --- suspects
 
 void Desk::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) {
-  TENURE_ASSERT(alive_ == 0);
+  TENURE_ASSERT(window_.size() == 0);
   suspectIds_ = std::move(ids);
   // Those with these ids stand for nobody, so that there may be one more behind each that its predecessor did not see.
   const std::size_t more = collapser_ ? suspectIds_.size() : 0;
@@ -138,7 +130,7 @@ void Desk::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::si
 }
 
 bool Desk::isSuspect(const Message& message, Number number) const {
-  return number - base_ < suspectFront_ || (!suspectIds_.empty() && suspectIds_.contains(message.id));
+  return window_.isAmongFirst(suspectFront_, number) || (!suspectIds_.empty() && suspectIds_.contains(message.id));
 }
 
 Desk::Share Desk::takeSuspects(std::size_t lane, std::size_t max) {
@@ -249,7 +241,7 @@ void Desk::handOut(Line& line, std::size_t lane, Share& share) {
   ++line.held;
   --waiting_;
   waitingBytes_ -= next.message.body.size();
-  if (!next.isHeir && inFront(next.number) && share.covered == share.messages.size()) ++share.covered;
+  if (!next.isHeir && window_.isInFront(next.number) && share.covered == share.messages.size()) ++share.covered;
   share.messages.push_back(std::move(next.message));
   line.waiting.pop_front();
 }
@@ -280,7 +272,7 @@ void Desk::acknowledge(std::size_t lane, std::span<const Message> messages, bool
     End end = endOf(message, std::ranges::find(dropped, message.position) != dropped.end());
     const bool inherits = end.heir.has_value();
     if (inherits) succeed(done, std::move(*end.heir));
-    if (sourceKnows && !inherits) markGone(done.number);
+    if (sourceKnows && !inherits) window_.done(done.number);
     if (sourceKnows) continue;
     unconfirmed_.push_back(inherits ? std::nullopt : std::optional(done.number));
     unconfirmed_.insert(unconfirmed_.end(), end.others, std::nullopt);
@@ -311,7 +303,7 @@ void Desk::succeed(const Held& dropped, Message heir) {
 void Desk::confirm(std::size_t count) {
   TENURE_ASSERT(count <= unconfirmed_.size());
   for (; count > 0; --count) {
-    if (unconfirmed_.front()) markGone(*unconfirmed_.front());
+    if (unconfirmed_.front()) window_.done(*unconfirmed_.front());
     unconfirmed_.pop_front();
   }
 }
@@ -373,24 +365,6 @@ std::optional<BootTime> Desk::nextDue() const noexcept {
   if (parked_.empty() && heldBack_.empty()) return std::nullopt;
   if (parked_.empty()) return heldBack_.begin()->first;
   return heldBack_.empty() ? parked_.begin()->first : std::min(parked_.begin()->first, heldBack_.begin()->first);
-}
-
-// --- the window
-
-void Desk::markGone(Number number) {
-  gone_[number - base_] = true;
-  --alive_;
-  if (inFront(number)) --frontAlive_;
-  growFront();
-  while (!gone_.empty() && gone_.front()) {
-    gone_.pop_front();
-    ++base_;
-  }
-}
-
-void Desk::growFront() {
-  for (; frontAlive_ < limits_.front && frontEnd_ < base_ + gone_.size(); ++frontEnd_)
-    if (!gone_[frontEnd_ - base_]) ++frontAlive_;
 }
 
 }  // namespace tenure::pipeline

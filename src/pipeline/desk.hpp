@@ -26,7 +26,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <list>
 #include <map>
@@ -39,6 +38,7 @@
 
 #include "pipeline/collapser.hpp"
 #include "pipeline/throttle.hpp"
+#include "pipeline/window.hpp"
 #include "tenure/message.hpp"
 #include "tenure/time.hpp"
 
@@ -61,7 +61,7 @@ class Desk {
   };
 
   Desk(const Limits& limits, std::size_t lanes, std::optional<Collapser> collapser = std::nullopt)
-      : limits_(limits), lanes_(lanes), collapser_(std::move(collapser)) {}
+      : limits_(limits), window_(limits.front), lanes_(lanes), collapser_(std::move(collapser)) {}
 
   // The source's side.
 
@@ -133,10 +133,10 @@ class Desk {
   bool isReady(BootTime now) const noexcept;
   /// When the first group is due that is parked or held back.
   std::optional<BootTime> nextDue() const noexcept;
-  std::size_t window() const noexcept { return alive_; }
+  std::size_t window() const noexcept { return window_.size(); }
 
  private:
-  using Number = std::uint64_t;  // counts what was received
+  using Number = Window::Number;
   struct Waiting {
     Number number;
     Message message;
@@ -187,12 +187,10 @@ class Desk {
   void succeed(const Held& dropped, Message heir);
   void unlist(Line& line);
   bool suspectsAny() const noexcept { return suspectFront_ > 0 || !suspectIds_.empty(); }
-  void markGone(Number number);
-  void growFront();
   bool isSuspect(const Message& message, Number number) const;
-  bool inFront(Number number) const noexcept { return number < frontEnd_; }
 
   const Limits limits_;
+  Window window_;
   std::vector<Lane> lanes_;
   std::optional<Collapser> collapser_;
   bool mustBeReadAgain_ = false;
@@ -209,13 +207,7 @@ class Desk {
   std::size_t waiting_ = 0;
   std::size_t waitingBytes_ = 0;
 
-  // The window: which numbers from base_ on are not acknowledged.
-  std::deque<bool> gone_;
-  Number base_ = 0;
-  std::size_t alive_ = 0;
   std::deque<std::optional<Number>> unconfirmed_;  // nullopt: it has no number, or an heir has it
-  Number frontEnd_ = 0;
-  std::size_t frontAlive_ = 0;
 
   std::unordered_set<MessageId> suspectIds_;
   std::size_t suspectFront_ = 0;
