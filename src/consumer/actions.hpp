@@ -126,6 +126,7 @@ struct Assignment {
   bool areCounted = false;                       // each start, by a rate limit
   std::optional<pipeline::Standing> standing{};  // of their group, or the visited one, where it is known
   std::optional<Visit> visit{};
+  std::vector<MessageHeldBack> heldBack{};  // what others have to wait for
 };
 /// What a lane gives back.
 struct Parked {

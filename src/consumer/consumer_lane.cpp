@@ -8,6 +8,7 @@ namespace tenure::consuming {
 
 Action ConsumerMachine::assigned(Assignment assignment, const Moment& moment) {
   know(std::move(assignment.pasts));
+  for (MessageHeldBack& other : assignment.heldBack) news_.push_back(std::move(other));
   if (assignment.standing) sequencer_->adopt(*std::move(assignment.standing));
   visit_ = std::move(assignment.visit);
   areCounted_ = assignment.areCounted;
@@ -63,6 +64,7 @@ Action ConsumerMachine::turned(BootTime turn, const Moment& moment) {
     turn_ = head().id;
     return proceed(moment);
   }
+  tellHeldBack(turn, moment);
   if (settled_ > 0) return commit(moment);
   if (role_ == Role::recovery && !taken_) return waitFor(turn, moment);  // nobody overtakes a suspect
   holdBack(turn);

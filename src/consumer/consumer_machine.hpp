@@ -176,6 +176,7 @@ class ConsumerMachine {
   Action waitFor(BootTime until, const Moment& moment);
   Action fetch(BootTime until);
   bool isHeldBack(const Moment& moment);
+  void tellHeldBack(BootTime turn, const Moment& moment);
   Action beginHead(const Moment& moment);
   Action beginWithoutKey(const Moment& moment);
   bool wasCommittedBefore();

@@ -44,11 +44,15 @@ bool ConsumerMachine::isHeldBack(const Moment& moment) {
   if (!throttle_.limitsAnything() || ran_ == head().id) return false;
   const BootTime turn = throttle_.mayGo(head().group, moment.now);
   if (turn <= moment.now) return false;
-  if (heldBack_ != head().id)
-    news_.push_back(MessageHeldBack{head().id.value, head().group.value,
-                                    std::chrono::ceil<std::chrono::milliseconds>(turn - moment.now)});
-  heldBack_ = head().id;
+  tellHeldBack(turn, moment);
   return true;
+}
+
+void ConsumerMachine::tellHeldBack(BootTime turn, const Moment& moment) {
+  if (heldBack_ == head().id) return;
+  heldBack_ = head().id;
+  news_.push_back(MessageHeldBack{head().id.value, head().group.value,
+                                  std::chrono::ceil<std::chrono::milliseconds>(turn - moment.now)});
 }
 
 /// The first that is another one says that the rest was acknowledged after all.

@@ -42,6 +42,7 @@ void SharedDesk::callForLook() {
 Assignment SharedDesk::assignmentOf(pipeline::Desk::Share share) {
   Assignment assignment{
       .messages = std::move(share.messages), .covered = share.covered, .pasts = {}, .areCounted = share.areCounted};
+  assignment.heldBack = std::move(share.heldBack);
   assignment.pasts = extractPasts(assignment.messages);
   if (share.isVisit) assignment.visit = Visit{GroupId{share.group}, share.allowed};
   if (share.isVisit || !assignment.messages.empty()) assignment.standing = standings_.take(GroupId{share.group});

@@ -184,7 +184,7 @@ Desk::Share Desk::take(std::size_t lane, std::size_t max, BootTime now) {
     if (share.isVisit || line.waits) continue;
     while (share.messages.size() < max && !line.waiting.empty()) {
       if (const BootTime turn = throttle_.mayGo(group, now); turn > now) {
-        if (share.messages.empty()) wait(line, turn, heldBack_);
+        if (share.messages.empty()) holdBack(line, turn, now, share);
         break;
       }
       throttle_.went(group, now);
@@ -232,6 +232,14 @@ void Desk::visit(Line& line, std::size_t lane, std::size_t max, BootTime now, Sh
   share.isVisit = true;
   ++line.unreleased;
   lanes_[lane].unreleased.push_back(&line);
+}
+
+void Desk::holdBack(Line& line, BootTime until, BootTime now, Share& share) {
+  const Message& next = line.waiting.front().message;
+  if (std::exchange(line.told, next.id) != next.id)
+    share.heldBack.push_back(
+        {next.id.value, next.group.value, std::chrono::ceil<std::chrono::milliseconds>(until - now)});
+  wait(line, until, heldBack_);
 }
 
 /// Its next one.

@@ -39,6 +39,7 @@
 #include "pipeline/collapser.hpp"
 #include "pipeline/throttle.hpp"
 #include "pipeline/window.hpp"
+#include "tenure/consumer_events.hpp"
 #include "tenure/message.hpp"
 #include "tenure/time.hpp"
 
@@ -53,11 +54,12 @@ class Desk {
   };
   struct Share {
     std::vector<Message> messages;
-    std::size_t covered = 0;  // the first of them that are in the front
-    bool areCounted = false;  // by a rate limit
-    std::string group{};      // of a visit, or of the messages; not of suspects
-    bool isVisit = false;     // which was owed; it has no messages
-    std::size_t allowed = 0;  // that many of those that are elsewhere
+    std::size_t covered = 0;                  // the first of them that are in the front
+    bool areCounted = false;                  // by a rate limit
+    std::string group{};                      // of a visit, or of the messages; not of suspects
+    bool isVisit = false;                     // which was owed; it has no messages
+    std::size_t allowed = 0;                  // that many of those that are elsewhere
+    std::vector<MessageHeldBack> heldBack{};  // each message once
   };
 
   Desk(const Limits& limits, std::size_t lanes, std::optional<Collapser> collapser = std::nullopt)
@@ -150,6 +152,7 @@ class Desk {
     std::size_t held = 0;        // by its lane
     std::size_t unreleased = 0;  // acknowledged, and not released
     std::optional<std::size_t> owed{};
+    MessageId told{};     // of which it was told that it is held back
     bool waits = false;   // parked or held back
     bool listed = false;  // among the ready ones
   };
@@ -178,6 +181,7 @@ class Desk {
   void visit(Line& line, std::size_t lane, std::size_t max, BootTime now, Share& share);
   void forgetIfIdle(Line& line);
   void makeReady(Line& line);
+  void holdBack(Line& line, BootTime until, BootTime now, Share& share);
   void handOut(Line& line, std::size_t lane, Share& share);
   void restAgain(Line& line, const MessageId& id);
   void wait(Line& line, BootTime until, std::multimap<BootTime, Line*>& among);

@@ -9,6 +9,7 @@
 namespace tenure::test {
 namespace {
 
+using testing::ElementsAre;
 using testing::SizeIs;
 
 class LanesThrottle : public ConsumerLanes {
@@ -98,6 +99,7 @@ TEST_F(LanesThrottle, OtherGroupsGoOnWhileOneIsHeldBack) {
   EXPECT_THAT(startsOf("slow"), SizeIs(2));
   EXPECT_THAT(startsOf("a"), SizeIs(100));
   EXPECT_THAT(startsOf("b"), SizeIs(100));
+  EXPECT_THAT(events.of<MessageHeldBack>(), ElementsAre(testing::Field(&MessageHeldBack::message, "slow2")));
   EXPECT_TRUE(limits.set({}));
   workOff(leader);  // new rules hold while it runs, or never
   leader.handOver();

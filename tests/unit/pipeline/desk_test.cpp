@@ -117,6 +117,27 @@ TEST_F(DeskTest, HoldsBackOnlyTheGroupThatIsOverItsRate) {
   EXPECT_THAT(taken(1, 10, start + 10ms), ElementsAre("a3"));
 }
 
+TEST_F(DeskTest, TellsOnceOfEachMessageThatIsHeldBack) {
+  desk.limit({.groups = {{GroupId{"a"}, Rate{.perSecond = 100, .burst = 1}}}});
+  receive({"a1", "a2", "a3", "b1"});
+  ASSERT_THAT(taken(1, 1), ElementsAre("a1"));
+  finish(1, 1);
+  const auto toldOf = [&](BootTime now) {
+    std::vector<std::string> told;
+    for (const MessageHeldBack& each : take(1, 1, now).heldBack) told.push_back(each.message);
+    return told;
+  };
+
+  EXPECT_THAT(toldOf(start), IsEmpty());  // the turn was b1's
+  finish(1, 1);
+  EXPECT_THAT(toldOf(start), ElementsAre("a2"));
+  desk.limit({.groups = {{GroupId{"a"}, Rate{.perSecond = 50, .burst = 1}}}});
+  EXPECT_THAT(toldOf(start + 1ms), IsEmpty());
+  EXPECT_THAT(toldOf(start + 20ms), IsEmpty());  // a2 goes
+  finish(1, 1);
+  EXPECT_THAT(toldOf(start + 21ms), ElementsAre("a3"));
+}
+
 TEST_F(DeskTest, LooksAtWhoIsHeldBackAgainWhenTheRulesChange) {
   desk.limit({.queue = Rate{.perSecond = 1, .burst = 1}});
   receive({"a1", "b1", "c1"});
