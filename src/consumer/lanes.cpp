@@ -169,7 +169,16 @@ Lanes::~Lanes() { join(); }
 
 void Lanes::prepare(const std::stop_token& stop) {
   store_.prepare(stop);
+  openStores();
+  for (const auto& store : laneStores_)
+    if (store != nullptr && !stop.stop_requested()) store->prepare(stop);
   if (options_.prepare) options_.prepare(stop);
+}
+
+/// Of the next term's lanes.
+void Lanes::openStores() {
+  for (std::size_t number = laneStores_.size() + 1; number <= options_.ordering.lanes; ++number)
+    laneStores_.push_back(store_.openLane(static_cast<std::int64_t>(number)));
 }
 
 void Lanes::inaugurate(const Term& term) {
@@ -222,10 +231,11 @@ void Lanes::open(const Term& term) {
   desk_->adopt(main_->takeStandings());
   lastProgress_ = clock_.now();
   desk_->leave(mainPost);
+  openStores();
   for (std::size_t number = 1; number <= options_.ordering.lanes; ++number) {
     auto lane = std::make_unique<Lane>();
     lane->post = std::make_unique<Post>(*this, number);
-    lane->store = store_.openLane(static_cast<std::int64_t>(number));
+    lane->store = std::move(laneStores_[number - 1]);
     gated_ = lane->store == nullptr;
     if (gated_) lane->store = std::make_unique<GatedStore>(gate_, *lane->post, store_);
     lane->post->useStore(*lane->store);
@@ -235,6 +245,7 @@ void Lanes::open(const Term& term) {
         std::make_unique<Runner>(*lane->post, *lane->store, handlers_, options, events_, clock_, lane->post.get());
     lanes_.push_back(std::move(lane));
   }
+  laneStores_.clear();
   for (const auto& lane : lanes_) lane->thread = threads_.start([this, &lane = *lane, term] { work(lane, term); });
 }
 

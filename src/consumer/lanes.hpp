@@ -4,6 +4,7 @@
 ///                   ▲                             ├─► lane 2: runner, store ─┤ commits under the one claim
 ///                   └──── acknowledge after ◄─────┴─► …                     ─┘
 ///
+///   prepare      the main store and those of the lanes connect
 ///   inaugurate   the main runner claims, recalls and attaches
 ///   execute      first the main runner alone, with what a dead predecessor may have had in work; then the lanes, each
 ///                on a thread of its own, while this one reads and acknowledges
@@ -57,6 +58,7 @@ class Lanes final : public ILeaderCareer {
     bool failed = false;  // read after its thread has ended
   };
 
+  void openStores();
   bool recover(const Term& term);
   void open(const Term& term);
   void work(Lane& lane, const Term& term) noexcept;
@@ -85,6 +87,8 @@ class Lanes final : public ILeaderCareer {
   IEventSink& events_;
   const IClock& clock_;
   IThreads& threads_;
+
+  std::vector<std::unique_ptr<IFencedStore>> laneStores_;  // of the next term's lanes; nullptr behind the gate
 
   // Of the term.
   std::optional<NumberLists> lists_;

@@ -72,6 +72,31 @@ class Consuming : public testing::Test {
   bool ended_ = false;
 };
 
+TEST_F(Consuming, LanesTakeTheSessionsThatTheNextInLineHadOpened) {
+  const auto sessions = [&](const std::string& name) {
+    return world_.ask(
+        "SELECT count(*) || ': ' || string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity"
+        " WHERE usename = '" +
+        world_.role() + "' AND application_name = '" + name + "'");
+  };
+  const test::TestTerm term(8);
+  Database database(world_.options(), noEvents());
+  options_.ordering = Ordering::perGroup(2);
+  Consumer consumer(database.source(), database.store(), handler_, options_, events_);
+
+  consumer.prepare({});
+  const std::string opened = sessions("tenure standby");
+  consumer.inaugurate(term);
+
+  EXPECT_THAT(opened, testing::StartsWith("3: "));
+  EXPECT_TRUE(test::eventually([&] {
+    consumer.execute(term);
+    return sessions("orders/8") == opened;
+  })) << opened
+      << "; now " << sessions("orders/8");
+  consumer.handOver(term);
+}
+
 TEST_F(Consuming, NeverMakesABatchThatTheServersMemoryOfSubtransactionsCannotHold) {
   options_.maxBatch = 256;
   produce(0, 300);
