@@ -74,10 +74,14 @@ class World {
 class Database {
  public:
   enum class Acknowledging { inTransaction, afterCommit };
+  /// How lanes commit: all through the one store, which has one transaction at a time, as with SQLite; or beside each
+  /// other, as with PostgreSQL: what one writes is kept until its commit, and what it was told of keys is judged again
+  /// there (Errc::undone).
+  enum class Lanes { inTurn, besideEachOther };
 
   /// Borrows world, events and clock.
   explicit Database(World& world, IEventSink& events = noEvents(), const IClock& clock = systemClock(),
-                    Acknowledging acknowledging = Acknowledging::inTransaction);
+                    Acknowledging acknowledging = Acknowledging::inTransaction, Lanes lanes = Lanes::inTurn);
   ~Database();
 
   IMessageSource& source() noexcept;

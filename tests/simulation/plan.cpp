@@ -217,6 +217,7 @@ void drawLanes(Plan& plan, Draw draw) {
   if (!draw.oneIn(3)) return;
   options.ordering = Ordering::perGroup(static_cast<std::size_t>(draw.number(1, 4)));
   options.laneWindow = 64;
+  plan.lanes = draw.oneIn(2) ? memory::Database::Lanes::besideEachOther : memory::Database::Lanes::inTurn;
 }
 
 std::string inMilliseconds(Duration duration) {
@@ -236,6 +237,7 @@ std::string pipelineOf(const Plan& plan) {
   std::ostringstream text;
   const ConsumerOptions& options = plan.consumer;
   if (options.ordering != Ordering::total()) text << ", " << options.ordering.lanes << " lanes";
+  if (plan.lanes == memory::Database::Lanes::besideEachOther) text << " that commit beside each other";
   if (options.onDead == OnDead::block)
     text << ", the dead block and are released after " << inMilliseconds(plan.releaseAfter);
   if (options.followNumbers)

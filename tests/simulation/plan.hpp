@@ -11,6 +11,7 @@
 
 #include "coverage.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/memory.hpp"
 #include "tenure/rate_limits.hpp"
 #include "tenure/time.hpp"
 
@@ -113,6 +114,7 @@ struct Plan {
   Duration networkLatency{};
   Duration lockLimit{};  // how long a claim waits for a frozen holder's lock
   ConsumerOptions consumer;
+  memory::Database::Lanes lanes{};
   Duration chaos{};
   bool oneStaysBroken = false;  // the last replica never comes back
   int preferred = -1;           // the slot whose replica wants the office

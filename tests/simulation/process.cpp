@@ -36,7 +36,8 @@ Process::Process(Simulation& simulation, int slot, int number)
       consumerLoop_(loop_),
       database_(simulation.store(), *this, loop_,
                 simulation.plan().queue == Queue::table ? memory::Database::Acknowledging::inTransaction
-                                                        : memory::Database::Acknowledging::afterCommit),
+                                                        : memory::Database::Acknowledging::afterCommit,
+                simulation.plan().lanes),
       client_(simulation.ensemble().connect(
           {.sessionTimeout = std::chrono::floor<std::chrono::milliseconds>(simulation.plan().sessionTimeout),
            .loop = &loop_})),

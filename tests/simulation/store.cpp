@@ -16,6 +16,7 @@ Error storeIsDown() { return {Errc::unavailable, "the simulated store is down"};
 
 Result<void> Store::claim(const Term& term) {
   Simulation& simulation = process_.simulation();
+  if (lane_) return join(term);
   if (simulation.mutant() == Mutant::readBeforeClaim) {
     Result<ConsumerState> early = read(simulation.plan().consumer.name);
     if (!early) return early.error();
@@ -24,6 +25,22 @@ Result<void> Store::claim(const Term& term) {
   const BootTime begun = simulation.loop().now();
   const Plan& plan = simulation.plan();
   return process_.remotely<Result<void>>(plan.commitLatency, plan.embeddedStore, [&] { return claimNow(term, begun); });
+}
+
+Result<void> Store::join(const Term& term) {
+  const Plan& plan = process_.simulation().plan();
+  return process_.remotely<Result<void>>(plan.commitLatency, plan.embeddedStore, [&]() -> Result<void> {
+    if (process_.simulation().storeDown()) return storeIsDown();
+    Result<void> joined = inner_.claim(term);
+    process_.trace("join", joined ? 0 : joined.error().code.value());
+    return joined;
+  });
+}
+
+/// What breaks the store breaks it for all that goes through the one.
+std::unique_ptr<IFencedStore> Store::openLane(std::int64_t number) {
+  std::unique_ptr<IFencedStore> lane = inner_.openLane(number);
+  return lane ? std::make_unique<Store>(process_, std::move(lane)) : nullptr;
 }
 
 Result<void> Store::claimNow(const Term& term, BootTime begun) {

@@ -14,19 +14,24 @@ class Process;
 class Store final : public IFencedStore {
  public:
   Store(Process& process, IFencedStore& inner) : process_(process), inner_(inner) {}
+  Store(Process& process, std::unique_ptr<IFencedStore> lane)
+      : process_(process), lane_(std::move(lane)), inner_(*lane_) {}
 
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  std::unique_ptr<IFencedStore> openLane(std::int64_t number) override;
   void release() noexcept override { inner_.release(); }
 
  private:
   Result<void> claimNow(const Term& term, BootTime begun);
+  Result<void> join(const Term& term);
   Result<ConsumerState> read(const ConsumerName& consumer);
 
   Process& process_;
+  std::unique_ptr<IFencedStore> lane_;  // when it is one
   IFencedStore& inner_;
   std::optional<ConsumerState> readEarly_;  // by a mutant
 };

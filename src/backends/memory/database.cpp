@@ -1,6 +1,7 @@
 #include <algorithm>
+#include <tuple>
 
-#include "backends/memory/transaction.hpp"
+#include "backends/memory/lane_transaction.hpp"
 #include "base/text.hpp"
 
 namespace tenure::memory {
@@ -12,10 +13,14 @@ constexpr auto pollInterval = 1ms;  // in the clock's own time, so that virtual 
 
 class Store final : public IFencedStore {
  public:
-  Store(State& state, IEventSink& events, const IClock& clock) : state_(state), events_(events), clock_(clock) {}
+  using Lanes = Database::Lanes;
+
+  Store(State& state, IEventSink& events, const IClock& clock, Lanes lanes, Lane lane = 0)
+      : state_(state), events_(events), clock_(clock), lanes_(lanes), lane_(lane) {}
 
   Result<void> claim(const Term& term) override {
     claimed_.reset();
+    if (lane_ != 0) return join(term.identity());
     Result<void> written = write(term);
     if (written) tell(term, FenceClaimed{"memory", claimed_->previous.value, {}});
     if (!written && isTermOver(written.error().code)) tell(term, FenceRefused{written.error().message()});
@@ -24,8 +29,17 @@ class Store final : public IFencedStore {
 
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term&) override {
     if (!claimed_) return Error{Errc::staleTerm, "this term does not hold the claim"};
-    return std::unique_ptr<IFencedTransaction>{
-        std::make_unique<MemoryTransaction>(state_, *claimed_, clock_.wallNow())};
+    std::unique_ptr<IFencedTransaction> begun;
+    if (lane_ == 0)
+      begun = std::make_unique<MemoryTransaction>(state_, *claimed_, clock_.wallNow());
+    else
+      begun = std::make_unique<LaneTransaction>(state_, *claimed_, clock_.wallNow());
+    return begun;
+  }
+
+  std::unique_ptr<IFencedStore> openLane(std::int64_t number) override {
+    if (lanes_ == Lanes::inTurn) return nullptr;
+    return std::make_unique<Store>(state_, events_, clock_, lanes_, number);
   }
 
   Result<CommitFate> resolve(const Term&) override {
@@ -99,8 +113,26 @@ class Store final : public IFencedStore {
     Fence& fence = state_.fences[identity.election];
     const FencingToken before = fence.holder.token;
     // A repeated claim is a commit too: whoever made the earlier one is a copy of us.
-    fence = Fence{identity, fence.holder.candidate == identity.candidate ? fence.sequence + 1 : 0};
-    claimed_ = Claimed{identity, before, fence.sequence};
+    const std::int64_t sequence = fence.holder.candidate == identity.candidate ? fence.sequences.at(0) + 1 : 0;
+    fence = Fence{identity, {{0, sequence}}};
+    claimed_ = Claimed{identity, before, sequence};
+    return {};
+  }
+
+  Result<void> join(const TermIdentity& term) {
+    const std::lock_guard lock(state_.mutex);
+    if (Result<void> struck = state_.strike(Operation::claim); !struck) return struck;
+    const auto fence = state_.fences.find(term.election);
+    const auto isOf = [&](const TermIdentity& holder) {
+      return std::tie(holder.ensemble, holder.generation, holder.token, holder.candidate) ==
+             std::tie(term.ensemble, term.generation, term.token, term.candidate);
+    };
+    if (fence == state_.fences.end() || !isOf(fence->second.holder))
+      return Error{Errc::staleTerm, "a lane joins the claim of its own term, and there is none"};
+    // As with claims: whoever joined it before is a copy of us.
+    const auto [sequence, isFirst] = fence->second.sequences.try_emplace(lane_, 0);
+    if (!isFirst) ++sequence->second;
+    claimed_ = Claimed{term, term.token, sequence->second, lane_};
     return {};
   }
 
@@ -129,6 +161,8 @@ class Store final : public IFencedStore {
   State& state_;
   IEventSink& events_;
   const IClock& clock_;
+  const Lanes lanes_;
+  const Lane lane_;
   std::optional<Claimed> claimed_;
 };
 
@@ -160,7 +194,7 @@ class Source final : public IMessageSource {
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == sharing_; }
 
   Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    return static_cast<MemoryTransaction&>(transaction).acknowledge(messages);
+    return static_cast<WorldTransaction&>(transaction).acknowledge(messages);
   }
 
   Result<void> acknowledge(std::span<const Message> messages) override {
@@ -222,14 +256,15 @@ class Sink final : public IMessageSink {
 }  // namespace
 
 struct Database::Ports {
-  Ports(State& state, IEventSink& events, const IClock& clock, bool shared)
-      : store(state, events, clock), source(state, clock, shared ? &store : nullptr) {}
+  Ports(State& state, IEventSink& events, const IClock& clock, bool shared, Lanes lanes)
+      : store(state, events, clock, lanes), source(state, clock, shared ? &store : nullptr) {}
   Store store;
   Source source;
 };
 
-Database::Database(World& world, IEventSink& events, const IClock& clock, Acknowledging acknowledging)
-    : ports_(std::make_unique<Ports>(*world.state_, events, clock, acknowledging == Acknowledging::inTransaction)) {}
+Database::Database(World& world, IEventSink& events, const IClock& clock, Acknowledging acknowledging, Lanes lanes)
+    : ports_(std::make_unique<Ports>(*world.state_, events, clock, acknowledging == Acknowledging::inTransaction,
+                                     lanes)) {}
 Database::~Database() = default;
 
 IMessageSource& Database::source() noexcept { return ports_->source; }

@@ -14,9 +14,12 @@ namespace tenure::memory {
 
 class MemoryTransaction;
 
+/// 0 is who claimed; its lanes are 1, 2, …
+using Lane = std::int64_t;
+
 struct Fence {
   TermIdentity holder;
-  std::int64_t sequence = 0;  // commits of the term
+  std::map<Lane, std::int64_t> sequences{{0, 0}};  // commits of the term
 };
 
 struct Key {

@@ -15,13 +15,21 @@ Result<void> checkKey(std::string_view key) {
 
 }  // namespace
 
+Result<void> checkEntry(std::string_view key, std::string_view value) {
+  if (Result<void> valid = checkKey(key); !valid) return valid;
+  if (value.size() > maxValueBytes) return Error{Errc::payloadTooLarge, "a value is at most 1 MiB"};
+  return {};
+}
+
 Result<void> checkFence(const State& state, const Claimed& claimed) {
   const auto found = state.fences.find(claimed.term.election);
   if (found == state.fences.end()) return Error{Errc::fenceLost, claimed.term.election.value};
   const Fence& fence = found->second;
   if (fence.holder.token != claimed.term.token)
     return Error{Errc::staleTerm, "token " + std::to_string(fence.holder.token.value) + " has claimed"};
-  if (fence.sequence != claimed.sequence) return Error{Errc::clonedLeader, "its commits are not ours"};
+  const auto landed = fence.sequences.find(claimed.lane);
+  if (landed == fence.sequences.end() || landed->second != claimed.sequence)
+    return Error{Errc::clonedLeader, "its commits are not ours"};
   return {};
 }
 
@@ -48,8 +56,7 @@ Result<std::optional<std::string>> MemoryTransaction::get(std::string_view key) 
 }
 
 Result<void> MemoryTransaction::put(std::string_view key, std::string_view value) {
-  if (Result<void> valid = checkKey(key); !valid) return valid;
-  if (value.size() > maxValueBytes) return Error{Errc::payloadTooLarge, "a value is at most 1 MiB"};
+  if (Result<void> valid = checkEntry(key, value); !valid) return valid;
   const std::lock_guard lock(state_.mutex);
   if (Result<void> writing = enterWriting(); !writing) return writing;
   const auto [place, isNew] = state_.values.try_emplace(std::string{key});
@@ -188,7 +195,7 @@ Result<void> MemoryTransaction::commit() {
   if (Result<void> struck = state_.strike(Operation::commit); !struck) return struck;
   const std::optional<bool> lostReply = std::exchange(state_.lostReply, std::nullopt);
   if (lostReply.value_or(true)) {
-    ++state_.fences.at(claimed_.term.election).sequence;
+    ++state_.fences.at(claimed_.term.election).sequences[claimed_.lane];
     ++state_.commits;
     undo_.clear();
   }

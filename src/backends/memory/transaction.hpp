@@ -10,9 +10,17 @@ struct Claimed {
   TermIdentity term;
   FencingToken previous;      // that had claimed before
   std::int64_t sequence = 0;  // commits that we know have landed
+  Lane lane = 0;
 };
 
-class MemoryTransaction final : public IFencedTransaction {
+/// Of this backend.
+class WorldTransaction : public IFencedTransaction {
+ public:
+  /// Takes messages out of the queue; they are back if the transaction is rolled back.
+  virtual Result<void> acknowledge(std::span<const Message> messages) = 0;
+};
+
+class MemoryTransaction final : public WorldTransaction {
  public:
   MemoryTransaction(State& state, Claimed& claimed, WallTime at) : state_(state), claimed_(claimed), at_(at) {}
   ~MemoryTransaction() override { rollback(); }
@@ -34,8 +42,7 @@ class MemoryTransaction final : public IFencedTransaction {
   Result<void> commit() override;
   void rollback() noexcept override;
 
-  /// Takes messages out of the queue; they are back if the transaction is rolled back.
-  Result<void> acknowledge(std::span<const Message> messages);
+  Result<void> acknowledge(std::span<const Message> messages) override;
   /// A newer term claims: everything is undone, and every further call is refused. The state's mutex is held.
   void evict() noexcept;
 
@@ -54,6 +61,9 @@ class MemoryTransaction final : public IFencedTransaction {
   std::size_t mark_ = 0;
   std::optional<Error> broken_;  // by its first failure, as on a server
 };
+
+/// Of what a handler writes.
+Result<void> checkEntry(std::string_view key, std::string_view value);
 
 /// Is the fence still ours? The state's mutex is held.
 Result<void> checkFence(const State& state, const Claimed& claimed);

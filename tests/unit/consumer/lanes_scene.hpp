@@ -25,8 +25,8 @@ class LanedReplica {
  public:
   template <class AnyHandler>
   LanedReplica(memory::World& world, std::int64_t token, AnyHandler handler, const ConsumerOptions& options,
-               IEventSink& events, memory::Database::Acknowledging acknowledging)
-      : database_(world, events, systemClock(), acknowledging),
+               IEventSink& events, memory::Database::Acknowledging acknowledging, memory::Database::Lanes lanes)
+      : database_(world, events, systemClock(), acknowledging, lanes),
         term_(identityWith(token), 24h, systemClock()),
         consumer_(database_.source(), database_.store(), std::move(handler), options, events) {}
 
@@ -56,8 +56,8 @@ class ConsumerLanes : public testing::Test {
   }
   LanedReplica& elect() {
     replicas.push_back(std::make_unique<LanedReplica>(
-        world, ++token, [this](const Delivery& delivery) { return handler(delivery); }, options, events,
-        acknowledging));
+        world, ++token, [this](const Delivery& delivery) { return handler(delivery); }, options, events, acknowledging,
+        committing));
     replicas.back()->takeOffice();
     return *replicas.back();
   }
@@ -103,6 +103,7 @@ class ConsumerLanes : public testing::Test {
                           .retryMax = 5ms,
                           .idleWait = 20ms};
   memory::Database::Acknowledging acknowledging = memory::Database::Acknowledging::inTransaction;
+  memory::Database::Lanes committing = memory::Database::Lanes::inTurn;
   Handler handler = [](const Delivery&) { return Outcome::done(); };
   std::int64_t token = 0;
   std::vector<std::unique_ptr<LanedReplica>> replicas;

@@ -391,6 +391,7 @@ TEST_P(LaneStorm, EveryMessageEndsOnceAndInTheOrderOfItsGroup) {
   options.ordering = Ordering::perGroup(1 + random.below(4));
   options.laneWindow = 64;
   if (random.below(2) == 0) acknowledging = memory::Database::Acknowledging::afterCommit;
+  if (random.below(2) == 0) committing = memory::Database::Lanes::besideEachOther;
   produceEvenly(200, {"a", "b", "c", "d", "e"});
   for (int i = 0; i < 20; ++i) produce("x" + std::to_string(i), "");
   for (int i = 0; i < 5; ++i) {

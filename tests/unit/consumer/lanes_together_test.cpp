@@ -24,7 +24,7 @@ class TogetherInLanes : public ConsumerLanes {
   LanedReplica& electTogether() {
     replicas.push_back(std::make_unique<LanedReplica>(
         world, ++token, [this](const BatchDelivery& delivery) { return handleAll(delivery); }, options, events,
-        acknowledging));
+        acknowledging, committing));
     replicas.back()->takeOffice();
     return *replicas.back();
   }
@@ -206,6 +206,7 @@ TEST_P(TogetherInLanesStorm, EveryMessageHasOneEffectInTheOrderOfItsGroupAndOnly
   options.ordering = Ordering::perGroup(1 + random.below(4));
   options.laneWindow = 64;
   if (oneIn(2)) acknowledging = memory::Database::Acknowledging::afterCommit;
+  if (oneIn(2)) committing = memory::Database::Lanes::besideEachOther;
   produceEvenly(200, {"a", "b", "c", "d", "e"});
   for (int i = 0; i < 20; ++i) produce("x" + std::to_string(i), "");
   for (int i = 0; i < 5; ++i) produce("a" + std::to_string(5 * random.below(40)), "a");  // again
