@@ -18,6 +18,7 @@ struct Settled {
   std::span<const Message> messages;
   std::span<const Message> others;        // that they stood for
   std::span<const std::int64_t> dropped;  // positions of those that had no run
+  std::vector<GroupId> unbegun{};         // groups of those that came with a token and did not need it
 };
 
 class Company {

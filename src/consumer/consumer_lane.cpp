@@ -12,6 +12,7 @@ Action ConsumerMachine::assigned(Assignment assignment, const Moment& moment) {
   if (assignment.standing) sequencer_->adopt(*std::move(assignment.standing));
   visit_ = std::move(assignment.visit);
   areCounted_ = assignment.areCounted;
+  bringTokens(assignment.messages);
   if (granted_ >= remaining()) granted_ = std::max(granted_, remaining() + assignment.covered);
   // Whatever comes before the lanes is suspect; its record leaves open how many are to come.
   if (role_ == Role::recovery && ledger_ == Ledger::open)
@@ -53,10 +54,24 @@ std::vector<pipeline::Standing> ConsumerMachine::takeAllStandings() {
 /// A successor would not find it among its suspects.
 bool ConsumerMachine::mustBeRecorded() const noexcept { return role_ == Role::lane && !taken_ && settled_ >= granted_; }
 
-/// In a lane the first start was counted when the desk gave it; a suspect's is counted when it comes.
+/// The desk has counted what a lane gets of it; a suspect is counted when it begins.
+void ConsumerMachine::bringTokens(std::span<const Message> messages) {
+  if (!areCounted_ || role_ != Role::lane) return;
+  for (const Message& message : messages) mayBegin_.insert(message.id);
+}
+
 bool ConsumerMachine::needsTurn() const {
   if (!parks() || !areCounted_ || turn_ == head().id || ran_ == head().id) return false;
-  return role_ == Role::recovery || begun_.contains(head().id);
+  return !mayBegin_.contains(head().id);
+}
+
+/// Of what is settled: duplicates, and what comes before its turn.
+std::vector<GroupId> ConsumerMachine::unbegun() const {
+  std::vector<GroupId> groups;
+  if (mayBegin_.empty() || taking_) return groups;
+  for (const Message& message : window().first(settled_))
+    if (mayBegin_.contains(message.id)) groups.push_back(message.group);
+  return groups;
 }
 
 Action ConsumerMachine::turned(BootTime turn, const Moment& moment) {
@@ -94,7 +109,7 @@ Parked ConsumerMachine::takeParked() {
   for (std::size_t i = 0; i < remaining(); ++i) {
     Message& message = window_[first_ + i];
     if (leaves(message, i == 0)) {
-      if (begun_.erase(message.id) == 0 && areCounted_ && role_ == Role::lane) ++parked.unbegun;
+      parked.unbegun += mayBegin_.erase(message.id);
       parked.pasts.push_back(pastOf(message.id));
       if (i >= held_) parked.messages.push_back(std::move(message));
       continue;

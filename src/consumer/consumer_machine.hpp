@@ -133,6 +133,8 @@ class ConsumerMachine {
     pruner_.start(now);
     log_.start(now);
   }
+  /// In a lane, before Acknowledge is done: the groups of what came with a token of the rate limits and needed none.
+  std::vector<GroupId> unbegun() const;
   /// After Park: what leaves the window.
   Parked takeParked();
   /// At a post: groups of which nothing is in the window may go to others, with their standings.
@@ -209,6 +211,7 @@ class ConsumerMachine {
 
   // In a lane.
   bool mustBeRecorded() const noexcept;
+  void bringTokens(std::span<const Message> messages);
   bool needsTurn() const;
   void holdBack(BootTime until);
   Past pastOf(const MessageId& id);
@@ -309,18 +312,18 @@ class ConsumerMachine {
 
   std::vector<Message> window_;  // from first_ on; what is before it is acknowledged
   std::size_t first_ = 0;
-  std::size_t held_ = 0;                 // leading messages that were kept: the source knows nothing of them
-  std::size_t settled_ = 0;              // booked in the open transaction
-  std::size_t joined_ = 0;               // after those: admitted, and waiting for each other
-  bool areCounted_ = false;              // by a rate limit of the desk
-  std::unordered_set<MessageId> begun_;  // of those: each had its token from the desk, and needs one to begin again
-  std::optional<MessageId> turn_;        // the head, when it has got another one
-  std::size_t apart_ = 0;                // leading messages of the window that come one by one
-  std::size_t granted_ = 0;              // how many messages the durable record allows to begin
-  std::size_t suspects_ = 0;             // leading messages of the window that an earlier term may have died of
-  bool topped_ = false;                  // looked for more since the last commit
-  bool dry_ = false;                     // and found none
-  bool swept_ = false;                   // a step of forgetting since then
+  std::size_t held_ = 0;                    // leading messages that were kept: the source knows nothing of them
+  std::size_t settled_ = 0;                 // booked in the open transaction
+  std::size_t joined_ = 0;                  // after those: admitted, and waiting for each other
+  bool areCounted_ = false;                 // by a rate limit of the desk
+  std::unordered_set<MessageId> mayBegin_;  // of the window: those that came with a token, and have not begun
+  std::optional<MessageId> turn_;           // the head, when it has got one by itself
+  std::size_t apart_ = 0;                   // leading messages of the window that come one by one
+  std::size_t granted_ = 0;                 // how many messages the durable record allows to begin
+  std::size_t suspects_ = 0;                // leading messages of the window that an earlier term may have died of
+  bool topped_ = false;                     // looked for more since the last commit
+  bool dry_ = false;                        // and found none
+  bool swept_ = false;                      // a step of forgetting since then
 
   // Committed by this term, without a key, and not acknowledged: they come again, at the front and in this order.
   std::deque<std::pair<MessageId, BodyDigest>> unacknowledged_;

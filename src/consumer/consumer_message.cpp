@@ -187,7 +187,7 @@ Action ConsumerMachine::run(const Moment& moment) {
   runBegan_ = moment.now;
   log_.began(moment.wall);
   throttle_.went(head().group, moment.now);
-  if (areCounted_) begun_.insert(head().id);
+  mayBegin_.erase(head().id);
   turn_.reset();
   if (collapser_) collapser_->begins(head());
   skipped_.reset();

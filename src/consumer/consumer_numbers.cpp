@@ -149,6 +149,7 @@ Action ConsumerMachine::loaded(const pipeline::Ready& ready, std::vector<Message
   endOutage(false, moment);
   TENURE_ASSERT(settled_ == 0 && joined_ == 0);
   sequencer_->took(ready);
+  bringTokens(messages);
   const auto place = window_.begin() + static_cast<std::ptrdiff_t>(first_ + held_);
   held_ += messages.size();
   window_.insert(place, std::move_iterator(messages.begin()), std::move_iterator(messages.end()));

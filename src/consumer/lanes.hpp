@@ -13,9 +13,10 @@
 /// What a lane may have in work beyond the desk's front is on a record of its own; what is in the front needs none, as
 /// the main record says for the whole term that the front may be in work.
 ///
-/// Rate limits are the desk's, which counts what it hands out; a message that begins a second time takes another token.
-/// Before the lanes begin only the queue's rate holds anybody up, or all groups would wait for the slowest one: what
-/// its suspects took is missing in a group's bucket afterwards.
+/// Rate limits are the desk's, which counts what it hands out, and no longer what was done without a start: a
+/// duplicate, or a number that is early. A message that begins a second time takes another token. Before the lanes
+/// begin only the queue's rate holds anybody up, or all groups would wait for the slowest one: what its suspects took
+/// is missing in a group's bucket afterwards.
 ///
 /// A store that cannot be used from several threads at once stands behind a gate (gate.hpp), and so does a source that
 /// shares its connection: the reader then only looks while a lane is at work, and waits when all rest.

@@ -148,8 +148,8 @@ Action Runner::perform(const Acknowledge& acknowledge) {
   if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
   const auto messages = machine_->window().first(acknowledge.settled);
   const auto others = machine_->collapsed();
-  Result<void> done =
-      post_ ? post_->acknowledge({messages, others, machine_->dropped()}) : source_.acknowledge(messages);
+  Result<void> done = post_ ? post_->acknowledge({messages, others, machine_->dropped(), machine_->unbegun()})
+                            : source_.acknowledge(messages);
   if (done && !post_ && !others.empty()) done = source_.acknowledge(others);
   if (!done) return machine_->failed(done.error(), moment());
   if (post_ && post_->mustReadAgain()) machine_->attachAgain();

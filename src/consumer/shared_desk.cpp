@@ -76,6 +76,8 @@ std::vector<Message> SharedDesk::begin(const Message& message) {
 void SharedDesk::acknowledge(std::size_t lane, const Settled& settled, bool alsoAtSource) {
   const std::lock_guard lock(mutex_);
   desk_.acknowledge(lane, settled.messages, !alsoAtSource, settled.dropped);
+  for (const GroupId& group : settled.unbegun) desk_.giveBack(group, 1, clock_.now());
+  if (!settled.unbegun.empty()) ready_->notifyAll();
   if (alsoAtSource)
     for (const std::span<const Message> some : {settled.messages, settled.others})
       for (const Message& message : some) {

@@ -208,7 +208,10 @@ BootTime Desk::takeSuspectsTurn(const GroupId& group, BootTime now) {
 }
 
 void Desk::giveBack(const GroupId& group, std::size_t tokens, BootTime now) {
-  for (; tokens > 0; --tokens) throttle_.returned(group, now);
+  for (; tokens > 0; --tokens) {
+    throttle_.returned(group, now);
+    if (!heldBack_.empty()) resumeFirst(heldBack_);
+  }
 }
 
 void Desk::owe(const std::string& group, std::size_t ready) {
@@ -355,12 +358,14 @@ void Desk::wait(Line& line, BootTime until, std::multimap<BootTime, Line*>& amon
 }
 
 void Desk::resume(std::multimap<BootTime, Line*>& among, BootTime now) {
-  while (!among.empty() && among.begin()->first <= now) {
-    Line& line = *among.begin()->second;
-    among.erase(among.begin());
-    line.waits = false;
-    makeReady(line);
-  }
+  while (!among.empty() && among.begin()->first <= now) resumeFirst(among);
+}
+
+void Desk::resumeFirst(std::multimap<BootTime, Line*>& among) {
+  Line& line = *among.begin()->second;
+  among.erase(among.begin());
+  line.waits = false;
+  makeReady(line);
 }
 
 bool Desk::isReady(BootTime now) const noexcept {

@@ -127,7 +127,7 @@ class Desk {
   /// The same for one that nobody may overtake: only the queue's rate holds it up, its group's bucket may run into
   /// debt.
   BootTime takeSuspectsTurn(const GroupId& group, BootTime now);
-  /// Of messages that were handed out, and do not begin.
+  /// Of messages that were handed out, and do not begin: others may go instead.
   void giveBack(const GroupId& group, std::size_t tokens, BootTime now);
 
   bool holds(std::size_t lane) const noexcept { return !lanes_[lane].held.empty(); }
@@ -186,6 +186,7 @@ class Desk {
   void restAgain(Line& line, const MessageId& id);
   void wait(Line& line, BootTime until, std::multimap<BootTime, Line*>& among);
   void resume(std::multimap<BootTime, Line*>& among, BootTime now);
+  void resumeFirst(std::multimap<BootTime, Line*>& among);
   bool lastsStand(const Share& share) const;
   End endOf(const Message& message, bool isDropped);
   void succeed(const Held& dropped, Message heir);

@@ -142,6 +142,45 @@ TEST_F(LanesThrottle, EveryStartOfAMessageCountsThatTheStoreTookBack) {
   expectKept(startsOf("all"), rate);
 }
 
+constexpr Rate onceAnHour(double burst) { return {1.0 / 3600, burst}; }
+
+TEST_F(LanesThrottle, ADuplicateUsesNoToken) {
+  produceEvenly(2, {"a", "b"});
+  LanedReplica& leader = elect();
+  workOff(leader);
+  leader.handOver();
+  ASSERT_THAT(starts, SizeIs(2));
+
+  EXPECT_TRUE(limits.set({.queue = onceAnHour(2), .eachGroup = onceAnHour(1)}));
+  for (int i = 0; i < 10; ++i) {
+    produce("a0", "a");
+    produce("b1", "b");
+  }
+  produce("a2", "a");
+  produce("b3", "b");
+  LanedReplica& successor = elect();
+  workOff(successor);
+  successor.handOver();
+
+  EXPECT_THAT(starts, SizeIs(4));
+  EXPECT_THAT(events.of<DuplicateDropped>(), SizeIs(20));
+}
+
+TEST_F(LanesThrottle, ANumberThatComesEarlyUsesOneTokenWhenItsTurnHasCome) {
+  EXPECT_TRUE(limits.set({.queue = onceAnHour(5), .eachGroup = onceAnHour(5)}));
+  options.followNumbers = true;
+  for (const char* number : {"5", "4", "3", "2", "1"})
+    world.deliver({NewMessage{MessageId{number}, GroupId{"a"}, "", {{std::string(numberHeader), number}}}});
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  const auto limit = std::chrono::steady_clock::now() + patience;
+  while (world.ledger().size() < 5 && std::chrono::steady_clock::now() < limit) leader.execute();
+  leader.handOver();
+
+  EXPECT_THAT(starts, SizeIs(5));
+}
+
 TEST_F(LanesThrottle, BeforeTheLanesBeginTheQueuesRateHoldsAsWell) {
   const Rate rate{200, 5};
   EXPECT_TRUE(limits.set({.queue = rate}));

@@ -179,6 +179,20 @@ TEST_F(DeskTest, AParkedGroupGivesTheTokensOfThoseBackThatHaveNotBegun) {
   EXPECT_THAT(taken(1), ElementsAre("b1", "b2", "b3"));
 }
 
+TEST_F(DeskTest, WhatIsHeldBackGoesAtOnceWhenATokenComesBack) {
+  desk.limit({.queue = Rate{1, 1}});
+  receive({"a1", "b1", "c1"});
+  ASSERT_THAT(taken(0), ElementsAre("a1"));
+  ASSERT_THAT(taken(1), IsEmpty());  // b and c wait
+
+  desk.giveBack(GroupId{"a"}, 1, start);
+
+  EXPECT_TRUE(desk.isReady(start));
+  EXPECT_THAT(taken(1), ElementsAre("b1"));
+  EXPECT_THAT(taken(2), IsEmpty());
+  EXPECT_EQ(desk.nextDue(), start + 1s);
+}
+
 TEST_F(DeskTest, CoversWhatIsInTheFrontOfTheWindow) {
   receive({"a1", "a2", "b1", "b2", "c1"});
 
