@@ -394,7 +394,7 @@ TEST_P(LanesNumbersStorm, EveryMessageEndsOnceInTheOrderOfNumbers) {
   EXPECT_THAT(deadIds(), IsEmpty());
   expectEachOnceInOrder();
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, LanesNumbersStorm, testing::Range(1, 61));
+INSTANTIATE_TEST_SUITE_P(Seeds, LanesNumbersStorm, stormSeeds(60));
 
 }  // namespace
 }  // namespace tenure::test
