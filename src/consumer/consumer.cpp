@@ -46,6 +46,11 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
                      static_cast<std::int64_t>(options.maxKept), "must be 1 to 10,000");
   complaints.require(!options.followNumbers || options.collapse == Collapse::never, "consumer.followNumbers", "true",
                      "cannot be combined with collapse");
+  complaints.require(
+      !options.followNumbers || options.whenGapIsOld != GapPolicy::skip || options.delivery != Guarantee::atLeastOnce,
+      "consumer.whenGapIsOld", "skip",
+      "cannot be combined with at least once: without keys, what comes after its number was given up "
+      "looks like a repeat, and would be lost");
   complaints.require(options.keepLogFor >= 0h, "consumer.keepLogFor", options.keepLogFor,
                      "must not be negative; 0 keeps no log");
   complaints.require(options.keepLogLines <= mostCounted, "consumer.keepLogLines", std::to_string(options.keepLogLines),

@@ -76,7 +76,7 @@ void ConsumerMachine::tellCommitted(const Moment& moment) {
   if (taking_) {
     taken_ = Taken{window().front()};
   } else if (taken_) {
-    mayBegin_.erase(taken_->message.id);
+    unusedTokens_.erase(taken_->message.id);
     pending_.push_back(BatchCommitted{1, std::exchange(taken_, std::nullopt)->message.position, took, 1});
   } else if (settled_ > 0)
     pending_.push_back(BatchCommitted{settled_, window()[settled_ - 1].position, took, sizer_.size()});
@@ -89,8 +89,8 @@ Action ConsumerMachine::acknowledged(const Moment& moment) {
   const bool orphans = collapser_ && collapser_->leavesOrphans();
   std::vector<Message> heirs;
   if (collapser_) heirs = collapser_->left(window().first(settled_));
-  if (!mayBegin_.empty() && !taking_)
-    for (const Message& message : window().first(settled_)) mayBegin_.erase(message.id);
+  if (!unusedTokens_.empty() && !taking_)
+    for (const Message& message : window().first(settled_)) unusedTokens_.erase(message.id);
   held_ -= std::min(held_, settled_);
   first_ += settled_;
   apart_ -= std::min(apart_, settled_);

@@ -57,20 +57,20 @@ bool ConsumerMachine::mustBeRecorded() const noexcept { return role_ == Role::la
 /// The desk has counted what a lane gets of it; a suspect is counted when it begins.
 void ConsumerMachine::bringTokens(std::span<const Message> messages) {
   if (!areCounted_ || role_ != Role::lane) return;
-  for (const Message& message : messages) mayBegin_.insert(message.id);
+  for (const Message& message : messages) unusedTokens_.insert(message.id);
 }
 
 bool ConsumerMachine::needsTurn() const {
   if (!parks() || !areCounted_ || turn_ == head().id || ran_ == head().id) return false;
-  return !mayBegin_.contains(head().id);
+  return !unusedTokens_.contains(head().id);
 }
 
 /// Of what is settled: duplicates, and what comes before its turn.
 std::vector<GroupId> ConsumerMachine::unbegun() const {
   std::vector<GroupId> groups;
-  if (mayBegin_.empty() || taking_) return groups;
+  if (unusedTokens_.empty() || taking_) return groups;
   for (const Message& message : window().first(settled_))
-    if (mayBegin_.contains(message.id)) groups.push_back(message.group);
+    if (unusedTokens_.contains(message.id)) groups.push_back(message.group);
   return groups;
 }
 
@@ -109,7 +109,7 @@ Parked ConsumerMachine::takeParked() {
   for (std::size_t i = 0; i < remaining(); ++i) {
     Message& message = window_[first_ + i];
     if (leaves(message, i == 0)) {
-      parked.unbegun += mayBegin_.erase(message.id);
+      parked.unbegun += unusedTokens_.erase(message.id);
       parked.pasts.push_back(pastOf(message.id));
       if (i >= held_) parked.messages.push_back(std::move(message));
       continue;

@@ -234,6 +234,7 @@ class ConsumerMachine {
   void separate() noexcept { apart_ = settled_ + joined_; }
 
   // Numbered messages.
+  bool hasUnknownTurn() const;
   std::optional<Action> findTurn(const Moment& moment);
   Action keep(const Moment& moment);
   Action dropRepeat(const Moment& moment);
@@ -244,6 +245,7 @@ class ConsumerMachine {
   void tellOfGaps(const Moment& moment);
   void tellOf(const pipeline::Gap& gap);
   std::optional<Action> tend(const pipeline::Gap& gap, const Moment& moment);
+  Action giveUp(const pipeline::Gap& gap, const Moment& moment);
 
   void findSuspects(const Moment& moment);
   void succeed(std::vector<Message> heirs);
@@ -312,18 +314,18 @@ class ConsumerMachine {
 
   std::vector<Message> window_;  // from first_ on; what is before it is acknowledged
   std::size_t first_ = 0;
-  std::size_t held_ = 0;                    // leading messages that were kept: the source knows nothing of them
-  std::size_t settled_ = 0;                 // booked in the open transaction
-  std::size_t joined_ = 0;                  // after those: admitted, and waiting for each other
-  bool areCounted_ = false;                 // by a rate limit of the desk
-  std::unordered_set<MessageId> mayBegin_;  // of the window: those that came with a token, and have not begun
-  std::optional<MessageId> turn_;           // the head, when it has got one by itself
-  std::size_t apart_ = 0;                   // leading messages of the window that come one by one
-  std::size_t granted_ = 0;                 // how many messages the durable record allows to begin
-  std::size_t suspects_ = 0;                // leading messages of the window that an earlier term may have died of
-  bool topped_ = false;                     // looked for more since the last commit
-  bool dry_ = false;                        // and found none
-  bool swept_ = false;                      // a step of forgetting since then
+  std::size_t held_ = 0;                        // leading messages that were kept: the source knows nothing of them
+  std::size_t settled_ = 0;                     // booked in the open transaction
+  std::size_t joined_ = 0;                      // after those: admitted, and waiting for each other
+  bool areCounted_ = false;                     // by a rate limit of the desk
+  std::unordered_set<MessageId> unusedTokens_;  // of the window: those that came with one, and have not begun
+  std::optional<MessageId> turn_;               // the head, when it has got one by itself
+  std::size_t apart_ = 0;                       // leading messages of the window that come one by one
+  std::size_t granted_ = 0;                     // how many messages the durable record allows to begin
+  std::size_t suspects_ = 0;                    // leading messages of the window that an earlier term may have died of
+  bool topped_ = false;                         // looked for more since the last commit
+  bool dry_ = false;                            // and found none
+  bool swept_ = false;                          // a step of forgetting since then
 
   // Committed by this term, without a key, and not acknowledged: they come again, at the front and in this order.
   std::deque<std::pair<MessageId, BodyDigest>> unacknowledged_;

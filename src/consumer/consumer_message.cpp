@@ -19,7 +19,8 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
     return settle(moment, false);
   }
   if (joins(moment)) return join(moment);
-  if (const std::string_view why = unfitness(head()); !why.empty()) return refuse(why, moment);
+  if (const std::string_view why = unfitness(head()); !why.empty())
+    return hasUnknownTurn() ? ask(Step::consult, Consult{}) : refuse(why, moment);  // its number is past with it
   if (refused_ && refused_->id == head().id) return refusedByStore(moment);
   if (const auto turn = findTurn(moment)) return *turn;
   if (isReleased()) return letGo(moment);
@@ -187,7 +188,7 @@ Action ConsumerMachine::run(const Moment& moment) {
   runBegan_ = moment.now;
   log_.began(moment.wall);
   throttle_.went(head().group, moment.now);
-  mayBegin_.erase(head().id);
+  unusedTokens_.erase(head().id);
   turn_.reset();
   if (collapser_) collapser_->begins(head());
   skipped_.reset();

@@ -33,6 +33,8 @@ Action ConsumerMachine::consulted(const std::optional<std::string>& place, const
   return proceed(moment);
 }
 
+bool ConsumerMachine::hasUnknownTurn() const { return sequencer_ && sequencer_->turnOf(head()) == Turn::unknown; }
+
 /// Nullopt: it is handled like any other.
 std::optional<Action> ConsumerMachine::findTurn(const Moment& moment) {
   if (!sequencer_) return std::nullopt;
@@ -43,7 +45,7 @@ std::optional<Action> ConsumerMachine::findTurn(const Moment& moment) {
     case Turn::early: return keep(moment);
     case Turn::waiting: return dropRepeat(moment);
     case Turn::crowded: return tooManyWait(moment);
-    case Turn::unreadable: return refuse("its number is not a whole number from 1 on", moment);
+    case Turn::unreadable: return refuse("its number is not a whole number from 1 to 10^15", moment);
     case Turn::conflicting: return refuse("another message waits under its number", moment);
     case Turn::reused: return bury("its id waits already, with another body", attemptNumber() - 1, false, moment);
     case Turn::behind: break;
@@ -65,6 +67,7 @@ Action ConsumerMachine::dropRepeat(const Moment& moment) {
   return settle(moment, false);
 }
 
+/// What they wait for may stand behind them all: whoever gives numbers up gives these up before their time.
 Action ConsumerMachine::tooManyWait(const Moment& moment) {
   if (settled_ > 0) return commit(moment);
   // Some are ready by now: at the desk they go before what is left of the group.
@@ -72,6 +75,9 @@ Action ConsumerMachine::tooManyWait(const Moment& moment) {
     parkUntil_ = moment.now;
     return proceed(moment);
   }
+  const pipeline::Gap gap = sequencer_->gapOf(head().group, moment.wall);
+  tellOf(gap);
+  if (options_.whenGapIsOld == GapPolicy::skip && gap.first <= gap.last) return giveUp(gap, moment);
   return quit(Error{Errc::gapTooOld, std::to_string(options_.maxKept) + " messages of " + named(head().group) +
                                          " wait for number " + std::to_string(sequencer_->expected(head().group))});
 }
@@ -84,13 +90,10 @@ std::optional<Action> ConsumerMachine::tendGroups(const Moment& moment) {
   if (role_ == Role::lane) return tendVisited(moment);
   if (auto ready = sequencer_->ready(limit_)) return ask(Step::load, Load{*std::move(ready)});
   if (ledger_ == Ledger::unread || moment.now < nextGapCheck_) return std::nullopt;
+  tellOfGaps(moment);
   const bool mayStillCome = !dry_ || remaining() > 0;
-  if (mayStillCome && options_.whenGapIsOld != GapPolicy::wait) return std::nullopt;
-  while (const auto gap = sequencer_->overdue(moment.wall)) {
-    tellOf(*gap);
+  if (const auto gap = sequencer_->overdue(moment.wall); gap && !mayStillCome)
     if (auto action = tend(*gap, moment)) return action;
-    sequencer_->told(*gap);
-  }
   nextGapCheck_ = moment.now + std::clamp<Duration>(options_.gapLimit / 10, 10ms, 1s);
   return std::nullopt;
 }
@@ -105,32 +108,24 @@ std::optional<Action> ConsumerMachine::tendKeptSuspects() {
 
 /// Who watches the gaps has seen that nothing of the group is on its way. He does not see a group that is busy.
 std::optional<Action> ConsumerMachine::tendVisited(const Moment& moment) {
-  if (!visit_) {
-    if (options_.whenGapIsOld == GapPolicy::wait) tellOfGaps(moment);
-    return std::nullopt;
-  }
+  tellOfGaps(moment);
+  if (!visit_) return std::nullopt;
   const Visit visit = *std::exchange(visit_, std::nullopt);
   if (visit.allowed > 0) {
     auto ready = sequencer_->ready(std::min(limit_, visit.allowed));
     return ready ? std::optional<Action>(ask(Step::load, Load{*std::move(ready)})) : std::nullopt;
   }
   const auto gap = sequencer_->overdue(moment.wall);
-  if (!gap || gap->group != visit.group) return std::nullopt;
-  tellOf(*gap);
-  if (auto action = tend(*gap, moment)) return action;
-  sequencer_->told(*gap);
-  return std::nullopt;
+  return gap && gap->group == visit.group ? tend(*gap, moment) : std::nullopt;
 }
 
 void ConsumerMachine::tellOfGaps(const Moment& moment) {
-  while (const auto gap = sequencer_->overdue(moment.wall)) {
-    tellOf(*gap);
-    sequencer_->told(*gap);
-  }
+  while (const auto gap = sequencer_->untold(moment.wall)) tellOf(*gap);
 }
 
 void ConsumerMachine::tellOf(const pipeline::Gap& gap) {
   news_.push_back(GapFound{gap.group.value, gap.first, gap.waiting, gap.age});
+  sequencer_->told(gap);
 }
 
 std::optional<Action> ConsumerMachine::tend(const pipeline::Gap& gap, const Moment& moment) {
@@ -140,6 +135,10 @@ std::optional<Action> ConsumerMachine::tend(const pipeline::Gap& gap, const Mome
       return quit(Error{Errc::gapTooOld, named(gap.group) + " waits for number " + std::to_string(gap.first)});
     case GapPolicy::skip: break;
   }
+  return giveUp(gap, moment);
+}
+
+Action ConsumerMachine::giveUp(const pipeline::Gap& gap, const Moment& moment) {
   sequencer_->skip(gap, moment.wall);
   pending_.push_back(GapSkipped{gap.group.value, gap.first, gap.last});
   return commit(moment);

@@ -66,9 +66,9 @@ class Lanes final : public ILeaderCareer {
   void fail(std::exception_ptr why) noexcept;
   bool read(const Term& term);
   Result<void> acknowledge();
-  Result<void> readOnce(BootTime until, const std::stop_token& stop);
+  Result<void> readOnce(const Term& term, BootTime until, const std::stop_token& stop);
   Result<void> look(const std::stop_token& stop);
-  Result<void> watchGaps(const std::stop_token& stop);
+  Result<void> watchGaps(const Term& term, const std::stop_token& stop);
   Result<bool> isDry(const std::stop_token& stop);
   Result<void> readAgain(const Term& term);
   Result<void> rest(const Term& term, const std::function<Result<void>()>& each);

@@ -25,7 +25,8 @@ bool Lanes::read(const Term& term) {
     reportProgress(term);
     readLimits();
     const auto stop = stop_.get_token();
-    if (const auto done = desk_->mustBeReadAgain() ? readAgain(term) : readOnce(clock_.now() + slice, stop); !done)
+    if (const auto done = desk_->mustBeReadAgain() ? readAgain(term) : readOnce(term, clock_.now() + slice, stop);
+        !done)
       sourceFailed(term, done.error());
   }
   if (!stop_.stop_requested()) return true;
@@ -42,10 +43,10 @@ Result<void> Lanes::acknowledge() {
   return acknowledged;
 }
 
-Result<void> Lanes::readOnce(BootTime until, const std::stop_token& stop) {
+Result<void> Lanes::readOnce(const Term& term, BootTime until, const std::stop_token& stop) {
   if (const Result<void> acknowledged = acknowledge(); !acknowledged) return acknowledged;
   if (desk_->wantsLook()) return look(stop);
-  if (const Result<void> watched = watchGaps(stop); !watched) return watched;
+  if (const Result<void> watched = watchGaps(term, stop); !watched) return watched;
   if (!desk_->wantsMore()) {
     desk_->await(until, stop);
     return {};
@@ -73,15 +74,18 @@ Result<void> Lanes::look(const std::stop_token& stop) {
   return {};
 }
 
-/// One for all groups. A lane looks at those that it finds.
-Result<void> Lanes::watchGaps(const std::stop_token& stop) {
+/// One for all groups that no lane has. What is to be done about a gap is a lane's.
+Result<void> Lanes::watchGaps(const Term& term, const std::stop_token& stop) {
   if (!options_.followNumbers || clock_.now() < nextGapCheck_) return {};
+  const Emitter emit(events_, clock_, term.identity().election);
+  for (const pipeline::Gap& gap : desk_->tellOfGaps(clock_.wallNow(), options_.gapLimit))
+    emit(GapFound{gap.group.value, gap.first, gap.waiting, gap.age}, term.token());
   if (options_.whenGapIsOld != GapPolicy::wait) {
     const Result<bool> dry = isDry(stop);
     if (!dry) return dry.error();
     if (!*dry) return {};
+    desk_->visitGaps(clock_.wallNow(), options_.gapLimit);
   }
-  desk_->visitGaps(clock_.wallNow(), options_.gapLimit);
   nextGapCheck_ = clock_.now() + std::clamp<Duration>(options_.gapLimit / 10, 10ms, 1s);
   return {};
 }
@@ -112,6 +116,7 @@ Result<void> Lanes::readAgain(const Term& term) {
 Result<void> Lanes::rest(const Term& term, const std::function<Result<void>()>& each) {
   desk_->close(true);
   while (!desk_->isAtRest() && !stop_.stop_requested()) {
+    if (!term.valid()) return Error{Errc::leaseLost, "while its lanes came to rest"};  // those may wait for it to end
     reportProgress(term);
     if (const Result<void> done = each(); !done) return done;
     desk_->await(clock_.now() + lookInterval, stop_.get_token());
@@ -135,10 +140,11 @@ void Lanes::sourceFailed(const Term& term, const Error& error) {
   emit(OutageBegan{error.message()}, term.token());
   Random random = options_.jitterSeed != 0 ? Random(options_.jitterSeed) : Random(freshSeed());
   Backoff backoff(20ms, 1s, random.fork());
-  static_cast<void>(rest(term, [this]() -> Result<void> {
+  const Result<void> rested = rest(term, [this]() -> Result<void> {
     static_cast<void>(desk_->takeAcknowledgements());
     return {};
-  }));
+  });
+  if (!rested) throw EndTerm(reasonOf(rested.error()), rested.error());
   if (stop_.stop_requested()) return;
   desk_->clear();
   for (Error trouble = error;;) {

@@ -30,7 +30,7 @@ std::size_t batchLimitOf(const ConsumerOptions& options) noexcept {
 Reach reachOf(const ConsumerOptions& options) noexcept {
   const std::size_t lanes = options.ordering.lanes;
   if (lanes == 0) return {.front = batchLimitOf(options)};
-  return {.front = options.maxBatch * lanes, .lanes = lanes, .window = options.laneWindow};
+  return {.front = batchLimitOf(options) * lanes, .lanes = lanes, .window = options.laneWindow};
 }
 
 ConsumerName recordOf(const ConsumerName& consumer, std::size_t lane) {

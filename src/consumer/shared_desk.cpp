@@ -221,9 +221,14 @@ bool SharedDesk::isEmpty() const {
 
 void SharedDesk::visitGaps(WallTime now, std::chrono::milliseconds limit) {
   const std::lock_guard lock(mutex_);
-  for (const GroupId& group : standings_.overdue(now, limit))
-    if (!desk_.knows(group.value)) desk_.owe(group.value, 0);
+  for (const pipeline::Gap& gap : standings_.overdue(now, limit))
+    if (!desk_.knows(gap.group.value)) desk_.owe(gap.group.value, 0);
   ready_->notifyAll();
+}
+
+std::vector<pipeline::Gap> SharedDesk::tellOfGaps(WallTime now, std::chrono::milliseconds limit) {
+  const std::lock_guard lock(mutex_);
+  return standings_.tell(now, limit);
 }
 
 std::size_t SharedDesk::room() const {
@@ -280,8 +285,7 @@ void SharedDesk::await(BootTime until, const std::stop_token& stop) {
 std::stop_source& SharedDesk::interrupt() {
   const std::lock_guard lock(mutex_);
   interrupt_ = std::stop_source{};
-  const bool isNeeded = !toAcknowledge_.empty() || desk_.wantsLook() || desk_.mustBeReadAgain();
-  if (isNeeded || std::ranges::any_of(lanes_, &Lane::left)) interrupt_.request_stop();
+  if (!toAcknowledge_.empty() || desk_.wantsLook() || desk_.mustBeReadAgain()) interrupt_.request_stop();
   return interrupt_;
 }
 

@@ -67,6 +67,8 @@ class SharedDesk {
   bool isEmpty() const;
   /// Has lanes look at groups that miss something for so long, where nothing of them is here.
   void visitGaps(WallTime now, std::chrono::milliseconds limit);
+  /// Of groups that no lane has in hand, each gap once.
+  std::vector<pipeline::Gap> tellOfGaps(WallTime now, std::chrono::milliseconds limit);
 
   std::size_t room() const;
   bool wantsMore() const;
@@ -82,7 +84,7 @@ class SharedDesk {
   bool madeProgressSince(BootTime then) const;
   /// Waits until something is to be done for a lane, until then, or until a stop.
   void await(BootTime until, const std::stop_token& stop);
-  /// Requested when the source has to be told something, or a lane has left. Valid until the next call.
+  /// Requested when the source has to be told or asked something, or a lane leaves. Valid until the next call.
   std::stop_source& interrupt();
 
  private:

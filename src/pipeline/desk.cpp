@@ -16,7 +16,7 @@ std::size_t Desk::room() const noexcept {
   return collapser_ ? std::min(room, Collapser::page) : room;
 }
 
-bool Desk::wantsMore() const noexcept { return 2 * waiting_ < limits_.messages && room() > 0; }
+bool Desk::wantsMore() const noexcept { return 2 * (waiting_ - resting_) < limits_.messages && room() > 0; }
 
 void Desk::receive(std::vector<Message> messages) {
   if (collapser_) collapser_->sift(messages, suspectIds_);
@@ -28,6 +28,7 @@ void Desk::receive(std::vector<Message> messages) {
     waitingBytes_ += message.body.size();
     if (!rests_.empty()) restAgain(line, message.id);
     line.waiting.push_back({number, std::move(message)});
+    if (line.waits) ++resting_;
     makeReady(line);
   }
 }
@@ -62,7 +63,7 @@ void Desk::clear() {
   heldBack_.clear();
   suspects_.clear();
   unconfirmed_.clear();
-  waiting_ = waitingBytes_ = 0;
+  waiting_ = resting_ = waitingBytes_ = 0;
   window_.clear();
   for (const auto& [until, visit] : owed) {
     owe(visit.first, visit.second);
@@ -354,6 +355,7 @@ void Desk::park(std::size_t lane, std::vector<Message> messages, BootTime until,
 
 void Desk::wait(Line& line, BootTime until, std::multimap<BootTime, Line*>& among) {
   line.waits = true;
+  resting_ += line.waiting.size();
   among.emplace(until, &line);
 }
 
@@ -365,6 +367,7 @@ void Desk::resumeFirst(std::multimap<BootTime, Line*>& among) {
   Line& line = *among.begin()->second;
   among.erase(among.begin());
   line.waits = false;
+  resting_ -= line.waiting.size();
   makeReady(line);
 }
 

@@ -69,7 +69,7 @@ class Desk {
 
   /// How many more messages fit.
   std::size_t room() const noexcept;
-  /// Less than half of what it may hold waits for a lane.
+  /// Less than half of what it may hold waits for a lane; whose group waits itself does not count.
   bool wantsMore() const noexcept;
   void receive(std::vector<Message> messages);
   /// Everything is forgotten but who waits until when: the source delivers it again. No lane may be at work on what it
@@ -210,6 +210,7 @@ class Desk {
   std::unordered_map<MessageId, BootTime> rests_;  // of parked ones that were forgotten
   Throttle throttle_;
   std::size_t waiting_ = 0;
+  std::size_t resting_ = 0;  // of those: parked, or held back
   std::size_t waitingBytes_ = 0;
 
   std::deque<std::optional<Number>> unconfirmed_;  // nullopt: it has no number, or an heir has it

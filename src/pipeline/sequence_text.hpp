@@ -8,6 +8,7 @@
 /// <group> is a digest of consumer and group, because a group alone may be as long as a key.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -23,6 +24,15 @@ namespace tenure::pipeline {
 inline constexpr std::string_view numbersPrefix = "tenure.numbers/";
 /// Of the dead letter that stands for numbers which never came: the first of them. It is no message.
 inline constexpr std::string_view missingHeader = "tenure-missing-number";
+
+/// A group that waits for a number, and has for a while.
+struct Gap {
+  GroupId group;
+  std::int64_t first = 0;  // of the missing numbers
+  std::int64_t last = 0;
+  std::size_t waiting = 0;  // messages after them
+  std::chrono::milliseconds age{};
+};
 
 /// Where a group stands.
 struct GroupPlace {
@@ -45,6 +55,11 @@ struct GroupPlace {
       ++count;
     }
     return count;
+  }
+  /// Of one that is open.
+  Gap gap(WallTime now) const {
+    return {group, position + 1, waiting.begin()->first - 1, waiting.size(),
+            std::chrono::duration_cast<std::chrono::milliseconds>(now - since)};
   }
 };
 

@@ -18,7 +18,8 @@ std::optional<std::int64_t> numberOf(const NewMessage& message) noexcept {
   if (message.group.value.empty()) return std::nullopt;
   const auto header = findHeader(message, numberHeader);
   if (header == message.headers.end()) return std::nullopt;
-  return std::max<std::int64_t>(parseInteger(header->second).value_or(0), 0);
+  const std::int64_t number = parseInteger(header->second).value_or(0);
+  return number > 0 && number <= lastNumber ? number : 0;
 }
 
 Sequencer::Sequencer(ConsumerName consumer, std::chrono::milliseconds gapLimit, std::size_t maxKept,
@@ -280,17 +281,22 @@ void Sequencer::took(const Ready& ready) {
   ready_.erase(digestText(consumer_, ready.group));
 }
 
-std::optional<Gap> Sequencer::overdue(WallTime now) const {
+std::optional<Gap> Sequencer::overdue(WallTime now) const { return oldestGap(now, true); }
+
+std::optional<Gap> Sequencer::untold(WallTime now) const { return oldestGap(now, false); }
+
+std::optional<Gap> Sequencer::oldestGap(WallTime now, bool evenIfTold) const {
   std::optional<Gap> oldest;
   for (const auto& [digest, group] : open_) {
     const GroupPlace& place = places_.at(group);
-    const auto age = now - place.since;
+    if (place.isReady() || now - place.since < gapLimit_) continue;
     const auto told = told_.find(group);
-    if (place.isReady() || age < gapLimit_ || (told != told_.end() && told->second == place.position + 1)) continue;
-    if (oldest && oldest->age >= age) continue;
-    oldest = Gap{group, place.position + 1, place.waiting.begin()->first - 1, place.waiting.size(), age};
+    if (!evenIfTold && told != told_.end() && told->second == place.position + 1) continue;
+    if (const Gap gap = place.gap(now); !oldest || gap.age > oldest->age) oldest = gap;
   }
   return oldest;
 }
+
+Gap Sequencer::gapOf(const GroupId& group, WallTime now) const { return places_.at(group).gap(now); }
 
 }  // namespace tenure::pipeline

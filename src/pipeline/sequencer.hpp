@@ -50,15 +50,6 @@ struct StateWrite {
   std::optional<std::string> value;  // nullopt: erase it
 };
 
-/// A group that waits for a number, and has for a while.
-struct Gap {
-  GroupId group;
-  std::int64_t first = 0;  // of the missing numbers
-  std::int64_t last = 0;
-  std::size_t waiting = 0;  // messages after them
-  std::chrono::milliseconds age{};
-};
-
 /// Messages of a group that are kept, and whose turn has come.
 struct Ready {
   GroupId group;
@@ -110,8 +101,12 @@ class Sequencer {
   /// Those are in hand now: they come back through turnOf.
   void took(const Ready& ready);
 
-  /// The oldest gap above the limit that was not told of yet.
+  /// The oldest gap above the limit.
   std::optional<Gap> overdue(WallTime now) const;
+  /// Of which was not told yet.
+  std::optional<Gap> untold(WallTime now) const;
+  /// Whatever its age; of a group that has something waiting, and not the next one.
+  Gap gapOf(const GroupId& group, WallTime now) const;
   void told(const Gap& gap) { told_[gap.group] = gap.first; }
 
   // To another sequencer, and from it; not in the open transaction.
@@ -123,6 +118,7 @@ class Sequencer {
 
  private:
   const GroupPlace* find(const GroupId& group) const;
+  std::optional<Gap> oldestGap(WallTime now, bool evenIfTold) const;
   GroupPlace& touch(const GroupId& group);
   void advance(GroupPlace& place, WallTime now);
   bool isReadyToLoad(const GroupPlace& place) const;
@@ -147,6 +143,10 @@ class Sequencer {
   std::map<std::string, std::optional<std::string>> messageWrites_;
   std::vector<DeadLetter> notes_;
 };
+
+/// Of a group: to it one a microsecond takes thirty years. A single message with an absurd one could else make all that
+/// come after it late.
+inline constexpr std::int64_t lastNumber = 1'000'000'000'000'000;
 
 /// The number that a message has in its group; nullopt when it has none, 0 when it is none.
 std::optional<std::int64_t> numberOf(const NewMessage& message) noexcept;

@@ -20,13 +20,18 @@ std::optional<Standing> Standings::take(const GroupId& group) {
   return known ? std::optional(std::move(known.mapped())) : std::nullopt;
 }
 
-std::vector<GroupId> Standings::overdue(WallTime now, std::chrono::milliseconds limit) const {
-  std::vector<GroupId> groups;
+std::vector<Gap> Standings::overdue(WallTime now, std::chrono::milliseconds limit) const {
+  std::vector<Gap> gaps;
   for (const auto& [group, standing] : open_)
-    if (!standing.place.isReady() && now - standing.place.since >= limit &&
-        standing.told != standing.place.position + 1)
-      groups.push_back(group);
-  return groups;
+    if (!standing.place.isReady() && now - standing.place.since >= limit) gaps.push_back(standing.place.gap(now));
+  return gaps;
+}
+
+std::vector<Gap> Standings::tell(WallTime now, std::chrono::milliseconds limit) {
+  std::vector<Gap> gaps = overdue(now, limit);
+  std::erase_if(gaps,
+                [this](const Gap& gap) { return std::exchange(open_.at(gap.group).told, gap.first) == gap.first; });
+  return gaps;
 }
 
 }  // namespace tenure::pipeline

@@ -17,8 +17,10 @@ class Standings {
   void put(Standing standing);
   /// Nullopt: it has to be read, and nothing of it waits.
   std::optional<Standing> take(const GroupId& group);
-  /// Those that wait for a number for so long, and nobody was told of it.
-  std::vector<GroupId> overdue(WallTime now, std::chrono::milliseconds limit) const;
+  /// Those that wait for a number for so long.
+  std::vector<Gap> overdue(WallTime now, std::chrono::milliseconds limit) const;
+  /// Of which nobody was told; from now on they were.
+  std::vector<Gap> tell(WallTime now, std::chrono::milliseconds limit);
 
  private:
   const std::size_t maxGroups_;

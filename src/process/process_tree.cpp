@@ -119,6 +119,8 @@ bool isPastItsEnd(pid_t pid) {
   for (std::filesystem::directory_iterator task(tasks, unseen), end; !unseen && task != end; task.increment(unseen)) {
     std::string stat;
     std::getline(std::ifstream(task->path() / "stat"), stat);
+    if (stat.empty() && !std::filesystem::exists(task->path(), unseen) && !unseen)
+      continue;  // gone since it was listed
     if (!isExiting(stat)) return false;
     ++threads;
   }

@@ -7,6 +7,7 @@
 #include "lanes_scene.hpp"
 #include "storm.hpp"
 #include "support/await.hpp"
+#include "support/forwarding_source.hpp"
 
 namespace tenure::test {
 namespace {
@@ -25,6 +26,34 @@ TEST_F(ConsumerLanes, HandleEveryGroupInItsOrder) {
 
   EXPECT_THAT(world.ledger(), SizeIs(500));
   expectEachOnceInOrder();
+}
+
+TEST_F(ConsumerLanes, AskAnIdleSourceOnceAndWait) {
+  struct Source final : ForwardingSource {
+    using ForwardingSource::ForwardingSource;
+    Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
+      ++fetches;
+      return ForwardingSource::fetch(max, deadline, std::move(stop));
+    }
+    int fetches = 0;
+  };
+  for (const auto how :
+       {memory::Database::Acknowledging::inTransaction, memory::Database::Acknowledging::afterCommit}) {
+    memory::World idle;
+    memory::Database database(idle, events, systemClock(), how);
+    Source source(database.source());
+    options.idleWait = 200ms;
+    Consumer leader(source, database.store(), handler, options, events);
+    const TestTerm term(++token);
+    leader.inaugurate(term);
+    for (int i = 0; i < 5; ++i) leader.execute(term);  // the lanes have begun
+
+    source.fetches = 0;
+    leader.execute(term);
+
+    EXPECT_LE(source.fetches, 20) << "an idle loop asks thousands of times";
+    leader.handOver(term);
+  }
 }
 
 TEST_F(ConsumerLanes, AreTheSameWhereAcknowledgingComesAfterTheCommit) {

@@ -300,6 +300,68 @@ TEST_F(Numbers, TooManyThatWaitEndTheTerm) {
   EXPECT_THAT(world.waiting(), SizeIs(1));
 }
 
+TEST_F(Numbers, TooManyThatWaitAreToldOf) {
+  options.maxKept = 2;
+  sendAll({2, 3, 4});
+
+  EXPECT_EQ(elect().endOf(5), EndReason::failed);
+
+  ASSERT_THAT(events.of<GapFound>(), SizeIs(1));
+  EXPECT_EQ(events.of<GapFound>()[0].number, 1);
+}
+
+TEST_F(Numbers, WhereGapsAreSkippedTooManyThatWaitAreWaitedForNoLonger) {
+  options.whenGapIsOld = GapPolicy::skip;
+  options.maxKept = 2;
+  sendAll({2, 3, 4, 5});
+  send("h", 1);
+  sendAll({1});
+
+  runDry(elect());
+
+  EXPECT_THAT(handled, ElementsAre("g2", "g3", "g4", "g5", "h1"));
+  EXPECT_THAT(deadIds(), testing::Contains("g1")) << "it came after it was given up";
+  EXPECT_THAT(events.of<GapSkipped>(), SizeIs(1));
+}
+
+TEST_F(Numbers, AnOldGapIsToldOfWhileOtherMessagesStillWait) {
+  options.whenGapIsOld = GapPolicy::skip;
+  options.maxBatch = 1;
+  sendAll({2});
+  for (int i = 1; i <= 20; ++i) send("h", i);
+  std::size_t toldBefore = 0;
+  behaviour = [&](const Delivery& delivery) {
+    clock.advance(2s);
+    if (delivery.message.id.value == "h20") toldBefore = events.of<GapFound>().size();
+    return Outcome::done();
+  };
+
+  runDry(elect());
+
+  EXPECT_EQ(toldBefore, 1U);
+  EXPECT_THAT(events.of<GapFound>(), SizeIs(1));
+  EXPECT_EQ(events.of<GapSkipped>().size(), 1U) << "when nothing is on its way any more";
+}
+
+TEST_F(Numbers, AnUnfitMessageKeepsItsGroupFromNothing) {
+  NewMessage unfit{
+      MessageId{"g1"}, GroupId{"g"}, std::string(maxBodyBytes + 1, 'x'), {{std::string(numberHeader), "1"}}};
+  world.deliver({unfit});
+  sendAll({2});
+
+  runDry(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("g1"));
+  EXPECT_THAT(handled, ElementsAre("g2"));
+}
+
+TEST_F(Numbers, WhatIsGivenUpNeedsKeysToBeToldFromRepeats) {
+  options.delivery = Guarantee::atLeastOnce;
+  options.whenGapIsOld = GapPolicy::skip;
+
+  EXPECT_THROW(elect(), std::system_error);
+}
+
 TEST_F(Numbers, AHandlerCannotReachWhatIsKept) {
   std::vector<bool> reached;
   behaviour = [&](const Delivery& delivery) {

@@ -136,6 +136,14 @@ TEST_F(LanesReach, MoreLanesSuspectNoMoreThanFewerMayHaveBegun) {
   expectSuspects(48);
 }
 
+TEST_F(LanesReach, CommandsBeginOneByOneInEachLane) {
+  options.maxBatch = 12;
+  options.handlerIsExternal = true;
+  dieWith(60);
+
+  expectSuspects(4);
+}
+
 TEST_F(LanesReach, OneLineFindsWhatLanesMayHaveBegun) {
   options.maxBatch = 12;
   dieWith(60);

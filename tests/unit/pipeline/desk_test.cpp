@@ -292,6 +292,19 @@ TEST_F(DeskTest, TakesNoMoreThanItsWindowAndItsBytesAllow) {
   EXPECT_FALSE(desk.wantsMore());
 }
 
+TEST_F(DeskTest, AGroupThatWaitsLeavesRoomForOthersUpToTheWholeWindow) {
+  for (int i = 0; i < 60; ++i) receive({"a" + std::to_string(i)});
+  EXPECT_FALSE(desk.wantsMore());
+
+  desk.park(0, take(0, 60).messages, start + 1h);
+  EXPECT_TRUE(desk.wantsMore());
+  for (int i = 60; i < 99; ++i) receive({"a" + std::to_string(i)});
+  EXPECT_TRUE(desk.wantsMore());
+  receive({"b1"});
+  EXPECT_FALSE(desk.wantsMore());
+  EXPECT_THAT(taken(1), ElementsAre("b1"));
+}
+
 TEST_F(DeskTest, ForgetsEverythingWhenTheSourceBeginsAnew) {
   receive({"a1", "b1", "b2"});
   take(1);

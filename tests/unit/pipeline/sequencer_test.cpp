@@ -228,9 +228,9 @@ TEST_F(SequencerTest, TellsOnceOfAGapThatIsTooOld) {
   know();
   keep(4), keep(5);
   commit();
-  EXPECT_FALSE(sequencer.overdue(now + 9s));
+  EXPECT_FALSE(sequencer.untold(now + 9s));
 
-  const auto gap = sequencer.overdue(now + 11s);
+  const auto gap = sequencer.untold(now + 11s);
 
   ASSERT_TRUE(gap);
   EXPECT_EQ(gap->first, 1);
@@ -238,7 +238,16 @@ TEST_F(SequencerTest, TellsOnceOfAGapThatIsTooOld) {
   EXPECT_EQ(gap->waiting, 2);
   EXPECT_EQ(gap->age, 11s);
   sequencer.told(*gap);
-  EXPECT_FALSE(sequencer.overdue(now + 1h));
+  EXPECT_FALSE(sequencer.untold(now + 1h));
+  EXPECT_TRUE(sequencer.overdue(now + 1h)) << "it is still there";
+}
+
+TEST_F(SequencerTest, ANumberBeyondAllMeasureIsNone) {
+  know();
+
+  EXPECT_EQ(sequencer.turnOf(numbered(lastNumber)), Turn::early);
+  EXPECT_EQ(sequencer.turnOf(numbered(lastNumber + 1)), Turn::unreadable);
+  EXPECT_EQ(sequencer.turnOf(numbered(std::numeric_limits<std::int64_t>::max())), Turn::unreadable);
 }
 
 TEST_F(SequencerTest, EachGapHasItsOwnAge) {

@@ -48,8 +48,10 @@ TEST(Standings, TellOfGapsThatAreOldAndWereNotToldOf) {
   told.told = 4;
   standings.put(std::move(told));
 
-  EXPECT_THAT(standings.overdue(morning + 9s, 10s), IsEmpty());
-  EXPECT_THAT(standings.overdue(morning + 10s, 10s), ElementsAre(GroupId{"waits"}));
+  EXPECT_THAT(standings.tell(morning + 9s, 10s), IsEmpty());
+  EXPECT_THAT(standings.tell(morning + 10s, 10s), ElementsAre(testing::Field(&Gap::group, GroupId{"waits"})));
+  EXPECT_THAT(standings.tell(morning + 10s, 10s), IsEmpty());
+  EXPECT_THAT(standings.overdue(morning + 10s, 10s), testing::SizeIs(2));
 }
 
 TEST(Standings, CountWhatFollowsOnTheirPositions) {
