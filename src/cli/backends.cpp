@@ -18,8 +18,23 @@ std::string names() {
 
 Result<std::unique_ptr<Backend>> make(const Url& url) {
   for (const Scheme* scheme : schemes)
-    if (scheme->name == url.scheme) return scheme->make(url);
+    if (scheme->name == url.scheme) {
+      auto backend = scheme->make(url);
+      if (backend) (*backend)->setParameters(url.parameters);
+      return backend;
+    }
   return Error{Errc::unsupported, "scheme \"" + escaped(url.scheme) + "\" is not known here: expected " + names()};
+}
+
+/// Names the parameter and not its value, which is nobody's business.
+Result<void> checkStoreAddsNothing(const Backend& queue, const Backend& store) {
+  const Backend::Parameters& heard = queue.parameters();
+  for (const auto& parameter : store.parameters())
+    if (std::find(heard.begin(), heard.end(), parameter) == heard.end())
+      return Error{Errc::configurationRefused,
+                   "queue and store are one database, which is opened as the queue's URL says: give parameter \"" +
+                       parameter.first + "\" there, as the store's URL has it"};
+  return {};
 }
 
 }  // namespace
@@ -68,7 +83,10 @@ Result<Wiring> wire(std::unique_ptr<Backend> queue, std::unique_ptr<Backend> sto
   if (!store && !queue->isStore())
     return Error{Errc::configurationRefused, "this queue keeps no effects: name with --store where they go"};
   if (store) store->setQueue(queue->queue());
-  return Wiring{std::move(queue), std::move(store)};
+  Wiring wiring{std::move(queue), std::move(store)};
+  if (wiring.store && wiring.isOneDatabase())
+    if (const auto checked = checkStoreAddsNothing(*wiring.queue, *wiring.store); !checked) return checked.error();
+  return wiring;
 }
 
 }  // namespace tenure::cli

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/urls.hpp"
@@ -29,7 +30,12 @@ class Backend {
     std::shared_ptr<IFencedStore> store;
   };
 
+  using Parameters = std::vector<std::pair<std::string, std::string>>;
+
   virtual ~Backend() = default;
+  /// Those of its URL, as parseBackend and parseStore have read them.
+  const Parameters& parameters() const noexcept { return parameters_; }
+  void setParameters(Parameters parameters) { parameters_ = std::move(parameters); }
   virtual bool isQueue() const noexcept { return true; }
   virtual bool isStore() const noexcept { return true; }
   virtual bool hasSql() const noexcept { return false; }
@@ -63,6 +69,9 @@ class Backend {
   virtual std::string schemaSql() const { return {}; }
   virtual Result<std::string> upgradeSql(std::int64_t from) const { return static_cast<void>(from), std::string{}; }
   virtual Result<void> applySchema() const { return {}; }
+
+ private:
+  Parameters parameters_;
 };
 
 /// A queue, which may be a store as well.
@@ -91,7 +100,10 @@ struct Wiring {
   Backend::Ends open(IEventSink& events) const;
 };
 
-/// Errors: configurationRefused  the queue keeps no effects, and no store was given; or the store keeps none
+/// One database is opened once, as the queue's URL says; nothing that the store's says beyond it is dropped in silence.
+///
+/// Errors: configurationRefused  the queue keeps no effects, and no store was given; or the store's URL has a parameter
+///                               that the queue's, of the same database, has not
 Result<Wiring> wire(std::unique_ptr<Backend> queue, std::unique_ptr<Backend> store);
 
 // --- what backends.cpp lists

@@ -58,6 +58,8 @@ Result<Options> postgresqlOptions(const Url& url) {
     return Error{Errc::invalidArgument, "a PostgreSQL URL names a database: " + example};
   if (!url.host.empty() && !options.host.empty())
     return Error{Errc::invalidArgument, "a PostgreSQL URL names a host or a socket, not both: " + example};
+  if (!options.tlsAuthority.empty() && !options.tls)
+    return Error{Errc::invalidArgument, "tls-authority does nothing without TLS: write tls=yes as well"};
   if (!url.host.empty()) options.host = url.host;
   options.port = url.port.value_or(0);
   options.user = url.user;

@@ -131,6 +131,15 @@ constexpr Parameter<Options> parameters[] = {
      }},
 };
 
+/// Whoever names them means to be safe, and would not be.
+Result<void> checkTlsIsOn(const Url& url) {
+  if (url.scheme == "amqps") return {};
+  for (const char* name : {"tls-authority", "tls-certificate", "tls-key"})
+    if (!url.parameter(name).empty())
+      return Error{Errc::invalidArgument, std::string(name) + " does nothing without TLS: write amqps:// for amqp://"};
+  return {};
+}
+
 /// What the library calls by its fields' names, as the URL calls it.
 Error inParameters(Error error) {
   constexpr std::pair<std::string_view, std::string_view> names[] = {
@@ -156,6 +165,7 @@ Result<Options> rabbitmqOptions(const Url& url) {
                  "a RabbitMQ URL names a host: expected one such as amqp://host/vhost?queue=orders"};
   Options options;
   if (const auto set = setParameters<Options>(options, url, parameters); !set) return set.error();
+  if (const auto checked = checkTlsIsOn(url); !checked) return checked.error();
   options.host = url.host;
   options.port = url.port.value_or(0);
   if (!url.user.empty()) options.user = url.user;

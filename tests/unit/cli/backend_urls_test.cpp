@@ -172,6 +172,16 @@ TEST(BackendUrl, Row20TlsThatTheRedisClientHasNotIsRefusedBeforeAnythingBegins) 
   EXPECT_TRUE(parseBackend("redis://cache?tls=no"));
 }
 
+TEST(BackendUrl, Row20CertificatesWithoutTlsAreRefusedWithWhatTurnsItOn) {
+  EXPECT_THAT(complaint("postgresql://db/o?tls-authority=/ca"), HasSubstr("tls=yes"));
+  EXPECT_THAT(complaint("postgresql://db/o?tls-authority=/ca&tls=no"), HasSubstr("tls=yes"));
+  EXPECT_TRUE(parseBackend("postgresql://db/o?tls-authority=/ca&tls=yes"));
+  for (const char* parameter : {"tls-authority", "tls-certificate", "tls-key"})
+    EXPECT_THAT(complaint("amqp://mq?" + std::string(parameter) + "=/file"),
+                AllOf(HasSubstr(parameter), HasSubstr("amqps://")));
+  EXPECT_TRUE(parseBackend("amqps://mq?tls-authority=/ca"));
+}
+
 TEST(BackendUrl, Row20APasswordFileWithoutAPasswordIsRefusedBeforeAnythingBegins) {
   const test::TemporaryFolder folder;
   std::ofstream(folder / "empty");

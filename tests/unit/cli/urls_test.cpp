@@ -160,6 +160,30 @@ TEST(Wiring, TwoUrlsOfOneDatabaseShareTheirTransactions) {
   EXPECT_TRUE(ends.source->sharesTransactionsWith(*ends.store));
 }
 
+TEST(Wiring, RefusesAStoresParameterThatTheOneDatabaseWouldNotHear) {
+  const auto wire = [](const char* queue, const char* store) {
+    return cli::wire(parseBackend(queue).value(), parseStore(store).value());
+  };
+  const char* silent[][2] = {{"postgresql://db/o?queue=q", "postgresql://db/o?tls=yes&tls-authority=/s3cret"},
+                             {"postgresql://db/o?tls=no", "postgresql://db/o?tls=yes"},
+                             {"sqlite:o.db?evict=yes", "sqlite:./o.db?evict=no"},
+                             {"redis://cache/0?queue=q", "redis://cache/0?keep-ids=2d"}};
+  for (const auto& [queue, store] : silent) {
+    const auto wiring = wire(queue, store);
+    ASSERT_FALSE(wiring) << store;
+    EXPECT_TRUE(wiring.error().is(Errc::configurationRefused));
+    EXPECT_THAT(wiring.error().detail, HasSubstr("queue and store are one database"));
+    EXPECT_THAT(wiring.error().detail, Not(HasSubstr("s3cret")));
+  }
+  EXPECT_THAT(wire(silent[0][0], silent[0][1]).error().detail, HasSubstr("\"tls\""));
+}
+
+TEST(Wiring, TakesAStoresParameterThatTheQueueHasTooOrThatIsOfAnotherDatabase) {
+  EXPECT_TRUE(wired("sqlite:o.db?queue=q&lock-limit=1s", "sqlite:o.db?lock-limit=1s").isOneDatabase());
+  EXPECT_TRUE(wired("sqlite:o.db?queue=q&lock-limit=1s", "sqlite:o.db").isOneDatabase());
+  EXPECT_FALSE(wired("sqlite:o.db?queue=q", "sqlite:ledger.db?lock-limit=1s").isOneDatabase());
+}
+
 TEST(Wiring, AStoreElsewhereFilesUnderTheQueuesName) {
   const Wiring two = wired("sqlite:orders.db?queue=orders", "sqlite:ledger.db");
   const Backend::Ends ends = two.open(noEvents());
