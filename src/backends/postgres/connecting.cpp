@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
+#include "backends/postgres/refusal.hpp"
 #include "backends/shared/cut_off.hpp"
 #include "base/text.hpp"
 #include "tenure/secret.hpp"
@@ -103,20 +103,13 @@ bool awaitOpened(pg_conn* connection, BootTime deadline, const std::stop_token& 
   return wish == PGRES_POLLING_OK && !stop.stop_requested();
 }
 
-/// On one line: libpq breaks a sentence into several, and indents some.
-std::string sentenceOf(pg_conn* connection) {
-  std::istringstream lines(PQerrorMessage(connection));
-  std::string sentence;
-  for (std::string line; std::getline(lines >> std::ws, line);) sentence += (sentence.empty() ? "" : "; ") + line;
-  return printable(sentence);
-}
-
 Error refusal(pg_conn* connection, const Options& options) {
-  const std::string sentence = sentenceOf(connection);
+  const std::string_view message = PQerrorMessage(connection);
+  const std::string sentence = printable(sentenceOf(message));
   if (PQconnectionNeedsPassword(connection) != 0)
     return {Errc::authenticationFailed,
             sentence + (options.passwordFile.empty() ? " (in PGPASSWORD, PGPASSFILE or a password file)" : "")};
-  return {meaningOfRefusal(sentence), sentence};
+  return {meaningOfRefusal(message), sentence};
 }
 
 Result<void> check(pg_conn* connection, const Options& options) {
@@ -131,28 +124,41 @@ Result<void> check(pg_conn* connection, const Options& options) {
   return {};
 }
 
-}  // namespace
-
-Errc meaningOfRefusal(std::string_view sentence) noexcept {
-  const auto says = [&](std::string_view part) { return sentence.find(part) != std::string_view::npos; };
-  if (says("certificate") || says("does not support SSL")) return Errc::configurationRefused;
-  if (says("password authentication failed") || says("authentication failed") || says("no pg_hba.conf entry") ||
-      says("pg_hba.conf rejects") || (says("role \"") && says("\" does not exist")) ||
-      says("is not permitted to log in"))
-    return Errc::authenticationFailed;
-  if (says("database \"") && says("\" does not exist")) return Errc::notFound;
-  if (says("permission denied for database")) return Errc::permissionDenied;
-  return Errc::unavailable;
+/// Servers refuse in their own language, and with a code when they are asked for it. True when it is open.
+bool openInCodes(pg_conn* connection, BootTime deadline, const std::stop_token& stop) {
+  PQsetErrorVerbosity(connection, PQERRORS_VERBOSE);
+  const bool opened = awaitOpened(connection, deadline, stop);
+  PQsetErrorVerbosity(connection, PQERRORS_DEFAULT);
+  return opened;
 }
+
+/// libpq alone moves on to the next server of a list when one is silent, but only in the call that cannot be asked for
+/// codes. So a refusal in words that are not known is asked for once more.
+pg_conn* openWaiting(const Words& words, std::chrono::milliseconds limit) {
+  pg_conn* connection = words.give(&PQconnectdbParams);
+  if (connection == nullptr || PQstatus(connection) == CONNECTION_OK) return connection;
+  const std::string_view message = PQerrorMessage(connection);
+  if (!isServersWord(message) || meaningOfRefusal(message) != Errc::unavailable) return connection;
+  pg_conn* again = words.give(&PQconnectStartParams);
+  if (again == nullptr) return connection;
+  openInCodes(again, BootClock::now() + limit, {});
+  // Where the deadline has passed, the first attempt knows more.
+  const bool isOver = PQstatus(again) == CONNECTION_OK || PQstatus(again) == CONNECTION_BAD;
+  PQfinish(isOver ? connection : again);
+  return isOver ? again : connection;
+}
+
+}  // namespace
 
 Result<pg_conn*> connect(const Options& options, const std::string& applicationName, Server which,
                          const std::stop_token& stop) {
   const Result<Secret> password = passwordFrom(options.passwordFile);
   if (!password) return password.error();
   const Words words = wordsFor(options, applicationName, *password, which);
-  pg_conn* connection = words.give(stop.stop_possible() ? &PQconnectStartParams : &PQconnectdbParams);
+  pg_conn* connection =
+      stop.stop_possible() ? words.give(&PQconnectStartParams) : openWaiting(words, options.connectLimit);
   if (connection == nullptr) return Error{Errc::unavailable, "libpq is out of memory"};
-  if (stop.stop_possible() && !awaitOpened(connection, BootClock::now() + options.connectLimit, stop)) {
+  if (stop.stop_possible() && !openInCodes(connection, BootClock::now() + options.connectLimit, stop)) {
     const Error why =
         stop.stop_requested() ? Error{Errc::cancelled, "a stop was asked for"} : refusal(connection, options);
     PQfinish(connection);

@@ -1,4 +1,4 @@
-/// How a session is opened: what libpq is told, and what its refusals mean.
+/// How a session is opened: what libpq is told, and what becomes of its refusals (refusal.hpp).
 #pragma once
 
 #include <memory>
@@ -18,8 +18,5 @@ enum class Server { writable, any };  // a replica answers, too
 /// holds the password.
 Result<pg_conn*> connect(const Options& options, const std::string& applicationName, Server which = Server::writable,
                          const std::stop_token& stop = {});
-
-/// What libpq's own sentence about a failed attempt means; it gives no SQLSTATE.
-Errc meaningOfRefusal(std::string_view sentence) noexcept;
 
 }  // namespace tenure::postgresql

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/postgres/connecting.hpp"
-
 namespace tenure::postgresql {
 namespace {
 
@@ -30,17 +28,6 @@ TEST(Failure, EndsTheTransactionOnlyWhereNoStatementIsToBlame) {
     EXPECT_TRUE(endsTransaction(meaningOf(state))) << state;
   for (const char* state : {"23505", "22012", "42601", "57014", "42501", "22021"})
     EXPECT_FALSE(endsTransaction(meaningOf(state))) << state;
-}
-
-TEST(Refusal, IsToldApartByLibpqsSentence) {
-  EXPECT_EQ(meaningOfRefusal("connection to server at \"h\" failed: Connection refused"), Errc::unavailable);
-  EXPECT_EQ(meaningOfRefusal("FATAL: the database system is starting up"), Errc::unavailable);
-  EXPECT_EQ(meaningOfRefusal("FATAL: password authentication failed for user \"u\""), Errc::authenticationFailed);
-  EXPECT_EQ(meaningOfRefusal("FATAL: role \"u\" does not exist"), Errc::authenticationFailed);
-  EXPECT_EQ(meaningOfRefusal("FATAL: no pg_hba.conf entry for host"), Errc::authenticationFailed);
-  EXPECT_EQ(meaningOfRefusal("FATAL: database \"d\" does not exist"), Errc::notFound);
-  EXPECT_EQ(meaningOfRefusal("SSL error: certificate verify failed"), Errc::configurationRefused);
-  EXPECT_EQ(meaningOfRefusal("server does not support SSL, but SSL was required"), Errc::configurationRefused);
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+/// What libpq says of a failed attempt to connect. The server speaks its own language (lc_messages), so what it refuses
+/// is told by its SQLSTATE, which libpq puts into the text of a verbose connection and keeps nowhere else:
+///
+///     FATAL:  28P01: Passwort-Authentifizierung für Benutzer »shop« fehlgeschlagen
+///     LOCATION:  auth_failed, auth.c:326
+///
+/// Sentences are read where there is no code: libpq's own, which an untranslated program has in English.
+///
+/// Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tenure/result.hpp"
+
+namespace tenure::postgresql {
+
+/// `message` is libpq's, in as many lines as it likes, with codes or without.
+Errc meaningOfRefusal(std::string_view message);
+
+/// A server has said some of it, rather than libpq all of it.
+bool isServersWord(std::string_view message) noexcept;
+
+/// For people: on one line, without codes and places in the server's source.
+std::string sentenceOf(std::string_view message);
+
+}  // namespace tenure::postgresql
