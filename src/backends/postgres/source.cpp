@@ -88,7 +88,10 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
     if (!messages || !messages->empty()) return messages;
     const BootTime now = BootClock::now();
     if (deadline <= now || stop.stop_requested()) return messages;
-    wakeUp_.wait(connection_->socket(), std::min<Duration>(deadline - now, safetyNet), stop);
+    // libpq takes what comes with the look's answer off the socket, which then rings no more.
+    const Result<bool> heard = connection_->takeNotifications();
+    if (!heard) return heard.error();
+    if (!*heard) wakeUp_.wait(connection_->socket(), std::min<Duration>(deadline - now, safetyNet), stop);
   }
 }
 

@@ -100,6 +100,50 @@ TEST_F(Queue, AnAppendWakesAWaitingFetchLongBeforeTheSafetyNet) {
   EXPECT_LT(fastest, 500ms);
 }
 
+/// Whose look at the queue lasts, once it has begun, for as long as this is held: it sees a message that it has to wait
+/// for, and that is not there in the end.
+class SlowLook {
+ public:
+  explicit SlowLook(const PostgresWorld& world) : session_(world.session()) {
+    session_.ask(
+        "CREATE FUNCTION slow() RETURNS boolean LANGUAGE plpgsql AS"
+        " 'BEGIN PERFORM pg_advisory_lock_shared(7); PERFORM pg_advisory_unlock_shared(7); RETURN false; END';"
+        " CREATE POLICY slow ON tenure_message FOR SELECT USING (id <> ''::bytea OR slow());"
+        " CREATE POLICY insert ON tenure_message FOR INSERT WITH CHECK (true);"
+        " ALTER TABLE tenure_message ENABLE ROW LEVEL SECURITY; ALTER TABLE tenure_message FORCE ROW LEVEL SECURITY;"
+        " UPDATE tenure_queue SET last = last + 1;"
+        " INSERT INTO tenure_message SELECT number, last, '', '', '', NULL, 0 FROM tenure_queue");
+    session_.ask("SELECT pg_advisory_lock(7)");
+  }
+  bool isUnderWay() {
+    return session_.ask("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == "1";
+  }
+  void end() { session_.ask("SELECT pg_advisory_unlock(7)"); }
+
+ private:
+  test::PostgresSession session_;
+};
+
+TEST_F(Queue, AnAppendDuringALookThatDoesNotSeeItIsFoundRightAfterIt) {
+  const auto sink = world_.sink();
+  Duration fastest = 1h;
+  for (int round = 0; round < 5 && fastest > 500ms; ++round) {
+    SlowLook look(world_);
+    auto waiting = std::async(std::launch::async, [&] { return await(); });
+    ASSERT_TRUE(test::eventually([&] { return look.isUnderWay(); }));
+    ASSERT_THAT(sink->append(std::vector{messageWith("m")}), succeeds());
+
+    const BootTime seen = BootClock::now();
+    look.end();
+    ASSERT_THAT(waiting.get(), ElementsAre("m"));
+
+    fastest = std::min<Duration>(fastest, BootClock::now() - seen);
+    world_.ask("DROP POLICY slow ON tenure_message; DROP POLICY insert ON tenure_message; DROP FUNCTION slow");
+  }
+
+  EXPECT_LT(fastest, 500ms);
+}
+
 TEST_F(Queue, AMessageWhoseNotificationWasLostIsFoundByLooking) {
   auto waiting = std::async(std::launch::async, [&] { return await(); });
 
