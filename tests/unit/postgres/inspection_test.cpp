@@ -81,6 +81,19 @@ TEST(Inspection, TellsAReplicaAndWhatACrashWouldCost) {
   EXPECT_THAT(openAdmin(world.options())->stats(), test::failsWith(Errc::unavailable));
 }
 
+TEST(Inspection, SaysThatAStandbyIsNotSynchronousOnlyWhereItMaySeeThat) {
+  test::PostgresServer server;
+  test::PostgresWorld world(server);
+  const test::PostgresSession standby("replication=true user=keeper host=127.0.0.1 port=" +
+                                      std::to_string(server.port()));
+
+  EXPECT_THAT(inspected(world.options()), Contains(AllOf(isFact(), Field(&Finding::name, "standbys"),
+                                                         Field(&Finding::expected, HasSubstr("pg_read_all_stats")))));
+
+  world.ask("GRANT pg_read_all_stats TO " + world.role());
+  EXPECT_THAT(inspected(world.options()), finds(Gravity::warning, "standbys", "1"));
+}
+
 TEST(Inspection, NamesTablesThatTheRoleMayNotChange) {
   test::PostgresWorld world;
   Options stranger = world.options();
