@@ -84,11 +84,14 @@ Result<std::vector<std::int64_t>> Session::evictOlder(Connection& connection, co
   return evicted;
 }
 
-Result<Session::Holder> Session::holderOfFence(Connection& connection) {
+Result<Session::Holder> Session::holderOfFence(Connection& connection, const ElectionName& election) {
   const Result<Answer> holder = connection.ask(
       "SELECT a.pid::bigint, a.application_name FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid"
       " WHERE l.relation = 'tenure_fence'::regclass AND l.granted AND l.mode IN ('RowExclusiveLock', 'RowShareLock')"
-      " AND l.pid <> pg_backend_pid() ORDER BY a.xact_start LIMIT 1");
+      " AND l.pid <> pg_backend_pid() AND (starts_with(a.application_name, $1) OR NOT EXISTS ("
+      "  SELECT FROM tenure_fence AS f WHERE f.election <> $2 AND starts_with(a.application_name, f.election || '/')))"
+      " ORDER BY a.xact_start LIMIT 1",
+      sessionPrefix(election), election.value);
   if (!holder) return holder.error();
   if (holder->rows() == 0) return Holder{};
   return Holder{holder->integer(0, 0), holder->text(0, 1)};

@@ -31,8 +31,9 @@ class Session {
     std::int64_t process = 0;
     std::string name;
   };
-  /// Some session that has touched the fence in a transaction that is still open; process 0 when there is none.
-  static Result<Holder> holderOfFence(Connection& connection);
+  /// Some session that has touched the fence in a transaction that is still open, and is not of another election, whose
+  /// row is another; process 0 when there is none.
+  static Result<Holder> holderOfFence(Connection& connection, const ElectionName& election);
 
  private:
   bool takePrepared(const std::string& name);

@@ -141,7 +141,7 @@ bool Store::makeRoom(const Term& term, BootTime since) {
       return true;
     }
   }
-  const auto holder = Session::holderOfFence(**connection);
+  const auto holder = Session::holderOfFence(**connection, term.identity().election);
   if (holder && holder->process == 0) return true;  // it has let go
   if (holder) emit(term, StoreBusy{holder->process, "the fence is held by session \"" + holder->name + "\""});
   return false;

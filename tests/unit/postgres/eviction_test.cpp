@@ -153,6 +153,33 @@ TEST_P(AFrozenLeader, IsNotEvictedByATermThatIsOverItself) {
   EXPECT_TRUE(events_.of<HolderEvicted>().empty());
 }
 
+/// A transaction on an election's fence in a session called `name`.
+test::PostgresSession holding(PostgresWorld& world, const std::string& election, const std::string& name) {
+  test::PostgresSession session("host=127.0.0.1 port=" + std::to_string(world.server().port()) +
+                                " dbname=postgres user=" + world.role() + " application_name=" + name);
+  session.ask("BEGIN");
+  session.ask("UPDATE tenure_fence SET seq = seq WHERE election = '" + election + "'");
+  return session;
+}
+
+TEST(AClaimThatIsHeldUp, NamesNoSessionOfAnotherElection) {
+  PostgresWorld world;
+  RecordedEvents events;
+  ASSERT_THAT(Leader(world.options(), 7).claim(), succeeds());
+  world.ask(
+      "INSERT INTO tenure_fence SELECT 'invoices', ensemble, generation, token, seq, path, candidate, host, pid,"
+      " start_time, boot_id, pid_namespace, claimed_at FROM tenure_fence");
+  const auto innocent = holding(world, "invoices", "invoices/3");
+  const auto culprit = holding(world, "orders", "somebody");
+  Options options = world.options();
+  options.lockLimit = 50ms;
+
+  EXPECT_THAT(Leader(options, 8, events).claim(), failsWith(Errc::storeBusy));
+
+  ASSERT_EQ(events.of<StoreBusy>().size(), 1U);
+  EXPECT_THAT(events.of<StoreBusy>()[0].detail, HasSubstr("somebody"));
+}
+
 TEST(AFrozenTransaction, IsEndedByTheServersOwnLimitToo) {
   PostgresWorld world;
   FrozenLeader frozen(world, "transaction", 2s);
