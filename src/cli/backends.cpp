@@ -26,17 +26,6 @@ Result<std::unique_ptr<Backend>> make(const Url& url) {
   return Error{Errc::unsupported, "scheme \"" + escaped(url.scheme) + "\" is not known here: expected " + names()};
 }
 
-/// Names the parameter and not its value, which is nobody's business.
-Result<void> checkStoreAddsNothing(const Backend& queue, const Backend& store) {
-  const Backend::Parameters& heard = queue.parameters();
-  for (const auto& parameter : store.parameters())
-    if (std::find(heard.begin(), heard.end(), parameter) == heard.end())
-      return Error{Errc::configurationRefused,
-                   "queue and store are one database, which is opened as the queue's URL says: give parameter \"" +
-                       parameter.first + "\" there, as the store's URL has it"};
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Backend>> parseBackend(std::string_view text) {
@@ -79,14 +68,26 @@ Backend::Ends Wiring::open(IEventSink& events) const {
   return {queue->open(events).source, store->open(events).store};
 }
 
+// The message names the parameter and not its value, which is nobody's business.
+Result<void> checkStoreIsHeard(const Backend& queue, const Backend& store) {
+  if (store.place() != queue.place()) return {};
+  const Backend::Parameters& heard = queue.parameters();
+  for (const auto& parameter : store.parameters())
+    if (std::find(heard.begin(), heard.end(), parameter) == heard.end())
+      return Error{Errc::configurationRefused,
+                   "queue and store are one database, which is opened as the queue's URL says: give parameter \"" +
+                       parameter.first + "\" there, as the store's URL has it"};
+  return {};
+}
+
 Result<Wiring> wire(std::unique_ptr<Backend> queue, std::unique_ptr<Backend> store) {
   if (!store && !queue->isStore())
     return Error{Errc::configurationRefused, "this queue keeps no effects: name with --store where they go"};
-  if (store) store->setQueue(queue->queue());
-  Wiring wiring{std::move(queue), std::move(store)};
-  if (wiring.store && wiring.isOneDatabase())
-    if (const auto checked = checkStoreAddsNothing(*wiring.queue, *wiring.store); !checked) return checked.error();
-  return wiring;
+  if (store) {
+    store->setQueue(queue->queue());
+    if (const auto heard = checkStoreIsHeard(*queue, *store); !heard) return heard.error();
+  }
+  return Wiring{std::move(queue), std::move(store)};
 }
 
 }  // namespace tenure::cli

@@ -100,10 +100,12 @@ struct Wiring {
   Backend::Ends open(IEventSink& events) const;
 };
 
-/// One database is opened once, as the queue's URL says; nothing that the store's says beyond it is dropped in silence.
+/// One database is opened once, as the queue's URL says; what the store's URL says beyond it is not dropped in silence.
 ///
-/// Errors: configurationRefused  the queue keeps no effects, and no store was given; or the store's URL has a parameter
-///                               that the queue's, of the same database, has not
+/// Errors: configurationRefused  the store's URL has a parameter that the queue's, of the same database, has not
+Result<void> checkStoreIsHeard(const Backend& queue, const Backend& store);
+
+/// Errors: configurationRefused  the queue keeps no effects, and no store was given; or as checkStoreIsHeard
 Result<Wiring> wire(std::unique_ptr<Backend> queue, std::unique_ptr<Backend> store);
 
 // --- what backends.cpp lists

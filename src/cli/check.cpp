@@ -63,7 +63,11 @@ Result<Named> parsed(const CheckOptions& options) {
   if (!store) return store.error();
   named.queue = *std::move(queue);
   named.store = *std::move(store);
-  if (named.queue && named.store) named.store->setQueue(named.queue->queue());
+  if (named.queue && named.store) {
+    named.store->setQueue(named.queue->queue());
+    const auto heard = checkStoreIsHeard(*named.queue, *named.store);
+    if (!heard) return tenure::cli::named("--store", heard.error());
+  }
   if (!options.election.zookeeper.hosts.empty()) {
     auto address = parse(options.election);
     if (!address) return address.error();

@@ -197,5 +197,12 @@ TEST(WithoutSecrets, MasksAPasswordWhateverIsInIt) {
   EXPECT_EQ(withoutSecrets("password-file=/p token=0x1"), "password-file=/p token=0x1");
 }
 
+TEST(Tool, ChecksNoStoreWhoseParametersWouldNotBeHeard) {
+  const Answer answer = run({"check", "--queue", "sqlite:o.db?queue=q", "--store", "sqlite:o.db?evict=no"});
+
+  EXPECT_NE(answer.exit, Exit::done);
+  EXPECT_THAT(answer.err, AllOf(HasSubstr("--store"), HasSubstr("give parameter \"evict\" there")));
+}
+
 }  // namespace
 }  // namespace tenure::cli
