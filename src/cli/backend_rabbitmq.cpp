@@ -66,7 +66,8 @@ amqp://[USER@]HOST[:PORT][/VHOST][?queue=NAME][&PARAMETER=VALUE]…     amqps://
   Least rights, as rabbitmqctl set_permissions takes them (configure, write, read):
     consumer  '^tenure\.owner\.' '^tenure\.owner\.' '^(tenure\.owner\.|QUEUE$)'
     producer  '^$' '^amq\.default$' '^$'
-  Who declares an absent queue may also configure it: '^(tenure\.owner\.|QUEUE$)' and '^QUEUE$'.
+  Who declares an absent queue, or names its type, arguments or attach=single-active, may also
+  configure it: '^(tenure\.owner\.|QUEUE$)' and '^QUEUE$'.
 )help";
 
 }  // namespace

@@ -16,7 +16,7 @@ class Admin final : public IQueueAdmin {
     auto connection = Connection::open(options_, "tenure looks at " + options_.queue);
     if (!connection) return connection.error();
     QueueStats stats;
-    stats.election = ownerOf(**connection, options_.queue);
+    stats.election = ownerOf(**connection, options_.queue).value_or("");
     const Result<QueueCounts> counts = (*connection)->inspect(Channel::work, options_.queue);
     if (!counts) return counts.error();
     stats.waiting = counts->ready;

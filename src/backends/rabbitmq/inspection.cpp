@@ -81,6 +81,20 @@ void judgeDeadLetters(const DeclaredQueue& queue, const Options& options, Inspec
                        std::to_string(options.largestBody >> 20U) + " MiB is rejected and gone");
 }
 
+std::string described(const std::optional<std::string>& owner) {
+  if (!owner) return "its owner is not told to this user";
+  return owner->empty() ? "of no election yet" : "of election " + *owner;
+}
+
+Result<void> judgeDeclaration(Connection& connection, const Options& options, Inspection& found) {
+  const Result<DeclaredQueue> declared = readDeclaration(connection, options.queue);
+  if (!declared) return declared.error();
+  judgeArguments(*declared, options, found);
+  if (const Result<void> judged = judgeWishes(connection, *declared, options, found); !judged) return judged;
+  judgeDeadLetters(*declared, options, found);
+  return {};
+}
+
 Result<void> lookAtQueue(Connection& connection, const Options& options, Inspection& found) {
   const Result<QueueCounts> counts = connection.inspect(Channel::work, options.queue);
   if (!counts && counts.error().is(Errc::notFound)) {
@@ -88,15 +102,17 @@ Result<void> lookAtQueue(Connection& connection, const Options& options, Inspect
     return {};
   }
   if (!counts) return counts.error();
-  const std::string owner = ownerOf(connection, options.queue);
-  found.fact("queue", owner.empty() ? "of no election yet" : "of election " + owner,
+  found.fact("queue", described(ownerOf(connection, options.queue)),
              std::to_string(counts->ready) + " messages wait, " + std::to_string(counts->consumers) +
                  (counts->consumers == 1 ? " consumer" : " consumers"));
-  const Result<DeclaredQueue> declared = readDeclaration(connection, options.queue);
-  if (!declared) return declared.error();
-  judgeArguments(*declared, options, found);
-  if (const Result<void> judged = judgeWishes(connection, *declared, options, found); !judged) return judged;
-  judgeDeadLetters(*declared, options, found);
+  const Result<void> judged = judgeDeclaration(connection, options, found);
+  if (judged || !judged.error().is(Errc::permissionDenied)) return judged;
+  if (saysSomething(options))
+    found.require(false, "declaration", "not told to this user",
+                  "the right to configure the queue: the URL says what it has to be, which the broker compares");
+  else
+    found.fact("declaration", "not told to this user",
+               "type, arguments and dead letters are told to a user who may configure the queue");
   return {};
 }
 

@@ -19,11 +19,6 @@ auto ask(Connection& connection, const Question& question) -> decltype(question(
   return answer;
 }
 
-bool saysSomething(const Options& options) noexcept {
-  return options.type != QueueType::classic || options.exclusivity == Exclusivity::singleActiveConsumer ||
-         !options.arguments.empty();
-}
-
 // Never true, and refused for a new queue: one that has gone meanwhile is not made again. What the broker compares
 // behind the type (a quorum queue's x-delivery-limit) stays unknown.
 constexpr const char* type = "x-queue-type";
@@ -182,6 +177,11 @@ Result<bool> lacks(Connection& connection, const std::string& queue, const Decla
   return difference && difference->argument == argument;
 }
 
+bool saysSomething(const Options& options) noexcept {
+  return options.type != QueueType::classic || options.exclusivity == Exclusivity::singleActiveConsumer ||
+         !options.arguments.empty();
+}
+
 Result<bool> prepareQueue(Connection& connection, const Options& options, bool mayCreate) {
   const auto declare = [&] { return ask(connection, [&] { return connection.declareQueue(Channel::side, options); }); };
   const Result<QueueCounts> found = ask(connection, [&] { return connection.inspect(Channel::side, options.queue); });
@@ -211,10 +211,12 @@ Result<void> recordOwner(Connection& connection, const std::string& queue, const
   return recorded;
 }
 
-std::string ownerOf(Connection& connection, const std::string& queue) {
+std::optional<std::string> ownerOf(Connection& connection, const std::string& queue) {
   const std::string exchange = ownerExchange(queue);
   const Result<void> refused = ask(connection, [&] { return connection.compareExchange(Channel::side, exchange); });
-  return refused ? "" : ownerIn(refused.error().detail);
+  if (refused) return "";
+  if (refused.error().is(Errc::permissionDenied)) return std::nullopt;
+  return ownerIn(refused.error().detail);
 }
 
 Result<void> consumeAlone(Connection& connection, const Options& options, BootTime deadline,

@@ -2,6 +2,7 @@
 /// does the broker keep others off it?
 #pragma once
 
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -20,6 +21,7 @@ struct DeclaredQueue {
   bool complete = true;
 };
 /// Of a queue that is there. Changes nothing, and makes nothing when it has gone meanwhile.
+/// Errors:  permissionDenied      the broker compares only for a user who may configure the queue
 Result<DeclaredQueue> readDeclaration(Connection& connection, const std::string& queue);
 /// Whether the broker refuses that queue to somebody who wants this argument, of which it has told nothing. False also
 /// where it does not compare it, or only behind the type. Changes nothing, as above.
@@ -33,6 +35,9 @@ struct Difference {
 };
 std::optional<Difference> differenceIn(std::string_view refusal);
 
+/// Whether the options say of the queue what the broker then compares: that takes the right to configure it.
+bool saysSomething(const Options& options) noexcept;
+
 /// Finds the queue, or declares it where that is allowed; true when it did. What the options say of type, exclusivity
 /// and arguments, the broker compares with the queue that is there; when they say nothing, any queue will do.
 ///
@@ -43,8 +48,9 @@ Result<bool> prepareQueue(Connection& connection, const Options& options, bool m
 /// Writes down that this election consumes the queue, atomically and for good.
 /// Errors:  queueOwned            another one does
 Result<void> recordOwner(Connection& connection, const std::string& queue, const TermIdentity& term);
-/// "orders at /tenure/elections/orders"; empty when none was recorded or the user may not see it. Changes nothing.
-std::string ownerOf(Connection& connection, const std::string& queue);
+/// "orders at /tenure/elections/orders"; empty when none was recorded, nullopt when the broker does not tell this user.
+/// Changes nothing.
+std::optional<std::string> ownerOf(Connection& connection, const std::string& queue);
 
 /// Consumes on the work channel as the only one, waiting until `deadline` for another one to go away. When it returns,
 /// what the broker had for us has arrived.

@@ -82,7 +82,7 @@ TEST(Inspection, MakesNoExchangeOfAnOwnerThatIsNotThere) {
   const Options queue = declared({});
   const auto connection = Connection::open(queue, "asking").value();
 
-  EXPECT_EQ(ownerOf(*connection, queue.queue), "");
+  EXPECT_EQ(ownerOf(*connection, queue.queue).value(), "");
 
   EXPECT_THAT(connection->declareExchange(Channel::work, "tenure.owner." + queue.queue, "tenure.election.first"),
               succeeds())
@@ -145,6 +145,32 @@ TEST(Inspection, Row23WarnsOfAWayWithoutTls) {
 
   options.host = "0.0.0.0";  // which is this machine, but nobody knows that by its name
   EXPECT_THAT(inspected(options), finds(Gravity::warning, "TLS", "none"));
+}
+
+/// Those that `tenure urls` tells operators to give a consumer, and a producer.
+TEST(Inspection, NeedsNoMoreRightsThanTheUrlsPageTells) {
+  const Options queue = declared({});
+  const std::string owned = "^tenure\\\\.owner\\\\.";
+  RabbitServer::shared().setUser("modest-checker", owned, owned, "^(tenure\\\\.owner\\\\.|orders-)");
+  RabbitServer::shared().setUser("modest-producer", "^$", "^amq\\\\.default$", "^$");
+  Options consumer = queue;
+  consumer.user = "modest-checker";
+  Options producer = queue;
+  producer.user = "modest-producer";
+
+  EXPECT_THAT(inspected(consumer), finds(Gravity::fact, "queue", "of no election yet"));
+  EXPECT_THAT(inspected(consumer), finds(Gravity::fact, "declaration", "not told to this user"));
+  EXPECT_THAT(inspected(producer), finds(Gravity::fact, "queue", "its owner is not told to this user"));
+  EXPECT_THAT(inspected(producer), finds(Gravity::fact, "RabbitMQ", StartsWith("3.")));
+}
+
+TEST(Inspection, RefusesWishesThatThisUserMayNotHaveCompared) {
+  Options wants = declared({{"x-max-length", std::int64_t{5}}});
+  RabbitServer::shared().setUser("modest-checker", "^$", "^$", ".*");
+  wants.user = "modest-checker";
+  ASSERT_THAT(openSink(wants), failsWith(Errc::permissionDenied));
+
+  EXPECT_THAT(inspected(wants), finds(Gravity::refusal, "declaration", "not told to this user"));
 }
 
 TEST(Inspection, FailsWithAWrongPasswordAndNeverShowsIt) {
