@@ -93,6 +93,13 @@ std::optional<std::int64_t> Paths::numberFrom(std::string_view name) {
   return parseInteger(name);
 }
 
+std::vector<std::string> Paths::above() const {
+  std::vector<std::string> paths;
+  for (std::size_t end = base.find('/', 1); end != std::string::npos; end = base.find('/', end + 1))
+    paths.push_back(base.substr(0, end));
+  return paths;
+}
+
 std::vector<std::string> Paths::folders() const {
   std::vector<std::string> all{base};
   for (const char* part : {"/state", "/attempts", "/in-work", "/dead", "/ids"}) all.push_back(base + part);

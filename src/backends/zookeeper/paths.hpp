@@ -57,6 +57,8 @@ struct Paths {
   /// What a name below a folder of the log stands for.
   static std::optional<LogPiece> pieceFrom(std::string_view name);
 
+  /// What `base` is below, the root and all above it, parents first. Others make and use it, too.
+  std::vector<std::string> above() const;
   /// `base` and all that is made with it, parents first. The log is made when there is something to log.
   std::vector<std::string> folders() const;
 

@@ -62,11 +62,19 @@ void Store::prepare(const std::stop_token& stop) noexcept try { static_cast<void
   session_.reset();
 }
 
+/// Looked at first: where it is there already, we may well have no right to create it.
+Result<void> Store::makeFolder(const std::string& path) {
+  const Result<NodeStat> found = session_->existsFresh(path);
+  if (found) return {};
+  if (!found.error().is(Errc::notFound)) return found.error();
+  const Result<CreatedNode> made = session_->create(path);
+  if (made || made.error().is(Errc::alreadyExists)) return {};
+  return made.error();
+}
+
 Result<void> Store::makeFolders() {
-  for (const std::string& shared : {options_.root, paths_.stores}) {
-    const Result<CreatedNode> made = session_->create(shared);
-    if (!made && !made.error().is(Errc::alreadyExists)) return made.error();
-  }
+  for (const std::string& shared : paths_.above())
+    if (const Result<void> made = makeFolder(shared); !made) return made;
   std::vector<MultiOp> ops;
   for (const std::string& folder : paths_.folders()) ops.emplace_back(CreateOp{folder});
   const Result<void> made = session_->multi(std::move(ops));

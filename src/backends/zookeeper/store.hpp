@@ -88,6 +88,7 @@ class Store final : public IFencedStore {
   };
 
   Result<void> open(const std::stop_token& stop = {});
+  Result<void> makeFolder(const std::string& path);
   Result<void> makeFolders();
   Result<Found> find();
   Result<bool> tryClaim(const Term& term);

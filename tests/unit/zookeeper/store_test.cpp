@@ -189,6 +189,14 @@ TEST_F(ZooKeeperStore, AStoreBelongsToOneElection) {
   EXPECT_THAT(openStore(world_.options(), noEvents())->claim(TestTerm(8, "invoices")), failsWith(Errc::queueOwned));
 }
 
+TEST_F(ZooKeeperStore, IsMadeBelowARootOfWhichNothingIsThereYet) {
+  StoreOptions options = world_.options();
+  options.root = "/services/shop/tenure";
+
+  EXPECT_THAT(leaderWith(options, TestTerm(7)).put("k", "v"), succeeds());
+  EXPECT_EQ(leaderWith(options, TestTerm(8)).get("k"), "v");
+}
+
 TEST_F(ZooKeeperStore, OneThatIsNotToBeMadeIsMissed) {
   StoreOptions options = world_.options();
   options.create = false;
