@@ -41,6 +41,7 @@ class ILeaderCareer {
 };
 
 /// Thrown by a phase to end its term for a stated reason. An error for which isFatal() holds stops the candidate.
+/// So does permissionDenied of inaugurate: the claim lacks a right that no later term will have either.
 class EndTerm : public std::runtime_error {
  public:
   EndTerm(EndReason reason, Error error)

@@ -21,6 +21,12 @@ bool isLoss(EndReason reason) noexcept {
          reason == EndReason::fenced;
 }
 
+/// A right that a claim lacks no later term will have either, until an operator grants it; what a handler is refused
+/// may be a matter of one message.
+bool isFinal(Phase phase, const Error& error) noexcept {
+  return isFatal(error.code) || (phase == Phase::inaugurate && error.is(Errc::permissionDenied));
+}
+
 /// A career may end its term without having failed: it was asked to, or it noticed a loss before we did.
 bool countsAsFailure(const Failure& failure) noexcept {
   switch (failure.reason) {
@@ -270,7 +276,7 @@ void CareerMachine::fail(Phase phase, const Failure& failure) {
   }
   // A failed handOver may have left open what a clean end promises to be closed.
   if (phase == Phase::handOver || isLoss(failure.reason) || isOutcomeUnknown(failure.error.code)) office.unclean = true;
-  if (isFatal(failure.error.code) && !mayBeOvertaken(failure.error)) {
+  if (isFinal(phase, failure.error) && !mayBeOvertaken(failure.error)) {
     settle(statusOf(failure.error));
     if (course_ == Course::contending) course_ = Course::leaving;
   }

@@ -146,6 +146,17 @@ TEST(CareerFaults, AFatalErrorStopsTheCandidateAfterAnOrderlyEnd) {
   EXPECT_THAT(career.on(HasLeft{}), Contains(exits(ExitStatus::configuration, home)));
 }
 
+TEST(CareerFaults, ARightThatTheClaimLacksStopsTheCandidateAndOneThatAHandlerLacksDoesNot) {
+  Rehearsal claiming = Rehearsal::inaugurating();
+  claiming.threw(Phase::inaugurate, {Errc::permissionDenied});
+  EXPECT_THAT(claiming.ended(Phase::handOver), Contains(leaves(Resignation::clean)));
+  EXPECT_THAT(claiming.on(HasLeft{}), Contains(exits(ExitStatus::authentication, home)));
+
+  Rehearsal handling = Rehearsal::executing();
+  handling.threw(Phase::execute, {Errc::permissionDenied});
+  EXPECT_THAT(handling.ended(Phase::handOver), Contains(resigns(Resignation::clean, afterFailure)));
+}
+
 TEST(CareerFaults, ANewerTokenInTheStoreMayBeASuccessors) {
   Rehearsal career = Rehearsal::inaugurating();
   career.threw(Phase::inaugurate, {Errc::tokenRegression});
