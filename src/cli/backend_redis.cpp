@@ -11,7 +11,7 @@ class RedisBackend final : public Backend {
 
   const std::string& queue() const noexcept override { return options_.queue; }
   void setQueue(std::string name) override { options_.queue = std::move(name); }
-  void setCreate(bool create) override { options_.create = create; }
+  void setCreate(bool create) override { options_.create = options_.create && create; }  // the URL may forbid it
   std::string place() const override {
     const std::string server = options_.unixSocket.empty() ? options_.host + ":" + std::to_string(options_.port)
                                                            : options_.unixSocket.string();
@@ -50,6 +50,9 @@ redis://[USER@]HOST[:PORT][/DATABASE][?queue=NAME][&PARAMETER=VALUE]…
   socket         a Unix socket, instead of HOST: redis://?socket=/run/redis.sock
   keep-ids       how long an idempotency key is kept, 0h for ever (default 7d): longer than any
                  message may come again
+  create         no, once the queue is there: nothing is made that is absent, so that an emptied server
+                 (FLUSHALL, another volume) is refused and not taken for a new one, on which everything
+                 would be done again; for producers, consumers and stores (default yes)
   tls            only no: this build's client has none; put a tunnel (stunnel) in front (default no)
   connect-limit  how long to wait for the server (default 5s)
   reply-limit    how long to wait for its answer (default 5s)

@@ -32,6 +32,7 @@ constexpr Parameter<Options> parameters[] = {
        return assign(options.replyLimit, durationBetween("reply-limit", value, 1ms, longestWait));
      }},
     {"keep-ids", [](Options& options, Value value) { return assign(options.keepIdsFor, hoursOf("keep-ids", value)); }},
+    {"create", [](Options& options, Value value) { return assign(options.create, yesOrNo("create", value)); }},
     {"tls", [](Options& options, Value value) { return assign(options.tls, yesOrNo("tls", value)); }},
     {"allow-unsafe",
      [](Options& options, Value value) { return assign(options.allowUnsafe, yesOrNo("allow-unsafe", value)); }},

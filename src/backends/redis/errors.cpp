@@ -63,4 +63,9 @@ Error errorOf(std::string_view reply) {
 
 bool isUnknownScript(std::string_view reply) noexcept { return reply.starts_with("NOSCRIPT"); }
 
+Error noQueue(const std::string& queue) {
+  return {Errc::notFound, "there is no queue \"" + queue +
+                              "\" with a fence, and none may be made: the server was emptied, or is not the one meant"};
+}
+
 }  // namespace tenure::redis

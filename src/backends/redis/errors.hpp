@@ -2,6 +2,7 @@
 /// Every one of them says that the request changed nothing. Pure.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "tenure/result.hpp"
@@ -13,5 +14,8 @@ Error errorOf(std::string_view reply);
 
 /// The script is not known to the server (any more): send its text.
 bool isUnknownScript(std::string_view reply) noexcept;
+
+/// What `create = false` makes of a queue that is not there, or that nobody has claimed.
+Error noQueue(const std::string& queue);
 
 }  // namespace tenure::redis

@@ -1,3 +1,4 @@
+#include "backends/redis/errors.hpp"
 #include "backends/redis/keys.hpp"
 #include "backends/redis/records.hpp"
 #include "backends/redis/scripts.hpp"
@@ -35,7 +36,7 @@ class Sink final : public IMessageSink {
     const Result<Reply> reply = (*connection)->run(appendScript, {keys_.queue, keys_.messages}, arguments);
     if (!reply) return reply.error();
     if ((*reply)[0].bytes() == "ok") return {};
-    return Error{Errc::notFound, "there is no queue \"" + link_.options().queue + "\""};
+    return noQueue(link_.options().queue);
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "backends/redis/errors.hpp"
 #include "backends/redis/records.hpp"
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/store.hpp"
@@ -66,7 +67,7 @@ Result<void> Source::attach(const Term& term) {
   if (!reply)
     return isOutcomeUnknown(reply.error().code) ? Error{Errc::unavailable, reply.error().detail} : reply.error();
   const std::string_view answer = (*reply)[0].bytes();
-  if (answer == "absent") return Error{Errc::notFound, "there is no queue \"" + link_.options().queue + "\""};
+  if (answer == "absent") return noQueue(link_.options().queue);
   if (answer == "owned")
     return Error{Errc::queueOwned, "it is consumed by election " + (*reply)[1].text() + " at " + (*reply)[2].text()};
   election_ = identity.election.value;

@@ -1,5 +1,6 @@
 #include "backends/redis/store.hpp"
 
+#include "backends/redis/errors.hpp"
 #include "backends/redis/records.hpp"
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/transaction.hpp"
@@ -44,6 +45,7 @@ struct Store::Found {
     return {queue.view().after("election").text(), queue.view().after("path").text()};
   }
   bool isNew() const noexcept { return fence.view().size() == 0 && queue.view().size() == 0; }
+  bool isUnclaimed() const { return fence.view().size() == 0 && owner().election.empty(); }
 };
 
 template <class Body>
@@ -97,9 +99,9 @@ Result<bool> Store::tryClaim(const Term& term, Connection& connection) {
   if (!found) return found.error();
   if (found->isNew() && everClaimed_)
     return Error{Errc::fenceLost, "the store is empty though this replica had claimed it: it was emptied or replaced"};
-  if (found->isNew() && !link_.options().create)
-    return Error{Errc::notFound, "there is no queue \"" + link_.options().queue + "\""};
   const std::vector<backends::StoredFence> stored = storedFence(found->fence.view());
+  // A producer that may create makes the queue anew on an emptied server, but never a fence.
+  if (found->isUnclaimed() && !link_.options().create) return noQueue(link_.options().queue);
   const Result<Claim> claim = backends::judgeClaim(stored, found->owner(), identity, term.valid());
   if (!claim) return claim.error();
 

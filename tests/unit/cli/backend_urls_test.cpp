@@ -6,7 +6,11 @@
 
 #include "cli/backend_options.hpp"
 #include "cli/backends.hpp"
+#include "support/events.hpp"
 #include "support/program.hpp"
+#include "support/redis_server.hpp"
+#include "support/results.hpp"
+#include "support/terms.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -72,6 +76,26 @@ TEST(RedisUrl, NamesUserHostPortDatabaseAndQueue) {
   EXPECT_EQ(options.database, 3);
   EXPECT_EQ(options.queue, "paid");
   EXPECT_EQ(options.keepIdsFor, 30 * 24h);
+}
+
+TEST(RedisUrl, MayForbidToMakeWhatIsAbsent) {
+  EXPECT_TRUE(accepted(redisOptions, "redis://cache").create);
+  EXPECT_FALSE(accepted(redisOptions, "redis://cache?create=no").create);
+}
+
+/// As a producer does, and a replica: both make what is absent where the URL does not forbid it.
+TEST(RedisUrl, CreateNoHoldsWhateverTheCommandAsksFor) {
+  const test::RedisServer server;
+  const std::string url = "redis://127.0.0.1:" + std::to_string(server.port());
+  const auto guarded = parseBackend(url + "?create=no").value();
+  guarded->setCreate(true);
+  const auto plain = parseBackend(url).value();
+  plain->setCreate(true);
+  const std::vector<NewMessage> one{{MessageId{"a"}, {}, "body", {}}};
+
+  EXPECT_THAT(guarded->sink().value()->append(one), test::failsWith(Errc::notFound));
+  EXPECT_THAT(guarded->open(noEvents()).store->claim(test::TestTerm(1)), test::failsWith(Errc::notFound));
+  EXPECT_THAT(plain->sink().value()->append(one), test::succeeds());
 }
 
 TEST(RedisUrl, TakesASocketInsteadOfAHost) {

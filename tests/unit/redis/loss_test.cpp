@@ -63,6 +63,26 @@ TEST_F(Loss, Row36AQueueThatIsNotToBeMadeIsMissedByAFreshReplicaToo) {
   EXPECT_THAT(redis::openSink(options).value()->append(std::vector{newMessage("m")}), failsWith(Errc::notFound));
 }
 
+TEST_F(Loss, Row36WhereNothingIsToBeMadeAQueueThatAProducerMadeAnewIsNotClaimed) {
+  server_.ask({"FLUSHALL"});
+  ASSERT_THAT(redis::openSink(server_.options()).value()->append(std::vector{newMessage("m")}), succeeds());
+  redis::Options options = server_.options();
+  options.create = false;
+
+  const Result<void> claimed = Leader(options, TestTerm(8)).claim();
+
+  ASSERT_THAT(claimed, failsWith(Errc::notFound));
+  EXPECT_THAT(claimed.error().detail, testing::HasSubstr("the server was emptied"));
+}
+
+TEST_F(Loss, Row36WhatIsThereIsClaimedAndFilledWhereNothingIsToBeMade) {
+  redis::Options options = server_.options();
+  options.create = false;
+
+  EXPECT_THAT(redis::openSink(options).value()->append(std::vector{newMessage("m")}), succeeds());
+  EXPECT_THAT(Leader(options, TestTerm(8)).claim(), succeeds());
+}
+
 TEST_F(Loss, Row36AWaitingSourceNoticesThatTheQueueWasEmptied) {
   ASSERT_THAT(leader_.source().attach(leader_.term()), succeeds());
   server_.ask({"FLUSHALL"});
