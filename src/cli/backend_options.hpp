@@ -21,6 +21,10 @@ Result<postgresql::Options> postgresqlOptions(const Url& url);
 Result<rabbitmq::Options> rabbitmqOptions(const Url& url);
 /// redis://[USER@]HOST[:PORT][/DATABASE]
 Result<redis::Options> redisOptions(const Url& url);
+/// Under which name a store in Redis files a queue that is kept elsewhere: a name that Redis' queues may have stays as
+/// it is; of another one, a prefix of at most 31 bytes with - for what may not be in it, a dot, and a digest of all in
+/// 32 hexadecimal digits. The same for every version: what was filed must be found again.
+std::string redisQueueFor(const std::string& name);
 
 struct ZooKeeperStoreUrl {
   zookeeper::StoreOptions options;

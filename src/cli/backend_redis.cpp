@@ -10,7 +10,7 @@ class RedisBackend final : public Backend {
   explicit RedisBackend(redis::Options options) : options_(std::move(options)) {}
 
   const std::string& queue() const noexcept override { return options_.queue; }
-  void setQueue(std::string name) override { options_.queue = std::move(name); }
+  void setQueue(std::string name) override { options_.queue = redisQueueFor(name); }
   void setCreate(bool create) override { options_.create = options_.create && create; }  // the URL may forbid it
   std::string place() const override {
     const std::string server = options_.unixSocket.empty() ? options_.host + ":" + std::to_string(options_.port)
@@ -57,6 +57,9 @@ redis://[USER@]HOST[:PORT][/DATABASE][?queue=NAME][&PARAMETER=VALUE]…
   connect-limit  how long to wait for the server (default 5s)
   reply-limit    how long to wait for its answer (default 5s)
   allow-unsafe   accept a server that may lose what it acknowledged (default no)
+  As the store of a queue elsewhere it files under that queue's name. One that is not 1 to 64 of
+  A-Z a-z 0-9 . _ - is filed under its first 31 bytes, with - for what may not be there, a dot and
+  a digest: shop:orders under shop-orders. and 32 hexadecimal digits.
   Least rights: ACL SETUSER USER on resetkeys ~tenure:{QUEUE}:* -@all +info +config|get
   +select +evalsha +eval +script|load +@read +@write +xinfo +type
 )help";

@@ -126,8 +126,7 @@ Result<Settings> settingsOf(const RunOptions& options) {
   settings.run.warning = options.killAfter.value_or(session / 12);
   settings.run.termDescriptor = options.termDescriptor;
   if (!*store) return settings;
-  // The record of who claimed the store; a name that no queue can have.
-  (*store)->setQueue("(fence of " + settings.candidate.election.value + ")");
+  (*store)->setQueue(claimOf(settings.candidate.election));
   settings.run.environment = (*store)->environment();
   settings.run.environment.emplace_back("TENURE_STORE", options.store.url);
   settings.store = *std::move(store);

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include "base/text.hpp"
 #include "base/validation.hpp"
@@ -53,16 +54,32 @@ Exit answer(const CheckOptions& options, const FenceRow& row) {
   return Exit::no;
 }
 
+Result<std::optional<FenceRow>> rowOf(const ElectionName& election, const Backend& store) {
+  const auto rows = store.storeAdmin()->fenceRows();
+  if (!rows) return rows.error();
+  const auto row =
+      std::find_if(rows->begin(), rows->end(), [&](const FenceRow& each) { return each.election == election; });
+  return row == rows->end() ? std::optional<FenceRow>{} : *row;
+}
+
+/// What the queue's consumer has claimed, or else what `run` has: a store may keep the two apart.
+Result<std::optional<FenceRow>> claimIn(Backend& store, const ElectionName& election) {
+  auto row = rowOf(election, store);
+  if (row ? row->has_value() : !row.error().is(Errc::notFound)) return row;
+  store.setQueue(claimOf(election));
+  auto ofRun = rowOf(election, store);
+  if (!ofRun && ofRun.error().is(Errc::notFound)) return row;
+  return ofRun;
+}
+
 Exit check(const CheckOptions& options) {
   const auto store = options.store.parsed(false);
   if (!store) return refuse("", store.error());
   const auto election = parseElectionName(options.election);
   if (!election) return refuse("--election", Error{Errc::configurationRefused, election.error().detail});
-  const auto rows = (*store)->storeAdmin()->fenceRows();
-  if (!rows) return refuse("--store", rows.error());
-  const auto row =
-      std::find_if(rows->begin(), rows->end(), [&](const FenceRow& each) { return each.election == *election; });
-  if (row != rows->end()) return answer(options, *row);
+  const auto row = claimIn(**store, *election);
+  if (!row) return refuse("--store", row.error());
+  if (*row) return answer(options, **row);
   std::cout << "not current: the election " << election->value << " has never claimed this store" << std::endl;
   return Exit::no;
 }

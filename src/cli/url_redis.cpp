@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "cli/backend_options.hpp"
 
@@ -38,7 +40,27 @@ constexpr Parameter<Options> parameters[] = {
      [](Options& options, Value value) { return assign(options.allowUnsafe, yesOrNo("allow-unsafe", value)); }},
 };
 
+constexpr std::size_t readableBytes = 31;
+
+bool isPlain(char c) noexcept {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.' || c == '_' || c == '-';
+}
+
 }  // namespace
+
+std::string redisQueueFor(const std::string& name) {
+  if (parseElectionName(name)) return name;  // the same alphabet
+  std::string filed = name.substr(0, readableBytes);
+  std::replace_if(
+      filed.begin(), filed.end(), [](char c) { return !isPlain(c); }, '-');
+  filed += '.';
+  for (const std::byte byte : digestOf(name)) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    filed += digits[std::to_integer<std::size_t>(byte) >> 4U];
+    filed += digits[std::to_integer<std::size_t>(byte) & 15U];
+  }
+  return filed;
+}
 
 Result<Options> redisOptions(const Url& url) {
   Options options;

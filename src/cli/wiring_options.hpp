@@ -34,6 +34,9 @@ struct StoreOption {
   Result<std::unique_ptr<Backend>> parsed(bool create) const;
 };
 
+/// Where `run` files its claim on a store that has no queue of ours: a name that no queue can have.
+inline std::string claimOf(const ElectionName& election) { return "(fence of " + election.value + ")"; }
+
 /// `--queue URL [--store URL]`
 struct WiringOption {
   QueueOption queue;

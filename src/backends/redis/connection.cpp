@@ -53,8 +53,8 @@ Result<Secret> passwordFrom(const Options& options) {
 Result<void> checkOptions(const Options& options) {
   if (options.tls)
     return Error{Errc::unsupported, "this build's Redis client has no TLS; put a tunnel (stunnel) in front"};
-  if (const auto queue = parseElectionName(options.queue); !queue)
-    return Error{Errc::invalidArgument, "queue: " + queue.error().detail};
+  if (!parseElectionName(options.queue))  // the same alphabet
+    return Error{Errc::invalidArgument, "queue \"" + escaped(options.queue) + "\" is not 1 to 64 of A-Z a-z 0-9 . _ -"};
   if (options.database < 0) return Error{Errc::invalidArgument, "database: expected a number from 0"};
   if (options.keepIdsFor.count() < 0) return Error{Errc::invalidArgument, "keepIdsFor: expected no negative time"};
   return {};

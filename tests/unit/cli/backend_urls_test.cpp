@@ -103,6 +103,34 @@ TEST(RedisUrl, TakesASocketInsteadOfAHost) {
   EXPECT_THAT(complaint("redis:///0"), HasSubstr("names a host"));
 }
 
+TEST(RedisStore, FilesAQueueUnderANameThatRedisTakes) {
+  const std::string longName(200, 'q');
+
+  EXPECT_EQ(redisQueueFor("orders"), "orders");
+  EXPECT_EQ(redisQueueFor(std::string(64, 'q')), std::string(64, 'q'));
+  EXPECT_EQ(redisQueueFor("shop:orders"), "shop-orders.f948b83b66582b3062f0b47905f41217");
+  EXPECT_THAT(redisQueueFor("(fence of ledger)"), testing::StartsWith("-fence-of-ledger-."));
+  for (const std::string& name : {std::string("b\xc3\xbc"
+                                              "cher"),
+                                  std::string("a}b"), std::string(".."), longName}) {
+    EXPECT_TRUE(parseElectionName(redisQueueFor(name))) << name << ": " << redisQueueFor(name);
+  }
+  EXPECT_NE(redisQueueFor("shop:orders"), redisQueueFor("shop/orders"));
+  EXPECT_NE(redisQueueFor(longName), redisQueueFor(longName.substr(1)));
+}
+
+TEST(RedisStore, TakesTheNameOfAnyQueueThatABrokerHas) {
+  const test::RedisServer server;
+  const std::string url = "redis://127.0.0.1:" + std::to_string(server.port());
+  const auto wiring = [&] {
+    return wire(parseBackend("amqp://mq?queue=shop:orders").value(), parseStore(url).value()).value();
+  };
+
+  ASSERT_THAT(wiring().store->open(noEvents()).store->claim(test::TestTerm(7)), test::succeeds());
+
+  EXPECT_THAT(wiring().storeBackend().storeAdmin()->fenceRows().value(), testing::SizeIs(1));
+}
+
 TEST(RedisUrl, RefusesADatabaseThatIsNoNumberAndHalfAnHour) {
   EXPECT_THAT(complaint("redis://cache/orders"), HasSubstr("the database after the host must be 0 to"));
   EXPECT_THAT(complaint("redis://cache?keep-ids=30m"), HasSubstr("keep-ids must be whole hours or days"));

@@ -186,7 +186,9 @@ TEST(Address, AQueueIsNamedLikeAnElection) {
   redis::Options options = RedisServer::shared().options();
   for (const char* name : {"", "a}b", "a b", "..", "a\nb"}) {
     options.queue = name;
-    EXPECT_THAT(claimAt(options), failsWith(Errc::invalidArgument)) << name;
+    const Result<void> refused = claimAt(options);
+    ASSERT_THAT(refused, failsWith(Errc::invalidArgument)) << name;
+    EXPECT_THAT(refused.error().detail, testing::StartsWith("queue \"")) << name;
   }
 }
 
