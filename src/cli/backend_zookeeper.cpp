@@ -1,9 +1,20 @@
+#include <algorithm>
+#include <sstream>
+
 #include "cli/backend_options.hpp"
 #include "cli/backends.hpp"
 #include "cli/options.hpp"
 
 namespace tenure::cli {
 namespace {
+
+std::vector<std::string> sortedHosts(const std::string& hosts) {
+  std::vector<std::string> all;
+  std::istringstream list(hosts);
+  for (std::string host; std::getline(list, host, ',');) all.push_back(host);
+  std::ranges::sort(all);
+  return all;
+}
 
 class ZooKeeperBackend final : public Backend {
  public:
@@ -14,6 +25,10 @@ class ZooKeeperBackend final : public Backend {
   void setQueue(std::string) override {}  // a store belongs to one election, and so to one queue
   void setCreate(bool create) override { options_.create = create; }
   const ZooKeeperOptions* zookeeper() const noexcept override { return &options_.zookeeper; }
+  void shareDigest(const ZooKeeperOptions& election) override {
+    ZooKeeperOptions& own = options_.zookeeper;
+    if (own.digest.empty() && sortedHosts(own.hosts) == sortedHosts(election.hosts)) own.digest = election.digest;
+  }
   std::string place() const override {
     return "zookeeper:" + options_.zookeeper.hosts + options_.root + "/" + options_.name;
   }
@@ -43,7 +58,8 @@ zookeeper://HOST:PORT[,HOST:PORT]…[/STORE][?PARAMETER=VALUE]…
   A store for little: counters, positions, some hundred thousand ids. No queue, no SQL.
   STORE            which store of the ensemble, named like an election (default "default")
   root             the znode that everything is below (default /tenure)
-  digest-file      user:password is its only line; else TENURE_DIGEST
+  digest-file      user:password is its only line; else TENURE_DIGEST; else, on the election's own
+                   servers, what the election has (--digest-file)
   require-tls      refuse servers that are not a tunnel's end on this machine (default no)
   session-timeout  of the store's own session, from 3s on (default 10s)
   reply-limit      how long to wait for an answer (default 10s)

@@ -196,6 +196,24 @@ TEST(ZooKeeperUrl, IsAStoreAndNoQueue) {
   EXPECT_THAT(complaint("zookeeper://zk1:2181/orders"), HasSubstr("zookeeper keeps no queue"));
 }
 
+TEST(ZooKeeperStoreUrl, WithoutADigestUsesTheElectionsOnTheElectionsServersOnly) {
+  const auto digestAt = [](const std::string& url, const std::string& hosts) {
+    ZooKeeperOptions election;
+    election.hosts = hosts;
+    election.digest = Secret("election:secret");
+    const auto store = parseStore(url).value();
+    store->shareDigest(election);
+    return std::string(store->zookeeper()->digest.reveal());
+  };
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "own") << "store:secret\n";
+  const std::string own = "?digest-file=" + (folder / "own").string();
+
+  EXPECT_EQ(digestAt("zookeeper://zk1:2181,zk2:2181/small", "zk2:2181,zk1:2181"), "election:secret");
+  EXPECT_EQ(digestAt("zookeeper://zk1:2181,zk2:2181/small" + own, "zk1:2181,zk2:2181"), "store:secret");
+  EXPECT_EQ(digestAt("zookeeper://zk1:2181/small", "zk2:2181"), "");
+}
+
 TEST(ZooKeeperUrl, RefusesServersWithoutAPortAUserAndAStrangeName) {
   const auto refusal = [](std::string_view url) { return parseStore(url).error().detail; };
 
