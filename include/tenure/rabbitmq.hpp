@@ -55,6 +55,8 @@ enum class MissingId {
   derive,
 };
 
+/// Where a message's group stands. With routingKey still in the header, where there is one, if the message came through
+/// the default exchange: that routes by the queue's name alone, and is how our sinks publish.
 enum class GroupFrom { header, routingKey };
 
 /// Verifies the broker's certificate and its name; there is no way to leave that out. `host` is then a DNS name:

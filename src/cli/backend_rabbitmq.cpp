@@ -56,7 +56,9 @@ amqp://[USER@]HOST[:PORT][/VHOST][?queue=NAME][&PARAMETER=VALUE]…     amqps://
   heartbeat        1s to 60s, below the session timeout (default 5s)
   missing-id       what becomes of a message without message_id: dead-letter, or derive for a digest
                    of all that was published (default dead-letter)
-  group            where a message's group stands: header or routing-key (default header)
+  group            where a message's group stands: header or routing-key (default header); what
+                   comes through the default exchange, as from `tenure produce`, has it in the
+                   header in any case
   group-header     which header (default x-group)
   password-file    the password is its first line; else TENURE_RABBITMQ_PASSWORD
   tls-authority    a file of certificates to trust; tls-certificate and tls-key say who we are

@@ -47,12 +47,18 @@ WallTime timeOf(const Properties& properties, WallTime arrived) {
 }
 
 /// Takes the group out of the headers; the first one of that name is ours.
-std::string takeGroup(Headers& headers, const std::string& name) {
+std::optional<std::string> takeGroup(Headers& headers, const std::string& name) {
   const auto found = std::find_if(headers.begin(), headers.end(), [&](const auto& each) { return each.first == name; });
-  if (found == headers.end()) return {};
+  if (found == headers.end()) return std::nullopt;
   std::string group = std::move(found->second);
   headers.erase(found);
   return group;
+}
+
+/// A sink of ours publishes to the default exchange, where the routing key can only be the queue's name: what it sent
+/// has its group in the header all the same.
+bool mayHaveGroupInHeader(const Delivered& delivery, const Options& options) noexcept {
+  return options.groupFrom == GroupFrom::header || delivery.exchange.empty();
 }
 
 /// Tells of a delivery and not of the message.
@@ -103,8 +109,10 @@ Message messageFrom(Delivered delivery, const Options& options, WallTime arrived
   message.id.value = std::move(delivery.properties.messageId);
   if (message.id.value.empty() && options.missingId == MissingId::derive) message.id.value = derivedId(delivery);
   message.headers = std::move(delivery.properties.headers);
-  message.group.value = options.groupFrom == GroupFrom::routingKey ? std::move(delivery.routingKey)
-                                                                   : takeGroup(message.headers, options.groupHeader);
+  std::optional<std::string> group;
+  if (mayHaveGroupInHeader(delivery, options)) group = takeGroup(message.headers, options.groupHeader);
+  if (!group && options.groupFrom == GroupFrom::routingKey) group = std::move(delivery.routingKey);
+  message.group.value = std::move(group).value_or("");
   message.body = std::move(delivery.body);
   return message;
 }

@@ -122,6 +122,29 @@ TEST_F(ForeignMessage, OrItsGroupIsTheRoutingKey) {
   EXPECT_EQ(arrived(withId("a"), "").group.value, options_.queue);
 }
 
+TEST_F(ForeignMessage, OneOfOurSinksKeepsItsGroupWhereOthersHaveItInTheRoutingKey) {
+  options_.groupFrom = GroupFrom::routingKey;
+  ASSERT_THAT(append(options_, {"a"}), succeeds());
+
+  const std::vector<Message> messages = look(*attached(term_));
+
+  ASSERT_THAT(messages, SizeIs(1));
+  EXPECT_EQ(messages.front().group.value, "group");
+}
+
+TEST_F(ForeignMessage, OfAnotherExchangeHasItsGroupInTheRoutingKeyAndItsHeadersToItself) {
+  options_.groupFrom = GroupFrom::routingKey;
+  Delivered delivery;
+  delivery.exchange = "events";
+  delivery.routingKey = "eu.orders";
+  delivery.properties.headers = {{options_.groupHeader, "a header"}};
+
+  const Message message = messageFrom(delivery, options_, systemClock().wallNow());
+
+  EXPECT_EQ(message.group.value, "eu.orders");
+  EXPECT_THAT(message.headers, ElementsAre(Pair(options_.groupHeader, "a header")));
+}
+
 TEST_F(ForeignMessage, ATimeThatNoCalendarHasIsTheTimeOfItsArrival) {
   amqp_basic_properties_t properties = withId("a");
   properties._flags |= AMQP_BASIC_TIMESTAMP_FLAG;
