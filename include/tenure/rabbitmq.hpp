@@ -20,6 +20,9 @@
 /// minutes):
 ///          `prefetch` messages must be handled in less. A quorum queue drops or dead-letters what was delivered more
 ///          often than its x-delivery-limit: leave it out, or make it 100 or more; Tenure counts attempts itself.
+/// Memory:  the broker counts messages, not bytes: up to `prefetch` times `largestBody` wait in this process, 4 GiB
+///          by default, and each body is there twice while it is put together from its frames. Where bodies are large,
+///          choose both smaller.
 /// Secrets: the password comes from a file or from TENURE_RABBITMQ_PASSWORD and is read at each connection.
 #pragma once
 

@@ -53,6 +53,8 @@ amqp://[USER@]HOST[:PORT][/VHOST][?queue=NAME][&PARAMETER=VALUE]…     amqps://
   prefetch         messages in our hands at most (default 256)
   largest-body     in bytes; a larger one is rejected, which hands it to the queue's
                    dead-letter exchange where it has one (default 16777216)
+                   Memory: up to prefetch x largest-body, 4 GiB by default, and each body twice
+                   while it is put together; where bodies are large, choose both smaller
   heartbeat        1s to 60s, below the session timeout (default 5s)
   missing-id       what becomes of a message without message_id: dead-letter, or derive for a digest
                    of all that was published (default dead-letter)
