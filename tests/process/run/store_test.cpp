@@ -1,5 +1,6 @@
 /// `tenure run --store`, what a command in another language makes of it, and `tenure token check`.
 #include "running.hpp"
+#include "support/redis_server.hpp"
 
 namespace tenure::test {
 namespace {
@@ -49,6 +50,17 @@ TEST_F(RunStore, ATokenCheckTellsTheHighestFromAllOthers) {
   EXPECT_THAT(stale.output, HasSubstr("token " + newer));
   EXPECT_EQ(tenure(check(newer)).exit, 0);
   EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
+}
+
+TEST_F(RunStore, MayBeInRedisAndATokenCheckFindsTheClaim) {
+  const RedisServer server;
+  const std::string url = "redis://127.0.0.1:" + std::to_string(server.port());
+  const std::string tool = std::string(TENURE_BINARY_DIR) + "/tenure";
+
+  Program replica = run("a", tool + " token check; exit $?", {"--store", url, "--on-exit", "exit"});
+
+  EXPECT_EQ(exitOf(replica), 0) << replica.output();
+  EXPECT_THAT(replica.output(), HasSubstr("current: no newer term"));
 }
 
 TEST_F(RunStore, ACommandChecksItsOwnTokenWithoutOptions) {

@@ -190,7 +190,7 @@ class WithoutSql : public ToolInElection, public testing::WithParamInterface<Wir
   }
   std::string queueUrl() const {
     const std::string_view kind = GetParam().queue;
-    if (kind == "rabbitmq") return rabbit_.url() + "&queue=" + queueName_;
+    if (kind == "rabbitmq") return rabbit_.url() + "&queue=shop:" + queueName_;  // a broker takes any name
     if (kind == "postgresql") return postgres_.url() + "?queue=" + queueName_;
     if (kind == "redis") return redis_.url() + "?queue=" + queueName_;
     return "sqlite:" + at("queue.db") + "?queue=" + queueName_;
@@ -273,6 +273,23 @@ TEST_P(DeadLettersElsewhere, GoBackToTheirQueueAndAreDoneThen) {
   ASSERT_TRUE(consumer.waitForOutput(" batch_committed ", 2)) << consumer.output();
   EXPECT_EQ(lettersNow("list"), "");
   EXPECT_EQ(told(consumer, SIGTERM), 0) << consumer.output();
+}
+
+class StoreOnTheElectionsServers : public ToolInElection {};
+
+TEST_F(StoreOnTheElectionsServers, BelongsToTheElectionsDigest) {
+  write("owner", "owner:s3cret\n");
+  ASSERT_EQ(tenure({"produce", "--queue", queue()}, "a\n").exit, 0);
+  const std::string store = "zookeeper://" + Ensemble::shared().hosts() + "/small?root=/owned-store";
+  const Arguments wired{"--root", "/owned-store", "--digest-file", at("owner"), "--queue", queue(), "--store", store};
+  Arguments words = wired;
+  words.insert(words.end(), {"--exec", "true", "--log-level", "debug"});
+
+  Program replica = start(inElection("consume", words), "a");
+
+  EXPECT_TRUE(replica.waitForOutput(" batch_committed ")) << replica.output();
+  EXPECT_THAT(replica.output(), Not(HasSubstr(" phase_failed ")));
+  EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
 /// What a command finds in its environment, when `tenure consume` has a password for PostgreSQL in its own.
