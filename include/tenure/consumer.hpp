@@ -182,7 +182,8 @@ struct ConsumerOptions {
   /// A group that waits for its next number longer than this raises an event; 0..30 d.
   std::chrono::milliseconds gapLimit{60'000};
   GapPolicy whenGapIsOld = GapPolicy::wait;
-  /// Messages of one group that wait for an earlier one, 1..10'000; with one more the term ends with Errc::gapTooOld.
+  /// Messages of one group that wait for an earlier one, 1..10'000; with one more the term ends with Errc::gapTooOld,
+  /// or under GapPolicy::skip the numbers are given up at once.
   std::size_t maxKept = 1'000;
   /// Of the jitter between attempts; 0 takes one from the kernel. For runs that must repeat exactly.
   std::uint64_t jitterSeed = 0;
@@ -207,7 +208,7 @@ class Consumer final : public ILeaderCareer {
            IEventSink& events, const IClock& clock = systemClock());
   /// The same for a handler of many at once, in batches as large as commits may be; in lanes, of one group. Messages
   /// that failed, or that an earlier process may have died of, come alone; so does every one of Guarantee::atMostOnce,
-  /// and each that a rate limit counts. Not for an external handler.
+  /// of Collapse::byKey, and each that a rate limit counts. Not for an external handler.
   template <class Together>
   requires(!std::is_convertible_v<Together, Handler> && std::is_convertible_v<Together, BatchHandler>)
       Consumer(IMessageSource& source, IFencedStore& store, Together handler, const ConsumerOptions& options,

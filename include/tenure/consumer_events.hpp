@@ -194,7 +194,7 @@ struct QueueBlocked {
 struct QueueUnblocked {
   TENURE_EVENT("queue_unblocked", info)
   std::string message;
-  std::string how;  // done, released
+  std::string how;  // done, dead_lettered
   void fields(auto&& f) const { f("message", message), f("how", how); }
 };
 

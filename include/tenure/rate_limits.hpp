@@ -3,6 +3,9 @@
 ///
 /// What is held back keeps its place. Where messages are handled one after the other, all behind it wait with it; where
 /// groups go their own ways, only its group does.
+///
+/// Limits: what has flown is known of the 10,000 groups that went last and whose buckets are not full again; of more,
+/// the one that went longest ago begins with a full bucket when it comes again.
 #pragma once
 
 #include <atomic>

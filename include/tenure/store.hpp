@@ -109,7 +109,7 @@ enum class AttemptEnd {
   postponed,
   failed,
   rejected,
-  died,  // its process did not come home; the next one has written this
+  died,  // the leader was lost during it; the next one has written this
 };
 
 /// A line of the consume log.

@@ -29,7 +29,8 @@ void addRate(CLI::App& command, const std::string& name, std::optional<Rate>& ra
     if (parsed) rate = *parsed;
     return parsed.has_value();
   };
-  addChoice(command, name, "RATE", "a rate such as 100/s, 5/m:3 or unlimited", choose, description);
+  addChoice(command, name, "RATE", "a rate above 0 such as 100/s, 5/m:3 (with a burst of 1 or more) or unlimited",
+            choose, description);
 }
 
 }  // namespace

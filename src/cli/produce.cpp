@@ -81,7 +81,11 @@ void addProduce(CLI::App& tool, Action& chosen) {
   command->add_option("--producer", options->producer, "Whose ids these are: each becomes PRODUCER/id")
       ->type_name("PRODUCER")
       ->envname("TENURE_PRODUCER");
-  command->add_flag("--numbered", options->numbered, "Number the messages of each group")->envname("TENURE_NUMBERED");
+  command
+      ->add_flag(
+          "--numbered", options->numbered,
+          "Number the messages of each group; an id sent in the last seven days is left out, and counts as stored")
+      ->envname("TENURE_NUMBERED");
   command->footer(std::string(produceHelp) + urlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return produce(*options); }; });
 }

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view processDied = "its process died";
+constexpr std::string_view leaderWasLost = "the leader was lost";
 
 }  // namespace
 
@@ -138,16 +138,16 @@ Action ConsumerMachine::charge(const Moment& moment) {
   if (attempt > options_.maxAttempts) {
     if (!blocks()) {
       log_.died(*attemptsOf(head().id));
-      return bury("it killed its process", attempt - 1, true, moment);
+      return bury("the leader was lost during its last attempt", attempt - 1, true, moment);
     }
     if (!blockade_.holds(head().id)) return spareProcess(moment);
   }
   // Nobody was left to tell that the last start did not come home.
-  if (const AttemptRecord* before = attemptsOf(head().id); before != nullptr && before->lastError == processDied) {
+  if (const AttemptRecord* before = attemptsOf(head().id); before != nullptr && before->lastError == leaderWasLost) {
     pending_.push_back(AttemptFailed{head().id.value, before->attempts, before->lastError, 0ms});
     log_.died(*before);
   }
-  record(head().id, attempt, std::string{processDied}, moment);
+  record(head().id, attempt, std::string{leaderWasLost}, moment);
   charging_ = true;
   pending_.push_back(MessageSuspected{head().id.value, attempt});
   return commit(moment);
@@ -155,7 +155,7 @@ Action ConsumerMachine::charge(const Moment& moment) {
 
 /// Each attempt costs a process: the next one comes as late as any.
 Action ConsumerMachine::spareProcess(const Moment& moment) {
-  record(head().id, attemptNumber() - 1, std::string{processDied}, moment);
+  record(head().id, attemptNumber() - 1, std::string{leaderWasLost}, moment);
   toRecord_->standing = Standing::blocked;
   return commit(moment);
 }
