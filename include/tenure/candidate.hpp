@@ -24,7 +24,7 @@ struct ZooKeeperOptions {
   bool allowShortSession = false;
   /// "user:password" for ZooKeeper's digest scheme; when set, what is created belongs to its creator alone.
   Secret digest{};
-  /// Refuse to contend where anybody could change the election's znodes.
+  /// Refuse to contend where anybody could change the election's znodes, and a store whose znodes anybody could change.
   bool strictAcl = false;
   /// Refuse hosts that are reached without TLS. The client library of this build has none: encryption is a tunnel that
   /// begins on this machine (stunnel), so every host must then be a loopback address.

@@ -6,6 +6,8 @@
 /// Durability: a commit that returned is on the server's disk, and on its synchronous standbys where it has some.
 ///          Commits that a failover to an asynchronous standby loses are lost together with the fence: it is noticed,
 ///          not undone. A server that may lose commits by itself (synchronous_commit below on, fsync off) is refused.
+/// Limits:  a statement of a handler that fails is undone alone, and the handler may go on; behind 64 others of its
+///          message that were asked and answered, its attempt has failed.
 /// Secrets: the password comes from `passwordFile`, or from libpq's own PGPASSFILE or PGPASSWORD; never from a URL.
 #pragma once
 

@@ -25,8 +25,9 @@ class ZooKeeperBackend final : public Backend {
   void setQueue(std::string) override {}  // a store belongs to one election, and so to one queue
   void setCreate(bool create) override { options_.create = create; }
   const ZooKeeperOptions* zookeeper() const noexcept override { return &options_.zookeeper; }
-  void shareDigest(const ZooKeeperOptions& election) override {
+  void joinElection(const ZooKeeperOptions& election) override {
     ZooKeeperOptions& own = options_.zookeeper;
+    own.strictAcl = election.strictAcl;
     if (own.digest.empty() && sortedHosts(own.hosts) == sortedHosts(election.hosts)) own.digest = election.digest;
   }
   std::string place() const override {

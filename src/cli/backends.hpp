@@ -54,9 +54,9 @@ class Backend {
   virtual Result<void> fits(std::chrono::milliseconds /*sessionTimeout*/) const { return {}; }
   /// The ZooKeeper servers that it is kept on; nullptr where it is on others.
   virtual const ZooKeeperOptions* zookeeper() const noexcept { return nullptr; }
-  /// On the election's own servers a store without a digest uses the election's: what both make belongs to one user,
-  /// and a commit reads the candidacy.
-  virtual void shareDigest(const ZooKeeperOptions& /*election*/) {}
+  /// A store in ZooKeeper is as strict as the election. On its own servers, without a digest, it uses the election's:
+  /// what both make belongs to one user, and a commit reads the candidacy.
+  virtual void joinElection(const ZooKeeperOptions& /*election*/) {}
   /// From which variables of the environment it may take a password, beside Tenure's own: others have theirs there,
   /// too.
   virtual std::vector<std::string> secretVariables() const { return {}; }

@@ -72,7 +72,7 @@ Result<Named> parsed(const CheckOptions& options) {
     auto address = parse(options.election);
     if (!address) return address.error();
     named.ensemble = *std::move(address);
-    if (named.store) named.store->shareDigest(named.ensemble->zookeeper);
+    if (named.store) named.store->joinElection(named.ensemble->zookeeper);
   }
   return named;
 }

@@ -130,7 +130,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
     return Error{Errc::configurationRefused, "--sql needs a store that speaks SQL; this one has none"};
   auto candidate = parse(options.replica, barrierOf(options));
   if (!candidate) return candidate.error();
-  wiring->storeBackend().shareDigest(candidate->zookeeper);
+  wiring->storeBackend().joinElection(candidate->zookeeper);
   if (const auto fits = wiring->queue->fits(candidate->zookeeper.sessionTimeout); !fits)
     return named("--queue", fits.error());
   Complaints complaints;

@@ -154,7 +154,7 @@ Exit rebase(const RebaseOptions& options) {
   if (!wiring) return refuse("", wiring.error());
   const auto address = parse(options.election);
   if (!address) return refuse("", address.error());
-  wiring->storeBackend().shareDigest(address->zookeeper);
+  wiring->storeBackend().joinElection(address->zookeeper);
   const auto session = EnsembleSession::connect(address->zookeeper);
   if (!session) return refuse("--zookeeper", session.error());
   const auto now = rebaseOn(**session, *address, {wiring->storeBackend().storeAdmin(), options.wiring.storeName()});

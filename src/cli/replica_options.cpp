@@ -77,7 +77,7 @@ void ReplicaOption::declare(const CLI::App& tool, CLI::App& command, const std::
                 "leads in milliseconds; without it after the session timeout")
       ->envname("TENURE_LAST_WILL");
   command.add_flag("--strict-acl", election.zookeeper.strictAcl,
-                   "Refuse to contend where anybody may change the election's znodes");
+                   "Refuse to contend where anybody may change the election's znodes, or a ZooKeeper store's");
   command.add_flag("--allow-short-session", election.zookeeper.allowShortSession, "Allow a session timeout below 3s");
   const auto chooseLevel = [this](const std::string& text) {
     const auto level = findChoice(levels, text);

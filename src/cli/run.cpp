@@ -126,7 +126,7 @@ Result<Settings> settingsOf(const RunOptions& options) {
   settings.run.warning = options.killAfter.value_or(session / 12);
   settings.run.termDescriptor = options.termDescriptor;
   if (!*store) return settings;
-  (*store)->shareDigest(settings.candidate.zookeeper);
+  (*store)->joinElection(settings.candidate.zookeeper);
   (*store)->setQueue(claimOf(settings.candidate.election));
   settings.run.environment = (*store)->environment();
   settings.run.environment.emplace_back("TENURE_STORE", options.store.url);

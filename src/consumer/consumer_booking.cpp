@@ -207,7 +207,8 @@ Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
     return proceed(moment);
   }
   const bool heardOfHandler = step_ == Step::run || step_ == Step::admit || (step_ == Step::commit && settled_ > 0);
-  if (error.is(Errc::heldTooLong) && heardOfHandler && !taken_) return heldTooLong(error, moment);
+  const bool ofTransaction = error.is(Errc::heldTooLong) || (step_ == Step::run && isRefusal(error));
+  if (ofTransaction && heardOfHandler && !taken_) return overstrained(error, moment);
   switch (step_) {
     case Step::attach:
     case Step::fetch:
@@ -221,9 +222,9 @@ Action ConsumerMachine::failed(const Error& error, const Moment& moment) {
   }
 }
 
-/// Alone in its transaction it has only itself to blame. Else it comes alone next time, when its handler may compute
-/// before it holds anything.
-Action ConsumerMachine::heldTooLong(const Error& error, const Moment& moment) {
+/// A handler asked more of its transaction, in time or in size, than the store allows. Alone in it, it has only itself
+/// to blame. Else it comes alone next time, when it may compute before it holds anything.
+Action ConsumerMachine::overstrained(const Error& error, const Moment& moment) {
   const bool alone = joined_ == 0 && settled_ == (step_ == Step::commit ? 1U : 0U);
   separate();
   forgetTransaction();

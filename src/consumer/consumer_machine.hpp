@@ -203,7 +203,7 @@ class ConsumerMachine {
   Action acknowledged(const Moment& moment);
   Action sideStepFailed(const Error& error, const Moment& moment);
   Action commitFailed(const Error& error, const Moment& moment);
-  Action heldTooLong(const Error& error, const Moment& moment);
+  Action overstrained(const Error& error, const Moment& moment);
   Action storeFailed(const Error& error, const Moment& moment);
   Action sourceFailed(const Error& error, const Moment& moment);
   Action troubled(bool ofSource, const Error& error, const Moment& moment);

@@ -106,8 +106,10 @@ void FencedTransaction::placeMark() {
   savepointThere_ = true;
 }
 
+/// Of one message's many statements only the first have a point to go back to.
 void FencedTransaction::placeStatementPoint() {
-  if (isRightBehindMark()) return;
+  isWithoutPoint_ = !isRightBehindMark() && isFull();
+  if (isRightBehindMark() || isWithoutPoint_) return;
   if (pointPlaced_) kept_.push_back(command("RELEASE tenure_statement"));
   kept_.push_back(command("SAVEPOINT tenure_statement"));
   ++savepoints_;
@@ -257,6 +259,10 @@ Result<void> FencedTransaction::write(std::string_view sql, std::span<const SqlP
 Error FencedTransaction::undoStatement(const Failure& failure) {
   const bool wasTheUsers = failure.command + 1 == kept_.size();
   if (!wasTheUsers || connection_->isLost() || endsTransaction(meaningOf(failure.sqlState))) return endBy(failure);
+  if (isWithoutPoint_)
+    return end(
+        {Errc::payloadTooLarge, "a statement failed behind " + std::to_string(Store::mostSavepoints) +
+                                    " others of its transaction, too many to undo it alone: " + failure.error.detail});
   forgetKept();
   std::vector<Command> undo;
   if (pointPlaced_ && !isRightBehindMark()) {

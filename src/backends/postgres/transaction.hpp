@@ -108,6 +108,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   std::size_t markAt_ = 0;       // where in kept_ is what lies behind it
   bool savepointThere_ = false;  // of this mark or an earlier one
   bool pointPlaced_ = false;
+  bool isWithoutPoint_ = false;  // the last statement
   bool onlyKeysSinceMark_ = false;
   std::vector<Command> keysSinceMark_;  // those that were sent
 };

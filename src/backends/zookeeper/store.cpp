@@ -1,6 +1,7 @@
 #include "backends/zookeeper/store.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/shared/record_text.hpp"
 #include "backends/zookeeper/id_node.hpp"
@@ -104,6 +105,17 @@ Result<void> Store::claim(const Term& term) {
   return {};
 }
 
+/// All that is below was made with the same rights. What we may not even read is not open to the world.
+Result<void> Store::lookAtAcl(const Term& term) {
+  const Result<bool> open = session_->isWorldWritable(paths_.base);
+  if (!open) return open.error().is(Errc::permissionDenied) ? Result<void>{} : open.error();
+  if (!*open) return {};
+  const std::string finding = paths_.base + " can be changed by anybody who reaches the ensemble";
+  if (options_.zookeeper.strictAcl) return Error{Errc::configurationRefused, finding};
+  if (!std::exchange(aclWarned_, true)) emit(term, Warned{finding});
+  return {};
+}
+
 Result<Store::Found> Store::find() {
   Result<Node> base = session_->getFresh(paths_.base);
   if (!base && base.error().is(Errc::notFound)) {
@@ -121,6 +133,7 @@ Result<bool> Store::tryClaim(const Term& term) {
   const TermIdentity& identity = term.identity();
   const Result<Found> found = find();
   if (!found) return found.error();
+  if (const Result<void> looked = lookAtAcl(term); !looked) return looked.error();
   const std::vector<StoredFence> stored = storedIn(found->fence);
   const Result<Claim> claim = backends::judgeClaim(stored, found->owner(), identity, term.valid());
   if (!claim) return claim.error();

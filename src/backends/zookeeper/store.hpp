@@ -90,6 +90,7 @@ class Store final : public IFencedStore {
   Result<void> open(const std::stop_token& stop = {});
   Result<void> makeFolder(const std::string& path);
   Result<void> makeFolders();
+  Result<void> lookAtAcl(const Term& term);
   Result<Found> find();
   Result<bool> tryClaim(const Term& term);
   Result<std::string> findCandidacy(const TermIdentity& term);
@@ -116,6 +117,7 @@ class Store final : public IFencedStore {
   IEventSink& events_;
   std::unique_ptr<SessionThread> session_;
   std::optional<Claimed> claimed_;
+  bool aclWarned_ = false;
   backends::Foresight foresight_;
   std::size_t careful_ = 0;  // how many more ids are looked at, whatever is expected
   Cells cells_;

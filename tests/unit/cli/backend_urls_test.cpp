@@ -196,13 +196,25 @@ TEST(ZooKeeperUrl, IsAStoreAndNoQueue) {
   EXPECT_THAT(complaint("zookeeper://zk1:2181/orders"), HasSubstr("zookeeper keeps no queue"));
 }
 
+TEST(ZooKeeperStoreUrl, IsAsStrictAsTheElection) {
+  ZooKeeperOptions election;
+  election.hosts = "zk2:2181";
+  const auto store = parseStore("zookeeper://zk1:2181/small").value();
+
+  store->joinElection(election);
+  EXPECT_FALSE(store->zookeeper()->strictAcl);
+  election.strictAcl = true;
+  store->joinElection(election);
+  EXPECT_TRUE(store->zookeeper()->strictAcl);
+}
+
 TEST(ZooKeeperStoreUrl, WithoutADigestUsesTheElectionsOnTheElectionsServersOnly) {
   const auto digestAt = [](const std::string& url, const std::string& hosts) {
     ZooKeeperOptions election;
     election.hosts = hosts;
     election.digest = Secret("election:secret");
     const auto store = parseStore(url).value();
-    store->shareDigest(election);
+    store->joinElection(election);
     return std::string(store->zookeeper()->digest.reveal());
   };
   const test::TemporaryFolder folder;

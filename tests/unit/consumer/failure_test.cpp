@@ -330,6 +330,24 @@ TEST_F(ConsumerFailure, AHandlerThatHoldsItsTransactionTooLongFailsItsAttemptAnd
   EXPECT_THAT(events.of<OutageBegan>(), IsEmpty());
 }
 
+TEST_F(ConsumerFailure, AHandlerThatAsksTooMuchOfOneTransactionFailsItsAttempt) {
+  options.maxAttempts = 2;
+  behaviour = [this](const Delivery& delivery) {
+    if (delivery.message.id.value != "large") return Outcome::done();
+    world.fail(memory::Operation::write, Errc::payloadTooLarge);
+    delivery.transaction.put("a", "b");
+    return Outcome::done();
+  };
+  produce({"a", "large", "c"});
+
+  workOff(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("a", "c"));
+  EXPECT_THAT(deadIds(), ElementsAre("large"));
+  EXPECT_EQ(timesHandled("large"), 3) << "behind a neighbour first, and twice alone";
+  EXPECT_EQ(timesHandled("c"), 1);
+}
+
 TEST_F(ConsumerFailure, Row31HostileIdsAndGroupsAreOnlyBytes) {
   produce("'; DROP TABLE keys; --", "b");
   produce("$(reboot)\r\nSET x", "b");

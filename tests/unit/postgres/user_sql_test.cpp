@@ -158,6 +158,18 @@ TEST_F(UserSql, EachFailedStatementOfAHandlerIsUndoneAlone) {
   EXPECT_EQ(world_.ask("SELECT count(*) FROM tenure_key"), "1");
 }
 
+TEST_F(UserSql, BehindTooManyOthersAFailedStatementTakesItsTransactionWithIt) {
+  ASSERT_THAT(transaction_->mark(), succeeds());
+  for (std::size_t i = 0; i < Store::mostSavepoints; ++i)
+    ASSERT_THAT(run("INSERT INTO ledger VALUES('" + std::to_string(i) + "', 1)"), succeeds());
+  ASSERT_THAT(run("INSERT INTO ledger VALUES('one more', 1)"), succeeds());
+
+  EXPECT_THAT(run("INSERT INTO ledger VALUES('one more', 1)"), failsWith(Errc::payloadTooLarge));
+
+  EXPECT_THAT(transaction_->standing(), failsWith(Errc::payloadTooLarge));
+  EXPECT_EQ(ledger(), "");
+}
+
 TEST_F(UserSql, AMarkUndoesAllOfAHandlersStatements) {
   ASSERT_THAT(run("INSERT INTO ledger VALUES('before', 1)"), succeeds());
   for (int round = 0; round < 2; ++round) {

@@ -9,6 +9,7 @@
 namespace tenure::zookeeper {
 namespace {
 
+using test::failsWith;
 using test::succeeds;
 using testing::Contains;
 using testing::Each;
@@ -40,6 +41,32 @@ TEST(Credentials, Row23ADigestThatStaysOnThisMachineIsNothingToWarnOfNorIsNone) 
 
   EXPECT_THAT(warnedOf("127.0.0.1", "owner:s3cret"), Not(Contains(inClear)));
   EXPECT_THAT(warnedOf("0.0.0.0", ""), Not(Contains(inClear)));
+}
+
+TEST(Credentials, AStoreThatAnybodyMayChangeIsWarnedOfOnce) {
+  test::RecordedEvents events;
+  const auto store = openStore(test::ZooKeeperStoreWorld().options(), events);
+
+  ASSERT_THAT(store->claim(test::TestTerm(7)), succeeds());
+  ASSERT_THAT(store->claim(test::TestTerm(8)), succeeds());
+
+  const auto warnings = events.of<Warned>();
+  EXPECT_THAT(warnings, Contains(Field(&Warned::what, HasSubstr("can be changed by anybody"))).Times(1));
+  EXPECT_THAT(warnedOf("127.0.0.1", "owner:s3cret"), testing::IsEmpty());
+}
+
+TEST(Credentials, AStoreThatAnybodyMayChangeIsNotClaimedWhereThatIsNotWanted) {
+  const test::ZooKeeperStoreWorld world;
+  StoreOptions strict = world.options();
+  strict.zookeeper.strictAcl = true;
+  ASSERT_THAT(openStore(world.options(), noEvents())->claim(test::TestTerm(7)), succeeds());
+
+  EXPECT_THAT(openStore(strict, noEvents())->claim(test::TestTerm(8)), failsWith(Errc::configurationRefused));
+
+  EXPECT_THAT(openStore(world.options(), noEvents())->claim(test::TestTerm(7)), succeeds()) << "the fence is as it was";
+  strict.root = "/of-an-owner";
+  strict.zookeeper.digest = Secret{std::string("owner:s3cret")};
+  EXPECT_THAT(openStore(strict, noEvents())->claim(test::TestTerm(8)), succeeds());
 }
 
 }  // namespace
