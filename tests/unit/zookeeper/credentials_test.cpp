@@ -1,4 +1,4 @@
-// Row 23 at the store: a digest that could be read on its way is told of.
+// Rows 17 and 23 at the store: what anybody may change, or a digest that could be read on its way, is told of.
 #include <gmock/gmock.h>
 
 #include "support/events.hpp"
@@ -43,7 +43,7 @@ TEST(Credentials, Row23ADigestThatStaysOnThisMachineIsNothingToWarnOfNorIsNone) 
   EXPECT_THAT(warnedOf("0.0.0.0", ""), Not(Contains(inClear)));
 }
 
-TEST(Credentials, AStoreThatAnybodyMayChangeIsWarnedOfOnce) {
+TEST(Credentials, Row17AStoreThatAnybodyMayChangeIsWarnedOfOnce) {
   test::RecordedEvents events;
   const auto store = openStore(test::ZooKeeperStoreWorld().options(), events);
 
@@ -55,7 +55,7 @@ TEST(Credentials, AStoreThatAnybodyMayChangeIsWarnedOfOnce) {
   EXPECT_THAT(warnedOf("127.0.0.1", "owner:s3cret"), testing::IsEmpty());
 }
 
-TEST(Credentials, AStoreThatAnybodyMayChangeIsNotClaimedWhereThatIsNotWanted) {
+TEST(Credentials, Row17AStoreThatAnybodyMayChangeIsNotClaimedWhereThatIsNotWanted) {
   const test::ZooKeeperStoreWorld world;
   StoreOptions strict = world.options();
   strict.zookeeper.strictAcl = true;
