@@ -4,6 +4,8 @@
 #include <boost/system/result.hpp>
 #include <string>
 #include <system_error>
+#include <type_traits>
+#include <utility>
 
 namespace tenure {
 

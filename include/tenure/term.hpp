@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tenure/ids.hpp"
 #include "tenure/time.hpp"

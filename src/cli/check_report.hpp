@@ -1,6 +1,7 @@
 /// What `tenure check` found, and how it says so. Pure.
 #pragma once
 
+#include <iosfwd>
 #include <optional>
 #include <ostream>
 #include <string>

@@ -9,7 +9,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <iosfwd>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace tenure::cli {
 

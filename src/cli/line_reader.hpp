@@ -1,6 +1,7 @@
 /// Lines from a descriptor, with bounded memory whatever the input is.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "cli/status_board.hpp"
 

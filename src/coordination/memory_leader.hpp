@@ -1,6 +1,8 @@
 /// The leader's part: orders writes, commits what a majority has written down, keeps the sessions. Private to the room.
 #pragma once
 
+#include <algorithm>
+
 #include "coordination/memory_prepare.hpp"
 #include "coordination/memory_server.hpp"
 #include "coordination/memory_sessions.hpp"

@@ -8,6 +8,8 @@
 /// ticks or so later. That is how a deposed leader answers reads and `sync`. Private to the room.
 #pragma once
 
+#include <algorithm>
+
 #include "coordination/memory_desk.hpp"
 #include "coordination/memory_network.hpp"
 #include "coordination/memory_tree.hpp"

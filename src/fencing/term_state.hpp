@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <stop_token>
+#include <utility>
 
 #include "fencing/lease.hpp"
 #include "fencing/watchdog.hpp"

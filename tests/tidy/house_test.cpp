@@ -2,49 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <regex>
+
+#include "sources.hpp"
 
 namespace tenure {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::IsEmpty;
-
-struct SourceFile {
-  std::string path;  // relative to the house, "src/cli/main.cpp"
-  std::vector<std::string> lines;
-};
-
-SourceFile readSource(const fs::path& path) {
-  SourceFile file{fs::relative(path, TENURE_SOURCE_DIR).string(), {}};
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) file.lines.push_back(line);
-  return file;
-}
-
-std::vector<SourceFile> filesBelow(const std::vector<std::string>& folders, bool onlyCode = true) {
-  std::vector<SourceFile> files;
-  for (const std::string& folder : folders) {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(TENURE_SOURCE_DIR) / folder)) {
-      const bool code = entry.path().extension() == ".cpp" || entry.path().extension() == ".hpp";
-      if (entry.is_regular_file() && (code || !onlyCode)) files.push_back(readSource(entry.path()));
-    }
-  }
-  EXPECT_FALSE(files.empty());
-  return files;
-}
-
-/// What is between the quotes or angle brackets of each #include.
-std::vector<std::string> includesOf(const SourceFile& file) {
-  static const std::regex pattern(R"re(^\s*#\s*include\s*[<"]([^>"]+)[>"])re");
-  std::vector<std::string> includes;
-  std::smatch match;
-  for (const std::string& line : file.lines)
-    if (std::regex_search(line, match, pattern)) includes.push_back(match[1]);
-  return includes;
-}
+using tidy::filesBelow;
+using tidy::includesOf;
+using tidy::SourceFile;
 
 /// "src/cli/main.cpp" and "cli/tool.hpp" are both of the room "cli".
 std::string roomOf(std::string path) {

@@ -4,6 +4,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -2,7 +2,9 @@
 /// something says that this may be wrong. Bounded; what is forgotten is read again. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>

@@ -1,6 +1,7 @@
 /// What is kept of a message that was handled: fate and digest as in backends/shared/record_text.hpp, then when. Pure.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
