@@ -16,10 +16,11 @@
 /// it is and the consumer buries it. A body over `largestBody` never enters this process: it is rejected, which hands
 /// it to the queue's dead-letter exchange where it has one, and told by an event.
 ///
-/// Limits:  the broker closes the channel when one message stays unacknowledged for its `consumer_timeout` (30
-/// minutes):
+/// Limits:  the broker closes the channel when one message stays unacknowledged for its `consumer_timeout` (30 min):
 ///          `prefetch` messages must be handled in less. A quorum queue drops or dead-letters what was delivered more
 ///          often than its x-delivery-limit: leave it out, or make it 100 or more; Tenure counts attempts itself.
+/// Headers: strings, numbers, booleans and times are text here. Arrays and tables (x-death) are left out, so a dead
+///          letter of ours does not keep them, and what is requeued has not got them back.
 /// Memory:  the broker counts messages, not bytes: up to `prefetch` times `largestBody` wait in this process, 4 GiB
 ///          by default, and each body is there twice while it is put together from its frames. Where bodies are large,
 ///          choose both smaller.

@@ -1,4 +1,5 @@
 // A user's SQL inside the fenced transaction: what goes in and comes out, and what a failure leaves behind.
+#include "backends/postgres/store.hpp"
 #include "leading.hpp"
 
 namespace tenure::postgresql {
