@@ -63,7 +63,7 @@ TEST(Credentials, Row17AStoreThatAnybodyMayChangeIsNotClaimedWhereThatIsNotWante
 
   EXPECT_THAT(openStore(strict, noEvents())->claim(test::TestTerm(8)), failsWith(Errc::configurationRefused));
 
-  EXPECT_THAT(openStore(world.options(), noEvents())->claim(test::TestTerm(7)), succeeds()) << "the fence is as it was";
+  EXPECT_THAT(openStore(world.options(), noEvents())->claim(test::TestTerm(8)), succeeds()) << "the fence is as it was";
   strict.root = "/of-an-owner";
   strict.zookeeper.digest = Secret{std::string("owner:s3cret")};
   EXPECT_THAT(openStore(strict, noEvents())->claim(test::TestTerm(8)), succeeds());
