@@ -60,7 +60,8 @@ zookeeper://HOST:PORT[,HOST:PORT]…[/STORE][?PARAMETER=VALUE]…
   STORE            which store of the ensemble, named like an election (default "default")
   root             the znode that everything is below (default /tenure)
   digest-file      user:password is its only line; else TENURE_DIGEST; else, on the election's own
-                   servers, what the election has (--digest-file)
+                   servers, what the election has (--digest-file); commands that are given no
+                   election, such as dead-letters, queue and token check, have only the first two
   require-tls      refuse servers that are not a tunnel's end on this machine (default no)
   session-timeout  of the store's own session, from 3s on (default 10s)
   reply-limit      how long to wait for an answer (default 10s)

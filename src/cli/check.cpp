@@ -25,7 +25,7 @@ struct Named {
   std::unique_ptr<Backend> queue;
   std::unique_ptr<Backend> store;
 
-  const Backend* storeBackend() const noexcept {
+  Backend* storeBackend() const noexcept {
     if (store) return store.get();
     return queue && queue->isStore() ? queue.get() : nullptr;
   }
@@ -138,9 +138,13 @@ void judgeFence(const FenceRow& row, const ElectionAddress& address, const Ensem
 
 void judgeElection(const Named& named, const EnsembleFindings& ensemble, Inspection& found) {
   const ElectionName& election = named.ensemble->election;
-  if (const Backend* store = named.storeBackend())
+  if (Backend* store = named.storeBackend()) {
     if (const auto rows = store->storeAdmin()->fenceRows(); rows)
       for (const FenceRow& row : *rows) judgeFence(row, *named.ensemble, ensemble, found);
+    else if (!named.queue && !election.value.empty())  // perhaps what `run` has claimed
+      if (const auto claim = claimIn(*store, election); claim && *claim)
+        judgeFence(**claim, *named.ensemble, ensemble, found);
+  }
   if (!named.queue || election.value.empty()) return;
   const auto admin = named.queue->queueAdmin();
   const auto stats = admin ? (*admin)->stats() : admin.error();

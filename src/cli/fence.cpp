@@ -14,6 +14,7 @@ namespace {
 
 struct ShowOptions {
   WiringOption wiring;
+  std::string election;
   bool json = false;
 };
 
@@ -31,10 +32,12 @@ Examples:
 )help";
 
 constexpr const char* showHelp = R"help(
-The fence of each election that has claimed the store: no commit gets in under an older token.
+The fence of each election that has claimed the store: no commit gets in under an older token. In
+Redis each has a place of its own: what `tenure run` has claimed there is shown with --election.
 
 Examples:
   tenure fence show --queue sqlite:orders.db?queue=orders
+  tenure fence show --queue redis://cache --election clock
 )help";
 
 constexpr const char* rebaseHelp = R"help(
@@ -74,10 +77,23 @@ void printText(const FenceRow& row) {
             << formatWallTime(row.claimedAt) << "\n";
 }
 
+Result<std::vector<FenceRow>> rowsFor(const std::optional<ElectionName>& election, Backend& store) {
+  if (!election) return store.storeAdmin()->fenceRows();
+  const auto row = claimIn(store, *election);
+  if (!row) return row.error();
+  return *row ? std::vector{**row} : std::vector<FenceRow>{};
+}
+
 Exit show(const ShowOptions& options) {
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
-  const auto rows = wiring->storeBackend().storeAdmin()->fenceRows();
+  std::optional<ElectionName> election;
+  if (!options.election.empty()) {
+    const auto name = parseElectionName(options.election);
+    if (!name) return refuse("--election", Error{Errc::configurationRefused, name.error().detail});
+    election = *name;
+  }
+  const auto rows = rowsFor(election, wiring->storeBackend());
   if (!rows) return refuse(options.wiring.storeName(), rows.error());
   for (const FenceRow& row : *rows)
     if (options.json)
@@ -85,22 +101,23 @@ Exit show(const ShowOptions& options) {
     else
       printText(row);
   std::cout << std::flush;
-  if (rows->empty()) complain("no election has claimed this store yet");
+  if (rows->empty())
+    complain(election ? "the election " + election->value + " has never claimed this store"
+                      : "no election has claimed this store yet");
   return rows->empty() ? Exit::no : Exit::done;
 }
 
 /// A store, and the option that named it.
 struct NamedStore {
-  std::unique_ptr<IStoreAdmin> admin;
+  Backend& backend;
   const char* option;
 };
 
 /// The row of one election; notFound when it never claimed.
 Result<FenceRow> rowOf(const NamedStore& store, const ElectionName& election) {
-  const auto rows = store.admin->fenceRows();
-  if (!rows) return named(store.option, rows.error());
-  for (const FenceRow& row : *rows)
-    if (row.election == election) return row;
+  const auto row = claimIn(store.backend, election);
+  if (!row) return named(store.option, row.error());
+  if (*row) return **row;
   return Error{Errc::notFound, "the election " + election.value + " has never claimed this store: nothing to rebase"};
 }
 
@@ -140,7 +157,8 @@ Result<MetaRecord> rebaseOn(EnsembleSession& session, const ElectionAddress& add
 
   MetaRecord& next = meta->record;
   next.generation = std::max(next.generation, row->generation) + 1;
-  if (const auto stored = store.admin->rebaseFence(*row, next.ensemble, next.generation, paths.election); !stored)
+  const auto admin = store.backend.storeAdmin();
+  if (const auto stored = admin->rebaseFence(*row, next.ensemble, next.generation, paths.election); !stored)
     return named(store.option, stored.error());
   const auto told = session.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
     coordination.set(paths.meta, toJson(next), meta->version, std::move(done));
@@ -157,7 +175,7 @@ Exit rebase(const RebaseOptions& options) {
   wiring->storeBackend().joinElection(address->zookeeper);
   const auto session = EnsembleSession::connect(address->zookeeper);
   if (!session) return refuse("--zookeeper", session.error());
-  const auto now = rebaseOn(**session, *address, {wiring->storeBackend().storeAdmin(), options.wiring.storeName()});
+  const auto now = rebaseOn(**session, *address, {wiring->storeBackend(), options.wiring.storeName()});
   if (!now) return refuse("", now.error());
   std::cout << "the store accepts ensemble " << escaped(now->ensemble.value) << ", generation " << now->generation
             << ", path " << address->path() << std::endl;
@@ -173,6 +191,7 @@ void addFence(CLI::App& tool, Action& chosen) {
 
   auto showOptions = std::make_shared<ShowOptions>();
   CLI::App* showCommand = fence->add_subcommand("show", "Which term may commit");
+  showCommand->add_option("--election", showOptions->election, "Only this election's")->type_name("NAME");
   showOptions->wiring.declare(*showCommand);
   showCommand->add_flag("--json", showOptions->json, "One JSON object a line");
   showCommand->footer(std::string(showHelp) + urlHelp + exitCodesHelp);

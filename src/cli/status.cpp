@@ -161,10 +161,8 @@ void printText(const ElectionAddress& address, const ElectionView& view, const B
   std::cout << std::flush;
 }
 
-Result<Blocking> whoBlocks(const StatusOptions& options) {
-  if (options.queue.url.empty()) return Blocking{};
-  const auto wiring = WiringOption{options.queue, options.store}.parsed(false);
-  if (!wiring) return wiring.error();
+Result<Blocking> whoBlocks(const StatusOptions& options, const std::optional<Wiring>& wiring) {
+  if (!wiring) return Blocking{};
   auto failing = wiring->storeBackend().storeAdmin()->failing();
   if (!failing) return named(options.store.url.empty() ? "--queue" : "--store", failing.error());
   std::erase_if(*failing, [](const FailingMessage& each) { return each.attempts.standing == Standing::retrying; });
@@ -172,8 +170,15 @@ Result<Blocking> whoBlocks(const StatusOptions& options) {
 }
 
 Exit showStatus(const StatusOptions& options) {
+  std::optional<Wiring> wiring;
+  if (!options.queue.url.empty()) {
+    auto parsed = WiringOption{options.queue, options.store}.parsed(false);  // before the digest is taken away
+    if (!parsed) return refuse("", parsed.error());
+    wiring = *std::move(parsed);
+  }
   const auto address = parse(options.election);
   if (!address) return refuse("", address.error());
+  if (wiring) wiring->storeBackend().joinElection(address->zookeeper);
   const auto session = EnsembleSession::connect(address->zookeeper);
   if (!session) return refuse("--zookeeper", session.error());
   const ElectionPaths paths(address->root, address->election);
@@ -185,9 +190,10 @@ Exit showStatus(const StatusOptions& options) {
     return Exit::no;
   }
   if (!view) return refuse("", view.error());
-  const Result<Blocking> blocking = whoBlocks(options);
+  const Result<Blocking> blocking = whoBlocks(options, wiring);
+  const Blocking known = blocking ? *blocking : Blocking{};
+  options.json ? printJson(*address, *view, known) : printText(*address, *view, known);
   if (!blocking) return refuse("", blocking.error());
-  options.json ? printJson(*address, *view, *blocking) : printText(*address, *view, *blocking);
   return view->leader() != nullptr ? Exit::done : Exit::no;
 }
 

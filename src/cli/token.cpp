@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <iostream>
 #include <optional>
 
@@ -52,24 +51,6 @@ Exit answer(const CheckOptions& options, const FenceRow& row) {
   std::cout << "not current: the last claim is of token " << row.token.value << ", generation " << row.generation
             << ", at " << formatWallTime(row.claimedAt) << std::endl;
   return Exit::no;
-}
-
-Result<std::optional<FenceRow>> rowOf(const ElectionName& election, const Backend& store) {
-  const auto rows = store.storeAdmin()->fenceRows();
-  if (!rows) return rows.error();
-  const auto row =
-      std::find_if(rows->begin(), rows->end(), [&](const FenceRow& each) { return each.election == election; });
-  return row == rows->end() ? std::optional<FenceRow>{} : *row;
-}
-
-/// What the queue's consumer has claimed, or else what `run` has: a store may keep the two apart.
-Result<std::optional<FenceRow>> claimIn(Backend& store, const ElectionName& election) {
-  auto row = rowOf(election, store);
-  if (row ? row->has_value() : !row.error().is(Errc::notFound)) return row;
-  store.setQueue(claimOf(election));
-  auto ofRun = rowOf(election, store);
-  if (!ofRun && ofRun.error().is(Errc::notFound)) return row;
-  return ofRun;
 }
 
 Exit check(const CheckOptions& options) {

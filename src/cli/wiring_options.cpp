@@ -1,6 +1,7 @@
 #include "cli/wiring_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/options.hpp"
 
@@ -10,6 +11,29 @@ const char* const urlHelp = R"help(
 A URL names a queue or a store, such as sqlite:orders.db?queue=orders; quote an & in a shell.
 `tenure urls` tells every form and parameter. A password comes from a file or the environment.
 )help";
+
+namespace {
+
+Result<std::optional<FenceRow>> rowOf(const ElectionName& election, const Backend& store) {
+  const auto rows = store.storeAdmin()->fenceRows();
+  if (!rows) return rows.error();
+  const auto row =
+      std::find_if(rows->begin(), rows->end(), [&](const FenceRow& each) { return each.election == election; });
+  return row == rows->end() ? std::optional<FenceRow>{} : *row;
+}
+
+}  // namespace
+
+Result<std::optional<FenceRow>> claimIn(Backend& store, const ElectionName& election) {
+  auto row = rowOf(election, store);
+  if (row ? row->has_value() : !row.error().is(Errc::notFound)) return row;
+  const std::string queue = store.queue();
+  store.setQueue(claimOf(election));
+  auto ofRun = rowOf(election, store);
+  if (ofRun && ofRun->has_value()) return ofRun;
+  store.setQueue(queue);
+  return ofRun || ofRun.error().is(Errc::notFound) ? row : ofRun;
+}
 
 void QueueOption::declare(CLI::App& command, bool required) {
   command.add_option("--queue", url, "Which queue, for example sqlite:orders.db?queue=orders")

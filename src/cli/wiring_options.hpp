@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/backends.hpp"
@@ -36,6 +37,10 @@ struct StoreOption {
 
 /// Where `run` files its claim on a store that has no queue of ours: a name that no queue can have.
 inline std::string claimOf(const ElectionName& election) { return "(fence of " + election.value + ")"; }
+
+/// What the queue's consumer has claimed, or else what `run` has: a store may keep the two apart, and `store` is then
+/// the one where it was found. Nothing when the election has never claimed; notFound when there is no such store.
+Result<std::optional<FenceRow>> claimIn(Backend& store, const ElectionName& election);
 
 /// `--queue URL [--store URL]`
 struct WiringOption {

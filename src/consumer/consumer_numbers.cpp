@@ -70,14 +70,16 @@ Action ConsumerMachine::dropRepeat(const Moment& moment) {
 /// What they wait for may stand behind them all: whoever gives numbers up gives these up before their time.
 Action ConsumerMachine::tooManyWait(const Moment& moment) {
   if (settled_ > 0) return commit(moment);
-  // Some are ready by now: at the desk they go before what is left of the group.
-  if (const auto ready = sequencer_->ready(1); parks() && ready && ready->group == head().group) {
+  const pipeline::Gap gap = sequencer_->gapOf(head().group, moment.wall);
+  const bool areReady = gap.first > gap.last;
+  // At the desk those go before what is left of the group. Behind suspects they cannot: one more is kept.
+  if (areReady && !parks()) return keep(moment);
+  if (areReady) {
     parkUntil_ = moment.now;
     return proceed(moment);
   }
-  const pipeline::Gap gap = sequencer_->gapOf(head().group, moment.wall);
   tellOf(gap);
-  if (options_.whenGapIsOld == GapPolicy::skip && gap.first <= gap.last) return giveUp(gap, moment);
+  if (options_.whenGapIsOld == GapPolicy::skip) return giveUp(gap, moment);
   return quit(Error{Errc::gapTooOld, std::to_string(options_.maxKept) + " messages of " + named(head().group) +
                                          " wait for number " + std::to_string(sequencer_->expected(head().group))});
 }

@@ -103,6 +103,7 @@ class Lanes final : public ILeaderCareer {
   std::stop_source stop_;
   BootTime lastProgress_{};
   std::optional<std::uint64_t> limitsSeen_;
+  BootTime nextTelling_{};
   BootTime nextGapCheck_{};
 
   std::mutex failureMutex_;

@@ -76,17 +76,20 @@ Result<void> Lanes::look(const std::stop_token& stop) {
 
 /// One for all groups that no lane has. What is to be done about a gap is a lane's.
 Result<void> Lanes::watchGaps(const Term& term, const std::stop_token& stop) {
-  if (!options_.followNumbers || clock_.now() < nextGapCheck_) return {};
-  const Emitter emit(events_, clock_, term.identity().election);
-  for (const pipeline::Gap& gap : desk_->tellOfGaps(clock_.wallNow(), options_.gapLimit))
-    emit(GapFound{gap.group.value, gap.first, gap.waiting, gap.age}, term.token());
-  if (options_.whenGapIsOld != GapPolicy::wait) {
-    const Result<bool> dry = isDry(stop);
-    if (!dry) return dry.error();
-    if (!*dry) return {};
-    desk_->visitGaps(clock_.wallNow(), options_.gapLimit);
+  if (!options_.followNumbers) return {};
+  const Duration pace = std::clamp<Duration>(options_.gapLimit / 10, 10ms, 1s);
+  if (clock_.now() >= nextTelling_) {
+    const Emitter emit(events_, clock_, term.identity().election);
+    for (const pipeline::Gap& gap : desk_->tellOfGaps(clock_.wallNow(), options_.gapLimit))
+      emit(GapFound{gap.group.value, gap.first, gap.waiting, gap.age}, term.token());
+    nextTelling_ = clock_.now() + pace;
   }
-  nextGapCheck_ = clock_.now() + std::clamp<Duration>(options_.gapLimit / 10, 10ms, 1s);
+  if (options_.whenGapIsOld == GapPolicy::wait || clock_.now() < nextGapCheck_) return {};
+  const Result<bool> dry = isDry(stop);
+  if (!dry) return dry.error();
+  if (!*dry) return {};  // asked again soon: the moment may be short
+  desk_->visitGaps(clock_.wallNow(), options_.gapLimit);
+  nextGapCheck_ = clock_.now() + pace;
   return {};
 }
 

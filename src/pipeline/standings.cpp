@@ -28,9 +28,12 @@ std::vector<Gap> Standings::overdue(WallTime now, std::chrono::milliseconds limi
 }
 
 std::vector<Gap> Standings::tell(WallTime now, std::chrono::milliseconds limit) {
-  std::vector<Gap> gaps = overdue(now, limit);
-  std::erase_if(gaps,
-                [this](const Gap& gap) { return std::exchange(open_.at(gap.group).told, gap.first) == gap.first; });
+  std::vector<Gap> gaps;
+  for (auto& [group, standing] : open_) {
+    if (standing.place.isReady() || now - standing.place.since < limit) continue;
+    const std::int64_t missing = standing.place.position + 1;
+    if (std::exchange(standing.told, missing) != missing) gaps.push_back(standing.place.gap(now));
+  }
   return gaps;
 }
 

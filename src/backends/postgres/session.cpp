@@ -85,16 +85,24 @@ Result<std::vector<std::int64_t>> Session::evictOlder(Connection& connection, co
 }
 
 Result<Session::Holder> Session::holderOfFence(Connection& connection, const ElectionName& election) {
-  const Result<Answer> holder = connection.ask(
+  const Result<Answer> holders = connection.ask(
       "SELECT a.pid::bigint, a.application_name FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid"
       " WHERE l.relation = 'tenure_fence'::regclass AND l.granted AND l.mode IN ('RowExclusiveLock', 'RowShareLock')"
-      " AND l.pid <> pg_backend_pid() AND (starts_with(a.application_name, $1) OR NOT EXISTS ("
-      "  SELECT FROM tenure_fence AS f WHERE f.election <> $2 AND starts_with(a.application_name, f.election || '/')))"
-      " ORDER BY a.xact_start LIMIT 1",
-      sessionPrefix(election), election.value);
-  if (!holder) return holder.error();
-  if (holder->rows() == 0) return Holder{};
-  return Holder{holder->integer(0, 0), holder->text(0, 1)};
+      " AND l.pid <> pg_backend_pid() ORDER BY a.xact_start");
+  if (!holders) return holders.error();
+  if (holders->rows() == 0) return Holder{};
+  const Result<Answer> others =
+      connection.ask("SELECT election FROM tenure_fence WHERE election <> $1", election.value);
+  if (!others) return others.error();
+  const auto isOfAnother = [&](const std::string& session) {
+    for (int i = 0; i < others->rows(); ++i)
+      if (session.starts_with(sessionPrefix({others->text(i, 0)}))) return true;
+    return false;
+  };
+  for (int i = 0; i < holders->rows(); ++i)
+    if (std::string session = holders->text(i, 1); !isOfAnother(session))
+      return Holder{holders->integer(i, 0), std::move(session)};
+  return Holder{};
 }
 
 }  // namespace tenure::postgresql

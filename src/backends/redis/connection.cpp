@@ -120,13 +120,13 @@ Result<void> Connection::learnServer() {
   return {};
 }
 
-Result<Reply> Connection::read(const Arguments& command, Patience patience) {
-  Result<Reply> reply = exchange(command, false, patience);
+Result<Reply> Connection::read(const Arguments& command) {
+  Result<Reply> reply = exchange(command, false);
   if (reply && reply->view().isError()) return errorOf(reply->view().bytes());
   return reply;
 }
 
-Result<void> Connection::ask(const Arguments& command) {
+Result<void> Connection::ask(const Arguments& command, Duration longer) {
   TENURE_ASSERT(!asked_);
   if (broken_) return Error{Errc::unavailable, "the connection was lost"};
   std::string request;
@@ -134,16 +134,28 @@ Result<void> Connection::ask(const Arguments& command) {
   Result<void> sent = socket_.send(request, BootClock::now() + replyLimit_);
   broken_ = !sent;
   asked_ = sent.has_value();
+  due_ = BootClock::now() + replyLimit_ + longer;
   return sent;
 }
 
 Result<Reply> Connection::hear() {
+  due_ = BootClock::now() + replyLimit_;
+  Result<std::optional<Reply>> heard = hear(due_, -1);
+  if (!heard) return heard.error();
+  return *std::move(*heard);
+}
+
+Result<std::optional<Reply>> Connection::hear(BootTime until, int stopEvent) {
   TENURE_ASSERT(asked_);
+  Result<Reply> reply = receive(std::min(until, due_), stopEvent);
+  const bool isEarly =
+      !reply && (reply.error().is(Errc::cancelled) || (until < due_ && reply.error().is(Errc::timedOut)));
+  if (isEarly) return std::optional<Reply>{};
   asked_ = false;
-  Result<Reply> reply = receive(BootClock::now() + replyLimit_, -1);
   broken_ = !reply;
+  if (!reply) return reply.error();
   if (reply && reply->view().isError()) return errorOf(reply->view().bytes());
-  return reply;
+  return std::optional<Reply>(std::move(*reply));
 }
 
 Result<Reply> Connection::run(const Script& script, const Arguments& keys, const Arguments& arguments,
@@ -158,7 +170,7 @@ Result<Reply> Connection::run(const Script& script, const Arguments& keys, const
   Arguments command{"EVALSHA", known->second, count};
   command.insert(command.end(), keys.begin(), keys.end());
   command.insert(command.end(), arguments.begin(), arguments.end());
-  Result<Reply> reply = exchange(command, script.writes, {}, companion);
+  Result<Reply> reply = exchange(command, script.writes, companion);
   if (reply && reply->view().isError() && isUnknownScript(reply->view().bytes())) {
     command[0] = "EVAL";
     command[1] = script.text;
@@ -168,15 +180,15 @@ Result<Reply> Connection::run(const Script& script, const Arguments& keys, const
   return reply;
 }
 
-Result<Reply> Connection::exchange(const Arguments& command, bool writes, Patience patience, Companion* companion) {
+Result<Reply> Connection::exchange(const Arguments& command, bool writes, Companion* companion) {
   TENURE_ASSERT(!asked_);
   if (broken_) return Error{Errc::unavailable, "the connection was lost"};
   std::string request;
   append(request, command);
   if (companion != nullptr) append(request, companion->command);
-  const BootTime deadline = BootClock::now() + replyLimit_ + patience.longer;
+  const BootTime deadline = BootClock::now() + replyLimit_;
   const Result<void> sent = socket_.send(request, deadline);
-  Result<Reply> reply = sent ? receive(deadline, patience.stopEvent) : sent.error();
+  Result<Reply> reply = sent ? receive(deadline, -1) : sent.error();
   if (reply && companion != nullptr) {
     Result<Reply> second = receive(deadline, -1);
     broken_ = !second;

@@ -31,12 +31,6 @@ struct Script {
   bool writes = false;
 };
 
-/// A wait on the server's side, such as XREAD BLOCK, on top of what a reply may take.
-struct Patience {
-  Duration longer{};
-  int stopEvent = -1;  // readable: give the wait up
-};
-
 /// A read that travels right behind a script, whatever becomes of that.
 struct Companion {
   Arguments command;
@@ -51,14 +45,17 @@ class Connection {
   /// The same without the verdict: for a look at a server that may be unfit.
   static Result<std::unique_ptr<Connection>> look(const Options& options);
 
-  /// A command that only reads. Errors: unavailable, timedOut, cancelled by the stop event, those of errors.hpp.
-  Result<Reply> read(const Arguments& command, Patience patience = {});
+  /// A command that only reads. Errors: unavailable, timedOut, those of errors.hpp.
+  Result<Reply> read(const Arguments& command);
   /// A script. Errors: as above; where it writes, outcomeUnknown instead of the first two once it was sent.
   Result<Reply> run(const Script& script, const Arguments& keys, const Arguments& arguments,
                     Companion* companion = nullptr);
   /// The two halves of a read, for who has something else to do meanwhile. Nothing else may be asked in between.
-  Result<void> ask(const Arguments& command);
+  /// `longer`: a wait on the server's side, such as XREAD BLOCK, on top of what a reply may take.
+  Result<void> ask(const Arguments& command, Duration longer = {});
   Result<Reply> hear();
+  /// Nothing when the reply was not there by then, or before `stopEvent` became readable: it can be heard later.
+  Result<std::optional<Reply>> hear(BootTime until, int stopEvent);
   bool isAsked() const noexcept { return asked_; }
 
   /// False when it is broken, or was closed by the other end meanwhile.
@@ -75,7 +72,7 @@ class Connection {
   Result<void> authenticate(const Options& options);
   Result<void> learnServer();
   /// The raw exchange: an error reply is a reply.
-  Result<Reply> exchange(const Arguments& command, bool writes, Patience patience = {}, Companion* companion = nullptr);
+  Result<Reply> exchange(const Arguments& command, bool writes, Companion* companion = nullptr);
   Result<Reply> receive(BootTime deadline, int stopEvent);
 
   struct FreeReader {
@@ -89,6 +86,7 @@ class Connection {
   std::map<const Script*, std::string> known_;  // by the digest that the server gave
   std::string buffer_;
   bool asked_ = false;  // and not heard yet
+  BootTime due_{};      // when that has to be there
   bool broken_ = false;
   bool passwordWasClear_ = false;
 };

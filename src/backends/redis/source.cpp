@@ -76,9 +76,9 @@ Result<void> Source::attach(const Term& term) {
   return {};
 }
 
-Result<Connection*> Source::connected() {
+Result<Connection*> Source::connected(Link& link) {
   TENURE_ASSERT(!runId_.empty());
-  const Result<Connection*> connection = link_.use();
+  const Result<Connection*> connection = link.use();
   if (!connection || (*connection)->server().runId == runId_) return connection;
   return Error{Errc::unavailable, nameOf(link_.options()) + " was restarted or replaced; attach again"};
 }
@@ -99,9 +99,8 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
   while (messages && messages->empty()) {
     const BootTime now = BootClock::now();
     if (deadline <= now || stop.stop_requested()) break;
-    messages = page(std::min(max, pageSize_), std::min(deadline - now, longestBlock));
-    if (!messages && messages.error().is(Errc::cancelled)) return std::vector<Message>{};
-    if (!messages || !messages->empty()) break;
+    messages = await(std::min(max, pageSize_), std::min(deadline - now, longestBlock));
+    if (!messages || !messages->empty() || stop.stop_requested()) break;
     if (const Result<void> owned = isStillOwned(); !owned) return owned.error();
   }
   return messages;
@@ -115,7 +114,7 @@ Result<std::vector<Message>> Source::look(std::size_t max) {
   std::size_t bytes = bytesOf(messages);
   while (messages.size() < max && bytes < enoughBytes) {
     const std::size_t size = std::min(max - messages.size(), pageSize_);
-    Result<std::vector<Message>> some = page(size, Duration::zero());
+    Result<std::vector<Message>> some = page(size);
     if (!some) return some;
     bytes += bytesOf(*some);
     const bool last = some->size() < size;
@@ -133,7 +132,7 @@ void Source::askAhead(std::size_t max) {
   if (!connection || ahead_.size() >= max) return;
   const std::string count = std::to_string(std::min(max - ahead_.size(), pageSize_));
   const std::string after = std::to_string(cursor_) + "-0";
-  static_cast<void>((*connection)->ask({"XREAD", "COUNT", count, "STREAMS", keys_.messages, after}));
+  static_cast<void>((*connection)->ask(readAfterCursor(count, after)));
 }
 
 void Source::takeAhead() {
@@ -144,24 +143,55 @@ void Source::takeAhead() {
     std::move(messages->begin(), messages->end(), std::back_inserter(ahead_));
 }
 
-Result<std::vector<Message>> Source::page(std::size_t max, Duration longest) {
+Arguments Source::readAfterCursor(std::string_view count, std::string_view after, std::string_view block) const {
+  Arguments command{"XREAD", "COUNT", count};
+  if (!block.empty()) command.insert(command.end(), {"BLOCK", block});
+  command.insert(command.end(), {"STREAMS", keys_.messages, after});
+  return command;
+}
+
+Result<std::vector<Message>> Source::page(std::size_t max) {
   const Result<Connection*> connection = connected();
   if (!connection) return connection.error();
   const std::string count = std::to_string(max);
   const std::string after = std::to_string(cursor_) + "-0";
-  // Rounded up, because 0 would be for ever.
-  const std::string block = std::to_string(std::chrono::ceil<std::chrono::milliseconds>(longest).count());
-  Arguments command{"XREAD", "COUNT", count};
-  if (longest > Duration::zero()) command.insert(command.end(), {"BLOCK", block});
-  command.insert(command.end(), {"STREAMS", keys_.messages, after});
-  const Result<Reply> reply =
-      (*connection)->read(command, {longest, longest > Duration::zero() ? bell_.descriptor() : -1});
+  const Result<Reply> reply = (*connection)->read(readAfterCursor(count, after));
   if (!reply) return reply.error();
-  Result<std::vector<Message>> messages = messagesFrom(*reply);
+  return arrived(*reply);
+}
+
+Result<std::vector<Message>> Source::await(std::size_t max, Duration longest) {
+  const Result<Connection*> connection = connected(waiting_);
+  if (!connection) return connection.error();
+  BootTime until = BootClock::now() + longest;
+  if (!(*connection)->isAsked()) {
+    const std::string count = std::to_string(max);
+    const std::string after = std::to_string(cursor_) + "-0";
+    // Rounded up, because 0 would be for ever.
+    const std::string block = std::to_string(std::chrono::ceil<std::chrono::milliseconds>(longest).count());
+    if (const Result<void> asked = (*connection)->ask(readAfterCursor(count, after, block), longest); !asked)
+      return asked.error();
+    until = BootTime::max();  // the server says when nothing came
+  }
+  const Result<std::optional<Reply>> reply = (*connection)->hear(until, bell_.descriptor());
+  if (!reply) return reply.error();
+  if (!*reply) return std::vector<Message>{};
+  Result<std::vector<Message>> messages = arrived(**reply);
+  if (!messages || messages->size() <= max) return messages;
+  // An earlier fetch asked for more.
+  const auto surplus = messages->begin() + static_cast<std::ptrdiff_t>(max);
+  std::move(surplus, messages->end(), std::back_inserter(ahead_));
+  messages->erase(surplus, messages->end());
+  return messages;
+}
+
+Result<std::vector<Message>> Source::arrived(const Reply& reply) {
+  Result<std::vector<Message>> messages = messagesFrom(reply);
   if (messages) pageSize_ = nextPageSize(pageSize_, messages->size(), bytesOf(*messages));
   return messages;
 }
 
+/// Those that were asked for before others of them were looked at are known already.
 Result<std::vector<Message>> Source::messagesFrom(const Reply& reply) {
   const ReplyView entries = reply[0][1];
   std::vector<Message> messages;
@@ -169,7 +199,7 @@ Result<std::vector<Message>> Source::messagesFrom(const Reply& reply) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Result<Message> message = messageFrom(entries[i]);
     if (!message) return message.error();
-    messages.push_back(std::move(*message));
+    if (message->position > cursor_) messages.push_back(std::move(*message));
   }
   if (!messages.empty()) cursor_ = messages.back().position;
   return messages;
@@ -197,6 +227,7 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
 
 void Source::detach() noexcept {
   link_.drop();
+  waiting_.drop();
   ahead_.clear();
   runId_.clear();
 }

@@ -1,12 +1,13 @@
 /// Redis as the queue's consuming end: a stream, read after a cursor that lives in memory. One leader consumes, so
 /// nothing is claimed or pending on the server; a message is gone when its acknowledgement deletes it.
 ///
-/// It waits in XREAD BLOCK on a connection of its own, which an append of anybody ends at once, and so does a stop (by
-/// an eventfd beside the socket; the connection is then given up). A lost connection is made again; when another server
-/// process answers there, the queue has to be attached again, before anything is fetched or acknowledged, because
-/// positions may mean something else to it. And when nothing came, and at each acknowledgement, it makes sure that the
-/// queue is still there: one that was emptied begins at position 1 again, which is behind the cursor, and what stands
-/// there now is somebody's next message.
+/// It waits in XREAD BLOCK on a connection of its own, which an append of anybody ends at once. A stop (an eventfd
+/// beside the socket) ends only our waiting: what the server was asked for stays asked, and is heard by the next fetch,
+/// while acknowledgements go on the other connection. A lost connection is made again; when another server process
+/// answers there, the queue has to be attached again, before anything is fetched or acknowledged, because positions may
+/// mean something else to it. And when nothing came, and at each acknowledgement, it makes sure that the queue is still
+/// there: one that was emptied begins at position 1 again, which is behind the cursor, and what stands there now is
+/// somebody's next message.
 #pragma once
 
 #include <deque>
@@ -38,7 +39,8 @@ class StopBell {
 class Source final : public IMessageSource {
  public:
   /// `store` is the one of the same Database.
-  Source(const Options& options, const IFencedStore& store) : link_(options), keys_(options.queue), store_(store) {}
+  Source(const Options& options, const IFencedStore& store)
+      : link_(options), waiting_(options), keys_(options.queue), store_(store) {}
 
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
@@ -54,12 +56,18 @@ class Source final : public IMessageSource {
   void askAhead(std::size_t max);
   void takeAhead();
   Result<std::vector<Message>> messagesFrom(const Reply& reply);
-  Result<Connection*> connected();
+  Result<Connection*> connected() { return connected(link_); }
+  Result<Connection*> connected(Link& link);
   Result<void> isStillOwned();
-  /// One page of it; waits for its first message at most `longest`, which is zero for not at all.
-  Result<std::vector<Message>> page(std::size_t max, Duration longest);
+  Arguments readAfterCursor(std::string_view count, std::string_view after, std::string_view block = {}) const;
+  /// One page of what is there.
+  Result<std::vector<Message>> page(std::size_t max);
+  /// The same, after the first message of it has come; none if it did not within `longest`, or before the bell rang.
+  Result<std::vector<Message>> await(std::size_t max, Duration longest);
+  Result<std::vector<Message>> arrived(const Reply& reply);
 
   Link link_;
+  Link waiting_;
   Keys keys_;
   const IFencedStore& store_;
   StopBell bell_;

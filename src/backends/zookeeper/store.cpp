@@ -120,6 +120,9 @@ Result<Store::Found> Store::find() {
   Result<Node> base = session_->getFresh(paths_.base);
   if (!base && base.error().is(Errc::notFound)) {
     if (!options_.create) return Error{Errc::notFound, "there is no store " + paths_.base};
+    if (options_.zookeeper.strictAcl && options_.zookeeper.digest.empty())
+      return Error{Errc::configurationRefused,
+                   "without a digest (digest-file) anybody could change " + paths_.base + ": it is not made"};
     if (const Result<void> made = makeFolders(); !made) return made.error();
     base = session_->getFresh(paths_.base);
   }

@@ -216,6 +216,27 @@ TEST_P(SourceSuite, AStopEndsTheWait) {
   EXPECT_THAT(waiting.get().value(), IsEmpty());
 }
 
+TEST_P(SourceSuite, WhatCameAfterAnInterruptedWaitComesOnceAndInOrder) {
+  const Consumer consumer = consumerWith(7);
+  const BootTime farAway = BootClock::now() + std::chrono::hours{1};
+  std::vector<std::string> seen;
+  const auto fetch = [&](std::size_t max) {
+    for (const Message& message : consumer.source().fetch(max, farAway, {}).value()) seen.push_back(message.id.value);
+  };
+  std::stop_source stop;
+  auto waiting = std::async(std::launch::async, [&] { return consumer.source().fetch(10, farAway, stop.get_token()); });
+  stop.request_stop();
+  ASSERT_THAT(waiting.get().value(), IsEmpty());
+
+  produce({"a", "b", "c"});
+  while (seen.size() < 3) fetch(1);
+  auto producing = std::async(std::launch::async, [&] { produce({"d", "e"}); });
+  while (seen.size() < 5) fetch(1);
+  producing.get();
+
+  EXPECT_THAT(seen, ElementsAre("a", "b", "c", "d", "e"));
+}
+
 TEST_P(SourceSuite, AfterAStopAFetchOnlyLooks) {
   const Consumer consumer = consumerWith(7);
   produce({"a"});

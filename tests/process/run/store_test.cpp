@@ -61,6 +61,15 @@ TEST_F(RunStore, MayBeInRedisAndATokenCheckFindsTheClaim) {
 
   EXPECT_EQ(exitOf(replica), 0) << replica.output();
   EXPECT_THAT(replica.output(), HasSubstr("current: no newer term"));
+
+  const auto shown = tenure({"fence", "show", "--queue", url, "--election", election()});
+  EXPECT_EQ(shown.exit, 0) << shown.output;
+  EXPECT_THAT(shown.output, HasSubstr(election() + "  token "));
+  Arguments rebase = inElection("rebase", {"--queue", url});
+  rebase.insert(rebase.begin(), "fence");
+  const auto rebased = tenure(rebase);
+  EXPECT_EQ(rebased.exit, 0) << rebased.output;
+  EXPECT_THAT(rebased.output, HasSubstr("generation 2"));
 }
 
 TEST_F(RunStore, ACommandChecksItsOwnTokenWithoutOptions) {

@@ -289,6 +289,8 @@ TEST_F(StoreOnTheElectionsServers, BelongsToTheElectionsDigest) {
 
   EXPECT_TRUE(replica.waitForOutput(" batch_committed ")) << replica.output();
   EXPECT_THAT(replica.output(), Not(HasSubstr(" phase_failed ")));
+  const auto status = tenure(inElection("status", wired));
+  EXPECT_EQ(status.exit, 0) << status.output << "who blocks is looked up there as well";
   EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 

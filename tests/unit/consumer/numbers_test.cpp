@@ -324,6 +324,20 @@ TEST_F(Numbers, WhereGapsAreSkippedTooManyThatWaitAreWaitedForNoLonger) {
   EXPECT_THAT(events.of<GapSkipped>(), SizeIs(1));
 }
 
+TEST_F(Numbers, ASuspectThatIsOneTooManyEndsNoTermWhereGapsAreSkipped) {
+  options.whenGapIsOld = GapPolicy::skip;
+  options.maxKept = 2;
+  sendAll({2, 3});
+  runDry(elect());
+  send("killer", "h", 1);
+  sendAll({4, 5});
+  diesOf(elect(), "killer");
+
+  runDry(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("killer", "g2", "g3", "g4", "g5"));
+}
+
 TEST_F(Numbers, AnOldGapIsToldOfWhileOtherMessagesStillWait) {
   options.whenGapIsOld = GapPolicy::skip;
   options.maxBatch = 1;

@@ -55,10 +55,12 @@ TEST(Credentials, Row17AStoreThatAnybodyMayChangeIsWarnedOfOnce) {
   EXPECT_THAT(warnedOf("127.0.0.1", "owner:s3cret"), testing::IsEmpty());
 }
 
-TEST(Credentials, Row17AStoreThatAnybodyMayChangeIsNotClaimedWhereThatIsNotWanted) {
+TEST(Credentials, Row17AStoreThatAnybodyMayChangeIsNeitherMadeNorClaimedWhereThatIsNotWanted) {
   const test::ZooKeeperStoreWorld world;
   StoreOptions strict = world.options();
   strict.zookeeper.strictAcl = true;
+  EXPECT_THAT(openStore(strict, noEvents())->claim(test::TestTerm(7)), failsWith(Errc::configurationRefused));
+  EXPECT_THAT(openStoreAdmin(world.options())->fenceRows(), failsWith(Errc::notFound));
   ASSERT_THAT(openStore(world.options(), noEvents())->claim(test::TestTerm(7)), succeeds());
 
   EXPECT_THAT(openStore(strict, noEvents())->claim(test::TestTerm(8)), failsWith(Errc::configurationRefused));
