@@ -167,8 +167,8 @@ TEST(AClaimThatIsHeldUp, NamesNoSessionOfAnotherElection) {
   RecordedEvents events;
   ASSERT_THAT(Leader(world.options(), 7).claim(), succeeds());
   world.ask(
-      "INSERT INTO tenure_fence SELECT 'invoices-of-production', ensemble, generation, token, seq, path, candidate, host, pid,"
-      " start_time, boot_id, pid_namespace, claimed_at FROM tenure_fence");
+      "INSERT INTO tenure_fence SELECT 'invoices-of-production', ensemble, generation, token, seq, path,"
+      " candidate, host, pid, start_time, boot_id, pid_namespace, claimed_at FROM tenure_fence");
   const std::string other = "invoices-of-production";  // longer than a session's name has room for
   const auto innocent = holding(world, other, storeSession(test::identityWith(3, other)));
   const auto culprit = holding(world, "orders", "somebody");
