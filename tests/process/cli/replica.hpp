@@ -60,6 +60,8 @@ class ToolInElection : public Tool {
     return eventually([&] { return sql("SELECT count(*) FROM ledger") == std::to_string(count); });
   }
 
+  const std::string& election() const { return election_; }
+
  private:
   std::string election_;
 };
