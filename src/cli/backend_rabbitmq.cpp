@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "cli/backend_options.hpp"
 #include "cli/backends.hpp"
@@ -14,6 +16,11 @@ class RabbitmqBackend final : public Backend {
   const std::string& queue() const noexcept override { return options_.queue; }
   void setQueue(std::string name) override { options_.queue = std::move(name); }
   void setCreate(bool create) override { options_.create = create; }
+  void lookAhead(std::size_t messages) override {
+    const auto isPrefetch = [](const auto& parameter) { return parameter.first == "prefetch"; };
+    if (std::ranges::any_of(parameters(), isPrefetch)) return;
+    options_.prefetch = std::max(options_.prefetch, static_cast<std::uint16_t>(std::min(messages, farthestAhead)));
+  }
   std::string place() const override {
     return "amqp:" + options_.host + ":" + std::to_string(options_.port) + "/" + options_.virtualHost;
   }
@@ -30,6 +37,8 @@ class RabbitmqBackend final : public Backend {
   std::unique_ptr<IStoreAdmin> storeAdmin() const override { return nullptr; }
 
  private:
+  static constexpr std::size_t farthestAhead = 16'384;  // all of them wait in this process
+
   rabbitmq::Options options_;
 };
 
@@ -50,7 +59,8 @@ amqp://[USER@]HOST[:PORT][/VHOST][?queue=NAME][&PARAMETER=VALUE]…     amqps://
   attach           exclusive, or single-active for a queue declared with x-single-active-consumer
                    (default exclusive; a quorum queue needs single-active)
   attach-limit     how long to wait for another consumer to go away (default 5s)
-  prefetch         messages in our hands at most (default 256)
+  prefetch         messages in our hands at most (default 256; of a consumer that collapses, as many
+                   as --collapse-ahead, up to 16384)
   largest-body     in bytes; a larger one is rejected, which hands it to the queue's
                    dead-letter exchange where it has one (default 16777216)
                    Memory: up to prefetch x largest-body, 4 GiB by default, and each body twice

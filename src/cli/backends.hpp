@@ -6,6 +6,7 @@
 ///                                  └──▶ queueAdmin(), storeAdmin()
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -48,6 +49,9 @@ class Backend {
   virtual Result<void> numberMessages() {
     return Error{Errc::unsupported, "this queue cannot number its messages; let the producer do it, in a header"};
   }
+  /// A consumer collapses so many waiting messages: a queue that hands out only some at a time makes it more, unless
+  /// its URL says how many.
+  virtual void lookAhead(std::size_t) {}
   /// Equal for two URLs of one database, whatever their queues.
   virtual std::string place() const = 0;
   /// Whether its own limits go with the session timeout of a replica.

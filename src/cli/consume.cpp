@@ -131,6 +131,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   auto candidate = parse(options.replica, barrierOf(options));
   if (!candidate) return candidate.error();
   wiring->storeBackend().joinElection(candidate->zookeeper);
+  if (options.tuning.collapse == Collapse::byKey) wiring->queue->lookAhead(options.tuning.collapseAhead);
   if (const auto fits = wiring->queue->fits(candidate->zookeeper.sessionTimeout); !fits)
     return named("--queue", fits.error());
   Complaints complaints;

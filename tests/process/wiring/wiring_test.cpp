@@ -275,6 +275,36 @@ TEST_P(DeadLettersElsewhere, GoBackToTheirQueueAndAreDoneThen) {
   EXPECT_EQ(told(consumer, SIGTERM), 0) << consumer.output();
 }
 
+class CollapsingOnRabbit : public ToolInElection {};
+
+TEST_F(CollapsingOnRabbit, IsShownFarMoreThanOthersAre) {
+  const RabbitPlace rabbit;
+  const std::string url = rabbit.url() + "&queue=refreshes";
+  const auto request = [](const std::string& id, const std::string& group) {
+    return R"({"id":")" + id + R"(","group":")" + group + R"(","body":"x"})" + '\n';
+  };
+  std::string requests;
+  for (int i = 1; i <= 3000; ++i) requests += request("r-" + std::to_string(i), "page");
+  requests += request("end", "another");
+  ASSERT_EQ(tenure({"produce", "--queue", url, "--format", "jsonl"}, requests).exit, 0);
+  const Arguments ends{"--queue", url, "--store", "sqlite:" + at("effects.db")};
+  Arguments refresh = ends;
+  refresh.insert(refresh.end(),
+                 {"--collapse", "group", "--exec",
+                  "echo $TENURE_MESSAGE_ID >>" + at("runs") + "; until [ -e " + at("go") + " ]; do sleep 0.1; done"});
+  const Arguments stats{"queue", "stats", "--queue", url};
+
+  Program replica = start(inElection("consume", refresh), "a");
+  ASSERT_TRUE(eventually([&] { return !contentsOf(at("runs")).empty(); })) << replica.output();
+  ASSERT_TRUE(eventually([&] { return tenure(stats).output.find("waiting       0 ") != std::string::npos; }))
+      << tenure(stats).output << "the broker hands them all out";
+  write("go", "");
+
+  EXPECT_TRUE(eventually([&] { return contentsOf(at("runs")).ends_with("end\n"); })) << contentsOf(at("runs"));
+  EXPECT_LE(occurrences(contentsOf(at("runs")), "\n"), 5U) << "of 256 at a time it would be a dozen";
+  EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
+}
+
 class StoreOnTheElectionsServers : public ToolInElection {};
 
 TEST_F(StoreOnTheElectionsServers, BelongsToTheElectionsDigest) {
