@@ -1,13 +1,16 @@
 #include "base/process_identity.hpp"
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
-#include "base/text.hpp"
+#include "base/process_stat.hpp"
 
 namespace tenure {
 namespace {
@@ -19,22 +22,29 @@ std::string firstLine(const std::string& path) {
   return line;
 }
 
-/// Field 22 of /proc/<pid>/stat; the name in field 2 may hold spaces and parentheses. Nullopt: no such process.
-std::optional<std::int64_t> startTimeOf(std::int64_t pid) {
-  const std::string stat = firstLine("/proc/" + std::to_string(pid) + "/stat");
-  const std::size_t nameEnd = stat.rfind(')');
-  if (nameEnd == std::string::npos) return std::nullopt;
-  std::istringstream fields(stat.substr(nameEnd + 1));
-  std::string field;
-  for (int number = 3; number <= 22; ++number)
-    if (!(fields >> field)) return std::nullopt;
-  return parseInteger(field);
+/// What follows `key` on its line; empty without one.
+std::string valueIn(const std::string& path, std::string_view key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key)) return line.substr(key.size());
+  return {};
 }
 
-bool isZombie(std::int64_t pid) {
-  const std::string stat = firstLine("/proc/" + std::to_string(pid) + "/stat");
-  const std::size_t nameEnd = stat.rfind(')');
-  return nameEnd != std::string::npos && stat.substr(nameEnd).starts_with(") Z");
+/// Each namespace below that of the /proc that we see gives us one more number.
+bool procIsOfOurNamespace() {
+  std::istringstream numbers(valueIn("/proc/self/status", "NSpid:"));
+  std::int64_t number = 0;
+  std::int64_t another = 0;
+  return numbers >> number && number == getpid() && !(numbers >> another);
+}
+
+/// In a time namespace start times are shown as its clock would have them.
+bool clockIsTheMachines() {
+  std::istringstream offset(valueIn("/proc/self/timens_offsets", "boottime"));
+  std::int64_t seconds = 0;
+  std::int64_t nanoseconds = 0;
+  offset >> seconds >> nanoseconds;
+  return seconds == 0 && nanoseconds == 0;
 }
 
 ProcessIdentity readThisProcess() {
@@ -42,11 +52,18 @@ ProcessIdentity readThisProcess() {
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) == 0) self.host = host.data();
   self.pid = getpid();
-  self.startTime = startTimeOf(self.pid).value_or(0);
   self.bootId = firstLine("/proc/sys/kernel/random/boot_id");
-  struct stat ns {};
-  if (stat("/proc/self/ns/pid", &ns) == 0) self.pidNamespace = ns.st_ino;
+  if (!procIsOfOurNamespace() || !clockIsTheMachines()) return self;
+  if (const auto stat = readProcessStat(getpid())) self.startTime = stat->startTime;
+  struct stat space {};
+  if (self.startTime > 0 && stat("/proc/self/ns/pid", &space) == 0) self.pidNamespace = space.st_ino;
   return self;
+}
+
+bool canBeCompared(const ProcessIdentity& process, const ProcessIdentity& self) {
+  return !process.bootId.empty() && process.bootId == self.bootId && process.pidNamespace != 0 &&
+         process.pidNamespace == self.pidNamespace && process.pid > 0 &&
+         process.pid <= std::numeric_limits<pid_t>::max();
 }
 
 }  // namespace
@@ -57,13 +74,13 @@ const ProcessIdentity& thisProcess() {
 }
 
 Liveness livenessOf(const ProcessIdentity& process) {
-  const ProcessIdentity& self = thisProcess();
-  if (process.pid <= 0 || process.bootId.empty() || process.host != self.host) return Liveness::unknown;
-  if (process.bootId != self.bootId) return Liveness::gone;
-  if (process.pidNamespace == 0 || process.pidNamespace != self.pidNamespace) return Liveness::unknown;
-  const std::optional<std::int64_t> startTime = startTimeOf(process.pid);
-  if (!startTime || *startTime != process.startTime || isZombie(process.pid)) return Liveness::gone;
-  return Liveness::alive;
+  if (!canBeCompared(process, thisProcess())) return Liveness::unknown;
+  const auto pid = static_cast<pid_t>(process.pid);
+  if (kill(pid, 0) != 0 && errno == ESRCH) return Liveness::gone;
+  const std::optional<ProcessStat> stat = readProcessStat(pid);
+  if (!stat) return Liveness::unknown;
+  if (stat->startTime != process.startTime) return Liveness::gone;
+  return stat->isDead() ? Liveness::unknown : Liveness::alive;
 }
 
 }  // namespace tenure

@@ -30,10 +30,7 @@ void Barrier::holderGone() noexcept {
   if (how_.empty()) how_ = "holder_gone";
 }
 
-bool Barrier::endsWithHolder(const ProcessIdentity& self) const noexcept {
-  if (!waiting_ || !marker_.known) return false;
-  return !marker_.spawns || (marker_.holder.host == self.host && marker_.holder.bootId != self.bootId);
-}
+bool Barrier::endsWithHolder() const noexcept { return waiting_ && marker_.known && !marker_.spawns; }
 
 std::string_view Barrier::over(BootTime now) const noexcept {
   if (!how_.empty()) return how_;

@@ -30,9 +30,8 @@ class Barrier {
   /// When the limit passes.
   BootTime limit() const noexcept { return began_ + marker_.barrierLimit; }
   const MarkerRecord& marker() const noexcept { return marker_; }
-  /// Whether the wait would be over if the holder's process were no more, for one who can look it up. What that process
-  /// has started may outlive it; only a new boot of their machine ends them all.
-  bool endsWithHolder(const ProcessIdentity& self) const noexcept;
+  /// Whether the wait would be over if the holder's process were no more. What that process has started may outlive it.
+  bool endsWithHolder() const noexcept;
 
   /// Who held office and left no idle marker.
   const std::optional<ProcessIdentity>& uncleanPredecessor() const noexcept { return predecessor_; }

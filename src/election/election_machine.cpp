@@ -192,7 +192,7 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
     if (const std::optional<BootTime> more = touches_.countMoreAt(now_.boot)) also(*more);
   } else if (phase_ == Phase::barrier) {
     also(barrier_.limit());
-    if (liveness_ == 0 && barrier_.endsWithHolder(settings_.self.process)) also(livenessDue_);
+    if (liveness_ == 0 && barrier_.endsWithHolder()) also(livenessDue_);
   }
   if (phase_ == Phase::office) {
     also(lease_->hardLimit());

@@ -68,7 +68,7 @@ void ElectionMachine::judgeBarrier() {
     livenessDue_ = now_.boot;
     probe();
   }
-  if (how.empty() && liveness_ == 0 && barrier_.endsWithHolder(settings_.self.process) && now_.boot >= livenessDue_) {
+  if (how.empty() && liveness_ == 0 && barrier_.endsWithHolder() && now_.boot >= livenessDue_) {
     liveness_ = newTicket();
     livenessDue_ = now_.boot + livenessInterval;
     act(action::AskLiveness{liveness_, barrier_.marker().holder});

@@ -1,13 +1,11 @@
 #include "process/process_tree.hpp"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -16,34 +14,19 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <string_view>
 
+#include "base/process_stat.hpp"
 #include "process/process_handle.hpp"
 #include "tenure/time.hpp"
 
 namespace tenure {
 namespace {
 
-/// Reads /proc/<pid>/stat; the name in field 2 may hold spaces and parentheses. Nullopt: gone, or a zombie.
+/// Nullopt: gone, dead, or out of sight.
 std::optional<LiveProcess> readProcess(pid_t pid) {
-  std::array<char, 64> path{};
-  std::snprintf(path.data(), path.size(), "/proc/%d/stat", static_cast<int>(pid));
-  const Descriptor file{open(path.data(), O_RDONLY | O_CLOEXEC)};
-  std::array<char, 1024> text{};
-  if (!file || read(file.get(), text.data(), text.size() - 1) <= 0) return std::nullopt;
-  const std::string_view line(text.data());
-  const std::size_t nameBegin = line.find('(');
-  const std::size_t nameEnd = line.rfind(')');
-  if (nameBegin == std::string_view::npos || nameEnd == std::string_view::npos) return std::nullopt;
-  char state = 0;
-  int parent = 0;
-  long long startTime = 0;
-  if (std::sscanf(text.data() + nameEnd + 1,
-                  " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lld", &state, &parent,
-                  &startTime) != 3)
-    return std::nullopt;
-  if (state == 'Z' || state == 'X') return std::nullopt;
-  return LiveProcess{pid, parent, startTime, std::string(line.substr(nameBegin + 1, nameEnd - nameBegin - 1))};
+  std::optional<ProcessStat> stat = readProcessStat(pid);
+  if (!stat || stat->isDead()) return std::nullopt;
+  return LiveProcess{pid, stat->parent, stat->startTime, std::move(stat->name)};
 }
 
 std::vector<LiveProcess> everyProcess() {

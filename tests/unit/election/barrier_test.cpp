@@ -128,17 +128,19 @@ TEST(Barrier, WhatTheHolderHasStartedMayOutliveIt) {
   EXPECT_EQ(machine.told<BarrierEnded>().front().how, "limit");
 }
 
-TEST(Barrier, NothingThatTheHolderHasStartedOutlivesABootOfItsMachine) {
+// Hosts share names, so that another boot may be another machine's.
+TEST(Barrier, AnotherBootOfAHostOfOurNameProvesNothing) {
   MarkerRecord marker = ofOneThatSpawns();
   marker.holder = processOn("here", 200);
-  marker.holder.bootId = "an earlier one";
+  marker.holder.bootId = "another one";
   MachineDriver machine;
   machine.beOldest(10);
   machine.markerIs(marker);
 
-  machine.feed(input::LivenessTold{machine.last<action::AskLiveness>().ticket, Liveness::gone});
+  EXPECT_FALSE(machine.did<action::AskLiveness>());
+  machine.advance(10s);
 
-  EXPECT_EQ(machine.told<BarrierEnded>().front().how, "holder_gone");
+  EXPECT_EQ(machine.told<BarrierEnded>().front().how, "limit");
 }
 
 MarkerRecord markedWith(const ElectionMachineSettings& with, std::chrono::milliseconds negotiated) {

@@ -2,15 +2,18 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/inotify.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
 
+#include "base/process_stat.hpp"
 #include "process/line.hpp"
 #include "process/process_handle.hpp"
 #include "process/process_tree.hpp"
 #include "processes.hpp"
+#include "support/program.hpp"
 
 namespace tenure::test {
 namespace {
@@ -70,6 +73,23 @@ TEST(PastItsEnd, AKilledProcessAsSoonAsItsLineEnds) {
 
   ASSERT_TRUE(holder.lineEnds());
   EXPECT_TRUE(isPastItsEnd(holder.pid()));
+}
+
+TEST(Descendants, AreThoseWhoseMainThreadHasExitedWhileAnotherRunsToo) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::thread([] {
+      while (true) pause();
+    }).detach();
+    syscall(SYS_exit, 0);  // of this thread alone
+  }
+  ASSERT_TRUE(eventually([&] { return readProcessStat(child)->state == 'Z'; }));
+
+  const std::vector<LiveProcess> found = descendantsOf(getpid());
+
+  EXPECT_TRUE(std::any_of(found.begin(), found.end(), [&](const LiveProcess& each) { return each.pid == child; }));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 TEST(PastItsEnd, NobodyThatCannotBeSeen) { EXPECT_FALSE(isPastItsEnd(-1)); }
