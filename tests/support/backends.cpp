@@ -30,11 +30,18 @@ std::unique_ptr<BackendWorld> make() {
 
 }  // namespace
 
+std::vector<Backend> with(bool Backend::*property, const std::vector<Backend>& backends) {
+  std::vector<Backend> having;
+  for (const Backend& backend : backends)
+    if (backend.*property) having.push_back(backend);
+  return having;
+}
+
 const std::vector<Backend>& storeBackends() {
   static const std::vector<Backend> backends{
-      {"sqlite", make<SqliteWorld>, true},
+      {.name = "sqlite", .make = make<SqliteWorld>, .hasSql = true, .hasServer = false},
       {"postgresql", make<PostgresWorld>, true},
-      {"memory", make<MemoryWorld>},
+      {.name = "memory", .make = make<MemoryWorld>, .hasServer = false},
       {.name = "redis", .make = make<RedisWorld>, .leaderPrunes = false},
       {.name = "zookeeper", .make = make<BreakableZooKeeperWorld>},
   };
@@ -43,9 +50,9 @@ const std::vector<Backend>& storeBackends() {
 
 const std::vector<Backend>& sourceBackends() {
   static const std::vector<Backend> backends{
-      {"sqlite", make<SqliteWorld>, true},
+      {.name = "sqlite", .make = make<SqliteWorld>, .hasSql = true, .hasServer = false},
       {"postgresql", make<PostgresWorld>, true},
-      {"memory", make<MemoryWorld>},
+      {.name = "memory", .make = make<MemoryWorld>, .hasServer = false},
       {.name = "redis", .make = make<RedisWorld>, .leaderPrunes = false},
       {.name = "rabbitmq", .make = make<RabbitWorld>, .hasStore = false},
       {.name = "rabbitmqQuorum", .make = make<RabbitQuorumWorld>, .hasStore = false},

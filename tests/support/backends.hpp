@@ -49,8 +49,12 @@ struct Backend {
   bool hasSql = false;
   bool leaderPrunes = true;  // or else keys expire by themselves (Redis)
   bool hasStore = true;      // or else it is a queue alone, whose acknowledgements are part of no transaction
+  bool hasServer = true;     // or else there is no connection that could end, and nothing to kill
   friend std::ostream& operator<<(std::ostream& out, const Backend& backend) { return out << backend.name; }
 };
+
+/// Those of them that have it: a suite names what it needs where it is instantiated, and no test of it is left out.
+std::vector<Backend> with(bool Backend::*property, const std::vector<Backend>& backends);
 
 const std::vector<Backend>& storeBackends();
 const std::vector<Backend>& sourceBackends();

@@ -9,7 +9,12 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+/// A queue with a store beside it, in whose transactions it acknowledges.
+class SharedSuite : public SourceSuite {};
+
 INSTANTIATE_TEST_SUITE_P(Backends, SourceSuite, testing::ValuesIn(sourceBackends()), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Backends, SharedSuite, testing::ValuesIn(with(&Backend::hasStore, sourceBackends())),
+                         testing::PrintToStringParamName());
 
 TEST_P(SourceSuite, MessagesComeInTheOrderOfTheirAppending) {
   produce({"a", "b"});
@@ -136,8 +141,7 @@ TEST_P(SourceSuite, AnAcknowledgementMayBeRepeated) {
   EXPECT_THAT(idsOf(look(consumerWith(8))), ElementsAre("b"));
 }
 
-TEST_P(SourceSuite, AnAcknowledgementInATransactionIsPartOfIt) {
-  if (!GetParam().hasStore) GTEST_SKIP() << "a queue alone: no transaction can be shared";
+TEST_P(SharedSuite, AnAcknowledgementInATransactionIsPartOfIt) {
   produce({"a", "b"});
   const Consumer first = consumerWith(7);
   ASSERT_TRUE(first.source().sharesTransactionsWith(*first.ends.store));
@@ -154,8 +158,7 @@ TEST_P(SourceSuite, AnAcknowledgementInATransactionIsPartOfIt) {
   EXPECT_THAT(idsOf(look(consumerWith(8))), ElementsAre("b"));
 }
 
-TEST_P(SourceSuite, ASourceDoesNotShareTransactionsWithAStrangersStore) {
-  if (!GetParam().hasStore) GTEST_SKIP() << "a queue alone: no transaction can be shared";
+TEST_P(SharedSuite, ASourceDoesNotShareTransactionsWithAStrangersStore) {
   const Replica here = world_->open();
   const Replica there = GetParam().make()->open();
 

@@ -8,7 +8,7 @@ namespace {
 
 class Breakage : public StoreSuite {
  protected:
-  /// False where the backend has nothing of the kind.
+  /// False if nothing broke.
   bool breakAtEachStep(bool (BackendWorld::*breakIt)()) {
     for (int before = 0; before < Work::steps; ++before) {
       SCOPED_TRACE("before step " + std::to_string(before));
@@ -30,14 +30,15 @@ class Breakage : public StoreSuite {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, Breakage, testing::ValuesIn(storeBackends()), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Backends, Breakage, testing::ValuesIn(with(&Backend::hasServer, storeBackends())),
+                         testing::PrintToStringParamName());
 
 TEST_P(Breakage, AConnectionThatEndsAtAnyStepCostsNoTermAndNoEffect) {
-  if (!breakAtEachStep(&BackendWorld::endConnections)) GTEST_SKIP() << "no server, no connection";
+  ASSERT_TRUE(breakAtEachStep(&BackendWorld::endConnections));
 }
 
 TEST_P(Breakage, AServerThatIsKilledAtAnyStepCostsNoTermAndNoEffect) {
-  if (!breakAtEachStep(&BackendWorld::killServer)) GTEST_SKIP() << "no server, no connection";
+  ASSERT_TRUE(breakAtEachStep(&BackendWorld::killServer));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ class MachinesTest : public testing::Test {
     try {
       machines = std::make_unique<Machines>(2);
     } catch (const std::runtime_error& why) {
-      GTEST_SKIP() << why.what();
+      GTEST_SKIP() << "needs namespaces: " << why.what();
     }
     listening = machines->on(1, [] { return listenOn({Machines::address(1), port}); });
     ASSERT_TRUE(listening.valid());

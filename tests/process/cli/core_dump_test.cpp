@@ -32,7 +32,8 @@ class CoreDumps : public Tool {
 };
 
 TEST_F(CoreDumps, Row40HoldNoPasswordBecauseThereAreNone) {
-  if (!leavesThePassword("asked", {"TENURE_CORE_DUMPS=1"})) GTEST_SKIP() << "cores go elsewhere on this machine";
+  if (!leavesThePassword("asked", {"TENURE_CORE_DUMPS=1"}))
+    GTEST_SKIP() << "needs core-files: cores go elsewhere on this machine";
 
   EXPECT_FALSE(leavesThePassword("standard", {}));
 }

@@ -92,7 +92,7 @@ TEST_F(Operator, Row39AStrangersHandoverIsRefusedByTheServersAndTheLeaderStays) 
 }
 
 TEST_F(Operator, Row39ASignalOfAnotherUserIsRefusedByTheKernel) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: only root can become somebody else";
   produce(numbered(1));
   Program leader = consume("leader");
   ASSERT_TRUE(leads(leader)) << leader.output();

@@ -37,7 +37,7 @@ using LastWill = WillTest;
 
 TEST_F(LastWill, ADeathByTheOutOfMemoryKillerIsFollowedAsAnyOther) {
   const std::optional<MemoryGroup> group = MemoryGroup::make(std::size_t{256} << 20U);
-  if (!group) GTEST_SKIP() << "no memory control group is ours to make here";
+  if (!group) GTEST_SKIP() << "needs memory-group: none is ours to make here";
   Program& leader = startLeaderIn(*group, {order()});
   Program& successor = startStandby();
 

@@ -120,7 +120,7 @@ TEST_F(Child, WhoseTimeIsUpIsNotStarted) {
 }
 
 TEST_F(Child, InAControlGroupOfItsOwnDiesInOneBlowHoweverItForks) {
-  if (!ControlGroup::make(getpid())) GTEST_SKIP() << "no control group is ours to make here";
+  if (!ControlGroup::make(getpid())) GTEST_SKIP() << "needs control-group: none is ours to make here";
   std::stop_source stop;
   ChildCommand command = marked.command("trap '' TERM; cat /proc/self/cgroup | tail -n 1 > " + doorbell.path() +
                                         "; for i in $(seq 200); do setsid sleep 600 & done; wait");

@@ -46,7 +46,8 @@ TEST(SqliteFile, IsKeptAsTheLinkedLibraryNeeds) {
 }
 
 TEST(SqliteFile, InWalModeIsTakenBackToASafeJournal) {
-  if (journalPlan(sqlite3_libversion_number()).mode == "wal") GTEST_SKIP() << "WAL is safe in this library";
+  if (journalPlan(sqlite3_libversion_number()).mode == "wal")
+    GTEST_SKIP() << "needs rollback-journal: the write-ahead log is safe in this library";
   const SqliteWorld world;
   world.meddle("PRAGMA journal_mode=WAL; CREATE TABLE theirs(x)");
 

@@ -107,7 +107,7 @@ class TinyDisk : public testing::Test {
  protected:
   void SetUp() override {
     if (mount("tenure-test", folder_.path().c_str(), "tmpfs", 0, "size=512k") != 0)
-      GTEST_SKIP() << "mounting a file system needs root: " << std::strerror(errno);
+      GTEST_SKIP() << "needs root: it mounts a file system: " << std::strerror(errno);
     isMounted_ = true;
     options_.file = folder_ / "queue.db";
   }
