@@ -45,7 +45,7 @@ std::string dump(std::string_view bytes) {
   return text;
 }
 
-std::string shown(std::string_view body) {
+std::string bodyText(std::string_view body) {
   if (!isText(body)) return dump(body);
   return body.empty() || body.ends_with('\n') ? printable(body) : printable(body) + "\n";
 }

@@ -6,7 +6,7 @@
 namespace tenure::cli {
 namespace {
 
-constexpr std::string_view spaces = " \t\r\n";
+constexpr std::string_view whiteSpace = " \t\r\n";
 
 bool isWordCharacter(char c) noexcept {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.' || c == '_';
@@ -30,10 +30,10 @@ bool isSecretsName(std::string_view name) noexcept {
   return isPasswordsName(name);
 }
 
-/// The word before text[equals], where a keyword of libpq may have spaces around its sign.
+/// The word before text[equals], where a keyword of libpq may have whiteSpace around its sign.
 std::string_view nameBefore(std::string_view text, std::size_t equals) noexcept {
   std::size_t end = equals;
-  while (end > 0 && spaces.find(text[end - 1]) != std::string_view::npos) --end;
+  while (end > 0 && whiteSpace.find(text[end - 1]) != std::string_view::npos) --end;
   std::size_t begin = end;
   while (begin > 0 && isWordCharacter(text[begin - 1])) --begin;
   return text.substr(begin, end - begin);
@@ -63,7 +63,7 @@ std::string maskUsers(std::string_view text) {
     if (scheme == std::string_view::npos) return out += text;
     out += text.substr(0, scheme + 3);
     text.remove_prefix(scheme + 3);
-    const std::size_t at = text.substr(0, text.find_first_of(spaces)).rfind('@');
+    const std::size_t at = text.substr(0, text.find_first_of(whiteSpace)).rfind('@');
     if (at == std::string_view::npos) continue;
     out += "***";
     text.remove_prefix(at);
@@ -73,7 +73,7 @@ std::string maskUsers(std::string_view text) {
 /// How much of the text is a value: with its closing quote where it has one, else to the next space.
 std::size_t valueSize(std::string_view text) noexcept {
   const bool isQuoted = !text.empty() && (text.front() == '\'' || text.front() == '"');
-  const std::size_t end = isQuoted ? text.find(text.front(), 1) : text.find_first_of(spaces);
+  const std::size_t end = isQuoted ? text.find(text.front(), 1) : text.find_first_of(whiteSpace);
   return end == std::string_view::npos ? text.size() : end + (isQuoted ? 1 : 0);
 }
 
@@ -82,7 +82,7 @@ std::string maskPasswords(std::string_view text) {
   std::size_t from = 0;
   for (std::size_t equals = text.find('='); equals != std::string_view::npos; equals = text.find('=', equals + 1)) {
     if (equals < from || !isPasswordsName(nameBefore(text, equals))) continue;
-    const std::size_t value = std::min(text.find_first_not_of(spaces, equals + 1), text.size());
+    const std::size_t value = std::min(text.find_first_not_of(whiteSpace, equals + 1), text.size());
     out.append(text.substr(from, equals + 1 - from)).append("***");
     from = value + valueSize(text.substr(value));
   }

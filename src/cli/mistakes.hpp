@@ -1,0 +1,29 @@
+/// What a person got wrong on the command line, in a person's words: the word that is not known, the nearest right one,
+/// and the page that tells more.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/exit.hpp"
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
+
+namespace tenure::cli {
+
+/// The candidate that `word` may have been meant to be: at most a third of its letters differ, or are swapped.
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "help queue stats" as the parser knows it: "queue stats --help". Other words stay as they are.
+void turnHelpAround(std::vector<std::string>& words);
+
+/// Answers what the parser threw: a wish for help is fulfilled, anything else is a complaint that repeats no value
+/// beside an option that does not exist, because that may be a secret.
+Exit explain(const CLI::App& tool, const CLI::ParseError& error);
+
+}  // namespace tenure::cli
