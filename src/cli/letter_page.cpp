@@ -83,7 +83,7 @@ std::string letterPage(const DeadLetter& letter) {
     page += "header    " + escaped(name, 2000) + ": " + escaped(value, 2000) + "\n";
   page +=
       "body      " + std::to_string(message.body.size()) + " bytes" + (isText(message.body) ? "\n" : ", not UTF-8\n");
-  return page + (message.body.empty() ? "" : "\n") + shown(message.body);
+  return page + (message.body.empty() ? "" : "\n") + bodyText(message.body);
 }
 
 std::string letterJson(const DeadLetter& letter) {
