@@ -102,6 +102,10 @@ struct CandidateOptions {
   /// _exit(status). False: run() returns that status when the phase comes home, which may be never.
   bool exitWhenHung = true;
   LastWillOptions lastWill{};
+  /// Digests of it are shown by the candidacy. Where this replica and the leader differ both tell it (event
+  /// settings_differ), and nobody hands the office over to the other; when the leader is gone it is elected all the
+  /// same. Up to 32 names of up to 64 bytes. agreementOf() has a consumer's part of it.
+  Agreement agreement{};
 };
 
 /// How run() ended; the values are the tool's exit codes.
@@ -128,7 +132,9 @@ class Candidate {
   /// Drain, hand over, leave, return from run(). A second call aborts: the running phase gets one second more, the
   /// marker stays busy. A third does not wait. Calls within 300 ms of the last that counted are the same request.
   void stop() noexcept;
-  /// Hand over and stand by again at the back. Without a term in office it does nothing.
+  /// Hand over to the first in line who is ready and agrees with us (CandidateOptions::agreement), and stand by again
+  /// at the back. Alone it leads again. Declined, which the event handover_declined tells, where others stand in line
+  /// and none of them can follow. Without a term in office it does nothing.
   void handOver() noexcept;
   /// Hand over to the candidate called `to`, or with that uuid: the candidates between are sent to the back, then it is
   /// next. An id that is unknown, ambiguous, an observer's or our own is declined, which the event handover_declined

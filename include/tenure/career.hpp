@@ -1,8 +1,10 @@
 /// What a leader does. Implement ILeaderCareer for any singleton work; for queue work there is Consumer.
 #pragma once
 
+#include <map>
 #include <stdexcept>
 #include <stop_token>
+#include <string>
 #include <utility>
 
 #include "tenure/result.hpp"
@@ -12,7 +14,7 @@ namespace tenure {
 
 /// The phases of a term. All run on one career thread, never two at a time, and may block.
 ///
-///   (prepare) → inaugurate once → execute again and again → handOver once
+///   (check) → (prepare) → inaugurate once → execute again and again → handOver once
 ///
 /// Errors:  an exception from any phase ends the term in order, with a backoff before the next candidacy;
 ///          throw EndTerm to say why and to choose whether it counts as a failure
@@ -22,11 +24,17 @@ class ILeaderCareer {
  public:
   virtual ~ILeaderCareer() = default;
 
+  /// Find out whether a term could begin here: called when this replica begins to stand by behind others. Keep nothing
+  /// open. The limits, and what it throws, are those of `prepare`.
+  virtual void check(const std::stop_token& stop) { static_cast<void>(stop); }
+
   /// Get ready: called when this replica becomes the next in line, so that the election finds files open and caches
   /// loaded. Somebody else leads: touch nothing that the fence protects, and trust nothing read here after the claim.
   /// Not called when the office comes at once. An election that comes meanwhile requests `stop` and waits for the
-  /// return, so look at it often: what you need to come home is all that a preparation may cost an election. What it
-  /// throws is told, and changes nothing else.
+  /// return, so look at it often: what you need to come home is all that a preparation may cost an election.
+  /// What it throws says that this replica is not ready: it is told (event not_ready) and shown by its candidacy,
+  /// nobody hands the office over to it, it lets those pass who are ready, and it is called again after a while. Where
+  /// nobody else is ready it is elected all the same.
   virtual void prepare(const std::stop_token& stop) { static_cast<void>(stop); }
 
   /// Take office: claim at the stores first, then read state. Nothing read before the claim may be trusted.
@@ -39,6 +47,10 @@ class ILeaderCareer {
   /// (`term.endReason()` says what). When the term is no longer valid, only local cleaning up is allowed.
   virtual void handOver(const Term& term) { static_cast<void>(term); }
 };
+
+/// What the replicas of an election must agree on, by name: {"queue", "postgresql://…"}. What they say under one name
+/// has to be the same; a name that one of them does not have is not compared.
+using Agreement = std::map<std::string, std::string>;
 
 /// Thrown by a phase to end its term for a stated reason. An error for which isFatal() holds stops the candidate.
 /// So does permissionDenied of inaugurate: the claim lacks a right that no later term will have either.

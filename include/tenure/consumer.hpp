@@ -169,9 +169,8 @@ struct ConsumerOptions {
   std::chrono::hours keepLogFor{0};
   /// Of more attempts than this the oldest are forgotten before their time; up to 10^12, 0 for any number.
   std::size_t keepLogLines = 10'000'000;
-  /// What the handler wants loaded before its replica is elected, as in ILeaderCareer::prepare. The source is not
-  /// touched before the claim, and the store only connects to its server (IFencedStore::prepare): a standby does not
-  /// even open an SQLite file.
+  /// What the handler wants loaded before its replica is elected, as in ILeaderCareer::prepare. Source and store only
+  /// look whether they could be used (IFencedStore::prepare): a standby takes and writes nothing.
   std::function<void(const std::stop_token&)> prepare{};
   /// Handles the messages of a group in the order of their numbers (numberHeader), whatever order they come in. What
   /// comes early is kept in the store, and acknowledged, until the numbers before it have come; what comes again is
@@ -200,6 +199,10 @@ struct ConsumerOptions {
   const RateLimits* limits = nullptr;
 };
 
+/// What the replicas of a consumer must agree on, for CandidateOptions::agreement: consumer, delivery, coalescing and
+/// numbers. `election` names the consumer where the options do not. Queue and store are for the caller to add.
+Agreement agreementOf(const ConsumerOptions& options, const ElectionName& election);
+
 /// Threads: constructed anywhere; its phases run on the career thread.
 class Consumer final : public ILeaderCareer {
  public:
@@ -216,6 +219,7 @@ class Consumer final : public ILeaderCareer {
       : Consumer(OfMany{BatchHandler(std::move(handler))}, source, store, options, events, clock) {}
   ~Consumer() override;
 
+  void check(const std::stop_token& stop) override;
   void prepare(const std::stop_token& stop) override;
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override;

@@ -54,13 +54,13 @@ using EventBody =
     std::variant<SessionConnected, NotConnected, SessionSuspended, SessionExpired, Enrolled, EnrolledAsObserver,
                  StoodBy, ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed,
                  HandoverAsked, HandoverScheduled, HandoverDeclined, HandoverCancelled, CandidateSentBack,
-                 LeaseSoftLimitPassed, Prepared, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, TermEnded, GaveUp,
-                 Left, LastWillReady, LastWillLost, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
-                 BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, MessageForgone, SuspectsFound,
-                 MessageSuspected, MessageDeadLettered, KeysPruned, KeyAlarmRaised, BeyondHorizon, OutageBegan,
-                 OutageEnded, CommandStarted, CommandEnded, StatusReported, Reloaded, Warned, RequestsCollapsed,
-                 MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked, BatchSplit, MessageKept, GapFound,
-                 GapSkipped>;
+                 SettingsDiffer, SteppedAside, LeaseSoftLimitPassed, Prepared, NotReady, Ready, TermBegan, Inaugurated,
+                 PhaseFailed, PhaseOverran, TermEnded, GaveUp, Left, LastWillReady, LastWillLost, FenceClaimed,
+                 FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped, AttemptFailed,
+                 MessagePostponed, MessageForgone, SuspectsFound, MessageSuspected, MessageDeadLettered, KeysPruned,
+                 KeyAlarmRaised, BeyondHorizon, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported,
+                 Reloaded, Warned, RequestsCollapsed, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked,
+                 BatchSplit, MessageKept, GapFound, GapSkipped>;
 
 struct Event {
   WallTime at{};

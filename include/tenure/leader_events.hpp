@@ -127,6 +127,16 @@ struct CandidateSentBack {
   std::string znode;
   void fields(auto&& f) const { f("znode", znode); }
 };
+struct SettingsDiffer {
+  TENURE_EVENT("settings_differ", warn)  // told by both: the leader, and the one who stands by
+  std::string replica;                   // the other one; escaped
+  std::string what;                      // names of what they should agree on
+  void fields(auto&& f) const { f("replica", replica), f("what", what); }
+};
+struct SteppedAside {
+  TENURE_EVENT("stepped_aside", warn)  // not ready, it let those behind it pass who are
+  void fields(auto&&) const {}
+};
 struct LeaseSoftLimitPassed {
   TENURE_EVENT("lease_soft_limit_passed", warn)
   std::chrono::milliseconds sinceConfirmed{};
@@ -139,6 +149,16 @@ struct Prepared {
   TENURE_EVENT("prepared", info)
   std::chrono::milliseconds took{};
   void fields(auto&& f) const { f("took_ms", took); }
+};
+struct NotReady {
+  TENURE_EVENT("not_ready", warn)  // a standby that could not begin a term if it were elected now
+  std::string why;
+  std::chrono::milliseconds retryIn{};
+  void fields(auto&& f) const { f("why", why), f("retry_in_ms", retryIn); }
+};
+struct Ready {
+  TENURE_EVENT("ready", info)  // a standby that looked and found nothing amiss, at first and after it was not ready
+  void fields(auto&&) const {}
 };
 struct TermBegan {
   TENURE_EVENT("term_began", info)

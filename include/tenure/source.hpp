@@ -17,6 +17,15 @@ class IMessageSource {
  public:
   virtual ~IMessageSource() = default;
 
+  /// What the next in line does to find out what would fail in its attachment: connect, and look at credentials. Takes
+  /// nothing and keeps nothing open. Comes back soon after a stop is asked for.
+  ///
+  /// Errors:  those for which an attachment would fail; cancelled after a stop
+  virtual Result<void> prepare(const std::stop_token& stop) {
+    static_cast<void>(stop);
+    return {};
+  }
+
   /// Takes the source for this term; delivery starts again at the first message that was not acknowledged.
   ///
   /// Errors:  queueOwned   the queue belongs to another election

@@ -1,6 +1,6 @@
 /// SQLite as queue and fenced store, the embedded default: one file, replicas and producers on one host.
 ///
-/// Limits:  one host; files on network file systems are refused (their locks do not hold). Standbys do not open it.
+/// Limits:  one host; files on network file systems are refused (their locks do not hold). Standbys only look at it.
 ///          All tables named tenure_* are Tenure's; others in the same file are yours, and share the transaction.
 /// Durability: below SQLite 3.51.3 a rollback journal with synchronous=EXTRA, from there on WAL with FULL.
 #pragma once
@@ -37,7 +37,7 @@ struct Options {
 /// Threads: open anywhere, then use from one thread at a time.
 class Database {
  public:
-  /// Opens the file on first use of either port, not before: a standby never holds it.
+  /// Opens the file on first use of either port, not before: a standby never holds it, it looks and lets go.
   Database(Options options, IEventSink& events);
   ~Database();
 

@@ -198,9 +198,21 @@ class IFencedStore {
  public:
   virtual ~IFencedStore() = default;
 
-  /// What the next in line may do so that its claim finds it done: connect, and read nothing that the fence protects.
-  /// What fails here is said by the claim. Comes back soon after a stop is asked for: its replica is elected then.
-  virtual void prepare(const std::stop_token& stop) noexcept { static_cast<void>(stop); }
+  /// What the next in line does so that its claim finds it done, or its operator what is amiss: connect, and look at
+  /// credentials, schema and rights. Reads nothing that the fence protects, writes nothing and makes nothing. What it
+  /// has opened is closed by release(). Comes back soon after a stop is asked for: its replica is elected then.
+  ///
+  /// Errors:  those for which a claim would fail; cancelled after a stop
+  virtual Result<void> prepare(const std::stop_token& stop) {
+    static_cast<void>(stop);
+    return {};
+  }
+
+  /// ISqlStatements::check without a transaction, before a claim as well. No transaction may be open.
+  virtual Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) {
+    static_cast<void>(sql), static_cast<void>(parameters);
+    return Error{Errc::unsupported, "the store speaks no SQL"};
+  }
 
   /// Raises the fence: from here on only `term` can commit here. Call it before anything is read.
   ///

@@ -35,6 +35,8 @@ ElectionSettings settingsOf(const CandidateOptions& options, LastWill& lastWill)
           .uuid = CandidateUuid{freshUuid()},
           .preference = options.preference,
           .preferredAfter = options.preferredAfter,
+          .agreement = options.agreement,
+          .readiness = Readiness::checking,
           .barrierLimit = options.barrierLimit,
           .spawns = options.lastWill.childrenGone >= 0,
           .strictAcl = options.zookeeper.strictAcl,
@@ -72,6 +74,9 @@ class Candidate::Impl {
 
   career::CareerRunner& runner() noexcept { return runner_; }
 
+  void handOver(const std::string& by) {
+    loop_.post([this, by, term = runner_.inOffice()] { election_.handOver(term, by); });
+  }
   void handOver(const CandidateId& to) {
     loop_.post([this, to, term = runner_.inOffice()] { election_.handOver(term, to, "program"); });
   }
@@ -80,7 +85,9 @@ class Candidate::Impl {
   career::CareerOutlets outlets() {
     return {.resign = [this](Resignation how, bool failed) { election_.resign(how, failed); },
             .leave = [this](Resignation how) { election_.leave(how); },
-            .exit = [this](ExitStatus status, bool careerIsHome) { exit(status, careerIsHome); }};
+            .exit = [this](ExitStatus status, bool careerIsHome) { exit(status, careerIsHome); },
+            .tellReadiness = [this](Readiness readiness,
+                                    const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); }};
   }
 
   void exit(ExitStatus status, bool careerIsHome) {
@@ -105,7 +112,7 @@ class Candidate::Impl {
     switch (number) {
       case SIGTERM:
       case SIGINT: return runner_.stop();
-      case SIGUSR1: return runner_.handOver("SIGUSR1");
+      case SIGUSR1: return handOver(std::string("SIGUSR1"));
       case SIGUSR2:
         return emit_(StatusReported{"career: " + runner_.describe() + "; election: " + election_.describe()});
       case SIGHUP:  // of an operator, or of a terminal that closes: no end of a term
@@ -138,7 +145,7 @@ Candidate::~Candidate() = default;
 
 ExitStatus Candidate::run() { return impl_->run(); }
 void Candidate::stop() noexcept { impl_->runner().stop(); }
-void Candidate::handOver() noexcept { impl_->runner().handOver("program"); }
+void Candidate::handOver() noexcept { impl_->handOver(std::string("program")); }
 void Candidate::handOver(const CandidateId& to) noexcept { impl_->handOver(to); }
 void Candidate::wake() noexcept { impl_->runner().wake(); }
 

@@ -49,6 +49,10 @@ Complaints validate(const CandidateOptions& options) {
   if (!options.id.value.empty()) complaints.require(parseCandidateId(options.id.value), "id", options.id.value);
   check(options.limits, complaints);
   requireLimit(complaints, "preferredAfter", options.preferredAfter);
+  complaints.require(options.agreement.size() <= 32, "agreement", std::to_string(options.agreement.size()),
+                     "must have at most 32 names");
+  for (const auto& [name, value] : options.agreement)
+    complaints.require(!name.empty() && name.size() <= 64, "agreement", name, "each name must have 1 to 64 bytes");
   const std::chrono::milliseconds barrier = options.barrierLimit.value_or(0ms);
   complaints.require(barrier >= 0ms && barrier <= longestBarrier, "barrierLimit", barrier,
                      "must be between 0 and 30min");

@@ -62,33 +62,12 @@ Actions CareerMachine::on(const Input& input, BootTime now, BootTime progress) {
 
 BootTime CareerMachine::deadline() const noexcept {
   if (exited_) return never;
-  if (!office_) return preparation_ ? std::min(preparation_->limit, departureDeadline_) : departureDeadline_;
+  if (!office_) return std::min(preparation_ ? preparation_->limit : lookAgain_, departureDeadline_);
   const BootTime office = isOut() ? std::min(office_->phaseLimit, office_->drainLimit) : office_->nextExecute;
   return std::min(office, departureDeadline_);
 }
 
 // --- inputs
-
-void CareerMachine::handle(const NextInLine& input) {
-  mayPrepare_ = input.next;
-  if (!input.next) return stopPreparing();
-  prepare();
-}
-
-void CareerMachine::handle(const PreparationEnded& input) {
-  TENURE_ASSERT(preparation_ && !(office_ && office_->running));
-  const Preparation home = *preparation_;
-  preparation_.reset();
-  const bool heedsTheStop = home.stopped && (!input.failure || input.failure->is(Errc::cancelled));
-  if (input.failure && !heedsTheStop) act(Tell{{}, PhaseFailed{"prepare", input.failure->message()}});
-  if (!input.failure && !heedsTheStop) act(Tell{{}, Prepared{duration_cast<milliseconds>(now_ - home.began)}});
-  if (!office_) {
-    prepare();  // next in line again meanwhile
-    return exitIfOver();
-  }
-  if (office_->ending != EndReason::none) return comeHome();  // never inaugurated, so nothing to hand over
-  run(Phase::inaugurate);
-}
 
 void CareerMachine::handle(const Elected& input) {
   if (course_ != Course::contending) return;  // a stop before the inauguration cancels it
@@ -96,7 +75,8 @@ void CareerMachine::handle(const Elected& input) {
   office_ = Office{};
   office_->term = input.term;
   office_->began = now_;
-  mayPrepare_ = false;
+  mayPrepare_ = mayCheck_ = next_ = false;
+  lookAgain_ = never;
   act(Tell{input.term, TermBegan{}});
   if (!preparation_) return run(Phase::inaugurate);
   office_->phaseLimit = preparation_->limit;
@@ -189,32 +169,6 @@ void CareerMachine::handle(const ElectionEnded& input) {
   exitIfOver();
 }
 
-// --- before a term
-
-void CareerMachine::prepare() {
-  if (!mayPrepare_ || preparation_ || office_ || course_ != Course::contending) return;
-  mayPrepare_ = false;
-  preparation_ = Preparation{now_, now_ + limits_.prepare};
-  act(Prepare{});
-}
-
-void CareerMachine::stopPreparing() {
-  if (preparation_ && !std::exchange(preparation_->stopped, true)) act(StopPreparing{});
-}
-
-void CareerMachine::judgePreparation() {
-  if (!preparation_ || now_ < preparation_->limit) return;
-  if (!std::exchange(preparation_->overran, true)) {
-    preparation_->limit = now_ + limits_.grace;
-    act(Tell{{}, PhaseOverran{"prepare", limits_.prepare}});
-    return stopPreparing();
-  }
-  preparation_->limit = never;  // the departure deadline decides alone
-  settle(ExitStatus::hung);
-  course_ = Course::aborting;
-  leave(Resignation::unclean);
-}
-
 // --- the way of a term
 
 /// Counts for a term in office, up to the moment it begins to end; from then on it has only the time it was given.
@@ -244,6 +198,7 @@ void CareerMachine::afterInaugurate(Outcome outcome) {
   if (outcome == Outcome::done) metNewerToken_ = false;
   if (office_->ending != EndReason::none) return run(Phase::handOver);
   act(Tell{office_->term, Inaugurated{duration_cast<milliseconds>(now_ - office_->began)}});
+  act(TellReadiness{Readiness::inaugurated});
   run(Phase::execute);
 }
 

@@ -10,8 +10,10 @@
 ///         └─────────────── hand over ◄─────────────────────┘
 ///              Leave ──► gone ──► Exit
 ///
-/// Who is elected while it prepares is asked to come home, and inaugurated when it has. A preparation that never comes
-/// home is given up while others lead: it would hang in office as well.
+/// Who stands by further behind only checks what it would prepare. Either may fail: then this replica is not ready,
+/// which others are told, and does the same again after a while. Who is elected while it prepares is asked to come
+/// home, and inaugurated when it has. A preparation that never comes home is given up while others lead: it would hang
+/// in office as well.
 ///
 /// What holds, whatever comes in:
 ///  - at most one phase runs at a time, and none begins after the term has been resigned;
@@ -31,6 +33,7 @@
 #include <variant>
 #include <vector>
 
+#include "election/records.hpp"
 #include "election/resignation.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/events.hpp"
@@ -61,11 +64,13 @@ struct PhaseEnded {
   Failure failure{};
 };
 
-/// How `prepare` came home, which belongs to no term.
+/// How `check` or `prepare` came home, which belongs to no term.
 struct PreparationEnded {
   std::optional<Error> failure{};
 };
 
+/// Stands by behind others.
+struct StandsBy {};
 /// The next to be elected, or no longer.
 struct NextInLine {
   bool next = false;
@@ -95,12 +100,19 @@ struct HasLeft {};
 struct ElectionEnded {
   Error error;
 };
-using Input = std::variant<NextInLine, PreparationEnded, Elected, TermLost, HandoverAsked, StopAsked, PhaseEnded, Woken,
-                           Tick, HasLeft, ElectionEnded>;
+using Input = std::variant<StandsBy, NextInLine, PreparationEnded, Elected, TermLost, HandoverAsked, StopAsked,
+                           PhaseEnded, Woken, Tick, HasLeft, ElectionEnded>;
 
-struct Prepare {};
+struct Prepare {
+  bool onlyCheck = false;
+};
 /// Request its stop token.
 struct StopPreparing {};
+/// What others are to know of us.
+struct TellReadiness {
+  Readiness readiness = Readiness::ready;
+  std::string whyNot{};
+};
 struct RunPhase {
   FencingToken term;
   Phase phase = Phase::execute;
@@ -129,12 +141,15 @@ struct Tell {
   FencingToken term;
   EventBody event;
 };
-using Action = std::variant<Prepare, StopPreparing, RunPhase, StopPhase, Resign, Leave, Exit, Tell>;
+using Action = std::variant<Prepare, StopPreparing, TellReadiness, RunPhase, StopPhase, Resign, Leave, Exit, Tell>;
 using Actions = std::vector<Action>;
 
 constexpr std::chrono::milliseconds repeatWindow{300};
 /// How often to look whether a lease past its soft limit has been confirmed again.
 constexpr std::chrono::milliseconds leaseRetry{50};
+/// How soon a replica that was not ready looks again, at first; then in twice the time, and so on.
+constexpr std::chrono::milliseconds firstLookAgain{1'000};
+constexpr std::chrono::milliseconds longestLookAgain{30'000};
 /// How long to wait for the election to leave, orderly and in an abort.
 constexpr std::chrono::milliseconds departureLimit{5'000};
 constexpr std::chrono::milliseconds abortLimit{1'000};
@@ -179,11 +194,13 @@ class CareerMachine {
   struct Preparation {
     BootTime began{};
     BootTime limit = never;  // and after an overrun the end of the grace
+    bool onlyCheck = false;
     bool stopped = false;
     bool overran = false;
   };
   enum class Course { contending, leaving, aborting };
 
+  void handle(const StandsBy& input);
   void handle(const NextInLine& input);
   void handle(const PreparationEnded& input);
   void handle(const Elected& input);
@@ -197,6 +214,7 @@ class CareerMachine {
   void handle(const ElectionEnded& input);
 
   void prepare();
+  void prepared(const Preparation& home, const std::optional<Error>& failure);
   void stopPreparing();
   void judgePreparation();
   void noteProgress(BootTime progress) noexcept;
@@ -226,7 +244,13 @@ class CareerMachine {
   bool exitWhenHung_;
   std::optional<Office> office_;
   std::optional<Preparation> preparation_;  // while it is out; in office, until it is inaugurated
+  bool next_ = false;                       // in line
   bool mayPrepare_ = false;                 // next in line, and not asked to prepare since
+  bool mayCheck_ = false;                   // stands by, and not asked to check or prepare since
+  bool foundReady_ = false;                 // at the last look
+  bool failedPreparing_ = false;            // at the last look: a check alone would not find it
+  BootTime lookAgain_ = never;              // not ready
+  std::chrono::milliseconds lookAgainIn_ = firstLookAgain;
   Course course_ = Course::contending;
   ExitStatus status_ = ExitStatus::done;
   int stops_ = 0;

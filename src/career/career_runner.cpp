@@ -21,10 +21,6 @@ void CareerRunner::stop() noexcept {
   loop_.post([this] { feed(StopAsked{}); });
 }
 
-void CareerRunner::handOver(std::string by) noexcept {
-  loop_.post([this, term = inOffice(), by = std::move(by)] { feed(HandoverAsked{term, by}); });
-}
-
 void CareerRunner::wake() noexcept {
   if (wakePosted_.exchange(true, std::memory_order_acq_rel)) return;
   loop_.post([this] {
@@ -40,6 +36,7 @@ void CareerRunner::onElected(std::shared_ptr<TermState> term) {
 
 void CareerRunner::onTermLost(EndReason reason) { feed(TermLost{machine_.term(), reason}); }
 void CareerRunner::onHandoverRequested(const std::string&) { feed(HandoverAsked{machine_.term(), {}}); }
+void CareerRunner::onStandby() { feed(StandsBy{}); }
 void CareerRunner::onNextInLine(bool next) { feed(NextInLine{next}); }
 void CareerRunner::onLeft() { feed(HasLeft{}); }
 void CareerRunner::onFatal(const Error& error) { feed(ElectionEnded{error}); }
@@ -59,15 +56,19 @@ void CareerRunner::feed(Input input) {
   setTimer();
 }
 
-void CareerRunner::perform(const Prepare&) {
+void CareerRunner::perform(const Prepare& action) {
   preparing_ = {};
-  worker_.run([this, stop = preparing_.get_token()] {
-    PreparationEnded ended = callPrepare(career_, stop);
+  worker_.run([this, action, stop = preparing_.get_token()] {
+    PreparationEnded ended = callPrepare(action, career_, stop);
     loop_.post([this, ended = std::move(ended)] { feed(ended); });
   });
 }
 
 void CareerRunner::perform(const StopPreparing&) { preparing_.request_stop(); }
+
+void CareerRunner::perform(const TellReadiness& action) {
+  if (outlets_.tellReadiness) outlets_.tellReadiness(action.readiness, action.whyNot);
+}
 
 void CareerRunner::perform(const RunPhase& action) {
   term_->watchdog().begin(loop_.now(), action.limit, action.grace);

@@ -27,6 +27,8 @@ struct CareerOutlets {
   std::function<void(Resignation how)> leave;
   /// The last call. `careerIsHome` false: the worker is still in a phase and cannot be joined.
   std::function<void(ExitStatus status, bool careerIsHome)> exit;
+  /// Whether the career could begin, or has begun.
+  std::function<void(Readiness readiness, const std::string& whyNot)> tellReadiness{};
 };
 
 class CareerRunner final : public IElectionListener {
@@ -38,8 +40,6 @@ class CareerRunner final : public IElectionListener {
 
   /// Threads: any.
   void stop() noexcept;
-  /// Meant for the term that is in office at the time of the call, and no other.
-  void handOver(std::string by) noexcept;
   void wake() noexcept;
 
   /// The term in office, 0 without one.
@@ -51,6 +51,7 @@ class CareerRunner final : public IElectionListener {
   void onElected(std::shared_ptr<TermState> term) override;
   void onTermLost(EndReason reason) override;
   void onHandoverRequested(const std::string& by) override;
+  void onStandby() override;
   void onNextInLine(bool next) override;
   void onLeft() override;
   void onFatal(const Error& error) override;
@@ -59,6 +60,7 @@ class CareerRunner final : public IElectionListener {
   void feed(Input input);
   void perform(const Prepare& action);
   void perform(const StopPreparing& action);
+  void perform(const TellReadiness& action);
   void perform(const RunPhase& action);
   void perform(const StopPhase& action);
   void perform(const Resign& action);

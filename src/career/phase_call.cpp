@@ -61,9 +61,10 @@ Failure failureOf(const std::exception_ptr& thrown) {
   }
 }
 
-PreparationEnded callPrepare(ILeaderCareer& career, const std::stop_token& stop) noexcept {
+PreparationEnded callPrepare(const Prepare& what, ILeaderCareer& career, const std::stop_token& stop) noexcept {
   try {
-    if (!stop.stop_requested()) career.prepare(stop);
+    if (stop.stop_requested()) return {};
+    what.onlyCheck ? career.check(stop) : career.prepare(stop);
     return {};
   } catch (...) {
     return {failureOf(std::current_exception()).error};

@@ -15,8 +15,8 @@ constexpr int stepsAStint = 256;
 /// each step of execute when the term was stopped or its lease is too old to begin new work.
 PhaseEnded callPhase(const RunPhase& run, ILeaderCareer& career, const Term& term, int steps = stepsAStint) noexcept;
 
-/// The same for `prepare`, which has no term. Withheld once the stop is requested.
-PreparationEnded callPrepare(ILeaderCareer& career, const std::stop_token& stop) noexcept;
+/// The same for `check` and `prepare`, which have no term. Withheld once the stop is requested.
+PreparationEnded callPrepare(const Prepare& what, ILeaderCareer& career, const std::stop_token& stop) noexcept;
 
 /// What an exception means for its term.
 Failure failureOf(const std::exception_ptr& thrown);

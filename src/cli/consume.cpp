@@ -121,6 +121,14 @@ std::chrono::milliseconds barrierOf(const ConsumeOptions& options) {
   return options.exec.empty() ? std::chrono::milliseconds{0} : std::min(longest, options.limits.execute);
 }
 
+/// What replicas must agree on beside their consumer's options.
+Agreement placesOf(const Wiring& wiring) {
+  const Backend& store = wiring.storeBackend();
+  return {{"work", "consume"},
+          {"queue", wiring.queue->place() + " " + wiring.queue->queue()},
+          {"store", store.place() + " " + store.queue()}};
+}
+
 Result<Settings> settingsOf(const ConsumeOptions& options) {
   if (options.sql.empty() == options.exec.empty())
     return Error{Errc::invalidArgument, "give either --sql STATEMENT or --exec COMMAND"};
@@ -157,6 +165,8 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   if (options.keepLogLines) settings.consumer.keepLogLines = static_cast<std::size_t>(*options.keepLogLines);
   settings.consumer.keepIdsFor = std::chrono::duration_cast<std::chrono::hours>(options.keepIds);
   settings.consumer.handlerIsExternal = !options.exec.empty();
+  settings.candidate.agreement = agreementOf(settings.consumer, settings.candidate.election);
+  settings.candidate.agreement.merge(placesOf(settings.wiring));
   return settings;
 }
 

@@ -22,12 +22,15 @@ struct HandoverOptions {
 
 constexpr const char* handoverHelp = R"help(
 Asks the leader in office now, and no later one, to finish its current message and step down; it
-enrols again at the back. With --wait it tells who follows, and after how many milliseconds.
-Alone, the same replica leads again under a new token.
+enrols again at the back. The first in line follows who is ready and whose settings agree with the
+leader's (`tenure status` shows who is not); where others stand in line and none can follow, it is
+refused. With --wait it tells who has begun its term, and after how many milliseconds. Alone, the
+same replica leads again under a new token.
 
 --to names the successor, as in `tenure status`: the candidates between are sent to the back, and
 the office goes to it as soon as it is next. It is refused for an id that is unknown, that several
-candidates share (name one by its uuid), of an observer, or of the leader itself.
+candidates share (name one by its uuid), of an observer, of the leader itself, or of one that cannot
+follow. With --wait an unknown one, which may just be enrolling again, is waited for.
 --at has the leader wait for a time, by its own clock: UTC as 2026-05-04T09:12:33Z, or +10m from
 now. The request belongs to the term of the leader that is in office now: when that term ends
 before, for whatever reason, it lapses. `tenure status` shows it; --cancel takes it back, and a
@@ -85,7 +88,7 @@ class Steering {
   Exit request(const HandoverOptions& options, WallTime now) {
     const Result<WallTime> at = timeOf(options, now);
     if (!at) return refuse("--at", at.error());
-    const Result<ElectionView> view = ledElection();
+    const Result<ElectionView> view = options.wait ? ledElectionWith(options) : ledElection();
     if (!view) return refused(view.error());
 
     HandoverRequest request{view->marker.token, whoAsks(), {}, std::max(*at, now) + options.limit, *at};
@@ -93,6 +96,8 @@ class Steering {
       const Result<CandidateUuid> to = findSuccessor(*view, options.to);
       if (!to) return refused(to.error());
       request.to = *to;
+    } else if (const Result<void> anybody = findAnySuccessor(*view); !anybody) {
+      return refused(anybody.error());
     }
     const BootTime asked = BootClock::now();
     const auto written = session_.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
@@ -100,7 +105,7 @@ class Steering {
     });
     if (!written) return refused(written.error());
     if (!options.wait) return tellAsked(request, *view, now);
-    return await(request, asked + std::chrono::nanoseconds{request.until - now}, asked);
+    return await(request, *view, asked + std::chrono::nanoseconds{request.until - now}, asked);
   }
 
   Exit cancel(WallTime now) {
@@ -142,6 +147,24 @@ class Steering {
     return Error{Errc::notFound, "nobody leads the election " + address_.path()};
   }
 
+  /// The same, with the one who is meant, as soon as it stands in line; without it when that takes too long.
+  Result<ElectionView> ledElectionWith(const HandoverOptions& options) {
+    const BootTime deadline = BootClock::now() + options.limit;
+    bool told = false;
+    while (true) {
+      const auto changed = std::make_shared<bool>(false);
+      session_.ask<std::vector<std::string>>([&](ICoordination& coordination, Callback<std::vector<std::string>> done) {
+        coordination.children(
+            paths_.candidates, [changed](WatchEvent) { *changed = true; }, std::move(done));
+      });
+      Result<ElectionView> view = ledElection();
+      if (!view || options.to.empty() || view->knows(options.to)) return view;
+      if (!std::exchange(told, true))
+        std::cerr << "waits for \"" << escaped(options.to) << "\" to stand in line" << std::endl;
+      if (!session_.runUntil([&] { return *changed; }, deadline)) return view;
+    }
+  }
+
   static Exit tellAsked(const HandoverRequest& request, const ElectionView& view, WallTime now) {
     std::cout << "asked the leader with token " << request.term.value << " to hand over" << describe(request, view);
     if (request.at > now) std::cout << "; the request lapses with its term";
@@ -151,36 +174,53 @@ class Steering {
     return Exit::done;
   }
 
-  /// The view as soon as another term is in office; the marker's watch tells when to look again.
+  Result<NodeStat> watch(const std::string& path, const std::shared_ptr<bool>& changed) {
+    return session_.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
+      coordination.exists(
+          path, [changed](WatchEvent) { *changed = true; }, std::move(done));
+    });
+  }
+
+  /// The view as soon as another term has begun; watches on the marker and on its candidacy tell when to look again.
   Result<ElectionView> awaitSuccessor(FencingToken former, BootTime deadline) {
+    std::string elected;  // and not inaugurated yet
     while (true) {
       const auto changed = std::make_shared<bool>(false);
-      const auto watched = session_.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
-        coordination.exists(
-            paths_.marker, [changed](WatchEvent) { *changed = true; }, std::move(done));
-      });
+      const auto watched = watch(paths_.marker, changed);
       if (!watched) return watched.error();
+      if (!elected.empty()) watch(paths_.candidate(elected), changed);
       Result<ElectionView> view = look();
-      if (!view || (view->leader() != nullptr && view->marker.token != former)) return view;
+      if (!view) return view;
+      const CandidateView* leader = view->marker.token != former ? view->leader() : nullptr;
+      if (leader != nullptr && hasBegun(*leader)) return view;
+      const std::string before = std::exchange(elected, leader != nullptr ? leader->znode : "");
+      if (before != elected) continue;
       if (!session_.runUntil([&] { return *changed; }, deadline))
-        return Error{Errc::timedOut, "nobody has followed yet"};
+        return Error{Errc::timedOut, leader == nullptr ? "nobody has followed in time"
+                                                       : nameOf(*leader) + " was elected, and has not begun in time"};
     }
   }
 
-  Exit await(const HandoverRequest& request, BootTime deadline, BootTime asked) {
+  /// A replica of an earlier version does not say.
+  static bool hasBegun(const CandidateView& leader) {
+    return leader.record.readiness == Readiness::inaugurated || leader.record.readiness == Readiness::unknown;
+  }
+
+  Exit await(const HandoverRequest& request, const ElectionView& before, BootTime deadline, BootTime asked) {
     const Result<ElectionView> view = awaitSuccessor(request.term, deadline);
     if (!view && !view.error().is(Errc::timedOut)) return refuse("", view.error());
     if (!view) {
-      complain("nobody has followed in time");
+      complain(view.error().detail);
       return Exit::no;
     }
     const CandidateView& leader = *view->leader();
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(BootClock::now() - asked);
     std::cout << nameOf(leader) << " leads, token " << leader.czxid << ", " << took.count() << " ms after the request"
               << std::endl;
-    if (!request.to || leader.uuid == *request.to) return Exit::done;
-    complain("that is not the one who was meant to follow");
-    return Exit::no;
+    const bool again = leader.uuid == before.leader()->uuid && before.candidates.size() > 1;
+    const bool meant = request.to ? leader.uuid == *request.to : !again;
+    if (!meant) complain(request.to ? "that is not the one who was meant to follow" : "that is who led before");
+    return meant ? Exit::done : Exit::no;
   }
 
   EnsembleSession& session_;

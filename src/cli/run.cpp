@@ -125,6 +125,7 @@ Result<Settings> settingsOf(const RunOptions& options) {
   settings.run.drain = options.drain;
   settings.run.warning = options.killAfter.value_or(session / 12);
   settings.run.termDescriptor = options.termDescriptor;
+  settings.candidate.agreement = {{"work", "run"}, {"store", *store ? (*store)->place() : "none"}};
   if (!*store) return settings;
   (*store)->joinElection(settings.candidate.zookeeper);
   (*store)->setQueue(claimOf(settings.candidate.election));

@@ -39,6 +39,17 @@ RunCareer::RunCareer(const Guardian& guardian, RunSettings settings, IFencedStor
       leave_(std::move(leave)),
       machine_(settings_.onExit) {}
 
+void RunCareer::check(const std::stop_token& stop) {
+  if (store_ == nullptr) return;
+  const Result<void> ready = store_->prepare(stop);
+  store_->release();
+  ready.value();
+}
+
+void RunCareer::prepare(const std::stop_token& stop) {
+  if (store_ != nullptr) store_->prepare(stop).value();
+}
+
 void RunCareer::inaugurate(const Term& term) {
   if (store_ == nullptr) return;
   const Result<void> claimed = store_->claim(term);

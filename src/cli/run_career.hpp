@@ -1,6 +1,7 @@
 /// `tenure run -- CMD`: the career whose work is one command.
 ///
-///   inaugurate   claim the store, if there is one
+///   prepare      look whether the store, if there is one, could be claimed
+///   inaugurate   claim it
 ///   execute      the command, from its start to its end; once more for each restart
 ///   handOver     after the command, and all that it started, is gone
 ///
@@ -42,6 +43,8 @@ class RunCareer final : public ILeaderCareer {
   RunCareer(const Guardian& guardian, RunSettings settings, IFencedStore* store, Emitter emit,
             std::function<void()> leave);
 
+  void check(const std::stop_token& stop) override;
+  void prepare(const std::stop_token& stop) override;
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override;
   void handOver(const Term& term) override;

@@ -59,11 +59,14 @@ bool controlsTransaction(const std::string& statement) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
+std::string wouldDivide(const std::string& statement) {
+  return "\"" + escaped(statement) + "\" would end or divide the fenced transaction";
+}
+
 /// Throws what makes the statement useless for every message. EXPLAIN compiles it and runs nothing; `occasion` makes
 /// its text new each time, because a store may keep what it compiled when the tables were others.
 void refuseUnlessItCompiles(ISqlStatements& sql, const std::string& statement, const std::string& occasion) {
-  if (controlsTransaction(statement))
-    throw slip("\"" + escaped(statement) + "\" would end or divide the fenced transaction");
+  if (controlsTransaction(statement)) throw slip(wouldDivide(statement));
   const std::string explain = "EXPLAIN /* " + occasion + " */ ";
   const auto explained = sql.execute(explain + statement, anyParameters());
   if (explained) return;
@@ -94,6 +97,24 @@ Handler makeSqlHandler(std::string statement) {
       refuseUnlessItCompiles(sql, statement, "failure " + std::to_string(++*failures));
     return outcomeOf(written.error());
   };
+}
+
+void SqlCareer::check(const std::stop_token& stop) {
+  consumer_.check(stop);
+  lookAtStatement();
+  store_.release();
+}
+
+void SqlCareer::prepare(const std::stop_token& stop) {
+  consumer_.prepare(stop);
+  lookAtStatement();
+}
+
+/// Where the store does not say, the term will find out.
+void SqlCareer::lookAtStatement() {
+  if (controlsTransaction(statement_)) throw slip(wouldDivide(statement_));
+  const Result<void> checked = store_.checkSql(statement_, anyParameters());
+  if (!checked && checked.error().is(Errc::invalidArgument)) throw slip(without("EXPLAIN ", checked.error().detail));
 }
 
 void SqlCareer::inaugurate(const Term& term) {

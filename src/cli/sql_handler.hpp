@@ -28,13 +28,17 @@ class SqlCareer final : public ILeaderCareer {
   SqlCareer(Consumer& consumer, IFencedStore& store, std::string statement)
       : consumer_(consumer), store_(store), statement_(std::move(statement)) {}
 
-  void prepare(const std::stop_token& stop) override { consumer_.prepare(stop); }
+  /// Throws when the consumer could not begin here, or the statement could not be run.
+  void check(const std::stop_token& stop) override;
+  void prepare(const std::stop_token& stop) override;
   /// Throws EndTerm with configurationRefused when the statement cannot be run.
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override { return consumer_.execute(term); }
   void handOver(const Term& term) override { consumer_.handOver(term); }
 
  private:
+  void lookAtStatement();
+
   Consumer& consumer_;
   IFencedStore& store_;
   const std::string statement_;

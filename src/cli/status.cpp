@@ -23,7 +23,9 @@ struct StatusOptions {
 
 constexpr const char* statusHelp = R"help(
 Shows who leads, under which token, since when, who stands in line and how it wants the office
-(see `tenure consume --preference`), who only observes, and a handover that is asked for.
+(see `tenure consume --preference`), who only observes, and a handover that is asked for. A
+standby that could not lead is not ready, and why; one whose queue, store, consumer, delivery,
+coalescing or numbers are not the leader's differs. Neither is handed the leadership.
 With --queue also which messages block it (see `tenure consume --on-dead`), out of attempts.
 Exit code 1: nobody leads.
 A reading, not evidence: by the time you act on it the leader may be another.
@@ -47,7 +49,7 @@ std::string placeOf(const ProcessIdentity& process) {
   return process.host.empty() ? "-" : escaped(process.host) + ":" + std::to_string(process.pid);
 }
 
-Json toJson(const CandidateView& candidate) {
+Json toJson(const CandidateView& candidate, const ElectionView& view) {
   Json out{{"id", nullptr},
            {"token", std::to_string(candidate.czxid)},
            {"uuid", candidate.uuid.value},
@@ -56,6 +58,9 @@ Json toJson(const CandidateView& candidate) {
            {"version", nullptr},
            {"since", nullptr},
            {"preference", nullptr},
+           {"readiness", nullptr},
+           {"not_ready", nullptr},
+           {"differs", nullptr},
            {"session", std::to_string(candidate.session)}};
   if (!candidate.record.known) return out;
   out["id"] = candidate.record.id.value;
@@ -64,6 +69,9 @@ Json toJson(const CandidateView& candidate) {
   out["version"] = candidate.record.version;
   out["since"] = formatWallTime(candidate.record.since);
   out["preference"] = toString(candidate.record.preference);
+  if (candidate.record.readiness != Readiness::unknown) out["readiness"] = toString(candidate.record.readiness);
+  if (candidate.record.readiness == Readiness::notReady) out["not_ready"] = candidate.record.whyNot;
+  if (const std::string differs = view.differencesOf(candidate); !differs.empty()) out["differs"] = differs;
   return out;
 }
 
@@ -101,13 +109,13 @@ void printJson(const ElectionAddress& address, const ElectionView& view, const B
   out["ensemble"] = view.meta ? Json(view.meta->ensemble.value) : Json(nullptr);
   out["generation"] = view.meta ? Json(view.meta->generation) : Json(nullptr);
   const CandidateView* leader = view.leader();
-  out["leader"] = leader != nullptr ? toJson(*leader) : Json(nullptr);
+  out["leader"] = leader != nullptr ? toJson(*leader, view) : Json(nullptr);
   if (leader != nullptr) out["leader"]["since"] = formatWallTime(view.marker.since);
   out["marker"] = markerJson(view.marker);
   out["candidates"] = Json::array();
-  for (const CandidateView& candidate : view.candidates) out["candidates"].push_back(toJson(candidate));
+  for (const CandidateView& candidate : view.candidates) out["candidates"].push_back(toJson(candidate, view));
   out["observers"] = Json::array();
-  for (const CandidateView& observer : view.observers) out["observers"].push_back(toJson(observer));
+  for (const CandidateView& observer : view.observers) out["observers"].push_back(toJson(observer, view));
   out["handover"] = standing(view) != nullptr ? handoverJson(*standing(view)) : Json(nullptr);
   out["offenders"] = Json::array();
   for (const OffenderView& offender : view.offenders)
@@ -119,10 +127,14 @@ void printJson(const ElectionAddress& address, const ElectionView& view, const B
   std::cout << out.dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
-void printLine(std::ostream& out, const CandidateView& candidate) {
+void printLine(std::ostream& out, const CandidateView& candidate, const ElectionView& view) {
   out << std::setw(20) << nameOf(candidate) << "  " << std::setw(20) << candidate.czxid << "  "
       << placeOf(candidate.record.process);
   if (candidate.record.preference == Preference::preferred) out << "  preferred";
+  if (candidate.record.readiness == Readiness::checking) out << "  getting ready";
+  if (candidate.record.readiness == Readiness::notReady) out << "  not ready: " << escaped(candidate.record.whyNot);
+  if (const std::string differs = view.differencesOf(candidate); !differs.empty())
+    out << "  differs from the leader in: " << escaped(differs);
   out << "\n";
 }
 
@@ -142,11 +154,11 @@ void printText(const ElectionAddress& address, const ElectionView& view, const B
                   << "\n";
   for (std::size_t i = 0; i < view.candidates.size(); ++i) {
     label(i == 0 ? "candidates" : "") << i + 1 << "  ";
-    printLine(std::cout, view.candidates[i]);
+    printLine(std::cout, view.candidates[i], view);
   }
   for (std::size_t i = 0; i < view.observers.size(); ++i) {
     label(i == 0 ? "observers" : "") << "-  ";
-    printLine(std::cout, view.observers[i]);
+    printLine(std::cout, view.observers[i], view);
   }
   if (const HandoverRequest* request = standing(view)) {
     label("handover") << (request->to ? "to " + nameOf(*request->to, view) : "to whoever is next");

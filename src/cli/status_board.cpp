@@ -32,6 +32,10 @@ bool StatusBoard::on(const Event& event) {
   if (std::holds_alternative<SessionConnected>(event.body)) connected_ = true;
   if (std::holds_alternative<SessionSuspended>(event.body)) connected_ = false;
   if (std::holds_alternative<SessionExpired>(event.body)) connected_ = false;
+  if (const auto* lacks = std::get_if<NotReady>(&event.body)) ready_ = false, notReady_ = lacks->why;
+  const bool fit = std::holds_alternative<Ready>(event.body) || std::holds_alternative<Prepared>(event.body) ||
+                   std::holds_alternative<Inaugurated>(event.body);
+  if (fit) ready_ = true, notReady_.clear();
   if (std::holds_alternative<Enrolled>(event.body)) enter("standby", event);
   if (std::holds_alternative<TermBegan>(event.body)) enter("elected", event), ++terms_;
   if (std::holds_alternative<Inaugurated>(event.body)) enter("leading", event);
@@ -48,6 +52,8 @@ std::string StatusBoard::json() const {
                              {"since", formatWallTime(since_)},
                              {"token", nullptr},
                              {"connected", connected_},
+                             {"ready", nullptr},
+                             {"not_ready", nullptr},
                              {"terms", terms_},
                              {"messages", messages_},
                              {"duplicates", duplicates_},
@@ -58,6 +64,8 @@ std::string StatusBoard::json() const {
                              {"last_trouble", nullptr},
                              {"updated", formatWallTime(updated_)}};
   if (token_.value != 0) out["token"] = std::to_string(token_.value);
+  if (ready_) out["ready"] = *ready_;
+  if (!notReady_.empty()) out["not_ready"] = notReady_;
   if (!blockedBy_.empty()) out["blocked_by"] = blockedBy_;
   if (!lastTrouble_.empty()) out["last_trouble"] = lastTrouble_;
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

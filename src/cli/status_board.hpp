@@ -3,6 +3,7 @@
 ///     connecting → standby → elected → leading → resigned → standby …  → left
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,8 @@ class StatusBoard {
   WallTime updated_{};
   FencingToken token_;
   bool connected_ = false;
+  std::optional<bool> ready_;  // to lead; nothing before it has looked
+  std::string notReady_;
   std::int64_t terms_ = 0;
   std::int64_t messages_ = 0;
   std::int64_t duplicates_ = 0;

@@ -89,6 +89,19 @@ ConsumerOptions forBatches(const ConsumerOptions& options) {
 
 }  // namespace
 
+Agreement agreementOf(const ConsumerOptions& options, const ElectionName& election) {
+  constexpr const char* guarantees[] = {"exactly once", "at least once", "at most once"};
+  constexpr const char* policies[] = {"wait", "skip", "stop"};
+  const bool coalesces = options.collapse == Collapse::byKey;
+  return {{"consumer", options.name.value.empty() ? election.value : options.name.value},
+          {"delivery", guarantees[static_cast<std::size_t>(options.delivery)]},
+          {"coalescing",
+           coalesces ? "by " + (options.collapseKey.empty() ? "group" : "header " + options.collapseKey) : "never"},
+          {"numbers", options.followNumbers
+                          ? std::string("followed, ") + policies[static_cast<std::size_t>(options.whenGapIsOld)]
+                          : "not followed"}};
+}
+
 std::unique_ptr<ILeaderCareer> consuming::workOf(IMessageSource& source, IFencedStore& store, Handlers handlers,
                                                  const ConsumerOptions& options, IEventSink& events,
                                                  const IClock& clock, IThreads& threads) {
@@ -108,6 +121,7 @@ Consumer::Consumer(OfMany many, IMessageSource& source, IFencedStore& store, con
                               clock)) {}
 Consumer::~Consumer() = default;
 
+void Consumer::check(const std::stop_token& stop) { work_->check(stop); }
 void Consumer::prepare(const std::stop_token& stop) { work_->prepare(stop); }
 void Consumer::inaugurate(const Term& term) { work_->inaugurate(term); }
 bool Consumer::execute(const Term& term) { return work_->execute(term); }

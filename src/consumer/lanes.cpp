@@ -167,11 +167,17 @@ Lanes::~Lanes() { join(); }
 
 // --- phases
 
+void Lanes::check(const std::stop_token& stop) {
+  const Result<void> ready = isReady(source_, store_, stop);
+  store_.release();
+  ready.value();
+}
+
 void Lanes::prepare(const std::stop_token& stop) {
-  store_.prepare(stop);
+  isReady(source_, store_, stop).value();
   openStores();
   for (const auto& store : laneStores_)
-    if (store != nullptr && !stop.stop_requested()) store->prepare(stop);
+    if (store != nullptr && !stop.stop_requested()) store->prepare(stop).value();
   if (options_.prepare) options_.prepare(stop);
 }
 

@@ -43,6 +43,7 @@ class Lanes final : public ILeaderCareer {
         IEventSink& events, const IClock& clock, IThreads& threads = systemThreads());
   ~Lanes() override;
 
+  void check(const std::stop_token& stop) override;
   void prepare(const std::stop_token& stop) override;
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override;

@@ -23,6 +23,12 @@ Outcome called(const Callee& handler, const Of& delivery) {
 
 }  // namespace
 
+Result<void> isReady(IMessageSource& source, IFencedStore& store, const std::stop_token& stop) {
+  const Result<void> ready = store.prepare(stop);
+  if (!ready || stop.stop_requested() || source.sharesTransactionsWith(store)) return ready;
+  return source.prepare(stop);
+}
+
 Runner::Runner(IMessageSource& source, IFencedStore& store, Handlers handlers, const ConsumerOptions& options,
                IEventSink& events, const IClock& clock, IPost* post)
     : source_(source),
@@ -35,8 +41,14 @@ Runner::Runner(IMessageSource& source, IFencedStore& store, Handlers handlers, c
       post_(post),
       random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()) {}
 
+void Runner::check(const std::stop_token& stop) {
+  const Result<void> ready = isReady(source_, store_, stop);
+  store_.release();
+  ready.value();
+}
+
 void Runner::prepare(const std::stop_token& stop) {
-  store_.prepare(stop);
+  isReady(source_, store_, stop).value();
   if (options_.prepare) options_.prepare(stop);
 }
 

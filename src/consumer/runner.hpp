@@ -48,6 +48,9 @@ struct Handlers {
   BatchHandler many;  // nullptr: there is none
 };
 
+/// Whether a term could begin with these. What the store has opened stays open.
+Result<void> isReady(IMessageSource& source, IFencedStore& store, const std::stop_token& stop);
+
 /// Threads: one at a time.
 class Runner final : public ILeaderCareer {
  public:
@@ -55,6 +58,7 @@ class Runner final : public ILeaderCareer {
   Runner(IMessageSource& source, IFencedStore& store, Handlers handlers, const ConsumerOptions& options,
          IEventSink& events, const IClock& clock, IPost* post = nullptr);
 
+  void check(const std::stop_token& stop) override;
   void prepare(const std::stop_token& stop) override;
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override;

@@ -18,6 +18,8 @@ ElectionMachineSettings machineSettings(const ElectionSettings& settings) {
   machine.self.status = settings.statusAddress;
   machine.self.preference = settings.preference;
   machine.self.preferredAfter = settings.preferredAfter;
+  machine.self.agreement = digestsOf(settings.agreement);
+  machine.self.readiness = settings.readiness;
   machine.uuid = settings.uuid;
   machine.freshEnsemble = settings.freshEnsemble;
   machine.barrierLimit = settings.barrierLimit;
@@ -178,6 +180,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
   }
   void perform(const action::EndLease&) { term_->lease().end(); }
   void perform(const action::AskHandover& what) { listener_->onHandoverRequested(what.by); }
+  void perform(const action::TellStandby&) { listener_->onStandby(); }
   void perform(const action::TellNext& what) { listener_->onNextInLine(what.next); }
   void perform(const action::CloseSession&) {
     coordination_.close([weak = weak_from_this()] {
@@ -233,6 +236,12 @@ void Election::start() { impl_->start(); }
 void Election::resign(Resignation how, bool failed) { impl_->feed(input::ResignAsked{how, failed}); }
 void Election::handOver(FencingToken term, const CandidateId& to, const std::string& by) {
   impl_->handOver(term, to, by);
+}
+void Election::handOver(FencingToken term, const std::string& by) {
+  impl_->feed(input::HandoverWanted{term, by, std::nullopt});
+}
+void Election::tellReadiness(Readiness readiness, const std::string& whyNot) {
+  impl_->feed(input::ReadinessTold{readiness, whyNot});
 }
 void Election::leave(Resignation how) { impl_->feed(input::LeaveAsked{how}); }
 std::string Election::describe() const { return impl_->describe(); }

@@ -11,6 +11,7 @@
 #include "base/process_identity.hpp"
 #include "base/random.hpp"
 #include "coordination/coordination.hpp"
+#include "election/records.hpp"
 #include "election/resignation.hpp"
 #include "election/will.hpp"
 #include "fencing/term_state.hpp"
@@ -29,7 +30,10 @@ class IElectionListener {
   virtual void onTermLost(EndReason reason) = 0;
   /// Somebody wrote a handover request for this term.
   virtual void onHandoverRequested(const std::string& by) = 0;
-  /// We are the next to be elected, or no longer. An election says it by itself, and so may come without.
+  /// We stand by behind others, once a candidacy.
+  virtual void onStandby() = 0;
+  /// We are the next to be elected, or no longer; said before onStandby() where both hold. An election says it by
+  /// itself, and so may come without.
   virtual void onNextInLine(bool next) = 0;
   /// leave() has finished.
   virtual void onLeft() = 0;
@@ -45,6 +49,9 @@ struct ElectionSettings {
   CandidateUuid uuid;
   Preference preference = Preference::normal;
   std::chrono::milliseconds preferredAfter{60'000};
+  Agreement agreement{};
+  /// What the candidacy says before it is told (tellReadiness). Unknown: nothing, and nobody waits for it.
+  Readiness readiness = Readiness::unknown;
   /// As in CandidateOptions.
   std::optional<std::chrono::milliseconds> barrierLimit{0};
   /// We start processes that may outlive this one.
@@ -79,6 +86,10 @@ class Election final {
   /// Brings the office to the candidate called `to`, or with that uuid, if `term` is in office: onHandoverRequested()
   /// comes when it is next. An id that names nobody who could follow is declined, and that is told as an event.
   void handOver(FencingToken term, const CandidateId& to, const std::string& by);
+  /// The same for the first in line who is ready and agrees with us; alone, to ourselves.
+  void handOver(FencingToken term, const std::string& by);
+  /// Whether our career could begin here, or has begun: our candidacy says so from now on.
+  void tellReadiness(Readiness readiness, const std::string& whyNot = {});
   /// Deletes what is ours and closes the session; calls onLeft within about three seconds. From standby or after the
   /// career is home; with a term in office it resigns that way first.
   void leave(Resignation how);

@@ -123,6 +123,7 @@ void ElectionMachine::enrol() {
   const int doublings = std::min(termBackoff_.failures(), mostDoublings);
   self.preferredAfter = std::min(self.preferredAfter * (1 << doublings), longestPreferredAfter);
   act(action::Enrol{ask(), child(settings_.uuid.value + '-'), toJson(self)});
+  said_ = std::move(self);
 }
 
 void ElectionMachine::handle(const input::Enrolment& in) {
@@ -180,6 +181,7 @@ void ElectionMachine::enrolled(const std::string& path, const NodeStat& stat, bo
   else
     tell(Enrolled{own_->name, own_->czxid, foundAgain});
   watchOwn();
+  publish();
   rank();
 }
 
@@ -203,6 +205,8 @@ void ElectionMachine::ownRead(const Result<Node>& node) {
 void ElectionMachine::rank() {
   phase_ = Phase::ranking;
   markerWatch_ = {};
+  lineLook_ = 0;
+  lineReads_.clear();
   act(action::List{ask(), folder()});
 }
 
@@ -245,21 +249,28 @@ void ElectionMachine::decide() {
   for (const Candidates::Ranked& ghost : candidates_.ours(own_->name)) act(action::Remove{0, child(ghost.name)});
   if (observes()) return observe();
   const std::vector<Candidates::Ranked> ahead = candidates_.before(own_->czxid);
-  if (ahead.empty()) return useMarker();
+  if (ahead.empty()) return isReady() ? useMarker() : lookBehind();
   standBy(ahead);
 }
 
 void ElectionMachine::standBy(const std::vector<Candidates::Ranked>& ahead) {
   phase_ = Phase::standby;
   tellNext(ahead.size() == 1);
+  if (!std::exchange(stands_, true)) act(action::TellStandby{});
+  lookAtLeader(ahead.front().name);
   const std::string& name = ahead.back().name;
   // One of our own is there still because its removal was refused, and nobody else will try again.
   recheckDue_ = now_.boot + (candidateOf(name) == settings_.uuid ? recheckSoon : recheckInterval);
   if (std::exchange(ahead_, ahead.size()) != ahead.size() || predecessor_ != name)
     tell(StoodBy{static_cast<int>(ahead.size()), name});
   if (std::exchange(predecessor_, name) == name && predecessorWatch_.answered) return;
+  watchPredecessor();
+}
+
+/// The watch hears of its end, and of a change of its record, which concerns nobody but whoever leads.
+void ElectionMachine::watchPredecessor() {
   predecessorWatch_ = {newTicket(), false};
-  act(action::Read{predecessorWatch_.ticket, action::Subject::predecessor, paths_.candidate(name), true});
+  act(action::Read{predecessorWatch_.ticket, action::Subject::predecessor, paths_.candidate(predecessor_), true});
 }
 
 void ElectionMachine::observe() {

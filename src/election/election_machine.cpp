@@ -22,6 +22,7 @@ ElectionMachine::ElectionMachine(ElectionMachineSettings settings, Random random
     : settings_(std::move(settings)),
       paths_(settings_.root, settings_.election),
       candidates_(settings_.uuid),
+      line_(settings_.self.agreement),
       electionBackoff_(firstBackoff, longestBackoff, random.fork()),
       termBackoff_(firstBackoff, longestBackoff, random.fork()) {}
 
@@ -75,6 +76,7 @@ void ElectionMachine::handle(const input::Connected& in) {
     checkLease();
   }
   resume();
+  publish();
 }
 
 void ElectionMachine::handle(const input::Suspended&) {
@@ -144,12 +146,14 @@ void ElectionMachine::handle(const input::NodeRead& in) {
   if (in.ticket == predecessorWatch_.ticket) return predecessorRead(in.node);
   if (in.ticket == markerWatch_.ticket) return markerRead(in.node);
   if (in.ticket == handoverWatch_.ticket) return handoverRead(in.node);
+  if (in.ticket == leaderLook_) return leaderRead(in.node);
   if (const auto standing = lineReads_.extract(in.ticket)) return standingRead(standing.mapped(), in.node);
 }
 
 void ElectionMachine::handle(const input::Written& in) {
   if (in.ticket == 0) return;
   if (in.ticket == probe_) return probed(in.sentAt, in.result);
+  if (in.ticket == publication_) return published(in.result);
   if (in.ticket != flow_) return;
   if (phase_ == Phase::settling) return settled(in.result);
   if (phase_ == Phase::marking) return marked(in.sentAt, in.result);
@@ -163,6 +167,7 @@ void ElectionMachine::handle(const input::Changed& in) {
     return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted");
   }
   if (in.ticket == predecessorWatch_.ticket) {
+    if (in.event == WatchEvent::dataChanged) return watchPredecessor();
     predecessorWatch_ = {};
     rank();
     if (ahead_ == 1) lookAtMarker();  // we are next: both questions in one round trip
@@ -186,6 +191,7 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
   if (!connected_ && awaySince_ && phase_ != Phase::closing) also(awayDue_);
   if (leaveBy_ && phase_ != Phase::closing) also(*leaveBy_);
   if (phase_ == Phase::standby || phase_ == Phase::observing) also(recheckDue_);
+  if (letsPass() && connected_ && lineLook_ == 0) also(lookDue_);
   if (visiting() && visit_ == 0) also(visitDue());
   if (probing() && connected_ && probe_ == 0) also(probeDue_);
   if (phase_ == Phase::barrier && !barrier_.over(now_.boot).empty()) {
@@ -216,6 +222,7 @@ void ElectionMachine::handle(const input::Tick&) {
     if (connected_) return rank();
   }
   if (visiting()) visit();
+  if (letsPass()) lookAtLine();
   if (phase_ == Phase::barrier) judgeBarrier();
   if (probing()) probe();
   steer();
@@ -256,12 +263,15 @@ void ElectionMachine::loseCandidacy(EndReason reason, const std::string& why) {
 void ElectionMachine::newCandidacy(Duration delay) {
   dropTickets();
   tellNext(false);
+  stands_ = false;
+  forgetTerm();
   phase_ = Phase::away;
   own_.reset();
   lease_.reset();
   barrier_ = {};
   barrierTold_ = barrierEndTold_ = {};
   predecessor_.clear();
+  leader_.clear();
   candidates_ = Candidates{settings_.uuid};
   if (leaving_) return close();
   if (fatal_) return fatal(*std::exchange(fatal_, std::nullopt));
@@ -281,7 +291,7 @@ void ElectionMachine::begin() {
 }
 
 void ElectionMachine::dropTickets() {
-  flow_ = probe_ = visit_ = liveness_ = metaLook_ = lineLook_ = 0;
+  flow_ = probe_ = visit_ = liveness_ = metaLook_ = lineLook_ = leaderLook_ = publication_ = 0;
   lineReads_.clear();
   ownWatch_ = predecessorWatch_ = markerWatch_ = handoverWatch_ = {};
   retryAt_.reset();

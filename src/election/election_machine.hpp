@@ -16,8 +16,11 @@
 ///   it is elected. If it is not, after a silence, it waits until it is: a quarter of the timeout after an answer.
 /// - In office a probe goes out every sixth of the session timeout, one at a time. Whatever says that the znode is gone
 ///   ends the term at once; silence ends it at the lease's hard limit. A reconnect restores nothing.
-/// - The leader alone heeds requests to hand over. Meant for one candidate, the office goes there: those between are
-///   sent to the back, and the leader leaves when the target is next. It also looks for candidates that are preferred.
+/// - The leader alone heeds requests to hand over. The office goes to the one it is meant for, or to the first who is
+///   ready and agrees with us: those between are sent to the back, and the leader leaves when the target is next. It
+///   also looks for candidates that are preferred, and tells whose settings differ.
+/// - Each candidacy says whether its career is ready. A candidate that is next, or oldest, and is not ready goes to the
+///   back when somebody behind it is.
 /// - A candidate that cannot go on gets out of the way (its znode is deleted), says why, and comes back after a
 /// backoff.
 ///   Only refused credentials or settings end the contending.
@@ -103,6 +106,7 @@ class ElectionMachine {
     HandoverRequest request;
     bool written = false;  // in the znode, where it can be taken back
     bool wayMade = false;  // the candidates between were sent back once
+    std::string waitsFor{};
   };
   /// A read with a watch, asked anew after a reconnect unless it had been answered.
   struct Watch {
@@ -159,6 +163,7 @@ class ElectionMachine {
   void decide();
   void search();
   void standBy(const std::vector<Candidates::Ranked>& ahead);
+  void watchPredecessor();
   void observe();
   void tellNext(bool next);
   void predecessorRead(const Result<Node>& node);
@@ -204,6 +209,7 @@ class ElectionMachine {
 
   // election_steering.cpp: who follows
   void handle(const input::HandoverWanted& in);
+  void handOverTo(const StandbyLine::Successor& successor);
   void watchHandover();
   void handoverRead(const Result<Node>& node);
   void pursue(Wish wish);
@@ -211,15 +217,27 @@ class ElectionMachine {
   std::optional<BootTime> steerAt() const;
   void honour();
   void decline(const std::string& why);
-  void makeWay();
+  void makeWay(const std::string& target);
   Duration lookInterval() const;
-  void lookForPreferred();
+  bool looksBack() const noexcept;
   void lookAtLine();
   void lineListed(const Result<std::vector<std::string>>& names);
   void standingRead(const std::string& name, const Result<Node>& node);
   void standingStatted(const std::string& name, const Result<NodeStat>& stat);
   void lineSeen();
   void lineLost();
+
+  // election_readiness.cpp: what our candidacy says, and what others make of it
+  void handle(const input::ReadinessTold& in);
+  void publish();
+  void published(const Result<void>& result);
+  void forgetTerm();
+  bool isReady() const noexcept { return settings_.self.readiness != Readiness::notReady; }
+  bool letsPass() const noexcept;
+  void lookBehind();
+  void letPass();
+  void lookAtLeader(const std::string& name);
+  void leaderRead(const Result<Node>& node);
 
   Ticket newTicket() noexcept { return ++lastTicket_; }
   Ticket ask() noexcept { return flow_ = newTicket(); }
@@ -267,7 +285,13 @@ class ElectionMachine {
   bool mustSearch_ = false;  // something of ours may be there without our knowing
   std::string predecessor_;
   std::size_t ahead_ = 0;
-  bool next_ = false;  // as told
+  bool next_ = false;    // as told
+  bool stands_ = false;  // as told
+  std::string leader_;   // whose settings were compared with ours
+  Ticket leaderLook_ = 0;
+  std::optional<CandidateRecord> said_;  // by our znode
+  CandidateRecord saying_;
+  Ticket publication_ = 0;
 
   Barrier barrier_;
   BootTime barrierTold_{};     // the one whose beginning was told last

@@ -156,7 +156,7 @@ void ElectionMachine::takeOffice(BootTime confirmedAt) {
   markerWatch_ = {};
   softLimitTold_ = handoverHonoured_ = next_ = false;
   wish_.reset();
-  line_ = {};
+  line_ = StandbyLine{settings_.self.agreement};
   lookDue_ = now_.boot + lookInterval();
   electionBackoff_.reset();
   lease_.emplace(session_->timeout);
@@ -247,6 +247,7 @@ void ElectionMachine::resigned(const Result<void>& result) {
 
 void ElectionMachine::finishResignation() {
   if (!failedTerm_) termBackoff_.reset();
+  if (failedTerm_ && settings_.self.readiness != Readiness::unknown) settings_.self.readiness = Readiness::checking;
   const Duration longest = session_ ? 2 * Duration{session_->timeout} : Duration{40s};
   newCandidacy(failedTerm_ ? std::min<Duration>(termBackoff_.next(), longest) : afterYou);
 }

@@ -5,9 +5,13 @@
 //                                       ▲                     │
 //                                       └── the candidates between are sent to the back
 //
+// The target is the one who is named, or the first who is ready and agrees with us. Who has just enrolled, or is about
+// to, is waited for until the request's time has passed. Alone, we hand over to ourselves.
+//
 // Whoever is sent back enrols again, as after any operator's delete. Each such delete checks our own znode in the same
 // write: one that comes late cannot hit a candidate that has followed us. They go from the front, so that the target
 // is woken once and those behind it never.
+#include "base/text.hpp"
 #include "election/election_machine.hpp"
 
 namespace tenure {
@@ -16,6 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto lookAgainAfter = 500ms;
+constexpr auto lookForLatecomers = 100ms;
 /// How long a wish that nobody wrote down may take to begin.
 constexpr std::chrono::milliseconds wishStands{30'000};
 /// Calendar clocks may be set: look at ours now and then.
@@ -62,12 +67,12 @@ void ElectionMachine::pursue(Wish wish) {
 
 void ElectionMachine::steer() {
   if (phase_ != Phase::office || handoverHonoured_) return;
-  if (!wish_) return lookForPreferred();
+  if (!wish_ && !looksBack()) return;
+  if (!wish_) return lookAtLine();
   const HandoverRequest& request = wish_->request;
   if (now_.wall < request.at) return;
-  if (now_.wall > request.until) return decline("its time has passed");
-  if (!request.to) return honour();
-  if (*request.to == settings_.uuid) return decline("it leads already");
+  if (now_.wall > request.until) return decline(wish_->waitsFor.empty() ? "its time has passed" : wish_->waitsFor);
+  if (request.to == settings_.uuid) return decline("it leads already");
   lookAtLine();
 }
 
@@ -75,7 +80,7 @@ std::optional<BootTime> ElectionMachine::steerAt() const {
   if (handoverHonoured_) return std::nullopt;
   if (wish_ && now_.wall < wish_->request.at) return now_.boot + std::min(wish_->request.at - now_.wall, longestSleep);
   if (!connected_ || lineLook_ != 0) return std::nullopt;
-  return wish_ || settings_.self.preference != Preference::preferred ? std::optional(lookDue_) : std::nullopt;
+  return wish_ || looksBack() ? std::optional(lookDue_) : std::nullopt;
 }
 
 void ElectionMachine::honour() {
@@ -89,14 +94,19 @@ void ElectionMachine::decline(const std::string& why) {
   wish_.reset();
 }
 
+void ElectionMachine::handOverTo(const StandbyLine::Successor& successor) {
+  if (!successor.znode.empty()) return makeWay(successor.znode);
+  if (!wish_->request.to && successor.why.empty()) return honour();  // alone
+  if (!successor.mayCome) return decline(successor.why);
+  wish_->waitsFor = successor.why;
+  lookDue_ = now_.boot + lookForLatecomers;
+}
+
 /// The target is next, or those before it have to go.
-void ElectionMachine::makeWay() {
+void ElectionMachine::makeWay(const std::string& target) {
   const std::vector<StandbyLine::Standing> behind = line_.behind(own_->czxid);
-  const auto target =
-      std::find_if(behind.begin(), behind.end(), [this](const auto& each) { return each.uuid == wish_->request.to; });
-  if (target == behind.end()) return decline("it does not stand in line");
-  if (target == behind.begin()) return honour();
-  for (auto between = behind.begin(); between != target; ++between) {
+  if (behind.front().name == target) return honour();
+  for (auto between = behind.begin(); between->name != target; ++between) {
     tell(CandidateSentBack{between->name}, token());
     act(action::Write{0, action::Purpose::sendBack, {CheckOp{own_->path}, RemoveOp{child(between->name)}}});
   }
@@ -111,9 +121,9 @@ Duration ElectionMachine::lookInterval() const {
   return std::clamp<Duration>(settings_.self.preferredAfter / 4, 100ms, 10s);
 }
 
-/// A preferred leader keeps the office; a request that stands, also one for later, goes before any preference.
-void ElectionMachine::lookForPreferred() {
-  if (settings_.self.preference != Preference::preferred) lookAtLine();
+/// For candidates that are preferred, unless we are ourselves, and for those whose settings differ from ours.
+bool ElectionMachine::looksBack() const noexcept {
+  return settings_.self.preference != Preference::preferred || !settings_.self.agreement.empty();
 }
 
 void ElectionMachine::lookAtLine() {
@@ -124,7 +134,7 @@ void ElectionMachine::lookAtLine() {
 
 void ElectionMachine::lineListed(const Result<std::vector<std::string>>& names) {
   if (!names || names->size() > mostChildren) return lineLost();
-  line_.list(*names, own_->name);
+  line_.list(*names, own_->name, wish_ || phase_ != Phase::office);
   for (const std::string& name : line_.unanswered()) {
     const Ticket ticket = newTicket();
     lineReads_.emplace(ticket, name);
@@ -135,7 +145,9 @@ void ElectionMachine::lineListed(const Result<std::vector<std::string>>& names) 
 
 void ElectionMachine::standingRead(const std::string& name, const Result<Node>& node) {
   if (node) {
-    line_.answer(name, node->stat, parseCandidateRecord(node->data), now_.boot);
+    const auto* first = line_.answer(name, node->stat, parseCandidateRecord(node->data), now_.boot);
+    if (first != nullptr && !first->differs.empty() && phase_ == Phase::office)
+      tell(SettingsDiffer{first->called(), escaped(first->differs)}, token());
   } else if (node.error().is(Errc::notFound)) {
     line_.vanished(name);
   } else if (node.error().is(Errc::permissionDenied)) {
@@ -157,9 +169,11 @@ void ElectionMachine::standingStatted(const std::string& name, const Result<Node
 
 void ElectionMachine::lineSeen() {
   lineLook_ = 0;
+  if (phase_ != Phase::office) return letPass();
   lookDue_ = now_.boot + lookInterval();
+  // A request that stands, also one for later, goes before any preference.
   if (wish_) {
-    if (now_.wall >= wish_->request.at && wish_->request.to) makeWay();
+    if (now_.wall >= wish_->request.at) handOverTo(line_.successor(own_->czxid, wish_->request.to));
     return;
   }
   if (settings_.self.preference == Preference::preferred) return;
@@ -173,6 +187,7 @@ void ElectionMachine::lineLost() {
   lineLook_ = 0;
   lineReads_.clear();
   lookDue_ = now_.boot + lookAgainAfter;
+  if (phase_ == Phase::ranking) useMarker();
 }
 
 }  // namespace tenure

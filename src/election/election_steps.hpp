@@ -13,6 +13,7 @@
 
 #include "base/process_identity.hpp"
 #include "coordination/coordination.hpp"
+#include "election/records.hpp"
 #include "election/resignation.hpp"
 #include "election/will.hpp"
 #include "tenure/events.hpp"
@@ -84,11 +85,16 @@ struct LivenessTold {
 
 /// Time has come to wakeAt().
 struct Tick {};
-/// The program wants one candidate to follow.
+/// The program wants somebody to follow.
 struct HandoverWanted {
   FencingToken term;
   std::string by;
-  CandidateUuid to;
+  std::optional<CandidateUuid> to;  // whoever is next and can when there is none
+};
+/// Whether a career could begin here, or has begun.
+struct ReadinessTold {
+  Readiness readiness = Readiness::unknown;
+  std::string whyNot{};
 };
 /// The career is home.
 struct ResignAsked {
@@ -115,7 +121,7 @@ struct CheckAcl {
   Ticket ticket = 0;
   std::string path;
 };
-enum class Subject { meta, marker, own, visit, predecessor, handover, standing };
+enum class Subject { meta, marker, own, visit, predecessor, handover, standing, leader };
 struct Read {
   Ticket ticket = 0;
   Subject subject = Subject::meta;
@@ -142,6 +148,7 @@ enum class Purpose {
   probe,     // check(own): proves the lease
   markBusy,  // check(own), marker busy: takes office
   resign,    // check(own), marker idle, own deleted: leaves office
+  publish,   // check(own), our own record: that we are ready, or not
   sendBack,  // check(own), another's candidacy deleted: it stood between us and whom the office is meant for
 };
 struct Write {
@@ -179,6 +186,8 @@ struct EndLease {};
 struct AskHandover {
   std::string by;
 };
+/// We stand by behind others.
+struct TellStandby {};
 /// Whether we are the next to be elected.
 struct TellNext {
   bool next = false;
@@ -202,12 +211,12 @@ struct Tell {
 using Input = std::variant<input::Connected, input::Suspended, input::Expired, input::Refused, input::Ensured,
                            input::AclChecked, input::NodeRead, input::Enrolment, input::Listed, input::Statted,
                            input::Written, input::Changed, input::LivenessTold, input::Tick, input::HandoverWanted,
-                           input::ResignAsked, input::LeaveAsked, input::Closed>;
+                           input::ReadinessTold, input::ResignAsked, input::LeaveAsked, input::Closed>;
 
-using Action =
-    std::variant<action::EnsurePath, action::CheckAcl, action::Read, action::Enrol, action::List, action::Stat,
-                 action::Write, action::Remove, action::AskLiveness, action::TakeOffice, action::ConfirmLease,
-                 action::ShortenLease, action::LoseTerm, action::EndLease, action::AskHandover, action::TellNext,
-                 action::CloseSession, action::ReportLeft, action::ReportFatal, action::Bequeath, action::Tell>;
+using Action = std::variant<action::EnsurePath, action::CheckAcl, action::Read, action::Enrol, action::List,
+                            action::Stat, action::Write, action::Remove, action::AskLiveness, action::TakeOffice,
+                            action::ConfirmLease, action::ShortenLease, action::LoseTerm, action::EndLease,
+                            action::AskHandover, action::TellStandby, action::TellNext, action::CloseSession,
+                            action::ReportLeft, action::ReportFatal, action::Bequeath, action::Tell>;
 
 }  // namespace tenure

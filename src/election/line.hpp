@@ -1,7 +1,7 @@
-/// Who stands behind the leader, as the leader sees it when it looks back: for the target of a handover, and for
-/// candidates that are preferred.
+/// Who stands behind us, as the leader sees it when it looks back, for the target of a handover and for candidates that
+/// are preferred; or a standby that is not ready, for one that is.
 ///
-/// A candidacy's name is used once and its data never changes, so each is read once, whatever the number of looks.
+/// A candidacy's name is used once, and only its readiness changes: each is read once, and again where that matters.
 #pragma once
 
 #include <map>
@@ -21,27 +21,44 @@ class StandbyLine {
     std::string name;
     CandidateUuid uuid;
     std::int64_t czxid = 0;
-    Preference preference = Preference::normal;
-    std::chrono::milliseconds preferredAfter{0};
-    BootTime seen{};  // first
+    CandidateRecord record;
+    std::string differs{};  // from us, in what
+    BootTime seen{};        // first
+
+    /// Empty: the office may go there.
+    std::string whyNot() const { return whyNotFollow(record.readiness, record.whyNot, differs); }
+    std::string called() const;
+  };
+  /// Who follows.
+  struct Successor {
+    std::string znode{};   // empty: nobody, and `why`
+    bool mayCome = false;  // but there may be somebody soon
+    std::string why{};
   };
 
-  /// Takes in a list. Afterwards `unanswered()` names the children that have to be read.
-  void list(const std::vector<std::string>& names, const std::string& own);
-  /// One of them. A record that may not be read is an unknown one.
-  void answer(const std::string& name, const NodeStat& stat, const CandidateRecord& record, BootTime now);
+  /// Whose line it is: what they agree on is compared with ours.
+  explicit StandbyLine(AgreementDigests ours = {}) : ours_(std::move(ours)) {}
+
+  /// Takes in a list. Afterwards `unanswered()` names the children that have to be read: those that are new, and those
+  /// that were not ready; with `anew` all of them.
+  void list(const std::vector<std::string>& names, const std::string& own, bool anew);
+  /// One of them. A record that may not be read is an unknown one. Returns it when it was never read before.
+  const Standing* answer(const std::string& name, const NodeStat& stat, const CandidateRecord& record, BootTime now);
   /// It has gone meanwhile.
-  void vanished(const std::string& name) { unanswered_.erase(name); }
+  void vanished(const std::string& name);
   const std::set<std::string>& unanswered() const noexcept { return unanswered_; }
 
   /// Created after `czxid`, in order; the first one is next.
   std::vector<Standing> behind(std::int64_t czxid) const;
-  /// The first in line behind `czxid` that is preferred and has stood by for as long as it said.
+  /// `to` if it is given, else the first behind `czxid` to whom the office may go.
+  Successor successor(std::int64_t czxid, const std::optional<CandidateUuid>& to) const;
+  /// The first in line behind `czxid` that is preferred, may follow, and has stood by for as long as it said.
   std::optional<CandidateUuid> preferred(std::int64_t czxid, BootTime now) const;
   /// When the next of the preferred will have done so; max() without one.
   BootTime preferredAt(std::int64_t czxid) const;
 
  private:
+  AgreementDigests ours_;
   std::map<std::string, Standing> known_;
   std::set<std::string> lookalikes_;  // persistent: nobody's
   std::set<std::string> unanswered_;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "tenure/store.hpp"
 
 namespace tenure {
 namespace {
@@ -12,6 +13,8 @@ using Json = nlohmann::json;
 constexpr int schemaVersion = 1;
 constexpr std::size_t longestRecord = std::size_t{64} * 1024;
 constexpr std::size_t longestText = 1024;
+constexpr std::size_t longestWhy = 500;
+constexpr std::size_t mostAgreements = 64;
 
 /// The object, or an empty one for whatever is not an object of our version.
 Json objectIn(std::string_view text) {
@@ -82,7 +85,70 @@ std::optional<Preference> preferenceIn(const Json& json) {
   return std::nullopt;
 }
 
+void append(std::string& hex, std::byte byte) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  hex += digits[std::to_integer<std::size_t>(byte >> 4)];
+  hex += digits[std::to_integer<std::size_t>(byte & std::byte{15})];
+}
+
+/// Of a newer version's word we know nothing.
+Readiness readinessIn(const Json& json) {
+  const std::string text = textIn(json, "readiness");
+  for (const Readiness each :
+       {Readiness::checking, Readiness::ready, Readiness::prepared, Readiness::notReady, Readiness::inaugurated})
+    if (text == toString(each)) return each;
+  return Readiness::unknown;
+}
+
+AgreementDigests agreementIn(const Json& json) {
+  AgreementDigests digests;
+  const auto value = json.find("agreement");
+  if (value == json.end() || !value->is_object() || value->size() > mostAgreements) return digests;
+  for (const auto& [name, digest] : value->items())
+    if (digest.is_string()) digests.emplace(name.substr(0, longestText), textIn(*value, name.c_str()));
+  return digests;
+}
+
 }  // namespace
+
+std::string_view toString(Readiness readiness) noexcept {
+  switch (readiness) {
+    case Readiness::unknown: return "unknown";
+    case Readiness::checking: return "checking";
+    case Readiness::ready: return "ready";
+    case Readiness::prepared: return "prepared";
+    case Readiness::notReady: return "not_ready";
+    case Readiness::inaugurated: return "inaugurated";
+  }
+  return "unknown";
+}
+
+std::string whyNotFollow(Readiness readiness, const std::string& why, const std::string& differs) {
+  if (readiness == Readiness::notReady) return "it is not ready: " + escaped(why);
+  if (!differs.empty()) return "its settings differ from the leader's: " + escaped(differs);
+  return readiness == Readiness::checking ? "it is still getting ready" : "";
+}
+
+AgreementDigests digestsOf(const Agreement& agreement) {
+  constexpr std::size_t enough = 8;
+  AgreementDigests digests;
+  for (const auto& [name, value] : agreement) {
+    const BodyDigest digest = digestOf(value);
+    std::string text;
+    for (std::size_t i = 0; i < enough; ++i) append(text, digest[i]);
+    digests.emplace(name, std::move(text));
+  }
+  return digests;
+}
+
+std::string differencesOf(const AgreementDigests& one, const AgreementDigests& other) {
+  std::string names;
+  for (const auto& [name, digest] : one) {
+    const auto theirs = other.find(name);
+    if (theirs != other.end() && theirs->second != digest) names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
+}
 
 std::string_view toString(Preference preference) noexcept {
   switch (preference) {
@@ -102,6 +168,9 @@ std::string toJson(const CandidateRecord& record) {
   json["since"] = record.since.time_since_epoch().count();
   json["preference"] = toString(record.preference);
   if (record.preference == Preference::preferred) json["preferredAfterMs"] = record.preferredAfter.count();
+  if (!record.agreement.empty()) json["agreement"] = record.agreement;
+  if (record.readiness != Readiness::unknown) json["readiness"] = toString(record.readiness);
+  if (record.readiness == Readiness::notReady) json["whyNot"] = record.whyNot.substr(0, longestWhy);
   return written(json);
 }
 
@@ -115,6 +184,9 @@ CandidateRecord parseCandidateRecord(std::string_view text) {
   record.status = textIn(json, "status");
   record.since = timeIn(json, "since");
   record.preference = preferenceIn(json).value_or(Preference::normal);
+  record.agreement = agreementIn(json);
+  record.readiness = readinessIn(json);
+  record.whyNot = textIn(json, "whyNot");
   if (record.preference != Preference::preferred) return record;
   // Garbage never moves the office.
   record.preferredAfter = std::chrono::milliseconds{naturalIn(json, "preferredAfterMs")};

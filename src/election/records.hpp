@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +21,31 @@ constexpr std::chrono::milliseconds fullBarrier{30'000};
 /// The longest a preferred candidate can be told to stand by.
 constexpr std::chrono::milliseconds longestPreferredAfter{24 * 60 * 60 * 1000};
 
-/// The data of a candidacy, for people and for tools; who is elected never depends on it. It never changes.
+/// Whether a candidate could lead. It says so itself, in its candidacy; whoever leads heeds it when handing over.
+enum class Readiness {
+  unknown,      // it does not say: an earlier version, or a record that cannot be read
+  checking,     // it has just come
+  ready,        // it has looked: a term could begin here
+  prepared,     // the same, and as the next in line it keeps open what it will need
+  notReady,     // it has looked, and something is amiss
+  inaugurated,  // it leads, and its term has begun
+};
+std::string_view toString(Readiness readiness) noexcept;
+/// Whether the office may be handed to somebody who says so. One who does not say is trusted.
+constexpr bool mayFollow(Readiness readiness) noexcept {
+  return readiness != Readiness::checking && readiness != Readiness::notReady;
+}
+
+/// Why the office may not be handed to whoever says so and differs from the leader in `differs`; empty: it may.
+std::string whyNotFollow(Readiness readiness, const std::string& why, const std::string& differs);
+
+/// Digests of what replicas must agree on, by name.
+using AgreementDigests = std::map<std::string, std::string>;
+AgreementDigests digestsOf(const Agreement& agreement);
+/// The names under which both have one, and not the same: "delivery, queue". Empty: they agree.
+std::string differencesOf(const AgreementDigests& one, const AgreementDigests& other);
+
+/// The data of a candidacy, for people and for tools; who is elected never depends on it. Only its readiness changes.
 struct CandidateRecord {
   bool known = false;
   CandidateId id;
@@ -30,6 +55,9 @@ struct CandidateRecord {
   WallTime since{};
   Preference preference = Preference::normal;
   std::chrono::milliseconds preferredAfter{0};  // of a preferred one
+  AgreementDigests agreement{};
+  Readiness readiness = Readiness::unknown;
+  std::string whyNot{};  // not ready
 };
 std::string toJson(const CandidateRecord& record);
 CandidateRecord parseCandidateRecord(std::string_view json);

@@ -118,6 +118,13 @@ std::string standingIn(const ElectionView& view) {
   return text.empty() ? "nobody is" : text + (view.candidates.size() == 1 ? " is" : " are");
 }
 
+/// Unless it changes. Who is still getting ready may become so.
+std::string whyNever(const ElectionView& view, const CandidateView& candidate) {
+  const CandidateRecord& record = candidate.record;
+  const Readiness readiness = record.readiness == Readiness::checking ? Readiness::ready : record.readiness;
+  return whyNotFollow(readiness, record.whyNot, view.differencesOf(candidate));
+}
+
 }  // namespace
 
 const CandidateView* ElectionView::leader() const noexcept {
@@ -125,6 +132,17 @@ const CandidateView* ElectionView::leader() const noexcept {
   const auto found = std::find_if(candidates.begin(), candidates.end(),
                                   [this](const auto& candidate) { return candidate.czxid == marker.token.value; });
   return found == candidates.end() ? nullptr : &*found;
+}
+
+std::string ElectionView::differencesOf(const CandidateView& candidate) const {
+  const CandidateView* leads = leader();
+  return leads == nullptr ? "" : tenure::differencesOf(leads->record.agreement, candidate.record.agreement);
+}
+
+bool ElectionView::knows(std::string_view id) const {
+  const auto isMeant = [id](const CandidateView& each) { return isCalled(each, id); };
+  return std::any_of(candidates.begin(), candidates.end(), isMeant) ||
+         std::any_of(observers.begin(), observers.end(), isMeant);
 }
 
 void readElection(ICoordination& coordination, const ElectionPaths& paths, Callback<ElectionView> done) {
@@ -149,7 +167,22 @@ Result<CandidateUuid> findSuccessor(const ElectionView& view, std::string_view i
   }
   if (view.leader() != nullptr && view.leader()->uuid == meant.begin()->second->uuid)
     return Error{Errc::notFound, inQuotes(id) + " leads already"};
-  return meant.begin()->second->uuid;
+  const CandidateView& target = *meant.begin()->second;
+  if (const std::string why = whyNever(view, target); !why.empty())
+    return Error{Errc::notFound, inQuotes(id) + " cannot follow: " + why};
+  return target.uuid;
+}
+
+Result<void> findAnySuccessor(const ElectionView& view) {
+  std::string why;
+  for (const CandidateView& each : view.candidates) {
+    if (&each == view.leader()) continue;
+    const std::string never = whyNever(view, each);
+    if (never.empty()) return {};
+    if (why.empty()) why = (each.record.known ? inQuotes(each.record.id.value) : each.uuid.value) + ": " + never;
+  }
+  if (why.empty()) return {};
+  return Error{Errc::notFound, "nobody in line can follow; " + why};
 }
 
 void requestHandover(ICoordination& coordination, const ElectionPaths& paths, const HandoverRequest& request,

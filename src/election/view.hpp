@@ -40,14 +40,22 @@ struct ElectionView {
 
   /// The candidate whose term the marker names; null between terms.
   const CandidateView* leader() const noexcept;
+  /// In what the settings of this one differ from the leader's; empty: in nothing, or nobody leads.
+  std::string differencesOf(const CandidateView& candidate) const;
+  /// Somebody contends or looks on who is called so.
+  bool knows(std::string_view id) const;
 };
 
 /// Errors: notFound (no such election), and whatever the session says.
 void readElection(ICoordination& coordination, const ElectionPaths& paths, Callback<ElectionView> done);
 
 /// Who is meant by `id`, what people call a candidate or its uuid, when the leader shall hand over to it.
-/// Errors: notFound with a detail for people: nobody is called so, several are, it only observes, or it leads already.
+/// Errors: notFound with a detail for people: nobody is called so, several are, it only observes, it leads already, or
+///         it cannot follow. One who is still getting ready is waited for by the leader.
 Result<CandidateUuid> findSuccessor(const ElectionView& view, std::string_view id);
+/// Whether anybody could follow the leader; nobody but the leader is needed for that.
+/// Errors: notFound with a detail for people.
+Result<void> findAnySuccessor(const ElectionView& view);
 
 /// Puts a request before the leader of the term that it names, in place of what stood there.
 /// Errors: notFound (no such election), permissionDenied, and whatever the session says.

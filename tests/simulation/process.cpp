@@ -79,6 +79,7 @@ ElectionSettings Process::electionSettings() const {
           .uuid = uuid(),
           .preference = simulation_.plan().preferred == slot_ ? Preference::preferred : Preference::normal,
           .preferredAfter = std::chrono::floor<std::chrono::milliseconds>(simulation_.plan().preferredAfter),
+          .readiness = Readiness::checking,
           .barrierLimit = std::chrono::floor<std::chrono::milliseconds>(simulation_.plan().barrierLimit),
           .allowShortSession = true,
           .freshEnsemble = simulation_.ensembleForANewMeta(),
@@ -105,7 +106,9 @@ ConsumerOptions Process::consumerOptions() const {
 career::CareerOutlets Process::outlets() {
   return {.resign = [this](Resignation how, bool failed) { election_.resign(how, failed); },
           .leave = [this](Resignation how) { election_.leave(how); },
-          .exit = [this](ExitStatus status, bool careerIsHome) { simulation_.exited(*this, status, careerIsHome); }};
+          .exit = [this](ExitStatus status, bool careerIsHome) { simulation_.exited(*this, status, careerIsHome); },
+          .tellReadiness = [this](Readiness readiness,
+                                  const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); }};
 }
 
 Duration Process::draw(Duration most) {
@@ -168,7 +171,7 @@ void Process::stepDown() {
   trace("step down");
   if (inOffice_) enter(Stage::draining);
   if (inOffice_ && simulation_.mutant() == Mutant::earlyResign) election_.resign(Resignation::clean, false);
-  runner_.handOver("SIGUSR1");
+  election_.handOver(runner_.inOffice(), "SIGUSR1");
 }
 
 bool Process::believesInItself() const noexcept {

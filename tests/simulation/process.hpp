@@ -96,6 +96,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   void onElected(std::shared_ptr<TermState> term) override;
   void onTermLost(EndReason reason) override;
   void onHandoverRequested(const std::string& by) override { runner_.onHandoverRequested(by); }
+  void onStandby() override { runner_.onStandby(); }
   void onNextInLine(bool next) override { runner_.onNextInLine(next); }
   void onLeft() override { runner_.onLeft(); }
   void onFatal(const Error& error) override;

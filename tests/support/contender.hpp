@@ -44,6 +44,7 @@ class Contender final : public IElectionListener {
     election.resign(Resignation::unclean, false);
   }
   void onHandoverRequested(const std::string& by) override { handOver(by); }
+  void onStandby() override { stoodBy = true; }
   void onNextInLine(bool isNext) override { next = isNext; }
   void onLeft() override { left = true; }
   void onFatal(const Error& error) override { fatal.push_back(error); }
@@ -72,6 +73,7 @@ class Contender final : public IElectionListener {
   std::vector<std::string> askedBy;
   std::vector<Error> fatal;
   bool next = false;
+  bool stoodBy = false;
   bool left = false;
   Election election;
 };

@@ -10,6 +10,7 @@ class ForwardingSource : public IMessageSource {
   /// Borrows `inner`.
   explicit ForwardingSource(IMessageSource& inner) : inner_(inner) {}
 
+  Result<void> prepare(const std::stop_token& stop) override { return inner_.prepare(stop); }
   Result<void> attach(const Term& term) override { return inner_.attach(term); }
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     return inner_.fetch(max, deadline, std::move(stop));

@@ -12,7 +12,7 @@ class ForwardingStore : public IFencedStore {
   /// Borrows `inner`.
   explicit ForwardingStore(IFencedStore& inner) : inner_(inner) {}
 
-  void prepare(const std::stop_token& stop) noexcept override { inner_.prepare(stop); }
+  Result<void> prepare(const std::stop_token& stop) override { return inner_.prepare(stop); }
   Result<void> claim(const Term& term) override { return inner_.claim(term); }
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override { return inner_.begin(term); }
   Result<CommitFate> resolve(const Term& term) override { return inner_.resolve(term); }

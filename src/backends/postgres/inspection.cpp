@@ -96,14 +96,9 @@ Result<void> lookAtTables(Connection& connection, const Options& options, Inspec
   found.require(schema.has_value(), "schema", schema ? "as this build knows it" : "unfit",
                 schema ? "" : "the tables of this build; " + schema.error().detail);
   if (!schema) return {};
-  const Result<Answer> forbidden = connection.ask(
-      "SELECT coalesce(string_agg(name, ', '), '') FROM unnest(string_to_array($1, ',')) AS name"
-      " WHERE NOT (has_table_privilege(name, 'SELECT') AND (name = 'tenure_schema' OR"
-      " has_table_privilege(name, 'INSERT') AND has_table_privilege(name, 'UPDATE') AND"
-      " has_table_privilege(name, 'DELETE')))",
-      allTables());
+  const Result<std::string> forbidden = forbiddenTables(connection);
   if (!forbidden) return forbidden.error();
-  const std::string tables = forbidden->text(0, 0);
+  const std::string& tables = *forbidden;
   found.require(tables.empty(), "privileges", tables.empty() ? "enough" : "too few",
                 "SELECT, INSERT, UPDATE and DELETE on " + tables);
   return tables.empty() ? lookAtQueue(connection, options, found) : Result<void>{};

@@ -230,6 +230,25 @@ Result<void> applySchema(const Options& options) {
   return connection.script(std::string(createTables));
 }
 
+Result<std::string> forbiddenTables(Connection& connection) {
+  const Result<Answer> forbidden = connection.ask(
+      "SELECT coalesce(string_agg(name, ', '), '') FROM unnest(string_to_array($1, ',')) AS name"
+      " WHERE NOT (has_table_privilege(name, 'SELECT') AND (name = 'tenure_schema' OR"
+      " has_table_privilege(name, 'INSERT') AND has_table_privilege(name, 'UPDATE') AND"
+      " has_table_privilege(name, 'DELETE')))",
+      allTables());
+  if (!forbidden) return forbidden.error();
+  return forbidden->text(0, 0);
+}
+
+Result<void> checkRights(Connection& connection) {
+  const Result<std::string> forbidden = forbiddenTables(connection);
+  if (!forbidden) return forbidden.error();
+  if (forbidden->empty()) return {};
+  return Error{Errc::permissionDenied,
+               connection.name() + ": no right to SELECT, INSERT, UPDATE and DELETE on " + *forbidden};
+}
+
 Result<std::string> channelOf(Connection& connection, std::int64_t queue) {
   const Result<Answer> table = connection.ask("SELECT 'tenure_message'::regclass::oid::bigint");
   if (!table) return table.error();

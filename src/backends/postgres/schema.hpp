@@ -34,6 +34,11 @@ bool isOurTable(std::string_view name) noexcept;
 ///          storeFailed           another one is missing
 Result<void> checkSchema(Connection& connection);
 
+/// Those of our tables on which a leader would lack a right, with a comma between them.
+Result<std::string> forbiddenTables(Connection& connection);
+/// Errors:  permissionDenied  names the tables on which a leader would lack a right
+Result<void> checkRights(Connection& connection);
+
 /// Our tables with a comma between them, for one question about all.
 std::string allTables();
 

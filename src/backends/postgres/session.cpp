@@ -27,15 +27,20 @@ Result<std::shared_ptr<Connection>> Session::get(const TermIdentity& term) {
 }
 
 /// The server's process has then seen the tables it will be asked for.
-void Session::prepare(const std::stop_token& stop) noexcept try {
-  if (connection_ || (prepared_ && !prepared_->isLost())) return;
+Result<void> Session::prepare(const std::stop_token& stop) {
+  if (connection_) return {};
+  if (!prepared_ || prepared_->isLost()) {
+    prepared_.reset();
+    Result<std::unique_ptr<Connection>> opened = Connection::open(options_, "tenure standby", stop);
+    if (!opened) return backends::unlessStopped(opened.error(), stop);
+    prepared_ = std::move(*opened);
+  }
+  const backends::CutOff cutOff(prepared_->socket(), stop);
+  Result<void> fit = checkSchema(*prepared_);
+  if (fit) fit = checkRights(*prepared_);
+  if (fit) return {};
   prepared_.reset();
-  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, "tenure standby", stop);
-  if (!opened) return;
-  const backends::CutOff cutOff((*opened)->socket(), stop);
-  if (checkSchema(**opened)) prepared_ = std::move(*opened);
-} catch (...) {
-  prepared_.reset();
+  return backends::unlessStopped(fit.error(), stop);
 }
 
 /// Under the term's name before anything else, so that a later term can find and end it.

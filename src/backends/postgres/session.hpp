@@ -20,7 +20,8 @@ class Session {
 
   /// Errors as Connection::open and checkSchema, and storeBusy when the lost one does not end.
   Result<std::shared_ptr<Connection>> get(const TermIdentity& term);
-  void prepare(const std::stop_token& stop) noexcept;
+  /// Errors as Connection::open, checkSchema and checkRights; cancelled after a stop.
+  Result<void> prepare(const std::stop_token& stop);
   void close() noexcept;
 
   /// What a claim does when it has waited for its lock: ends the store's sessions of this election's older terms.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/postgres/fence_rows.hpp"
+#include "backends/postgres/session.hpp"
 #include "backends/postgres/wake_up.hpp"
 #include "tenure/source.hpp"
 
@@ -24,6 +25,7 @@ class Source final : public IMessageSource {
   /// Borrows both; `store` is the one of the same database.
   Source(const Options& options, const Store& store) : options_(options), store_(store) {}
 
+  Result<void> prepare(const std::stop_token& stop) override { return Session(options_).prepare(stop); }
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;

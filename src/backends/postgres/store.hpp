@@ -39,7 +39,7 @@ class Store final : public IFencedStore {
   Store(const Options& options, IEventSink& events) : Store(options, events, {}, *this) {}
   ~Store() override { Store::release(); }
 
-  void prepare(const std::stop_token& stop) noexcept override { session_.prepare(stop); }
+  Result<void> prepare(const std::stop_token& stop) override { return session_.prepare(stop); }
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;

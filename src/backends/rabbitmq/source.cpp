@@ -21,6 +21,16 @@ std::unique_ptr<IMessageSource> makeSource(const Options& options, IEventSink& e
   return std::make_unique<Source>(options, events);
 }
 
+Result<void> Source::prepare(const std::stop_token&) {
+  if (Result<void> valid = validate(options_); !valid) return valid;
+  const auto connection = Connection::open(options_, "tenure standby, would consume " + options_.queue);
+  if (!connection) return connection.error();
+  const Result<QueueCounts> found = (*connection)->inspect(Channel::work, options_.queue);
+  if (!found && !(found.error().is(Errc::notFound) && options_.create)) return found.error();
+  if (found) static_cast<void>((*connection)->close());
+  return {};
+}
+
 Result<void> Source::attach(const Term& term) {
   detach();
   election_ = term.identity().election;

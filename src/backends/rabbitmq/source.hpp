@@ -25,6 +25,7 @@ class Source final : public IMessageSource, private IIncoming {
   Source(Options options, IEventSink& events) : options_(std::move(options)), events_(events) {}
   ~Source() override { detach(); }
 
+  Result<void> prepare(const std::stop_token& stop) override;
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }

@@ -12,6 +12,7 @@
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/store.hpp"
 #include "backends/redis/transaction.hpp"
+#include "backends/shared/cut_off.hpp"
 #include "base/assert.hpp"
 #include "base/text.hpp"
 
@@ -52,6 +53,12 @@ void StopBell::ring() const noexcept {
 void StopBell::silence() const noexcept {
   std::uint64_t rung = 0;
   [[maybe_unused]] const ssize_t taken = read(descriptor_, &rung, sizeof rung);
+}
+
+Result<void> Source::prepare(const std::stop_token& stop) {
+  const auto connection = Connection::open(link_.options(), stop);
+  if (!connection) return backends::unlessStopped(connection.error(), stop);
+  return {};
 }
 
 Result<void> Source::attach(const Term& term) {

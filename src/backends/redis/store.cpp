@@ -4,6 +4,7 @@
 #include "backends/redis/records.hpp"
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/transaction.hpp"
+#include "backends/shared/cut_off.hpp"
 #include "backends/shared/record_text.hpp"
 #include "base/assert.hpp"
 #include "base/random.hpp"
@@ -53,8 +54,10 @@ void Store::emit(const Term& term, Body body) {
   events_.on({systemClock().wallNow(), term.identity().election, term.token(), std::move(body)});
 }
 
-void Store::prepare(const std::stop_token& stop) noexcept try { static_cast<void>(link_.use(stop)); } catch (...) {
-  link_.drop();
+Result<void> Store::prepare(const std::stop_token& stop) {
+  const Result<Connection*> connected = link_.use(stop);
+  if (!connected) return backends::unlessStopped(connected.error(), stop);
+  return {};
 }
 
 Result<void> Store::claim(const Term& term) {

@@ -35,7 +35,7 @@ class Store final : public IFencedStore {
       : link_(options), keys_(options.queue), keepIdsFor_(options.keepIdsFor), events_(events) {}
 
   std::optional<std::chrono::hours> keepsIdsFor() const noexcept override { return keepIdsFor_; }
-  void prepare(const std::stop_token& stop) noexcept override;
+  Result<void> prepare(const std::stop_token& stop) override;
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;

@@ -5,8 +5,16 @@
 
 #include <functional>
 #include <stop_token>
+#include <utility>
+
+#include "tenure/result.hpp"
 
 namespace tenure::backends {
+
+/// What failed after a stop failed of it.
+inline Error unlessStopped(Error error, const std::stop_token& stop) {
+  return stop.stop_requested() ? Error{Errc::cancelled, {}} : std::move(error);
+}
 
 class CutOff {
  public:

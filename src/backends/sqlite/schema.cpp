@@ -176,6 +176,13 @@ Result<void> ensureSchema(Connection& connection, bool create) {
   return Error{Errc::notFound, connection.file().string() + " holds no Tenure queue"};
 }
 
+Result<void> lookAtSchema(Connection& connection, bool mayCreate) {
+  const Result<Names> present = presentTables(connection);
+  if (!present) return present.error();
+  if (mayCreate && (present->empty() || mayNeedUpgrade(connection, *present))) return {};
+  return ensureSchema(connection, false);
+}
+
 Result<std::int64_t> findQueue(Connection& connection, const std::string& queue) {
   Query number = connection.query("SELECT number FROM tenure_queue WHERE name = ?1", queue);
   const Result<bool> found = number.next();

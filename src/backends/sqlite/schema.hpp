@@ -26,6 +26,9 @@ class Connection;
 /// A table that is missing from an existing schema is never created again: the fence's absence must be noticed.
 Result<void> ensureSchema(Connection& connection, bool create);
 
+/// Whether ensureSchema() would succeed, as far as a look can tell; makes nothing.
+Result<void> lookAtSchema(Connection& connection, bool mayCreate);
+
 constexpr int placeBits = 40;
 constexpr std::int64_t positionIn(std::int64_t queue, std::int64_t place) noexcept {
   return (queue << placeBits) | place;

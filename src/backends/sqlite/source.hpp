@@ -8,6 +8,7 @@
 
 #include "backends/sqlite/change_watch.hpp"
 #include "backends/sqlite/open_file.hpp"
+#include "backends/sqlite/standby.hpp"
 #include "tenure/events.hpp"
 #include "tenure/source.hpp"
 
@@ -18,6 +19,7 @@ class Source final : public IMessageSource {
   /// `store` is the one of the same file.
   Source(OpenFile& file, const IFencedStore& store, IEventSink& events) : file_(file), store_(store), events_(events) {}
 
+  Result<void> prepare(const std::stop_token&) override { return lookAsStandby(file_.options()); }
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == &store_; }

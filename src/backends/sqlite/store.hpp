@@ -1,5 +1,6 @@
 /// SQLite as the fenced store.
 ///
+///   prepare   a look for reading, which is let go at once (standby.hpp)
 ///   claim     BEGIN IMMEDIATE · read the fence row and the queue's owner · judge (fence.hpp) · write · COMMIT
 ///   begin     a transaction that passes the fence at its first write (transaction.hpp)
 ///   resolve   after a COMMIT that broke in the middle: the row's `seq` says whether it is there
@@ -15,6 +16,7 @@
 
 #include "backends/sqlite/fence_rows.hpp"
 #include "backends/sqlite/open_file.hpp"
+#include "backends/sqlite/standby.hpp"
 #include "tenure/events.hpp"
 #include "tenure/store.hpp"
 
@@ -25,6 +27,10 @@ class Store final : public IFencedStore {
   Store(OpenFile& file, IEventSink& events) : file_(file), events_(events) {}
   ~Store() override { Store::release(); }
 
+  Result<void> prepare(const std::stop_token&) override { return lookAsStandby(file_.options()); }
+  Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) override {
+    return checkUserSql(file_.options(), sql, parameters);
+  }
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;

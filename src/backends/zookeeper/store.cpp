@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/shared/cut_off.hpp"
 #include "backends/shared/record_text.hpp"
 #include "backends/zookeeper/id_node.hpp"
 #include "backends/zookeeper/transaction.hpp"
@@ -59,8 +60,10 @@ Result<void> Store::open(const std::stop_token& stop) {
   return session_->awaitConnected(stop);
 }
 
-void Store::prepare(const std::stop_token& stop) noexcept try { static_cast<void>(open(stop)); } catch (...) {
-  session_.reset();
+Result<void> Store::prepare(const std::stop_token& stop) {
+  const Result<void> opened = open(stop);
+  if (!opened) return backends::unlessStopped(opened.error(), stop);
+  return {};
 }
 
 /// Looked at first: where it is there already, we may well have no right to create it.

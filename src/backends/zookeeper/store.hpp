@@ -39,7 +39,7 @@ class Store final : public IFencedStore {
   Store(const StoreOptions& options, IEventSink& events)
       : options_(options), paths_(options.root, options.name), events_(events) {}
 
-  void prepare(const std::stop_token& stop) noexcept override;
+  Result<void> prepare(const std::stop_token& stop) override;
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;

@@ -57,7 +57,7 @@ TEST_F(Steering, HandoverToIsRefusedWithASentence) {
   Program watcher = standby("watcher", {"--preference", "never"}, " enrolled_as_observer ");
 
   const auto refusal = [&](const std::string& id) {
-    const Run run = handover({"--to", id, "--wait"});
+    const Run run = handover({"--to", id, "--wait", "--limit", "300ms"});
     EXPECT_EQ(run.exit, 1) << run.output;
     return run.output;
   };

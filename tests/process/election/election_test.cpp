@@ -146,6 +146,32 @@ TEST_F(ElectionOnServers, AHandoverWakesOneCandidate) {
   for (std::size_t i = 1; i < standbys.size(); ++i) EXPECT_EQ(standbys[i]->count<StoodBy>(), 1U);
 }
 
+TEST_F(ElectionOnServers, WhatCandidatesSayOfThemselvesChangesNoTokenAndWakesNobody) {
+  const Member a = join("a");
+  const Member b = join("b");
+  const Member c = join("c");
+  const FencingToken token = a->terms.front().token;
+
+  a->election.tellReadiness(Readiness::inaugurated);
+  b->election.tellReadiness(Readiness::notReady, "down");
+  c->election.tellReadiness(Readiness::checking);
+
+  ASSERT_TRUE(until([&] {
+    const ElectionView seen = view();
+    return seen.candidates[0].record.readiness == Readiness::inaugurated &&
+           seen.candidates[1].record.whyNot == "down" && seen.candidates[2].record.readiness == Readiness::checking;
+  }));
+  EXPECT_TRUE(a->leads());
+  EXPECT_EQ(view().candidates[0].czxid, token.value);
+  for (const Member* each : {&b, &c}) EXPECT_EQ((*each)->count<StoodBy>(), 1U);
+
+  c->election.tellReadiness(Readiness::ready);
+  ASSERT_TRUE(until([&] { return b->count<SteppedAside>() == 1 && view().candidates.size() == 3; }));
+  a->handOver();
+  ASSERT_TRUE(until([&] { return c->leads(); }));
+  EXPECT_TRUE(b->terms.empty());
+}
+
 TEST_F(ElectionOnServers, ATargetedHandoverMovesThoseBetweenAndWakesNobodyBehindTheTarget) {
   const Member a = join("a");
   std::vector<Member> standbys;

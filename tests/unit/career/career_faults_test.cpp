@@ -235,7 +235,7 @@ TEST(CareerFaults, ASlowInaugurationThatReportsProgressIsNoHang) {
     career.reportProgress();
   }
 
-  EXPECT_THAT(career.ended(Phase::inaugurate), ElementsAre(tells<Inaugurated>(), runs(Phase::execute)));
+  EXPECT_THAT(career.ended(Phase::inaugurate), Contains(tells<Inaugurated>()));
 }
 
 TEST(CareerFaults, AnInaugurationWithoutProgressIsOne) {

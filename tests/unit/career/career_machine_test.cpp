@@ -17,7 +17,8 @@ TEST(CareerMachine, AnElectionBeginsWithTheInauguration) {
 
 TEST(CareerMachine, ExecutesOnceInaugurated) {
   Rehearsal career = Rehearsal::inaugurating();
-  EXPECT_THAT(career.ended(Phase::inaugurate), ElementsAre(tells<Inaugurated>(), runs(Phase::execute)));
+  EXPECT_THAT(career.ended(Phase::inaugurate),
+              ElementsAre(tells<Inaugurated>(), says(Readiness::inaugurated), runs(Phase::execute)));
 }
 
 TEST(CareerMachine, ExecutesAgainAtOnceWhileThereIsWork) {

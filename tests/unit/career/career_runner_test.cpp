@@ -82,7 +82,7 @@ TEST_F(CareerRunnerTest, CallsThePhasesInOrder) {
   elect(7);
   play();
   play();
-  runner.handOver("test");
+  runner.onHandoverRequested("test");
   loop.runDue();
   play();
 

@@ -71,6 +71,9 @@ class EasyElection {
   }
   CareerRunner& runner() { return runner_; }
   int resigned() const { return resigned_; }
+  void askForAHandover() {
+    loop_.post([this] { runner_.onHandoverRequested("operator"); });
+  }
 
  private:
   void win() {
@@ -106,7 +109,7 @@ TEST(CareerThread, KeepsItsPromisesUnderRequestsFromManyThreads) {
     const auto progress = [&] { return career.executed + election.resigned(); };
     while (election.resigned() < terms) {
       const int before = progress();
-      election.runner().handOver("operator");
+      election.askForAHandover();
       while (progress() == before && election.resigned() < terms) std::this_thread::yield();
     }
     election.runner().stop();

@@ -136,7 +136,7 @@ TEST(PhaseCall, APreparationHasAStopTokenOfItsOwn) {
     asked = token.stop_requested();
   });
 
-  EXPECT_FALSE(callPrepare(career, stop.get_token()).failure);
+  EXPECT_FALSE(callPrepare(Prepare{}, career, stop.get_token()).failure);
   EXPECT_TRUE(asked);
 }
 
@@ -144,12 +144,17 @@ TEST(PhaseCall, APreparationThatIsStoppedBeforeItBeganIsNot) {
   std::stop_source stop;
   stop.request_stop();
   Preparing career([](const std::stop_token&) { throw std::logic_error("prepared all the same"); });
-  EXPECT_FALSE(callPrepare(career, stop.get_token()).failure);
+  EXPECT_FALSE(callPrepare(Prepare{}, career, stop.get_token()).failure);
+}
+
+TEST(PhaseCall, ACheckIsNoPreparation) {
+  Preparing career([](const std::stop_token&) { throw std::logic_error("prepared all the same"); });
+  EXPECT_FALSE(callPrepare(Prepare{.onlyCheck = true}, career, {}).failure);
 }
 
 TEST(PhaseCall, WhateverAPreparationThrowsIsCaught) {
   Preparing career([](const std::stop_token&) { throw 7; });
-  const PreparationEnded ended = callPrepare(career, {});
+  const PreparationEnded ended = callPrepare(Prepare{}, career, {});
   ASSERT_TRUE(ended.failure);
   EXPECT_TRUE(ended.failure->is(Errc::careerFailed));
 }

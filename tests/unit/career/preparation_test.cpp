@@ -12,7 +12,7 @@ using testing::Not;
 TEST(Preparation, BeginsWhenNextInLine) {
   Rehearsal career;
   EXPECT_THAT(career.on(NextInLine{true}), ElementsAre(prepares()));
-  EXPECT_THAT(career.prepared(), ElementsAre(tells<Prepared>()));
+  EXPECT_THAT(career.prepared(), ElementsAre(tells<Prepared>(), says(Readiness::prepared)));
 }
 
 TEST(Preparation, IsDoneBeforeTheElectionWhichThenWaitsForNothing) {
@@ -65,10 +65,81 @@ TEST(Preparation, OfWhoIsNoLongerNextIsStopped) {
   EXPECT_THAT(career.prepared(), ElementsAre(prepares()));
 }
 
-TEST(Preparation, ThatThrowsIsToldAndChangesNothing) {
+TEST(Preparation, ThatThrowsIsToldAndAnElectionGoesOn) {
   Rehearsal career = Rehearsal::preparing();
-  EXPECT_THAT(career.on(PreparationEnded{Error{Errc::fenceLost}}), ElementsAre(tells<PhaseFailed>()));
+  EXPECT_THAT(career.cannotPrepare(Errc::fenceLost), ElementsAre(tells<NotReady>(), says(Readiness::notReady)));
   EXPECT_THAT(career.on(Elected{FencingToken{7}}), Contains(runs(Phase::inaugurate)));
+}
+
+TEST(Preparation, ThatThrowsIsRepeatedWithGrowingWaits) {
+  Rehearsal career = Rehearsal::preparing();
+  career.cannotPrepare();
+  EXPECT_THAT(career.pass(999ms), IsEmpty());
+  EXPECT_THAT(career.pass(1ms), ElementsAre(prepares()));
+  career.cannotPrepare();
+  EXPECT_THAT(career.pass(1999ms), IsEmpty());
+  EXPECT_THAT(career.pass(1ms), ElementsAre(prepares()));
+
+  EXPECT_THAT(career.prepared(), ElementsAre(tells<Ready>(), tells<Prepared>(), says(Readiness::prepared)));
+  EXPECT_THAT(career.pass(10min), IsEmpty());
+}
+
+TEST(Preparation, ThatThrowsIsNotRepeatedInOffice) {
+  Rehearsal career = Rehearsal::preparing();
+  career.cannotPrepare();
+  career.on(Elected{FencingToken{7}});
+  career.ended(Phase::inaugurate);
+  EXPECT_THAT(career.pass(5s), Not(Contains(prepares())));
+}
+
+// --- further behind
+
+TEST(Preparation, OfWhoStandsFurtherBehindIsACheck) {
+  Rehearsal career;
+  EXPECT_THAT(career.on(StandsBy{}), ElementsAre(checks()));
+  EXPECT_THAT(career.prepared(), ElementsAre(tells<Ready>(), says(Readiness::ready)));
+  EXPECT_THAT(career.on(NextInLine{true}), ElementsAre(prepares()));
+}
+
+TEST(Preparation, OfWhoIsNextAtOnceIsNoCheckAsWell) {
+  Rehearsal career = Rehearsal::preparing();
+  EXPECT_THAT(career.on(StandsBy{}), IsEmpty());
+  career.prepared();
+  EXPECT_THAT(career.pass(10min), IsEmpty());
+}
+
+TEST(Preparation, FollowsACheckThatIsUnderWay) {
+  Rehearsal career;
+  career.on(StandsBy{});
+  EXPECT_THAT(career.on(NextInLine{true}), IsEmpty());
+  EXPECT_THAT(career.prepared(), Contains(prepares()));
+}
+
+TEST(Preparation, ACheckThatThrowsIsRepeatedToo) {
+  Rehearsal career;
+  career.on(StandsBy{});
+  EXPECT_THAT(career.cannotPrepare(), ElementsAre(tells<NotReady>(), says(Readiness::notReady)));
+  EXPECT_THAT(career.pass(1s), ElementsAre(checks()));
+  EXPECT_THAT(career.prepared(), ElementsAre(tells<Ready>(), says(Readiness::ready)));
+}
+
+TEST(Preparation, ThatThrewIsWhatHasToSucceedAlsoFurtherBehind) {
+  Rehearsal career = Rehearsal::preparing();
+  career.cannotPrepare();
+  career.on(NextInLine{false});
+  EXPECT_THAT(career.on(StandsBy{}), ElementsAre(prepares())) << "a check alone would call it ready";
+}
+
+TEST(Preparation, AStopEndsTheRepeating) {
+  Rehearsal career = Rehearsal::preparing();
+  career.cannotPrepare();
+  career.on(StopAsked{});
+  EXPECT_THAT(career.pass(1s), Not(Contains(prepares())));
+}
+
+TEST(Preparation, AnInaugurationIsToldToOthers) {
+  Rehearsal career = Rehearsal::inaugurating();
+  EXPECT_THAT(career.ended(Phase::inaugurate), Contains(says(Readiness::inaugurated)));
 }
 
 TEST(Preparation, GivenUpBecauseAStopWasAskedForIsNoFailure) {

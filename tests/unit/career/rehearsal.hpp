@@ -134,6 +134,7 @@ class Rehearsal {
     return on(PhaseEnded{machine_.term(), phase, Outcome::failed, {reason, std::move(error)}});
   }
   Actions prepared() { return on(PreparationEnded{}); }
+  Actions cannotPrepare(Errc why = Errc::unavailable) { return on(PreparationEnded{Error{why}}); }
   /// Time passes; each deadline of the machine is kept on time. The actions of the last tick are returned.
   Actions pass(Duration duration) {
     const BootTime until = now_ + duration;
@@ -168,7 +169,18 @@ MATCHER_P(runs, phase, "runs that phase") {
   const auto* run = std::get_if<RunPhase>(&arg);
   return run && run->phase == phase;
 }
-MATCHER(prepares, "prepares") { return std::holds_alternative<Prepare>(arg); }
+MATCHER(prepares, "prepares") {
+  const auto* prepare = std::get_if<Prepare>(&arg);
+  return prepare && !prepare->onlyCheck;
+}
+MATCHER(checks, "only checks") {
+  const auto* prepare = std::get_if<Prepare>(&arg);
+  return prepare && prepare->onlyCheck;
+}
+MATCHER_P(says, readiness, "tells others that readiness") {
+  const auto* told = std::get_if<TellReadiness>(&arg);
+  return told && told->readiness == readiness;
+}
 MATCHER(stopsPreparing, "stops the preparation") { return std::holds_alternative<StopPreparing>(arg); }
 MATCHER_P(stopsThePhase, reason, "stops the phase for that reason") {
   const auto* stop = std::get_if<StopPhase>(&arg);

@@ -310,6 +310,7 @@ TEST(Office, ARequestToHandOverIsHonouredOnceForItsTerm) {
   machine.answerRead(Subject::handover, Node{});
   machine.changed(Subject::handover, WatchEvent::dataChanged);
   machine.answerRead(Subject::handover, Node{request, {}});
+  machine.listed({machine.ownName()});
   EXPECT_EQ(machine.last<action::AskHandover>().by, "operator");
   machine.changed(Subject::handover, WatchEvent::dataChanged);
   machine.answerRead(Subject::handover, Node{request, {}});

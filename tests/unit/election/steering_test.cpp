@@ -104,20 +104,25 @@ TEST_F(Steering, WhoeverCouldNotBeSentBackIsSentAgainLater) {
   EXPECT_TRUE(handsOver());
 }
 
-TEST_F(Steering, EachCandidacyIsReadOnce) {
+TEST_F(Steering, ATargetThatDoesNotStandInLineIsWaitedForAndNobodyMoves) {
   ask(requestFor(target));
-  lineIs("abc");
-  const std::size_t reads = machine.count<action::Read>();
-  lineIs("c");
-  EXPECT_EQ(machine.count<action::Read>(), reads);
+  lineIs("abde");
+  EXPECT_EQ(sentBack(), "");
+  EXPECT_FALSE(handsOver());
+  EXPECT_EQ(declined(), "");
+
+  machine.advance(100ms);
+  lineIs("abdec");
+  EXPECT_EQ(sentBack(), "abde");
 }
 
-TEST_F(Steering, ATargetThatDoesNotStandInLineIsDeclinedAndNobodyMoves) {
+TEST_F(Steering, ATargetThatDoesNotComeInTimeIsDeclined) {
   ask(requestFor(target));
   lineIs("abde");
 
+  machine.advance(5100ms);
+
   EXPECT_EQ(declined(), "it does not stand in line");
-  EXPECT_EQ(sentBack(), "");
   EXPECT_FALSE(handsOver());
 }
 
@@ -172,6 +177,12 @@ TEST_F(Steering, TheProgramMayAskAsWell) {
   EXPECT_EQ(sentBack(), "a");
 }
 
+TEST_F(Steering, AloneItHandsOverToItself) {
+  ask(requestFor({}));
+  lineIs("");
+  EXPECT_TRUE(handsOver());
+}
+
 TEST_F(Steering, WhatTheProgramAskedOfAnEarlierTermIsNothing) {
   machine.feed(input::HandoverWanted{FencingToken{9}, "program", target});
   EXPECT_TRUE(machine.didNothing());
@@ -190,6 +201,7 @@ TEST_F(Steering, AScheduledRequestWaitsForItsTime) {
   EXPECT_FALSE(handsOver());
   EXPECT_LE(*machine.wakeAt(), machine.now() + 1ms);
   machine.advance(1ms);
+  lineIs("c");
   EXPECT_TRUE(handsOver());
 }
 
@@ -201,6 +213,7 @@ TEST_F(Steering, TheTimeOfARequestIsTheCalendarClocks) {
 
   machine.stepWallClock(1h);
   machine.advance(1ms);
+  lineIs("c");
   EXPECT_TRUE(handsOver());
 }
 
@@ -228,6 +241,7 @@ TEST_F(Steering, ANewerRequestReplacesTheOneThatStood) {
   later.at = machine.wallNow() + 1s;
   ask(later);
   ask(requestFor({}));
+  lineIs("c");
   EXPECT_TRUE(handsOver());
   EXPECT_TRUE(machine.told<HandoverCancelled>().empty());
 }

@@ -61,13 +61,13 @@ TEST(Claim, DoesNotNeedTheSessionThatTheNextInLineHadOpened) {
   EXPECT_THAT(next.put("k", "v"), succeeds());
 }
 
-TEST(Claim, APreparationThatFindsNoServerIsSaidByTheClaim) {
+TEST(Claim, APreparationThatFindsNoServerSaysSoAndSoDoesTheClaim) {
   PostgresWorld world;
   Options options = world.options();
   options.port = 1;
   Leader next(options, 8);
 
-  next.store().prepare({});
+  EXPECT_THAT(next.store().prepare({}), failsWith(Errc::unavailable));
 
   EXPECT_THAT(next.claim(), failsWith(Errc::unavailable));
 }

@@ -1,0 +1,125 @@
+// What a standby does with the file: it looks whether it could be used, and leaves no trace.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "support/results.hpp"
+#include "support/sqlite_world.hpp"
+#include "tenure/store.hpp"
+
+namespace tenure::sqlite {
+namespace {
+
+using test::failsWith;
+using test::SqliteWorld;
+using test::succeeds;
+using testing::HasSubstr;
+
+class SqliteStandby : public testing::Test {
+ protected:
+  void makeFile() {
+    EXPECT_THAT(world.sink()->append(std::vector{NewMessage{MessageId{"m"}, {}, "body", {}}}), succeeds());
+  }
+  Result<void> prepare() { return replica.store->prepare({}); }
+  Result<void> checkSql(const std::string& sql) {
+    const SqlParameter parameters[] = {{":id", ""}, {":body", ""}};
+    return replica.store->checkSql(sql, parameters);
+  }
+  static std::string contentOf(const std::filesystem::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  SqliteWorld world;
+  test::Replica replica = world.open();
+};
+
+TEST_F(SqliteStandby, MakesNoFile) {
+  EXPECT_THAT(prepare(), succeeds());
+  EXPECT_FALSE(std::filesystem::exists(world.options().file));
+}
+
+TEST_F(SqliteStandby, ChangesNothing) {
+  makeFile();
+  const std::string before = contentOf(world.options().file);
+
+  EXPECT_THAT(prepare(), succeeds());
+
+  EXPECT_EQ(contentOf(world.options().file), before);
+}
+
+TEST_F(SqliteStandby, WaitsForNoLockAndHoldsNone) {
+  makeFile();
+  sqlite3* leader = nullptr;
+  ASSERT_EQ(sqlite3_open(world.options().file.c_str(), &leader), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(leader, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_THAT(prepare(), succeeds()) << "a leader that commits is no fault of ours";
+  EXPECT_THAT(checkSql("SELECT :id"), succeeds());
+
+  EXPECT_EQ(sqlite3_exec(leader, "ROLLBACK; BEGIN EXCLUSIVE; COMMIT", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(leader);
+}
+
+TEST_F(SqliteStandby, LeavesAnUnfinishedJournalToTheLeader) {
+  makeFile();
+  world.meddle("CREATE TABLE big(x); INSERT INTO big VALUES (zeroblob(200000))");
+  // The state that a leader leaves which dies while it writes: its pages in the file, the old ones in the journal.
+  sqlite3* dying = nullptr;
+  ASSERT_EQ(sqlite3_open(world.options().file.c_str(), &dying), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(dying,
+                         "PRAGMA cache_size=1; BEGIN; UPDATE big SET x = randomblob(200000); "
+                         "UPDATE big SET x = randomblob(190000)",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  const test::TemporaryFolder left;
+  Options options = world.options();
+  options.file = left / "queue.db";
+  std::filesystem::copy_file(world.options().file, options.file);
+  std::filesystem::copy_file(world.options().file.string() + "-journal", options.file.string() + "-journal");
+  sqlite3_close(dying);
+  const std::string journal = contentOf(options.file.string() + "-journal");
+  ASSERT_FALSE(journal.empty());
+
+  Database standby(options, noEvents());
+  EXPECT_THAT(standby.store().prepare({}), succeeds());
+
+  EXPECT_EQ(contentOf(options.file.string() + "-journal"), journal);
+}
+
+TEST_F(SqliteStandby, SaysThatTheFenceIsLost) {
+  makeFile();
+  world.meddle("DROP TABLE tenure_fence");
+  EXPECT_THAT(prepare(), failsWith(Errc::fenceLost));
+}
+
+TEST_F(SqliteStandby, SaysThatItsFolderIsNotThere) {
+  Options options = world.options();
+  options.file = "/nobody/has/made/queue.db";
+  Database standby(options, noEvents());
+  EXPECT_FALSE(standby.store().prepare({}));
+}
+
+TEST_F(SqliteStandby, ToleratesAnEarlierSchemaThatItsLeaderWouldUpgrade) {
+  makeFile();
+  world.meddle("UPDATE tenure_schema SET version = 1");
+  EXPECT_THAT(prepare(), succeeds());
+
+  world.meddle("UPDATE tenure_schema SET version = 999");
+  EXPECT_THAT(prepare(), failsWith(Errc::configurationRefused));
+}
+
+TEST_F(SqliteStandby, CompilesAStatementAndRunsNothing) {
+  makeFile();
+  world.meddle("CREATE TABLE ledger(id)");
+
+  EXPECT_THAT(checkSql("INSERT INTO ledger VALUES (:id)"), succeeds());
+  EXPECT_EQ(world.ask("SELECT count(*) FROM ledger"), "0");
+
+  const Result<void> absent = checkSql("INSERT INTO absent VALUES (:id)");
+  ASSERT_FALSE(absent);
+  EXPECT_THAT(absent.error().detail, HasSubstr("no such table: absent"));
+  EXPECT_THAT(checkSql("DELETE FROM tenure_fence"), failsWith(Errc::invalidArgument));
+}
+
+}  // namespace
+}  // namespace tenure::sqlite
