@@ -118,7 +118,7 @@ TEST_F(Standbys, WhoeverIsHandedTheLeadershipMustBeginBeforeTheCommandSucceeds) 
   Program second = run("second");
   EXPECT_TRUE(becomes("second", "prepared"));
   // The claim cannot be written for as long as somebody holds the file.
-  Program holder({"sqlite3", at("fence.db"), "BEGIN IMMEDIATE", "SELECT 'holds'", ".shell sleep 30"}, at("holder"));
+  Program holder({"sqlite3", at("fence.db"), "BEGIN IMMEDIATE", ".shell echo holds; exec sleep 30"}, at("holder"));
   ASSERT_TRUE(holder.waitForOutput("holds")) << holder.output();
 
   const Run late = handover({"--wait", "--limit", "1s"});
