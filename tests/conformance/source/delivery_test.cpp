@@ -43,6 +43,17 @@ TEST_P(SourceSuite, AFetchGoesOnWhereTheLastOneEnded) {
   EXPECT_THAT(idsOf(look(consumer, 2)), IsEmpty());
 }
 
+TEST_P(SourceSuite, APreparationTakesNothingFromWhoeverConsumes) {
+  EXPECT_THAT(world_->open().source->prepare({}), succeeds()) << "before anybody has consumed";
+  produce({"a", "b"});
+  const Consumer consumer = consumerWith(7);
+  const Replica standby = world_->open();
+
+  EXPECT_THAT(standby.source->prepare({}), succeeds());
+
+  EXPECT_THAT(idsOf(look(consumer)), ElementsAre("a", "b"));
+}
+
 TEST_P(SourceSuite, PositionsGrowInSourceOrder) {
   produce({"a", "b"});
   produce({"c"});

@@ -15,6 +15,21 @@ TEST_P(StoreSuite, TheFirstClaimSucceedsAndANewerOneReplacesIt) {
   EXPECT_THAT(put(second, "k", "of the second"), succeeds());
 }
 
+TEST_P(StoreSuite, APreparationRaisesNoFenceAndItsStoreClaimsAllTheSame) {
+  const auto fresh = openStore();
+  EXPECT_THAT(fresh->prepare({}), succeeds()) << "before anybody has claimed";
+  const Leader first = leaderWith(7);
+  const auto standby = openStore();
+
+  EXPECT_THAT(standby->prepare({}), succeeds());
+  EXPECT_THAT(standby->prepare({}), succeeds()) << "again, as the next in line";
+  EXPECT_THAT(put(first, "k", "v"), succeeds());
+
+  standby->release();
+  EXPECT_THAT(standby->claim(TestTerm(8)), succeeds());
+  EXPECT_THAT(put(first, "k", "w"), failsWith(Errc::staleTerm));
+}
+
 TEST_P(StoreSuite, AnOlderTermWhoseLeaseRanOutIsMerelyLate) {
   const Leader current = leaderWith(8);
   const TestTerm late(7);

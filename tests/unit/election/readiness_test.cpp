@@ -214,6 +214,24 @@ TEST_F(HandedOver, ReliesOnWhatIsSaidNowAndNotBefore) {
   EXPECT_THAT(declined(), HasSubstr("down"));
 }
 
+TEST_F(HandedOver, PassesOverAPreferredOneUntilItIsReady) {
+  CandidateRecord preferred = called("b", Readiness::notReady, "down");
+  preferred.preference = Preference::preferred;
+  preferred.preferredAfter = 1s;
+  for (int look = 0; look < 3; ++look) {
+    machine.wait(10s);
+    lineIs({preferred});
+  }
+  EXPECT_EQ(machine.count<action::AskHandover>(), 0U);
+  EXPECT_EQ(declined(), "");
+
+  preferred.readiness = Readiness::ready;
+  machine.wait(10s);
+  lineIs({preferred});
+  lineIs({preferred});
+  EXPECT_EQ(machine.count<action::AskHandover>(), 1U);
+}
+
 TEST_F(HandedOver, TrustsAReplicaThatDoesNotSay) {
   askForAHandover();
   lineIs({called("b", Readiness::unknown)});

@@ -32,6 +32,19 @@ TEST_F(Attach, IsRefusedWhileAnotherConsumerHoldsTheQueue) {
   EXPECT_THAT(second.error().detail, HasSubstr(options_.queue));
 }
 
+TEST_F(Attach, IsLookedAtBeforehandBesideWhoeverConsumes) {
+  const auto first = attached(term_);
+  EXPECT_THAT(makeSource(options_, events_)->prepare({}), succeeds());
+
+  Options elsewhere = options_;
+  elsewhere.queue = "nobody-has-made-it";
+  elsewhere.create = false;
+  EXPECT_THAT(makeSource(elsewhere, events_)->prepare({}), failsWith(Errc::notFound));
+  Options stranger = options_;
+  stranger.user = "nobody";
+  EXPECT_THAT(makeSource(stranger, events_)->prepare({}), failsWith(Errc::authenticationFailed));
+}
+
 TEST_F(Attach, IsRefusedWhileAStrangerConsumes) {
   ASSERT_THAT(append(options_, {"a"}), succeeds());
   Stranger stranger(options_);

@@ -36,6 +36,20 @@ TEST_F(Credentials, Row23APasswordThatWouldTravelInClearIsWarnedOf) {
   EXPECT_THAT(warnings, Each(Field(&Warned::what, Not(HasSubstr("wonderland")))));
 }
 
+TEST_F(Credentials, APreparationSaysThatThePasswordIsWrong) {
+  std::ofstream(folder_ / "password") << "looking-glass\n";
+  redis::Options options = server_.options();
+  options.passwordFile = folder_ / "password";
+  Leader standby(options, TestTerm(8));
+
+  const Result<void> store = standby.store().prepare({});
+  const Result<void> source = standby.source().prepare({});
+
+  EXPECT_THAT(store, failsWith(Errc::authenticationFailed));
+  EXPECT_THAT(source, failsWith(Errc::authenticationFailed));
+  EXPECT_THAT(store.error().message(), Not(HasSubstr("looking-glass")));
+}
+
 TEST_F(Credentials, Row23APasswordThatStaysOnThisMachineIsNothingToWarnOf) {
   EXPECT_THAT(warnedOf("127.0.0.1"), Not(Contains(Field(&Warned::what, HasSubstr("clear")))));
 }
