@@ -87,6 +87,7 @@ class ILogSink : public IEventSink {
   /// Events below it are dropped.
   virtual void setLevel(Level least) noexcept = 0;
 };
-std::unique_ptr<ILogSink> makeLogSink(Level least = Level::info);
+/// `id`: which replica each line is from, for logs that are gathered in one place; empty for a line without it.
+std::unique_ptr<ILogSink> makeLogSink(Level least = Level::info, CandidateId id = {});
 
 }  // namespace tenure

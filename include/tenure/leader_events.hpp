@@ -26,7 +26,8 @@ struct NotConnected {
   TENURE_EVENT("not_connected", warn)  // again and again, as long as that is so
   std::string hosts;
   std::chrono::milliseconds lasted{};
-  void fields(auto&& f) const { f("hosts", hosts), f("for_ms", lasted); }
+  std::string why{};  // unknown host, refused, silent, or no ZooKeeper
+  void fields(auto&& f) const { f("hosts", hosts), f("for_ms", lasted), f("why", why); }
 };
 struct SessionSuspended {
   TENURE_EVENT("session_suspended", warn)

@@ -57,6 +57,9 @@ class IMessageSink {
   ///          storeBusy, storeFull, unavailable  nothing was stored
   ///          outcomeUnknown  append them again under the same ids; what is there twice is dropped as known
   virtual Result<void> append(std::span<const NewMessage> messages) = 0;
+  /// How many of the messages appended so far were left out, because their ids had been sent before. Only a sink that
+  /// gives numbers leaves any out.
+  virtual std::int64_t leftOut() const noexcept { return 0; }
 };
 
 }  // namespace tenure

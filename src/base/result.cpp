@@ -27,9 +27,16 @@ constexpr std::array meanings{
     Meaning{Errc::quotaExceeded, "quota exceeded"},
     Meaning{Errc::staleTerm, "stale term: a newer one has claimed"},
     Meaning{Errc::leaseLost, "lease lost"},
-    Meaning{Errc::tokenRegression, "TokenRegression: the store has seen a newer token"},
-    Meaning{Errc::foreignEnsemble, "ForeignEnsemble: the store was claimed under another ensemble"},
-    Meaning{Errc::foreignPath, "ForeignPath: the store was claimed under another election path"},
+    Meaning{Errc::tokenRegression,
+            "TokenRegression: the store has seen a newer token; was the ensemble restored? see `tenure fence rebase`"},
+    Meaning{Errc::foreignEnsemble,
+            "ForeignEnsemble: the store was claimed under another ensemble; when that one is gone for good, `tenure "
+            "fence rebase` "
+            "accepts this one"},
+    Meaning{Errc::foreignPath,
+            "ForeignPath: the store was claimed under another election path; --root differs, or was changed: see "
+            "`tenure fence "
+            "rebase`"},
     Meaning{Errc::queueOwned, "the queue belongs to another election"},
     Meaning{Errc::fenceLost, "the fence row is lost"},
     Meaning{Errc::clonedLeader, "another writer uses this term's token"},

@@ -27,7 +27,7 @@ class Complaints {
   /// Complains when the value did not parse; the error's detail says why.
   template <class T>
   void require(const Result<T>& parsed, std::string_view key, std::string_view value) {
-    if (!parsed) require(false, key, value, parsed.error().message());
+    if (!parsed) require(false, key, value, parsed.error().detail);
   }
 
   bool empty() const noexcept { return all_.empty(); }

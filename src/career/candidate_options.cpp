@@ -54,8 +54,7 @@ Complaints validate(const CandidateOptions& options) {
   for (const auto& [name, value] : options.agreement)
     complaints.require(!name.empty() && name.size() <= 64, "agreement", name, "each name must have 1 to 64 bytes");
   const std::chrono::milliseconds barrier = options.barrierLimit.value_or(0ms);
-  complaints.require(barrier >= 0ms && barrier <= longestBarrier, "barrierLimit", barrier,
-                     "must be between 0 and 30min");
+  complaints.require(barrier >= 0ms && barrier <= longestBarrier, "barrierLimit", barrier, "must be 0 to 30min");
   return complaints;
 }
 

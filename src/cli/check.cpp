@@ -54,8 +54,6 @@ Examples:
 )help";
 
 Result<Named> parsed(const CheckOptions& options) {
-  if (options.election.zookeeper.hosts.empty() && options.queue.url.empty() && options.store.url.empty())
-    return Error{Errc::invalidArgument, "name at least one of --zookeeper, --queue and --store"};
   Named named;
   auto queue = options.queue.parsed(false);
   if (!queue) return queue.error();
@@ -177,6 +175,8 @@ Report lookAtAll(const CheckOptions& options, const Named& named) {
 }
 
 Exit check(const CheckOptions& options) {
+  if (options.election.zookeeper.hosts.empty() && options.queue.url.empty() && options.store.url.empty())
+    return wrongUsage("name at least one of --zookeeper, --queue and --store");
   const auto named = parsed(options);
   if (!named) return refuse("", named.error());
   const Report report = lookAtAll(options, *named);

@@ -130,8 +130,6 @@ Agreement placesOf(const Wiring& wiring) {
 }
 
 Result<Settings> settingsOf(const ConsumeOptions& options) {
-  if (options.sql.empty() == options.exec.empty())
-    return Error{Errc::invalidArgument, "give either --sql STATEMENT or --exec COMMAND"};
   auto wiring = options.wiring.parsed(true);
   if (!wiring) return wiring.error();
   if (!options.sql.empty() && !wiring->storeBackend().hasSql())
@@ -171,7 +169,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
 }
 
 Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler& handler) {
-  const auto log = makeLogSink(options.replica.logLevel);
+  const auto log = makeLogSink(options.replica.logLevel, settings.candidate.id);
   std::optional<StatusFile> status;
   if (!options.statusFile.empty())
     status.emplace(options.statusFile,
@@ -204,26 +202,30 @@ Exit runCommands(const ConsumeOptions& options, Settings settings) {
 
 Exit consume(const ConsumeOptions& options) {
   const EarlySignals untilTheCandidateRuns;
+  if (options.sql.empty() == options.exec.empty()) return wrongUsage("give either --sql STATEMENT or --exec COMMAND");
   auto settings = settingsOf(options);
   if (!settings) return refuse("", settings.error());
   try {
     if (!options.exec.empty()) return runCommands(options, *std::move(settings));
     return runReplica(options, *std::move(settings), makeSqlHandler(options.sql));
   } catch (const std::system_error& error) {
-    complain(withOptionNames(error.what()));
-    return exitFor(Error{error.code()});
+    return refuse(error);
   }
 }
 
 void addTuning(CLI::App& command, ConsumeOptions& options) {
   addCount(command, "--lanes", options.tuning.ordering.lanes,
-           "Handle groups beside each other, so many at a time, each in its order (default: all in one line)");
-  addCount(command, "--lane-window", options.tuning.laneWindow, "Messages read ahead for the lanes (default 4096)");
-  addCount(command, "--max-batch", options.tuning.maxBatch, "Messages that share a transaction (default 64)");
-  addDuration(command, "--latency-target", options.latencyTarget, "How long a batch may wait for its commit");
+           "Handle groups beside each other, so many at a time, each in its order, 1 to 64 (default: all in one line)");
+  addCount(command, "--lane-window", options.tuning.laneWindow,
+           "Messages read ahead for the lanes, 64 to 100,000 (default 4096)");
+  addCount(command, "--max-batch", options.tuning.maxBatch,
+           "Messages that share a transaction, 1 to 4096 (default 64)");
+  addDuration(command, "--latency-target", options.latencyTarget,
+              "How long a batch may wait for its commit, 0 to 10 s");
   command.add_flag("--fixed-batch", options.tuning.fixedBatch, "Do not adapt the size of batches to measured times")
       ->envname("TENURE_FIXED_BATCH");
-  addCount(command, "--max-attempts", options.tuning.maxAttempts, "Failed attempts until a dead letter (default 5)");
+  addCount(command, "--max-attempts", options.tuning.maxAttempts,
+           "Failed attempts until a dead letter, 1 to 1000 (default 5)");
   const auto choose = [&options](const std::string& text) {
     const auto policy = findChoice(policies, text);
     options.tuning.onDead = policy.value_or(options.tuning.onDead);
@@ -232,25 +234,31 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
   addChoice(command, "--on-dead", "POLICY", "skip or block", choose,
             "Whether a message that is out of attempts holds up those behind it (default skip)");
   addDuration(command, "--retry-base", options.tuning.retryBase, "Wait after the first failed attempt; it doubles");
-  addDuration(command, "--retry-max", options.tuning.retryMax, "The longest wait between attempts");
+  addDuration(command, "--retry-max", options.tuning.retryMax,
+              "The longest wait between attempts, at least --retry-base");
   addDuration(command, "--outage-limit", options.tuning.outageLimit, "A store that stays away so long ends the term");
   addDuration(command, "--keep-log", options.keepLog,
               "Keep a log of attempts for so long, for `tenure queue log`; 0h: none");
   addCount(
       command, "--keep-log-lines", std::numeric_limits<std::int64_t>::max(),
       [&options](std::int64_t count) { options.keepLogLines = count; },
-      "Of more attempts than these the oldest go before their time; 0: any number (default 10000000)");
+      "Of more attempts than these the oldest go before their time, up to 10^12; 0: any number (default 10000000)");
+  onlyWith(command, "--lanes", {"--lane-window"});
+  onlyWith(command, "--keep-log", {"--keep-log-lines"});
   addDuration(command, "--keep-ids", options.keepIds, "How long a message that comes again is known; 0h: for ever");
-  addCount(command, "--key-alarm", options.tuning.keyAlarm, "More such messages raise an alarm (default 50000000)");
+  addCount(command, "--key-alarm", options.tuning.keyAlarm,
+           "More such messages raise an alarm, up to 10^12; 0: no alarm (default 50000000)");
   addDuration(command, "--execute-limit", options.limits.execute,
-              "A handler without progress for so long ends the term");
-  addDuration(command, "--drain", options.limits.drain, "How long the current message may take when told to leave");
+              "A handler without progress for so long ends the term, at most 1d");
+  addDuration(command, "--drain", options.limits.drain,
+              "How long the current message may take when told to leave, at most 1d");
 }
 
 void addNumbers(CLI::App& command, ConsumeOptions& options) {
   command.add_flag("--follow-numbers", options.tuning.followNumbers, "Handle each group in the order of its numbers")
       ->envname("TENURE_FOLLOW_NUMBERS");
-  addDuration(command, "--gap-limit", options.gapLimit, "How long a group may wait for its next number untold");
+  addDuration(command, "--gap-limit", options.gapLimit,
+              "How long a group may wait for its next number untold, 0 to 30 days");
   const auto choose = [&options](const std::string& text) {
     const auto policy = findChoice(gapPolicies, text);
     options.tuning.whenGapIsOld = policy.value_or(options.tuning.whenGapIsOld);
@@ -258,7 +266,9 @@ void addNumbers(CLI::App& command, ConsumeOptions& options) {
   };
   addChoice(command, "--old-gap", "POLICY", "wait, skip or stop", choose,
             "What becomes of a gap above that limit (default wait)");
-  addCount(command, "--max-kept", options.tuning.maxKept, "Messages of a group that may wait for a gap (default 1000)");
+  addCount(command, "--max-kept", options.tuning.maxKept,
+           "Messages of a group that may wait for a gap, 1 to 10,000 (default 1000)");
+  onlyWith(command, "--follow-numbers", {"--gap-limit", "--old-gap", "--max-kept"});
 }
 
 void addBasics(const CLI::App& tool, CLI::App& command, ConsumeOptions& options) {

@@ -179,8 +179,7 @@ Exit change(const ChangeOptions& options, Change apply, const char* done) {
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
   if (which.all == !which.isEmpty())
-    return refuse("",
-                  Error{Errc::invalidArgument, "say which: numbers of dead letters, --group, --older-than, or --all"});
+    return wrongUsage("say which: numbers of dead letters, --group, --older-than, or --all");
   const auto changed = apply(*wiring, which.choice());
   if (!changed) return refuse(options.wiring.storeName(), changed.error());
   const bool allThere = sayWhatWasWrong(which.numbers, *changed);
@@ -193,7 +192,7 @@ void addList(CLI::App& letters, Action& chosen) {
   CLI::App* command = letters.add_subcommand("list", "Show them, oldest first");
   options->wiring.declare(*command);
   options->which.declareFilters(*command);
-  command->add_option("--limit", options->limit, "At most so many (default 1000)")
+  command->add_option("--limit", options->limit, "At most so many, 1 to 1,000,000 (default 1000)")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->type_name("N");
   command->add_flag("--json", options->json, "One JSON object a line, with body and headers");

@@ -15,8 +15,8 @@ Result<std::unique_ptr<EnsembleSession>> EnsembleSession::connect(const ZooKeepe
   session->runUntil([&] { return session->connected_ || session->fatal_; }, BootClock::now() + limit);
   if (session->fatal_) return *session->fatal_;
   if (!session->connected_)
-    return Error{Errc::unavailable,
-                 "no server of " + escaped(options.hosts) + " answered within " + formatDuration(limit)};
+    return Error{Errc::unavailable, "no server of " + escaped(options.hosts) + " answered within " +
+                                        formatDuration(limit) + ": " + session->coordination_->whyNotConnected()};
   return session;
 }
 

@@ -3,14 +3,14 @@
 #include <cstdio>
 
 #include "base/text.hpp"
+#include "cli/options.hpp"
 #include "cli/secrets.hpp"
 
 namespace tenure::cli {
 
 Exit exitFor(const Error& error) noexcept {
-  if (error.is(Errc::invalidArgument)) return Exit::usage;
   if (error.is(Errc::authenticationFailed) || error.is(Errc::permissionDenied)) return Exit::authentication;
-  if (isFatal(error.code)) return Exit::configuration;
+  if (error.is(Errc::invalidArgument) || isFatal(error.code)) return Exit::configuration;
   return Exit::unavailable;
 }
 
@@ -21,9 +21,24 @@ void complain(std::string_view what) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
+Exit wrongUsage(std::string_view what) {
+  complain(what);
+  return Exit::usage;
+}
+
 Exit refuse(std::string_view option, const Error& error) {
-  complain(option.empty() ? error.message() : std::string(option) + ": " + error.message());
+  // That a value was refused is said by what is expected of it.
+  const bool saysItself = error.is(Errc::invalidArgument) || error.is(Errc::configurationRefused);
+  const std::string text = saysItself && !error.detail.empty() ? error.detail : error.message();
+  complain(option.empty() ? text : std::string(option) + ": " + text);
   return exitFor(error);
+}
+
+Exit refuse(const std::system_error& error) {
+  std::string text = error.what();
+  if (const std::string reason = ": " + error.code().message(); text.ends_with(reason))
+    text.resize(text.size() - reason.size());
+  return refuse("", Error{error.code(), withOptionNames(std::move(text))});
 }
 
 const char* const exitCodesHelp = R"(

@@ -37,7 +37,8 @@ Redis each has a place of its own: what `tenure run` has claimed there is shown 
 
 Examples:
   tenure fence show --queue sqlite:orders.db?queue=orders
-  tenure fence show --queue redis://cache --election clock
+  tenure fence show --store postgresql://shop@db/shop
+  tenure fence show --store redis://cache --election clock
 )help";
 
 constexpr const char* rebaseHelp = R"help(
@@ -84,7 +85,10 @@ Result<std::vector<FenceRow>> rowsFor(const std::optional<ElectionName>& electio
   return *row ? std::vector{**row} : std::vector<FenceRow>{};
 }
 
+constexpr const char* whichStore = "say which store: --store, or --queue when it is with the queue";
+
 Exit show(const ShowOptions& options) {
+  if (options.wiring.isEmpty()) return wrongUsage(whichStore);
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
   std::optional<ElectionName> election;
@@ -168,6 +172,7 @@ Result<MetaRecord> rebaseOn(EnsembleSession& session, const ElectionAddress& add
 }
 
 Exit rebase(const RebaseOptions& options) {
+  if (options.wiring.isEmpty()) return wrongUsage(whichStore);
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
   const auto address = parse(options.election);
@@ -192,14 +197,14 @@ void addFence(CLI::App& tool, Action& chosen) {
   auto showOptions = std::make_shared<ShowOptions>();
   CLI::App* showCommand = fence->add_subcommand("show", "Which term may commit");
   showCommand->add_option("--election", showOptions->election, "Only this election's")->type_name("NAME");
-  showOptions->wiring.declare(*showCommand);
+  showOptions->wiring.declareStore(*showCommand);
   showCommand->add_flag("--json", showOptions->json, "One JSON object a line");
   showCommand->footer(std::string(showHelp) + urlHelp + exitCodesHelp);
   showCommand->callback([showOptions, &chosen] { chosen = [showOptions] { return show(*showOptions); }; });
 
   auto rebaseOptions = std::make_shared<RebaseOptions>();
   CLI::App* rebaseCommand = fence->add_subcommand("rebase", "Make the store accept this ensemble");
-  rebaseOptions->wiring.declare(*rebaseCommand);
+  rebaseOptions->wiring.declareStore(*rebaseCommand);
   rebaseOptions->election.declare(*rebaseCommand);
   rebaseCommand->footer(std::string(rebaseHelp) + urlHelp + exitCodesHelp);
   rebaseCommand->callback([rebaseOptions, &chosen] { chosen = [rebaseOptions] { return rebase(*rebaseOptions); }; });

@@ -39,7 +39,9 @@ void FlowOption::declare(CLI::App& command, ConsumerOptions& tuning) {
   const auto choose = [&tuning](const std::string& text) { return chooseKey(text, tuning); };
   addChoice(command, "--collapse", "KEY", expectedKey, choose,
             "One run for all messages that wait with the same key: group, header:NAME or none (default none)");
-  addCount(command, "--collapse-ahead", tuning.collapseAhead, "Collapsed messages at most (default 100000)");
+  addCount(command, "--collapse-ahead", tuning.collapseAhead,
+           "Collapsed messages at most, 1 to 10,000,000 (default 100000)");
+  onlyWith(command, "--collapse", {"--collapse-ahead"});
   addRate(command, "--rate", rate, "Messages that begin, such as 100/s, 5/m:3 or unlimited (default unlimited)");
   addRate(command, "--group-rate", groupRate, "The same for each group");
   command.add_option("--limits", limitsFile, "Take rates from this file as well; SIGHUP reads it again")

@@ -50,7 +50,9 @@ Result<void> Intake::store() {
   }
   if (!stored && isOutcomeUnknown(stored.error().code)) counts_.unknown = static_cast<std::int64_t>(batch_.size());
   if (!stored) return stored;
-  counts_.stored += static_cast<std::int64_t>(batch_.size());
+  counts_.repeated = sink_.leftOut();
+  taken_ += static_cast<std::int64_t>(batch_.size());
+  counts_.stored = taken_ - counts_.repeated;
   batch_.clear();
   batchBytes_ = 0;
   return {};

@@ -15,6 +15,7 @@ namespace tenure::cli {
 
 struct IntakeCounts {
   std::int64_t stored = 0;
+  std::int64_t repeated = 0;  // left out of a numbered queue, which knows their ids
   std::int64_t bad = 0;
   std::int64_t unknown = 0;  // of the last batch, when its answer was lost: all of them are stored, or none
 };
@@ -52,6 +53,7 @@ class Intake {
   Backoff backoff_;
   std::vector<NewMessage> batch_;
   std::size_t batchBytes_ = 0;
+  std::int64_t taken_ = 0;  // stored or left out
   IntakeCounts counts_;
 };
 

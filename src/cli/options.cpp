@@ -110,6 +110,10 @@ void addCount(CLI::App& command, const std::string& name, std::int64_t most,
   addChoice(command, name, "N", "a whole number from 0 to " + std::to_string(most), take, description);
 }
 
+void onlyWith(CLI::App& command, const std::string& other, const std::vector<std::string>& options) {
+  for (const std::string& option : options) command.get_option(option)->needs(command.get_option(other));
+}
+
 std::string withOptionNames(std::string text) {
   for (const auto& [field, option] : optionOfField)
     for (std::size_t at = text.find(field); at != std::string::npos; at = text.find(field, at + option.size()))
@@ -129,8 +133,9 @@ void ElectionOption::declare(CLI::App& command) {
   command.add_option("--root", root, "The znode that everything is below (default /tenure)")
       ->type_name("PATH")
       ->envname("TENURE_ROOT");
-  addDuration(command, "--session-timeout", zookeeper.sessionTimeout,
-              "How long a cut-off or frozen leader can stay in office; the ensemble may allow less or more");
+  addDuration(
+      command, "--session-timeout", zookeeper.sessionTimeout,
+      "How long a cut-off or frozen leader can stay in office, at most 1h; the ensemble may allow less or more");
   command.add_option("--digest-file", digestFile, "ZooKeeper's user:password is in this file, or in TENURE_DIGEST")
       ->type_name("FILE")
       ->envname("TENURE_DIGEST_FILE");

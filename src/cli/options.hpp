@@ -53,6 +53,9 @@ std::optional<T> findChoice(const Choices<T>& choices, const std::string& text) 
 void addChoice(CLI::App& command, const std::string& name, const std::string& type, const std::string& expected,
                const std::function<bool(const std::string&)>& choose, const std::string& description);
 
+/// Refuses each of `options` where `other`, without which it does nothing, is not given. All are declared already.
+void onlyWith(CLI::App& command, const std::string& other, const std::vector<std::string>& options);
+
 /// The text with options named as on the command line, where a library's complaint names the fields of its structs:
 /// "consumer.maxBatch = 0: …" becomes "--max-batch = 0: …".
 std::string withOptionNames(std::string text);

@@ -31,7 +31,8 @@ Give ids where the input may come twice: a consumer drops an id that it has seen
 producers write to one queue and each numbers its own messages, --producer keeps them apart:
 o-1 becomes shop/o-1.
 With --numbered the messages of each group get the numbers 1, 2, 3, … in the header tenure-number,
-whoever sends them, without gaps; an id that was sent in the last seven days is left out. For
+whoever sends them, without gaps; an id that was sent in the last seven days is left out, and
+counted apart. For
 queues in SQLite and PostgreSQL, whose producers should agree on it; `tenure consume
 --follow-numbers` goes by the numbers.
 
@@ -58,7 +59,9 @@ Exit produce(const ProduceOptions& options) {
   const Result<void> outcome = intake.run();
 
   const IntakeCounts& counts = intake.counts();
-  std::cout << counts.stored << " stored" << (counts.bad > 0 ? ", " + std::to_string(counts.bad) + " bad" : "");
+  std::cout << counts.stored << " stored";
+  if (counts.repeated > 0) std::cout << ", " << counts.repeated << " sent before";
+  std::cout << (counts.bad > 0 ? ", " + std::to_string(counts.bad) + " bad" : "");
   if (counts.unknown > 0) std::cout << ", of " << counts.unknown << " more it is unknown";
   std::cout << std::endl;
   if (!outcome) return refuse("", outcome.error());
@@ -82,9 +85,8 @@ void addProduce(CLI::App& tool, Action& chosen) {
       ->type_name("PRODUCER")
       ->envname("TENURE_PRODUCER");
   command
-      ->add_flag(
-          "--numbered", options->numbered,
-          "Number the messages of each group; an id sent in the last seven days is left out, and counts as stored")
+      ->add_flag("--numbered", options->numbered,
+                 "Number the messages of each group; an id sent in the last seven days is left out")
       ->envname("TENURE_NUMBERED");
   command->footer(std::string(produceHelp) + urlHelp + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return produce(*options); }; });

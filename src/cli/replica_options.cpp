@@ -46,7 +46,8 @@ void addPreference(CLI::App& command, ReplicaOption& options) {
   addDuration(
       command, "--preferred-after", options.preferredAfter,
       "How long a preferred replica stands by first, from when its leader has seen it, which looks every 10s at "
-      "least; each failed term doubles it, until the process is started anew");
+      "least; at most 1d; each failed term doubles it, until the process is started anew");
+  onlyWith(command, "--preference", {"--preferred-after"});
 }
 
 void addBarrier(CLI::App& command, ReplicaOption& options, const std::string& barrierDefault) {
@@ -57,7 +58,8 @@ void addBarrier(CLI::App& command, ReplicaOption& options, const std::string& ba
   };
   command
       .add_option_function<std::string>(
-          "--barrier", parse, "How long a successor waits after our unclean end (default " + barrierDefault + ")")
+          "--barrier", parse,
+          "How long a successor waits after our unclean end, 0 to 30min (default " + barrierDefault + ")")
       ->type_name("TIME")
       ->envname("TENURE_BARRIER");
 }

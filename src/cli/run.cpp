@@ -136,7 +136,7 @@ Result<Settings> settingsOf(const RunOptions& options) {
 }
 
 Exit contend(const RunOptions& options, Settings settings, const Guardian& guardian) {
-  const auto log = makeLogSink(options.replica.logLevel);
+  const auto log = makeLogSink(options.replica.logLevel, settings.candidate.id);
   const std::shared_ptr<IFencedStore> store = settings.store ? settings.store->open(*log).store : nullptr;
 
   const ElectionName election = settings.candidate.election;
@@ -152,7 +152,7 @@ Exit contend(const RunOptions& options, Settings settings, const Guardian& guard
 Exit runCommand(const RunOptions& options) {
   const EarlySignals untilTheCandidateRuns;
   if (options.command.empty() || options.command.front().empty())
-    return refuse("", Error{Errc::invalidArgument, "give the command after --, as in: tenure run … -- ./serve --all"});
+    return wrongUsage("give the command after --, as in: tenure run … -- ./serve --all");
   auto settings = settingsOf(options);
   if (!settings) return refuse("", settings.error());
   const auto guardian = Guardian::start();  // a fork: before any thread
@@ -161,8 +161,7 @@ Exit runCommand(const RunOptions& options) {
   try {
     return contend(options, *std::move(settings), *guardian);
   } catch (const std::system_error& error) {
-    complain(withOptionNames(error.what()));
-    return exitFor(Error{error.code()});
+    return refuse(error);
   }
 }
 
@@ -190,10 +189,12 @@ void declare(const CLI::App& tool, CLI::App& command, RunOptions& options) {
   addChoice(command, "--on-exit", "WHAT", expectedEnding, choose,
             "When the command ends by itself: resign, restart or exit (default resign)");
   addDuration(command, "--drain-timeout", options.drain,
-              "How long the command may take to end when told to leave or hand over");
+              "How long the command may take to end when told to leave or hand over, at most 12h");
   addKillAfter(command, options);
   options.store.declare(command, false, "Which store the term claims, for example sqlite:ledger.db");
-  command.add_option("--term-fd", options.termDescriptor, "Where the command can read its term, and when it is over")
+  command
+      .add_option("--term-fd", options.termDescriptor,
+                  "Where the command can read its term, and when it is over: 3 to 1023")
       ->type_name("N")
       ->envname("TENURE_TERM_FD");
 }

@@ -217,6 +217,7 @@ void addStatus(CLI::App& tool, Action& chosen) {
   options->election.declare(*command);
   options->queue.declare(*command, false);
   options->store.declare(*command, false, "Where its effects are kept (default: with the queue)");
+  onlyWith(*command, "--queue", {"--store"});
   command->add_flag("--json", options->json, "One JSON object");
   command->footer(std::string(statusHelp) + exitCodesHelp);
   command->callback([options, &chosen] { chosen = [options] { return showStatus(*options); }; });

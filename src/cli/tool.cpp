@@ -9,6 +9,7 @@
 
 #include "cli/config_file.hpp"
 #include "cli/early_signals.hpp"
+#include "cli/mistakes.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -28,7 +29,7 @@ Examples:
   tenure status --zookeeper 127.0.0.1:2181 --election orders
   tenure queue stats --queue sqlite:orders.db?queue=orders
   tenure check --zookeeper 127.0.0.1:2181 --queue sqlite:orders.db?queue=orders
-  tenure COMMAND --help)help";
+  tenure help COMMAND)help";
 
 void declareTool(CLI::App& tool, Action& chosen, const Words& command) {
   tool.name("tenure");
@@ -54,41 +55,6 @@ void declareTool(CLI::App& tool, Action& chosen, const Words& command) {
   addUrls(tool, chosen);
 }
 
-/// What no command takes, without values: beside an option that does not exist, one may be a secret.
-std::string unknownWords(const CLI::App& tool) {
-  const auto isOption = [](const std::string& word) { return word.starts_with('-'); };
-  const Words words = tool.remaining(true);
-  const bool anyOption = std::any_of(words.begin(), words.end(), isOption);
-  std::string all;
-  for (const std::string& word : words)
-    if (isOption(word) || !anyOption)
-      all += (all.empty() ? "" : ", ") + word.substr(0, isOption(word) && !word.starts_with("--") ? 2 : word.find('='));
-  return "not known here: " + all;
-}
-
-/// The parser's words for a slip in the configuration file and for a number that is none are its own, not the user's.
-std::string inUserWords(const CLI::ParseError& error) {
-  const std::string text = error.what();
-  const std::string unknown = "INI was not able to parse ";
-  if (error.get_name() == "ConfigError" && text.rfind(unknown, 0) == 0)
-    return "--config: no command has an option \"" + text.substr(unknown.size()) + "\"";
-  if (error.get_name() == "ConfigError" || error.get_name() == "FileError") return "--config: " + text;
-  if (text.rfind("Could not convert: ", 0) == 0) return text + ": expected a whole number, as in the option's range";
-  return text;
-}
-
-/// What the parser threw: a wish for help is fulfilled, anything else is a complaint.
-Exit answer(const CLI::App& tool, const CLI::ParseError& error) {
-  if (error.get_exit_code() == 0) {
-    tool.exit(error, std::cout, std::cerr);
-    return Exit::done;
-  }
-  const bool isExtra = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-  complain((isExtra ? unknownWords(tool) : inUserWords(error)) + "; see tenure --help");
-  const bool isFile = error.get_name() == "FileError" || error.get_name() == "ConfigError";
-  return isFile ? Exit::configuration : Exit::usage;
-}
-
 /// Closed by whoever started us, its number would go to the first file that is opened, and our output into that.
 void occupyStandardOutput() {
   if (::fcntl(STDOUT_FILENO, F_GETFD) >= 0) return;
@@ -112,16 +78,24 @@ Exit parseAndRun(Words words) {
   Action chosen;
   const Words command = cutCommand(words);
   declareTool(tool, chosen, command);
+  turnHelpAround(words);
   try {
     std::reverse(words.begin(), words.end());  // so the parser wants it
     tool.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    return answer(tool, error);
+    return explain(tool, error);
   }
   if (tool.got_subcommand("consume") || tool.got_subcommand("run")) return chosen();
   releaseSignals();
   occupyStandardOutput();
   return chosen();
+}
+
+/// Below `tenure run` these tell the command about its term; they are no options of a tool that the command starts.
+/// `token` is there to be asked about that very term.
+void forgetTheTermOfRun(const Words& words) {
+  if (std::getenv("TENURE_TERM") == nullptr || std::find(words.begin(), words.end(), "token") != words.end()) return;
+  for (const char* variable : {"TENURE_ELECTION", "TENURE_ID", "TENURE_STORE"}) ::unsetenv(variable);
 }
 
 /// An answer that nobody could read was not given.
@@ -134,7 +108,9 @@ Exit withOutput(Exit exit) {
 }  // namespace
 
 Exit runTool(int argc, const char* const* argv) {
-  return withOutput(parseAndRun(Words(argv + std::min(argc, 1), argv + argc)));
+  Words words(argv + std::min(argc, 1), argv + argc);
+  forgetTheTermOfRun(words);
+  return withOutput(parseAndRun(std::move(words)));
 }
 
 }  // namespace tenure::cli

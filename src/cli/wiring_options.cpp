@@ -67,11 +67,17 @@ void WiringOption::declare(CLI::App& command) {
   store.declare(command, false, "Where its effects and dead letters are kept (default: with the queue)");
 }
 
+void WiringOption::declareStore(CLI::App& command) {
+  queue.declare(command, false);
+  store.declare(command, false, "Which store (default: with the queue)");
+}
+
 Result<Wiring> WiringOption::parsed(bool create) const {
   auto queueEnd = queue.parsed(create);
   if (!queueEnd) return queueEnd.error();
   auto storeEnd = store.parsed(create);
   if (!storeEnd) return storeEnd.error();
+  if (*queueEnd == nullptr) return Wiring{nullptr, *std::move(storeEnd)};
   auto wiring = wire(*std::move(queueEnd), *std::move(storeEnd));
   if (!wiring) return named("--store", wiring.error());
   return wiring;

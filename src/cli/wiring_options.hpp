@@ -48,6 +48,9 @@ struct WiringOption {
   StoreOption store;
 
   void declare(CLI::App& command);
+  /// For a command that asks the store alone: --queue may be left out, and the wiring has no queue then.
+  void declareStore(CLI::App& command);
+  bool isEmpty() const noexcept { return queue.url.empty() && store.url.empty(); }
   /// The error names the option.
   Result<Wiring> parsed(bool create) const;
   /// Which option a complaint of the store is about.

@@ -73,6 +73,14 @@ ConsumerOptions fitted(ConsumerOptions options, const IFencedStore& store) {
   return options;
 }
 
+template <class Callable>
+Callable callable(Callable handler) {
+  Complaints complaints;
+  complaints.require(handler != nullptr, "handler", "", "there is none: expected something that can be called");
+  complaints.throwIfAny();
+  return handler;
+}
+
 Handler oneByOne(BatchHandler handler) {
   return [handler = std::move(handler)](const Delivery& delivery) {
     return handler({{&delivery.message, 1}, delivery.transaction, delivery.term, delivery.attempt});
@@ -113,12 +121,12 @@ std::unique_ptr<ILeaderCareer> consuming::workOf(IMessageSource& source, IFenced
 
 Consumer::Consumer(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
                    IEventSink& events, const IClock& clock)
-    : work_(consuming::workOf(source, store, {std::move(handler), nullptr}, options, events, clock)) {}
+    : work_(consuming::workOf(source, store, {callable(std::move(handler)), nullptr}, options, events, clock)) {}
 
 Consumer::Consumer(OfMany many, IMessageSource& source, IFencedStore& store, const ConsumerOptions& options,
                    IEventSink& events, const IClock& clock)
-    : work_(consuming::workOf(source, store, {oneByOne(many.handler), many.handler}, forBatches(options), events,
-                              clock)) {}
+    : work_(consuming::workOf(source, store, {oneByOne(callable(many.handler)), many.handler}, forBatches(options),
+                              events, clock)) {}
 Consumer::~Consumer() = default;
 
 void Consumer::check(const std::stop_token& stop) { work_->check(stop); }

@@ -118,6 +118,8 @@ class ICoordination {
   /// Ends the session, which deletes its ephemeral znodes at once when connected. `done` is called in any case, at
   /// the latest after about two seconds; afterwards nothing is called any more.
   virtual void close(std::function<void()> done) = 0;
+  /// What became of the last attempt to connect, in words for people; empty when nothing is known.
+  virtual std::string whyNotConnected() const { return {}; }
 
   /// New znodes are open to all, or belong to the creator when a digest is in use.
   virtual void create(std::string path, std::string data, CreateMode mode, Callback<CreatedNode> done) = 0;

@@ -28,6 +28,7 @@ class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
 
   void start(ISessionObserver& observer) override;
   void close(std::function<void()> done) override;
+  std::string whyNotConnected() const override { return session_ ? session_->whyNotConnected() : unresolved_; }
 
   void create(std::string path, std::string data, CreateMode mode, Callback<CreatedNode> done) override {
     if (const auto to = usable(path, done)) to->create(std::move(path), std::move(data), mode, std::move(done));
@@ -95,6 +96,7 @@ class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
   ISessionObserver* observer_ = nullptr;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   std::shared_ptr<Session> session_;
+  std::string unresolved_;  // why there is no session
   std::uint64_t generation_ = 0;
   TimerId timer_ = 0;
   std::vector<std::function<void()>> whenClosed_;
@@ -113,6 +115,7 @@ void ZooKeeper::newSession() {
   if (session) {
     session_ = *std::move(session);
   } else {  // the host names do not resolve now; they have been checked, so this may pass
+    unresolved_ = session.error().detail;
     timer_ = loop_->after(backoff_.next(), guarded([this] { newSession(); }));
   }
 }

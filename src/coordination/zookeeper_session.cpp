@@ -118,7 +118,7 @@ void Session::turn(int events) {
   const auto keepAlive = shared_from_this();
   ++turn_;
   inTurn_ = true;
-  descriptor_.release();
+  noteAttempt(descriptor_.is_open() ? descriptor_.release() : -1, events);
   noteGreeting();
   if (handle_ != nullptr && events != 0) readDescriptor(events);
   emptyInbox();
@@ -126,6 +126,23 @@ void Session::turn(int events) {
   if (handle_ != nullptr) arm();
   inTurn_ = false;
   if (end_ && owner_ != nullptr) std::exchange(owner_, nullptr)->onEnded(*end_);
+}
+
+// Looked at before the client does, which tells no more than that a connection was lost. A server that refused has no
+// peer's address; one that was greeted, and whose connection is readable or ends, answers now or never.
+void Session::noteAttempt(int fd, int events) {
+  if (connected_ || handle_ == nullptr || fd < 0) return;
+  const int state = zoo_state(handle_);
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  const bool isTaken = ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+  if (state == ZOO_CONNECTING_STATE && events != 0 && !isTaken)
+    trouble_ = "the last server that was tried refuses connections";
+  else if (state == ZOO_CONNECTING_STATE && events == 0 && !isTaken)
+    trouble_ = "the last server that was tried cannot be reached";
+  else if (state == ZOO_ASSOCIATING_STATE)
+    trouble_ =
+        "the last server that was tried takes connections, and does not answer as a ZooKeeper server that serves";
 }
 
 void Session::readDescriptor(int events) {

@@ -64,6 +64,8 @@ class Session final : public std::enable_shared_from_this<Session> {
   void isWorldWritable(std::string path, Callback<bool> done);
 
   bool connected() const noexcept { return connected_; }
+  /// Of the last attempt, while there is no connection.
+  const std::string& whyNotConnected() const noexcept { return trouble_; }
   /// Calls `done` on the loop, after all that is already waiting to be delivered.
   template <class T>
   void refuse(Callback<T> done, Error error) {
@@ -93,6 +95,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   void turn(int events);
   void arm();
   void readDescriptor(int events);
+  void noteAttempt(int fd, int events);
   void lendDescriptor(int fd, int interest);
   void wait(boost::asio::posix::stream_descriptor::wait_type what, int events);
   void setTimer(Duration delay);
@@ -137,6 +140,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   bool authPending_ = false;
   BootTime greetedAt_{};  // no earlier than this was the server greeted that we are with
   std::optional<SessionEnd> end_;
+  std::string trouble_ = "no server has answered yet";
   Nudge nudge_;
   std::deque<Task> inbox_;
   std::unordered_map<const void*, std::unique_ptr<Request>> requests_;

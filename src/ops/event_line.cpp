@@ -58,13 +58,14 @@ std::string_view nameOf(const Event& event) noexcept {
   return std::visit([](const auto& body) { return body.name; }, event.body);
 }
 
-std::string formatEvent(const Event& event) {
+std::string formatEvent(const Event& event, const CandidateId& replica) {
   std::string line = formatWallTime(event.at);
   line += ' ';
   line += toString(levelOf(event));
   line += ' ';
   line += nameOf(event);
   if (!event.election.value.empty()) append(line, "election", event.election.value);
+  if (!replica.value.empty()) append(line, "id", replica.value);
   if (event.token.value != 0) append(line, "token", event.token.value);
   std::visit([&](const auto& body) { body.fields([&](auto key, const auto& value) { append(line, key, value); }); },
              event.body);

@@ -17,7 +17,8 @@ Level levelOf(const Event& event) noexcept;
 std::string_view nameOf(const Event& event) noexcept;
 
 /// Without a line break. At most `maxLineBytes`, so that a pipe takes it whole or not at all.
-std::string formatEvent(const Event& event);
+///   replica   whose line it is; left out when empty
+std::string formatEvent(const Event& event, const CandidateId& replica = {});
 inline constexpr std::size_t maxLineBytes = 4000;
 
 }  // namespace tenure

@@ -32,14 +32,16 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
 
 class LogSink final : public ILogSink {
  public:
-  explicit LogSink(Level least) : logger_("tenure", std::make_shared<StderrSink>()) { setLevel(least); }
+  LogSink(Level least, CandidateId id) : logger_("tenure", std::make_shared<StderrSink>()), id_(std::move(id)) {
+    setLevel(least);
+  }
 
   void setLevel(Level least) noexcept override { logger_.set_level(spdlogLevel(least)); }
 
   void on(const Event& event) noexcept override {
     try {
       const auto level = spdlogLevel(levelOf(event));
-      if (logger_.should_log(level)) logger_.log(level, spdlog::string_view_t(formatEvent(event)));
+      if (logger_.should_log(level)) logger_.log(level, spdlog::string_view_t(formatEvent(event, id_)));
     } catch (...) {
       // Out of memory: the line is lost, the work goes on.
     }
@@ -47,10 +49,13 @@ class LogSink final : public ILogSink {
 
  private:
   spdlog::logger logger_;
+  const CandidateId id_;
 };
 
 }  // namespace
 
-std::unique_ptr<ILogSink> makeLogSink(Level least) { return std::make_unique<LogSink>(least); }
+std::unique_ptr<ILogSink> makeLogSink(Level least, CandidateId id) {
+  return std::make_unique<LogSink>(least, std::move(id));
+}
 
 }  // namespace tenure

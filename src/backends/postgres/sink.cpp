@@ -42,7 +42,7 @@ constexpr const char* appendNumbered =
     "  SELECT $1::bigint, before + numbered.place, id, grp, body, CASE WHEN number IS NULL THEN headers"
     "   ELSE coalesce(left(headers, -1) || ',', '[') || '[\"' || $9 || '\",\"' || number || '\"]]' END, $7::bigint"
     "  FROM place, numbered)"
-    " SELECT pg_notify($8, ''), $2::bigint FROM place";
+    " SELECT pg_notify($8, ''), $2::bigint - (SELECT count(*) FROM once) FROM place";
 constexpr const char* forgetOldIds =
     "DELETE FROM tenure_sent WHERE ctid = ANY(ARRAY("
     "SELECT ctid FROM tenure_sent WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))";
@@ -77,12 +77,16 @@ class Sink final : public IMessageSink {
     const Result<std::vector<Command>> commands = commandsFor(messages);
     if (!commands) return commands.error();
     const Exchange stored = connection_->exchange(*commands);
-    if (stored && connection_->warning().empty()) return {};
+    if (stored && connection_->warning().empty()) {
+      if (options_.numbered) leftOut_ += stored.answers.front().integer(0, 1);
+      return {};
+    }
     if (stored) return Error{Errc::outcomeUnknown, connection_->warning()};
     connection_->rollback();
     const bool known = !stored.failure->sqlState.empty() && !connection_->isLost();
     return known ? stored.error() : Error{Errc::outcomeUnknown, stored.error().detail};
   }
+  std::int64_t leftOut() const noexcept override { return leftOut_; }
 
  private:
   /// Now and then: ids that are too old to be asked about.
@@ -143,6 +147,7 @@ class Sink final : public IMessageSink {
   std::int64_t queue_ = 0;
   std::string channel_;
   std::int64_t appends_ = 0;
+  std::int64_t leftOut_ = 0;
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <vector>
 
 #include "backends/rabbitmq/bytes.hpp"
@@ -80,8 +82,11 @@ Result<void> Connection::connect() {
     socket = amqp_tcp_socket_new(state_);
   }
   if (socket == nullptr) return Error{Errc::unavailable, where + ": out of memory"};
+  errno = 0;
   const int status = amqp_socket_open_noblock(socket, options_.host.c_str(), port, &limit);
-  return status == AMQP_STATUS_OK ? Result<void>{} : errorOfStatus(status, where);
+  if (status == AMQP_STATUS_OK) return {};
+  const bool isSystems = status == AMQP_STATUS_SOCKET_ERROR && errno != 0;  // the library says no more than "socket"
+  return isSystems ? Error{Errc::unavailable, where + ": " + std::strerror(errno)} : errorOfStatus(status, where);
 }
 
 Result<void> Connection::login(const std::string& purpose) {

@@ -27,8 +27,11 @@ class Sink final : public IMessageSink {
       connection_->rollback();
       return inserted;
     }
-    return connection_->commit();
+    Result<void> committed = connection_->commit();
+    if (committed) leftOut_ += leaving_;
+    return committed;
   }
+  std::int64_t leftOut() const noexcept override { return leftOut_; }
 
  private:
   Result<void> insert(std::span<const NewMessage> messages) {
@@ -37,7 +40,9 @@ class Sink final : public IMessageSink {
     const WallTime now = systemClock().wallNow();
     if (!options_.numbered) return insert(*queue, messages, now);
     Result<std::vector<NewMessage>> numbered = giveNumbers(*connection_, *queue, messages, now);
-    return numbered ? insert(*queue, *numbered, now) : numbered.error();
+    if (!numbered) return numbered.error();
+    leaving_ = static_cast<std::int64_t>(messages.size() - numbered->size());
+    return insert(*queue, *numbered, now);
   }
 
   Result<void> insert(std::int64_t queue, std::span<const NewMessage> messages, WallTime now) {
@@ -72,6 +77,8 @@ class Sink final : public IMessageSink {
 
   Options options_;
   std::unique_ptr<Connection> connection_;
+  std::int64_t leaving_ = 0;  // by the transaction that is open
+  std::int64_t leftOut_ = 0;
 };
 
 }  // namespace

@@ -136,6 +136,7 @@ TEST_P(NumberingSuite, AnIdThatWasSentBeforeIsNotStoredAgainAndTakesNoNumber) {
   EXPECT_THAT(sink_->append(std::vector{messageOf("a", "2"), messageOf("a", "3")}), succeeds());
 
   EXPECT_THAT(toldOfAll(), ElementsAre("a 1 1", "a 2 2", "a 3 3"));
+  EXPECT_EQ(sink_->leftOut(), 2) << "one that came twice at once, and one that another sink had sent";
 }
 
 TEST_P(NumberingSuite, ARefusedSendLeavesNoGap) {

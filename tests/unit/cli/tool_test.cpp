@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "cli/mistakes.hpp"
 #include "cli/options.hpp"
 #include "cli/secrets.hpp"
 #include "support/program.hpp"
@@ -32,17 +33,133 @@ Answer run(std::vector<const char*> arguments) {
   return {exit, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
 }
 
+/// With what every consumer needs, where nobody answers.
+Answer consume(const std::vector<const char*>& more) {
+  std::vector<const char*> arguments{"consume", "--zookeeper", "127.0.0.1:1", "--election",
+                                     "e",       "--queue",     "sqlite:o.db"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run(arguments);
+}
+
 TEST(Tool, WithoutACommandItSaysSo) {
   const Answer answer = run({});
   EXPECT_EQ(answer.exit, Exit::usage);
   EXPECT_THAT(answer.err, HasSubstr("tenure --help"));
 }
 
-TEST(Tool, AnUnknownCommandOptionOrValueIsUsage) {
+TEST(Tool, WhatIsUnknownOrMissingOnTheCommandLineIsUsage) {
   EXPECT_EQ(run({"prodcue"}).exit, Exit::usage);
   EXPECT_EQ(run({"produce", "--queue", "sqlite:o.db", "--fromat", "jsonl"}).exit, Exit::usage);
-  EXPECT_EQ(run({"produce", "--queue", "sqlite:o.db", "--format", "xml"}).exit, Exit::usage);
   EXPECT_EQ(run({"produce"}).exit, Exit::usage);
+  EXPECT_EQ(run({"produce", "--queue"}).exit, Exit::usage);
+  EXPECT_EQ(run({"check"}).exit, Exit::usage);
+  EXPECT_EQ(run({"fence", "show"}).exit, Exit::usage);
+  EXPECT_EQ(run({"queue"}).exit, Exit::usage);
+  EXPECT_EQ(consume({}).exit, Exit::usage);
+}
+
+TEST(Tool, AValueThatIsRefusedIsConfigurationWhateverIsWrongWithIt) {
+  EXPECT_EQ(run({"produce", "--queue", "sqlite:o.db", "--format", "xml"}).exit, Exit::configuration);
+  EXPECT_EQ(run({"produce", "--queue", "sqlit:o.db"}).exit, Exit::configuration);
+  EXPECT_EQ(run({"produce", "--queue", "sqlite:"}).exit, Exit::configuration);
+  EXPECT_EQ(run({"produce", "--queue", "sqlite:o.db?quue=q"}).exit, Exit::configuration);
+  EXPECT_EQ(run({"status", "--zookeeper", "127.0.0.1", "--election", "e"}).exit, Exit::configuration);
+  EXPECT_EQ(run({"status", "--zookeeper", "127.0.0.1:1", "--election", "e/"}).exit, Exit::configuration);
+  for (const auto& [option, value] : std::vector<std::pair<const char*, const char*>>{
+           {"--max-batch", "many"},
+           {"--max-batch", "0"},
+           {"--latency-target", "5"},
+           {"--latency-target", "1h"},
+           {"--on-dead", "panic"},
+           {"--rate", "fast"},
+       }) {
+    EXPECT_EQ(consume({"--sql", "SELECT 1", option, value}).exit, Exit::configuration) << option << " " << value;
+  }
+}
+
+TEST(Tool, WhatWasProbablyMeantIsNamed) {
+  EXPECT_EQ(run({"consum", "--queue", "x"}).err,
+            "tenure: \"consum\" is no command of tenure; did you mean consume?; see tenure --help\n");
+  EXPECT_EQ(run({"queue", "statts"}).err,
+            "tenure: \"statts\" is no command of tenure queue; did you mean stats?; see tenure queue --help\n");
+  EXPECT_EQ(run({"consume", "--sqll", "s3cret", "--zookeper=y"}).err,
+            "tenure: \"--sqll\" is no option of tenure consume; did you mean --sql?\n"
+            "\"--zookeper\" is no option of tenure consume; did you mean --zookeeper?; see tenure consume --help\n");
+  EXPECT_EQ(run({"frobnicate"}).err, "tenure: \"frobnicate\" is no command of tenure; see tenure --help\n");
+  EXPECT_THAT(run({"queue"}).err, HasSubstr("tenure queue wants a command: one of "));
+}
+
+TEST(Nearest, ToleratesAThirdOfTheLettersAndASwap) {
+  EXPECT_EQ(nearest("stauts", {"status", "stats"}), "status");
+  EXPECT_EQ(nearest("rnu", {"run", "token"}), "run");
+  EXPECT_EQ(nearest("xyz", {"run", "token"}), std::nullopt);
+  EXPECT_EQ(nearest("", {"run"}), std::nullopt);
+}
+
+TEST(Tool, HelpIsAlsoACommand) {
+  EXPECT_EQ(run({"help", "consume"}).out, run({"consume", "--help"}).out);
+  EXPECT_EQ(run({"help", "queue", "stats"}).out, run({"queue", "stats", "--help"}).out);
+  EXPECT_EQ(run({"help"}).out, run({"--help"}).out);
+  const Answer answer = run({"help", "consum"});
+  EXPECT_EQ(answer.exit, Exit::usage);
+  EXPECT_THAT(answer.err, HasSubstr("did you mean consume?"));
+}
+
+TEST(Tool, AnOptionThatDoesNothingWithoutAnotherIsRefused) {
+  for (const auto& [option, value, other] :
+       std::vector<std::tuple<const char*, const char*, const char*>>{{"--gap-limit", "5s", "--follow-numbers"},
+                                                                      {"--old-gap", "skip", "--follow-numbers"},
+                                                                      {"--max-kept", "5", "--follow-numbers"},
+                                                                      {"--lane-window", "100", "--lanes"},
+                                                                      {"--keep-log-lines", "5", "--keep-log"},
+                                                                      {"--collapse-ahead", "5", "--collapse"},
+                                                                      {"--preferred-after", "5s", "--preference"}}) {
+    const Answer answer = consume({"--sql", "SELECT 1", option, value});
+    EXPECT_EQ(answer.exit, Exit::usage) << option;
+    EXPECT_THAT(answer.err, HasSubstr(std::string(option) + " does nothing without " + other));
+  }
+  EXPECT_EQ(run({"status", "--zookeeper", "127.0.0.1:1", "--election", "e", "--store", "sqlite:o.db"}).exit,
+            Exit::usage);
+}
+
+/// "1 to 64" of "--lanes = 65: must be 1 to 64: …"
+std::string rangeIn(const std::string& complaint) {
+  const std::size_t at = complaint.find("must be ");
+  if (at == std::string::npos) return "no range in: " + complaint;
+  std::string range = complaint.substr(at + std::string_view("must be ").size());
+  if (range.starts_with("longer than 0 and ")) range.erase(0, std::string_view("longer than 0 and ").size());
+  return range.substr(0, range.find_first_of(":;\n"));
+}
+
+TEST(Tool, TheHelpOfAnOptionTellsTheLimitsThatItIsHeldTo) {
+  std::string page = run({"consume", "--help"}).out;
+  page.erase(std::unique(page.begin(), page.end(), [](char a, char b) { return a == ' ' && b == ' '; }), page.end());
+  std::replace(page.begin(), page.end(), '\n', ' ');
+  page.erase(std::unique(page.begin(), page.end(), [](char a, char b) { return a == ' ' && b == ' '; }), page.end());
+  for (const std::vector<const char*>& slip :
+       std::vector<std::vector<const char*>>{{"--lanes", "65"},
+                                             {"--lane-window", "1", "--lanes", "2"},
+                                             {"--max-batch", "5000"},
+                                             {"--latency-target", "1h"},
+                                             {"--max-attempts", "0"},
+                                             {"--key-alarm", "1000000000001"},
+                                             {"--execute-limit", "25h"},
+                                             {"--drain", "25h"},
+                                             {"--gap-limit", "31d", "--follow-numbers"},
+                                             {"--max-kept", "0", "--follow-numbers"},
+                                             {"--collapse-ahead", "0", "--collapse", "group"},
+                                             {"--barrier", "31m"},
+                                             {"--session-timeout", "2h"},
+                                             {"--preferred-after", "25h", "--preference", "preferred"}}) {
+    std::vector<const char*> arguments{"--sql", "SELECT 1"};
+    arguments.insert(arguments.end(), slip.begin(), slip.end());
+    const std::string range = rangeIn(consume(arguments).err);
+    const std::string option = std::string(" ") + slip.front() + " ";
+    const std::size_t at = page.find(option);
+    ASSERT_NE(at, std::string::npos) << option;
+    const std::size_t next = page.find("(Env:", page.find("(Env:", at) + 1);
+    EXPECT_THAT(page.substr(at, next - at), HasSubstr(range)) << option;
+  }
 }
 
 TEST(Tool, EveryHelpPageHasExamplesAndExitCodes) {
@@ -137,9 +254,9 @@ TEST(Tool, Row40AnOptionThatDoesNotExistIsNamedWithoutItsValue) {
     return answer.err;
   };
 
-  EXPECT_THAT(complaint({"--password", "s3cret"}), HasSubstr("not known here: --password;"));
-  EXPECT_THAT(complaint({"--password=s3cret"}), HasSubstr("not known here: --password;"));
-  EXPECT_THAT(complaint({"-ps3cret"}), HasSubstr("not known here: -p;"));
+  EXPECT_THAT(complaint({"--password", "s3cret"}), HasSubstr("\"--password\" is no option of tenure produce;"));
+  EXPECT_THAT(complaint({"--password=s3cret"}), HasSubstr("\"--password\" is no option of tenure produce;"));
+  EXPECT_THAT(complaint({"-ps3cret"}), HasSubstr("\"-p\" is no option of tenure produce;"));
 }
 
 TEST(Tool, WhatIsComplainedAboutCannotMoveTheCursor) {

@@ -103,5 +103,15 @@ TEST(LogSink, DropsWhatIsBelowItsLevel) {
             "1970-01-01T00:00:00.000Z warn warned election=orders token=7 what=\"clock stepped\"\n");
 }
 
+TEST(LogSink, EachLineSaysWhichReplicaItIsFrom) {
+  testing::internal::CaptureStderr();
+  const auto log = makeLogSink(Level::info, {"shop 1"});
+
+  log->on(Event{WallTime{}, {"orders"}, {7}, TermBegan{}});
+
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "1970-01-01T00:00:00.000Z info term_began election=orders id=\"shop 1\" token=7\n");
+}
+
 }  // namespace
 }  // namespace tenure
