@@ -53,10 +53,10 @@ TEST_F(Delivered, AtLeastOnceLeavesNoKeys) {
   EXPECT_EQ(sql("SELECT count(*) FROM tenure_key"), "0");
 }
 
-TEST_F(Delivered, AGuaranteeThatIsNoneIsUsageAndNamesTheThree) {
+TEST_F(Delivered, AGuaranteeThatIsNoneIsRefusedAndNamesTheThree) {
   const Run run = tenure(inElection("consume", {"--queue", queue(), "--sql", "SELECT 1", "--delivery", "at-will"}));
 
-  EXPECT_EQ(run.exit, 64);
+  EXPECT_EQ(run.exit, 78);
   EXPECT_THAT(run.output, HasSubstr("--delivery"));
   EXPECT_THAT(run.output, HasSubstr("exactly-once, at-least-once or at-most-once"));
 }

@@ -87,7 +87,7 @@ TEST_F(Standbys, OneThatIsMendedSaysSo) {
 }
 
 TEST_F(Standbys, OneWithOtherSettingsIsToldByBothAndNotHandedTheLeadership) {
-  Program first = leader({"--preferred-after", "400ms"});
+  Program first = leader();
   Program second = consume("second", {"--delivery", "at-least-once", "--consumer", "another"});
 
   for (Program* replica : {&first, &second}) {

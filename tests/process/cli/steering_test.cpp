@@ -98,10 +98,10 @@ TEST_F(Steering, AHandoverForLaterHappensAtItsTime) {
   EXPECT_THAT(first.output(), HasSubstr(" handover_scheduled "));
 }
 
-TEST_F(Steering, ATimeThatHasPassedOrIsNoneIsUsage) {
-  EXPECT_EQ(handover({"--at", "2020-01-01T00:00:00Z"}).exit, 64);
-  EXPECT_EQ(handover({"--at", "tomorrow"}).exit, 64);
-  EXPECT_EQ(handover({"--at", "+tomorrow"}).exit, 64);
+TEST_F(Steering, ATimeThatHasPassedOrIsNoneIsRefused) {
+  EXPECT_EQ(handover({"--at", "2020-01-01T00:00:00Z"}).exit, 78);
+  EXPECT_EQ(handover({"--at", "tomorrow"}).exit, 78);
+  EXPECT_EQ(handover({"--at", "+tomorrow"}).exit, 78);
   EXPECT_EQ(handover({"--cancel", "--to", "x"}).exit, 64);
 }
 
@@ -109,14 +109,14 @@ TEST_F(Steering, AVariableThatNobodySetMovesNobody) {
   Program first = leader("first");
   for (const char* option : {"--to", "--at"}) {
     const Run run = handover({option, ""});
-    EXPECT_EQ(run.exit, 64) << run.output;
+    EXPECT_EQ(run.exit, 78) << run.output;
     EXPECT_THAT(run.output, HasSubstr("must not be empty"));
   }
   EXPECT_THAT(first.output(), Not(HasSubstr("handover_")));
 }
 
 TEST_F(Steering, APreferredReplicaIsHandedTheOfficeAndKeepsIt) {
-  Program first = leader("first", {"--preferred-after", "400ms"});
+  Program first = leader("first");
   Program second = standby("second");
   Program preferred = standby("preferred", {"--preference", "preferred", "--preferred-after", "400ms"});
 
@@ -140,9 +140,9 @@ TEST_F(Steering, AnObserverIsShownAndNeverLeads) {
   EXPECT_THAT(watcher.output(), Not(HasSubstr(" elected ")));
 }
 
-TEST_F(Steering, AWishThatIsNoneIsUsage) {
+TEST_F(Steering, AWishThatIsNoneIsRefused) {
   EXPECT_EQ(tenure(inElection("consume", {"--queue", queue(), "--sql", "SELECT 1", "--preference", "always"})).exit,
-            64);
+            78);
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST_F(RunStore, ATokenCheckThatCannotBeAnsweredSaysSo) {
   Arguments other = check("1");
   *(std::find(other.begin(), other.end(), "--election") + 1) = "never-claimed";
   EXPECT_EQ(tenure(other).exit, 1);
-  EXPECT_EQ(tenure(check("seventeen")).exit, 64);
+  EXPECT_EQ(tenure(check("seventeen")).exit, 78);
   EXPECT_EQ(tenure({"token", "check"}).exit, 64);
   EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
 }
