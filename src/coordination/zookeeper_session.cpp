@@ -1,6 +1,5 @@
 #include "coordination/zookeeper_session.hpp"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -10,6 +9,7 @@
 
 #include "coordination/zookeeper_limits.hpp"
 #include "coordination/zookeeper_requests.hpp"
+#include "coordination/zookeeper_socket.hpp"
 
 namespace tenure::zookeeper {
 namespace {
@@ -36,6 +36,12 @@ std::string serverOf(zhandle_t* handle) {
   auto size = static_cast<socklen_t>(server.capacity());
   if (zookeeper_get_connected_host(handle, server.data(), &size) == nullptr) return "";
   return server.address().to_string() + ':' + std::to_string(server.port());
+}
+
+/// What to wait for; connects where there is no connection.
+int interestOf(zhandle_t* handle, int& fd, int& interest, timeval& limit) {
+  const ClosedOnExec socket;
+  return zookeeper_interest(handle, &fd, &interest, &limit);
 }
 
 Secret keyOf(const clientid_t& id) { return Secret{std::string(id.passwd, sizeof id.passwd)}; }
@@ -157,12 +163,12 @@ void Session::arm() {
   int interest = 0;
   timeval limit{};
   noteGreeting();
-  const int rc = zookeeper_interest(handle_, &fd, &interest, &limit);
+  const int rc = interestOf(handle_, fd, interest, limit);
   noticeSilentLoss();
   while (!inbox_.empty()) {
     emptyInbox();
     // What was just delivered may have sent requests; ask again what to wait for.
-    if (handle_ != nullptr && rc == ZOK) zookeeper_interest(handle_, &fd, &interest, &limit);
+    if (handle_ != nullptr && rc == ZOK) interestOf(handle_, fd, interest, limit);
   }
   if (handle_ == nullptr || end_) return;
   if (rc != ZOK) return setTimer(failurePause);
@@ -174,7 +180,6 @@ void Session::arm() {
 
 void Session::lendDescriptor(int fd, int interest) {
   if (fd < 0) return;
-  if (!connected_) fcntl(fd, F_SETFD, FD_CLOEXEC);  // the client leaves its sockets to whatever is started
   boost::system::error_code refused;
   descriptor_.assign(fd, refused);
   if (refused) return;

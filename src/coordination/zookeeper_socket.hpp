@@ -1,0 +1,19 @@
+/// Sockets of the ZooKeeper client that no program inherits.
+///
+/// The client opens its sockets without close-on-exec, and a fcntl() afterwards comes too late for a program that
+/// another thread starts in between: it would hold our connection open for as long as it runs, also after our death.
+/// So socket() is defined here once more: for all calls the C library's, but with the flag while a thread says so.
+#pragma once
+
+namespace tenure::zookeeper {
+
+/// While it lives, this thread's sockets are close-on-exec from the start.
+class ClosedOnExec {
+ public:
+  ClosedOnExec() noexcept;
+  ~ClosedOnExec();
+  ClosedOnExec(const ClosedOnExec&) = delete;
+  ClosedOnExec& operator=(const ClosedOnExec&) = delete;
+};
+
+}  // namespace tenure::zookeeper
