@@ -18,12 +18,12 @@ constexpr int skips = 99;
 constexpr std::chrono::milliseconds politeness = 100ms;
 
 ChildCommand commandFor(const Delivery& delivery, const std::string& command) {
-  return {shell(command),
-          {{"TENURE_MESSAGE_ID", delivery.message.id.value},
-           {"TENURE_GROUP", delivery.message.group.value},
-           {"TENURE_TOKEN", std::to_string(delivery.term.token().value)},
-           {"TENURE_ATTEMPT", std::to_string(delivery.attempt)}},
-          delivery.message.body};
+  return {.arguments = shell(command),
+          .environment = {{"TENURE_MESSAGE_ID", delivery.message.id.value},
+                          {"TENURE_GROUP", delivery.message.group.value},
+                          {"TENURE_TOKEN", std::to_string(delivery.term.token().value)},
+                          {"TENURE_ATTEMPT", std::to_string(delivery.attempt)}},
+          .input = delivery.message.body};
 }
 
 /// The marker must not say that all is well while it may go on.
@@ -33,6 +33,8 @@ ChildCommand commandFor(const Delivery& delivery, const std::string& command) {
 
 Outcome outcomeOf(const ChildEnd& end, EndReason reason, Guarantee delivery) {
   if (!end.nothingLeft) endBesideWhatMayStillRun("something of the command outlived SIGKILL");
+  // Whoever did it, most likely it was the command: it counts, or the next run would do the same, for ever.
+  if (end.cause == EndCause::shimLost) return Outcome::failed(end.description());
   if (end.cause != EndCause::itself) {
     if (reason == EndReason::hung) return Outcome::failed("killed: it overran the limit for one message");
     constexpr const char* lost = "killed: its term was lost";

@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 milliseconds inMilliseconds(Duration duration) { return std::chrono::duration_cast<milliseconds>(duration); }
 
 std::string descriptionOf(const ChildEnd& end) {
-  if (end.cause == EndCause::itself) return end.description();
+  if (end.cause == EndCause::itself || end.cause == EndCause::shimLost) return end.description();
   const std::string why = end.cause == EndCause::overdue ? "the lease" : "the term";
   return end.description() + (end.killed ? ", killed at the end of " : ", asked at the end of ") + why;
 }

@@ -17,7 +17,8 @@ RunMachine::Next RunMachine::commandEnded(const ChildEnd& end, EndReason ending,
   if (end.cause == EndCause::overdue && ending == EndReason::none) return {.step = Step::lose};
   if (end.cause == EndCause::stopAsked && end.killed && ending == EndReason::stopAsked)
     leaveWith(static_cast<int>(Exit::aborted));  // it is leaving already
-  if (end.cause != EndCause::itself || ending != EndReason::none) return {};
+  const bool forItsTerm = end.cause == EndCause::stopAsked || end.cause == EndCause::overdue;
+  if (forItsTerm || ending != EndReason::none) return {};
   switch (onExit_) {
     case OnExit::resign: return {.step = Step::resign, .failed = end.exitCode != 0 || ran < soonest};
     case OnExit::restart: return startAgain(ran);

@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
+#include "process/process_handle.hpp"
 #include "process/system_error.hpp"
 
 namespace tenure {
@@ -51,8 +53,12 @@ ChildEnd endFrom(const ChildReport& report) {
 /// The conversation with one child's keeper.
 class Conversation {
  public:
-  Conversation(Line line, const ChildLimits& limits, BootTime until)
-      : line_(std::move(line)), limits_(limits), until_(until), stopEvent_(eventfd(0, EFD_CLOEXEC)) {}
+  Conversation(const Guardian& guardian, Line line, const ChildLimits& limits, BootTime until)
+      : guardian_(guardian),
+        line_(std::move(line)),
+        limits_(limits),
+        until_(until),
+        stopEvent_(eventfd(0, EFD_CLOEXEC)) {}
 
   Result<ChildEnd> untilItEnds() {
     const std::stop_callback wake(limits_.stop, [this] { eventfd_write(stopEvent_.get(), 1); });
@@ -60,7 +66,10 @@ class Conversation {
       std::array<pollfd, 2> waited{pollfd{line_.descriptor(), POLLIN, 0},
                                    pollfd{stopSent_ ? -1 : stopEvent_.get(), POLLIN, 0}};
       if (poll(waited.data(), waited.size(), waitMs()) < 0 && errno != EINTR) return failed("poll");
-      if (waited[0].revents != 0) return hear();
+      if (waited[0].revents != 0) {
+        if (const auto end = hear()) return *end;
+      }
+      guardian_.wake();
       if (limits_.stop.stop_requested() && !stopSent_) sendStop();
       if (limits_.until) sendUntil();
       if (BootClock::now() >= answerDue())
@@ -72,18 +81,30 @@ class Conversation {
   static constexpr Duration answerLimit = 15s;  // three times what a keeper gives itself for killing
   static constexpr Duration leashStep = 5ms;    // below it a moved deadline is not worth a packet
   static constexpr int lookAgainMs = 50;
+  static constexpr int wakeGuardianMs = 1'000;
 
-  int waitMs() const noexcept { return limits_.until || stopSent_ ? lookAgainMs : -1; }
+  int waitMs() const noexcept { return limits_.until || stopSent_ ? lookAgainMs : wakeGuardianMs; }
 
-  Result<ChildEnd> hear() {
+  /// Nullopt: it goes on.
+  std::optional<Result<ChildEnd>> hear() {
     const std::optional<Line::Packet> packet = line_.receive();
-    const std::optional<ChildReport> report =
-        packet ? readRecord<ChildReport>(packet->bytes) : std::optional<ChildReport>{};
-    if (!report)
-      return Error{Errc::unavailable, "the process that kept the command was killed, and the command with it"};
-    if (report->startError == 0) return endFrom(*report);
-    errno = report->startError;
+    const std::optional<ChildNews> news = packet ? readRecord<ChildNews>(packet->bytes) : std::optional<ChildNews>{};
+    if (!news) return lost();
+    if (news->kind == ChildNews::Kind::begun) {
+      keeper_ = news->keeper;
+      keeperHandle_ = openProcess(keeper_);
+      return std::nullopt;
+    }
+    if (news->report.startError == 0) return endFrom(news->report);
+    errno = news->report.startError;
     return failed("the command could not be started");
+  }
+
+  /// Keeper and guardian have let go of the line.
+  Result<ChildEnd> lost() const {
+    const Result<void> nothingLeft = guardian_.clearUpAfter(keeper_, keeperHandle_);
+    if (!nothingLeft && !nothingLeft.error().is(Errc::outcomeUnknown)) return nothingLeft.error();
+    return endFrom({SIGKILL, EndCause::shimLost, true, nothingLeft.has_value()});
   }
 
   void sendStop() {
@@ -106,7 +127,10 @@ class Conversation {
     return killed == BootTime::max() ? killed : std::max(killed, begun_) + answerLimit;
   }
 
+  const Guardian& guardian_;
   Line line_;
+  pid_t keeper_ = 0;
+  Descriptor keeperHandle_;
   const ChildLimits& limits_;
   const BootTime begun_ = BootClock::now();
   BootTime until_;
@@ -120,6 +144,7 @@ class Conversation {
 std::vector<std::string> shell(std::string command) { return {"/bin/sh", "-c", std::move(command)}; }
 
 std::string ChildEnd::description() const {
+  if (cause == EndCause::shimLost) return "killed: the process that kept it was killed";
   if (exitCode) return "exit status " + std::to_string(*exitCode);
   const char* name = sigabbrev_np(signal);
   return name != nullptr ? std::string("killed by SIG") + name : "killed by signal " + std::to_string(signal);
@@ -132,7 +157,7 @@ Result<ChildEnd> runChild(const Guardian& guardian, const ChildCommand& command,
   const BootTime until = limits.until ? limits.until() : BootTime::max();
   Result<Line> line = guardian.spawn(requestFor(command, limits, until), {input, STDOUT_FILENO, STDERR_FILENO});
   if (!line) return line.error();
-  return Conversation(std::move(*line), limits, until).untilItEnds();
+  return Conversation(guardian, std::move(*line), limits, until).untilItEnds();
 }
 
 }  // namespace tenure

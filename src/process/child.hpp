@@ -44,7 +44,8 @@ struct ChildLimits {
   std::chrono::milliseconds warning{0};
 };
 
-/// How the command itself ended. When this is known nothing of it runs any more, unless `nothingLeft` is false.
+/// How the command itself ended. When this is known nothing of it runs any more, unless `nothingLeft` is false: also
+/// after keeper or guardian were killed (EndCause::shimLost, as if SIGKILL had ended it).
 struct ChildEnd {
   std::optional<int> exitCode;  // or else
   int signal = 0;
@@ -62,7 +63,7 @@ struct ChildEnd {
 ///
 /// Errors:  invalidArgument  NUL bytes in the command or environment, or too much of it
 ///          timedOut         the keeper does not answer (it is frozen, or the kernel holds it)
-///          unavailable      no process or descriptor was to be had, or the child's keeper was killed; safe to repeat
+///          unavailable      no process or descriptor was to be had, nothing was started; safe to repeat
 ///          unsupported      the guardian is gone: no command can run until this process is started again
 Result<ChildEnd> runChild(const Guardian& guardian, const ChildCommand& command, const ChildLimits& limits = {});
 

@@ -3,14 +3,19 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 
 #include "process/guardian_main.hpp"
+#include "process/helper.hpp"
 #include "process/process_handle.hpp"
+#include "process/process_tree.hpp"
 #include "process/system_error.hpp"
 
 namespace tenure {
@@ -21,6 +26,13 @@ void openStandardDescriptors() noexcept {
   int opened = open("/dev/null", O_RDWR);
   while (opened >= 0 && opened <= 2) opened = open("/dev/null", O_RDWR);
   if (opened >= 0) close(opened);
+}
+
+/// Whether that process has ended by `limit`.
+bool waitForEnd(const Descriptor& process, BootTime limit) noexcept {
+  pollfd ended{process.get(), POLLIN, 0};
+  const Duration left = std::max(limit - BootClock::now(), Duration::zero());
+  return poll(&ended, 1, static_cast<int>(left / std::chrono::milliseconds{1})) == 1;
 }
 
 /// Forks a child that has every signal blocked from its first moment.
@@ -54,21 +66,47 @@ Result<Guardian> Guardian::start(std::span<const std::string> withheld) {
     for (const std::string& variable : withheld) unsetenv(variable.c_str());
     guard(std::move(ends->second), std::move(tool), std::move(says));
   }
+  Descriptor process = openProcess(pid);
+  if (!process) return failed("pidfd_open");  // it ends as its line does
   ends->first.letGoFirst();
-  return Guardian(pid, std::move(ends->first), std::move(ending));
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  return Guardian(pid, std::move(process), std::move(ends->first), std::move(ending));
 }
 
 Guardian::Guardian(Guardian&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), line_(std::move(other.line_)), ending_(std::move(other.ending_)) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      process_(std::move(other.process_)),
+      line_(std::move(other.line_)),
+      ending_(std::move(other.ending_)) {}
 
 Guardian::~Guardian() {
   if (pid_ < 0) return;
   line_.close();
-  const Descriptor handle = openProcess(pid_);
-  pollfd gone{handle.get(), POLLIN, 0};
-  constexpr int limitMs = 10'000;  // its own limit for killing is half of this
-  if (handle) poll(&gone, 1, limitMs);
+  wake();
+  constexpr std::chrono::seconds limit{10};  // its own limit for killing is half of this
+  waitForEnd(process_, BootClock::now() + limit);
   waitpid(pid_, nullptr, WNOHANG);
+}
+
+void Guardian::wake() const noexcept { signalThrough(process_, SIGCONT); }
+
+// A process that ends lets go of its descriptors first, and only then of its children: both have to be seen dead before
+// we have all that they left.
+Result<void> Guardian::clearUpAfter(pid_t keeper, const Descriptor& handle) const {
+  constexpr std::chrono::seconds dying{1};
+  constexpr std::chrono::seconds killing{5};
+  if (!waitForEnd(process_, BootClock::now() + dying))
+    return Error{Errc::unavailable, "the guardian process could not start the command (out of descriptors?)"};
+  const BootTime giveUpAt = BootClock::now() + killing;
+  bool proven = false;
+  const bool isUnseen = !handle && keeper > 0 && (kill(keeper, 0) == 0 || errno != ESRCH);
+  const bool hasEnded = handle ? waitForEnd(handle, giveUpAt) : !isUnseen;
+  while (hasEnded && !(proven = endAdopted(pid_, Helper::running())) && BootClock::now() < giveUpAt) {
+    constexpr int lookAgainMs = 20;
+    poll(nullptr, 0, lookAgainMs);
+  }
+  if (proven) return {};
+  return Error{Errc::outcomeUnknown, "guardian and keeper were killed; something of the command may still run"};
 }
 
 Result<Line> Guardian::spawn(const SpawnRequest& request, const std::array<int, 3>& standard) const {

@@ -19,11 +19,20 @@
 /// frozen, and a deadline that the tool computed before a pause does not become a later one by it. It travels on the
 /// line and not in shared memory: the keeper sleeps until it is due, and needs to poll nothing; an order that did not
 /// arrive leaves the one before in force, which is an earlier one. The keeper has it and not the last-will helper, so
-/// that it also holds where there is no last will. If a keeper is killed, its command dies with it and the guardian
-/// clears up the rest; if the guardian is killed, running commands keep their keepers, and the next command is refused.
+/// that it also holds where there is no last will.
 ///
 /// Guardian and keepers have a session of their own and block every signal: what is sent to the tool's process group
-/// does not reach them.
+/// does not reach them. Against those that cannot be blocked they stand in for one another, and a command has not ended
+/// before whoever is left has proven that nothing of it is:
+///
+///   killed                     who ends what is left of the command          what the tool learns
+///   keeper                     the guardian, which has adopted it            it ended, its keeper was lost
+///   guardian                   nobody has to: its keeper goes on             it ended; the next command is refused
+///   keeper and guardian        the tool, which is a subreaper itself         both
+///   tool, and one of the two   the other one
+///   all three                  the kernel, but only the command itself       (nobody says that anything is gone)
+///
+/// A keeper that is stopped is continued by the guardian, and that one by the tool.
 #pragma once
 
 #include <sys/types.h>
@@ -41,7 +50,8 @@ namespace tenure {
 /// The tool's end. Threads: any, once started.
 class Guardian {
  public:
-  /// Call first in main: before any thread, and before descriptors are opened that a helper should not hold open.
+  /// Call first in main: before any thread, and before descriptors are opened that a helper should not hold open. It
+  /// makes this process a subreaper, whose children beside the guardian must be helpers (helper.hpp).
   ///   withheld  variables of our environment that no command inherits, beside those of secret_variables.hpp
   /// Errors: unavailable (the system refuses another process or descriptor)
   static Result<Guardian> start(std::span<const std::string> withheld = {});
@@ -57,6 +67,15 @@ class Guardian {
   int childrenGone() const noexcept { return ending_.get(); }
   /// Killed, or it could not go on: no command can be started any more.
   bool isGone() const noexcept { return line_.otherEndGone(); }
+  /// Continues it if somebody has stopped it.
+  void wake() const noexcept;
+  /// After a keeper was lost with nobody to answer for it: ends what guardian and keeper have left to this process.
+  ///   keeper  0 when it has not said yet who it is; then it has not started the command either
+  ///   handle  the keeper's, if one was to be had
+  ///
+  /// Errors:  outcomeUnknown  something of the command may still run
+  ///          unavailable     the guardian lives, and the command was never started; safe to repeat
+  Result<void> clearUpAfter(pid_t keeper, const Descriptor& handle) const;
 
   /// Starts a command and returns the line to its keeper. See child.hpp for the comfortable way.
   ///   standard  stdin, stdout and stderr for the command; borrowed during the call
@@ -65,10 +84,11 @@ class Guardian {
   Result<Line> spawn(const SpawnRequest& request, const std::array<int, 3>& standard) const;
 
  private:
-  Guardian(pid_t pid, Line line, Descriptor ending) noexcept
-      : pid_(pid), line_(std::move(line)), ending_(std::move(ending)) {}
+  Guardian(pid_t pid, Descriptor process, Line line, Descriptor ending) noexcept
+      : pid_(pid), process_(std::move(process)), line_(std::move(line)), ending_(std::move(ending)) {}
 
   pid_t pid_ = -1;
+  Descriptor process_;
   Line line_;
   Descriptor ending_;
 };

@@ -43,8 +43,8 @@ class GuardianMain {
 
   /// When the keepers are gone as well.
   void removeGroups() {
-    orphanedGroups_.insert(orphanedGroups_.end(), keepers_.begin(), keepers_.end());
-    clearGroups();
+    for (const std::vector<Kept>* all : {&keepers_, &lost_})
+      for (const Kept& kept : *all) ControlGroup::removeAfter(kept.keeper);
   }
 
   /// Returns when the tool has closed the line or is dead.
@@ -52,10 +52,10 @@ class GuardianMain {
     while (true) {
       std::array<pollfd, 3> waited{pollfd{line_.descriptor(), POLLIN, 0}, pollfd{tool_.get(), POLLIN, 0},
                                    pollfd{signals_.get(), POLLIN, 0}};
-      if (poll(waited.data(), waited.size(), strays_ ? lookAgainMs : -1) < 0) continue;
+      if (poll(waited.data(), waited.size(), lost_.empty() ? -1 : lookAgainMs) < 0) continue;
       if (waited[1].revents != 0) return;
       if (waited[2].revents != 0) reap();
-      if (strays_) clearStrays();
+      if (!lost_.empty()) answerForTheLost();
       if (waited[0].revents == 0) continue;
       std::optional<Line::Packet> packet = line_.receive();
       if (!packet) return;
@@ -65,6 +65,14 @@ class GuardianMain {
 
  private:
   static constexpr int lookAgainMs = 20;
+  static constexpr std::chrono::seconds giveUpAfter{5};
+
+  /// A keeper, and its end of the child's line: somebody has to answer for it if it is killed.
+  struct Kept {
+    pid_t keeper = 0;
+    Line line;
+    BootTime giveUpAt{};
+  };
 
   void startKeeper(Line::Packet packet) {
     const std::optional<SpawnRequest> request = decodeSpawnRequest(packet.bytes);
@@ -74,8 +82,8 @@ class GuardianMain {
     const pid_t keeper = fork();
     if (keeper == 0)
       keep(std::move(childLine), *request, {std::move(passed[1]), std::move(passed[2]), std::move(passed[3])});
-    if (keeper > 0) return keepers_.push_back(keeper);
-    static_cast<void>(childLine.sendRecord(ChildReport{.startError = errno}));
+    if (keeper > 0) return keepers_.push_back({keeper, std::move(childLine)});
+    static_cast<void>(childLine.sendRecord(ChildNews{ChildNews::Kind::over, 0, {.startError = errno}}));
   }
 
   void reap() {
@@ -83,29 +91,39 @@ class GuardianMain {
     while (read(signals_.get(), &ignored, sizeof ignored) > 0) {
     }
     int status = 0;
-    for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-      if (std::erase(keepers_, pid) > 0 && status != 0) {  // it was killed, or could not kill
-        orphanedGroups_.push_back(pid);
-        strays_ = true;
+    for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+      const auto kept =
+          std::find_if(keepers_.begin(), keepers_.end(), [pid](const Kept& k) { return k.keeper == pid; });
+      if (kept == keepers_.end()) continue;
+      if (WIFSTOPPED(status)) {
+        kill(pid, SIGCONT);  // nobody may stop it: its command would have no end
+        continue;
       }
+      kept->giveUpAt = BootClock::now() + giveUpAfter;
+      if (status != 0) lost_.push_back(std::move(*kept));  // it was killed, or could not kill
+      keepers_.erase(kept);
+    }
   }
 
-  /// What a killed keeper left behind is a child of the guardian now.
-  void clearStrays() {
-    const std::vector<LiveProcess> strays = descendantsOf(getpid(), keepers_);
-    for (const LiveProcess& stray : strays) signalProcess(stray, SIGKILL);
-    clearGroups();
-    strays_ = !strays.empty() || !orphanedGroups_.empty();
+  /// What they left behind is the guardian's own now, and nobody knows whose: none has ended before all of it has.
+  void answerForTheLost() {
+    const bool noneLeft = endAdopted(getpid());
+    std::erase_if(lost_, [&](Kept& lost) {
+      const bool nothingLeft = ControlGroup::removeAfter(lost.keeper) && noneLeft;  // the group dies in any case
+      if (!nothingLeft && BootClock::now() < lost.giveUpAt) return false;
+      const ChildReport report{SIGKILL, EndCause::shimLost, true, nothingLeft};
+      if (lost.line.descriptor() >= 0)
+        static_cast<void>(lost.line.sendRecord(ChildNews{ChildNews::Kind::over, lost.keeper, report}));
+      lost.line.close();
+      return nothingLeft;
+    });
   }
-
-  void clearGroups() { std::erase_if(orphanedGroups_, ControlGroup::removeAfter); }
 
   Line line_;
   Descriptor tool_;
   Descriptor signals_;
-  std::vector<pid_t> keepers_;
-  std::vector<pid_t> orphanedGroups_;  // by their keepers, which are gone
-  bool strays_ = false;
+  std::vector<Kept> keepers_;
+  std::vector<Kept> lost_;  // whose keepers are gone and something of their commands may not be
 };
 
 }  // namespace

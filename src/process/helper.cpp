@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -87,7 +88,30 @@ class Birth {
   posix_spawn_file_actions_t actions_{};
 };
 
+/// As the kernel's list of our children, it is one for the whole process.
+struct Running {
+  std::mutex mutex;
+  std::vector<pid_t> pids;
+};
+
+Running& allRunning() {
+  static Running running;
+  return running;
+}
+
+void waitFor(pid_t helper) {
+  while (waitpid(helper, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  const std::lock_guard lock(allRunning().mutex);
+  std::erase(allRunning().pids, helper);
+}
+
 }  // namespace
+
+std::vector<pid_t> Helper::running() {
+  const std::lock_guard lock(allRunning().mutex);
+  return allRunning().pids;
+}
 
 Result<Helper> Helper::start(const std::string& program) {
   Result<std::pair<Line, Line>> ends = Line::makePair();
@@ -99,12 +123,16 @@ Result<Helper> Helper::start(const std::string& program) {
   if (!line || !owner) return failed("fcntl", errno);
   pid_t pid = -1;
   if (const int error = Birth(line.get(), owner.get()).of(program, pid); error != 0) return failed(program, error);
+  {
+    const std::lock_guard lock(allRunning().mutex);
+    allRunning().pids.push_back(pid);
+  }
   Descriptor process = openProcess(pid);
   ends->first.letGoFirst();
   if (process) return Helper(pid, std::move(ends->first), std::move(process));
   const int error = errno;
   ::kill(pid, SIGKILL);  // ours, and not waited for yet: the number is its own
-  waitpid(pid, nullptr, 0);
+  waitFor(pid);
   return failed("pidfd_open", error);
 }
 
@@ -118,8 +146,7 @@ Helper::~Helper() {
   line_.close();
   pollfd ended{process_.get(), POLLIN, 0};
   if (poll(&ended, 1, farewellMs) != 1) kill();
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  waitFor(pid_);
 }
 
 Result<std::string> findHelper(const std::string& name) {

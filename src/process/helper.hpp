@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "process/descriptor.hpp"
 #include "process/line.hpp"
@@ -31,6 +32,9 @@ class Helper {
   Helper& operator=(Helper&&) = delete;
   /// Closes the line and waits for the helper, for a second; then kills it.
   ~Helper();
+
+  /// The helpers of this process that have not been waited for.
+  static std::vector<pid_t> running();
 
   pid_t pid() const noexcept { return pid_; }
   const Line& line() const noexcept { return line_; }

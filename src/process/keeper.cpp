@@ -63,7 +63,8 @@ void moveTo(int target, const Descriptor& descriptor) noexcept {
   if (descriptor.get() != target) dup2(descriptor.get(), target);
 }
 
-/// In the command's own process. It dies with its keeper even if that one is killed.
+/// In the command's own process. It dies with its keeper even if that one is killed, unless it executes what the kernel
+/// gives other rights (set-uid, set-gid, file capabilities): that takes the signal of the parent's death away.
 [[noreturn]] void becomeCommand(const SpawnRequest& request, const Outfit& outfit, pid_t keeper) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -99,11 +100,12 @@ class Keeper {
 
   /// Returns when it is over: whether nothing is left.
   bool run(const SpawnRequest& request, std::array<Descriptor, 3> standard) {
+    static_cast<void>(line_.sendRecord(ChildNews{ChildNews::Kind::begun, getpid()}));
     if (const int error = start(request, std::move(standard))) {
-      static_cast<void>(line_.sendRecord(ChildReport{.startError = error}));
+      say({.startError = error});
       return true;
     }
-    if (command_ == 0) static_cast<void>(line_.sendRecord(machine_.report()));
+    if (command_ == 0) say(machine_.report());
     while (command_ != 0 && !over_) step();
     group_.reset();
     return machine_.report().nothingLeft;
@@ -125,6 +127,10 @@ class Keeper {
     return 0;
   } catch (const std::system_error& error) {
     return error.code().value();
+  }
+
+  void say(const ChildReport& report) const {
+    static_cast<void>(line_.sendRecord(ChildNews{ChildNews::Kind::over, getpid(), report}));
   }
 
   void step() {
@@ -173,7 +179,7 @@ class Keeper {
         case KeeperAction::killAll: killAll(); break;
         case KeeperAction::finish:
           over_ = true;
-          if (!machine_.toolGone()) static_cast<void>(line_.sendRecord(machine_.report()));
+          if (!machine_.toolGone()) say(machine_.report());
       }
     }
   }

@@ -59,6 +59,20 @@ void reapAll() noexcept {
   }
 }
 
+/// Zombies too. The kernel keeps a list for each thread, and hides nobody from it. Nullopt: it cannot be read.
+std::optional<std::vector<pid_t>> ownChildren() {
+  std::vector<pid_t> children;
+  std::error_code unseen;
+  for (std::filesystem::directory_iterator task("/proc/self/task", unseen), end; !unseen && task != end;
+       task.increment(unseen)) {
+    std::ifstream list(task->path() / "children");
+    if (!list && std::filesystem::exists(task->path())) return std::nullopt;
+    for (pid_t child = 0; list >> child;) children.push_back(child);
+    if (list.bad()) return std::nullopt;
+  }
+  return unseen ? std::nullopt : std::optional(std::move(children));
+}
+
 bool hasChildren() noexcept {
   siginfo_t info{};
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -93,6 +107,25 @@ void signalProcess(const LiveProcess& process, int signal) noexcept {
 
 void signalDescendants(int signal) {
   for (const LiveProcess& process : descendantsOf(getpid())) signalProcess(process, signal);
+}
+
+bool endAdopted(pid_t own, const std::vector<pid_t>& spared) {
+  const std::optional<std::vector<pid_t>> children = ownChildren();
+  if (!children) return false;
+  std::vector<pid_t> kept;
+  bool noneLeft = true;
+  for (const pid_t child : *children) {
+    if (getsid(child) == own || contains(spared, child)) {
+      kept.push_back(child);
+      continue;
+    }
+    noneLeft = false;      // also when it is dead by now: what it had is ours since, and not in the list
+    kill(child, SIGKILL);  // not waited for yet, so the number is its own
+    waitpid(child, nullptr, WNOHANG);
+  }
+  if (noneLeft) return true;
+  for (const LiveProcess& process : descendantsOf(getpid(), kept)) signalProcess(process, SIGKILL);
+  return false;
 }
 
 bool isPastItsEnd(pid_t pid) {

@@ -34,6 +34,11 @@ void signalProcess(const LiveProcess& process, int signal) noexcept;
 
 void signalDescendants(int signal);
 
+/// Kills whatever the calling process, a subreaper, has adopted, and all below it: those children of it that are
+/// outside of the session `own` and are none of the `spared`. True when there is none, and none can come any more
+/// unless a process of `own` dies: adoption has happened when a death can be seen. False as well when it cannot look.
+bool endAdopted(pid_t own, const std::vector<pid_t>& spared = {});
+
 /// Whether every thread of that process is past its end: the kernel has its memory and its descriptors back, and it
 /// never runs a line of its program again. Its pidfd tells the same when the kernel has taken down what it held open,
 /// and that may be much later: after one inotify watch 5 to 20 ms. False as well when it cannot be seen.

@@ -1,6 +1,8 @@
 /// What is said on the lines: the tool asks the guardian for a command, and then talks to that command's keeper.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <optional>
 #include <string>
@@ -34,15 +36,27 @@ struct ChildOrder {
   BootTime until{};
 };
 
-enum class EndCause { itself, stopAsked, overdue };
+enum class EndCause {
+  itself,
+  stopAsked,
+  overdue,
+  shimLost,  // the process that kept it was killed
+};
 
-/// Keeper → tool, once, when nothing of the command is left.
 struct ChildReport {
   int waitStatus = 0;
   EndCause cause = EndCause::itself;
   bool killed = false;      // it did not end when it was asked to
   bool nothingLeft = true;  // false: something survived SIGKILL for seconds, the kernel holds it
   int startError = 0;       // errno when the command could not be started
+};
+
+/// Keeper → tool: first who it is, and, once nothing of the command is left, how that ended. The guardian says the
+/// latter for a keeper that was killed.
+struct ChildNews {
+  enum class Kind { begun, over } kind = Kind::begun;
+  pid_t keeper = 0;
+  ChildReport report{};
 };
 
 }  // namespace tenure

@@ -138,6 +138,12 @@ TEST_F(ExecHandler, TheCommandDoesNotOutliveItsLease) {
   EXPECT_FALSE(shortTerm->mayBeginWork());
 }
 
+TEST_F(ExecHandler, ACommandThatKillsItsKeeperHasFailedAndTheNextOneRuns) {
+  EXPECT_EQ(handle("kill -9 $PPID; exec sleep 600").kind, Kind::failed);
+
+  EXPECT_EQ(handle("exit 0").kind, Kind::done);
+}
+
 TEST_F(ExecHandler, EndsTheTermWhenTheGuardianIsGone) {
   const Descriptor process = openProcess(guardian.pid());
   signalThrough(process, SIGKILL);
@@ -159,6 +165,8 @@ bool endsUnknown(const Result<ChildEnd>& end) {
 
 TEST(ExecOutcome, IsUnknownWhileSomethingOfTheCommandMayStillRun) {
   EXPECT_TRUE(endsUnknown(ChildEnd{.exitCode = 0, .nothingLeft = false}));
+  EXPECT_TRUE(endsUnknown(ChildEnd{.exitCode = {}, .cause = EndCause::shimLost, .nothingLeft = false}));
+  EXPECT_FALSE(endsUnknown(ChildEnd{.exitCode = {}, .cause = EndCause::shimLost}));
   EXPECT_TRUE(endsUnknown(Error{Errc::timedOut, "the keeper does not answer"}));
   EXPECT_FALSE(endsUnknown(ChildEnd{.exitCode = 1}));
   EXPECT_FALSE(endsUnknown(Error{Errc::unsupported, "the guardian is gone"}));

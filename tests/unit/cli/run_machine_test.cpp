@@ -63,6 +63,17 @@ TEST(RunMachine, LeavesWithTheCommandsOwnCode) {
   EXPECT_EQ(killed.exitCode(ExitStatus::done), 128 + SIGSEGV);
 }
 
+TEST(RunMachine, ACommandThatKilledItsShimHasCrashed) {
+  const ChildEnd end = endedBecause(EndCause::shimLost, true);
+
+  const RunMachine::Next next = RunMachine(OnExit::resign).commandEnded(end, EndReason::none, 1h);
+  EXPECT_EQ(next.step, Step::resign);
+  EXPECT_TRUE(next.failed);
+  RunMachine leaving(OnExit::exit);
+  EXPECT_FALSE(leaving.commandEnded(end, EndReason::none, 1h).mayStillRun);
+  EXPECT_EQ(leaving.exitCode(ExitStatus::done), 128 + SIGKILL);
+}
+
 TEST(RunMachine, ACommandThatEndsWithItsTermDecidesNothing) {
   for (const OnExit onExit : {OnExit::resign, OnExit::restart, OnExit::exit}) {
     RunMachine machine(onExit);

@@ -1,11 +1,17 @@
 #include "process/guardian.hpp"
 
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <thread>
+
 #include "base/assert.hpp"
+#include "process/helper.hpp"
 #include "process/process_handle.hpp"
 #include "processes.hpp"
 
@@ -37,6 +43,7 @@ class Tool {
 
   void send(int signal) const { signalThrough(handle_, signal); }
   void sendToGroup(int signal) const { killpg(pid_, signal); }
+  pid_t pid() const noexcept { return pid_; }
   pid_t guardian() const { return childrenOf(pid_).at(0); }
 
  private:
@@ -53,6 +60,14 @@ class GuardianTest : public testing::Test {
            "tail -f /dev/null' > /dev/null 2>&1 &); sleep 600";
   }
 
+  /// With a daemon that a double fork took out of everything, and that ignores SIGTERM, before it goes on with `rest`.
+  std::string withDeafDaemon(const std::string& rest) const {
+    const std::string up = temporaryPath("up");
+    return "mkfifo " + up + "; (setsid nohup sh -c 'trap \"\" TERM; echo up > " + up +
+           "; exec tail -f /dev/null' > /dev/null 2>&1 &); read word < " + up + "; rm " + up + "; " + rest;
+  }
+
+  const std::string parentOfKeeper = "$(ps -o ppid= -p $PPID)";  // as the command's shell sees it
   Marked marked;
   Doorbell doorbell;
 };
@@ -150,16 +165,122 @@ TEST_F(GuardianTest, CommandOfAKilledGuardianStillDiesWithTheTool) {
   EXPECT_TRUE(marked.allGone());
 }
 
-TEST_F(GuardianTest, CommandOfAKilledKeeperDiesAndTheNextOneRuns) {
+TEST_F(GuardianTest, CommandThatKillsItsKeeperHasEndedWhenNothingOfItIsLeftAndTheNextOneRuns) {
   const Guardian guardian = std::move(Guardian::start().value());
 
-  const Result<ChildEnd> end = runChild(
-      guardian, marked.command("(setsid nohup tail -f /dev/null > /dev/null 2>&1 &); kill -KILL $PPID; sleep 600"));
+  const Result<ChildEnd> end = runChild(guardian, marked.command(withDeafDaemon("kill -KILL $PPID; exec sleep 600")));
 
-  ASSERT_FALSE(end);
-  EXPECT_TRUE(end.error().is(Errc::unavailable));
-  EXPECT_TRUE(marked.allGone());
+  EXPECT_THAT(marked.processes(), IsEmpty());
+  ASSERT_TRUE(end) << end.error().message();
+  EXPECT_TRUE(end->nothingLeft);
+  EXPECT_EQ(end->description(), "killed: the process that kept it was killed");
   EXPECT_EQ(runChild(guardian, marked.command("exit 0")).value().exitCode, 0);
+}
+
+TEST_F(GuardianTest, AKilledKeeperCostsNoOtherCommandItsLife) {
+  const Guardian guardian = std::move(Guardian::start().value());
+  const std::string answer = temporaryPath("answer");
+  mkfifo(answer.c_str(), 0600);
+  Result<ChildEnd> neighbour = Error{Errc::unavailable, "it has not ended"};
+  {
+    std::jthread other(
+        [&] { neighbour = runChild(guardian, marked.command(ring() + "read word < " + answer + "; exit 5")); });
+    ASSERT_NE(doorbell.nextLine(), "");
+
+    EXPECT_TRUE(runChild(guardian, marked.command("kill -KILL $PPID; exec sleep 600")));
+
+    std::ofstream(answer) << "go on\n";
+  }
+  unlink(answer.c_str());
+  EXPECT_EQ(neighbour.value().exitCode, 5);
+}
+
+TEST_F(GuardianTest, CommandThatKillsGuardianAndKeeperHasEndedWhenNothingOfItIsLeft) {
+  const Guardian guardian = std::move(Guardian::start().value());
+
+  const Result<ChildEnd> end =
+      runChild(guardian, marked.command(withDeafDaemon("kill -KILL " + parentOfKeeper + " $PPID; exec sleep 600")));
+
+  EXPECT_THAT(marked.processes(), IsEmpty());
+  ASSERT_TRUE(end) << end.error().message();
+  EXPECT_TRUE(end->nothingLeft);
+}
+
+TEST_F(GuardianTest, WhatClearsUpForAKilledGuardianSparesOurOwnHelpers) {
+  const std::string program = temporaryPath("helper");
+  std::ofstream(program) << "#!/bin/sh\n" << ring("helper") << "exec tail -f /dev/null\n";
+  chmod(program.c_str(), 0700);
+  const Guardian guardian = std::move(Guardian::start().value());
+  const Helper helper = std::move(Helper::start(program).value());
+  ASSERT_EQ(doorbell.nextLine(), "helper");
+
+  static_cast<void>(runChild(guardian, marked.command("kill -KILL " + parentOfKeeper + " $PPID; exec sleep 600")));
+
+  pollfd ended{helper.process().get(), POLLIN, 0};
+  EXPECT_EQ(poll(&ended, 1, 0), 0);
+  unlink(program.c_str());
+}
+
+TEST_F(GuardianTest, WhatCannotBeKilledIsNotSaidToBeGone) {
+  const std::string cell = "/sys/fs/cgroup/freezer/tenure-test-" + std::to_string(getpid());
+  if (mkdir(cell.c_str(), 0755) != 0) GTEST_SKIP() << "no freezer of control groups (version 1) is ours to use";
+  const Guardian guardian = std::move(Guardian::start().value());
+  const std::string frozen = "(setsid sh -c 'echo $$ > " + cell + "/tasks; echo FROZEN > " + cell +
+                             "/freezer.state' > /dev/null 2>&1 &); while [ \"$(cat " + cell +
+                             "/freezer.state)\" != FROZEN ]; do :; done; kill -KILL $PPID; exec sleep 600";
+
+  const Result<ChildEnd> end = runChild(guardian, marked.command(frozen));
+
+  EXPECT_TRUE(end && !end->nothingLeft);
+  std::ofstream(cell + "/freezer.state") << "THAWED";
+  EXPECT_TRUE(marked.allGone());
+  rmdir(cell.c_str());
+}
+
+TEST_F(GuardianTest, CommandThatStopsItsKeeperIsKeptAllTheSame) {
+  const Guardian guardian = std::move(Guardian::start().value());
+  const BootTime until = BootClock::now() + 10s;
+
+  const Result<ChildEnd> end =
+      runChild(guardian, marked.command("kill -STOP $PPID; exit 3"), {.until = [until] { return until; }});
+
+  ASSERT_TRUE(end) << end.error().message();
+  EXPECT_EQ(end->exitCode, 3);
+}
+
+TEST_F(GuardianTest, CommandThatStopsItsKeeperDiesAtItsDeadline) {
+  const Guardian guardian = std::move(Guardian::start().value());
+  const BootTime until = BootClock::now() + 200ms;
+
+  const Result<ChildEnd> end =
+      runChild(guardian, marked.command(withDeafDaemon("trap '' TERM; kill -STOP $PPID; tail -f /dev/null")),
+               {.until = [until] { return until; }});
+
+  ASSERT_TRUE(end) << end.error().message();
+  EXPECT_EQ(end->cause, EndCause::overdue);
+  EXPECT_THAT(marked.processes(), IsEmpty());
+}
+
+TEST_F(GuardianTest, CommandThatStopsGuardianAndKeeperIsKeptAllTheSame) {
+  const Guardian guardian = std::move(Guardian::start().value());
+  const BootTime until = BootClock::now() + 10s;
+
+  const Result<ChildEnd> end = runChild(guardian, marked.command("kill -STOP " + parentOfKeeper + " $PPID; exit 3"),
+                                        {.until = [until] { return until; }});
+
+  ASSERT_TRUE(end) << end.error().message();
+  EXPECT_EQ(end->exitCode, 3);
+}
+
+TEST_F(GuardianTest, CommandItselfDiesWhenToolGuardianAndKeeperAreKilledAtOneBlow) {
+  Tool tool(marked.command("trap '' TERM; " + ring("$PPID") + "read forever < /dev/zero"));
+  const pid_t keeper = std::stoi(doorbell.nextLine());
+  const pid_t guardian = tool.guardian();
+
+  for (const int signal : {SIGSTOP, SIGKILL})
+    for (const pid_t pid : {guardian, keeper, tool.pid()}) signalThrough(openProcess(pid), signal);
+
+  EXPECT_TRUE(marked.allGone());
 }
 
 }  // namespace
