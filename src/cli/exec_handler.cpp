@@ -23,7 +23,8 @@ ChildCommand commandFor(const Delivery& delivery, const std::string& command) {
                           {"TENURE_GROUP", delivery.message.group.value},
                           {"TENURE_TOKEN", std::to_string(delivery.term.token().value)},
                           {"TENURE_ATTEMPT", std::to_string(delivery.attempt)}},
-          .input = delivery.message.body};
+          .input = delivery.message.body,
+          .controlGroup = true};
 }
 
 /// The marker must not say that all is well while it may go on.

@@ -1,10 +1,16 @@
 #include "process/control_group.hpp"
 
 #include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -45,7 +51,8 @@ std::optional<std::string> ownPlace() {
   return std::nullopt;
 }
 
-std::optional<std::string> groupPath(pid_t keeper) {
+/// The folder of the calling process's group.
+std::optional<std::string> ownFolder() {
   const std::optional<Mount> mount = unifiedMount();
   std::optional<std::string> place = ownPlace();
   if (!mount || !place || place->find("/..") != std::string::npos) return std::nullopt;
@@ -54,7 +61,20 @@ std::optional<std::string> groupPath(pid_t keeper) {
     place->erase(0, mount->root.size());
   }
   if (!place->empty() && place->back() == '/') place->pop_back();
-  return mount->point + *place + "/tenure-" + std::to_string(keeper);
+  return mount->point + *place;
+}
+
+/// What the groups of our keepers begin with: a pid says who it is only beside its namespace.
+std::string ownPrefix() {
+  struct stat space {};
+  stat("/proc/self/ns/pid", &space);
+  return "tenure-" + std::to_string(space.st_ino) + "-";
+}
+
+std::optional<std::string> groupPath(pid_t keeper) {
+  const std::optional<std::string> folder = ownFolder();
+  if (!folder) return std::nullopt;
+  return *folder + "/" + ownPrefix() + std::to_string(keeper);
 }
 
 void writeInto(const std::string& file, char text) noexcept {
@@ -76,7 +96,18 @@ ControlGroup::~ControlGroup() {
   if (!path_.empty()) rmdir(path_.c_str());
 }
 
-void ControlGroup::enter() const noexcept { writeInto(path_ + "/cgroup.procs", '0'); }
+pid_t ControlGroup::fork() const noexcept {
+  const Descriptor folder{open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+  clone_args how{};
+  how.flags = CLONE_INTO_CGROUP;
+  how.exit_signal = SIGCHLD;
+  how.cgroup = static_cast<std::uint64_t>(folder.get());
+  if (const long child = folder ? syscall(SYS_clone3, &how, sizeof how) : -1; child >= 0)
+    return static_cast<pid_t>(child);
+  const pid_t child = ::fork();  // a kernel before 5.7, or a filter of system calls
+  if (child == 0) writeInto(path_ + "/cgroup.procs", '0');
+  return child;
+}
 void ControlGroup::killAll() const noexcept { writeInto(path_ + "/cgroup.kill", '1'); }
 
 bool ControlGroup::removeAfter(pid_t keeper) {
@@ -84,6 +115,20 @@ bool ControlGroup::removeAfter(pid_t keeper) {
   if (!path) return true;
   writeInto(*path + "/cgroup.kill", '1');
   return rmdir(path->c_str()) == 0 || errno != EBUSY;
+}
+
+void ControlGroup::removeAfterTheGone() {
+  const std::optional<std::string> own = ownFolder();
+  const std::string prefix = ownPrefix();
+  std::error_code unseen;
+  if (!own) return;
+  for (std::filesystem::directory_iterator entry(*own, unseen), end; !unseen && entry != end; entry.increment(unseen)) {
+    const std::string name = entry->path().filename();
+    const pid_t keeper = name.starts_with(prefix) ? std::atoi(name.c_str() + prefix.size()) : 0;
+    if (keeper <= 0 || kill(keeper, 0) == 0 || errno != ESRCH) continue;
+    constexpr int looks = 200;
+    for (int look = 0; !removeAfter(keeper) && look < looks; ++look) poll(nullptr, 0, 5);
+  }
 }
 
 }  // namespace tenure

@@ -3,6 +3,9 @@
 /// It adds to the process tree what that cannot give: one write kills everything in it at once, however fast it forks.
 /// Where there is no such hierarchy, or it is not ours to write (no root, no delegation, a read-only container), there
 /// is no group, and the tree has to do. Nothing is limited or accounted by it.
+///
+/// And it is found again when nobody is left who knows the tree: whoever starts commands from the same group of the
+/// same machine ends first what a killed keeper left in one of these.
 #pragma once
 
 #include <sys/types.h>
@@ -25,13 +28,15 @@ class ControlGroup {
   /// Removes it; one that is not empty stays.
   ~ControlGroup();
 
-  /// Moves the calling process into it, and with it whatever that starts later.
-  void enter() const noexcept;
+  /// Forks a child that is in it from its first moment, as all is that the child starts later. Like fork().
+  pid_t fork() const noexcept;
   /// SIGKILL for all that is in it.
   void killAll() const noexcept;
 
   /// Kills and removes what a keeper that was killed has left. True when there is nothing to remove any more.
   static bool removeAfter(pid_t keeper);
+  /// The same for all keepers that are gone, also of other guardians; waits a moment for what was in their groups.
+  static void removeAfterTheGone();
 
  private:
   explicit ControlGroup(std::string path) noexcept : path_(std::move(path)) {}

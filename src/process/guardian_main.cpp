@@ -77,6 +77,7 @@ class GuardianMain {
   void startKeeper(Line::Packet packet) {
     const std::optional<SpawnRequest> request = decodeSpawnRequest(packet.bytes);
     if (!request || packet.descriptors.size() != 4) return;  // the child's line closes and says so
+    if (request->controlGroup) clearUpBeforeTheFirst();
     std::vector<Descriptor>& passed = packet.descriptors;
     Line childLine{std::move(passed[0])};
     const pid_t keeper = fork();
@@ -84,6 +85,14 @@ class GuardianMain {
       keep(std::move(childLine), *request, {std::move(passed[1]), std::move(passed[2]), std::move(passed[3])});
     if (keeper > 0) return keepers_.push_back({keeper, std::move(childLine)});
     static_cast<void>(childLine.sendRecord(ChildNews{ChildNews::Kind::over, 0, {.startError = errno}}));
+  }
+
+  /// What another guardian could not end any more must not go on beside a command of ours.
+  void clearUpBeforeTheFirst() {
+    constexpr std::chrono::seconds once{1};  // a command that follows another one needs no look
+    const BootTime now = BootClock::now();
+    if (keepers_.empty() && now >= lastCommandAt_ + once) ControlGroup::removeAfterTheGone();
+    lastCommandAt_ = now;
   }
 
   void reap() {
@@ -122,6 +131,7 @@ class GuardianMain {
   Line line_;
   Descriptor tool_;
   Descriptor signals_;
+  BootTime lastCommandAt_{};
   std::vector<Kept> keepers_;
   std::vector<Kept> lost_;  // whose keepers are gone and something of their commands may not be
 };

@@ -69,7 +69,6 @@ void moveTo(int target, const Descriptor& descriptor) noexcept {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != keeper) _exit(127);
-  if (outfit.group) outfit.group->enter();
   for (int target = 0; target < 3; ++target) dup2(outfit.standard[static_cast<std::size_t>(target)].get(), target);
   if (outfit.term.command) moveTo(request.termDescriptor, outfit.term.command);
   for (const char* secret : secretVariables) unsetenv(secret);
@@ -119,7 +118,7 @@ class Keeper {
     if (request.controlGroup) outfit.group = ControlGroup::make(getpid());
     if (!machine_.mayStart(BootClock::now())) return 0;
     const pid_t self = getpid();
-    command_ = fork();
+    command_ = outfit.group ? outfit.group->fork() : fork();
     if (command_ == 0) becomeCommand(request, outfit, self);
     if (command_ < 0) return errno;
     term_ = std::move(outfit.term.keeper);

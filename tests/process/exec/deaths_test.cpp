@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "process/cli/replica.hpp"
+#include "process/control_group.hpp"
 #include "process/process_tree.hpp"
 
 namespace tenure::test {
@@ -141,6 +142,23 @@ TEST_F(ExecDeaths, KillingAllOfTenureEndsTheCommandAndTheBarrierHolds) {
   EXPECT_TRUE(daemonsAreGone());
   EXPECT_TRUE(successor.waitForOutput(" inaugurated ")) << successor.output();
   EXPECT_THAT(successor.output(), HasSubstr(" how=limit ")) << "nobody has proven anything";
+}
+
+TEST_F(ExecDeaths, WhatAllOfTenureLeftInAControlGroupIsEndedBeforeTheSuccessorsCommandStarts) {
+  if (!ControlGroup::make(getpid())) GTEST_SKIP() << "no control group (version 2) is ours to make here";
+  produce(numbered(1));
+  const Arguments exec{
+      "--exec", withDaemon("echo up >>" + at("up") + "; exec sleep 600"), "--session-timeout", "4s", "--barrier",
+      "100ms"};
+  Program leader = consume("leader", exec);
+  ASSERT_TRUE(reaches("up", "up\n")) << leader.output();
+  Program successor = consume("successor", exec);
+  ASSERT_TRUE(successor.waitForOutput(" stood_by ")) << successor.output();
+
+  killAtOneBlow(ownProcesses(leader));
+
+  EXPECT_TRUE(reaches("up", "up\nup\n")) << successor.output();
+  EXPECT_EQ(contents("beside"), "");
 }
 
 }  // namespace
