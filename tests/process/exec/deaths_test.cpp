@@ -1,6 +1,8 @@
 /// Commands of `tenure consume --exec` die with their term, whichever of Tenure's own processes is killed or stopped,
 /// and what kills them is blamed on the message.
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -24,9 +26,10 @@ class ExecDeaths : public ToolInElection {
   /// another one of this test lives. Then it does `rest`.
   std::string withDaemon(const std::string& rest) const {
     const std::string up = at("fifo.$TENURE_TOKEN.$TENURE_ATTEMPT");
-    return "for p in $(cat " + at("daemons") + " 2>/dev/null); do kill -0 $p 2>/dev/null && echo alive >>" +
-           at("beside") + "; done; mkfifo " + up + "; (setsid nohup sh -c 'trap \"\" TERM; echo $$ >>" + at("daemons") +
-           "; echo >" + up + "; exec tail -f /dev/null' >/dev/null 2>&1 &); read x <" + up + "; " + rest;
+    return "for p in $(cat " + at("daemons") +
+           " 2>/dev/null); do grep -q ') [^ZX]' /proc/$p/stat 2>/dev/null && echo alive >>" + at("beside") +
+           "; done; mkfifo " + up + "; (setsid nohup sh -c 'trap \"\" TERM; echo $$ >>" + at("daemons") + "; echo >" +
+           up + "; exec tail -f /dev/null' >/dev/null 2>&1 &); read x <" + up + "; " + rest;
   }
   /// The command for one message, and for all others.
   static std::string of(const std::string& message, const std::string& command, const std::string& others) {
@@ -110,6 +113,23 @@ TEST_F(ExecDeaths, WithoutGuardianAndKeeperNothingOfTheCommandIsLeftWhenTheTermE
   for (const pid_t pid : daemons()) EXPECT_NE(kill(pid, 0), 0) << replica.output();
 }
 
+TEST_F(ExecDeaths, WhatCannotBeProvenGoneEndsTheTermAsUncleanAndTheBarrierHolds) {
+  const std::string cell = "/sys/fs/cgroup/freezer/" + election();
+  if (mkdir(cell.c_str(), 0755) != 0) GTEST_SKIP() << "needs freezer: no control group of version 1 is ours to freeze";
+  produce(numbered(1));
+  const std::string freezes = "(setsid sh -c 'echo $$ >" + cell + "/tasks; echo FROZEN >" + cell +
+                              "/freezer.state' >/dev/null 2>&1 &); while [ \"$(cat " + cell +
+                              "/freezer.state)\" != FROZEN ]; do :; done; kill -9 $PPID; exec sleep 600";
+  Program leader = consume("leader", {"--exec", freezes, "--barrier", "1s"});
+
+  EXPECT_TRUE(leader.waitForOutput(" clean=false")) << leader.output();
+  EXPECT_TRUE(leader.waitForOutput(" barrier_began ")) << leader.output();
+
+  leader.signal(SIGKILL);
+  std::ofstream(cell + "/freezer.state") << "THAWED";
+  EXPECT_TRUE(eventually([&] { return rmdir(cell.c_str()) == 0; }));
+}
+
 TEST_F(ExecDeaths, KillingToolAndKeeperEndsTheCommandBeforeTheSuccessorStartsIt) {
   produce(numbered(1));
   const Arguments exec{"--exec", withDaemon("echo up >>" + at("up") + "; exec sleep 600")};
@@ -145,7 +165,7 @@ TEST_F(ExecDeaths, KillingAllOfTenureEndsTheCommandAndTheBarrierHolds) {
 }
 
 TEST_F(ExecDeaths, WhatAllOfTenureLeftInAControlGroupIsEndedBeforeTheSuccessorsCommandStarts) {
-  if (!ControlGroup::make(getpid())) GTEST_SKIP() << "no control group (version 2) is ours to make here";
+  if (!ControlGroup::make(getpid())) GTEST_SKIP() << "needs control-group: none of version 2 is ours to make here";
   produce(numbered(1));
   const Arguments exec{
       "--exec", withDaemon("echo up >>" + at("up") + "; exec sleep 600"), "--session-timeout", "4s", "--barrier",

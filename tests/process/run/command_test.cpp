@@ -91,6 +91,15 @@ TEST_F(RunCommand, ThatCrashesIsRunAgainInTheSameTermWhenRestartIsAskedFor) {
   EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
+TEST_F(RunCommand, ThatKillsItsKeeperHasCrashed) {
+  Program replica = run("a", "kill -9 $PPID; exec sleep 600", {"--on-exit", "exit"});
+
+  EXPECT_EQ(exitOf(replica), 128 + SIGKILL) << replica.output();
+
+  EXPECT_THAT(replica.output(), testing::HasSubstr("the process that kept it was killed"));
+  EXPECT_THAT(replica.output(), testing::HasSubstr(" clean=true"));
+}
+
 TEST_F(RunCommand, ThatEndsAtOnceTurnsNoElectionIntoAWhirl) {
   Program replica = run("a", "exit 0");
   ASSERT_TRUE(replica.waitForOutput(" command_ended ", 3)) << replica.output();

@@ -223,7 +223,7 @@ TEST_F(GuardianTest, WhatClearsUpForAKilledGuardianSparesOurOwnHelpers) {
 
 TEST_F(GuardianTest, WhatCannotBeKilledIsNotSaidToBeGone) {
   const std::string cell = "/sys/fs/cgroup/freezer/tenure-test-" + std::to_string(getpid());
-  if (mkdir(cell.c_str(), 0755) != 0) GTEST_SKIP() << "no freezer of control groups (version 1) is ours to use";
+  if (mkdir(cell.c_str(), 0755) != 0) GTEST_SKIP() << "needs freezer: no control group of version 1 is ours to freeze";
   const Guardian guardian = std::move(Guardian::start().value());
   const std::string frozen = "(setsid sh -c 'echo $$ > " + cell + "/tasks; echo FROZEN > " + cell +
                              "/freezer.state' > /dev/null 2>&1 &); while [ \"$(cat " + cell +
