@@ -56,6 +56,7 @@ Action ConsumerMachine::handOver(const Moment& moment) {
   forgetTransaction();
   const bool storeIsSound = recalled_ && !over_ && !storeIsAway() && outcomeKnown_;
   const bool healthy = storeIsSound && !outage_;
+  if (taken_ && taken_->done && storeIsSound) return settle(moment);
   if (taken_ && storeIsSound) return takenFailed("its leader left while it was in work", moment);
   forgo("its leader left while it was in work");
   if (!healthy || ledger_ == Ledger::closed) return Return{false};

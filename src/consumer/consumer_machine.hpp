@@ -161,6 +161,7 @@ class ConsumerMachine {
     Message message;
     bool begun = false;
     std::string trouble{};  // why it becomes a dead letter
+    bool done = false;      // outside the store, which cannot undo it
   };
   enum class Ledger { unread, open, closed };  // may anything be in work, as far as the store knows?
 
@@ -219,6 +220,7 @@ class ConsumerMachine {
   // At most once.
   Action take(const Moment& moment);
   Action proceedWithTaken(const Moment& moment);
+  Action closeTaken(const Moment& moment);
   Action takenFailed(const std::string& why, const Moment& moment);
   Action takenRefused(const Error& error, const Moment& moment);
   void forgo(const std::string& why);

@@ -220,6 +220,7 @@ Action ConsumerMachine::skip(const Outcome& outcome, const Moment& moment) {
 }
 
 Action ConsumerMachine::handled(const Moment& moment) {
+  if (taken_) taken_->done = options_.handlerIsExternal;
   if (admitted_ || taken_) return settle(moment);
   if (options_.handlerIsExternal) ran_ = head().id;
   return dedups() ? admit() : settle(moment);

@@ -292,6 +292,22 @@ TEST_P(AtMostOnce, AnExternalHandlerIsStartedOnceToo) {
   EXPECT_THAT(handled, ElementsAre("1", "killer", "3"));
 }
 
+TEST_P(AtMostOnce, WhatAnExternalHandlerHasDoneIsNoDeadLetterWhenTheStoreIsAway) {
+  options.handlerIsExternal = true;
+  produce({"1", "2"});
+  behaviour = [&](const Delivery& delivery) {
+    if (delivery.message.id.value == "1") world.fail(Operation::commit, Errc::unavailable, 3);
+    return Outcome::done();
+  };
+
+  workOff(elect());
+  replicas.back().execute();
+
+  EXPECT_THAT(handled, ElementsAre("1", "2"));
+  EXPECT_THAT(deadIds(), IsEmpty());
+  EXPECT_THAT(events.of<MessageForgone>(), IsEmpty());
+}
+
 TEST_P(AtMostOnce, TheSuspectsOfAnEarlierTermWithAnotherGuaranteeAreJustMessages) {
   options.delivery = Guarantee::exactlyOnceEffect;
   produce({"1", "2"});

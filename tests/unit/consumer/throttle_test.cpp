@@ -142,6 +142,21 @@ TEST_F(ConsumerThrottle, AtMostOnceIsHeldBackBeforeItIsTaken) {
   EXPECT_THAT(world.waiting(), SizeIs(1));
 }
 
+TEST_F(ConsumerThrottle, AtMostOnceWaitsForAnotherTurnWhenItBeginsAgain) {
+  EXPECT_TRUE(limits.set({.queue = Rate{1, 1}}));
+  options.delivery = Guarantee::atMostOnce;
+  produceMany(1);
+  behaviour = [this](const Delivery&) {
+    starts.push_back(clock.now());
+    return starts.size() == 1 ? Outcome::retryLater("not yet", 10ms) : Outcome::done();
+  };
+  ConsumerReplica& leader = elect();
+
+  for (int i = 0; i < 50 && starts.size() < 2; ++i) leader.execute();
+
+  EXPECT_THAT(startsSinceFirst(), ElementsAre(0ms, 1s));
+}
+
 TEST_F(ConsumerThrottle, ASuspectThatTheStoreFailedWaitsForItsTurnAgain) {
   EXPECT_TRUE(limits.set({.queue = Rate{1, 1}}));
   produceMany(1);
