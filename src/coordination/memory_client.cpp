@@ -38,6 +38,7 @@ MemoryClient::MemoryClient(World& world, Settings settings)
       reconnect_(world.network, machine_),
       farewell_(world.network, machine_) {
   if (settings_.loop == nullptr) settings_.loop = &world.loop;
+  if (settings_.left) session_ = SessionId{settings_.left->id};
   if (!settings_.servers.empty()) return;
   for (const auto& server : world.servers) settings_.servers.push_back(server->id());
   shuffle(settings_.servers, world.random.fork());
@@ -110,6 +111,10 @@ void MemoryClient::lost() {
 }
 
 void MemoryClient::expired() {
+  if (settings_.left) {
+    deliver([this] { observer_->onFatal(Error(Errc::sessionExpired, "the session that was left has ended")); });
+    return over();
+  }
   wire_->close(machine_);
   wire_.reset();
   heartbeat_.cancel();

@@ -18,6 +18,8 @@ class MemoryClient final : public ICoordination, private ensemble::IClientEnd {
     std::string digest{};  // "user:password"
     /// Tried in this order; empty means all of them, in an order drawn from the seed.
     std::vector<ensemble::MachineId> servers{};
+    /// As with makeZooKeeper(): this session and no other, which is fatal when it has ended.
+    std::optional<LeftSession> left{};
     /// Callbacks run on this loop; the ensemble's when null.
     ILoop* loop = nullptr;
   };
