@@ -15,12 +15,12 @@ Complaint Attempts::began(FencingToken term, const MessageId& id, int attempt, B
   const Count count = counts_[id];
   if (const auto rest = rests_.find(id); rest != rests_.end() && rest->second.term == term && now < rest->second.until)
     return "R1: " + id.value + " is tried again " + inMilliseconds(rest->second.until - now) + " too early";
-  if (suspects_.erase(id) > 0 && !(count.charge && count.attempts == attempt))
+  if (suspects_.erase(id) > 0 && ordered_ && !(count.charge && count.attempts == attempt))
     return "R5: " + id.value + " starts again without a charge though its process has died";
   if (attempt < count.attempts + (count.charge ? 0 : 1))
     return "R2: attempt " + std::to_string(attempt) + " at " + id.value + ", against which " +
            std::to_string(count.attempts) + " count already";
-  if (attempt > options_.maxAttempts && options_.onDead == OnDead::skip)
+  if (attempt > options_.maxAttempts && ordered_ && options_.onDead == OnDead::skip)
     return "R3: attempt " + std::to_string(attempt) + " at " + id.value;
   return std::nullopt;
 }

@@ -21,7 +21,9 @@ using Complaint = std::optional<std::string>;
 
 class Attempts {
  public:
-  explicit Attempts(const ConsumerOptions& options) : options_(options) {}
+  /// `ordered`: what was given and not acknowledged comes again in its order. Only then a message that has taken its
+  /// process with it is sure to be found (R3, R5).
+  Attempts(const ConsumerOptions& options, bool ordered) : options_(options), ordered_(ordered) {}
 
   /// `now` is the time of its process, here and below.
   Complaint began(FencingToken term, const MessageId& id, int attempt, BootTime now);
@@ -31,6 +33,8 @@ class Attempts {
   void postponed(FencingToken term, const MessageId& id, Duration wait);
   /// Its process is dead, and nobody has claimed since.
   void died(const MessageId& id, const GroupId& group) { suspects_.insert_or_assign(id, group); }
+  /// Those are not where they were.
+  void loseSight() noexcept { suspects_.clear(); }
   /// One of its suspects has to wait, before the lanes.
   void parked(const GroupId& group);
   /// Durable: nothing counts against it any more when `attempts` is 0. One that blocks has no attempts left to charge.
@@ -50,6 +54,7 @@ class Attempts {
   void rest(FencingToken term, const MessageId& id, Duration wait);
 
   const ConsumerOptions& options_;
+  const bool ordered_;
   std::map<MessageId, Rest> rests_;
   std::map<MessageId, Count> counts_;
   std::map<MessageId, GroupId> suspects_;

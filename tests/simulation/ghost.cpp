@@ -5,6 +5,8 @@
 namespace tenure::simulation {
 namespace {
 
+constexpr std::string_view copyHeader = "copy";
+
 std::string name(FencingToken token) { return std::to_string(token.value); }
 
 }  // namespace
@@ -23,14 +25,31 @@ void Ghost::complain(Complaint complaint) {
   if (complaint) violated(*std::move(complaint));
 }
 
-void Ghost::produced(const NewMessage& message, bool skipped) {
-  const auto [place, isNew] = messages_.try_emplace({message.id.value, message.body});
+int copyOf(const NewMessage& message) {
+  const auto found = std::ranges::find(message.headers, copyHeader, &Headers::value_type::first);
+  return found == message.headers.end() ? 0 : std::stoi(found->second);
+}
+
+Ghost::Instance Ghost::instanceOf(const NewMessage& message) const {
+  return {message.id.value, message.body, isKeyless() ? copyOf(message) : 0};
+}
+
+void Ghost::produced(NewMessage& message, bool skipped) {
+  const int copy = static_cast<int>(copies_.size()) + 1;
+  message.headers.emplace_back(copyHeader, std::to_string(copy));
+  copies_.emplace(copy, instanceOf(message));
+  coalescing_.produced(copy, message);
+  const auto [place, isNew] = messages_.try_emplace(instanceOf(message));
   if (!isNew) return;
-  place->second.place = ++places_;
+  place->second.copy = copy;
   place->second.message = message;
   place->second.skipped = skipped;
   numbers_.produced(message);
   ++open_;
+}
+
+void Ghost::close(Known& known) {
+  if (!std::exchange(known.closed, true)) --open_;
 }
 
 void Ghost::claimed(FencingToken token, const CandidateUuid& by) {
@@ -59,6 +78,7 @@ void Ghost::committed(FencingToken token, const Booking& booking) {
       violated("S4: term " + name(token) + " has committed on what it read before a commit of " + name(commits_[i]));
   commits_.push_back(token);
   for (const Booking::Effect& one : booking.effects) effect(token, one);
+  checkHistory(booking);
   for (const Booking::Attempt& one : booking.attempts) attempts_.recorded(one.id, one.attempts, one.charge, one.blocks);
   complain(numbers_.committed(booking.numbers));
   if (booking.closes) *booking.closes ? void(closed_.insert(token)) : void(closed_.erase(token));
@@ -66,31 +86,79 @@ void Ghost::committed(FencingToken token, const Booking& booking) {
 }
 
 void Ghost::effect(FencingToken token, const Booking::Effect& effect) {
-  const auto found = messages_.find({effect.id.value, effect.body});
+  if (effect.noted && takesFirst()) return ran(effect);
+  const auto found = messages_.find({effect.id.value, effect.body, isKeyless() ? effect.copy : 0});
   if (found == messages_.end()) return violated("S2: an effect of " + effect.id.value + ", which nobody produced");
   Known& known = found->second;
-  // What has no key of its own (its id is another message's) is buried again if its acknowledgement did not get
-  // through.
-  if (known.fate == MessageFate::dead && !effect.keyed && effect.fate == MessageFate::dead && !known.acknowledged)
-    return;
-  if (known.fate) return violated("S2: a second effect of " + effect.id.value + " by term " + name(token));
+  const int before = known.copy;
+  if (effect.copy != 0) known.copy = effect.copy;
+  if (known.fate) return repeated(token, effect, known, known.copy == before);
   if (effect.keyed && !keys_.insert(effect.id.value).second)
     return violated("S2: a second effect of the id " + effect.id.value);
   known.fate = effect.fate;
-  --open_;
+  known.by = token;
+  if (!isKeyless()) close(known);
   checkOrder(known);
   if (effect.fate == MessageFate::dead) return checkBurial(effect, known);
-  if (known.skipped) return;
+  if (takesFirst()) return;
+  if (!known.well) violated("B1: " + effect.id.value + " has its effect, and its handler was not done with it");
+  if (!known.skipped) extendChain(known);
+}
+
+/// What has no key of its own (its id is another message's, or there are none) is buried again if its acknowledgement
+/// did not get through. Without keys it may have its effect again as well, but not by the same line of work.
+void Ghost::repeated(FencingToken token, const Booking::Effect& effect, Known& known, bool sameCopy) {
+  const bool letters = known.fate == MessageFate::dead && effect.fate == MessageFate::dead;
+  const bool mayComeAgain = !known.acknowledged || known.returned;
+  if (letters && !effect.keyed && (mayComeAgain || !sameCopy)) return;
+  if (takesFirst() && effect.fate == MessageFate::dead && !effect.keyed && !known.ran) return void(known.ran = true);
+  if (!isKeyless() || !mayComeAgain)
+    return violated("S2: a second effect of " + effect.id.value + " by term " + name(token));
+  if (known.by == token && lanes_ == 0 && !known.returned && !ordersByDelivery_)
+    violated("G2: " + effect.id.value + " has two runs in term " + name(token));
+  known.by = token;
+  known.fate = effect.fate;
+  if (effect.fate == MessageFate::done && !known.skipped) extendChain(known);
+}
+
+/// At most once: its key was its end, as far as the queue goes.
+void Ghost::ran(const Booking::Effect& effect) {
+  const Instance& instance = copies_.at(effect.copy);
+  Known& known = messages_.at(instance);
+  if (std::exchange(known.ran, true)) violated("G3: " + instance.id + " has a second effect");
+  if (!known.well) violated("B1: " + instance.id + " has its effect, and its handler was not done with it");
+  if (!known.skipped) extendChain(known);
+}
+
+void Ghost::extendChain(const Known& known) {
   std::string& chain = chains_[known.message.group.value];
-  chain = link(chain, effect.id.value);
+  chain = link(chain, known.message.id.value);
+}
+
+void Ghost::checkHistory(const Booking& booking) {
+  std::vector<MessageId> effects;
+  for (const Booking::Effect& effect : booking.effects)
+    if (effect.fate == MessageFate::done) effects.push_back(effect.id);
+  complain(history_.committed(booking.log, effects));
 }
 
 void Ghost::checkOrder(const Known& known) {
   complain(numbers_.effect(known.message, *known.fate));
-  if (pipeline::numberOf(known.message)) return;
-  std::size_t& last = lastPlaces_[lanes_ > 0 ? known.message.group : GroupId{}];
-  if (known.place < last) violated("S3: " + known.message.id.value + " has its effect after a later message");
-  last = known.place;
+  *known.fate == MessageFate::done ? coalescing_.ran(known.copy) : coalescing_.ended(known.copy);
+  if (!takesFirst()) checkPlace(known.message, known.copy);
+}
+
+void Ghost::checkPlace(const NewMessage& message, int copy) {
+  if (pipeline::numberOf(message)) return;
+  int& last = lastPlaces_[lanes_ > 0 ? message.group : GroupId{}];
+  const int place = placeOf(copy);
+  if (place < last) violated("S3: " + message.id.value + " comes after a later message");
+  last = place;
+}
+
+int Ghost::placeOf(int copy) const {
+  const auto delivered = ordersByDelivery_ ? deliveries_.find(copy) : deliveries_.end();
+  return delivered == deliveries_.end() ? copy : delivered->second;
 }
 
 /// Nobody dies for nothing: each attempt that counts against a message was one, or the end of a term that had it in
@@ -102,64 +170,135 @@ void Ghost::checkBurial(const Booking::Effect& effect, const Known& known) {
 }
 
 void Ghost::acknowledged(const Message& message) {
-  const auto found = messages_.find({message.id.value, message.body});
-  if (found != messages_.end()) found->second.acknowledged = true;
-  if (found != messages_.end() && (found->second.fate || numbers_.keeps(message))) return;
-  violated((pipeline::numberOf(message) ? "N3: " : "S5: ") + message.id.value +
-           " was acknowledged before its effect was durable");
+  const auto found = messages_.find(instanceOf(message));
+  if (found == messages_.end())
+    return violated("S5: " + message.id.value + ", which nobody produced, was acknowledged");
+  Known& known = found->second;
+  const bool again = std::exchange(known.acknowledged, true);
+  const bool ranWithoutAKey = isKeyless() && known.ran;
+  if (known.fate || ranWithoutAKey || again || numbers_.keeps(message)) return close(known);
+  if (options_.collapse == Collapse::byKey) {
+    complain(coalescing_.stoodFor(copyOf(message)));
+    return close(known);
+  }
+  const char* promise = isKeyless() ? "G1: " : pipeline::numberOf(message) ? "N3: " : "S5: ";
+  violated(promise + message.id.value + " was acknowledged before its effect was durable");
 }
 
 void Ghost::checkLetters(const std::vector<DeadLetter>& letters) {
   std::set<Instance> dead;
-  for (const DeadLetter& letter : letters) dead.emplace(letter.message.id.value, letter.message.body);
-  for (const auto& [instance, known] : messages_)
-    if (known.fate && dead.contains(instance) != (known.fate == MessageFate::dead))
-      violated("S9: " + instance.first +
-               (dead.contains(instance) ? " is done, and dead" : " is dead without a letter"));
+  for (const DeadLetter& letter : letters) dead.insert(instanceOf(letter.message));
+  for (const auto& [instance, known] : messages_) {
+    const bool isDead = dead.contains(instance);
+    const bool mayBe = isDead && (takesFirst() || isKeyless());  // after its key; or after another run
+    if (known.fate && isDead != (known.fate == MessageFate::dead) && !mayBe)
+      violated("S9: " + instance.id + (isDead ? " is done, and dead" : " is dead without a letter"));
+  }
+}
+
+void Ghost::checkTaken(const std::vector<DeadLetter>& letters) {
+  if (!takesFirst()) return;
+  std::set<Instance> dead;
+  for (const DeadLetter& letter : letters) dead.insert(instanceOf(letter.message));
+  for (const auto& [instance, known] : messages_) {
+    if (known.fate != MessageFate::done || known.ran || dead.contains(instance)) continue;
+    if (!forgone_.contains(MessageId{instance.id}) && !dead_.contains(known.by))
+      violated("G4: " + instance.id + " was taken, and nobody says what became of it");
+  }
 }
 
 void Ghost::handlerBegan(const Start& start) {
   const Message& message = start.message;
   for (auto& [instance, known] : messages_)
-    if (instance.first == message.id.value) ++known.starts;
-  const GroupId group = messages_.at({message.id.value, message.body}).message.group;
-  handling_.push_back({start.process, start.token, message.id, group});
+    if (instance.id == message.id.value) ++known.starts;
+  Known& known = messages_.at(instanceOf(message));
+  const GroupId group = known.message.group;
+  handling_.push_back({start.process, start.token, message.id, group, start.call});
+  checkStart(start, known);
   checkOverlap(handling_.back());
   if (start.token == highest_) complain(attempts_.began(start.token, message.id, start.attempt, start.at));
   const bool isSuspect = lanes_ > 0 && !start.inLane;
   complain(pace_.began(start.token, isSuspect ? GroupId{} : group, start.at));
 }
 
+void Ghost::checkStart(const Start& start, Known& known) {
+  known.well = false;
+  known.call = start.call;
+  if (const int copy = copyOf(start.message); copy != 0) {
+    if (!takesFirst()) known.copy = copy;
+    coalescing_.began(copy);
+  }
+  if (!takesFirst()) return;
+  checkPlace(start.message, copyOf(start.message));
+  if (!known.fate) violated("G3: " + start.message.id.value + " starts before its id is durable");
+  if (--known.chances < 0) violated("G3: " + start.message.id.value + " starts again");
+}
+
 void Ghost::checkOverlap(const Handling& start) {
-  std::size_t here = 0;
+  std::set<int> here;
   for (const Handling& other : handling_) {
     if (other.process == start.process)
-      ++here;
+      here.insert(other.call);
     else if (other.token < start.token && other.token > announced_)
       violated("S6: term " + name(start.token) + " handles " + start.id.value + " while term " + name(other.token) +
                " still does, and no barrier has reached its limit");
-    if (&other != &start && other.process == start.process && other.group == start.group)
+    if (other.call != start.call && other.process == start.process && other.group == start.group)
       violated("S6: one process handles two messages of group " + start.group.value);
   }
-  if (here > std::max(lanes_, std::size_t{1})) violated("S6: one process handles more messages than it has lanes");
+  if (here.size() > std::max(lanes_, std::size_t{1}))
+    violated("S6: one process handles more messages than it has lanes");
 }
 
 void Ghost::handlerEnded(const Start& start, const Outcome& outcome, BootTime now) {
   const auto ended = std::ranges::find_if(
-      handling_, [&](const Handling& one) { return one.process == start.process && one.id == start.message.id; });
-  if (ended != handling_.end()) handling_.erase(ended);
+      handling_, [&](const Handling& one) { return one.call == start.call && one.id == start.message.id; });
+  if (ended != handling_.end() && !ended->orphaned) {  // not of a process that has died
+    handling_.erase(ended);
+    heard(start, outcome);
+  }
   attempts_.ended(start.token, start.message.id, outcome, now);
   const bool mayComeAgain = outcome.kind == Outcome::Kind::failed || outcome.kind == Outcome::Kind::retryLater;
   if (lanes_ > 0 && !start.inLane && mayComeAgain) attempts_.parked(start.message.group);
 }
 
-void Ghost::handlerLost(int process) {
-  for (const Handling& lost : handling_)
-    if (lost.process == process && lost.token == highest_) attempts_.died(lost.id, lost.group);
-  std::erase_if(handling_, [&](const Handling& one) { return one.process == process; });
+void Ghost::heard(const Start& start, const Outcome& outcome) {
+  Known& known = messages_.at(instanceOf(start.message));
+  if (known.call != start.call) return;
+  const bool isSkipped = outcome.kind == Outcome::Kind::skip;
+  known.well = isSkipped || outcome.kind == Outcome::Kind::done;
+  history_.ended(start.message.id, outcome);
+  if (outcome.kind == Outcome::Kind::retryLater) ++known.chances;
+  if (!known.well || options_.delivery == Guarantee::exactlyOnceEffect) return;
+  if (!isSkipped && !options_.handlerIsExternal) return;  // its effect says so
+  known.ran = true;
+  if (isKeyless()) coalescing_.ran(copyOf(start.message));
+}
+
+void Ghost::handlerLost(int process, bool orphans) {
+  for (Handling& lost : handling_) {
+    if (lost.process != process) continue;
+    if (lost.token == highest_) attempts_.died(lost.id, lost.group);
+    lost.orphaned = true;
+  }
+  if (!orphans) orphanEnded(process);
+}
+
+/// What had been in work may be behind it now, where nobody looks for it.
+void Ghost::returned(const Message& message) {
+  messages_.at(instanceOf(message)).returned = true;
+  attempts_.loseSight();
+}
+
+void Ghost::orphanEnded(int process) {
+  std::erase_if(handling_, [&](const Handling& one) { return one.process == process && one.orphaned; });
+}
+
+bool Ghost::isHandling(int process) const {
+  return std::ranges::any_of(handling_, [&](const Handling& one) { return one.process == process; });
 }
 
 void Ghost::attemptFailed(FencingToken token, const AttemptFailed& event) {
+  if (event.retryIn.count() > 0) complain(history_.failed(MessageId{event.message}, event.attempt));
   complain(attempts_.failed(token, MessageId{event.message}, event.attempt, event.retryIn));
 }
 
@@ -170,7 +309,7 @@ void Ghost::postponed(FencingToken token, const MessagePostponed& event) {
 std::string Ghost::openMessages() const {
   std::string open;
   for (const auto& [instance, known] : messages_)
-    if (!known.fate) open += ' ' + instance.first;
+    if (!known.closed) open += ' ' + instance.id;
   return open;
 }
 

@@ -9,8 +9,15 @@
 ///   S4 no commit on a base that an earlier   S9 every message ends done or dead, once, and the dead leave a note
 ///      term has changed since it was read
 ///
+///   G1 at least once: each copy that a      B1 an effect stays only of a handler that was done with it
+///      producer sent is acknowledged only
+///      after a run of its own
+///   G2 … and one term does not run it twice  G3 at most once: a handler starts after its id is durable, and once
+///                                            G4 … and what has no effect is a dead letter, or told to be lost, or its
+///                                               process has died
+///
 /// Numbered messages are in order by their numbers, and those judge for themselves (numbers.hpp); so do attempts
-/// (attempts.hpp) and rates (pace.hpp).
+/// (attempts.hpp), rates (pace.hpp), what is coalesced (coalescing.hpp) and the log of attempts (history.hpp).
 ///
 /// The first broken promise is kept; the run ends there.
 #pragma once
@@ -21,6 +28,8 @@
 #include <string>
 #include <vector>
 
+#include "coalescing.hpp"
+#include "history.hpp"
 #include "numbers.hpp"
 #include "pace.hpp"
 #include "tenure/message.hpp"
@@ -36,6 +45,8 @@ struct Booking {
     std::string body;
     int attempts = 0;
     bool keyed = true;
+    int copy = 0;        // where it is known
+    bool noted = false;  // by its handler, as its key does not say it
   };
   struct Attempt {
     MessageId id;
@@ -45,6 +56,7 @@ struct Booking {
   };
   std::vector<Effect> effects;
   std::vector<Attempt> attempts;
+  std::vector<LoggedAttempt> log;
   NumbersBooking numbers;
   std::optional<bool> closes;  // nothing is in work after it
   std::vector<Message> acknowledged;
@@ -58,14 +70,26 @@ struct Start {
   int attempt = 0;
   BootTime at{};        // by its process's clock
   bool inLane = false;  // or before the lanes, where only the queue's rate holds up
+  int call = 0;         // of the handler: those of one call are handled together
 };
+
+/// Which of all that producers have sent; 0 where it does not say. It travels in a header.
+int copyOf(const NewMessage& message);
 
 class Ghost {
  public:
-  explicit Ghost(const ConsumerOptions& options)
-      : lanes_(options.ordering.lanes), attempts_(options), pace_(lanes_ > 0), numbers_(options) {}
+  Ghost(const ConsumerOptions& options, bool ordersByDelivery)
+      : options_(options),
+        ordersByDelivery_(ordersByDelivery),
+        lanes_(options.ordering.lanes),
+        attempts_(options, !ordersByDelivery),
+        pace_(lanes_ > 0),
+        numbers_(options),
+        coalescing_(options),
+        history_(options) {}
 
-  void produced(const NewMessage& message, bool skipped = false);
+  /// Marks it as a copy of its own.
+  void produced(NewMessage& message, bool skipped = false);
   void claimed(FencingToken token, const CandidateUuid& by);
   void stateRead(FencingToken token);
   void committed(FencingToken token, const Booking& booking);
@@ -76,10 +100,26 @@ class Ghost {
   void handlerBegan(const Start& start);
   void handlerEnded(const Start& start, const Outcome& outcome, BootTime now);
   /// Its process is dead, or will not hear of it any more.
-  void handlerLost(int process);
+  /// `orphans`: what it has started lives on, until orphanEnded().
+  void handlerLost(int process, bool orphans = false);
+  void orphanEnded(int process);
+  bool isHandling(int process) const;
+  /// From a broker that returns messages in any order, this is their order.
+  void delivered(const Message& message) { deliveries_[copyOf(message)] = ++lastDelivery_; }
+  /// It comes again though it was acknowledged.
+  void returned(const Message& message);
   void attemptFailed(FencingToken token, const AttemptFailed& event);
   void postponed(FencingToken token, const MessagePostponed& event);
+  /// Its term says that neither effect nor dead letter is left of it.
+  void forgone(const MessageId& id) { forgone_.insert(id); }
+  /// The process of a term, before that came to its end.
+  void died(FencingToken token) { dead_.insert(token); }
+  /// For each call of a handler.
+  int nextCall() noexcept { return ++calls_; }
   void limitsTold(FencingToken token, const RateRules& rules, BootTime now) { pace_.phaseBegan(token, rules, now); }
+  void logPruned(std::span<const LoggedAttempt> removed, std::size_t of, const LogPruning& step) {
+    complain(history_.pruned(removed, of, step));
+  }
   void limitsChanged(const RateRules& rules) { pace_.changed(rules); }
   /// What is on record as in work at a term's end may be charged, however orderly that was; and so may all of a term
   /// that has not ended when the next one claims.
@@ -87,6 +127,8 @@ class Ghost {
 
   /// At the end: every one that is dead has a letter that says so, and nobody else.
   void checkLetters(const std::vector<DeadLetter>& letters);
+  /// Of at most once, by its ids: some have an effect, some a dead letter, of some it was said that they are lost.
+  void checkTaken(const std::vector<DeadLetter>& letters);
 
   void violated(std::string promise);
   const std::optional<std::string>& violation() const noexcept { return violation_; }
@@ -102,33 +144,65 @@ class Ghost {
   int uncleanEnds() const noexcept { return static_cast<int>(unclean_.size()); }
 
  private:
+  const ConsumerOptions& options_;
+  const bool ordersByDelivery_;
   const std::size_t lanes_;
 
   struct Known {
-    std::size_t place = 0;  // in source order
+    int copy = 0;  // the first; or what was started last
     NewMessage message;
     bool skipped = false;  // its handler leaves nothing behind
     std::optional<MessageFate> fate;
+    FencingToken by;  // whose term that was
     int starts = 0;
     bool acknowledged = false;
+    bool returned = false;  // though it was acknowledged
+    bool well = false;      // its handler was done with it, the last time
+    bool ran = false;       // to its end
+    bool closed = false;    // as far as the queue goes
+    int call = 0;           // its last
+    int chances = 1;        // at most once: starts that are left
   };
   struct Handling {
     int process = 0;
     FencingToken token;
     MessageId id;
     GroupId group;
+    int call = 0;
+    bool orphaned = false;  // its process is dead
   };
-  using Instance = std::pair<std::string, std::string>;  // id and body
+  /// Id and body; and where ids are no keys, the copy.
+  struct Instance {
+    std::string id;
+    std::string body;
+    int copy = 0;
+    friend auto operator<=>(const Instance&, const Instance&) = default;
+  };
 
+  bool isKeyless() const noexcept { return options_.delivery == Guarantee::atLeastOnce; }
+  bool takesFirst() const noexcept { return options_.delivery == Guarantee::atMostOnce; }
+  Instance instanceOf(const NewMessage& message) const;
+  void close(Known& known);
   void effect(FencingToken token, const Booking::Effect& effect);
+  void repeated(FencingToken token, const Booking::Effect& effect, Known& known, bool sameCopy);
+  void ran(const Booking::Effect& effect);
+  void extendChain(const Known& known);
+  void checkHistory(const Booking& booking);
+  void checkStart(const Start& start, Known& known);
+  void heard(const Start& start, const Outcome& outcome);
   void checkOrder(const Known& known);
+  void checkPlace(const NewMessage& message, int copy);
+  int placeOf(int copy) const;
   void checkOverlap(const Handling& start);
   void checkBurial(const Booking::Effect& effect, const Known& known);
   void complain(Complaint complaint);
 
   std::map<Instance, Known> messages_;
-  std::size_t places_ = 0;
-  std::map<GroupId, std::size_t> lastPlaces_;  // without lanes there is one line for all
+  std::map<int, Instance> copies_;
+  std::map<int, int> deliveries_;  // of each copy the last
+  int lastDelivery_ = 0;
+  std::map<GroupId, int> lastPlaces_;  // without lanes there is one line for all
+  int calls_ = 0;
   std::int64_t open_ = 0;
   std::set<std::string> keys_;
   std::map<std::string, std::string> chains_;
@@ -145,6 +219,10 @@ class Ghost {
   Attempts attempts_;
   Pace pace_;
   Numbers numbers_;
+  Coalescing coalescing_;
+  History history_;
+  std::set<MessageId> forgone_;
+  std::set<FencingToken> dead_;
   std::optional<std::string> violation_;
 };
 

@@ -44,6 +44,17 @@ constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descr
     {"parked-overtaken", "what comes for a group that waits for an attempt does not wait with it", {"S3"}},
     {"lane-without-fence", "only the transactions of the career thread are fenced", {"S1", "S4"}},
     {"early-resign", "the office is given up before what is in hand is finished", {"S6: term"}},
+    {"ack-on-delivery", "at least once acknowledges what it is given", {"G1"}},
+    {"starts-again", "at most once starts a handler before the key of its message is durable", {"G3"}},
+    {"keys-alike", "a run stands for what has another key", {"C1"}},
+    {"failure-in-batch", "of many that are handled at once, those that fail count as done", {"B1"}},
+    {"unlogged", "the log of attempts leaves out those that failed", {"H2"}},
+    {"host-name-is-machine", "another boot of a host of the same name ends all that ran there", {"S6: term"}},
+    {"unknown-is-gone", "who cannot be looked at is gone", {"S6: term"}},
+    {"will-unproven", "a last will is carried out before all is gone that ran for the term", {"S6: term"}},
+    {"will-of-frozen", "a last will is carried out though its process only stands still", {"two leases", "S6: term"}},
+    {"returned-is-known", "what a broker delivers again is done", {"S5", "G1"}},
+    {"returns-last", "what a broker delivers again comes after what it delivers for the first time", {"S3"}},
 }};
 
 const Description& of(Mutant mutant) noexcept { return descriptions[static_cast<std::size_t>(mutant)]; }

@@ -40,6 +40,17 @@ enum class Mutant {
   parkedOvertaken,      // what comes for a group that waits for an attempt does not wait with it
   laneWithoutFence,     // only the career thread's transactions are fenced
   earlyResign,          // the office is given up before what is in hand is finished
+  ackOnDelivery,        // at least once acknowledges what it is given
+  startsAgain,          // at most once starts a handler before the key of its message is durable
+  keysAlike,            // a run stands for what has another key
+  failureInBatch,       // of many that are handled at once, those that fail count as done
+  unlogged,             // the log of attempts leaves out those that failed
+  hostNameIsMachine,    // another boot of a host of the same name ends all that ran there
+  unknownIsGone,        // who cannot be looked at is gone
+  willUnproven,         // a last will is carried out before all is proven gone that ran for the term
+  willOfFrozen,         // a last will is carried out though its process only stands still
+  returnedIsKnown,      // what a broker delivers again is done
+  returnsLast,          // what a broker delivers again comes after what it delivers for the first time
   count
 };
 std::string_view toString(Mutant mutant) noexcept;
@@ -66,6 +77,7 @@ class MutantStore final : public test::ForwardingStore {
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   // To the real store, the terms are invented ones.
   Result<Pruned> prune(const Term&, const Pruning&) override { return Pruned{}; }
+  Result<std::size_t> pruneLog(const Term&, const LogPruning&) override { return std::size_t{0}; }
 
   Mutant mutant() const noexcept { return mutant_; }
   /// Whoever asks works in a lane.

@@ -2,39 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 
-#include "base/random.hpp"
+#include "draw.hpp"
 
 namespace tenure::simulation {
 namespace {
-
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : random_(seed) {}
-
-  bool oneIn(std::uint64_t n) { return random_.below(n) == 0; }
-  int number(int least, int most) {
-    return least + static_cast<int>(random_.below(static_cast<std::uint64_t>(most - least + 1)));
-  }
-  Duration time(Duration least, Duration most) {
-    return least +
-           Duration{static_cast<Duration::rep>(random_.fraction() * static_cast<double>((most - least).count()))};
-  }
-  template <class T>
-  T of(std::initializer_list<T> choices) {
-    return choices.begin()[random_.below(choices.size())];
-  }
-  Draw fork() { return Draw(random_.next()); }
-  std::uint64_t seed() { return random_.next() | 1U; }
-
- private:
-  Random random_;
-};
-
-std::chrono::milliseconds milliseconds(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
-}
 
 void drawWorld(Plan& plan, Draw draw) {
   plan.replicas = draw.number(1, 5);
@@ -220,103 +192,70 @@ void drawLanes(Plan& plan, Draw draw) {
   plan.lanes = draw.oneIn(2) ? memory::Database::Lanes::besideEachOther : memory::Database::Lanes::inTurn;
 }
 
-std::string inMilliseconds(Duration duration) {
-  std::ostringstream text;
-  text << static_cast<double>(duration.count()) / 1e6 << " ms";
-  return text.str();
+/// All that comes within a while comes at once: what waits can be coalesced, and handled together.
+void bunch(Plan& plan, Draw draw) {
+  const Duration apart = plan.chaos / draw.number(4, 20);
+  for (MessagePlan& message : plan.messages)
+    if (!draw.oneIn(3)) message.at -= message.at % apart;
+  std::stable_sort(plan.messages.begin(), plan.messages.end(),
+                   [](const MessagePlan& a, const MessagePlan& b) { return a.at < b.at; });
 }
 
-std::string describe(const std::optional<Rate>& rate) {
-  std::ostringstream text;
-  rate ? text << rate->perSecond << "/s, burst " << rate->burst : text << "no limit";
-  return text.str();
+/// Numbers stay with the way that most go.
+void drawGuarantee(Plan& plan, Draw draw) {
+  ConsumerOptions& options = plan.consumer;
+  if (options.followNumbers || !draw.oneIn(4)) return;
+  options.delivery = draw.of({Guarantee::atLeastOnce, Guarantee::atMostOnce});
+  if (options.delivery == Guarantee::atMostOnce) options.onDead = OnDead::skip;
 }
 
-std::string pipelineOf(const Plan& plan) {
-  constexpr const char* policies[] = {"waited for", "skipped", "the term's end"};
-  std::ostringstream text;
-  const ConsumerOptions& options = plan.consumer;
-  if (options.ordering != Ordering::total()) text << ", " << options.ordering.lanes << " lanes";
-  if (plan.lanes == memory::Database::Lanes::besideEachOther) text << " that commit beside each other";
-  if (options.onDead == OnDead::block)
-    text << ", the dead block and are released after " << inMilliseconds(plan.releaseAfter);
-  if (options.followNumbers)
-    text << ", numbered: a gap of " << inMilliseconds(options.gapLimit) << " is "
-         << policies[static_cast<int>(options.whenGapIsOld)];
-  for (const LimitsPlan& limits : plan.limits) {
-    text << "\n  from " << inMilliseconds(limits.at) << ": queue " << describe(limits.rules.queue) << "; each group "
-         << describe(limits.rules.eachGroup);
-    for (const auto& [group, rate] : limits.rules.groups) text << "; " << group.value << ' ' << describe(rate);
-  }
-  return text.str();
+void drawCoalescing(Plan& plan, Draw draw) {
+  ConsumerOptions& options = plan.consumer;
+  if (options.followNumbers || options.delivery == Guarantee::atMostOnce || !draw.oneIn(4)) return;
+  options.collapse = Collapse::byKey;
+  options.collapseAhead = draw.of<std::size_t>({1, 5, 100'000, 100'000});
+  bunch(plan, draw.fork());
+  if (draw.oneIn(3)) return;
+  options.collapseKey = keyHeader;
+  std::map<int, int> keys;  // of an id, whenever it comes
+  for (MessagePlan& message : plan.messages)
+    message.key = keys.try_emplace(message.id, draw.oneIn(6) ? 0 : draw.number(1, 2)).first->second;
+}
+
+void drawTogether(Plan& plan, Draw draw) {
+  ConsumerOptions& options = plan.consumer;
+  if (options.handlerIsExternal || !draw.oneIn(4)) return;
+  plan.together = true;
+  options.maxBatch = static_cast<std::size_t>(draw.number(2, 12));
+  if (options.collapse == Collapse::never && !options.followNumbers) bunch(plan, draw.fork());
+}
+
+void drawLog(Plan& plan, Draw draw) {
+  ConsumerOptions& options = plan.consumer;
+  if (options.delivery == Guarantee::atMostOnce || !draw.oneIn(3)) return;
+  options.keepLogFor = std::chrono::hours{draw.number(1, 3)};
+  options.keepLogLines = draw.of<std::size_t>({3, 20, 10'000'000});
+}
+
+void drawHosts(Plan& plan, Draw draw) {
+  if (draw.oneIn(3)) plan.hosts = draw.number(1, plan.replicas);
+  plan.oneName = draw.oneIn(3);
+  plan.containers = draw.oneIn(4);
+  if (draw.oneIn(3)) plan.blind = draw.of<std::uint64_t>({1, 2, 3});
+  plan.spawns = plan.consumer.handlerIsExternal && draw.oneIn(2);
+  if (plan.spawns && plan.barrierLimit == Duration{} && draw.oneIn(2))
+    plan.barrierLimit = milliseconds(draw.time(500ms, 8s));
+  plan.lastWill = draw.oneIn(2);
+}
+
+/// What is coalesced is judged by the order in which it was sent.
+void drawReturns(Plan& plan, Draw draw) {
+  if (plan.queue != Queue::broker || plan.consumer.collapse != Collapse::never) return;
+  if (draw.oneIn(2)) plan.returns = Returns::inAnyOrder;
+  plan.losesAcknowledgements = draw.oneIn(2);
 }
 
 }  // namespace
-
-const char* toString(FaultKind kind) noexcept {
-  constexpr const char* names[] = {"kill",
-                                   "pause",
-                                   "hang control",
-                                   "cut off",
-                                   "deafen",
-                                   "lose request",
-                                   "lose reply",
-                                   "refuse",
-                                   "expire",
-                                   "delete own",
-                                   "SIGTERM",
-                                   "SIGUSR1",
-                                   "step wall",
-                                   "lose commit",
-                                   "fail write",
-                                   "lose claim",
-                                   "fail acknowledge",
-                                   "drop delivery",
-                                   "isolate server",
-                                   "crash server",
-                                   "freeze server",
-                                   "lag server",
-                                   "elect server",
-                                   "jump zxid",
-                                   "delete parent",
-                                   "store outage",
-                                   "source outage",
-                                   "flap",
-                                   "steer"};
-  static_assert(std::size(names) == static_cast<std::size_t>(FaultKind::count));
-  return names[static_cast<std::size_t>(kind)];
-}
-
-bool ofOneReplica(FaultKind kind) noexcept { return kind < FaultKind::isolateServer || kind == FaultKind::flap; }
-
-std::string describe(const Fault& fault) {
-  std::ostringstream text;
-  text << toString(fault.kind);
-  if (fault.ambush)
-    text << ", at entry " << fault.entry << " into \"" << toString(*fault.ambush) << "\" after "
-         << inMilliseconds(fault.at);
-  else
-    text << ", at " << inMilliseconds(fault.at) << ", target " << fault.target;
-  text << ", for " << inMilliseconds(fault.lasts) << ", number " << fault.number << (fault.flag ? ", flag" : "");
-  return text.str();
-}
-
-std::string describe(const MessagePlan& message) {
-  constexpr const char* kinds[] = {"", " repeated", " id reused", " unfit"};
-  std::ostringstream text;
-  text << 'm' << message.id << kinds[static_cast<int>(message.kind)] << ", group " << message.group << ", at "
-       << inMilliseconds(message.at) << ", takes " << inMilliseconds(message.handling);
-  if (message.failures > 0)
-    text << ", " << (message.throws ? "throws" : "fails") << ' ' << message.failures << " times";
-  if (message.postponements > 0) text << ", postpones " << message.postponements << " times";
-  if (message.kills > 0) text << ", kills " << message.kills << " times";
-  if (message.asksFor > Duration::zero()) text << " for " << inMilliseconds(message.asksFor);
-  if (message.hangs) text << ", hangs once";
-  if (message.verdict == Outcome::Kind::skip) text << ", skipped";
-  if (message.verdict == Outcome::Kind::reject) text << ", rejected";
-  if (message.number > 0) text << ", number " << message.number;
-  return text.str();
-}
 
 Plan drawPlan(std::uint64_t seed) {
   Plan plan;
@@ -330,29 +269,13 @@ Plan drawPlan(std::uint64_t seed) {
   drawLimits(plan, draw.fork());
   drawNumbers(plan, draw.fork());
   drawLanes(plan, draw.fork());
+  drawGuarantee(plan, draw.fork());
+  drawCoalescing(plan, draw.fork());
+  drawTogether(plan, draw.fork());
+  drawLog(plan, draw.fork());
+  drawHosts(plan, draw.fork());
+  drawReturns(plan, draw.fork());
   return plan;
-}
-
-std::string describe(const Plan& plan) {
-  constexpr const char* queues[] = {"table", "log", "broker"};
-  std::ostringstream text;
-  text << "seed " << plan.seed << ": " << plan.replicas << " replicas on " << plan.hosts << " hosts, " << plan.servers
-       << " servers, tick " << inMilliseconds(plan.tick) << ", session " << inMilliseconds(plan.sessionTimeout)
-       << ", barrier " << inMilliseconds(plan.barrierLimit) << ", queue " << queues[static_cast<int>(plan.queue)]
-       << (plan.embeddedStore ? ", store embedded" : ", store a server") << ", store "
-       << inMilliseconds(plan.storeLatency) << ", commit " << inMilliseconds(plan.commitLatency) << ", network "
-       << inMilliseconds(plan.networkLatency) << ", lock " << inMilliseconds(plan.lockLimit) << ", batch "
-       << plan.consumer.maxBatch << ", attempts " << plan.consumer.maxAttempts
-       << (plan.consumer.handlerIsExternal ? ", external handler" : "") << ", chaos " << inMilliseconds(plan.chaos)
-       << (plan.oneStaysBroken ? ", one stays broken" : "") << ", drift " << plan.drift << " ppm";
-  if (plan.preferred >= 0)
-    text << ", slot " << plan.preferred << " preferred after " << inMilliseconds(plan.preferredAfter);
-  if (plan.backupAt) text << ", put back as of " << inMilliseconds(*plan.backupAt);
-  text << pipelineOf(plan);
-  text << '\n';
-  for (const MessagePlan& message : plan.messages) text << "  message " << describe(message) << '\n';
-  for (const Fault& fault : plan.faults) text << "  fault " << describe(fault) << '\n';
-  return text.str();
 }
 
 }  // namespace tenure::simulation

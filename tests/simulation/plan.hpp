@@ -69,6 +69,9 @@ struct Fault {
 };
 std::string describe(const Fault& fault);
 
+/// The header that holds what a message is coalesced by.
+inline constexpr const char* keyHeader = "key";
+
 struct MessagePlan {
   enum class Kind { ordinary, repeated, reused, unfit } kind = Kind::ordinary;
   int id = 0;
@@ -83,6 +86,7 @@ struct MessagePlan {
   bool hangs = false;                           // the first attempt never heeds its stop
   Outcome::Kind verdict = Outcome::Kind::done;  // when all that is over: done, skip or reject
   int number = 0;                               // in its group; 0: none
+  int key = 0;                                  // by which it is coalesced; 0: none, or its group is
 };
 std::string describe(const MessagePlan& message);
 
@@ -91,6 +95,9 @@ enum class Queue {
   log,     // acknowledged after the commit
   broker,  // acknowledged after the commit; one exclusive consumer holds what it was given
 };
+
+/// What a broker makes of messages that were given and not acknowledged, when the connection ends.
+enum class Returns { inPlace, inAnyOrder };
 
 /// From then on.
 struct LimitsPlan {
@@ -107,14 +114,22 @@ struct Plan {
   Duration tick{};
   Duration sessionTimeout{};
   Duration barrierLimit{};
+  bool oneName = false;     // all machines have the same host name
+  bool containers = false;  // each replica has a pid namespace of its own
+  std::uint64_t blind = 0;  // one look in so many at another process shows nothing; 0: each shows something
+  bool spawns = false;      // what a handler has started may outlive its process
+  bool lastWill = false;    // helpers close the sessions of the dead
   Queue queue = Queue::table;
-  bool embeddedStore = true;  // no server: what was not done when a process stopped is not done
-  Duration storeLatency{};    // at most, one way
+  Returns returns = Returns::inPlace;
+  bool losesAcknowledgements = false;  // some of the last ones, when a connection breaks
+  bool embeddedStore = true;           // no server: what was not done when a process stopped is not done
+  Duration storeLatency{};             // at most, one way
   Duration commitLatency{};
   Duration networkLatency{};
   Duration lockLimit{};  // how long a claim waits for a frozen holder's lock
   ConsumerOptions consumer;
   memory::Database::Lanes lanes{};
+  bool together = false;  // its handler takes many at once
   Duration chaos{};
   bool oneStaysBroken = false;  // the last replica never comes back
   int preferred = -1;           // the slot whose replica wants the office

@@ -17,6 +17,16 @@ std::int64_t detailOf(const EventBody& body) {
   return 0;
 }
 
+/// Only what is on one machine, and in one namespace, can be looked at.
+ProcessIdentity identityOf(const Plan& plan, int slot, int number) {
+  const std::string machine = std::to_string(slot % plan.hosts);
+  return {.host = plan.oneName ? "host" : "host-" + machine,
+          .pid = plan.containers ? 1 : 1000 + number,
+          .startTime = number,
+          .bootId = "boot-" + machine,
+          .pidNamespace = plan.containers ? 2 + static_cast<std::uint64_t>(slot) : 1};
+}
+
 std::int64_t driftOf(const Plan& plan, Random& random) {
   const auto most = static_cast<std::uint64_t>(plan.drift);
   return static_cast<std::int64_t>(random.below(2 * most + 1)) - plan.drift;
@@ -28,7 +38,7 @@ Process::Process(Simulation& simulation, int slot, int number)
     : simulation_(simulation),
       slot_(slot),
       number_(number),
-      identity_{"host-" + std::to_string(slot % simulation.plan().hosts), 1000 + number, number, "boot", 1},
+      identity_(identityOf(simulation.plan(), slot, number)),
       random_(simulation.fork()),
       loop_(simulation.loop(), Duration{static_cast<Duration::rep>(random_.below(1'000'000'000'000))},
             driftOf(simulation.plan(), random_)),
@@ -72,7 +82,9 @@ CandidateUuid Process::uuid() const {
   return CandidateUuid{std::string(32 - digits.size(), '0') + digits};
 }
 
-ElectionSettings Process::electionSettings() const {
+ElectionSettings Process::electionSettings() {
+  std::function<void(const std::optional<Will>&)> bequeath;
+  if (simulation_.plan().lastWill) bequeath = [this](const std::optional<Will>& will) { will_ = will; };
   return {.election = electionName(),
           .root = "/tenure",
           .id = CandidateId{"replica-" + std::to_string(slot_)},
@@ -81,10 +93,12 @@ ElectionSettings Process::electionSettings() const {
           .preferredAfter = std::chrono::floor<std::chrono::milliseconds>(simulation_.plan().preferredAfter),
           .readiness = Readiness::checking,
           .barrierLimit = std::chrono::floor<std::chrono::milliseconds>(simulation_.plan().barrierLimit),
+          .spawns = simulation_.plan().spawns,
           .allowShortSession = true,
           .freshEnsemble = simulation_.ensembleForANewMeta(),
           .process = identity_,
-          .livenessOf = [this](const ProcessIdentity& process) { return simulation_.livenessOf(identity_, process); }};
+          .livenessOf = [this](const ProcessIdentity& process) { return simulation_.livenessOf(identity_, process); },
+          .bequeath = std::move(bequeath)};
 }
 
 CareerLimits Process::limits() const {
@@ -92,7 +106,13 @@ CareerLimits Process::limits() const {
 }
 
 consuming::Handlers Process::handlers() {
-  return {[this](const Delivery& delivery) { return simulation_.handle(*this, delivery); }, nullptr};
+  BatchHandler many;
+  if (simulation_.plan().together)
+    many = [this](const BatchDelivery& delivery) {
+      const Outcome outcome = simulation_.handleTogether(*this, delivery);
+      return simulation_.mutant() == Mutant::failureInBatch ? Outcome::done() : outcome;
+    };
+  return {[this](const Delivery& delivery) { return simulation_.handle(*this, delivery); }, std::move(many)};
 }
 
 ConsumerOptions Process::consumerOptions() const {
@@ -100,6 +120,7 @@ ConsumerOptions Process::consumerOptions() const {
   options.jitterSeed += static_cast<std::uint64_t>(number_);
   if (!simulation_.plan().limits.empty()) options.limits = &limits_;
   if (simulation_.mutant() == Mutant::numbersIgnored) options.followNumbers = false;
+  if (simulation_.mutant() == Mutant::startsAgain) options.delivery = Guarantee::exactlyOnceEffect;
   return options;
 }
 
@@ -138,8 +159,9 @@ void Process::limit(const RateRules& rules) {
 void Process::kill(Task buried) {
   trace("killed");
   client_.reset();
-  inOffice_ = false;
   if (term_) simulation_.ghost().ended(token(), false);
+  if (inOffice_) simulation_.ghost().died(token());
+  inOffice_ = false;
   // What a server has been asked may still be done; nobody will hear of it.
   const bool landing = simulation_.drawOneIn(2);
   loop_.die(landing, std::move(buried));
@@ -211,6 +233,7 @@ void Process::followMessages(const EventBody& event, FencingToken token) {
     simulation_.ghost().attemptFailed(token, *failed);
     if (!waits) consumerLoop_.leap(failed->retryIn);
   }
+  if (const auto* lost = std::get_if<MessageForgone>(&event)) simulation_.ghost().forgone(MessageId{lost->message});
   if (const auto* later = std::get_if<MessagePostponed>(&event)) simulation_.ghost().postponed(token, *later);
   if (const auto* blocked = std::get_if<QueueBlocked>(&event)) simulation_.blocked(MessageId{blocked->message});
 }

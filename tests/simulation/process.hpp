@@ -76,6 +76,8 @@ class Process final : public IEventSink, private IElectionListener, private care
   bool wasDisturbed() const noexcept { return disturbed_; }
   void disturb() noexcept { disturbed_ = true; }
   void limit(const RateRules& rules);
+  /// What is to be done when it dies.
+  const std::optional<Will>& will() const noexcept { return will_; }
   std::string describe() const { return runner_.describe() + "; " + election_.describe(); }
 
   // --- for its ports
@@ -104,7 +106,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   void follow(const EventBody& event);
   void followMessages(const EventBody& event, FencingToken token);
   IFencedStore& storeOf(Simulation& simulation);
-  ElectionSettings electionSettings() const;
+  ElectionSettings electionSettings();
   CareerLimits limits() const;
   career::CareerOutlets outlets();
   consuming::Handlers handlers();
@@ -115,6 +117,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   const int slot_;
   const int number_;
   ProcessIdentity identity_;
+  std::optional<Will> will_;
   Random random_;
   ProcessLoop loop_;
   SkewedLoop electionLoop_;

@@ -9,10 +9,16 @@ namespace {
 /// Told to the ghost also when the handler throws, or is taken down with its process.
 class Handling {
  public:
-  Handling(Ghost& ghost, const Process& process, const Delivery& delivery)
-      : ghost_(ghost), clock_(process.loop()), start_{process.number(), delivery.term.token(),
-                                                      delivery.message, delivery.attempt,
-                                                      clock_.now(),     process.loop().inLane()} {
+  Handling(Ghost& ghost, const Process& process, const Delivery& delivery, int call)
+      : ghost_(ghost),
+        clock_(process.loop()),
+        start_{process.number(),
+               delivery.term.token(),
+               delivery.message,
+               delivery.attempt,
+               clock_.now(),
+               process.loop().inLane(),
+               call} {
     ghost_.handlerBegan(start_);
   }
   ~Handling() { ghost_.handlerEnded(start_, outcome_, clock_.now()); }
@@ -28,6 +34,11 @@ class Handling {
   Outcome outcome_ = Outcome::failed("it threw");
 };
 
+void spend(const ProcessLoop& loop, Duration time) {
+  const BootTime until = loop.now() + time;
+  while (loop.now() < until) loop.waitUntil(until, {});
+}
+
 Outcome extendChain(const Delivery& delivery, int group) {
   const std::string key = "chain g" + std::to_string(group);
   const Result<std::optional<std::string>> before = delivery.transaction.get(key);
@@ -42,11 +53,12 @@ void Simulation::produce(const MessagePlan& message) {
   NewMessage made{MessageId{"m" + std::to_string(message.id)}, GroupId{"g" + std::to_string(message.group)}, {}, {}};
   made.body = "body of " + made.id.value;
   if (message.number > 0) made.headers = {{std::string(numberHeader), std::to_string(message.number)}};
+  if (message.key > 0) made.headers.emplace_back(keyHeader, std::to_string(message.key));
   if (message.kind == MessagePlan::Kind::reused) made.body += ", changed at " + std::to_string(message.at.count());
   const bool unfit = message.kind == MessagePlan::Kind::unfit;
   if (unfit) made.group.value.assign(300, 'g');
   parts_.try_emplace({made.id.value, made.body}, Part{.plan = message, .body = made.body});
-  ghost_.produced(made, message.verdict == Outcome::Kind::skip);
+  ghost_.produced(made, partOf(made).plan.verdict == Outcome::Kind::skip);
   trace(0, "produced", message.id);
   if (plan_.queue == Queue::broker) return broker_.append(made, loop_.wallNow());
   if (unfit) return store_.deliver({made});  // a foreign producer, which keeps no limits
@@ -84,8 +96,9 @@ std::string Simulation::bodyOf(const MessageId& id, const BodyDigest& digest) co
 }
 
 Outcome Simulation::handle(Process& process, const Delivery& delivery) {
-  Part& part = parts_.at({delivery.message.id.value, delivery.message.body});
-  Handling handling(ghost_, process, delivery);
+  if (process.dead()) throw Killed{};
+  Part& part = partOf(delivery.message);
+  Handling handling(ghost_, process, delivery, ghost_.nextCall());
   process.trace("handle", part.plan.id);
   const bool poison = part.plan.failures > part.failures || part.plan.kills > part.kills;
   process.enter(poison ? Stage::poison : Stage::executing);
@@ -97,24 +110,14 @@ Outcome Simulation::handle(Process& process, const Delivery& delivery) {
 Outcome Simulation::act(Process& process, const Delivery& delivery, Part& part) {
   const bool writes = !plan_.consumer.handlerIsExternal;
   const ProcessLoop& loop = process.loop();
-  const auto spend = [&loop](Duration time) {
-    const BootTime until = loop.now() + time;
-    while (loop.now() < until) loop.waitUntil(until, {});
-  };
   // Half of them hold the store's lock while they work.
   const bool locksFirst = writes && part.plan.id % 2 == 0;
-  Outcome written = locksFirst ? extendChain(delivery, part.plan.group) : Outcome::done();
-  if (part.plan.kills > part.kills) {
-    ++part.kills;
-    loop_.post([this, number = process.number()] {
-      if (Process* dying = alive(number)) bury(*dying, 500ms);
-    });
-    spend(1h);
-  }
-  if (part.plan.hangs && !std::exchange(part.hung, true)) spend(40s);
-  spend(part.plan.handling);
+  Outcome written = locksFirst ? leaveEffect(delivery, part.plan.group) : Outcome::done();
+  takeAlong(process, part);
+  if (part.plan.hangs && !std::exchange(part.hung, true)) spend(loop, 40s);
+  spend(loop, part.plan.handling);
   if (written.kind != Outcome::Kind::done) return written;
-  if (writes && !locksFirst) written = extendChain(delivery, part.plan.group);
+  if (writes && !locksFirst) written = leaveEffect(delivery, part.plan.group);
   if (written.kind != Outcome::Kind::done) return written;
   if (part.plan.failures > part.failures) {
     ++part.failures;
@@ -126,6 +129,61 @@ Outcome Simulation::act(Process& process, const Delivery& delivery, Part& part) 
     return Outcome::retryLater("as the plan has it", std::chrono::floor<std::chrono::milliseconds>(part.plan.asksFor));
   }
   return {part.plan.verdict, "as the plan has it", {}};
+}
+
+/// Its process dies of it.
+void Simulation::takeAlong(Process& process, Part& part) {
+  if (part.plan.kills <= part.kills) return;
+  ++part.kills;
+  loop_.post([this, number = process.number()] {
+    if (Process* dying = alive(number)) bury(*dying, 500ms);
+  });
+  spend(process.loop(), 1h);
+}
+
+Outcome Simulation::leaveEffect(const Delivery& delivery, int group) const {
+  if (plan_.consumer.delivery != Guarantee::exactlyOnceEffect) {
+    const std::string note = std::string(ranPrefix) + std::to_string(copyOf(delivery.message));
+    const Message& message = delivery.message;
+    const Result<void> put = delivery.transaction.put(note, message.id.value + '/' + message.body);
+    if (!put) return Outcome::failed(put.error().message());
+  }
+  return extendChain(delivery, group);
+}
+
+Outcome Simulation::handleTogether(Process& process, const BatchDelivery& delivery) {
+  if (process.dead()) throw Killed{};
+  const int call = ghost_.nextCall();
+  std::deque<Handling> all;
+  for (const Message& message : delivery.messages) {
+    const Delivery one{message, delivery.transaction, delivery.term, delivery.attempt};
+    all.emplace_back(ghost_, process, one, call);
+  }
+  process.trace("handle together", static_cast<std::int64_t>(delivery.messages.size()));
+  report_.coverage.saw("handled_together");
+  process.enter(Stage::executing);
+  const Outcome outcome = actTogether(process, delivery);
+  for (Handling& one : all) one.ended(outcome);
+  process.enter(Stage::idle);
+  return outcome;
+}
+
+/// One that has anything else to say than that it is done says it when it comes alone.
+Outcome Simulation::actTogether(Process& process, const BatchDelivery& delivery) {
+  Duration longest{};
+  bool allDone = true;
+  for (const Message& message : delivery.messages) {
+    Part& part = partOf(message);
+    takeAlong(process, part);
+    longest = std::max(longest, part.plan.handling);
+    allDone = allDone && part.plan.failures <= part.failures && part.plan.postponements <= part.postponements &&
+              part.plan.verdict == Outcome::Kind::done;
+    const Delivery one{message, delivery.transaction, delivery.term, delivery.attempt};
+    const Outcome written = leaveEffect(one, part.plan.group);
+    if (written.kind != Outcome::Kind::done) return written;
+  }
+  spend(process.loop(), longest);
+  return allDone ? Outcome::done() : Outcome::failed("some of them are not to be done together");
 }
 
 }  // namespace tenure::simulation

@@ -8,7 +8,6 @@ namespace {
 
 constexpr int mostEventsAtOneInstant = 5'000;
 constexpr auto sessionsLookedForEvery = 20ms;
-constexpr auto longestDeparture = 25s;
 constexpr auto longestWork = 20min;
 
 MemoryEnsemble::Settings ensembleOf(const Plan& plan) {
@@ -37,8 +36,8 @@ Simulation::Simulation(Plan plan, Mutant mutant, Recording recording)
       recording_(recording),
       random_(plan_.seed ^ 0x7e2f1b35U),
       ensemble_(loop_, ensembleOf(plan_), random_.next()),
-      broker_(mutant != Mutant::noSourceExclusivity),
-      ghost_(plan_.consumer),
+      broker_(mutant != Mutant::noSourceExclusivity, plan_, Random(plan_.seed)),
+      ghost_(plan_.consumer, plan_.returns == Returns::inAnyOrder),
       sink_(memory::openSink(store_, loop_)),
       operator_(ensemble_.connect({.sessionTimeout = 10s})) {
   report_.hash = 0xcbf29ce484222325U;
@@ -231,67 +230,7 @@ void Simulation::checkEnd() {
     for (const auto& [group, chain] : ghost_.chains())
       if (store_.value("chain " + group) != chain) ghost_.violated("S3: the chain of group " + group + " is broken");
   ghost_.checkLetters(store_.deadLetters());
-}
-
-// --- lives
-
-void Simulation::start(int slot) {
-  const int number = ++lastNumber_;
-  trace(number, "started", slot);
-  slots_[slot] = number;
-  processes_.emplace(number, std::make_unique<Process>(*this, slot, number)).first->second->start();
-}
-
-void Simulation::startLater(int slot, Duration delay) {
-  loop_.after(delay, [this, slot] {
-    if (!departing_ && inSlot(slot) == nullptr) start(slot);
-  });
-}
-
-/// SIGKILL. Its supervisor starts another one.
-void Simulation::bury(Process& process, Duration restartAfter) {
-  const int number = process.number();
-  ghost_.handlerLost(number);
-  broker_.drop(number);
-  startLater(process.slot(), restartAfter);
-  process.kill([this, number] { processes_.erase(number); });
-}
-
-Process* Simulation::alive(int number) {
-  const auto found = processes_.find(number);
-  return found == processes_.end() || found->second->dead() ? nullptr : found->second.get();
-}
-
-Process* Simulation::inSlot(int slot) {
-  const auto found = slots_.find(slot);
-  return found == slots_.end() ? nullptr : alive(found->second);
-}
-
-Process* Simulation::leader() {
-  for (const auto& [slot, number] : slots_)
-    if (Process* process = alive(number); process != nullptr && process->inOffice()) return process;
-  return nullptr;
-}
-
-void Simulation::exited(Process& process, ExitStatus status, bool careerIsHome) {
-  trace(process.number(), careerIsHome ? "exit" : "exit with the career out", static_cast<std::int64_t>(status));
-  const bool forGood = status == ExitStatus::configuration || status == ExitStatus::authentication;
-  if (forGood && !putBack()) ghost_.violated("L5: a replica has given up for good");
-  if (forGood) ++gaveUp_;
-  const auto told = process.terminatedAt();
-  if (told && !process.wasDisturbed() && loop_.now() - *told > longestDeparture)
-    ghost_.violated("L4: SIGTERM has ended a replica too late");
-  // It is called by what is about to be taken down.
-  loop_.post([this, forGood, number = process.number()] {
-    if (Process* gone = alive(number)) bury(*gone, departing_ || forGood ? Duration{1000h} : Duration{300ms});
-  });
-}
-
-Liveness Simulation::livenessOf(const ProcessIdentity& asker, const ProcessIdentity& asked) const {
-  if (asker.host != asked.host) return Liveness::unknown;
-  for (const auto& [number, process] : processes_)
-    if (!process->dead() && process->identity() == asked) return Liveness::alive;
-  return Liveness::gone;
+  ghost_.checkTaken(store_.deadLetters());
 }
 
 }  // namespace tenure::simulation

@@ -44,8 +44,11 @@
 #include "process.hpp"
 #include "support/manual_loop.hpp"
 #include "tenure/memory.hpp"
+#include "testament.hpp"
 
 namespace tenure::simulation {
+
+inline constexpr std::chrono::seconds longestDeparture{25};
 
 inline ElectionName electionName() { return ElectionName{"orders"}; }
 
@@ -91,6 +94,16 @@ class Simulation {
   Coverage& coverage() noexcept { return report_.coverage; }
   Random fork() noexcept { return random_.fork(); }
   bool drawOneIn(std::uint64_t n) noexcept { return random_.below(n) == 0; }
+  Duration drawTime(Duration most) noexcept {
+    return Duration{static_cast<Duration::rep>(random_.fraction() * static_cast<double>(most.count()))};
+  }
+
+  // For last wills.
+
+  /// What a dead process has started lives on.
+  bool isOrphaned(int number) const noexcept { return orphans_.contains(number); }
+  void endOrphan(int number);
+  void forget(const Testament& over, int number);
 
   /// The ensemble has gone back in time.
   bool putBack() const noexcept { return report_.putBack; }
@@ -99,10 +112,11 @@ class Simulation {
 
   void entered(Process& process, Stage stage);
   void exited(Process& process, ExitStatus status, bool careerIsHome);
-  Liveness livenessOf(const ProcessIdentity& asker, const ProcessIdentity& asked) const;
+  Liveness livenessOf(const ProcessIdentity& asker, const ProcessIdentity& asked);
   GroupId groupOf(const MessageId& id) const;
   std::string bodyOf(const MessageId& id, const BodyDigest& digest) const;
   Outcome handle(Process& process, const Delivery& delivery);
+  Outcome handleTogether(Process& process, const BatchDelivery& delivery);
   /// An operator will see to it.
   void blocked(const MessageId& id);
   void trace(int process, const char* what, std::int64_t detail);
@@ -129,10 +143,12 @@ class Simulation {
   void restoreBackup();
   void checkWhoLed(FencingToken newest);
 
-  // lives
+  // lives.cpp
   void start(int slot);
   void startLater(int slot, Duration delay);
-  void bury(Process& process, Duration restartAfter);
+  void bury(Process& process, Duration restartAfter, bool inOrder = false);
+  void carryOut(const Process& process);
+  void loseConnection(int number);
   Process* alive(int number);
   Process* inSlot(int slot);
   Process* leader();
@@ -166,6 +182,10 @@ class Simulation {
     bool hung = false;
   };
   Outcome act(Process& process, const Delivery& delivery, Part& part);
+  Outcome actTogether(Process& process, const BatchDelivery& delivery);
+  Part& partOf(const NewMessage& message) { return parts_.at({message.id.value, message.body}); }
+  void takeAlong(Process& process, Part& part);
+  Outcome leaveEffect(const Delivery& delivery, int group) const;
 
   const Plan plan_;
   const Mutant mutant_;
@@ -182,6 +202,8 @@ class Simulation {
   std::unique_ptr<MemoryClient> operator_;
   std::map<int, std::unique_ptr<Process>> processes_;  // by number; the dead whose last request is still under way, too
   std::map<int, int> slots_;                           // slot to number
+  std::map<int, ProcessIdentity> orphans_;             // the dead whose commands live on
+  std::map<int, std::unique_ptr<Testament>> wills_;    // by number
   std::map<std::pair<std::string, std::string>, Part> parts_;  // by id and body
   int lastNumber_ = 0;
 

@@ -48,18 +48,43 @@ Result<std::vector<Message>> Source::look(std::size_t max, const std::stop_token
     return table_.fetch(max, BootTime{}, stop);
   });
   if (!found) return found;
+  for (const Message& message : *found) simulation.ghost().delivered(message);
   given_.insert(given_.end(), found->begin(), found->end());
+  if (simulation.mutant() == Mutant::returnedIsKnown) dropReturned(*found);
+  if (simulation.mutant() == Mutant::returnsLast)
+    std::ranges::stable_partition(*found, [&](const Message& one) { return !simulation.broker().isRedelivered(one); });
+  if (simulation.mutant() == Mutant::ackOnDelivery && simulation.plan().consumer.delivery == Guarantee::atLeastOnce) {
+    const Result<void> ignored = acknowledge(*found);
+    static_cast<void>(ignored);
+  }
   for (Message& message : *found) misplace(message);
   return found;
 }
 
-/// For mutants whose desk does not keep a group together: what it takes for another group, it hands out like one.
+/// By a mutant, to which all that was delivered before is done.
+void Source::dropReturned(std::vector<Message>& messages) {
+  std::vector<Message> returned;
+  for (const Message& message : messages)
+    if (process_.simulation().broker().isRedelivered(message)) returned.push_back(message);
+  if (returned.empty()) return;
+  const Result<void> ignored = acknowledge(returned);
+  static_cast<void>(ignored);
+  std::erase_if(messages, [&](const Message& one) {
+    return std::ranges::any_of(returned, [&](const Message& gone) { return gone.position == one.position; });
+  });
+}
+
+/// For mutants whose desk does not keep a group together: what it takes for another group, it hands out like one. And
+/// for one to which all keys are alike.
 void Source::misplace(Message& message) const {
   const Simulation& simulation = process_.simulation();
   const bool everyOne = simulation.mutant() == Mutant::groupFreedEarly;
   const bool ofParked = simulation.mutant() == Mutant::parkedOvertaken && process_.hasParked(message.group);
   if (simulation.plan().consumer.ordering != Ordering::total() && (everyOne || ofParked))
     message.group.value += " " + std::to_string(message.position);
+  if (simulation.mutant() != Mutant::keysAlike) return;
+  for (auto& [name, value] : message.headers)
+    if (name == keyHeader) value = "1";
 }
 
 Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
@@ -88,7 +113,6 @@ Result<void> Source::acknowledgeNow(std::span<const Message> messages) {
   return {};
 }
 
-/// Who acknowledges may have kept no more of it than its place.
 const Message& Source::givenAs(const Message& message) const {
   const auto given = std::ranges::find(given_, message.position, &Message::position);
   return given == given_.end() ? message : *given;

@@ -20,11 +20,13 @@ class Source final : public IMessageSource {
 
   /// What this process was given and has not seen acknowledged, by id; for a mutant that acknowledges early.
   std::vector<Message> given(std::span<const MessageId> ids) const;
+  /// As it was delivered: who acknowledges may have kept no more of it than its place.
+  const Message& givenAs(const Message& message) const;
 
  private:
   Result<std::vector<Message>> look(std::size_t max, const std::stop_token& stop);
+  void dropReturned(std::vector<Message>& messages);
   void misplace(Message& message) const;
-  const Message& givenAs(const Message& message) const;
   Result<void> acknowledgeNow(std::span<const Message> messages);
 
   Process& process_;

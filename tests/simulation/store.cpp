@@ -1,5 +1,7 @@
 #include "store.hpp"
 
+#include <algorithm>
+
 #include "process.hpp"
 #include "simulation.hpp"
 
@@ -109,6 +111,21 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
   });
 }
 
+Result<std::size_t> Store::pruneLog(const Term& term, const LogPruning& step) {
+  Simulation& simulation = process_.simulation();
+  const Plan& plan = simulation.plan();
+  using Removed = Result<std::size_t>;
+  return process_.remotely<Removed>(plan.commitLatency, plan.embeddedStore, [&]() -> Removed {
+    if (simulation.storeDown()) return storeIsDown();
+    const std::vector<LoggedAttempt> before = simulation.store().log();
+    Removed removed = inner_.pruneLog(term, step);
+    process_.trace("prune log", removed ? static_cast<std::int64_t>(*removed) : -1);
+    if (removed) simulation.ghost().logPruned(std::span{before}.first(*removed), before.size(), step);
+    if (removed && *removed > 0) simulation.coverage().saw("log_pruned");
+    return removed;
+  });
+}
+
 // --- the transaction
 
 Result<void> StoreTransaction::pass(Step step) {
@@ -156,9 +173,21 @@ Result<void> StoreTransaction::rollbackToMark() {
 
 Result<void> StoreTransaction::put(std::string_view key, std::string_view value) {
   if (isSwallowed(key)) return {};
+  if (key.starts_with(ranPrefix)) return noteRun(std::stoi(std::string(key.substr(ranPrefix.size()))), value);
   Result<void> written = ForwardingTransaction::put(key, value);
   if (written) note(key, std::string(value));
   return written;
+}
+
+Result<void> StoreTransaction::noteRun(int copy, std::string_view message) {
+  if (broken_) return *broken_;
+  const std::size_t end = message.find('/');
+  booking_.effects.push_back({.id = MessageId{std::string(message.substr(0, end))},
+                              .body = std::string(message.substr(end + 1)),
+                              .keyed = false,
+                              .copy = copy,
+                              .noted = true});
+  return {};
 }
 
 Result<void> StoreTransaction::erase(std::string_view key) {
@@ -215,13 +244,24 @@ Result<void> StoreTransaction::deadLetter(const ConsumerName& consumer, const De
                                 .fate = MessageFate::dead,
                                 .body = message.body,
                                 .attempts = letter.attempts,
-                                .keyed = false});
+                                .keyed = false,
+                                .copy = copyOf(message)});
+  return written;
+}
+
+Result<void> StoreTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
+  std::vector<LoggedAttempt> lines{attempts.begin(), attempts.end()};
+  if (process_.simulation().mutant() == Mutant::unlogged)
+    std::erase_if(lines, [](const LoggedAttempt& line) { return line.end == AttemptEnd::failed; });
+  Result<void> written = ForwardingTransaction::logAttempts(consumer, lines);
+  if (written) booking_.log.insert(booking_.log.end(), lines.begin(), lines.end());
   return written;
 }
 
 Result<void> StoreTransaction::acknowledge(IMessageSource& source, std::span<const Message> messages) {
   Result<void> written = acknowledgeIn(*this, source, messages);
-  if (written) booking_.acknowledged.insert(booking_.acknowledged.end(), messages.begin(), messages.end());
+  for (const Message& message : messages)
+    if (written) booking_.acknowledged.push_back(process_.source().givenAs(message));
   return written;
 }
 
@@ -243,6 +283,7 @@ Result<void> StoreTransaction::commit() {
 
 Result<void> StoreTransaction::land() {
   Simulation& simulation = process_.simulation();
+  const Plan& plan = simulation.plan();
   if (simulation.storeDown()) {
     rollback();
     return storeIsDown();
@@ -254,9 +295,12 @@ Result<void> StoreTransaction::land() {
   process_.trace("commit", committed ? 0 : committed.error().code.value());
   const bool landed = committed || (lost.value_or(false) && committed.error().is(Errc::outcomeUnknown));
   if (landed) simulation.ghost().committed(token_, booking_);
+  if (landed && std::ranges::any_of(booking_.effects, &Booking::Effect::noted))
+    simulation.coverage().saw(plan.consumer.delivery == Guarantee::atMostOnce ? "ran_at_most_once"
+                                                                              : "ran_at_least_once");
+  if (landed && !booking_.log.empty()) simulation.coverage().saw("attempts_logged");
   if (!committed && committed.error().is(Errc::outcomeUnknown)) process_.enter(Stage::commitLost);
-  if (committed && simulation.plan().queue != Queue::table && !booking_.effects.empty())
-    process_.enter(Stage::unacknowledged);
+  if (committed && plan.queue != Queue::table && !booking_.effects.empty()) process_.enter(Stage::unacknowledged);
   if (!committed) rollback();
   return committed;
 }

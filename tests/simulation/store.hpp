@@ -11,6 +11,10 @@ namespace tenure::simulation {
 
 class Process;
 
+/// A handler puts this and its message's copy, with id and body: where ids are no keys, that is how its effect is
+/// known. Nothing of it reaches the store.
+inline constexpr std::string_view ranPrefix = "ran ";
+
 class Store final : public IFencedStore {
  public:
   Store(Process& process, IFencedStore& inner) : process_(process), inner_(inner) {}
@@ -22,6 +26,8 @@ class Store final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  bool keepsLog() const noexcept override { return inner_.keepsLog(); }
+  Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
   std::unique_ptr<IFencedStore> openLane(std::int64_t number) override;
   void release() noexcept override { inner_.release(); }
 
@@ -53,6 +59,7 @@ class StoreTransaction final : public test::ForwardingTransaction {
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
+  Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override;
   Result<void> commit() override;
   Result<void> standing() const override {
     return broken_ ? Result<void>{*broken_} : ForwardingTransaction::standing();
@@ -63,6 +70,7 @@ class StoreTransaction final : public test::ForwardingTransaction {
  private:
   Result<void> pass(Step step) override;
   Result<void> land();
+  Result<void> noteRun(int copy, std::string_view message);
   bool isSwallowed(std::string_view key) const;
   void note(std::string_view key, std::optional<std::string> value);
 

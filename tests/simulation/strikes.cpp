@@ -67,6 +67,7 @@ void Simulation::strike(const Fault& fault, Process& process) {
 
 void Simulation::pause(Process& process, Duration lasts, bool hard) {
   process.freeze(hard);
+  if (mutant_ == Mutant::willOfFrozen) carryOut(process);
   const int number = process.number();
   // Not another pause's end: whoever stays broken was paused before, maybe.
   loop_.after(lasts, [this, number, which = process.freezes()] {
@@ -74,7 +75,7 @@ void Simulation::pause(Process& process, Duration lasts, bool hard) {
   });
   // No heartbeat comes: the broker gives it up.
   loop_.after(plan_.sessionTimeout / 2, [this, number] {
-    if (Process* frozen = alive(number); frozen != nullptr && frozen->loop().frozen()) broker_.drop(number);
+    if (Process* frozen = alive(number); frozen != nullptr && frozen->loop().frozen()) loseConnection(number);
   });
 }
 
@@ -142,7 +143,7 @@ void Simulation::strikeRequest(const Fault& fault, Process& process) {
     case FaultKind::failWrite: process.armed.failWrite = fault.flag ? Errc::storeFull : Errc::storeBusy; return;
     case FaultKind::loseClaim: process.armed.loseClaim = true; return;
     case FaultKind::failAcknowledge: process.armed.failAcknowledge = true; return;
-    case FaultKind::dropDelivery: return broker_.drop(process.number());
+    case FaultKind::dropDelivery: return loseConnection(process.number());
     default: return;
   }
 }
