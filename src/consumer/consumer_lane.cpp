@@ -42,7 +42,7 @@ std::vector<pipeline::Standing> ConsumerMachine::takeStandings() {
 
 /// And the lanes may begin: that they do is on record.
 bool ConsumerMachine::isIdle() const {
-  const bool hasAny = remaining() > 0 || parkUntil_ || (sequencer_ && expects_ && sequencer_->ready(1));
+  const bool hasAny = remaining() > 0 || taken_ || parkUntil_ || (sequencer_ && expects_ && sequencer_->ready(1));
   return !hasAny && attached_ && outcomeKnown_ && ledger_ != Ledger::unread && declared_ == own_;
 }
 

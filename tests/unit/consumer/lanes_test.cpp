@@ -374,6 +374,30 @@ TEST_P(LaneDelivery, KeepsTheOrderOfEachGroup) {
   }
   EXPECT_EQ(all, 200U);
 }
+/// Its first turn is before the lanes, while those are dealt with that an earlier term may have had in work.
+TEST_F(ConsumerLanes, WhatWasTakenAndPostponedBeforeTheLanesIsNotForgotten) {
+  options.delivery = Guarantee::atMostOnce;
+  options.idleWait = 1ms;
+  elect();  // has claimed, and dies
+  produce("a0", "a");
+  produce("a1", "a");
+  std::atomic<int> postponed = 0;
+  std::atomic<int> done = 0;
+  handler = [&](const Delivery& delivery) {
+    if (delivery.message.id.value == "a0" && ++postponed == 1) return Outcome::retryLater("not yet", 100ms);
+    ++done;
+    return Outcome::done();
+  };
+
+  LanedReplica& leader = elect();
+  const auto limit = std::chrono::steady_clock::now() + patience;
+  while (done < 2 && std::chrono::steady_clock::now() < limit) leader.execute();
+  leader.handOver();
+
+  EXPECT_EQ(done, 2);
+  EXPECT_THAT(deadIds(), testing::IsEmpty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, LaneDelivery, testing::Values(Guarantee::atLeastOnce, Guarantee::atMostOnce));
 
 class LaneStorm : public ConsumerLanes, public testing::WithParamInterface<int> {
