@@ -193,6 +193,7 @@ class ConsumerMachine {
   Action run(const Moment& moment);
   Action bury(std::string_view reason, int attempts, bool withKey, const Moment& moment);
   Action startOver();
+  Action dropKnown(Admission admission, const Moment& moment);
   Action handled(const Moment& moment);
   Action skip(const Outcome& outcome, const Moment& moment);
   Action settle(const Moment& moment, bool ran = true);

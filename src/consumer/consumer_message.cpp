@@ -166,13 +166,8 @@ Action ConsumerMachine::admitted(Admission admission, const Moment& moment) {
   if (joining_) return admittedToJoin(admission, moment);
   const bool ranInTransaction = marked_;
   marked_ = admitted_ = true;
-  if (admission == Admission::reused)
-    return bury("its id was used before with another body", attemptNumber() - 1, false, moment);
-  if (admission == Admission::duplicate) {
-    if (ranInTransaction) return startOver();
-    pending_.push_back(DuplicateDropped{head().id.value});
-    return settle(moment, false);
-  }
+  if (admission == Admission::duplicate && ranInTransaction) return startOver();
+  if (admission != Admission::fresh) return dropKnown(admission, moment);
   if (takesFirst()) return take(moment);
   if (ranInTransaction || ran_ == head().id) return settle(moment);
   return options_.handlerIsExternal ? startOver() : run(moment);
@@ -182,6 +177,14 @@ Action ConsumerMachine::admitted(Admission admission, const Moment& moment) {
 Action ConsumerMachine::startOver() {
   pending_.clear();
   return ask(Step::abandon, Abandon{});
+}
+
+/// Its key is there already, and says that its body is the same, or another one.
+Action ConsumerMachine::dropKnown(Admission admission, const Moment& moment) {
+  if (admission == Admission::reused)
+    return bury("its id was used before with another body", attemptNumber() - 1, false, moment);
+  pending_.push_back(DuplicateDropped{head().id.value});
+  return settle(moment, false);
 }
 
 Action ConsumerMachine::run(const Moment& moment) {

@@ -48,7 +48,7 @@ Action ConsumerMachine::admittedToJoin(Admission admission, const Moment& moment
   joining_ = false;
   if (admission == Admission::fresh) return joinHead(moment);
   if (joined_ > 0) return ask(Step::run, HandleTogether{});  // it is asked about again when those are done
-  return admitted(admission, moment);
+  return dropKnown(admission, moment);  // no mark stands before it: what it would undo belongs to those before
 }
 
 Action ConsumerMachine::ranTogether(const Outcome& outcome, const Moment& moment) {

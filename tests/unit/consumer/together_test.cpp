@@ -56,6 +56,22 @@ TEST_F(Together, ConsecutiveMessagesComeInOneCall) {
   EXPECT_THAT(events.of<BatchCommitted>(), SizeIs(1));
 }
 
+TEST_F(Together, AReusedIdUndoesNothingOfTheMessageBeforeIt) {
+  int asked = 0;
+  verdict = [&](const Message& message) {
+    return message.id.value == "a" && ++asked == 1 ? Outcome::failed("not with others") : Outcome::done();
+  };
+  produce("a", "a body");
+  produce("a", "another body");
+  produce({"b"});
+
+  workOff(electTogether());
+
+  EXPECT_THAT(doneIds(), ElementsAre("a", "b"));
+  EXPECT_THAT(world.value("effect of a"), testing::Optional(std::string("1")));
+  EXPECT_THAT(deadIds(), ElementsAre("a"));
+}
+
 TEST_F(Together, AHandlerThatNamesNoTypeIsForOneMessage) {
   produce({"a", "b"});
   ConsumerReplica& replica = replicas.emplace_back(
