@@ -222,6 +222,8 @@ void Ghost::handlerBegan(const Start& start) {
 }
 
 void Ghost::checkStart(const Start& start, Known& known) {
+  if (start.token < known.caller) return;  // whatever it comes to, the fence is in its way
+  known.caller = start.token;
   known.well = false;
   known.call = start.call;
   if (const int copy = copyOf(start.message); copy != 0) {

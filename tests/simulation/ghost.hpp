@@ -160,8 +160,9 @@ class Ghost {
     bool well = false;      // its handler was done with it, the last time
     bool ran = false;       // to its end
     bool closed = false;    // as far as the queue goes
-    int call = 0;           // its last
-    int chances = 1;        // at most once: starts that are left
+    int call = 0;           // its last, in the newest term that had it
+    FencingToken caller;
+    int chances = 1;  // at most once: starts that are left
   };
   struct Handling {
     int process = 0;

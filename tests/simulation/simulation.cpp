@@ -229,6 +229,8 @@ void Simulation::checkEnd() {
   if (!plan_.consumer.handlerIsExternal)
     for (const auto& [group, chain] : ghost_.chains())
       if (store_.value("chain " + group) != chain) ghost_.violated("S3: the chain of group " + group + " is broken");
+  for (const auto& [slot, number] : slots_)
+    if (const Process* frozen = alive(number)) ghost_.died(frozen->token());  // it will never say anything
   ghost_.checkLetters(store_.deadLetters());
   ghost_.checkTaken(store_.deadLetters());
 }

@@ -44,11 +44,13 @@ Result<std::vector<Message>> Source::look(std::size_t max, const std::stop_token
   using Messages = Result<std::vector<Message>>;
   Messages found = process_.remotely<Messages>(simulation.plan().networkLatency, false, [&]() -> Messages {
     if (simulation.sourceDown()) return queueIsDown();
-    if (simulation.plan().queue == Queue::broker) return simulation.broker().fetch(process_.number(), max);
-    return table_.fetch(max, BootTime{}, stop);
+    const bool ofBroker = simulation.plan().queue == Queue::broker;
+    Messages given = ofBroker ? simulation.broker().fetch(process_.number(), max) : table_.fetch(max, BootTime{}, stop);
+    if (given)
+      for (const Message& message : *given) simulation.ghost().delivered(message);
+    return given;
   });
   if (!found) return found;
-  for (const Message& message : *found) simulation.ghost().delivered(message);
   given_.insert(given_.end(), found->begin(), found->end());
   if (simulation.mutant() == Mutant::returnedIsKnown) dropReturned(*found);
   if (simulation.mutant() == Mutant::returnsLast)
