@@ -87,6 +87,7 @@ void Ghost::committed(FencingToken token, const Booking& booking) {
 
 void Ghost::effect(FencingToken token, const Booking::Effect& effect) {
   if (effect.noted && takesFirst()) return ran(effect);
+  attempts_.settled(effect.id);
   const auto found = messages_.find({effect.id.value, effect.body, isKeyless() ? effect.copy : 0});
   if (found == messages_.end()) return violated("S2: an effect of " + effect.id.value + ", which nobody produced");
   Known& known = found->second;
@@ -231,7 +232,7 @@ void Ghost::checkStart(const Start& start, Known& known) {
     coalescing_.began(copy);
   }
   if (!takesFirst()) return;
-  checkPlace(start.message, copyOf(start.message));
+  if (start.token == highest_) checkPlace(start.message, copyOf(start.message));
   if (!known.fate) violated("G3: " + start.message.id.value + " starts before its id is durable");
   if (--known.chances < 0) violated("G3: " + start.message.id.value + " starts again");
 }

@@ -55,7 +55,8 @@ Result<void> Store::claimNow(const Term& term, BootTime begun) {
   Result<void> claimed = inner_.claim(term);
   process_.trace("claim", claimed ? 0 : claimed.error().code.value());
   if (!claimed) {
-    if (isFatal(claimed.error().code) && !process_.excused() && !simulation.putBack())
+    const bool isHeard = !process_.dead() && !process_.excused() && !simulation.putBack();
+    if (isFatal(claimed.error().code) && isHeard)
       simulation.ghost().violated("S7: a claim met " + claimed.error().message());
     return claimed;
   }
