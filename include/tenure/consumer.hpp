@@ -151,7 +151,8 @@ struct ConsumerOptions {
   std::chrono::milliseconds retryBase{200};
   std::chrono::milliseconds retryMax{30'000};
   OnDead onDead = OnDead::skip;
-  /// A store or source that stays away this long ends the term.
+  /// A store or source that leaves us without an answer for so long ends the term: counted from the first question that
+  /// was not answered, whatever was tried since. What takes longer by itself (a statement) is an outage, too.
   std::chrono::milliseconds outageLimit{10'000};
   /// The longest wait for messages in one `execute`; a wake-up ends it at once.
   std::chrono::milliseconds idleWait{1'000};

@@ -43,6 +43,9 @@ class IMessageSource {
   /// Acknowledges after the commit; a repeat is harmless.
   virtual Result<void> acknowledge(std::span<const Message> messages) = 0;
 
+  /// As IFencedStore::limitAnswers. A fetch that waits for messages owes nobody an answer.
+  virtual void limitAnswers(AnswerTimer* timer) noexcept { static_cast<void>(timer); }
+
   /// Gives every message that was not acknowledged back, at once.
   virtual void detach() noexcept = 0;
 };

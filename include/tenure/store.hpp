@@ -22,6 +22,8 @@
 
 namespace tenure {
 
+class AnswerTimer;
+
 /// NULL, integer, real, text, or bytes. Whoever binds a body chooses: SQL's text and JSON functions want text, which
 /// should then be UTF-8 without NUL; bytes keep everything and equal no text.
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::byte>>;
@@ -268,6 +270,10 @@ class IFencedStore {
     static_cast<void>(number);
     return nullptr;
   }
+
+  /// From now on each exchange with a server goes by this timer, which is borrowed; nullptr: by the store's own limits.
+  /// For the library's own: one of yours comes back in less than ConsumerOptions::outageLimit by itself.
+  virtual void limitAnswers(AnswerTimer* timer) noexcept { static_cast<void>(timer); }
 
   /// Gives back what the term holds (locks, connections). The claim stays: only a newer term replaces it.
   virtual void release() noexcept = 0;

@@ -236,7 +236,8 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
   addDuration(command, "--retry-base", options.tuning.retryBase, "Wait after the first failed attempt; it doubles");
   addDuration(command, "--retry-max", options.tuning.retryMax,
               "The longest wait between attempts, at least --retry-base");
-  addDuration(command, "--outage-limit", options.tuning.outageLimit, "A store that stays away so long ends the term");
+  addDuration(command, "--outage-limit", options.tuning.outageLimit,
+              "How long store or source may leave us without an answer before the term ends");
   addDuration(command, "--keep-log", options.keepLog,
               "Keep a log of attempts for so long, for `tenure queue log`; 0h: none");
   addCount(

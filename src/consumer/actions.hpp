@@ -23,6 +23,9 @@ struct Moment {
   bool mayBegin = true;
   bool stopAsked = false;
   bool transactionIsFull = false;
+  // Since when an answer is missing; nullopt: none is.
+  std::optional<BootTime> storeOwesSince{};
+  std::optional<BootTime> sourceOwesSince{};
 };
 
 /// Whose messages a machine handles.

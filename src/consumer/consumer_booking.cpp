@@ -310,13 +310,29 @@ void ConsumerMachine::rememberCommitted() {
 
 Action ConsumerMachine::troubled(bool ofSource, const Error& error, const Moment& moment) {
   trouble_ = error;
-  if (!outage_) {
-    outage_ = Outage{ofSource, moment.now};
-    news_.push_back(OutageBegan{error.message()});
+  if (!outage_) news_.push_back(OutageBegan{error.message()});
+  if (!outage_ || !outage_->failed) {
+    const auto owedSince = ofSource ? moment.sourceOwesSince : moment.storeOwesSince;
+    outage_ = Outage{ofSource, owedSince.value_or(moment.now), true};
   }
   if (moment.now - outage_->began >= options_.outageLimit) return quit(error);
   notBefore_ = std::max(notBefore_, moment.now + outageBackoff_.next());
   return proceed(moment);
+}
+
+void ConsumerMachine::overdue(bool ofSource, BootTime since, const Moment& moment) {
+  if (outage_) return;
+  outage_ = Outage{ofSource, since, false};
+  news_.push_back(OutageBegan{noAnswer(ofSource, moment.now - since)});
+}
+
+void ConsumerMachine::answeredLate(bool ofSource, const Moment& moment) {
+  if (outage_ && !outage_->failed) endOutage(ofSource, moment);
+}
+
+std::optional<BootTime> ConsumerMachine::failingSince(bool ofSource) const noexcept {
+  const bool failing = outage_ && outage_->failed && outage_->ofSource == ofSource;
+  return failing ? std::optional(outage_->began) : std::nullopt;
 }
 
 void ConsumerMachine::endOutage(bool ofSource, const Moment& moment) {

@@ -103,6 +103,13 @@ class ConsumerMachine {
   /// It has its token, or may ask again then.
   Action turned(BootTime turn, const Moment& moment);
 
+  /// While it waits for the answer to its last action: nothing has come from there since then.
+  void overdue(bool ofSource, BootTime since, const Moment& moment);
+  /// It has come after all.
+  void answeredLate(bool ofSource, const Moment& moment);
+  /// Since when the source, or the store, has failed and not gone well again.
+  std::optional<BootTime> failingSince(bool ofSource) const noexcept;
+
   /// The term is lost: nothing can be written any more, only told.
   void lose(const std::string& why);
 
@@ -267,7 +274,7 @@ class ConsumerMachine {
 
   bool parks() const noexcept { return role_ != Role::alone; }
   bool collapses() const noexcept { return options_.collapse == Collapse::byKey; }
-  bool storeIsAway() const noexcept { return outage_ && !outage_->ofSource; }
+  bool storeIsAway() const noexcept { return failingSince(false).has_value(); }
   bool dedups() const noexcept { return options_.delivery != Guarantee::atLeastOnce; }
   bool blocks() const noexcept { return options_.onDead == OnDead::block; }
   bool takesFirst() const noexcept { return options_.delivery == Guarantee::atMostOnce; }
@@ -370,7 +377,8 @@ class ConsumerMachine {
 
   struct Outage {
     bool ofSource;
-    BootTime began;
+    BootTime began;  // with the first question that was not answered
+    bool failed;     // or an answer is only late
   };
   std::optional<Outage> outage_;
   std::optional<pipeline::Collapser> collapser_;  // where it is alone

@@ -1,6 +1,9 @@
 /// What an error of store or source means for the messages at hand. Pure.
 #pragma once
 
+#include <string>
+
+#include "base/text.hpp"
 #include "tenure/result.hpp"
 #include "tenure/term.hpp"
 
@@ -15,6 +18,12 @@ inline bool isTransient(const Error& error) noexcept {
 /// The message's fault, not the store's.
 inline bool isRefusal(const Error& error) noexcept {
   return error.is(Errc::payloadTooLarge) || error.is(Errc::invalidArgument);
+}
+
+/// For OutageBegan, while an answer is waited for.
+inline std::string noAnswer(bool ofSource, Duration silent) {
+  return std::string(ofSource ? "the source" : "the store") + " has not answered for " +
+         formatDuration(std::chrono::floor<std::chrono::milliseconds>(silent));
 }
 
 inline EndReason reasonOf(const Error& error) noexcept {

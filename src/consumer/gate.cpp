@@ -19,6 +19,7 @@ Result<void> GatedTransaction::enter() {
   const BootTime came = gate_.now();
   pass_ = gate_.enter(watch_);
   messageBegan_ += gate_.now() - came;
+  store_.limitAnswers(timer_);
   Result<std::unique_ptr<IFencedTransaction>> begun = store_.begin(term_);
   Result<void> ready = begun ? Result<void>{} : begun.error();
   if (begun) {
@@ -125,35 +126,47 @@ void GatedTransaction::rollback() noexcept {
 Result<void> GatedStore::claim(const Term&) { return {}; }
 
 Result<std::unique_ptr<IFencedTransaction>> GatedStore::begin(const Term& term) {
-  return std::make_unique<GatedTransaction>(gate_, watch_, unresolved_, store_, term);
+  return std::make_unique<GatedTransaction>(gate_, watch_, unresolved_, store_, timer_, term);
+}
+
+void GatedStore::limitAnswers(AnswerTimer* timer) noexcept {
+  timer_ = timer;
+  if (timer_ != nullptr) timer_->share(gate_.silence());
+}
+
+/// The store then answers to this lane.
+Gate::Pass GatedStore::enter() {
+  Gate::Pass pass = gate_.enter(watch_);
+  store_.limitAnswers(timer_);
+  return pass;
 }
 
 Result<CommitFate> GatedStore::resolve(const Term& term) {
-  Gate::Pass pass = unresolved_.owns_lock() ? std::move(unresolved_) : gate_.enter(watch_);
+  Gate::Pass pass = unresolved_.owns_lock() ? std::move(unresolved_) : enter();
   const Result<CommitFate> fate = store_.resolve(term);
   if (!fate) unresolved_ = std::move(pass);
   return fate;
 }
 
 Result<ConsumerState> GatedStore::consumerState(const ConsumerName& consumer) {
-  const Gate::Pass pass = gate_.enter(watch_);
+  const Gate::Pass pass = enter();
   return store_.consumerState(consumer);
 }
 
 Result<std::vector<Admission>> GatedStore::known(const ConsumerName& consumer, std::span<const Message> messages) {
-  const Gate::Pass pass = gate_.enter(watch_);
+  const Gate::Pass pass = enter();
   return store_.known(consumer, messages);
 }
 
 Result<Pruned> GatedStore::prune(const Term& term, const Pruning& step) {
-  Gate::Pass pass = gate_.enter(watch_);
+  Gate::Pass pass = enter();
   const Result<Pruned> pruned = store_.prune(term, step);
   if (!pruned && isOutcomeUnknown(pruned.error().code)) unresolved_ = std::move(pass);
   return pruned;
 }
 
 Result<std::size_t> GatedStore::pruneLog(const Term& term, const LogPruning& step) {
-  Gate::Pass pass = gate_.enter(watch_);
+  Gate::Pass pass = enter();
   const Result<std::size_t> removed = store_.pruneLog(term, step);
   if (!removed && isOutcomeUnknown(removed.error().code)) unresolved_ = std::move(pass);
   return removed;

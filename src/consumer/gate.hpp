@@ -9,6 +9,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/answer_timer.hpp"
 #include "base/threads.hpp"
 #include "tenure/source.hpp"
 #include "tenure/time.hpp"
@@ -26,6 +27,8 @@ class Gate {
   [[nodiscard]] Pass enter(IGateWatch& watch);
   bool isWaitedFor() const noexcept { return waiting_ > 0; }
   BootTime now() const noexcept { return clock_.now(); }
+  /// Of the store behind it, for the timers of all lanes.
+  const std::shared_ptr<AnswerTimer::Silence>& silence() const noexcept { return silence_; }
 
   // Behind it:
 
@@ -38,6 +41,7 @@ class Gate {
   const std::unique_ptr<ILock> lock_;
   std::atomic<int> waiting_ = 0;
   Duration commitTook_{0};
+  const std::shared_ptr<AnswerTimer::Silence> silence_ = std::make_shared<AnswerTimer::Silence>();
 };
 
 /// Hears that a lane waits before the gate: it makes no progress then, and is not to blame.
@@ -51,8 +55,9 @@ class IGateWatch {
 class GatedTransaction final : public IFencedTransaction {
  public:
   /// `unresolved` takes the pass when nobody knows what became of the commit.
-  GatedTransaction(Gate& gate, IGateWatch& watch, Gate::Pass& unresolved, IFencedStore& store, const Term& term)
-      : gate_(gate), watch_(watch), unresolved_(unresolved), store_(store), term_(term) {}
+  GatedTransaction(Gate& gate, IGateWatch& watch, Gate::Pass& unresolved, IFencedStore& store, AnswerTimer* timer,
+                   const Term& term)
+      : gate_(gate), watch_(watch), unresolved_(unresolved), store_(store), timer_(timer), term_(term) {}
   ~GatedTransaction() override { GatedTransaction::rollback(); }
 
   /// Acknowledges inside the transaction that is behind the gate.
@@ -84,6 +89,7 @@ class GatedTransaction final : public IFencedTransaction {
   IGateWatch& watch_;
   Gate::Pass& unresolved_;
   IFencedStore& store_;
+  AnswerTimer* const timer_;  // of the lane
   const Term term_;
   Gate::Pass pass_;
   std::unique_ptr<IFencedTransaction> inner_;
@@ -108,13 +114,17 @@ class GatedStore final : public IFencedStore {
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
   bool keepsLog() const noexcept override { return store_.keepsLog(); }
   Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
+  void limitAnswers(AnswerTimer* timer) noexcept override;
   /// Only of the gate.
   void release() noexcept override;
 
  private:
+  Gate::Pass enter();
+
   Gate& gate_;
   IGateWatch& watch_;
   IFencedStore& store_;
+  AnswerTimer* timer_ = nullptr;
   Gate::Pass unresolved_;
 };
 

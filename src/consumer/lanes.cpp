@@ -51,6 +51,7 @@ class Lanes::Recovery final : public IPost, public IMessageSource {
   std::vector<Past> pastsOf(std::span<const Message> messages) override { return desk_.pastsOf(messages); }
   NumberLists& lists() noexcept override { return *lanes_.lists_; }
   void excuse(bool) noexcept override {}
+  const AnswerTimer* sourceTimer() const noexcept override { return &lanes_.sourceTimer_; }
 
   Result<void> attach(const Term& term) override {
     filled_ = false;
@@ -161,7 +162,8 @@ Lanes::Lanes(IMessageSource& source, IFencedStore& store, Handlers handlers, con
       options_(options),
       events_(events),
       clock_(clock),
-      threads_(threads) {}
+      threads_(threads),
+      sourceTimer_(options.outageLimit, watch_) {}
 
 Lanes::~Lanes() { join(); }
 
@@ -193,6 +195,11 @@ void Lanes::inaugurate(const Term& term) {
   failure_ = nullptr;
   recovered_ = false;
   limitsSeen_.reset();
+  election_ = term.identity().election;
+  token_ = term.token();
+  overdueSince_.reset();
+  sourceTimer_.reset();
+  source_.limitAnswers(&sourceTimer_);
   lists_.emplace(threads_);
   desk_.emplace(deskOf(options_), 1 + options_.ordering.lanes, clock_, threads_);
   recovery_ = std::make_unique<Recovery>(*this, term.stopToken());
@@ -218,6 +225,7 @@ void Lanes::handOver(const Term& term) {
   main_.reset();
   recovery_.reset();
   desk_.reset();
+  source_.limitAnswers(nullptr);
 }
 
 // --- before the lanes
@@ -273,6 +281,7 @@ void Lanes::work(Lane& lane, const Term& term) noexcept {
 void Lanes::fail(std::exception_ptr why) noexcept {
   const std::lock_guard lock(failureMutex_);
   if (failure_ == nullptr) failure_ = std::move(why);
+  hurry();
   stop_.request_stop();
 }
 

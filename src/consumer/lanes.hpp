@@ -52,6 +52,16 @@ class Lanes final : public ILeaderCareer {
  private:
   class Recovery;
   class Post;
+  /// Of the source's answers, which the reader waits for.
+  class Watch final : public IAnswerWatch {
+   public:
+    explicit Watch(Lanes& lanes) : lanes_(lanes) {}
+    void onOverdue(BootTime since) override;
+    void onAnswered() override;
+
+   private:
+    Lanes& lanes_;
+  };
   struct Lane {
     std::unique_ptr<IFencedStore> store;
     std::unique_ptr<Post> post;
@@ -75,6 +85,10 @@ class Lanes final : public ILeaderCareer {
   Result<void> rest(const Term& term, const std::function<Result<void>()>& each);
   Result<std::vector<Message>> fetch(BootTime until, const std::stop_token& stop);
   void sourceFailed(const Term& term, const Error& error);
+  /// Ends the term: nobody is to wait for answers any longer.
+  [[noreturn]] void giveUp(const Error& error);
+  void hurry() noexcept;
+  void tell(EventBody body);
   void settleDown(const Term& term);
   void reportProgress(const Term& term);
   void readLimits();
@@ -90,9 +104,15 @@ class Lanes final : public ILeaderCareer {
   const IClock& clock_;
   IThreads& threads_;
 
+  Watch watch_{*this};
+  AnswerTimer sourceTimer_;
+
   std::vector<std::unique_ptr<IFencedStore>> laneStores_;  // of the next term's lanes; nullptr behind the gate
 
   // Of the term.
+  ElectionName election_;
+  FencingToken token_;
+  std::optional<BootTime> overdueSince_;  // the source's answer, and told
   std::optional<NumberLists> lists_;
   std::optional<SharedDesk> desk_;
   std::unique_ptr<Recovery> recovery_;

@@ -138,20 +138,22 @@ Result<std::vector<Message>> Lanes::fetch(BootTime until, const std::stop_token&
 /// Delivery starts again at what was not acknowledged.
 void Lanes::sourceFailed(const Term& term, const Error& error) {
   if (!isTransient(error)) throw EndTerm(reasonOf(error), error);
-  const Emitter emit(events_, clock_, term.identity().election);
-  const BootTime began = clock_.now();
-  emit(OutageBegan{error.message()}, term.token());
+  const BootTime began = sourceTimer_.since().value_or(clock_.now());
+  sourceTimer_.hold(began);
+  if (!std::exchange(overdueSince_, std::nullopt)) tell(OutageBegan{error.message()});
   Random random = options_.jitterSeed != 0 ? Random(options_.jitterSeed) : Random(freshSeed());
   Backoff backoff(20ms, 1s, random.fork());
-  const Result<void> rested = rest(term, [this]() -> Result<void> {
+  Error trouble = error;
+  const auto isLost = [&] { return clock_.now() - began >= options_.outageLimit; };
+  const Result<void> rested = rest(term, [&]() -> Result<void> {
     static_cast<void>(desk_->takeAcknowledgements());
-    return {};
+    return isLost() ? Result<void>(trouble) : Result<void>{};
   });
-  if (!rested) throw EndTerm(reasonOf(rested.error()), rested.error());
+  if (!rested) giveUp(rested.error());
   if (stop_.stop_requested()) return;
   desk_->clear();
-  for (Error trouble = error;;) {
-    if (clock_.now() - began >= options_.outageLimit) throw EndTerm(reasonOf(trouble), trouble);
+  for (;;) {
+    if (isLost()) giveUp(trouble);
     clock_.waitUntil(clock_.now() + backoff.next(), stop_.get_token());
     if (stop_.stop_requested()) return;
     term.reportProgress();
@@ -161,8 +163,34 @@ void Lanes::sourceFailed(const Term& term, const Error& error) {
     trouble = attached.error();
     if (!isTransient(trouble)) throw EndTerm(reasonOf(trouble), trouble);
   }
+  sourceTimer_.hold(std::nullopt);
   desk_->close(false);
-  emit(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - began)}, term.token());
+  tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - began)});
+}
+
+void Lanes::giveUp(const Error& error) {
+  hurry();
+  throw EndTerm(reasonOf(error), error);
+}
+
+void Lanes::hurry() noexcept {
+  const BootTime by = clock_.now() + lastAnswers;
+  sourceTimer_.hurry(by);
+  if (main_) main_->hurry(by);
+  for (const auto& lane : lanes_) lane->runner->hurry(by);
+}
+
+void Lanes::tell(EventBody body) { Emitter(events_, clock_, election_)(std::move(body), token_); }
+
+void Lanes::Watch::onOverdue(BootTime since) {
+  lanes_.overdueSince_ = since;
+  lanes_.tell(OutageBegan{noAnswer(true, lanes_.clock_.now() - since)});
+}
+
+void Lanes::Watch::onAnswered() {
+  const auto since = std::exchange(lanes_.overdueSince_, std::nullopt);
+  if (!since) return;  // it failed meanwhile, which is told by itself
+  lanes_.tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(lanes_.clock_.now() - *since)});
 }
 
 /// Waits for the lanes to finish what they have begun.

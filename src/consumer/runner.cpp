@@ -39,7 +39,9 @@ Runner::Runner(IMessageSource& source, IFencedStore& store, Handlers handlers, c
       events_(events),
       clock_(clock),
       post_(post),
-      random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()) {}
+      random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()),
+      storeTimer_(options.outageLimit, storeWatch_),
+      sourceTimer_(options.outageLimit, sourceWatch_) {}
 
 void Runner::check(const std::stop_token& stop) {
   const Result<void> ready = isReady(source_, store_, stop);
@@ -53,6 +55,9 @@ void Runner::prepare(const std::stop_token& stop) {
 }
 
 void Runner::inaugurate(const Term& term) {
+  storeTimer_.reset();
+  sourceTimer_.reset();
+  machine_.reset();
   enter(term);
   transaction_.reset();
   ConsumerOptions named = options_;
@@ -90,6 +95,9 @@ void Runner::leave() {
   abandon();
   source_.detach();
   store_.release();
+  source_.limitAnswers(nullptr);
+  store_.limitAnswers(nullptr);
+  term_ = nullptr;
 }
 
 void Runner::enter(const Term& term) {
@@ -98,6 +106,8 @@ void Runner::enter(const Term& term) {
   recordName_ = post_ ? post_->recordName(name_) : name_;
   stop_ = post_ ? post_->stopToken() : term.stopToken();
   emit_.emplace(events_, clock_, term.identity().election);
+  store_.limitAnswers(&storeTimer_);
+  source_.limitAnswers(&sourceTimer_);
   bootAtEntry_ = clock_.now();
   wallAtEntry_ = clock_.wallNow();
 }
@@ -106,15 +116,9 @@ bool Runner::run(Action action) {
   while (true) {
     if (machine_->hasNews()) tell();
     if (const auto* over = std::get_if<Return>(&action)) return over->again;
+    holdTimers();
     action = std::visit([this](const auto& asked) { return perform(asked); }, action);
   }
-}
-
-Moment Runner::moment() const {
-  const BootTime now = clock_.now();
-  // Reckoned from one reading a phase: records need no more, and each reading costs as much as a map look-up.
-  const WallTime wall = wallAtEntry_ + std::chrono::floor<std::chrono::milliseconds>(now - bootAtEntry_);
-  return {now, wall, term_->mayBeginWork(), stop_.stop_requested(), transaction_ && transaction_->isFull()};
 }
 
 void Runner::reportProgress() const noexcept { post_ ? post_->reportProgress() : term_->reportProgress(); }
@@ -193,6 +197,7 @@ Action Runner::perform(const Wait& wait) {
 Action Runner::perform(const Return&) { return Return{false}; }  // run() has seen it
 
 Action Runner::perform(const Quit& quit) {
+  hurry(clock_.now() + lastAnswers);
   abandon();
   throw EndTerm(quit.reason, machine_->trouble());
 }

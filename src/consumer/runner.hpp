@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/answer_timer.hpp"
 #include "base/emit.hpp"
 #include "consumer/consumer_machine.hpp"
 #include "consumer/guarded_transaction.hpp"
@@ -41,7 +42,13 @@ class IPost {
   virtual NumberLists& lists() noexcept = 0;
   /// To wait for another one is no fault of this one.
   virtual void excuse(bool excused) noexcept = 0;
+  /// Of the source, where this post reads from it.
+  virtual const AnswerTimer* sourceTimer() const noexcept { return nullptr; }
 };
+
+/// For what is under way, and what is still to be written, when a term ends for want of answers: a store that is well
+/// needs less.
+inline constexpr Duration lastAnswers = std::chrono::milliseconds{500};
 
 struct Handlers {
   Handler one;
@@ -65,6 +72,8 @@ class Runner final : public ILeaderCareer {
   void handOver(const Term& term) override;
   /// The same without a word to the store, when others have not left in order.
   void leaveSilently(const Term& term);
+  /// From any thread: no answer is waited for longer than until then.
+  void hurry(BootTime by) noexcept;
   /// Whatever is open is rolled back.
   void letGo() noexcept;
   /// At a lane's post: on its record nothing of this term is in work.
@@ -74,8 +83,21 @@ class Runner final : public ILeaderCareer {
   std::vector<pipeline::Standing> takeStandings() { return machine_->takeAllStandings(); }
 
  private:
+  /// Tells what it hears of the store's answers, or of the source's.
+  class Watch final : public IAnswerWatch {
+   public:
+    Watch(Runner& runner, bool ofSource) : runner_(runner), ofSource_(ofSource) {}
+    void onOverdue(BootTime since) override;
+    void onAnswered() override;
+
+   private:
+    Runner& runner_;
+    const bool ofSource_;
+  };
+
   void enter(const Term& term);
   bool run(Action action);
+  void holdTimers() noexcept;
   Moment moment() const;
   void readLimits();
   void tell();
@@ -135,6 +157,10 @@ class Runner final : public ILeaderCareer {
   const IClock& clock_;
   IPost* const post_;  // nullptr where it is alone
   Random random_;
+  Watch storeWatch_{*this, false};
+  Watch sourceWatch_{*this, true};
+  AnswerTimer storeTimer_;
+  AnswerTimer sourceTimer_;
 
   // The term, as of the running phase.
   const Term* term_ = nullptr;

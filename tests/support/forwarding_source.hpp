@@ -22,6 +22,7 @@ class ForwardingSource : public IMessageSource {
     return inner_.acknowledge(transaction, messages);
   }
   Result<void> acknowledge(std::span<const Message> messages) override { return inner_.acknowledge(messages); }
+  void limitAnswers(AnswerTimer* timer) noexcept override { inner_.limitAnswers(timer); }
   void detach() noexcept override { inner_.detach(); }
 
  protected:

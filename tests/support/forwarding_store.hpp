@@ -28,6 +28,7 @@ class ForwardingStore : public IFencedStore {
   Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override {
     return inner_.pruneLog(term, step);
   }
+  void limitAnswers(AnswerTimer* timer) noexcept override { inner_.limitAnswers(timer); }
   void release() noexcept override { inner_.release(); }
 
   IFencedStore& inner() const noexcept { return inner_; }

@@ -145,7 +145,7 @@ TEST(House, PublicHeadersStayFewAndSmall) {
   std::size_t lines = 0;
   for (const SourceFile& header : headers) lines += header.lines.size();
   EXPECT_LE(headers.size(), 28U);  // one of them for each backend
-  EXPECT_LT(lines, 3400U);         // one of them is the whole of a queue: a template
+  EXPECT_LT(lines, 3500U);         // one of them is the whole of a queue: a template
 }
 
 TEST(House, EveryHeaderIsGuardedAndSaysWhatItIsFor) {

@@ -169,5 +169,52 @@ TEST_F(ConsumerMachineTest, ReadsAheadSoThatEachCommitCanRecordTheNextBatch) {
   EXPECT_GE(fetch.max, 2 * options.maxBatch);
 }
 
+// --- outages
+
+TEST_F(ConsumerMachineTest, AnOutageCountsFromTheFirstQuestionThatWasNotAnswered) {
+  expect<Claim>(machine.inaugurate(now));
+  now.storeOwesSince = now.now;
+  now.now += 9s;
+  expect<Wait>(machine.failed(Errc::timedOut, now));
+  EXPECT_EQ(machine.failingSince(false), now.storeOwesSince);
+  EXPECT_EQ(machine.failingSince(true), std::nullopt);
+
+  now.now += 1s;
+  expect<Claim>(machine.did(now));
+
+  expect<Quit>(machine.failed(Errc::unavailable, now));
+}
+
+TEST_F(ConsumerMachineTest, AnAnswerThatIsOnlyLateIsToldAndEndsNothing) {
+  expect<Check>(workOn({"a"}));
+  machine.takeNews();
+
+  machine.overdue(false, now.now - 2s, now);
+  const auto began = machine.takeNews();
+  EXPECT_EQ(machine.failingSince(false), std::nullopt);
+  now.now += 1min;
+  machine.answeredLate(false, now);
+  const auto ended = machine.takeNews();
+
+  ASSERT_EQ(began.size(), 1U);
+  EXPECT_EQ(std::get<OutageBegan>(began[0]).error, "the store has not answered for 2s");
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(std::get<OutageEnded>(ended[0]).lasted, 62s);
+}
+
+TEST_F(ConsumerMachineTest, AnAnswerThatWasOverdueAndNeverComesIsOneOutage) {
+  expect<Check>(workOn({"a"}));
+  machine.takeNews();
+  now.storeOwesSince = now.now - 2s;
+  machine.overdue(false, *now.storeOwesSince, now);
+
+  now.now += 2s;
+  machine.failed(Errc::timedOut, now);
+  machine.answeredLate(false, now);
+
+  EXPECT_EQ(machine.takeNews().size(), 1U);
+  EXPECT_EQ(machine.failingSince(false), now.storeOwesSince);
+}
+
 }  // namespace
 }  // namespace tenure::consuming
