@@ -40,7 +40,7 @@ struct Options {
   std::string queue = "default";
   /// How long a claim or a statement waits for a lock.
   std::chrono::milliseconds lockLimit{2'000};
-  /// How long one statement may run.
+  /// How long one statement may run; of a leader no longer than three quarters of ConsumerOptions::outageLimit.
   std::chrono::milliseconds statementLimit{30'000};
   /// How long one server may take to be connected to, in whole seconds from 2 on.
   std::chrono::milliseconds connectLimit{5'000};

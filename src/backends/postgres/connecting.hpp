@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <string>
 
+#include "base/answer_timer.hpp"
 #include "tenure/postgresql.hpp"
 
 struct pg_conn;
@@ -14,9 +15,10 @@ namespace tenure::postgresql {
 enum class Server { writable, any };  // a replica answers, too
 
 /// A libpq session that is open, encrypted where that was asked for, and able to write unless `any` will do.
-/// One that a stop may interrupt tries its servers for `connectLimit` together. Errors as Connection::open. No error
-/// holds the password.
+/// Servers of a list, and addresses of a name, are tried in turn, each once and for `connectLimit` at most; the next
+/// one only when this one is not reached, or is not able to serve. Errors as Connection::open. No error holds the
+/// password.
 Result<pg_conn*> connect(const Options& options, const std::string& applicationName, Server which = Server::writable,
-                         const std::stop_token& stop = {});
+                         const std::stop_token& stop = {}, AnswerTimer* timer = nullptr);
 
 }  // namespace tenure::postgresql

@@ -48,10 +48,11 @@ void Connection::Arrays::fill(const std::vector<Parameter>& parameters) {
 }
 
 Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::string& applicationName,
-                                                     const std::stop_token& stop) {
-  const Result<pg_conn*> connected = connect(options, applicationName, Server::writable, stop);
+                                                     const std::stop_token& stop, AnswerTimer* timer) {
+  const Result<pg_conn*> connected = connect(options, applicationName, Server::writable, stop, timer);
   if (!connected) return connected.error();
   std::unique_ptr<Connection> connection(new Connection(*connected, options));
+  connection->limitAnswers(timer);
   const backends::CutOff cutOff(connection->socket(), stop);
   if (const Result<void> configured = connection->configure(options); !configured) return configured.error();
   return connection;
@@ -73,6 +74,11 @@ Connection::Connection(pg_conn* connection, const Options& options)
 
 Connection::~Connection() { PQfinish(connection_); }
 
+std::chrono::milliseconds statementLimit(const Options& options, const AnswerTimer* timer) {
+  if (timer == nullptr) return options.statementLimit;
+  return std::min(options.statementLimit, std::chrono::floor<std::chrono::milliseconds>(timer->limit() * 3 / 4));
+}
+
 Result<void> Connection::configure(const Options& options) {
   const auto milliseconds = [](std::chrono::milliseconds limit) { return std::to_string(limit.count()); };
   const Result<Answer> settings = ask(
@@ -83,7 +89,7 @@ Result<void> Connection::configure(const Options& options) {
       " set_config('standard_conforming_strings', 'on', false), set_config('bytea_output', 'hex', false),"
       " set_config('extra_float_digits', '1', false)",
       milliseconds(options.idleInTransactionLimit), milliseconds(options.lockLimit),
-      milliseconds(options.statementLimit), milliseconds(options.networkLimit));
+      milliseconds(statementLimit(options, timer_)), milliseconds(options.networkLimit));
   if (!settings) return settings.error();
   const std::string commits = settings->text(0, 0);
   const std::string syncs = settings->text(0, 1);
@@ -119,14 +125,15 @@ Exchange Connection::finish(std::size_t unread) {
     exchange.failure = Failure{0, {}, lostBy_};
     return exchange;
   }
-  const Deadline deadline = BootClock::now() + answerLimit_;
+  backends::AnswerWait wait(timer_, answerLimit_);
   exchange.answers.reserve(expected_.size());
   for (const Expected& each : expected_) {
     warning_.clear();  // in the end it is what the last command said
-    receive(each, deadline, each.command >= unread, exchange);
+    receive(each, wait, each.command >= unread, exchange);
   }
-  const std::unique_ptr<PGresult, decltype(&PQclear)> sync(next(deadline), &PQclear);
+  const std::unique_ptr<PGresult, decltype(&PQclear)> sync(next(wait), &PQclear);
   if (!lost_ && PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC) loseByProtocol();
+  if (!lost_) wait.answered();
   if (lost_ && !exchange.failure) exchange.failure = Failure{exchange.answers.size(), {}, lostBy_};
   return exchange;
 }
@@ -183,8 +190,8 @@ void Connection::forget(const Prepared* statement) noexcept {
   std::erase_if(prepared_, [&](const auto& each) { return each.second.get() == statement; });
 }
 
-void Connection::receive(const Expected& expected, Deadline deadline, bool isRead, Exchange& exchange) {
-  while (PGresult* result = next(deadline)) digest(expected, result, isRead, exchange);
+void Connection::receive(const Expected& expected, backends::AnswerWait& wait, bool isRead, Exchange& exchange) {
+  while (PGresult* result = next(wait)) digest(expected, result, isRead, exchange);
 }
 
 void Connection::digest(const Expected& expected, PGresult* result, bool isRead, Exchange& exchange) {
@@ -203,29 +210,34 @@ void Connection::digest(const Expected& expected, PGresult* result, bool isRead,
   exchange.failure = Failure{expected.command, state, Error{meaning, sentenceOf(result)}};
 }
 
-pg_result* Connection::next(Deadline deadline) {
+pg_result* Connection::next(backends::AnswerWait& wait) {
   while (!lost_) {
     const int unsent = PQflush(connection_);
     if (unsent < 0) break;
     if (PQisBusy(connection_) == 0) return PQgetResult(connection_);
-    if (!awaitSocket(deadline)) return nullptr;
+    if (!awaitSocket(wait)) return nullptr;
     if (PQconsumeInput(connection_) == 0) break;
   }
   if (!lost_) loseByProtocol();
   return nullptr;
 }
 
-bool Connection::awaitSocket(Deadline deadline) {
-  const bool unsent = PQflush(connection_) == 1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - BootClock::now());
-  pollfd waiting{
-      .fd = PQsocket(connection_), .events = static_cast<short>(POLLIN | (unsent ? POLLOUT : 0)), .revents = 0};
-  if (left > 0ms && poll(&waiting, 1, static_cast<int>(std::min(left, std::chrono::milliseconds{60'000}).count())) >= 0)
-    return true;
-  if (left > 0ms && errno == EINTR) return true;
-  lose(Errc::timedOut,
-       "no answer within " + formatDuration(std::chrono::ceil<std::chrono::microseconds>(answerLimit_)));
-  return false;
+/// Looks before it judges: what came while we did something else is there.
+bool Connection::awaitSocket(backends::AnswerWait& wait) {
+  const BootTime began = BootClock::now();
+  for (;;) {
+    const bool unsent = PQflush(connection_) == 1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(wait.until() - BootClock::now());
+    pollfd waiting{
+        .fd = PQsocket(connection_), .events = static_cast<short>(POLLIN | (unsent ? POLLOUT : 0)), .revents = 0};
+    const int ready = poll(&waiting, 1, static_cast<int>(std::clamp(left, 0ms, 60'000ms).count()));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return true;  // libpq will say what it is
+    if (wait.goesOn()) continue;
+    lose(Errc::timedOut,
+         "no answer within " + formatDuration(std::chrono::ceil<std::chrono::milliseconds>(BootClock::now() - began)));
+    return false;
+  }
 }
 
 Error Connection::loseByProtocol() {
@@ -247,8 +259,9 @@ Result<void> Connection::script(const std::string& sql) {
   PQexitPipelineMode(connection_);
   if (PQsendQuery(connection_, sql.c_str()) != 1) return loseByProtocol();
   Exchange exchange;
-  const Deadline deadline = BootClock::now() + answerLimit_;
-  receive({Expected::Kind::housekeeping, 0}, deadline, false, exchange);
+  backends::AnswerWait wait(timer_, answerLimit_);
+  receive({Expected::Kind::housekeeping, 0}, wait, false, exchange);
+  if (!lost_) wait.answered();
   if (!lost_) PQenterPipelineMode(connection_);
   if (exchange.failure) return exchange.error();
   return lost_ ? Result<void>(lostBy_) : Result<void>{};

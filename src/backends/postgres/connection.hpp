@@ -26,6 +26,7 @@
 #include "backends/postgres/answer.hpp"
 #include "backends/postgres/command.hpp"
 #include "backends/postgres/failure.hpp"
+#include "backends/shared/answer_wait.hpp"
 #include "tenure/postgresql.hpp"
 
 struct pg_conn;
@@ -41,6 +42,9 @@ struct Exchange {
   const Error& error() const noexcept { return failure->error; }
 };
 
+/// What the server is told: it ends a long statement, which is an answer, before its silence would count as an outage.
+std::chrono::milliseconds statementLimit(const Options& options, const AnswerTimer* timer);
+
 class Connection {
  public:
   /// Errors:  unavailable           no server there, or it took longer than the limit
@@ -48,7 +52,7 @@ class Connection {
   ///          configurationRefused  unsafe or old server, its certificate, an unreadable password file
   ///          cancelled             a stop was asked for meanwhile
   static Result<std::unique_ptr<Connection>> open(const Options& options, const std::string& applicationName,
-                                                  const std::stop_token& stop = {});
+                                                  const std::stop_token& stop = {}, AnswerTimer* timer = nullptr);
   /// Whatever answers, a replica or an unsafe server as well; no setting of the session is changed.
   static Result<std::unique_ptr<Connection>> look(const Options& options);
   ~Connection();
@@ -88,6 +92,9 @@ class Connection {
   /// The last round trip brought a warning, and which.
   const std::string& warning() const noexcept { return warning_; }
 
+  /// From now on each exchange goes by this timer, which is borrowed; nullptr: by the options' limits alone.
+  void limitAnswers(AnswerTimer* timer) noexcept { timer_ = timer; }
+
   int serverProcess() const noexcept;
   /// "postgresql://user@host:port/database", for people.
   std::string name() const;
@@ -111,8 +118,6 @@ class Connection {
     std::size_t command;
     Prepared* statement = nullptr;
   };
-  using Deadline = BootTime;
-
   Connection(pg_conn* connection, const Options& options);
   Result<void> configure(const Options& options);
   Result<Answer> askFor(Command command);
@@ -121,17 +126,18 @@ class Connection {
   Prepared* sendPreparation(const Command& command, std::size_t index);
   bool makeRoom(std::size_t index);
   void forget(const Prepared* statement) noexcept;
-  void receive(const Expected& expected, Deadline deadline, bool isRead, Exchange& exchange);
+  void receive(const Expected& expected, backends::AnswerWait& wait, bool isRead, Exchange& exchange);
   void digest(const Expected& expected, pg_result* result, bool isRead, Exchange& exchange);
   /// The next reply, or nullptr: the end of a statement's replies, or a lost session.
-  pg_result* next(Deadline deadline);
-  bool awaitSocket(Deadline deadline);
+  pg_result* next(backends::AnswerWait& wait);
+  bool awaitSocket(backends::AnswerWait& wait);
   Error lose(Errc code, std::string why);
   Error loseByProtocol();
   static void onNotice(void* self, const pg_result* notice) noexcept;
 
   pg_conn* connection_;
   Duration answerLimit_;
+  AnswerTimer* timer_ = nullptr;
   bool underWay_ = false;
   bool lost_ = false;
   Error lostBy_;

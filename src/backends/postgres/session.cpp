@@ -15,7 +15,7 @@ Result<std::shared_ptr<Connection>> Session::get(const TermIdentity& term) {
   const std::string name = storeSession(term);
   if (connection_ && !connection_->isLost() && name == name_) return connection_;
   if (name != name_ && takePrepared(name)) return connection_;
-  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, name);
+  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, name, {}, timer_);
   if (!opened) return opened.error();
   if (name == name_)
     if (const Result<void> ended = endLost(**opened); !ended) return ended.error();
@@ -46,12 +46,22 @@ Result<void> Session::prepare(const std::stop_token& stop) {
 /// Under the term's name before anything else, so that a later term can find and end it.
 bool Session::takePrepared(const std::string& name) {
   const std::shared_ptr<Connection> prepared = std::exchange(prepared_, nullptr);
-  if (!prepared || !prepared->run("SELECT set_config('application_name', $1, false)", name)) return false;
+  if (!prepared) return false;
+  prepared->limitAnswers(timer_);
+  if (!prepared->run("SELECT set_config('application_name', $1, false), set_config('statement_timeout', $2, false)",
+                     name, std::to_string(statementLimit(options_, timer_).count())))
+    return false;
   if (!checkSchema(*prepared)) return false;
   connection_ = prepared;
   name_ = name;
   process_ = connection_->serverProcess();
   return true;
+}
+
+void Session::limitAnswers(AnswerTimer* timer) noexcept {
+  timer_ = timer;
+  if (connection_) connection_->limitAnswers(timer);
+  if (prepared_) prepared_->limitAnswers(timer);
 }
 
 void Session::close() noexcept {

@@ -22,6 +22,7 @@ class Session {
   Result<std::shared_ptr<Connection>> get(const TermIdentity& term);
   /// Errors as Connection::open, checkSchema and checkRights; cancelled after a stop.
   Result<void> prepare(const std::stop_token& stop);
+  void limitAnswers(AnswerTimer* timer) noexcept;
   void close() noexcept;
 
   /// What a claim does when it has waited for its lock: ends the store's sessions of this election's older terms.
@@ -41,6 +42,7 @@ class Session {
   Result<void> endLost(Connection& connection);
 
   const Options& options_;
+  AnswerTimer* timer_ = nullptr;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Connection> prepared_;
   std::string name_;

@@ -46,7 +46,7 @@ bool isOwnedBy(const backends::QueueOwner& owner, const TermIdentity& term) {
 
 Result<void> Source::attach(const Term& term) {
   detach();
-  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, sourceSession(term.identity()));
+  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, sourceSession(term.identity()), {}, timer_);
   if (!opened) return opened.error();
   connection_ = std::move(*opened);
   const Result<void> owned = own(term.identity());
@@ -160,6 +160,11 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
   if (Result<void> arrived = takeAhead(); !arrived) return arrived;
   const Exchange deleted = connection_->exchange(std::vector{deleteByPosition(queue_, messages)});
   return deleted ? Result<void>{} : deleted.error();
+}
+
+void Source::limitAnswers(AnswerTimer* timer) noexcept {
+  timer_ = timer;
+  if (connection_) connection_->limitAnswers(timer);
 }
 
 void Source::detach() noexcept {

@@ -31,6 +31,7 @@ class Source final : public IMessageSource {
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
   Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
+  void limitAnswers(AnswerTimer* timer) noexcept override;
   void detach() noexcept override;
 
  private:
@@ -44,6 +45,7 @@ class Source final : public IMessageSource {
 
   const Options& options_;
   const Store& store_;
+  AnswerTimer* timer_ = nullptr;
   std::unique_ptr<Connection> connection_;
   WakeUp wakeUp_;
   std::int64_t queue_ = 0;

@@ -52,6 +52,7 @@ class Store final : public IFencedStore {
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
   bool keepsLog() const noexcept override { return true; }
   Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
+  void limitAnswers(AnswerTimer* timer) noexcept override { session_.limitAnswers(timer); }
   void release() noexcept override;
 
   /// Whose lane this is; itself when it is none.

@@ -10,6 +10,7 @@
 #include "backends/postgres/fence_rows.hpp"
 #include "leading.hpp"
 #include "support/loopback.hpp"
+#include "support/tcp_proxy.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -301,6 +302,37 @@ TEST_F(Connecting, Row22TheNextServerOfTheListIsTried) {
 
     EXPECT_THAT(tryToConnect(two), succeeds());
   }
+}
+
+TEST_F(Connecting, AConnectionThatTheServerRefusesIsNotTriedAgain) {
+  server().session().ask("ALTER ROLE plain CONNECTION LIMIT 0");
+  const test::TcpProxy way(server().port());
+  Options full = options();
+  full.port = way.port();
+
+  const Result<void> refused = tryToConnect(full);
+  server().session().ask("ALTER ROLE plain CONNECTION LIMIT -1");
+
+  EXPECT_THAT(refused, failsWith(Errc::unavailable));
+  EXPECT_THAT(refused.error().detail, HasSubstr("too many connections"));
+  EXPECT_EQ(way.accepted(), 1U);
+}
+
+TEST_F(Connecting, ASilentAddressLeavesTheNextOneItsShareOfTheTime) {
+  const test::Descriptor silent = test::listenOn(test::Endpoint{"127.0.0.2", server().port()});
+  Options two = options();
+  two.host = "127.0.0.2,127.0.0.1";
+  two.connectLimit = 1h;
+  class : public IAnswerWatch {
+    void onOverdue(BootTime) override {}
+    void onAnswered() override {}
+  } nobody;
+  AnswerTimer timer(4s, nobody);
+
+  const auto connection = Connection::open(two, "test", {}, &timer);
+
+  ASSERT_THAT(connection, succeeds());
+  EXPECT_EQ(timer.since(), std::nullopt);
 }
 
 // --- what else is unsafe
