@@ -67,16 +67,21 @@ std::string firstWord(std::string_view text) { return escaped(text.substr(0, tex
 Connection::Connection(Socket socket, std::chrono::milliseconds replyLimit)
     : socket_(std::move(socket)), reader_(redisReaderCreate()), replyLimit_(replyLimit) {}
 
-Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::stop_token& stop) {
-  return open(options, true, stop);
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::stop_token& stop,
+                                                     AnswerTimer* timer) {
+  return open(options, true, stop, timer);
 }
-Result<std::unique_ptr<Connection>> Connection::look(const Options& options) { return open(options, false, {}); }
+Result<std::unique_ptr<Connection>> Connection::look(const Options& options) {
+  return open(options, false, {}, nullptr);
+}
 
-Result<std::unique_ptr<Connection>> Connection::open(const Options& options, bool judged, const std::stop_token& stop) {
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options, bool judged, const std::stop_token& stop,
+                                                     AnswerTimer* timer) {
   if (const Result<void> fit = checkOptions(options); !fit) return fit.error();
-  Result<Socket> socket = Socket::connect(options, stop);
+  Result<Socket> socket = Socket::connect(options, stop, timer);
   if (!socket) return Error{socket.error().code, nameOf(options) + ": " + socket.error().detail};
   std::unique_ptr<Connection> connection(new Connection(std::move(*socket), options.replyLimit));
+  connection->limitAnswers(timer);
   const backends::CutOff cutOff(connection->socket_.descriptor(), stop);
   Result<void> entered = connection->enter(options);
   if (entered && judged) entered = judgeServer(connection->server_, options.allowUnsafe);
@@ -131,30 +136,37 @@ Result<void> Connection::ask(const Arguments& command, Duration longer) {
   if (broken_) return Error{Errc::unavailable, "the connection was lost"};
   std::string request;
   append(request, command);
-  Result<void> sent = socket_.send(request, BootClock::now() + replyLimit_);
+  backends::AnswerWait wait(timer_, replyLimit_);
+  Result<void> sent = socket_.send(request, wait);
+  if (sent) wait.putOff();
   broken_ = !sent;
   asked_ = sent.has_value();
-  due_ = BootClock::now() + replyLimit_ + longer;
+  waitsUntil_ = BootClock::now() + longer;
   return sent;
 }
 
 Result<Reply> Connection::hear() {
-  due_ = BootClock::now() + replyLimit_;
-  Result<std::optional<Reply>> heard = hear(due_, -1);
+  waitsUntil_ = BootClock::now();
+  Result<std::optional<Reply>> heard = hear(BootTime::max(), -1);
   if (!heard) return heard.error();
   return *std::move(*heard);
 }
 
 Result<std::optional<Reply>> Connection::hear(BootTime until, int stopEvent) {
   TENURE_ASSERT(asked_);
-  Result<Reply> reply = receive(std::min(until, due_), stopEvent);
+  const Duration waits = std::max(waitsUntil_ - BootClock::now(), Duration::zero());
+  backends::AnswerWait wait(timer_, replyLimit_, waits);
+  wait.shorten(until);
+  Result<Reply> reply = receive(wait, stopEvent);
   const bool isEarly =
-      !reply && (reply.error().is(Errc::cancelled) || (until < due_ && reply.error().is(Errc::timedOut)));
+      !reply && (reply.error().is(Errc::cancelled) || (BootClock::now() >= until && reply.error().is(Errc::timedOut)));
+  if (isEarly) wait.putOff();
   if (isEarly) return std::optional<Reply>{};
   asked_ = false;
   broken_ = !reply;
   if (!reply) return reply.error();
-  if (reply && reply->view().isError()) return errorOf(reply->view().bytes());
+  wait.answered();
+  if (reply->view().isError()) return errorOf(reply->view().bytes());
   return std::optional<Reply>(std::move(*reply));
 }
 
@@ -186,11 +198,12 @@ Result<Reply> Connection::exchange(const Arguments& command, bool writes, Compan
   std::string request;
   append(request, command);
   if (companion != nullptr) append(request, companion->command);
-  const BootTime deadline = BootClock::now() + replyLimit_;
-  const Result<void> sent = socket_.send(request, deadline);
-  Result<Reply> reply = sent ? receive(deadline, -1) : sent.error();
+  backends::AnswerWait wait(timer_, replyLimit_);
+  const Result<void> sent = socket_.send(request, wait);
+  Result<Reply> reply = sent ? receive(wait, -1) : sent.error();
+  if (reply) wait.answered();
   if (reply && companion != nullptr) {
-    Result<Reply> second = receive(deadline, -1);
+    Result<Reply> second = receive(wait, -1);
     broken_ = !second;
     if (second) companion->reply.emplace(std::move(*second));
   }
@@ -199,14 +212,14 @@ Result<Reply> Connection::exchange(const Arguments& command, bool writes, Compan
   return writes ? Error{Errc::outcomeUnknown, reply.error().message()} : reply.error();
 }
 
-Result<Reply> Connection::receive(BootTime deadline, int stopEvent) {
+Result<Reply> Connection::receive(backends::AnswerWait& wait, int stopEvent) {
   for (;;) {
     void* reply = nullptr;
     if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK)
       return Error{Errc::unavailable, "the server does not speak Redis' protocol"};
     if (reply != nullptr) return Reply(static_cast<redisReply*>(reply));
     buffer_.clear();
-    if (const Result<void> received = socket_.receive(buffer_, deadline, stopEvent); !received) return received.error();
+    if (const Result<void> received = socket_.receive(buffer_, wait, stopEvent); !received) return received.error();
     redisReaderFeed(reader_.get(), buffer_.data(), buffer_.size());
   }
 }
@@ -214,7 +227,7 @@ Result<Reply> Connection::receive(BootTime deadline, int stopEvent) {
 Result<Connection*> Link::use(const std::stop_token& stop) {
   if (current() == nullptr) {
     connection_.reset();
-    Result<std::unique_ptr<Connection>> opened = Connection::open(options_, stop);
+    Result<std::unique_ptr<Connection>> opened = Connection::open(options_, stop, timer_);
     if (!opened) return opened.error();
     connection_ = std::move(*opened);
   }

@@ -41,7 +41,8 @@ class Connection {
  public:
   /// Errors:  unavailable, timedOut, authenticationFailed, configurationRefused, unsupported
   ///          A stop ends it soon, with any of them.
-  static Result<std::unique_ptr<Connection>> open(const Options& options, const std::stop_token& stop = {});
+  static Result<std::unique_ptr<Connection>> open(const Options& options, const std::stop_token& stop = {},
+                                                  AnswerTimer* timer = nullptr);
   /// The same without the verdict: for a look at a server that may be unfit.
   static Result<std::unique_ptr<Connection>> look(const Options& options);
 
@@ -58,6 +59,9 @@ class Connection {
   Result<std::optional<Reply>> hear(BootTime until, int stopEvent);
   bool isAsked() const noexcept { return asked_; }
 
+  /// From now on each exchange goes by this timer, which is borrowed; nullptr: by the options' limits alone.
+  void limitAnswers(AnswerTimer* timer) noexcept { timer_ = timer; }
+
   /// False when it is broken, or was closed by the other end meanwhile.
   bool isUsable() const noexcept { return !broken_ && (asked_ || !socket_.isSpent()); }
   const ServerFacts& server() const noexcept { return server_; }
@@ -67,13 +71,14 @@ class Connection {
  private:
   Connection(Socket socket, std::chrono::milliseconds replyLimit);
 
-  static Result<std::unique_ptr<Connection>> open(const Options& options, bool judged, const std::stop_token& stop);
+  static Result<std::unique_ptr<Connection>> open(const Options& options, bool judged, const std::stop_token& stop,
+                                                  AnswerTimer* timer);
   Result<void> enter(const Options& options);
   Result<void> authenticate(const Options& options);
   Result<void> learnServer();
   /// The raw exchange: an error reply is a reply.
   Result<Reply> exchange(const Arguments& command, bool writes, Companion* companion = nullptr);
-  Result<Reply> receive(BootTime deadline, int stopEvent);
+  Result<Reply> receive(backends::AnswerWait& wait, int stopEvent);
 
   struct FreeReader {
     void operator()(redisReader* reader) const noexcept { redisReaderFree(reader); }
@@ -82,11 +87,12 @@ class Connection {
   Socket socket_;
   std::unique_ptr<redisReader, FreeReader> reader_;
   std::chrono::milliseconds replyLimit_;
+  AnswerTimer* timer_ = nullptr;
   ServerFacts server_;
   std::map<const Script*, std::string> known_;  // by the digest that the server gave
   std::string buffer_;
-  bool asked_ = false;  // and not heard yet
-  BootTime due_{};      // when that has to be there
+  bool asked_ = false;     // and not heard yet
+  BootTime waitsUntil_{};  // the server, before it answers
   bool broken_ = false;
   bool passwordWasClear_ = false;
 };
@@ -100,10 +106,15 @@ class Link {
   /// The one that is there; nullptr when there is none to go on with.
   Connection* current() noexcept { return connection_ && connection_->isUsable() ? connection_.get() : nullptr; }
   void drop() noexcept { connection_.reset(); }
+  void limitAnswers(AnswerTimer* timer) noexcept {
+    timer_ = timer;
+    if (connection_) connection_->limitAnswers(timer);
+  }
   const Options& options() const noexcept { return options_; }
 
  private:
   Options options_;
+  AnswerTimer* timer_ = nullptr;
   std::unique_ptr<Connection> connection_;
 };
 

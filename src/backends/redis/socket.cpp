@@ -28,17 +28,18 @@ Error systemError(Errc code, const char* what, int number) {
 enum class Ready { ready, stopped, timedOut };
 
 /// poll() that knows its deadline and goes on after signals.
-Ready awaitReady(int descriptor, short events, BootTime deadline, int stopEvent) {
+Ready awaitReady(int descriptor, short events, backends::AnswerWait& wait, int stopEvent) {
   std::array<pollfd, 2> waiting{pollfd{.fd = descriptor, .events = events, .revents = 0},
                                 pollfd{.fd = stopEvent, .events = POLLIN, .revents = 0}};
   for (;;) {
-    const Duration left = std::max(deadline - BootClock::now(), Duration::zero());
+    const Duration left = std::max(wait.until() - BootClock::now(), Duration::zero());
     const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
     const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
     const int ready = ppoll(waiting.data(), waiting.size(), &timeout, nullptr);
     if (ready < 0 && errno == EINTR) continue;
     if (waiting[0].revents != 0) return Ready::ready;
-    return waiting[1].revents != 0 ? Ready::stopped : Ready::timedOut;
+    if (waiting[1].revents != 0) return Ready::stopped;
+    if (!wait.goesOn()) return Ready::timedOut;
   }
 }
 
@@ -92,12 +93,11 @@ Socket::~Socket() {
 
 namespace {
 
-Result<void> connectTo(int descriptor, const sockaddr* address, socklen_t size, BootTime deadline) {
+Result<void> connectTo(int descriptor, const sockaddr* address, socklen_t size, backends::AnswerWait wait) {
   if (descriptor < 0) return systemError(Errc::unavailable, "no socket", errno);
   if (::connect(descriptor, address, size) == 0) return {};
   if (errno != EINPROGRESS) return systemError(Errc::unavailable, "cannot connect", errno);
-  if (awaitReady(descriptor, POLLOUT, deadline, -1) != Ready::ready)
-    return Error{Errc::timedOut, "no connection in time"};
+  if (awaitReady(descriptor, POLLOUT, wait, -1) != Ready::ready) return Error{Errc::timedOut, "no connection in time"};
   if (const int error = stateOf(descriptor); error != 0) return systemError(Errc::unavailable, "cannot connect", error);
   return {};
 }
@@ -113,14 +113,13 @@ Result<sockaddr_un> pathAddress(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<Socket> Socket::connect(const Options& options, const std::stop_token& stop) {
-  const BootTime deadline = BootClock::now() + options.connectLimit;
+Result<Socket> Socket::connect(const Options& options, const std::stop_token& stop, AnswerTimer* timer) {
   if (!options.unixSocket.empty()) {
     const Result<sockaddr_un> address = pathAddress(options.unixSocket);
     if (!address) return address.error();
     Socket local(newSocket(AF_UNIX));
-    const Result<void> connected =
-        connectTo(local.descriptor_, reinterpret_cast<const sockaddr*>(&*address), sizeof *address, deadline);
+    const Result<void> connected = connectTo(local.descriptor_, reinterpret_cast<const sockaddr*>(&*address),
+                                             sizeof *address, backends::AnswerWait(timer, options.connectLimit));
     if (!connected) return connected.error();
     return local;
   }
@@ -130,7 +129,8 @@ Result<Socket> Socket::connect(const Options& options, const std::stop_token& st
   for (const addrinfo* each = addresses->get(); each != nullptr && !stop.stop_requested(); each = each->ai_next) {
     Socket remote(newSocket(each->ai_family));
     const backends::CutOff cutOff(remote.descriptor_, stop);
-    const Result<void> connected = connectTo(remote.descriptor_, each->ai_addr, each->ai_addrlen, deadline);
+    const Result<void> connected = connectTo(remote.descriptor_, each->ai_addr, each->ai_addrlen,
+                                             backends::AnswerWait(timer, options.connectLimit));
     if (connected) {
       watchPeer(remote.descriptor_, options.replyLimit);
       return remote;
@@ -140,13 +140,13 @@ Result<Socket> Socket::connect(const Options& options, const std::stop_token& st
   return last;
 }
 
-Result<void> Socket::send(std::string_view bytes, BootTime deadline) {
+Result<void> Socket::send(std::string_view bytes, backends::AnswerWait& wait) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     } else if (errno == EAGAIN) {
-      if (awaitReady(descriptor_, POLLOUT, deadline, -1) != Ready::ready)
+      if (awaitReady(descriptor_, POLLOUT, wait, -1) != Ready::ready)
         return Error{Errc::timedOut, "the server does not read"};
     } else if (errno != EINTR) {
       return systemError(Errc::unavailable, "connection lost", errno);
@@ -155,7 +155,7 @@ Result<void> Socket::send(std::string_view bytes, BootTime deadline) {
   return {};
 }
 
-Result<void> Socket::receive(std::string& buffer, BootTime deadline, int stopEvent) {
+Result<void> Socket::receive(std::string& buffer, backends::AnswerWait& wait, int stopEvent) {
   std::array<char, 1U << 16U> some;
   for (;;) {
     const ssize_t got = recv(descriptor_, some.data(), some.size(), 0);
@@ -166,7 +166,7 @@ Result<void> Socket::receive(std::string& buffer, BootTime deadline, int stopEve
     if (got == 0) return Error{Errc::unavailable, "the server closed the connection"};
     if (errno == EINTR) continue;
     if (errno != EAGAIN) return systemError(Errc::unavailable, "connection lost", errno);
-    switch (awaitReady(descriptor_, POLLIN, deadline, stopEvent)) {
+    switch (awaitReady(descriptor_, POLLIN, wait, stopEvent)) {
       case Ready::ready: break;
       case Ready::stopped: return Error{Errc::cancelled, "a stop was asked for"};
       case Ready::timedOut: return Error{Errc::timedOut, "no reply in time"};

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "backends/shared/answer_wait.hpp"
 #include "tenure/redis.hpp"
 #include "tenure/result.hpp"
 #include "tenure/time.hpp"
@@ -17,21 +18,21 @@ namespace tenure::redis {
 class Socket {
  public:
   /// Errors:  unavailable  nobody listens there, the name is unknown
-  ///          timedOut     options.connectLimit has passed
+  ///          timedOut     options.connectLimit has passed, for each address of the name
   ///          A stop ends it soon, with any of them.
-  static Result<Socket> connect(const Options& options, const std::stop_token& stop = {});
+  static Result<Socket> connect(const Options& options, const std::stop_token& stop = {}, AnswerTimer* timer = nullptr);
 
   Socket(Socket&& other) noexcept;
   Socket& operator=(Socket&& other) noexcept;
   ~Socket();
 
   /// All of it. Errors: unavailable, timedOut; some may have been sent.
-  Result<void> send(std::string_view bytes, BootTime deadline);
+  Result<void> send(std::string_view bytes, backends::AnswerWait& wait);
   /// At least one byte, appended to `buffer`.
   ///
   /// Errors:  unavailable, timedOut
   ///          cancelled  `stopEvent` (-1 for none) became readable; nothing was received
-  Result<void> receive(std::string& buffer, BootTime deadline, int stopEvent);
+  Result<void> receive(std::string& buffer, backends::AnswerWait& wait, int stopEvent);
   /// The other end has closed, or has sent what nobody asked for.
   bool isSpent() const noexcept;
   int descriptor() const noexcept { return descriptor_; }

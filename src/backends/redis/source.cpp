@@ -25,7 +25,7 @@ constexpr std::size_t enoughBytes = 8U << 20U;  // a fetch of large messages sto
 constexpr std::size_t lightBytes = 1U << 20U;   // up to here the next ones are asked for ahead
 constexpr std::size_t largestPage = 1024;
 constexpr std::size_t smallestPage = 4;
-constexpr Duration longestBlock = 5s;
+constexpr Duration longestBlock = 1s;  // silence is not heard sooner
 
 std::size_t bytesOf(const std::vector<Message>& messages) {
   return std::accumulate(messages.begin(), messages.end(), std::size_t{0},

@@ -48,6 +48,10 @@ class Source final : public IMessageSource {
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == &store_; }
   Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
+  void limitAnswers(AnswerTimer* timer) noexcept override {
+    link_.limitAnswers(timer);
+    waiting_.limitAnswers(timer);
+  }
   void detach() noexcept override;
 
  private:
