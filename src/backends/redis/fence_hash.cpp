@@ -42,6 +42,13 @@ ExpectedFence::ExpectedFence(const TermIdentity& term, std::int64_t sequence, st
     : values_{term.ensemble.value,  padded(term.generation),  padded(term.token.value),
               term.candidate.value, std::to_string(sequence), std::move(by)} {}
 
+bool ExpectedFence::isIn(const std::array<std::string_view, 7>& fields) const noexcept {
+  constexpr std::size_t path = 4;
+  for (std::size_t i = 0; i < values_.size(); ++i)
+    if (fields[i < path ? i : i + 1] != values_[i]) return false;
+  return true;
+}
+
 void ExpectedFence::advance(std::int64_t sequence, std::string by) {
   values_[4] = std::to_string(sequence);
   values_[5] = std::move(by);

@@ -26,6 +26,8 @@ class ExpectedFence {
   void appendTo(std::vector<std::string_view>& arguments) const {
     arguments.insert(arguments.end(), values_.begin(), values_.end());
   }
+  /// Of comparedFields.
+  bool isIn(const std::array<std::string_view, 7>& fields) const noexcept;
   const std::string& by() const noexcept { return values_[5]; }
   /// After a change of ours.
   void advance(std::int64_t sequence, std::string by);

@@ -140,11 +140,25 @@ Result<std::unique_ptr<IFencedTransaction>> Store::begin(const Term& term) {
 Result<Connection*> Store::connected() {
   const Result<Connection*> connection = link_.use();
   if (!connection) return connection;
-  if (claimed_ && (*connection)->server().runId != claimed_->runId) {
-    claimed_->runId = (*connection)->server().runId;
-    emit(claimed_->term, Warned{nameOf(link_.options()) + " was restarted or replaced since the claim"});
-  }
+  if (!claimed_ || (*connection)->server().runId == claimed_->runId || !claimed_->inDoubt.empty()) return connection;
+  if (const Result<void> claimed = claimAnew(**connection); !claimed) return claimed.error();
   return connection;
+}
+
+Result<void> Store::claimAnew(Connection& connection) {
+  const Result<Found> found = readFence(connection);
+  if (!found) return found.error();
+  const Claimed before = *claimed_;
+  emit(before.term, Warned{nameOf(link_.options()) + " was restarted or replaced since the claim: it is claimed anew"});
+  if (!before.fence.isIn(comparedFields(found->fence.view()))) return fencedBy(found->fence.view());
+  foresight_.doubt();
+  const Result<bool> written = tryClaim(before.term, connection);
+  // If its reply was lost, no commit of ours is in doubt: the next look finds what it left.
+  if (!written && isOutcomeUnknown(written.error().code)) return Error{Errc::unavailable, written.error().detail};
+  if (!written) return written.error();
+  if (!*written) return Error{Errc::storeBusy, "the fence changed while it was claimed"};
+  claimed_->previousToken = before.previousToken;
+  return {};
 }
 
 Error Store::fencedBy(ReplyView row) const {

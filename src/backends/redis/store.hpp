@@ -9,9 +9,10 @@
 ///   resolve   after a lost reply: `by` in the fence says whether the commit is there. When it is not, its number is
 ///             taken, because the request may be on its way still
 ///
-/// A server that restarted, or a replica that was promoted, is recognised by its run id and told of. No new claim is
-/// needed: the fence must hold our very last change, `seq` and `by`, or the term is over (fenceLost). One that holds it
-/// holds all that we ever committed, because nothing of ours is written without it.
+/// A server that restarted, or a replica that was promoted, is recognised by its run id, and told of. It is claimed
+/// anew before anything else is asked of it, and what was foreseen from the old one is forgotten. The fence must hold
+/// our very last change, `seq` and `by`, or the term is over (fenceLost): one that holds it holds all that we ever
+/// committed, because nothing of ours is written without it. A commit in doubt is resolved first.
 #pragma once
 
 #include <memory>
@@ -46,6 +47,7 @@ class Store final : public IFencedStore {
   bool keepsLog() const noexcept override { return true; }
   Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
   void expect(std::span<const Message> messages) override { foresight_.expect(messages); }
+  void limitAnswers(AnswerTimer* timer) noexcept override { link_.limitAnswers(timer); }
   void release() noexcept override;
 
   // For its transactions:
@@ -78,6 +80,7 @@ class Store final : public IFencedStore {
   Result<void> isClaimedBy(const Term& term) const;
   /// Reads and writes of the claiming term go through here.
   Result<Connection*> connected();
+  Result<void> claimAnew(Connection& connection);
   Error fencedBy(ReplyView row) const;
   Result<Reply> runAndLookOnward(Connection& connection, const WriteSet::Encoded& request);
   std::vector<std::string> keysQuestion(const ConsumerName& consumer, std::span<const MessageId> ids) const;

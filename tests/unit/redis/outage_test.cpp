@@ -29,6 +29,42 @@ TEST_F(Outage, ARestartInTheMiddleOfATransactionCostsNothing) {
   EXPECT_EQ(leader_.get("k").value(), "1");
 }
 
+TEST_F(Outage, ARestartedServerIsClaimedAnewBeforeAnythingElseIsAskedOfIt) {
+  ASSERT_THAT(leader_.put("k", "1"), succeeds());
+  const auto claimedAt = [&] { return server_.ask({"HGET", "tenure:{orders}:fence", "seq"}); };
+  const std::string before = claimedAt();
+  server_.stop();
+  server_.start();
+
+  EXPECT_EQ(leader_.get("k").value(), "1");
+
+  EXPECT_EQ(std::stoll(claimedAt()), std::stoll(before) + 1);
+  EXPECT_EQ(leader_.get("k").value(), "1");
+  EXPECT_EQ(std::stoll(claimedAt()), std::stoll(before) + 1) << "once";
+  EXPECT_THAT(leader_.put("k", "2"), succeeds());
+}
+
+TEST_F(Outage, WhatWasForeseenOfAServerIsForgottenWithIt) {
+  Message message;
+  message.id = MessageId{"m"};
+  message.body = "body";
+  leader_.store().expect({&message, 1});
+  ASSERT_EQ(leader_.store().known(ledger, {&message, 1}).value(), std::vector{Admission::fresh});
+  Leader next(server_.options(), TestTerm(8));
+  server_.stop();
+  server_.start();
+  ASSERT_THAT(leader_.put("k", "1"), succeeds());
+
+  // Another term has come and gone, and left the message's key.
+  ASSERT_THAT(next.claim(), succeeds());
+  const auto transaction = next.begin();
+  ASSERT_EQ(transaction->admit(ledger, message.id, digestOf(message.body), MessageFate::done).value(),
+            Admission::fresh);
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(leader_.store().known(ledger, {&message, 1}).value(), std::vector{Admission::duplicate});
+}
+
 TEST_F(Outage, WhatWasCommittedSurvivesAKill) {
   ASSERT_THAT(leader_.put("k", "1"), succeeds());
   server_.kill();
