@@ -27,7 +27,8 @@ class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
   ~ZooKeeper() override { cancelTimer(); }
 
   void start(ISessionObserver& observer) override;
-  void close(std::function<void()> done) override;
+  void close(std::function<void()> done) override { end(std::move(done), closeSession); }
+  void abandon(std::function<void()> done) override { end(std::move(done), dropConnection); }
   std::string whyNotConnected() const override { return session_ ? session_->whyNotConnected() : unresolved_; }
 
   void create(std::string path, std::string data, CreateMode mode, Callback<CreatedNode> done) override {
@@ -83,6 +84,7 @@ class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
   void onEnded(SessionEnd end) override;
   void newSession();
   void dropSession(Session::Farewell how);
+  void end(std::function<void()> done, Session::Farewell how);
   void sayFarewell();
   void leave(Session::Farewell how);
   void finished();
@@ -151,13 +153,13 @@ void ZooKeeper::dropSession(Session::Farewell how) {
   if (const std::shared_ptr<Session> session = std::exchange(session_, nullptr)) session->shutdown(how);
 }
 
-void ZooKeeper::close(std::function<void()> done) {
+void ZooKeeper::end(std::function<void()> done, Session::Farewell how) {
   whenClosed_.push_back(std::move(done));
   if (state_ == State::closing) return;
   if (state_ == State::closed) return loop_->post(guarded([this] { finished(); }));
   state_ = State::closing;
   cancelTimer();
-  if (session_ && session_->connected())
+  if (how == closeSession && session_ && session_->connected())
     sayFarewell();
   else
     loop_->post(guarded([this] { leave(dropConnection); }));

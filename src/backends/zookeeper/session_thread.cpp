@@ -1,5 +1,6 @@
 #include "backends/zookeeper/session_thread.hpp"
 
+#include "backends/shared/answer_wait.hpp"
 #include "coordination/zookeeper.hpp"
 
 namespace tenure::zookeeper {
@@ -9,6 +10,12 @@ namespace {
 Error withoutSession(const Error& error, bool writes) {
   if (!error.is(Errc::sessionExpired)) return error;
   return Error{writes ? Errc::outcomeUnknown : Errc::unavailable, "the store's session expired"};
+}
+
+/// Rather than that of our own client, which has lost it.
+bool isServersWord(const Error& error) {
+  return !error.is(Errc::unavailable) && !error.is(Errc::timedOut) && !error.is(Errc::outcomeUnknown) &&
+         !error.is(Errc::sessionExpired);
 }
 
 }  // namespace
@@ -28,7 +35,8 @@ SessionThread::SessionThread(const ZooKeeperOptions& options, std::chrono::milli
 
 SessionThread::~SessionThread() {
   if (!thread_.joinable()) return;
-  loop_.post([this] { coordination_->close([this] { context_.stop(); }); });
+  const auto over = [this] { context_.stop(); };
+  loop_.post([this, over] { isSilent_ ? coordination_->abandon(over) : coordination_->close(over); });
   thread_.join();
   coordination_.reset();
 }
@@ -41,8 +49,18 @@ void SessionThread::tell(bool connected, std::optional<Error> fatal) {
 }
 
 Result<void> SessionThread::awaitConnected(const std::stop_token& stop) {
+  const auto isKnown = [this] { return connected_ || fatal_; };
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, stop, limit_, [this] { return connected_ || fatal_; });
+  std::optional<backends::AnswerWait> wait;
+  while (!isKnown() && !stop.stop_requested()) {
+    if (!wait) wait.emplace(timer_, limit_);
+    changed_.wait_for(lock, stop, wait->until() - BootClock::now(), isKnown);
+    if (isKnown()) break;
+    lock.unlock();
+    const bool goesOn = wait->goesOn();
+    lock.lock();
+    if (!goesOn) break;
+  }
   if (fatal_) return *fatal_;
   if (connected_) return {};
   if (stop.stop_requested()) return Error{Errc::cancelled, "a stop was asked for"};
@@ -57,9 +75,13 @@ Result<T> SessionThread::ask(bool writes, Call<T> call) {
   loop_.post([this, answer, call = std::move(call)]() mutable {
     call(*coordination_, [answer](Result<T> result) { answer->set_value(std::move(result)); });
   });
-  if (reply.wait_for(limit_) != std::future_status::ready)
-    return Error{writes ? Errc::outcomeUnknown : Errc::timedOut, "ZooKeeper does not answer"};
+  backends::AnswerWait wait(timer_, limit_);
+  isSilent_ = true;
+  while (reply.wait_for(wait.until() - BootClock::now()) != std::future_status::ready)
+    if (!wait.goesOn()) return Error{writes ? Errc::outcomeUnknown : Errc::timedOut, "ZooKeeper does not answer"};
+  isSilent_ = false;
   Result<T> result = reply.get();
+  if (result || isServersWord(result.error())) wait.answered();
   if (!result) return withoutSession(result.error(), writes);
   return result;
 }

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/answer_timer.hpp"
 #include "base/asio_loop.hpp"
 #include "coordination/coordination.hpp"
 
@@ -31,6 +32,8 @@ class SessionThread final : private ISessionObserver {
   ///          authenticationFailed, configurationRefused   final
   ///          cancelled     a stop was asked for
   Result<void> awaitConnected(const std::stop_token& stop = {});
+  /// From now on each call goes by this timer, which is borrowed; nullptr: by the limit alone.
+  void limitAnswers(AnswerTimer* timer) noexcept { timer_ = timer; }
 
   /// As of now, whatever server we are at: it catches up with its leader first.
   Result<Node> getFresh(const std::string& path);
@@ -59,6 +62,8 @@ class SessionThread final : private ISessionObserver {
   void tell(bool connected, std::optional<Error> fatal);
 
   std::chrono::milliseconds limit_;
+  AnswerTimer* timer_ = nullptr;
+  bool isSilent_ = false;  // did not answer the last question
   std::mutex mutex_;
   std::condition_variable_any changed_;
   bool connected_ = false;

@@ -57,6 +57,7 @@ void Store::emit(const Term& term, Body body) {
 
 Result<void> Store::open(const std::stop_token& stop) {
   if (!session_) session_ = std::make_unique<SessionThread>(options_.zookeeper, options_.replyLimit);
+  session_->limitAnswers(timer_);
   return session_->awaitConnected(stop);
 }
 

@@ -51,6 +51,10 @@ class Store final : public IFencedStore {
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
   bool keepsLog() const noexcept override { return true; }
   Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
+  void limitAnswers(AnswerTimer* timer) noexcept override {
+    timer_ = timer;
+    if (session_) session_->limitAnswers(timer);
+  }
   void release() noexcept override;
 
   // For its transactions:
@@ -115,6 +119,7 @@ class Store final : public IFencedStore {
   StoreOptions options_;
   Paths paths_;
   IEventSink& events_;
+  AnswerTimer* timer_ = nullptr;
   std::unique_ptr<SessionThread> session_;
   std::optional<Claimed> claimed_;
   bool aclWarned_ = false;
