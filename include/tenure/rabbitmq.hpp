@@ -121,7 +121,8 @@ Result<void> validate(const Options& options);
 ///   configurationRefused  the queue has other arguments, or the broker would let others consume beside us
 ///   permissionDenied      the user may not consume, or not record the owner
 ///   authenticationFailed  wrong password; or a certificate that does not hold
-/// Errors of fetch: unavailable, whatever ended the connection or closed the channel; attach again.
+/// Errors of fetch: unavailable, whatever ended the connection or closed the channel, and timedOut when the broker has
+/// fallen silent; attach again.
 std::unique_ptr<IMessageSource> makeSource(const Options& options, IEventSink& events);
 
 /// Publishes persistent messages with confirms, all of an append in order. It connects again where a connection was

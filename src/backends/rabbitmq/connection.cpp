@@ -2,8 +2,12 @@
 
 #include <amqp_framing.h>
 #include <amqp_tcp_socket.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -58,19 +62,47 @@ Connection::Connection(const Options& options) : options_(options), state_(amqp_
 
 Connection::~Connection() { amqp_destroy_connection(state_); }
 
-Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::string& purpose) {
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::string& purpose,
+                                                     AnswerTimer* timer) {
   std::unique_ptr<Connection> connection(new Connection(options));
+  connection->limitAnswers(timer);
   if (Result<void> connected = connection->connect(); !connected) return connected.error();
   if (Result<void> in = connection->login(purpose); !in) return in.error();
   if (Result<void> opened = connection->openChannel(Channel::work); !opened) return opened.error();
   return connection;
 }
 
+/// The library waits for the answer in one go: until then at the latest.
+timeval Connection::ask(std::chrono::milliseconds limit) {
+  if (timer_ != nullptr) {
+    timer_->asked(BootClock::now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(timer_->deadline() - BootClock::now());
+    limit = std::clamp(left, std::chrono::milliseconds{1}, limit);
+  }
+  return timevalOf(limit);
+}
+
+void Connection::askForReply() {
+  const timeval limit = ask(options_.replyLimit);
+  amqp_set_rpc_timeout(state_, &limit);
+}
+
+/// A refusal is an answer, too.
+void Connection::heard(const amqp_rpc_reply_t& reply) {
+  if (timer_ == nullptr) return;
+  if (reply.reply_type != AMQP_RESPONSE_LIBRARY_EXCEPTION) return timer_->answered(BootClock::now());
+  timer_->mayWait(BootClock::now());  // tells it
+}
+
+/// Nothing that is sent waits longer for the other end's machine to take it.
+void Connection::endSilence(std::chrono::milliseconds limit) noexcept {
+  const auto patience = static_cast<unsigned>(limit.count());
+  setsockopt(descriptor(), IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
+}
+
 Result<void> Connection::connect() {
-  const timeval limit = timevalOf(options_.connectLimit);
-  const timeval replies = timevalOf(options_.replyLimit);
+  const timeval limit = ask(options_.connectLimit);
   amqp_set_handshake_timeout(state_, &limit);
-  amqp_set_rpc_timeout(state_, &replies);
   const int port = portOf(options_);
   const std::string where = "connecting to " + options_.host + ":" + std::to_string(port);
   amqp_socket_t* socket = nullptr;
@@ -84,6 +116,8 @@ Result<void> Connection::connect() {
   if (socket == nullptr) return Error{Errc::unavailable, where + ": out of memory"};
   errno = 0;
   const int status = amqp_socket_open_noblock(socket, options_.host.c_str(), port, &limit);
+  if (status == AMQP_STATUS_OK && timer_ != nullptr)
+    endSilence(std::chrono::ceil<std::chrono::milliseconds>(timer_->limit()));
   if (status == AMQP_STATUS_OK) return {};
   const bool isSystems = status == AMQP_STATUS_SOCKET_ERROR && errno != 0;  // the library says no more than "socket"
   return isSystems ? Error{Errc::unavailable, where + ": " + std::strerror(errno)} : errorOfStatus(status, where);
@@ -102,10 +136,13 @@ Result<void> Connection::login(const std::string& purpose) {
   std::array entries{amqp_table_entry_t{bytesOf("connection_name"), stringField(purpose)},
                      amqp_table_entry_t{bytesOf("capabilities"), table}};
   const amqp_table_t properties{static_cast<int>(entries.size()), entries.data()};
+  const timeval limit = ask(options_.connectLimit);
+  amqp_set_handshake_timeout(state_, &limit);
   const amqp_rpc_reply_t answer =
       amqp_login_with_properties(state_, options_.virtualHost.c_str(), anyNumberOfChannels, frameBytes,
                                  static_cast<int>(options_.heartbeat.count()), &properties, AMQP_SASL_METHOD_PLAIN,
                                  options_.user.c_str(), password->reveal().c_str());
+  heard(answer);
   connected_ = answer.reply_type == AMQP_RESPONSE_NORMAL;
   return resultOf(answer, "logging in");
 }
@@ -125,15 +162,18 @@ std::string Connection::serverVersion() const {
 }
 
 Result<void> Connection::openChannel(Channel channel) {
+  askForReply();
   amqp_channel_open(state_, number(channel));
   return settle(channel, amqp_get_rpc_reply(state_), "opening a channel");
 }
 
 Result<void> Connection::closeChannel(Channel channel) {
+  askForReply();
   return resultOf(amqp_channel_close(state_, number(channel), AMQP_REPLY_SUCCESS), "closing a channel");
 }
 
 Result<void> Connection::close() {
+  askForReply();
   connected_ = false;
   return resultOf(amqp_connection_close(state_, AMQP_REPLY_SUCCESS), "closing the connection");
 }
@@ -141,6 +181,7 @@ Result<void> Connection::close() {
 /// The broker waits for our word that we know the channel to be closed, before it can be opened again.
 Result<void> Connection::settle(Channel channel, const amqp_rpc_reply_t& reply, const char* doing) {
   Result<void> result = resultOf(reply, doing);
+  heard(reply);
   if (reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION && reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD) {
     amqp_channel_close_ok_t known{};
     amqp_send_method(state_, number(channel), AMQP_CHANNEL_CLOSE_OK_METHOD, &known);
@@ -150,6 +191,7 @@ Result<void> Connection::settle(Channel channel, const amqp_rpc_reply_t& reply, 
 }
 
 Result<QueueCounts> Connection::inspect(Channel channel, const std::string& queue) {
+  askForReply();
   const amqp_queue_declare_ok_t* found =
       amqp_queue_declare(state_, number(channel), bytesOf(queue), 1, 0, 0, 0, amqp_empty_table);
   const QueueCounts counts =
@@ -161,6 +203,7 @@ Result<QueueCounts> Connection::inspect(Channel channel, const std::string& queu
 
 Result<void> Connection::declareQueue(Channel channel, const Options& options) {
   std::vector<amqp_table_entry_t> entries = queueArguments(options);
+  askForReply();
   amqp_queue_declare(state_, number(channel), bytesOf(options.queue), 0, 1, 0, 0,
                      {static_cast<int>(entries.size()), entries.data()});
   return settle(channel, amqp_get_rpc_reply(state_), "declaring the queue");
@@ -169,6 +212,7 @@ Result<void> Connection::declareQueue(Channel channel, const Options& options) {
 Result<void> Connection::compareQueue(Channel channel, const std::string& queue, const QueueArguments& arguments) {
   std::vector<amqp_table_entry_t> entries;
   for (const auto& [name, value] : arguments) entries.push_back({bytesOf(name), fieldOf(value)});
+  askForReply();
   amqp_queue_declare(state_, number(channel), bytesOf(queue), 0, 1, 0, 0,
                      {static_cast<int>(entries.size()), entries.data()});
   return settle(channel, amqp_get_rpc_reply(state_), "comparing the queue");
@@ -176,28 +220,33 @@ Result<void> Connection::compareQueue(Channel channel, const std::string& queue,
 
 Result<void> Connection::declareExchange(Channel channel, const std::string& name, const std::string& alternate) {
   amqp_table_entry_t entry{bytesOf("alternate-exchange"), stringField(alternate)};
+  askForReply();
   amqp_exchange_declare(state_, number(channel), bytesOf(name), bytesOf("fanout"), 0, 1, 0, 1, {1, &entry});
   return settle(channel, amqp_get_rpc_reply(state_), "declaring the owner's exchange");
 }
 
 Result<void> Connection::compareExchange(Channel channel, const std::string& name) {
   amqp_table_entry_t entry{bytesOf("alternate-exchange"), integerField(0)};
+  askForReply();
   amqp_exchange_declare(state_, number(channel), bytesOf(name), bytesOf("fanout"), 0, 1, 0, 1, {1, &entry});
   return settle(channel, amqp_get_rpc_reply(state_), "comparing the owner's exchange");
 }
 
 Result<void> Connection::limitPrefetch(Channel channel, std::uint16_t messages) {
+  askForReply();
   amqp_basic_qos(state_, number(channel), 0, messages, 0);
   return settle(channel, amqp_get_rpc_reply(state_), "limiting the prefetch");
 }
 
 Result<void> Connection::consume(Channel channel, const std::string& queue, bool exclusively) {
+  askForReply();
   amqp_basic_consume(state_, number(channel), bytesOf(queue), amqp_empty_bytes, 0, 0, exclusively ? 1 : 0,
                      amqp_empty_table);
   return settle(channel, amqp_get_rpc_reply(state_), "consuming");
 }
 
 Result<void> Connection::selectConfirms(Channel channel) {
+  askForReply();
   amqp_confirm_select(state_, number(channel));
   return settle(channel, amqp_get_rpc_reply(state_), "asking for confirms");
 }

@@ -15,6 +15,7 @@
 #include <variant>
 
 #include "backends/rabbitmq/properties.hpp"
+#include "base/answer_timer.hpp"
 #include "tenure/rabbitmq.hpp"
 #include "tenure/result.hpp"
 
@@ -34,10 +35,14 @@ struct QueueCounts {
 class Connection {
  public:
   /// Logged in, with the work channel open. `purpose` is what the broker's operator reads.
-  static Result<std::unique_ptr<Connection>> open(const Options& options, const std::string& purpose);
+  static Result<std::unique_ptr<Connection>> open(const Options& options, const std::string& purpose,
+                                                  AnswerTimer* timer = nullptr);
   ~Connection();  // drops it without a word, unless it was closed
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+
+  /// From now on each request goes by this timer, which is borrowed; nullptr: by the options' limits alone.
+  void limitAnswers(AnswerTimer* timer) noexcept { timer_ = timer; }
 
   Result<void> openChannel(Channel channel);
   Result<void> closeChannel(Channel channel);
@@ -78,11 +83,15 @@ class Connection {
   explicit Connection(const Options& options);
   Result<void> connect();
   Result<void> login(const std::string& purpose);
-  Result<void> reply(const char* doing);
+  timeval ask(std::chrono::milliseconds limit);
+  void askForReply();
+  void heard(const amqp_rpc_reply_t& reply);
+  void endSilence(std::chrono::milliseconds limit) noexcept;
   Result<void> settle(Channel channel, const amqp_rpc_reply_t& reply, const char* doing);
 
   const Options options_;
   amqp_connection_state_t state_;
+  AnswerTimer* timer_ = nullptr;
   bool connected_ = false;
 };
 

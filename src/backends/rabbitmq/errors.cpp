@@ -42,6 +42,7 @@ Errc codeOfClose(int code, std::string_view text) noexcept {
 Error errorOfStatus(int status, std::string_view doing) {
   const std::string detail = std::string{doing} + ": " + amqp_error_string2(status);
   switch (status) {
+    case AMQP_STATUS_HEARTBEAT_TIMEOUT:
     case AMQP_STATUS_TIMEOUT: return {Errc::timedOut, detail};
     case AMQP_STATUS_SSL_PEER_VERIFY_FAILED:
     case AMQP_STATUS_SSL_HOSTNAME_VERIFY_FAILED: return {Errc::authenticationFailed, detail};

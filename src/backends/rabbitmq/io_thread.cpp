@@ -37,7 +37,8 @@ IoThread::IoThread(std::unique_ptr<Connection> connection, const Options& option
       nap_(std::chrono::milliseconds{options.heartbeat} / 4),
       socket_(connection_->descriptor()),
       frames_(options.largestBody),
-      wakeUp_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      wakeUp_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      heardAt_(BootClock::now().time_since_epoch().count()) {
   if (wakeUp_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
   if (const Result<void> read = readArrived(); !read) {
     over_ = true;
@@ -123,6 +124,7 @@ Result<void> IoThread::readArrived() {
 void IoThread::sleep() {
   std::array<pollfd, 2> waited{pollfd{socket_, POLLIN, 0}, pollfd{wakeUp_, POLLIN, 0}};
   ::poll(waited.data(), waited.size(), static_cast<int>(nap_.count()));
+  if (waited[0].revents != 0) heardAt_ = BootClock::now().time_since_epoch().count();
   std::uint64_t count = 0;
   if ((waited[1].revents & POLLIN) != 0 && ::read(wakeUp_, &count, sizeof count) < 0) return;  // taken already
 }

@@ -8,6 +8,7 @@
 /// Threads: post() and stop() from any, stop() from one.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -18,6 +19,7 @@
 
 #include "backends/rabbitmq/connection.hpp"
 #include "backends/rabbitmq/incoming.hpp"
+#include "tenure/time.hpp"
 
 namespace tenure::rabbitmq {
 
@@ -47,6 +49,8 @@ class IoThread {
   void post(Job job);
   /// Reads what has arrived; for a job that takes long. On the I/O thread.
   Result<void> readArrived();
+  /// When something last came from the broker, which sends heartbeats if nothing else. From any thread.
+  BootTime heardAt() const noexcept { return BootTime{Duration{heardAt_.load()}}; }
   /// In good order within `limit`, so that the broker has given everything back when it returns; else by force.
   void stop(std::chrono::milliseconds limit) noexcept;
 
@@ -64,6 +68,7 @@ class IoThread {
   const int socket_;
   FrameReader frames_;
   int wakeUp_;  // an eventfd
+  std::atomic<Duration::rep> heardAt_;
 
   std::mutex mutex_;
   std::condition_variable finished_;

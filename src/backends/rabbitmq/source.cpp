@@ -13,7 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t handedOverTogether = 64;
-constexpr Duration longestWait = 1h;  // far deadlines must not overflow the clock that waits
+constexpr Duration lookInterval = 250ms;  // whether the broker is silent
+constexpr Duration longestWait = 1h;      // far deadlines must not overflow the clock that waits
 
 }  // namespace
 
@@ -39,20 +40,23 @@ Result<void> Source::attach(const Term& term) {
   if (!options_.tls.on && !isOnThisMachine(options_.host) && !std::exchange(warned_, true))
     news_.push_back(Warned{options_.host + ": the password travels in clear; use TLS"});
   tell();
-  auto connection = Connection::open(options_, "tenure " + election_.value + " consumes " + options_.queue);
+  auto connection = Connection::open(options_, "tenure " + election_.value + " consumes " + options_.queue, timer_);
   if (!connection) return connection.error();
+  heartbeat_ = (*connection)->heartbeat();
   if (const std::chrono::seconds heartbeat = (*connection)->heartbeat(); heartbeat >= term.sessionTimeout())
     news_.push_back(
         Warned{"heartbeat " + formatDuration(heartbeat) + " is not below the session timeout of " +
                formatDuration(std::chrono::duration_cast<std::chrono::milliseconds>(term.sessionTimeout())) +
                ": a leader that dies keeps the queue from the next one"});
   if (Result<void> taken = take(**connection, term); !taken) return taken;
+  (*connection)->limitAnswers(nullptr);  // from now on another thread's
   io_ = std::make_unique<IoThread>(std::move(*connection), options_, static_cast<IIncoming&>(*this));
   return {};
 }
 
 Result<void> Source::take(Connection& connection, const Term& term) {
-  const BootTime deadline = BootClock::now() + options_.attachLimit;
+  BootTime deadline = BootClock::now() + options_.attachLimit;
+  if (timer_ != nullptr) deadline = std::min(deadline, timer_->deadline());
   // Once it was there, an absent queue was deleted, with all that was in it: nothing to mend in silence.
   const Result<bool> made = prepareQueue(connection, options_, options_.create && !wasThere_);
   if (!made) return made.error();
@@ -71,15 +75,36 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
     const BootTime now = BootClock::now();
     const bool wait = now < deadline && !stop.stop_requested();
     if (wait && !somethingHappened())
-      changed_.wait_for(lock, stop, std::min<Duration>(deadline - now, longestWait), somethingHappened);
+      changed_.wait_for(lock, stop, std::min<Duration>(deadline - now, timer_ ? lookInterval : longestWait),
+                        somethingHappened);
     std::vector<Message> messages = takeArrived(max);
     const std::optional<Error> ended = ended_;
     lock.unlock();
     tell();
     // What came before the end comes again after the next attach.
-    if (ended) return *ended;
-    if (!wait || !messages.empty()) return messages;
+    if (ended) return endedBy(*ended);
+    if (messages.empty() && isSilent())
+      return Error{Errc::timedOut, "nothing was heard of the broker, not even a heartbeat"};
+    if (!messages.empty() || BootClock::now() >= deadline || stop.stop_requested()) return messages;
   }
+}
+
+/// True when it has been for too long.
+bool Source::isSilent() {
+  if (timer_ == nullptr || heartbeat_ == std::chrono::seconds::zero()) return false;
+  if (const BootTime heard = io_->heardAt(); heard != heardAt_ || !timer_->since()) {
+    timer_->answered(BootClock::now());
+    timer_->asked(heard, heartbeat_);
+    heardAt_ = heard;
+  }
+  return !timer_->mayWait(BootClock::now());
+}
+
+/// An end that is not a silence begins an outage now, however long ago something came last.
+Error Source::endedBy(const Error& error) {
+  if (timer_ == nullptr || timer_->isOverdue()) return error;
+  error.is(Errc::timedOut) ? static_cast<void>(isSilent()) : timer_->putOff();
+  return error;
 }
 
 std::vector<Message> Source::takeArrived(std::size_t max) {
@@ -100,7 +125,7 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
   TENURE_ASSERT(io_ != nullptr);
   {
     const std::lock_guard lock(mutex_);
-    if (ended_) return *ended_;
+    if (ended_) return endedBy(*ended_);
   }
   std::vector<std::uint64_t> tags;
   for (const Message& message : messages)
@@ -112,7 +137,11 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
 
 void Source::detach() noexcept {
   if (!io_) return;
-  io_->stop(options_.replyLimit);
+  const auto left = timer_ == nullptr ? Duration::max() : timer_->deadline() - BootClock::now();
+  const bool isSilent = timer_ != nullptr && timer_->isOverdue();
+  io_->stop(isSilent
+                ? 0ms
+                : std::chrono::floor<std::chrono::milliseconds>(std::clamp<Duration>(left, 0ms, options_.replyLimit)));
   io_.reset();
   forgetAttachment();
 }

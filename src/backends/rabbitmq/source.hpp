@@ -31,9 +31,12 @@ class Source final : public IMessageSource, private IIncoming {
   bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }
   Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
+  void limitAnswers(AnswerTimer* timer) noexcept override { timer_ = timer; }
   void detach() noexcept override;
 
  private:
+  bool isSilent();
+  Error endedBy(const Error& error);
   Result<void> take(Connection& connection, const Term& term);
   void forgetAttachment();
   void tell();
@@ -50,10 +53,13 @@ class Source final : public IMessageSource, private IIncoming {
   IEventSink& events_;
   ElectionName election_;
   FencingToken token_;
-  bool wasThere_ = false;           // the queue, at an earlier attach
-  bool warned_ = false;             // that the password travels in clear
-  std::int64_t lastPosition_ = 0;   // of all attachments so far
-  std::int64_t firstPosition_ = 0;  // a message's position is this and its delivery tag
+  AnswerTimer* timer_ = nullptr;
+  BootTime heardAt_{};
+  std::chrono::seconds heartbeat_{};  // as the broker agreed to it
+  bool wasThere_ = false;             // the queue, at an earlier attach
+  bool warned_ = false;               // that the password travels in clear
+  std::int64_t lastPosition_ = 0;     // of all attachments so far
+  std::int64_t firstPosition_ = 0;    // a message's position is this and its delivery tag
 
   // The I/O thread's, as long as there is one.
   Acknowledgements acknowledgements_;
