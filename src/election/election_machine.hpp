@@ -104,9 +104,10 @@ class ElectionMachine {
   /// Whom the office is meant for, and since when.
   struct Wish {
     HandoverRequest request;
-    bool written = false;  // in the znode, where it can be taken back
-    bool wayMade = false;  // the candidates between were sent back once
-    std::string waitsFor{};
+    bool written = false;    // in the znode, where it can be taken back
+    bool wayMade = false;    // the candidates between were sent back once
+    std::string waitsFor{};  // somebody who may come
+    int looks = 0;           // for that one
   };
   /// A read with a watch, asked anew after a reconnect unless it had been answered.
   struct Watch {

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto lookBehindInterval = 2s;
+constexpr auto lookBehindInterval = 3s;
 constexpr Duration afterThem = 10ms;
 
 bool says(const CandidateRecord& record, const CandidateRecord& wanted) {

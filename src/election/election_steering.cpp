@@ -20,7 +20,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto lookAgainAfter = 500ms;
-constexpr auto lookForLatecomers = 100ms;
+constexpr auto lookForLatecomers = 100ms;  // and after a second not as often
+constexpr int soonest = 10;
 /// How long a wish that nobody wrote down may take to begin.
 constexpr std::chrono::milliseconds wishStands{30'000};
 /// Calendar clocks may be set: look at ours now and then.
@@ -99,7 +100,7 @@ void ElectionMachine::handOverTo(const StandbyLine::Successor& successor) {
   if (!wish_->request.to && successor.why.empty()) return honour();  // alone
   if (!successor.mayCome) return decline(successor.why);
   wish_->waitsFor = successor.why;
-  lookDue_ = now_.boot + lookForLatecomers;
+  lookDue_ = now_.boot + (++wish_->looks < soonest ? lookForLatecomers : lookAgainAfter);
 }
 
 /// The target is next, or those before it have to go.
@@ -134,7 +135,7 @@ void ElectionMachine::lookAtLine() {
 
 void ElectionMachine::lineListed(const Result<std::vector<std::string>>& names) {
   if (!names || names->size() > mostChildren) return lineLost();
-  line_.list(*names, own_->name, wish_ || phase_ != Phase::office);
+  line_.list(*names, own_->name, wish_.has_value());
   for (const std::string& name : line_.unanswered()) {
     const Ticket ticket = newTicket();
     lineReads_.emplace(ticket, name);

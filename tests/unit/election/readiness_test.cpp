@@ -289,7 +289,7 @@ TEST_F(ReadinessTest, AStandbyStaysWhereNobodyBehindItIsReady) {
   lineIs({called("c", Readiness::notReady, "down"), called("d", Readiness::checking)});
   EXPECT_EQ(machine.phase(), Phase::standby);
 
-  machine.advance(2s);
+  machine.advance(3s);
   lineIs({called("c", Readiness::ready), called("d", Readiness::checking)});
   EXPECT_EQ(machine.told<SteppedAside>().size(), 1U) << "but looks again";
 }
