@@ -9,8 +9,10 @@ if(TARGET tenure_last_will)
 endif()
 install(DIRECTORY include/tenure DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT tenure-targets NAMESPACE tenure:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)
+set(TENURE_HELPERS ${CMAKE_INSTALL_LIBEXECDIR}/tenure)
 configure_package_config_file(cmake/tenure-config.cmake.in ${CMAKE_BINARY_DIR}/tenure-config.cmake
-                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tenure PATH_VARS TENURE_HELPERS)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/tenure-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/tenure-config.cmake ${CMAKE_BINARY_DIR}/tenure-config-version.cmake
+              cmake/tenure-helpers.cpp.in
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)

@@ -20,9 +20,10 @@ void LastWill::start() {
   if (!options_.use) return;
   const Result<std::string> program =
       options_.program.empty() ? findHelper(lastWillProgram) : Result<std::string>(options_.program);
-  if (!program) return emit_(LastWillLost{program.error().message()});
+  constexpr const char* mend = "; name it with LastWillOptions::program (tenure: --last-will-helper)";
+  if (!program) return emit_(LastWillLost{program.error().detail + mend});
   Result<Helper> helper = Helper::start(*program);
-  if (!helper) return emit_(LastWillLost{helper.error().message()});
+  if (!helper) return emit_(LastWillLost{helper.error().detail + mend});
   helper_.emplace(*std::move(helper));
   line_.assign(helper_->line().descriptor());
   process_.assign(helper_->process().get());

@@ -78,6 +78,11 @@ void ReplicaOption::declare(const CLI::App& tool, CLI::App& command, const std::
                 "A helper process closes our session the moment we are dead (the default), so that the next replica "
                 "leads in milliseconds; without it after the session timeout")
       ->envname("TENURE_LAST_WILL");
+  command
+      .add_option("--last-will-helper", lastWillHelper,
+                  "The helper's program (default: tenure-last-will beside this program, or where it was installed to)")
+      ->type_name("FILE")
+      ->envname("TENURE_LAST_WILL_HELPER");
   command.add_flag("--strict-acl", election.zookeeper.strictAcl,
                    "Refuse to contend where anybody may change the election's znodes, or a ZooKeeper store's");
   command.add_flag("--allow-short-session", election.zookeeper.allowShortSession, "Allow a session timeout below 3s");
@@ -108,6 +113,7 @@ Result<CandidateOptions> parse(const ReplicaOption& options, std::optional<std::
   candidate.preferredAfter = options.preferredAfter;
   candidate.barrierLimit = options.barrier ? options.barrier : barrierDefault;
   candidate.lastWill.use = options.lastWill;
+  candidate.lastWill.program = options.lastWillHelper;
   return candidate;
 }
 

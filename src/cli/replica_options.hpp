@@ -17,6 +17,7 @@ struct ReplicaOption {
   std::chrono::milliseconds preferredAfter{60'000};
   std::optional<std::chrono::milliseconds> barrier;
   bool lastWill = true;
+  std::string lastWillHelper;
   Level logLevel = Level::info;
   std::function<Level()> readLogLevel;  // from the configuration file, as it is now
 

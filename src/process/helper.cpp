@@ -19,9 +19,12 @@
 
 #include "process/process_handle.hpp"
 
-#ifndef TENURE_LIBEXEC
-#error "the folder of installed helpers, by the build"
+#if !defined(TENURE_LIBEXEC) || !defined(TENURE_LIBEXEC_FROM_BIN)
+#error "the folder of installed helpers, and the way to it from the folder of installed programs, by the build"
 #endif
+
+/// In a program that was linked with an installed library: where that library's helpers are. The CMake package adds it.
+extern "C" __attribute__((weak)) const char tenureHelpers[];
 
 namespace tenure {
 namespace {
@@ -152,12 +155,16 @@ Helper::~Helper() {
 Result<std::string> findHelper(const std::string& name) {
   std::error_code unreadable;
   const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", unreadable).parent_path();
-  const std::array places{here / name, here.parent_path() / "libexec" / "tenure" / name,
-                          std::filesystem::path(TENURE_LIBEXEC) / name};
-  for (const std::filesystem::path& place : places)
+  std::vector<std::filesystem::path> folders{here, (here / TENURE_LIBEXEC_FROM_BIN).lexically_normal()};
+  if (tenureHelpers != nullptr) folders.emplace_back(tenureHelpers);
+  folders.emplace_back(TENURE_LIBEXEC);
+  std::string looked;
+  for (const std::filesystem::path& folder : folders) {
+    const std::filesystem::path place = folder / name;
     if (place.is_absolute() && access(place.c_str(), X_OK) == 0) return place.string();
-  return Error{Errc::notFound, name + " is neither in " + places[0].parent_path().string() + " nor in " +
-                                   places[1].parent_path().string() + " nor in " + TENURE_LIBEXEC};
+    looked += (looked.empty() ? "" : ", ") + place.string();
+  }
+  return Error{Errc::notFound, "no program to be run at any of " + looked};
 }
 
 Result<HelperPost> becomeHelper(const char* name) {

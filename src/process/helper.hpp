@@ -51,8 +51,9 @@ class Helper {
   Descriptor process_;
 };
 
-/// Where the helper program of that name is: beside the running program, in ../libexec/tenure from there, or where it
-/// was installed to. Errors: notFound, naming the places.
+/// Where the helper program of that name is: beside the running program, in ../libexec/tenure from there, where the
+/// library that it was linked with was installed to, or where an installation goes by default. Errors: notFound, naming
+/// each place.
 Result<std::string> findHelper(const std::string& name);
 
 /// The helper's side.

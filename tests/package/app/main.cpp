@@ -1,16 +1,45 @@
 #include <iostream>
 #include <tenure/candidate.hpp>
 
+namespace {
+
+class Nothing final : public tenure::ILeaderCareer {
+  bool execute(const tenure::Term&) override { return false; }
+};
+
+/// What becomes of the last will, which is told before there is a session.
+class Will final : public tenure::IEventSink {
+ public:
+  void on(const tenure::Event& event) noexcept override {
+    if (std::holds_alternative<tenure::LastWillReady>(event.body)) said = "its helper is there";
+    if (const auto* lost = std::get_if<tenure::LastWillLost>(&event.body)) said = lost->why;
+    if (!said.empty() && candidate != nullptr) candidate->stop();
+  }
+  tenure::Candidate* candidate = nullptr;
+  std::string said;
+};
+
+tenure::CandidateOptions options(const char* election) {
+  tenure::CandidateOptions options;
+  options.zookeeper.hosts = "127.0.0.1:1";
+  options.election = tenure::ElectionName{election};
+  options.lastWill.use = true;
+  return options;
+}
+
+}  // namespace
+
 /// Links the library and uses it as far as that goes without a server.
 int main() {
-  class Nothing final : public tenure::ILeaderCareer {
-    bool execute(const tenure::Term&) override { return false; }
-  } career;
-  tenure::CandidateOptions options;
-  options.election = tenure::ElectionName{"../x"};
+  Nothing career;
   try {
-    tenure::Candidate candidate(options, career, tenure::noEvents());
+    tenure::Candidate candidate(options("../x"), career, tenure::noEvents());
   } catch (const std::system_error& refused) {
     std::cout << (refused.code() == tenure::Errc::configurationRefused ? "refused as it should be\n" : "?\n");
   }
+  Will will;
+  tenure::Candidate candidate(options("x"), career, will);
+  will.candidate = &candidate;
+  candidate.run();
+  std::cout << will.said << '\n';
 }
