@@ -121,6 +121,7 @@ std::optional<Orders> decodeWill(std::string_view packet) {
   Reader reader(packet);
   Orders orders;
   orders.zookeeper.sessionTimeout = std::chrono::milliseconds{reader.number()};
+  orders.zookeeper.allowShortSession = true;  // it has been negotiated
   const std::int64_t parts = reader.number();
   orders.zookeeper.hosts = reader.text();
   orders.session.id = reader.number();

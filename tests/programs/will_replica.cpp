@@ -75,6 +75,7 @@ CandidateOptions optionsFrom(const Arguments& arguments) {
   CandidateOptions options;
   options.zookeeper.hosts = arguments.text("hosts");
   options.zookeeper.sessionTimeout = std::chrono::milliseconds{arguments.number("session-ms", 30'000)};
+  options.zookeeper.allowShortSession = options.zookeeper.sessionTimeout < 3s;
   options.zookeeper.digest = Secret{arguments.text("digest")};
   options.election = ElectionName{arguments.text("election")};
   if (const std::string root = arguments.text("root"); !root.empty()) options.root = root;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordination/zookeeper_limits.hpp"
+
 namespace tenure::last_will {
 namespace {
 
@@ -36,6 +38,16 @@ TEST(LastWillOrders, AWillComesOutAsItWentIn) {
   EXPECT_EQ(std::get<SetOp>(read->resignation[2]).version, 12);
   EXPECT_EQ(std::get<SetOp>(read->resignation[2]).data, "{}");
   EXPECT_EQ(std::get<RemoveOp>(read->resignation[3]).path, "/own");
+}
+
+// The servers have agreed to it: there is nothing left to refuse.
+TEST(LastWillOrders, EveryTimeoutThatWasNegotiatedIsOne) {
+  Orders left = orders();
+  for (const auto timeout : {400ms, 1'000ms, 2'000ms, 3'000ms, 10'000ms, 60'000ms}) {
+    left.zookeeper.sessionTimeout = timeout;
+    const auto read = decodeWill(encodeWill(left));
+    EXPECT_TRUE(zookeeper::checkOptions(read->zookeeper)) << timeout.count();
+  }
 }
 
 TEST(LastWillOrders, AHelperThatHasNothingToWriteDoesNotGetTheDigest) {
