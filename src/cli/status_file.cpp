@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <condition_variable>
 #include <csignal>
+#include <mutex>
 
 namespace tenure::cli {
 namespace {
 
 constexpr std::chrono::seconds countsInterval{1};
+constexpr std::chrono::seconds patience{1};
 
 bool writeAll(int descriptor, std::string_view bytes) noexcept {
   while (!bytes.empty()) {
@@ -21,10 +24,23 @@ bool writeAll(int descriptor, std::string_view bytes) noexcept {
   return true;
 }
 
+/// Absent, or a plain file.
+std::error_code mayReplace(const std::filesystem::path& file) {
+  std::error_code failure;
+  const std::filesystem::file_status found = std::filesystem::symlink_status(file, failure);
+  if (found.type() == std::filesystem::file_type::not_found) return {};
+  if (failure || std::filesystem::is_regular_file(found)) return failure;
+  return std::make_error_code(std::errc::not_supported);
+}
+
+}  // namespace
+
 /// Writes a new file beside it and renames it over the old one.
-std::error_code replaceFile(const std::filesystem::path& file, std::string_view text) {
+std::error_code StatusFile::replaceFile(const std::filesystem::path& file, std::string_view text) {
+  if (const std::error_code refused = mayReplace(file)) return refused;
   const std::string fresh = file.string() + ".new." + std::to_string(::getpid());
-  const int descriptor = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+  ::unlink(fresh.c_str());  // whatever it is: what we open is what we made
+  const int descriptor = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor < 0) return {errno, std::system_category()};
   std::error_code failure;
   if (!writeAll(descriptor, text)) failure = {errno, std::system_category()};
@@ -34,66 +50,84 @@ std::error_code replaceFile(const std::filesystem::path& file, std::string_view 
   return failure;
 }
 
-}  // namespace
+struct StatusFile::Shared {
+  enum class Pending { nothing, counts, state };
 
-StatusFile::StatusFile(std::filesystem::path file, StatusBoard board, IEventSink& log)
-    : file_(std::move(file)), log_(log), board_(std::move(board)) {
+  Shared(std::filesystem::path where, StatusBoard first, IEventSink& told, const std::function<Write>& how)
+      : file(std::move(where)), write(how), log(&told), board(std::move(first)) {}
+
+  const std::filesystem::path file;
+  const std::function<Write> write;
+  IEventSink* log;  // nullptr once nobody waits for the writer any more
+  std::mutex mutex;
+  std::condition_variable changed;
+  StatusBoard board;
+  Pending pending = Pending::state;
+  bool stopping = false;
+  bool over = false;
+  bool failed = false;
+
+  void run();
+  /// With the lock: a log that is gone must not be told.
+  void tell(const std::string& what) const {
+    if (log != nullptr) log->on(Event{systemClock().wallNow(), {}, {}, Warned{what}});
+  }
+};
+
+StatusFile::StatusFile(std::filesystem::path file, StatusBoard board, IEventSink& log,
+                       const std::function<Write>& write)
+    : shared_(std::make_shared<Shared>(std::move(file), std::move(board), log, write)) {
   // The thread takes no signal: those belong to the control thread.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  writer_ = std::thread([this] { run(); });
+  writer_ = std::thread([shared = shared_] { shared->run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 StatusFile::~StatusFile() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    changed_.notify_one();
-  }
-  writer_.join();
+  std::unique_lock lock(shared_->mutex);
+  shared_->stopping = true;
+  shared_->changed.notify_all();
+  const bool over = shared_->changed.wait_for(lock, patience, [this] { return shared_->over; });
+  if (!over) shared_->tell("the status file " + shared_->file.string() + " does not take the last state in time");
+  shared_->log = nullptr;
+  lock.unlock();
+  over ? writer_.join() : writer_.detach();
 }
 
 void StatusFile::on(const Event& event) noexcept {
   try {
-    const std::lock_guard lock(mutex_);
-    const bool urgent = board_.on(event);
-    if (urgent || pending_ == Pending::nothing) changed_.notify_one();
-    pending_ = std::max(pending_, urgent ? Pending::state : Pending::counts);
+    const std::lock_guard lock(shared_->mutex);
+    const bool urgent = shared_->board.on(event);
+    if (urgent || shared_->pending == Shared::Pending::nothing) shared_->changed.notify_all();
+    shared_->pending = std::max(shared_->pending, urgent ? Shared::Pending::state : Shared::Pending::counts);
   } catch (...) {
     // Out of memory: the file is late, the work goes on.
   }
 }
 
-void StatusFile::run() {
+void StatusFile::Shared::run() {
   std::chrono::steady_clock::time_point lastWrite{};
-  std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return stopping_ || pending_ != Pending::nothing; });
-    if (pending_ == Pending::counts)
-      changed_.wait_until(lock, lastWrite + countsInterval, [this] { return stopping_ || pending_ == Pending::state; });
-    const bool last = stopping_;
-    if (std::exchange(pending_, Pending::nothing) != Pending::nothing) {
-      const std::string text = board_.json();
+  std::unique_lock lock(mutex);
+  while (!over) {
+    changed.wait(lock, [this] { return stopping || pending != Pending::nothing; });
+    if (pending == Pending::counts)
+      changed.wait_until(lock, lastWrite + countsInterval, [this] { return stopping || pending == Pending::state; });
+    const bool last = stopping;
+    if (std::exchange(pending, Pending::nothing) != Pending::nothing) {
+      const std::string text = board.json();
       lock.unlock();
-      write(text);
+      const std::error_code failure = write(file, text);
       lock.lock();
+      if (failure && !failed) tell("the status file " + file.string() + " cannot be written: " + failure.message());
+      failed = static_cast<bool>(failure);
       lastWrite = std::chrono::steady_clock::now();
     }
-    if (last) return;
+    over = last;
   }
-}
-
-void StatusFile::write(const std::string& text) {
-  const std::error_code failure = replaceFile(file_, text);
-  if (failure && !failed_)
-    log_.on(Event{systemClock().wallNow(),
-                  {},
-                  {},
-                  Warned{"the status file " + file_.string() + " cannot be written: " + failure.message()}});
-  failed_ = static_cast<bool>(failure);
+  changed.notify_all();
 }
 
 }  // namespace tenure::cli

@@ -1,9 +1,11 @@
 /// Keeps a file that says where this replica stands, for scripts and health checks.
 #pragma once
 
-#include <condition_variable>
 #include <filesystem>
-#include <mutex>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -13,31 +15,27 @@
 namespace tenure::cli {
 
 /// The file is replaced by rename, so that a reader never sees half of it: at once when the state changes, at most
-/// once a second for counts. A thread of its own writes it: a slow disk must not hold up the control thread. When it
-/// cannot be written that is told once, and nothing else happens.
+/// once a second for counts. What is there under its name and is no plain file stays: a link may lead anywhere, and a
+/// FIFO's reader may never come. When it cannot be written that is told once, and nothing else happens.
+///
+/// A thread of its own writes it: a slow disk must not hold up the control thread, nor one that hangs the end.
 class StatusFile final : public IEventSink {
  public:
+  using Write = std::error_code(const std::filesystem::path& file, std::string_view text);
+  static std::error_code replaceFile(const std::filesystem::path& file, std::string_view text);
+
   /// Borrows `log`. The first file says "connecting".
-  StatusFile(std::filesystem::path file, StatusBoard board, IEventSink& log);
-  /// Writes the last state.
+  StatusFile(std::filesystem::path file, StatusBoard board, IEventSink& log,
+             const std::function<Write>& write = replaceFile);
+  /// Writes the last state, if that can be done in a second.
   ~StatusFile() override;
 
   void on(const Event& event) noexcept override;
 
  private:
-  enum class Pending { nothing, counts, state };
+  struct Shared;
 
-  void run();
-  void write(const std::string& text);
-
-  const std::filesystem::path file_;
-  IEventSink& log_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  StatusBoard board_;
-  Pending pending_ = Pending::state;
-  bool stopping_ = false;
-  bool failed_ = false;  // the writer's own
+  const std::shared_ptr<Shared> shared_;  // with a writer that may never come back
   std::thread writer_;
 };
 
