@@ -13,12 +13,16 @@
 ///                 again, and the store drops it as known.
 ///
 /// A message is unfit when it has no id (see MissingId) or is larger than a queue of ours allows; it is delivered as
-/// it is and the consumer buries it. A body over `largestBody` never enters this process: it is rejected, which hands
-/// it to the queue's dead-letter exchange where it has one, and told by an event.
+/// it is and the consumer buries it. A body over `largestBody` never enters this process: its message is delivered
+/// without it (leftOutHeader) and buried with that reason. Acknowledging it rejects it at the broker, which hands it,
+/// with its body, to the queue's dead-letter exchange where it has one.
 ///
 /// Limits:  the broker closes the channel when one message stays unacknowledged for its `consumer_timeout` (30 min):
 ///          `prefetch` messages must be handled in less. A quorum queue drops or dead-letters what was delivered more
-///          often than its x-delivery-limit: leave it out, or make it 100 or more; Tenure counts attempts itself.
+///          often than its x-delivery-limit, and each change of leaders delivers anew; Tenure counts attempts itself.
+///          From RabbitMQ 4 on nothing declared means 20: a queue that is absent is declared with -1, no limit, and
+///          attaching to one without, or with less than 100, is refused. (Version 4 is known here by its sources; the
+///          tests run on 3.10.)
 /// Headers: strings, numbers, booleans and times are text here. Arrays and tables (x-death) are left out, so a dead
 ///          letter of ours does not keep them, and what is requeued has not got them back.
 /// Memory:  the broker counts messages, not bytes: up to `prefetch` times `largestBody` wait in this process, 4 GiB
@@ -55,13 +59,18 @@ enum class Exclusivity {
 /// What becomes of a message whose producer gave it no message_id.
 enum class MissingId {
   deadLetter,  // delivered without an id; the consumer buries it
-  /// A digest of all that was published: two messages alike in everything, their timestamp included, become one.
+  /// A digest of all that was published: two messages alike in everything, their timestamp included, become one. What
+  /// the broker adds is left out: of headers named x-… those that are no strings, and x-first-death-…, x-last-death-….
   derive,
 };
 
 /// Where a message's group stands. With routingKey still in the header, where there is one, if the message came through
 /// the default exchange: that routes by the queue's name alone, and is how our sinks publish.
 enum class GroupFrom { header, routingKey };
+
+/// Where a quorum queue's limit of deliveries stands. AMQP tells what a queue was declared with, nothing of policies:
+/// with `policy` the operator vouches for one that says delivery-limit -1, or 100 and more.
+enum class DeliveryLimitFrom { declaration, policy };
 
 /// Verifies the broker's certificate and its name; there is no way to leave that out. `host` is then a DNS name:
 /// rabbitmq-c does not compare addresses.
@@ -93,6 +102,7 @@ struct Options {
   std::chrono::milliseconds attachLimit{5'000};
   /// Messages in the hands of this process at most, 1..65535; at least what the consumer takes in one transaction.
   std::uint16_t prefetch = 256;
+  DeliveryLimitFrom deliveryLimit = DeliveryLimitFrom::declaration;
   std::size_t largestBody = 16U << 20U;  // in bytes, at least maxBodyBytes
 
   MissingId missingId = MissingId::deadLetter;

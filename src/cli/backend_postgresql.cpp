@@ -44,6 +44,7 @@ Result<std::unique_ptr<Backend>> make(const Url& url) {
   auto options = postgresqlOptions(url);
   if (!options) return options.error();
   if (const auto readable = checkPasswordFile(options->passwordFile); !readable) return readable.error();
+  if (const auto readable = checkTlsFile("tls-authority", options->tlsAuthority); !readable) return readable.error();
   return std::unique_ptr<Backend>(std::make_unique<PostgresqlBackend>(*std::move(options)));
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/secret_variables.hpp"
 #include "base/text.hpp"
 #include "cli/backend_options.hpp"
 #include "cli/backends.hpp"
@@ -45,7 +46,13 @@ class RabbitmqBackend final : public Backend {
 Result<std::unique_ptr<Backend>> make(const Url& url) {
   auto options = rabbitmqOptions(url);
   if (!options) return options.error();
-  if (const auto readable = checkPasswordFile(options->passwordFile); !readable) return readable.error();
+  if (const auto there = checkPasswordIsThere(options->passwordFile, rabbitmqPasswordVariable); !there)
+    return there.error();
+  const std::pair<const char*, std::filesystem::path> files[] = {{"tls-authority", options->tls.authority},
+                                                                 {"tls-certificate", options->tls.certificate},
+                                                                 {"tls-key", options->tls.key}};
+  for (const auto& [name, file] : files)
+    if (const auto readable = checkTlsFile(name, file); !readable) return readable.error();
   return std::unique_ptr<Backend>(std::make_unique<RabbitmqBackend>(*std::move(options)));
 }
 
@@ -61,13 +68,17 @@ amqp://[USER@]HOST[:PORT][/VHOST][?queue=NAME][&PARAMETER=VALUE]…     amqps://
   attach-limit     how long to wait for another consumer to go away (default 5s)
   prefetch         messages in our hands at most (default 256; of a consumer that collapses, as many
                    as --collapse-ahead, up to 16384)
-  largest-body     in bytes; a larger one is rejected, which hands it to the queue's
-                   dead-letter exchange where it has one (default 16777216)
+  delivery-limit   where a quorum queue's limit stands: declaration, or policy when you have set one
+                   (delivery-limit -1, or 100 and more), which AMQP does not tell (default
+                   declaration; an absent queue is declared without a limit)
+  largest-body     in bytes; a larger one becomes a dead letter without its body, which goes to the
+                   queue's dead-letter exchange where it has one (default 16777216)
                    Memory: up to prefetch x largest-body, 4 GiB by default, and each body twice
                    while it is put together; where bodies are large, choose both smaller
   heartbeat        1s to 60s, below the session timeout (default 5s)
   missing-id       what becomes of a message without message_id: dead-letter, or derive for a digest
-                   of all that was published (default dead-letter)
+                   of all that was published; headers named x-… count if they are strings
+                   (default dead-letter)
   group            where a message's group stands: header or routing-key (default header); what
                    comes through the default exchange, as from `tenure produce`, has it in the
                    header in any case

@@ -34,6 +34,8 @@ constexpr Choice<rabbitmq::QueueType> types[] = {{"classic", rabbitmq::QueueType
 constexpr Choice<rabbitmq::Exclusivity> exclusivities[] = {
     {"exclusive", rabbitmq::Exclusivity::exclusiveConsumer},
     {"single-active", rabbitmq::Exclusivity::singleActiveConsumer}};
+constexpr Choice<rabbitmq::DeliveryLimitFrom> deliveryLimits[] = {
+    {"declaration", rabbitmq::DeliveryLimitFrom::declaration}, {"policy", rabbitmq::DeliveryLimitFrom::policy}};
 constexpr Choice<rabbitmq::MissingId> missingIds[] = {{"dead-letter", rabbitmq::MissingId::deadLetter},
                                                       {"derive", rabbitmq::MissingId::derive}};
 constexpr Choice<rabbitmq::GroupFrom> groupPlaces[] = {{"header", rabbitmq::GroupFrom::header},
@@ -101,6 +103,10 @@ constexpr Parameter<Options> parameters[] = {
        return assign(options.attachLimit, durationBetween("attach-limit", value, 0ms, longestWait));
      }},
     {"prefetch", setPrefetch},
+    {"delivery-limit",
+     [](Options& options, Value value) {
+       return assign(options.deliveryLimit, oneOf("delivery-limit", value, deliveryLimits));
+     }},
     {"largest-body", setLargestBody},
     {"heartbeat", setHeartbeat},
     {"missing-id",

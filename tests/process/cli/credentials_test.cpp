@@ -112,5 +112,21 @@ TEST_F(Credentials, Row40NeitherLogNorStatusNorWhomItStartsHoldTheDigest) {
   EXPECT_THAT(replica.output(), Not(HasSubstr(secret_)));
 }
 
+/// A slip that nobody would see before an office was won and a fence claimed.
+TEST_F(Credentials, Row20WhatIsMissingForABrokerIsSaidBeforeAReplicaEnrols) {
+  write("password", "sesame\n");
+  const auto refusal = [&](const std::string& url) {
+    return tenure(inElection("consume", {"--queue", url, "--store", "sqlite:" + at("effects.db"), "--exec", "cat"}));
+  };
+  for (const Run& run :
+       {refusal("amqp://mq.invalid/?queue=q"),
+        refusal("amqps://mq.invalid/?queue=q&password-file=" + at("password") + "&tls-authority=" + at("absent.pem")),
+        refusal("amqp://mq.invalid/?queue=q&password-file=" + at("absent"))}) {
+    EXPECT_EQ(run.exit, 78) << run.output;
+    EXPECT_THAT(run.output, Not(HasSubstr("enrolled")));
+    EXPECT_FALSE(std::filesystem::exists(at("effects.db")));
+  }
+}
+
 }  // namespace
 }  // namespace tenure::test

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "cli/backend_options.hpp"
@@ -18,6 +19,15 @@ namespace {
 using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::HasSubstr;
+
+/// Of all brokers in this program; a URL without a password is refused.
+const int brokersPassword = setenv("TENURE_RABBITMQ_PASSWORD", "sesame", 1);
+
+/// A file as TLS wants it.
+std::string pemIn(const test::TemporaryFolder& folder) {
+  std::ofstream(folder / "pem") << "# of ours\n-----BEGIN CERTIFICATE-----\n";
+  return (folder / "pem").string();
+}
 
 template <class Options>
 Options accepted(Result<Options> (*read)(const Url&), std::string_view text) {
@@ -257,11 +267,37 @@ TEST(BackendUrl, Row20TlsThatTheRedisClientHasNotIsRefusedBeforeAnythingBegins) 
 TEST(BackendUrl, Row20CertificatesWithoutTlsAreRefusedWithWhatTurnsItOn) {
   EXPECT_THAT(complaint("postgresql://db/o?tls-authority=/ca"), HasSubstr("tls=yes"));
   EXPECT_THAT(complaint("postgresql://db/o?tls-authority=/ca&tls=no"), HasSubstr("tls=yes"));
-  EXPECT_TRUE(parseBackend("postgresql://db/o?tls-authority=/ca&tls=yes"));
+  const test::TemporaryFolder folder;
+  EXPECT_TRUE(parseBackend("postgresql://db/o?tls-authority=" + pemIn(folder) + "&tls=yes"));
   for (const char* parameter : {"tls-authority", "tls-certificate", "tls-key"})
     EXPECT_THAT(complaint("amqp://mq?" + std::string(parameter) + "=/file"),
                 AllOf(HasSubstr(parameter), HasSubstr("amqps://")));
-  EXPECT_TRUE(parseBackend("amqps://mq?tls-authority=/ca"));
+  EXPECT_TRUE(parseBackend("amqps://mq?tls-authority=" + pemIn(folder)));
+}
+
+TEST(BackendUrl, Row20AFileForTlsThatCannotBeUsedIsRefusedBeforeAnythingBegins) {
+  const test::TemporaryFolder folder;
+  const std::string pem = pemIn(folder);
+  std::ofstream(folder / "empty");
+  std::ofstream(folder / "garbage") << "no certificate\n";
+  for (const char* slip : {"absent", "empty", "garbage", "."}) {
+    const std::string file = (folder / slip).string();
+    EXPECT_THAT(complaint("postgresql://db/o?tls=yes&tls-authority=" + file),
+                HasSubstr("tls-authority: nothing in PEM"));
+    EXPECT_THAT(complaint("amqps://mq?tls-authority=" + file), HasSubstr("tls-authority: nothing in PEM"));
+    EXPECT_THAT(complaint("amqps://mq?tls-authority=" + pem + "&tls-certificate=" + pem + "&tls-key=" + file),
+                HasSubstr("tls-key: nothing in PEM"));
+    EXPECT_THAT(complaint("amqps://mq?tls-authority=" + pem + "&tls-key=" + pem + "&tls-certificate=" + file),
+                HasSubstr("tls-certificate: nothing in PEM"));
+  }
+}
+
+TEST(BackendUrl, Row20ABrokerWithoutAnyPasswordIsRefusedBeforeAnythingBegins) {
+  unsetenv("TENURE_RABBITMQ_PASSWORD");
+  const std::string refusal = complaint("amqp://mq?queue=orders");
+  setenv("TENURE_RABBITMQ_PASSWORD", "sesame", 1);
+
+  EXPECT_THAT(refusal, AllOf(HasSubstr("password-file: there is no password"), HasSubstr("TENURE_RABBITMQ_PASSWORD")));
 }
 
 TEST(BackendUrl, Row20APasswordFileWithoutAPasswordIsRefusedBeforeAnythingBegins) {
