@@ -101,6 +101,11 @@ void RabbitServer::raiseMemoryAlarm() const {
 
 void RabbitServer::clearMemoryAlarm() const { evaluate("rabbit_alarm:clear_alarm({resource_limit, memory, node()})"); }
 
+void RabbitServer::claimVersion(const std::string& version) const {
+  const std::string property = version.empty() ? "" : "{<<\"version\">>, longstr, " + quoted(version) + "}";
+  evaluate("application:set_env(rabbit, server_properties, [" + property + "])");
+}
+
 void RabbitServer::setUser(const std::string& name, const std::string& configure, const std::string& write,
                            const std::string& read) const {
   evaluate("rabbit_auth_backend_internal:put_user(#{name => " + quoted(name) + ", password => " + quoted(password) +

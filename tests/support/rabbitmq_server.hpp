@@ -60,6 +60,8 @@ class RabbitServer {
   /// From now on publishers are held back, as when memory is short.
   void raiseMemoryAlarm() const;
   void clearMemoryAlarm() const;
+  /// What it tells clients of its version from now on; empty: the truth.
+  void claimVersion(const std::string& version) const;
   /// Makes or changes a user; each pattern says which names may be configured, written and read.
   void setUser(const std::string& name, const std::string& configure, const std::string& write,
                const std::string& read) const;

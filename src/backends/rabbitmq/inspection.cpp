@@ -41,6 +41,10 @@ Result<void> judgeWishes(Connection& connection, const DeclaredQueue& queue, con
       found.require(*current == wanted, name, shown(*current), shown(wanted) + ", says the URL");
       continue;
     }
+    if (name == deliveryLimitArgument && queue.limitTold) {
+      found.require(false, name, "none", shown(wanted) + ", says the URL");
+      continue;
+    }
     const Result<bool> absent = lacks(connection, options.queue, queue, name, wanted);
     if (!absent) return absent.error();
     found.expect(false, *absent ? Gravity::refusal : Gravity::warning, name, *absent ? "none" : "not seen",
@@ -62,14 +66,31 @@ void judgeArguments(const DeclaredQueue& queue, const Options& options, Inspecti
     found.require(isSingleActive(queue.arguments), "x-single-active-consumer",
                   isSingleActive(queue.arguments) ? "true" : "none",
                   "true: attach=single-active needs a queue that was declared so");
-  if (quorum)
-    found.fact("x-delivery-limit", "not told by AMQP", "none, or 100 or more: each change of leaders delivers anew");
   if (find(queue.arguments, "x-max-priority") != nullptr)
     found.require(false, "x-max-priority", shown(*find(queue.arguments, "x-max-priority")),
                   "none: priorities break the order");
 }
 
-/// What does not even enter our process is rejected, which drops it unless the queue has somewhere to put it.
+/// Of a quorum queue. What is declared is an argument like others from then on.
+Result<void> judgeDeliveryLimit(Connection& connection, DeclaredQueue& queue, const Options& options,
+                                Inspection& found) {
+  if (queue.type != "quorum") return {};
+  const Result<DeliveryLimit> limit = readDeliveryLimit(connection, options, queue.arguments);
+  if (!limit) return limit.error();
+  queue.limitTold = limit->told;
+  if (limit->declared) queue.arguments.insert_or_assign(deliveryLimitArgument, *limit->declared);
+  const bool byPolicy = !limit->declared && options.deliveryLimit == DeliveryLimitFrom::policy;
+  const std::string danger = dangerOf(*limit, connection.serverVersion(), options);
+  found.require(danger.empty(), deliveryLimitArgument,
+                byPolicy          ? "by a policy"
+                : limit->declared ? shown(*limit->declared)
+                : limit->told     ? "none"
+                                  : "not told",
+                danger);
+  return {};
+}
+
+/// The body that does not even enter our process is rejected, which drops it unless the queue has somewhere to put it.
 void judgeDeadLetters(const DeclaredQueue& queue, const Options& options, Inspection& found) {
   const QueueArgument* exchange = find(queue.arguments, "x-dead-letter-exchange");
   const bool known = queue.complete || exchange != nullptr;
@@ -77,8 +98,8 @@ void judgeDeadLetters(const DeclaredQueue& queue, const Options& options, Inspec
                    exchange != nullptr ? shown(*exchange)
                    : known             ? "none"
                                        : "not known",
-                   "one, or a policy that sets it: without it a body over " +
-                       std::to_string(options.largestBody >> 20U) + " MiB is rejected and gone");
+                   "one, or a policy that sets it: without it a message of over " +
+                       std::to_string(options.largestBody >> 20U) + " MiB is a dead letter without its body");
 }
 
 std::string described(const std::optional<std::string>& owner) {
@@ -87,8 +108,9 @@ std::string described(const std::optional<std::string>& owner) {
 }
 
 Result<void> judgeDeclaration(Connection& connection, const Options& options, Inspection& found) {
-  const Result<DeclaredQueue> declared = readDeclaration(connection, options.queue);
+  Result<DeclaredQueue> declared = readDeclaration(connection, options.queue);
   if (!declared) return declared.error();
+  if (const Result<void> judged = judgeDeliveryLimit(connection, *declared, options, found); !judged) return judged;
   judgeArguments(*declared, options, found);
   if (const Result<void> judged = judgeWishes(connection, *declared, options, found); !judged) return judged;
   judgeDeadLetters(*declared, options, found);

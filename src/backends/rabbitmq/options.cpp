@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "backends/rabbitmq/delivery_limit.hpp"
 #include "base/secret_variables.hpp"
 #include "base/text.hpp"
 #include "base/validation.hpp"
@@ -47,7 +48,7 @@ void checkLimits(const Options& options, Complaints& complaints) {
 
 bool allowsManyDeliveries(const std::variant<std::int64_t, std::string>& limit) {
   const auto* number = std::get_if<std::int64_t>(&limit);
-  return number != nullptr && (*number < 0 || *number >= 100);  // below 0: no limit, from RabbitMQ 4 on
+  return number != nullptr && (*number == noDeliveryLimit || *number >= fewestDeliveries);
 }
 
 void checkQueue(const Options& options, Complaints& complaints) {
@@ -59,9 +60,9 @@ void checkQueue(const Options& options, Complaints& complaints) {
     complaints.require(name != "x-queue-type" && name != "x-single-active-consumer", "arguments", name,
                        "has an option of its own");
     complaints.require(name != "x-max-priority", "arguments", name, "priorities break the order");
-    complaints.require(name != "x-delivery-limit" || allowsManyDeliveries(value), "arguments", name,
-                       "must be at least 100: leaders that come and go would use it up, and the broker drop a sound "
-                       "message behind our back");
+    complaints.require(name != deliveryLimitArgument || allowsManyDeliveries(value), "arguments", name,
+                       "must be at least 100, or -1 for none: leaders that come and go would use it up, and the "
+                       "broker drop a sound message behind our back");
   }
 }
 

@@ -20,8 +20,9 @@ auto ask(Connection& connection, const Question& question) -> decltype(question(
 }
 
 // Never true, and refused for a new queue: one that has gone meanwhile is not made again. What the broker compares
-// behind the type (a quorum queue's x-delivery-limit) stays unknown.
+// behind it stays unknown: behind the type a quorum queue's limit of deliveries, behind the locator nothing.
 constexpr const char* type = "x-queue-type";
+constexpr const char* locator = "x-queue-leader-locator";
 
 std::string quoted(const std::string& name) { return "\"" + escaped(name) + "\""; }
 
@@ -146,7 +147,7 @@ std::optional<Difference> differenceIn(std::string_view refusal) {
 
 Result<DeclaredQueue> readDeclaration(Connection& connection, const std::string& queue) {
   constexpr int mostArguments = 32;
-  DeclaredQueue declared{.durable = true, .arguments = {}, .type = {}, .complete = false};
+  DeclaredQueue declared{.durable = true, .arguments = {}, .type = {}, .complete = false, .limitTold = false};
   for (int i = 0; i < mostArguments && !declared.complete; ++i) {
     QueueArguments asked = declared.arguments;
     asked.insert_or_assign(type, true);
@@ -177,13 +178,57 @@ Result<bool> lacks(Connection& connection, const std::string& queue, const Decla
   return difference && difference->argument == argument;
 }
 
+Result<DeliveryLimit> readDeliveryLimit(Connection& connection, const Options& options, const QueueArguments& known) {
+  QueueArguments asked = known;
+  for (const auto& [name, value] : options.arguments)
+    asked.emplace(name, std::visit([](const auto& each) { return QueueArgument{each}; }, value));
+  if (options.exclusivity == Exclusivity::singleActiveConsumer) asked.emplace("x-single-active-consumer", true);
+  asked.insert_or_assign(type, "quorum");
+  asked.insert_or_assign(deliveryLimitArgument, true);  // no queue's either
+  asked.insert_or_assign(locator, true);
+  const Result<void> answer =
+      ask(connection, [&] { return connection.compareQueue(Channel::side, options.queue, asked); });
+  if (answer) return DeliveryLimit{.told = false};
+  if (!answer.error().is(Errc::configurationRefused)) return answer.error();
+  const auto difference = differenceIn(answer.error().detail);
+  if (!difference || difference->argument != deliveryLimitArgument) return DeliveryLimit{.told = false};
+  return DeliveryLimit{.declared = difference->current};
+}
+
 bool saysSomething(const Options& options) noexcept {
   return options.type != QueueType::classic || options.exclusivity == Exclusivity::singleActiveConsumer ||
          !options.arguments.empty();
 }
 
+namespace {
+
+bool namesDeliveryLimit(const Options& options) { return options.arguments.contains(deliveryLimitArgument); }
+
+/// With the limit of deliveries that a new queue gets, or that the one which is there was declared with.
+Result<Options> withDeliveryLimit(Connection& connection, Options options, bool absent) {
+  if (options.type != QueueType::quorum || namesDeliveryLimit(options)) return options;
+  if (absent) {
+    if (knowsNoDeliveryLimit(connection.serverVersion())) options.arguments[deliveryLimitArgument] = noDeliveryLimit;
+    return options;
+  }
+  const Result<DeliveryLimit> limit = readDeliveryLimit(connection, options);
+  if (!limit) return limit.error();
+  const auto* number = limit->declared ? std::get_if<std::int64_t>(&*limit->declared) : nullptr;
+  if (number != nullptr) options.arguments[deliveryLimitArgument] = *number;
+  return options;
+}
+
+}  // namespace
+
 Result<bool> prepareQueue(Connection& connection, const Options& options, bool mayCreate) {
-  const auto declare = [&] { return ask(connection, [&] { return connection.declareQueue(Channel::side, options); }); };
+  const auto declare = [&](bool absent) -> Result<void> {
+    const Result<Options> wanted = withDeliveryLimit(connection, options, absent);
+    if (!wanted) return wanted.error();
+    return ask(connection, [&] { return connection.declareQueue(Channel::side, *wanted); });
+  };
+  // Before anything is made of it.
+  if (namesDeliveryLimit(options))
+    if (const Result<void> safe = checkDeliveryLimit(connection, options); !safe) return safe.error();
   const Result<QueueCounts> found = ask(connection, [&] { return connection.inspect(Channel::side, options.queue); });
   const bool absent = !found && found.error().is(Errc::notFound);
   if (absent && !mayCreate)
@@ -191,8 +236,21 @@ Result<bool> prepareQueue(Connection& connection, const Options& options, bool m
                  "there is no queue " + quoted(options.queue) + " in virtual host " + quoted(options.virtualHost)};
   if (!found && !absent) return found.error();
   if (absent || saysSomething(options))
-    if (const Result<void> declared = declare(); !declared) return declared.error();
+    if (const Result<void> declared = declare(absent); !declared) return declared.error();
   return absent;
+}
+
+Result<void> checkDeliveryLimit(Connection& connection, const Options& options) {
+  if (options.type != QueueType::quorum) return {};
+  Result<DeliveryLimit> limit = DeliveryLimit{};
+  if (const auto named = options.arguments.find(deliveryLimitArgument); named != options.arguments.end())
+    limit->declared = std::visit([](const auto& each) { return QueueArgument{each}; }, named->second);
+  else
+    limit = readDeliveryLimit(connection, options);
+  if (!limit) return limit.error();
+  const std::string danger = dangerOf(*limit, connection.serverVersion(), options);
+  if (danger.empty()) return {};
+  return Error{Errc::configurationRefused, "queue " + quoted(options.queue) + ": " + danger};
 }
 
 Result<void> recordOwner(Connection& connection, const std::string& queue, const TermIdentity& term) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backends/rabbitmq/connection.hpp"
+#include "backends/rabbitmq/delivery_limit.hpp"
 #include "tenure/term.hpp"
 #include "tenure/time.hpp"
 
@@ -19,6 +20,7 @@ struct DeclaredQueue {
   QueueArguments arguments;
   std::string type;  // empty when not known
   bool complete = true;
+  bool limitTold = false;  // of deliveries; readDeclaration leaves it open
 };
 /// Of a queue that is there. Changes nothing, and makes nothing when it has gone meanwhile.
 /// Errors:  permissionDenied      the broker compares only for a user who may configure the queue
@@ -27,6 +29,11 @@ Result<DeclaredQueue> readDeclaration(Connection& connection, const std::string&
 /// where it does not compare it, or only behind the type. Changes nothing, as above.
 Result<bool> lacks(Connection& connection, const std::string& queue, const DeclaredQueue& declared,
                    const std::string& argument, const QueueArgument& wanted);
+
+/// Of a quorum queue that is there; told only where the rest of it is as the options say, or as they are told to be in
+/// `known`. Changes nothing, as above.
+Result<DeliveryLimit> readDeliveryLimit(Connection& connection, const Options& options,
+                                        const QueueArguments& known = {});
 
 /// What a refusal of compareQueue says; pure. Nullopt: it is another refusal, or was cut.
 struct Difference {
@@ -39,11 +46,16 @@ std::optional<Difference> differenceIn(std::string_view refusal);
 bool saysSomething(const Options& options) noexcept;
 
 /// Finds the queue, or declares it where that is allowed; true when it did. What the options say of type, exclusivity
-/// and arguments, the broker compares with the queue that is there; when they say nothing, any queue will do.
+/// and arguments, the broker compares with the queue that is there; when they say nothing, any queue will do. A quorum
+/// queue is declared without a limit of deliveries; one that is there may have any.
 ///
 /// Errors:  notFound              absent, and not to be made
 ///          configurationRefused  it has other arguments; the detail is the broker's own
 Result<bool> prepareQueue(Connection& connection, const Options& options, bool mayCreate);
+
+/// Of a queue that was prepared, before a leader consumes from it.
+/// Errors:  configurationRefused  its limit of deliveries would lose messages
+Result<void> checkDeliveryLimit(Connection& connection, const Options& options);
 
 /// Writes down that this election consumes the queue, atomically and for good.
 /// Errors:  queueOwned            another one does

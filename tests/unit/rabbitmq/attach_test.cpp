@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <future>
 
+#include "backends/rabbitmq/queue.hpp"
 #include "scene.hpp"
 
 namespace tenure::rabbitmq {
@@ -153,6 +154,91 @@ TEST_F(Attach, Row37AQueueWithOtherArgumentsIsRefusedByName) {
   ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
   EXPECT_THAT(refused.error().detail, HasSubstr("x-max-length"));
   EXPECT_THAT(append(options_, {"a"}), failsWith(Errc::configurationRefused));
+}
+
+/// Of a quorum queue; how often the broker delivers a message before it drops it.
+class LimitOfDeliveries : public Attach {
+ protected:
+  LimitOfDeliveries() {
+    options_.type = QueueType::quorum;
+    options_.exclusivity = Exclusivity::singleActiveConsumer;
+  }
+  ~LimitOfDeliveries() override { broker_.claimVersion(""); }
+
+  void declaredByOthers(QueueArguments arguments) {
+    arguments.insert({{"x-queue-type", "quorum"}, {"x-single-active-consumer", true}});
+    ASSERT_THAT(connected()->compareQueue(Channel::work, options_.queue, arguments), succeeds());
+  }
+  std::optional<QueueArgument> declaredLimit() { return readDeliveryLimit(*connected(), options_).value().declared; }
+  std::unique_ptr<Connection> connected() const { return Connection::open(options_, "another").value(); }
+};
+
+TEST_F(LimitOfDeliveries, Row37ThatLeadersUseUpIsRefusedWithTheCommandThatMendsIt) {
+  declaredByOthers({{"x-delivery-limit", std::int64_t{20}}});
+
+  const Result<void> refused = attach(options_);
+
+  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, HasSubstr("x-delivery-limit of 20"));
+  EXPECT_THAT(refused.error().detail, HasSubstr("rabbitmqctl delete_queue -p '/' '" + options_.queue + "'"));
+}
+
+TEST_F(LimitOfDeliveries, ThatIsLargeEnoughIsTakenWhoeverDeclaredIt) {
+  declaredByOthers({{"x-delivery-limit", std::int64_t{100}}});
+
+  EXPECT_THAT(append(options_, {"a"}), succeeds());
+  EXPECT_THAT(attach(options_), succeeds());
+}
+
+TEST_F(LimitOfDeliveries, ThatVersion4TakesForTwentyIsRefusedWithTheCommandThatMendsIt) {
+  declaredByOthers({});
+  ASSERT_THAT(attach(options_), succeeds()) << "before version 4 nothing means no limit";
+  broker_.claimVersion("4.1.3");
+
+  const Result<void> refused = attach(options_);
+
+  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, HasSubstr("rabbitmqctl set_policy -p '/' "));
+  EXPECT_THAT(refused.error().detail, HasSubstr("'^" + options_.queue + "$' '{\"delivery-limit\":-1}'"));
+  EXPECT_THAT(append(options_, {"a"}), succeeds()) << "a producer loses nothing";
+  options_.deliveryLimit = DeliveryLimitFrom::policy;
+  EXPECT_THAT(attach(options_), succeeds()) << "AMQP tells nothing of policies: the operator does";
+}
+
+TEST_F(LimitOfDeliveries, IsDeclaredAsNoneWhereTheBrokerKnowsThat) {
+  broker_.claimVersion("4.0.5");
+
+  EXPECT_THAT(attach(options_), succeeds());
+
+  EXPECT_EQ(declaredLimit(), QueueArgument{std::int64_t{-1}});
+  EXPECT_THAT(attach(options_), succeeds());
+  EXPECT_THAT(append(options_, {}), succeeds());
+}
+
+TEST_F(LimitOfDeliveries, IsDeclaredByAProducerAsByALeader) {
+  broker_.claimVersion("4.0.5");
+
+  EXPECT_THAT(append(options_, {}), succeeds());
+
+  EXPECT_EQ(declaredLimit(), QueueArgument{std::int64_t{-1}});
+}
+
+TEST_F(LimitOfDeliveries, IsNotDeclaredWhereNoneIsTheRule) {
+  EXPECT_THAT(attach(options_), succeeds());
+
+  EXPECT_EQ(declaredLimit(), std::nullopt);
+}
+
+/// RabbitMQ 3 takes -1 for a number that every return exceeds.
+TEST_F(LimitOfDeliveries, OfMinusOneIsRefusedWhereItMeansToDropWhatComesAgain) {
+  options_.arguments = {{"x-delivery-limit", std::int64_t{-1}}};
+
+  EXPECT_THAT(append(options_, {"a"}), failsWith(Errc::configurationRefused));
+  const Result<void> refused = attach(options_);
+
+  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, HasSubstr("from RabbitMQ 4 on"));
+  EXPECT_THAT(connected()->inspect(Channel::work, options_.queue), failsWith(Errc::notFound)) << "nothing was made";
 }
 
 TEST_F(Attach, Row37AMissingQueueIsNamed) {

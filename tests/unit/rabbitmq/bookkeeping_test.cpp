@@ -1,6 +1,7 @@
 // What is decided without a broker: which acknowledgements to send, what became of an append, what a refusal means.
 #include "backends/rabbitmq/acknowledgements.hpp"
 #include "backends/rabbitmq/confirms.hpp"
+#include "backends/rabbitmq/delivery_limit.hpp"
 #include "backends/rabbitmq/errors.hpp"
 #include "scene.hpp"
 
@@ -152,6 +153,34 @@ TEST(Validation, Row37ADeliveryLimitThatLeadersUseUpIsRefused) {
     options.arguments = {{"x-delivery-limit", limit}};
     EXPECT_THAT(validate(options), succeeds());
   }
+}
+
+std::string commandFor(const std::string& queue) {
+  Options options;
+  options.queue = queue;
+  return dangerOf({}, "4.0.1", options);
+}
+
+TEST(DangerOfALimit, IsWhatItMeansInEachVersion) {
+  const auto declared = [](std::int64_t limit) { return DeliveryLimit{.declared = limit}; };
+  for (const char* four : {"4.0.0", "4.2.1", "11.0", "unreadable", ""}) {
+    EXPECT_NE(dangerOf({}, four, {}), "") << four;
+    EXPECT_EQ(dangerOf(declared(-1), four, {}), "") << four;
+    EXPECT_NE(dangerOf(declared(99), four, {}), "") << four;
+    EXPECT_EQ(dangerOf(declared(100), four, {}), "") << four;
+  }
+  for (const char* three : {"3.10.8", "3.13.7"}) {
+    EXPECT_EQ(dangerOf({}, three, {}), "") << three;
+    EXPECT_NE(dangerOf(declared(-1), three, {}), "") << three;
+    EXPECT_NE(dangerOf(declared(20), three, {}), "") << three;
+  }
+  EXPECT_THAT(dangerOf({.told = false}, "4.0.1", {}), HasSubstr("name it in the arguments"));
+}
+
+TEST(DangerOfALimit, IsMendedByACommandThatAShellTakesAsItIs) {
+  EXPECT_THAT(commandFor("orders.eu+1"),
+              HasSubstr("'tenure-orders.eu+1' '^orders[.]eu[+]1$' '{\"delivery-limit\":-1}'"));
+  EXPECT_THAT(commandFor("it's"), HasSubstr("'tenure-it'\\''s' '^it.s$'"));
 }
 
 TEST(Validation, IsContentWithWhatIsGivenByDefault) { EXPECT_THAT(validate(Options{}), succeeds()); }

@@ -55,7 +55,7 @@ TEST(Inspection, ReadsTheQueuesTypeAndArgumentsFromTheBrokersRefusals) {
                                       {"x-single-active-consumer", true},
                                       {"x-dead-letter-exchange", "graveyard"},
                                       {"x-max-length", std::int64_t{5}},
-                                      {"x-delivery-limit", std::int64_t{7}}});
+                                      {"x-delivery-limit", std::int64_t{700}}});
   options.type = QueueType::quorum;
   options.exclusivity = Exclusivity::singleActiveConsumer;
   options.arguments = {{"x-max-length", std::int64_t{5}}};
@@ -66,7 +66,33 @@ TEST(Inspection, ReadsTheQueuesTypeAndArgumentsFromTheBrokersRefusals) {
   EXPECT_THAT(found, finds(Gravity::fact, "x-max-length", "5"));
   EXPECT_THAT(found, finds(Gravity::fact, "x-dead-letter-exchange", "graveyard"));
   EXPECT_THAT(found, finds(Gravity::fact, "arguments", HasSubstr("x-single-active-consumer=true")));
+  EXPECT_THAT(found, finds(Gravity::fact, "x-delivery-limit", "700"));
   EXPECT_THAT(found, Each(isNo(Gravity::refusal)));
+}
+
+class InspectedLimits : public testing::Test {
+ protected:
+  ~InspectedLimits() override { RabbitServer::shared().claimVersion(""); }
+};
+
+TEST_F(InspectedLimits, ThatLeadersUseUpAreRefusedWithTheCommandThatMendsThem) {
+  Options options = declaredByOthers(
+      {{"x-queue-type", "quorum"}, {"x-single-active-consumer", true}, {"x-delivery-limit", std::int64_t{7}}});
+  options.type = QueueType::quorum;
+  options.exclusivity = Exclusivity::singleActiveConsumer;
+
+  EXPECT_THAT(inspected(options), finds(Gravity::refusal, "x-delivery-limit", "7", HasSubstr("rabbitmqctl")));
+}
+
+TEST_F(InspectedLimits, ThatAreNotDeclaredAreRefusedFromVersion4On) {
+  const Options options = declared({}, QueueType::quorum);
+  EXPECT_THAT(inspected(options), finds(Gravity::fact, "x-delivery-limit", "none"));
+  RabbitServer::shared().claimVersion("4.2.0");
+
+  EXPECT_THAT(inspected(options), finds(Gravity::refusal, "x-delivery-limit", "none", HasSubstr("set_policy")));
+  Options vouched = options;
+  vouched.deliveryLimit = DeliveryLimitFrom::policy;
+  EXPECT_THAT(inspected(vouched), finds(Gravity::fact, "x-delivery-limit", "by a policy"));
 }
 
 TEST(Inspection, MakesNoQueueOfOneThatGoesWhileItIsCompared) {
@@ -74,6 +100,7 @@ TEST(Inspection, MakesNoQueueOfOneThatGoesWhileItIsCompared) {
   const auto connection = Connection::open(gone, "comparing").value();
 
   readDeclaration(*connection, gone.queue);
+  readDeliveryLimit(*connection, gone);
 
   EXPECT_THAT(connection->inspect(Channel::work, gone.queue), failsWith(Errc::notFound));
 }
@@ -95,10 +122,11 @@ TEST(Inspection, RefusesAQueueWithPriorities) {
   EXPECT_THAT(inspected(options), finds(Gravity::refusal, "x-max-priority", "9"));
 }
 
-TEST(Inspection, WarnsOfAQueueThatDropsWhatIsRejected) {
+TEST(Inspection, WarnsOfAQueueThatKeepsNoBodyThatIsTooLarge) {
   const Options options = declared({});
 
-  EXPECT_THAT(inspected(options), finds(Gravity::warning, "x-dead-letter-exchange", "none"));
+  EXPECT_THAT(inspected(options),
+              finds(Gravity::warning, "x-dead-letter-exchange", "none", HasSubstr("dead letter without its body")));
 }
 
 TEST(Inspection, RefusesAQueueThatIsAnotherThanTheUrlSays) {
@@ -126,9 +154,9 @@ TEST(Inspection, Row37AnArgumentThatTheQueueLacksIsRefusedAsProducerAndConsumerW
 }
 
 TEST(Inspection, AnArgumentThatTheBrokerDoesNotTellOfIsOnlyWarnedOf) {
-  Options wants = declared({{"x-delivery-limit", std::int64_t{100}}}, QueueType::quorum);
+  Options wants = declared({{"x-queue-leader-locator", "client-local"}}, QueueType::quorum);
 
-  EXPECT_THAT(inspected(wants), finds(Gravity::warning, "x-delivery-limit", "not seen"));
+  EXPECT_THAT(inspected(wants), finds(Gravity::warning, "x-queue-leader-locator", "not seen"));
 }
 
 TEST(Inspection, WarnsOfAQueueThatGoesWithItsBroker) {
