@@ -66,8 +66,9 @@ Examples:
 constexpr const char* requeueHelp = R"(
 They go to the end of the queue, the oldest first, with the same ids, and count their attempts from
 the start. In a database all of them go, or none. One that had a number (tenure-number) has missed
-its turn and is handled as it comes; its header is tenure-past-number then. Exit code 1: one that
-was named is not there, or none was chosen.
+its turn and is handled as it comes; its header is tenure-past-number then. One that was kept
+without its body (tenure-left-out) stays. Exit code 1: one that was named is not there, or none was
+chosen.
 
 Examples:
   tenure dead-letters requeue 17 18 --queue sqlite:orders.db?queue=orders
@@ -147,11 +148,30 @@ Result<Numbers> sendBack(IMessageSink& sink, IStoreAdmin& store, const std::vect
   return sentBack;
 }
 
+bool isWhole(const DeadLetter& letter) noexcept {
+  return std::ranges::find(letter.message.headers, leftOutHeader, &Headers::value_type::first) ==
+         letter.message.headers.end();
+}
+
+/// Those that were kept without their bodies stay where they are. Errors: one of them was named.
+Result<void> setAside(std::vector<DeadLetter>& letters, const LetterChoice& choice) {
+  const auto parts = std::ranges::stable_partition(letters, isWhole);
+  for (const DeadLetter& letter : parts) {
+    std::string why = "dead letter " + std::to_string(letter.number) +
+                      " was kept without its body and cannot be requeued: have it sent again, then purge it";
+    if (!choice.numbers.empty()) return Error{Errc::invalidArgument, std::move(why)};
+    complain(why);
+  }
+  letters.erase(parts.begin(), parts.end());
+  return {};
+}
+
 Result<Numbers> requeue(const Wiring& wiring, const LetterChoice& choice) {
   const auto store = wiring.storeBackend().storeAdmin();
   if (wiring.isOneDatabase()) return store->requeueDeadLetters(choice);
-  const auto letters = store->deadLetters(std::numeric_limits<std::int64_t>::max(), choice);
+  auto letters = store->deadLetters(std::numeric_limits<std::int64_t>::max(), choice);
   if (!letters) return letters.error();
+  if (const auto whole = setAside(*letters, choice); !whole) return whole.error();
   if (letters->empty()) return Numbers{};
   const auto sink = wiring.queue->sink();
   if (!sink) return sink.error();

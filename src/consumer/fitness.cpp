@@ -1,5 +1,7 @@
 #include "consumer/fitness.hpp"
 
+#include "tenure/source.hpp"
+
 namespace tenure::consuming {
 namespace {
 
@@ -18,6 +20,8 @@ bool isFit(const MessageId& id) noexcept {
 }
 
 std::string_view unfitness(const Message& message) noexcept {
+  for (const auto& [name, value] : message.headers)
+    if (name == leftOutHeader) return value;
   if (message.id.value.empty()) return "it has no id";
   if (!isFit(message.id)) return "its id is not 1 to 255 bytes without NUL";
   if (message.group.value.size() > maxNameBytes) return "its group is over 255 bytes";

@@ -8,7 +8,7 @@
 namespace tenure::consuming {
 
 bool isFit(const MessageId& id) noexcept;
-/// Why it cannot be consumed; empty when it can. The body may be any bytes.
+/// Why it cannot be consumed; empty when it can. The body may be any bytes. It may point into the message.
 std::string_view unfitness(const Message& message) noexcept;
 
 }  // namespace tenure::consuming

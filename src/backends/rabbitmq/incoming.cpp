@@ -22,6 +22,13 @@ Delivered deliveryOf(const amqp_basic_deliver_t& deliver) {
   return delivery;
 }
 
+/// Of all frames so far.
+BodyDigest chained(const BodyDigest& before, std::string_view part) {
+  std::string both(part);
+  for (const std::byte byte : before) both += static_cast<char>(byte);
+  return digestOf(both);
+}
+
 }  // namespace
 
 std::optional<Incoming> FrameReader::on(const amqp_frame_t& frame) {
@@ -78,8 +85,12 @@ std::optional<Incoming> FrameReader::onHeader(std::uint64_t bodyBytes, const amq
 
 std::optional<Incoming> FrameReader::onBody(std::string_view part) {
   if (!content_) return std::nullopt;
-  if (auto* delivery = std::get_if<Delivered>(&*content_); delivery != nullptr && delivery->bodyBytes <= largestBody_)
-    delivery->body += part;
+  if (auto* delivery = std::get_if<Delivered>(&*content_)) {
+    if (delivery->bodyBytes <= largestBody_)
+      delivery->body += part;
+    else
+      delivery->unread = chained(delivery->unread, part);
+  }
   bytesToCome_ -= std::min<std::uint64_t>(bytesToCome_, part.size());
   return bytesToCome_ == 0 ? whole() : std::nullopt;
 }

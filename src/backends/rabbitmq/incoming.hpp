@@ -4,7 +4,7 @@
 ///   method ──► header ──► body … body ──► Delivered or Returned
 ///   method ──► everything else, at once
 ///
-/// Of a body over the limit only the size is kept.
+/// Of a body over the limit only the size and a digest are kept.
 #pragma once
 
 #include <amqp.h>

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "backends/rabbitmq/bytes.hpp"
-#include "tenure/store.hpp"
+#include "tenure/source.hpp"
 
 namespace tenure::rabbitmq {
 namespace {
@@ -40,6 +40,8 @@ std::optional<std::string> textOf(const amqp_field_value_t& field) {
   }
 }
 
+std::string withLength(std::string_view part) { return std::to_string(part.size()) + ':' + std::string(part); }
+
 WallTime timeOf(const Properties& properties, WallTime arrived) {
   constexpr std::uint64_t year9999 = 253'402'300'799;
   if (!properties.timestamp || *properties.timestamp > year9999) return arrived;
@@ -61,24 +63,29 @@ bool mayHaveGroupInHeader(const Delivered& delivery, const Options& options) noe
   return options.groupFrom == GroupFrom::header || delivery.exchange.empty();
 }
 
-/// Tells of a delivery and not of the message.
-bool isOfTheBroker(std::string_view header) noexcept {
-  return header == "x-delivery-count" || header.starts_with("x-first-death-") || header.starts_with("x-last-death-");
+/// What the broker counts and when, it writes as numbers under names that begin with x-: which names, each version has
+/// more of. A string of that kind is a publisher's, but for the story of its deaths.
+bool isOfTheBroker(std::string_view header, std::uint8_t kind) noexcept {
+  if (header.starts_with("x-first-death-") || header.starts_with("x-last-death-")) return true;
+  return header.starts_with("x-") && kind != AMQP_FIELD_KIND_UTF8 && kind != AMQP_FIELD_KIND_BYTES;
 }
 
 /// Of everything that was published, each part with its length before it.
-std::string derivedId(const Delivered& delivery) {
+std::string derivedId(const Delivered& delivery, const std::string& groupHeader) {
   std::string all;
-  const auto add = [&all](const std::string& part) { all += std::to_string(part.size()) + ':' + part; };
+  const auto add = [&all](const std::string& part) { all += withLength(part); };
   add(delivery.exchange);
   add(delivery.routingKey);
   add(delivery.properties.timestamp ? std::to_string(*delivery.properties.timestamp) : "");
   for (const auto& [name, value] : delivery.properties.headers) {
-    if (isOfTheBroker(name)) continue;
+    if (name != groupHeader && delivery.properties.ofTheBroker.contains(name)) continue;
     add(name);
     add(value);
   }
+  if (!delivery.properties.others.empty()) add(delivery.properties.others);
   add(delivery.body);
+  if (delivery.unread != BodyDigest{})
+    for (const std::byte byte : delivery.unread) all += static_cast<char>(byte);
   std::string id = "derived-";
   for (const std::byte byte : digestOf(all)) {
     std::array<char, 3> hex{};
@@ -94,11 +101,22 @@ Properties readProperties(const amqp_basic_properties_t& from) {
   Properties properties;
   if ((from._flags & AMQP_BASIC_MESSAGE_ID_FLAG) != 0) properties.messageId = viewOf(from.message_id);
   if ((from._flags & AMQP_BASIC_TIMESTAMP_FLAG) != 0) properties.timestamp = from.timestamp;
+  for (const auto& [flag, value] : {std::pair{AMQP_BASIC_CONTENT_TYPE_FLAG, from.content_type},
+                                    {AMQP_BASIC_CONTENT_ENCODING_FLAG, from.content_encoding},
+                                    {AMQP_BASIC_CORRELATION_ID_FLAG, from.correlation_id},
+                                    {AMQP_BASIC_REPLY_TO_FLAG, from.reply_to},
+                                    {AMQP_BASIC_TYPE_FLAG, from.type},
+                                    {AMQP_BASIC_USER_ID_FLAG, from.user_id},
+                                    {AMQP_BASIC_APP_ID_FLAG, from.app_id}})
+    if ((from._flags & flag) != 0)
+      properties.others.append(std::to_string(flag)).append("=").append(withLength(viewOf(value)));
   if ((from._flags & AMQP_BASIC_HEADERS_FLAG) == 0) return properties;
   for (int i = 0; i < from.headers.num_entries; ++i) {
     const amqp_table_entry_t& entry = from.headers.entries[i];
-    if (std::optional<std::string> value = textOf(entry.value))
-      properties.headers.emplace_back(viewOf(entry.key), std::move(*value));
+    std::optional<std::string> value = textOf(entry.value);
+    if (!value) continue;
+    properties.headers.emplace_back(viewOf(entry.key), std::move(*value));
+    if (isOfTheBroker(viewOf(entry.key), entry.value.kind)) properties.ofTheBroker.emplace(viewOf(entry.key));
   }
   return properties;
 }
@@ -107,8 +125,14 @@ Message messageFrom(Delivered delivery, const Options& options, WallTime arrived
   Message message;
   message.enqueuedAt = timeOf(delivery.properties, arrived);
   message.id.value = std::move(delivery.properties.messageId);
-  if (message.id.value.empty() && options.missingId == MissingId::derive) message.id.value = derivedId(delivery);
+  if (message.id.value.empty() && options.missingId == MissingId::derive)
+    message.id.value = derivedId(delivery, options.groupHeader);
   message.headers = std::move(delivery.properties.headers);
+  std::erase_if(message.headers, [](const auto& header) { return header.first == leftOutHeader; });
+  if (delivery.bodyBytes > options.largestBody)
+    message.headers.emplace_back(leftOutHeader, "its body of " + std::to_string(delivery.bodyBytes) +
+                                                    " bytes is over " + std::to_string(options.largestBody) +
+                                                    " (largest-body) and was left out");
   std::optional<std::string> group;
   if (mayHaveGroupInHeader(delivery, options)) group = takeGroup(message.headers, options.groupHeader);
   if (!group && options.groupFrom == GroupFrom::routingKey) group = std::move(delivery.routingKey);

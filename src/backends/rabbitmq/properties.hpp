@@ -5,12 +5,15 @@
 #include <amqp_framing.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "tenure/message.hpp"
 #include "tenure/rabbitmq.hpp"
+#include "tenure/store.hpp"
 
 namespace tenure::rabbitmq {
 
@@ -18,7 +21,10 @@ namespace tenure::rabbitmq {
 struct Properties {
   std::string messageId;                   // empty when there is none
   std::optional<std::uint64_t> timestamp;  // seconds since 1970, as AMQP has it
+  std::string others;                      // of the publisher's, each after its length; only told apart
   Headers headers;  // strings as they are, numbers and truth values as text; tables and lists are left out
+  /// Of those headers, the names of the broker's: they tell of a delivery and not of the message.
+  std::set<std::string, std::less<>> ofTheBroker;
 };
 
 Properties readProperties(const amqp_basic_properties_t& properties);
@@ -30,10 +36,12 @@ struct Delivered {
   std::string routingKey;
   Properties properties;
   std::uint64_t bodyBytes = 0;
-  std::string body;  // empty when it is over the limit
+  std::string body;     // empty when it is over the limit
+  BodyDigest unread{};  // of the body that is over the limit
 };
 
-/// As the consumer gets it. `arrived` stands in where the producer set no time.
+/// As the consumer gets it. `arrived` stands in where the producer set no time. Where the body is over the limit a
+/// header says so (leftOutHeader), which nobody else can set.
 Message messageFrom(Delivered delivery, const Options& options, WallTime arrived);
 
 /// The properties under which a message of ours is published; borrows from the message.

@@ -63,6 +63,7 @@ Result<void> Source::take(Connection& connection, const Term& term) {
   wasThere_ = true;
   if (*made) news_.push_back(Warned{"there was no queue \"" + escaped(options_.queue) + "\": declared it"});
   tell();
+  if (Result<void> safe = checkDeliveryLimit(connection, options_); !safe) return safe;
   if (Result<void> owned = recordOwner(connection, options_.queue, term.identity()); !owned) return owned;
   return consumeAlone(connection, options_, deadline, term.stopToken());
 }
@@ -152,6 +153,7 @@ void Source::forgetAttachment() {
   reading_.clear();
   ended_.reset();
   acknowledgements_ = {};
+  toReject_.clear();
   firstPosition_ = lastPosition_;
 }
 
@@ -166,10 +168,10 @@ void Source::tell() {
 
 // --- on the I/O thread
 
-Result<void> Source::on(Incoming incoming, Connection& connection) {
+Result<void> Source::on(Incoming incoming, Connection&) {
   auto* delivery = std::get_if<Delivered>(&incoming);
   if (delivery == nullptr) return {};
-  if (delivery->bodyBytes > options_.largestBody) return rejectOversize(*delivery, connection);
+  if (delivery->bodyBytes > options_.largestBody) toReject_.insert(delivery->tag);
   const auto tag = static_cast<std::int64_t>(delivery->tag);
   Message message = messageFrom(std::move(*delivery), options_, systemClock().wallNow());
   message.position = firstPosition_ + tag;
@@ -188,19 +190,16 @@ void Source::onPause() {
   changed_.notify_all();
 }
 
-Result<void> Source::rejectOversize(const Delivered& delivery, Connection& connection) {
-  {
-    const std::lock_guard lock(mutex_);
-    news_.push_back(Warned{"rejected message \"" + escaped(delivery.properties.messageId) + "\" with a body of " +
-                           std::to_string(delivery.bodyBytes) + " bytes: it is in the queue's dead-letter exchange, " +
-                           "or lost where it has none"});
-    changed_.notify_all();
+/// What is rejected goes first, so that an acknowledgement which covers others names none of it.
+Result<void> Source::settle(std::vector<std::uint64_t> tags, Connection& connection) {
+  const auto rejected =
+      std::ranges::stable_partition(tags, [this](std::uint64_t tag) { return !toReject_.contains(tag); });
+  for (const std::uint64_t tag : rejected) {
+    acknowledgements_.settle({&tag, 1});
+    toReject_.erase(tag);
+    if (Result<void> sent = connection.reject(tag); !sent) return sent;
   }
-  acknowledgements_.settle({&delivery.tag, 1});
-  return connection.reject(delivery.tag);
-}
-
-Result<void> Source::settle(std::span<const std::uint64_t> tags, Connection& connection) {
+  tags.erase(rejected.begin(), rejected.end());
   for (const Acknowledgement& each : acknowledgements_.settle(tags))
     if (Result<void> sent = connection.acknowledge(each.tag, each.multiple); !sent) return sent;
   return {};

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "backends/rabbitmq/acknowledgements.hpp"
@@ -46,8 +47,7 @@ class Source final : public IMessageSource, private IIncoming {
   Result<void> on(Incoming incoming, Connection& connection) override;
   void onPause() override;
   void onEnd(const Error& error) override;
-  Result<void> settle(std::span<const std::uint64_t> tags, Connection& connection);
-  Result<void> rejectOversize(const Delivered& delivery, Connection& connection);
+  Result<void> settle(std::vector<std::uint64_t> tags, Connection& connection);
 
   const Options options_;
   IEventSink& events_;
@@ -63,7 +63,8 @@ class Source final : public IMessageSource, private IIncoming {
 
   // The I/O thread's, as long as there is one.
   Acknowledgements acknowledgements_;
-  std::vector<Message> reading_;  // handed over together: a thread that is woken for each message does little else
+  std::set<std::uint64_t> toReject_;  // when they are settled: they came without their bodies
+  std::vector<Message> reading_;      // handed over together: a thread that is woken for each message does little else
 
   std::mutex mutex_;
   std::condition_variable_any changed_;

@@ -98,5 +98,68 @@ TEST_F(Effect, IsThereOnceAndInOrderWhateverIsDeliveredAgain) {
   EXPECT_EQ(openAdmin(options_).value()->stats()->waiting, 0);
 }
 
+/// A body that is over the memory that we grant, in a queue that has nowhere to put it.
+class OversizeEffect : public Scene {
+ protected:
+  void SetUp() override {
+    options_.largestBody = maxBodyBytes;
+    Stranger stranger(options_);
+    stranger.declare();
+    amqp_basic_properties_t properties{};
+    properties._flags = AMQP_BASIC_MESSAGE_ID_FLAG;
+    properties.message_id = bytesOf("huge");
+    stranger.publish(properties, std::string(maxBodyBytes + 1, 'x'));
+    ASSERT_THAT(append(options_, {"fine"}), succeeds());
+    ASSERT_TRUE(store_.sink() != nullptr);
+    store_.meddle("CREATE TABLE ledger(id TEXT)");
+  }
+
+  void workOff(const TestTerm& term, int rounds) {
+    const auto source = makeSource(options_, events_);
+    const auto store = store_.open(events_).store;
+    const ConsumerOptions options{.idleWait = 20ms};
+    Consumer consumer(*source, *store, write, options, events_);
+    consumer.inaugurate(term);
+    for (int i = 0; i < rounds; ++i) consumer.execute(term);
+    consumer.handOver(term);
+  }
+  static Outcome write(const Delivery& delivery) {
+    const std::vector<SqlParameter> parameters{{":id", delivery.message.id.value}};
+    const auto written = delivery.transaction.sql()->execute("INSERT INTO ledger(id) VALUES(:id)", parameters);
+    return written ? Outcome::done() : Outcome::failed(written.error().message());
+  }
+  std::vector<DeadLetter> letters() { return store_.admin()->deadLetters(10, {}).value(); }
+  std::int64_t waiting() const { return openAdmin(options_).value()->stats()->waiting; }
+
+  test::SqliteWorld store_;
+};
+
+TEST_F(OversizeEffect, IsADeadLetterThatSaysSo) {
+  workOff(TestTerm(7), 3);
+
+  ASSERT_EQ(letters().size(), 1U);
+  EXPECT_EQ(letters()[0].message.id.value, "huge");
+  EXPECT_EQ(letters()[0].message.body, "");
+  EXPECT_THAT(letters()[0].reason, testing::HasSubstr("body of 1048577 bytes is over 1048576"));
+  EXPECT_EQ(store_.ask("SELECT group_concat(id) FROM ledger"), "fine");
+  EXPECT_EQ(waiting(), 0);
+}
+
+TEST_F(OversizeEffect, StaysInTheQueueUnderALeaderWithoutALease) {
+  const TestTerm term(7);
+  const auto source = makeSource(options_, events_);
+  const auto store = store_.open(events_).store;
+  const ConsumerOptions options{.idleWait = 20ms};
+  Consumer consumer(*source, *store, write, options, events_);
+  consumer.inaugurate(term);
+
+  term.loseLease();
+  for (int round = 0; round < 2; ++round) consumer.execute(term);
+  consumer.handOver(term);
+
+  EXPECT_EQ(waiting(), 2);
+  EXPECT_TRUE(letters().empty());
+}
+
 }  // namespace
 }  // namespace tenure::rabbitmq

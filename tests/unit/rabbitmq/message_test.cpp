@@ -6,6 +6,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Pair;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
@@ -65,28 +66,158 @@ TEST_F(ForeignMessage, Row29OverTheLimitArrivesWholeForTheConsumerToBury) {
   EXPECT_EQ(arrived(withId("big"), body).body, body);
 }
 
-TEST_F(ForeignMessage, Row29OverTheMemoryWeGrantIsRejectedAndTheQueueGoesOn) {
-  Options grave = options_;
-  grave.queue += "-dead";
-  Stranger(grave).declare();
-  options_.arguments = {{"x-dead-letter-exchange", ""}, {"x-dead-letter-routing-key", grave.queue}};
-  options_.largestBody = maxBodyBytes;
-  Stranger stranger(options_);
-  stranger.declare();
-  stranger.publish(withId("huge"), std::string(maxBodyBytes + 1, 'x'));
-  stranger.publish(withId("fine"), "body");
+/// Some of them are over the memory that we grant.
+class Oversize : public ForeignMessage {
+ protected:
+  void publish(const std::vector<const char*>& ids) {
+    options_.largestBody = maxBodyBytes;
+    Stranger stranger(options_);
+    stranger.declare();
+    for (const char* id : ids)
+      stranger.publish(withId(id), std::string_view(id).starts_with("huge") ? std::string(maxBodyBytes + 1, 'x') : id);
+  }
+  std::int64_t waiting() const { return openAdmin(options_).value()->stats()->waiting; }
+};
+
+TEST_F(Oversize, Row29ArrivesInItsPlaceWithoutItsBodyAndSaysSo) {
+  publish({"fine", "huge", "last"});
 
   const auto source = attached(term_);
   const std::vector<Message> messages = look(*source);
 
-  EXPECT_THAT(idsOf(messages), ElementsAre("fine"));
-  ASSERT_TRUE(events_.waitFor<Warned>());
-  EXPECT_THAT(events_.of<Warned>().back().what, HasSubstr("huge"));
-  EXPECT_THAT(source->acknowledge(messages), succeeds());
+  ASSERT_THAT(idsOf(messages), ElementsAre("fine", "huge", "last"));
+  EXPECT_EQ(messages[1].body, "");
+  EXPECT_THAT(messages[1].headers,
+              ElementsAre(Pair(std::string(leftOutHeader), HasSubstr("body of 1048577 bytes is over 1048576"))));
+  EXPECT_THAT(messages[0].headers, IsEmpty());
+}
+
+TEST_F(Oversize, StaysInTheQueueWhenNobodySettledIt) {
+  publish({"huge", "fine"});
+  const auto source = attached(term_);
+  ASSERT_THAT(look(*source), SizeIs(2));
+
+  source->detach();
+
+  EXPECT_EQ(waiting(), 2);
+  EXPECT_THAT(idsOf(look(*attached(TestTerm(8)))), ElementsAre("huge", "fine"));
+}
+
+TEST_F(Oversize, GoesWithItsBodyToTheDeadLetterExchangeWhenItIsSettled) {
+  Options grave = options_;
+  grave.queue += "-dead";
+  Stranger(grave).declare();
+  options_.arguments = {{"x-dead-letter-exchange", ""}, {"x-dead-letter-routing-key", grave.queue}};
+  publish({"a", "huge", "b", "huge too", "c"});
+  const auto source = attached(term_);
+  const std::vector<Message> messages = look(*source);
+  ASSERT_THAT(messages, SizeIs(5));
+
+  EXPECT_THAT(source->acknowledge(std::span(messages).first(2)), succeeds());
+  EXPECT_THAT(source->acknowledge(std::span(messages).subspan(3)), succeeds());
+  EXPECT_THAT(source->acknowledge(std::span(messages).subspan(2, 1)), succeeds());
+  source->detach();
+
+  EXPECT_EQ(waiting(), 0);
   const std::optional<Delivered> buried = Stranger(grave).firstOf(grave.queue);
   ASSERT_TRUE(buried.has_value());
   EXPECT_EQ(buried->properties.messageId, "huge");
   EXPECT_EQ(buried->body.size(), maxBodyBytes + 1);
+}
+
+TEST_F(Oversize, IsGoneFromAQueueWithoutADeadLetterExchangeWhenItIsSettled) {
+  publish({"huge"});
+  const auto source = attached(term_);
+  const std::vector<Message> messages = look(*source);
+
+  EXPECT_THAT(source->acknowledge(messages), succeeds());
+  source->detach();
+
+  EXPECT_EQ(waiting(), 0);
+}
+
+TEST_F(Oversize, WithoutAnIdGetsOneThatTellsItFromAnother) {
+  options_.missingId = MissingId::derive;
+  options_.largestBody = maxBodyBytes;
+  Stranger stranger(options_);
+  stranger.declare();
+  stranger.publish({}, std::string(maxBodyBytes + 1, 'x'));
+  stranger.publish({}, std::string(maxBodyBytes + 1, 'y'));
+  const auto source = attached(term_);
+  const std::vector<std::string> before = idsOf(look(*source));
+  source->detach();
+
+  ASSERT_THAT(before, SizeIs(2));
+  EXPECT_NE(before[0], before[1]);
+  EXPECT_EQ(idsOf(look(*attached(TestTerm(8)))), before);
+}
+
+TEST_F(ForeignMessage, AHeaderOfAPublisherThatClaimsThatSomethingWasLeftOutIsNotBelieved) {
+  std::vector<amqp_table_entry_t> entries{{bytesOf(leftOutHeader), stringField("all of it")}};
+
+  EXPECT_THAT(arrived(withHeaders(withId("a"), entries), "body").headers, IsEmpty());
+}
+
+/// The same body each time.
+class DerivedId : public ForeignMessage {
+ protected:
+  DerivedId() { options_.missingId = MissingId::derive; }
+  std::string idUnder(std::vector<amqp_table_entry_t> headers) const {
+    Delivered delivery;
+    delivery.body = "body";
+    delivery.properties = readProperties(withHeaders({}, headers));
+    return messageFrom(std::move(delivery), options_, WallTime{}).id.value;
+  }
+};
+
+TEST_F(DerivedId, IgnoresWhateverTheBrokerCounts) {
+  amqp_field_value_t since{};
+  since.kind = AMQP_FIELD_KIND_TIMESTAMP;
+  since.value.u64 = 1'790'000'000;
+  const std::string plain = idUnder({});
+
+  EXPECT_EQ(idUnder({{bytesOf("x-delivery-count"), integerField(3)}}), plain);
+  EXPECT_EQ(idUnder({{bytesOf("x-acquired-count"), integerField(4)}}), plain);
+  EXPECT_EQ(idUnder({{bytesOf("x-invented-later"), integerField(5)}, {bytesOf("x-since"), since}}), plain);
+  EXPECT_EQ(idUnder({{bytesOf("x-returned"), truthField(true)}}), plain);
+  EXPECT_EQ(idUnder({{bytesOf("x-first-death-reason"), stringField("expired")}}), plain);
+}
+
+TEST_F(DerivedId, CountsEveryHeaderThatAPublisherSet) {
+  const std::string plain = idUnder({});
+
+  EXPECT_NE(idUnder({{bytesOf("tenant"), integerField(1)}}), plain);
+  EXPECT_NE(idUnder({{bytesOf("tenant"), integerField(1)}}), idUnder({{bytesOf("tenant"), integerField(2)}}));
+  EXPECT_NE(idUnder({{bytesOf("x-tenant"), stringField("1")}}), idUnder({{bytesOf("x-tenant"), stringField("2")}}));
+  EXPECT_NE(idUnder({{bytesOf("x-group"), integerField(1)}}), idUnder({{bytesOf("x-group"), integerField(2)}}))
+      << "the group is a publisher's, whatever its kind";
+}
+
+TEST_F(DerivedId, TellsWhatOnlyItsOtherPropertiesTellApart) {
+  const auto idOf = [&](const char* correlation) {
+    amqp_basic_properties_t properties{};
+    properties._flags = AMQP_BASIC_CORRELATION_ID_FLAG;
+    properties.correlation_id = bytesOf(correlation);
+    Delivered delivery;
+    delivery.body = "body";
+    delivery.properties = readProperties(properties);
+    return messageFrom(std::move(delivery), options_, WallTime{}).id.value;
+  };
+
+  EXPECT_EQ(idOf("order 1"), idOf("order 1"));
+  EXPECT_NE(idOf("order 1"), idOf("order 2"));
+}
+
+TEST_F(DerivedId, StaysTheSameWhenAQuorumQueueCountsItsReturns) {
+  options_.type = QueueType::quorum;
+  options_.exclusivity = Exclusivity::singleActiveConsumer;
+  Stranger stranger(options_);
+  stranger.declare();
+  stranger.publish({}, "body");
+  std::vector<std::string> ids;
+  for (int term = 1; term <= 3; ++term) ids.push_back(idsOf(await(*attached(TestTerm(term))).value()).front());
+
+  EXPECT_THAT(ids, ElementsAre(ids[0], ids[0], ids[0]));
 }
 
 TEST_F(ForeignMessage, HeadersOfAllSimpleKindsBecomeText) {
