@@ -86,6 +86,19 @@ Result<T> SessionThread::ask(bool writes, Call<T> call) {
   return result;
 }
 
+/// Answers come in the order of the questions: where the sync before it has failed, the read is worth nothing.
+template <class T>
+Result<T> SessionThread::askRead(const std::string& path, Call<T> call) {
+  return ask<T>(false, [this, path, call = std::move(call)](ICoordination& server, Callback<T> done) {
+    if (!std::exchange(caughtUp_, true))
+      server.sync(path, [this](const Result<void>& synced) { caughtUp_ = caughtUp_ && synced.has_value(); });
+    call(server, [this, done = std::move(done)](Result<T> found) {
+      if (found && !caughtUp_) found = Error{Errc::unavailable, "the server may be behind the others"};
+      done(std::move(found));
+    });
+  });
+}
+
 Result<Node> SessionThread::getFresh(const std::string& path) {
   // Answered in the order of their sending.
   return ask<Node>(false, [path](ICoordination& server, Callback<Node> done) {
@@ -102,39 +115,39 @@ Result<NodeStat> SessionThread::existsFresh(const std::string& path) {
 }
 
 Result<Node> SessionThread::get(const std::string& path) {
-  return ask<Node>(false,
-                   [path](ICoordination& server, Callback<Node> done) { server.get(path, {}, std::move(done)); });
+  return askRead<Node>(path,
+                       [path](ICoordination& server, Callback<Node> done) { server.get(path, {}, std::move(done)); });
 }
 
-/// Answers come in the order of the questions, so that with the last one all are there.
-class SessionThread::Gathering : public std::enable_shared_from_this<Gathering> {
+/// Answers come in the order of the questions, so that with the last one all are there. `keep` is given each one, or
+/// nullopt for what is absent.
+template <class Each, class Found>
+class SessionThread::Gathering : public std::enable_shared_from_this<Gathering<Each, Found>> {
  public:
-  Gathering(std::vector<std::string> paths, Callback<std::vector<std::optional<Node>>> done)
-      : paths_(std::move(paths)), done_(std::move(done)) {
-    found_.reserve(paths_.size());
-  }
+  using Keep = std::function<void(Found&, std::optional<Each>)>;
+  Gathering(std::size_t questions, Keep keep, Callback<Found> done)
+      : questions_(questions), keep_(std::move(keep)), done_(std::move(done)) {}
 
-  void askFrom(ICoordination& server) {
-    const auto self = shared_from_this();
-    for (const std::string& path : paths_)
-      server.get(path, {}, [self](Result<Node> node) { self->take(std::move(node)); });
+  Callback<Each> taker() {
+    return [self = this->shared_from_this()](Result<Each> answer) { self->take(std::move(answer)); };
   }
 
  private:
-  void take(Result<Node> node) {
-    if (node)
-      found_.emplace_back(std::move(*node));
-    else if (node.error().is(Errc::notFound))
-      found_.emplace_back();
+  void take(Result<Each> answer) {
+    if (answer)
+      keep_(found_, std::move(*answer));
+    else if (answer.error().is(Errc::notFound))
+      keep_(found_, std::nullopt);
     else if (!failed_)
-      failed_ = node.error();
-    if (++answers_ < paths_.size()) return;
-    done_(failed_ ? Result<std::vector<std::optional<Node>>>(*failed_) : std::move(found_));
+      failed_ = answer.error();
+    if (++answers_ < questions_) return;
+    done_(failed_ ? Result<Found>(*failed_) : Result<Found>(std::move(found_)));
   }
 
-  std::vector<std::string> paths_;
-  Callback<std::vector<std::optional<Node>>> done_;
-  std::vector<std::optional<Node>> found_;
+  const std::size_t questions_;
+  const Keep keep_;
+  Callback<Found> done_;
+  Found found_;
   std::optional<Error> failed_;
   std::size_t answers_ = 0;
 };
@@ -142,15 +155,29 @@ class SessionThread::Gathering : public std::enable_shared_from_this<Gathering> 
 Result<std::vector<std::optional<Node>>> SessionThread::getAll(const std::vector<std::string>& paths, Reading reading) {
   using Found = std::vector<std::optional<Node>>;
   if (paths.empty()) return Found{};
-  return ask<Found>(false, [paths, reading](ICoordination& server, Callback<Found> done) {
+  return askRead<Found>(paths.front(), [paths, reading](ICoordination& server, Callback<Found> done) {
     if (reading == Reading::fresh) server.sync(paths.front(), [](const Result<void>&) {});
-    std::make_shared<Gathering>(paths, std::move(done))->askFrom(server);
+    const auto keep = [](Found& found, std::optional<Node> node) { found.push_back(std::move(node)); };
+    const auto gathering = std::make_shared<Gathering<Node, Found>>(paths.size(), keep, std::move(done));
+    for (const std::string& path : paths) server.get(path, {}, gathering->taker());
   });
 }
 
 Result<std::vector<std::string>> SessionThread::children(const std::string& path) {
-  return ask<std::vector<std::string>>(false, [path](ICoordination& server, Callback<std::vector<std::string>> done) {
-    server.children(path, {}, std::move(done));
+  using Names = std::vector<std::string>;
+  return askRead<Names>(
+      path, [path](ICoordination& server, Callback<Names> done) { server.children(path, {}, std::move(done)); });
+}
+
+Result<std::vector<std::string>> SessionThread::childrenOfAll(const std::vector<std::string>& paths) {
+  using Names = std::vector<std::string>;
+  if (paths.empty()) return Names{};
+  return askRead<Names>(paths.front(), [paths](ICoordination& server, Callback<Names> done) {
+    const auto keep = [](Names& all, std::optional<Names> names) {
+      if (names) all.insert(all.end(), names->begin(), names->end());
+    };
+    const auto gathering = std::make_shared<Gathering<Names, Names>>(paths.size(), keep, std::move(done));
+    for (const std::string& path : paths) server.children(path, {}, gathering->taker());
   });
 }
 

@@ -2,6 +2,10 @@
 ///
 /// Heartbeats go on while the caller thinks. A caller that waited in vain leaves; the late reply finds nobody and is
 /// dropped. Nothing of a request is undone by that: whoever wrote does not know.
+///
+/// A session that ends is replaced, perhaps on another server. As a rule its making is a write, and that server has
+/// seen all that was answered before; a local session (localSessionsEnabled) costs none, and the server may be far
+/// behind. So the first read of each session waits until its server has caught up.
 #pragma once
 
 #include <condition_variable>
@@ -43,6 +47,8 @@ class SessionThread final : private ISessionObserver {
   /// All in one journey: the last is asked for before the first has answered. Absent ones are nullopt.
   Result<std::vector<std::optional<Node>>> getAll(const std::vector<std::string>& paths, Reading reading);
   Result<std::vector<std::string>> children(const std::string& path);
+  /// Of all of them in one journey; an absent one has none.
+  Result<std::vector<std::string>> childrenOfAll(const std::vector<std::string>& paths);
   Result<bool> isWorldWritable(const std::string& path);
   Result<CreatedNode> create(const std::string& path);
   /// outcomeUnknown also when the limit has passed.
@@ -53,11 +59,17 @@ class SessionThread final : private ISessionObserver {
   using Call = std::function<void(ICoordination&, Callback<T>)>;
   template <class T>
   Result<T> ask(bool writes, Call<T> call);
+  template <class T>
+  Result<T> askRead(const std::string& path, Call<T> call);
+  template <class Each, class Found>
   class Gathering;
 
   void onConnected(const SessionInfo&) override { tell(true, {}); }
   void onSuspended() override { tell(false, {}); }
-  void onExpired() override { tell(false, {}); }
+  void onExpired() override {
+    caughtUp_ = false;
+    tell(false, {});
+  }
   void onFatal(const Error& error) override { tell(false, error); }
   void tell(bool connected, std::optional<Error> fatal);
 
@@ -72,6 +84,7 @@ class SessionThread final : private ISessionObserver {
   boost::asio::io_context context_;
   AsioLoop loop_{context_};
   std::unique_ptr<ICoordination> coordination_;  // the thread's, once it runs
+  bool caughtUp_ = false;                        // the thread's: what this session has read is no older than itself
   std::thread thread_;
 };
 
