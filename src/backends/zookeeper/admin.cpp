@@ -120,13 +120,13 @@ class Admin final : public IStoreAdmin {
   Result<std::vector<FailingMessage>> failing() override {
     const Result<Opened> open = openStore();
     if (!open) return open.error();
-    auto names = open->session->children(paths_.attempts());
+    auto names = open->session->childrenOfAll(paths_.attemptShards());
     if (!names) return names.error();
     std::ranges::sort(*names);
     std::vector<FailingMessage> found;
     for (const std::string& name : *names) {
       const auto whose = Paths::whose(name);
-      const Result<Node> node = open->session->getFresh(paths_.attempts() + "/" + name);
+      const Result<Node> node = open->session->getFresh(paths_.attempt(name));
       if (!whose || (!node && node.error().is(Errc::notFound))) continue;
       if (!node) return node.error();
       Result<AttemptRecord> record = backends::attemptFrom(whose->second, node->data);
@@ -204,13 +204,17 @@ class Admin final : public IStoreAdmin {
     return numbers;
   }
 
-  /// Where a fence that was lost goes on: after the newest letter, and with a folder of the log that is not there.
+  /// Where a fence that was lost goes on: with folders of letters and of the log that are not there.
   Result<void> findNumbers(SessionThread& session, FenceNode& fence) const {
     const auto letters = numbersIn(session, paths_.dead);
-    if (!letters) return letters.error();
+    if (!letters && !letters.error().is(Errc::notFound)) return letters.error();
     const auto folders = foldersOfLog(session);
     if (!folders) return folders.error();
-    fence.deadLetters = letters->empty() ? 0 : letters->back();
+    const auto former = numbersIn(session, paths_.formerDead());
+    if (!former && !former.error().is(Errc::notFound)) return former.error();
+    std::int64_t nextFolder = letters && !letters->empty() ? letters->back() + 1 : 0;
+    if (former && !former->empty()) nextFolder = std::max(nextFolder, Paths::letterFolderOf(former->back()) + 1);
+    fence.deadLetters = std::max<std::int64_t>(nextFolder * Paths::lettersAFolder - 1, 0);
     fence.logPieces = folders->empty() ? 0 : (folders->back() + 1) * LogPiece::aFolder;
     return {};
   }
@@ -246,20 +250,33 @@ class Admin final : public IStoreAdmin {
 
   /// Those that are chosen, oldest first.
   Result<std::vector<Letter>> letters(SessionThread& session, const LetterChoice& choice, std::size_t limit) const {
-    const Result<std::vector<std::int64_t>> numbers = numbersIn(session, paths_.dead);
-    if (!numbers) return numbers.error();
+    const Result<std::vector<std::int64_t>> folders = numbersIn(session, paths_.dead);
+    if (!folders && folders.error().is(Errc::notFound)) return std::vector<Letter>{};
+    if (!folders) return folders.error();
     std::vector<Letter> found;
-    for (const std::int64_t number : *numbers) {
-      if (found.size() == limit) break;
-      if (!backends::isNamed(choice, number)) continue;
-      const Result<Node> node = session.get(pathOf(number));
-      if (!node && node.error().is(Errc::notFound)) continue;
-      if (!node) return node.error();
-      Result<Letter> letter = letterFrom(number, node->data);
-      if (!letter) return letter.error();
-      if (backends::isChosen(choice, letter->letter)) found.push_back(std::move(*letter));
+    for (const std::int64_t folder : *folders) {
+      const Result<std::vector<std::int64_t>> numbers = numbersIn(session, paths_.letterFolder(folder));
+      if (!numbers && numbers.error().is(Errc::notFound)) continue;
+      if (!numbers) return numbers.error();
+      for (const std::int64_t number : *numbers) {
+        if (found.size() == limit) return found;
+        if (!backends::isNamed(choice, number)) continue;
+        auto letter = readLetter(session, number);
+        if (!letter) return letter.error();
+        if (*letter && backends::isChosen(choice, (*letter)->letter)) found.push_back(*std::move(*letter));
+      }
     }
     return found;
+  }
+
+  /// Nullopt: it has gone meanwhile.
+  Result<std::optional<Letter>> readLetter(SessionThread& session, std::int64_t number) const {
+    const Result<Node> node = session.get(pathOf(number));
+    if (!node && node.error().is(Errc::notFound)) return std::optional<Letter>{};
+    if (!node) return node.error();
+    Result<Letter> letter = letterFrom(number, node->data);
+    if (!letter) return letter.error();
+    return std::optional(std::move(*letter));
   }
 
   static Result<void> removed(SessionThread& session, const std::string& path, std::int32_t version) {

@@ -61,6 +61,16 @@ std::string Paths::id(const ConsumerName& consumer, const MessageId& message) co
   return ids() + "/" + shardName(shardOf(name)) + "/" + name;
 }
 
+std::vector<std::string> Paths::attemptShards() const {
+  std::vector<std::string> all;
+  for (std::size_t shard = 0; shard < shards; ++shard) all.push_back(attempts() + "/" + shardName(shard));
+  return all;
+}
+
+std::string Paths::attempt(std::string_view name) const {
+  return attempts() + "/" + shardName(shardOf(name)) + "/" + std::string(name);
+}
+
 std::optional<std::pair<ConsumerName, MessageId>> Paths::whose(std::string_view attemptName) {
   const std::size_t comma = attemptName.find(',');
   if (comma == std::string_view::npos) return std::nullopt;
@@ -68,7 +78,11 @@ std::optional<std::pair<ConsumerName, MessageId>> Paths::whose(std::string_view 
                    MessageId{decoded(attemptName.substr(comma + 1))}};
 }
 
-std::string Paths::letter(std::int64_t number) const { return dead + "/" + padded(number); }
+std::string Paths::letterFolder(std::int64_t folder) const { return dead + "/" + padded(folder); }
+
+std::string Paths::letter(std::int64_t number) const {
+  return letterFolder(letterFolderOf(number)) + "/" + padded(number);
+}
 
 std::string Paths::logFolder(std::int64_t folder) const { return log + "/" + padded(folder); }
 
@@ -102,8 +116,15 @@ std::vector<std::string> Paths::above() const {
 
 std::vector<std::string> Paths::folders() const {
   std::vector<std::string> all{base};
-  for (const char* part : {"/state", "/attempts", "/in-work", "/dead", "/ids"}) all.push_back(base + part);
+  for (const char* part : {"/state", "/in-work", "/ids"}) all.push_back(base + part);
   for (std::size_t shard = 0; shard < shards; ++shard) all.push_back(ids() + "/" + shardName(shard));
+  for (std::string& folder : failureFolders()) all.push_back(std::move(folder));
+  return all;
+}
+
+std::vector<std::string> Paths::failureFolders() const {
+  std::vector<std::string> all = attemptShards();
+  all.insert(all.begin(), {dead, letterFolder(0), attempts()});
   return all;
 }
 

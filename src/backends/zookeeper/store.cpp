@@ -97,6 +97,7 @@ Result<void> Store::claim(const Term& term) {
     if (tried && !*tried && attempt == claimAttempts)
       claimed = Error{Errc::storeBusy, "the fence changes again and again while it is claimed"};
   }
+  if (claimed) claimed = moveFormer();
   if (!claimed) {
     release();
     if (backends::isRefusal(claimed.error())) emit(term, FenceRefused{claimed.error().message()});
@@ -245,7 +246,11 @@ Result<void> Store::commit(const Changes& changes, const std::vector<std::string
   FenceNode next = claimed_->fence;
   std::vector<MultiOp> ops;
   ops.reserve(letters.size() + logged.size() + changes.size() + 2);
-  for (const std::string& letter : letters) ops.emplace_back(CreateOp{paths_.letter(++next.deadLetters), letter});
+  for (const std::string& letter : letters) {
+    if (Paths::opensLetterFolder(++next.deadLetters))
+      ops.emplace_back(CreateOp{paths_.letterFolder(Paths::letterFolderOf(next.deadLetters))});
+    ops.emplace_back(CreateOp{paths_.letter(next.deadLetters), letter});
+  }
   std::vector<LogPiece> pieces;
   for (const LogEntry& entry : logged) {
     const LogPiece& piece = pieces.emplace_back(LogPiece{++next.logPieces, entry.lines, entry.consumer});
@@ -314,42 +319,6 @@ Result<CommitFate> Store::resolve(const Term& term) {
   claimed_->inDoubt.reset();
   claimed_->burning.clear();
   return committed ? CommitFate::committed : CommitFate::notCommitted;
-}
-
-Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
-  TENURE_ASSERT(session_ != nullptr);
-  const auto recorded = read({paths_.inWork(consumer)}, FenceCheck::skip);
-  if (!recorded) return recorded.error();
-  backends::InWork inWork;
-  if (recorded->front().value) inWork = backends::inWorkFrom(*recorded->front().value);
-  ConsumerState state{.inWork = std::move(inWork.ids), .moreInWork = inWork.more, .attempts = {}};
-  if (claimed_ && inWork.token != claimed_->previousToken) state.moreInWork = true;
-  auto attempts = attemptsOf(consumer);
-  if (!attempts) return attempts.error();
-  state.attempts = std::move(*attempts);
-  return state;
-}
-
-Result<std::vector<AttemptRecord>> Store::attemptsOf(const ConsumerName& consumer) {
-  const auto names = session_->children(paths_.attempts());
-  if (!names) return names.error();
-  const std::string prefix = Paths::prefix(consumer);
-  std::vector<MessageId> ids;
-  std::vector<std::string> paths;
-  for (const std::string& name : *names) {
-    if (!name.starts_with(prefix)) continue;
-    ids.push_back({decoded(std::string_view(name).substr(prefix.size()))});
-    paths.push_back(paths_.attempts() + "/" + name);
-  }
-  const auto cells = read(paths, FenceCheck::skip);
-  if (!cells) return cells.error();
-  std::vector<AttemptRecord> attempts;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    Result<AttemptRecord> record = backends::attemptFrom(ids[i], (*cells)[i].value.value_or(""));
-    if (!record) return record.error();
-    attempts.push_back(std::move(*record));
-  }
-  return attempts;
 }
 
 Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::span<const Message> messages) {

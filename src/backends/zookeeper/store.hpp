@@ -94,6 +94,8 @@ class Store final : public IFencedStore {
   Result<void> open(const std::stop_token& stop = {});
   Result<void> makeFolder(const std::string& path);
   Result<void> makeFolders();
+  Result<void> moveFormer();
+  Result<void> move(const std::string& from, const std::string& to);
   Result<void> lookAtAcl(const Term& term);
   Result<Found> find();
   Result<bool> tryClaim(const Term& term);

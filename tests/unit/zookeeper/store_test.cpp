@@ -1,6 +1,8 @@
 // A store on a real ensemble: what its candidacy, its limits and its network do to it.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "backends/zookeeper/session_thread.hpp"
 #include "support/events.hpp"
 #include "support/results.hpp"
@@ -68,6 +70,31 @@ class ZooKeeperStore : public testing::Test {
                 succeeds());
     ASSERT_THAT(transaction->deadLetter(ledger, letter), succeeds());
     ASSERT_THAT(transaction->commit(), succeeds());
+  }
+
+  /// How many children the folder has that has most, down to that depth.
+  static std::size_t widestBelow(SessionThread& session, const std::string& path, int depth = 2) {
+    const std::vector<std::string> names = session.children(path).value();
+    std::size_t widest = names.size();
+    for (const std::string& name : names)
+      if (depth > 0) widest = std::max(widest, widestBelow(session, path + "/" + name, depth - 1));
+    return widest;
+  }
+
+  /// All attempts in one folder, all dead letters in another one.
+  static void putAsInEarlierVersions(SessionThread& session, const std::string& store) {
+    for (const auto& [now, former] : {std::pair{"/failing", "/attempts"}, std::pair{"/letters", "/dead"}}) {
+      ASSERT_TRUE(session.create(store + former));
+      for (const std::string& folder : session.children(store + now).value()) {
+        const std::string path = store + now + "/" + folder;
+        for (const std::string& name : session.children(path).value())
+          ASSERT_THAT(session.multi({CreateOp{store + former + "/" + name, session.get(path + "/" + name).value().data},
+                                     RemoveOp{path + "/" + name}}),
+                      succeeds());
+        ASSERT_THAT(session.multi({RemoveOp{path}}), succeeds());
+      }
+      ASSERT_THAT(session.multi({RemoveOp{store + now}}), succeeds());
+    }
   }
 
   test::ZooKeeperStoreWorld world_;
@@ -296,6 +323,52 @@ TEST_F(ZooKeeperStore, ARebaseMakesALostFenceAnewAndNumbersLettersOn) {
   bury(leaderWith(world_.options(), TestTerm(next)), "b");
 
   EXPECT_THAT(world_.buried(), ElementsAre("a", "b"));
+}
+
+TEST_F(ZooKeeperStore, NoFolderHoldsAllAttemptsOrAllDeadLetters) {
+  const Leader leader = leaderWith(7);
+  for (int batch = 0; batch < 12; ++batch) {
+    const auto transaction = leader.begin();
+    for (int i = 0; i < 100; ++i) {
+      const MessageId id{std::to_string(100 * batch + i)};
+      DeadLetter letter;
+      letter.message.id = id;
+      ASSERT_THAT(transaction->recordAttempt(ledger, {id, 2, "no stock", {}, {}}), succeeds());
+      ASSERT_THAT(transaction->deadLetter(ledger, letter), succeeds());
+    }
+    ASSERT_THAT(transaction->commit(), succeeds());
+  }
+
+  SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
+  EXPECT_LE(widestBelow(session, "/tenure/stores/" + world_.options().name), 1000U);
+  EXPECT_THAT(leader.store->consumerState(ledger).value().attempts, SizeIs(1200));
+  const auto admin = openStoreAdmin(world_.options());
+  EXPECT_THAT(admin->failing().value(), SizeIs(1200));
+  const std::vector<DeadLetter> letters = admin->deadLetters(2000, {}).value();
+  ASSERT_THAT(letters, SizeIs(1200));
+  EXPECT_TRUE(std::ranges::is_sorted(letters, {}, &DeadLetter::number));
+  EXPECT_EQ(letters.back().message.id.value, "1199");
+}
+
+TEST_F(ZooKeeperStore, TheFirstClaimFilesWhatAnEarlierVersionKeptInOneFolder) {
+  const Leader before = leaderWith(7);
+  for (const char* id : {"a", "b"}) bury(before, id);
+  const auto recording = before.begin();
+  ASSERT_THAT(recording->recordAttempt(ledger, {MessageId{"c/d"}, 2, "no stock", {}, {}}), succeeds());
+  ASSERT_THAT(recording->commit(), succeeds());
+  SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
+  putAsInEarlierVersions(session, "/tenure/stores/" + world_.options().name);
+  ASSERT_THAT(world_.buried(), IsEmpty());
+
+  const Leader leader = leaderWith(8);
+
+  EXPECT_THAT(world_.buried(), ElementsAre("a", "b"));
+  const auto attempts = leader.store->consumerState(ledger).value().attempts;
+  ASSERT_THAT(attempts, SizeIs(1));
+  EXPECT_EQ(attempts[0].id.value, "c/d");
+  bury(leader, "e");
+  EXPECT_THAT(world_.buried(), ElementsAre("a", "b", "e"));
+  EXPECT_THAT(session.existsFresh("/tenure/stores/" + world_.options().name + "/dead"), failsWith(Errc::notFound));
 }
 
 /// The way to one server goes through a proxy.
