@@ -235,25 +235,6 @@ Action Runner::perform(const Check&) {
   return machine_->checked(known->front() != Admission::fresh, moment());
 }
 
-Action Runner::perform(const Prune& prune) {
-  reportProgress();
-  if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
-  Pruning step = prune.step;
-  step.consumer = name_;
-  const Result<Pruned> pruned = store_.prune(*term_, step);
-  if (!pruned) return machine_->failed(pruned.error(), moment());
-  return machine_->pruned(*pruned, moment());
-}
-
-Action Runner::perform(const PruneLog& prune) {
-  reportProgress();
-  if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
-  LogPruning step = prune.step;
-  step.consumer = name_;
-  const Result<std::size_t> removed = store_.pruneLog(*term_, step);
-  return removed ? machine_->logPruned(*removed, moment()) : machine_->failed(removed.error(), moment());
-}
-
 Action Runner::perform(const Resolve&) {
   const Result<CommitFate> fate = store_.resolve(*term_);
   if (!fate) return machine_->failed(fate.error(), moment());

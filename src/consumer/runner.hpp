@@ -144,6 +144,7 @@ class Runner final : public ILeaderCareer {
   std::span<const MessageId> idsOf(std::span<const Message> messages);
   Action ran(const Outcome& outcome);
   Result<void> begin();
+  Result<void> forgetAttempts(WallTime before);
   void abandon() noexcept;
   Action refused(const Error& error);
   Action did(const Result<void>& result);

@@ -1,6 +1,7 @@
 // When idempotency keys are forgotten: the pruner's decisions, and the consumer that carries them out.
 #include "consumer/pruner.hpp"
 #include "scene.hpp"
+#include "support/results.hpp"
 
 namespace tenure::test {
 namespace {
@@ -111,6 +112,32 @@ TEST_F(ConsumerPruning, AMessageThatComesAgainAfterTheHorizonIsHandledAgainAndNo
   workOff(replica);
   EXPECT_EQ(timesHandled("a"), 2);
   EXPECT_EQ(events.of<KeysPruned>()[0].removed, 1U);
+}
+
+/// Somebody took the message from its queue: it does not come again.
+TEST_F(ConsumerPruning, AttemptsAtAMessageThatVanishedAreForgottenAfterTheHorizon) {
+  options.keepIdsFor = 1h;
+  memory::Database database(world, noEvents(), clock);
+  const TestTerm before(identityWith(++token), 24h, clock);
+  ASSERT_THAT(database.store().claim(before), succeeds());
+  const ConsumerName consumer{before->identity().election.value};
+  const auto transaction = database.store().begin(before).value();
+  const auto record = [&](const char* id, WallTime at) {
+    const AttemptRecord attempt{
+        .id = MessageId{id}, .attempts = 2, .lastError = "no stock", .firstAt = at, .lastAt = at};
+    ASSERT_THAT(transaction->recordAttempt(consumer, attempt), succeeds());
+  };
+  record("vanished", clock.wallNow());
+  record("younger", clock.wallNow() + 45min);
+  ASSERT_THAT(transaction->commit(), succeeds());
+  ConsumerReplica& replica = elect();
+
+  idle(replica, 50min);
+  EXPECT_THAT(found().attempts, SizeIs(2));
+  idle(replica, 30min);
+
+  ASSERT_THAT(found().attempts, SizeIs(1));
+  EXPECT_EQ(found().attempts[0].id.value, "younger");
 }
 
 TEST_F(ConsumerPruning, AnUnknownOutcomeOfItIsResolvedBeforeAnythingElse) {
