@@ -175,6 +175,16 @@ TEST_P(Wiring, AppliesEveryMessageOnceAndInOrderAcrossAHandoverAndAKill) {
   EXPECT_EQ(ask("SELECT count(DISTINCT token) FROM ledger"), "3");
 }
 
+TEST_P(Wiring, AStandbyProvesItselfOnItsQueueAndItsStore) {
+  produceThird(0);
+  Program first = replica("first");
+  ASSERT_TRUE(leads(first)) << first.output();
+  Program second = replica("second");
+  EXPECT_TRUE(second.waitForOutput(" prepared ")) << second.output();
+  EXPECT_THAT(second.output(), Not(HasSubstr(" not_ready ")));
+  ASSERT_TRUE(ledgerHas(count / 3)) << first.output();
+}
+
 /// A store without SQL keeps the ids, and what the commands did is told by a file of theirs.
 class WithoutSql : public ToolInElection, public testing::WithParamInterface<Wired> {
  protected:
