@@ -57,8 +57,10 @@ order, until it is told to leave, dies, or loses its lease; then the next replic
 --sql runs one statement for each message, in the transaction that also acknowledges it and checks
 the fence, so its effect happens exactly once. It may use :id :group :body :token :attempt.
 --exec runs a command for each message with /bin/sh: the body on standard input, and
-TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN, TENURE_ATTEMPT in the environment, where our own
-passwords are not. Its exit code:
+TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN, TENURE_ATTEMPT, TENURE_TIME (when it was sent) and
+TENURE_NUMBER in the environment, where our own passwords are not; a header such as trace-id is
+TENURE_HEADER_TRACE_ID (at most 32 KiB of them). What it says last on standard error is kept as the
+attempt's reason. Its exit code:
    0  done
   65  rejected: a dead letter at once, no attempt could help (EX_DATAERR)
   75  again later, not counted as a failed attempt (EX_TEMPFAIL)

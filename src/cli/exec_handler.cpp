@@ -1,8 +1,11 @@
 #include "cli/exec_handler.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <utility>
 
+#include "base/text.hpp"
 #include "cli/leash.hpp"
 
 namespace tenure::cli {
@@ -14,17 +17,60 @@ constexpr int rejects = 65;
 constexpr int againLater = 75;
 constexpr int skips = 99;
 
+/// For all headers together, names and values: an environment shares its place with the command's arguments.
+constexpr std::size_t headerRoom = 32U << 10U;
+
 /// It is asked to go this long before its time is up, if the lease has not been renewed by then.
 constexpr std::chrono::milliseconds politeness = 100ms;
 
+/// "TENURE_HEADER_TRACE_ID" of "trace-id".
+std::string variableOf(std::string_view header) {
+  std::string name = "TENURE_HEADER_";
+  for (const char c : header) {
+    const auto byte = static_cast<unsigned char>(c);
+    name += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
+  }
+  return name;
+}
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+/// A header that no environment can hold is left out: one with a NUL byte, and what is beyond the room there is. Of two
+/// of one name the first counts.
+void addHeaders(const Headers& headers, Environment& environment) {
+  std::size_t room = headerRoom;
+  for (const auto& [header, value] : headers) {
+    if (header == numberHeader) environment.emplace_back("TENURE_NUMBER", value);
+    std::string name = variableOf(header);
+    const bool isKnown = std::ranges::count(environment, name, &Environment::value_type::first) > 0;
+    const std::size_t size = name.size() + value.size() + 2;
+    if (isKnown || size > room || value.find('\0') != std::string::npos) continue;
+    room -= size;
+    environment.emplace_back(std::move(name), value);
+  }
+}
+
 ChildCommand commandFor(const Delivery& delivery, const std::string& command) {
-  return {.arguments = shell(command),
-          .environment = {{"TENURE_MESSAGE_ID", delivery.message.id.value},
-                          {"TENURE_GROUP", delivery.message.group.value},
-                          {"TENURE_TOKEN", std::to_string(delivery.term.token().value)},
-                          {"TENURE_ATTEMPT", std::to_string(delivery.attempt)}},
-          .input = delivery.message.body,
-          .controlGroup = true};
+  ChildCommand child{.arguments = shell(command),
+                     .environment = {{"TENURE_MESSAGE_ID", delivery.message.id.value},
+                                     {"TENURE_GROUP", delivery.message.group.value},
+                                     {"TENURE_TOKEN", std::to_string(delivery.term.token().value)},
+                                     {"TENURE_ATTEMPT", std::to_string(delivery.attempt)},
+                                     {"TENURE_TIME", formatWallTime(delivery.message.enqueuedAt)}},
+                     .input = delivery.message.body,
+                     .controlGroup = true,
+                     .keepErrors = true};
+  addHeaders(delivery.message.headers, child.environment);
+  return child;
+}
+
+/// How it ended, and what it said last.
+std::string reasonOf(const ChildEnd& end) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::size_t begin = end.errors.find_first_not_of(blanks);
+  if (begin == std::string::npos) return end.description();
+  const std::size_t last = end.errors.find_last_not_of(blanks);
+  return end.description() + ": " + printable(std::string_view(end.errors).substr(begin, last - begin + 1));
 }
 
 /// The marker must not say that all is well while it may go on.
@@ -35,7 +81,7 @@ ChildCommand commandFor(const Delivery& delivery, const std::string& command) {
 Outcome outcomeOf(const ChildEnd& end, EndReason reason, Guarantee delivery) {
   if (!end.nothingLeft) endBesideWhatMayStillRun("something of the command outlived SIGKILL");
   // Whoever did it, most likely it was the command: it counts, or the next run would do the same, for ever.
-  if (end.cause == EndCause::shimLost) return Outcome::failed(end.description());
+  if (end.cause == EndCause::shimLost) return Outcome::failed(reasonOf(end));
   if (end.cause != EndCause::itself) {
     if (reason == EndReason::hung) return Outcome::failed("killed: it overran the limit for one message");
     constexpr const char* lost = "killed: its term was lost";
@@ -44,12 +90,12 @@ Outcome outcomeOf(const ChildEnd& end, EndReason reason, Guarantee delivery) {
   }
   if (end.exitCode == 0) return Outcome::done();
   switch (end.exitCode.value_or(-1)) {
-    case rejects: return Outcome::reject(end.description());
-    case againLater: return Outcome::retryLater(end.description());
-    case skips: return Outcome::skip(end.description());
+    case rejects: return Outcome::reject(reasonOf(end));
+    case againLater: return Outcome::retryLater(reasonOf(end));
+    case skips: return Outcome::skip(reasonOf(end));
     default: break;
   }
-  return Outcome::failed(end.description());
+  return Outcome::failed(reasonOf(end));
 }
 
 Outcome outcomeOf(const Error& error) {

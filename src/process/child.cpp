@@ -50,12 +50,59 @@ ChildEnd endFrom(const ChildReport& report) {
   return end;
 }
 
+/// What a command says on standard error: passed on to our own, and its end kept.
+class ErrorStream {
+ public:
+  /// An errno, or 0.
+  int open() {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) return errno;
+    ours_ = Descriptor{ends[0]};
+    commands_ = Descriptor{ends[1]};
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    return 0;
+  }
+  const Descriptor& commandsEnd() const noexcept { return commands_; }
+  void closeCommandsEnd() noexcept { commands_.close(); }
+  int descriptor() const noexcept { return ours_ ? ours_.get() : -1; }
+
+  /// What is there now; of a command that never stops, as much as a pipe holds.
+  void passOn() {
+    std::array<char, 4096> bytes{};
+    for (int i = 0; i < 16 && ours_; ++i) {
+      const ssize_t count = read(ours_.get(), bytes.data(), bytes.size());
+      if (count == 0) ours_.close();
+      if (count <= 0) return;
+      keep({bytes.data(), static_cast<std::size_t>(count)});
+    }
+  }
+  std::string take() {
+    passOn();
+    return std::move(end_);
+  }
+
+ private:
+  void keep(std::string_view bytes) {
+    end_ += bytes;
+    if (end_.size() > ChildEnd::errorsKept) end_.erase(0, end_.size() - ChildEnd::errorsKept);
+    // Nobody waits for a reader who stopped reading.
+    pollfd out{STDERR_FILENO, POLLOUT, 0};
+    if (poll(&out, 1, 0) == 1 && out.revents == POLLOUT)
+      static_cast<void>(!write(STDERR_FILENO, bytes.data(), bytes.size()));
+  }
+
+  Descriptor ours_;
+  Descriptor commands_;
+  std::string end_;
+};
+
 /// The conversation with one child's keeper.
 class Conversation {
  public:
-  Conversation(const Guardian& guardian, Line line, const ChildLimits& limits, BootTime until)
+  Conversation(const Guardian& guardian, Line line, ErrorStream errors, const ChildLimits& limits, BootTime until)
       : guardian_(guardian),
         line_(std::move(line)),
+        errors_(std::move(errors)),
         limits_(limits),
         until_(until),
         stopEvent_(eventfd(0, EFD_CLOEXEC)) {}
@@ -63,11 +110,16 @@ class Conversation {
   Result<ChildEnd> untilItEnds() {
     const std::stop_callback wake(limits_.stop, [this] { eventfd_write(stopEvent_.get(), 1); });
     while (true) {
-      std::array<pollfd, 2> waited{pollfd{line_.descriptor(), POLLIN, 0},
-                                   pollfd{stopSent_ ? -1 : stopEvent_.get(), POLLIN, 0}};
+      std::array<pollfd, 3> waited{pollfd{line_.descriptor(), POLLIN, 0},
+                                   pollfd{stopSent_ ? -1 : stopEvent_.get(), POLLIN, 0},
+                                   pollfd{errors_.descriptor(), POLLIN, 0}};
       if (poll(waited.data(), waited.size(), waitMs()) < 0 && errno != EINTR) return failed("poll");
+      if (waited[2].revents != 0) errors_.passOn();
       if (waited[0].revents != 0) {
-        if (const auto end = hear()) return *end;
+        if (auto end = hear()) {
+          if (*end) (*end)->errors = errors_.take();
+          return *std::move(end);
+        }
       }
       guardian_.wake();
       if (limits_.stop.stop_requested() && !stopSent_) sendStop();
@@ -129,6 +181,7 @@ class Conversation {
 
   const Guardian& guardian_;
   Line line_;
+  ErrorStream errors_;
   pid_t keeper_ = 0;
   Descriptor keeperHandle_;
   const ChildLimits& limits_;
@@ -154,10 +207,14 @@ Result<ChildEnd> runChild(const Guardian& guardian, const ChildCommand& command,
   const Result<Descriptor> written = memoryFile(command.input);
   if (!written) return written.error();
   const int input = command.passInput ? STDIN_FILENO : written->get();
+  ErrorStream errors;
+  if (command.keepErrors && errors.open() != 0) return failed("pipe");
+  const int errorsEnd = command.keepErrors ? errors.commandsEnd().get() : STDERR_FILENO;
   const BootTime until = limits.until ? limits.until() : BootTime::max();
-  Result<Line> line = guardian.spawn(requestFor(command, limits, until), {input, STDOUT_FILENO, STDERR_FILENO});
+  Result<Line> line = guardian.spawn(requestFor(command, limits, until), {input, STDOUT_FILENO, errorsEnd});
   if (!line) return line.error();
-  return Conversation(guardian, std::move(*line), limits, until).untilItEnds();
+  errors.closeCommandsEnd();
+  return Conversation(guardian, std::move(*line), std::move(errors), limits, until).untilItEnds();
 }
 
 }  // namespace tenure

@@ -28,6 +28,8 @@ struct ChildCommand {
   int termDescriptor = 0;
   /// Put it into a control group of its own where that is possible: killing is one step then, whatever it forks.
   bool controlGroup = false;
+  /// What it says on standard error goes through this process on its way to our own, and ends in ChildEnd::errors.
+  bool keepErrors = false;
 };
 
 /// What runs `command` with /bin/sh.
@@ -52,6 +54,9 @@ struct ChildEnd {
   EndCause cause = EndCause::itself;
   bool killed = false;  // it did not end when it was asked to
   bool nothingLeft = true;
+  std::string errors{};  // the end of its standard error, at most errorsKept bytes, where that is kept
+
+  static constexpr std::size_t errorsKept = 1'000;
 
   /// "exit status 3", "killed by SIGSEGV"
   std::string description() const;

@@ -97,6 +97,46 @@ TEST_F(ExecHandler, TellsTheCommandWhatItIsAbout) {
   EXPECT_EQ(written(), "m-1,g 1,7,3\nbody");
 }
 
+TEST_F(ExecHandler, TellsTheCommandTimeNumberAndHeaders) {
+  message.enqueuedAt = WallTime{1'777'885'953'481ms};
+  message.headers = {
+      {"tenure-number", "17"}, {"trace-id", "a b"}, {"trace.id", "second"}, {"nul", std::string(1, '\0')}};
+
+  handle("echo \"$TENURE_TIME,$TENURE_NUMBER,$TENURE_HEADER_TRACE_ID,${TENURE_HEADER_NUL-absent}\" > " + file);
+
+  EXPECT_EQ(written(), "2026-05-04T09:12:33.481Z,17,a b,absent\n");
+}
+
+TEST_F(ExecHandler, HeadersBeyondTheirRoomAreLeftOutAndTheCommandRuns) {
+  message.headers = {{"large", std::string(40'000, 'x')}, {"small", "1"}};
+
+  handle("echo \"${TENURE_HEADER_LARGE-absent},$TENURE_HEADER_SMALL\" > " + file);
+
+  EXPECT_EQ(written(), "absent,1\n");
+}
+
+TEST_F(ExecHandler, TheReasonEndsWithWhatTheCommandSaidLastOnStandardError) {
+  testing::internal::CaptureStderr();
+
+  EXPECT_EQ(handle("echo 'no such customer' >&2; exit 3").reason, "exit status 3: no such customer");
+  EXPECT_EQ(handle("echo 'unreadable' >&2; exit 65").reason, "exit status 65: unreadable");
+  const std::string tail = handle("seq 100000 >&2; exit 1").reason;
+
+  EXPECT_THAT(tail, testing::EndsWith("99999\n100000"));
+  EXPECT_LE(tail.size(), ChildEnd::errorsKept + 40);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("no such customer")) << "and it is passed on";
+}
+
+TEST_F(ExecHandler, ACommandThatNeverStopsTalkingIsKilledAtItsDeadlineAllTheSame) {
+  testing::internal::CaptureStderr();
+  test::TestTerm shortTerm(test::identityWith(8), 600ms);
+
+  const Outcome outcome = makeExecHandler(guardian, "yes >&2")({message, transaction, *shortTerm, 1});
+
+  EXPECT_EQ(outcome.kind, Kind::retryLater);
+  testing::internal::GetCapturedStderr();
+}
+
 TEST_F(ExecHandler, LetsTheCommandFinishWhenTheTermEndsInOrder) {
   const Outcome outcome = handleAndWhenItRings("read word < " + answer + "; exit 0", [&] {
     term.requestStop(EndReason::stopAsked);
