@@ -130,8 +130,7 @@ class Conversation {
   }
 
  private:
-  static constexpr Duration answerLimit = 15s;  // three times what a keeper gives itself for killing
-  static constexpr Duration leashStep = 5ms;    // below it a moved deadline is not worth a packet
+  static constexpr Duration leashStep = 5ms;  // below it a moved deadline is not worth a packet
   static constexpr int lookAgainMs = 50;
   static constexpr int wakeGuardianMs = 1'000;
 
@@ -161,7 +160,8 @@ class Conversation {
 
   void sendStop() {
     stopSent_ = true;
-    stopDue_ = BootClock::now() + limits_.grace;
+    toldAt_ = BootClock::now();
+    stopDue_ = toldAt_ + limits_.grace;
     static_cast<void>(line_.sendRecord(ChildOrder{ChildOrder::Kind::stop, {}}));
   }
 
@@ -171,12 +171,13 @@ class Conversation {
                                           until < until_ + leashStep && until_ < until + leashStep);
     if (same) return;
     until_ = until;
+    toldAt_ = BootClock::now();
     static_cast<void>(line_.sendRecord(ChildOrder{ChildOrder::Kind::until, until}));
   }
 
   BootTime answerDue() const {
     const BootTime killed = std::max(BootTime{}, std::min(until_, stopDue_));
-    return killed == BootTime::max() ? killed : std::max(killed, begun_) + answerLimit;
+    return killed == BootTime::max() ? killed : std::max(killed, toldAt_) + limits_.answer;
   }
 
   const Guardian& guardian_;
@@ -185,7 +186,7 @@ class Conversation {
   pid_t keeper_ = 0;
   Descriptor keeperHandle_;
   const ChildLimits& limits_;
-  const BootTime begun_ = BootClock::now();
+  BootTime toldAt_ = BootClock::now();  // the last order; it may name a time that has passed
   BootTime until_;
   BootTime stopDue_{BootTime::max()};
   Descriptor stopEvent_;

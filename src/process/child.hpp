@@ -44,6 +44,8 @@ struct ChildLimits {
   std::function<BootTime()> until{};
   /// SIGTERM this long before `until`; zero for none.
   std::chrono::milliseconds warning{0};
+  /// How long after that the keeper may be silent. Three times what it gives itself for killing.
+  std::chrono::milliseconds answer{15'000};
 };
 
 /// How the command itself ended. When this is known nothing of it runs any more, unless `nothingLeft` is false: also

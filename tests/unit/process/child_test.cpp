@@ -304,6 +304,17 @@ TEST_F(Child, DiesWhenItsDeadlineIsTakenBack) {
   EXPECT_EQ(end.signal, SIGKILL);
 }
 
+TEST_F(Child, ThatHasRunForLongMayStillTakeAMomentToDie) {
+  const BootTime lostAt = BootClock::now() + 3s;
+  const ChildLimits limits{.until = [&] { return BootClock::now() < lostAt ? BootTime::max() : BootTime::min(); },
+                           .answer = 2s};
+
+  const Result<ChildEnd> end = runChild(guardian, marked.command(forEver), limits);
+
+  ASSERT_TRUE(end) << end.error().message();
+  EXPECT_EQ(end->cause, EndCause::overdue);
+}
+
 TEST_F(Child, TakesItsDoubleForkedOffspringWithIt) {
   std::stop_source stop;
   const std::string daemon = "(setsid nohup sh -c '" + ring("daemon") + forEver + "' > /dev/null 2>&1 &) ; ";
