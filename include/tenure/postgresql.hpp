@@ -38,7 +38,8 @@ struct Options {
   bool tls = false;
   std::filesystem::path tlsAuthority;
   std::string queue = "default";
-  /// How long a claim or a statement waits for a lock.
+  /// How long a claim may take, whatever it waits for, until it ends those in its way; it then has a second more. And
+  /// how long any other statement waits for a lock.
   std::chrono::milliseconds lockLimit{2'000};
   /// How long one statement may run; of a leader no longer than three quarters of ConsumerOptions::outageLimit.
   std::chrono::milliseconds statementLimit{30'000};

@@ -56,7 +56,8 @@ postgresql://[USER@][HOST[,HOST]…][:PORT]/DATABASE[?queue=NAME][&PARAMETER=VAL
   password-file    the password is its first line; else PGPASSFILE or PGPASSWORD
   tls              only with a certificate that tls-authority vouches for under HOST's name (default no)
   tls-authority    a file of certificates
-  lock-limit       how long a claim or a statement waits for a lock (default 2s)
+  lock-limit       how long a claim may take until it ends older terms' sessions, with a second
+                   more for them to go; and how long a statement waits for a lock (default 2s)
   statement-limit  how long one statement may run (default 30s)
   idle-limit       how long a leader may be silent within a transaction (default 2s); then the
                    server ends it, so that a frozen one holds nobody up

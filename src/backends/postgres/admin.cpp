@@ -285,9 +285,10 @@ Result<void> Admin::rebaseFence(const FenceRow& expected, const EnsembleUuid& en
   if (!opened) return opened.error();
   Connection& connection = **opened;
   return inTransaction(connection, [&]() -> Result<void> {
-    const Exchange read = connection.exchange(std::vector{lockFence(expected.election.value)});
+    const Exchange read = connection.exchange(
+        std::vector{awaitTurn(expected.election.value, Turn::alone), lockFence(expected.election.value)});
     if (!read) return read.error();
-    const auto stored = fencesFrom(read.answers[0]);
+    const auto stored = fencesFrom(read.answers[1]);
     const FenceRow found = stored.empty() ? FenceRow{} : stored.front().row;
     if (stored.size() > 1 || !isSame(found, expected))
       return Error{Errc::versionMismatch, "the fence row is not the expected one any more"};

@@ -37,9 +37,40 @@ StoredFence fenceFrom(const Answer& rows, int row) {
   return fence;
 }
 
+Command countCommit(const TermIdentity& term, std::int64_t sequence, Lane lane) {
+  if (lane)
+    return command(
+        "WITH fence AS (SELECT 1 FROM tenure_fence WHERE election = $1 AND generation = $2 AND token = $3"
+        " AND candidate = $4 AND ensemble = $5 FOR SHARE), passed AS (UPDATE tenure_lane SET seq = seq + 1"
+        " WHERE election = $1 AND lane = $7 AND token = $3 AND seq = $6 AND EXISTS (SELECT 1 FROM fence) RETURNING 1)"
+        " SELECT 1 / count(*) FROM passed",
+        term.election.value, term.generation, term.token.value, term.candidate.value, term.ensemble.value, sequence,
+        *lane);
+  return command(
+      "WITH passed AS (UPDATE tenure_fence SET seq = seq + 1 WHERE election = $1 AND generation = $2 AND token = $3"
+      " AND candidate = $4 AND ensemble = $5 AND seq = $6 RETURNING 1)"
+      " SELECT 1 / count(*) FROM passed",
+      term.election.value, term.generation, term.token.value, term.candidate.value, term.ensemble.value, sequence);
+}
+
 }  // namespace
 
 Command beginTransaction() { return command("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); }
+
+// The table's own number keeps schemas of one database apart.
+Command awaitTurn(const std::string& election, Turn turn) {
+  constexpr const char* shared =
+      "SELECT pg_advisory_xact_lock_shared('tenure_fence'::regclass::oid::int, hashtext($1))";
+  constexpr const char* alone = "SELECT pg_advisory_xact_lock('tenure_fence'::regclass::oid::int, hashtext($1))";
+  return command(turn == Turn::shared ? shared : alone, election);
+}
+
+Command withinLimit(std::chrono::milliseconds limit) {
+  return command(
+      "SELECT set_config('statement_timeout', greatest(1, least($1, $1 -"
+      " (extract(epoch FROM clock_timestamp() - transaction_timestamp()) * 1000)::bigint))::text, true)",
+      std::int64_t{limit.count()});
+}
 
 // -1 tells of the damage where the lane has lost its row; a newer term need not have joined it yet.
 Command selectFence(const std::string& election, Lane lane) {
@@ -58,6 +89,10 @@ Command lockFence(const std::string& election) {
 
 Command shareFence(const std::string& election) {
   return command(selectColumns + " WHERE election = $1 FOR SHARE", election);
+}
+
+Command lockLane(const std::string& election, std::int64_t lane) {
+  return command("SELECT 1 FROM tenure_lane WHERE election = $1 AND lane = $2 FOR UPDATE", election, lane);
 }
 
 Command joinLane(const TermIdentity& term, std::int64_t lane) {
@@ -102,20 +137,9 @@ Command writeClaim(const TermIdentity& term, backends::Claim claim, WallTime at)
                  holder.startTime, holder.bootId, static_cast<std::int64_t>(holder.pidNamespace), at, goesOn);
 }
 
-Command passFence(const TermIdentity& term, std::int64_t sequence, Lane lane) {
-  if (lane)
-    return command(
-        "WITH fence AS (SELECT 1 FROM tenure_fence WHERE election = $1 AND generation = $2 AND token = $3"
-        " AND candidate = $4 AND ensemble = $5 FOR SHARE), passed AS (UPDATE tenure_lane SET seq = seq + 1"
-        " WHERE election = $1 AND lane = $7 AND token = $3 AND seq = $6 AND EXISTS (SELECT 1 FROM fence) RETURNING 1)"
-        " SELECT 1 / count(*) FROM passed",
-        term.election.value, term.generation, term.token.value, term.candidate.value, term.ensemble.value, sequence,
-        *lane);
-  return command(
-      "WITH passed AS (UPDATE tenure_fence SET seq = seq + 1 WHERE election = $1 AND generation = $2 AND token = $3"
-      " AND candidate = $4 AND ensemble = $5 AND seq = $6 RETURNING 1)"
-      " SELECT 1 / count(*) FROM passed",
-      term.election.value, term.generation, term.token.value, term.candidate.value, term.ensemble.value, sequence);
+std::vector<Command> passFence(const TermIdentity& term, std::int64_t sequence, Lane lane) {
+  return {beginTransaction(), awaitTurn(term.election.value, lane ? Turn::shared : Turn::alone),
+          countCommit(term, sequence, lane)};
 }
 
 bool isFenceTableGone(const Failure& failure) noexcept {

@@ -7,6 +7,10 @@
 ///
 /// A lane's commits take the row FOR SHARE, which claims wait for and other lanes do not, and count in a row of the
 /// lane's own.
+///
+/// Row locks are not fair: whoever shares a row overtakes whoever waits to have it alone, so that short transactions
+/// that overlap would keep a claim out for ever. Therefore each of ours first waits for its turn at an advisory lock,
+/// which is queued for. It is for fairness alone: what is safe, the row decides.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +34,21 @@ Command beginTransaction();
 /// The number of a lane; none for who commits alone.
 using Lane = std::optional<std::int64_t>;
 
+enum class Turn { shared, alone };
+/// Waits until it is our turn at the election's fence, and keeps it until the transaction ends. Before any lock of a
+/// row, or two could wait for each other.
+Command awaitTurn(const std::string& election, Turn turn);
+/// What comes after it in this transaction may take what is left of `limit` since the transaction began.
+Command withinLimit(std::chrono::milliseconds limit);
+
 /// One row in a healthy database; none otherwise. Its `seq` is the lane's.
 Command selectFence(const std::string& election, Lane lane = {});
 /// The same, and nobody may change it until this transaction ends.
 Command lockFence(const std::string& election);
 /// The same, against claims only.
 Command shareFence(const std::string& election);
+/// The lane's own row: nobody counts in it until this transaction ends.
+Command lockLane(const std::string& election, std::int64_t lane);
 /// Begins to count the lane's commits in this term, or goes on where it is there already; answers its `seq`.
 Command joinLane(const TermIdentity& term, std::int64_t lane);
 /// Those of every election.
@@ -52,9 +65,10 @@ Command takeQueue(std::int64_t queue, const TermIdentity& term);
 /// found out. The first claim answers no row when another one was faster.
 Command writeClaim(const TermIdentity& term, backends::Claim claim, WallTime at);
 
-/// Counts one more commit of the term, if it is still the one that may; fails with `fencedState` otherwise, so that
-/// nothing behind it in the same send is done.
-Command passFence(const TermIdentity& term, std::int64_t sequence, Lane lane = {});
+/// Begins, and counts one more commit of the term, if it is still the one that may; `fenceCheck` among them fails with
+/// `fencedState` otherwise, so that nothing behind it in the same send is done.
+std::vector<Command> passFence(const TermIdentity& term, std::int64_t sequence, Lane lane = {});
+inline constexpr std::size_t fenceCheck = 2;
 inline constexpr std::string_view fencedState = "22012";
 
 /// The table of the fence is gone.

@@ -1,6 +1,5 @@
 #include "backends/postgres/session_name.hpp"
 
-#include "base/text.hpp"
 #include "tenure/store.hpp"
 
 namespace tenure::postgresql {
@@ -35,16 +34,5 @@ std::string storeSession(const TermIdentity& term) {
 }
 
 std::string sourceSession(const TermIdentity& term) { return storeSession(term) + std::string(ofSource); }
-
-std::optional<TermOrder> termOfSession(std::string_view name, const ElectionName& election) noexcept {
-  const std::string prefix = sessionPrefix(election);
-  if (!name.starts_with(prefix)) return std::nullopt;
-  name.remove_prefix(prefix.size());
-  const std::size_t point = name.find('.');
-  const auto generation = point == std::string_view::npos ? 1 : parseInteger(name.substr(0, point));
-  const auto token = parseInteger(point == std::string_view::npos ? name : name.substr(point + 1));
-  if (!generation || !token) return std::nullopt;
-  return TermOrder{*generation, *token};
-}
 
 }  // namespace tenure::postgresql

@@ -1,5 +1,6 @@
 #include "backends/postgres/store.hpp"
 
+#include <set>
 #include <unordered_set>
 
 #include "backends/postgres/schema.hpp"
@@ -24,6 +25,28 @@ Error errorOf(const Failure& failure) {
 
 /// Two first claims met, and the other one was faster.
 constexpr const char* outrun = "another first claim was faster";
+constexpr int mostRepeats = 3;
+
+// Of the second that a claim may take beyond its limit; the rest is for the server's last answer.
+constexpr milliseconds afterLimit{800};
+constexpr milliseconds oneRound{100};
+
+/// Something else than the fence's own word stands in its way.
+template <class Written>
+bool isHeldUp(const Result<Written>& written) noexcept {
+  return !written && written.error().is(Errc::storeBusy);
+}
+
+/// Each of them may take what is left of the limit; the answer to the n-th is the one at place(n).
+std::vector<Command> eachWithin(milliseconds limit, std::vector<Command> commands) {
+  std::vector<Command> limited;
+  for (Command& command : commands) {
+    limited.push_back(withinLimit(limit));
+    limited.push_back(std::move(command));
+  }
+  return limited;
+}
+constexpr std::size_t place(std::size_t command) noexcept { return 2 * command + 1; }
 
 }  // namespace
 
@@ -65,18 +88,19 @@ Result<void> Store::join(const Term& term) {
 }
 
 Result<Store::Written> Store::judgeAndJoin(Connection& connection, const TermIdentity& term) {
-  const Exchange shared = connection.exchange(
-      std::vector{beginTransaction(), selectQueue(options_.queue), shareFence(term.election.value)});
+  const Exchange shared =
+      connection.exchange(std::vector{beginTransaction(), awaitTurn(term.election.value, Turn::shared),
+                                      selectQueue(options_.queue), shareFence(term.election.value)});
   if (!shared) return errorOf(*shared.failure);
-  const auto stored = fencesFrom(shared.answers[2]);
-  const bool ours = shared.answers[1].rows() == 1 && stored.size() == 1 && stored.front().damage.empty() &&
+  const auto stored = fencesFrom(shared.answers[3]);
+  const bool ours = shared.answers[2].rows() == 1 && stored.size() == 1 && stored.front().damage.empty() &&
                     isClaimOf(stored.front().row, term);
   if (!ours) return Error{Errc::staleTerm, "a lane joins the claim of its own term, and there is none"};
   const Exchange joined = connection.exchange(std::vector{joinLane(term, *lane_)});
   if (!joined) return errorOf(*joined.failure);
   const Result<void> committed = commitOf(connection);
   if (!committed) return committed.error();
-  queue_ = queueFrom(shared.answers[1]).number;
+  queue_ = queueFrom(shared.answers[2]).number;
   return Written{term.token.value, joined.answers[0].integer(0, 0)};
 }
 
@@ -86,65 +110,87 @@ std::unique_ptr<IFencedStore> Store::openLane(std::int64_t number) {
 
 Result<Store::Written> Store::claimPatiently(const Term& term) {
   const BootTime start = BootClock::now();
-  Result<Written> written = claimOnce(term);
-  const auto heldUp = [&] { return !written && written.error().is(Errc::storeBusy); };
-  if (heldUp() && written.error().detail == outrun) written = claimOnce(term);
-  if (heldUp() && makeRoom(term, start)) written = claimOnce(term);
+  const BootTime limit = start + options_.lockLimit;
+  Result<Written> written = claimBefore(term, limit);
+  // Another first claim was faster, or the server has undone one of two that waited for each other.
+  for (int again = 0; again < mostRepeats && isHeldUp(written) && BootClock::now() < limit; ++again)
+    written = claimBefore(term, limit);
+  if (!isHeldUp(written) || BootClock::now() < limit) return written;
+  std::set<std::int64_t> ended;
+  while (isHeldUp(written) && BootClock::now() < limit + afterLimit && makeRoom(term, start, ended))
+    written = claimBefore(term, std::min(limit + afterLimit, BootClock::now() + oneRound));
+  if (isHeldUp(written)) tellHolder(term, written.error());
   return written;
 }
 
-Result<Store::Written> Store::claimOnce(const Term& term) {
-  const auto connection = session_.get(term.identity());
+Result<Store::Written> Store::claimBefore(const Term& term, BootTime deadline) {
+  const auto connection = session_.reach(term.identity());
   if (!connection) return connection.error();
-  Result<Written> written = judgeAndWrite(**connection, term);
-  if (!written) (*connection)->rollback();
-  return written;
+  const auto left = std::chrono::ceil<milliseconds>(deadline - BootClock::now());
+  Result<Written> written = judgeAndWrite(**connection, term, std::max(left, milliseconds{1}));
+  if (written) return written;
+  (*connection)->rollback();
+  const bool isOutOfTime = written.error().is(Errc::timedOut) && !(*connection)->isLost();
+  return isOutOfTime ? Error{Errc::storeBusy, written.error().detail} : written.error();
 }
 
 /// The owner is read first: a first claim that lands in between shows in the fence, never as a fence that is lost.
-Result<Store::Written> Store::judgeAndWrite(Connection& connection, const Term& term) {
+Result<Store::Written> Store::judgeAndWrite(Connection& connection, const Term& term, milliseconds limit) {
   const TermIdentity& identity = term.identity();
-  const std::vector<Command> question{selectQueue(options_.queue), lockFence(identity.election.value)};
-  if (const Exchange begun = connection.exchange(std::vector{beginTransaction()}); !begun) return begun.error();
+  const std::vector<Command> question =
+      eachWithin(limit, {awaitTurn(identity.election.value, Turn::alone), selectQueue(options_.queue),
+                         lockFence(identity.election.value)});
+  const std::vector<Command> beginning{beginTransaction(), withinLimit(limit)};
+  if (const Exchange begun = connection.exchange(beginning); !begun) return begun.error();
+  if (const Result<void> known = session_.checkTables(); !known) return known.error();
   Exchange read = connection.exchange(question);
-  if (read && read.answers[0].rows() == 0) {
+  if (read && read.answers[place(1)].rows() == 0) {
     // Waits for another first claim, whose fence must then be seen as well.
     if (const auto added = ensureQueue(connection, options_.queue); !added) return added.error();
     read = connection.exchange(question);
   }
   if (!read) return errorOf(*read.failure);
-  const Queue queue = queueFrom(read.answers[0]);
-  const auto stored = fencesFrom(read.answers[1]);
+  const Queue queue = queueFrom(read.answers[place(1)]);
+  const auto stored = fencesFrom(read.answers[place(2)]);
   const Result<Claim> claim = judgeClaim(stored, queue.owner, identity, term.valid());
   if (!claim) return claim.error();
 
   std::vector<Command> writes{writeClaim(identity, *claim, systemClock().wallNow())};
   if (queue.owner.election.empty()) writes.push_back(takeQueue(queue.number, identity));
-  const Exchange written = connection.exchange(writes);
+  const Exchange written = connection.exchange(eachWithin(limit, writes));
   if (!written) return errorOf(*written.failure);
-  if (written.answers[0].rows() == 0 || (writes.size() > 1 && written.answers[1].changed() == 0))
+  if (written.answers[place(0)].rows() == 0 || (writes.size() > 1 && written.answers[place(1)].changed() == 0))
     return Error{Errc::storeBusy, outrun};
   const Result<void> committed = commitOf(connection);
   if (!committed) return committed.error();
   queue_ = queue.number;
-  return Written{stored.empty() ? 0 : stored.front().row.token.value, written.answers[0].integer(0, 0)};
+  return Written{stored.empty() ? 0 : stored.front().row.token.value, written.answers[place(0)].integer(0, 0)};
 }
 
-bool Store::makeRoom(const Term& term, BootTime since) {
-  const auto connection = session_.get(term.identity());
+/// False when nobody who may be ended is in the way. Whoever was ended may be back, so there is more than one round.
+bool Store::makeRoom(const Term& term, BootTime since, std::set<std::int64_t>& ended) {
+  const auto connection = session_.reach(term.identity());
   if (!connection) return false;
   // A term that is over itself has no business ending others.
   if (options_.evictFrozenHolder && term.valid()) {
     const auto evicted = Session::evictOlder(**connection, term.identity());
-    if (evicted && !evicted->empty()) {
-      for (const std::int64_t process : *evicted) emit(term, HolderEvicted{process, postgresql::since(since)});
-      return true;
-    }
+    if (!evicted) return false;
+    for (const std::int64_t process : *evicted)
+      if (ended.insert(process).second) emit(term, HolderEvicted{process, postgresql::since(since)});
+    if (!evicted->empty()) return true;
   }
   const auto holder = Session::holderOfFence(**connection, term.identity().election);
-  if (holder && holder->process == 0) return true;  // it has let go
-  if (holder) emit(term, StoreBusy{holder->process, "the fence is held by session \"" + holder->name + "\""});
-  return false;
+  return holder && holder->process == 0;  // it has let go
+}
+
+void Store::tellHolder(const Term& term, const Error& why) {
+  const auto connection = session_.reach(term.identity());
+  if (!connection) return;
+  const auto holder = Session::holderOfFence(**connection, term.identity().election);
+  if (!holder) return;
+  const bool isKnown = holder->process != 0;
+  emit(term,
+       StoreBusy{holder->process, isKnown ? "the fence is held by session \"" + holder->name + "\"" : why.detail});
 }
 
 Result<void> Store::isClaimedBy(const Term& term) const {
@@ -165,9 +211,16 @@ Result<std::unique_ptr<IFencedTransaction>> Store::begin(const Term& term) {
   return std::unique_ptr<IFencedTransaction>(std::make_unique<FencedTransaction>(*this, term));
 }
 
-Command Store::passFence() const {
+std::vector<Command> Store::passFence() const {
   TENURE_ASSERT(claimed_.has_value());
   return postgresql::passFence(claimed_->term.identity(), claimed_->sequence, lane_);
+}
+
+bool Store::isStillClaimed(Connection& connection) const {
+  const TermIdentity& term = claimed_->term.identity();
+  const Exchange read = connection.exchange(std::vector{selectFence(term.election.value)});
+  const auto stored = read ? fencesFrom(read.answers[0]) : std::vector<backends::StoredFence>{};
+  return !read || (stored.size() == 1 && isClaimOf(stored.front().row, term));
 }
 
 Error Store::fenced(Connection& connection) const {
@@ -183,15 +236,18 @@ Result<CommitFate> Store::resolve(const Term& term) {
   const auto connection = session();
   if (!connection) return connection.error();
   const std::string& election = term.identity().election.value;
-  // Read once more when the lock is had: what a lane counts is in another row, which the lock's own answer may miss.
-  const Exchange locked =
-      (*connection)->exchange(std::vector{beginTransaction(), lockFence(election), selectFence(election, lane_)});
+  // Shared, so that live lanes and users' programs do not keep it waiting. A commit that is under way has the row that
+  // it counts in: it is read when that is had.
+  std::vector<Command> question{beginTransaction(), awaitTurn(election, Turn::shared), shareFence(election)};
+  if (lane_) question.push_back(lockLane(election, *lane_));
+  question.push_back(selectFence(election, lane_));
+  const Exchange locked = (*connection)->exchange(question);
   if (!locked) {
     (*connection)->rollback();
     return errorOf(*locked.failure);
   }
   if (const Result<void> waited = commitOf(**connection); !waited) return waited.error();
-  const auto stored = fencesFrom(locked.answers[2]);
+  const auto stored = fencesFrom(locked.answers.back());
   const bool ours =
       stored.size() == 1 && stored.front().damage.empty() && isClaimOf(stored.front().row, term.identity());
   const std::int64_t ahead = ours ? stored.front().row.sequence - claimed_->sequence : -1;

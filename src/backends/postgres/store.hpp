@@ -1,9 +1,10 @@
 /// PostgreSQL as the fenced store.
 ///
-///   claim     BEGIN · read the queue's owner, lock the fence's row · judge (shared/fence.hpp) · write · COMMIT
-///             its lock not had within Options::lockLimit: end the sessions of older terms, and once more
+///   claim     BEGIN · wait for its turn, read the queue's owner, lock the fence's row · judge (shared/fence.hpp) ·
+///             write · COMMIT; not through within Options::lockLimit, whatever it waited for: for a second more, end
+///             the sessions of older terms, and again
 ///   begin     a transaction that passes the fence at its first write (transaction.hpp)
-///   resolve   after a COMMIT whose reply was lost: end that session, lock the row, and its `seq` says it
+///   resolve   after a COMMIT whose reply was lost: end that session, lock what it counted in, and its `seq` says it
 ///
 /// A lane is another of these, on a session of its own, that joins the claim instead of making it.
 ///
@@ -17,6 +18,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -60,7 +62,9 @@ class Store final : public IFencedStore {
 
   // For its transactions:
   Result<std::shared_ptr<Connection>> session();
-  Command passFence() const;
+  std::vector<Command> passFence() const;
+  /// Whether the fence is still that of the term; asks the server.
+  bool isStillClaimed(Connection& connection) const;
   /// Why passFence() found no row; asks the server.
   Error fenced(Connection& connection) const;
   void committed() noexcept {
@@ -105,9 +109,10 @@ class Store final : public IFencedStore {
   Result<void> join(const Term& term);
   Result<Written> judgeAndJoin(Connection& connection, const TermIdentity& term);
   Result<Written> claimPatiently(const Term& term);
-  Result<Written> claimOnce(const Term& term);
-  Result<Written> judgeAndWrite(Connection& connection, const Term& term);
-  bool makeRoom(const Term& term, BootTime since);
+  Result<Written> claimBefore(const Term& term, BootTime deadline);
+  Result<Written> judgeAndWrite(Connection& connection, const Term& term, std::chrono::milliseconds limit);
+  bool makeRoom(const Term& term, BootTime since, std::set<std::int64_t>& ended);
+  void tellHolder(const Term& term, const Error& why);
   Result<void> isClaimedBy(const Term& term) const;
   Result<void> countSlice(Connection& connection, const LogPruning& step);
   Error refused(const Term& term, Error error);

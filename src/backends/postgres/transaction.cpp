@@ -82,7 +82,7 @@ Result<void> FencedTransaction::ready() {
   if (state_ == State::idle) {
     state_ = State::open;
     at_ = systemClock().wallNow();
-    kept_ = {beginTransaction(), store_.passFence()};
+    kept_ = store_.passFence();
   }
   if (mark_ == Mark::wanted) {
     mark_ = Mark::held;
@@ -187,16 +187,20 @@ Result<Answer> FencedTransaction::now(Command question) {
 }
 
 Error FencedTransaction::endBy(const Failure& failure) {
-  const bool isFenced = failure.sqlState == fencedState && failure.command == 1 && kept_.size() > 1 &&
-                        std::string_view(kept_.front().sql) == std::string_view(beginTransaction().sql);
+  const bool isAtFence = failure.command <= fenceCheck && kept_.size() > fenceCheck &&
+                         std::string_view(kept_.front().sql) == std::string_view(beginTransaction().sql);
+  const bool isFenced = isAtFence && failure.sqlState == fencedState;
   if (isFenceTableGone(failure)) return end({Errc::fenceLost, failure.error.detail});
   if (connection_->isLost()) store_.guessedWrong();  // perhaps it was too much at once
   if (!isFenced && guessed_ && !connection_->isLost() && !endsTransaction(meaningOf(failure.sqlState))) {
     store_.guessedWrong();
     return end({Errc::undone, failure.error.detail});
   }
-  if (!isFenced) return end(failure.error);
+  // Whoever waits for its turn behind the term that has replaced it is stale, and not held up.
+  const bool isHeldUp = isAtFence && failure.error.is(Errc::storeBusy) && !connection_->isLost();
+  if (!isFenced && !isHeldUp) return end(failure.error);
   connection_->rollback();
+  if (isHeldUp && store_.isStillClaimed(*connection_)) return end(failure.error);
   return end(store_.fenced(*connection_));
 }
 

@@ -3,7 +3,10 @@
 
 #include <csignal>
 #include <cstdio>
+#include <map>
+#include <set>
 
+#include "backends/postgres/session.hpp"
 #include "backends/postgres/session_name.hpp"
 #include "leading.hpp"
 
@@ -226,6 +229,68 @@ TEST(Eviction, LetsARebasedGenerationEndOlderOnesWithHigherTokens) {
   EXPECT_THAT(successor.store().claim(test::TestTerm(rebuilt)), succeeds());
 
   EXPECT_THAT(holding->commit(), testing::Not(succeeds()));
+}
+
+class NamedSessions : public testing::Test {
+ protected:
+  void open(const std::string& name) {
+    sessions_.emplace_back("host=127.0.0.1 port=" + std::to_string(world_.server().port()) +
+                           " dbname=postgres user=" + world_.role() + " application_name=" + name);
+  }
+  /// Those that a claim of `term` ends.
+  std::set<std::string> endedBy(const TermIdentity& term) {
+    const auto connection = Connection::open(world_.options(), storeSession(term)).value();
+    std::set<std::string> names;
+    const auto ended = Session::evictOlder(*connection, term);
+    EXPECT_THAT(ended, succeeds());
+    for (const std::int64_t process : ended.value()) names.insert(nameOf_.at(process));
+    return names;
+  }
+  void remember() {
+    for (const auto& session : sessions_)
+      nameOf_[session.serverProcess()] = world_.ask("SELECT application_name FROM pg_stat_activity WHERE pid = " +
+                                                    std::to_string(session.serverProcess()));
+  }
+
+  PostgresWorld world_;
+  std::vector<test::PostgresSession> sessions_;
+  std::map<std::int64_t, std::string> nameOf_;
+};
+
+TEST_F(NamedSessions, EvictionEndsThoseOfTheElectionsOlderTermsAndNoOther) {
+  for (const char* name :
+       {"orders/7", "orders/0", "orders/1.6", "orders/8", "orders/2.3", "orders/7/source", "orders/", "orders",
+        "orders2/7", "invoices/7", "orders/x", "orders/-1", "orders/1.", "orders/.1", "orders/1.2.3", "psql"})
+    open(name);
+  remember();
+
+  EXPECT_THAT(endedBy(test::identityWith(8)), testing::ElementsAre("orders/0", "orders/1.6", "orders/7"));
+
+  EXPECT_TRUE(test::eventually([&] { return sessionOf(world_, "orders/7") == "none"; }));
+  EXPECT_NE(sessionOf(world_, "orders/8"), "none");
+}
+
+TEST_F(NamedSessions, EvictionGoesByTheGenerationFirst) {
+  for (const char* name : {"orders/900", "orders/2.3", "orders/2.4", "orders/3.1"}) open(name);
+  remember();
+  TermIdentity rebuilt = test::identityWith(4);
+  rebuilt.generation = 2;
+
+  EXPECT_THAT(endedBy(rebuilt), testing::ElementsAre("orders/2.3", "orders/900"));
+}
+
+TEST_F(NamedSessions, EvictionFindsThoseOfTheLongestNamesAndNumbers) {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  const std::string longest(64, 'e');
+  TermIdentity older = test::identityWith(largest - 1, longest);
+  older.generation = largest;
+  TermIdentity newer = older;
+  newer.token = FencingToken{largest};
+  open(storeSession(older));
+  open(storeSession(test::identityWith(1, std::string(63, 'e') + "f")));
+  remember();
+
+  EXPECT_THAT(endedBy(newer), testing::ElementsAre(storeSession(older)));
 }
 
 }  // namespace

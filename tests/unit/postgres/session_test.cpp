@@ -30,7 +30,7 @@ TEST(Session, ThatIsLostIsEndedAtTheServerBeforeTheNextOneActs) {
   const TermIdentity& term = leader.term->identity();
   Session session(world.options());
   const auto first = session.get(term).value();
-  ASSERT_TRUE(first->exchange(std::vector{beginTransaction(), passFence(term, 0)}));
+  ASSERT_TRUE(first->exchange(passFence(term, 0)));
   const std::string process = std::to_string(first->serverProcess());
   const test::Descriptor kept = sever(*first);
   ASSERT_FALSE(first->run("SELECT 1"));
@@ -40,7 +40,7 @@ TEST(Session, ThatIsLostIsEndedAtTheServerBeforeTheNextOneActs) {
   const auto second = session.get(term).value();
 
   EXPECT_EQ(world.ask("SELECT count(*) FROM pg_stat_activity WHERE pid = " + process), "0");
-  EXPECT_TRUE(second->exchange(std::vector{passFence(term, 0)})) << "nobody holds the row, and nothing was committed";
+  EXPECT_TRUE(second->exchange(passFence(term, 0))) << "nobody holds the row, and nothing was committed";
 }
 
 TEST(Session, IsKeptWhileItIsSoundAndReplacedForAnotherTerm) {

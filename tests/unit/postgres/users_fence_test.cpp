@@ -1,10 +1,9 @@
 /// The SQL that README.md gives to programs of any language, as it stands there, against claims of the real store.
 #include <gmock/gmock.h>
 
-#include <fstream>
 #include <future>
-#include <sstream>
 
+#include "readme_recipe.hpp"
 #include "support/postgres_server.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
@@ -18,30 +17,15 @@ using test::succeeds;
 constexpr const char* divisionByZero = "22012";
 constexpr const char* transactionAborted = "25P02";
 
-/// The look at the token, as README.md has it.
-std::string readmeLook() {
-  std::ifstream readme(std::string(TENURE_SOURCE_DIR) + "/README.md");
-  std::ostringstream text;
-  text << readme.rdbuf();
-  const std::string all = text.str();
-  const std::size_t from = all.find("    SELECT 1 / count(*)");
-  return from == std::string::npos ? "" : all.substr(from, all.find(';', from) - from);
-}
-
-std::string withValues(std::string sql, const TermIdentity& term) {
-  const std::pair<std::string, std::string> values[] = {{":election", "'" + term.election.value + "'"},
-                                                        {":generation", std::to_string(term.generation)},
-                                                        {":token", std::to_string(term.token.value)}};
-  for (const auto& [name, value] : values) sql.replace(sql.find(name), name.size(), value);
-  return sql;
-}
-
 class UsersFence : public testing::Test {
  protected:
-  /// A program's own transaction under a term, begun as README.md says; the SQLSTATE of its look.
+  /// A program's own transaction under a term, begun as README.md says; the SQLSTATE of what fails.
   static std::string begin(test::PostgresSession& user, const test::TestTerm& term) {
     EXPECT_EQ(user.tryToRun("BEGIN"), "");
-    return user.tryToRun(withValues(readmeLook(), Term(term).identity()));
+    std::string failure;
+    for (const std::string& sql : readmeRecipe(Term(term).identity()))
+      if (failure.empty()) failure = user.tryToRun(sql);
+    return failure;
   }
   Result<void> claim(const test::TestTerm& term) {
     const auto ends = world.open();
