@@ -22,7 +22,8 @@ struct Options {
   std::string queue = "default";
   /// How long a claim or commit waits for the file's write lock.
   std::chrono::milliseconds lockLimit{2'000};
-  /// After lockLimit, kill the lock's holder when it is proven to be the unclean predecessor.
+  /// After lockLimit, kill the lock's holder when it is proven to be the unclean predecessor, and frozen: stopped, or
+  /// not run for a second more.
   bool evictFrozenHolder = true;
   /// Create file and schema when absent; otherwise an absent file is Errc::notFound.
   bool create = true;

@@ -49,7 +49,8 @@ sqlite:PATH[?queue=NAME][&lock-limit=TIME][&evict=yes|no]
   Queue and store in one file, on one host. PATH is relative or absolute.
   queue       which queue of the file (default "default")
   lock-limit  how long to wait for the file's write lock (default 2s)
-  evict       whether a successor may then kill the frozen predecessor that holds it (default yes)
+  evict       whether a successor may then kill a predecessor that holds it and is proven to be
+              frozen (default yes)
 )help";
 
 }  // namespace

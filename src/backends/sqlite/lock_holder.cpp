@@ -12,7 +12,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <fstream>
 #include <memory>
+#include <utility>
 
 #include "base/process_identity.hpp"
 
@@ -80,6 +83,22 @@ class PidDescriptor {
   int descriptor_;
 };
 
+/// By a signal, or a debugger.
+bool isStopped(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  const std::size_t nameEnd = stat.rfind(") ");  // the name may hold anything
+  return nameEnd != std::string::npos && (stat[nameEnd + 2] == 'T' || stat[nameEnd + 2] == 't');
+}
+
+std::optional<Duration> processorTimeOf(pid_t pid) {
+  clockid_t clock{};
+  timespec time{};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) return std::nullopt;
+  return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+}
+
 std::string failure(const char* call) { return std::string(call) + ": " + std::strerror(errno); }
 
 }  // namespace
@@ -97,8 +116,9 @@ std::optional<pid_t> lockHolder(const std::filesystem::path& file) {
 }
 
 Eviction evictHolder(const std::filesystem::path& file, std::span<const ProcessIdentity> suspects,
-                     std::chrono::milliseconds limit) {
+                     std::optional<HolderLook>& first, std::chrono::milliseconds limit) {
   using enum Eviction::Outcome;
+  const std::optional<HolderLook> before = std::exchange(first, std::nullopt);
   const std::optional<pid_t> holder = lockHolder(file);
   if (!holder) return {.detail = "no other process is seen to hold the lock"};
   const std::string who = "process " + std::to_string(*holder);
@@ -109,7 +129,16 @@ Eviction evictHolder(const std::filesystem::path& file, std::span<const ProcessI
     return {*holder, refused, who + " holds the lock and is not proven to be the predecessor"};
   const PidDescriptor process(*holder);
   if (!process.isOpen()) return {*holder, refused, who + ": " + failure("pidfd_open")};
+  if (!isStopped(*holder)) {
+    const auto ran = processorTimeOf(*holder);
+    if (!ran) return {*holder, refused, who + " holds the lock, and whether it is frozen cannot be seen"};
+    const bool isKnown = before && before->process == *suspect;
+    if (isKnown && before->ran != *ran) return {*holder, refused, who + " holds the lock and is at work"};
+    first = isKnown ? before : HolderLook{*suspect, BootClock::now(), *ran};
+    if (BootClock::now() - first->at < frozenFor) return {*holder, suspected};
+  }
   if (livenessOf(*suspect) != Liveness::alive || lockHolder(file) != holder) return {*holder, letGo};
+  if (!isStopped(*holder) && (!first || processorTimeOf(*holder) != first->ran)) return {*holder, suspected};
   if (!process.kill()) return {*holder, refused, who + ": " + failure("pidfd_send_signal")};
   if (!process.waitUntilGone(limit)) return {*holder, refused, who + " was killed but does not go"};
   return {*holder, evicted};

@@ -2,10 +2,14 @@
 ///
 /// Under load a leader holds the write lock nearly all of the time, so one that is stopped (SIGSTOP, a stuck disk)
 /// usually holds it for ever, and the store with it. The successor may kill it, if and only if it can prove that the
-/// process which holds the lock is one whose term is over:
+/// process which holds the lock is one whose term is over, and that it is frozen:
 ///
 ///   F_GETLK names the holder's pid ─▶ a suspect has that pid ─▶ pid, start time, boot and pid namespace agree
-///   ─▶ pidfd ─▶ all of it looked up again ─▶ SIGKILL through the pidfd ─▶ wait until it is gone
+///   ─▶ it is stopped, or has not run since a look that is a second old ─▶ pidfd ─▶ all of it looked up again
+///   ─▶ SIGKILL through the pidfd ─▶ wait until it is gone
+///
+/// A predecessor that is at work, in a long statement or for another election of its own, is left alone. One that has
+/// not run between two looks has not let go of the lock in between either.
 ///
 /// The journal it leaves is rolled back by SQLite. The question is put to SQLite's own descriptor: opening the file
 /// and closing it again would drop every lock this process has on it.
@@ -20,6 +24,7 @@
 #include <string>
 
 #include "tenure/term.hpp"
+#include "tenure/time.hpp"
 
 namespace tenure::sqlite {
 
@@ -29,8 +34,9 @@ std::optional<pid_t> lockHolder(const std::filesystem::path& file);
 
 struct Eviction {
   enum class Outcome {
-    refused,  // the detail says why
-    letGo,    // the holder was gone before it could be killed
+    refused,    // the detail says why
+    suspected,  // it may be frozen: the next look tells
+    letGo,      // the holder was gone before it could be killed
     evicted,
   };
   pid_t pid = 0;  // that holds the lock, 0 when nobody was found
@@ -38,8 +44,18 @@ struct Eviction {
   std::string detail{};
 };
 
-/// Kills the lock's holder if it is one of `suspects`. Waits until it is gone, at most `limit`.
+/// A look at the lock's holder.
+struct HolderLook {
+  ProcessIdentity process;
+  BootTime at{};
+  Duration ran{};  // processor time of all its threads so far
+};
+/// Between two looks that shall prove something: on a busy machine whoever is at work waits for a processor.
+inline constexpr Duration frozenFor = std::chrono::seconds{1};
+
+/// Kills the lock's holder if it is one of `suspects` and frozen. `first` is the first look at a holder that may be.
+/// Waits until it is gone, at most `limit`.
 Eviction evictHolder(const std::filesystem::path& file, std::span<const ProcessIdentity> suspects,
-                     std::chrono::milliseconds limit = std::chrono::seconds{10});
+                     std::optional<HolderLook>& first, std::chrono::milliseconds limit = std::chrono::seconds{10});
 
 }  // namespace tenure::sqlite

@@ -1,7 +1,8 @@
 #include "backends/sqlite/store.hpp"
 
+#include <tuple>
+
 #include "backends/shared/record_text.hpp"
-#include "backends/sqlite/lock_holder.hpp"
 #include "backends/sqlite/transaction.hpp"
 #include "base/assert.hpp"
 #include "base/process_identity.hpp"
@@ -12,6 +13,11 @@ namespace {
 using std::chrono::milliseconds;
 
 milliseconds since(BootTime start) { return std::chrono::duration_cast<milliseconds>(BootClock::now() - start); }
+
+bool isOlder(const FenceRow& row, const TermIdentity& term) noexcept {
+  return row.ensemble == term.ensemble &&
+         std::tuple(row.generation, row.token) < std::tuple(term.generation, term.token);
+}
 
 }  // namespace
 
@@ -34,13 +40,14 @@ Result<void> Store::open(const Term& term) {
   return suspectStoredHolder(term);
 }
 
-/// A predecessor that died before its claim leaves the fence row with the one before it, which may hold the lock.
+/// A predecessor that died before its claim leaves the fence row with the one before it, which may hold the lock. A row
+/// that is not of an older term proves nothing against its holder.
 Result<void> Store::suspectStoredHolder(const Term& term) {
   if (!term.identity().uncleanPredecessor) return {};
   const auto stored = readFence(*connection_, term.identity().election.value);
   if (!stored) return stored.error();
   for (const StoredFence& fence : *stored)
-    if (!backends::isClaimOf(fence.row, term.identity())) suspects_.push_back(fence.row.holder);
+    if (isOlder(fence.row, term.identity())) suspects_.push_back(fence.row.holder);
   return {};
 }
 
@@ -51,11 +58,13 @@ bool Store::makeRoom(const Term& term) {
   // A term that is over itself has no business killing anybody.
   const bool mayEvict = options.evictFrozenHolder && term.valid();
   const auto suspects = mayEvict ? std::span<const ProcessIdentity>(suspects_) : std::span<const ProcessIdentity>();
-  const Eviction eviction = evictHolder(std::filesystem::absolute(options.file), suspects);
+  const Duration watched = firstLook_ ? start - firstLook_->at : Duration::zero();
+  const Eviction eviction = evictHolder(std::filesystem::absolute(options.file), suspects, firstLook_);
   switch (eviction.outcome) {
     case Eviction::Outcome::evicted:
-      emit(term, HolderEvicted{eviction.pid, options.lockLimit + since(start)});
+      emit(term, HolderEvicted{eviction.pid, options.lockLimit + since(start - watched)});
       return true;
+    case Eviction::Outcome::suspected:
     case Eviction::Outcome::letGo: return true;
     case Eviction::Outcome::refused: break;
   }

@@ -6,7 +6,7 @@
 ///   resolve   after a COMMIT that broke in the middle: the row's `seq` says whether it is there
 ///
 /// Every wait for the file's lock is bounded by Options::lockLimit. When it passes, the holder is looked up, and killed
-/// if it is proven to be a predecessor whose term is over (lock_holder.hpp).
+/// if it is proven to be a predecessor whose term is over, and to be frozen (lock_holder.hpp).
 #pragma once
 
 #include <memory>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/sqlite/fence_rows.hpp"
+#include "backends/sqlite/lock_holder.hpp"
 #include "backends/sqlite/open_file.hpp"
 #include "backends/sqlite/standby.hpp"
 #include "tenure/events.hpp"
@@ -74,6 +75,7 @@ class Store final : public IFencedStore {
   std::optional<Claimed> claimed_;
   std::int64_t queue_ = 0;
   std::vector<ProcessIdentity> suspects_;
+  std::optional<HolderLook> firstLook_;  // at a holder of the lock that may be frozen
 };
 
 /// Of a row with id, attempts, last_error, first_at, last_at, standing.

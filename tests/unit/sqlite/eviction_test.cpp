@@ -1,6 +1,7 @@
 // A frozen leader that holds the file's lock, in a process of its own, and the successor that needs it.
 #include <gmock/gmock.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -29,6 +30,14 @@ constexpr std::int64_t frozenToken = 7;
 void freezeHolding(const std::string& lock, sqlite3* db) {
   const auto run = [db](const char* sql) { ASSERT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK); };
   sqlite3_stmt* reading = nullptr;
+  if (lock == "at work" || lock == "waiting") {
+    run("BEGIN IMMEDIATE; INSERT INTO tenure_state VALUES('invoices', 'k', 'of another election')");
+    std::printf("frozen %lld\n", static_cast<long long>(thisProcess().startTime));
+    std::fflush(stdout);
+    if (lock == "waiting") ::pause();
+    run("WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i) SELECT count(*) FROM i");
+    return;
+  }
   if (lock == "reserved") {
     run("BEGIN IMMEDIATE; INSERT INTO tenure_state VALUES('orders', 'k', 'of the frozen one')");
   } else if (lock == "exclusive") {
@@ -52,7 +61,8 @@ TEST(Child, DISABLED_FreezesWithTheLock) {
   ASSERT_THAT(openSink(options), succeeds()) << "the schema is there";
   Database database(options, noEvents());
   if (std::string(std::getenv("CHILD_ROLE")) == "leader") {
-    ASSERT_THAT(database.store().claim(test::TestTerm(frozenToken)), succeeds());
+    const char* token = std::getenv("CHILD_TOKEN");
+    ASSERT_THAT(database.store().claim(test::TestTerm(token == nullptr ? frozenToken : std::stoi(token))), succeeds());
   }
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(options.file.c_str(), &db), SQLITE_OK);
@@ -62,12 +72,16 @@ TEST(Child, DISABLED_FreezesWithTheLock) {
 
 class FrozenProcess {
  public:
-  FrozenProcess(const std::string& role, const test::SqliteWorld& world, const std::string& lock)
+  FrozenProcess(const std::string& role, const test::SqliteWorld& world, const std::string& lock,
+                std::int64_t token = frozenToken)
       : program_({"/proc/self/exe", "--gtest_filter=Child.*", "--gtest_also_run_disabled_tests"},
                  world.options().file.string() + ".out",
-                 {"CHILD_FILE=" + world.options().file.string(), "CHILD_LOCK=" + lock, "CHILD_ROLE=" + role}) {
+                 {"CHILD_FILE=" + world.options().file.string(), "CHILD_LOCK=" + lock, "CHILD_ROLE=" + role,
+                  "CHILD_TOKEN=" + std::to_string(token)}) {
     EXPECT_TRUE(program_.waitForOutput("frozen ")) << program_.output();
-    EXPECT_TRUE(program_.waitForState('T'));
+    if (lock != "at work" && lock != "waiting") {
+      EXPECT_TRUE(program_.waitForState('T'));
+    }
     const std::string output = program_.output();
     identity_ = thisProcess();
     identity_.pid = program_.pid();
@@ -76,6 +90,7 @@ class FrozenProcess {
 
   const ProcessIdentity& identity() const { return identity_; }
   bool isStopped() const { return program_.state() == 'T'; }
+  bool isAlive() { return !program_.waitForEnd(0ms).has_value(); }
   bool wasKilled() { return program_.waitForEnd().value_or(test::Ending{}).signal == SIGKILL; }
 
  private:
@@ -175,6 +190,48 @@ TEST_P(EvictionOfTheStoredHolder, FollowsFromAPredecessorThatDiedBeforeItsClaim)
   EXPECT_THAT(claim(successorOf(dead)), succeeds());
 
   EXPECT_TRUE(frozen.wasKilled());
+}
+
+class EvictionWithoutAStop : public Eviction {};
+INSTANTIATE_TEST_SUITE_P(Holders, EvictionWithoutAStop, testing::Values("at work"));
+
+/// In a long statement, be it for another election that it hosts on the same file.
+TEST_P(EvictionWithoutAStop, LeavesAPredecessorAloneThatIsAtWork) {
+  FrozenProcess busy("leader", world_, GetParam());
+
+  const Result<void> claimed = claim(successorOf(busy.identity()));
+
+  EXPECT_THAT(claimed, failsWith(Errc::storeBusy));
+  ASSERT_FALSE(events_.of<StoreBusy>().empty());
+  EXPECT_EQ(events_.of<StoreBusy>()[0].holderPid, busy.identity().pid);
+  EXPECT_THAT(events_.of<StoreBusy>()[0].detail, HasSubstr("at work"));
+  EXPECT_TRUE(events_.of<HolderEvicted>().empty());
+  EXPECT_TRUE(busy.isAlive());
+}
+
+class EvictionOfAnIdleHolder : public Eviction {};
+INSTANTIATE_TEST_SUITE_P(Holders, EvictionOfAnIdleHolder, testing::Values("waiting"));
+
+TEST_P(EvictionOfAnIdleHolder, FollowsWhenItHasNotRunBetweenTwoLooks) {
+  FrozenProcess stuck("leader", world_, GetParam());
+
+  EXPECT_THAT(claim(successorOf(stuck.identity())), succeeds());
+
+  EXPECT_TRUE(stuck.wasKilled());
+  ASSERT_EQ(events_.of<HolderEvicted>().size(), 1U);
+  EXPECT_GE(events_.of<HolderEvicted>()[0].waited, frozenFor);
+}
+
+TEST_P(EvictionOfTheStoredHolder, IsNeverThatOfANewerTerm) {
+  FrozenProcess newer("leader", world_, GetParam(), frozenToken + 2);
+  ProcessIdentity dead = thisProcess();
+  dead.pid = newer.identity().pid;
+  dead.startTime = 1;
+
+  EXPECT_FALSE(claim(successorOf(dead)));
+
+  EXPECT_TRUE(events_.of<HolderEvicted>().empty());
+  EXPECT_TRUE(newer.isStopped());
 }
 
 TEST(LockHolder, IsNobodyWhenNobodyHoldsTheLock) {
