@@ -47,6 +47,12 @@ class ISqlStatements {
     const auto rows = execute(sql, parameters);
     return rows ? Result<void>{} : rows.error();
   }
+  /// Whether the statement could be run at all. Nothing is run; of `parameters` only names and kinds count, as no value
+  /// stands for all messages.
+  ///
+  /// Errors:  invalidArgument  whatever the values, it fails: a slip, a table that is not there, a missing right
+  ///          any other        the store did not say
+  virtual Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) = 0;
 };
 
 /// The writes that any store can apply atomically, and SQL where the store speaks it. Nothing is visible to others

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cctype>
-#include <memory>
 #include <utility>
 
 #include "base/text.hpp"
@@ -26,14 +24,19 @@ Parameters parametersOf(const Delivery& delivery) {
           SqlParameter{":attempt", std::int64_t{delivery.attempt}}};
 }
 
-Parameters anyParameters() {
+/// Of what kinds they are; their values mean nothing.
+Parameters kindsOfParameters() {
   return {SqlParameter{":id", ""}, SqlParameter{":group", ""}, SqlParameter{":body", ""},
           SqlParameter{":token", std::int64_t{0}}, SqlParameter{":attempt", std::int64_t{0}}};
 }
 
+EndTerm withoutSql() {
+  return {EndReason::failed, {Errc::unsupported, "--sql needs a store that speaks SQL; this queue's has none"}};
+}
+
 ISqlStatements& sqlOf(Transaction& transaction) {
   if (ISqlStatements* sql = transaction.sql()) return *sql;
-  throw EndTerm(EndReason::failed, {Errc::unsupported, "--sql needs a store that speaks SQL; this queue's has none"});
+  throw withoutSql();
 }
 
 EndTerm refused(const Error& error) {
@@ -44,12 +47,7 @@ EndTerm slip(const std::string& why) {
   return refused({Errc::invalidArgument, why + "; expected one INSERT, UPDATE, DELETE or SELECT"});
 }
 
-std::string without(const std::string& ours, std::string text) {
-  for (std::size_t at = text.find(ours); at != std::string::npos; at = text.find(ours, at)) text.erase(at, ours.size());
-  return text;
-}
-
-/// A server asked to explain one of these says no more than "syntax error".
+/// A server asked to prepare one of these says no more than "syntax error".
 bool controlsTransaction(const std::string& statement) {
   constexpr std::string_view words[] = {"ABORT", "BEGIN", "COMMIT", "END", "RELEASE", "ROLLBACK", "SAVEPOINT", "START"};
   const std::size_t begin = std::min(statement.find_first_not_of(" \t\r\n"), statement.size());
@@ -59,21 +57,15 @@ bool controlsTransaction(const std::string& statement) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-std::string wouldDivide(const std::string& statement) {
-  return "\"" + escaped(statement) + "\" would end or divide the fenced transaction";
-}
-
-/// Throws what makes the statement useless for every message. EXPLAIN compiles it and runs nothing; `occasion` makes
-/// its text new each time, because a store may keep what it compiled when the tables were others.
-void refuseUnlessItCompiles(ISqlStatements& sql, const std::string& statement, const std::string& occasion) {
-  if (controlsTransaction(statement)) throw slip(wouldDivide(statement));
-  const std::string explain = "EXPLAIN /* " + occasion + " */ ";
-  const auto explained = sql.execute(explain + statement, anyParameters());
-  if (explained) return;
-  const std::string why = without(explain, explained.error().detail);
-  if (explained.error().is(Errc::invalidArgument)) throw slip(why);
-  // Were it the store that fails, it would refuse this as well.
-  if (explained.error().is(Errc::storeFailed) && sql.execute("SELECT 1")) throw slip(why);
+/// Throws what makes the statement useless for every message; what keeps the store from saying so is returned.
+template <class Check>
+Result<void> refuseUnlessItFits(const std::string& statement, Check check) {
+  if (controlsTransaction(statement))
+    throw slip("\"" + escaped(statement) + "\" would end or divide the fenced transaction");
+  const Parameters kinds = kindsOfParameters();
+  Result<void> checked = check(kinds);
+  if (!checked && checked.error().is(Errc::invalidArgument)) throw slip(checked.error().detail);
+  return checked;
 }
 
 Outcome outcomeOf(const Error& error) {
@@ -88,41 +80,39 @@ Outcome outcomeOf(const Error& error) {
 }  // namespace
 
 Handler makeSqlHandler(std::string statement) {
-  // Lanes share the handler.
-  return [statement = std::move(statement), failures = std::make_shared<std::atomic<int>>()](const Delivery& delivery) {
+  return [statement = std::move(statement)](const Delivery& delivery) {
     ISqlStatements& sql = sqlOf(delivery.transaction);
     const Result<void> written = sql.write(statement, parametersOf(delivery));
     if (written) return Outcome::done();
     if (written.error().is(Errc::storeFailed))
-      refuseUnlessItCompiles(sql, statement, "failure " + std::to_string(++*failures));
+      static_cast<void>(refuseUnlessItFits(statement, [&](auto& kinds) { return sql.check(statement, kinds); }));
     return outcomeOf(written.error());
   };
 }
 
 void SqlCareer::check(const std::stop_token& stop) {
   consumer_.check(stop);
-  lookAtStatement();
+  static_cast<void>(lookAtStatement());
   store_.release();
 }
 
 void SqlCareer::prepare(const std::stop_token& stop) {
   consumer_.prepare(stop);
-  lookAtStatement();
+  if (!stop.stop_requested()) static_cast<void>(lookAtStatement());
 }
 
 /// Where the store does not say, the term will find out.
-void SqlCareer::lookAtStatement() {
-  if (controlsTransaction(statement_)) throw slip(wouldDivide(statement_));
-  const Result<void> checked = store_.checkSql(statement_, anyParameters());
-  if (!checked && checked.error().is(Errc::invalidArgument)) throw slip(without("EXPLAIN ", checked.error().detail));
+Result<void> SqlCareer::lookAtStatement() {
+  return refuseUnlessItFits(statement_, [&](auto& kinds) { return store_.checkSql(statement_, kinds); });
 }
 
+/// A store that does not say is no reason to take messages: they would find out one by one.
 void SqlCareer::inaugurate(const Term& term) {
   consumer_.inaugurate(term);
-  const auto transaction = store_.begin(term);
-  if (!transaction) return;  // the consumer will meet it, and knows what to do
-  refuseUnlessItCompiles(sqlOf(**transaction), statement_, "term " + std::to_string(term.token().value));
-  (*transaction)->rollback();
+  if (term.stopToken().stop_requested()) return;
+  const Result<void> checked = lookAtStatement();
+  if (!checked && checked.error().is(Errc::unsupported)) throw withoutSql();
+  if (!checked) throw EndTerm(EndReason::failed, checked.error());
 }
 
 }  // namespace tenure::cli

@@ -37,7 +37,8 @@ class SqlCareer final : public ILeaderCareer {
   void handOver(const Term& term) override { consumer_.handOver(term); }
 
  private:
-  void lookAtStatement();
+  /// Throws what makes it useless; what keeps the store from saying so is returned.
+  Result<void> lookAtStatement();
 
   Consumer& consumer_;
   IFencedStore& store_;

@@ -13,6 +13,9 @@ class ForwardingStore : public IFencedStore {
   explicit ForwardingStore(IFencedStore& inner) : inner_(inner) {}
 
   Result<void> prepare(const std::stop_token& stop) override { return inner_.prepare(stop); }
+  Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) override {
+    return inner_.checkSql(sql, parameters);
+  }
   Result<void> claim(const Term& term) override { return inner_.claim(term); }
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override { return inner_.begin(term); }
   Result<CommitFate> resolve(const Term& term) override { return inner_.resolve(term); }

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "backends/postgres/schema.hpp"
+#include "backends/postgres/statement_check.hpp"
 #include "backends/postgres/transaction.hpp"
 #include "backends/shared/record_text.hpp"
 #include "base/assert.hpp"
@@ -255,6 +256,18 @@ Result<CommitFate> Store::resolve(const Term& term) {
   claimed_->sequence += ahead;
   claimed_->lastIsUnknown = false;
   return ahead == 1 ? CommitFate::committed : CommitFate::notCommitted;
+}
+
+/// A session that was lost meanwhile, unnoticed, is no answer.
+Result<void> Store::checkSql(std::string_view sql, std::span<const SqlParameter> parameters) {
+  Result<void> checked;
+  for (int again = 0; again < 2; ++again) {
+    const auto connection = claimed_ ? session() : session_.withoutTerm();
+    if (!connection) return connection.error();
+    checked = checkStatement(**connection, translations_, sql, parameters);
+    if (!(*connection)->isLost()) break;
+  }
+  return checked;
 }
 
 AttemptRecord attemptFrom(const Answer& rows, int row) {

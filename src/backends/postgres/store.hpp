@@ -42,6 +42,7 @@ class Store final : public IFencedStore {
   ~Store() override { Store::release(); }
 
   Result<void> prepare(const std::stop_token& stop) override { return session_.prepare(stop); }
+  Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "backends/postgres/fence_rows.hpp"
+#include "backends/postgres/statement_check.hpp"
 #include "backends/postgres/store.hpp"
 #include "backends/postgres/user_sql.hpp"
 #include "backends/shared/state_limits.hpp"
@@ -257,6 +258,14 @@ Result<void> FencedTransaction::write(std::string_view sql, std::span<const SqlP
   Result<void> kept = later(std::move(*statement));
   guessed_ = true;
   return kept;
+}
+
+Result<void> FencedTransaction::check(std::string_view sql, std::span<const SqlParameter> parameters) {
+  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> connected = requireConnection(); !connected) return connected;
+  Result<void> checked = checkStatement(*connection_, store_.translations(), sql, parameters);
+  if (!checked && connection_->isLost()) return end(checked.error());
+  return checked;
 }
 
 /// The failed statement is forgotten; the transaction is as it was before it.

@@ -73,6 +73,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
 
   Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) override;
+  Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) override;
 
   /// Before every write: what has to precede it is put first.
   Result<void> ready();

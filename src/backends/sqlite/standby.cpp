@@ -48,11 +48,7 @@ Result<void> lookAsStandby(const Options& options) {
 }
 
 Result<void> checkUserSql(const Options& options, std::string_view sql, std::span<const SqlParameter> parameters) {
-  return looking(options, [&](Connection& connection) -> Result<void> {
-    const auto explained = executeUserSql(connection, "EXPLAIN " + std::string(sql), parameters);
-    if (!explained) return Error{Errc::invalidArgument, explained.error().detail};
-    return {};
-  });
+  return looking(options, [&](Connection& connection) { return checkUserSql(connection, sql, parameters); });
 }
 
 }  // namespace tenure::sqlite

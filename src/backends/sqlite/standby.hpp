@@ -15,7 +15,7 @@ namespace tenure::sqlite {
 /// Errors:  as Connection::open. What a lock or an unfinished journal hides is no error.
 Result<void> lookAsStandby(const Options& options);
 
-/// Whether it could run a user's statement. Errors: as executeUserSql.
+/// Whether it could run a user's statement. Errors as ISqlStatements::check.
 Result<void> checkUserSql(const Options& options, std::string_view sql, std::span<const SqlParameter> parameters);
 
 }  // namespace tenure::sqlite

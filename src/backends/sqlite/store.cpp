@@ -4,6 +4,7 @@
 
 #include "backends/shared/record_text.hpp"
 #include "backends/sqlite/transaction.hpp"
+#include "backends/sqlite/user_sql.hpp"
 #include "base/assert.hpp"
 #include "base/process_identity.hpp"
 
@@ -116,6 +117,10 @@ Result<std::unique_ptr<IFencedTransaction>> Store::begin(const Term& term) {
   if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
   if (claimed_->lastIsUnknown) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
   return std::unique_ptr<IFencedTransaction>(std::make_unique<FencedTransaction>(*this, connection_, term));
+}
+
+Result<void> Store::checkSql(std::string_view sql, std::span<const SqlParameter> parameters) {
+  return connection_ ? checkUserSql(*connection_, sql, parameters) : checkUserSql(file_.options(), sql, parameters);
 }
 
 Result<void> Store::passFence(Connection& connection) {

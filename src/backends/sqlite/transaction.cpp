@@ -107,6 +107,11 @@ Result<std::vector<SqlRow>> FencedTransaction::execute(std::string_view sql, std
   return stillOpen.error();
 }
 
+Result<void> FencedTransaction::check(std::string_view sql, std::span<const SqlParameter> parameters) {
+  if (Result<void> sound = standing(); !sound) return sound;
+  return checkUserSql(*connection_, sql, parameters);
+}
+
 Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                            MessageFate fate) {
   if (const Result<void> open = ready(); !open) return open.error();

@@ -54,6 +54,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   enum class State { idle, open, over };
 
   Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override;
+  Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) override;
   /// Before every write: begins, checks the fence, places the mark that is still wanted.
   Result<void> ready();
   Result<void> beginUnderFence();

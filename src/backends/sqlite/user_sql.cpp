@@ -37,8 +37,8 @@ bool isBlank(const Connection& connection, const char* at, const char* end) {
   return true;
 }
 
-Result<Prepared*> compile(Connection& connection, std::string_view sql) {
-  if (Prepared* known = connection.userStatements().find(sql)) return known;
+/// The caller finalizes it.
+Result<sqlite3_stmt*> compileAnew(Connection& connection, std::string_view sql) {
   // SQLite stops reading at a NUL; what follows it would be dropped in silence.
   if (sql.find('\0') != std::string_view::npos) return notOne(sql);
   sqlite3_stmt* statement = nullptr;
@@ -46,11 +46,27 @@ Result<Prepared*> compile(Connection& connection, std::string_view sql) {
   const int code = sqlite3_prepare_v3(connection.handle(), sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &statement, &rest);
   if (code != SQLITE_OK) return failed(connection, code, sql);
-  if (statement == nullptr || !isBlank(connection, rest, sql.data() + sql.size())) {
-    sqlite3_finalize(statement);
-    return notOne(sql);
-  }
-  return &connection.userStatements().keep(sql, statement);
+  if (statement != nullptr && isBlank(connection, rest, sql.data() + sql.size())) return statement;
+  sqlite3_finalize(statement);
+  return notOne(sql);
+}
+
+Result<Prepared*> compile(Connection& connection, std::string_view sql) {
+  if (Prepared* known = connection.userStatements().find(sql)) return known;
+  const Result<sqlite3_stmt*> statement = compileAnew(connection, sql);
+  if (!statement) return statement.error();
+  return &connection.userStatements().keep(sql, *statement);
+}
+
+Error noValueFor(std::string_view name, int index) {
+  return {Errc::invalidArgument,
+          "no value for parameter " + (name.empty() ? "?" + std::to_string(index) : std::string(name))};
+}
+
+/// Nullptr for a nameless one as well.
+const SqlParameter* valueFor(std::string_view name, std::span<const SqlParameter> given) {
+  const auto value = std::find_if(given.begin(), given.end(), [&](const auto& each) { return each.first == name; });
+  return name.empty() || value == given.end() ? nullptr : &*value;
 }
 
 int bindValue(sqlite3_stmt* statement, int index, const SqlValue& value) {
@@ -76,12 +92,19 @@ Result<void> bindParameters(Connection& connection, const Prepared& prepared, st
   int index = 0;
   for (const std::string& name : prepared.parameters) {
     ++index;
-    const auto value = std::find_if(given.begin(), given.end(), [&](const auto& each) { return each.first == name; });
-    if (name.empty() || value == given.end())
-      return Error{Errc::invalidArgument,
-                   "no value for parameter " + (name.empty() ? "?" + std::to_string(index) : name)};
+    const SqlParameter* value = valueFor(name, given);
+    if (value == nullptr) return noValueFor(name, index);
     const int code = bindValue(prepared.statement, index, value->second);
     if (code != SQLITE_OK) return errorOf(connection.handle(), code);
+  }
+  return {};
+}
+
+Result<void> checkParameters(sqlite3_stmt* statement, std::span<const SqlParameter> given) {
+  for (int index = 1; index <= sqlite3_bind_parameter_count(statement); ++index) {
+    const char* name = sqlite3_bind_parameter_name(statement, index);
+    const std::string_view known = name == nullptr ? "" : name;
+    if (valueFor(known, given) == nullptr) return noValueFor(known, index);
   }
   return {};
 }
@@ -106,7 +129,28 @@ SqlRow rowOf(sqlite3_stmt* statement) {
   return row;
 }
 
+/// What SQLite says of a statement that it cannot compile.
+bool isTheStatements(const Error& error, int code) noexcept {
+  const int kind = code & 0xFF;
+  return error.is(Errc::invalidArgument) || kind == SQLITE_ERROR || kind == SQLITE_TOOBIG;
+}
+
 }  // namespace
+
+Result<void> checkUserSql(Connection& connection, std::string_view sql, std::span<const SqlParameter> parameters) {
+  // Only what is run looks whether the tables are still those that SQLite remembers.
+  if (const Result<bool> looked = connection.query("SELECT 1 FROM sqlite_schema LIMIT 1").next(); !looked)
+    return looked.error();
+  const Connection::UserMode userMode(connection);
+  const Result<sqlite3_stmt*> statement = compileAnew(connection, sql);
+  if (!statement) {
+    const bool isBad = isTheStatements(statement.error(), sqlite3_extended_errcode(connection.handle()));
+    return isBad ? Error{Errc::invalidArgument, statement.error().detail} : statement.error();
+  }
+  Result<void> checked = checkParameters(*statement, parameters);
+  sqlite3_finalize(*statement);
+  return checked;
+}
 
 Result<std::vector<SqlRow>> executeUserSql(Connection& connection, std::string_view sql,
                                            std::span<const SqlParameter> parameters) {

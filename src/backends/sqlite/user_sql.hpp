@@ -16,4 +16,7 @@ class Connection;
 Result<std::vector<SqlRow>> executeUserSql(Connection& connection, std::string_view sql,
                                            std::span<const SqlParameter> parameters);
 
+/// Compiles it and no more, whatever was compiled before. Errors as ISqlStatements::check.
+Result<void> checkUserSql(Connection& connection, std::string_view sql, std::span<const SqlParameter> parameters);
+
 }  // namespace tenure::sqlite

@@ -359,6 +359,50 @@ TEST_F(Inheritance, ThatOfADatabaseWhichIsNotOursIs) {
   EXPECT_THAT(environmentOfACommand(queue()), HasSubstr("PGPASSWORD=s3cret\n"));
 }
 
+/// A statement that is right for every message but one.
+class CastOfTheBody : public ToolInElection {
+ protected:
+  void SetUp() override {
+    ToolInElection::SetUp();
+    place_.world().ask("CREATE TABLE ledger(id text, v int); GRANT ALL ON ledger TO PUBLIC");
+  }
+  std::string queueUrl() const { return place_.url() + "?queue=" + queueName_; }
+  void produce(const std::vector<std::string>& bodies) {
+    std::string lines;
+    for (const std::string& body : bodies) lines += body + "\n";
+    const Run run = tenure({"produce", "--queue", queueUrl()}, lines);
+    ASSERT_EQ(run.exit, 0) << run.output;
+  }
+  Program replica(const std::string& name) {
+    return start(inElection("consume", {"--queue", queueUrl(), "--max-attempts", "1", "--id", name, "--sql",
+                                        "INSERT INTO ledger VALUES(:id, :body::int)"}),
+                 name);
+  }
+  bool ledgerHas(const std::string& values) {
+    return eventually(
+        [&] { return place_.world().ask("SELECT string_agg(v::text, ',' ORDER BY v) FROM ledger") == values; });
+  }
+
+  PostgresPlace place_;
+  const std::string queueName_ = freshQueueName();
+};
+
+TEST_F(CastOfTheBody, KillsOneMessageAndNoReplicaBeforeAFailoverAndAfterIt) {
+  produce({"1", "2", "three", "4", "5"});
+  Program first = replica("first");
+  ASSERT_TRUE(leads(first)) << first.output();
+  Program second = replica("second");
+  ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
+  EXPECT_TRUE(ledgerHas("1,2,4,5")) << first.output();
+  EXPECT_EQ(place_.world().ask("SELECT count(*) FROM tenure_dead_letter"), "1");
+
+  first.signal(SIGKILL);
+  produce({"6"});
+
+  EXPECT_TRUE(ledgerHas("1,2,4,5,6")) << second.output();
+  EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
+}
+
 TEST(Schema, IsAppliedAndPrintedByTheTool) {
   PostgresServer& server = PostgresServer::shared();
   server.session().ask("CREATE ROLE bare LOGIN; CREATE SCHEMA bare AUTHORIZATION bare");

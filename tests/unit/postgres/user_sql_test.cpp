@@ -25,11 +25,13 @@ class UserSql : public testing::Test {
   Result<std::vector<SqlRow>> run(std::string_view sql, const std::vector<SqlParameter>& parameters = {}) {
     return transaction_->sql()->execute(sql, parameters);
   }
+  Result<void> check(std::string_view sql) { return transaction_->sql()->check(sql, kinds_); }
   Result<Admission> admit(const std::string& id) {
     return transaction_->admit(consumer, MessageId{id}, digestOf("body"), MessageFate::done);
   }
   std::string ledger() { return world_.ask("SELECT string_agg(id, ',' ORDER BY id) FROM ledger"); }
 
+  const std::vector<SqlParameter> kinds_{{":id", ""}, {":body", ""}, {":attempt", std::int64_t{0}}};
   PostgresWorld world_;
   Leader leader_{world_.options(), 7};
   std::unique_ptr<IFencedTransaction> transaction_;
@@ -116,14 +118,56 @@ TEST_F(UserSql, AFailedStatementLeavesTheTransactionAsItWas) {
   EXPECT_EQ(ledger(), "a,b");
 }
 
-TEST_F(UserSql, AStatementMayBeExplainedToSeeWhetherItCompiles) {
-  const std::vector<SqlParameter> values{{":id", std::string()}, {":amount", std::int64_t{0}}};
+TEST_F(UserSql, AStatementIsCheckedWithoutAValueAndWithoutBeingRun) {
+  world_.ask(
+      "CREATE DOMAIN positive AS int NOT NULL CHECK(VALUE > 0); CREATE TABLE typed(n int, j jsonb, p positive);"
+      " GRANT ALL ON typed TO " +
+      world_.role());
+  for (const char* statement :
+       {"INSERT INTO typed(n) VALUES(:body::int)", "INSERT INTO typed(n) VALUES(:body)",
+        "INSERT INTO typed(j) VALUES(:body::jsonb)", "INSERT INTO typed(j) VALUES(:body)",
+        "INSERT INTO typed(p) VALUES(:body)", "INSERT INTO ledger VALUES(:id, :attempt)", "SELECT cast(:body AS uuid)",
+        "DELETE FROM ledger", "UPDATE ledger SET amount = 1 / (:body::int) -- fits"})
+    EXPECT_THAT(check(statement), succeeds()) << statement;
 
-  EXPECT_THAT(run("EXPLAIN /* once */ INSERT INTO ledger VALUES(:id, :amount)", values), succeeds());
-  EXPECT_THAT(run("EXPLAIN /* once */ INSERT INTO nowhere VALUES(:id)", values), failsWith(Errc::storeFailed));
-  EXPECT_THAT(run("SELECT 1"), succeeds());
+  EXPECT_EQ(run("SELECT count(*) FROM typed").value().at(0).at(0), SqlValue{std::int64_t{0}});
+}
 
-  EXPECT_EQ(ledger(), "null");
+TEST_F(UserSql, AStatementThatNoValueCouldSaveIsRefusedByTheCheck) {
+  world_.ask("CREATE TABLE closed(n int)");
+  const std::pair<const char*, const char*> slips[] = {{"selekt 1", "syntax error"},
+                                                       {"INSERT INTO nowhere VALUES(1)", "does not exist"},
+                                                       {"INSERT INTO ledger VALUES(:id, :nobody)", ":nobody"},
+                                                       {"INSERT INTO ledger VALUES(:id, 'two')", "two"},
+                                                       {"SELECT 1; SELECT 2", "exactly one"},
+                                                       {"DELETE FROM tenure_key", "Tenure's own"},
+                                                       {"INSERT INTO closed VALUES(1)", "permission denied"},
+                                                       {"SELECT n FROM closed", "permission denied"}};
+  for (const auto& [statement, why] : slips) {
+    const Result<void> checked = check(statement);
+    EXPECT_THAT(checked, failsWith(Errc::invalidArgument)) << statement;
+    EXPECT_THAT(checked.error().detail, HasSubstr(why));
+  }
+}
+
+TEST_F(UserSql, TheCheckLeavesAnOpenTransactionAsItWas) {
+  ASSERT_THAT(run("INSERT INTO ledger VALUES('a', 1)"), succeeds());
+
+  EXPECT_THAT(check("selekt 1"), failsWith(Errc::invalidArgument));
+  EXPECT_THAT(check("DELETE FROM ledger WHERE id = :id"), succeeds());
+
+  EXPECT_THAT(run("INSERT INTO ledger VALUES('b', 2)"), succeeds());
+  ASSERT_THAT(transaction_->commit(), succeeds());
+  EXPECT_EQ(ledger(), "a,b");
+}
+
+TEST_F(UserSql, AStandbyChecksToo) {
+  Leader standby(world_.options(), 8);
+
+  EXPECT_THAT(standby.store().checkSql("SELECT cast(:body AS uuid)", kinds_), succeeds());
+  EXPECT_THAT(standby.store().checkSql("selekt 1", kinds_), failsWith(Errc::invalidArgument));
+
+  EXPECT_THAT(standby.claim(), succeeds());
 }
 
 TEST_F(UserSql, TheFirstStatementOfATransactionMayFail) {
