@@ -65,6 +65,8 @@ Command awaitTurn(const std::string& election, Turn turn) {
   return command(turn == Turn::shared ? shared : alone, election);
 }
 
+Command lockFenceTable() { return command("LOCK TABLE tenure_fence IN EXCLUSIVE MODE"); }
+
 Command withinLimit(std::chrono::milliseconds limit) {
   return command(
       "SELECT set_config('statement_timeout', greatest(1, least($1, $1 -"

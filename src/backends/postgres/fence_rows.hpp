@@ -38,6 +38,9 @@ enum class Turn { shared, alone };
 /// Waits until it is our turn at the election's fence, and keeps it until the transaction ends. Before any lock of a
 /// row, or two could wait for each other.
 Command awaitTurn(const std::string& election, Turn turn);
+/// The same against everybody, whatever they did not queue for, and for all elections: new holders of a row lock wait
+/// behind it. After our turn.
+Command lockFenceTable();
 /// What comes after it in this transaction may take what is left of `limit` since the transaction began.
 Command withinLimit(std::chrono::milliseconds limit);
 

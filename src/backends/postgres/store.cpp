@@ -31,6 +31,7 @@ constexpr int mostRepeats = 3;
 // Of the second that a claim may take beyond its limit; the rest is for the server's last answer.
 constexpr milliseconds afterLimit{800};
 constexpr milliseconds oneRound{100};
+constexpr milliseconds longRound{250};
 
 /// Something else than the fence's own word stands in its way.
 template <class Written>
@@ -38,7 +39,7 @@ bool isHeldUp(const Result<Written>& written) noexcept {
   return !written && written.error().is(Errc::storeBusy);
 }
 
-/// Each of them may take what is left of the limit; the answer to the n-th is the one at place(n).
+/// Each of them may take what is left of the limit.
 std::vector<Command> eachWithin(milliseconds limit, std::vector<Command> commands) {
   std::vector<Command> limited;
   for (Command& command : commands) {
@@ -47,7 +48,10 @@ std::vector<Command> eachWithin(milliseconds limit, std::vector<Command> command
   }
   return limited;
 }
-constexpr std::size_t place(std::size_t command) noexcept { return 2 * command + 1; }
+/// The answer to such a command, counted from the last one.
+const Answer& fromBehind(const Exchange& exchange, std::size_t command) {
+  return exchange.answers[exchange.answers.size() - 1 - 2 * command];
+}
 
 }  // namespace
 
@@ -118,17 +122,23 @@ Result<Store::Written> Store::claimPatiently(const Term& term) {
     written = claimBefore(term, limit);
   if (!isHeldUp(written) || BootClock::now() < limit) return written;
   std::set<std::int64_t> ended;
-  while (isHeldUp(written) && BootClock::now() < limit + afterLimit && makeRoom(term, start, ended))
-    written = claimBefore(term, std::min(limit + afterLimit, BootClock::now() + oneRound));
+  Against whom = Against::queue;
+  while (isHeldUp(written) && BootClock::now() < limit + afterLimit && makeRoom(term, start, ended)) {
+    const milliseconds round = whom == Against::queue ? oneRound : longRound;
+    written = claimBefore(term, std::min(limit + afterLimit, BootClock::now() + round), whom);
+    // Whoever was ended may be back, and lock the row before us. By turns, because other elections may be in the way of
+    // the table's lock, and have to wait for it.
+    whom = whom == Against::queue ? Against::everybody : Against::queue;
+  }
   if (isHeldUp(written)) tellHolder(term, written.error());
   return written;
 }
 
-Result<Store::Written> Store::claimBefore(const Term& term, BootTime deadline) {
+Result<Store::Written> Store::claimBefore(const Term& term, BootTime deadline, Against whom) {
   const auto connection = session_.reach(term.identity());
   if (!connection) return connection.error();
   const auto left = std::chrono::ceil<milliseconds>(deadline - BootClock::now());
-  Result<Written> written = judgeAndWrite(**connection, term, std::max(left, milliseconds{1}));
+  Result<Written> written = judgeAndWrite(**connection, term, std::max(left, milliseconds{1}), whom);
   if (written) return written;
   (*connection)->rollback();
   const bool isOutOfTime = written.error().is(Errc::timedOut) && !(*connection)->isLost();
@@ -136,23 +146,25 @@ Result<Store::Written> Store::claimBefore(const Term& term, BootTime deadline) {
 }
 
 /// The owner is read first: a first claim that lands in between shows in the fence, never as a fence that is lost.
-Result<Store::Written> Store::judgeAndWrite(Connection& connection, const Term& term, milliseconds limit) {
+Result<Store::Written> Store::judgeAndWrite(Connection& connection, const Term& term, milliseconds limit,
+                                            Against whom) {
   const TermIdentity& identity = term.identity();
-  const std::vector<Command> question =
-      eachWithin(limit, {awaitTurn(identity.election.value, Turn::alone), selectQueue(options_.queue),
-                         lockFence(identity.election.value)});
+  const std::vector<Command> question{selectQueue(options_.queue), lockFence(identity.election.value)};
+  std::vector<Command> inTurn{awaitTurn(identity.election.value, Turn::alone)};
+  if (whom == Against::everybody) inTurn.push_back(lockFenceTable());
+  inTurn.insert(inTurn.end(), question.begin(), question.end());
   const std::vector<Command> beginning{beginTransaction(), withinLimit(limit)};
   if (const Exchange begun = connection.exchange(beginning); !begun) return begun.error();
   if (const Result<void> known = session_.checkTables(); !known) return known.error();
-  Exchange read = connection.exchange(question);
-  if (read && read.answers[place(1)].rows() == 0) {
+  Exchange read = connection.exchange(eachWithin(limit, inTurn));
+  if (read && fromBehind(read, 1).rows() == 0) {
     // Waits for another first claim, whose fence must then be seen as well.
     if (const auto added = ensureQueue(connection, options_.queue); !added) return added.error();
-    read = connection.exchange(question);
+    read = connection.exchange(eachWithin(limit, question));
   }
   if (!read) return errorOf(*read.failure);
-  const Queue queue = queueFrom(read.answers[place(1)]);
-  const auto stored = fencesFrom(read.answers[place(2)]);
+  const Queue queue = queueFrom(fromBehind(read, 1));
+  const auto stored = fencesFrom(fromBehind(read, 0));
   const Result<Claim> claim = judgeClaim(stored, queue.owner, identity, term.valid());
   if (!claim) return claim.error();
 
@@ -160,12 +172,13 @@ Result<Store::Written> Store::judgeAndWrite(Connection& connection, const Term& 
   if (queue.owner.election.empty()) writes.push_back(takeQueue(queue.number, identity));
   const Exchange written = connection.exchange(eachWithin(limit, writes));
   if (!written) return errorOf(*written.failure);
-  if (written.answers[place(0)].rows() == 0 || (writes.size() > 1 && written.answers[place(1)].changed() == 0))
-    return Error{Errc::storeBusy, outrun};
+  const bool isTaken = writes.size() > 1 && fromBehind(written, 0).changed() == 0;
+  const Answer& fence = fromBehind(written, writes.size() - 1);
+  if (fence.rows() == 0 || isTaken) return Error{Errc::storeBusy, outrun};
   const Result<void> committed = commitOf(connection);
   if (!committed) return committed.error();
   queue_ = queue.number;
-  return Written{stored.empty() ? 0 : stored.front().row.token.value, written.answers[place(0)].integer(0, 0)};
+  return Written{stored.empty() ? 0 : stored.front().row.token.value, fence.integer(0, 0)};
 }
 
 /// False when nobody who may be ended is in the way. Whoever was ended may be back, so there is more than one round.

@@ -2,7 +2,7 @@
 ///
 ///   claim     BEGIN · wait for its turn, read the queue's owner, lock the fence's row · judge (shared/fence.hpp) ·
 ///             write · COMMIT; not through within Options::lockLimit, whatever it waited for: for a second more, end
-///             the sessions of older terms, and again
+///             the sessions of older terms, and again, by turns with the whole table locked
 ///   begin     a transaction that passes the fence at its first write (transaction.hpp)
 ///   resolve   after a COMMIT whose reply was lost: end that session, lock what it counted in, and its `seq` says it
 ///
@@ -110,8 +110,10 @@ class Store final : public IFencedStore {
   Result<void> join(const Term& term);
   Result<Written> judgeAndJoin(Connection& connection, const TermIdentity& term);
   Result<Written> claimPatiently(const Term& term);
-  Result<Written> claimBefore(const Term& term, BootTime deadline);
-  Result<Written> judgeAndWrite(Connection& connection, const Term& term, std::chrono::milliseconds limit);
+  enum class Against { queue, everybody };  // those who wait for their turn; those who do not as well
+  Result<Written> claimBefore(const Term& term, BootTime deadline, Against whom = Against::queue);
+  Result<Written> judgeAndWrite(Connection& connection, const Term& term, std::chrono::milliseconds limit,
+                                Against whom);
   bool makeRoom(const Term& term, BootTime since, std::set<std::int64_t>& ended);
   void tellHolder(const Term& term, const Error& why);
   Result<void> isClaimedBy(const Term& term) const;
