@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,14 +57,17 @@ struct CareerLimits {
 /// waits for any child of its own will see it end.
 struct LastWillOptions {
   bool use = false;
-  /// The helper's program. Empty: `tenure-last-will` beside this program, in ../libexec/tenure, or where it was
-  /// installed to.
+  /// The helper's program. Empty: `tenure-last-will` beside this program, in ../libexec/tenure, or where the library
+  /// that this program was linked with was installed to.
   std::string program{};
   /// For a career that starts processes which may outlive this one: a pipe's reading end, borrowed. Whoever ends those
   /// processes when this one is gone writes a byte when none is left; a pipe that ends without, or stays silent for
   /// some seconds, proves nothing, and the marker stays busy. A successor on this machine does not take our end for
   /// theirs then, but waits for `barrierLimit`. -1: no such processes.
   int childrenGone = -1;
+  /// With childrenGone: whether none of these processes runs now. Asked on the control thread when a term that did not
+  /// end in order has come home; true spares the next leader the barrier. Empty: nobody can say.
+  std::function<bool()> nothingRuns{};
 };
 
 /// Whether a replica wants the office.
@@ -91,6 +95,8 @@ struct CandidateOptions {
   /// How long a successor waits after an unclean end of our term before it takes office; at most 30 min. 0 where every
   /// effect goes through a fenced store (the claim is the barrier), else up to the execute limit. Nullopt: as long as
   /// we may go on without hearing that we lead no more, which is half the session timeout that was negotiated.
+  /// A lost term whose phases have all come home, with no outcome unknown, is said to run no more: nobody waits for it.
+  /// What it started beside them is for LastWillOptions::childrenGone.
   std::optional<std::chrono::milliseconds> barrierLimit{0};
   /// From run() until the destructor: SIGTERM and SIGINT stop, SIGUSR1 hands over, SIGUSR2 reports the status as an
   /// event, SIGHUP calls `onReload`. They are blocked in the career thread; a child process inherits that and has to

@@ -71,11 +71,14 @@ struct BarrierBegan {
   std::int64_t predecessorToken = 0;
   std::string holder;
   std::chrono::milliseconds limit{};
-  void fields(auto&& f) const { f("predecessor_token", predecessorToken), f("holder", holder), f("limit_ms", limit); }
+  std::string why{};
+  void fields(auto&& f) const {
+    f("predecessor_token", predecessorToken), f("holder", holder), f("limit_ms", limit), f("why", why);
+  }
 };
 struct BarrierEnded {
   TENURE_EVENT("barrier_ended", info)
-  std::string how;  // idle, holder_gone, limit
+  std::string how;  // idle, nothing_runs, holder_gone, limit
   std::chrono::milliseconds waited{};
   void fields(auto&& f) const { f("how", how), f("waited_ms", waited); }
 };

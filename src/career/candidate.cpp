@@ -56,6 +56,7 @@ class Candidate::Impl {
         clearWay_(digestTravelsInClear(options.zookeeper)),
         handleSignals_(options.handleSignals),
         onReload_(options.onReload),
+        children_(options.lastWill),
         lastWill_(loop_, options.lastWill, options.zookeeper, emit_),
         coordination_(reach(loop_, options.zookeeper)),
         runner_(career::CareerMachine(options.limits, options.exitWhenHung), loop_, thread_, career, emit_, outlets()),
@@ -83,11 +84,17 @@ class Candidate::Impl {
 
  private:
   career::CareerOutlets outlets() {
-    return {.resign = [this](Resignation how, bool failed) { election_.resign(how, failed); },
-            .leave = [this](Resignation how) { election_.leave(how); },
+    return {.resign = [this](Resignation how, bool failed) { election_.resign(judged(how), failed); },
+            .leave = [this](Resignation how) { election_.leave(how == Resignation::unclean ? how : judged(how)); },
             .exit = [this](ExitStatus status, bool careerIsHome) { exit(status, careerIsHome); },
             .tellReadiness = [this](Readiness readiness,
                                     const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); }};
+  }
+
+  /// A career that is home speaks for itself. What it started may be out still.
+  Resignation judged(Resignation how) const {
+    if (how == Resignation::clean || children_.childrenGone < 0) return how;
+    return children_.nothingRuns && children_.nothingRuns() ? Resignation::nothingRuns : Resignation::unclean;
   }
 
   void exit(ExitStatus status, bool careerIsHome) {
@@ -128,6 +135,7 @@ class Candidate::Impl {
   std::optional<std::string> clearWay_;  // on which the digest could be read
   bool handleSignals_;
   std::function<void()> onReload_;
+  LastWillOptions children_;  // what it says of them
   bool signalsAdded_ = false;
   ExitStatus status_ = ExitStatus::done;
   boost::asio::signal_set signals_{context_};

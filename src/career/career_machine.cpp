@@ -230,7 +230,9 @@ void CareerMachine::fail(Phase phase, const Failure& failure) {
     act(Tell{office.term, PhaseFailed{std::string(toString(phase)), failure.error.message()}});
   }
   // A failed handOver may have left open what a clean end promises to be closed.
-  if (phase == Phase::handOver || isLoss(failure.reason) || isOutcomeUnknown(failure.error.code)) office.unclean = true;
+  const bool open = phase == Phase::handOver || isOutcomeUnknown(failure.error.code);
+  if (open || isLoss(failure.reason)) office.unclean = true;
+  if (open) office.mayRunOn = true;
   if (isFinal(phase, failure.error) && !mayBeOvertaken(failure.error)) {
     settle(statusOf(failure.error));
     if (course_ == Course::contending) course_ = Course::leaving;
@@ -246,7 +248,8 @@ bool CareerMachine::mayBeOvertaken(const Error& error) noexcept {
 
 void CareerMachine::comeHome() {
   const Office office = *office_;
-  const Resignation how = office.lost || office.unclean ? Resignation::unclean : Resignation::clean;
+  const Resignation unclean = office.mayRunOn ? Resignation::unclean : Resignation::nothingRuns;
+  const Resignation how = office.lost || office.unclean ? unclean : Resignation::clean;
   if (!office.givenUp) tellTermEnded(how == Resignation::clean);
   office_.reset();
   if (course_ == Course::contending) return act(Resign{how, office.failed});

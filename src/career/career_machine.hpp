@@ -19,7 +19,8 @@
 ///  - at most one phase runs at a time, and none begins after the term has been resigned;
 ///  - each term whose inauguration began is handed over exactly once, and nothing is executed afterwards;
 ///  - a request names the term it was made for and never hits the next one; asking again changes nothing;
-///  - a term is resigned clean only when its phases came home in order and no outcome is unknown.
+///  - a term is resigned clean only when its phases came home in order and no outcome is unknown;
+///  - a term that was lost is said to run no more only when its phases came home and no outcome is unknown.
 ///
 /// Asked to end, a phase gets its stop token at once and `drain` to come home. A phase that overruns its own limit gets
 /// the token and `grace`. One that stays away after that is given up: the znode goes with the marker left busy, and
@@ -184,8 +185,9 @@ class CareerMachine {
     EndReason ending = EndReason::none;
     bool woken = false;
     bool overran = false;
-    bool lost = false;     // there is nothing left to write
-    bool unclean = false;  // an outcome is unknown, or the career could not hand over
+    bool lost = false;      // there is nothing left to write
+    bool unclean = false;   // an outcome is unknown, or the career could not hand over, or somebody else may lead
+    bool mayRunOn = false;  // of these, the first two: what the career began may not have ended with it
     bool failed = false;
     bool givenUp = false;  // the election was left while a phase was out
     bool handedOver = false;

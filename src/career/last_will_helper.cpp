@@ -125,6 +125,7 @@ class LastWillHelper final : private ISessionObserver {
     for (const Action action : machine_.on(input, loop_.now())) {
       switch (action) {
         case Action::connect: connect(); break;
+        case Action::connectAnew: connectAnew(); break;
         case Action::resign: resign(); break;
         case Action::close: coordination_->close([this] { feed(Closed{}); }); break;
         case Action::end: context_.stop(); break;
@@ -137,17 +138,42 @@ class LastWillHelper final : private ISessionObserver {
     std::optional<Orders> orders = decodeWill(will_);
     wipe(will_);
     resignation_ = std::move(orders->resignation);
-    auto coordination = makeZooKeeper(loop_, orders->zookeeper, orders->session);
+    zookeeper_ = std::move(orders->zookeeper);
+    start(makeZooKeeper(loop_, zookeeper_, orders->session));
+  }
+
+  void connectAnew() {
+    anew_ = true;
+    loop_.post([this] { start(makeZooKeeper(loop_, zookeeper_)); });  // we may be inside a call of the other one
+  }
+
+  void start(Result<std::unique_ptr<ICoordination>> coordination) {
     if (!coordination) return loop_.post([this] { feed(SessionOver{}); });
     coordination_ = *std::move(coordination);
     coordination_->start(*this);
   }
 
   void resign() {
-    coordination_->multi(resignation_, [this](const Result<std::vector<std::string>>& result) {
-      const bool lost = !result && (result.error().is(Errc::outcomeUnknown) || result.error().is(Errc::unavailable));
-      feed(Resigned{lost});
+    if (anew_) return resignAnew();
+    const std::string doubt(machine_.doubt());
+    coordination_->multi(doubt.empty() ? resignation_ : withoutProof(resignation_, doubt),
+                         [this](const auto& result) { feed(resigned(result)); });
+  }
+
+  /// Our znode went with its session. The marker is read first: it may have been made again, and count from zero.
+  void resignAnew() {
+    const SetOp part = *markerPartOf(resignation_);
+    coordination_->get(part.path, {}, [this, part](const Result<Node>& node) {
+      if (!node) return feed(resigned(node));
+      if (!isOfThisWill(node->data, part)) return feed(Resigned{});
+      coordination_->set(part.path, part.data, node->stat.version,
+                         [this](const auto& result) { feed(resigned(result)); });
     });
+  }
+
+  template <class T>
+  static Resigned resigned(const Result<T>& result) {
+    return {!result && (result.error().is(Errc::outcomeUnknown) || result.error().is(Errc::unavailable))};
   }
 
   void setTimer() {
@@ -169,6 +195,8 @@ class LastWillHelper final : private ISessionObserver {
   std::string will_;  // as it came
   LastWillMachine machine_;
   std::vector<MultiOp> resignation_;
+  ZooKeeperOptions zookeeper_;
+  bool anew_ = false;
   std::unique_ptr<ICoordination> coordination_;
   TimerId timer_ = 0;
 };

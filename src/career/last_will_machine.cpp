@@ -36,7 +36,7 @@ void LastWillMachine::handle(const CandidateGone& in) {
   if (phase_ != Phase::watching) return;
   if (!will_) return end();
   goneSince_ = now_;
-  proven_ = !in.copiesLeft;
+  if (in.copiesLeft) doubt_ = "its process is dead, but a copy of it may live";
   if (!in.awaitsChildren) return reach();
   phase_ = Phase::clearing;
   wakeAt_ = now_ + patience;
@@ -44,7 +44,7 @@ void LastWillMachine::handle(const CandidateGone& in) {
 
 void LastWillMachine::handle(const ChildrenGone& in) {
   if (phase_ != Phase::clearing) return;
-  proven_ = proven_ && in.proven;
+  if (doubt_.empty() && !in.proven) doubt_ = "its process is dead, but nobody could prove that its commands are";
   reach();
 }
 
@@ -56,7 +56,7 @@ void LastWillMachine::reach() {
 
 void LastWillMachine::handle(const Connected&) {
   if (phase_ != Phase::reaching) return;
-  if (!proven_ || !will_->resigns) return close();
+  if (!will_->resigns) return close();
   phase_ = Phase::resigning;
   actions_.push_back(Action::resign);
 }
@@ -74,13 +74,23 @@ void LastWillMachine::close() {
   actions_.push_back(Action::close);
 }
 
-void LastWillMachine::handle(const SessionOver&) { end(); }
+void LastWillMachine::handle(const SessionOver&) { sessionIsOver(); }
+
+void LastWillMachine::sessionIsOver() {
+  const bool open = phase_ == Phase::reaching || phase_ == Phase::resigning;
+  if (!open || anew_ || !doubt_.empty() || !will_->resigns) return end();
+  anew_ = true;
+  phase_ = Phase::reaching;
+  wakeAt_ = now_ + anewLimit;
+  actions_.push_back(Action::connectAnew);
+}
+
 void LastWillMachine::handle(const Closed&) { end(); }
 
 void LastWillMachine::handle(const Tick&) {
   if (now_ < wakeAt_) return;
   if (phase_ == Phase::clearing) return handle(ChildrenGone{false});
-  end();
+  sessionIsOver();
 }
 
 void LastWillMachine::end() {

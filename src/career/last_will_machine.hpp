@@ -1,20 +1,25 @@
 /// Decides, in the helper, what becomes of a candidate's last will. Pure: one input in, a list of actions out.
 ///
 ///     watching ── candidate gone ──► clearing ── nothing left, or cannot tell ──► reaching ── connected ──► resigning
-///        │                              │ nothing to wait for: at once ───────────►  ▲ │ not proven, or      │
-///        │ dismissed,                                                                │ │ nothing to write    ▼
+///        │                              │ nothing to wait for: at once ───────────►  ▲ │ nothing to write    │
+///        │ dismissed,                                                                │ │                     ▼
 ///        │ or gone without a will                                   reply lost ──────┘ └────────────────► closing
 ///        ▼                                                                                                  │
-///      over ◄───────────── session expired, or twice its timeout has passed: nothing left to close ◄────────┘
+///      over ◄───────────────────────────────────────────────────────────────────────────────────────────────┘
+///
+/// A session that has expired, or must have when twice its timeout has passed, needs no closing. What was proven is then
+/// written in another session: a short timeout is no reason to let a successor wait at the barrier.
 ///
 /// What holds, whatever comes in:
 ///  - it does not connect while the candidate lives: a line that ends proves nothing;
-///  - the marker is touched only when the candidate and all that ran for its term is proven gone;
+///  - the marker says that the term is over only when the candidate and all that ran for it is proven gone; else it
+///    stays busy, and says what could not be proven;
 ///  - the session is closed in any case, since the candidate is no more.
 #pragma once
 
 #include <chrono>
 #include <optional>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -52,8 +57,9 @@ using Input = std::variant<WillMade, WillRevoked, Dismissed, LineEnded, Candidat
                            Resigned, SessionOver, Closed, Tick>;
 
 enum class Action {
-  connect,  // to the session that was left
-  resign,   // the write of the will
+  connect,      // to the session that was left
+  connectAnew,  // that one is over: with a session of our own
+  resign,  // the write of the will, as far as it is proven; in a session of our own, only what it says of the marker
   close,
   end,
 };
@@ -62,10 +68,14 @@ class LastWillMachine {
  public:
   /// For whoever ends what ran for the term; longer than it takes the kernel to kill what it can kill.
   static constexpr std::chrono::seconds patience{6};
+  /// For a session of our own.
+  static constexpr std::chrono::seconds anewLimit{10};
 
   std::vector<Action> on(const Input& input, BootTime now);
   /// When the next Tick is due; max() when none is.
   BootTime wakeAt() const noexcept { return wakeAt_; }
+  /// For people: what could not be proven. Empty: nothing of the term runs any more.
+  std::string_view doubt() const noexcept { return doubt_; }
 
  private:
   enum class Phase { watching, clearing, reaching, resigning, closing, over };
@@ -82,12 +92,14 @@ class LastWillMachine {
   void handle(const Closed&);
   void handle(const Tick&);
   void reach();
+  void sessionIsOver();
   void close();
   void end();
 
   Phase phase_ = Phase::watching;
   std::optional<Outline> will_;
-  bool proven_ = true;
+  std::string_view doubt_;
+  bool anew_ = false;
   BootTime goneSince_{};
   BootTime wakeAt_ = BootTime::max();
 

@@ -196,6 +196,7 @@ Exit runCommands(const ConsumeOptions& options, Settings settings) {
   const auto guardian = Guardian::start(settings.wiring.secretVariables());  // a fork: before any thread
   if (!guardian) return refuse("--exec", guardian.error());
   settings.candidate.lastWill.childrenGone = guardian->childrenGone();
+  settings.candidate.lastWill.nothingRuns = [&guardian] { return guardian->nothingRuns(); };
   const Exit exit =
       runReplica(options, std::move(settings), makeExecHandler(*guardian, options.exec, options.tuning.delivery));
   // Nothing is wrong with the configuration: a restart mends it, and a supervisor should try.

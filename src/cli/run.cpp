@@ -158,6 +158,7 @@ Exit runCommand(const RunOptions& options) {
   const auto guardian = Guardian::start();  // a fork: before any thread
   if (!guardian) return refuse("", guardian.error());
   settings->candidate.lastWill.childrenGone = guardian->childrenGone();
+  settings->candidate.lastWill.nothingRuns = [&guardian] { return guardian->nothingRuns(); };
   try {
     return contend(options, *std::move(settings), *guardian);
   } catch (const std::system_error& error) {

@@ -49,6 +49,15 @@ std::string placeOf(const ProcessIdentity& process) {
   return process.host.empty() ? "-" : escaped(process.host) + ":" + std::to_string(process.pid);
 }
 
+/// Only between terms; a busy marker of the leader's says nothing else.
+std::string barrierText(const ElectionView& view) {
+  if (!view.marker.busy || view.leader() != nullptr) return "";
+  const std::string who = view.marker.known ? " of " + escaped(view.marker.id.value) : "";
+  const std::string wait =
+      view.marker.nothingRuns ? "" : ", a successor waits up to " + formatDuration(view.marker.barrierLimit);
+  return who + wait + ": " + whyItWaits(view.marker);
+}
+
 Json toJson(const CandidateView& candidate, const ElectionView& view) {
   Json out{{"id", nullptr},
            {"token", std::to_string(candidate.czxid)},
@@ -94,13 +103,15 @@ Json handoverJson(const HandoverRequest& request) {
   return out;
 }
 
-Json markerJson(const MarkerRecord& marker) {
+Json markerJson(const MarkerRecord& marker, bool between) {
   Json out{{"state", marker.busy ? "busy" : "idle"}, {"known", marker.known}};
   if (!marker.known) return out;
   out["token"] = std::to_string(marker.token.value);
   out["id"] = marker.id.value;
   out["since"] = formatWallTime(marker.since);
   out["barrier_limit_ms"] = marker.barrierLimit.count();
+  out["nothing_runs"] = !marker.busy || marker.nothingRuns;
+  out["why"] = marker.busy && between ? Json(whyItWaits(marker)) : Json(nullptr);
   return out;
 }
 
@@ -111,7 +122,7 @@ void printJson(const ElectionAddress& address, const ElectionView& view, const B
   const CandidateView* leader = view.leader();
   out["leader"] = leader != nullptr ? toJson(*leader, view) : Json(nullptr);
   if (leader != nullptr) out["leader"]["since"] = formatWallTime(view.marker.since);
-  out["marker"] = markerJson(view.marker);
+  out["marker"] = markerJson(view.marker, leader == nullptr);
   out["candidates"] = Json::array();
   for (const CandidateView& candidate : view.candidates) out["candidates"].push_back(toJson(candidate, view));
   out["observers"] = Json::array();
@@ -151,7 +162,7 @@ void printText(const ElectionAddress& address, const ElectionView& view, const B
   label("marker") << (view.marker.busy ? "busy" : "idle")
                   << (view.marker.known ? ", token " + std::to_string(view.marker.token.value)
                                         : ", by an unknown holder")
-                  << "\n";
+                  << barrierText(view) << "\n";
   for (std::size_t i = 0; i < view.candidates.size(); ++i) {
     label(i == 0 ? "candidates" : "") << i + 1 << "  ";
     printLine(std::cout, view.candidates[i], view);

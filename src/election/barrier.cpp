@@ -17,6 +17,10 @@ void Barrier::see(const MarkerRecord& marker, FencingToken own, BootTime now) {
     how_ = waiting_ ? "idle" : "none";
     marker_ = marker;
     predecessor_.reset();
+  } else if (marker.nothingRuns) {
+    how_ = waiting_ ? "nothing_runs" : "none";
+    marker_ = marker;
+    predecessor_ = marker.holder;
   } else if (!waiting_ || !sameTerm(marker, marker_)) {
     waiting_ = true;
     how_ = {};

@@ -1,7 +1,7 @@
 /// The wait between winning and taking office, while the work of the term before may still be going on.
 ///
-///     marker idle ───────────────────────────────► over at once
-///     marker busy, by another term ──► waiting ──► over: the marker turned idle,
+///     marker idle, or of a term of which nothing runs any more ─► over at once
+///     marker busy, by another term ──► waiting ──► over: the marker turned idle, or says that nothing runs any more,
 ///                                                  the holder is proven gone, with all that it may have started,
 ///                                                  or its limit has passed since we saw it with its znode gone
 ///
@@ -23,7 +23,7 @@ class Barrier {
   /// The holder's process was looked up, and is no more.
   void holderGone() noexcept;
 
-  /// Why the wait is over: none (there was none), idle, holder_gone, limit. Empty while it goes on.
+  /// Why the wait is over: none (there was none), idle, nothing_runs, holder_gone, limit. Empty while it goes on.
   std::string_view over(BootTime now) const noexcept;
   bool waiting() const noexcept { return waiting_; }
   BootTime began() const noexcept { return began_; }

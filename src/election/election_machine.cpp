@@ -75,6 +75,7 @@ void ElectionMachine::handle(const input::Connected& in) {
     act(action::ShortenLease{in.session.timeout});
     checkLease();
   }
+  if (phase_ != Phase::resigning) lookAtOurLast();  // which says it in a write of its own
   resume();
   publish();
 }
@@ -141,6 +142,7 @@ void ElectionMachine::handle(const input::NodeRead& in) {
   if (in.ticket == flow_ && phase_ == Phase::preparing) return metaRead(in.node);
   if (in.ticket == 0) return;
   if (in.ticket == metaLook_) return metaSeen(in.node);
+  if (in.ticket == reportLook_) return ourLastRead(in.node);
   if (in.ticket == ownWatch_.ticket) return ownRead(in.node);
   if (in.ticket == visit_) return visited(in.node);
   if (in.ticket == predecessorWatch_.ticket) return predecessorRead(in.node);
@@ -154,6 +156,7 @@ void ElectionMachine::handle(const input::Written& in) {
   if (in.ticket == 0) return;
   if (in.ticket == probe_) return probed(in.sentAt, in.result);
   if (in.ticket == publication_) return published(in.result);
+  if (in.ticket == reportWrite_) return reported(in.result);
   if (in.ticket != flow_) return;
   if (phase_ == Phase::settling) return settled(in.result);
   if (phase_ == Phase::marking) return marked(in.sentAt, in.result);

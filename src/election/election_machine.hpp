@@ -192,7 +192,11 @@ class ElectionMachine {
   void probe();
   void probed(BootTime sentAt, const Result<void>& result);
   void resign(Resignation how, bool failed);
-  std::vector<MultiOp> resignation() const;
+  std::vector<MultiOp> resignation(const MarkerRecord& marker) const;
+  MarkerRecord overMarker(std::string why) const;
+  void lookAtOurLast();
+  void ourLastRead(const Result<Node>& node);
+  void reported(const Result<void>& result);
   void bequeath();
   void sendResignation();
   void resigned(const Result<void>& result);
@@ -308,6 +312,12 @@ class ElectionMachine {
   BootTime lookDue_{};
 
   Resignation resignation_ = Resignation::clean;
+  MarkerRecord served_;                         // what our last term wrote when it took office
+  std::optional<ProcessIdentity> servedAfter_;  // whom it followed uncleanly
+  FencingToken ended_;                          // the last of our terms of which nothing runs any more
+  std::optional<MarkerRecord> report_;          // what others still have to be told of it
+  Ticket reportLook_ = 0;
+  Ticket reportWrite_ = 0;
   bool failedTerm_ = false;
   bool leaving_ = false;
   std::optional<Error> fatal_;

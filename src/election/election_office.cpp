@@ -47,7 +47,10 @@ void ElectionMachine::markerRead(const Result<Node>& node) {
     return prepare();
   }
   markerVersion_ = node->stat.version;
-  barrier_.see(parseMarkerRecord(node->data), token(), now_.boot);
+  MarkerRecord marker = parseMarkerRecord(node->data);
+  // We know of our own last term what others may not have been told yet.
+  if (marker.busy && marker.candidate == settings_.uuid && marker.token == ended_) marker.nothingRuns = true;
+  barrier_.see(marker, token(), now_.boot);
   judgeBarrier();
 }
 
@@ -79,7 +82,8 @@ void ElectionMachine::tellBarrierBegan() {
   if (barrierTold_ == barrier_.began()) return;
   barrierTold_ = barrier_.began();
   const MarkerRecord& marker = barrier_.marker();
-  tell(BarrierBegan{marker.token.value, marker.known ? marker.id.value : "unknown", marker.barrierLimit});
+  tell(BarrierBegan{marker.token.value, marker.known ? marker.id.value : "unknown", marker.barrierLimit,
+                    whyItWaits(marker)});
 }
 
 void ElectionMachine::handle(const input::LivenessTold& in) {
@@ -144,9 +148,9 @@ void ElectionMachine::marked(BootTime sentAt, const Result<void>& result) {
   if (!pausedBy(result.error())) fail(result.error());
 }
 
-/// An earlier term of this very process is nobody to evict.
+/// An earlier term of this very process is nobody to evict; whom that one followed may be.
 std::optional<ProcessIdentity> ElectionMachine::uncleanPredecessor() const {
-  if (barrier_.uncleanPredecessor() == settings_.self.process) return std::nullopt;
+  if (barrier_.uncleanPredecessor() == settings_.self.process) return servedAfter_;
   return barrier_.uncleanPredecessor();
 }
 
@@ -172,7 +176,9 @@ void ElectionMachine::takeOffice(BootTime confirmedAt) {
   term.candidate = settings_.uuid;
   term.candidateId = settings_.self.id;
   term.holder = settings_.self.process;
-  term.uncleanPredecessor = uncleanPredecessor();
+  term.uncleanPredecessor = servedAfter_ = uncleanPredecessor();
+  served_ = ownMarker(true);
+  report_.reset();
   tell(Elected{own_->name}, token());
   act(action::TakeOffice{std::move(term), session_->timeout, confirmedAt});
   watchHandover();
@@ -215,6 +221,10 @@ void ElectionMachine::resign(Resignation how, bool failed) {
   if (lease_) act(action::EndLease{});
   resignation_ = how;
   failedTerm_ = failed;
+  if (how == Resignation::nothingRuns) {
+    ended_ = served_.token;
+    report_ = overMarker("its term did not end in order, but nothing of it runs any more");
+  }
   dropTickets();
   phase_ = Phase::resigning;
   sendResignation();
@@ -224,14 +234,23 @@ void ElectionMachine::sendResignation() {
   if (!own_ || (fatal_ && !connected_)) return finishResignation();
   if (!connected_) return;  // the servers end it with the session, if we never come back
   if (resignation_ == Resignation::unclean) return act(action::Remove{ask(), own_->path});
-  act(action::Write{ask(), action::Purpose::resign, resignation()});
+  const MarkerRecord marker = resignation_ == Resignation::clean ? ownMarker(false) : *report_;
+  act(action::Write{ask(), action::Purpose::resign, resignation(marker)});
 }
 
-std::vector<MultiOp> ElectionMachine::resignation() const {
-  return {CheckOp{own_->path}, SetOp{paths_.marker, toJson(ownMarker(false)), markerVersion_}, RemoveOp{own_->path}};
+std::vector<MultiOp> ElectionMachine::resignation(const MarkerRecord& marker) const {
+  return {CheckOp{own_->path}, SetOp{paths_.marker, toJson(marker), markerVersion_}, RemoveOp{own_->path}};
+}
+
+MarkerRecord ElectionMachine::overMarker(std::string why) const {
+  MarkerRecord marker = served_;
+  marker.nothingRuns = true;
+  marker.why = std::move(why);
+  return marker;
 }
 
 void ElectionMachine::resigned(const Result<void>& result) {
+  if (result && resignation_ == Resignation::nothingRuns) report_.reset();
   if (result) return finishResignation();
   const Error& error = result.error();
   const bool final = error.is(Errc::notFound) || error.is(Errc::versionMismatch);
@@ -246,10 +265,39 @@ void ElectionMachine::resigned(const Result<void>& result) {
 }
 
 void ElectionMachine::finishResignation() {
+  lookAtOurLast();
+  if (leaving_ && reportLook_ != 0) return;  // the last word; the limit for leaving holds
   if (!failedTerm_) termBackoff_.reset();
   if (failedTerm_ && settings_.self.readiness != Readiness::unknown) settings_.self.readiness = Readiness::checking;
   const Duration longest = session_ ? 2 * Duration{session_->timeout} : Duration{40s};
   newCandidacy(failedTerm_ ? std::min<Duration>(termBackoff_.next(), longest) : afterYou);
+}
+
+// --- a term of ours that was lost, and has come home since
+
+/// Its marker may be busy still, and whoever was elected meanwhile waits. No version of before the loss is trusted: a
+/// marker that was made again counts from zero.
+void ElectionMachine::lookAtOurLast() {
+  if (!report_ || !connected_ || reportWrite_ != 0) return;
+  reportLook_ = newTicket();
+  act(action::Read{reportLook_, action::Subject::ourLast, paths_.marker, false});
+}
+
+void ElectionMachine::ourLastRead(const Result<Node>& node) {
+  reportLook_ = 0;
+  if (!report_) return;
+  if (!node) return reported(node.error());
+  const SetOp write{paths_.marker, toJson(*report_), node->stat.version};
+  if (!isOfThisWill(node->data, write)) return reported({});
+  reportWrite_ = newTicket();
+  act(action::Write{reportWrite_, action::Purpose::report, {write}});
+}
+
+void ElectionMachine::reported(const Result<void>& result) {
+  reportWrite_ = 0;
+  const bool settled = result || result.error().is(Errc::versionMismatch) || result.error().is(Errc::notFound);
+  if (settled) report_.reset();  // else Connected asks again
+  if (leaving_ && phase_ == Phase::resigning) newCandidacy(0ns);
 }
 
 // --- the last will
@@ -258,7 +306,7 @@ std::optional<ElectionMachine::Bequest> ElectionMachine::bequest() const {
   if (!session_ || phase_ == Phase::over) return std::nullopt;
   Bequest bequest{session_->generation, session_->id, session_->server, {}};
   const bool inOrder = phase_ == Phase::office || (phase_ == Phase::resigning && resignation_ == Resignation::clean);
-  if (own_ && lease_ && inOrder && !uncleanPredecessor()) bequest.resigns = own_->path;
+  if (own_ && lease_ && inOrder) bequest.resigns = own_->path;
   return bequest;
 }
 
@@ -268,7 +316,12 @@ void ElectionMachine::bequeath() {
   if (now == bequeathed_) return;
   bequeathed_ = now;
   action::Bequeath told;
-  if (now) told.will = Will{*session_, now->resigns.empty() ? std::vector<MultiOp>{} : resignation()};
+  if (now) {
+    told.will = Will{*session_, {}};
+    const bool passesOn = uncleanPredecessor().has_value();
+    const char* why = "nothing of its term runs any more; what the one before it may have locked is still looked for";
+    if (!now->resigns.empty()) told.will->resignation = resignation(passesOn ? overMarker(why) : ownMarker(false));
+  }
   actions_.emplace(actions_.begin(), std::move(told));
 }
 

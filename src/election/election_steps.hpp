@@ -121,7 +121,7 @@ struct CheckAcl {
   Ticket ticket = 0;
   std::string path;
 };
-enum class Subject { meta, marker, own, visit, predecessor, handover, standing, leader };
+enum class Subject { meta, marker, own, visit, predecessor, handover, standing, leader, ourLast };
 struct Read {
   Ticket ticket = 0;
   Subject subject = Subject::meta;
@@ -147,7 +147,8 @@ enum class Purpose {
   settle,    // a quorum write before a search, so that the list cannot be older than the lost create
   probe,     // check(own): proves the lease
   markBusy,  // check(own), marker busy: takes office
-  resign,    // check(own), marker idle, own deleted: leaves office
+  resign,    // check(own), marker idle or over, own deleted: leaves office
+  report,    // marker over, after our znode had gone: nobody has to wait for that term of ours
   publish,   // check(own), our own record: that we are ready, or not
   sendBack,  // check(own), another's candidacy deleted: it stood between us and whom the office is meant for
 };

@@ -205,6 +205,8 @@ std::string toJson(const MarkerRecord& record) {
   json["since"] = record.since.time_since_epoch().count();
   json["barrierLimitMs"] = record.barrierLimit.count();
   if (record.spawns) json["spawns"] = true;
+  if (record.busy && record.nothingRuns) json["nothingRuns"] = true;
+  if (record.busy && !record.why.empty()) json["why"] = record.why;
   return written(json);
 }
 
@@ -226,8 +228,19 @@ MarkerRecord parseMarkerRecord(std::string_view text) {
   if (limit != json.end() && limit->is_number_unsigned() &&
       limit->get<std::uint64_t>() <= static_cast<std::uint64_t>(longestBarrier.count()))
     record.barrierLimit = std::chrono::milliseconds{limit->get<std::int64_t>()};
-  record.spawns = json.contains("spawns");  // whatever it says: garbage never shortens a barrier
+  // Garbage never shortens a barrier.
+  record.spawns = json.contains("spawns");
+  record.nothingRuns = record.busy && json.value("nothingRuns", Json()) == true;
+  record.why = textIn(json, "why");
   return record;
+}
+
+std::string whyItWaits(const MarkerRecord& marker) {
+  if (!marker.known) return "the marker cannot be understood";
+  if (!marker.why.empty()) return escaped(marker.why);
+  if (marker.nothingRuns) return "nothing of its term runs any more";
+  const std::string silent = "nobody has said that its term is over";
+  return marker.spawns ? silent + ", and what it started may outlive it" : silent;
 }
 
 std::string toJson(const MetaRecord& record) {

@@ -73,10 +73,15 @@ struct MarkerRecord {
   WallTime since{};  // when it began; idle: when it ended, or began where only a last will has ended it
   std::chrono::milliseconds barrierLimit = fullBarrier;
   bool spawns = false;  // the holder's end is not the end of all that it has started
+  /// Busy, but proven to be over: who follows looks for what it may have left locked, and waits for nobody.
+  bool nothingRuns = false;
+  std::string why{};  // of a busy one that is over, for people: why no more than that can be said
 };
 std::string toJson(const MarkerRecord& record);
 /// What cannot be understood is busy, by an unknown holder, with the full barrier.
 MarkerRecord parseMarkerRecord(std::string_view json);
+/// For people: why a successor waits after that busy term, or does not.
+std::string whyItWaits(const MarkerRecord& marker);
 
 /// Which ensemble's data this is; a rebuilt one has another uuid or generation.
 struct MetaRecord {

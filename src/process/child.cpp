@@ -129,6 +129,9 @@ class Conversation {
     }
   }
 
+  /// Nothing of the command runs any more, or ever did.
+  bool provenEnd() const noexcept { return provenEnd_; }
+
  private:
   static constexpr Duration leashStep = 5ms;  // below it a moved deadline is not worth a packet
   static constexpr int lookAgainMs = 50;
@@ -140,12 +143,17 @@ class Conversation {
   std::optional<Result<ChildEnd>> hear() {
     const std::optional<Line::Packet> packet = line_.receive();
     const std::optional<ChildNews> news = packet ? readRecord<ChildNews>(packet->bytes) : std::optional<ChildNews>{};
-    if (!news) return lost();
+    if (!news) {
+      Result<ChildEnd> end = lost();
+      provenEnd_ = !end || end->nothingLeft;  // without one it was never started
+      return end;
+    }
     if (news->kind == ChildNews::Kind::begun) {
       keeper_ = news->keeper;
       keeperHandle_ = openProcess(keeper_);
       return std::nullopt;
     }
+    provenEnd_ = news->report.startError != 0 || news->report.nothingLeft;
     if (news->report.startError == 0) return endFrom(news->report);
     errno = news->report.startError;
     return failed("the command could not be started");
@@ -191,6 +199,7 @@ class Conversation {
   BootTime stopDue_{BootTime::max()};
   Descriptor stopEvent_;
   bool stopSent_ = false;
+  bool provenEnd_ = false;
 };
 
 }  // namespace
@@ -215,7 +224,11 @@ Result<ChildEnd> runChild(const Guardian& guardian, const ChildCommand& command,
   Result<Line> line = guardian.spawn(requestFor(command, limits, until), {input, STDOUT_FILENO, errorsEnd});
   if (!line) return line.error();
   errors.closeCommandsEnd();
-  return Conversation(guardian, std::move(*line), std::move(errors), limits, until).untilItEnds();
+  guardian.began();
+  Conversation conversation(guardian, std::move(*line), std::move(errors), limits, until);
+  Result<ChildEnd> end = conversation.untilItEnds();
+  if (conversation.provenEnd()) guardian.provenEnded();
+  return end;
 }
 
 }  // namespace tenure

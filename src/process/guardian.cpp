@@ -77,7 +77,8 @@ Guardian::Guardian(Guardian&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       process_(std::move(other.process_)),
       line_(std::move(other.line_)),
-      ending_(std::move(other.ending_)) {}
+      ending_(std::move(other.ending_)),
+      running_(other.running_) {}
 
 Guardian::~Guardian() {
   if (pid_ < 0) return;

@@ -38,6 +38,8 @@
 #include <sys/types.h>
 
 #include <array>
+#include <atomic>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -76,6 +78,11 @@ class Guardian {
   /// Errors:  outcomeUnknown  something of the command may still run
   ///          unavailable     the guardian lives, and the command was never started; safe to repeat
   Result<void> clearUpAfter(pid_t keeper, const Descriptor& handle) const;
+  /// Whether each command that ran has ended, with all that it started. One of which that could not be proven counts as
+  /// running for good.
+  bool nothingRuns() const noexcept { return *running_ == 0; }
+  void began() const noexcept { ++*running_; }
+  void provenEnded() const noexcept { --*running_; }
 
   /// Starts a command and returns the line to its keeper. See child.hpp for the comfortable way.
   ///   standard  stdin, stdout and stderr for the command; borrowed during the call
@@ -91,6 +98,7 @@ class Guardian {
   Descriptor process_;
   Line line_;
   Descriptor ending_;
+  std::shared_ptr<std::atomic<int>> running_ = std::make_shared<std::atomic<int>>(0);
 };
 
 }  // namespace tenure

@@ -41,7 +41,8 @@ void Testament::perform(last_will::Action action) {
       client_ = simulation_.ensemble().connect(
           {.sessionTimeout = will_.session.timeout, .left = LeftSession{.id = will_.session.id, .key = {}}});
       return client_->start(*this);
-    case last_will::Action::resign: return resign();
+    case last_will::Action::connectAnew: return connectAnew();
+    case last_will::Action::resign: return anew_ ? resignAnew() : resign();
     case last_will::Action::close:
       simulation_.coverage().saw("will_closed");
       return client_->close([this] { feed(last_will::Closed{}); });
@@ -50,11 +51,35 @@ void Testament::perform(last_will::Action action) {
 }
 
 void Testament::resign() {
-  client_->multi(will_.resignation, [this](const Result<std::vector<std::string>>& result) {
-    const bool lost = !result && (result.error().is(Errc::outcomeUnknown) || result.error().is(Errc::unavailable));
-    if (result) simulation_.coverage().saw("will_resigned");
-    feed(last_will::Resigned{lost});
+  const std::string doubt(machine_.doubt());
+  const auto ops = doubt.empty() ? will_.resignation : withoutProof(will_.resignation, doubt);
+  client_->multi(ops, [this](const Result<std::vector<std::string>>& result) { resigned(result); });
+}
+
+/// We may be inside a call of the session that is over.
+void Testament::connectAnew() {
+  anew_ = true;
+  later(Duration::zero(), [this] {
+    client_ = simulation_.ensemble().connect({.sessionTimeout = will_.session.timeout});
+    client_->start(*this);
   });
+}
+
+void Testament::resignAnew() {
+  const SetOp part = *markerPartOf(will_.resignation);
+  client_->get(part.path, {}, [this, part](const Result<Node>& node) {
+    if (!node) return resigned(node);
+    if (!isOfThisWill(node->data, part)) return feed(last_will::Resigned{});
+    client_->set(part.path, part.data, node->stat.version,
+                 [this](const Result<NodeStat>& result) { resigned(result); });
+  });
+}
+
+template <class T>
+void Testament::resigned(const Result<T>& result) {
+  const bool lost = !result && (result.error().is(Errc::outcomeUnknown) || result.error().is(Errc::unavailable));
+  if (result) simulation_.coverage().saw("will_resigned");
+  feed(last_will::Resigned{lost});
 }
 
 /// One that comes too early changes nothing.

@@ -31,6 +31,10 @@ class Testament final : private ISessionObserver {
   void feed(const last_will::Input& input);
   void perform(last_will::Action action);
   void resign();
+  void connectAnew();
+  void resignAnew();
+  template <class T>
+  void resigned(const Result<T>& result);
   void setTimer();
   void later(Duration delay, Task task);
 
@@ -39,6 +43,7 @@ class Testament final : private ISessionObserver {
   const Will will_;
   last_will::LastWillMachine machine_;
   std::unique_ptr<MemoryClient> client_;
+  bool anew_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

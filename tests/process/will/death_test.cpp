@@ -82,6 +82,24 @@ TEST_F(LastWill, FiftyKillsInARowLeaveNoProcessAndNoZnode) {
   EXPECT_FALSE(view().marker.busy);
 }
 
+/// A leader that was frozen may still hold the store's lock; that is passed on, and nothing else.
+TEST_F(LastWill, OneFreezeDoesNotMakeLaterKillsCostTheBarrier) {
+  Program& frozen = startLeader({"session-ms=3000", "barrier-ms=1000"});
+  Program* leader = &startStandby({"barrier-ms=1200000"});
+  frozen.signal(SIGSTOP);
+  ASSERT_TRUE(leader->waitForOutput(" inaugurated ")) << leader->output();
+  ASSERT_TRUE(waitedAtTheBarrier(*leader)) << leader->output();
+
+  for (int kills = 0; kills < 3; ++kills) {
+    Program& successor = startStandby({"barrier-ms=1200000"});
+    ASSERT_TRUE(eventually([&] { return hasWord(successor); })) << successor.output();
+    leader->signal(SIGKILL);
+    ASSERT_TRUE(leadsLongBeforeExpiry(successor)) << kills << '\n' << successor.output();
+    EXPECT_FALSE(waitedAtTheBarrier(successor)) << kills << '\n' << successor.output();
+    leader = &successor;
+  }
+}
+
 TEST_F(LastWill, ACleanExitLeavesNoHelper) {
   Program& leader = startLeader();
   const std::int64_t helper = helperOf(leader);

@@ -24,7 +24,7 @@ TEST_F(LastWillHelper, NeverConnectsWhileTheProcessLivesNotEvenFrozen) {
   EXPECT_EQ(proxy.accepted(), 1U) << "the frozen leader's own connection, and no other";
   leader.signal(SIGKILL);
   EXPECT_TRUE(ends(helperOf(leader)));
-  EXPECT_EQ(proxy.accepted(), 2U) << "or the proxy would have missed it before, too";
+  EXPECT_GE(proxy.accepted(), 2U) << "or the proxy would have missed it before, too";
 }
 
 TEST_F(LastWillHelper, KilledFirstItIsMissedAndTheSessionExpiresAsEver) {
@@ -46,6 +46,9 @@ TEST_F(LastWillHelper, MissingItIsSaidOnceAndTheReplicaLeadsAllTheSame) {
   Program& leader = startLeader({"helper=/nowhere/tenure-last-will"});
 
   EXPECT_EQ(occurrences(leader.output(), " last_will_lost "), 1U) << leader.output();
+  EXPECT_THAT(leader.output(), HasSubstr("/nowhere/tenure-last-will"));
+  EXPECT_THAT(leader.output(), HasSubstr("LastWillOptions::program"));
+  EXPECT_THAT(leader.output(), HasSubstr("--last-will-helper"));
   leader.signal(SIGTERM);
   EXPECT_EQ(leader.waitForEnd()->exitCode, 0) << leader.output();
 }
@@ -95,6 +98,7 @@ TEST_F(LastWillHelper, ForksThatHoldTheCandidatesDescriptorsHideNoDeathButKeepTh
 
   EXPECT_TRUE(leadsLongBeforeExpiry(successor)) << successor.output();
   EXPECT_TRUE(waitedAtTheBarrier(successor)) << "what the copy does nobody knows";
+  EXPECT_THAT(successor.output(), HasSubstr("a copy of it may live"));
   kill(copy, SIGKILL);
 }
 

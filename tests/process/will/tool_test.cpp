@@ -92,6 +92,7 @@ TEST_F(ToolsWill, WithoutProofThatTheCommandIsGoneTheMarkerStaysBusy) {
   EXPECT_TRUE(successor.waitForOutput(" inaugurated ", 1, longBeforeExpiry)) << successor.output();
   EXPECT_EQ(occurrences(successor.output(), " barrier_began "), 1U) << successor.output();
   EXPECT_THAT(successor.output(), HasSubstr(" how=limit ")) << "that the replica is gone says nothing of its command";
+  EXPECT_THAT(successor.output(), HasSubstr("nobody could prove that its commands are"));
 }
 
 TEST_F(ToolsWill, AGuardianThatDoesNotAnswerIsWaitedForAndProvesNothing) {
@@ -108,6 +109,30 @@ TEST_F(ToolsWill, AGuardianThatDoesNotAnswerIsWaitedForAndProvesNothing) {
   EXPECT_TRUE(successor.waitForOutput(" inaugurated ", 1, longBeforeExpiry)) << successor.output();
   EXPECT_EQ(occurrences(successor.output(), " barrier_began "), 1U) << successor.output();
   kill(guardian, SIGCONT);
+}
+
+TEST_F(ToolsWill, OneFreezeDoesNotMakeLaterKillsCostTheBarrier) {
+  produce(numbered(1));
+  const auto exec = [](const std::string& barrier) {
+    return Arguments{"--exec", "exec sleep 600", "--barrier", barrier, "--max-attempts", "1000"};
+  };
+  Arguments soon = exec("1s");
+  soon.insert(soon.end(), {"--session-timeout", "3s"});
+  Program frozen = consume("frozen", soon);
+  ASSERT_TRUE(leads(frozen)) << frozen.output();
+  std::vector<Program> replicas;
+  replicas.push_back(standBy("second", exec("20m")));
+  frozen.signal(SIGSTOP);
+  ASSERT_TRUE(leads(replicas.back())) << replicas.back().output();
+
+  for (const char* name : {"third", "fourth", "fifth"}) {
+    Program successor = standBy(name, exec("20m"));
+    ASSERT_TRUE(successor.waitForOutput(" last_will_ready ")) << successor.output();
+    replicas.back().signal(SIGKILL);
+    ASSERT_TRUE(successor.waitForOutput(" inaugurated ", 1, longBeforeExpiry)) << successor.output();
+    EXPECT_EQ(occurrences(successor.output(), " barrier_began "), 0U) << successor.output();
+    replicas.push_back(std::move(successor));
+  }
 }
 
 TEST_F(ToolsWill, IsFoundWhereItIsInstalled) {

@@ -19,7 +19,7 @@ TEST(CareerFaults, ALostTermIsHandedOverOnlyWhenThePhaseHasEnded) {
 
   EXPECT_THAT(career.ended(Phase::execute, Outcome::again), ElementsAre(runs(Phase::handOver)));
   EXPECT_THAT(career.ended(Phase::handOver),
-              ElementsAre(tellsTermEnded(EndReason::leaseLost, false), resigns(Resignation::unclean, inOrder)));
+              ElementsAre(tellsTermEnded(EndReason::leaseLost, false), resigns(Resignation::nothingRuns, inOrder)));
 }
 
 TEST(CareerFaults, ALossWhileIdleIsHandedOverAtOnce) {
@@ -33,7 +33,7 @@ TEST(CareerFaults, ALossBeforeTheInaugurationBeganNeedsNoHandover) {
   career.on(TermLost{career.term, EndReason::znodeDeleted});
 
   EXPECT_THAT(career.ended(Phase::inaugurate, Outcome::withheld),
-              ElementsAre(tellsTermEnded(EndReason::znodeDeleted, false), resigns(Resignation::unclean, inOrder)));
+              ElementsAre(tellsTermEnded(EndReason::znodeDeleted, false), resigns(Resignation::nothingRuns, inOrder)));
 }
 
 TEST(CareerFaults, ALossWhileHandingOverMakesTheEndUnclean) {
@@ -41,7 +41,7 @@ TEST(CareerFaults, ALossWhileHandingOverMakesTheEndUnclean) {
 
   EXPECT_THAT(career.on(TermLost{career.term, EndReason::leaseLost}), ElementsAre(stopsThePhase(EndReason::leaseLost)));
 
-  EXPECT_THAT(career.ended(Phase::handOver), Contains(resigns(Resignation::unclean, inOrder)));
+  EXPECT_THAT(career.ended(Phase::handOver), Contains(resigns(Resignation::nothingRuns, inOrder)));
 }
 
 TEST(CareerFaults, ALossOfAnEarlierTermIsNothing) {
@@ -63,7 +63,7 @@ TEST(CareerFaults, AStopAfterTheLossLeavesUncleanWithStatusDone) {
   career.on(StopAsked{});
   career.ended(Phase::execute);
 
-  EXPECT_THAT(career.ended(Phase::handOver), Contains(leaves(Resignation::unclean)));
+  EXPECT_THAT(career.ended(Phase::handOver), Contains(leaves(Resignation::nothingRuns)));
   EXPECT_THAT(career.on(HasLeft{}), Contains(exits(ExitStatus::done, home)));
 }
 
@@ -105,7 +105,7 @@ TEST(CareerFaults, AFencedTermLeavesTheMarkerToItsSuccessor) {
   Rehearsal career = Rehearsal::executing();
   career.threw(Phase::execute, {Errc::staleTerm}, EndReason::fenced);
   EXPECT_THAT(career.ended(Phase::handOver),
-              ElementsAre(tellsTermEnded(EndReason::fenced, false), resigns(Resignation::unclean, afterFailure)));
+              ElementsAre(tellsTermEnded(EndReason::fenced, false), resigns(Resignation::nothingRuns, afterFailure)));
 }
 
 TEST(CareerFaults, ALossThatTheCareerNoticedFirstIsNoFailure) {
@@ -114,7 +114,7 @@ TEST(CareerFaults, ALossThatTheCareerNoticedFirstIsNoFailure) {
   EXPECT_THAT(career.threw(Phase::execute, {Errc::leaseLost}, EndReason::leaseLost),
               ElementsAre(stopsThePhase(EndReason::leaseLost), runs(Phase::handOver)));
 
-  EXPECT_THAT(career.ended(Phase::handOver), Contains(resigns(Resignation::unclean, inOrder)));
+  EXPECT_THAT(career.ended(Phase::handOver), Contains(resigns(Resignation::nothingRuns, inOrder)));
 }
 
 TEST(CareerFaults, ACareerMayHandOverByItself) {

@@ -9,6 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr BootTime t0{1h};
@@ -87,24 +88,27 @@ TEST(LastWillMachine, WaitsForTheProofThatNothingOfTheTermRuns) {
   EXPECT_THAT(helper.on(CandidateGone{.awaitsChildren = true}, t0), IsEmpty());
   EXPECT_THAT(helper.on(ChildrenGone{true}, t0 + 1s), ElementsAre(Action::connect));
   EXPECT_THAT(helper.on(Connected{}, t0 + 1s), ElementsAre(Action::resign));
+  EXPECT_TRUE(helper.doubt().empty());
 }
 
-TEST(LastWillMachine, WithoutThatProofTheMarkerStaysBusy) {
+TEST(LastWillMachine, WithoutThatProofItSaysWhatCouldNotBeProven) {
   LastWillMachine refused = holding(resigns);
   refused.on(CandidateGone{.awaitsChildren = true}, t0);
   refused.on(ChildrenGone{false}, t0);
-  EXPECT_THAT(refused.on(Connected{}, t0), ElementsAre(Action::close));
+  EXPECT_THAT(refused.on(Connected{}, t0), ElementsAre(Action::resign));
+  EXPECT_THAT(std::string(refused.doubt()), HasSubstr("nobody could prove that its commands are"));
 
   LastWillMachine silent = holding(resigns);
   silent.on(CandidateGone{.awaitsChildren = true}, t0);
   EXPECT_THAT(silent.on(Tick{}, t0 + LastWillMachine::patience), ElementsAre(Action::connect));
-  EXPECT_THAT(silent.on(Connected{}, t0 + 7s), ElementsAre(Action::close));
+  EXPECT_FALSE(silent.doubt().empty());
 }
 
-TEST(LastWillMachine, ACopyOfTheCandidateThatLivesLeavesTheMarkerBusy) {
+TEST(LastWillMachine, ACopyOfTheCandidateThatLivesIsADoubt) {
   LastWillMachine helper = connectedAfter(CandidateGone{.copiesLeft = true});
 
-  EXPECT_THAT(helper.on(Connected{}, t0), ElementsAre(Action::close));
+  EXPECT_THAT(helper.on(Connected{}, t0), ElementsAre(Action::resign));
+  EXPECT_THAT(std::string(helper.doubt()), HasSubstr("a copy of it may live"));
 }
 
 TEST(LastWillMachine, ALostReplyIsAskedForAgain) {
@@ -115,17 +119,40 @@ TEST(LastWillMachine, ALostReplyIsAskedForAgain) {
   EXPECT_THAT(helper.on(Connected{}, t0 + 2s), ElementsAre(Action::resign));
 }
 
-TEST(LastWillMachine, ASessionThatIsOverNeedsNobody) {
-  LastWillMachine helper = connectedAfter(CandidateGone{});
+TEST(LastWillMachine, AStandbysSessionThatIsOverNeedsNobody) {
+  LastWillMachine helper = connectedAfter(CandidateGone{}, standsBy);
 
   EXPECT_THAT(helper.on(SessionOver{}, t0), ElementsAre(Action::end));
 }
 
-TEST(LastWillMachine, GivesUpWhenTheSessionMustHaveExpired) {
+// A short timeout is over before the commands are.
+TEST(LastWillMachine, AnEndThatIsProvenIsWrittenThoughTheSessionIsOver) {
+  LastWillMachine helper = connectedAfter(CandidateGone{});
+
+  EXPECT_THAT(helper.on(SessionOver{}, t0), ElementsAre(Action::connectAnew));
+  EXPECT_THAT(helper.on(Connected{}, t0 + 1s), ElementsAre(Action::resign));
+  EXPECT_THAT(helper.on(Resigned{}, t0 + 1s), ElementsAre(Action::close));
+}
+
+TEST(LastWillMachine, AnEndThatIsNotProvenIsLeftToTheBarrierWhenTheSessionIsOver) {
+  LastWillMachine helper = connectedAfter(CandidateGone{.copiesLeft = true});
+
+  EXPECT_THAT(helper.on(SessionOver{}, t0), ElementsAre(Action::end));
+}
+
+TEST(LastWillMachine, DoesNotWaitForASessionThatMustHaveExpired) {
   LastWillMachine helper = connectedAfter(CandidateGone{});
 
   EXPECT_EQ(helper.wakeAt(), t0 + 20s);
-  EXPECT_THAT(helper.on(Tick{}, t0 + 20s), ElementsAre(Action::end));
+  EXPECT_THAT(helper.on(Tick{}, t0 + 20s), ElementsAre(Action::connectAnew));
+}
+
+TEST(LastWillMachine, GivesUpInTheEnd) {
+  LastWillMachine helper = connectedAfter(CandidateGone{});
+  helper.on(Tick{}, t0 + 20s);
+
+  EXPECT_EQ(helper.wakeAt(), t0 + 20s + LastWillMachine::anewLimit);
+  EXPECT_THAT(helper.on(Tick{}, helper.wakeAt()), ElementsAre(Action::end));
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ TEST(Preparation, OfATermThatIsLostMeanwhileNeedsNoHandover) {
   career.on(TermLost{FencingToken{7}, EndReason::leaseLost});
 
   EXPECT_THAT(career.prepared(),
-              ElementsAre(tellsTermEnded(EndReason::leaseLost, false), resigns(Resignation::unclean, inOrder)));
+              ElementsAre(tellsTermEnded(EndReason::leaseLost, false), resigns(Resignation::nothingRuns, inOrder)));
 }
 
 TEST(Preparation, OfATermThatIsHandedOverMeanwhileEndsClean) {

@@ -128,6 +128,51 @@ TEST(Barrier, WhatTheHolderHasStartedMayOutliveIt) {
   EXPECT_EQ(machine.told<BarrierEnded>().front().how, "limit");
 }
 
+MarkerRecord ofOneThatRunsNoMore() {
+  MarkerRecord marker = ofOneThatSpawns();
+  marker.nothingRuns = true;
+  return marker;
+}
+
+TEST(Barrier, ATermOfWhichNothingRunsAnyMoreIsNotWaitedForAndItsHolderIsNamed) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(ofOneThatRunsNoMore());
+  EXPECT_TRUE(machine.told<BarrierBegan>().empty());
+
+  machine.written(Purpose::markBusy);
+
+  EXPECT_EQ(machine.last<action::TakeOffice>().identity.uncleanPredecessor, ofOneThatRunsNoMore().holder)
+      << "it may have left something locked";
+}
+
+TEST(Barrier, EndsWhenTheMarkerSaysThatNothingRunsAnyMore) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(ofOneThatSpawns());
+  machine.sleep(3s);
+  machine.changed(Subject::marker, WatchEvent::dataChanged);
+  machine.markerIs(ofOneThatRunsNoMore(), 6);
+
+  EXPECT_TRUE(machine.wrote(Purpose::markBusy));
+  EXPECT_EQ(machine.told<BarrierEnded>().front().how, "nothing_runs");
+}
+
+TEST(Barrier, SaysWhyItWaits) {
+  const auto whyAfter = [](const std::string& marker) {
+    MachineDriver machine;
+    machine.beOldest(10);
+    machine.markerIs(marker);
+    return machine.told<BarrierBegan>().front().why;
+  };
+  MarkerRecord explained = ofOneThatSpawns();
+  explained.why = "its commands may live";
+
+  EXPECT_EQ(whyAfter(toJson(explained)), "its commands may live");
+  EXPECT_EQ(whyAfter(toJson(busyMarker(7, 10s))), "nobody has said that its term is over");
+  EXPECT_EQ(whyAfter("garbage"), "the marker cannot be understood");
+}
+
 // Hosts share names, so that another boot may be another machine's.
 TEST(Barrier, AnotherBootOfAHostOfOurNameProvesNothing) {
   MarkerRecord marker = ofOneThatSpawns();

@@ -76,6 +76,26 @@ TEST(MarkerRecord, KeepsALongBarrierAndThatSomethingMayOutliveItsHolder) {
   EXPECT_TRUE(read.spawns);
 }
 
+TEST(MarkerRecord, KeepsThatNothingRunsAnyMoreAndWhyNoMoreThanThat) {
+  MarkerRecord written = marker();
+  written.busy = true;
+  written.nothingRuns = true;
+  written.why = "it was lost";
+
+  const MarkerRecord read = parseMarkerRecord(toJson(written));
+
+  EXPECT_TRUE(read.busy);
+  EXPECT_TRUE(read.nothingRuns);
+  EXPECT_EQ(read.why, "it was lost");
+}
+
+TEST(MarkerRecord, GarbageNeverSaysThatNothingRuns) {
+  for (const std::string word : {"1", "\"true\"", "null", "[true]", "false"}) {
+    const std::string text = R"({"v":1,"state":"busy","token":"7","nothingRuns":)" + word + "}";
+    EXPECT_FALSE(parseMarkerRecord(text).nothingRuns) << word;
+  }
+}
+
 TEST(MarkerRecord, Row14KeepsATokenBeyond2To53AsADecimalString) {
   EXPECT_NE(toJson(marker()).find(R"("token":"9007199254740993")"), std::string::npos);
 }

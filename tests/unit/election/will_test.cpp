@@ -114,15 +114,46 @@ TEST(Will, ALostTermHasNothingToResign) {
   EXPECT_THAT(resignationOf(silent), IsEmpty());
 }
 
+MarkerRecord willedMarkerOf(const MachineDriver& machine) {
+  return parseMarkerRecord(markerPartOf(resignationOf(machine))->data);
+}
+
 // Whoever held office before may still hold the store's lock; only a busy marker makes the next one look for it.
-TEST(Will, ATermAfterAnUncleanOneLeavesTheMarkerBusy) {
+TEST(Will, ATermAfterAnUncleanOneLeavesTheMarkerBusyButNobodyWaitsForIt) {
   MachineDriver machine;
   machine.beOldest();
   machine.markerIs(busyMarker(4, 0ms));
   machine.written(action::Purpose::markBusy);
 
-  EXPECT_EQ(machine.phase(), Phase::office);
-  EXPECT_THAT(resignationOf(machine), IsEmpty());
+  EXPECT_TRUE(willedMarkerOf(machine).busy);
+  EXPECT_TRUE(willedMarkerOf(machine).nothingRuns);
+  EXPECT_EQ(willedMarkerOf(machine).token, FencingToken{10});
+}
+
+TEST(Will, WhatIsNotProvenLeavesTheMarkerBusyAndSaysWhy) {
+  MachineDriver machine;
+  machine.takeOffice();
+
+  const std::vector<MultiOp> ops = withoutProof(resignationOf(machine), "its commands may live");
+
+  ASSERT_THAT(ops, SizeIs(3));
+  const MarkerRecord marker = parseMarkerRecord(markerPartOf(ops)->data);
+  EXPECT_TRUE(marker.busy);
+  EXPECT_FALSE(marker.nothingRuns);
+  EXPECT_EQ(marker.why, "its commands may live");
+}
+
+TEST(Will, OnlyTheBusyMarkerOfItsOwnTermIsOfIt) {
+  MachineDriver machine;
+  machine.takeOffice();
+  const std::vector<MultiOp> ops = resignationOf(machine);
+  const SetOp& part = *markerPartOf(ops);
+  const std::string ours = std::get<SetOp>(machine.lastWrite(action::Purpose::markBusy).ops.back()).data;
+
+  EXPECT_TRUE(isOfThisWill(ours, part));
+  EXPECT_FALSE(isOfThisWill(part.data, part)) << "idle already";
+  EXPECT_FALSE(isOfThisWill(toJson(busyMarker(10, 0ms)), part)) << "of another candidate with the same token";
+  EXPECT_FALSE(isOfThisWill("garbage", part));
 }
 
 TEST(Will, NothingIsLeftOnceItHasLeft) {

@@ -217,6 +217,18 @@ TEST_F(Child, InheritsNothingButItsStandardDescriptors) {
 
 TEST_F(Child, HasASessionOfItsOwn) { EXPECT_EQ(run("test $(cut -d' ' -f6 /proc/$$/stat) = $$").exitCode, 0); }
 
+TEST_F(Child, CountsAsRunningUntilItIsProvenToHaveEnded) {
+  EXPECT_TRUE(guardian.nothingRuns());
+  std::stop_source stop;
+  runAndWhenItRings(ring() + forEver, {.stop = stop.get_token()}, [&] {
+    EXPECT_FALSE(guardian.nothingRuns());
+    stop.request_stop();
+  });
+  EXPECT_TRUE(guardian.nothingRuns());
+  run("exit 3");
+  EXPECT_TRUE(guardian.nothingRuns());
+}
+
 TEST_F(Child, IsAskedToEndWhenAStopIsRequested) {
   std::stop_source stop;
 
