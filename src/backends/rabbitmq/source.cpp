@@ -28,7 +28,9 @@ Result<void> Source::prepare(const std::stop_token&) {
   if (!connection) return connection.error();
   const Result<QueueCounts> found = (*connection)->inspect(Channel::work, options_.queue);
   if (!found && !(found.error().is(Errc::notFound) && options_.create)) return found.error();
-  if (found) static_cast<void>((*connection)->close());
+  if (!found) return {};
+  if (Result<void> safe = checkDeliveryLimit(**connection, options_); !safe) return safe;
+  static_cast<void>((*connection)->close());
   return {};
 }
 

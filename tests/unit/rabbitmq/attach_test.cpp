@@ -180,6 +180,7 @@ TEST_F(LimitOfDeliveries, Row37ThatLeadersUseUpIsRefusedWithTheCommandThatMendsI
 
   ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
   EXPECT_THAT(refused.error().detail, HasSubstr("x-delivery-limit of 20"));
+  EXPECT_THAT(makeSource(options_, events_)->prepare({}), failsWith(Errc::configurationRefused)) << "as a standby";
   EXPECT_THAT(refused.error().detail, HasSubstr("rabbitmqctl delete_queue -p '/' '" + options_.queue + "'"));
 }
 
