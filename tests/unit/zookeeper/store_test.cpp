@@ -371,6 +371,23 @@ TEST_F(ZooKeeperStore, TheFirstClaimFilesWhatAnEarlierVersionKeptInOneFolder) {
   EXPECT_THAT(session.existsFresh("/tenure/stores/" + world_.options().name + "/dead"), failsWith(Errc::notFound));
 }
 
+/// With local sessions a session costs no write: its server may be behind all that was read in the one before.
+TEST(ZooKeeperSession, AsksItsServerToCatchUpBeforeItsFirstReadAndOnlyThen) {
+  test::TcpProxy proxy(test::Ensemble::shared().port(0));
+  StoreOptions options = test::ZooKeeperStoreWorld(proxy.host()).options();
+  SessionThread session(options.zookeeper, options.replyLimit);
+  ASSERT_THAT(session.awaitConnected(), succeeds());
+  const auto requestsOf = [&](const auto& read) {
+    const std::size_t before = proxy.requests();
+    EXPECT_TRUE(read().has_value());
+    return proxy.requests() - before;
+  };
+
+  EXPECT_EQ(requestsOf([&] { return session.children("/"); }), 2U) << "a sync, and what was asked";
+  EXPECT_EQ(requestsOf([&] { return session.children("/"); }), 1U);
+  EXPECT_EQ(requestsOf([&] { return session.get("/zookeeper"); }), 1U);
+}
+
 /// The way to one server goes through a proxy.
 class BrokenWay : public ZooKeeperStore {
  protected:
