@@ -315,6 +315,37 @@ TEST_F(CollapsingOnRabbit, IsShownFarMoreThanOthersAre) {
   EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
+class OversizeOnRabbit : public ToolInElection {};
+
+TEST_F(OversizeOnRabbit, IsADeadLetterThatNobodyRequeuesWithoutItsBody) {
+  const RabbitPlace rabbit;
+  const std::string queue = freshQueueName();
+  const Arguments ends{"--queue", rabbit.url() + "&queue=" + queue + "&largest-body=1048576", "--store",
+                       "sqlite:" + at("effects.db")};
+  const auto with = [&](Arguments words, const Arguments& more = {}) {
+    words.insert(words.end(), ends.begin(), ends.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const std::string fine = R"({"id":"fine","body":"1"})" + std::string("\n");
+  ASSERT_EQ(tenure({"produce", "--queue", ends[1], "--format", "jsonl"}, fine).exit, 0);
+  RabbitServer::shared().evaluate("rabbit_basic:publish(rabbit_misc:r(<<\"/\">>, exchange, <<>>), <<\"" + queue +
+                                  "\">>, [{message_id, <<\"huge\">>}], binary:copy(<<\"x\">>, 1048577))");
+
+  Program consumer = start(inElection("consume", with({}, {"--id", "a", "--exec", "cat"})), "a");
+  ASSERT_TRUE(consumer.waitForOutput(" message_dead_lettered ")) << consumer.output();
+  EXPECT_EQ(told(consumer, SIGTERM), 0) << consumer.output();
+
+  EXPECT_THAT(tenure(with({"dead-letters", "list"})).output,
+              AllOf(HasSubstr("huge"), HasSubstr("body of 1048577 bytes")));
+  const Run all = tenure(with({"dead-letters", "requeue", "--all"}));
+  EXPECT_THAT(all.output, AllOf(HasSubstr("without its body"), HasSubstr("0 requeued")));
+  const Run named = tenure(with({"dead-letters", "requeue", "1"}));
+  EXPECT_THAT(named.output, HasSubstr("dead letter 1 was kept without its body"));
+  EXPECT_NE(named.exit, 0);
+  EXPECT_THAT(tenure(with({"dead-letters", "list"})).output, HasSubstr("huge"));
+}
+
 class StoreOnTheElectionsServers : public ToolInElection {};
 
 TEST_F(StoreOnTheElectionsServers, BelongsToTheElectionsDigest) {
