@@ -117,7 +117,7 @@ enum class AttemptEnd {
   postponed,
   failed,
   rejected,
-  died,  // the leader was lost during it; the next one has written this
+  died,  // its process died in it; the next leader has written this
 };
 
 /// A line of the consume log.
@@ -175,6 +175,7 @@ struct ConsumerState {
   /// one. That one ended before its first commit, and nobody knows what it had begun.
   bool moreInWork = false;
   std::vector<AttemptRecord> attempts;
+  FencingToken recordedBy{};  // the term whose record of what is in work this is; 0: there is none
 };
 
 /// What became of a commit whose reply was lost.

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "tenure/ids.hpp"
 #include "tenure/time.hpp"
@@ -39,6 +41,17 @@ enum class EndReason {
 };
 std::string_view toString(EndReason reason) noexcept;
 
+/// Earlier terms whose process may have died in office. Of a term that is none of them it is proven that its process
+/// outlived it: nothing that it had in work has killed it.
+struct LostTerms {
+  FencingToken unknownUpTo{std::numeric_limits<std::int64_t>::max()};  // of those up to this one nothing is known
+  std::vector<FencingToken> later{};                                   // ascending
+
+  bool contains(FencingToken term) const noexcept;
+  bool anyAfter(FencingToken term) const noexcept;
+  friend bool operator==(const LostTerms&, const LostTerms&) = default;
+};
+
 /// What identifies a term everywhere: (ensemble, generation, token) is unique and ordered within an election.
 struct TermIdentity {
   ElectionName election;
@@ -51,6 +64,7 @@ struct TermIdentity {
   ProcessIdentity holder;
   /// Who held office before and left no idle marker, if its znode is gone. A store may evict it.
   std::optional<ProcessIdentity> uncleanPredecessor;
+  LostTerms lost{};
 };
 
 class TermState;

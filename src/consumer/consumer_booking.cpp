@@ -15,25 +15,42 @@ bool ConsumerMachine::batchIsOver(const Moment& moment) const noexcept {
   return moment.now - batchBegan_ + lastRun_ >= sizer_.workLimit(settled_);
 }
 
+/// Where each is named when it begins, one that failed in good order has to answer for nothing while it waits.
+std::size_t ConsumerMachine::suspectsAfterCommit() const noexcept {
+  const bool cameHome = settled_ == 0 && !charging_ && (toRecord_ || toForgive_);
+  if (namesEach() && suspects_ == 1 && cameHome) return 0;
+  return suspects_ - std::min(suspects_, settled_);
+}
+
+/// Whoever waits, for whatever, is not in work.
+bool ConsumerMachine::headWaits(const Moment& moment) const {
+  if (!namesEach()) return false;
+  const bool failed = toRecord_ && !charging_;
+  return failed || moment.now < notBefore_ || (settled_ > 0 && throttle_.limitsAnything());
+}
+
 Action ConsumerMachine::commit(const Moment& moment) {
   checkInvariants();
-  const bool closing = phase_ == Phase::leaving || moment.stopAsked || takesFirst();
+  const bool closing = phase_ == Phase::leaving || moment.stopAsked || takesFirst() || headWaits(moment);
   const std::size_t next = remaining() - settled_;
-  const std::size_t suspectsLeft = suspects_ - std::min(suspects_, settled_);
+  const std::size_t suspectsLeft = suspectsAfterCommit();
   // The records of a predecessor's lanes stand until this term has declared how far it goes itself.
   const bool named = role_ == Role::alone && suspectsLeft > theirs().front && theirs().lanes > 0;
   const std::size_t wanted = named ? theirs().front : suspectsLeft > 0 ? suspectsLeft : closing ? 0 : sizer_.size();
   // Who comes next is not in the window, or the lanes have him when what is left here is parked.
   const bool elsewhere = (collapser_ && collapser_->leavesHeirs()) || (sequencer_ && sequencer_->readies()) ||
                          (role_ == Role::recovery && !closing) || named;
+  const bool leavesOpen = role_ != Role::lane && (!namesEach() || suspectsLeft > 0);
+  const bool areTheirs = suspectsLeft > 0 && !(namesEach() && charging_);
   booking_ = Commit{.settled = settled_,
                     .inWork = std::min(wanted, next),
-                    .more = role_ != Role::lane && (next < wanted || (elsewhere && wanted > 0)),
+                    .more = leavesOpen && (next < wanted || (elsewhere && wanted > 0)),
                     .undo = marked_,
                     .acknowledge = held_ == 0,
                     .record = toRecord_ ? &*toRecord_ : nullptr,
                     .forgive = toForgive_ ? &*toForgive_ : nullptr,
-                    .log = log_.lines()};
+                    .log = log_.lines(),
+                    .suspectsOf = areTheirs ? std::optional(suspectsOf_) : std::nullopt};
   commitBegan_ = moment.now;
   return ask(Step::commit, booking_);
 }
@@ -55,7 +72,7 @@ Action ConsumerMachine::committed(const Moment& moment) {
     charged_.reset();
   tellCommitted(moment);
   if (sequencer_) sequencer_->committed();
-  suspects_ -= std::min(suspects_, settled_);
+  suspects_ = suspectsAfterCommit();
   granted_ = suspects_ > 0 ? suspects_ : booking_.more || takesFirst() ? limit_ : booking_.inWork;
   ledger_ = booking_.inWork > 0 || booking_.more ? Ledger::open : Ledger::closed;
   topped_ = false;
@@ -359,7 +376,7 @@ void ConsumerMachine::tellPending() {
 
 void ConsumerMachine::checkInvariants() const {
   TENURE_ASSERT(settled_ <= remaining() && joined_ == 0);
-  TENURE_ASSERT(settled_ <= granted_);  // nothing begins that a successor would not find in the record
+  TENURE_ASSERT(settled_ <= granted_ || namesEach());  // nothing begins that a successor would not find in the record
   TENURE_ASSERT(held_ <= remaining() && (held_ == 0 || settled_ <= held_));  // one or the other in a transaction
   TENURE_ASSERT(suspects_ == 0 || settled_ <= 1);                            // a suspect is alone in its transaction
   TENURE_ASSERT(!toRecord_ || !toForgive_);

@@ -14,11 +14,12 @@ constexpr std::size_t leastReadAhead = 32;
 }  // namespace
 
 ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role, bool together,
-                                 std::shared_ptr<pipeline::OpenGroups> lists)
+                                 std::shared_ptr<pipeline::OpenGroups> lists, FencingToken token)
     : options_(options),
       shared_(shared),
       role_(role),
       together_(together),
+      token_(token),
       own_(reachOf(options)),
       limit_(batchLimitOf(options)),
       readAhead_(std::max(limit_, leastReadAhead)),
@@ -62,8 +63,7 @@ Action ConsumerMachine::handOver(const Moment& moment) {
   if (!healthy || ledger_ == Ledger::closed) return Return{false};
   if (ledger_ == Ledger::unread && horizon() > 0) return Return{false};  // its suspects stay on record as they are
   if (charged_) {  // with a start that did not come: a clean end counts nothing
-    const AttemptRecord& charge = attempts_.at(*charged_);
-    record(charge.id, charge.attempts - 1, charge.lastError, moment);
+    takeBackCharge();
   } else if (suspects_ > 0 && recorded_) {
     return Return{false};
   }
@@ -190,7 +190,7 @@ void ConsumerMachine::findSuspects(const Moment& moment) {
   if (moreInWork_) suspects_ = std::max(suspects_, std::min(held_ + theirs().front + apart, messages.size()));
   if (role_ == Role::recovery) suspects_ = messages.size();
   if (suspects_ > 0) news_.push_back(SuspectsFound{suspects_});
-  granted_ = suspects_ > 0 ? suspects_ : limit_;
+  granted_ = suspects_ > 0 ? suspects_ : namesEach() ? 0 : limit_;
   ledger_ = Ledger::open;
   if (role_ == Role::alone) startPruning(moment.now);
   inWork_.clear();
@@ -210,6 +210,7 @@ Action ConsumerMachine::recalled(Recollection left, const Moment& moment) {
   if (takesFirst()) return proceed(moment);  // whatever was in work is either taken or was not begun
   inWork_ = {state.inWork.begin(), state.inWork.end()};
   moreInWork_ = state.moreInWork;
+  suspectsOf_ = state.recordedBy;
   expects_ = horizon() > 0;
   return proceed(moment);
 }

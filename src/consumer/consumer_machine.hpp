@@ -24,7 +24,8 @@
 /// first commit, the claim alone says that up to a batch may be in work. A successor of a process that died treats
 /// exactly those as suspects: alone in a transaction, the attempt durable before the handler starts. Nothing that the
 /// record does not cover is ever begun, so a killer is always among the suspects, and only a message that was alone in
-/// work when its process died is charged with it.
+/// work when its process died is charged with it (charges.hpp). An external handler works on one at a time, and that
+/// one is named before it begins; there nobody has to be suspected to be charged.
 ///
 /// That is the way to one effect for each message. Without keys (at least once) nothing is looked up or admitted. At
 /// most once is another way, consumer_taking.cpp: a message leaves the window with its key before its handler starts.
@@ -77,7 +78,8 @@ class ConsumerMachine {
   /// One for each term. `shared`: the source acknowledges inside the store's transaction. `together`: the handler takes
   /// many at once.
   ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role = Role::alone,
-                  bool together = false, std::shared_ptr<pipeline::OpenGroups> lists = nullptr);
+                  bool together = false, std::shared_ptr<pipeline::OpenGroups> lists = nullptr,
+                  FencingToken token = {});
 
   // The phases of a term.
   Action inaugurate(const Moment& moment);
@@ -194,6 +196,7 @@ class ConsumerMachine {
   Action refusedByStore(const Moment& moment);
   Action letGo(const Moment& moment);
   Action charge(const Moment& moment);
+  void takeBackCharge();
   Action spareProcess(const Moment& moment);
   Action standStill(const Moment& moment);
   Action admit();
@@ -284,6 +287,10 @@ class ConsumerMachine {
   Reach theirs() const noexcept { return declared_.value_or(own_); }
   bool beginsUnlocked() const noexcept;
   bool suspect() const noexcept { return settled_ < suspects_; }
+  /// One at a time, and each on record by itself when it begins: a successor knows what was in work.
+  bool namesEach() const noexcept { return role_ == Role::alone && options_.handlerIsExternal && !takesFirst(); }
+  std::size_t suspectsAfterCommit() const noexcept;
+  bool headWaits(const Moment& moment) const;
   bool charged() const { return charged_ == head().id; }
   bool batchIsOver(const Moment& moment) const noexcept;
   bool wantsMessages() const noexcept;
@@ -295,6 +302,7 @@ class ConsumerMachine {
   const bool shared_;
   const Role role_;
   const bool together_;
+  const FencingToken token_;
   const Reach own_;
   const std::size_t limit_;      // messages in a transaction
   const std::size_t readAhead_;  // what is fetched beyond the batch at hand
@@ -361,6 +369,7 @@ class ConsumerMachine {
   bool marked_ = false;                   // the transaction's mark stands before it
   bool admitted_ = false;                 // its key is part of the transaction
   std::optional<MessageId> charged_;      // a suspect whose attempt is durable
+  std::optional<AttemptRecord> before_;   // its record before that
   std::optional<MessageId> ran_;          // an external handler is done with it
   std::optional<AttemptRecord> refused_;  // the store cannot take it
   std::optional<MessageSkipped> skipped_;
@@ -372,6 +381,7 @@ class ConsumerMachine {
   // What earlier terms left.
   std::unordered_set<MessageId> inWork_;
   bool moreInWork_ = false;
+  FencingToken suspectsOf_;
   std::unordered_map<MessageId, AttemptRecord> attempts_;
   std::unordered_map<MessageId, int> postponements_;  // by their handlers, in this term
 

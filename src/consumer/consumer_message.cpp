@@ -1,4 +1,5 @@
 // The machine's part that every message goes through: from its turn to its end, or back to its place.
+#include "consumer/charges.hpp"
 #include "consumer/consumer_machine.hpp"
 #include "consumer/fitness.hpp"
 
@@ -6,8 +7,6 @@ namespace tenure::consuming {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::string_view leaderWasLost = "the leader was lost";
 
 }  // namespace
 
@@ -30,6 +29,7 @@ Action ConsumerMachine::beginHead(const Moment& moment) {
   if (isHeldBack(moment))
     return settled_ > 0 ? commit(moment) : waitFor(throttle_.mayGo(head().group, moment.now), moment);
   noticeHorizon(moment);
+  if (namesEach() && granted_ == 0 && ran_ != head().id) return commit(moment);  // it is named with that
   if (takesFirst()) return needsTurn() ? ask(Step::turn, TakeTurn{}) : admit();
   if (!dedups()) return beginWithoutKey(moment);
   if (beginsUnlocked() && !checked_) return ask(Step::check, Check{});
@@ -135,27 +135,38 @@ Action ConsumerMachine::checked(bool known, const Moment& moment) {
 /// Makes the attempt at a suspect durable before its handler starts.
 Action ConsumerMachine::charge(const Moment& moment) {
   const int attempt = attemptNumber();
+  const AttemptRecord* before = attemptsOf(head().id);
+  const bool died = before != nullptr && before->lastError == processDied;
   if (attempt > options_.maxAttempts) {
     if (!blocks()) {
-      log_.died(*attemptsOf(head().id));
-      return bury("the leader was lost during its last attempt", attempt - 1, true, moment);
+      if (died) log_.died(*before);
+      const std::string why = died ? std::string(processDied) + " during its last attempt" : before->lastError;
+      return bury(why, attempt - 1, true, moment);
     }
     if (!blockade_.holds(head().id)) return spareProcess(moment);
   }
-  // Nobody was left to tell that the last start did not come home.
-  if (const AttemptRecord* before = attemptsOf(head().id); before != nullptr && before->lastError == leaderWasLost) {
+  if (died) {  // and nobody was left to tell
     pending_.push_back(AttemptFailed{head().id.value, before->attempts, before->lastError, 0ms});
     log_.died(*before);
   }
-  record(head().id, attempt, std::string{leaderWasLost}, moment);
+  before_ = before != nullptr ? std::optional(*before) : std::nullopt;
+  record(head().id, attempt, begunBy(token_), moment);
   charging_ = true;
   pending_.push_back(MessageSuspected{head().id.value, attempt});
   return commit(moment);
 }
 
+/// Its handler did not come to an end of its own.
+void ConsumerMachine::takeBackCharge() {
+  if (before_ && before_->attempts > 0)
+    toRecord_ = before_;
+  else
+    toForgive_ = charged_;
+}
+
 /// Each attempt costs a process: the next one comes as late as any.
 Action ConsumerMachine::spareProcess(const Moment& moment) {
-  record(head().id, attemptNumber() - 1, std::string{leaderWasLost}, moment);
+  record(head().id, attemptNumber() - 1, attemptsOf(head().id)->lastError, moment);
   toRecord_->standing = Standing::blocked;
   return commit(moment);
 }
@@ -277,7 +288,7 @@ Action ConsumerMachine::postpone(const Outcome& outcome, const Moment& moment) {
   if (taken_) taken_->begun = false;
   if (charged()) record(head().id, attemptNumber() - 1, outcome.reason, moment);
   logEnd(AttemptEnd::postponed, outcome.reason, moment);
-  if (settled_ > 0 || toRecord_ || toForgive_ || !log_.lines().empty()) return commit(moment);
+  if (settled_ > 0 || toRecord_ || toForgive_ || !log_.lines().empty() || namesEach()) return commit(moment);
   return ask(Step::abandon, Abandon{});
 }
 

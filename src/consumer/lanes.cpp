@@ -1,5 +1,7 @@
 #include "consumer/lanes.hpp"
 
+#include "consumer/charges.hpp"
+
 namespace tenure::consuming {
 namespace {
 
@@ -17,7 +19,8 @@ pipeline::Desk deskOf(const ConsumerOptions& options) {
 /// The main runner's post: before the lanes begin it handles what a dead predecessor may have had in work.
 class Lanes::Recovery final : public IPost, public IMessageSource {
  public:
-  Recovery(Lanes& lanes, std::stop_token stop) : lanes_(lanes), desk_(*lanes.desk_), stop_(std::move(stop)) {}
+  Recovery(Lanes& lanes, const Term& term)
+      : lanes_(lanes), desk_(*lanes.desk_), term_(term.identity()), stop_(term.stopToken()) {}
 
   /// Known once the source was read as far as a predecessor can have had it in its window.
   bool isDone() const { return filled_ && !desk_.hasSuspects(mainPost); }
@@ -29,7 +32,7 @@ class Lanes::Recovery final : public IPost, public IMessageSource {
 
   Result<Recollection> recall(const ConsumerName& consumer) override {
     const Reach own = reachOf(lanes_.options_);
-    Result<Recollection> left = recollect(lanes_.store_, consumer, own.lanes);
+    Result<Recollection> left = recollect(lanes_.store_, consumer, term_, own, lanes_.clock_.wallNow());
     if (!left) return left;
     ConsumerState& state = left->state;
     const Reach theirs = left->reach.value_or(own);
@@ -94,6 +97,7 @@ class Lanes::Recovery final : public IPost, public IMessageSource {
 
   Lanes& lanes_;
   SharedDesk& desk_;
+  const TermIdentity term_;
   const std::stop_token stop_;
   bool expects_ = false;
   bool filled_ = false;
@@ -202,7 +206,7 @@ void Lanes::inaugurate(const Term& term) {
   source_.limitAnswers(&sourceTimer_);
   lists_.emplace(threads_);
   desk_.emplace(deskOf(options_), 1 + options_.ordering.lanes, clock_, threads_);
-  recovery_ = std::make_unique<Recovery>(*this, term.stopToken());
+  recovery_ = std::make_unique<Recovery>(*this, term);
   main_.emplace(*recovery_, store_, handlers_, options_, events_, clock_, recovery_.get());
   main_->inaugurate(term);
 }

@@ -8,6 +8,10 @@
 namespace tenure::consuming {
 namespace {
 
+constexpr std::string_view ofTerm =
+    "\x1f"
+    "suspects of ";
+
 ConsumerName reachRecordOf(const ConsumerName& consumer) { return ConsumerName{consumer.value + "\x1freach"}; }
 
 std::optional<Reach> reachFrom(const std::vector<MessageId>& words) {
@@ -37,19 +41,19 @@ ConsumerName recordOf(const ConsumerName& consumer, std::size_t lane) {
   return ConsumerName{consumer.value + '\x1f' + std::to_string(lane)};
 }
 
-Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer, std::size_t lanes) {
-  Result<ConsumerState> state = store.consumerState(consumer);
-  if (!state) return state.error();
+MessageId suspectsOf(FencingToken term) { return MessageId{std::string(ofTerm) + std::to_string(term.value)}; }
+
+void readWhose(ConsumerState& state) {
+  if (state.inWork.empty() || !state.inWork.front().value.starts_with(ofTerm)) return;
+  if (const auto token = parseInteger(std::string_view(state.inWork.front().value).substr(ofTerm.size())))
+    state.recordedBy = FencingToken{*token};
+  state.inWork.erase(state.inWork.begin());
+}
+
+Result<std::optional<Reach>> declaredReach(IFencedStore& store, const ConsumerName& consumer) {
   const Result<ConsumerState> declared = store.consumerState(reachRecordOf(consumer));
   if (!declared) return declared.error();
-  Recollection all{*std::move(state), reachFrom(declared->inWork)};
-  if (all.reach) lanes = std::max(lanes, all.reach->lanes);
-  for (std::size_t lane = 1; lane <= lanes; ++lane) {
-    const Result<ConsumerState> ofLane = store.consumerState(recordOf(consumer, lane));
-    if (!ofLane) return ofLane.error();
-    all.state.inWork.insert(all.state.inWork.end(), ofLane->inWork.begin(), ofLane->inWork.end());
-  }
-  return all;
+  return reachFrom(declared->inWork);
 }
 
 Result<void> declare(IFencedTransaction& transaction, const ConsumerName& consumer, const Reach& reach) {

@@ -31,8 +31,11 @@ struct Recollection {
 /// A lane's own record is that of a consumer with another name: none that a person would choose.
 ConsumerName recordOf(const ConsumerName& consumer, std::size_t lane);
 
-/// Every record that a predecessor may have left, and those of the first `lanes` lanes, as if it were one.
-Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer, std::size_t lanes);
+/// Begins a record that holds what is left of the suspects of an earlier term: it is about that one.
+MessageId suspectsOf(FencingToken term);
+/// Without that word, as the record of the term it is about.
+void readWhose(ConsumerState& state);
+Result<std::optional<Reach>> declaredReach(IFencedStore& store, const ConsumerName& consumer);
 /// Part of the transaction.
 Result<void> declare(IFencedTransaction& transaction, const ConsumerName& consumer, const Reach& reach);
 

@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "consumer/charges.hpp"
 #include "tenure/rate_limits.hpp"
 
 namespace tenure::consuming {
@@ -64,7 +65,7 @@ void Runner::inaugurate(const Term& term) {
   named.name = name_;
   // At a post each acknowledgement is told: it frees the groups for others.
   machine_.emplace(named, shared_ && post_ == nullptr, random_.fork(), post_ ? post_->role() : Role::alone,
-                   handlers_.many != nullptr, post_ ? post_->lists().groups() : nullptr);
+                   handlers_.many != nullptr, post_ ? post_->lists().groups() : nullptr, term.token());
   if (post_ != nullptr && post_->prunes()) machine_->startPruning(clock_.now());
   limitsSeen_.reset();
   run(machine_->inaugurate(moment()));
@@ -207,7 +208,8 @@ Action Runner::perform(const Quit& quit) {
 Action Runner::perform(const Claim&) { return did(store_.claim(*term_)); }
 
 Action Runner::perform(const Recall&) {
-  Result<Recollection> left = post_ ? post_->recall(name_) : recollect(store_, name_, 0);
+  Result<Recollection> left =
+      post_ ? post_->recall(name_) : recollect(store_, name_, term_->identity(), reachOf(options_), moment().wall);
   if (!left) return machine_->failed(left.error(), moment());
   return machine_->recalled(*std::move(left), moment());
 }
@@ -302,7 +304,8 @@ Result<void> Runner::book(const Commit& commit) {
   if (done && commit.record != nullptr) done = transaction_->recordAttempt(name_, *commit.record);
   if (done && !commit.log.empty()) done = transaction_->logAttempts(name_, commit.log);
   if (done)
-    done = transaction_->recordInWork(recordName_, idsOf(window.subspan(commit.settled, commit.inWork)), commit.more);
+    done = transaction_->recordInWork(
+        recordName_, idsOf(window.subspan(commit.settled, commit.inWork), commit.suspectsOf), commit.more);
   if (done && shared_ && commit.acknowledge && commit.settled > 0)
     done = source_.acknowledge(*transaction_, window.first(commit.settled));
   const auto collapsed = machine_->collapsed();
@@ -313,9 +316,11 @@ Result<void> Runner::book(const Commit& commit) {
   return done ? transaction_->commit() : done;
 }
 
-std::span<const MessageId> Runner::idsOf(std::span<const Message> messages) {
-  ids_.resize(messages.size());
-  for (std::size_t i = 0; i < messages.size(); ++i) ids_[i].value = messages[i].id.value;
+std::span<const MessageId> Runner::idsOf(std::span<const Message> messages, std::optional<FencingToken> suspectsOf) {
+  const std::size_t first = suspectsOf ? 1 : 0;
+  ids_.resize(first + messages.size());
+  if (suspectsOf) ids_[0] = consuming::suspectsOf(*suspectsOf);
+  for (std::size_t i = 0; i < messages.size(); ++i) ids_[first + i].value = messages[i].id.value;
   return ids_;
 }
 

@@ -141,7 +141,7 @@ class Runner final : public ILeaderCareer {
   Result<std::vector<std::string>> openPlaces();
   Result<std::vector<Message>> keptMessages(const pipeline::Ready& ready);
   Transaction& handed() noexcept;
-  std::span<const MessageId> idsOf(std::span<const Message> messages);
+  std::span<const MessageId> idsOf(std::span<const Message> messages, std::optional<FencingToken> suspectsOf);
   Action ran(const Outcome& outcome);
   Result<void> begin();
   Result<void> forgetAttempts(WallTime before);

@@ -348,6 +348,7 @@ void ElectionMachine::fatal(const Error& error) {
 void ElectionMachine::handle(const input::LeaveAsked& in) {
   if (leaving_) return;
   leaving_ = true;
+  careerIsHome_ = false;  // for all we know
   leaveBy_ = now_.boot + timeToLeave;
   if (!connected_) return close();
   if (phase_ == Phase::office || phase_ == Phase::lost) return resign(in.how, false);

@@ -188,12 +188,13 @@ class ElectionMachine {
   void marked(BootTime sentAt, const Result<void>& result);
   std::optional<ProcessIdentity> uncleanPredecessor() const;
   void takeOffice(BootTime confirmedAt);
-  MarkerRecord ownMarker(bool busy) const;
+  MarkerRecord ownMarker(bool busy, HolderFate fate = HolderFate::untold) const;
   void probe();
   void probed(BootTime sentAt, const Result<void>& result);
   void resign(Resignation how, bool failed);
+  void writeResignation(const MarkerRecord& marker);
   std::vector<MultiOp> resignation(const MarkerRecord& marker) const;
-  MarkerRecord overMarker(std::string why) const;
+  MarkerRecord overMarker(std::string why, HolderFate fate) const;
   void lookAtOurLast();
   void ourLastRead(const Result<Node>& node);
   void reported(const Result<void>& result);
@@ -208,9 +209,12 @@ class ElectionMachine {
     std::int64_t session = 0;
     std::string server;
     std::string resigns;  // the znode, empty when only the session is to be closed
+    LostTerms lost;
     friend bool operator==(const Bequest&, const Bequest&) = default;
   };
   std::optional<Bequest> bequest() const;
+  void findLostTerms();
+  void outlived(FencingToken term);
 
   // election_steering.cpp: who follows
   void handle(const input::HandoverWanted& in);
@@ -299,8 +303,11 @@ class ElectionMachine {
   Ticket publication_ = 0;
 
   Barrier barrier_;
-  BootTime barrierTold_{};     // the one whose beginning was told last
-  BootTime barrierEndTold_{};  // and whose end
+  LostTerms lost_;                    // as of the term that begins
+  std::vector<FencingToken> served_;  // the newest terms of this very process, which lives
+  Ticket survival_ = 0;               // of the holder before
+  BootTime barrierTold_{};            // the one whose beginning was told last
+  BootTime barrierEndTold_{};         // and whose end
   std::int32_t markerVersion_ = 0;
   std::optional<Lease> lease_;
   bool softLimitTold_ = false;
@@ -312,13 +319,14 @@ class ElectionMachine {
   BootTime lookDue_{};
 
   Resignation resignation_ = Resignation::clean;
-  MarkerRecord served_;                         // what our last term wrote when it took office
+  MarkerRecord servedAs_;                       // what our last term wrote when it took office
   std::optional<ProcessIdentity> servedAfter_;  // whom it followed uncleanly
   FencingToken ended_;                          // the last of our terms of which nothing runs any more
   std::optional<MarkerRecord> report_;          // what others still have to be told of it
   Ticket reportLook_ = 0;
   Ticket reportWrite_ = 0;
   bool failedTerm_ = false;
+  bool careerIsHome_ = false;
   bool leaving_ = false;
   std::optional<Error> fatal_;
   std::optional<Bequest> bequeathed_;

@@ -1,4 +1,6 @@
 // From being the oldest candidate to giving the office back.
+#include <algorithm>
+
 #include "election/election_machine.hpp"
 
 namespace tenure {
@@ -7,6 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto livenessInterval = 100ms;
+constexpr std::size_t mostLost = 32;
 // A create of ours that the servers handle together with our successor's write would hold up its taking office.
 constexpr Duration afterYou = 10ms;
 
@@ -87,6 +90,7 @@ void ElectionMachine::tellBarrierBegan() {
 }
 
 void ElectionMachine::handle(const input::LivenessTold& in) {
+  if (in.ticket != 0 && in.ticket == survival_ && in.liveness == Liveness::alive) outlived(barrier_.marker().token);
   if (in.ticket == 0 || in.ticket != liveness_) return;
   liveness_ = 0;
   if (phase_ != Phase::barrier) return;
@@ -109,7 +113,7 @@ void ElectionMachine::visited(const Result<Node>& node) {
 
 // --- taking office
 
-MarkerRecord ElectionMachine::ownMarker(bool busy) const {
+MarkerRecord ElectionMachine::ownMarker(bool busy, HolderFate fate) const {
   MarkerRecord marker;
   marker.known = true;
   marker.busy = busy;
@@ -120,13 +124,37 @@ MarkerRecord ElectionMachine::ownMarker(bool busy) const {
   marker.since = now_.wall;
   marker.barrierLimit = settings_.barrierLimit.value_or(session_->timeout / 2);
   marker.spawns = settings_.spawns;
+  marker.fate = fate;
+  marker.lost = lost_;
   return marker;
 }
+
+/// Whoever comes after a term has to know whether its process may have died in office: of those before the last one
+/// the marker says so.
+void ElectionMachine::findLostTerms() {
+  const MarkerRecord& before = barrier_.marker();
+  lost_ = before.lost;
+  lost_.unknownUpTo = std::min(lost_.unknownUpTo, FencingToken{token().value - 1});  // of our own we shall know
+  survival_ = 0;
+  if (before.known && mayHaveDied(before) && before.token < token()) {
+    lost_.later.push_back(before.token);
+    survival_ = newTicket();
+    act(action::AskLiveness{survival_, before.holder});
+  }
+  for (const FencingToken served : served_) outlived(served);
+  if (lost_.later.size() > mostLost) {
+    lost_.unknownUpTo = std::max(lost_.unknownUpTo, lost_.later.front());
+    lost_.later.erase(lost_.later.begin());
+  }
+}
+
+void ElectionMachine::outlived(FencingToken term) { std::erase(lost_.later, term); }
 
 /// One write that proves us a candidate, meta and the marker unchanged since we read them, and makes the marker ours.
 void ElectionMachine::mark() {
   phase_ = Phase::marking;
   probe_ = liveness_ = 0;
+  findLostTerms();
   act(action::Write{ask(),
                     action::Purpose::markBusy,
                     {CheckOp{own_->path}, CheckOp{paths_.meta, metaVersion_},
@@ -156,6 +184,9 @@ std::optional<ProcessIdentity> ElectionMachine::uncleanPredecessor() const {
 
 void ElectionMachine::takeOffice(BootTime confirmedAt) {
   phase_ = Phase::office;
+  if (served_.size() == mostLost) served_.erase(served_.begin());
+  served_.push_back(token());
+  careerIsHome_ = false;
   flow_ = 0;
   markerWatch_ = {};
   softLimitTold_ = handoverHonoured_ = next_ = false;
@@ -177,8 +208,9 @@ void ElectionMachine::takeOffice(BootTime confirmedAt) {
   term.candidateId = settings_.self.id;
   term.holder = settings_.self.process;
   term.uncleanPredecessor = servedAfter_ = uncleanPredecessor();
-  served_ = ownMarker(true);
+  servedAs_ = ownMarker(true);
   report_.reset();
+  term.lost = lost_;
   tell(Elected{own_->name}, token());
   act(action::TakeOffice{std::move(term), session_->timeout, confirmedAt});
   watchHandover();
@@ -214,7 +246,9 @@ void ElectionMachine::probed(BootTime sentAt, const Result<void>& result) {
 
 void ElectionMachine::handle(const input::ResignAsked& in) {
   // A request that comes after its term does not touch the next candidacy.
-  if (phase_ == Phase::office || phase_ == Phase::lost) resign(in.how, in.failed);
+  if (phase_ != Phase::office && phase_ != Phase::lost) return;
+  careerIsHome_ = true;
+  resign(in.how, in.failed);
 }
 
 void ElectionMachine::resign(Resignation how, bool failed) {
@@ -222,8 +256,8 @@ void ElectionMachine::resign(Resignation how, bool failed) {
   resignation_ = how;
   failedTerm_ = failed;
   if (how == Resignation::nothingRuns) {
-    ended_ = served_.token;
-    report_ = overMarker("its term did not end in order, but nothing of it runs any more");
+    ended_ = servedAs_.token;
+    report_ = overMarker("its term did not end in order, but nothing of it runs any more", HolderFate::outlived);
   }
   dropTickets();
   phase_ = Phase::resigning;
@@ -233,8 +267,14 @@ void ElectionMachine::resign(Resignation how, bool failed) {
 void ElectionMachine::sendResignation() {
   if (!own_ || (fatal_ && !connected_)) return finishResignation();
   if (!connected_) return;  // the servers end it with the session, if we never come back
-  if (resignation_ == Resignation::unclean) return act(action::Remove{ask(), own_->path});
-  const MarkerRecord marker = resignation_ == Resignation::clean ? ownMarker(false) : *report_;
+  if (resignation_ == Resignation::clean) return writeResignation(ownMarker(false));
+  if (resignation_ == Resignation::nothingRuns) return writeResignation(*report_);
+  if (!careerIsHome_) return act(action::Remove{ask(), own_->path});
+  // Its effects may still come, but nothing that it had in work has killed us.
+  writeResignation(ownMarker(true, HolderFate::outlived));
+}
+
+void ElectionMachine::writeResignation(const MarkerRecord& marker) {
   act(action::Write{ask(), action::Purpose::resign, resignation(marker)});
 }
 
@@ -242,10 +282,11 @@ std::vector<MultiOp> ElectionMachine::resignation(const MarkerRecord& marker) co
   return {CheckOp{own_->path}, SetOp{paths_.marker, toJson(marker), markerVersion_}, RemoveOp{own_->path}};
 }
 
-MarkerRecord ElectionMachine::overMarker(std::string why) const {
-  MarkerRecord marker = served_;
+MarkerRecord ElectionMachine::overMarker(std::string why, HolderFate fate) const {
+  MarkerRecord marker = servedAs_;
   marker.nothingRuns = true;
   marker.why = std::move(why);
+  marker.fate = fate;
   return marker;
 }
 
@@ -254,9 +295,10 @@ void ElectionMachine::resigned(const Result<void>& result) {
   if (result) return finishResignation();
   const Error& error = result.error();
   const bool final = error.is(Errc::notFound) || error.is(Errc::versionMismatch);
-  if (final && resignation_ == Resignation::unclean) return finishResignation();
+  if (final && resignation_ == Resignation::unclean && !careerIsHome_) return finishResignation();
   if (final) {  // the znode had gone before, or the marker is no longer ours: what is left to do is to go
     resignation_ = Resignation::unclean;
+    careerIsHome_ = false;
     return sendResignation();
   }
   if (pausedBy(error)) return;
@@ -265,6 +307,7 @@ void ElectionMachine::resigned(const Result<void>& result) {
 }
 
 void ElectionMachine::finishResignation() {
+  careerIsHome_ = false;
   lookAtOurLast();
   if (leaving_ && reportLook_ != 0) return;  // the last word; the limit for leaving holds
   if (!failedTerm_) termBackoff_.reset();
@@ -304,7 +347,7 @@ void ElectionMachine::reported(const Result<void>& result) {
 
 std::optional<ElectionMachine::Bequest> ElectionMachine::bequest() const {
   if (!session_ || phase_ == Phase::over) return std::nullopt;
-  Bequest bequest{session_->generation, session_->id, session_->server, {}};
+  Bequest bequest{session_->generation, session_->id, session_->server, {}, lost_};
   const bool inOrder = phase_ == Phase::office || (phase_ == Phase::resigning && resignation_ == Resignation::clean);
   if (own_ && lease_ && inOrder) bequest.resigns = own_->path;
   return bequest;
@@ -320,7 +363,9 @@ void ElectionMachine::bequeath() {
     told.will = Will{*session_, {}};
     const bool passesOn = uncleanPredecessor().has_value();
     const char* why = "nothing of its term runs any more; what the one before it may have locked is still looked for";
-    if (!now->resigns.empty()) told.will->resignation = resignation(passesOn ? overMarker(why) : ownMarker(false));
+    if (!now->resigns.empty())
+      told.will->resignation =
+          resignation(passesOn ? overMarker(why, HolderFate::died) : ownMarker(false, HolderFate::died));
   }
   actions_.emplace(actions_.begin(), std::move(told));
 }

@@ -1,5 +1,6 @@
 #include "election/records.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -76,6 +77,36 @@ ProcessIdentity processIn(const Json& json) {
   process.bootId = textIn(json, "boot");
   process.pidNamespace = static_cast<std::uint64_t>(naturalIn(json, "pidNamespace"));
   return process;
+}
+
+void put(Json& json, const LostTerms& lost) {
+  json["fatesUnknownUpTo"] = decimal(lost.unknownUpTo.value);
+  if (lost.later.empty()) return;
+  Json tokens = Json::array();
+  for (const FencingToken token : lost.later) tokens.push_back(decimal(token.value));
+  json["lost"] = std::move(tokens);
+}
+
+/// Garbage never acquits a term: then nothing is known of any.
+LostTerms lostIn(const Json& json) {
+  const auto upTo = parseInteger(textIn(json, "fatesUnknownUpTo"));
+  if (!upTo || *upTo < 0) return {};
+  LostTerms lost{FencingToken{*upTo}, {}};
+  const auto tokens = json.find("lost");
+  if (tokens == json.end()) return lost;
+  if (!tokens->is_array()) return {};
+  for (const Json& each : *tokens) {
+    const auto token = each.is_string() ? parseInteger(each.get_ref<const std::string&>()) : std::nullopt;
+    if (!token || *token <= 0) return {};
+    lost.later.push_back(FencingToken{*token});
+  }
+  std::ranges::sort(lost.later);
+  return lost;
+}
+
+HolderFate fateIn(const Json& json) {
+  const std::string text = textIn(json, "process");
+  return text == "outlived" ? HolderFate::outlived : text == "died" ? HolderFate::died : HolderFate::untold;
 }
 
 std::optional<Preference> preferenceIn(const Json& json) {
@@ -207,6 +238,8 @@ std::string toJson(const MarkerRecord& record) {
   if (record.spawns) json["spawns"] = true;
   if (record.busy && record.nothingRuns) json["nothingRuns"] = true;
   if (record.busy && !record.why.empty()) json["why"] = record.why;
+  if (record.fate != HolderFate::untold) json["process"] = record.fate == HolderFate::died ? "died" : "outlived";
+  put(json, record.lost);
   return written(json);
 }
 
@@ -232,7 +265,13 @@ MarkerRecord parseMarkerRecord(std::string_view text) {
   record.spawns = json.contains("spawns");
   record.nothingRuns = record.busy && json.value("nothingRuns", Json()) == true;
   record.why = textIn(json, "why");
+  record.fate = fateIn(json);
+  record.lost = lostIn(json);
   return record;
+}
+
+bool mayHaveDied(const MarkerRecord& record) noexcept {
+  return record.fate == HolderFate::died || (record.busy && record.fate != HolderFate::outlived);
 }
 
 std::string whyItWaits(const MarkerRecord& marker) {

@@ -62,6 +62,13 @@ struct CandidateRecord {
 std::string toJson(const CandidateRecord& record);
 CandidateRecord parseCandidateRecord(std::string_view json);
 
+/// What became of the process that held office.
+enum class HolderFate {
+  untold,    // it resigned by itself, when idle; nobody knows, when busy
+  outlived,  // its term could not end in order, but it lives
+  died,      // its last will has ended the term
+};
+
 /// The last term: in office (busy), or properly ended (idle).
 struct MarkerRecord {
   bool known = false;
@@ -76,7 +83,11 @@ struct MarkerRecord {
   /// Busy, but proven to be over: who follows looks for what it may have left locked, and waits for nobody.
   bool nothingRuns = false;
   std::string why{};  // of a busy one that is over, for people: why no more than that can be said
+  HolderFate fate = HolderFate::untold;
+  LostTerms lost{};  // as the holder knew of them when it took office
 };
+/// Whether it does not say that the holder's process outlived its term.
+bool mayHaveDied(const MarkerRecord& record) noexcept;
 std::string toJson(const MarkerRecord& record);
 /// What cannot be understood is busy, by an unknown holder, with the full barrier.
 MarkerRecord parseMarkerRecord(std::string_view json);

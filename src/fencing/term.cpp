@@ -43,6 +43,14 @@ void TermState::setEndReason(EndReason reason) noexcept {
   }
 }
 
+bool LostTerms::contains(FencingToken term) const noexcept {
+  return term <= unknownUpTo || std::binary_search(later.begin(), later.end(), term);
+}
+
+bool LostTerms::anyAfter(FencingToken term) const noexcept {
+  return unknownUpTo > term || (!later.empty() && later.back() > term);
+}
+
 const TermIdentity& Term::identity() const noexcept { return state_->identity(); }
 bool Term::valid() const noexcept {
   const BootTime now = state_->clock().now();

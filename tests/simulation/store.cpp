@@ -9,7 +9,7 @@ namespace tenure::simulation {
 namespace {
 
 /// As the consumer has it: why an attempt counts that did not come home, and whose dead letter stands for a gap.
-constexpr std::string_view leaderWasLost = "the leader was lost";
+constexpr std::string_view begun = "begun by term ";
 constexpr std::string_view missing = "missing-";
 
 Error storeIsDown() { return {Errc::unavailable, "the simulated store is down"}; }
@@ -219,7 +219,7 @@ Result<void> StoreTransaction::recordInWork(const ConsumerName& consumer, std::s
 }
 
 Result<void> StoreTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
-  const bool charge = record.lastError == leaderWasLost;
+  const bool charge = record.lastError.starts_with(begun);
   if (charge && process_.simulation().mutant() == Mutant::uncharged) return {};
   Result<void> written = ForwardingTransaction::recordAttempt(consumer, record);
   if (written) booking_.attempts.push_back({record.id, record.attempts, charge, record.standing != Standing::retrying});

@@ -81,7 +81,7 @@ struct State {
     const auto place = books.find(consumer);
     static const Books none;
     const Books& kept = place == books.end() ? none : place->second;
-    ConsumerState state{kept.inWork, kept.moreInWork || kept.recordedBy != previous, {}};
+    ConsumerState state{kept.inWork, kept.moreInWork || kept.recordedBy != previous, {}, kept.recordedBy};
     for (const auto& [id, attempt] : kept.attempts) state.attempts.push_back(attempt);
     return state;
   }

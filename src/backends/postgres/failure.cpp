@@ -27,7 +27,7 @@ constexpr std::array meanings{
     Meaning{"53", Errc::storeBusy},             // out of memory, other limits
     Meaning{"22021", Errc::invalidArgument},    // not UTF-8, or NUL in text
     Meaning{"54", Errc::payloadTooLarge},       // a row or index entry that the server cannot hold
-    Meaning{"58030", Errc::storeFailed},        // I/O error
+    Meaning{"58", Errc::unavailable},           // I/O error and other troubles of its machine
 };
 
 }  // namespace

@@ -311,6 +311,7 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
     state.inWork = backends::splitIds(inWork.bytes(0, 1));
   }
   const std::int64_t recordedBy = recorded ? inWork.integer(0, 2) : 0;
+  state.recordedBy = FencingToken{recordedBy};
   if (recordedBy != claimed_->previousToken) state.moreInWork = true;
   const Answer& attempts = read.answers[1];
   for (int row = 0; row < attempts.rows(); ++row) state.attempts.push_back(attemptFrom(attempts, row));

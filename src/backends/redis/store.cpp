@@ -270,7 +270,10 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   if (!attempts) return attempts.error();
   backends::InWork inWork;
   if (!recorded->view().isNil()) inWork = backends::inWorkFrom(recorded->view().bytes());
-  ConsumerState state{.inWork = std::move(inWork.ids), .moreInWork = inWork.more, .attempts = {}};
+  ConsumerState state{.inWork = std::move(inWork.ids),
+                      .moreInWork = inWork.more,
+                      .attempts = {},
+                      .recordedBy = FencingToken{inWork.token}};
   if (claimed_ && inWork.token != claimed_->previousToken) state.moreInWork = true;
   auto records = attemptsFrom(attempts->view(), consumer);
   if (!records) return records.error();

@@ -22,6 +22,8 @@ Errc meaningOf(int code) noexcept {
     case SQLITE_FULL: return Errc::storeFull;
     case SQLITE_READONLY:
     case SQLITE_PERM: return Errc::permissionDenied;
+    case SQLITE_IOERR:
+    case SQLITE_NOMEM:
     case SQLITE_CANTOPEN: return Errc::unavailable;
     default: return Errc::storeFailed;
   }

@@ -180,6 +180,7 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
     state.inWork = backends::splitIds(inWork.bytes(1));
   }
   const std::int64_t recordedBy = *recorded ? inWork.integer(2) : 0;
+  state.recordedBy = FencingToken{recordedBy};
   if (claimed_ && recordedBy != claimed_->previousToken) state.moreInWork = true;
   Query attempts = connection_->query(
       "SELECT id, attempts, last_error, first_at, last_at, standing FROM tenure_attempt WHERE consumer = ?1",

@@ -19,8 +19,8 @@ FencedTransaction::FencedTransaction(Store& store, std::shared_ptr<Connection> c
     : store_(store), connection_(std::move(connection)), term_(std::move(term)) {}
 
 Result<void> FencedTransaction::requireOpen() const {
+  if (broken_) return *broken_;
   if (state_ == State::open && connection_->inTransaction()) return {};
-  if (notBegun_) return *notBegun_;
   return Error{Errc::storeFailed,
                state_ == State::over ? "the transaction is over" : "a statement rolled the whole transaction back"};
 }
@@ -45,7 +45,7 @@ Result<void> FencedTransaction::beginUnderFence() {
   }
   if (!begun) {
     rollback();
-    notBegun_ = begun.error();
+    broken_ = begun.error();
   }
   return begun;
 }
@@ -73,35 +73,43 @@ Result<void> FencedTransaction::rollbackToMark() {
   return markWanted_ ? Result<void>{} : connection_->run("ROLLBACK TO tenure_mark");
 }
 
+Error FencedTransaction::heard(Error error) {
+  if (error.is(Errc::storeFull) || error.is(Errc::unavailable)) broken_ = error;
+  return error;
+}
+
 Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) {
   if (const Result<void> checked = backends::checkStateKey(key); !checked) return checked.error();
   if (const Result<void> open = ready(); !open) return open.error();
   Query value = connection_->query("SELECT value FROM tenure_state WHERE election = ?1 AND key = ?2",
                                    term_.identity().election.value, key);
   const Result<bool> found = value.next();
-  if (!found) return found.error();
+  if (!found) return heard(found.error());
   return *found ? std::optional(value.text(0)) : std::nullopt;
 }
 
 Result<void> FencedTransaction::put(std::string_view key, std::string_view value) {
   if (Result<void> checked = backends::checkState(key, value); !checked) return checked;
   if (Result<void> open = ready(); !open) return open;
-  return connection_->run(
+  const Result<void> put = connection_->run(
       "INSERT INTO tenure_state(election, key, value) VALUES(?1, ?2, ?3)"
       " ON CONFLICT(election, key) DO UPDATE SET value = ?3",
       term_.identity().election.value, key, Blob{value});
+  return put ? put : heard(put.error());
 }
 
 Result<void> FencedTransaction::erase(std::string_view key) {
   if (Result<void> checked = backends::checkStateKey(key); !checked) return checked;
   if (Result<void> open = ready(); !open) return open;
-  return connection_->run("DELETE FROM tenure_state WHERE election = ?1 AND key = ?2", term_.identity().election.value,
-                          key);
+  const Result<void> erased = connection_->run("DELETE FROM tenure_state WHERE election = ?1 AND key = ?2",
+                                               term_.identity().election.value, key);
+  return erased ? erased : heard(erased.error());
 }
 
 Result<std::vector<SqlRow>> FencedTransaction::execute(std::string_view sql, std::span<const SqlParameter> parameters) {
   if (const Result<void> open = ready(); !open) return open.error();
   Result<std::vector<SqlRow>> rows = executeUserSql(*connection_, sql, parameters);
+  if (!rows) rows = heard(rows.error());
   const Result<void> stillOpen = requireOpen();
   if (!rows || stillOpen) return rows;
   return stillOpen.error();

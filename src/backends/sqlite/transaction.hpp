@@ -62,13 +62,15 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   /// Some failures (a full disk, a user's INSERT OR ROLLBACK) undo the whole transaction; nothing may follow.
   Result<void> requireOpen() const;
   Result<Admission> admissionOf(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest);
+  /// What the file has against a handler's call is no fault of its message, whatever the handler makes of it.
+  Error heard(Error error);
 
   Store& store_;
   std::shared_ptr<Connection> connection_;
   Term term_;
   WallTime at_{};
   State state_ = State::idle;
-  std::optional<Error> notBegun_;  // a handler may swallow it: whoever asks next must hear the same
+  std::optional<Error> broken_;  // a handler may swallow it: whoever asks next must hear the same
   bool markWanted_ = false;
   bool markPlaced_ = false;
 };

@@ -11,7 +11,10 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   if (!recorded) return recorded.error();
   backends::InWork inWork;
   if (recorded->front().value) inWork = backends::inWorkFrom(*recorded->front().value);
-  ConsumerState state{.inWork = std::move(inWork.ids), .moreInWork = inWork.more, .attempts = {}};
+  ConsumerState state{.inWork = std::move(inWork.ids),
+                      .moreInWork = inWork.more,
+                      .attempts = {},
+                      .recordedBy = FencingToken{inWork.token}};
   if (claimed_ && inWork.token != claimed_->previousToken) state.moreInWork = true;
   auto attempts = attemptsOf(consumer);
   if (!attempts) return attempts.error();

@@ -214,6 +214,7 @@ TEST_P(StoreSuite, WhatATermHasInWorkIsFoundByTheNext) {
 
   EXPECT_EQ(state.inWork, ids);
   EXPECT_TRUE(state.moreInWork);
+  EXPECT_EQ(state.recordedBy, FencingToken{7});
 }
 
 TEST_P(StoreSuite, WorkThatWasClearedIsNotFound) {

@@ -209,7 +209,7 @@ TEST_F(ConsumerBlockade, AKillerIsTriedAgainOnlyAfterTheLongestWait) {
   EXPECT_EQ(timesHandled("b"), before);
   ASSERT_THAT(found().attempts, SizeIs(1));
   EXPECT_EQ(found().attempts[0].standing, Standing::blocked);
-  EXPECT_EQ(found().attempts[0].lastError, "the leader was lost");
+  EXPECT_EQ(found().attempts[0].lastError, "its process died");
   mended = true;
   workOff(fourth);
   EXPECT_THAT(doneIds(), ElementsAre("b", "c"));

@@ -134,7 +134,7 @@ TEST_F(ConsumerSuspects, Row32AKillerIsADeadLetterAfterItsLastStartWithoutRunnin
 
   EXPECT_EQ(timesHandled("killer"), 3);
   EXPECT_THAT(deadIds(), ElementsAre("killer"));
-  EXPECT_EQ(world.deadLetters()[0].reason, "the leader was lost during its last attempt");
+  EXPECT_EQ(world.deadLetters()[0].reason, "its process died during its last attempt");
   EXPECT_EQ(world.deadLetters()[0].attempts, 2);
   EXPECT_THAT(doneIds(), ElementsAre("a", "c"));
 }
@@ -151,7 +151,7 @@ TEST_F(ConsumerSuspects, AreCountedAtTheTakeoverAndASecondStartTellsThatTheFirst
   ASSERT_THAT(events.of<AttemptFailed>(), SizeIs(1));
   EXPECT_EQ(events.of<AttemptFailed>()[0].message, "killer");
   EXPECT_EQ(events.of<AttemptFailed>()[0].attempt, 1);
-  EXPECT_EQ(events.of<AttemptFailed>()[0].error, "the leader was lost");
+  EXPECT_EQ(events.of<AttemptFailed>()[0].error, "its process died");
 }
 
 TEST_F(ConsumerSuspects, DeathsWhileOthersWereInWorkDoNotCondemnAnInnocentOne) {

@@ -247,8 +247,13 @@ TEST(Office, AnUncleanResignationLeavesTheMarkerBusy) {
   MachineDriver machine;
   machine.takeOffice(10);
   machine.feed(input::ResignAsked{Resignation::unclean, true});
+  const std::vector<MultiOp> ops = machine.lastWrite(Purpose::resign).ops;
+  EXPECT_TRUE(parseMarkerRecord(std::get<SetOp>(ops[1]).data).busy);
+  EXPECT_TRUE(std::holds_alternative<RemoveOp>(ops[2]));
+
+  machine.written(Purpose::resign, Error{Errc::versionMismatch});
+
   EXPECT_TRUE(machine.did<action::Remove>());
-  EXPECT_FALSE(machine.did<action::Write>());
 }
 
 TEST(Office, AProbeOutstandingAtTheResignationIsForgotten) {

@@ -1,0 +1,207 @@
+// Which attempts count: those whose handler failed, and those that a process died in. See consumer/charges.hpp.
+#include "scene.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class ConsumerCharges : public Scene {
+ protected:
+  void dieIn(const std::string& id) { diesOf(elect(), id); }
+  /// From here on every term's process is known to live, but for these.
+  void onlyTheseDied(std::vector<std::int64_t> tokens) {
+    lostTerms = {FencingToken{0}, {}};
+    for (const std::int64_t each : tokens) lostTerms.later.push_back(FencingToken{each});
+  }
+  void everyProcessLives() { onlyTheseDied({}); }
+  /// A store that takes the charge and nothing after it.
+  void fillTheStoreInTheHandler() {
+    behaviour = [&](const Delivery&) {
+      world.fail(memory::Operation::commit, Errc::storeFull);
+      return Outcome::done();
+    };
+  }
+};
+
+TEST_F(ConsumerCharges, AStoreThatRefusesCostsASoundMessageNoAttempt) {
+  options.maxAttempts = 3;
+  produce({"sound"});
+  dieIn("sound");
+  fillTheStoreInTheHandler();
+  for (int term = 0; term < 10; ++term) {
+    onlyTheseDied({1});
+    ConsumerReplica& leader = elect();
+    EXPECT_EQ(leader.endOf(500), EndReason::failed);
+    leader.handOver();
+  }
+  behaviour = [](const Delivery&) { return Outcome::done(); };
+
+  workOff(elect());
+
+  EXPECT_THAT(deadIds(), IsEmpty());
+  EXPECT_THAT(doneIds(), ElementsAre("sound"));
+}
+
+TEST_F(ConsumerCharges, AStoreThatRefusesMakesNoSuspectsOfWhatWasInWork) {
+  produce({"a", "b"});
+  everyProcessLives();
+  fillTheStoreInTheHandler();
+  ConsumerReplica& leader = elect();
+  EXPECT_EQ(leader.endOf(500), EndReason::failed);
+  leader.handOver();
+  behaviour = [](const Delivery&) { return Outcome::done(); };
+
+  workOff(elect());
+
+  EXPECT_THAT(events.of<SuspectsFound>(), IsEmpty());
+  EXPECT_THAT(doneIds(), ElementsAre("a", "b"));
+}
+
+TEST_F(ConsumerCharges, ALostLeaseCostsNoAttemptWhereTheProcessLives) {
+  options.maxAttempts = 2;
+  options.handlerIsExternal = true;
+  produce({"slow"});
+  everyProcessLives();
+  for (int term = 0; term < 5; ++term) dieIn("slow");  // which here only loses its lease
+
+  workOff(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("slow"));
+  EXPECT_EQ(attempts.back(), 1);
+}
+
+TEST_F(ConsumerCharges, WhatAnEarlierFailureCountedStaysWhenAChargeIsTakenBack) {
+  options.maxAttempts = 3;
+  options.retryBase = options.retryMax = 1h;
+  produce({"a"});
+  behaviour = [](const Delivery&) { return Outcome::failed("no"); };
+  elect().execute();
+  clock.advance(2h);
+  dieIn("a");  // alone: attempt 2
+  fillTheStoreInTheHandler();
+  onlyTheseDied({2});
+  EXPECT_EQ(elect().endOf(500), EndReason::failed);  // attempt 3, which counts nothing
+  behaviour = [](const Delivery&) { return Outcome::done(); };
+
+  workOff(elect());
+
+  EXPECT_EQ(attempts.back(), 3);
+  EXPECT_THAT(doneIds(), ElementsAre("a"));
+}
+
+TEST_F(ConsumerCharges, TheStoreSaysWhoHasBegunWhatIsNotOverYet) {
+  produce({"a"});
+  dieIn("a");
+  dieIn("a");
+
+  ASSERT_THAT(found().attempts, SizeIs(1));
+  EXPECT_EQ(found().attempts[0].lastError, "begun by term 2, which has not told how it ended");
+}
+
+TEST_F(ConsumerCharges, AnOrderlyEndWithTheStoreAwayCountsNothing) {
+  options.maxAttempts = 3;
+  produce({"a"});
+  dieIn("a");
+  ConsumerReplica* leader = nullptr;
+  behaviour = [&](const Delivery&) {
+    leader->term().requestStop();
+    world.fail(memory::Operation::commit, Errc::unavailable);
+    return Outcome::done();
+  };
+  leader = &elect();
+  leader->execute();
+  leader->handOver();
+  onlyTheseDied({1});
+  behaviour = [](const Delivery&) { return Outcome::done(); };
+
+  workOff(elect());
+
+  EXPECT_EQ(attempts.back(), 1);
+  EXPECT_THAT(found().attempts, IsEmpty());
+}
+
+// --- one at a time
+
+TEST_F(ConsumerCharges, ThreeAttemptsAreThreeRunsOfWhatKillsAReplicaThatWorksOnOneAtATime) {
+  options.maxAttempts = 3;
+  options.handlerIsExternal = true;
+  produce({"killer", "after"});
+  for (int run = 0; run < 3; ++run) dieIn("killer");
+
+  workOff(elect());
+
+  EXPECT_EQ(timesHandled("killer"), 3);
+  EXPECT_THAT(deadIds(), ElementsAre("killer"));
+  EXPECT_EQ(world.deadLetters()[0].reason, "its process died during its last attempt");
+  EXPECT_EQ(world.deadLetters()[0].attempts, 3);
+  EXPECT_THAT(doneIds(), ElementsAre("after"));
+}
+
+TEST_F(ConsumerCharges, ThreeRunsAlsoOfOneThatCameWhileNobodyHadWork) {
+  options.maxAttempts = 3;
+  options.handlerIsExternal = true;
+  ConsumerReplica& idle = elect();
+  idle.execute();
+  produce({"killer"});
+  diesOf(idle, "killer");
+  for (int run = 1; run < 3; ++run) dieIn("killer");
+
+  workOff(elect());
+
+  EXPECT_EQ(timesHandled("killer"), 3);
+  EXPECT_THAT(deadIds(), ElementsAre("killer"));
+}
+
+TEST_F(ConsumerCharges, NobodyIsChargedForAProcessThatDiedWithNothingInWork) {
+  options.maxAttempts = 1;
+  options.handlerIsExternal = true;
+  ConsumerReplica& idle = elect();
+  idle.execute();
+  produce({"first"});
+  workOff(idle);  // and is killed while it has nothing to do
+  produce({"a"});
+
+  workOff(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("first", "a"));
+  EXPECT_THAT(events.of<SuspectsFound>(), IsEmpty());
+}
+
+TEST_F(ConsumerCharges, NobodyIsChargedForAProcessThatDiedWhileItsMessageWaited) {
+  options.maxAttempts = 2;
+  options.handlerIsExternal = true;
+  options.retryBase = options.retryMax = 1h;
+  produce({"a"});
+  behaviour = [](const Delivery& delivery) { return delivery.attempt == 1 ? Outcome::failed("no") : Outcome::done(); };
+  for (int i = 0; i < 3; ++i) elect().execute();  // failed once; killed while it waits for the next attempt
+  clock.advance(2h);
+
+  workOff(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("a"));
+  EXPECT_THAT(deadIds(), IsEmpty());
+}
+
+TEST_F(ConsumerCharges, ACleanHandoverBeforeTheNextRunForgetsNoDeath) {
+  options.maxAttempts = 2;
+  options.handlerIsExternal = true;
+  produce({"killer"});
+  dieIn("killer");
+  for (int term = 0; term < 3; ++term) {
+    onlyTheseDied({1});
+    elect().handOver();
+  }
+  dieIn("killer");
+  lostTerms.later.push_back(FencingToken{token});
+
+  workOff(elect());
+
+  EXPECT_EQ(timesHandled("killer"), 2);
+  EXPECT_THAT(deadIds(), ElementsAre("killer"));
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,221 @@
+// Of which earlier terms a new one has to think that their process died in office.
+#include "machine_driver.hpp"
+
+namespace tenure::test {
+namespace {
+
+using action::Purpose;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+LostTerms known(std::vector<FencingToken> later = {}) { return {FencingToken{0}, std::move(later)}; }
+
+MarkerRecord with(MarkerRecord marker, const LostTerms& lost) {
+  marker.lost = lost;
+  return marker;
+}
+
+/// What the term is told that follows upon this marker.
+LostTerms lostAfter(MachineDriver& machine, const MarkerRecord& marker) {
+  machine.beOldest(10);
+  machine.markerIs(marker);
+  machine.written(Purpose::markBusy);
+  return machine.last<action::TakeOffice>().identity.lost;
+}
+LostTerms lostAfter(const MarkerRecord& marker) {
+  MachineDriver machine;
+  return lostAfter(machine, marker);
+}
+MarkerRecord markerIn(const action::Write& write) {
+  for (const MultiOp& op : write.ops)
+    if (const auto* set = std::get_if<SetOp>(&op)) return parseMarkerRecord(set->data);
+  return {};
+}
+
+TEST(Fates, TheVeryFirstTermDoesNotCountItselfAmongThem) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.feed(input::ResignAsked{Resignation::clean, false});
+
+  EXPECT_FALSE(markerIn(machine.lastWrite(Purpose::resign)).lost.contains(FencingToken{10}));
+}
+
+TEST(Fates, ATermThatResignedByItselfIsNotLost) { EXPECT_EQ(lostAfter(with(idleMarker(7), known())), known()); }
+
+TEST(Fates, ATermThatLeftItsMarkerBusyMayHaveDied) {
+  EXPECT_THAT(lostAfter(with(busyMarker(7, 0ms), known())).later, ElementsAre(FencingToken{7}));
+}
+
+TEST(Fates, ATermThatItsLastWillEndedHasDied) {
+  MarkerRecord marker = with(idleMarker(7), known());
+  marker.fate = HolderFate::died;
+
+  EXPECT_THAT(lostAfter(marker).later, ElementsAre(FencingToken{7}));
+}
+
+TEST(Fates, ATermWhoseProcessOutlivedItsUncleanEndIsNotLost) {
+  MarkerRecord marker = with(busyMarker(7, 0ms), known());
+  marker.fate = HolderFate::outlived;
+
+  EXPECT_THAT(lostAfter(marker).later, IsEmpty());
+}
+
+TEST(Fates, OneWhoseProcessIsSeenAliveIsNotLost) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(with(busyMarker(7, 0ms), known()));
+  const auto asked = machine.last<action::AskLiveness>();
+  EXPECT_EQ(asked.process, processOn("there", 200));
+  machine.feed(input::LivenessTold{asked.ticket, Liveness::alive});
+
+  machine.written(Purpose::markBusy);
+
+  EXPECT_THAT(machine.last<action::TakeOffice>().identity.lost.later, IsEmpty());
+}
+
+TEST(Fates, OneOfWhichNobodyKnowsIsLost) {
+  for (const Liveness each : {Liveness::unknown, Liveness::gone}) {
+    MachineDriver machine;
+    machine.beOldest(10);
+    machine.markerIs(with(busyMarker(7, 0ms), known()));
+    machine.feed(input::LivenessTold{machine.last<action::AskLiveness>().ticket, each});
+
+    machine.written(Purpose::markBusy);
+
+    EXPECT_THAT(machine.last<action::TakeOffice>().identity.lost.later, ElementsAre(FencingToken{7}));
+  }
+}
+
+TEST(Fates, OfEarlierTermsTheMarkerTells) {
+  EXPECT_THAT(lostAfter(with(busyMarker(7, 0ms), known({FencingToken{3}}))).later,
+              ElementsAre(FencingToken{3}, FencingToken{7}));
+  EXPECT_THAT(lostAfter(with(idleMarker(7), known({FencingToken{3}}))).later, ElementsAre(FencingToken{3}));
+}
+
+TEST(Fates, AMarkerThatDoesNotTellLeavesAllOfThemUnknown) {
+  for (const char* marker : {"", "garbage", R"({"v":1,"state":"idle","token":"7"})"}) {
+    MachineDriver machine;
+    machine.beOldest(10);
+    machine.markerIs(std::string(marker));
+    if (machine.phase() == Phase::barrier) {
+      machine.written(Purpose::probe);
+      machine.wait(29s);
+      machine.advance(1s);
+    }
+    machine.written(Purpose::markBusy);
+
+    EXPECT_EQ(machine.last<action::TakeOffice>().identity.lost.unknownUpTo, FencingToken{9}) << marker;
+  }
+}
+
+TEST(Fates, OurOwnTermsAreNotLostAsLongAsWeLive) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.feed(input::Expired{});
+  machine.feed(input::ResignAsked{Resignation::unclean, true});
+  machine.advance(30s);
+  machine.connect(12s, 71);
+  machine.prepare();
+  CreatedNode created{MachineDriver::pathOf(nameOf(ourUuid, "0000000003")), {}};
+  created.stat.czxid = 30;
+  created.stat.ephemeralOwner = 71;
+  machine.feed(input::Enrolment{machine.last<action::Enrol>().ticket, created});
+  machine.listed({machine.ownName()});
+  machine.markerIs(with(busyMarker(20, 0ms), known({FencingToken{10}})));
+
+  machine.written(Purpose::markBusy);
+
+  EXPECT_THAT(machine.last<action::TakeOffice>().identity.lost.later, ElementsAre(FencingToken{20}));
+}
+
+TEST(Fates, WhatItKnowsIsInItsMarkerWhateverEndsItsTerm) {
+  MachineDriver machine;
+  lostAfter(machine, with(busyMarker(7, 0ms), known()));
+  EXPECT_THAT(markerIn(machine.lastWrite(Purpose::markBusy)).lost.later, ElementsAre(FencingToken{7}));
+
+  machine.feed(input::ResignAsked{Resignation::clean, false});
+
+  const MarkerRecord left = markerIn(machine.lastWrite(Purpose::resign));
+  EXPECT_THAT(left.lost.later, ElementsAre(FencingToken{7}));
+  EXPECT_FALSE(mayHaveDied(left));
+}
+
+TEST(Fates, AnUncleanEndSaysThatItsProcessLives) {
+  MachineDriver machine;
+  machine.takeOffice();
+
+  machine.feed(input::ResignAsked{Resignation::unclean, true});
+
+  const MarkerRecord left = markerIn(machine.lastWrite(Purpose::resign));
+  EXPECT_TRUE(left.busy) << "the barrier holds all the same";
+  EXPECT_FALSE(mayHaveDied(left));
+}
+
+TEST(Fates, AnUncleanEndWithItsCareerStillOutSaysNothing) {
+  MachineDriver machine;
+  machine.takeOffice();
+
+  machine.feed(input::LeaveAsked{Resignation::unclean});
+
+  EXPECT_TRUE(machine.did<action::Remove>());
+}
+
+TEST(Fates, WhoLeavesBeforeItsTurnTouchesNobodysMarker) {
+  MachineDriver machine;
+  machine.takeOffice(10);
+  machine.feed(input::ResignAsked{Resignation::clean, false});
+  machine.written(Purpose::resign);
+  machine.advance(1s);
+  CreatedNode created{MachineDriver::pathOf(nameOf(ourUuid, "0000000003")), {}};
+  created.stat.czxid = 30;
+  created.stat.ephemeralOwner = MachineDriver::ourSession;
+  machine.feed(input::Enrolment{machine.last<action::Enrol>().ticket, created});
+  machine.listed({machine.ownName()});
+  machine.markerIs(with(busyMarker(20, 20s), known()));
+  ASSERT_EQ(machine.phase(), Phase::barrier);
+
+  machine.feed(input::LeaveAsked{Resignation::clean});
+
+  EXPECT_TRUE(machine.did<action::Remove>());
+  EXPECT_FALSE(machine.wrote(Purpose::resign));
+}
+
+TEST(Fates, TheLastWillSaysThatItsProcessDied) {
+  MachineDriver machine;
+  machine.takeOffice();
+
+  const auto will = machine.last<action::Bequeath>().will;
+
+  ASSERT_TRUE(will);
+  EXPECT_TRUE(mayHaveDied(parseMarkerRecord(std::get<SetOp>(will->resignation[1]).data)));
+}
+
+TEST(Fates, OnlyTheNewestAreListedAndOfOlderOnesNothingIsKnown) {
+  LostTerms many = known();
+  for (std::int64_t token = 101; token <= 132; ++token) many.later.push_back(FencingToken{token});
+  MachineDriver machine;
+  machine.beOldest(500);
+  machine.markerIs(with(busyMarker(200, 0ms), many));
+  machine.written(Purpose::markBusy);
+
+  const LostTerms lost = machine.last<action::TakeOffice>().identity.lost;
+
+  EXPECT_EQ(lost.later.size(), 32U);
+  EXPECT_EQ(lost.unknownUpTo, FencingToken{101});
+  EXPECT_TRUE(lost.contains(FencingToken{99}));
+  EXPECT_FALSE(lost.contains(FencingToken{150}));
+}
+
+TEST(Fates, SurviveTheWayThroughAMarkerAndGarbageAcquitsNobody) {
+  const MarkerRecord marker = with(busyMarker(7, 0ms), known({FencingToken{3}, FencingToken{5}}));
+  EXPECT_EQ(parseMarkerRecord(toJson(marker)).lost, marker.lost);
+
+  for (const char* garbage : {R"("lost":7)", R"("lost":["x"])", R"("lost":[7])", R"("fatesUnknownUpTo":"-1")"}) {
+    const std::string json =
+        std::string(R"({"v":1,"state":"idle","token":"9","fatesUnknownUpTo":"0",)") + garbage + "}";
+    EXPECT_TRUE(parseMarkerRecord(json).lost.contains(FencingToken{8})) << garbage;
+  }
+}
+
+}  // namespace
+}  // namespace tenure::test
