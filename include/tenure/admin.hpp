@@ -65,6 +65,10 @@ struct FailingMessage {
   AttemptRecord attempts;
 };
 
+/// The id of the attempt record that stands for no message, but for all that became dead letters in a row. When it
+/// blocks, its consumer is stopped, and goes on once it is released (ConsumerOptions::deadLetterLimit).
+inline MessageId deadInARow() { return MessageId{"tenure: dead letters in a row"}; }
+
 /// What to read of the consume log: all but for what is asked, the newest `limit` of it.
 struct LogChoice {
   std::optional<ConsumerName> consumer{};

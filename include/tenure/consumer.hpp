@@ -151,6 +151,10 @@ struct ConsumerOptions {
   std::chrono::milliseconds retryBase{200};
   std::chrono::milliseconds retryMax{30'000};
   OnDead onDead = OnDead::skip;
+  /// So many different messages that become dead letters, without one between them that is done, stop the consumer: the
+  /// stop is on record in the store, and whoever leads waits until an operator lets it go on (`tenure queue resume`,
+  /// IStoreAdmin::release of deadInARow()). 0: nothing stops it.
+  std::size_t deadLetterLimit = 20;
   /// A store or source that leaves us without an answer for so long ends the term: counted from the first question that
   /// was not answered, whatever was tried since. What takes longer by itself (a statement) is an outage, too.
   std::chrono::milliseconds outageLimit{10'000};

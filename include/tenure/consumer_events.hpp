@@ -110,6 +110,16 @@ struct MessageDeadLettered {
   int attempts = 0;
   void fields(auto&& f) const { f("message", message), f("reason", reason), f("attempts", attempts); }
 };
+struct ConsumerStopped {
+  TENURE_EVENT("consumer_stopped", error)  // once a term: it waits for an operator's word
+  int deadLetters = 0;                     // in a row
+  std::string reason;                      // of the last one
+  void fields(auto&& f) const { f("dead_letters", deadLetters), f("reason", reason); }
+};
+struct ConsumerResumed {
+  TENURE_EVENT("consumer_resumed", info)
+  void fields(auto&&) const {}
+};
 struct MessageKept {
   TENURE_EVENT("message_kept", debug)
   std::string message;  // came before the numbers before it; waits in the store

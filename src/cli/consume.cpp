@@ -2,6 +2,7 @@
 
 #include "base/process_identity.hpp"
 #include "base/validation.hpp"
+#include "cli/command_lookup.hpp"
 #include "cli/early_signals.hpp"
 #include "cli/exec_handler.hpp"
 #include "cli/flow_options.hpp"
@@ -65,7 +66,8 @@ attempt's reason. Its exit code:
   65  rejected: a dead letter at once, no attempt could help (EX_DATAERR)
   75  again later, not counted as a failed attempt (EX_TEMPFAIL)
   99  skipped: there is nothing to do for this message
-  anything else, or a signal: a failed attempt
+  anything else, or a signal: a failed attempt; but 126 and 127, which a shell says of a command that it
+cannot run, end the replica with exit code 78 as long as none has succeeded
 The command dies with its term. What it does outside can happen twice: make it idempotent, or let it
 check the token.
 
@@ -74,6 +76,10 @@ check the token.
   block  those behind it wait; it is tried again every --retry-max, by whoever leads, until it
          succeeds or `tenure queue release` sends it to the dead letters. `tenure queue failing`
          and `tenure status --queue` say who blocks. What is rejected never does.
+
+When many different messages become dead letters in a row (--dead-letter-limit), without one between
+them that is done, the consumer stops: the log says consumer_stopped, and whoever leads waits for
+`tenure queue resume`. Mend the cause first.
 
 --delivery says what is promised when a process dies in the middle:
   exactly-once   one effect in the store for each message id, nothing lost; the handler may be
@@ -193,6 +199,7 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
 }
 
 Exit runCommands(const ConsumeOptions& options, Settings settings) {
+  if (const auto found = lookUpCommand(options.exec); !found) return refuse("--exec", found.error());
   const auto guardian = Guardian::start(settings.wiring.secretVariables());  // a fork: before any thread
   if (!guardian) return refuse("--exec", guardian.error());
   settings.candidate.lastWill.childrenGone = guardian->childrenGone();
@@ -236,6 +243,8 @@ void addTuning(CLI::App& command, ConsumeOptions& options) {
   };
   addChoice(command, "--on-dead", "POLICY", "skip or block", choose,
             "Whether a message that is out of attempts holds up those behind it (default skip)");
+  addCount(command, "--dead-letter-limit", options.tuning.deadLetterLimit,
+           "So many dead letters in a row stop the consumer until `tenure queue resume`; 0: any number (default 20)");
   addDuration(command, "--retry-base", options.tuning.retryBase, "Wait after the first failed attempt; it doubles");
   addDuration(command, "--retry-max", options.tuning.retryMax,
               "The longest wait between attempts, at least --retry-base");

@@ -1,8 +1,10 @@
 #include "cli/exec_handler.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "base/text.hpp"
@@ -16,6 +18,9 @@ using namespace std::chrono_literals;
 constexpr int rejects = 65;
 constexpr int againLater = 75;
 constexpr int skips = 99;
+// As a shell tells it.
+constexpr int notExecutable = 126;
+constexpr int notFound = 127;
 
 /// For all headers together, names and values: an environment shares its place with the command's arguments.
 constexpr std::size_t headerRoom = 32U << 10U;
@@ -111,11 +116,25 @@ Outcome outcomeOfCommand(const Result<ChildEnd>& end, EndReason reason, Guarante
   return end ? outcomeOf(*end, reason, delivery) : outcomeOf(end.error());
 }
 
+void refuseWhatCannotBeRun(const Result<ChildEnd>& end) {
+  if (!end || end->cause != EndCause::itself || !end->nothingLeft) return;
+  if (end->exitCode != notFound && end->exitCode != notExecutable) return;
+  throw EndTerm(EndReason::failed,
+                Error{Errc::configurationRefused,
+                      "--exec: " + end->description() + ", and it has never succeeded: " +
+                          (end->exitCode == notFound ? "there is no such command" : "it cannot be executed")});
+}
+
 Handler makeExecHandler(const Guardian& guardian, std::string command, Guarantee guarantee) {
-  return [&guardian, command = std::move(command), guarantee](const Delivery& delivery) {
+  // Lanes share the handler.
+  return [&guardian, command = std::move(command), guarantee,
+          hasSucceeded = std::make_shared<std::atomic<bool>>(false)](const Delivery& delivery) {
     const ChildLimits limits{.until = [&] { return leashOf(delivery.term); }, .warning = politeness};
     const Result<ChildEnd> end = runChild(guardian, commandFor(delivery, command), limits);
-    return outcomeOfCommand(end, delivery.term.endReason(), guarantee);
+    if (!*hasSucceeded) refuseWhatCannotBeRun(end);
+    const Outcome outcome = outcomeOfCommand(end, delivery.term.endReason(), guarantee);
+    if (outcome.kind == Outcome::Kind::done) *hasSucceeded = true;
+    return outcome;
   };
 }
 

@@ -11,7 +11,8 @@ namespace tenure::cli {
 /// Runs `command` with /bin/sh, the body on standard input, and TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN,
 /// TENURE_ATTEMPT, TENURE_TIME, TENURE_NUMBER and TENURE_HEADER_… in its environment. The end of what it says on
 /// standard error is part of the attempt's reason. Exit 0 is done, 65 (EX_DATAERR) is rejected, 75 (EX_TEMPFAIL) is
-/// again later, 99 is skipped, anything else a failed attempt.
+/// again later, 99 is skipped, anything else a failed attempt. Only 126 and 127, before the first
+/// success, throw EndTerm: the command cannot be run, and no message is at fault.
 ///
 /// A term that ends in order lets the command finish: how long, the drain limit decides. A term that is lost, aborted
 /// or hung takes the command with it at once, and so does a lease that runs out, a moment before its hard limit and

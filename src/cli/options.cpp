@@ -16,13 +16,14 @@ namespace {
 constexpr const char* expectedDigest = "expected one line, user:password";
 
 using Replacement = std::pair<std::string_view, std::string_view>;
-constexpr std::array<Replacement, 29> optionOfField{
+constexpr std::array<Replacement, 30> optionOfField{
     Replacement{"consumer.name", "--consumer"},
     {"consumer.maxBatch", "--max-batch"},
     {"consumer.ordering.lanes", "--lanes"},
     {"consumer.laneWindow", "--lane-window"},
     {"consumer.latencyTarget", "--latency-target"},
     {"consumer.maxAttempts", "--max-attempts"},
+    {"consumer.deadLetterLimit", "--dead-letter-limit"},
     {"consumer.retryBase", "--retry-base"},
     {"consumer.retryMax", "--retry-max"},
     {"consumer.outageLimit", "--outage-limit"},

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "cli/failing_page.hpp"
 #include "cli/options.hpp"
+#include "cli/queue_resume.hpp"
 #include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
 
@@ -123,11 +124,17 @@ Exit showStats(const StatsOptions& options) {
   return Exit::done;
 }
 
+/// How many dead letters there were in a row, which stops nobody yet.
+bool isOnlyACount(const FailingMessage& each) {
+  return each.attempts.id == deadInARow() && each.attempts.standing != Standing::blocked;
+}
+
 Exit showFailing(const FailingOptions& options) {
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
   auto failing = wiring->storeBackend().storeAdmin()->failing();
   if (!failing) return refuse(options.wiring.storeName(), failing.error());
+  std::erase_if(*failing, isOnlyACount);
   if (options.blocked)
     std::erase_if(*failing, [](const FailingMessage& each) { return each.attempts.standing == Standing::retrying; });
   for (const FailingMessage& each : *failing) std::cout << (options.json ? failingJson(each) : failingLine(each));
@@ -240,6 +247,7 @@ void addQueue(CLI::App& tool, Action& chosen) {
   addFailing(*queue, chosen);
   addRelease(*queue, chosen);
   addLog(*queue, chosen);
+  addResume(*queue, chosen);
   auto options = std::make_shared<StatsOptions>();
   CLI::App* stats = queue->add_subcommand("stats", "How many messages wait, fail, and are dead");
   options->queue.declare(*stats);

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "base/validation.hpp"
+#include "cli/command_lookup.hpp"
 #include "cli/early_signals.hpp"
 #include "cli/replica_options.hpp"
 #include "cli/run_career.hpp"
@@ -153,6 +154,7 @@ Exit runCommand(const RunOptions& options) {
   const EarlySignals untilTheCandidateRuns;
   if (options.command.empty() || options.command.front().empty())
     return wrongUsage("give the command after --, as in: tenure run … -- ./serve --all");
+  if (const auto found = lookUpProgram(options.command.front()); !found) return refuse("", found.error());
   auto settings = settingsOf(options);
   if (!settings) return refuse("", settings.error());
   const auto guardian = Guardian::start();  // a fork: before any thread

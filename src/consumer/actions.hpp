@@ -82,6 +82,7 @@ struct Commit {
   const AttemptRecord* record;  // of the head; nullptr for none
   const MessageId* forgive;     // whose attempts are forgotten; nullptr for none
   std::span<const LoggedAttempt> log;
+  const AttemptRecord* streak = nullptr;     // of dead letters, as it is from then on; without attempts: no more
   std::optional<FencingToken> suspectsOf{};  // those in work are what is left of this term's
 };
 struct Acknowledge {  // after the commit → did

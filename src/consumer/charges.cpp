@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "consumer/streak.hpp"
 
 namespace tenure::consuming {
 namespace {
@@ -69,6 +70,8 @@ Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer
   const auto declared = declaredReach(store, consumer);
   if (!declared) return declared.error();
   const Reach theirs = declared->value_or(own);
+  const auto streak = streakIn(state->attempts);
+  if (streak) std::erase_if(state->attempts, [](const AttemptRecord& each) { return each.id == deadInARow(); });
   for (AttemptRecord& attempt : state->attempts) judge(attempt, term);
   judge(*state, term);
   // Whoever claimed since, without a record of its own, has begun nothing that matters where its process lives.
@@ -76,7 +79,7 @@ Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer
       state->inWork.size() == 1 && (!state->moreInWork || !term.lost.anyAfter(state->recordedBy));
   if (theirs == Reach{.front = 1} && namesTheOnlyOne && mayHaveDied(state->recordedBy, term))
     chargeTheOnlyOne(*state, now);
-  Recollection all{*std::move(state), *declared};
+  Recollection all{*std::move(state), *declared, streak};
   for (std::size_t lane = 1; lane <= std::max(own.lanes, theirs.lanes); ++lane) {
     Result<ConsumerState> ofLane = store.consumerState(recordOf(consumer, lane));
     if (!ofLane) return ofLane.error();

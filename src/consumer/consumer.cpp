@@ -29,6 +29,8 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
                      "must be at least retryBase");
   complaints.require(options.onDead == OnDead::skip || options.delivery != Guarantee::atMostOnce, "consumer.onDead",
                      "block", "a message that was acknowledged before its handler started holds nobody up");
+  complaints.require(options.deadLetterLimit <= 1'000'000, "consumer.deadLetterLimit",
+                     std::to_string(options.deadLetterLimit), "must be up to 1,000,000; 0 for none");
   complaints.require(options.outageLimit >= 0ms, "consumer.outageLimit", options.outageLimit, "must not be negative");
   complaints.require(options.keepIdsFor >= 0h, "consumer.keepIdsFor", options.keepIdsFor,
                      "must not be negative; 0 keeps them for ever");

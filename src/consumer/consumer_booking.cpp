@@ -50,6 +50,7 @@ Action ConsumerMachine::commit(const Moment& moment) {
                     .record = toRecord_ ? &*toRecord_ : nullptr,
                     .forgive = toForgive_ ? &*toForgive_ : nullptr,
                     .log = log_.lines(),
+                    .streak = streakToBook(),
                     .suspectsOf = areTheirs ? std::optional(suspectsOf_) : std::nullopt};
   commitBegan_ = moment.now;
   return ask(Step::commit, booking_);
@@ -66,6 +67,10 @@ Action ConsumerMachine::committed(const Moment& moment) {
     blockade_.lift(*toForgive_);
   }
   if (toRecord_) noteAttempt(moment);
+  if (booking_.streak != nullptr) streak_->kept();
+  if (succeeded_ && deaths_ == 0) streak_->broken();
+  deaths_ = 0;
+  succeeded_ = false;
   if (charging_)
     charged_ = toRecord_->id;
   else if (toForgive_ || toRecord_)
@@ -148,6 +153,8 @@ void ConsumerMachine::forgetTransaction() noexcept {
   if (collapser_) collapser_->undone();
   company_.forget();
   settled_ = joined_ = 0;
+  streak_->undone(std::exchange(deaths_, 0));
+  succeeded_ = false;
   batchEnds_ = charging_ = taking_ = false;
   joining_ = checked_ = known_ = marked_ = admitted_ = false;
   toRecord_.reset();
@@ -181,6 +188,7 @@ Action ConsumerMachine::did(const Moment& moment) {
     case Step::undo: admitted_ = false; return handled(moment);
     case Step::bury:
       pending_.push_back(MessageDeadLettered{head().id.value, reason_, buriedAfter_});
+      noteDeath(moment);
       batchEnds_ = true;
       return settle(moment, false);
     case Step::commit: return committed(moment);

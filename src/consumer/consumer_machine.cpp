@@ -14,7 +14,8 @@ constexpr std::size_t leastReadAhead = 32;
 }  // namespace
 
 ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role, bool together,
-                                 std::shared_ptr<pipeline::OpenGroups> lists, FencingToken token)
+                                 std::shared_ptr<pipeline::OpenGroups> lists, FencingToken token,
+                                 std::shared_ptr<Streak> streak)
     : options_(options),
       shared_(shared),
       role_(role),
@@ -27,6 +28,7 @@ ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Ra
       retryBackoff_(options.retryBase, options.retryMax, random.fork()),
       outageBackoff_(20ms, 1s, random.fork()),
       sizer_(limit_, options.latencyTarget, options.fixedBatch),
+      streak_(streak ? std::move(streak) : std::make_shared<Streak>(options)),
       pruner_(options),
       log_(options) {
   if (collapses() && role == Role::alone) collapser_.emplace(options.collapseKey, options.collapseAhead);
@@ -206,6 +208,8 @@ Action ConsumerMachine::recalled(Recollection left, const Moment& moment) {
     ledger_ = state.inWork.empty() ? Ledger::closed : Ledger::open;
     return proceed(moment);
   }
+  streak_->restore(left.streak);
+  if (streak_->isStopped()) news_.push_back(ConsumerStopped{left.streak->attempts, left.streak->lastError});
   for (const AttemptRecord& attempt : state.attempts) attempts_.emplace(attempt.id, attempt);
   if (takesFirst()) return proceed(moment);  // whatever was in work is either taken or was not begun
   inWork_ = {state.inWork.begin(), state.inWork.end()};

@@ -67,6 +67,7 @@
 #include "consumer/blockade.hpp"
 #include "consumer/company.hpp"
 #include "consumer/pruner.hpp"
+#include "consumer/streak.hpp"
 #include "pipeline/collapser.hpp"
 #include "pipeline/throttle.hpp"
 #include "tenure/consumer.hpp"
@@ -78,8 +79,8 @@ class ConsumerMachine {
   /// One for each term. `shared`: the source acknowledges inside the store's transaction. `together`: the handler takes
   /// many at once.
   ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role = Role::alone,
-                  bool together = false, std::shared_ptr<pipeline::OpenGroups> lists = nullptr,
-                  FencingToken token = {});
+                  bool together = false, std::shared_ptr<pipeline::OpenGroups> lists = nullptr, FencingToken token = {},
+                  std::shared_ptr<Streak> streak = nullptr);
 
   // The phases of a term.
   Action inaugurate(const Moment& moment);
@@ -199,6 +200,9 @@ class ConsumerMachine {
   void takeBackCharge();
   Action spareProcess(const Moment& moment);
   Action standStill(const Moment& moment);
+  Action standDown(const Moment& moment);
+  void noteDeath(const Moment& moment);
+  const AttemptRecord* streakToBook();
   Action admit();
   Action run(const Moment& moment);
   Action bury(std::string_view reason, int attempts, bool withKey, const Moment& moment);
@@ -396,6 +400,11 @@ class ConsumerMachine {
   pipeline::Throttle throttle_;
   std::optional<MessageId> heldBack_;  // and told of it
   Blockade blockade_;
+  std::shared_ptr<Streak> streak_;  // of this term, and of all its lanes
+  int deaths_ = 0;                  // that the open transaction adds to it
+  bool succeeded_ = false;          // and something was done in it since
+  AttemptRecord streakRecord_;
+  BootTime nextWord_{};  // when to ask whether we may go on
   Pruner pruner_;
   AttemptLog log_;
   bool repeats_ = false;  // whatever became of it: a pruning goes on in its next pass, a declaration is made again

@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 }  // namespace
 
 Action ConsumerMachine::beginHead(const Moment& moment) {
+  if (streak_->isStopped()) return standDown(moment);
   if (mustBeRecorded()) return commit(moment);
   if (settled_ == 0) batchBegan_ = moment.now;
   if (wasCommittedBefore()) {
@@ -113,8 +114,20 @@ Action ConsumerMachine::standStill(const Moment& moment) {
   return proceed(moment);
 }
 
+/// Until an operator lets us go on.
+Action ConsumerMachine::standDown(const Moment& moment) {
+  if (settled_ > 0) return commit(moment);
+  if (moment.now < nextWord_) return waitFor(nextWord_, moment);
+  nextWord_ = moment.now + 1s;
+  return ask(Step::inquire, Inquire{});
+}
+
 Action ConsumerMachine::inquired(const ConsumerState& found, const Moment& moment) {
   endOutage(false, moment);
+  if (streak_->isStopped()) {
+    if (streak_->heard(streakIn(found.attempts))) news_.push_back(ConsumerResumed{});
+    return proceed(moment);
+  }
   for (const AttemptRecord& attempt : found.attempts)
     if (attempt.id == head().id && attempt.standing == Standing::released)
       attempts_.at(head().id).standing = Standing::released;
@@ -242,6 +255,7 @@ Action ConsumerMachine::handled(const Moment& moment) {
 
 /// `ran`: it has had its run, which stands for those that it collapsed.
 Action ConsumerMachine::settle(const Moment& moment, bool ran) {
+  succeeded_ = succeeded_ || (ran && !taking_);
   if (collapses()) settleOthers(ran);
   if (const AttemptRecord* before = attemptsOf(head().id)) {
     if (before->standing != Standing::retrying)
@@ -298,6 +312,23 @@ Action ConsumerMachine::bury(std::string_view reason, int attempts, bool withKey
   const AttemptRecord* before = attemptsOf(head().id);
   const WallTime firstAt = before != nullptr ? before->firstAt : moment.wall;
   return ask(Step::bury, Bury{reason_, attempts, firstAt, marked_, withKey && dedups()});
+}
+
+/// What an operator has let go is no slip of his.
+void ConsumerMachine::noteDeath(const Moment& moment) {
+  if (!taken_ && isReleased()) return;
+  if (std::exchange(succeeded_, false)) streak_->broken();
+  const Streak::Death death = streak_->died(head().id, reason_, moment.wall);
+  if (death.counted) ++deaths_;
+  if (death.stops) pending_.push_back(ConsumerStopped{streak_->record().attempts, reason_});
+}
+
+/// Nullptr: the store knows it already.
+const AttemptRecord* ConsumerMachine::streakToBook() {
+  const bool isBroken = succeeded_ && deaths_ == 0 && streak_->counts() && !streak_->isStopped();
+  if (deaths_ == 0 && !isBroken && !streak_->isLeftOver()) return nullptr;
+  streakRecord_ = isBroken ? AttemptRecord{.id = deadInARow()} : streak_->record();
+  return &streakRecord_;
 }
 
 void ConsumerMachine::logEnd(AttemptEnd end, const std::string& why, const Moment& moment) {

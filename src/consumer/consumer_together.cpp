@@ -56,6 +56,7 @@ Action ConsumerMachine::ranTogether(const Outcome& outcome, const Moment& moment
     for (const Message& message : window().subspan(settled_, joined_))
       log_.ended(message.id, 1, AttemptEnd::done, {}, moment.wall);
     settled_ += joined_;
+    succeeded_ = true;
     joined_ = 0;
     batchEnds_ = true;
     return proceed(moment);

@@ -25,7 +25,8 @@ Reach reachOf(const ConsumerOptions& options) noexcept;
 /// What earlier terms left.
 struct Recollection {
   ConsumerState state;
-  std::optional<Reach> reach{};  // nullopt: nobody has written it down
+  std::optional<Reach> reach{};           // nullopt: nobody has written it down
+  std::optional<AttemptRecord> streak{};  // of dead letters
 };
 
 /// A lane's own record is that of a consumer with another name: none that a person would choose.

@@ -40,6 +40,7 @@ class IPost {
   /// Of messages that did not come from the desk.
   virtual std::vector<Past> pastsOf(std::span<const Message> messages) = 0;
   virtual NumberLists& lists() noexcept = 0;
+  virtual std::shared_ptr<Streak> streak() const = 0;
   /// To wait for another one is no fault of this one.
   virtual void excuse(bool excused) noexcept = 0;
   /// Of the source, where this post reads from it.

@@ -10,6 +10,7 @@
 #include "support/events.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
+#include "tenure/admin.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::test {
@@ -61,6 +62,10 @@ class VerdictsSuite : public testing::TestWithParam<Way> {
 
   /// A term until every message has ended, or the term is over.
   void serve() {
+    serveUntil([this] { return ended() >= groups * messagesEach + 1; });
+  }
+  template <class Condition>
+  void serveUntil(Condition isEnough) {
     Replica queue = world_->open();
     Replica store = otherWorld_ ? otherWorld_->open() : queue;
     const TestTerm term(++token_);
@@ -70,7 +75,7 @@ class VerdictsSuite : public testing::TestWithParam<Way> {
     consumer.inaugurate(term);
     const auto limit = std::chrono::steady_clock::now() + patience;
     try {
-      while (ended() < groups * messagesEach + 1 && std::chrono::steady_clock::now() < limit) consumer.execute(term);
+      while (!isEnough() && std::chrono::steady_clock::now() < limit) consumer.execute(term);
       term.requestStop();
       consumer.execute(term);
     } catch (const EndTerm& end) {
@@ -93,6 +98,7 @@ class VerdictsSuite : public testing::TestWithParam<Way> {
     if (!before) return Outcome::retryLater(before.error().message(), 5ms);
     const auto noted = delivery.transaction.put(key, before->value_or("") + delivery.message.body + ' ');
     if (!noted) return Outcome::retryLater(noted.error().message(), 5ms);
+    if (slip_) return Outcome::reject("a slip of the operator's");
     if (id == killer_) term_->loseLease();
     if (const auto verdict = verdicts_.find(id); verdict != verdicts_.end()) return verdict->second(delivery.attempt);
     return Outcome::done();
@@ -132,6 +138,7 @@ class VerdictsSuite : public testing::TestWithParam<Way> {
   RecordedEvents events_;
   std::map<std::string, std::function<Outcome(int attempt)>> verdicts_;
   std::string killer_;
+  std::atomic<bool> slip_ = false;
   std::array<std::atomic<int>, 2> starts_{};  // of the others, and of the killer
   const TestTerm* term_ = nullptr;
   std::int64_t token_ = 0;
@@ -167,6 +174,30 @@ TEST_P(VerdictsSuite, AKillerOfItsProcessIsADeadLetterAndItsNeighboursAreNot) {
   EXPECT_THAT(dead(), ElementsAre(Pair("g1.6", maxAttempts)));
   for (int group = 0; group < groups; ++group)
     EXPECT_EQ(effectsOf("g" + std::to_string(group)), group == 1 ? allBut({6}) : allBut({}));
+}
+
+TEST_P(VerdictsSuite, ManyDeadLettersInARowStopEveryLeaderUntilAnOperatorLetsThemGoOn) {
+  const auto admin = (otherWorld_ ? *otherWorld_ : *world_).storeAdmin();
+  if (admin == nullptr) GTEST_SKIP() << "a store in memory has no operators; see ConsumerStops";
+  options_.deadLetterLimit = 4;
+  options_.maxBatch = 1;
+  const auto stops = [this] { return events_.of<ConsumerStopped>().size(); };
+  slip_ = true;
+  serveUntil([&] { return stops() == 1; });
+  const std::size_t buried = dead().size();
+  EXPECT_GE(buried, 4U);
+  EXPECT_LE(buried, 4U + GetParam().lanes) << "those that were under way";
+  slip_ = false;
+  const int started = starts_[0];
+
+  int looks = 0;
+  serveUntil([&] { return stops() == 2 && ++looks > 20; });
+  EXPECT_EQ(starts_[0], started) << "the successor waits too";
+  ASSERT_THAT(admin->release(options_.name, deadInARow()), succeeds());
+  serve();
+
+  EXPECT_EQ(dead().size(), buried);
+  EXPECT_EQ(stops(), 2U);
 }
 
 INSTANTIATE_TEST_SUITE_P(On, VerdictsSuite, testing::ValuesIn(ways()), testing::PrintToStringParamName());
