@@ -68,6 +68,10 @@ struct FailingMessage {
 /// The id of the attempt record that stands for no message, but for all that became dead letters in a row. When it
 /// blocks, its consumer is stopped, and goes on once it is released (ConsumerOptions::deadLetterLimit).
 inline MessageId deadInARow() { return MessageId{"tenure: dead letters in a row"}; }
+/// And of the one that keeps the consumer's last look at the clock by which it forgets idempotency keys.
+inline MessageId lastLookAtClock() { return MessageId{"tenure: last look at the clock"}; }
+/// Whether the record stands for no message.
+inline bool isNote(const AttemptRecord& record) { return record.id == deadInARow() || record.id == lastLookAtClock(); }
 
 /// What to read of the consume log: all but for what is asked, the newest `limit` of it.
 struct LogChoice {

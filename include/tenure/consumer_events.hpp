@@ -157,6 +157,12 @@ struct KeyAlarmRaised {
   std::size_t limit = 0;
   void fields(auto&& f) const { f("kept", kept), f("limit", limit); }
 };
+struct ClockDoubted {
+  TENURE_EVENT("clock_doubted", error)  // idempotency keys stay until it is trusted again
+  std::string clock;                    // whose: the leader's, the store's
+  std::string what;
+  void fields(auto&& f) const { f("clock", clock), f("what", what); }
+};
 struct BeyondHorizon {
   TENURE_EVENT("beyond_horizon", warn)  // once a term: a message as old as this may be a repeat that nobody can tell
   std::string message;

@@ -60,7 +60,7 @@ using EventBody =
                  MessagePostponed, MessageForgone, SuspectsFound, MessageSuspected, MessageDeadLettered, KeysPruned,
                  KeyAlarmRaised, BeyondHorizon, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported,
                  Reloaded, Warned, RequestsCollapsed, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked,
-                 BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed>;
+                 BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDoubted>;
 
 struct Event {
   WallTime at{};

@@ -184,15 +184,21 @@ enum class CommitFate { committed, notCommitted };
 /// One step of forgetting idempotency keys, in the order of ids.
 struct Pruning {
   ConsumerName consumer;
-  WallTime before{};       // keys from then on stay, whatever they stand for
-  std::string after{};     // where the last step ended; empty for the first
-  std::size_t atMost = 0;  // keys to look at
+  WallTime before{};              // keys from then on stay, whatever they stand for
+  WallTime now{WallTime::max()};  // where a key is more than a minute younger than this, the step removes nothing
+  std::string after{};            // where the last step ended; empty for the first
+  std::size_t atMost = 0;         // keys to look at
 };
 struct Pruned {
   std::size_t looked = 0;
   std::size_t removed = 0;
-  std::string last{};  // where the next step goes on; empty when there is no more
+  std::string last{};                // where the next step goes on; empty when there is no more
+  std::optional<WallTime> future{};  // that of a key for whose sake nothing was removed
 };
+/// Whether a key that was written then keeps the step from removing anything.
+inline bool isOfTheFuture(WallTime key, const Pruning& step) noexcept {
+  return step.now != WallTime::max() && key > step.now + std::chrono::minutes{1};
+}
 
 /// One step of shortening the consume log at its old end.
 struct LogPruning {
@@ -250,6 +256,9 @@ class IFencedStore {
 
   /// How many messages, each with a mark before it, one transaction takes well; a consumer makes no larger batches.
   virtual std::size_t maxBatch() const noexcept { return 4096; }
+  /// What the store's own clock says, where it has one: it has written down when each key was made, and by it their
+  /// ages are reckoned. Nullopt: the leader's wall clock does, and is.
+  virtual Result<std::optional<WallTime>> clock() { return std::optional<WallTime>{}; }
   /// How long keys are kept, where they expire by themselves; a consumer goes by that, whatever its own options say.
   virtual std::optional<std::chrono::hours> keepsIdsFor() const noexcept { return std::nullopt; }
   /// Removes keys under the fence, in a transaction of its own; takes no lock where nothing is to be removed. A store

@@ -14,9 +14,9 @@
 namespace tenure::cli {
 namespace {
 
-constexpr std::string_view blanks = " \t\r\n";
+constexpr std::string_view shellBlanks = " \t\r\n";
 // What makes a word more than a name: from here on only the shell knows.
-constexpr std::string_view special = "$`'\"\\*?[]{}()<>|&;#~!%";
+constexpr std::string_view shellSpecial = "$`'\"\\*?[]{}()<>|&;#~!%";
 
 constexpr std::array<std::string_view, 57> ofTheShell{
     ".",       ":",        "[",       "alias", "bg",     "break", "builtin", "case",     "cd",     "chdir",
@@ -34,10 +34,10 @@ bool isAssignment(std::string_view word) {
 /// Nullopt: only the shell can tell.
 std::optional<std::string_view> firstProgram(std::string_view command) {
   for (;;) {
-    command.remove_prefix(std::min(command.size(), command.find_first_not_of(blanks)));
-    const std::string_view word = command.substr(0, command.find_first_of(blanks));
+    command.remove_prefix(std::min(command.size(), command.find_first_not_of(shellBlanks)));
+    const std::string_view word = command.substr(0, command.find_first_of(shellBlanks));
     const std::string_view name = word.substr(0, word.find_first_of(";|&"));  // "ls;" and "ls|wc"
-    if (name.empty() || name.find_first_of(special) != std::string_view::npos) return std::nullopt;
+    if (name.empty() || name.find_first_of(shellSpecial) != std::string_view::npos) return std::nullopt;
     if (std::ranges::find(ofTheShell, name) != ofTheShell.end()) return std::nullopt;
     if (!isAssignment(name)) return name;
     if (name.size() < word.size()) return std::nullopt;
@@ -45,22 +45,22 @@ std::optional<std::string_view> firstProgram(std::string_view command) {
   }
 }
 
-enum class Found { no, notExecutable, yes };
+enum class Executable { no, notExecutable, yes };
 
-Found look(const std::string& path) {
+Executable judgeFile(const std::string& path) {
   struct stat file {};
-  if (stat(path.c_str(), &file) != 0) return Found::no;
-  return S_ISREG(file.st_mode) && access(path.c_str(), X_OK) == 0 ? Found::yes : Found::notExecutable;
+  if (stat(path.c_str(), &file) != 0) return Executable::no;
+  return S_ISREG(file.st_mode) && access(path.c_str(), X_OK) == 0 ? Executable::yes : Executable::notExecutable;
 }
 
-Found lookAlong(std::string_view places, const std::string& name) {
-  Found best = Found::no;
+Executable judgeAlong(std::string_view places, const std::string& name) {
+  Executable best = Executable::no;
   for (bool more = true; more;) {
     const std::size_t end = places.find(':');
     const std::string place(places.substr(0, end));
     more = end != std::string_view::npos;
     if (more) places.remove_prefix(end + 1);
-    best = std::max(best, look((place.empty() ? "." : place) + "/" + name));
+    best = std::max(best, judgeFile((place.empty() ? "." : place) + "/" + name));
   }
   return best;
 }
@@ -71,10 +71,10 @@ Result<void> lookUpProgram(std::string_view name) {
   const std::string text(name);
   const bool isPath = name.find('/') != std::string_view::npos;
   const char* path = std::getenv("PATH");
-  const Found found = isPath ? look(text) : lookAlong(path != nullptr ? path : "/bin:/usr/bin", text);
-  if (found == Found::yes) return {};
+  const Executable found = isPath ? judgeFile(text) : judgeAlong(path != nullptr ? path : "/bin:/usr/bin", text);
+  if (found == Executable::yes) return {};
   const std::string shown = "\"" + escaped(name) + "\"";
-  if (found == Found::notExecutable)
+  if (found == Executable::notExecutable)
     return Error{Errc::configurationRefused, shown + " is there, but cannot be executed"};
   return Error{Errc::configurationRefused, "there is no command " + shown + (isPath ? "" : " along PATH")};
 }

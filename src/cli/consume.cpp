@@ -67,7 +67,7 @@ attempt's reason. Its exit code:
   75  again later, not counted as a failed attempt (EX_TEMPFAIL)
   99  skipped: there is nothing to do for this message
   anything else, or a signal: a failed attempt; but 126 and 127, which a shell says of a command that it
-cannot run, end the replica with exit code 78 as long as none has succeeded
+  cannot run, end the replica with exit code 78 as long as none has succeeded
 The command dies with its term. What it does outside can happen twice: make it idempotent, or let it
 check the token.
 

@@ -19,8 +19,8 @@ constexpr int rejects = 65;
 constexpr int againLater = 75;
 constexpr int skips = 99;
 // As a shell tells it.
-constexpr int notExecutable = 126;
-constexpr int notFound = 127;
+constexpr int shellNotExecutable = 126;
+constexpr int shellNotFound = 127;
 
 /// For all headers together, names and values: an environment shares its place with the command's arguments.
 constexpr std::size_t headerRoom = 32U << 10U;
@@ -118,11 +118,11 @@ Outcome outcomeOfCommand(const Result<ChildEnd>& end, EndReason reason, Guarante
 
 void refuseWhatCannotBeRun(const Result<ChildEnd>& end) {
   if (!end || end->cause != EndCause::itself || !end->nothingLeft) return;
-  if (end->exitCode != notFound && end->exitCode != notExecutable) return;
+  if (end->exitCode != shellNotFound && end->exitCode != shellNotExecutable) return;
   throw EndTerm(EndReason::failed,
                 Error{Errc::configurationRefused,
                       "--exec: " + end->description() + ", and it has never succeeded: " +
-                          (end->exitCode == notFound ? "there is no such command" : "it cannot be executed")});
+                          (end->exitCode == shellNotFound ? "there is no such command" : "it cannot be executed")});
 }
 
 Handler makeExecHandler(const Guardian& guardian, std::string command, Guarantee guarantee) {

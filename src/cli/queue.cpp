@@ -124,9 +124,9 @@ Exit showStats(const StatsOptions& options) {
   return Exit::done;
 }
 
-/// How many dead letters there were in a row, which stops nobody yet.
-bool isOnlyACount(const FailingMessage& each) {
-  return each.attempts.id == deadInARow() && each.attempts.standing != Standing::blocked;
+/// What is kept of the consumer itself, and holds nobody up.
+bool isQuietNote(const FailingMessage& each) {
+  return isNote(each.attempts) && each.attempts.standing != Standing::blocked;
 }
 
 Exit showFailing(const FailingOptions& options) {
@@ -134,7 +134,7 @@ Exit showFailing(const FailingOptions& options) {
   if (!wiring) return refuse("", wiring.error());
   auto failing = wiring->storeBackend().storeAdmin()->failing();
   if (!failing) return refuse(options.wiring.storeName(), failing.error());
-  std::erase_if(*failing, isOnlyACount);
+  std::erase_if(*failing, isQuietNote);
   if (options.blocked)
     std::erase_if(*failing, [](const FailingMessage& each) { return each.attempts.standing == Standing::retrying; });
   for (const FailingMessage& each : *failing) std::cout << (options.json ? failingJson(each) : failingLine(each));

@@ -82,13 +82,15 @@ struct Commit {
   const AttemptRecord* record;  // of the head; nullptr for none
   const MessageId* forgive;     // whose attempts are forgotten; nullptr for none
   std::span<const LoggedAttempt> log;
+  const AttemptRecord* clock = nullptr;      // the last look at it
   const AttemptRecord* streak = nullptr;     // of dead letters, as it is from then on; without attempts: no more
   std::optional<FencingToken> suspectsOf{};  // those in work are what is left of this term's
 };
 struct Acknowledge {  // after the commit → did
   std::size_t settled;
 };
-struct Prune {  // forget old keys → pruned
+struct LookAtClock {};  // of the store, where it has one → lookedAt
+struct Prune {          // forget old keys → pruned
   Pruning step;
 };
 struct PruneLog {  // forget old attempts → logPruned
@@ -143,8 +145,8 @@ struct Parked {
 };
 
 using Action = std::variant<Claim, Recall, Reopen, Attach, Declare, Fetch, Consult, Load, Check, Admit, Handle,
-                            HandleTogether, Undo, Bury, Commit, Acknowledge, Prune, PruneLog, Resolve, Abandon,
-                            TakeTurn, Inquire, Wait, Park, Return, Quit>;
+                            HandleTogether, Undo, Bury, Commit, Acknowledge, LookAtClock, Prune, PruneLog, Resolve,
+                            Abandon, TakeTurn, Inquire, Wait, Park, Return, Quit>;
 
 /// What the machine asked for last.
 enum class Step {
@@ -163,6 +165,7 @@ enum class Step {
   bury,
   commit,
   acknowledge,
+  lookAtClock,
   prune,
   pruneLog,
   resolve,

@@ -8,8 +8,8 @@
 namespace tenure::consuming {
 namespace {
 
-constexpr std::string_view begun = "begun by term ";
-constexpr std::string_view untold = ", which has not told how it ended";
+constexpr std::string_view begunPrefix = "begun by term ";
+constexpr std::string_view begunSuffix = ", which has not told how it ended";
 
 /// Another generation's tokens may be above ours.
 bool mayHaveDied(FencingToken recordedBy, const TermIdentity& term) {
@@ -52,13 +52,15 @@ void chargeTheOnlyOne(ConsumerState& state, WallTime now) {
 
 }  // namespace
 
-std::string begunBy(FencingToken term) { return std::string(begun).append(std::to_string(term.value)).append(untold); }
+std::string begunBy(FencingToken term) {
+  return std::string(begunPrefix).append(std::to_string(term.value)).append(begunSuffix);
+}
 
 std::optional<FencingToken> whoBegan(const AttemptRecord& attempt) noexcept {
   std::string_view text = attempt.lastError;
-  if (!text.starts_with(begun) || !text.ends_with(untold)) return std::nullopt;
-  text.remove_prefix(begun.size());
-  text.remove_suffix(untold.size());
+  if (!text.starts_with(begunPrefix) || !text.ends_with(begunSuffix)) return std::nullopt;
+  text.remove_prefix(begunPrefix.size());
+  text.remove_suffix(begunSuffix.size());
   const auto token = parseInteger(text);
   return token ? std::optional(FencingToken{*token}) : std::nullopt;
 }
@@ -70,8 +72,9 @@ Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer
   const auto declared = declaredReach(store, consumer);
   if (!declared) return declared.error();
   const Reach theirs = declared->value_or(own);
-  const auto streak = streakIn(state->attempts);
-  if (streak) std::erase_if(state->attempts, [](const AttemptRecord& each) { return each.id == deadInARow(); });
+  const auto streak = noteIn(state->attempts, deadInARow());
+  const auto clock = noteIn(state->attempts, lastLookAtClock());
+  std::erase_if(state->attempts, isNote);
   for (AttemptRecord& attempt : state->attempts) judge(attempt, term);
   judge(*state, term);
   // Whoever claimed since, without a record of its own, has begun nothing that matters where its process lives.
@@ -79,7 +82,7 @@ Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer
       state->inWork.size() == 1 && (!state->moreInWork || !term.lost.anyAfter(state->recordedBy));
   if (theirs == Reach{.front = 1} && namesTheOnlyOne && mayHaveDied(state->recordedBy, term))
     chargeTheOnlyOne(*state, now);
-  Recollection all{*std::move(state), *declared, streak};
+  Recollection all{*std::move(state), *declared, streak, clock};
   for (std::size_t lane = 1; lane <= std::max(own.lanes, theirs.lanes); ++lane) {
     Result<ConsumerState> ofLane = store.consumerState(recordOf(consumer, lane));
     if (!ofLane) return ofLane.error();

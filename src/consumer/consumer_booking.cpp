@@ -50,6 +50,7 @@ Action ConsumerMachine::commit(const Moment& moment) {
                     .record = toRecord_ ? &*toRecord_ : nullptr,
                     .forgive = toForgive_ ? &*toForgive_ : nullptr,
                     .log = log_.lines(),
+                    .clock = lookToBook_ ? &*lookToBook_ : nullptr,
                     .streak = streakToBook(),
                     .suspectsOf = areTheirs ? std::optional(suspectsOf_) : std::nullopt};
   commitBegan_ = moment.now;
@@ -67,8 +68,9 @@ Action ConsumerMachine::committed(const Moment& moment) {
     blockade_.lift(*toForgive_);
   }
   if (toRecord_) noteAttempt(moment);
-  if (booking_.streak != nullptr) streak_->kept();
-  if (succeeded_ && deaths_ == 0) streak_->broken();
+  if (booking_.streak != nullptr) streak_.kept();
+  lookToBook_.reset();
+  if (succeeded_ && deaths_ == 0) streak_.broken();
   deaths_ = 0;
   succeeded_ = false;
   if (charging_)
@@ -153,7 +155,7 @@ void ConsumerMachine::forgetTransaction() noexcept {
   if (collapser_) collapser_->undone();
   company_.forget();
   settled_ = joined_ = 0;
-  streak_->undone(std::exchange(deaths_, 0));
+  streak_.undone(std::exchange(deaths_, 0));
   succeeded_ = false;
   batchEnds_ = charging_ = taking_ = false;
   joining_ = checked_ = known_ = marked_ = admitted_ = false;
@@ -260,7 +262,12 @@ Action ConsumerMachine::overstrained(const Error& error, const Moment& moment) {
 
 Action ConsumerMachine::pruned(const Pruned& pruned, const Moment& moment) {
   endOutage(false, moment);
+  if (pruned.future)
+    doubt(notes_->clock.isLeaders() ? ClockWatch::Whose::leader : ClockWatch::Whose::store,
+          notes_->clock.doubt(*pruned.future, moment.wall + clockOffset_));
   pruner_.did(pruned, moment.now);
+  looked_ = !pruner_.isBetweenPasses() && !pruned.future;
+  if (pruned.future) pruner_.rest(moment.now);
   for (EventBody& body : pruner_.takeNews()) news_.push_back(std::move(body));
   return proceed(moment);
 }

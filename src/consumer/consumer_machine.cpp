@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/process_identity.hpp"
+#include "base/text.hpp"
 #include "consumer/fitness.hpp"
 
 namespace tenure::consuming {
@@ -15,7 +17,7 @@ constexpr std::size_t leastReadAhead = 32;
 
 ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role, bool together,
                                  std::shared_ptr<pipeline::OpenGroups> lists, FencingToken token,
-                                 std::shared_ptr<Streak> streak)
+                                 std::shared_ptr<Notes> notes)
     : options_(options),
       shared_(shared),
       role_(role),
@@ -28,7 +30,8 @@ ConsumerMachine::ConsumerMachine(const ConsumerOptions& options, bool shared, Ra
       retryBackoff_(options.retryBase, options.retryMax, random.fork()),
       outageBackoff_(20ms, 1s, random.fork()),
       sizer_(limit_, options.latencyTarget, options.fixedBatch),
-      streak_(streak ? std::move(streak) : std::make_shared<Streak>(options)),
+      notes_(notes ? std::move(notes) : std::make_shared<Notes>(options)),
+      streak_(notes_->streak),
       pruner_(options),
       log_(options) {
   if (collapses() && role == Role::alone) collapser_.emplace(options.collapseKey, options.collapseAhead);
@@ -99,10 +102,37 @@ std::optional<Action> ConsumerMachine::sweep(const Moment& moment) {
   if (settled_ > 0 || swept_) return std::nullopt;
   const bool idle = dry_ && remaining() == 0;
   const bool ofKeys = pruner_.isDue(idle, moment.now);
-  swept_ = ofKeys || log_.isDue(idle, moment.now);
+  const WallTime wall = moment.wall + clockOffset_;
+  const bool isTrusted = notes_->clock.isTrusted(wall);
+  swept_ = ofKeys || (isTrusted && log_.isDue(idle, moment.now));
   if (!swept_) return std::nullopt;
-  if (ofKeys) return ask(Step::prune, Prune{pruner_.step(moment.wall)});
-  return ask(Step::pruneLog, PruneLog{log_.step(moment.wall)});
+  if (!ofKeys) return ask(Step::pruneLog, PruneLog{log_.step(wall)});
+  if (!looked_) return ask(Step::lookAtClock, LookAtClock{});
+  if (isTrusted) return ask(Step::prune, Prune{pruner_.step(wall)});
+  looked_ = swept_ = false;
+  pruner_.rest(moment.now);
+  return std::nullopt;
+}
+
+Action ConsumerMachine::lookedAt(const std::optional<WallTime>& storesClock, const Moment& moment) {
+  using Whose = ClockWatch::Whose;
+  endOutage(false, moment);
+  looked_ = true;
+  swept_ = false;
+  clockOffset_ = storesClock ? *storesClock - moment.wall : std::chrono::milliseconds{0};
+  if (clockOffset_ > ClockWatch::tolerance || clockOffset_ < -ClockWatch::tolerance)
+    doubt(Whose::leader, "it says " + formatWallTime(moment.wall) + ", the store's " + formatWallTime(*storesClock));
+  lookAt(storesClock ? Whose::store : Whose::leader, moment.wall + clockOffset_, moment);
+  return settled_ == 0 && window().empty() ? commit(moment) : proceed(moment);
+}
+
+void ConsumerMachine::lookAt(ClockWatch::Whose whose, WallTime wall, const Moment& moment) {
+  if (auto wrong = notes_->clock.look(whose, wall, moment.now, thisProcess().bootId)) doubt(whose, *std::move(wrong));
+  lookToBook_ = notes_->clock.record();
+}
+
+void ConsumerMachine::doubt(ClockWatch::Whose whose, std::string what) {
+  news_.push_back(ClockDoubted{whose == ClockWatch::Whose::store ? "the store's" : "the leader's", std::move(what)});
 }
 
 Action ConsumerMachine::enterOffice(const Moment& moment) {
@@ -208,8 +238,10 @@ Action ConsumerMachine::recalled(Recollection left, const Moment& moment) {
     ledger_ = state.inWork.empty() ? Ledger::closed : Ledger::open;
     return proceed(moment);
   }
-  streak_->restore(left.streak);
-  if (streak_->isStopped()) news_.push_back(ConsumerStopped{left.streak->attempts, left.streak->lastError});
+  notes_->clock.restore(left.clock);
+  if (notes_->clock.isLeaders()) lookAt(ClockWatch::Whose::leader, moment.wall, moment);
+  streak_.restore(left.streak);
+  if (streak_.isStopped()) news_.push_back(ConsumerStopped{left.streak->attempts, left.streak->lastError});
   for (const AttemptRecord& attempt : state.attempts) attempts_.emplace(attempt.id, attempt);
   if (takesFirst()) return proceed(moment);  // whatever was in work is either taken or was not begun
   inWork_ = {state.inWork.begin(), state.inWork.end()};

@@ -65,6 +65,7 @@
 #include "consumer/attempt_log.hpp"
 #include "consumer/batch_sizer.hpp"
 #include "consumer/blockade.hpp"
+#include "consumer/clock_watch.hpp"
 #include "consumer/company.hpp"
 #include "consumer/pruner.hpp"
 #include "consumer/streak.hpp"
@@ -74,13 +75,20 @@
 
 namespace tenure::consuming {
 
+/// What all machines of a term keep together. The clock is looked at by one at a time.
+struct Notes {
+  explicit Notes(const ConsumerOptions& options) : streak(options), clock(options.keepIdsFor) {}
+  Streak streak;
+  ClockWatch clock;
+};
+
 class ConsumerMachine {
  public:
   /// One for each term. `shared`: the source acknowledges inside the store's transaction. `together`: the handler takes
   /// many at once.
   ConsumerMachine(const ConsumerOptions& options, bool shared, Random random, Role role = Role::alone,
                   bool together = false, std::shared_ptr<pipeline::OpenGroups> lists = nullptr, FencingToken token = {},
-                  std::shared_ptr<Streak> streak = nullptr);
+                  std::shared_ptr<Notes> notes = nullptr);
 
   // The phases of a term.
   Action inaugurate(const Moment& moment);
@@ -100,6 +108,7 @@ class ConsumerMachine {
   Action admitted(Admission admission, const Moment& moment);
   Action ran(const Outcome& outcome, const Moment& moment);
   Action resolved(CommitFate fate, const Moment& moment);
+  Action lookedAt(const std::optional<WallTime>& storesClock, const Moment& moment);
   Action pruned(const Pruned& pruned, const Moment& moment);
   Action logPruned(std::size_t removed, const Moment& moment);
   Action inquired(const ConsumerState& found, const Moment& moment);
@@ -183,6 +192,8 @@ class ConsumerMachine {
 
   Action proceed(const Moment& moment);
   std::optional<Action> sweep(const Moment& moment);
+  void lookAt(ClockWatch::Whose whose, WallTime wall, const Moment& moment);
+  void doubt(ClockWatch::Whose whose, std::string what);
   Action enterOffice(const Moment& moment);
   Action askAgain(const Moment& moment);
   Action survey(const Moment& moment);
@@ -400,12 +411,16 @@ class ConsumerMachine {
   pipeline::Throttle throttle_;
   std::optional<MessageId> heldBack_;  // and told of it
   Blockade blockade_;
-  std::shared_ptr<Streak> streak_;  // of this term, and of all its lanes
-  int deaths_ = 0;                  // that the open transaction adds to it
-  bool succeeded_ = false;          // and something was done in it since
+  std::shared_ptr<Notes> notes_;
+  Streak& streak_;
+  int deaths_ = 0;          // that the open transaction adds to it
+  bool succeeded_ = false;  // and something was done in it since
   AttemptRecord streakRecord_;
   BootTime nextWord_{};  // when to ask whether we may go on
   Pruner pruner_;
+  bool looked_ = false;                      // at the clock, for the pass that is due
+  std::chrono::milliseconds clockOffset_{};  // of the store's from ours
+  std::optional<AttemptRecord> lookToBook_;
   AttemptLog log_;
   bool repeats_ = false;  // whatever became of it: a pruning goes on in its next pass, a declaration is made again
   bool toldOfHorizon_ = false;  // once a term is enough

@@ -11,7 +11,8 @@ using namespace std::chrono_literals;
 }  // namespace
 
 Action ConsumerMachine::beginHead(const Moment& moment) {
-  if (streak_->isStopped()) return standDown(moment);
+  if (streak_.isStopped()) return standDown(moment);
+  if (streak_.isLeftOver()) return commit(moment);  // before anything new is recorded in its place
   if (mustBeRecorded()) return commit(moment);
   if (settled_ == 0) batchBegan_ = moment.now;
   if (wasCommittedBefore()) {
@@ -124,8 +125,8 @@ Action ConsumerMachine::standDown(const Moment& moment) {
 
 Action ConsumerMachine::inquired(const ConsumerState& found, const Moment& moment) {
   endOutage(false, moment);
-  if (streak_->isStopped()) {
-    if (streak_->heard(streakIn(found.attempts))) news_.push_back(ConsumerResumed{});
+  if (streak_.isStopped()) {
+    if (streak_.heard(noteIn(found.attempts, deadInARow()))) news_.push_back(ConsumerResumed{});
     return proceed(moment);
   }
   for (const AttemptRecord& attempt : found.attempts)
@@ -317,17 +318,17 @@ Action ConsumerMachine::bury(std::string_view reason, int attempts, bool withKey
 /// What an operator has let go is no slip of his.
 void ConsumerMachine::noteDeath(const Moment& moment) {
   if (!taken_ && isReleased()) return;
-  if (std::exchange(succeeded_, false)) streak_->broken();
-  const Streak::Death death = streak_->died(head().id, reason_, moment.wall);
+  if (std::exchange(succeeded_, false)) streak_.broken();
+  const Streak::Death death = streak_.died(head().id, reason_, moment.wall);
   if (death.counted) ++deaths_;
-  if (death.stops) pending_.push_back(ConsumerStopped{streak_->record().attempts, reason_});
+  if (death.stops) pending_.push_back(ConsumerStopped{streak_.record().attempts, reason_});
 }
 
 /// Nullptr: the store knows it already.
 const AttemptRecord* ConsumerMachine::streakToBook() {
-  const bool isBroken = succeeded_ && deaths_ == 0 && streak_->counts() && !streak_->isStopped();
-  if (deaths_ == 0 && !isBroken && !streak_->isLeftOver()) return nullptr;
-  streakRecord_ = isBroken ? AttemptRecord{.id = deadInARow()} : streak_->record();
+  const bool isBroken = succeeded_ && deaths_ == 0 && streak_.counts() && !streak_.isStopped();
+  if (deaths_ == 0 && !isBroken && !streak_.isLeftOver()) return nullptr;
+  streakRecord_ = isBroken ? noteCalled(deadInARow()) : streak_.record();
   return &streakRecord_;
 }
 

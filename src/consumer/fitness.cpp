@@ -25,7 +25,7 @@ std::string_view unfitness(const Message& message) noexcept {
     if (name == leftOutHeader) return value;
   if (message.id.value.empty()) return "it has no id";
   if (!isFit(message.id)) return "its id is not 1 to 255 bytes without NUL";
-  if (message.id == deadInARow()) return "its id is one that Tenure uses itself";
+  if (message.id == deadInARow() || message.id == lastLookAtClock()) return "its id is one that Tenure uses itself";
   if (message.group.value.size() > maxNameBytes) return "its group is over 255 bytes";
   if (message.body.size() > maxBodyBytes) return "its body is over 1 MiB";
   if (sizeOf(message.headers) > maxHeaderBytes) return "its headers are over 64 KiB";

@@ -158,6 +158,11 @@ Result<std::vector<Admission>> GatedStore::known(const ConsumerName& consumer, s
   return store_.known(consumer, messages);
 }
 
+Result<std::optional<WallTime>> GatedStore::clock() {
+  const Gate::Pass pass = gate_.enter(watch_);
+  return store_.clock();
+}
+
 Result<Pruned> GatedStore::prune(const Term& term, const Pruning& step) {
   Gate::Pass pass = enter();
   const Result<Pruned> pruned = store_.prune(term, step);

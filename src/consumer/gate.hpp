@@ -110,6 +110,7 @@ class GatedStore final : public IFencedStore {
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   std::size_t maxBatch() const noexcept override { return store_.maxBatch(); }
+  Result<std::optional<WallTime>> clock() override;
   std::optional<std::chrono::hours> keepsIdsFor() const noexcept override { return store_.keepsIdsFor(); }
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
   bool keepsLog() const noexcept override { return store_.keepsLog(); }

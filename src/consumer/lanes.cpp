@@ -53,7 +53,7 @@ class Lanes::Recovery final : public IPost, public IMessageSource {
   bool prunes() const noexcept override { return false; }
   std::vector<Past> pastsOf(std::span<const Message> messages) override { return desk_.pastsOf(messages); }
   NumberLists& lists() noexcept override { return *lanes_.lists_; }
-  std::shared_ptr<Streak> streak() const override { return lanes_.streak_; }
+  std::shared_ptr<Notes> notes() const override { return lanes_.notes_; }
   void excuse(bool) noexcept override {}
   const AnswerTimer* sourceTimer() const noexcept override { return &lanes_.sourceTimer_; }
 
@@ -128,7 +128,7 @@ class Lanes::Post final : public IPost, public IMessageSource, public IGateWatch
   bool prunes() const noexcept override { return number_ == 1; }
   std::vector<Past> pastsOf(std::span<const Message> messages) override { return desk_.pastsOf(messages); }
   NumberLists& lists() noexcept override { return *lanes_.lists_; }
-  std::shared_ptr<Streak> streak() const override { return lanes_.streak_; }
+  std::shared_ptr<Notes> notes() const override { return lanes_.notes_; }
   void excuse(bool excused) noexcept override { desk_.excuse(number_, excused); }
   void waitsAtGate(bool waits) noexcept override { excuse(waits); }
   void leave() { desk_.leave(number_); }
@@ -207,7 +207,7 @@ void Lanes::inaugurate(const Term& term) {
   sourceTimer_.reset();
   source_.limitAnswers(&sourceTimer_);
   lists_.emplace(threads_);
-  streak_ = std::make_shared<Streak>(options_);
+  notes_ = std::make_shared<Notes>(options_);
   desk_.emplace(deskOf(options_), 1 + options_.ordering.lanes, clock_, threads_);
   recovery_ = std::make_unique<Recovery>(*this, term);
   main_.emplace(*recovery_, store_, handlers_, options_, events_, clock_, recovery_.get());

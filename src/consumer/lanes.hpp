@@ -114,7 +114,7 @@ class Lanes final : public ILeaderCareer {
   FencingToken token_;
   std::optional<BootTime> overdueSince_;  // the source's answer, and told
   std::optional<NumberLists> lists_;
-  std::shared_ptr<Streak> streak_;
+  std::shared_ptr<Notes> notes_;
   std::optional<SharedDesk> desk_;
   std::unique_ptr<Recovery> recovery_;
   std::optional<Runner> main_;

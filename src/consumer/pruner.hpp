@@ -20,6 +20,9 @@ class Pruner {
   /// The next step, as of `wall`.
   Pruning step(WallTime wall) const;
   void did(const Pruned& pruned, BootTime now);
+  /// Not now: with the next pass from the beginning.
+  void rest(BootTime now);
+  bool isBetweenPasses() const noexcept { return after_.empty(); }
 
   /// Its key, if it had one, may be forgotten by now.
   bool isBeyondHorizon(const Message& message, WallTime wall) const noexcept;

@@ -27,6 +27,7 @@ struct Recollection {
   ConsumerState state;
   std::optional<Reach> reach{};           // nullopt: nobody has written it down
   std::optional<AttemptRecord> streak{};  // of dead letters
+  std::optional<AttemptRecord> clock{};   // the last look at it
 };
 
 /// A lane's own record is that of a consumer with another name: none that a person would choose.

@@ -66,7 +66,7 @@ void Runner::inaugurate(const Term& term) {
   // At a post each acknowledgement is told: it frees the groups for others.
   machine_.emplace(named, shared_ && post_ == nullptr, random_.fork(), post_ ? post_->role() : Role::alone,
                    handlers_.many != nullptr, post_ ? post_->lists().groups() : nullptr, term.token(),
-                   post_ ? post_->streak() : nullptr);
+                   post_ ? post_->notes() : nullptr);
   if (post_ != nullptr && post_->prunes()) machine_->startPruning(clock_.now());
   limitsSeen_.reset();
   run(machine_->inaugurate(moment()));
@@ -303,6 +303,7 @@ Result<void> Runner::book(const Commit& commit) {
   if (done && commit.undo) done = transaction_->rollbackToMark();
   if (done && commit.forgive != nullptr) done = transaction_->clearAttempt(name_, *commit.forgive);
   if (done && commit.record != nullptr) done = transaction_->recordAttempt(name_, *commit.record);
+  if (done && commit.clock != nullptr) done = transaction_->recordAttempt(name_, *commit.clock);
   if (done && commit.streak != nullptr)
     done = commit.streak->attempts > 0 ? transaction_->recordAttempt(name_, *commit.streak)
                                        : transaction_->clearAttempt(name_, commit.streak->id);

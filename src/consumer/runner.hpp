@@ -40,7 +40,7 @@ class IPost {
   /// Of messages that did not come from the desk.
   virtual std::vector<Past> pastsOf(std::span<const Message> messages) = 0;
   virtual NumberLists& lists() noexcept = 0;
-  virtual std::shared_ptr<Streak> streak() const = 0;
+  virtual std::shared_ptr<Notes> notes() const = 0;
   /// To wait for another one is no fault of this one.
   virtual void excuse(bool excused) noexcept = 0;
   /// Of the source, where this post reads from it.
@@ -125,6 +125,7 @@ class Runner final : public ILeaderCareer {
   Action perform(const Bury& bury);
   Action perform(const Commit& commit);
   Action perform(const Acknowledge& acknowledge);
+  Action perform(const LookAtClock& look);
   Action perform(const Prune& prune);
   Action perform(const PruneLog& prune);
   Action perform(const Resolve& resolve);

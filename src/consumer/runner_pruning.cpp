@@ -5,6 +5,12 @@
 
 namespace tenure::consuming {
 
+Action Runner::perform(const LookAtClock&) {
+  reportProgress();
+  const auto clock = store_.clock();
+  return clock ? machine_->lookedAt(*clock, moment()) : machine_->failed(clock.error(), moment());
+}
+
 Action Runner::perform(const Prune& prune) {
   reportProgress();
   if (!term_->valid()) return machine_->failed(Errc::leaseLost, moment());
@@ -26,7 +32,8 @@ Result<void> Runner::forgetAttempts(WallTime before) {
   std::vector<MessageId> old;
   for (const AttemptRecord& record : found->attempts) {
     const bool isHere = std::ranges::find(machine_->window(), record.id, &Message::id) != machine_->window().end();
-    if (record.lastAt < before && !isHere && old.size() < together) old.push_back(record.id);
+    const bool isOver = record.lastAt < before && !isHere && !isNote(record);
+    if (isOver && old.size() < together) old.push_back(record.id);
   }
   if (old.empty()) return {};
   abandon();

@@ -35,7 +35,7 @@ void Streak::undone(int deaths) {
 void Streak::broken() {
   const std::lock_guard lock(mutex_);
   if (record_.standing == Standing::blocked) return;
-  record_ = {.id = deadInARow()};
+  record_ = noteCalled(deadInARow());
   last_.reset();
 }
 
@@ -44,7 +44,7 @@ bool Streak::heard(const std::optional<AttemptRecord>& record) {
   if (record_.standing != Standing::blocked) return true;  // another lane was told
   if (record && record->standing != Standing::released) return false;
   leftOver_ = record.has_value();
-  record_ = {.id = deadInARow()};
+  record_ = noteCalled(deadInARow());
   last_.reset();
   return true;
 }
@@ -74,8 +74,8 @@ AttemptRecord Streak::record() const {
   return record_;
 }
 
-std::optional<AttemptRecord> streakIn(const std::vector<AttemptRecord>& attempts) {
-  const auto found = std::ranges::find(attempts, deadInARow(), &AttemptRecord::id);
+std::optional<AttemptRecord> noteIn(const std::vector<AttemptRecord>& attempts, const MessageId& id) {
+  const auto found = std::ranges::find(attempts, id, &AttemptRecord::id);
   return found == attempts.end() ? std::nullopt : std::optional(*found);
 }
 

@@ -15,12 +15,20 @@
 
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tenure/admin.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::consuming {
+
+/// Of an attempt record that stands for no message.
+inline AttemptRecord noteCalled(MessageId id) {
+  AttemptRecord note;
+  note.id = std::move(id);
+  return note;
+}
 
 class Streak {
  public:
@@ -55,12 +63,12 @@ class Streak {
  private:
   const std::size_t limit_;
   mutable std::mutex mutex_;
-  AttemptRecord record_{.id = deadInARow()};
+  AttemptRecord record_ = noteCalled(deadInARow());
   std::optional<MessageId> last_;
   bool leftOver_ = false;
 };
 
-/// Of what counts against messages, that which counts against all of them.
-std::optional<AttemptRecord> streakIn(const std::vector<AttemptRecord>& attempts);
+/// The one with this id.
+std::optional<AttemptRecord> noteIn(const std::vector<AttemptRecord>& attempts, const MessageId& id);
 
 }  // namespace tenure::consuming

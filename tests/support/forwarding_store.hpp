@@ -25,6 +25,7 @@ class ForwardingStore : public IFencedStore {
   }
   void expect(std::span<const Message> messages) override { inner_.expect(messages); }
   std::size_t maxBatch() const noexcept override { return inner_.maxBatch(); }
+  Result<std::optional<WallTime>> clock() override { return inner_.clock(); }
   std::optional<std::chrono::hours> keepsIdsFor() const noexcept override { return inner_.keepsIdsFor(); }
   Result<Pruned> prune(const Term& term, const Pruning& step) override { return inner_.prune(term, step); }
   bool keepsLog() const noexcept override { return inner_.keepsLog(); }

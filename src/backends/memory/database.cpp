@@ -80,6 +80,9 @@ class Store final : public IFencedStore {
     if (const Result<void> ours = checkFence(state_, *claimed_); !ours) return ours.error();
     auto& keys = state_.books[step.consumer].keys;
     Pruned pruned{.looked = keys.size()};
+    for (const auto& [id, key] : keys)
+      if (isOfTheFuture(key.at, step)) pruned.future = std::max(pruned.future.value_or(key.at), key.at);
+    if (pruned.future) return pruned;
     pruned.removed = std::erase_if(keys, [&](const auto& key) { return key.second.at < step.before; });
     return pruned;
   }

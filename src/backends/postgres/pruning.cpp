@@ -4,6 +4,15 @@
 
 namespace tenure::postgresql {
 
+/// The server's.
+Result<std::optional<WallTime>> Store::clock() {
+  const auto connection = session();
+  if (!connection) return connection.error();
+  const Result<Answer> now = (*connection)->ask("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
+  if (!now) return now.error();
+  return std::optional(now->time(0, 0));
+}
+
 Result<Pruned> Store::prune(const Term& term, const Pruning& step) {
   if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
   const auto connection = session();
@@ -18,8 +27,12 @@ Result<Pruned> Store::prune(const Term& term, const Pruning& step) {
   const std::string last(keys->bytes(keys->rows() - 1, 0));
   if (pruned.looked == step.atMost) pruned.last = last;
   bool anyOld = false;
-  for (int row = 0; row < keys->rows(); ++row) anyOld = anyOld || keys->time(row, 1) < step.before;
-  if (!anyOld) return pruned;
+  for (int row = 0; row < keys->rows(); ++row) {
+    const WallTime at = keys->time(row, 1);
+    anyOld = anyOld || at < step.before;
+    if (isOfTheFuture(at, step)) pruned.future = std::max(pruned.future.value_or(at), at);
+  }
+  if (!anyOld || pruned.future) return pruned;
 
   FencedTransaction transaction(*this, term);
   const auto removed = transaction.removeKeys(step, last);

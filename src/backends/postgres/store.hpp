@@ -52,6 +52,7 @@ class Store final : public IFencedStore {
   /// A message costs a savepoint at least.
   std::size_t maxBatch() const noexcept override { return mostSavepoints; }
   std::unique_ptr<IFencedStore> openLane(std::int64_t number) override;
+  Result<std::optional<WallTime>> clock() override;
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
   bool keepsLog() const noexcept override { return true; }
   Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;

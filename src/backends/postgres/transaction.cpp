@@ -17,9 +17,11 @@ constexpr std::chrono::milliseconds slowExchange{500};
 constexpr std::size_t mostKeptBack = 256;
 
 constexpr const char* addKey =
-    "INSERT INTO tenure_key(consumer, id, state, digest, token, at) VALUES($1, $2, $3, $4, $5, $6)";
+    "INSERT INTO tenure_key(consumer, id, state, digest, token, at)"
+    " VALUES($1, $2, $3, $4, $5, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)";
 constexpr const char* addKeyUnlessThere =
-    "INSERT INTO tenure_key(consumer, id, state, digest, token, at) VALUES($1, $2, $3, $4, $5, $6)"
+    "INSERT INTO tenure_key(consumer, id, state, digest, token, at)"
+    " VALUES($1, $2, $3, $4, $5, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)"
     " ON CONFLICT(consumer, id) DO NOTHING";
 
 Blob blobOf(const BodyDigest& digest) noexcept {
@@ -82,7 +84,6 @@ Result<void> FencedTransaction::ready() {
   if (Result<void> sound = standing(); !sound) return sound;
   if (state_ == State::idle) {
     state_ = State::open;
-    at_ = systemClock().wallNow();
     kept_ = store_.passFence();
   }
   if (mark_ == Mark::wanted) {
@@ -295,7 +296,7 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
   if (const Result<void> open = ready(); !open) return open.error();
   const auto insert = [&](const char* sql) {
     return command(sql, consumer.value, Blob{id.value}, std::int64_t{fate == MessageFate::dead ? 1 : 0}, blobOf(digest),
-                   term_.token().value, at_);
+                   term_.token().value);
   };
   bool isForeseen = store_.admitUnasked(consumer, id);
   if (!isForeseen && store_.expects(id)) {

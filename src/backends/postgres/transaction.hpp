@@ -98,7 +98,6 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Store& store_;
   std::shared_ptr<Connection> connection_;
   Term term_;
-  WallTime at_{};
   State state_ = State::idle;
   bool begun_ = false;  // the server knows of it
   Error why_{Errc::storeFailed, "the transaction is over"};

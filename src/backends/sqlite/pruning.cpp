@@ -26,6 +26,8 @@ Result<Look> lookAt(Connection& connection, const Pruning& step) {
     ++look.seen.looked;
     look.anyOld = look.anyOld || keys.time(1) < step.before;
     look.last = keys.text(0);
+    if (isOfTheFuture(keys.time(1), step))
+      look.seen.future = std::max(look.seen.future.value_or(keys.time(1)), keys.time(1));
   }
   if (look.seen.looked == step.atMost) look.seen.last = look.last;
   return look;
@@ -59,7 +61,7 @@ Result<Pruned> Store::prune(const Term& term, const Pruning& step) {
   if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
   Result<Look> look = lookAt(*connection_, step);
   if (!look) return look.error();
-  if (!look->anyOld) return look->seen;
+  if (!look->anyOld || look->seen.future) return look->seen;
   FencedTransaction transaction(*this, connection_, term);
   const auto removed = transaction.removeKeys(step, look->last);
   if (!removed) return removed.error();

@@ -17,27 +17,26 @@ Result<Pruned> Store::prune(const Term& term, const Pruning& step) {
   if (const Result<void> ours = isClaimedBy(term); !ours) return ours.error();
   if (claimed_->inDoubt) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
   const std::size_t atMost = std::min(step.atMost, keysAStep);
-  Pruned pruned;
+  std::string last;
   std::vector<std::string> paths;
-  for (std::size_t shard = 0; shard < Paths::shards && pruned.last.empty(); ++shard) {
+  for (std::size_t shard = 0; shard < Paths::shards && last.empty(); ++shard) {
     if (Paths::shardName(shard) < step.after.substr(0, step.after.find('/'))) continue;
     const auto names = idsIn(shard, step);
     if (!names) return names.error();
     for (const std::string& name : *names) {
       paths.push_back(paths_.ids() + "/" + name);
       if (paths.size() < atMost) continue;
-      pruned.last = name;
+      last = name;
       break;
     }
   }
   FencedTransaction transaction(*this, term);
-  const auto forgotten = transaction.forget(paths, step.before);
-  if (!forgotten) return forgotten.error();
-  pruned.looked = paths.size();
-  pruned.removed = *forgotten;
-  if (pruned.removed == 0) return pruned;
+  Result<Pruned> pruned = transaction.forget(paths, step);
+  if (!pruned) return pruned;
+  pruned->last = std::move(last);
+  if (pruned->removed == 0) return pruned;
   const Result<void> committed = transaction.commit();
-  return committed ? Result<Pruned>(pruned) : committed.error();
+  return committed ? pruned : Result<Pruned>(committed.error());
 }
 
 /// The consumer's, after `step.after`, in order.

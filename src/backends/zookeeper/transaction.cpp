@@ -135,16 +135,20 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
   return admissionOf(stored, digest);
 }
 
-Result<std::size_t> FencedTransaction::forget(const std::vector<std::string>& idPaths, WallTime before) {
+Result<Pruned> FencedTransaction::forget(const std::vector<std::string>& idPaths, const Pruning& step) {
   if (const Result<void> known = know(idPaths); !known) return known.error();
-  std::size_t forgotten = 0;
+  Pruned pruned{.looked = idPaths.size()};
+  std::vector<std::string> old;
   for (const std::string& path : idPaths) {
     const Changes::Value& stored = changes_.at(path);
-    if (!stored || writtenAt(*stored) >= before) continue;
-    changes_.write(path, std::nullopt);
-    ++forgotten;
+    const WallTime at = stored ? writtenAt(*stored) : WallTime::max();
+    if (at < step.before) old.push_back(path);
+    if (at != WallTime::max() && isOfTheFuture(at, step)) pruned.future = std::max(pruned.future.value_or(at), at);
   }
-  return forgotten;
+  if (pruned.future) return pruned;
+  for (const std::string& path : old) changes_.write(path, std::nullopt);
+  pruned.removed = old.size();
+  return pruned;
 }
 
 Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {

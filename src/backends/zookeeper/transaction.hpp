@@ -39,7 +39,7 @@ class FencedTransaction final : public IFencedTransaction {
   Result<void> commit() override;
   void rollback() noexcept override;
   /// Removes what is kept of messages where it was written before that. How many it was.
-  Result<std::size_t> forget(const std::vector<std::string>& idPaths, WallTime before);
+  Result<Pruned> forget(const std::vector<std::string>& idPaths, const Pruning& step);
 
  private:
   enum class State { idle, open, over };

@@ -75,6 +75,32 @@ TEST_P(PruningSuite, CommitsGoOnAfterIt) {
   EXPECT_EQ(leader.store->prune(leader.term, everything()).value().looked, 0U);
 }
 
+TEST_P(PruningSuite, AKeyThatLiesInTheFutureKeepsAllThatItIsLookedAtWith) {
+  const Leader leader = leaderWith(7);
+  admitAll(leader, {"a", "b"});
+  Pruning step = everything();
+  step.now = systemClock().wallNow() - 1h;
+
+  const Pruned pruned = leader.store->prune(leader.term, step).value();
+
+  EXPECT_TRUE(pruned.future);
+  EXPECT_EQ(pruned.removed, 0U);
+  EXPECT_EQ(admit(leader, "a").value(), Admission::duplicate);
+}
+
+TEST_P(PruningSuite, KeysAreMadeByTheClockThatTheStoreTellsOrElseByOurs) {
+  const Leader leader = leaderWith(7);
+  const auto now = [&] { return leader.store->clock().value().value_or(systemClock().wallNow()); };
+  Pruning step = everything();
+  step.before = now();
+  admitAll(leader, {"a"});
+
+  EXPECT_EQ(leader.store->prune(leader.term, step).value().removed, 0U);
+
+  step.before = now() + 1ms;
+  EXPECT_EQ(leader.store->prune(leader.term, step).value().removed, 1U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, PruningSuite, testing::ValuesIn(with(&Backend::leaderPrunes, storeBackends())),
                          [](const auto& each) { return each.param.name; });
 

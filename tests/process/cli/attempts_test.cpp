@@ -44,9 +44,9 @@ class SmallDisk {
 };
 
 TEST_F(Attempts, AFullDiskCostsNoMessageAnAttempt) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can make a small file system";
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: only root can make a small file system";
   SmallDisk disk(at("disk"));
-  if (!disk.mount("size=3m")) GTEST_SKIP() << "no file system can be mounted here";
+  if (!disk.mount("size=3m")) GTEST_SKIP() << "needs namespaces: no file system can be mounted here";
   const std::string full = "sqlite:" + at("disk/q.db") + "?queue=orders";
   std::string lines;
   for (int i = 0; i < 100'000; ++i) lines += "line " + std::to_string(i) + "\n";

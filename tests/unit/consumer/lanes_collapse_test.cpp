@@ -132,6 +132,7 @@ TEST_F(LanesCollapse, SoManyMayDieThatTheRestHasToBeReadAgain) {
     const std::string round = how == Acknowledging::inTransaction ? "one-" : "two-";
     runs.clear();
     options.maxAttempts = 1;
+    options.deadLetterLimit = 0;
     onRun = [&](const std::string& id) {
       return id == round + "149" || id.ends_with("after") ? Outcome::done() : Outcome::failed("it is poison");
     };
@@ -149,6 +150,7 @@ TEST_F(LanesCollapse, SoManyMayDieThatTheRestHasToBeReadAgain) {
 
 TEST_F(LanesCollapse, TheRestIsReadAgainAlsoWhereNobodyWaitsForMessages) {
   options.maxAttempts = 1;
+  options.deadLetterLimit = 0;
   options.idleWait = 0ms;
   onRun = [](const std::string& id) { return id == "149" ? Outcome::done() : Outcome::failed("it is poison"); };
   refreshes(150, "a", "");

@@ -74,7 +74,7 @@ TEST_F(ConsumerStops, UntilAnOperatorLetsItGoOn) {
 
   EXPECT_THAT(doneIds(), ElementsAre("m4", "m5"));
   EXPECT_THAT(events.of<ConsumerResumed>(), SizeIs(1));
-  EXPECT_THAT(found().attempts, IsEmpty()) << "nothing of it is left on record";
+  EXPECT_THAT(notes(), IsEmpty()) << "nothing of it is left on record";
 }
 
 TEST_F(ConsumerStops, AWordThatComesWhileNobodyLeadsIsHeardByTheNext) {
@@ -162,7 +162,7 @@ TEST_F(ConsumerStops, WithoutALimitNothingStopsIt) {
   workOff(elect());
 
   EXPECT_THAT(deadIds(), SizeIs(60));
-  EXPECT_THAT(found().attempts, IsEmpty());
+  EXPECT_THAT(notes(), IsEmpty());
 }
 
 TEST_F(ConsumerStops, AStopHoldsForAReplicaWithoutALimitToo) {
