@@ -200,6 +200,8 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
 
 Exit runCommands(const ConsumeOptions& options, Settings settings) {
   if (const auto found = lookUpCommand(options.exec); !found) return refuse("--exec", found.error());
+  // And whenever it is next in line: what was there may be gone by then.
+  settings.consumer.prepare = [command = options.exec](const std::stop_token&) { lookUpCommand(command).value(); };
   const auto guardian = Guardian::start(settings.wiring.secretVariables());  // a fork: before any thread
   if (!guardian) return refuse("--exec", guardian.error());
   settings.candidate.lastWill.childrenGone = guardian->childrenGone();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/command_lookup.hpp"
 #include "cli/leash.hpp"
 
 namespace tenure::cli {
@@ -47,6 +48,7 @@ void RunCareer::check(const std::stop_token& stop) {
 }
 
 void RunCareer::prepare(const std::stop_token& stop) {
+  lookUpProgram(settings_.arguments.front()).value();
   if (store_ != nullptr) store_->prepare(stop).value();
 }
 
