@@ -34,7 +34,10 @@ class Attempts {
   /// Its process is dead, and nobody has claimed since.
   void died(const MessageId& id, const GroupId& group) { suspects_.insert_or_assign(id, group); }
   /// It has come to its end; another copy of it starts anew.
-  void settled(const MessageId& id) { rests_.erase(id); }
+  void settled(const MessageId& id) {
+    rests_.erase(id);
+    suspects_.erase(id);
+  }
   /// Those are not where they were.
   void loseSight() noexcept { suspects_.clear(); }
   /// One of its suspects has to wait, before the lanes.

@@ -70,7 +70,8 @@ void Ghost::ended(FencingToken token, bool clean) {
 
 void Ghost::stateRead(FencingToken token) { readAt_.try_emplace(token, commits_.size()); }
 
-void Ghost::committed(FencingToken token, const Booking& booking) {
+void Ghost::committed(FencingToken token, const Booking& booking, BootTime now) {
+  now_ = now;
   if (clean_.contains(token)) violated("S1: term " + name(token) + " has committed after it has handed over");
   if (token < highest_) violated("S1: term " + name(token) + " has committed after the claim of " + name(highest_));
   for (std::size_t i = readAt_[token]; i < commits_.size(); ++i)
@@ -94,8 +95,8 @@ void Ghost::effect(FencingToken token, const Booking::Effect& effect) {
   const int before = known.copy;
   if (effect.copy != 0) known.copy = effect.copy;
   if (known.fate) return repeated(token, effect, known, known.copy == before);
-  if (effect.keyed && !keys_.insert(effect.id.value).second)
-    return violated("S2: a second effect of the id " + effect.id.value);
+  if (effect.keyed && keys_.contains(effect.id)) return violated("S2: a second effect of the id " + effect.id.value);
+  if (effect.keyed) keys_.made(effect.id, now_);
   known.fate = effect.fate;
   known.by = token;
   if (!isKeyless()) close(known);
@@ -134,6 +135,17 @@ void Ghost::ran(const Booking::Effect& effect) {
 void Ghost::extendChain(const Known& known) {
   std::string& chain = chains_[known.message.group.value];
   chain = link(chain, known.message.id.value);
+}
+
+void Ghost::keysForgotten(std::span<const MessageId> ids, BootTime now) {
+  complain(keys_.forgotten(ids, now));
+  for (auto& [instance, known] : messages_) {
+    if (std::ranges::find(ids, MessageId{instance.id}) == ids.end()) continue;
+    known.fate.reset();
+    known.ran = false;
+    known.forgotten = true;
+    known.chances = 1;
+  }
 }
 
 void Ghost::checkHistory(const Booking& booking) {
@@ -177,7 +189,7 @@ void Ghost::acknowledged(const Message& message) {
   Known& known = found->second;
   const bool again = std::exchange(known.acknowledged, true);
   const bool ranWithoutAKey = isKeyless() && known.ran;
-  if (known.fate || ranWithoutAKey || again || numbers_.keeps(message)) return close(known);
+  if (known.fate || ranWithoutAKey || again || known.forgotten || numbers_.keeps(message)) return close(known);
   if (options_.collapse == Collapse::byKey) {
     complain(coalescing_.stoodFor(copyOf(message)));
     return close(known);
@@ -191,7 +203,7 @@ void Ghost::checkLetters(const std::vector<DeadLetter>& letters) {
   for (const DeadLetter& letter : letters) dead.insert(instanceOf(letter.message));
   for (const auto& [instance, known] : messages_) {
     const bool isDead = dead.contains(instance);
-    const bool mayBe = isDead && (takesFirst() || isKeyless());  // after its key; or after another run
+    const bool mayBe = isDead && (takesFirst() || isKeyless() || known.forgotten);  // before or after another run
     if (known.fate && isDead != (known.fate == MessageFate::dead) && !mayBe)
       violated("S9: " + instance.id + (isDead ? " is done, and dead" : " is dead without a letter"));
   }

@@ -30,6 +30,7 @@
 
 #include "coalescing.hpp"
 #include "history.hpp"
+#include "keys.hpp"
 #include "numbers.hpp"
 #include "pace.hpp"
 #include "tenure/message.hpp"
@@ -82,6 +83,7 @@ class Ghost {
       : options_(options),
         ordersByDelivery_(ordersByDelivery),
         lanes_(options.ordering.lanes),
+        keys_(options),
         attempts_(options, !ordersByDelivery),
         pace_(lanes_ > 0),
         numbers_(options),
@@ -92,7 +94,11 @@ class Ghost {
   void produced(NewMessage& message, bool skipped = false);
   void claimed(FencingToken token, const CandidateUuid& by);
   void stateRead(FencingToken token);
-  void committed(FencingToken token, const Booking& booking);
+  void committed(FencingToken token, const Booking& booking, BootTime now);
+  std::vector<MessageId> keys() const { return keys_.all(); }
+  /// By the store. Under those ids messages are new again.
+  void keysForgotten(std::span<const MessageId> ids, BootTime now);
+  void checkOldKeys(BootTime now) { complain(keys_.checkOld(now)); }
   /// The queue has removed it: whatever happens, it will not be delivered again.
   void acknowledged(const Message& message);
   /// A barrier has reached its limit: from here on this term and those before it may overlap with later ones.
@@ -162,7 +168,8 @@ class Ghost {
     bool closed = false;    // as far as the queue goes
     int call = 0;           // its last, in the newest term that had it
     FencingToken caller;
-    int chances = 1;  // at most once: starts that are left
+    bool forgotten = false;  // its key, so it may have its effect once more
+    int chances = 1;         // at most once: starts that are left
   };
   struct Handling {
     int process = 0;
@@ -205,7 +212,8 @@ class Ghost {
   std::map<GroupId, int> lastPlaces_;  // without lanes there is one line for all
   int calls_ = 0;
   std::int64_t open_ = 0;
-  std::set<std::string> keys_;
+  Keys keys_;
+  BootTime now_{};
   std::map<std::string, std::string> chains_;
   std::vector<FencingToken> commits_;
   std::map<FencingToken, std::size_t> readAt_;

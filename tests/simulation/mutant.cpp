@@ -54,6 +54,7 @@ constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descr
     {"will-unproven", "a last will is carried out before all is gone that ran for the term", {"S6: term"}},
     {"will-of-frozen", "a last will is carried out though its process only stands still", {"two leases", "S6: term"}},
     {"returned-is-known", "what a broker delivers again is done", {"S5", "G1"}},
+    {"forgets-early", "keys are forgotten before their time", {"P1"}},
     {"returns-last", "what a broker delivers again comes after what it delivers for the first time", {"S3"}},
 }};
 

@@ -50,6 +50,7 @@ enum class Mutant {
   willUnproven,         // a last will is carried out before all is proven gone that ran for the term
   willOfFrozen,         // a last will is carried out though its process only stands still
   returnedIsKnown,      // what a broker delivers again is done
+  forgetsEarly,         // keys are forgotten before their time
   returnsLast,          // what a broker delivers again comes after what it delivers for the first time
   count
 };

@@ -255,6 +255,31 @@ void drawReturns(Plan& plan, Draw draw) {
   plan.losesAcknowledgements = draw.oneIn(2);
 }
 
+void drawStop(Plan& plan, Draw draw) {
+  if (draw.oneIn(4)) plan.consumer.deadLetterLimit = static_cast<std::size_t>(draw.number(2, 5));
+}
+
+/// Long enough that keys grow too old, or that somebody might think so.
+void drawQuiet(Plan& plan, Draw draw) {
+  ConsumerOptions& options = plan.consumer;
+  if (options.followNumbers || options.delivery == Guarantee::atLeastOnce || !draw.oneIn(25)) return;
+  options.keepIdsFor = std::chrono::hours{1};
+  const bool isLong = draw.oneIn(3);
+  plan.quiet = isLong ? draw.time(74min, 80min) : draw.time(3min, 25min);
+  plan.drift = 0;
+  if (isLong) {  // an hour of many replicas costs more than it shows
+    plan.replicas = std::min(plan.replicas, 2);
+    plan.oneStaysBroken = plan.oneStaysBroken && plan.replicas > 1;
+    plan.hosts = std::min(plan.hosts, plan.replicas);
+    plan.preferred = std::min(plan.preferred, plan.replicas - 1);
+  }
+  if (draw.oneIn(2)) return;
+  for (int steps = draw.number(1, 4); steps > 0; --steps) {
+    const auto by = draw.of<std::chrono::milliseconds>({2min, 61min, 8 * 24h, -61min, -8 * 24h, -50 * 365 * 24h});
+    plan.clockSteps.push_back({draw.time(0s, plan.quiet), draw.number(0, plan.replicas - 1), by});
+  }
+}
+
 }  // namespace
 
 Plan drawPlan(std::uint64_t seed) {
@@ -275,6 +300,8 @@ Plan drawPlan(std::uint64_t seed) {
   drawLog(plan, draw.fork());
   drawHosts(plan, draw.fork());
   drawReturns(plan, draw.fork());
+  drawQuiet(plan, draw.fork());
+  drawStop(plan, draw.fork());
   return plan;
 }
 

@@ -105,6 +105,13 @@ struct LimitsPlan {
   RateRules rules;
 };
 
+/// Of the quiet time.
+struct ClockStep {
+  Duration at{};
+  int slot = 0;
+  std::chrono::milliseconds by{};
+};
+
 struct Plan {
   std::uint64_t seed = 0;
   int replicas = 1;
@@ -137,7 +144,10 @@ struct Plan {
   /// When the ensemble is backed up, to be put back after all is over.
   std::optional<Duration> backupAt{};
   std::vector<LimitsPlan> limits;  // empty: there are none
-  Duration releaseAfter{};         // how long a message blocks its queue until an operator sees to it
+  /// How long nothing happens after all messages have come to their end, but for these; then some come again.
+  Duration quiet{};
+  std::vector<ClockStep> clockSteps;
+  Duration releaseAfter{};  // how long a message blocks its queue until an operator sees to it
   std::vector<MessagePlan> messages;
   std::vector<Fault> faults;
 };

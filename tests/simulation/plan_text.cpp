@@ -33,6 +33,7 @@ std::string pipelineOf(const Plan& plan) {
   if (options.delivery == Guarantee::atMostOnce) text << ", at most once";
   if (options.collapse == Collapse::byKey)
     text << ", coalesced by " << (options.collapseKey.empty() ? "group" : "key") << " up to " << options.collapseAhead;
+  text << ", stopped by " << options.deadLetterLimit << " dead letters";
   if (plan.together) text << ", handled together";
   if (options.keepLogFor.count() > 0)
     text << ", " << options.keepLogLines << " attempts logged for " << options.keepLogFor.count() << " h";
@@ -133,6 +134,10 @@ std::string describe(const Plan& plan) {
   if (plan.preferred >= 0)
     text << ", slot " << plan.preferred << " preferred after " << inMilliseconds(plan.preferredAfter);
   if (plan.backupAt) text << ", put back as of " << inMilliseconds(*plan.backupAt);
+  if (plan.quiet > Duration{}) text << ", quiet for " << inMilliseconds(plan.quiet);
+  for (const ClockStep& step : plan.clockSteps)
+    text << ", slot " << step.slot << " sets its clock by " << step.by.count() << " ms after "
+         << inMilliseconds(step.at);
   text << pipelineOf(plan);
   text << '\n';
   for (const MessagePlan& message : plan.messages) text << "  message " << describe(message) << '\n';

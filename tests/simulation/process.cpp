@@ -2,6 +2,7 @@
 
 #include "consumer/work.hpp"
 #include "simulation.hpp"
+#include "tenure/admin.hpp"
 
 namespace tenure::simulation {
 namespace {
@@ -15,6 +16,13 @@ std::int64_t detailOf(const EventBody& body) {
     return over->how == "limit" ? 1 : over->how == "idle" ? 2 : 3;
   if (const auto* began = std::get_if<BarrierBegan>(&body)) return began->predecessorToken;
   return 0;
+}
+
+/// Before the world begins. Where keys are to grow old all machines have been started at once: to the consumer each of
+/// them has this machine's boot id.
+Duration upSince(const Plan& plan, Random& random) {
+  const Duration since{static_cast<Duration::rep>(random.below(1'000'000'000'000))};
+  return plan.quiet > Duration{} ? Duration{} : since;
 }
 
 /// Only what is on one machine, and in one namespace, can be looked at.
@@ -40,11 +48,11 @@ Process::Process(Simulation& simulation, int slot, int number)
       number_(number),
       identity_(identityOf(simulation.plan(), slot, number)),
       random_(simulation.fork()),
-      loop_(simulation.loop(), Duration{static_cast<Duration::rep>(random_.below(1'000'000'000'000))},
-            driftOf(simulation.plan(), random_)),
+      loop_(simulation.loop(), upSince(simulation.plan(), random_), driftOf(simulation.plan(), random_)),
       electionLoop_(loop_),
       consumerLoop_(loop_),
-      database_(simulation.store(), *this, loop_,
+      storeClock_(loop_, simulation.loop(), simulation.plan().embeddedStore),
+      database_(simulation.store(), *this, storeClock_,
                 simulation.plan().queue == Queue::table ? memory::Database::Acknowledging::inTransaction
                                                         : memory::Database::Acknowledging::afterCommit,
                 simulation.plan().lanes),
@@ -235,6 +243,7 @@ void Process::followMessages(const EventBody& event, FencingToken token) {
   }
   if (const auto* lost = std::get_if<MessageForgone>(&event)) simulation_.ghost().forgone(MessageId{lost->message});
   if (const auto* later = std::get_if<MessagePostponed>(&event)) simulation_.ghost().postponed(token, *later);
+  if (std::holds_alternative<ConsumerStopped>(event)) simulation_.blocked(deadInARow());
   if (const auto* blocked = std::get_if<QueueBlocked>(&event)) simulation_.blocked(MessageId{blocked->message});
 }
 

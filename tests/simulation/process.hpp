@@ -24,6 +24,20 @@ namespace tenure::simulation {
 
 class Simulation;
 
+/// By which the store dates what it keeps: a server's own is right, an embedded one has its process's.
+class StoreClock final : public IClock {
+ public:
+  StoreClock(const ILoop& process, const ILoop& world, bool isEmbedded)
+      : process_(process), wall_(isEmbedded ? process : world) {}
+  BootTime now() const noexcept override { return process_.now(); }
+  WallTime wallNow() const noexcept override { return wall_.wallNow(); }
+  void waitUntil(BootTime deadline, const std::stop_token& stop) const override { process_.waitUntil(deadline, stop); }
+
+ private:
+  const ILoop& process_;
+  const ILoop& wall_;
+};
+
 class Process final : public IEventSink, private IElectionListener, private career::IPhaseWorker {
  public:
   Process(Simulation& simulation, int slot, int number);
@@ -78,7 +92,9 @@ class Process final : public IEventSink, private IElectionListener, private care
   void limit(const RateRules& rules);
   /// What is to be done when it dies.
   const std::optional<Will>& will() const noexcept { return will_; }
-  std::string describe() const { return runner_.describe() + "; " + election_.describe(); }
+  std::string describe() const {
+    return runner_.describe() + "; " + election_.describe() + "; threads: " + loop_.describe();
+  }
 
   // --- for its ports
 
@@ -122,6 +138,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   ProcessLoop loop_;
   SkewedLoop electionLoop_;
   SkewedLoop consumerLoop_;
+  StoreClock storeClock_;
   memory::Database database_;
   std::optional<MutantStore> mutantStore_;
   RateLimits limits_;

@@ -80,6 +80,12 @@ bool ProcessLoop::inLane() const noexcept {
   return std::any_of(strands_.begin() + 1, strands_.end(), [](const auto& strand) { return strand->running(); });
 }
 
+std::string ProcessLoop::describe() const {
+  std::string text = hung_ ? "control hangs" : frozen_ ? "frozen" : "moves";
+  for (const auto& strand : strands_) text += std::string(", ") + strand->describe();
+  return text;
+}
+
 Strand& ProcessLoop::idleStrand() {
   const auto idle =
       std::find_if(strands_.begin() + 1, strands_.end(), [](const auto& one) { return !one->underWay(); });

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/loop.hpp"
@@ -53,6 +54,8 @@ class ProcessLoop final : public ILoop, public IThreads {
   void callFromFiber(Duration there, Duration back, bool here, const Task& operation) const {
     current().call(there, back, here, operation);
   }
+  /// For people: what each of its threads is about.
+  std::string describe() const;
   /// Whoever asks is a lane's fiber.
   bool inLane() const noexcept;
   std::unique_ptr<IThread> start(std::function<void()> work) override;

@@ -55,6 +55,7 @@ Report Simulation::run() {
   if (!ghost_.violation()) heal();
   if (!ghost_.violation()) awaitLeader();
   if (!ghost_.violation()) awaitMessages();
+  if (!ghost_.violation() && plan_.quiet > Duration{}) passTime();
   if (!ghost_.violation()) awaitDepartures();
   if (!ghost_.violation()) checkEnd();
   if (!ghost_.violation() && backup_ && mutant_ == Mutant::none) restoreBackup();
@@ -209,7 +210,7 @@ bool Simulation::queueIsEmpty() const {
 void Simulation::awaitMessages() {
   const auto done = [this] { return ghost_.complete() && queueIsEmpty(); };
   if (!runUntil(done, longestWork) && !ghost_.violation())
-    ghost_.violated("L2: messages do not come to their end:" + ghost_.openMessages());
+    ghost_.violated("L2: messages do not come to their end:" + ghost_.openMessages() + ';' + stand());
 }
 
 void Simulation::awaitDepartures() {

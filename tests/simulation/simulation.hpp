@@ -139,6 +139,9 @@ class Simulation {
   std::string stand() const;
   bool queueIsEmpty() const;
 
+  // quiet.cpp
+  void passTime();
+
   // restore.cpp: the third act
   void restoreBackup();
   void checkWhoLed(FencingToken newest);

@@ -112,6 +112,43 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
   });
 }
 
+/// A server has its own, which is right.
+Result<std::optional<WallTime>> Store::clock() {
+  const Plan& plan = process_.simulation().plan();
+  if (plan.embeddedStore) return std::optional<WallTime>{};
+  using Clock = Result<std::optional<WallTime>>;
+  return process_.remotely<Clock>(plan.storeLatency, false, [&]() -> Clock {
+    if (process_.simulation().storeDown()) return storeIsDown();
+    return std::optional{process_.simulation().loop().wallNow()};
+  });
+}
+
+Result<Pruned> Store::prune(const Term& term, const Pruning& step) {
+  const Plan& plan = process_.simulation().plan();
+  return process_.remotely<Result<Pruned>>(plan.commitLatency, plan.embeddedStore,
+                                           [&] { return pruneNow(term, step); });
+}
+
+/// Which keys are gone only the keys say.
+Result<Pruned> Store::pruneNow(const Term& term, const Pruning& step) {
+  Simulation& simulation = process_.simulation();
+  if (simulation.storeDown()) return storeIsDown();
+  Pruning taken = step;
+  if (simulation.mutant() == Mutant::forgetsEarly) taken.before += std::chrono::minutes{58};
+  Result<Pruned> pruned = inner_.prune(term, taken);
+  process_.trace("prune", pruned ? static_cast<std::int64_t>(pruned->removed) : -1);
+  if (!pruned || pruned->removed == 0) return pruned;
+  std::vector<MessageId> gone;
+  for (const MessageId& id : simulation.ghost().keys()) {
+    Message message;
+    message.id = id;
+    const auto admission = inner_.known(step.consumer, {&message, 1});
+    if (admission && admission->front() == Admission::fresh) gone.push_back(id);
+  }
+  simulation.ghost().keysForgotten(gone, simulation.loop().now());
+  return pruned;
+}
+
 Result<std::size_t> Store::pruneLog(const Term& term, const LogPruning& step) {
   Simulation& simulation = process_.simulation();
   const Plan& plan = simulation.plan();
@@ -295,7 +332,7 @@ Result<void> StoreTransaction::land() {
   simulation.store().heal();  // nothing was written, or the fence refused: the lost reply was nobody's
   process_.trace("commit", committed ? 0 : committed.error().code.value());
   const bool landed = committed || (lost.value_or(false) && committed.error().is(Errc::outcomeUnknown));
-  if (landed) simulation.ghost().committed(token_, booking_);
+  if (landed) simulation.ghost().committed(token_, booking_, simulation.loop().now());
   if (landed && std::ranges::any_of(booking_.effects, &Booking::Effect::noted))
     simulation.coverage().saw(plan.consumer.delivery == Guarantee::atMostOnce ? "ran_at_most_once"
                                                                               : "ran_at_least_once");

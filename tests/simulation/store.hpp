@@ -26,6 +26,8 @@ class Store final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  Result<std::optional<WallTime>> clock() override;
+  Result<Pruned> prune(const Term& term, const Pruning& step) override;
   bool keepsLog() const noexcept override { return inner_.keepsLog(); }
   Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
   std::unique_ptr<IFencedStore> openLane(std::int64_t number) override;
@@ -35,6 +37,7 @@ class Store final : public IFencedStore {
   Result<void> claimNow(const Term& term, BootTime begun);
   Result<void> join(const Term& term);
   Result<ConsumerState> read(const ConsumerName& consumer);
+  Result<Pruned> pruneNow(const Term& term, const Pruning& step);
 
   Process& process_;
   std::unique_ptr<IFencedStore> lane_;  // when it is one

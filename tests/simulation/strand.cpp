@@ -30,6 +30,13 @@ void Strand::thaw() {
   if (std::exchange(wakeDue_, false)) wake();
 }
 
+const char* Strand::describe() const noexcept {
+  if (!underWay()) return "idle";
+  if (wakeDue_ || operationDue_ || workDue_) return "stands still";
+  if (call_.timer == 0) return "waits for nothing that is due";
+  return call_.arrived ? "waits" : "asks";
+}
+
 void Strand::call(Duration there, Duration back, bool here, const Task& operation) {
   if (process_.dead()) throw Killed{};
   call_ = Call{.here = here};

@@ -27,6 +27,9 @@ class Strand {
 
   // From outside.
 
+  /// For people: what it is about.
+  const char* describe() const noexcept;
+
   /// The process moves again.
   void thaw();
   /// The process is dead. `landing`: a request under way to a server arrives there nevertheless, and only then is the
