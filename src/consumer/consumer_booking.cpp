@@ -119,9 +119,11 @@ Action ConsumerMachine::acknowledged(const Moment& moment) {
   first_ += settled_;
   apart_ -= std::min(apart_, settled_);
   forgetTransaction();
-  if (ledger_ == Ledger::open && (orphans || (suspects_ > 0 && !heirs.empty())))
+  // Where each is named when it begins, a record that names nobody does not say that the term is over.
+  const bool goesOn = ledger_ == Ledger::open || namesEach();
+  if (goesOn && (orphans || (suspects_ > 0 && !heirs.empty())))
     readAgain();
-  else if (ledger_ == Ledger::open)
+  else if (goesOn)
     succeed(std::move(heirs));
   return proceed(moment);
 }

@@ -168,6 +168,20 @@ TEST_F(ConsumerCollapse, WhenTheFirstDiesTheNextTakesItsPlace) {
   EXPECT_EQ(collapsed(), 1);
 }
 
+TEST_F(ConsumerCollapse, WhenTheLastThatWaitsForAnExternalHandlerDiesTheNextTakesItsPlace) {
+  options.maxAttempts = 1;
+  options.handlerIsExternal = true;
+  behaviour = [](const Delivery& delivery) {
+    return delivery.message.id.value == "r0" ? Outcome::failed("bad") : Outcome::done();
+  };
+  refreshes("cache", 3, "r");
+
+  workOff(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("r0"));
+  EXPECT_THAT(handled, ElementsAre("r0", "r1"));
+}
+
 TEST_F(ConsumerCollapse, AnAttemptThatIsRepeatedStandsForWhatItStoodFor) {
   behaviour = [](const Delivery& delivery) {
     return delivery.attempt == 1 ? Outcome::failed("not yet") : Outcome::done();
