@@ -58,12 +58,15 @@ TEST_F(RunCommand, PassesItsExitCodeOn) {
   EXPECT_EQ(codeOf("exit 0"), 0);
   EXPECT_EQ(codeOf("exit 7"), 7);
   EXPECT_EQ(codeOf("kill -SEGV $$"), 139);
+}
 
+TEST_F(RunCommand, ThatCannotBeRunIsRefusedBeforeAnybodyContends) {
   Program absent = start(runWith("absent", {"no-such-command"}, {"--on-exit", "exit"}), "absent");
-  EXPECT_EQ(exitOf(absent), 127);
-  EXPECT_THAT(absent.output(), HasSubstr("tenure: no-such-command: No such file or directory\n"));
+  EXPECT_EQ(exitOf(absent), 78);
+  EXPECT_THAT(absent.output(), HasSubstr("there is no command \"no-such-command\" along PATH"));
   Program folder = start(runWith("folder", {"/"}, {"--on-exit", "exit"}), "folder");
-  EXPECT_EQ(exitOf(folder), 126);
+  EXPECT_EQ(exitOf(folder), 78);
+  EXPECT_THAT(folder.output(), testing::Not(HasSubstr(" elected ")));
 }
 
 TEST_F(RunCommand, ThatCrashesGivesTheOfficeToTheNextReplicaAndItsOwnStandsBy) {
