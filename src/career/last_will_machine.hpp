@@ -7,8 +7,8 @@
 ///        ▼                                                                                                  │
 ///      over ◄───────────────────────────────────────────────────────────────────────────────────────────────┘
 ///
-/// A session that has expired, or must have when twice its timeout has passed, needs no closing. What was proven is then
-/// written in another session: a short timeout is no reason to let a successor wait at the barrier.
+/// A session that has expired, or must have when twice its timeout has passed, needs no closing. What was proven is
+/// then written in another session: a short timeout is no reason to let a successor wait at the barrier.
 ///
 /// What holds, whatever comes in:
 ///  - it does not connect while the candidate lives: a line that ends proves nothing;

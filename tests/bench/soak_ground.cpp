@@ -40,7 +40,7 @@ class PostgresGround : public Ground {
   std::vector<Remains> remains() override {
     return {{"messages", rows("tenure_message"), 0},
             {"keys", rows("tenure_key"), 0},
-            {"attempts", rows("tenure_attempt"), 0},
+            {"attempts", rows("tenure_attempt"), 1},
             {"dead letters", rows("tenure_dead_letter"), 0},
             {"records of work", rows("tenure_in_work"), recordsOfWork},
             {"fences", rows("tenure_fence"), 1},
@@ -111,7 +111,7 @@ class RedisGround final : public Ground {
   std::vector<Remains> remains() override {
     return {{"messages", numberIn(world_.server().ask({"XLEN", world_.key("messages")})), 0},
             {"keys that do not expire", lastingKeys(), 16},  // the queue's own
-            {"attempts", numberIn(world_.server().ask({"HLEN", world_.key("attempts")})), 0},
+            {"attempts", numberIn(world_.server().ask({"HLEN", world_.key("attempts")})), 1},
             {"records of work", numberIn(world_.server().ask({"HLEN", world_.key("in-work")})), recordsOfWork}};
   }
   std::string size() override {
@@ -159,7 +159,7 @@ class ZooKeeperGround final : public Ground {
   }
   std::vector<Remains> remains() override {
     return {{"keys", lastingKeys(), 0},
-            {"attempts", names("attempts").size(), 0},
+            {"attempts", names("attempts").size(), 1},
             {"dead letters", names("dead").size(), 0},
             {"records of work", names("in-work").size(), recordsOfWork},
             {"states", names("state").size(), groups}};

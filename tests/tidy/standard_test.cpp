@@ -49,7 +49,7 @@ const std::map<std::string, Names>& standardHeaders() {
       {"stop_token", {"stop_callback", "stop_source", "stop_token"}},
       {"string", {"string", "to_string"}},
       {"string_view", {"string_view"}},
-      {"system_error", {"error_category", "error_code", "generic_category", "is_error_code_enum"}},
+      {"system_error", {"error_category", "error_code", "generic_category", "is_error_code_enum", "system_error"}},
       {"thread", {"jthread", "this_thread", "thread"}},
       {"tuple", {"tuple"}},
       {"type_traits", {"is_convertible_v", "is_trivially_copyable_v", "true_type"}},

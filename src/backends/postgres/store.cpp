@@ -283,15 +283,6 @@ Result<void> Store::checkSql(std::string_view sql, std::span<const SqlParameter>
   return checked;
 }
 
-AttemptRecord attemptFrom(const Answer& rows, int row) {
-  return {MessageId{rows.text(row, 0)},
-          static_cast<int>(rows.integer(row, 1)),
-          rows.text(row, 2),
-          rows.time(row, 3),
-          rows.time(row, 4),
-          static_cast<Standing>(rows.integer(row, 5))};
-}
-
 Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   const auto connection = session();
   if (!connection) return connection.error();

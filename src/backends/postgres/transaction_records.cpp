@@ -72,4 +72,13 @@ Result<std::size_t> FencedTransaction::removeKeys(const Pruning& step, const std
   return static_cast<std::size_t>(removed->changed());
 }
 
+AttemptRecord attemptFrom(const Answer& rows, int row) {
+  return {MessageId{rows.text(row, 0)},
+          static_cast<int>(rows.integer(row, 1)),
+          rows.text(row, 2),
+          rows.time(row, 3),
+          rows.time(row, 4),
+          static_cast<Standing>(rows.integer(row, 5))};
+}
+
 }  // namespace tenure::postgresql

@@ -44,11 +44,12 @@ class Admin final : public IDatabaseAdmin {
     if (!waiting) return waiting.error();
     const auto dead = count(connection, "XLEN", keys_.dead);
     if (!dead) return dead.error();
-    const auto retrying = count(connection, "HLEN", keys_.attempts);
-    if (!retrying) return retrying.error();
+    const Result<Reply> attempts = connection.read({"HGETALL", keys_.attempts});
+    const auto failing = attempts ? failingFrom(attempts->view()) : attempts.error();
+    if (!failing) return failing.error();
     stats.waiting = *waiting;
     stats.deadLetters = *dead;
-    stats.retrying = *retrying;
+    stats.retrying = std::ranges::count_if(*failing, [](const FailingMessage& each) { return !isNote(each.attempts); });
     const Result<Reply> first = connection.read({"XRANGE", keys_.messages, "-", "+", "COUNT", "1"});
     if (!first) return first.error();
     if (first->view().size() == 0) return stats;

@@ -53,7 +53,7 @@ void printRow(const System& system, const std::string& scenario, const Course& c
 
 bool isAsPromised(const Course& course, const Takeovers& measured) {
   return measured.staleAccepted == 0 && measured.milliseconds.size() == static_cast<std::size_t>(course.rounds) &&
-         !measured.crowdElected && measured.watches == 1;
+         !measured.crowdElected && measured.watches <= 2;
 }
 
 int measureAll(const Wishes& wishes) {
