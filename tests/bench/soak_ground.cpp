@@ -36,10 +36,11 @@ class PostgresGround : public Ground {
         "INSERT INTO total VALUES(:grp, 1) ON CONFLICT(grp) DO UPDATE SET n = total.n + 1", group));
   }
   std::size_t effects() override { return numberIn(world_.ask("SELECT sum(n) FROM total")); }
+  /// Keys age by the server's own clock, which nobody here can let leap: they stay.
+  bool leaderPrunes() const override { return false; }
   std::size_t lastingKeys() override { return rows("tenure_key"); }
   std::vector<Remains> remains() override {
     return {{"messages", rows("tenure_message"), 0},
-            {"keys", rows("tenure_key"), 0},
             {"attempts", rows("tenure_attempt"), 1},
             {"dead letters", rows("tenure_dead_letter"), 0},
             {"records of work", rows("tenure_in_work"), recordsOfWork},
@@ -159,8 +160,8 @@ class ZooKeeperGround final : public Ground {
   }
   std::vector<Remains> remains() override {
     return {{"keys", lastingKeys(), 0},
-            {"attempts", names("attempts").size(), 1},
-            {"dead letters", names("dead").size(), 0},
+            {"attempts", attempts(), 1},
+            {"dead letters", session_.children(paths_.letterFolder(0)).value().size(), 0},
             {"records of work", names("in-work").size(), recordsOfWork},
             {"states", names("state").size(), groups}};
   }
@@ -170,11 +171,17 @@ class ZooKeeperGround final : public Ground {
 
  private:
   std::vector<std::string> names(const std::string& folder) { return session_.children(base_ + folder).value(); }
+  std::size_t attempts() {
+    std::size_t count = 0;
+    for (const std::string& shard : paths_.attemptShards()) count += session_.children(shard).value().size();
+    return count;
+  }
 
   test::Ensemble ensemble_{{.servers = 1, .heapMegabytes = 768}};
   test::ZooKeeperStoreWorld world_{ensemble_.hosts()};
   std::shared_ptr<Belt> belt_ = std::make_shared<Belt>();
   const std::string base_ = "/tenure/stores/" + world_.options().name + "/";
+  const zookeeper::Paths paths_{"/tenure", world_.options().name};
   zookeeper::SessionThread session_{world_.options().zookeeper, world_.options().replyLimit};
 };
 
