@@ -18,6 +18,7 @@ void Candidates::list(const std::vector<std::string>& names, const std::string& 
   std::map<std::string, Ranked> kept;
   unanswered_.clear();
   foreign_.clear();
+  behind_.clear();
   ownListed_ = false;
   for (const std::string& name : names) {
     const std::optional<CandidateUuid> candidate = candidateOf(name);
@@ -29,6 +30,8 @@ void Candidates::list(const std::vector<std::string>& names, const std::string& 
       kept.insert(*known);
     } else if (lookalikes_.count(name) == 0 && (own.empty() ? *candidate == self_ : !rankedOnce_)) {
       unanswered_.insert(name);
+    } else if (rankedOnce_ && lookalikes_.count(name) == 0) {
+      behind_.insert(*candidate);
     }
   }
   known_ = std::move(kept);

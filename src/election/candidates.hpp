@@ -39,6 +39,8 @@ class Candidates {
   /// Named like candidates, but persistent: no session keeps them, so nobody waits for them.
   const std::set<std::string>& lookalikes() const noexcept { return lookalikes_; }
   bool ownListed() const noexcept { return ownListed_; }
+  /// Behind us, in the latest list: whoever has served before us has begun anew.
+  bool standsBehind(const CandidateUuid& candidate) const { return behind_.contains(candidate); }
 
   /// Created before `czxid`, in order; the last is the predecessor.
   std::vector<Ranked> before(std::int64_t czxid) const;
@@ -51,6 +53,7 @@ class Candidates {
   std::set<std::string> unanswered_;
   std::set<std::string> lookalikes_;
   std::vector<std::string> foreign_;
+  std::set<CandidateUuid> behind_;
   bool ownListed_ = false;
   bool rankedOnce_ = false;  // a full list after our own create has been taken in
 };

@@ -305,7 +305,6 @@ class ElectionMachine {
   Barrier barrier_;
   LostTerms lost_;                    // as of the term that begins
   std::vector<FencingToken> served_;  // the newest terms of this very process, which lives
-  Ticket survival_ = 0;               // of the holder before
   BootTime barrierTold_{};            // the one whose beginning was told last
   BootTime barrierEndTold_{};         // and whose end
   std::int32_t markerVersion_ = 0;

@@ -90,7 +90,6 @@ void ElectionMachine::tellBarrierBegan() {
 }
 
 void ElectionMachine::handle(const input::LivenessTold& in) {
-  if (in.ticket != 0 && in.ticket == survival_ && in.liveness == Liveness::alive) outlived(barrier_.marker().token);
   if (in.ticket == 0 || in.ticket != liveness_) return;
   liveness_ = 0;
   if (phase_ != Phase::barrier) return;
@@ -130,17 +129,15 @@ MarkerRecord ElectionMachine::ownMarker(bool busy, HolderFate fate) const {
 }
 
 /// Whoever comes after a term has to know whether its process may have died in office: of those before the last one
-/// the marker says so.
+/// the marker says so. To be seen alive proves nothing: a process whose handler hangs is about to end with it. Who
+/// stands again has its handlers behind it.
 void ElectionMachine::findLostTerms() {
   const MarkerRecord& before = barrier_.marker();
   lost_ = before.lost;
   lost_.unknownUpTo = std::min(lost_.unknownUpTo, FencingToken{token().value - 1});  // of our own we shall know
-  survival_ = 0;
-  if (before.known && mayHaveDied(before) && before.token < token()) {
+  const bool standsAgain = before.fate != HolderFate::died && candidates_.standsBehind(before.candidate);
+  if (before.known && mayHaveDied(before) && before.token < token() && !standsAgain)
     lost_.later.push_back(before.token);
-    survival_ = newTicket();
-    act(action::AskLiveness{survival_, before.holder});
-  }
   for (const FencingToken served : served_) outlived(served);
   if (lost_.later.size() > mostLost) {
     lost_.unknownUpTo = std::max(lost_.unknownUpTo, lost_.later.front());

@@ -60,30 +60,45 @@ TEST(Fates, ATermWhoseProcessOutlivedItsUncleanEndIsNotLost) {
   EXPECT_THAT(lostAfter(marker).later, IsEmpty());
 }
 
-TEST(Fates, OneWhoseProcessIsSeenAliveIsNotLost) {
+TEST(Fates, OneWhoseCandidateStandsAgainIsNotLost) {
   MachineDriver machine;
-  machine.beOldest(10);
+  machine.standBy();
+  machine.answerRead(action::Subject::predecessor, Node{});
+  machine.changed(action::Subject::predecessor, WatchEvent::deleted);
+  machine.listed({machine.ownName(), nameOf(theirUuid, "0000000003")});
   machine.markerIs(with(busyMarker(7, 0ms), known()));
-  const auto asked = machine.last<action::AskLiveness>();
-  EXPECT_EQ(asked.process, processOn("there", 200));
-  machine.feed(input::LivenessTold{asked.ticket, Liveness::alive});
 
   machine.written(Purpose::markBusy);
 
   EXPECT_THAT(machine.last<action::TakeOffice>().identity.lost.later, IsEmpty());
 }
 
-TEST(Fates, OneOfWhichNobodyKnowsIsLost) {
-  for (const Liveness each : {Liveness::unknown, Liveness::gone}) {
-    MachineDriver machine;
-    machine.beOldest(10);
-    machine.markerIs(with(busyMarker(7, 0ms), known()));
-    machine.feed(input::LivenessTold{machine.last<action::AskLiveness>().ticket, each});
+TEST(Fates, TheCandidacyThatServedProvesNothingAsLongAsItIsListed) {
+  MachineDriver machine;
+  machine.standBy();
+  machine.answerRead(action::Subject::predecessor, Node{});
+  machine.changed(action::Subject::predecessor, WatchEvent::deleted);
+  machine.listed({machine.ownName()});
+  machine.markerIs(with(busyMarker(7, 0ms), known()));
 
-    machine.written(Purpose::markBusy);
+  machine.written(Purpose::markBusy);
 
-    EXPECT_THAT(machine.last<action::TakeOffice>().identity.lost.later, ElementsAre(FencingToken{7}));
-  }
+  EXPECT_THAT(machine.last<action::TakeOffice>().identity.lost.later, ElementsAre(FencingToken{7}));
+}
+
+TEST(Fates, ToBeSeenAliveIsNoProofForItsHandlerMayHangAndTakeItAlong) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(with(busyMarker(7, 20s), known()));
+  machine.written(Purpose::probe);
+  machine.feed(input::LivenessTold{machine.last<action::AskLiveness>().ticket, Liveness::alive});
+  machine.wait(20s);
+  if (!machine.wrote(Purpose::markBusy)) machine.advance(1s);
+  machine.feed(input::LivenessTold{machine.last<action::AskLiveness>().ticket, Liveness::alive});
+
+  machine.written(Purpose::markBusy);
+
+  EXPECT_THAT(machine.last<action::TakeOffice>().identity.lost.later, ElementsAre(FencingToken{7}));
 }
 
 TEST(Fates, OfEarlierTermsTheMarkerTells) {
