@@ -15,7 +15,9 @@ Complaint Attempts::began(FencingToken term, const MessageId& id, int attempt, B
   const Count count = counts_[id];
   if (const auto rest = rests_.find(id); rest != rests_.end() && rest->second.term == term && now < rest->second.until)
     return "R1: " + id.value + " is tried again " + inMilliseconds(rest->second.until - now) + " too early";
-  if (suspects_.erase(id) > 0 && ordered_ && !(count.charge && count.attempts == attempt))
+  begun_[id] = attempt;
+  const auto suspect = suspects_.extract(id);
+  if (suspect && ordered_ && !isCharged(id, suspect.mapped(), count, attempt))
     return "R5: " + id.value + " starts again without a charge though its process has died";
   if (attempt < count.attempts + (count.charge ? 0 : 1))
     return "R2: attempt " + std::to_string(attempt) + " at " + id.value + ", against which " +
@@ -23,6 +25,16 @@ Complaint Attempts::began(FencingToken term, const MessageId& id, int attempt, B
   if (attempt > options_.maxAttempts && ordered_ && options_.onDead == OnDead::skip)
     return "R3: attempt " + std::to_string(attempt) + " at " + id.value;
   return std::nullopt;
+}
+
+bool Attempts::isCharged(const MessageId& id, const Suspect& suspect, const Count& count, int attempt) const {
+  if (count.charge) return count.attempts == attempt;
+  return named_ == id && count.attempts >= suspect.attempts && count.attempts + 1 == attempt;
+}
+
+void Attempts::died(const MessageId& id, const GroupId& group) {
+  const auto begun = begun_.find(id);
+  suspects_.insert_or_assign(id, Suspect{group, begun == begun_.end() ? 1 : begun->second});
 }
 
 void Attempts::ended(FencingToken term, const MessageId& id, const Outcome& outcome, BootTime now) {
@@ -44,7 +56,8 @@ Complaint Attempts::failed(FencingToken term, const MessageId& id, int attempt, 
 void Attempts::postponed(FencingToken term, const MessageId& id, Duration wait) { rest(term, id, wait); }
 
 void Attempts::parked(const GroupId& group) {
-  if (!group.value.empty()) std::erase_if(suspects_, [&](const auto& suspect) { return suspect.second == group; });
+  if (!group.value.empty())
+    std::erase_if(suspects_, [&](const auto& suspect) { return suspect.second.group == group; });
 }
 
 void Attempts::recorded(const MessageId& id, int attempts, bool charge, bool blocks) {

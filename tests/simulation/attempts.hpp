@@ -5,7 +5,8 @@
 ///   R3 no attempt more than there may be
 ///   R4 a wait is no longer than the backoff allows
 ///   R5 what has taken its process with it is charged, durably, before it starts again; not what waits in a group with
-///      a suspect that failed in good order, which is on its way to the lanes
+///      a suspect that failed in good order, which is on its way to the lanes; and where each is named alone when it
+///      begins, so that its death is counted afterwards, it is enough that the one before is counted, durably
 #pragma once
 
 #include <map>
@@ -32,7 +33,7 @@ class Attempts {
   Complaint failed(FencingToken term, const MessageId& id, int attempt, Duration wait);
   void postponed(FencingToken term, const MessageId& id, Duration wait);
   /// Its process is dead, and nobody has claimed since.
-  void died(const MessageId& id, const GroupId& group) { suspects_.insert_or_assign(id, group); }
+  void died(const MessageId& id, const GroupId& group);
   /// It has come to its end; another copy of it starts anew.
   void settled(const MessageId& id) {
     rests_.erase(id);
@@ -44,6 +45,8 @@ class Attempts {
   void parked(const GroupId& group);
   /// Durable: nothing counts against it any more when `attempts` is 0. One that blocks has no attempts left to charge.
   void recorded(const MessageId& id, int attempts, bool charge, bool blocks);
+  /// Durable: who is in work, where that is one message and no other.
+  void named(const std::optional<MessageId>& only) { named_ = only; }
 
  private:
   struct Rest {
@@ -56,13 +59,21 @@ class Attempts {
     bool charge = false;  // with an attempt that is still to come
   };
 
+  struct Suspect {
+    GroupId group;
+    int attempts = 0;  // that have to count against it, with the one in which its process died
+  };
+
+  bool isCharged(const MessageId& id, const Suspect& suspect, const Count& count, int attempt) const;
   void rest(FencingToken term, const MessageId& id, Duration wait);
 
   const ConsumerOptions& options_;
   const bool ordered_;
   std::map<MessageId, Rest> rests_;
   std::map<MessageId, Count> counts_;
-  std::map<MessageId, GroupId> suspects_;
+  std::map<MessageId, Suspect> suspects_;
+  std::map<MessageId, int> begun_;  // the attempt that began last
+  std::optional<MessageId> named_;
 };
 
 }  // namespace tenure::simulation

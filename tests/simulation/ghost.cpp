@@ -82,6 +82,7 @@ void Ghost::committed(FencingToken token, const Booking& booking, BootTime now) 
   checkHistory(booking);
   for (const Booking::Attempt& one : booking.attempts) attempts_.recorded(one.id, one.attempts, one.charge, one.blocks);
   complain(numbers_.committed(booking.numbers));
+  if (booking.closes) attempts_.named(booking.names);
   if (booking.closes) *booking.closes ? void(closed_.insert(token)) : void(closed_.erase(token));
   for (const Message& message : booking.acknowledged) acknowledged(message);
 }

@@ -59,7 +59,8 @@ struct Booking {
   std::vector<Attempt> attempts;
   std::vector<LoggedAttempt> log;
   NumbersBooking numbers;
-  std::optional<bool> closes;  // nothing is in work after it
+  std::optional<bool> closes;      // nothing is in work after it
+  std::optional<MessageId> names;  // or this one alone
   std::vector<Message> acknowledged;
 };
 

@@ -251,7 +251,9 @@ void StoreTransaction::note(std::string_view key, std::optional<std::string> val
 
 Result<void> StoreTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
   Result<void> written = ForwardingTransaction::recordInWork(consumer, ids, more);
-  if (written && consumer == process_.simulation().plan().consumer.name) booking_.closes = ids.empty() && !more;
+  if (!written || consumer != process_.simulation().plan().consumer.name) return written;
+  booking_.closes = ids.empty() && !more;
+  booking_.names = ids.size() == 1 && !more ? std::optional(ids.front()) : std::nullopt;
   return written;
 }
 
