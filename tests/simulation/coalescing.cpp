@@ -39,6 +39,11 @@ Complaint Coalescing::stoodFor(int copy) {
   return "C1: no run stands for " + which + ", which is acknowledged";
 }
 
+bool Coalescing::hasRunFor(int copy) const {
+  return std::any_of(copies_.begin(), copies_.lower_bound(copy),
+                     [&](const auto& run) { return mayStandFor(run.first, copy); });
+}
+
 bool Coalescing::mayStandFor(int run, int copy) const {
   const Copy& stands = copies_.at(run);
   const Copy& asked = copies_.at(copy);

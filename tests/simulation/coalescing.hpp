@@ -23,6 +23,8 @@ class Coalescing {
   void ended(int copy);
   /// It is acknowledged, and has had no run.
   Complaint stoodFor(int copy);
+  /// Whether one stands for it that has had its effect.
+  bool hasRunFor(int copy) const;
 
  private:
   using Moment = std::int64_t;

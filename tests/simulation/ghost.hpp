@@ -200,7 +200,8 @@ class Ghost {
   void checkStart(const Start& start, Known& known);
   void heard(const Start& start, const Outcome& outcome);
   void checkOrder(const Known& known);
-  void checkPlace(const NewMessage& message, int copy);
+  bool hasHadItsPlace(const Known& known) const;
+  void checkPlace(const NewMessage& message, int copy, bool mayBeLate = false);
   int placeOf(int copy) const;
   void checkOverlap(const Handling& start);
   void checkBurial(const Booking::Effect& effect, const Known& known);
