@@ -1,6 +1,7 @@
 #include "consumer/charges.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/text.hpp"
 #include "consumer/streak.hpp"
@@ -17,12 +18,14 @@ bool mayHaveDied(FencingToken recordedBy, const TermIdentity& term) {
   return recordedBy >= term.token || term.lost.contains(recordedBy);
 }
 
-void judge(AttemptRecord& attempt, const TermIdentity& term) {
+/// Whether it counts the death of a process in it already.
+bool judge(AttemptRecord& attempt, const TermIdentity& term) {
   const auto by = whoBegan(attempt);
-  if (!by) return;
+  if (!by) return false;
   const bool died = mayHaveDied(*by, term);
   if (!died) --attempt.attempts;
   attempt.lastError = died ? processDied : std::string_view{};
+  return died;
 }
 
 /// What all processes outlived that may have had it in work, none has died of.
@@ -39,12 +42,13 @@ void judge(ConsumerState& state, const TermIdentity& term) {
   state.moreInWork = false;
 }
 
+/// That an earlier death is on record says nothing of this one.
 void chargeTheOnlyOne(ConsumerState& state, WallTime now) {
   const MessageId& id = state.inWork.front();
   const auto known = std::ranges::find(state.attempts, id, &AttemptRecord::id);
   if (known == state.attempts.end()) {
     state.attempts.push_back({id, 1, std::string(processDied), now, now});
-  } else if (known->lastError != processDied) {  // else it was counted before it began
+  } else {
     ++known->attempts;
     known->lastError = processDied;
   }
@@ -75,12 +79,15 @@ Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer
   const auto streak = noteIn(state->attempts, deadInARow());
   const auto clock = noteIn(state->attempts, lastLookAtClock());
   std::erase_if(state->attempts, isNote);
-  for (AttemptRecord& attempt : state->attempts) judge(attempt, term);
+  std::unordered_set<MessageId> counted;  // before they began
+  for (AttemptRecord& attempt : state->attempts)
+    if (judge(attempt, term)) counted.insert(attempt.id);
   judge(*state, term);
   // Whoever claimed since, without a record of its own, has begun nothing that matters where its process lives.
   const bool namesTheOnlyOne =
       state->inWork.size() == 1 && (!state->moreInWork || !term.lost.anyAfter(state->recordedBy));
-  if (theirs == Reach{.front = 1} && namesTheOnlyOne && mayHaveDied(state->recordedBy, term))
+  if (theirs == Reach{.front = 1} && namesTheOnlyOne && mayHaveDied(state->recordedBy, term) &&
+      !counted.contains(state->inWork.front()))
     chargeTheOnlyOne(*state, now);
   Recollection all{*std::move(state), *declared, streak, clock};
   for (std::size_t lane = 1; lane <= std::max(own.lanes, theirs.lanes); ++lane) {

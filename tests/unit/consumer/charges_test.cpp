@@ -185,6 +185,30 @@ TEST_F(ConsumerCharges, NobodyIsChargedForAProcessThatDiedWhileItsMessageWaited)
   EXPECT_THAT(deadIds(), IsEmpty());
 }
 
+TEST_F(ConsumerCharges, ADeathIsCountedAlsoWhereAnEarlierOneStandsOnRecord) {
+  options.maxAttempts = 3;
+  options.handlerIsExternal = true;
+  produce({"killer"});
+  dieIn("killer");
+  ConsumerReplica& leaves = elect();  // it takes the next run's charge back, which leaves the death on record
+  const auto booked = leaves.store().begin(leaves.term());
+  ASSERT_TRUE(booked);
+  const WallTime now = clock.wallNow();
+  ASSERT_TRUE((*booked)->recordAttempt(options.name, {MessageId{"killer"}, 1, "its process died", now, now}));
+  ASSERT_TRUE((*booked)->recordInWork(options.name, {}, false));
+  ASSERT_TRUE((*booked)->commit());
+  onlyTheseDied({1});
+  for (int run = 1; run < 3; ++run) {
+    dieIn("killer");
+    lostTerms.later.push_back(FencingToken{token});
+  }
+
+  workOff(elect());
+
+  EXPECT_EQ(timesHandled("killer"), 3);
+  EXPECT_THAT(deadIds(), ElementsAre("killer"));
+}
+
 TEST_F(ConsumerCharges, ACleanHandoverBeforeTheNextRunForgetsNoDeath) {
   options.maxAttempts = 2;
   options.handlerIsExternal = true;
