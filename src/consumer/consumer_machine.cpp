@@ -188,7 +188,13 @@ Action ConsumerMachine::fetched(std::vector<Message> messages, const Moment& mom
   topped_ = true;
   swept_ = false;
   dry_ = messages.empty();
-  if (collapser_) collapser_->sift(messages, inWork_);
+  if (collapser_) {
+    using Named = pipeline::Collapser::Named;
+    // Where exactly one was in work, nobody behind it was: it runs once more, for all that wait by now. A run that is
+    // over already is not for them.
+    const bool wasTheOnlyOne = inWork_.size() == 1 && !moreInWork_ && !ran_;
+    collapser_->sift(messages, inWork_, wasTheOnlyOne ? Named::standForOthers : Named::standAlone);
+  }
   if (first_ * 2 >= window_.size()) {  // a long window is not moved for a few
     window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;
@@ -217,7 +223,7 @@ void ConsumerMachine::findSuspects(const Moment& moment) {
   const auto messages = window();
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (inWork_.contains(messages[i].id)) suspects_ = i + 1;
-  // Those that were named stand for nobody: there may be one more behind each that their term did not see.
+  // Where there may be more, those that were named stand for nobody: one behind each may have been in work as well.
   const std::size_t apart = collapser_ ? inWork_.size() : 0;
   if (moreInWork_) suspects_ = std::max(suspects_, std::min(held_ + theirs().front + apart, messages.size()));
   if (role_ == Role::recovery) suspects_ = messages.size();

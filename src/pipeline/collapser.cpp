@@ -39,14 +39,14 @@ std::string Collapser::keyOf(const Message& message) const {
 
 std::string Collapser::placeOf(const Message& message) const { return placeIn(message, keyOf(message)); }
 
-void Collapser::sift(std::vector<Message>& messages, const std::unordered_set<MessageId>& alone) {
+void Collapser::sift(std::vector<Message>& messages, const std::unordered_set<MessageId>& named, Named how) {
   std::size_t kept = 0;
   for (Message& message : messages) {
-    const bool apart = alone.contains(message.id);
-    const std::string key = apart ? std::string{} : keyOf(message);
+    const bool isNamed = named.contains(message.id);
+    const std::string key = isNamed && how == Named::standAlone ? std::string{} : keyOf(message);
     const std::string place = placeIn(message, key);
     const auto open = open_.find(place);
-    if (!key.empty() && open != open_.end() && !open->second.closed && open->second.key == key) {
+    if (!key.empty() && !isNamed && open != open_.end() && !open->second.closed && open->second.key == key) {
       standFor(runs_.at(open->second.run), std::move(message));
       continue;
     }

@@ -36,9 +36,10 @@ class Collapser {
   /// The header that holds the key, or empty for the group; how many may be stood for.
   Collapser(std::string header, std::size_t ahead) : header_(std::move(header)), ahead_(ahead) {}
 
-  /// Takes those out that are stood for. `messages` come after all that came before. Those of `alone` go on, and stand
-  /// for nobody.
-  void sift(std::vector<Message>& messages, const std::unordered_set<MessageId>& alone);
+  /// What those do that are named: nobody stands for them, and they stand for nobody, or for those that follow.
+  enum class Named { standAlone, standForOthers };
+  /// Takes those out that are stood for. `messages` come after all that came before.
+  void sift(std::vector<Message>& messages, const std::unordered_set<MessageId>& named, Named how = Named::standAlone);
   /// Those that have it in common, and it is not empty, are to run one after the other.
   std::string placeOf(const Message& message) const;
   /// What is read at a time: most of it takes no place.

@@ -182,6 +182,50 @@ TEST_F(ConsumerCollapse, WhenTheLastThatWaitsForAnExternalHandlerDiesTheNextTake
   EXPECT_THAT(handled, ElementsAre("r0", "r1"));
 }
 
+TEST_F(ConsumerCollapse, ARunThatIsKilledIsRepeatedForAllWhoWaitByThen) {
+  options.handlerIsExternal = true;
+  refreshes("cache", 3, "r");
+  diesOf(elect(), "r0");
+  refreshes("cache", 2'000, "later");
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("r0", "r0"));
+  EXPECT_EQ(collapsed(), 2'002);
+  EXPECT_THAT(world.waiting(), IsEmpty());
+}
+
+TEST_F(ConsumerCollapse, OnlyTheOneThatKillsIsChargedAndThoseThatItStoodForGoOnWithoutIt) {
+  options.handlerIsExternal = true;
+  options.maxAttempts = 2;
+  refreshes("cache", 100, "r");
+  diesOf(elect(), "r0");
+  refreshes("cache", 100, "later");
+  diesOf(elect(), "r0");
+  for (const AttemptRecord& attempt : found().attempts) EXPECT_EQ(attempt.id.value, "r0");
+
+  workOff(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("r0"));
+  EXPECT_THAT(handled, ElementsAre("r0", "r0", "r1"));
+  EXPECT_EQ(events.of<RequestsCollapsed>().back().messages, 198);
+  EXPECT_THAT(world.waiting(), IsEmpty());
+}
+
+TEST_F(ConsumerCollapse, AKilledRunThatWasCommittedStandsForNobodyAndTheNextRunsForTheRest) {
+  acknowledging = Acknowledging::afterCommit;
+  options.handlerIsExternal = true;
+  refresh("r", "cache");
+  world.fail(Operation::acknowledge, Errc::leaseLost);
+  EXPECT_EQ(elect().endOf(500), EndReason::leaseLost);
+  refreshes("cache", 100, "later");
+
+  workOff(elect());
+
+  EXPECT_THAT(handled, ElementsAre("r", "later0"));
+  EXPECT_EQ(collapsed(), 99);
+}
+
 TEST_F(ConsumerCollapse, AnAttemptThatIsRepeatedStandsForWhatItStoodFor) {
   behaviour = [](const Delivery& delivery) {
     return delivery.attempt == 1 ? Outcome::failed("not yet") : Outcome::done();
