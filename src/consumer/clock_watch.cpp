@@ -33,6 +33,7 @@ void ClockWatch::restore(const std::optional<AttemptRecord>& record) {
 
 std::optional<std::string> ClockWatch::look(Whose whose, WallTime wall, BootTime boot, const std::string& bootId) {
   const std::optional<Look> before = std::exchange(last_, Look{whose, wall, sinceBoot(boot), bootId});
+  if (before && before->whose != whose && whose == Whose::store) trustedFrom_ = {};  // all keys are dated by that one
   if (!before || before->whose != whose) return std::nullopt;
   const milliseconds passed = wall - before->wall;
   const std::string at = formatWallTime(wall) + ", and " + formatWallTime(before->wall) + " at the last look";

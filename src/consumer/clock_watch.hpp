@@ -6,7 +6,8 @@
 ///
 /// Whichever of the two readings was wrong: once it has run evenly for as long as keys are kept, every key that it
 /// calls old is as old as that. The last look is kept in the store, as an attempt record that stands for no message
-/// (lastLookAtClock()): the one before us may have had another clock.
+/// (lastLookAtClock()): the one before us may have had another clock. Where keys are dated by the leader's, it is
+/// looked at with every commit, and the look is kept before or with the first key of a term.
 #pragma once
 
 #include <chrono>
@@ -35,8 +36,8 @@ class ClockWatch {
   std::string doubt(WallTime key, WallTime wall);
   /// Whether what it calls old may be forgotten.
   bool isTrusted(WallTime wall) const noexcept { return wall >= trustedFrom_; }
-  /// Whether the leader's own was read last.
-  bool isLeaders() const noexcept { return last_ && last_->whose == Whose::leader; }
+  /// Whether it is the leader's own, as far as is known: nobody has read the store's.
+  bool isLeaders() const noexcept { return !last_ || last_->whose == Whose::leader; }
   /// As it is to be kept.
   AttemptRecord record() const;
 

@@ -31,6 +31,7 @@ bool ConsumerMachine::headWaits(const Moment& moment) const {
 
 Action ConsumerMachine::commit(const Moment& moment) {
   checkInvariants();
+  glanceAtClock(moment);
   const bool closing = phase_ == Phase::leaving || moment.stopAsked || takesFirst() || headWaits(moment);
   const std::size_t next = remaining() - settled_;
   const std::size_t suspectsLeft = suspectsAfterCommit();

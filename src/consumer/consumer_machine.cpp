@@ -131,6 +131,16 @@ void ConsumerMachine::lookAt(ClockWatch::Whose whose, WallTime wall, const Momen
   lookToBook_ = notes_->clock.record();
 }
 
+/// One that is set within a term dates keys wrongly, and whoever follows may have the right one. Lanes look at it only
+/// when they forget.
+void ConsumerMachine::glanceAtClock(const Moment& moment) {
+  if (role_ == Role::lane || !notes_->clock.isLeaders()) return;
+  const auto wrong = notes_->clock.look(ClockWatch::Whose::leader, moment.wall, moment.now, thisProcess().bootId);
+  if (!wrong) return;
+  doubt(ClockWatch::Whose::leader, *wrong);
+  lookToBook_ = notes_->clock.record();
+}
+
 void ConsumerMachine::doubt(ClockWatch::Whose whose, std::string what) {
   news_.push_back(ClockDoubted{whose == ClockWatch::Whose::store ? "the store's" : "the leader's", std::move(what)});
 }
@@ -205,6 +215,7 @@ Action ConsumerMachine::fetched(std::vector<Message> messages, const Moment& mom
     window_.insert(window_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
   if (remaining() == 0 && ledger_ != Ledger::unread && !visit_) {
     const bool handsOverToLanes = role_ == Role::recovery && !moment.stopAsked;
+    if (handsOverToLanes && lookToBook_) return commit(moment);  // before any key of theirs
     if (handsOverToLanes && declared_ != own_) return ask(Step::declare, Declare{own_});
     return Return{options_.idleWait > 0ms && !moment.stopAsked};
   }

@@ -193,6 +193,7 @@ class ConsumerMachine {
   Action proceed(const Moment& moment);
   std::optional<Action> sweep(const Moment& moment);
   void lookAt(ClockWatch::Whose whose, WallTime wall, const Moment& moment);
+  void glanceAtClock(const Moment& moment);
   void doubt(ClockWatch::Whose whose, std::string what);
   Action enterOffice(const Moment& moment);
   Action askAgain(const Moment& moment);

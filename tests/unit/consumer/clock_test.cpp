@@ -78,6 +78,15 @@ TEST_F(Watched, AnotherClockIsNotMeasuredAgainstIt) {
   EXPECT_FALSE(watch.look(Whose::store, midday + 8 * 24h, running + 1s, "boot"));
 }
 
+TEST_F(Watched, WhatIsWrongWithALeadersDoesNotMatterOnceTheStoreHasShownItsOwn) {
+  watch.look(Whose::leader, midday, running, "boot");
+  watch.look(Whose::leader, midday - 2h, running + 1s, "boot");
+
+  watch.look(Whose::store, midday, running + 2s, "boot");
+
+  EXPECT_TRUE(watch.isTrusted(midday));
+}
+
 TEST_F(Watched, AKeyInItsFutureIsWaitedFor) {
   watch.look(Whose::leader, midday, running, "boot");
 
@@ -98,6 +107,20 @@ class WrongClock final : public IClock {
  private:
   const IClock& right_;
   const std::chrono::hours by_;
+};
+
+/// One that is set while it is used.
+class SetClock final : public IClock {
+ public:
+  explicit SetClock(const IClock& right) : right_(right) {}
+  void set(std::chrono::hours by) { by_ += by; }
+  BootTime now() const noexcept override { return right_.now(); }
+  WallTime wallNow() const noexcept override { return right_.wallNow() + by_; }
+  void waitUntil(BootTime deadline, const std::stop_token& stop) const override { right_.waitUntil(deadline, stop); }
+
+ private:
+  const IClock& right_;
+  std::chrono::hours by_{};
 };
 
 class ConsumerClock : public Scene {
@@ -161,6 +184,35 @@ TEST_F(ConsumerClock, ALeaderAt1970ForgetsNothingAndWhatItHandlesIsKeptAsLong) {
 
   EXPECT_THAT(handled, ElementsAre("a", "b"));
   EXPECT_THAT(events.of<ClockDoubted>(), SizeIs(testing::Ge(2U)));
+}
+
+TEST_F(ConsumerClock, AVeryFirstLeaderThatIsBehindAndDiesEarlyHasItsKeysKept) {
+  const WrongClock behind(clock, -8 * 24h);
+  ConsumerReplica& wrong = electWith(behind);
+  produce({"a"});
+  workOff(wrong);  // and dies before it forgets anything for the first time
+  ConsumerReplica& right = elect();
+
+  executeFor(right, 30min);
+  sendAgain(right, "a");
+
+  EXPECT_THAT(handled, ElementsAre("a"));
+  EXPECT_THAT(events.of<ClockDoubted>(), Not(IsEmpty()));
+}
+
+TEST_F(ConsumerClock, AClockThatIsSetBackBetweenTwoCommitsIsFoundThoughItsLeaderDies) {
+  SetClock its(clock);
+  ConsumerReplica& leader = electWith(its);
+  executeFor(leader, 5min);
+  its.set(-8 * 24h);
+  produce({"a"});
+  workOff(leader);
+  ConsumerReplica& right = elect();
+
+  executeFor(right, 30min);
+  sendAgain(right, "a");
+
+  EXPECT_THAT(handled, ElementsAre("a"));
 }
 
 TEST_F(ConsumerClock, AClockThatJumpsWithinATermForgetsNothing) {

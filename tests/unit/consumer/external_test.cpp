@@ -114,7 +114,7 @@ TEST_F(ConsumerExternal, RetryLaterLeavesNothingBehind) {
   for (int i = 0; i < 5; ++i) consumer->execute(term);
 
   EXPECT_EQ(world.commits(), commits);
-  EXPECT_THAT(world.consumerState(ConsumerName{"orders"}).attempts, IsEmpty());
+  EXPECT_TRUE(std::ranges::all_of(world.consumerState(ConsumerName{"orders"}).attempts, isNote));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace tenure::test {
 namespace {
 
 using testing::ElementsAre;
+using testing::Field;
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
@@ -488,6 +489,16 @@ TEST_F(ConsumerLanes, ABlockedMessageHoldsUpItsGroupAloneUntilItIsReleased) {
   EXPECT_THAT(deadIds(), ElementsAre("a0"));
   EXPECT_THAT(doneByGroup()["a"], SizeIs(9));
   expectEachOnceInOrder();
+}
+
+TEST_F(ConsumerLanes, FindALookAtTheClockOnRecordBeforeTheyDateAnyKeyByIt) {
+  produce("a0", "a");
+  LanedReplica& leader = elect();
+
+  workOff(leader);  // long before anything is forgotten, and the clock is looked at for that
+
+  EXPECT_THAT(world.consumerState(options.name).attempts, ElementsAre(Field(&AttemptRecord::id, lastLookAtClock())));
+  leader.handOver();
 }
 
 }  // namespace

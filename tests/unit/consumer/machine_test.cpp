@@ -73,6 +73,7 @@ TEST_F(ConsumerMachineTest, AHandoverCostsNoCommitBeforeTheFirstBatch) {
 TEST_F(ConsumerMachineTest, WhoComesDuringALongIdlePassOfForgettingWaitsForOneStep) {
   expect<Return>(workOn({}));
   now.now += 2min;
+  now.wall += 2min;
   for (int steps = 0; steps < 3; ++steps) {
     if (steps == 0) {
       expect<LookAtClock>(machine.execute(now));
