@@ -15,7 +15,7 @@ constexpr const char* otherBoot = R"sh(mount --bind "$0" /proc/sys/kernel/random
 class BarrierAcross : public ToolInElection {
  protected:
   void SetUp() override {
-    if (geteuid() != 0) GTEST_SKIP() << "mount and pid namespaces of our own take root";
+    if (geteuid() != 0) GTEST_SKIP() << "needs root: mount and pid namespaces of our own";
     ToolInElection::SetUp();
     write("boot", "11111111-2222-3333-4444-555555555555\n");
     produce(numbered(1));
@@ -91,7 +91,7 @@ TEST_F(BarrierAcross, ClocksThatDoNotStartAtTheSameTime) {
   Program here(asked, at("here"));
   Program elsewhere(with(later, asked), at("elsewhere"));
 
-  if (exitOf(elsewhere) != 0) GTEST_SKIP() << "no time namespace is to be had: " << elsewhere.output();
+  if (exitOf(elsewhere) != 0) GTEST_SKIP() << "needs time-namespace: " << elsewhere.output();
   EXPECT_EQ(exitOf(here), 0);
   EXPECT_EQ(here.output(), "alive\n");
   EXPECT_EQ(elsewhere.output(), "unknown\n");

@@ -43,7 +43,7 @@ TEST_P(WillTimeouts, AKilledLeadersSuccessorWaitsForNothing) {
     EXPECT_FALSE(waitedAtTheBarrier(successor)) << successor.output();
     return;
   }
-  GTEST_SKIP() << "this machine is too busy for leases of that session timeout";
+  GTEST_SKIP() << "needs quiet-machine: it is too busy for leases of that session timeout";
 }
 
 INSTANTIATE_TEST_SUITE_P(Negotiated, WillTimeouts,

@@ -178,7 +178,7 @@ int seenBelow(const char* procOptions, const ProcessIdentity& asked) {
 }
 
 TEST(Liveness, AProcessThatProcHidesIsUnknown) {
-  if (geteuid() != 0) GTEST_SKIP() << "a mount of /proc of our own takes root";
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: a mount of /proc of our own";
   const Child child(liveOn);
   ASSERT_EQ(seenBelow("hidepid=0", child.identity()), static_cast<int>(Liveness::alive));
 
@@ -187,7 +187,7 @@ TEST(Liveness, AProcessThatProcHidesIsUnknown) {
 }
 
 TEST(Liveness, AHiddenProcessThatIsGoneIsGone) {
-  if (geteuid() != 0) GTEST_SKIP() << "a mount of /proc of our own takes root";
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: a mount of /proc of our own";
   Child child([] {});
   ASSERT_TRUE(child.reaches('Z'));
   const ProcessIdentity identity = child.identity();
