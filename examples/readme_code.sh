@@ -6,9 +6,6 @@ readme=$1
 shift
 code=$(mktemp --suffix=.cpp)
 trap 'rm -f "$code"' EXIT
-# A block is indented by four spaces; the one that begins with #include is a program.
-awk '/^    #include/ { inside = 1 }
-     inside && /^[^ ]/ { exit }
-     inside { print substr($0, 5) }' "$readme" >"$code"
+awk '/^```/ { inside = $0 == "```cpp"; next } inside' "$readme" >"$code"
 grep -q 'int main' "$code" || { echo "no whole program in $readme" >&2; exit 1; }
 "$@" -std=c++20 -Wall -Wextra -Werror -fsyntax-only "$code"

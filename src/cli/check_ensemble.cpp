@@ -162,7 +162,7 @@ Result<std::unique_ptr<EnsembleSession>> lookAtServers(const ZooKeeperOptions& o
                    clear                    ? "sent in clear to " + *clear
                    : options.digest.empty() ? "none"
                                             : "given",
-                   "a tunnel (stunnel), see the README: it could be read on its way");
+                   "a tunnel (stunnel), see docs/operations.md: it could be read on its way");
   auto session = EnsembleSession::connect(options, anyAnswered ? 10s : 3s);
   if (session) lookAtSession(**session, options, found);
   return session;

@@ -72,7 +72,7 @@ nothing of the command is left.
 
 With --store the term claims the store before it starts the command: from then on the store
 refuses what an older token tries to commit. The command's own transactions are protected when
-they ask for their token first; README.md shows the SQL, for any language.
+they ask for their token first; docs/guides/fence.md shows the SQL, for any language.
 
 Signals:
   SIGTERM, SIGINT  end the command, hand over, leave with code 0, or 75 when it had to be killed;

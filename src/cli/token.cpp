@@ -33,7 +33,7 @@ The answer is advice. It was true when the store was read, and a newer term may 
 moment and whatever is done next (time of check, time of use): a process can be paused for any
 time in between. It saves a leader that has long been replaced from useless work; it does not keep
 one from doing harm. What must be safe asks for the token inside the transaction that commits the
-work, where no claim can come in between; README.md shows the SQL.
+work, where no claim can come in between; docs/guides/fence.md shows the SQL.
 
 A command of `tenure run --store` needs no options: it has them in its environment.
 

@@ -1,4 +1,4 @@
-/// A stunnel of our own on free loopback ports, configured as README tells users to, gone with the test.
+/// A stunnel of our own on free loopback ports, configured as docs/operations.md tells users to, gone with the test.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 #include "backends/postgres/session_name.hpp"
 #include "leading.hpp"
-#include "readme_recipe.hpp"
+#include "guide_recipe.hpp"
 #include "support/tcp_proxy.hpp"
 
 namespace tenure::postgresql {
@@ -115,7 +115,7 @@ TEST_F(AClaimBesideACrowd, ThatOnlyLocksTheRowEndsItAndTellsSo) {
 
 TEST_F(AClaimBesideACrowd, ThatDoesAsTheReadmeSaysIsNextInLine) {
   Leader next = successor(30s);
-  Crowd crowd(world, olderTerm(), readmeRecipe(olderTerm()));
+  Crowd crowd(world, olderTerm(), recipeOfTheGuide(olderTerm()));
 
   const BootTime start = BootClock::now();
   ASSERT_THAT(next.claim(), succeeds());

@@ -1,9 +1,9 @@
-/// The SQL that README.md gives to programs of any language, as it stands there, against claims of the real store.
+/// The SQL that docs/guides/fence.md gives to programs of any language, as it stands there, against claims of the real store.
 #include <gmock/gmock.h>
 
 #include <future>
 
-#include "readme_recipe.hpp"
+#include "guide_recipe.hpp"
 #include "support/postgres_server.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
@@ -19,11 +19,11 @@ constexpr const char* transactionAborted = "25P02";
 
 class UsersFence : public testing::Test {
  protected:
-  /// A program's own transaction under a term, begun as README.md says; the SQLSTATE of what fails.
+  /// A program's own transaction under a term, begun as the guide says; the SQLSTATE of what fails.
   static std::string begin(test::PostgresSession& user, const test::TestTerm& term) {
     EXPECT_EQ(user.tryToRun("BEGIN"), "");
     std::string failure;
-    for (const std::string& sql : readmeRecipe(Term(term).identity()))
+    for (const std::string& sql : recipeOfTheGuide(Term(term).identity()))
       if (failure.empty()) failure = user.tryToRun(sql);
     return failure;
   }

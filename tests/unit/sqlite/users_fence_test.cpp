@@ -1,4 +1,4 @@
-/// The SQL that README.md gives to programs of any language, as it stands there, against claims of the real store.
+/// The SQL that docs/guides/fence.md gives to programs of any language, as it stands there, against claims of the real store.
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
@@ -15,11 +15,11 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-/// The statements of README.md: the table, the lock, the check.
-std::vector<std::string> readmeStatements() {
-  std::ifstream readme(std::string(TENURE_SOURCE_DIR) + "/README.md");
+/// The statements of the guide: the table, the lock, the check.
+std::vector<std::string> statementsOfTheGuide() {
+  std::ifstream page(std::string(TENURE_SOURCE_DIR) + "/docs/guides/fence.md");
   std::ostringstream text;
-  text << readme.rdbuf();
+  text << page.rdbuf();
   const std::string all = text.str();
   std::vector<std::string> statements;
   for (std::size_t at = all.find("    CREATE TEMP TABLE fence"); statements.size() < 3 && at != std::string::npos;) {
@@ -64,14 +64,14 @@ class User {
     sqlite3_bind_int64(statement, index(":token"), term_.token.value);
   }
 
-  const std::vector<std::string> statements_ = readmeStatements();
+  const std::vector<std::string> statements_ = statementsOfTheGuide();
   TermIdentity term_;
   sqlite3* db_ = nullptr;
 };
 
 class UsersFence : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_EQ(readmeStatements().size(), 3U); }
+  void SetUp() override { ASSERT_EQ(statementsOfTheGuide().size(), 3U); }
   Database database() { return Database({.file = file, .lockLimit = 1ms}, noEvents()); }
   Result<void> claims(const test::TestTerm& term) { return database().store().claim(term); }
   bool begins(User& user) { return user.begin().empty() && user.check().empty(); }

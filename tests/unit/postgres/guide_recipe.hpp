@@ -1,4 +1,4 @@
-/// The SQL that README.md gives to programs of any language, as it stands there.
+/// The SQL that docs/guides/fence.md gives to programs of any language, as it stands there.
 #pragma once
 
 #include <fstream>
@@ -11,10 +11,10 @@
 namespace tenure::postgresql {
 
 /// How a user's transaction begins under a term: the statements after BEGIN, with the term's values in them.
-inline std::vector<std::string> readmeRecipe(const TermIdentity& term) {
-  std::ifstream readme(std::string(TENURE_SOURCE_DIR) + "/README.md");
+inline std::vector<std::string> recipeOfTheGuide(const TermIdentity& term) {
+  std::ifstream page(std::string(TENURE_SOURCE_DIR) + "/docs/guides/fence.md");
   std::ostringstream text;
-  text << readme.rdbuf();
+  text << page.rdbuf();
   const std::string all = text.str();
   const std::string begin = "    BEGIN;\n";
   std::size_t at = all.find(begin, all.find("With `--store postgresql://")) + begin.size();
