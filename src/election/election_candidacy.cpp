@@ -14,10 +14,12 @@ constexpr auto recheckInterval = 30s;
 constexpr auto recheckSoon = 1s;
 constexpr int mostDoublings = 16;
 
+/// Of an election that nobody has served yet.
 std::string idleMarker() {
   MarkerRecord marker;
   marker.busy = false;
   marker.barrierLimit = {};
+  marker.lost.unknownUpTo = {};
   return toJson(marker);
 }
 

@@ -40,6 +40,16 @@ TEST(Fates, TheVeryFirstTermDoesNotCountItselfAmongThem) {
   EXPECT_FALSE(markerIn(machine.lastWrite(Purpose::resign)).lost.contains(FencingToken{10}));
 }
 
+TEST(Fates, InANewElectionNobodyServedBeforeTheFirst) {
+  MachineDriver machine;
+  machine.beOldest(10);
+  machine.markerIs(machine.madeWith("/tenure/elections/orders/marker"));
+
+  machine.written(Purpose::markBusy);
+
+  EXPECT_EQ(machine.last<action::TakeOffice>().identity.lost, known());
+}
+
 TEST(Fates, ATermThatResignedByItselfIsNotLost) { EXPECT_EQ(lostAfter(with(idleMarker(7), known())), known()); }
 
 TEST(Fates, ATermThatLeftItsMarkerBusyMayHaveDied) {

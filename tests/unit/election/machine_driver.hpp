@@ -212,6 +212,9 @@ class MachineDriver {
   action::Write lastWrite(action::Purpose purpose) const {
     return lastThat<action::Write>([&](const auto& write) { return write.purpose == purpose; });
   }
+  std::string madeWith(const std::string& path) const {
+    return lastThat<action::EnsurePath>([&](const auto& ensure) { return ensure.path == path; }).data;
+  }
   std::optional<BootTime> wakeAt() const { return machine_.wakeAt(); }
   std::string describe() const { return machine_.describe(); }
 
