@@ -1,0 +1,276 @@
+#include "pipeline/group_scheduler.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+
+namespace tenure::pipeline {
+
+// --- what waits
+
+GroupScheduler::Line& GroupScheduler::add(const std::string& name, Entry entry) {
+  Line& line = lineNamed(name, entry.message.group.value);
+  ++waiting_;
+  waitingBytes_ += entry.message.body.size();
+  if (!rests_.empty()) restAgain(line, entry.message.id);
+  line.waiting.push_back(std::move(entry));
+  if (line.waits) ++resting_;
+  makeReady(line);
+  return line;
+}
+
+void GroupScheduler::addFirst(Line& line, Entry entry) {
+  ++waiting_;
+  waitingBytes_ += entry.message.body.size();
+  line.waiting.push_front(std::move(entry));
+}
+
+/// What comes again before it is done already, and may wait with it.
+void GroupScheduler::restAgain(Line& line, const MessageId& id) {
+  const auto rest = rests_.extract(id);
+  if (!rest || line.waits) return;
+  unlist(line);
+  wait(line, rest.mapped(), parked_);
+}
+
+/// What is ready for a group stays owed to it, but whether its gap is old is to be seen again.
+void GroupScheduler::clear() {
+  std::vector<std::pair<BootTime, std::pair<std::string, std::size_t>>> owed;
+  for (const Line& line : lines_)
+    if (line.owed > 0U && !line.waits) owed.push_back({BootTime::min(), {line.group, *line.owed}});
+  for (const Waits* waiting : {&parked_, &heldBack_})
+    for (const auto& [until, line] : *waiting)
+      if (line->owed > 0U) owed.push_back({until, {line->group, *line->owed}});
+  for (const auto& [until, line] : parked_)
+    if (!line->waiting.empty()) rests_.insert_or_assign(line->waiting.front().message.id, until);
+  for (Lane& lane : lanes_) lane = {};
+  lines_.clear();
+  byName_.clear();
+  ready_.clear();
+  unseen_.clear();
+  inSight_.clear();
+  looking_ = false;
+  parked_.clear();
+  heldBack_.clear();
+  waiting_ = resting_ = waitingBytes_ = 0;
+  for (const auto& [until, visit] : owed) {
+    owe(visit.first, visit.second);
+    if (until == BootTime::min()) continue;
+    Line& line = *byName_.at(visit.first);
+    unlist(line);
+    wait(line, until, parked_);
+  }
+}
+
+void GroupScheduler::owe(const std::string& group, std::size_t ready) {
+  Line& line = lineNamed(group, group);
+  line.owed = std::max(line.owed.value_or(0), ready);
+  makeReady(line);
+}
+
+GroupScheduler::Line& GroupScheduler::lineNamed(const std::string& name, const std::string& group) {
+  if (!name.empty())
+    if (const auto known = byName_.find(name); known != byName_.end()) return *known->second;
+  Line& line = lines_.emplace_back(Line{.name = name, .group = group});
+  line.self = std::prev(lines_.end());
+  if (!name.empty()) byName_.emplace(name, &line);
+  return line;
+}
+
+void GroupScheduler::forgetIfIdle(Line& line) {
+  if (!line.waiting.empty() || line.owed || line.waits || line.held > 0 || line.unreleased > 0) return;
+  if (!line.name.empty()) byName_.erase(line.name);
+  lines_.erase(line.self);
+}
+
+/// At the end of those that are, when it is.
+void GroupScheduler::makeReady(Line& line) {
+  if (line.listed || line.waits || line.held > 0 || line.unreleased > 0) return;
+  if (line.waiting.empty() && !line.owed) return;
+  line.listed = true;
+  (!looks_ ? ready_ : looking_ ? inSight_ : unseen_).push_back(&line);
+}
+
+void GroupScheduler::unlist(Line& line) {
+  if (!std::exchange(line.listed, false)) return;
+  for (auto* list : {&ready_, &unseen_, &inSight_}) std::erase(*list, &line);
+}
+
+void GroupScheduler::beginLook() {
+  looking_ = true;
+  inSight_.insert(inSight_.end(), unseen_.begin(), unseen_.end());
+  unseen_.clear();
+}
+
+void GroupScheduler::endLook() {
+  looking_ = false;
+  ready_.insert(ready_.end(), inSight_.begin(), inSight_.end());
+  inSight_.clear();
+}
+
+// --- to the lanes
+
+GroupScheduler::Turn GroupScheduler::take(std::size_t lane, std::size_t max, BootTime now, const EndsTurn& endsTurn) {
+  resume(parked_, now);
+  resume(heldBack_, now);
+  Turn turn;
+  while (turn.entries.empty() && !turn.isVisit && !ready_.empty()) {
+    Line& line = *ready_.front();
+    ready_.pop_front();
+    line.listed = false;
+    const GroupId group{line.group};
+    turn.group = line.group;
+    if (line.owed == 0 && !line.waiting.empty()) line.owed.reset();
+    if (line.owed) visit(line, lane, max, now, turn);
+    if (turn.isVisit || line.waits) continue;
+    while (turn.entries.size() < max && !line.waiting.empty()) {
+      if (const BootTime due = throttle_.mayGo(group, now); due > now) {
+        if (turn.entries.empty()) holdBack(line, due, now, turn);
+        break;
+      }
+      throttle_.went(group, now);
+      handOut(line, lane, turn.entries);
+      if (endsTurn(turn.entries.back().message)) break;
+    }
+  }
+  return turn;
+}
+
+bool GroupScheduler::isNext(const Line& line, Number number) const noexcept {
+  return !line.waits && !line.waiting.empty() && line.waiting.front().number <= number;
+}
+
+void GroupScheduler::takeUpTo(Line& line, Number number, std::size_t lane, const EndsTurn& endsTurn,
+                              std::vector<Entry>& to) {
+  unlist(line);
+  do handOut(line, lane, to);
+  while (isNext(line, number) && !endsTurn(to.back().message));
+}
+
+/// As many as may go now.
+void GroupScheduler::visit(Line& line, std::size_t lane, std::size_t max, BootTime now, Turn& turn) {
+  const GroupId group{line.group};
+  while (turn.allowed < std::min(max, *line.owed)) {
+    if (const BootTime due = throttle_.mayGo(group, now); due > now) {
+      if (turn.allowed == 0) return wait(line, due, heldBack_);
+      break;
+    }
+    throttle_.went(group, now);
+    ++turn.allowed;
+  }
+  line.owed.reset();
+  turn.isVisit = true;
+  ++line.unreleased;
+  lanes_[lane].unreleased.push_back(&line);
+}
+
+void GroupScheduler::holdBack(Line& line, BootTime until, BootTime now, Turn& turn) {
+  const Message& next = line.waiting.front().message;
+  if (std::exchange(line.told, next.id) != next.id)
+    turn.heldBack.push_back(
+        {next.id.value, next.group.value, std::chrono::ceil<std::chrono::milliseconds>(until - now)});
+  wait(line, until, heldBack_);
+}
+
+/// Its next one.
+void GroupScheduler::handOut(Line& line, std::size_t lane, std::vector<Entry>& to) {
+  Entry& next = line.waiting.front();
+  lanes_[lane].held.push_back({next.number, next.message.position, &line, next.isHeir});
+  ++line.held;
+  --waiting_;
+  waitingBytes_ -= next.message.body.size();
+  to.push_back(std::move(next));
+  line.waiting.pop_front();
+}
+
+GroupScheduler::Held GroupScheduler::finish(std::size_t lane) {
+  Lane& at = lanes_[lane];
+  TENURE_ASSERT(!at.held.empty());
+  const Held done = at.held.front();
+  at.held.pop_front();
+  --done.line->held;
+  ++done.line->unreleased;
+  at.unreleased.push_back(done.line);
+  return done;
+}
+
+void GroupScheduler::release(std::size_t lane) {
+  for (Line* line : lanes_[lane].unreleased) {
+    --line->unreleased;
+    makeReady(*line);
+    forgetIfIdle(*line);
+  }
+  lanes_[lane].unreleased.clear();
+}
+
+void GroupScheduler::park(std::size_t lane, std::vector<Message> messages, BootTime until, const std::string& group) {
+  auto& held = lanes_[lane].held;
+  if (messages.empty()) {
+    Line& visited = lineNamed(group, group);
+    unlist(visited);
+    return wait(visited, until, parked_);
+  }
+  const auto first = std::ranges::find(held, messages.front().position, &Held::position);
+  TENURE_ASSERT(first != held.end());
+  Line& line = *first->line;
+  std::vector<Held> back;
+  for (const Held& each : held)
+    if (each.line == &line) back.push_back(each);
+  TENURE_ASSERT(back.size() == messages.size());
+  std::erase_if(held, [&](const Held& each) { return each.line == &line; });
+  for (std::size_t i = messages.size(); i-- > 0;)
+    addFirst(line, {back[i].number, std::move(messages[i]), back[i].isHeir});
+  line.held = 0;
+  wait(line, until, parked_);
+}
+
+// --- limits, and who waits for a time
+
+void GroupScheduler::limit(RateRules rules) {
+  throttle_.apply(std::move(rules));
+  resume(heldBack_, BootTime::max());
+}
+
+BootTime GroupScheduler::takeTurn(const GroupId& heldUpBy, const GroupId& group, BootTime now) {
+  const BootTime due = throttle_.mayGo(heldUpBy, now);
+  if (due <= now) throttle_.went(group, now);
+  return due;
+}
+
+void GroupScheduler::giveBack(const GroupId& group, std::size_t tokens, BootTime now) {
+  for (; tokens > 0; --tokens) {
+    throttle_.returned(group, now);
+    if (!heldBack_.empty()) resumeFirst(heldBack_);
+  }
+}
+
+void GroupScheduler::wait(Line& line, BootTime until, Waits& among) {
+  line.waits = true;
+  resting_ += line.waiting.size();
+  among.emplace(until, &line);
+}
+
+void GroupScheduler::resume(Waits& among, BootTime now) {
+  while (!among.empty() && among.begin()->first <= now) resumeFirst(among);
+}
+
+void GroupScheduler::resumeFirst(Waits& among) {
+  Line& line = *among.begin()->second;
+  among.erase(among.begin());
+  line.waits = false;
+  resting_ -= line.waiting.size();
+  makeReady(line);
+}
+
+bool GroupScheduler::isReady(BootTime now) const noexcept {
+  const std::optional<BootTime> due = nextDue();
+  return !ready_.empty() || (due && *due <= now);
+}
+
+std::optional<BootTime> GroupScheduler::nextDue() const noexcept {
+  if (parked_.empty() && heldBack_.empty()) return std::nullopt;
+  if (parked_.empty()) return heldBack_.begin()->first;
+  return heldBack_.empty() ? parked_.begin()->first : std::min(parked_.begin()->first, heldBack_.begin()->first);
+}
+
+}  // namespace tenure::pipeline

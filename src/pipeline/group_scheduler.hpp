@@ -1,0 +1,174 @@
+/// Decides which lane gets which messages, and what waits for whom. Pure.
+///
+///     add ─►  a: 1 4 6      ready: a ─ c        take(lane): the first messages of the first ready line
+///             b: 2 3  parked until …                │
+///             c: 5                              finish ─► release: the line is ready again, at the end
+///                                                   └ park: back to its line, which waits until then
+///
+/// A line is what waits one behind the other: a group, or a key that messages without a group have in common. A lane
+/// that has something of a line has all of it: what comes meanwhile waits until the lane lets go. A lane gets messages
+/// of one line at a time, right before it begins them, so that nothing ever waits behind a stranger. A message without
+/// a line is one of its own.
+///
+/// A line that a rate limit holds back waits as a parked one does, and keeps nobody else.
+///
+/// Where messages are collapsed, a line that was let go, or got its first message, may not be taken before a look at
+/// the source has shown what else had come by then:
+///
+///     unseen ──look begins──► in sight ──all is read──► ready
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "pipeline/throttle.hpp"
+#include "pipeline/window.hpp"
+#include "tenure/consumer_events.hpp"
+#include "tenure/message.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure::pipeline {
+
+/// A message that was received, under its number.
+struct Entry {
+  Window::Number number = 0;
+  Message message{};
+  bool isHeir = false;  // of the one that had the number
+};
+
+class GroupScheduler {
+ public:
+  using Number = Window::Number;
+  struct Line;  // is there as long as something of it waits, or is in hand
+  struct Turn {
+    std::vector<Entry> entries;
+    std::string group{};
+    bool isVisit = false;                     // which was owed; it has no messages
+    std::size_t allowed = 0;                  // that many of those that are elsewhere
+    std::vector<MessageHeldBack> heldBack{};  // each message once
+  };
+  /// What a lane has of a message that it was given.
+  struct Held {
+    Number number;
+    std::int64_t position;
+    Line* line;
+    bool isHeir;
+  };
+  /// Nothing more is given to the lane behind this message.
+  using EndsTurn = std::function<bool(const Message&)>;
+
+  /// `looks`: a line is ready only after a look at the source.
+  GroupScheduler(std::size_t lanes, bool looks) : looks_(looks), lanes_(lanes) {}
+
+  /// Waits at the end of the line with this name.
+  Line& add(const std::string& name, Entry entry);
+  /// Waits in front of it.
+  void addFirst(Line& line, Entry entry);
+  /// A lane is to have the group, though nothing of it may wait here: so many messages are ready for it elsewhere, or
+  /// none, for another reason that is gone when something of it waits here.
+  void owe(const std::string& group, std::size_t ready);
+  /// Something of the line waits, or is in hand.
+  bool knows(const std::string& name) const { return byName_.contains(name); }
+
+  /// Up to `max` messages of one line, or a visit to one; none when no line is ready.
+  Turn take(std::size_t lane, std::size_t max, BootTime now, const EndsTurn& endsTurn);
+  /// Something of it up to that number waits, and not for a time.
+  bool isNext(const Line& line, Number number) const noexcept;
+  bool isInHand(const Line& line) const noexcept { return line.held > 0; }
+  /// What is next, up to that number, whatever the limits.
+  void takeUpTo(Line& line, Number number, std::size_t lane, const EndsTurn& endsTurn, std::vector<Entry>& to);
+  /// The first that the lane holds is done; its line waits for release().
+  Held finish(std::size_t lane);
+  /// Lines of which the lane holds nothing any more are free.
+  void release(std::size_t lane);
+  /// All that the lane holds of this line is back in its place, and the line waits until then. Of a message without a
+  /// line there is only the one. There may be none where the group was visited.
+  void park(std::size_t lane, std::vector<Message> messages, BootTime until, const std::string& group);
+  bool holds(std::size_t lane) const noexcept { return !lanes_[lane].held.empty(); }
+
+  void beginLook();
+  void endLook();
+  /// Somebody waits for a look at the source.
+  bool wantsLook() const noexcept { return !unseen_.empty() || !inSight_.empty(); }
+
+  /// From now on; who waits for his turn is looked at again.
+  void limit(RateRules rules);
+  bool limitsAnything() const noexcept { return throttle_.limitsAnything(); }
+  /// A token for one that begins again. Not after `now`: it was taken.
+  BootTime takeTurn(const GroupId& group, BootTime now) { return takeTurn(group, group, now); }
+  /// The same for one that nobody may overtake: only the queue's rate holds it up, its group's bucket may run into
+  /// debt.
+  BootTime takeSuspectsTurn(const GroupId& group, BootTime now) { return takeTurn(GroupId{}, group, now); }
+  /// Of messages that were handed out, and do not begin: others may go instead.
+  void giveBack(const GroupId& group, std::size_t tokens, BootTime now);
+
+  /// Something can be taken now.
+  bool isReady(BootTime now) const noexcept;
+  /// When the first line is due that is parked or held back.
+  std::optional<BootTime> nextDue() const noexcept;
+  /// Of messages that wait: all, and those whose line may be taken.
+  std::size_t waiting() const noexcept { return waiting_; }
+  std::size_t moving() const noexcept { return waiting_ - resting_; }
+  std::size_t waitingBytes() const noexcept { return waitingBytes_; }
+  /// All messages are forgotten, but who waits until when is not, nor what is ready elsewhere.
+  void clear();
+
+  struct Line {
+    std::string name;
+    std::string group;
+    std::list<Line>::iterator self{};
+    std::deque<Entry> waiting{};
+    std::size_t held = 0;        // by its lane
+    std::size_t unreleased = 0;  // finished, and not released
+    std::optional<std::size_t> owed{};
+    MessageId told{};     // of which it was told that it is held back
+    bool waits = false;   // parked or held back
+    bool listed = false;  // among the ready ones
+  };
+
+ private:
+  struct Lane {
+    std::deque<Held> held;
+    std::vector<Line*> unreleased;
+  };
+  using Waits = std::multimap<BootTime, Line*>;
+
+  Line& lineNamed(const std::string& name, const std::string& group);
+  BootTime takeTurn(const GroupId& heldUpBy, const GroupId& group, BootTime now);
+  void visit(Line& line, std::size_t lane, std::size_t max, BootTime now, Turn& turn);
+  void holdBack(Line& line, BootTime until, BootTime now, Turn& turn);
+  void handOut(Line& line, std::size_t lane, std::vector<Entry>& to);
+  void restAgain(Line& line, const MessageId& id);
+  void forgetIfIdle(Line& line);
+  void makeReady(Line& line);
+  void unlist(Line& line);
+  void wait(Line& line, BootTime until, Waits& among);
+  void resume(Waits& among, BootTime now);
+  void resumeFirst(Waits& among);
+
+  const bool looks_;
+  std::vector<Lane> lanes_;
+  std::list<Line> lines_;
+  std::unordered_map<std::string, Line*> byName_;
+  std::deque<Line*> ready_;
+  std::deque<Line*> unseen_;   // they would be
+  std::deque<Line*> inSight_;  // they will be
+  bool looking_ = false;
+  Waits parked_;
+  Waits heldBack_;
+  std::unordered_map<MessageId, BootTime> rests_;  // of parked ones that were forgotten
+  Throttle throttle_;
+  std::size_t waiting_ = 0;
+  std::size_t resting_ = 0;  // of those: parked, or held back
+  std::size_t waitingBytes_ = 0;
+};
+
+}  // namespace tenure::pipeline

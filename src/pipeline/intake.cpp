@@ -1,0 +1,94 @@
+#include "pipeline/intake.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+
+namespace tenure::pipeline {
+
+std::size_t Intake::room(std::size_t waitingBytes) const noexcept {
+  if (waitingBytes >= limits_.bytes || (collapser_ && !collapser_->mayReadOn())) return 0;
+  const std::size_t most = std::max(limits_.messages, suspectWindow_);
+  const std::size_t room = most - std::min(most, window());
+  return collapser_ ? std::min(room, Collapser::page) : room;
+}
+
+std::vector<Intake::Received> Intake::receive(std::vector<Message> messages) {
+  if (collapser_) collapser_->sift(messages, suspectIds_);
+  std::vector<Received> received;
+  received.reserve(messages.size());
+  for (Message& message : messages) {
+    const Number number = window_.add();
+    Received& next = received.emplace_back();
+    next.isSuspect = isSuspect(message, number);
+    next.place = collapser_ ? collapser_->placeOf(message) : message.group.value;
+    next.entry = {number, std::move(message)};
+  }
+  return received;
+}
+
+void Intake::clear() {
+  if (collapser_) collapser_->clear();
+  mustBeReadAgain_ = false;
+  unconfirmed_.clear();
+  window_.clear();
+}
+
+void Intake::confirm(std::size_t count) {
+  TENURE_ASSERT(count <= unconfirmed_.size());
+  for (; count > 0; --count) {
+    if (unconfirmed_.front()) window_.done(*unconfirmed_.front());
+    unconfirmed_.pop_front();
+  }
+}
+
+void Intake::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) {
+  TENURE_ASSERT(window_.size() == 0);
+  suspectIds_ = std::move(ids);
+  // Those with these ids stand for nobody, so that there may be one more behind each that its predecessor did not see.
+  const std::size_t more = collapser_ ? suspectIds_.size() : 0;
+  suspectFront_ = front > 0 ? front + more : 0;
+  suspectWindow_ = std::max(front, window) + more;
+}
+
+bool Intake::isSuspect(const Message& message, Number number) const {
+  return window_.isAmongFirst(suspectFront_, number) || (!suspectIds_.empty() && suspectIds_.contains(message.id));
+}
+
+void Intake::trust() {
+  suspectIds_.clear();
+  suspectFront_ = suspectWindow_ = 0;
+}
+
+std::vector<Message> Intake::begin(const Message& message) {
+  if (!collapser_) return {};
+  collapser_->begins(message);
+  return collapser_->others(message);
+}
+
+std::optional<Message> Intake::leave(Number number, const Message& message, bool hadRun, bool sourceKnows) {
+  std::optional<Message> heir;
+  std::size_t others = 0;  // that it stood for
+  if (collapser_) {
+    if (hadRun)
+      others = collapser_->ran(message);
+    else
+      collapser_->dropped(message);
+    mustBeReadAgain_ = mustBeReadAgain_ || collapser_->leavesOrphans();
+    std::vector<Message> heirs = collapser_->left({&message, 1});
+    if (!heirs.empty()) heir = std::move(heirs.front());
+  }
+  if (sourceKnows) {
+    if (!heir) window_.done(number);
+    return heir;
+  }
+  unconfirmed_.push_back(heir ? std::nullopt : std::optional(number));
+  unconfirmed_.insert(unconfirmed_.end(), others, std::nullopt);
+  return heir;
+}
+
+bool Intake::mayLeaveHeir(const Message& message) const {
+  return collapser_ && (message.group.value.empty() || collapser_->standsForOthers(message));
+}
+
+}  // namespace tenure::pipeline

@@ -1,0 +1,96 @@
+/// What has come from the source and is not done: in which order, for whom it stands, and who may have killed a
+/// process. Pure.
+///
+///     receive ─► sift (collapser.hpp) ─► number ─► to the scheduler
+///                                           │
+///     the window: ● done ● ● done ● ● ●  ───┘        leaves: done, or an heir takes its number
+///                 └ front ────┘
+///
+/// The window is what was received and is not acknowledged, in source order. Its first messages are the front. When a
+/// process dies, its successor finds what was in work among them, or on the record of a lane: a message may be begun
+/// when it is in the front, or recorded. Until all such suspects of a predecessor are done, only they may begin.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "pipeline/collapser.hpp"
+#include "pipeline/group_scheduler.hpp"
+#include "pipeline/window.hpp"
+#include "tenure/message.hpp"
+
+namespace tenure::pipeline {
+
+class Intake {
+ public:
+  using Number = Window::Number;
+  struct Limits {
+    std::size_t messages;  // in the window
+    std::size_t bytes;     // of bodies that wait; the last one received may pass it
+    std::size_t front;
+  };
+  struct Received {
+    Entry entry;
+    std::string place{};  // its line's name
+    bool isSuspect = false;
+  };
+
+  Intake(const Limits& limits, std::optional<Collapser> collapser)
+      : limits_(limits), window_(limits.front), collapser_(std::move(collapser)) {}
+
+  // From the source.
+
+  /// How many more messages fit, beside so many bytes that wait.
+  std::size_t room(std::size_t waitingBytes) const noexcept;
+  /// Those that are to be handed out.
+  std::vector<Received> receive(std::vector<Message> messages);
+  /// Everything is forgotten: the source delivers it again.
+  void clear();
+  /// What comes next is only at the source any more: nothing is handed out until it was cleared.
+  bool mustBeReadAgain() const noexcept { return mustBeReadAgain_; }
+  /// The source knows of the next `count` that left without its knowledge.
+  void confirm(std::size_t count);
+
+  // After an unclean end.
+
+  /// Before the first message: those with these ids, among the first `window`, and the first `front` of all may have
+  /// killed a process. The predecessor's numbers, which may be others than these limits.
+  void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window);
+  bool suspectsAny() const noexcept { return suspectFront_ > 0 || !suspectIds_.empty(); }
+  /// From here on nobody is suspected.
+  void trust();
+
+  // To the lanes, and from them.
+
+  /// For whom it stands from now on, when it begins.
+  std::vector<Message> begin(const Message& message);
+  /// Its heir, which takes its number, where it had no run and stood for others. Until the source knows, it stays in
+  /// the window: a successor finds it there.
+  std::optional<Message> leave(Number number, const Message& message, bool hadRun, bool sourceKnows);
+  bool collapses() const noexcept { return collapser_.has_value(); }
+  /// Nothing may be handed out behind it that its heir would have to go before.
+  bool mayLeaveHeir(const Message& message) const;
+  bool isInFront(const Entry& entry) const noexcept { return !entry.isHeir && window_.isInFront(entry.number); }
+  std::size_t window() const noexcept { return window_.size(); }
+  std::size_t capacity() const noexcept { return limits_.messages; }
+
+ private:
+  bool isSuspect(const Message& message, Number number) const;
+
+  const Limits limits_;
+  Window window_;
+  std::optional<Collapser> collapser_;
+  bool mustBeReadAgain_ = false;
+  std::deque<std::optional<Number>> unconfirmed_;  // nullopt: it has no number, or an heir has it
+  std::unordered_set<MessageId> suspectIds_;
+  std::size_t suspectFront_ = 0;
+  std::size_t suspectWindow_ = 0;
+};
+
+}  // namespace tenure::pipeline

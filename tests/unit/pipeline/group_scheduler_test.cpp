@@ -1,0 +1,196 @@
+/// The scheduler of groups by itself: turns, visits, looks, and who waits until when.
+#include "pipeline/group_scheduler.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "times.hpp"
+
+namespace tenure::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class GroupSchedulerTest : public testing::Test {
+ protected:
+  static bool never(const Message&) { return false; }
+  static Message messageOf(const std::string& id) {
+    Message message;
+    message.id.value = id;
+    if (id.front() != '-') message.group.value = id.substr(0, 1);
+    message.body = "four";
+    return message;
+  }
+  GroupScheduler::Line& add(GroupScheduler& to, const std::string& id) {
+    Message message = messageOf(id);
+    message.position = static_cast<std::int64_t>(++number);
+    const std::string name = message.group.value;
+    return to.add(name, {number, std::move(message)});
+  }
+  std::vector<std::string> taken(std::size_t lane, std::size_t max = 10, BootTime now = start) {
+    hand[lane] = {};
+    std::vector<std::string> ids;
+    for (Entry& entry : scheduler.take(lane, max, now, never).entries) {
+      ids.push_back(entry.message.id.value);
+      hand[lane].push_back(std::move(entry.message));
+    }
+    return ids;
+  }
+  void finish(std::size_t lane) {
+    while (scheduler.holds(lane)) scheduler.finish(lane);
+    scheduler.release(lane);
+  }
+
+  Window::Number number = 0;
+  GroupScheduler scheduler{3, false};
+  std::map<std::size_t, std::vector<Message>> hand;
+};
+
+TEST_F(GroupSchedulerTest, ALineIsWithOneLaneAndComesBackAtTheEnd) {
+  for (const char* id : {"a1", "b1", "a2", "c1"}) add(scheduler, id);
+
+  EXPECT_THAT(taken(0, 1), ElementsAre("a1"));
+  EXPECT_THAT(taken(1), ElementsAre("b1"));
+  finish(0);
+  EXPECT_THAT(taken(0), ElementsAre("c1"));
+  EXPECT_THAT(taken(2), ElementsAre("a2"));
+  EXPECT_THAT(taken(2), IsEmpty());
+}
+
+TEST_F(GroupSchedulerTest, WhatHasNoLineWaitsForNobody) {
+  add(scheduler, "-1");
+  add(scheduler, "-2");
+
+  EXPECT_THAT(taken(0), ElementsAre("-1"));
+  EXPECT_THAT(taken(1), ElementsAre("-2"));
+}
+
+TEST_F(GroupSchedulerTest, CountsWhatWaitsAndWhatOfItMoves) {
+  add(scheduler, "a1");
+  add(scheduler, "a2");
+  add(scheduler, "b1");
+  EXPECT_EQ(scheduler.waitingBytes(), 12U);
+  taken(0);
+
+  scheduler.park(0, hand[0], start + 1s, "a");
+
+  EXPECT_EQ(scheduler.waiting(), 3U);
+  EXPECT_EQ(scheduler.moving(), 1U);
+  EXPECT_EQ(scheduler.nextDue(), start + 1s);
+}
+
+TEST_F(GroupSchedulerTest, AParkedLineComesBackInItsOrderWhenItIsDue) {
+  for (const char* id : {"a1", "a2"}) add(scheduler, id);
+  taken(0);
+  add(scheduler, "a3");
+  scheduler.park(0, hand[0], start + 1s, "a");
+
+  EXPECT_THAT(taken(1), IsEmpty());
+  EXPECT_FALSE(scheduler.isReady(start));
+  EXPECT_TRUE(scheduler.isReady(start + 1s));
+  EXPECT_THAT(taken(1, 10, start + 1s), ElementsAre("a1", "a2", "a3"));
+}
+
+TEST_F(GroupSchedulerTest, WhatWasParkedAndForgottenGoesOnWaitingWhenItComesAgain) {
+  add(scheduler, "a1");
+  taken(0);
+  scheduler.park(0, hand[0], start + 1s, "a");
+  scheduler.clear();
+
+  add(scheduler, "a1");
+  add(scheduler, "b1");
+
+  EXPECT_THAT(taken(0), ElementsAre("b1"));
+  finish(0);
+  EXPECT_THAT(taken(0, 10, start + 1s), ElementsAre("a1"));
+}
+
+TEST_F(GroupSchedulerTest, AVisitIsOwedThoughNothingWaitsAndSurvivesAClear) {
+  scheduler.owe("a", 2);
+  scheduler.clear();
+
+  const GroupScheduler::Turn turn = scheduler.take(0, 10, start, never);
+
+  EXPECT_TRUE(turn.isVisit);
+  EXPECT_EQ(turn.group, "a");
+  EXPECT_EQ(turn.allowed, 2U);
+}
+
+TEST_F(GroupSchedulerTest, AVisitForAnotherReasonIsGoneWhenSomethingOfTheGroupWaits) {
+  scheduler.owe("a", 0);
+  add(scheduler, "a1");
+
+  EXPECT_THAT(taken(0), ElementsAre("a1"));
+}
+
+TEST_F(GroupSchedulerTest, AGroupAboveItsRateIsHeldBackAndKeepsNobodyElse) {
+  RateRules rules;
+  rules.eachGroup = Rate{.perSecond = 1, .burst = 1};
+  scheduler.limit(rules);
+  for (const char* id : {"a1", "a2", "b1"}) add(scheduler, id);
+
+  EXPECT_THAT(taken(0), ElementsAre("a1"));
+  finish(0);
+  EXPECT_THAT(taken(0), ElementsAre("b1"));
+  finish(0);
+  const GroupScheduler::Turn held = scheduler.take(0, 10, start, never);
+  EXPECT_THAT(held.entries, IsEmpty());
+  scheduler.giveBack(GroupId{"a"}, 1, start);
+  EXPECT_THAT(taken(0), ElementsAre("a2")) << "a token that was not used lets the next one go";
+}
+
+TEST_F(GroupSchedulerTest, NothingIsTakenBeforeALookHasEnded) {
+  GroupScheduler looking{1, true};
+  add(looking, "a1");
+  EXPECT_TRUE(looking.wantsLook());
+  looking.beginLook();
+  add(looking, "b1");
+  EXPECT_THAT(looking.take(0, 10, start, never).entries, IsEmpty());
+
+  looking.endLook();
+
+  EXPECT_FALSE(looking.wantsLook());
+  EXPECT_THAT(looking.take(0, 10, start, never).entries, SizeIs(1));
+}
+
+TEST_F(GroupSchedulerTest, ATurnEndsBehindWhatMayLeaveAnHeir) {
+  for (const char* id : {"a1", "a2", "a3"}) add(scheduler, id);
+
+  const auto turn = scheduler.take(0, 10, start, [](const Message& message) { return message.id.value == "a2"; });
+
+  EXPECT_THAT(turn.entries, SizeIs(2));
+}
+
+TEST_F(GroupSchedulerTest, AnHeirGoesBeforeTheRestOfItsLine) {
+  for (const char* id : {"a1", "a2"}) add(scheduler, id);
+  taken(0, 1);
+  const GroupScheduler::Held done = scheduler.finish(0);
+  scheduler.addFirst(*done.line, {done.number, messageOf("a9"), true});
+  scheduler.release(0);
+
+  EXPECT_THAT(taken(0), ElementsAre("a9", "a2"));
+  EXPECT_TRUE(scheduler.finish(0).isHeir);
+}
+
+TEST_F(GroupSchedulerTest, SuspectsAreTakenUpToTheirNumberWhateverTheLimits) {
+  RateRules rules;
+  rules.queue = Rate{.perSecond = 1, .burst = 1};
+  scheduler.limit(rules);
+  GroupScheduler::Line& line = add(scheduler, "a1");
+  add(scheduler, "a2");
+  add(scheduler, "a3");
+  ASSERT_TRUE(scheduler.isNext(line, 2));
+
+  std::vector<Entry> entries;
+  scheduler.takeUpTo(line, 2, 0, never, entries);
+
+  EXPECT_THAT(entries, SizeIs(2));
+  EXPECT_FALSE(scheduler.isNext(line, 2));
+  EXPECT_TRUE(scheduler.isInHand(line));
+}
+
+}  // namespace
+}  // namespace tenure::pipeline
