@@ -94,12 +94,12 @@ class IQueueAdmin {
   virtual ~IQueueAdmin() = default;
   /// Looks at the place, its server and their settings, and changes nothing: what is absent stays absent. That it is
   /// unfit, or absent, is a finding.
-  ///
   /// Errors:  unavailable, timedOut, authenticationFailed, permissionDenied and others: there was nothing to look at
   virtual Result<Findings> inspect() = 0;
-  /// Errors:  notFound       there is no such queue
-  ///          storeBusy, storeFailed, unavailable, configurationRefused
+  /// Errors:  notFound (there is no such queue), storeBusy, storeFailed, unavailable, configurationRefused
   virtual Result<QueueStats> stats() = 0;
+  /// Of a queue that is kept apart from its store: makes it `to`'s, as IStoreAdmin::moveTo does.
+  virtual Result<void> moveTo(const FenceRow& from, const FenceRow& to) = 0;
 };
 
 /// Errors of all:  notFound, storeBusy, storeFailed, unavailable, configurationRefused (unsafe place, other schema).
@@ -115,11 +115,15 @@ class IStoreAdmin {
   /// Makes the store accept terms of this ensemble, generation and path, whatever it saw before. An operator's act: be
   /// sure that no leader of the old ensemble runs. Compares with `expected` and changes nothing when it differs; a
   /// fence that was lost is expected as a row with nothing but its election.
-  ///
   /// Errors:  versionMismatch  the row is another one by now
   ///          invalidArgument  `generation` is not above the stored one
   virtual Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
                                    const std::string& path) = 0;
+
+  /// Hands the queue's place, and what handlers keep in it, to the election of `to`: one transaction raises the row of
+  /// its election, which is expected as `from`, to `to`'s token, so that no term of it commits, and makes `to`'s where
+  /// there is none. As careful an act as a rebase, with its errors, but nothing where it is done already.
+  virtual Result<void> moveTo(const FenceRow& from, const FenceRow& to) = 0;
 
   /// Those of the queue that the store was opened for, oldest first.
   virtual Result<std::vector<DeadLetter>> deadLetters(std::size_t limit = 1000, const LetterChoice& choice = {}) = 0;
@@ -135,13 +139,10 @@ class IStoreAdmin {
   virtual Result<std::vector<FailingMessage>> failing() = 0;
   /// Lets a message go that blocks its queue: its leader makes a dead letter of it, within a second or so when it has
   /// one.
-  ///
   /// Errors:  notFound  it blocks nobody (any more)
   virtual Result<void> release(const ConsumerName& consumer, const MessageId& id) = 0;
 
-  /// The consume log, in the order of commits.
-  ///
-  /// Errors:  unsupported  this store keeps none
+  /// The consume log, in the order of commits. Errors: unsupported (this store keeps none)
   virtual Result<std::vector<LogLine>> log(const LogChoice& choice) {
     static_cast<void>(choice);
     return Errc::unsupported;
@@ -152,6 +153,7 @@ class IStoreAdmin {
 class IDatabaseAdmin : public IQueueAdmin, public IStoreAdmin {
  public:
   Result<Findings> inspect() override = 0;
+  Result<void> moveTo(const FenceRow& from, const FenceRow& to) override = 0;
 };
 
 }  // namespace tenure

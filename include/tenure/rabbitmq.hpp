@@ -4,7 +4,7 @@
 ///   one term      An exclusive consumer, or a single-active-consumer queue: while the old leader's connection lives,
 ///                 attaching waits. A frozen leader's connection ends after two heartbeats.
 ///   one election  An exchange `tenure.owner.<queue>` carries the owner's name in its alternate-exchange argument;
-///                 another election is refused with Errc::queueOwned. Whoever moves the queue deletes that exchange.
+///                 another election is refused with Errc::queueOwned; `tenure queue move-to` replaces it.
 ///   order         What was not acknowledged goes back to its place when the channel closes, and comes again first.
 ///                 Queues with priorities, and consumers that are not Tenure's, break it.
 ///   position      Counts the deliveries of one source object: it grows from message to message, and a message that

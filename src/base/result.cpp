@@ -37,7 +37,7 @@ constexpr std::array meanings{
             "ForeignPath: the store was claimed under another election path; --root differs, or was changed: see "
             "`tenure fence "
             "rebase`"},
-    Meaning{Errc::queueOwned, "the queue belongs to another election"},
+    Meaning{Errc::queueOwned, "the queue belongs to another election; `tenure queue move-to` makes it this one's"},
     Meaning{Errc::fenceLost, "the fence row is lost"},
     Meaning{Errc::clonedLeader, "another writer uses this term's token"},
     Meaning{Errc::payloadTooLarge, "payload too large"},

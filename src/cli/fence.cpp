@@ -3,11 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "cli/ensemble_session.hpp"
 #include "cli/options.hpp"
+#include "cli/steady_election.hpp"
 #include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
-#include "election/view.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -125,35 +124,9 @@ Result<FenceRow> rowOf(const NamedStore& store, const ElectionName& election) {
   return Error{Errc::notFound, "the election " + election.value + " has never claimed this store: nothing to rebase"};
 }
 
-/// What an ensemble says of itself, and the version under which it said so.
-struct Meta {
-  MetaRecord record;
-  std::int32_t version = 0;
-};
-
-Result<Meta> readMeta(EnsembleSession& session, const ElectionPaths& paths) {
-  const auto node = session.ask<Node>(
-      [&](ICoordination& coordination, Callback<Node> done) { coordination.get(paths.meta, {}, std::move(done)); });
-  if (!node) return Error{node.error().code, paths.meta + " could not be read: start a replica once, it makes it"};
-  const auto record = parseMetaRecord(node->data);
-  if (!record) return Error{Errc::configurationRefused, paths.meta + " is damaged"};
-  return Meta{*record, node->stat.version};
-}
-
-Result<void> refuseWhileSomebodyLeads(EnsembleSession& session, const ElectionPaths& paths) {
-  const auto view = session.ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
-    readElection(coordination, paths, std::move(done));
-  });
-  if (!view) return view.error().is(Errc::notFound) ? Result<void>{} : view.error();
-  if (const CandidateView* leader = view->leader())
-    return Error{Errc::configurationRefused,
-                 escaped(leader->record.id.value) + " is in office: stop all replicas first"};
-  return {};
-}
-
 Result<MetaRecord> rebaseOn(EnsembleSession& session, const ElectionAddress& address, const NamedStore& store) {
   const ElectionPaths paths(address.root, address.election);
-  if (const auto free = refuseWhileSomebodyLeads(session, paths); !free) return free.error();
+  if (const auto last = lastTermWhereNobodyLeads(session, paths); !last) return last.error();
   const auto row = rowOf(store, address.election);
   if (!row) return row.error();
   auto meta = readMeta(session, paths);

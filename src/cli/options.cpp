@@ -122,14 +122,10 @@ std::string withOptionNames(std::string text) {
   return text;
 }
 
-void ElectionOption::declare(CLI::App& command) {
+void ElectionOption::declareEnsemble(CLI::App& command) {
   command.add_option("--zookeeper", zookeeper.hosts, "The ensemble, for example zk1:2181,zk2:2181,zk3:2181")
       ->type_name("HOSTS")
       ->envname("TENURE_ZOOKEEPER")
-      ->required(required);
-  command.add_option("--election", election, "Which election: 1 to 64 of A-Z a-z 0-9 . _ -")
-      ->type_name("NAME")
-      ->envname("TENURE_ELECTION")
       ->required(required);
   command.add_option("--root", root, "The znode that everything is below (default /tenure)")
       ->type_name("PATH")
@@ -144,6 +140,14 @@ void ElectionOption::declare(CLI::App& command) {
       .add_flag("--require-tls", zookeeper.requireTls,
                 "Refuse ZooKeeper servers that are reached without TLS: each must be a tunnel's end on this machine")
       ->envname("TENURE_REQUIRE_TLS");
+}
+
+void ElectionOption::declare(CLI::App& command) {
+  command.add_option("--election", election, "Which election: 1 to 64 of A-Z a-z 0-9 . _ -")
+      ->type_name("NAME")
+      ->envname("TENURE_ELECTION")
+      ->required(required);
+  declareEnsemble(command);
 }
 
 void ElectionOption::declareOptional(CLI::App& command) {

@@ -70,6 +70,8 @@ struct ElectionOption {
   bool required = true;
 
   void declare(CLI::App& command);
+  /// All but --election, for a command that names elections otherwise.
+  void declareEnsemble(CLI::App& command);
   /// For a command that also does without an ensemble, or without an election in it.
   void declareOptional(CLI::App& command);
 };

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "cli/failing_page.hpp"
 #include "cli/options.hpp"
+#include "cli/queue_move.hpp"
 #include "cli/queue_resume.hpp"
 #include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
@@ -248,6 +249,7 @@ void addQueue(CLI::App& tool, Action& chosen) {
   addRelease(*queue, chosen);
   addLog(*queue, chosen);
   addResume(*queue, chosen);
+  addMoveTo(*queue, chosen);
   auto options = std::make_shared<StatsOptions>();
   CLI::App* stats = queue->add_subcommand("stats", "How many messages wait, fail, and are dead");
   options->queue.declare(*stats);

@@ -134,11 +134,6 @@ Result<std::vector<std::int64_t>> forEachLetter(const Options& options, const Le
   });
 }
 
-bool isSame(const FenceRow& a, const FenceRow& b) noexcept {
-  return a.ensemble == b.ensemble && a.generation == b.generation && a.token == b.token && a.path == b.path &&
-         a.candidate == b.candidate;
-}
-
 Result<void> writeRebased(Connection& connection, const FenceRow& row) {
   const ProcessIdentity& holder = row.holder;
   const Exchange written = connection.exchange(std::vector{
@@ -152,6 +147,29 @@ Result<void> writeRebased(Connection& connection, const FenceRow& row) {
   return written ? Result<void>{} : written.error();
 }
 
+/// The row of `from` is ours alone by now. The handlers' own state goes along when nothing else of the election is left
+/// there.
+Result<void> writeMove(Connection& connection, const FenceRow& from, const FenceRow& to) {
+  const std::string others = " AND NOT EXISTS(SELECT 1 FROM tenure_queue WHERE election = $1)";
+  const Exchange written = connection.exchange(std::vector{
+      command("UPDATE tenure_fence SET generation = $2, token = $3, seq = 0, candidate = '', claimed_at = $4"
+              " WHERE election = $1",
+              from.election.value, to.generation, to.token.value, to.claimedAt),
+      command("INSERT INTO tenure_fence(election, ensemble, generation, token, seq, path, candidate, host, pid,"
+              " start_time, boot_id, pid_namespace, claimed_at) VALUES($1, $2, $3, $4, 0, $5, '', '', 0, 0, '', 0, $6)"
+              " ON CONFLICT(election) DO NOTHING",
+              to.election.value, to.ensemble.value, to.generation, to.token.value, to.path, to.claimedAt),
+      command("SELECT 1 FROM tenure_state WHERE election = $1 AND key IN"
+              " (SELECT key FROM tenure_state WHERE election = $2)" +
+                  others,
+              from.election.value, to.election.value)});
+  if (!written) return written.error();
+  if (written.answers[2].rows() > 0) return backends::stateIsInTheWay(to);
+  const Result<Answer> moved = connection.ask("UPDATE tenure_state SET election = $2 WHERE election = $1" + others,
+                                              from.election.value, to.election.value);
+  return moved ? Result<void>{} : moved.error();
+}
+
 class Admin final : public IDatabaseAdmin {
  public:
   explicit Admin(Options options) : options_(std::move(options)) {}
@@ -161,6 +179,7 @@ class Admin final : public IDatabaseAdmin {
   Result<std::vector<FenceRow>> fenceRows() override;
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
                            const std::string& path) override;
+  Result<void> moveTo(const FenceRow& from, const FenceRow& to) override;
   Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override;
   Result<std::vector<std::int64_t>> requeueDeadLetters(const LetterChoice& choice) override {
     return forEachLetter(options_, choice, requeue);
@@ -290,7 +309,7 @@ Result<void> Admin::rebaseFence(const FenceRow& expected, const EnsembleUuid& en
     if (!read) return read.error();
     const auto stored = fencesFrom(read.answers[1]);
     const FenceRow found = stored.empty() ? FenceRow{} : stored.front().row;
-    if (stored.size() > 1 || !isSame(found, expected))
+    if (stored.size() > 1 || !backends::isSame(found, expected))
       return Error{Errc::versionMismatch, "the fence row is not the expected one any more"};
     if (generation <= found.generation)
       return Error{Errc::invalidArgument,
@@ -301,6 +320,27 @@ Result<void> Admin::rebaseFence(const FenceRow& expected, const EnsembleUuid& en
     rebased.generation = generation;
     rebased.path = path;
     return writeRebased(connection, rebased);
+  });
+}
+
+Result<void> Admin::moveTo(const FenceRow& from, const FenceRow& to) {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  Connection& connection = *open->connection;
+  return inTransaction(connection, [&]() -> Result<void> {
+    const Exchange read = connection.exchange(std::vector{awaitTurn(from.election.value, Turn::alone),
+                                                          lockFence(from.election.value), selectQueue(options_.queue)});
+    if (!read) return read.error();
+    const auto stored = fencesFrom(read.answers[1]);
+    const Queue queue = queueFrom(read.answers[2]);
+    const Result<bool> moves = backends::judgeMove(stored, queue.owner, from, to);
+    if (!moves) return moves.error();
+    if (!*moves) return {};
+    const Result<Answer> owned =
+        connection.ask("UPDATE tenure_queue SET election = $2, path = $3 WHERE number = $1 AND election = $4",
+                       queue.number, to.election.value, to.path, from.election.value);
+    if (!owned) return owned.error();
+    return stored.empty() ? Result<void>{} : writeMove(connection, from, to);
   });
 }
 

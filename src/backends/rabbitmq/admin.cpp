@@ -23,6 +23,16 @@ class Admin final : public IQueueAdmin {
     if (const Result<void> closed = (*connection)->close(); !closed) return closed.error();
     return stats;
   }
+  Result<void> moveTo(const FenceRow& from, const FenceRow& to) override {
+    if (Result<void> valid = validate(options_); !valid) return valid;
+    auto connection = Connection::open(options_, "tenure moves " + options_.queue);
+    if (!connection) return connection.error();
+    if (const Result<void> moved =
+            replaceOwner(**connection, options_.queue, {from.election.value, from.path}, {to.election.value, to.path});
+        !moved)
+      return moved;
+    return (*connection)->close();
+  }
 
  private:
   Options options_;

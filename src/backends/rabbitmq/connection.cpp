@@ -232,6 +232,12 @@ Result<void> Connection::compareExchange(Channel channel, const std::string& nam
   return settle(channel, amqp_get_rpc_reply(state_), "comparing the owner's exchange");
 }
 
+Result<void> Connection::deleteExchange(Channel channel, const std::string& name) {
+  askForReply();
+  amqp_exchange_delete(state_, number(channel), bytesOf(name), 0);
+  return settle(channel, amqp_get_rpc_reply(state_), "deleting the owner's exchange");
+}
+
 Result<void> Connection::limitPrefetch(Channel channel, std::uint16_t messages) {
   askForReply();
   amqp_basic_qos(state_, number(channel), 0, messages, 0);

@@ -61,6 +61,7 @@ class Connection {
   /// Never succeeds and never makes one: asks for an alternate that no exchange can have, and the broker refuses,
   /// naming that of the exchange which is there.
   Result<void> compareExchange(Channel channel, const std::string& name);
+  Result<void> deleteExchange(Channel channel, const std::string& name);
   Result<void> limitPrefetch(Channel channel, std::uint16_t messages);
   Result<void> consume(Channel channel, const std::string& queue, bool exclusively);
   Result<void> selectConfirms(Channel channel);

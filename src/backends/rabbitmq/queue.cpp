@@ -33,9 +33,7 @@ std::string ownerExchange(const std::string& queue) { return "tenure.owner." + q
 // Begins like the exchange: one pattern grants what a user needs for both.
 constexpr std::string_view ownerPrefix = "tenure.owner.";
 
-std::string ownerName(const TermIdentity& term) {
-  return std::string{ownerPrefix} + term.election.value + " at " + term.electionPath;
-}
+std::string inWords(const backends::QueueOwner& owner) { return owner.election + " at " + owner.path; }
 
 /// The broker answers to another owner: inequivalent arg … received '<owner>' but current is '<owner>'
 std::string ownerIn(std::string_view refusal) {
@@ -253,9 +251,10 @@ Result<void> checkDeliveryLimit(Connection& connection, const Options& options) 
   return Error{Errc::configurationRefused, "queue " + quoted(options.queue) + ": " + danger};
 }
 
-Result<void> recordOwner(Connection& connection, const std::string& queue, const TermIdentity& term) {
+Result<void> recordOwner(Connection& connection, const std::string& queue, const backends::QueueOwner& owner) {
+  const std::string name = std::string{ownerPrefix} + inWords(owner);
   const Result<void> recorded =
-      ask(connection, [&] { return connection.declareExchange(Channel::side, ownerExchange(queue), ownerName(term)); });
+      ask(connection, [&] { return connection.declareExchange(Channel::side, ownerExchange(queue), name); });
   if (recorded) return {};
   const std::string& refusal = recorded.error().detail;
   if (recorded.error().is(Errc::configurationRefused))
@@ -267,6 +266,26 @@ Result<void> recordOwner(Connection& connection, const std::string& queue, const
                  "^tenure\\.owner\\.; " +
                      refusal};
   return recorded;
+}
+
+Result<void> replaceOwner(Connection& connection, const std::string& queue, const backends::QueueOwner& from,
+                          const backends::QueueOwner& to) {
+  const std::string exchange = ownerExchange(queue);
+  const auto owner = ownerOf(connection, queue);
+  if (!owner) return Error{Errc::permissionDenied, "allow the user to configure, write and read ^tenure\\.owner\\."};
+  if (*owner == inWords(to)) return {};
+  // A long name comes cut from the broker.
+  if (!owner->empty() && !inWords(from).starts_with(*owner))
+    return Error{Errc::versionMismatch, "it is consumed by election " + *owner};
+  const Result<QueueCounts> counts = ask(connection, [&] { return connection.inspect(Channel::side, queue); });
+  if (!counts) return counts.error();
+  if (counts->consumers > 0)
+    return Error{Errc::storeBusy, "queue " + quoted(queue) + " has " + std::to_string(counts->consumers) +
+                                      " consumers: stop them first"};
+  if (const Result<void> gone = ask(connection, [&] { return connection.deleteExchange(Channel::side, exchange); });
+      !gone)
+    return gone;
+  return recordOwner(connection, queue, to);
 }
 
 std::optional<std::string> ownerOf(Connection& connection, const std::string& queue) {

@@ -16,11 +16,6 @@ namespace {
 constexpr std::size_t lettersAtOnce = 100;
 constexpr std::string_view linesAtOnce = "1000";
 
-bool isSame(const FenceRow& a, const FenceRow& b) noexcept {
-  return a.ensemble == b.ensemble && a.generation == b.generation && a.token == b.token && a.path == b.path &&
-         a.candidate == b.candidate;
-}
-
 Result<std::int64_t> count(Connection& connection, std::string_view command, const std::string& key) {
   const Result<Reply> counted = connection.read({command, key});
   if (!counted) return counted.error();
@@ -74,7 +69,7 @@ class Admin final : public IDatabaseAdmin {
     const auto stored = storedFence(open->fence.view());
     const FenceRow found = stored.empty() ? FenceRow{} : stored.front().row;
     const std::string owner = open->queue.view().after("election").text();
-    if (!isSame(found, expected) || owner != expected.election.value)
+    if (!backends::isSame(found, expected) || owner != expected.election.value)
       return Error{Errc::versionMismatch, "the fence row is not the expected one any more"};
     if (generation <= found.generation)
       return Error{Errc::invalidArgument,
@@ -88,7 +83,22 @@ class Admin final : public IDatabaseAdmin {
     rebased.sequence = 0;
     rebased.candidate = {};
     rebased.claimedAt = systemClock().wallNow();
-    return write(*open, rebased);
+    return write(*open, claimScript, {keys_.fence, keys_.queue}, rebased);
+  }
+
+  /// There is one fence, and it goes along.
+  Result<void> moveTo(const FenceRow& from, const FenceRow& to) override {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    const ReplyView queue = open->queue.view();
+    const auto stored = storedFence(open->fence.view());
+    const Result<bool> moves =
+        backends::judgeMove(stored, {queue.after("election").text(), queue.after("path").text()}, from, to);
+    if (!moves) return moves.error();
+    if (!*moves) return {};
+    const std::string state = keys_.state(from.election);
+    const std::string itsState = keys_.state(to.election);
+    return write(*open, moveScript, {keys_.fence, keys_.queue, state, itsState}, to);
   }
 
   Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override {
@@ -191,17 +201,20 @@ class Admin final : public IDatabaseAdmin {
     return {};
   }
 
-  Result<void> write(const Opened& open, const FenceRow& row) const {
+  /// A move writes no row where there is none.
+  Result<void> write(const Opened& open, const Script& script, const Arguments& keys, const FenceRow& row) const {
     const ReplyView queue = open.queue.view();
-    const std::vector<std::string> fields = fieldsOf(row, freshUuid());
+    const bool isApart = &script == &moveScript && open.fence.view().size() == 0;
+    const std::vector<std::string> fields = isApart ? std::vector<std::string>{} : fieldsOf(row, freshUuid());
     Arguments arguments;
     for (const std::string_view value : comparedFields(open.fence.view())) arguments.push_back(value);
     arguments.insert(arguments.end(),
                      {queue.after("election").bytes(), queue.after("path").bytes(), row.election.value, row.path});
     arguments.insert(arguments.end(), fields.begin(), fields.end());
-    const Result<Reply> written = open.connection->run(claimScript, {keys_.fence, keys_.queue}, arguments);
+    const Result<Reply> written = open.connection->run(script, keys, arguments);
     if (!written) return written.error();
     if ((*written)[0].bytes() == "ok") return {};
+    if ((*written)[0].bytes() == "taken") return backends::stateIsInTheWay(row);
     return Error{Errc::versionMismatch, "the fence row is not the expected one any more"};
   }
 

@@ -21,16 +21,28 @@ namespace tenure::redis {
   "end\n"
 #define ENTRY_ID "local function entry(n) return string.format('%.0f-0', n) end\n"
 
-const Script claimScript{.text = R"lua(
-local row = redis.call('HMGET', KEYS[1], 'ensemble', 'generation', 'token', 'candidate', 'path', 'seq', 'by')
-local owner = redis.call('HMGET', KEYS[2], 'election', 'path')
-for i = 1, 7 do if (row[i] or '') ~= ARGV[i] then return {'changed'} end end
-for i = 1, 2 do if (owner[i] or '') ~= ARGV[7 + i] then return {'changed'} end end
+#define STOP_UNLESS_AS_READ                                                                                         \
+  "local row = redis.call('HMGET', KEYS[1], 'ensemble', 'generation', 'token', 'candidate', 'path', 'seq', 'by')\n" \
+  "local owner = redis.call('HMGET', KEYS[2], 'election', 'path')\n"                                                \
+  "for i = 1, 7 do if (row[i] or '') ~= ARGV[i] then return {'changed'} end end\n"                                  \
+  "for i = 1, 2 do if (owner[i] or '') ~= ARGV[7 + i] then return {'changed'} end end\n"
+
+const Script claimScript{.text = STOP_UNLESS_AS_READ R"lua(
 redis.call('HSET', KEYS[2], 'election', ARGV[10], 'path', ARGV[11])
 redis.call('HSET', KEYS[1], unpack(ARGV, 12))
 return {'ok'}
 )lua",
                          .writes = true};
+
+const Script moveScript{.text = STOP_UNLESS_AS_READ R"lua(
+local state = redis.call('EXISTS', KEYS[3]) == 1
+if state and redis.call('EXISTS', KEYS[4]) == 1 then return {'taken'} end
+redis.call('HSET', KEYS[2], 'election', ARGV[10], 'path', ARGV[11])
+if ARGV[12] then redis.call('HSET', KEYS[1], unpack(ARGV, 12)) end
+if state then redis.call('RENAME', KEYS[3], KEYS[4]) end
+return {'ok'}
+)lua",
+                        .writes = true};
 
 const Script lookScript{.text = FENCE_CHECK STOP_UNLESS_OURS R"lua(
 local fields, keys = {}, {}

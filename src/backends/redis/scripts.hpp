@@ -15,6 +15,10 @@ namespace tenure::redis {
 /// ok | changed
 extern const Script claimScript;
 
+/// KEYS fence, queue, state of its election, state of the new one · ARGV as above; no row where there is no fence.
+/// ok | changed | taken (the new one has state there)
+extern const Script moveScript;
+
 /// KEYS fence, state, keys… · ARGV the fence as expected (6), state fields….  Reads under the fence.
 /// ok, values of the fields, values of the keys | fenced, row
 extern const Script lookScript;

@@ -38,6 +38,8 @@ Result<void> judgeOwner(const QueueOwner& owner, const TermIdentity& term) {
   return {};
 }
 
+std::tuple<std::int64_t, FencingToken> rankOf(const FenceRow& row) noexcept { return {row.generation, row.token}; }
+
 Result<Claim> judgeRow(const FenceRow& row, const TermIdentity& term, bool leaseValid) {
   if (row.path != term.electionPath)
     return Error{Errc::foreignPath, "claimed at " + row.path + ", this term is of " + term.electionPath};
@@ -77,6 +79,31 @@ Result<Claim> judgeClaim(const std::vector<StoredFence>& stored, const QueueOwne
   const Result<const FenceRow*> row = onlyRow(stored, term);
   if (!row) return row.error();
   return judgeRow(**row, term, leaseValid);
+}
+
+bool isSame(const FenceRow& found, const FenceRow& expected) noexcept {
+  return found.ensemble == expected.ensemble && found.generation == expected.generation &&
+         found.token == expected.token && found.path == expected.path && found.candidate == expected.candidate;
+}
+
+Result<bool> judgeMove(const std::vector<StoredFence>& stored, const QueueOwner& owner, const FenceRow& from,
+                       const FenceRow& to) {
+  if (owner.election == to.election.value && owner.path == to.path) return false;
+  if (owner.election != from.election.value)
+    return Error{Errc::versionMismatch, "it is consumed by election " + owner.election + " at " + owner.path};
+  if (!stored.empty() && !stored.front().damage.empty())
+    return Error{Errc::fenceLost, "the fence row is damaged: " + stored.front().damage};
+  const FenceRow found = stored.empty() ? FenceRow{} : stored.front().row;
+  if (stored.size() > 1 || !isSame(found, from))
+    return Error{Errc::versionMismatch, "the fence row is not the expected one any more: a term has claimed meanwhile"};
+  if (!stored.empty() && rankOf(to) <= rankOf(found))
+    return Error{Errc::invalidArgument, describe(to) + " is not above " + describe(found)};
+  return true;
+}
+
+Error stateIsInTheWay(const FenceRow& to) {
+  return {Errc::alreadyExists, "the handlers of election " + to.election.value +
+                                   " keep state of their own there, which that of the queue would replace"};
 }
 
 bool isRefusal(const Error& error) noexcept {

@@ -27,6 +27,7 @@ struct QueueOwner {
   std::string election;
   std::string path;
 };
+inline QueueOwner ownerOf(const TermIdentity& term) { return {term.election.value, term.electionPath}; }
 
 enum class Claim {
   first,  // no row, and none was ever there
@@ -48,6 +49,20 @@ bool isRefusal(const Error& error) noexcept;
 /// Why a write of `term`, whose last commit was `sequence`, did not find its row.
 /// It is staleTerm, clonedLeader or fenceLost.
 Error judgeFenced(const std::vector<StoredFence>& stored, const TermIdentity& term, std::int64_t sequence);
+
+/// Whether an operator's act finds the claim that he looked at, however often its term has committed since.
+bool isSame(const FenceRow& found, const FenceRow& expected) noexcept;
+
+/// What is to be done that the place of this owner, with these rows of its election, becomes another election's
+/// (IStoreAdmin::moveTo): nothing, where it is that one's already.
+///
+/// Errors:  versionMismatch  owner or row are others by now
+///          invalidArgument  `to` is not above the row: its terms would go on
+///          fenceLost        the row is damaged
+Result<bool> judgeMove(const std::vector<StoredFence>& stored, const QueueOwner& owner, const FenceRow& from,
+                       const FenceRow& to);
+/// The handlers' own state cannot go along.
+Error stateIsInTheWay(const FenceRow& to);
 
 /// Whether the row is this very term's, and nobody else's who came by the same number.
 bool isClaimOf(const FenceRow& row, const TermIdentity& term) noexcept;

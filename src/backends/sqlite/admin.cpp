@@ -127,11 +127,6 @@ Result<std::vector<std::int64_t>> forEachLetter(const Options& options, const Le
   });
 }
 
-bool isSame(const FenceRow& a, const FenceRow& b) noexcept {
-  return a.ensemble == b.ensemble && a.generation == b.generation && a.token == b.token && a.path == b.path &&
-         a.candidate == b.candidate;
-}
-
 Result<void> writeRebased(Connection& connection, const FenceRow& row) {
   const ProcessIdentity& holder = row.holder;
   Result<void> removed = connection.run("DELETE FROM tenure_fence WHERE election = ?1", row.election.value);
@@ -145,6 +140,35 @@ Result<void> writeRebased(Connection& connection, const FenceRow& row) {
   return connection.run("UPDATE tenure_queue SET path = ?1 WHERE election = ?2", row.path, row.election.value);
 }
 
+/// The handlers' own state goes along when nothing else of the election is left there.
+Result<void> moveState(Connection& connection, const FenceRow& from, const FenceRow& to) {
+  constexpr std::string_view others = " AND NOT EXISTS(SELECT 1 FROM tenure_queue WHERE election = ?1)";
+  Query clash = connection.query(
+      "SELECT 1 FROM tenure_state WHERE election = ?1 AND key IN"
+      " (SELECT key FROM tenure_state WHERE election = ?2)" +
+          std::string(others),
+      from.election.value, to.election.value);
+  const Result<bool> clashes = clash.next();
+  if (!clashes) return clashes.error();
+  if (*clashes) return backends::stateIsInTheWay(to);
+  return connection.run("UPDATE tenure_state SET election = ?2 WHERE election = ?1" + std::string(others),
+                        from.election.value, to.election.value);
+}
+
+Result<void> moveFence(Connection& connection, const FenceRow& from, const FenceRow& to) {
+  if (Result<void> raised =
+          connection.run("UPDATE tenure_fence SET generation = ?2, token = ?3, seq = 0, candidate = '', claimed_at = ?4"
+                         " WHERE election = ?1",
+                         from.election.value, to.generation, to.token.value, to.claimedAt);
+      !raised)
+    return raised;
+  return connection.run(
+      "INSERT INTO tenure_fence(election, ensemble, generation, token, seq, path, candidate, host, pid, start_time,"
+      " boot_id, pid_namespace, claimed_at) VALUES(?1, ?2, ?3, ?4, 0, ?5, '', '', 0, 0, '', 0, ?6)"
+      " ON CONFLICT(election) DO NOTHING",
+      to.election.value, to.ensemble.value, to.generation, to.token.value, to.path, to.claimedAt);
+}
+
 class Admin final : public IDatabaseAdmin {
  public:
   explicit Admin(Options options) : options_(std::move(options)) {}
@@ -154,6 +178,7 @@ class Admin final : public IDatabaseAdmin {
   Result<std::vector<FenceRow>> fenceRows() override;
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
                            const std::string& path) override;
+  Result<void> moveTo(const FenceRow& from, const FenceRow& to) override;
   Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override;
   Result<std::vector<std::int64_t>> requeueDeadLetters(const LetterChoice& choice) override {
     return forEachLetter(options_, choice, requeueOne);
@@ -288,7 +313,7 @@ Result<void> Admin::rebaseFence(const FenceRow& expected, const EnsembleUuid& en
     const auto stored = readFence(connection, expected.election.value);
     if (!stored) return stored.error();
     const FenceRow found = stored->empty() ? FenceRow{} : stored->front().row;
-    if (stored->size() > 1 || !isSame(found, expected))
+    if (stored->size() > 1 || !backends::isSame(found, expected))
       return Error{Errc::versionMismatch, "the fence row is not the expected one any more"};
     if (generation <= found.generation)
       return Error{Errc::invalidArgument,
@@ -299,6 +324,25 @@ Result<void> Admin::rebaseFence(const FenceRow& expected, const EnsembleUuid& en
     rebased.generation = generation;
     rebased.path = path;
     return writeRebased(connection, rebased);
+  });
+}
+
+Result<void> Admin::moveTo(const FenceRow& from, const FenceRow& to) {
+  Result<std::unique_ptr<Connection>> opened = openExisting(options_);
+  if (!opened) return opened.error();
+  Connection& connection = **opened;
+  return inTransaction(connection, [&]() -> Result<void> {
+    const Result<Queue> queue = readQueue(connection, options_.queue);
+    if (!queue) return queue.error();
+    const auto stored = readFence(connection, from.election.value);
+    if (!stored) return stored.error();
+    const Result<bool> moves = backends::judgeMove(*stored, queue->owner, from, to);
+    if (!moves) return moves.error();
+    if (!*moves) return {};
+    if (Result<void> owned = writeOwner(connection, queue->number, {to.election.value, to.path}); !owned) return owned;
+    if (stored->empty()) return {};
+    if (Result<void> moved = moveFence(connection, from, to); !moved) return moved;
+    return moveState(connection, from, to);
   });
 }
 

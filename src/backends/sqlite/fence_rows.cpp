@@ -70,9 +70,9 @@ Result<Queue> readOrAddQueue(Connection& connection, const std::string& queue) {
   return readQueue(connection, queue);
 }
 
-Result<void> writeOwner(Connection& connection, std::int64_t queue, const TermIdentity& term) {
-  return connection.run("UPDATE tenure_queue SET election = ?1, path = ?2 WHERE number = ?3", term.election.value,
-                        term.electionPath, queue);
+Result<void> writeOwner(Connection& connection, std::int64_t queue, const QueueOwner& owner) {
+  return connection.run("UPDATE tenure_queue SET election = ?1, path = ?2 WHERE number = ?3", owner.election,
+                        owner.path, queue);
 }
 
 Result<std::int64_t> writeClaim(Connection& connection, const TermIdentity& term, Claim claim, WallTime at) {

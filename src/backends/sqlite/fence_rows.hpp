@@ -27,7 +27,7 @@ struct Queue {
 Result<Queue> readQueue(Connection& connection, const std::string& queue);
 /// The same, with a new row where there is none.
 Result<Queue> readOrAddQueue(Connection& connection, const std::string& queue);
-Result<void> writeOwner(Connection& connection, std::int64_t queue, const TermIdentity& term);
+Result<void> writeOwner(Connection& connection, std::int64_t queue, const QueueOwner& owner);
 
 /// The row as `term` leaves it by claiming; `again` keeps counting its commits, so that a clone is found out.
 Result<std::int64_t> writeClaim(Connection& connection, const TermIdentity& term, Claim claim, WallTime at);

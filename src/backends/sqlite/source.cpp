@@ -68,7 +68,7 @@ Result<void> Source::own(const TermIdentity& term) {
   if (!queue) return queue.error();
   if (!queue->owner.election.empty() && !isOwnedBy(queue->owner, term))
     return Error{Errc::queueOwned, "it is consumed by election " + queue->owner.election + " at " + queue->owner.path};
-  if (Result<void> written = writeOwner(*connection_, queue->number, term); !written) return written;
+  if (Result<void> written = writeOwner(*connection_, queue->number, backends::ownerOf(term)); !written) return written;
   begin(queue->number);
   return connection_->commit();
 }

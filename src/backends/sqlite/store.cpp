@@ -98,7 +98,8 @@ Result<Store::Written> Store::writeClaimOf(const Term& term) {
   const Result<Claim> claim = backends::judgeClaim(*stored, queue->owner, identity, term.valid());
   if (!claim) return claim.error();
   if (queue->owner.election.empty())
-    if (const Result<void> owned = writeOwner(*connection_, queue->number, identity); !owned) return owned.error();
+    if (const Result<void> owned = writeOwner(*connection_, queue->number, backends::ownerOf(identity)); !owned)
+      return owned.error();
   const auto sequence = writeClaim(*connection_, identity, *claim, systemClock().wallNow());
   if (!sequence) return sequence.error();
   if (const Result<void> committed = connection_->commit(); !committed) return committed.error();

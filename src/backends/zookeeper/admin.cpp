@@ -16,11 +16,6 @@
 namespace tenure::zookeeper {
 namespace {
 
-bool isSame(const FenceRow& a, const FenceRow& b) noexcept {
-  return a.ensemble == b.ensemble && a.generation == b.generation && a.token == b.token && a.path == b.path &&
-         a.candidate == b.candidate;
-}
-
 Error changedMeanwhile() { return {Errc::versionMismatch, "the fence row is not the expected one any more"}; }
 
 class Admin final : public IStoreAdmin {
@@ -67,7 +62,7 @@ class Admin final : public IStoreAdmin {
     if (!stored && !stored.error().is(Errc::notFound)) return stored.error();
     FenceNode fence;
     if (stored) fence = fenceFrom(stored->data);
-    if (!isSame(fence.row, expected) || ownerFrom(open->base.data).election != expected.election.value)
+    if (!backends::isSame(fence.row, expected) || ownerFrom(open->base.data).election != expected.election.value)
       return changedMeanwhile();
     if (generation <= fence.row.generation)
       return Error{Errc::invalidArgument, "generation " + std::to_string(generation) + " is not above " +
@@ -93,6 +88,25 @@ class Admin final : public IStoreAdmin {
     const bool conflict =
         !written && (written.error().is(Errc::versionMismatch) || written.error().is(Errc::alreadyExists));
     return conflict ? changedMeanwhile() : written;
+  }
+
+  /// There is one fence, and it goes along.
+  Result<void> moveTo(const FenceRow& from, const FenceRow& to) override {
+    const Result<Opened> open = openStore();
+    if (!open) return open.error();
+    const Result<Node> stored = open->session->getFresh(paths_.fence);
+    if (!stored) return stored.error();
+    FenceNode fence = fenceFrom(stored->data);
+    const Result<bool> moves = backends::judgeMove(std::vector{backends::StoredFence{fence.row, fence.damage}},
+                                                   ownerFrom(open->base.data), from, to);
+    if (!moves) return moves.error();
+    if (!*moves) return {};
+    fence.row = to;
+    fence.by = freshUuid();
+    const Result<void> written =
+        open->session->multi({SetOp{paths_.base, ownerText({to.election.value, to.path}), open->base.stat.version},
+                              SetOp{paths_.fence, fenceText(fence), stored->stat.version}});
+    return !written && written.error().is(Errc::versionMismatch) ? changedMeanwhile() : written;
   }
 
   Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override {

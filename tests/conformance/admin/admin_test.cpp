@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backends/shared/fence.hpp"
 #include "backends/shared/headers_text.hpp"
 #include "support/backends.hpp"
 #include "support/findings.hpp"
@@ -367,6 +368,112 @@ TEST_P(AdminSuite, Row33ALostFenceIsCuredByARebase) {
   ASSERT_THAT(admin_->rebaseFence(absent, identityWith(8).ensemble, 1, identityWith(8).electionPath), succeeds());
 
   EXPECT_THAT(next.store->claim(TestTerm(8)), succeeds());
+}
+
+/// What the election "orders" gives to "invoices", above every token so far.
+FenceRow heir(std::int64_t token = 20) {
+  FenceRow row = backends::rowOf(identityWith(token, "invoices"), 0, WallTime{std::chrono::milliseconds{1}});
+  row.candidate = {};
+  row.holder = {};
+  return row;
+}
+
+TEST_P(AdminSuite, AMovedQueueIsTheOtherElectionsWithAllThatIsKeptOfIt) {
+  produce("a", "12345");
+  bury("dead");
+  fail("b", 2, Standing::retrying);
+  commit([&](IFencedTransaction& transaction) { EXPECT_THAT(transaction.put("balance", "17"), succeeds()); });
+  const Replica next = world_->open();
+  const TestTerm term(21, "invoices");
+  ASSERT_THAT(next.store->claim(term), failsWith(Errc::queueOwned));
+
+  ASSERT_THAT(admin_->moveTo(admin_->fenceRows().value()[0], heir()), succeeds());
+
+  EXPECT_EQ(admin_->stats().value().election, "invoices");
+  ASSERT_THAT(next.store->claim(term), succeeds());
+  ASSERT_THAT(next.source->attach(term), succeeds());
+  EXPECT_THAT(next.source->fetch(10, BootClock::now(), {}).value(), SizeIs(1));
+  const auto transaction = next.store->begin(term).value();
+  EXPECT_EQ(transaction->get("balance").value(), "17");
+  EXPECT_EQ(transaction->admit(consumer, MessageId{"dead"}, digestOf("body of dead"), MessageFate::done).value(),
+            Admission::duplicate);
+  transaction->rollback();
+  EXPECT_THAT(buried(), ElementsAre("dead"));
+  EXPECT_THAT(next.store->consumerState(consumer).value().attempts, SizeIs(2));
+}
+
+TEST_P(AdminSuite, AStaleLeaderOfBeforeAMoveCommitsNothingAndDoesNotComeBack) {
+  const auto stale = leader_.store->begin(term_).value();
+  EXPECT_THAT(stale->put("k", "stale"), succeeds());
+  stale->rollback();
+  ASSERT_THAT(admin_->moveTo(admin_->fenceRows().value()[0], heir()), succeeds());
+
+  const auto transaction = leader_.store->begin(term_).value();
+  const Result<void> written = transaction->put("k", "stale");
+  EXPECT_THAT(written ? transaction->commit() : written, failsWith(Errc::staleTerm));
+
+  const Replica again = world_->open();
+  EXPECT_THAT(again.store->claim(TestTerm(25)), failsWith(Errc::queueOwned));
+  EXPECT_THAT(again.source->attach(TestTerm(25)), failsWith(Errc::queueOwned));
+}
+
+TEST_P(AdminSuite, AMoveThatIsRepeatedChangesNothing) {
+  const FenceRow row = admin_->fenceRows().value()[0];
+  ASSERT_THAT(admin_->moveTo(row, heir()), succeeds());
+  const Replica next = world_->open();
+  const TestTerm term(21, "invoices");
+  ASSERT_THAT(next.store->claim(term), succeeds());
+
+  EXPECT_THAT(admin_->moveTo(row, heir(30)), succeeds());
+
+  const auto transaction = next.store->begin(term).value();
+  ASSERT_THAT(transaction->put("k", "v"), succeeds());
+  EXPECT_THAT(transaction->commit(), succeeds());
+}
+
+TEST_P(AdminSuite, AQueueCanBeMovedBack) {
+  ASSERT_THAT(admin_->moveTo(admin_->fenceRows().value()[0], heir()), succeeds());
+  const Replica next = world_->open();
+  ASSERT_THAT(next.store->claim(TestTerm(21, "invoices")), succeeds());
+  FenceRow row;
+  for (const FenceRow& each : admin_->fenceRows().value())
+    if (each.election.value == "invoices") row = each;
+  FenceRow back = heir(30);
+  back.election = ElectionName{"orders"};
+  back.path = "/tenure/elections/orders";
+
+  ASSERT_THAT(admin_->moveTo(row, back), succeeds());
+
+  EXPECT_THAT(world_->open().store->claim(TestTerm(31)), succeeds());
+}
+
+TEST_P(AdminSuite, AMoveThatExpectsAnotherRowChangesNothing) {
+  FenceRow expected = admin_->fenceRows().value()[0];
+  expected.token = FencingToken{6};
+
+  EXPECT_THAT(admin_->moveTo(expected, heir()), failsWith(Errc::versionMismatch));
+  expected.election = ElectionName{"others"};
+  EXPECT_THAT(admin_->moveTo(expected, heir()), failsWith(Errc::versionMismatch));
+
+  EXPECT_EQ(admin_->stats().value().election, "orders");
+  EXPECT_THAT(leader_.store->claim(term_), succeeds());
+}
+
+TEST_P(AdminSuite, AMoveUnderATokenThatIsNotAboveTheFenceIsRefused) {
+  EXPECT_THAT(admin_->moveTo(admin_->fenceRows().value()[0], heir(7)), failsWith(Errc::invalidArgument));
+}
+
+TEST_P(AdminSuite, AQueueThatIsKeptApartFromItsStoreIsMovedWithoutAFence) {
+  world_->dropFence("orders");
+  FenceRow bare;
+  bare.election = ElectionName{"orders"};
+
+  ASSERT_THAT(admin_->moveTo(bare, heir()), succeeds());
+
+  EXPECT_EQ(admin_->stats().value().election, "invoices");
+  EXPECT_THAT(admin_->fenceRows().value(), IsEmpty());
+  EXPECT_THAT(world_->open().source->attach(TestTerm(21, "invoices")), succeeds());
+  EXPECT_THAT(world_->open().store->claim(TestTerm(21, "invoices")), failsWith(Errc::fenceLost)) << "a lost one stays";
 }
 
 }  // namespace

@@ -400,5 +400,27 @@ TEST_F(Attach, OperatorsSeeTheOwnerAndWhatWaits) {
   EXPECT_EQ(admin->stats()->waiting, 0);  // in the consumer's hands
 }
 
+FenceRow rowOf(const std::string& election) {
+  FenceRow row;
+  row.election = ElectionName{election};
+  row.path = "/tenure/elections/" + election;
+  return row;
+}
+
+TEST_F(Attach, AMovedQueueIsTheOtherElections) {
+  const auto admin = openAdmin(options_).value();
+  const auto source = attached(term_);
+  EXPECT_THAT(admin->moveTo(rowOf("orders"), rowOf("invoices")), failsWith(Errc::storeBusy)) << "somebody consumes";
+  source->detach();
+
+  EXPECT_THAT(admin->moveTo(rowOf("others"), rowOf("invoices")), failsWith(Errc::versionMismatch));
+  ASSERT_THAT(admin->moveTo(rowOf("orders"), rowOf("invoices")), succeeds());
+  EXPECT_THAT(admin->moveTo(rowOf("orders"), rowOf("invoices")), succeeds()) << "a second time";
+
+  EXPECT_EQ(admin->stats()->election, "invoices at /tenure/elections/invoices");
+  EXPECT_THAT(makeSource(options_, events_)->attach(term_), failsWith(Errc::queueOwned));
+  EXPECT_THAT(makeSource(options_, events_)->attach(TestTerm(8, "invoices")), succeeds());
+}
+
 }  // namespace
 }  // namespace tenure::rabbitmq

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/shared/fence.hpp"
 #include "backends/zookeeper/session_thread.hpp"
 #include "support/events.hpp"
 #include "support/results.hpp"
@@ -310,6 +311,25 @@ TEST_F(ZooKeeperStore, Row15ARebaseLetsTheNewEnsembleClaimAndStopsTheOldOne) {
   EXPECT_THAT(admin->rebaseFence(before, next.ensemble, 3, next.electionPath), failsWith(Errc::versionMismatch));
   EXPECT_THAT(leader.put("k", "v"), failsWith(Errc::staleTerm));
   EXPECT_THAT(openStore(world_.options(), noEvents())->claim(TestTerm(next)), succeeds());
+}
+
+TEST_F(ZooKeeperStore, AMovedStoreIsTheOtherElectionsAndItsLastLeaderCommitsNothing) {
+  const Leader leader = leaderWith(7);
+  ASSERT_THAT(leader.put("balance", "17"), succeeds());
+  const auto admin = openStoreAdmin(world_.options());
+  const FenceRow before = admin->fenceRows().value().front();
+  const TestTerm term(21, "invoices");
+  FenceRow heir = backends::rowOf(identityWith(20, "invoices"), 0, WallTime{});
+  ASSERT_THAT(openStore(world_.options(), noEvents())->claim(term), failsWith(Errc::queueOwned));
+
+  ASSERT_THAT(admin->moveTo(before, heir), succeeds());
+  EXPECT_THAT(admin->moveTo(before, heir), succeeds()) << "a second time";
+
+  EXPECT_THAT(leader.put("balance", "0"), failsWith(Errc::staleTerm));
+  const auto store = openStore(world_.options(), noEvents());
+  ASSERT_THAT(store->claim(term), succeeds());
+  EXPECT_EQ(store->begin(term).value()->get("balance").value(), "17");
+  EXPECT_THAT(openStore(world_.options(), noEvents())->claim(TestTerm(22)), failsWith(Errc::queueOwned));
 }
 
 TEST_F(ZooKeeperStore, ARebaseMakesALostFenceAnewAndNumbersLettersOn) {
