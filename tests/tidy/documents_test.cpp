@@ -1,10 +1,12 @@
 /// README.md and docs/: what they link to is there, headings too.
+#include "support/documents.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "pages.hpp"
+#include "support/program.hpp"
 
 namespace tenure {
 namespace {
@@ -34,9 +36,10 @@ std::set<std::string> anchorsIn(const fs::path& page) {
   return anchors;
 }
 
-bool leadsSomewhere(const fs::path& page, const std::string& link) {
+bool leadsSomewhere(const std::string& page, const std::string& link) {
   const std::string file = link.substr(0, link.find('#'));
-  const fs::path target = file.empty() ? page : page.parent_path() / file;
+  const fs::path from = test::house() / page;
+  const fs::path target = file.empty() ? from : from.parent_path() / file;
   if (!fs::exists(target)) return false;
   return file.size() == link.size() || anchorsIn(target).contains(link.substr(file.size() + 1));
 }
@@ -44,13 +47,25 @@ bool leadsSomewhere(const fs::path& page, const std::string& link) {
 TEST(Documents, EachLinkLeadsToAPageAndAHeadingThatAreThere) {
   static const std::regex links(R"re(\]\(([^)\s]+)\))re");
   std::vector<std::string> broken;
-  for (const fs::path& page : tidy::pages()) {
-    const std::string text = test::contentsOf(page);
-    for (std::sregex_iterator match(text.begin(), text.end(), links); match != std::sregex_iterator(); ++match)
-      if (const std::string link = (*match)[1]; link.rfind("http", 0) != 0 && !leadsSomewhere(page, link))
-        broken.push_back(page.lexically_relative(tidy::house).string() + ": " + link);
-  }
+  for (const std::string& page : test::pages())
+    for (const std::string& link : test::found(test::textOf(page), links))
+      if (link.rfind("http", 0) != 0 && !leadsSomewhere(page, link)) broken.push_back(page + ": " + link);
   EXPECT_THAT(broken, IsEmpty());
+}
+
+/// What is fenced is shown as it is meant, and can be found by the test that runs it.
+TEST(Documents, EachBlockIsRunOrSaysWhyNot) {
+  const std::set<std::string> shown{"text", "ini", "toml"}, run{"sh", "cpp", "test"};
+  const std::set<std::string> there = test::testsInTheTree();
+  std::vector<std::string> strange;
+  for (const std::string& page : test::pages())
+    for (const test::Block& block : test::blocksOf(page)) {
+      const bool known = shown.contains(block.language) || run.contains(block.language);
+      const bool elsewhere = !block.notRun.empty() || there.contains(block.runBy);
+      if (block.language.empty() || !(known || elsewhere) || (!block.runBy.empty() && !elsewhere))
+        strange.push_back(page + ':' + std::to_string(block.line));
+    }
+  EXPECT_THAT(strange, IsEmpty());
 }
 
 }  // namespace
