@@ -78,6 +78,17 @@ std::vector<Block> blocksOf(const std::string& page) {
   return reader.take();
 }
 
+std::vector<std::string> statementsOf(const std::string& page, const std::string& beginning) {
+  std::vector<std::string> statements;
+  for (const Block& block : blocksOf(page)) {
+    if (block.language != "sql" || block.text.rfind(beginning, 0) != 0) continue;
+    std::istringstream text(block.text);
+    for (std::string sql; std::getline(text, sql, ';');)
+      if (sql.find_first_not_of('\n') != std::string::npos) statements.push_back(sql);
+  }
+  return statements;
+}
+
 std::vector<std::string> found(const std::string& text, const std::regex& pattern) {
   std::vector<std::string> all;
   for (std::sregex_iterator match(text.begin(), text.end(), pattern); match != std::sregex_iterator(); ++match)

@@ -29,6 +29,9 @@ struct Block {
 };
 std::vector<Block> blocksOf(const std::string& page);
 
+/// Of the block of SQL that begins so; each without its semicolon.
+std::vector<std::string> statementsOf(const std::string& page, const std::string& beginning);
+
 /// The first group of each match, or the first two as "a.b".
 std::vector<std::string> found(const std::string& text, const std::regex& pattern);
 /// "Suite.Test" of each; of a suite over several values without what its instances add.

@@ -30,6 +30,16 @@ class Page : public testing::TestWithParam<std::string> {
     fs::permissions(folder_.path(), fs::perms::owner_all | fs::perms::others_exec | fs::perms::group_exec);
   }
 
+  /// Or the next page would find the queue as this one made it.
+  ~Page() override {
+    if (!usesBroker_) return;
+    try {
+      RabbitServer::shared().deleteQueue("orders");
+    } catch (const std::runtime_error&) {
+      // the page made none
+    }
+  }
+
   /// The page's commands with our servers' names in them, each told by its line.
   std::string script() {
     std::string all = "cd '" + folder_.path().string() + "'\n";
@@ -59,7 +69,7 @@ class Page : public testing::TestWithParam<std::string> {
     replace(text, "zk1:2181,zk2:2181,zk3:2181", [] { return Ensemble::shared().hosts(); });
     replace(text, "HOSTS", [] { return Ensemble::shared().hosts(); });
     replace(text, "shop@db/shop", [this] { return shop(); });
-    replace(text, "shop@mq/", [] { return "tenure@127.0.0.1:" + std::to_string(RabbitServer::shared().port()) + '/'; });
+    replace(text, "shop@mq/", [this] { return broker(); });
     replace(text, "cache:6379", [this] { return cache(); });
     return text;
   }
@@ -84,12 +94,17 @@ class Page : public testing::TestWithParam<std::string> {
     }
     return shop_;
   }
+  std::string broker() {
+    usesBroker_ = true;
+    return "tenure@127.0.0.1:" + std::to_string(RabbitServer::shared().port()) + '/';
+  }
   std::string cache() {
     if (!redis_) redis_.emplace();
     return "127.0.0.1:" + std::to_string(redis_->port());
   }
 
   std::string shop_;
+  bool usesBroker_ = false;
   std::optional<RedisServer> redis_;
 };
 

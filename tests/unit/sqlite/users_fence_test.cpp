@@ -1,10 +1,11 @@
-/// The SQL that docs/guides/fence.md gives to programs of any language, as it stands there, against claims of the real store.
+/// The SQL that docs/guides/fence.md gives to programs of any language, as it stands there, against claims of the real
+/// store.
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
-#include <fstream>
-#include <sstream>
+#include <utility>
 
+#include "support/documents.hpp"
 #include "support/program.hpp"
 #include "support/terms.hpp"
 #include "tenure/sqlite.hpp"
@@ -17,16 +18,9 @@ using testing::HasSubstr;
 
 /// The statements of the guide: the table, the lock, the check.
 std::vector<std::string> statementsOfTheGuide() {
-  std::ifstream page(std::string(TENURE_SOURCE_DIR) + "/docs/guides/fence.md");
-  std::ostringstream text;
-  text << page.rdbuf();
-  const std::string all = text.str();
-  std::vector<std::string> statements;
-  for (std::size_t at = all.find("    CREATE TEMP TABLE fence"); statements.size() < 3 && at != std::string::npos;) {
-    const std::size_t end = all.find(';', at);
-    statements.push_back(all.substr(at, end - at));
-    at = end + 1;
-  }
+  std::vector<std::string> statements = test::statementsOf("docs/guides/fence.md", "CREATE TEMP TABLE");
+  for (std::string& sql : test::statementsOf("docs/guides/fence.md", "BEGIN IMMEDIATE"))
+    statements.push_back(std::move(sql));
   return statements;
 }
 
