@@ -1,4 +1,4 @@
-/// TLS between replicas and ensemble, as docs/operations.md sets it up: plain → stunnel → TLS → stunnel → a real ensemble.
+/// TLS between replicas and ensemble, as docs/operations.md says: plain → stunnel → TLS → stunnel → a real ensemble.
 #include "process/cli/replica.hpp"
 #include "support/stunnel.hpp"
 

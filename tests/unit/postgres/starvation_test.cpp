@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "backends/postgres/session_name.hpp"
-#include "leading.hpp"
 #include "guide_recipe.hpp"
+#include "leading.hpp"
 #include "support/tcp_proxy.hpp"
 
 namespace tenure::postgresql {
@@ -113,7 +113,7 @@ TEST_F(AClaimBesideACrowd, ThatOnlyLocksTheRowEndsItAndTellsSo) {
   EXPECT_EQ(crowd.entries(), entries) << "none of their later commits was accepted";
 }
 
-TEST_F(AClaimBesideACrowd, ThatDoesAsTheReadmeSaysIsNextInLine) {
+TEST_F(AClaimBesideACrowd, ThatDoesAsTheGuideSaysIsNextInLine) {
   Leader next = successor(30s);
   Crowd crowd(world, olderTerm(), recipeOfTheGuide(olderTerm()));
 

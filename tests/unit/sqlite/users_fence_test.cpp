@@ -1,4 +1,4 @@
-/// The SQL that docs/guides/fence.md gives to programs of any language, as it stands there, against claims of the real
+/// The SQL that docs/guides/fence.md gives to programs of any language, against claims of the real store.
 /// store.
 #include <gmock/gmock.h>
 #include <sqlite3.h>
