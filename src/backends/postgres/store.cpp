@@ -69,7 +69,7 @@ Result<void> Store::claim(const Term& term) {
   if (lane_) return join(term);
   const BootTime start = BootClock::now();
   claimed_.reset();
-  foresight_.clear();
+  lookahead_.clear();
   const Result<Written> written = claimPatiently(term);
   if (!written) {
     release();
@@ -310,7 +310,7 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
 }
 
 Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::span<const Message> messages) {
-  const bool foreseen = messages.size() == 1 && mayGuess() && foresight_.isFresh(consumer, messages.front().id);
+  const bool foreseen = messages.size() == 1 && mayGuess() && lookahead_.isAbsent(consumer, messages.front().id);
   if (foreseen) return std::vector{Admission::fresh};
   const auto connection = session();
   if (!connection) return connection.error();
@@ -318,7 +318,7 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
     const Exchange ahead = (*connection)->exchange(std::vector{lookAhead(consumer, messages.front().id)});
     if (!ahead) return ahead.error();
     lookedAhead(consumer, ahead.answers[0]);
-    if (foresight_.isFresh(consumer, messages.front().id)) return std::vector{Admission::fresh};
+    if (lookahead_.isAbsent(consumer, messages.front().id)) return std::vector{Admission::fresh};
   }
   std::vector<Command> questions;
   for (const Message& message : messages) questions.push_back(selectKey(consumer, message.id));
@@ -333,7 +333,7 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
 /// A subquery, because the planner does not turn one into a join: to a server that has not analysed the table yet, a
 /// look at all of it would seem cheaper.
 Command Store::lookAhead(const ConsumerName& consumer, const MessageId& id) {
-  lookedFor_ = foresight_.take(id, backends::furthestAhead);
+  lookedFor_ = lookahead_.take(id, storage::furthestAhead);
   return lookFor(consumer);
 }
 
@@ -347,38 +347,38 @@ Command Store::lookFor(const ConsumerName& consumer) const {
 
 std::optional<Command> Store::lookOnward() {
   if (!mayGuess()) return std::nullopt;
-  lookedFor_ = foresight_.takeNext(backends::furthestAhead);
-  return lookedFor_.empty() ? std::nullopt : std::optional(lookFor(foresight_.consumer()));
+  lookedFor_ = lookahead_.takeNext(storage::furthestAhead);
+  return lookedFor_.empty() ? std::nullopt : std::optional(lookFor(lookahead_.consumer()));
 }
 
 void Store::lookedOnward(const Answer* keys) {
   if (keys == nullptr)
-    foresight_.expectAgain(lookedFor_);
+    lookahead_.expectAgain(lookedFor_);
   else
-    lookedAhead(foresight_.consumer(), *keys);
+    lookedAhead(lookahead_.consumer(), *keys);
 }
 
 void Store::lookedAhead(const ConsumerName& consumer, const Answer& keys) {
   std::unordered_set<std::string_view> known;
   for (int row = 0; row < keys.rows(); ++row) known.insert(keys.bytes(row, 0));
   for (const MessageId& id : lookedFor_)
-    if (!known.contains(id.value)) foresight_.sawFresh(consumer, id);
+    if (!known.contains(id.value)) lookahead_.sawAbsent(consumer, id);
 }
 
 bool Store::admitUnasked(const ConsumerName& consumer, const MessageId& id) {
-  if (mayGuess()) return foresight_.useFresh(consumer, id);
+  if (mayGuess()) return lookahead_.useAbsent(consumer, id);
   --careful_;
   return false;
 }
 
 void Store::guessedWrong() noexcept {
   goCarefully();
-  foresight_.doubt();
+  lookahead_.distrust();
 }
 
 void Store::release() noexcept {
   claimed_.reset();
-  foresight_.clear();
+  lookahead_.clear();
   careful_ = 0;
   session_.close();
 }

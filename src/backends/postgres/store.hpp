@@ -26,7 +26,7 @@
 #include "backends/postgres/log_bound.hpp"
 #include "backends/postgres/session.hpp"
 #include "backends/postgres/user_statement.hpp"
-#include "backends/shared/foresight.hpp"
+#include "storage/lookahead.hpp"
 #include "tenure/events.hpp"
 #include "tenure/store.hpp"
 
@@ -48,7 +48,7 @@ class Store final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
-  void expect(std::span<const Message> messages) override { foresight_.expect(messages); }
+  void expect(std::span<const Message> messages) override { lookahead_.expect(messages); }
   /// A message costs a savepoint at least.
   std::size_t maxBatch() const noexcept override { return mostSavepoints; }
   std::unique_ptr<IFencedStore> openLane(std::int64_t number) override;
@@ -81,7 +81,7 @@ class Store final : public IFencedStore {
   void goCarefully() noexcept { careful_ = 2 * maxBatch(); }
   /// One more message; true when it is foreseen to have no key.
   bool admitUnasked(const ConsumerName& consumer, const MessageId& id);
-  bool expects(const MessageId& id) const { return mayGuess() && foresight_.expects(id); }
+  bool expects(const MessageId& id) const { return mayGuess() && lookahead_.expects(id); }
   /// The question for the keys of `id` and of those expected after it, and what to make of the answer.
   Command lookAhead(const ConsumerName& consumer, const MessageId& id);
   void lookedAhead(const ConsumerName& consumer, const Answer& keys);
@@ -131,7 +131,7 @@ class Store final : public IFencedStore {
   std::optional<Claimed> claimed_;
   std::int64_t queue_ = 0;
   Translations translations_;
-  backends::Foresight foresight_;
+  storage::Lookahead lookahead_;
   std::vector<MessageId> lookedFor_;
   std::size_t careful_ = 0;  // for how many messages more
 };

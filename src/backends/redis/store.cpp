@@ -63,7 +63,7 @@ Result<void> Store::prepare(const std::stop_token& stop) {
 Result<void> Store::claim(const Term& term) {
   const BootTime start = BootClock::now();
   claimed_.reset();
-  foresight_.clear();
+  lookahead_.clear();
   const Result<Connection*> connection = link_.use();
   const Result<void> written = connection ? writeClaimOf(term, **connection) : connection.error();
   if (!written) {
@@ -151,7 +151,7 @@ Result<void> Store::claimAnew(Connection& connection) {
   const Claimed before = *claimed_;
   emit(before.term, Warned{nameOf(link_.options()) + " was restarted or replaced since the claim: it is claimed anew"});
   if (!before.fence.isIn(comparedFields(found->fence.view()))) return fencedBy(found->fence.view());
-  foresight_.doubt();
+  lookahead_.distrust();
   const Result<bool> written = tryClaim(before.term, connection);
   // If its reply was lost, no commit of ours is in doubt: the next look finds what it left.
   if (!written && isOutcomeUnknown(written.error().code)) return Error{Errc::unavailable, written.error().detail};
@@ -206,7 +206,7 @@ Result<void> Store::commit(const WriteSet& writes) {
   }
   if ((*reply)[0].bytes() == "fenced") return fencedBy((*reply)[1]);
   if ((*reply)[0].bytes() != "ok") {
-    foresight_.doubt();
+    lookahead_.distrust();
     return Error{Errc::undone, "an idempotency key was changed by somebody else"};
   }
   claimed_->fence.advance(++claimed_->sequence, by);
@@ -215,9 +215,9 @@ Result<void> Store::commit(const WriteSet& writes) {
 
 /// The look at the keys of those that come next travels with the commit, and costs no journey.
 Result<Reply> Store::runAndLookOnward(Connection& connection, const WriteSet::Encoded& request) {
-  const std::vector<MessageId> next = foresight_.takeNext(backends::furthestAhead);
+  const std::vector<MessageId> next = lookahead_.takeNext(storage::furthestAhead);
   if (next.empty()) return connection.run(commitScript, request.keys, request.arguments);
-  const ConsumerName consumer = foresight_.consumer();
+  const ConsumerName consumer = lookahead_.consumer();
   const std::vector<std::string> question = keysQuestion(consumer, next);
   Companion look{viewsOf(question)};
   Result<Reply> reply = connection.run(commitScript, request.keys, request.arguments, &look);
@@ -225,7 +225,7 @@ Result<Reply> Store::runAndLookOnward(Connection& connection, const WriteSet::En
   if (isCommitted && look.reply && look.reply->view().size() == next.size())
     noteFresh(consumer, next, look.reply->view());
   else
-    foresight_.expectAgain(next);
+    lookahead_.expectAgain(next);
   return reply;
 }
 
@@ -238,7 +238,7 @@ std::vector<std::string> Store::keysQuestion(const ConsumerName& consumer, std::
 
 void Store::noteFresh(const ConsumerName& consumer, std::span<const MessageId> ids, ReplyView values) {
   for (std::size_t i = 0; i < ids.size() && i < values.size(); ++i)
-    if (values[i].isNil()) foresight_.sawFresh(consumer, ids[i]);
+    if (values[i].isNil()) lookahead_.sawAbsent(consumer, ids[i]);
 }
 
 Result<CommitFate> Store::resolve(const Term& term) {
@@ -283,12 +283,12 @@ Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
 
 Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::span<const Message> messages) {
   if (messages.empty()) return std::vector<Admission>{};
-  const bool foreseen = messages.size() == 1 && foresight_.isFresh(consumer, messages.front().id);
+  const bool foreseen = messages.size() == 1 && lookahead_.isAbsent(consumer, messages.front().id);
   if (foreseen) return std::vector{Admission::fresh};
   const Result<Connection*> connection = connected();
   if (!connection) return connection.error();
   std::vector<MessageId> ids;
-  if (messages.size() == 1) ids = foresight_.take(messages.front().id, backends::furthestAhead);
+  if (messages.size() == 1) ids = lookahead_.take(messages.front().id, storage::furthestAhead);
   for (std::size_t i = ids.size(); i < messages.size(); ++i) ids.push_back(messages[i].id);
   const Result<Reply> reply = (*connection)->read(viewsOf(keysQuestion(consumer, ids)));
   if (!reply) return reply.error();
@@ -328,7 +328,7 @@ Result<std::size_t> Store::pruneLog(const Term& term, const LogPruning& step) {
 
 void Store::release() noexcept {
   claimed_.reset();
-  foresight_.clear();
+  lookahead_.clear();
   link_.drop();
 }
 

@@ -25,7 +25,7 @@
 #include "backends/redis/fence_hash.hpp"
 #include "backends/redis/keys.hpp"
 #include "backends/redis/write_set.hpp"
-#include "backends/shared/foresight.hpp"
+#include "storage/lookahead.hpp"
 #include "tenure/store.hpp"
 
 namespace tenure::redis {
@@ -46,7 +46,7 @@ class Store final : public IFencedStore {
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
   bool keepsLog() const noexcept override { return true; }
   Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
-  void expect(std::span<const Message> messages) override { foresight_.expect(messages); }
+  void expect(std::span<const Message> messages) override { lookahead_.expect(messages); }
   void limitAnswers(AnswerTimer* timer) noexcept override { link_.limitAnswers(timer); }
   void release() noexcept override;
 
@@ -59,7 +59,7 @@ class Store final : public IFencedStore {
   Result<Looked> look(const Arguments& fields, const Arguments& keys);
   Result<void> commit(const WriteSet& writes);
   const Keys& keys() const noexcept { return keys_; }
-  backends::Foresight& foresight() noexcept { return foresight_; }
+  storage::Lookahead& lookahead() noexcept { return lookahead_; }
 
  private:
   /// What the store knows of the term that claimed it.
@@ -91,7 +91,7 @@ class Store final : public IFencedStore {
   Link link_;
   Keys keys_;
   const std::chrono::hours keepIdsFor_;
-  backends::Foresight foresight_;
+  storage::Lookahead lookahead_;
   IEventSink& events_;
   std::optional<Claimed> claimed_;
   bool everClaimed_ = false;  // by this object: from then on an empty server is one that was emptied

@@ -2,10 +2,10 @@
 
 #include "backends/redis/records.hpp"
 #include "backends/redis/store.hpp"
-#include "backends/shared/foresight.hpp"
 #include "backends/shared/record_text.hpp"
 #include "backends/shared/state_limits.hpp"
 #include "base/assert.hpp"
+#include "storage/lookahead.hpp"
 
 namespace tenure::redis {
 
@@ -69,7 +69,7 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
   if (const Result<void> sound = standing(); !sound) return sound.error();
   const std::string key = store_.keys().id(consumer, id);
   if (const auto own = writes_.key(key)) return backends::admissionOf(own, digest);
-  if (store_.foresight().useFresh(consumer, id)) {
+  if (store_.lookahead().useAbsent(consumer, id)) {
     writes_.addKey(key, backends::keyValue(fate, digest));
     return Admission::fresh;
   }
@@ -86,7 +86,7 @@ Result<std::optional<std::string>> FencedTransaction::stored(const std::string& 
                                                              const MessageId& id) {
   if (const auto known = keys_.find(key); known != keys_.end()) return known->second;
   std::vector<std::string> keys;
-  for (const MessageId& next : store_.foresight().take(id, backends::furthestAhead))
+  for (const MessageId& next : store_.lookahead().take(id, storage::furthestAhead))
     keys.push_back(store_.keys().id(consumer, next));
   if (const Result<void> looked = look({}, keys); !looked) return looked.error();
   return keys_.at(key);

@@ -234,7 +234,7 @@ void Store::keep(const std::string& path, Cell cell) {
 }
 
 void Store::doubt() noexcept {
-  foresight_.doubt();
+  lookahead_.distrust();
   careful_ = carefulFor;
   cells_.clear();
   log_.reset();
@@ -324,10 +324,10 @@ Result<CommitFate> Store::resolve(const Term& term) {
 Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::span<const Message> messages) {
   if (messages.empty()) return std::vector<Admission>{};
   const MessageId& first = messages.front().id;
-  const bool foreseen = messages.size() == 1 && (assumesFresh(first) || foresight_.isFresh(consumer, first));
+  const bool foreseen = messages.size() == 1 && (assumesFresh(first) || lookahead_.isAbsent(consumer, first));
   if (foreseen) return std::vector{Admission::fresh};
   std::vector<MessageId> ids;
-  if (messages.size() == 1) ids = foresight_.take(first, idsAJourney);
+  if (messages.size() == 1) ids = lookahead_.take(first, idsAJourney);
   for (std::size_t i = ids.size(); i < messages.size(); ++i) ids.push_back(messages[i].id);
   const auto keys = readIds(consumer, ids, FenceCheck::skip);
   if (!keys) return keys.error();
@@ -347,7 +347,7 @@ Result<std::vector<Cell>> Store::readIds(const ConsumerName& consumer, std::span
   if (!keys) return keys;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const bool isFresh = !(*keys)[i].value;
-    if (isFresh) foresight_.sawFresh(consumer, ids[i]);
+    if (isFresh) lookahead_.sawAbsent(consumer, ids[i]);
     careful_ = isFresh ? careful_ - std::min<std::size_t>(careful_, 1) : carefulFor;
   }
   return keys;
@@ -355,7 +355,7 @@ Result<std::vector<Cell>> Store::readIds(const ConsumerName& consumer, std::span
 
 void Store::release() noexcept {
   claimed_.reset();
-  foresight_.clear();
+  lookahead_.clear();
   cells_.clear();
   log_.reset();
   session_.reset();

@@ -21,12 +21,12 @@
 #include <optional>
 #include <string>
 
-#include "backends/shared/foresight.hpp"
 #include "backends/zookeeper/cells.hpp"
 #include "backends/zookeeper/changes.hpp"
 #include "backends/zookeeper/fence_node.hpp"
 #include "backends/zookeeper/paths.hpp"
 #include "backends/zookeeper/session_thread.hpp"
+#include "storage/lookahead.hpp"
 #include "tenure/zookeeper_store.hpp"
 
 namespace tenure::zookeeper {
@@ -45,7 +45,7 @@ class Store final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
-  void expect(std::span<const Message> messages) override { foresight_.expect(messages); }
+  void expect(std::span<const Message> messages) override { lookahead_.expect(messages); }
   /// A batch and the names of the next one fit into one multi.
   std::size_t maxBatch() const noexcept override { return 1024; }
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
@@ -65,9 +65,9 @@ class Store final : public IFencedStore {
   Result<std::vector<Cell>> readIds(const ConsumerName& consumer, std::span<const MessageId> ids, FenceCheck check);
   /// What is known without asking; nullptr where nothing is.
   const Cell* kept(std::string_view path) const { return cells_.find(path); }
-  backends::Foresight& foresight() noexcept { return foresight_; }
+  storage::Lookahead& lookahead() noexcept { return lookahead_; }
   /// It is expected, and nothing speaks against its being new.
-  bool assumesFresh(const MessageId& id) const { return careful_ == 0 && foresight_.expects(id); }
+  bool assumesFresh(const MessageId& id) const { return careful_ == 0 && lookahead_.expects(id); }
   /// The letters and what is logged get the next numbers. Nothing of the changes is unread.
   Result<void> commit(const Changes& changes, const std::vector<std::string>& letters,
                       const std::vector<LogEntry>& logged);
@@ -125,7 +125,7 @@ class Store final : public IFencedStore {
   std::unique_ptr<SessionThread> session_;
   std::optional<Claimed> claimed_;
   bool aclWarned_ = false;
-  backends::Foresight foresight_;
+  storage::Lookahead lookahead_;
   std::size_t careful_ = 0;  // how many more ids are looked at, whatever is expected
   Cells cells_;
   std::optional<LogIndex> log_;  // once it was looked at

@@ -47,18 +47,18 @@ Result<void> FencedTransaction::know(const std::vector<std::string>& paths) {
 
 Result<void> FencedTransaction::knowId(const std::string& path, const ConsumerName& consumer, const MessageId& id) {
   if (Result<void> sound = standing(); !sound || changes_.knows(path)) return sound;
-  backends::Foresight& foresight = store_.foresight();
+  storage::Lookahead& lookahead = store_.lookahead();
   const bool assumed = store_.assumesFresh(id);
-  if (assumed) assumed_.push_back(foresight.take(id, 1).front());
-  if (assumed || foresight.useFresh(consumer, id)) {
+  if (assumed) assumed_.push_back(lookahead.take(id, 1).front());
+  if (assumed || lookahead.useAbsent(consumer, id)) {
     changes_.remember(path, {});
     return {};
   }
-  const std::vector<MessageId> ids = foresight.take(id, idsAJourney);
+  const std::vector<MessageId> ids = lookahead.take(id, idsAJourney);
   Result<std::vector<Cell>> keys = store_.readIds(consumer, ids, fenceCheck());
   if (!keys) return breakOff(keys.error());
   state_ = State::open;
-  foresight.useFresh(consumer, id);
+  lookahead.useAbsent(consumer, id);
   changes_.remember(path, std::move(keys->front()));
   return {};
 }
@@ -186,7 +186,7 @@ Result<void> FencedTransaction::commit() {
   if (committed && (changes_.size() > 0 || !letters_.empty() || !logged_.empty())) {
     committed = knowWritten();
     if (committed) committed = store_.commit(changes_, letters_, mergedByConsumer(std::move(logged_)));
-    if (!committed && committed.error().is(Errc::undone)) store_.foresight().expectAgain(assumed_);
+    if (!committed && committed.error().is(Errc::undone)) store_.lookahead().expectAgain(assumed_);
   }
   rollback();
   return committed;

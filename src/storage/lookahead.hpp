@@ -1,5 +1,5 @@
-/// Which messages will be asked about next, and which of them an early look has found to have no key: for stores to
-/// which each question is a journey. What was seen is a hint; nothing depends on its being right. Pure.
+/// Which messages will be asked about next, and which of them a look has found to have no key. A look is a hint: only
+/// absence is remembered, and the commit, which makes the keys, decides. Pure.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 #include "tenure/message.hpp"
 
-namespace tenure::backends {
+namespace tenure::storage {
 
 /// How many of them one look asks about at most.
 inline constexpr std::size_t furthestAhead = 512;
 
-class Foresight {
+class Lookahead {
  public:
   /// They come after all that were expected before.
   void expect(std::span<const Message> messages);
@@ -24,25 +24,25 @@ class Foresight {
   bool expects(const MessageId& id) const;
   /// `id` and those expected right after it, at most `count`; neither they nor what lies before is expected any more.
   std::vector<MessageId> take(const MessageId& id, std::size_t count);
-  /// Those that are expected first, at most `count`, which are not expected any more: for a look that costs no journey,
-  /// because something else makes it anyway. None before anything was seen: nobody knows for whom to look.
+  /// Those that are expected first, at most `count`, which are not expected any more. None before anything was seen:
+  /// nobody knows for whom to look.
   std::vector<MessageId> takeNext(std::size_t count);
-  /// Whose the fresh ones are.
+  /// Whose the absent ones are.
   const ConsumerName& consumer() const noexcept { return consumer_; }
 
-  void sawFresh(const ConsumerName& consumer, const MessageId& id);
-  bool isFresh(const ConsumerName& consumer, const MessageId& id) const;
+  void sawAbsent(const ConsumerName& consumer, const MessageId& id);
+  bool isAbsent(const ConsumerName& consumer, const MessageId& id) const;
   /// The same; from here on it is not known any more.
-  bool useFresh(const ConsumerName& consumer, const MessageId& id);
+  bool useAbsent(const ConsumerName& consumer, const MessageId& id);
 
   /// What was seen may be wrong.
-  void doubt() noexcept { fresh_.clear(); }
+  void distrust() noexcept { absent_.clear(); }
   void clear() noexcept;
 
  private:
   std::deque<MessageId> expected_;
   ConsumerName consumer_;
-  std::unordered_set<MessageId> fresh_;
+  std::unordered_set<MessageId> absent_;
 };
 
-}  // namespace tenure::backends
+}  // namespace tenure::storage

@@ -1,8 +1,8 @@
-#include "backends/shared/fence.hpp"
+#include "storage/fence.hpp"
 
 #include <tuple>
 
-namespace tenure::backends {
+namespace tenure::storage {
 namespace {
 
 std::string describe(const FenceRow& row) {
@@ -128,4 +128,4 @@ Error judgeFenced(const std::vector<StoredFence>& stored, const TermIdentity& te
   return {Errc::staleTerm, "stored " + describe(row) + ", this term has " + describe(term)};
 }
 
-}  // namespace tenure::backends
+}  // namespace tenure::storage

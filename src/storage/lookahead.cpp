@@ -1,30 +1,30 @@
-#include "backends/shared/foresight.hpp"
+#include "storage/lookahead.hpp"
 
 #include <algorithm>
 #include <iterator>
 
-namespace tenure::backends {
+namespace tenure::storage {
 namespace {
 
 constexpr std::size_t furthest = 8192;  // more than any consumer reads ahead
 
 }  // namespace
 
-void Foresight::expect(std::span<const Message> messages) {
+void Lookahead::expect(std::span<const Message> messages) {
   for (const Message& message : messages) expected_.push_back(message.id);
   if (expected_.size() <= furthest) return;
   expected_.erase(expected_.begin(), expected_.end() - static_cast<std::ptrdiff_t>(furthest));
 }
 
-void Foresight::expectAgain(std::span<const MessageId> ids) {
+void Lookahead::expectAgain(std::span<const MessageId> ids) {
   expected_.insert(expected_.begin(), ids.begin(), ids.end());
 }
 
-bool Foresight::expects(const MessageId& id) const {
+bool Lookahead::expects(const MessageId& id) const {
   return std::find(expected_.begin(), expected_.end(), id) != expected_.end();
 }
 
-std::vector<MessageId> Foresight::take(const MessageId& id, std::size_t count) {
+std::vector<MessageId> Lookahead::take(const MessageId& id, std::size_t count) {
   const auto first = std::find(expected_.begin(), expected_.end(), id);
   if (first == expected_.end()) return {id};
   const auto last = first + std::min(expected_.end() - first, static_cast<std::ptrdiff_t>(count));
@@ -33,28 +33,28 @@ std::vector<MessageId> Foresight::take(const MessageId& id, std::size_t count) {
   return taken;
 }
 
-std::vector<MessageId> Foresight::takeNext(std::size_t count) {
+std::vector<MessageId> Lookahead::takeNext(std::size_t count) {
   if (consumer_.value.empty() || expected_.empty()) return {};
   return take(expected_.front(), count);
 }
 
-void Foresight::sawFresh(const ConsumerName& consumer, const MessageId& id) {
-  if (consumer != consumer_ || fresh_.size() >= furthest) fresh_.clear();
+void Lookahead::sawAbsent(const ConsumerName& consumer, const MessageId& id) {
+  if (consumer != consumer_ || absent_.size() >= furthest) absent_.clear();
   consumer_ = consumer;
-  fresh_.insert(id);
+  absent_.insert(id);
 }
 
-bool Foresight::isFresh(const ConsumerName& consumer, const MessageId& id) const {
-  return consumer == consumer_ && fresh_.contains(id);
+bool Lookahead::isAbsent(const ConsumerName& consumer, const MessageId& id) const {
+  return consumer == consumer_ && absent_.contains(id);
 }
 
-bool Foresight::useFresh(const ConsumerName& consumer, const MessageId& id) {
-  return consumer == consumer_ && fresh_.erase(id) > 0;
+bool Lookahead::useAbsent(const ConsumerName& consumer, const MessageId& id) {
+  return consumer == consumer_ && absent_.erase(id) > 0;
 }
 
-void Foresight::clear() noexcept {
+void Lookahead::clear() noexcept {
   expected_.clear();
-  fresh_.clear();
+  absent_.clear();
 }
 
-}  // namespace tenure::backends
+}  // namespace tenure::storage

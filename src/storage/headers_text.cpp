@@ -1,10 +1,10 @@
-#include "backends/shared/headers_text.hpp"
+#include "storage/headers_text.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 
-namespace tenure::backends {
+namespace tenure::storage {
 
 using nlohmann::json;
 
@@ -31,4 +31,4 @@ Result<Headers> headersFromText(std::string_view text) {
   }
 }
 
-}  // namespace tenure::backends
+}  // namespace tenure::storage

@@ -1,0 +1,88 @@
+// What will be asked about next: a hint, from which nothing but a saved question follows.
+#include "storage/lookahead.hpp"
+
+#include <gmock/gmock.h>
+
+namespace tenure::storage {
+namespace {
+
+using testing::ElementsAre;
+
+const ConsumerName ledger{"ledger"};
+const MessageId first{"first"};
+
+std::vector<Message> messagesWith(const std::vector<std::string>& ids) {
+  std::vector<Message> messages(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) messages[i].id.value = ids[i];
+  return messages;
+}
+
+TEST(Lookahead, TellsWhatComesAfterAnId) {
+  Lookahead lookahead;
+  lookahead.expect(messagesWith({"0", "1"}));
+  lookahead.expect(messagesWith({"2", "3"}));
+
+  EXPECT_THAT(lookahead.take(MessageId{"1"}, 2), ElementsAre(MessageId{"1"}, MessageId{"2"}));
+  EXPECT_THAT(lookahead.take(MessageId{"3"}, 9), ElementsAre(MessageId{"3"}));
+}
+
+TEST(Lookahead, ExpectsNothingTwice) {
+  Lookahead lookahead;
+  lookahead.expect(messagesWith({"0", "1", "2"}));
+  lookahead.take(MessageId{"1"}, 1);
+
+  EXPECT_FALSE(lookahead.expects(MessageId{"0"}));
+  EXPECT_FALSE(lookahead.expects(MessageId{"1"}));
+  EXPECT_TRUE(lookahead.expects(MessageId{"2"}));
+  EXPECT_THAT(lookahead.take(MessageId{"0"}, 9), ElementsAre(MessageId{"0"})) << "one that was not expected is alone";
+}
+
+TEST(Lookahead, TellsWhatComesNextOnceItIsKnownForWhom) {
+  Lookahead lookahead;
+  lookahead.expect(messagesWith({"0", "1", "2"}));
+  EXPECT_THAT(lookahead.takeNext(2), ElementsAre()) << "nobody has asked yet";
+
+  lookahead.sawAbsent(ledger, first);
+
+  EXPECT_EQ(lookahead.consumer(), ledger);
+  EXPECT_THAT(lookahead.takeNext(2), ElementsAre(MessageId{"0"}, MessageId{"1"}));
+  EXPECT_THAT(lookahead.takeNext(2), ElementsAre(MessageId{"2"}));
+  EXPECT_THAT(lookahead.takeNext(2), ElementsAre());
+}
+
+TEST(Lookahead, AFreshIdIsUsedOnce) {
+  Lookahead lookahead;
+  lookahead.sawAbsent(ledger, first);
+
+  EXPECT_TRUE(lookahead.isAbsent(ledger, first));
+  EXPECT_TRUE(lookahead.useAbsent(ledger, first));
+  EXPECT_FALSE(lookahead.isAbsent(ledger, first));
+}
+
+TEST(Lookahead, AnIdIsFreshForOneConsumer) {
+  Lookahead lookahead;
+  lookahead.sawAbsent(ledger, first);
+
+  EXPECT_FALSE(lookahead.useAbsent(ConsumerName{"audit"}, first));
+}
+
+TEST(Lookahead, ForgetsWhatItSawWhenItIsInDoubt) {
+  Lookahead lookahead;
+  lookahead.sawAbsent(ledger, first);
+
+  lookahead.distrust();
+
+  EXPECT_FALSE(lookahead.isAbsent(ledger, first));
+}
+
+TEST(Lookahead, DoesNotGrowWithoutEnd) {
+  Lookahead lookahead;
+  lookahead.expect(messagesWith({"oldest"}));
+
+  for (int i = 0; i < 9; ++i) lookahead.expect(messagesWith(std::vector<std::string>(1024, "later")));
+
+  EXPECT_FALSE(lookahead.expects(MessageId{"oldest"}));
+}
+
+}  // namespace
+}  // namespace tenure::storage
