@@ -1,5 +1,6 @@
 #include "support/backends.hpp"
 
+#include "support/memory_values.hpp"
 #include "support/postgres_server.hpp"
 #include "support/rabbitmq_world.hpp"
 #include "support/redis_server.hpp"
@@ -23,6 +24,20 @@ class MemoryWorld final : public BackendWorld {
   memory::World world_;
 };
 
+/// The least that a driver of a key-value store has to do, in memory. It is a store alone.
+class ValuesWorld final : public BackendWorld {
+ public:
+  Replica open(IEventSink& events) override { return {spi::openStore(driver(), events), nullptr}; }
+  std::unique_ptr<IMessageSink> sink() override { return nullptr; }
+  std::unique_ptr<IStoreAdmin> storeAdmin() override { return spi::openAdmin(driver()); }
+  void dropFence(const std::string&) override { shared_->values.erase({spi::Table::fence, "fence"}); }
+
+ private:
+  std::unique_ptr<MemoryDriver> driver() const { return std::make_unique<MemoryDriver>(shared_); }
+
+  std::shared_ptr<MemoryValues> shared_ = std::make_shared<MemoryValues>();
+};
+
 template <class World>
 std::unique_ptr<BackendWorld> make() {
   return std::make_unique<World>();
@@ -42,6 +57,7 @@ const std::vector<Backend>& storeBackends() {
       {.name = "sqlite", .make = make<SqliteWorld>, .hasSql = true, .hasServer = false},
       {"postgresql", make<PostgresWorld>, true},
       {.name = "memory", .make = make<MemoryWorld>, .hasServer = false},
+      {.name = "values", .make = make<ValuesWorld>, .hasServer = false},
       {.name = "redis", .make = make<RedisWorld>, .leaderPrunes = false},
       {.name = "zookeeper", .make = make<BreakableZooKeeperWorld>},
   };
@@ -70,6 +86,7 @@ const std::vector<Backend>& operatedStores() {
   static const std::vector<Backend> backends = [] {
     std::vector<Backend> all = databaseBackends();
     all.push_back({.name = "zookeeper", .make = make<ZooKeeperStoreWorld>});
+    all.push_back({.name = "values", .make = make<ValuesWorld>});
     return all;
   }();
   return backends;

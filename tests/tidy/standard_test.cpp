@@ -56,7 +56,7 @@ const std::map<std::string, Names>& standardHeaders() {
       {"unordered_map", {"unordered_map", "unordered_multimap"}},
       {"unordered_set", {"unordered_set"}},
       {"utility", {"cmp_greater", "exchange", "move", "pair", "swap"}},
-      {"variant", {"monostate", "variant"}},
+      {"variant", {"get", "get_if", "monostate", "variant"}},
       {"vector", {"vector"}},
   };
   return all;

@@ -1,0 +1,329 @@
+#include "storage/fenced_session.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "base/random.hpp"
+#include "storage/fenced_transaction.hpp"
+#include "storage/records.hpp"
+
+namespace tenure::storage {
+namespace {
+
+/// Where one message comes again, others do.
+constexpr std::size_t pessimisticFor = 256;
+constexpr std::size_t rowsAPage = 1000;
+
+/// Whether the fence is of that term, and as the change with that number left it.
+bool holds(const FenceFound& found, const TermIdentity& term, const Fence& change) {
+  return found.stored.size() == 1 && found.stored.front().damage.empty() && isClaimOf(found.stored.front().row, term) &&
+         found.stored.front().row.sequence == change.row.sequence && found.change == change.change;
+}
+
+std::chrono::milliseconds since(BootTime start, const IClock& clock) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(clock.now() - start);
+}
+
+}  // namespace
+
+FencedSession::FencedSession(std::unique_ptr<IStoreDriver> driver, IEventSink& events, const IClock& clock)
+    : driver_(std::move(driver)), events_(events), clock_(clock) {}
+FencedSession::~FencedSession() = default;
+
+template <class Body>
+void FencedSession::emit(const Term& term, Body body) {
+  events_.on({clock_.wallNow(), term.identity().election, term.token(), std::move(body)});
+}
+
+// --- the claim
+
+Result<void> FencedSession::claim(const Term& term) {
+  const BootTime start = clock_.now();
+  claimed_.reset();
+  distrust();
+  Result<void> claimed = driver_->connect({});
+  std::optional<Fence> written;
+  FencingToken previous;
+  if (claimed)
+    claimed =
+        driver_->claim(term.identity().election, &term, [&](const FenceFound& found) -> Result<std::optional<Fence>> {
+          previous = found.stored.empty() ? FencingToken{} : found.stored.front().row.token;
+          const Result<Fence> next = judge(found, term);
+          if (!next) return next.error();
+          return written = *next;
+        });
+  if (!claimed) {
+    release();
+    if (isRefusal(claimed.error())) emit(term, FenceRefused{claimed.error().message()});
+    return claimed;
+  }
+  TENURE_ASSERT(written.has_value());
+  everClaimed_ = true;
+  claimed_.emplace(Claimed{term, previous, std::move(*written), driver_->server()});
+  emit(term, FenceClaimed{driver_->name(), previous.value, since(start, clock_)});
+  return {};
+}
+
+Result<Fence> FencedSession::judge(const FenceFound& found, const Term& term) const {
+  if (found.stored.empty() && found.owner.election.empty() && everClaimed_)
+    return Error{Errc::fenceLost, "the store is empty though this replica had claimed it: it was emptied or replaced"};
+  const Result<Claim> claim = judgeClaim(found.stored, found.owner, term.identity(), term.valid());
+  if (!claim) return claim.error();
+  const std::int64_t sequence = *claim == Claim::again ? found.stored.front().row.sequence + 1 : 0;
+  return Fence{rowOf(term.identity(), sequence, clock_.wallNow()), freshUuid()};
+}
+
+Result<void> FencedSession::holdsClaim(const Term& term) const {
+  if (!claimed_ || claimed_->term.identity().candidate != term.identity().candidate ||
+      claimed_->term.token() != term.token())
+    return Error{Errc::staleTerm, "this term does not hold the claim"};
+  return {};
+}
+
+/// Everything that is asked of a claimed store goes this way.
+Result<void> FencedSession::reach() {
+  if (!claimed_) return Error{Errc::staleTerm, "the store was released"};
+  if (Result<void> connected = driver_->connect({}); !connected) return connected;
+  if (driver_->server() == claimed_->server || claimed_->inDoubt) return {};
+  return claimAnew();
+}
+
+Result<void> FencedSession::claimAnew() {
+  const Term term = claimed_->term;
+  emit(term, Warned{driver_->name() + " was restarted or replaced since the claim: it is claimed anew"});
+  distrust();
+  const Fence before = claimed_->fence;
+  std::optional<Fence> written;
+  const Result<void> again =
+      driver_->claim(term.identity().election, &term, [&](const FenceFound& found) -> Result<std::optional<Fence>> {
+        if (!holds(found, term.identity(), before))
+          return judgeFenced(found.stored, term.identity(), before.row.sequence);
+        Result<Fence> next = judge(found, term);
+        if (next) written = *next;
+        return next;
+      });
+  // If its reply was lost, no commit of ours is in doubt: the next look finds what it left.
+  if (!again && isOutcomeUnknown(again.error().code)) return Error{Errc::unavailable, again.error().detail};
+  if (!again) return again;
+  claimed_->fence = std::move(*written);
+  claimed_->server = driver_->server();
+  return {};
+}
+
+// --- transactions
+
+Result<std::unique_ptr<IFencedTransaction>> FencedSession::begin(const Term& term) {
+  if (const Result<void> ours = holdsClaim(term); !ours) return ours.error();
+  if (claimed_->inDoubt) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
+  return std::unique_ptr<IFencedTransaction>(std::make_unique<FencedTransaction>(*this, claimed_->term));
+}
+
+Fence FencedSession::nextFence() const {
+  Fence next = claimed_->fence;
+  ++next.row.sequence;
+  next.change = freshUuid();
+  return next;
+}
+
+Error FencedSession::fenced() {
+  const TermIdentity& term = claimed_->term.identity();
+  const Result<FenceFound> found = driver_->readFence(term.election);
+  if (!found) return found.error();
+  return judgeFenced(found->stored, term, claimed_->fence.row.sequence);
+}
+
+Result<Rows> FencedSession::read(std::span<const RowName> rows) {
+  if (const Result<void> reached = reach(); !reached) return reached.error();
+  Result<std::optional<Rows>> found = driver_->read(rows, &claimed_->fence);
+  if (!found) return found.error();
+  if (!*found) return fenced();
+  return std::move(**found);
+}
+
+Result<void> FencedSession::commit(const WriteSet& writes) {
+  if (writes.bytes() > limits().commitBytes)
+    return Error{Errc::payloadTooLarge, "a transaction of " + std::to_string(writes.bytes()) + " bytes, at most " +
+                                            std::to_string(limits().commitBytes)};
+  if (Result<void> reached = reach(); !reached) return reached;
+  Fence next = nextFence();
+  std::vector<MessageId> ahead;
+  std::vector<RowName> alsoRead;
+  if (!limits().looksAreDear) ahead = lookahead_.takeNext(limits().rowsALook);
+  for (const MessageId& id : ahead) alsoRead.push_back({Table::key, keyNamed(lookahead_.consumer(), id)});
+  Result<Committed> committed = driver_->commit({&claimed_->fence, &next, &writes, alsoRead});
+  if (!committed || committed->read.empty()) lookahead_.expectAgain(ahead);
+  if (!committed) {
+    distrust();
+    if (isOutcomeUnknown(committed.error().code)) claimed_->inDoubt = std::move(next);
+    return committed.error();
+  }
+  if (committed->outcome != Outcome::committed) distrust();
+  if (committed->outcome == Outcome::fenced) return fenced();
+  if (committed->outcome == Outcome::conflict)
+    return Error{Errc::undone, "what the transaction rests on was changed by somebody else"};
+  for (std::size_t i = 0; i < committed->read.size(); ++i)
+    if (!committed->read[i]) lookahead_.sawAbsent(lookahead_.consumer(), ahead[i]);
+  claimed_->fence = std::move(next);
+  return {};
+}
+
+Result<CommitFate> FencedSession::resolve(const Term& term) {
+  if (const Result<void> ours = holdsClaim(term); !ours) return ours.error();
+  if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
+  // The same at each attempt: this one's reply may be lost as well.
+  if (!claimed_->burning) claimed_->burning = nextFence();
+  const WriteSet nothing;
+  const Result<Committed> burnt = driver_->commit({&claimed_->fence, &*claimed_->burning, &nothing});
+  if (!burnt) return burnt.error();
+  Fence now = *claimed_->burning;
+  if (burnt->outcome != Outcome::committed) {
+    const Result<FenceFound> found = driver_->readFence(term.identity().election);
+    if (!found) return found.error();
+    if (claimed_->inDoubt && holds(*found, term.identity(), *claimed_->inDoubt))
+      now = *claimed_->inDoubt;
+    else if (!holds(*found, term.identity(), now))
+      return judgeFenced(found->stored, term.identity(), claimed_->fence.row.sequence);
+  }
+  const bool committed = now.change != claimed_->burning->change;
+  claimed_->fence = std::move(now);
+  claimed_->inDoubt.reset();
+  claimed_->burning.reset();
+  return committed ? CommitFate::committed : CommitFate::notCommitted;
+}
+
+Result<ConsumerState> FencedSession::consumerState(const ConsumerName& consumer) {
+  if (const Result<void> reached = reach(); !reached) return reached.error();
+  const RowName inWork{Table::inWork, {consumer.value}};
+  const Result<std::optional<Rows>> recorded = driver_->read({&inWork, 1}, nullptr);
+  if (!recorded) return recorded.error();
+  const std::optional<Row>& row = (*recorded)->front();
+  ConsumerState state = inWorkFrom(row ? &*row : nullptr, claimed_->previous);
+  for (Scan scan{.table = Table::attempt, .prefix = {consumer.value}, .atMost = rowsAPage};;) {
+    const Result<std::vector<Row>> page = driver_->scan(scan);
+    if (!page) return page.error();
+    for (const Row& attempt : *page) state.attempts.push_back(attemptFrom(attempt).attempts);
+    if (page->size() < scan.atMost) return state;
+    scan.after = {page->back().at(attempt::id)};
+  }
+}
+
+// --- keys
+
+Result<std::vector<Admission>> FencedSession::known(const ConsumerName& consumer, std::span<const Message> messages) {
+  std::vector<Admission> known;
+  std::vector<RowName> names;
+  std::vector<MessageId> ids;
+  if (messages.size() == 1) {
+    const MessageId& id = messages.front().id;
+    const bool assumed = limits().looksAreDear && pessimistic_ == 0 && lookahead_.expects(id);
+    if (assumed || lookahead_.isAbsent(consumer, id)) return std::vector{Admission::fresh};
+    ids = lookahead_.take(id, limits().rowsALook);
+  }
+  for (std::size_t i = ids.size(); i < messages.size(); ++i) ids.push_back(messages[i].id);
+  if (ids.empty()) return known;
+  for (const MessageId& id : ids) names.push_back({Table::key, keyNamed(consumer, id)});
+  if (const Result<void> reached = reach(); !reached) return reached.error();
+  const Result<std::optional<Rows>> rows = driver_->read(names, nullptr);
+  if (!rows) return rows.error();
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (!(**rows)[i]) lookahead_.sawAbsent(consumer, ids[i]);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const std::optional<Row>& row = (**rows)[i];
+    known.push_back(admissionOf(row ? &*row : nullptr, digestOf(messages[i].body)));
+  }
+  return known;
+}
+
+Result<std::optional<Row>> FencedSession::findKey(const ConsumerName& consumer, const MessageId& id,
+                                                  std::vector<MessageId>& assumed) {
+  if (limits().looksAreDear && pessimistic_ == 0 && lookahead_.expects(id)) {
+    assumed.push_back(lookahead_.take(id, 1).front());
+    return std::optional<Row>{};
+  }
+  if (lookahead_.useAbsent(consumer, id)) return std::optional<Row>{};
+  const std::vector<MessageId> ids = lookahead_.take(id, limits().rowsALook);
+  std::vector<RowName> names;
+  for (const MessageId& each : ids) names.push_back({Table::key, keyNamed(consumer, each)});
+  Result<Rows> rows = read(names);
+  if (!rows) return rows.error();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const bool isThere = (*rows)[i].has_value();
+    if (!isThere) lookahead_.sawAbsent(consumer, ids[i]);
+    pessimistic_ = isThere ? pessimisticFor : pessimistic_ - std::min<std::size_t>(pessimistic_, 1);
+  }
+  lookahead_.useAbsent(consumer, id);
+  return std::move(rows->front());
+}
+
+void FencedSession::distrust() noexcept {
+  lookahead_.distrust();
+  pessimistic_ = pessimisticFor;
+}
+
+// --- forgetting
+
+/// Looks without a lock, and commits only where something is old enough. A key that was made anew meanwhile stays.
+Result<Pruned> FencedSession::prune(const Term& term, const Pruning& step) {
+  if (const Result<void> ours = holdsClaim(term); !ours) return ours.error();
+  if (claimed_->inDoubt) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
+  if (const Result<void> reached = reach(); !reached) return reached.error();
+  if (limits().keepsIdsFor) {
+    const Result<std::size_t> count = driver_->countKeys();
+    return count ? Pruned{.looked = *count} : Result<Pruned>(count.error());
+  }
+  Scan scan{.table = Table::key, .prefix = {step.consumer.value}, .atMost = step.atMost};
+  if (!step.after.empty()) scan.after = {step.after};
+  const Result<std::vector<Row>> page = driver_->scan(scan);
+  if (!page) return page.error();
+  Pruned pruned{.looked = page->size()};
+  WriteSet writes;
+  for (const Row& row : *page) {
+    const WallTime at = wallTimeOf(integerIn(row, key::at));
+    if (isOfTheFuture(at, step)) pruned.future = std::max(pruned.future.value_or(at), at);
+    if (at >= step.before) continue;
+    writes.remove(Table::key, {row[key::consumer], row[key::id]}, Expectation::has(key::at, row[key::at]));
+    ++pruned.removed;
+  }
+  if (page->size() == step.atMost) pruned.last = textIn(page->back(), key::id);
+  if (pruned.future) pruned.removed = 0;
+  if (pruned.removed == 0) return pruned;
+  const Result<void> committed = commit(writes);
+  return committed ? Result<Pruned>(pruned) : committed.error();
+}
+
+Result<std::size_t> FencedSession::pruneLog(const Term& term, const LogPruning& step) {
+  if (const Result<void> ours = holdsClaim(term); !ours) return ours.error();
+  if (claimed_->inDoubt) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
+  if (const Result<void> reached = reach(); !reached) return reached.error();
+  const Result<std::vector<Row>> page =
+      driver_->scan({.table = Table::log, .prefix = {step.consumer.value}, .atMost = step.atMost});
+  if (!page) return page.error();
+  std::int64_t upTo = 0;  // these go for their number, whatever their age
+  if (step.mostKept != 0 && !page->empty()) {
+    const Result<std::vector<Row>> newest =
+        driver_->scan({.table = Table::log, .prefix = {step.consumer.value}, .atMost = 1, .backward = true});
+    if (!newest) return newest.error();
+    const std::int64_t last = newest->empty() ? 0 : integerIn(newest->front(), log::number);
+    if (std::cmp_less(step.mostKept, last)) upTo = last - static_cast<std::int64_t>(step.mostKept);
+  }
+  WriteSet writes;
+  std::size_t removed = 0;
+  for (const Row& row : *page) {
+    const bool isOld = wallTimeOf(integerIn(row, log::endedAt)) < step.before;
+    if (!isOld && integerIn(row, log::number) > upTo) break;
+    writes.remove(Table::log, {row[log::consumer], row[log::number]});
+    ++removed;
+  }
+  if (removed == 0) return removed;
+  const Result<void> committed = commit(writes);
+  return committed ? Result<std::size_t>(removed) : committed.error();
+}
+
+void FencedSession::release() noexcept {
+  claimed_.reset();
+  lookahead_.clear();
+  pessimistic_ = 0;
+  driver_->release();
+}
+
+}  // namespace tenure::storage

@@ -1,0 +1,97 @@
+/// What must hold in every store, written once over the verbs of its driver (driver.hpp).
+///
+///   claim     read the fence · judge (fence.hpp) · compare and set
+///   begin     a transaction of values, which holds nothing in the store (fenced_transaction.hpp)
+///   commit    everything at once, if the fence is as our last change left it and every expectation is met
+///   resolve   after a lost reply: the commit's number is taken by a change of its own. When that succeeds, the commit
+///             is not there and never will be; when it does not, the fence says whose change it was
+///
+/// How a message's key is found out: a look finds which of the expected messages have none, and the absence is
+/// remembered; where a look is as dear as a commit, what is expected is taken for absent. Both are hints. The commit
+/// makes the keys and finds out: when somebody else was faster, nothing is changed, all hints are forgotten, and the
+/// batch is handled again (Errc::undone).
+///
+/// A server that was restarted or replaced is claimed anew before anything else is asked of it. It must hold our very
+/// last change, or the term is over: nothing of ours is written without one, so who has the last has them all.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "storage/driver.hpp"
+#include "storage/lookahead.hpp"
+#include "tenure/events.hpp"
+#include "tenure/time.hpp"
+
+namespace tenure::storage {
+
+class FencedSession final : public IFencedStore {
+ public:
+  /// Borrows events and clock.
+  FencedSession(std::unique_ptr<IStoreDriver> driver, IEventSink& events, const IClock& clock = systemClock());
+  ~FencedSession() override;
+
+  Result<void> prepare(const std::stop_token& stop) override { return driver_->connect(stop); }
+  Result<void> claim(const Term& term) override;
+  Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
+  Result<CommitFate> resolve(const Term& term) override;
+  Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
+  Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
+  void expect(std::span<const Message> messages) override { lookahead_.expect(messages); }
+  std::size_t maxBatch() const noexcept override { return driver_->limits().maxBatch; }
+  Result<std::optional<WallTime>> clock() override { return driver_->clock(); }
+  std::optional<std::chrono::hours> keepsIdsFor() const noexcept override { return driver_->limits().keepsIdsFor; }
+  Result<Pruned> prune(const Term& term, const Pruning& step) override;
+  bool keepsLog() const noexcept override { return true; }
+  Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
+  void limitAnswers(AnswerTimer* timer) noexcept override { driver_->limitAnswers(timer); }
+  void release() noexcept override;
+
+  // For its transactions:
+  /// A message's key, by a hint or by a look at it and at those expected behind it. `assumed` gets the ids that nobody
+  /// has looked at. Errors: isTermOver(), a read's.
+  Result<std::optional<Row>> findKey(const ConsumerName& consumer, const MessageId& id,
+                                     std::vector<MessageId>& assumed);
+  /// Under the fence. Errors: isTermOver(), a read's.
+  Result<Rows> read(std::span<const RowName> rows);
+  /// Errors: undone, outcomeUnknown, isTermOver(), a commit's.
+  Result<void> commit(const WriteSet& writes);
+  /// They were assumed to be new by a transaction that was undone.
+  void expectAgain(std::span<const MessageId> ids) { lookahead_.expectAgain(ids); }
+  const Limits& limits() const noexcept { return driver_->limits(); }
+  WallTime now() const { return clock_.wallNow(); }
+
+ private:
+  struct Claimed {
+    Term term;
+    FencingToken previous;           // that had claimed before; 0 for none
+    Fence fence;                     // as our last known change left it
+    std::string server;              // that has it
+    std::optional<Fence> inDoubt{};  // what a commit that may have happened made of it
+    std::optional<Fence> burning{};  // what takes that commit's number away
+  };
+
+  Result<void> holdsClaim(const Term& term) const;
+  Result<void> reach();
+  Result<void> claimAnew();
+  Result<Fence> judge(const FenceFound& found, const Term& term) const;
+  Fence nextFence() const;
+  /// Why the fence was not found as expected.
+  Error fenced();
+  void distrust() noexcept;
+  template <class Body>
+  void emit(const Term& term, Body body);
+
+  std::unique_ptr<IStoreDriver> driver_;
+  IEventSink& events_;
+  const IClock& clock_;
+  std::optional<Claimed> claimed_;
+  bool everClaimed_ = false;  // by this object: from then on an empty place is one that was emptied
+  Lookahead lookahead_;
+  std::size_t pessimistic_ = 0;  // for so many keys more nothing is assumed
+};
+
+}  // namespace tenure::storage

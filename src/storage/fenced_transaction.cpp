@@ -1,0 +1,151 @@
+#include "storage/fenced_transaction.hpp"
+
+#include "base/assert.hpp"
+#include "base/text.hpp"
+#include "storage/records.hpp"
+
+namespace tenure::storage {
+namespace {
+
+constexpr std::size_t longestStateKey = 255;
+
+Result<void> checkStateKey(std::string_view key) {
+  if (key.empty() || key.size() > longestStateKey)
+    return Error{Errc::invalidArgument, "a state's key has " + std::to_string(key.size()) + " bytes: 1 to 255"};
+  return {};
+}
+
+}  // namespace
+
+Result<void> FencedTransaction::standing() const {
+  if (broken_) return *broken_;
+  if (over_) return Error{Errc::storeFailed, "the transaction is over"};
+  return {};
+}
+
+Error FencedTransaction::breakOff(Error why) {
+  rollback();
+  broken_ = std::move(why);
+  return *broken_;
+}
+
+Result<void> FencedTransaction::mark() {
+  if (Result<void> sound = standing(); !sound) return sound;
+  writes_.mark();
+  return {};
+}
+
+Result<void> FencedTransaction::rollbackToMark() {
+  if (Result<void> sound = standing(); !sound) return sound;
+  writes_.rollbackToMark();
+  return {};
+}
+
+Result<std::optional<Row>> FencedTransaction::stored(Table table, Row key) {
+  std::string name = nameOf(table, key);
+  if (const auto known = stored_.find(name); known != stored_.end()) return known->second;
+  const RowName wanted{table, std::move(key)};
+  Result<Rows> rows = session_.read({&wanted, 1});
+  if (!rows) return breakOff(rows.error());
+  return stored_.emplace(std::move(name), std::move(rows->front())).first->second;
+}
+
+Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) {
+  if (const Result<void> valid = checkStateKey(key); !valid) return valid.error();
+  if (const Result<void> sound = standing(); !sound) return sound.error();
+  const Row name{std::string(key)};
+  if (const Write* own = writes_.find(Table::state, name))
+    return own->what == Write::What::put ? std::optional(textIn(own->row, state::value)) : std::nullopt;
+  const auto row = stored(Table::state, name);
+  if (!row) return row.error();
+  return *row ? std::optional(textIn(**row, state::value)) : std::nullopt;
+}
+
+Result<void> FencedTransaction::put(std::string_view key, std::string_view value) {
+  if (Result<void> valid = checkStateKey(key); !valid) return valid;
+  if (value.size() > session_.limits().stateBytes)
+    return Error{Errc::payloadTooLarge, "state \"" + escaped(key) + "\" has " + std::to_string(value.size()) +
+                                            " bytes, at most " + std::to_string(session_.limits().stateBytes)};
+  if (Result<void> sound = standing(); !sound) return sound;
+  writes_.put(Table::state, {std::string(key), std::string(value)});
+  return {};
+}
+
+Result<void> FencedTransaction::erase(std::string_view key) {
+  if (Result<void> valid = checkStateKey(key); !valid) return valid;
+  if (Result<void> sound = standing(); !sound) return sound;
+  writes_.remove(Table::state, {std::string(key)});
+  return {};
+}
+
+Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                                           MessageFate fate) {
+  if (const Result<void> sound = standing(); !sound) return sound.error();
+  const Row name = keyNamed(consumer, id);
+  if (const Write* own = writes_.find(Table::key, name)) return admissionOf(&own->row, digest);
+  const auto known = stored_.find(nameOf(Table::key, name));
+  auto found =
+      known == stored_.end() ? session_.findKey(consumer, id, assumed_) : Result<std::optional<Row>>(known->second);
+  if (!found) return breakOff(found.error());
+  if (*found) {
+    stored_.try_emplace(nameOf(Table::key, name), *found);
+    writes_.expect(Table::key, name, Expectation::has(key::digest, (**found)[key::digest]));
+    return admissionOf(&**found, digest);
+  }
+  writes_.put(Table::key, keyRow(consumer, id, fate, digest, term_.token(), session_.now()), Expectation::absent());
+  return Admission::fresh;
+}
+
+Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
+  if (Result<void> sound = standing(); !sound) return sound;
+  writes_.put(Table::inWork, inWorkRow(consumer, term_.token(), ids, more));
+  return {};
+}
+
+Result<void> FencedTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
+  if (Result<void> sound = standing(); !sound) return sound;
+  writes_.put(Table::attempt, attemptRow(consumer, record));
+  return {};
+}
+
+Result<void> FencedTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
+  if (Result<void> sound = standing(); !sound) return sound;
+  writes_.remove(Table::attempt, keyNamed(consumer, id));
+  return {};
+}
+
+Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
+  if (Result<void> sound = standing(); !sound) return sound;
+  DeadLetter unnumbered = letter;
+  unnumbered.number = 0;
+  writes_.put(Table::deadLetter, deadLetterRow(consumer, unnumbered));
+  return {};
+}
+
+Result<void> FencedTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
+  if (Result<void> sound = standing(); !sound) return sound;
+  for (const LoggedAttempt& each : attempts) writes_.put(Table::log, logRow(consumer, term_.token(), each));
+  return {};
+}
+
+Result<void> FencedTransaction::acknowledge(std::span<const Message> messages) {
+  if (Result<void> sound = standing(); !sound) return sound;
+  writes_.acknowledge(messages);
+  return {};
+}
+
+Result<void> FencedTransaction::commit() {
+  TENURE_ASSERT(!over_ || broken_);
+  Result<void> committed = standing();
+  if (committed && !writes_.isEmpty()) committed = session_.commit(writes_);
+  if (!committed && committed.error().is(Errc::undone)) session_.expectAgain(assumed_);
+  rollback();
+  return committed;
+}
+
+void FencedTransaction::rollback() noexcept {
+  writes_.clear();
+  over_ = true;
+}
+
+}  // namespace tenure::storage

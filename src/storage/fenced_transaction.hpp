@@ -1,0 +1,62 @@
+/// One fenced transaction: what it will write, and what it has read.
+///
+///   open ──commit / rollback / a failure──▶ over
+///
+/// It holds nothing in the store, so that a slow handler is in nobody's way, and a newer term's claim defeats it
+/// instead of waiting for it. What was read stays true until the commit: only the term's own commits write its state,
+/// and what others may write (idempotency keys, attempts) the commit expects as it was read.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "storage/fenced_session.hpp"
+#include "storage/write_set.hpp"
+
+namespace tenure::storage {
+
+class FencedTransaction final : public IFencedTransaction {
+ public:
+  FencedTransaction(FencedSession& session, Term term) : session_(session), term_(std::move(term)) {}
+  ~FencedTransaction() override { FencedTransaction::rollback(); }
+
+  Result<std::optional<std::string>> get(std::string_view key) override;
+  Result<void> put(std::string_view key, std::string_view value) override;
+  Result<void> erase(std::string_view key) override;
+
+  Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
+                          MessageFate fate) override;
+  Result<void> standing() const override;
+  bool isFull() const noexcept override { return writes_.bytes() > session_.limits().commitBytes / 2; }
+  Result<void> mark() override;
+  Result<void> rollbackToMark() override;
+  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
+  Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
+  Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
+  Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
+  Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override;
+  Result<void> commit() override;
+  void rollback() noexcept override;
+
+  /// For the source of the same place.
+  Result<void> acknowledge(std::span<const Message> messages);
+  const FencedSession& session() const noexcept { return session_; }
+
+ private:
+  /// As it is in the store; asked for once. A failure is the transaction's end.
+  Result<std::optional<Row>> stored(Table table, Row key);
+  Error breakOff(Error why);
+
+  FencedSession& session_;
+  Term term_;
+  bool over_ = false;
+  std::optional<Error> broken_;  // a handler may swallow it: whoever asks next must hear the same
+  WriteSet writes_;
+  std::map<std::string, std::optional<Row>> stored_;  // by name
+  std::vector<MessageId> assumed_;                    // to be new
+};
+
+}  // namespace tenure::storage

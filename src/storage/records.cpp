@@ -1,0 +1,136 @@
+#include "storage/records.hpp"
+
+#include "base/text.hpp"
+#include "storage/headers_text.hpp"
+
+namespace tenure::storage {
+namespace {
+
+std::string bytesOf(const BodyDigest& digest) { return {reinterpret_cast<const char*>(digest.data()), digest.size()}; }
+
+WallTime timeIn(const Row& row, std::size_t place) { return wallTimeOf(integerIn(row, place)); }
+
+std::string joined(std::span<const MessageId> ids) {
+  std::string all;
+  for (const MessageId& id : ids) all.append(id.value).push_back('\0');
+  return all;
+}
+
+std::vector<MessageId> split(std::string_view joinedIds) {
+  std::vector<MessageId> ids;
+  for (std::size_t end = joinedIds.find('\0'); end != std::string_view::npos; end = joinedIds.find('\0')) {
+    ids.push_back(MessageId{std::string(joinedIds.substr(0, end))});
+    joinedIds.remove_prefix(end + 1);
+  }
+  return ids;
+}
+
+}  // namespace
+
+Row keyRow(const ConsumerName& consumer, const MessageId& id, MessageFate fate, const BodyDigest& digest,
+           FencingToken token, WallTime at) {
+  return {consumer.value,  id.value,    std::int64_t{fate == MessageFate::dead ? 1 : 0},
+          bytesOf(digest), token.value, millisecondsOf(at)};
+}
+
+Admission admissionOf(const Row* row, const BodyDigest& digest) {
+  if (row == nullptr) return Admission::fresh;
+  return textIn(*row, key::digest) == bytesOf(digest) ? Admission::duplicate : Admission::reused;
+}
+
+Row attemptRow(const ConsumerName& consumer, const AttemptRecord& record) {
+  return {consumer.value,
+          record.id.value,
+          std::int64_t{record.attempts},
+          record.lastError,
+          millisecondsOf(record.firstAt),
+          millisecondsOf(record.lastAt),
+          static_cast<std::int64_t>(record.standing)};
+}
+
+FailingMessage attemptFrom(const Row& row) {
+  return {ConsumerName{textIn(row, attempt::consumer)},
+          {.id = MessageId{textIn(row, attempt::id)},
+           .attempts = static_cast<int>(integerIn(row, attempt::attempts)),
+           .lastError = textIn(row, attempt::lastError),
+           .firstAt = timeIn(row, attempt::firstAt),
+           .lastAt = timeIn(row, attempt::lastAt),
+           .standing = static_cast<Standing>(integerIn(row, attempt::standing))}};
+}
+
+Row inWorkRow(const ConsumerName& consumer, FencingToken token, std::span<const MessageId> ids, bool more) {
+  return {consumer.value, token.value, std::int64_t{more ? 1 : 0}, joined(ids)};
+}
+
+ConsumerState inWorkFrom(const Row* row, FencingToken previous) {
+  ConsumerState found;
+  if (row != nullptr) {
+    found.recordedBy = FencingToken{integerIn(*row, inWork::token)};
+    found.moreInWork = integerIn(*row, inWork::more) != 0;
+    found.inWork = split(textIn(*row, inWork::ids));
+  }
+  if (found.recordedBy != previous) found.moreInWork = true;
+  return found;
+}
+
+Row deadLetterRow(const ConsumerName& consumer, const DeadLetter& letter) {
+  const Message& message = letter.message;
+  return {letter.number,
+          consumer.value,
+          message.id.value,
+          message.group.value,
+          message.body,
+          headersToTextAnyhow(message.headers).value_or(""),
+          millisecondsOf(message.enqueuedAt),
+          message.position,
+          letter.reason,
+          std::int64_t{letter.attempts},
+          millisecondsOf(letter.firstAt),
+          millisecondsOf(letter.diedAt)};
+}
+
+Result<BuriedLetter> deadLetterFrom(const Row& row) {
+  Result<Headers> headers = headersFromText(textIn(row, deadLetter::headers));
+  if (!headers) return headers.error();
+  BuriedLetter found;
+  found.consumer = ConsumerName{textIn(row, deadLetter::consumer)};
+  DeadLetter& letter = found.letter;
+  letter.number = integerIn(row, deadLetter::number);
+  letter.reason = textIn(row, deadLetter::reason);
+  letter.attempts = static_cast<int>(integerIn(row, deadLetter::attempts));
+  letter.firstAt = timeIn(row, deadLetter::firstAt);
+  letter.diedAt = timeIn(row, deadLetter::diedAt);
+  Message& message = letter.message;
+  message.id = MessageId{textIn(row, deadLetter::id)};
+  message.group = GroupId{textIn(row, deadLetter::group)};
+  message.body = textIn(row, deadLetter::body);
+  message.headers = std::move(*headers);
+  message.enqueuedAt = timeIn(row, deadLetter::enqueuedAt);
+  message.position = integerIn(row, deadLetter::position);
+  return found;
+}
+
+Row logRow(const ConsumerName& consumer, FencingToken token, const LoggedAttempt& attempt) {
+  return {consumer.value,
+          std::int64_t{0},
+          attempt.message.value,
+          std::int64_t{attempt.attempt},
+          static_cast<std::int64_t>(attempt.end),
+          attempt.error,
+          token.value,
+          millisecondsOf(attempt.beganAt),
+          millisecondsOf(attempt.endedAt)};
+}
+
+LogLine logLineFrom(const Row& row) {
+  return {.consumer = ConsumerName{textIn(row, log::consumer)},
+          .token = FencingToken{integerIn(row, log::token)},
+          .attempt = {.message = MessageId{textIn(row, log::id)},
+                      .attempt = static_cast<int>(integerIn(row, log::attempt)),
+                      .end = static_cast<AttemptEnd>(integerIn(row, log::end)),
+                      .error = textIn(row, log::error),
+                      .beganAt = timeIn(row, log::beganAt),
+                      .endedAt = timeIn(row, log::endedAt)}};
+}
+
+}  // namespace tenure::storage

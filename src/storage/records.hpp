@@ -1,0 +1,50 @@
+/// What the ports speak of (store.hpp, admin.hpp) as rows (tables.hpp), and back. Pure.
+///
+/// What is read may be damaged: by a hand, by a program that is not ours. It is told as Errc::storeFailed, with its
+/// name.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "storage/tables.hpp"
+#include "tenure/admin.hpp"
+#include "tenure/store.hpp"
+
+namespace tenure::storage {
+
+Row keyRow(const ConsumerName& consumer, const MessageId& id, MessageFate fate, const BodyDigest& digest,
+           FencingToken token, WallTime at);
+/// What admit() says of a body with this digest.
+Admission admissionOf(const Row* key, const BodyDigest& digest);
+
+Row attemptRow(const ConsumerName& consumer, const AttemptRecord& record);
+FailingMessage attemptFrom(const Row& row);
+
+Row inWorkRow(const ConsumerName& consumer, FencingToken token, std::span<const MessageId> ids, bool more);
+/// Nullptr: nothing is recorded. Of what was recorded by another term than the one that claimed before, nobody knows
+/// how much it had begun.
+ConsumerState inWorkFrom(const Row* row, FencingToken previous);
+
+/// Its number is given by the store.
+Row deadLetterRow(const ConsumerName& consumer, const DeadLetter& letter);
+struct BuriedLetter {
+  ConsumerName consumer;
+  DeadLetter letter;
+};
+/// Errors: storeFailed.
+Result<BuriedLetter> deadLetterFrom(const Row& row);
+
+/// Its number is given by the store.
+Row logRow(const ConsumerName& consumer, FencingToken token, const LoggedAttempt& attempt);
+LogLine logLineFrom(const Row& row);
+
+inline Row keyNamed(const ConsumerName& consumer, const MessageId& id) { return {consumer.value, id.value}; }
+inline std::int64_t millisecondsOf(WallTime at) noexcept { return at.time_since_epoch().count(); }
+inline WallTime wallTimeOf(std::int64_t milliseconds) noexcept {
+  return WallTime{std::chrono::milliseconds{milliseconds}};
+}
+
+}  // namespace tenure::storage

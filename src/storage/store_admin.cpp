@@ -1,0 +1,256 @@
+#include "storage/store_admin.hpp"
+
+#include <algorithm>
+
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "storage/headers_text.hpp"
+
+namespace tenure::storage {
+namespace {
+
+constexpr std::size_t rowsAPage = 256;
+/// Whoever meets a leader's commit that often has no business in between.
+constexpr int mostRepeats = 16;
+
+Error changedMeanwhile() { return {Errc::versionMismatch, "the fence row is not the expected one any more"}; }
+Error blocksNobody(const MessageId& id) {
+  return {Errc::notFound, "message \"" + escaped(id.value) + "\" blocks nobody"};
+}
+
+bool isChosen(const LetterChoice& choice, const DeadLetter& letter) {
+  const bool isNamed =
+      choice.numbers.empty() || std::ranges::find(choice.numbers, letter.number) != choice.numbers.end();
+  return isNamed && (!choice.group || letter.message.group == *choice.group) &&
+         (!choice.diedBefore || letter.diedAt < *choice.diedBefore);
+}
+
+bool isChosen(const LogChoice& choice, const LogLine& line) {
+  return (!choice.message || line.attempt.message == *choice.message) &&
+         (!choice.end || line.attempt.end == *choice.end) && line.attempt.endedAt >= choice.since;
+}
+
+/// As it goes back to its queue: it has missed its turn among the numbered ones.
+NewMessage withoutTurn(NewMessage message) {
+  for (auto& [name, value] : message.headers)
+    if (name == numberHeader) name = pastNumberHeader;
+  return message;
+}
+
+}  // namespace
+
+// --- the fence
+
+Result<std::vector<FenceRow>> StoreAdmin::fenceRows() {
+  if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
+  const Result<std::vector<StoredFence>> fences = driver_->fences();
+  if (!fences) return fences.error();
+  std::vector<FenceRow> rows;
+  for (const StoredFence& fence : *fences) rows.push_back(fence.row);
+  return rows;
+}
+
+Result<void> StoreAdmin::rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
+                                     const std::string& path) {
+  if (Result<void> connected = driver_->connect({}); !connected) return connected;
+  return driver_->claim(expected.election, nullptr, [&](const FenceFound& found) -> Result<std::optional<Fence>> {
+    const bool isLost = found.stored.empty() && found.owner.election == expected.election.value;
+    const FenceRow row = found.stored.empty() ? FenceRow{} : found.stored.front().row;
+    const bool isOf = isLost || row.election == expected.election;
+    if (!isOf || !isSame(row, expected)) return changedMeanwhile();
+    if (generation <= row.generation)
+      return Error{Errc::invalidArgument,
+                   "generation " + std::to_string(generation) + " is not above " + std::to_string(row.generation)};
+    return Fence{{.election = expected.election,
+                  .ensemble = ensemble,
+                  .generation = generation,
+                  .token = {},
+                  .path = path,
+                  .candidate = {},
+                  .holder = row.holder,
+                  .claimedAt = systemClock().wallNow()},
+                 freshUuid()};
+  });
+}
+
+/// The place, and with it the handlers' own state, is one election's.
+Result<void> StoreAdmin::moveTo(const FenceRow& from, const FenceRow& to) {
+  if (Result<void> connected = driver_->connect({}); !connected) return connected;
+  return driver_->claim(from.election, nullptr, [&](const FenceFound& found) -> Result<std::optional<Fence>> {
+    const Result<bool> toDo = judgeMove(found.stored, found.owner, from, to);
+    if (!toDo) return toDo.error();
+    return *toDo ? std::optional(Fence{to, freshUuid()}) : std::nullopt;
+  });
+}
+
+// --- dead letters
+
+Result<void> StoreAdmin::visit(const LetterChoice& choice, const Visit& visit) {
+  if (Result<void> connected = driver_->connect({}); !connected) return connected;
+  for (Scan scan{.table = Table::deadLetter, .atMost = rowsAPage};;) {
+    const Result<std::vector<Row>> page = driver_->scan(scan);
+    if (!page) return page.error();
+    for (const Row& row : *page) {
+      const Result<BuriedLetter> letter = deadLetterFrom(row);
+      if (!letter) return letter.error();
+      if (!isChosen(choice, letter->letter)) continue;
+      const Result<bool> more = visit(*letter);
+      if (!more) return more.error();
+      if (!*more) return {};
+    }
+    if (page->size() < scan.atMost) return {};
+    scan.after = {page->back().at(deadLetter::number)};
+  }
+}
+
+Result<std::vector<DeadLetter>> StoreAdmin::deadLetters(std::size_t limit, const LetterChoice& choice) {
+  std::vector<DeadLetter> letters;
+  if (limit == 0) return letters;
+  const Result<void> visited = visit(choice, [&](const BuriedLetter& each) -> Result<bool> {
+    letters.push_back(each.letter);
+    return letters.size() < limit;
+  });
+  return visited ? Result<std::vector<DeadLetter>>(std::move(letters)) : visited.error();
+}
+
+Result<std::vector<std::int64_t>> StoreAdmin::requeueDeadLetters(const LetterChoice& choice) {
+  if (!keepsQueue_)
+    return Error{Errc::unsupported, driver_->name() + " keeps no queue: send them to theirs, then purge them"};
+  return change(choice, Verb::requeue);
+}
+
+Result<std::vector<std::int64_t>> StoreAdmin::pardonDeadLetters(const LetterChoice& choice) {
+  return change(choice, Verb::reset);
+}
+
+Result<std::vector<std::int64_t>> StoreAdmin::purgeDeadLetters(const LetterChoice& choice) {
+  return change(choice, Verb::purge);
+}
+
+/// As many as one commit takes well, from behind that number on.
+Result<std::vector<BuriedLetter>> StoreAdmin::chosen(const LetterChoice& choice, std::int64_t after) {
+  std::vector<BuriedLetter> letters;
+  std::size_t bytes = 0;
+  const Result<void> visited = visit(choice, [&](const BuriedLetter& each) -> Result<bool> {
+    if (each.letter.number <= after) return true;
+    bytes += each.letter.message.body.size() + 1024;
+    if (!letters.empty() && bytes > driver_->limits().commitBytes / 2) return false;
+    letters.push_back(each);
+    return letters.size() < driver_->limits().maxBatch;
+  });
+  return visited ? Result<std::vector<BuriedLetter>>(std::move(letters)) : visited.error();
+}
+
+Result<std::vector<std::int64_t>> StoreAdmin::change(const LetterChoice& choice, Verb verb) {
+  std::vector<std::int64_t> changed;
+  for (int repeats = 0; repeats < mostRepeats;) {
+    const auto letters = chosen(choice, changed.empty() ? 0 : changed.back());
+    if (!letters) return letters.error();
+    if (letters->empty()) return changed;
+    WriteSet writes;
+    for (const BuriedLetter& letter : *letters)
+      if (const Result<void> added = add(letter, verb, writes); !added) return added.error();
+    const Result<Committed> committed = driver_->commit({.writes = &writes});
+    if (!committed) return committed.error();
+    if (committed->outcome != Outcome::committed) {
+      ++repeats;
+      continue;
+    }
+    for (const BuriedLetter& letter : *letters) changed.push_back(letter.letter.number);
+  }
+  return Error{Errc::storeBusy, "the dead letters change again and again while they are read"};
+}
+
+/// A key that is done belongs to another body that came under the same id, and stays.
+Result<void> StoreAdmin::add(const BuriedLetter& letter, Verb verb, WriteSet& writes) {
+  const Row number{letter.letter.number};
+  if (verb == Verb::reset)
+    writes.expect(Table::deadLetter, number, Expectation::present());
+  else
+    writes.remove(Table::deadLetter, number, Expectation::present());
+  if (verb == Verb::purge) return {};
+  const MessageId& id = letter.letter.message.id;
+  const RowName name{Table::key, keyNamed(letter.consumer, id)};
+  const Result<std::optional<Rows>> known = driver_->read({&name, 1}, nullptr);
+  if (!known) return known.error();
+  const std::optional<Row>& key = (*known)->front();
+  if (key && integerIn(*key, key::state) != 0)
+    writes.remove(Table::key, name.key, Expectation::has(key::state, (*key)[key::state]));
+  writes.remove(Table::attempt, keyNamed(letter.consumer, id));
+  if (verb == Verb::requeue) writes.enqueue(withoutTurn(letter.letter.message));
+  return {};
+}
+
+// --- attempts and the log
+
+Result<std::vector<FailingMessage>> StoreAdmin::failing() {
+  if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
+  std::vector<FailingMessage> found;
+  for (Scan scan{.table = Table::attempt, .atMost = rowsAPage};;) {
+    const Result<std::vector<Row>> page = driver_->scan(scan);
+    if (!page) return page.error();
+    for (const Row& row : *page) found.push_back(attemptFrom(row));
+    if (page->size() < scan.atMost) return found;
+    scan.after = {page->back().at(attempt::consumer), page->back().at(attempt::id)};
+  }
+}
+
+Result<void> StoreAdmin::release(const ConsumerName& consumer, const MessageId& id) {
+  if (Result<void> connected = driver_->connect({}); !connected) return connected;
+  const RowName name{Table::attempt, keyNamed(consumer, id)};
+  for (int repeats = 0; repeats < mostRepeats; ++repeats) {
+    Result<std::optional<Rows>> rows = driver_->read({&name, 1}, nullptr);
+    if (!rows) return rows.error();
+    std::optional<Row>& row = (*rows)->front();
+    const auto blocked = static_cast<std::int64_t>(Standing::blocked);
+    if (!row || integerIn(*row, attempt::standing) != blocked) return blocksNobody(id);
+    row->at(attempt::standing) = static_cast<std::int64_t>(Standing::released);
+    WriteSet writes;
+    writes.put(Table::attempt, std::move(*row), Expectation::has(attempt::standing, blocked));
+    const Result<Committed> committed = driver_->commit({.writes = &writes});
+    if (!committed) return committed.error();
+    if (committed->outcome == Outcome::committed) return {};
+  }
+  return Error{Errc::storeBusy, "the message's attempts change again and again while it is released"};
+}
+
+Result<void> StoreAdmin::readLog(const ConsumerName& consumer, const LogChoice& choice, std::vector<LogLine>& lines) {
+  std::size_t missing = choice.limit;
+  for (Scan scan{.table = Table::log, .prefix = {consumer.value}, .atMost = rowsAPage, .backward = true};
+       missing > 0;) {
+    const Result<std::vector<Row>> page = driver_->scan(scan);
+    if (!page) return page.error();
+    for (const Row& row : *page) {
+      LogLine line = logLineFrom(row);
+      if (missing == 0 || !isChosen(choice, line)) continue;
+      lines.push_back(std::move(line));
+      --missing;
+    }
+    if (page->size() < scan.atMost) return {};
+    scan.after = {page->back().at(log::number)};
+  }
+  return {};
+}
+
+/// Each consumer's log in its order, all of them by when the attempts ended.
+Result<std::vector<LogLine>> StoreAdmin::log(const LogChoice& choice) {
+  if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
+  std::vector<LogLine> lines;
+  if (choice.consumer) {
+    if (const Result<void> read = readLog(*choice.consumer, choice, lines); !read) return read.error();
+  }
+  for (Scan scan{.table = Table::log, .atMost = 1, .backward = true}; !choice.consumer;) {
+    const Result<std::vector<Row>> last = driver_->scan(scan);
+    if (!last) return last.error();
+    if (last->empty()) break;
+    scan.after = {last->front().at(log::consumer)};
+    const Result<void> read = readLog(ConsumerName{textIn(last->front(), log::consumer)}, choice, lines);
+    if (!read) return read.error();
+  }
+  std::ranges::reverse(lines);
+  std::ranges::stable_sort(lines, {}, [](const LogLine& line) { return line.attempt.endedAt; });
+  if (lines.size() > choice.limit) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(choice.limit));
+  return lines;
+}
+
+}  // namespace tenure::storage

@@ -1,0 +1,50 @@
+/// What operators ask of a store and do to it (tenure/admin.hpp), written once over the driver's verbs.
+///
+/// An operator has no fence. What they change, they change as they have seen it: each write expects the row that was
+/// read, and where that is another one by now, all of it is looked at once more. So a leader that works meanwhile loses
+/// nothing, and what it writes is not overwritten.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "storage/driver.hpp"
+#include "storage/records.hpp"
+
+namespace tenure::storage {
+
+class StoreAdmin final : public IStoreAdmin {
+ public:
+  /// `keepsQueue`: requeued messages go to the queue that is kept in the same place.
+  StoreAdmin(std::unique_ptr<IStoreDriver> driver, bool keepsQueue)
+      : driver_(std::move(driver)), keepsQueue_(keepsQueue) {}
+
+  Result<Findings> inspect() override { return driver_->inspect(); }
+  Result<std::vector<FenceRow>> fenceRows() override;
+  Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
+                           const std::string& path) override;
+  Result<void> moveTo(const FenceRow& from, const FenceRow& to) override;
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override;
+  Result<std::vector<std::int64_t>> requeueDeadLetters(const LetterChoice& choice) override;
+  Result<std::vector<std::int64_t>> pardonDeadLetters(const LetterChoice& choice) override;
+  Result<std::vector<std::int64_t>> purgeDeadLetters(const LetterChoice& choice) override;
+  Result<std::vector<FailingMessage>> failing() override;
+  Result<void> release(const ConsumerName& consumer, const MessageId& id) override;
+  Result<std::vector<LogLine>> log(const LogChoice& choice) override;
+
+ private:
+  /// Whether there is more to see.
+  using Visit = std::function<Result<bool>(const BuriedLetter& letter)>;
+  enum class Verb { requeue, reset, purge };
+
+  Result<void> visit(const LetterChoice& choice, const Visit& visit);
+  Result<std::vector<std::int64_t>> change(const LetterChoice& choice, Verb verb);
+  Result<std::vector<BuriedLetter>> chosen(const LetterChoice& choice, std::int64_t after);
+  Result<void> add(const BuriedLetter& letter, Verb verb, WriteSet& writes);
+  Result<void> readLog(const ConsumerName& consumer, const LogChoice& choice, std::vector<LogLine>& lines);
+
+  std::unique_ptr<IStoreDriver> driver_;
+  const bool keepsQueue_;
+};
+
+}  // namespace tenure::storage

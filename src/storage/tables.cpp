@@ -1,0 +1,75 @@
+#include "storage/tables.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace tenure::storage {
+namespace {
+
+constexpr std::array keyColumns{
+    Column{"consumer", Kind::text}, Column{"id", Kind::bytes}, Column{"state"},
+    Column{"digest", Kind::bytes},  Column{"token"},           Column{"at", Kind::integer, Rule::storeClock},
+};
+constexpr std::array attemptColumns{
+    Column{"consumer", Kind::text},
+    Column{"id", Kind::bytes},
+    Column{"attempts"},
+    Column{"last_error", Kind::bytes},
+    Column{"first_at"},
+    Column{"last_at"},
+    Column{"standing", Kind::integer, Rule::keepsMore},
+};
+constexpr std::array inWorkColumns{
+    Column{"consumer", Kind::text},
+    Column{"token"},
+    Column{"more"},
+    Column{"ids", Kind::bytes},
+};
+constexpr std::array deadLetterColumns{
+    Column{"number", Kind::integer, Rule::assigned},
+    Column{"consumer", Kind::text},
+    Column{"id", Kind::bytes},
+    Column{"grp", Kind::bytes},
+    Column{"body", Kind::bytes},
+    Column{"headers", Kind::text},
+    Column{"enqueued_at"},
+    Column{"position"},
+    Column{"reason", Kind::bytes},
+    Column{"attempts"},
+    Column{"first_at"},
+    Column{"died_at"},
+};
+constexpr std::array logColumns{
+    Column{"consumer", Kind::text},
+    Column{"n", Kind::integer, Rule::assigned},
+    Column{"id", Kind::bytes},
+    Column{"attempt"},
+    Column{"outcome"},
+    Column{"error", Kind::bytes},
+    Column{"token"},
+    Column{"began_at"},
+    Column{"ended_at"},
+};
+constexpr std::array stateColumns{
+    Column{"key", Kind::bytes},
+    Column{"value", Kind::bytes},
+};
+
+constexpr std::array<Schema, tableCount> schemas{{
+    {Table::key, "tenure_key", Scope::all, 2, keyColumns},
+    {Table::attempt, "tenure_attempt", Scope::all, 2, attemptColumns},
+    {Table::inWork, "tenure_in_work", Scope::all, 1, inWorkColumns},
+    {Table::deadLetter, "tenure_dead_letter", Scope::queue, 1, deadLetterColumns},
+    {Table::log, "tenure_log", Scope::all, 2, logColumns},
+    {Table::state, "tenure_state", Scope::election, 1, stateColumns},
+}};
+
+}  // namespace
+
+std::size_t Schema::placeOf(Rule rule) const noexcept {
+  return static_cast<std::size_t>(std::ranges::find(columns, rule, &Column::rule) - columns.begin());
+}
+
+const Schema& schemaOf(Table table) noexcept { return schemas[static_cast<std::size_t>(table)]; }
+
+}  // namespace tenure::storage

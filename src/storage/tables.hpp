@@ -1,0 +1,102 @@
+/// What Tenure keeps in a store, as rows of a few tables. Every backend keeps the same rows: an SQL database as they
+/// are, so that people can read them, and a key-value store as one value under one name each (key_value/). Pure.
+///
+/// A row is its key and then its values, in the order of its table's columns. The rules that need a store's help stand
+/// with the columns, so that each backend obeys them in the one place where it writes rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace tenure::storage {
+
+enum class Table : std::uint8_t {
+  key,         // a message that was handled
+  attempt,     // a message that failed, or is about to be tried once more
+  inWork,      // what a consumer's leader may have begun
+  deadLetter,  // a message that nobody tries any more
+  log,         // an attempt, for people
+  state,       // a handler's own
+};
+inline constexpr std::size_t tableCount = 6;
+
+using Value = std::variant<std::int64_t, std::string>;
+using Row = std::vector<Value>;
+
+enum class Kind : std::uint8_t { integer, text, bytes };
+
+enum class Rule : std::uint8_t {
+  none,
+  storeClock,  // milliseconds since 1970, by the store's own clock where it has one
+  keepsMore,   // a row that is there already and has more here keeps it
+  assigned,    // the store counts: 1, 2, 3, … among the rows with the same columns before this one
+};
+
+struct Column {
+  std::string_view name;
+  Kind kind = Kind::integer;
+  Rule rule = Rule::none;
+};
+
+/// Whose rows they are, where several share a database: of everybody, of the place's queue, or of the election.
+enum class Scope : std::uint8_t { all, queue, election };
+
+struct Schema {
+  Table table;
+  std::string_view name;  // of the SQL table
+  Scope scope;
+  std::size_t keys;  // so many columns are the key
+  std::span<const Column> columns;
+
+  std::span<const Column> keyColumns() const noexcept { return columns.first(keys); }
+  std::span<const Column> valueColumns() const noexcept { return columns.subspan(keys); }
+  /// Where the column with that rule is; columns.size() for none.
+  std::size_t placeOf(Rule rule) const noexcept;
+};
+const Schema& schemaOf(Table table) noexcept;
+
+// Where a value is in its row.
+namespace key {
+enum : std::size_t { consumer, id, state, digest, token, at };
+}
+namespace attempt {
+enum : std::size_t { consumer, id, attempts, lastError, firstAt, lastAt, standing };
+}
+namespace inWork {
+enum : std::size_t { consumer, token, more, ids };
+}
+namespace deadLetter {
+enum : std::size_t {
+  number,
+  consumer,
+  id,
+  group,
+  body,
+  headers,
+  enqueuedAt,
+  position,
+  reason,
+  attempts,
+  firstAt,
+  diedAt
+};
+}
+namespace log {
+enum : std::size_t { consumer, number, id, attempt, end, error, token, beganAt, endedAt };
+}
+namespace state {
+enum : std::size_t { key, value };
+}
+
+inline std::int64_t integerIn(const Row& row, std::size_t place) {
+  const auto* number = std::get_if<std::int64_t>(&row.at(place));
+  return number == nullptr ? 0 : *number;
+}
+inline const std::string& textIn(const Row& row, std::size_t place) { return std::get<std::string>(row.at(place)); }
+
+}  // namespace tenure::storage

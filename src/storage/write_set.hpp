@@ -1,0 +1,113 @@
+/// What a transaction wants to change, as values, until its commit sends all of it at once. Pure.
+///
+/// Writes stand in their order. Of several writes of one row the last one counts, and the first one's expectation: that
+/// is about what was there before the transaction. Going back to a mark cuts what came after it.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "storage/tables.hpp"
+#include "tenure/message.hpp"
+
+namespace tenure::storage {
+
+/// What has to be in the store when a row is written, or nothing of the whole set is.
+struct Expectation {
+  enum class Of : std::uint8_t {
+    nothing,
+    absence,
+    presence,
+    value,  // that the row has in its column `place`
+  };
+  Of of = Of::nothing;
+  std::size_t place = 0;
+  Value value{};
+
+  static Expectation absent() { return {.of = Of::absence}; }
+  static Expectation present() { return {.of = Of::presence}; }
+  static Expectation has(std::size_t place, Value value) {
+    return {.of = Of::value, .place = place, .value = std::move(value)};
+  }
+  bool isMetBy(const Row* row) const;
+};
+
+struct Write {
+  enum class What : std::uint8_t {
+    put,     // the whole row
+    remove,  // only its key is given
+    expect,  // the same, and nothing is changed
+  };
+  Table table = Table::key;
+  What what = What::put;
+  Row row;
+  Expectation expected{};
+};
+
+class WriteSet {
+ public:
+  WriteSet() = default;
+  WriteSet(const WriteSet&) = delete;
+  WriteSet& operator=(const WriteSet&) = delete;
+
+  void put(Table table, Row row, Expectation expected = {});
+  void remove(Table table, Row key, Expectation expected = {});
+  void expect(Table table, Row key, Expectation expected);
+  /// These leave the queue that is kept with the store.
+  void acknowledge(std::span<const Message> messages);
+  /// These come to its end.
+  void enqueue(NewMessage message) { enqueued_.push_back(std::move(message)); }
+
+  /// The transaction's own last word on a row; nullptr where it has none. An `expect` is none.
+  const Write* find(Table table, const Row& key) const;
+
+  bool isEmpty() const noexcept { return writes_.empty() && acknowledged_.empty() && enqueued_.empty(); }
+  /// About what it takes to send them.
+  std::size_t bytes() const noexcept { return bytes_; }
+
+  void mark() noexcept;
+  void rollbackToMark();
+  void clear();
+
+  /// Those that count, in their order.
+  template <class Use>
+  void forEach(Use use) const {
+    for (const Entry& entry : writes_)
+      if (entry.counts) use(entry.write);
+  }
+  std::span<const std::int64_t> acknowledged() const noexcept { return acknowledged_; }
+  std::span<const NewMessage> enqueued() const noexcept { return enqueued_; }
+
+ private:
+  struct Entry {
+    Write write;
+    std::string name;  // empty where the store gives the row's number
+    bool counts = true;
+  };
+  struct Mark {
+    std::size_t writes = 0;
+    std::size_t acknowledged = 0;
+    std::size_t enqueued = 0;
+    std::size_t bytes = 0;
+  };
+
+  void add(Write write);
+  void index(std::size_t place);
+
+  std::deque<Entry> writes_;
+  std::unordered_map<std::string_view, std::size_t> latest_;  // by name
+  std::vector<std::int64_t> acknowledged_;
+  std::vector<NewMessage> enqueued_;
+  std::size_t bytes_ = 0;
+  Mark mark_;
+};
+
+/// What tells one row's key from every other: a digit for its table, then its values, each behind a NUL, numbers with
+/// leading zeros. In the order of these, a table's rows are in the order of their keys.
+std::string nameOf(Table table, std::span<const Value> key);
+
+}  // namespace tenure::storage

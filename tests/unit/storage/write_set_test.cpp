@@ -1,0 +1,91 @@
+// What a transaction has written so far: the last word on a row, the first expectation of it, and the way back.
+#include "storage/write_set.hpp"
+
+#include <gmock/gmock.h>
+
+namespace tenure::storage {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<std::string> statesOf(const WriteSet& writes) {
+  std::vector<std::string> states;
+  writes.forEach([&](const Write& write) {
+    states.push_back(textIn(write.row, state::key) +
+                     (write.what == Write::What::put ? "=" + textIn(write.row, state::value) : " gone"));
+  });
+  return states;
+}
+
+Row stateWith(const std::string& key, const std::string& value) { return {key, value}; }
+
+TEST(WriteSets, SendTheLastWordOnARowOnce) {
+  WriteSet writes;
+  writes.put(Table::state, stateWith("a", "1"));
+  writes.put(Table::state, stateWith("b", "1"));
+  writes.put(Table::state, stateWith("a", "2"));
+
+  EXPECT_THAT(statesOf(writes), ElementsAre("b=1", "a=2"));
+}
+
+TEST(WriteSets, KeepWhatWasExpectedOfARowBeforeTheTransaction) {
+  WriteSet writes;
+  writes.put(Table::state, stateWith("a", "1"), Expectation::absent());
+  writes.remove(Table::state, {std::string("a")});
+  std::vector<Expectation::Of> expected;
+
+  writes.forEach([&](const Write& write) { expected.push_back(write.expected.of); });
+
+  EXPECT_THAT(expected, ElementsAre(Expectation::Of::absence));
+}
+
+TEST(WriteSets, GoBackToTheirMarkAsIfNothingHadComeAfterIt) {
+  WriteSet writes;
+  writes.put(Table::state, stateWith("a", "1"));
+  const std::size_t bytes = writes.bytes();
+  writes.mark();
+  writes.put(Table::state, stateWith("a", "2"));
+  writes.remove(Table::state, {std::string("b")});
+  Message message;
+  message.position = 5;
+  writes.acknowledge({&message, 1});
+
+  writes.rollbackToMark();
+
+  EXPECT_THAT(statesOf(writes), ElementsAre("a=1"));
+  EXPECT_THAT(writes.acknowledged(), IsEmpty());
+  EXPECT_EQ(writes.bytes(), bytes);
+  EXPECT_EQ(writes.find(Table::state, {std::string("b")}), nullptr);
+}
+
+TEST(WriteSets, KeepEveryRowWhoseNumberTheStoreGives) {
+  WriteSet writes;
+  const Row line{std::string("ledger"), std::int64_t{0}, std::string("m"), std::int64_t{1}, std::int64_t{0},
+                 std::string(),         std::int64_t{7}, std::int64_t{1},  std::int64_t{2}};
+  writes.put(Table::log, line);
+  writes.put(Table::log, line);
+  std::size_t count = 0;
+
+  writes.forEach([&](const Write&) { ++count; });
+
+  EXPECT_EQ(count, 2U);
+}
+
+TEST(WriteSets, AnExpectationTakesNoWritesPlace) {
+  WriteSet writes;
+  writes.put(Table::state, stateWith("a", "1"));
+  writes.expect(Table::state, {std::string("a")}, Expectation::present());
+
+  EXPECT_THAT(statesOf(writes), ElementsAre("a=1"));
+  EXPECT_NE(writes.find(Table::state, {std::string("a")}), nullptr);
+}
+
+TEST(WriteSets, NamesAreInTheOrderOfTheirKeys) {
+  EXPECT_LT(nameOf(Table::deadLetter, Row{std::int64_t{9}}), nameOf(Table::deadLetter, Row{std::int64_t{10}}));
+  EXPECT_LT(nameOf(Table::key, Row{std::string("a"), std::string("z")}),
+            nameOf(Table::key, Row{std::string("ab"), std::string("a")}));
+}
+
+}  // namespace
+}  // namespace tenure::storage
