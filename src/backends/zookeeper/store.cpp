@@ -117,8 +117,16 @@ Result<void> Store::lookAtAcl(const Term& term) {
   if (!*open) return {};
   const std::string finding = paths_.base + " can be changed by anybody who reaches the ensemble";
   if (options_.zookeeper.strictAcl) return Error{Errc::configurationRefused, finding};
-  if (!std::exchange(aclWarned_, true)) emit(term, Warned{finding});
+  if (!std::exchange(aclWarned_, true) && !electionIsAsOpen(term.identity())) emit(term, Warned{finding});
   return {};
+}
+
+/// Then the candidate has said so: of the same ensemble it need not be told again.
+bool Store::electionIsAsOpen(const TermIdentity& term) {
+  const Result<std::string> own = findCandidacy(term);
+  if (!own || own->empty()) return false;
+  const Result<bool> open = session_->isWorldWritable(term.electionPath);
+  return open && *open;
 }
 
 Result<Store::Found> Store::find() {

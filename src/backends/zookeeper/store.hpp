@@ -97,6 +97,7 @@ class Store final : public IFencedStore {
   Result<void> moveFormer();
   Result<void> move(const std::string& from, const std::string& to);
   Result<void> lookAtAcl(const Term& term);
+  bool electionIsAsOpen(const TermIdentity& term);
   Result<Found> find();
   Result<bool> tryClaim(const Term& term);
   Result<std::string> findCandidacy(const TermIdentity& term);

@@ -1,10 +1,13 @@
 // What handovers between sound replicas cost, and what they leave in the log: nothing.
+#include <sstream>
+
 #include "replica.hpp"
 
 namespace tenure::test {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -97,6 +100,64 @@ TEST_F(Handovers, InQuickSuccessionOfACommandSuspectNobodyAndCostNoAttempt) {
   handOverInQuickSuccession(20);
 
   expectNothingButTheBadOneToHaveFailed();
+}
+
+/// Everything above info.
+std::vector<std::string> warningsIn(const std::string& log) {
+  std::vector<std::string> found;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);)
+    for (const char* level : {" warn ", " error "})
+      if (line.find(level) != std::string::npos && line.find(level) < 40) found.push_back(line);
+  return found;
+}
+
+/// An ensemble where anybody may change anything is told of, once; nothing else of a sound replica is a warning.
+void expectOnlyTheOpenAcl(const Program& replica) {
+  EXPECT_THAT(warningsIn(replica.output()), ElementsAre(HasSubstr("can be changed by anybody"))) << replica.output();
+}
+
+TEST_F(Handovers, LogNoWarning) {
+  produceMore(50);
+  Program one = consume("one");
+  ASSERT_TRUE(leads(one)) << one.output();
+  Program two = consume("two");
+  ASSERT_TRUE(two.waitForOutput(" prepared ")) << two.output();
+
+  const Run asked = tenure(inElection("handover", {"--wait"}));
+  EXPECT_EQ(asked.exit, 0) << asked.output;
+  ASSERT_TRUE(leads(two)) << two.output();
+  ASSERT_TRUE(one.waitForOutput(" prepared ", 1)) << one.output();
+  produceMore(50);
+  two.signal(SIGUSR1);
+  ASSERT_TRUE(leads(one, 2)) << one.output();
+
+  EXPECT_TRUE(ledgerReaches(100));
+  for (Program* replica : {&one, &two}) {
+    EXPECT_EQ(told(*replica, SIGTERM), 0);
+    expectOnlyTheOpenAcl(*replica);
+  }
+}
+
+TEST_F(Handovers, OfAZooKeeperStoreWarnOfTheOpenAclOnceAProcess) {
+  produceMore(20);
+  const Arguments options{"--store", "zookeeper://" + Ensemble::shared().hosts() + "/handovers", "--exec",
+                          "echo $TENURE_MESSAGE_ID >>" + at("done")};
+  Program one = consume("one", options);
+  ASSERT_TRUE(leads(one)) << one.output();
+  Program two = consume("two", options);
+  ASSERT_TRUE(two.waitForOutput(" prepared ")) << two.output();
+  for (std::size_t term = 2; term <= 3; ++term) {
+    one.signal(SIGUSR1);
+    ASSERT_TRUE(leads(two, term - 1)) << two.output();
+    two.signal(SIGUSR1);
+    ASSERT_TRUE(leads(one, term)) << one.output();
+  }
+
+  for (Program* replica : {&one, &two}) {
+    EXPECT_EQ(told(*replica, SIGTERM), 0);
+    expectOnlyTheOpenAcl(*replica);
+  }
 }
 
 }  // namespace
