@@ -19,6 +19,8 @@ class RedisBackend final : public Backend {
     return "redis:" + server + "/" + std::to_string(options_.database) + "/" + options_.queue;
   }
 
+  std::string_view keyAgeParameter() const noexcept override { return "keep-ids"; }
+
   Ends open(IEventSink& events) const override {
     const auto database = std::make_shared<redis::Database>(options_, events);
     return {{database, &database->source()}, {database, &database->store()}};

@@ -176,6 +176,26 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   return settings;
 }
 
+/// As idleAmong, of all that was given.
+std::string idleOption(const ConsumeOptions& options, const Wiring& wiring) {
+  const CLI::App& command = *options.replica.declaredFor;
+  const ConsumerOptions& tuning = options.tuning;
+  const bool takesFirst = tuning.delivery == Guarantee::atMostOnce;
+  const std::string alone = takesFirst ? "with --delivery at-most-once" : "with --exec";
+  const std::string keyAge(wiring.storeBackend().keyAgeParameter());
+  std::string found = options.replica.idle();
+  const auto look = [&](bool idles, const std::vector<std::string>& names, const std::string& why) {
+    if (idles && found.empty()) found = idleAmong(command, names, why);
+  };
+  look(takesFirst || !options.exec.empty(), {"--max-batch", "--fixed-batch", "--latency-target"},
+       alone + ": each message has a transaction of its own");
+  look(takesFirst, {"--max-attempts"}, alone + ": each message has one");
+  look(tuning.ordering.lanes == 0, {"--lane-window"}, "without --lanes");
+  look(tuning.collapse == Collapse::never, {"--collapse-ahead"}, "without --collapse");
+  look(!keyAge.empty(), {"--keep-ids"}, "here: the store forgets by itself, put " + keyAge + "= into its URL");
+  return found;
+}
+
 Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler& handler) {
   const auto log = makeLogSink(options.replica.logLevel, settings.candidate.id);
   std::optional<StatusFile> status;
@@ -217,6 +237,7 @@ Exit consume(const ConsumeOptions& options) {
   if (options.sql.empty() == options.exec.empty()) return wrongUsage("give either --sql STATEMENT or --exec COMMAND");
   auto settings = settingsOf(options);
   if (!settings) return refuse("", settings.error());
+  if (const std::string idle = idleOption(options, settings->wiring); !idle.empty()) return wrongUsage(idle);
   try {
     if (!options.exec.empty()) return runCommands(options, *std::move(settings));
     return runReplica(options, *std::move(settings), makeSqlHandler(options.sql));

@@ -115,6 +115,12 @@ void onlyWith(CLI::App& command, const std::string& other, const std::vector<std
   for (const std::string& option : options) command.get_option(option)->needs(command.get_option(other));
 }
 
+std::string idleAmong(const CLI::App& command, const std::vector<std::string>& options, const std::string& why) {
+  for (const std::string& option : options)
+    if (command.count(option) > 0) return option + " does nothing " + why;
+  return {};
+}
+
 std::string withOptionNames(std::string text) {
   for (const auto& [field, option] : optionOfField)
     for (std::size_t at = text.find(field); at != std::string::npos; at = text.find(field, at + option.size()))

@@ -56,6 +56,9 @@ void addChoice(CLI::App& command, const std::string& name, const std::string& ty
 /// Refuses each of `options` where `other`, without which it does nothing, is not given. All are declared already.
 void onlyWith(CLI::App& command, const std::string& other, const std::vector<std::string>& options);
 
+/// "--NAME does nothing " and why, of the first of these that was given; empty where none was.
+std::string idleAmong(const CLI::App& command, const std::vector<std::string>& options, const std::string& why);
+
 /// The text with options named as on the command line, where a library's complaint names the fields of its structs:
 /// "consumer.maxBatch = 0: …" becomes "--max-batch = 0: …".
 std::string withOptionNames(std::string text);

@@ -67,6 +67,7 @@ void addBarrier(CLI::App& command, ReplicaOption& options, const std::string& ba
 }  // namespace
 
 void ReplicaOption::declare(const CLI::App& tool, CLI::App& command, const std::string& barrierDefault) {
+  declaredFor = &command;
   election.declare(command);
   command.add_option("--id", id, "What people call this replica (default host-pid)")
       ->type_name("ID")
@@ -93,6 +94,14 @@ void ReplicaOption::declare(const CLI::App& tool, CLI::App& command, const std::
   };
   addChoice(command, "--log-level", "LEVEL", expectedLevel, chooseLevel, "debug, info, warn or error (default info)");
   readLogLevel = [&tool, &command, this] { return logLevelNow(tool, command, logLevel); };
+}
+
+std::string ReplicaOption::idle() const {
+  if (preference != Preference::preferred)
+    if (std::string found = idleAmong(*declaredFor, {"--preferred-after"}, "without --preference preferred");
+        !found.empty())
+      return found;
+  return lastWill ? std::string{} : idleAmong(*declaredFor, {"--last-will-helper"}, "with --no-last-will");
 }
 
 Result<CandidateOptions> parse(const ReplicaOption& options, std::optional<std::chrono::milliseconds> barrierDefault) {

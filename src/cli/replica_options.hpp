@@ -16,6 +16,7 @@ struct ReplicaOption {
   Preference preference = Preference::normal;
   std::chrono::milliseconds preferredAfter{60'000};
   std::optional<std::chrono::milliseconds> barrier;
+  const CLI::App* declaredFor = nullptr;
   bool lastWill = true;
   std::string lastWillHelper;
   Level logLevel = Level::info;
@@ -23,6 +24,8 @@ struct ReplicaOption {
 
   /// `tool` knows the configuration file; `barrierDefault` is for the help page.
   void declare(const CLI::App& tool, CLI::App& command, const std::string& barrierDefault);
+  /// As idleAmong: what was given, and what is given beside it makes idle.
+  std::string idle() const;
 };
 
 /// Everything but the career's limits.

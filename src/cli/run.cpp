@@ -157,6 +157,7 @@ Exit runCommand(const RunOptions& options) {
   if (const auto found = lookUpProgram(options.command.front()); !found) return refuse("", found.error());
   auto settings = settingsOf(options);
   if (!settings) return refuse("", settings.error());
+  if (const std::string idle = options.replica.idle(); !idle.empty()) return wrongUsage(idle);
   const auto guardian = Guardian::start();  // a fork: before any thread
   if (!guardian) return refuse("", guardian.error());
   settings->candidate.lastWill.childrenGone = guardian->childrenGone();

@@ -122,6 +122,36 @@ TEST(Tool, AnOptionThatDoesNothingWithoutAnotherIsRefused) {
             Exit::usage);
 }
 
+TEST(Tool, AnOptionThatAnotherOnesValueLeavesIdleIsRefused) {
+  using Words = std::vector<const char*>;
+  const std::vector<std::pair<Words, const char*>> idle{
+      {{"--exec", "true", "--max-batch", "5"}, "--max-batch does nothing with --exec"},
+      {{"--exec", "true", "--fixed-batch"}, "--fixed-batch does nothing with --exec"},
+      {{"--exec", "true", "--latency-target", "5ms"}, "--latency-target does nothing with --exec"},
+      {{"--sql", "SELECT 1", "--delivery", "at-most-once", "--max-batch", "5"},
+       "--max-batch does nothing with --delivery at-most-once"},
+      {{"--sql", "SELECT 1", "--delivery", "at-most-once", "--max-attempts", "5"},
+       "--max-attempts does nothing with --delivery at-most-once"},
+      {{"--sql", "SELECT 1", "--lanes", "0", "--lane-window", "100"}, "--lane-window does nothing without --lanes"},
+      {{"--sql", "SELECT 1", "--collapse", "none", "--collapse-ahead", "5"},
+       "--collapse-ahead does nothing without --collapse"},
+      {{"--sql", "SELECT 1", "--preference", "never", "--preferred-after", "5s"},
+       "--preferred-after does nothing without --preference preferred"},
+      {{"--sql", "SELECT 1", "--no-last-will", "--last-will-helper", "/bin/true"},
+       "--last-will-helper does nothing with --no-last-will"},
+      {{"--exec", "true", "--store", "redis://127.0.0.1:1", "--keep-ids", "1d"},
+       "--keep-ids does nothing here: the store forgets by itself, put keep-ids= into its URL"}};
+  for (const auto& [arguments, complaint] : idle) {
+    const Answer answer = consume(arguments);
+    EXPECT_EQ(answer.exit, Exit::usage) << complaint;
+    EXPECT_THAT(answer.err, HasSubstr(complaint));
+  }
+  const Answer answer = run({"run", "--zookeeper", "127.0.0.1:1", "--election", "e", "--no-last-will",
+                             "--last-will-helper", "/bin/true", "--", "true"});
+  EXPECT_EQ(answer.exit, Exit::usage);
+  EXPECT_THAT(answer.err, HasSubstr("--last-will-helper does nothing with --no-last-will"));
+}
+
 /// "1 to 64" of "--lanes = 65: must be 1 to 64: …"
 std::string rangeIn(const std::string& complaint) {
   const std::size_t at = complaint.find("must be ");
