@@ -52,6 +52,16 @@ TEST(CandidateSignals, ADrainThatReachesItsLimitAborts) {
   EXPECT_EQ(leader.waitForEnd()->exitCode, 75) << leader.output();
 }
 
+TEST(CandidateSignals, ADrainThatReachesItsLimitAbortsAHandoverToo) {
+  CandidateReplicas replicas;
+  Program& leader = replicas.startLeader({"career=hanging", "drain_ms=100"});
+  ASSERT_TRUE(replicas.waitFor("begin"));
+
+  leader.signal(SIGUSR1);
+
+  EXPECT_EQ(leader.waitForEnd()->exitCode, 75) << leader.output();
+}
+
 TEST(CandidateSignals, Sigusr1HandsOverAndALoneReplicaLeadsAgainUnderALargerToken) {
   CandidateReplicas replicas;
   Program& leader = replicas.startLeader();

@@ -335,6 +335,17 @@ TEST_F(Connecting, ASilentAddressLeavesTheNextOneItsShareOfTheTime) {
   EXPECT_EQ(timer.since(), std::nullopt);
 }
 
+TEST_F(Connecting, AStatementMayTakeThreeQuartersOfTheOutageLimitAtMost) {
+  class : public IAnswerWatch {
+    void onOverdue(BootTime) override {}
+    void onAnswered() override {}
+  } nobody;
+  const AnswerTimer timer(4s, nobody);
+
+  EXPECT_EQ(statementLimit(options(), &timer), 3s);
+  EXPECT_EQ(statementLimit(options(), nullptr), options().statementLimit);
+}
+
 // --- what else is unsafe
 
 class UnsafeSetting : public Connecting, public testing::WithParamInterface<const char*> {};

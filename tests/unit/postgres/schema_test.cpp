@@ -70,6 +70,19 @@ TEST(Schema, OfAnotherVersionIsRefusedAndLeftAlone) {
   EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), "99");
 }
 
+TEST(Schema, OfANewerVersionLetsReplicasOfTheOlderOneGoOnUntilTheyConnectAnew) {
+  PostgresWorld world;
+  Leader leader(world.options(), 7);
+  ASSERT_THAT(leader.claim(), succeeds());
+  world.ask("UPDATE tenure_schema SET version = 99");
+
+  EXPECT_THAT(leader.put("place", "17"), succeeds());
+
+  EXPECT_TRUE(world.endConnections());
+  EXPECT_THAT(leader.claim(), failsWith(Errc::unavailable));  // finds out that its session was ended
+  EXPECT_THAT(leader.claim(), failsWith(Errc::configurationRefused));
+}
+
 TEST(Schema, OfTheFirstVersionIsRefusedWithTheCommandThatUpgradesItAndKeepsWhatItHolds) {
   PostgresWorld world;
   ASSERT_THAT(Leader(world.options(), 7).claim(), succeeds());
