@@ -7,6 +7,7 @@
 namespace tenure {
 namespace {
 
+using testing::ElementsAre;
 using testing::IsEmpty;
 
 const std::string faults = "docs/faults.md";
@@ -24,25 +25,47 @@ TEST(Scenarios, EveryTestNamedThereIsInTheTree) {
   EXPECT_THAT(missing, IsEmpty());
 }
 
-/// The forty faults and bad inputs are named by number in their tests.
-TEST(Rows, EachHasATestNamedAfterItWhereItsFeatureIsThere) {
+/// What stands before and after the first scenario that happened elsewhere.
+std::pair<std::string, std::string> faultsAndScenarios() {
+  const std::string text = test::textOf(faults);
+  const std::size_t elsewhere = text.find("\n## What went wrong elsewhere");
+  return {text.substr(0, elsewhere), text.substr(elsewhere)};
+}
+
+std::vector<std::string> numbersUpTo(int last) {
+  std::vector<std::string> all;
+  for (int number = 1; number <= last; ++number) all.push_back(std::to_string(number));
+  return all;
+}
+
+/// "Names.Row01AnElection…" is of row 1, "Consume.Row29And31Bytes…" of two.
+std::vector<std::string> rowsOf(const std::string& test) {
   static const std::regex number(R"re((?:Row|And)0?(\d+))re");
-  const std::set<int> waiting{35, 38};  // spilled files, and the operators' endpoint
-  std::set<int> named;
+  return test.find("Row") == std::string::npos ? std::vector<std::string>{} : test::found(test, number);
+}
+
+/// The forty faults and bad inputs are named by number in their tests, and their rows name these.
+TEST(Rows, EachNamesTheTestsThatCarryItsNumber) {
+  static const std::regex line(R"re(\n\| (\d+) \| [^|]+ \| [^|]+ \| [^|]+ \|)re");
+  static const std::regex without(R"re(\n\| (\d+) \| [^|]+ \| [^|]+ \| none yet \|)re");
+  const std::string text = faultsAndScenarios().first;
+  std::vector<std::string> missing;
   for (const std::string& test : test::testsInTheTree())
-    if (test.find("Row") != std::string::npos)
-      for (const std::string& row : test::found(test, number)) named.insert(std::stoi(row));
-  std::set<int> missing;
-  for (int row = 1; row <= 40; ++row)
-    if (!named.contains(row) && !waiting.contains(row)) missing.insert(row);
+    for (const std::string& row : rowsOf(test)) {
+      const std::size_t at = text.find("\n| " + row + " |");
+      const std::size_t end = at == std::string::npos ? at : text.find('\n', at + 1);
+      if (at == std::string::npos || text.substr(at, end - at).find('`' + test + '`') == std::string::npos)
+        missing.push_back(test);
+    }
+
   EXPECT_THAT(missing, IsEmpty());
+  EXPECT_EQ(test::found(text, line), numbersUpTo(40));
+  EXPECT_THAT(test::found(text, without), ElementsAre("35", "38"));  // spools, and the operators' endpoint
 }
 
 TEST(Scenarios, EachHasOneLineWithATestOrAReason) {
   static const std::regex line(R"re(\n\| (\d+) \| [^|]+ \| [^|]+ \|)re");
-  std::vector<std::string> expected;
-  for (int number = 1; number <= 43; ++number) expected.push_back(std::to_string(number));
-  EXPECT_EQ(test::found(test::textOf(faults), line), expected);
+  EXPECT_EQ(test::found(faultsAndScenarios().second, line), numbersUpTo(43));
 }
 
 }  // namespace
