@@ -85,10 +85,11 @@ class Wiring : public ToolInElection, public testing::WithParamInterface<Wired> 
     if (store_) all.insert(all.end(), {"--store", store_->url()});
     return all;
   }
-  Program replica(const std::string& name, Arguments more = {}) {
+  Program replica(const std::string& name, const Arguments& more = {}) { return replicaInto("ledger", name, more); }
+  Program replicaInto(const std::string& table, const std::string& name, Arguments more = {}) {
     const Arguments both = ends();
     more.insert(more.end(), both.begin(), both.end());
-    more.insert(more.end(), {"--id", name, "--sql", "INSERT INTO ledger(id, token) VALUES (:id, :token)"});
+    more.insert(more.end(), {"--id", name, "--sql", "INSERT INTO " + table + "(id, token) VALUES (:id, :token)"});
     return start(inElection("consume", more), name);
   }
   /// A third of all messages: the first, second or last.
@@ -179,10 +180,19 @@ TEST_P(Wiring, AStandbyProvesItselfOnItsQueueAndItsStore) {
   produceThird(0);
   Program first = replica("first");
   ASSERT_TRUE(leads(first)) << first.output();
+  Program misled = replicaInto("absent", "misled");
+  EXPECT_TRUE(misled.waitForOutput(" not_ready ")) << misled.output();
   Program second = replica("second");
   EXPECT_TRUE(second.waitForOutput(" prepared ")) << second.output();
   EXPECT_THAT(second.output(), Not(HasSubstr(" not_ready ")));
+  EXPECT_THAT(misled.output(), HasSubstr("absent"));
+  EXPECT_THAT(tenure(inElection("status")).output, HasSubstr("not ready: "));
   ASSERT_TRUE(ledgerHas(count / 3)) << first.output();
+
+  EXPECT_TRUE(misled.waitForOutput(" stepped_aside ")) << misled.output();
+  first.signal(SIGKILL);
+  EXPECT_TRUE(leads(second)) << second.output();
+  EXPECT_THAT(misled.output(), Not(HasSubstr(" elected ")));
 }
 
 /// A store without SQL keeps the ids, and what the commands did is told by a file of theirs.
