@@ -182,11 +182,12 @@ TEST_P(Wiring, AStandbyProvesItselfOnItsQueueAndItsStore) {
   ASSERT_TRUE(leads(first)) << first.output();
   Program misled = replicaInto("absent", "misled");
   EXPECT_TRUE(misled.waitForOutput(" not_ready ")) << misled.output();
+  const auto isTold = [&] { return tenure(inElection("status")).output.find("not ready: ") != std::string::npos; };
+  EXPECT_TRUE(eventually(isTold)) << misled.output();
   Program second = replica("second");
   EXPECT_TRUE(second.waitForOutput(" prepared ")) << second.output();
   EXPECT_THAT(second.output(), Not(HasSubstr(" not_ready ")));
   EXPECT_THAT(misled.output(), HasSubstr("absent"));
-  EXPECT_THAT(tenure(inElection("status")).output, HasSubstr("not ready: "));
   ASSERT_TRUE(ledgerHas(count / 3)) << first.output();
 
   EXPECT_TRUE(misled.waitForOutput(" stepped_aside ")) << misled.output();
