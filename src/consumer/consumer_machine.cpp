@@ -198,13 +198,7 @@ Action ConsumerMachine::fetched(std::vector<Message> messages, const Moment& mom
   topped_ = true;
   swept_ = false;
   dry_ = messages.empty();
-  if (collapser_) {
-    using Named = pipeline::Collapser::Named;
-    // Where exactly one was in work, nobody behind it was: it runs once more, for all that wait by now. A run that is
-    // over already is not for them.
-    const bool wasTheOnlyOne = inWork_.size() == 1 && !moreInWork_ && !ran_;
-    collapser_->sift(messages, inWork_, wasTheOnlyOne ? Named::standForOthers : Named::standAlone);
-  }
+  if (collapser_) sift(messages);
   if (first_ * 2 >= window_.size()) {  // a long window is not moved for a few
     window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;
@@ -221,6 +215,16 @@ Action ConsumerMachine::fetched(std::vector<Message> messages, const Moment& mom
   }
   if (settled_ > 0 && settled_ == remaining()) batchEnds_ = true;
   return proceed(moment);
+}
+
+/// Where exactly one was in work, nobody behind it was: it runs once more, for all that wait by now. A run that is over
+/// already is not for them, whoever delivers it again.
+void ConsumerMachine::sift(std::vector<Message>& messages) {
+  using Named = pipeline::Collapser::Named;
+  std::unordered_set<MessageId> named = inWork_;
+  if (ran_) named.insert(*ran_);
+  const bool wasTheOnlyOne = inWork_.size() == 1 && !moreInWork_ && !ran_;
+  collapser_->sift(messages, named, wasTheOnlyOne ? Named::standForOthers : Named::standAlone);
 }
 
 std::size_t ConsumerMachine::horizon() const noexcept {

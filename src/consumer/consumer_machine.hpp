@@ -200,6 +200,7 @@ class ConsumerMachine {
   Action survey(const Moment& moment);
   Action waitFor(BootTime until, const Moment& moment);
   Action fetch(BootTime until);
+  void sift(std::vector<Message>& messages);
   bool isHeldBack(const Moment& moment);
   void tellHeldBack(BootTime turn, const Moment& moment);
   Action beginHead(const Moment& moment);

@@ -226,6 +226,31 @@ TEST_F(ConsumerCollapse, AKilledRunThatWasCommittedStandsForNobodyAndTheNextRuns
   EXPECT_EQ(collapsed(), 99);
 }
 
+TEST_F(ConsumerCollapse, ARunThatIsOverIsNotForWhatCameLaterAlsoWhenAllIsDeliveredAnew) {
+  options.handlerIsExternal = true;
+  options.retryBase = options.retryMax = 10s;
+  for (const Guarantee delivery : {Guarantee::exactlyOnceEffect, Guarantee::atLeastOnce}) {
+    options.delivery = delivery;
+    handled.clear();
+    const std::string round = delivery == Guarantee::atLeastOnce ? "two-" : "one-";
+    whileRunning(round + "first", [&] { world.fail(Operation::commit, Errc::heldTooLong, 1); });
+    refresh(round + "first", "cache");
+    ConsumerReplica& leader = elect();
+    const std::size_t before = events.of<AttemptFailed>().size();
+    for (int i = 0; i < 500 && events.of<AttemptFailed>().size() == before; ++i) leader.execute();
+    ASSERT_THAT(events.of<AttemptFailed>(), SizeIs(before + 1)) << "its run is done, and not on record";
+
+    refresh(round + "late", "cache");
+    world.fail(Operation::fetch, Errc::unavailable, 1);
+    const std::size_t outages = events.of<OutageBegan>().size();
+    workOff(leader);
+
+    EXPECT_THAT(handled, ElementsAre(round + "first", round + "late"));
+    EXPECT_EQ(events.of<OutageBegan>().size(), outages + 1);
+    leader.handOver();
+  }
+}
+
 TEST_F(ConsumerCollapse, AnAttemptThatIsRepeatedStandsForWhatItStoodFor) {
   behaviour = [](const Delivery& delivery) {
     return delivery.attempt == 1 ? Outcome::failed("not yet") : Outcome::done();

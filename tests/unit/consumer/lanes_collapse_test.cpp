@@ -66,6 +66,25 @@ TEST_F(LanesCollapse, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMoreR
   EXPECT_EQ(events.of<RequestsCollapsed>()[1].messages, 9'999);
 }
 
+TEST_F(LanesCollapse, ARunThatIsOverIsNotForWhatCameAfterItBegan) {
+  options.handlerIsExternal = true;
+  options.retryBase = options.retryMax = 20ms;
+  onRun = [&, first = true](const std::string&) mutable {
+    if (!std::exchange(first, false)) return Outcome::done();
+    refresh("late", "cache");
+    world.fail(memory::Operation::commit, Errc::heldTooLong, 1);  // its run is done, and not on record
+    return Outcome::done();
+  };
+  refresh("first", "cache");
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.handOver();
+
+  EXPECT_GE(runs.size(), 2U) << "another lane may have run the first one again";
+  EXPECT_THAT(events.of<AttemptFailed>(), SizeIs(1));
+}
+
 TEST_F(LanesCollapse, EachOfManyKeysHasOneMoreRun) {
   std::atomic<int> begun = 0;
   std::atomic<bool> sent = false;
