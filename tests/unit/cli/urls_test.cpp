@@ -160,6 +160,17 @@ TEST(Wiring, TwoUrlsOfOneDatabaseShareTheirTransactions) {
   EXPECT_TRUE(ends.source->sharesTransactionsWith(*ends.store));
 }
 
+TEST(Wiring, ThatTwoUrlsAreOneDatabaseIsToldByTheirText) {
+  const char* queue = "postgresql://shop@db/orders?queue=q";
+  EXPECT_TRUE(wired(queue, "postgresql://shop@db/orders").isOneDatabase());
+  EXPECT_TRUE(wired("redis://127.0.0.1/0?queue=q", "redis://127.0.0.1/0").isOneDatabase());
+
+  for (const char* other : {"postgresql://shop@db.example/orders", "postgresql://owner@db/orders",
+                            "postgresql://shop@db:5433/orders", "postgresql://shop@db/ledger"})
+    EXPECT_FALSE(wired(queue, other).isOneDatabase()) << other;
+  EXPECT_FALSE(wired("redis://127.0.0.1/0?queue=q", "redis://localhost/0").isOneDatabase());
+}
+
 TEST(Wiring, RefusesAStoresParameterThatTheOneDatabaseWouldNotHear) {
   const auto wire = [](const char* queue, const char* store) {
     return cli::wire(parseBackend(queue).value(), parseStore(store).value());

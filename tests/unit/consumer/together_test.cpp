@@ -170,6 +170,15 @@ TEST_F(Together, WhatIsTakenBeforeItsHandlerStartsComesAlone) {
   EXPECT_THAT(calls, ElementsAre(Call{"a"}, Call{"b"}));
 }
 
+TEST_F(Together, WhatMayStandForOthersComesAlone) {
+  options.collapse = Collapse::byKey;
+  produce({"a", "b", "c"});
+
+  workOff(electTogether());
+
+  EXPECT_THAT(calls, ElementsAre(Call{"a"}, Call{"b"}, Call{"c"}));
+}
+
 TEST_F(Together, IsNotForAnExternalHandler) {
   options.handlerIsExternal = true;
 
