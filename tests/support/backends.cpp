@@ -1,7 +1,9 @@
 #include "support/backends.hpp"
 
+#include "append_file_store/driver.hpp"
 #include "support/memory_values.hpp"
 #include "support/postgres_server.hpp"
+#include "support/program.hpp"
 #include "support/rabbitmq_world.hpp"
 #include "support/redis_server.hpp"
 #include "support/sqlite_world.hpp"
@@ -38,6 +40,28 @@ class ValuesWorld final : public BackendWorld {
   std::shared_ptr<MemoryValues> shared_ = std::make_shared<MemoryValues>();
 };
 
+/// A driver as somebody else writes one, from the public headers alone. It is a store alone.
+class AppendFileWorld final : public BackendWorld {
+ public:
+  Replica open(IEventSink& events) override { return {spi::openStore(driver(), events), nullptr}; }
+  std::unique_ptr<IMessageSink> sink() override { return nullptr; }
+  std::unique_ptr<IStoreAdmin> storeAdmin() override { return spi::openAdmin(driver()); }
+  void dropFence(const std::string&) override {
+    const auto fence = driver();
+    spi::Batch removal;
+    for (const spi::NamedValue& found : fence->scan({.table = spi::Table::fence, .atMost = 2}).value())
+      removal.writes.push_back({.name = {spi::Table::fence, found.name}});
+    fence->apply(removal).value();
+  }
+
+ private:
+  std::unique_ptr<append_file_store::Driver> driver() const {
+    return std::make_unique<append_file_store::Driver>(append_file_store::Options{.file = folder_ / "values"});
+  }
+
+  TemporaryFolder folder_;
+};
+
 template <class World>
 std::unique_ptr<BackendWorld> make() {
   return std::make_unique<World>();
@@ -58,6 +82,7 @@ const std::vector<Backend>& storeBackends() {
       {"postgresql", make<PostgresWorld>, true},
       {.name = "memory", .make = make<MemoryWorld>, .hasServer = false},
       {.name = "values", .make = make<ValuesWorld>, .hasServer = false},
+      {.name = "appendFile", .make = make<AppendFileWorld>, .hasServer = false},
       {.name = "redis", .make = make<RedisWorld>, .leaderPrunes = false},
       {.name = "zookeeper", .make = make<BreakableZooKeeperWorld>},
   };
@@ -87,6 +112,7 @@ const std::vector<Backend>& operatedStores() {
     std::vector<Backend> all = databaseBackends();
     all.push_back({.name = "zookeeper", .make = make<ZooKeeperStoreWorld>});
     all.push_back({.name = "values", .make = make<ValuesWorld>});
+    all.push_back({.name = "appendFile", .make = make<AppendFileWorld>});
     return all;
   }();
   return backends;

@@ -33,6 +33,11 @@ class Examples : public testing::Test {
     return {{TENURE_BINARY_DIR "/examples/counter_zookeeper", Ensemble::shared().hosts()}, folder_ / name};
   }
 
+  Program ledger(const std::string& name) {
+    return {{TENURE_BINARY_DIR "/examples/append_file_store", Ensemble::shared().hosts(), folder_ / "values"},
+            folder_ / name};
+  }
+
   TemporaryFolder folder_;
 };
 
@@ -120,6 +125,36 @@ TEST_F(Examples, TheCounterLeavesOutNoNumberAcrossAHandover) {
   const std::string next = std::to_string(reached + 1);
   EXPECT_TRUE(
       withoutLog(second.output(), {"run: "}).starts_with("counts on from " + after + "\ncounted " + next + "\n"))
+      << second.output();
+}
+
+TEST_F(Examples, TheLedgerRunsOnAStoreOfItsOwn) {
+  Program program = run("append_file_store");
+  ASSERT_TRUE(program.waitForOutput("ben 2,", 1, std::chrono::seconds{120})) << program.output();
+
+  stop(program);
+
+  EXPECT_TRUE(withoutLog(program.output(), {"run: "})
+                  .starts_with("goes on with ann 100, ben 0, together 100\n"
+                               "moved a coin: ann 99, ben 1, together 100\n"
+                               "moved a coin: ann 98, ben 2, together 100\n"))
+      << program.output();
+}
+
+TEST_F(Examples, TheLedgerLosesNoCoinAcrossAHandover) {
+  Program first = ledger("first");
+  ASSERT_TRUE(first.waitForOutput("moved a coin", 2)) << first.output();
+  Program second = ledger("second");
+  ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
+
+  stop(first);
+
+  ASSERT_TRUE(second.waitForOutput("moved a coin")) << second.output();
+  stop(second);
+  const std::string moved = std::to_string(lastNumber(first.output(), "ben "));
+  const std::string left = std::to_string(lastNumber(first.output(), "ann "));
+  EXPECT_TRUE(withoutLog(second.output(), {"run: "})
+                  .starts_with("goes on with ann " + left + ", ben " + moved + ", together 100\n"))
       << second.output();
 }
 
