@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <sstream>
+#include <thread>
 
 #include "backends/sqlite/lock_holder.hpp"
 #include "base/process_identity.hpp"
@@ -30,13 +31,11 @@ constexpr std::int64_t frozenToken = 7;
 void freezeHolding(const std::string& lock, sqlite3* db) {
   const auto run = [db](const char* sql) { ASSERT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK); };
   sqlite3_stmt* reading = nullptr;
-  if (lock == "at work" || lock == "waiting") {
+  if (lock == "waiting") {
     run("BEGIN IMMEDIATE; INSERT INTO tenure_state VALUES('invoices', 'k', 'of another election')");
     std::printf("frozen %lld\n", static_cast<long long>(thisProcess().startTime));
     std::fflush(stdout);
-    if (lock == "waiting") ::pause();
-    run("WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i) SELECT count(*) FROM i");
-    return;
+    ::pause();
   }
   if (lock == "reserved") {
     run("BEGIN IMMEDIATE; INSERT INTO tenure_state VALUES('orders', 'k', 'of the frozen one')");
@@ -55,6 +54,26 @@ void freezeHolding(const std::string& lock, sqlite3* db) {
   sqlite3_finalize(reading);
 }
 
+/// For another election that it hosts on the same file: holds the lock in a statement that counts so far.
+class OtherElection {
+ public:
+  explicit OtherElection(Options options) : database_((options.queue = "invoices", std::move(options)), noEvents()) {
+    EXPECT_THAT(database_.store().claim(term_), succeeds());
+    transaction_ = database_.store().begin(term_).value();
+    EXPECT_THAT(transaction_->put("k", "of another election"), succeeds());
+  }
+  void count(const std::string& upTo) {
+    EXPECT_TRUE(transaction_->sql()->execute("WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i" + upTo +
+                                             ") SELECT count(*) FROM i"));
+  }
+  Result<void> commit() { return transaction_->commit(); }
+
+ private:
+  Database database_;
+  const test::TestTerm term_{frozenToken, "invoices"};
+  std::unique_ptr<IFencedTransaction> transaction_;
+};
+
 /// What the child runs; only started by the tests below. As a leader it claims first, as a stranger it does not.
 TEST(Child, DISABLED_FreezesWithTheLock) {
   const Options options{.file = std::getenv("CHILD_FILE"), .queue = "orders"};
@@ -63,6 +82,12 @@ TEST(Child, DISABLED_FreezesWithTheLock) {
   if (std::string(std::getenv("CHILD_ROLE")) == "leader") {
     const char* token = std::getenv("CHILD_TOKEN");
     ASSERT_THAT(database.store().claim(test::TestTerm(token == nullptr ? frozenToken : std::stoi(token))), succeeds());
+  }
+  if (std::getenv("CHILD_LOCK") == std::string("at work")) {
+    OtherElection other(options);
+    std::printf("frozen %lld\n", static_cast<long long>(thisProcess().startTime));
+    std::fflush(stdout);
+    return other.count("");
   }
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(options.file.c_str(), &db), SQLITE_OK);
@@ -207,6 +232,21 @@ TEST_P(EvictionWithoutAStop, LeavesAPredecessorAloneThatIsAtWork) {
   EXPECT_THAT(events_.of<StoreBusy>()[0].detail, HasSubstr("at work"));
   EXPECT_TRUE(events_.of<HolderEvicted>().empty());
   EXPECT_TRUE(busy.isAlive());
+}
+
+/// Nor does it kill itself, as its own predecessor in the one election and the holder in the other.
+TEST_P(EvictionWithoutAStop, LeavesItsOwnProcessAloneThatHostsTheOtherElection) {
+  ASSERT_THAT(openSink(world_.options()), succeeds()) << "the schema is there";
+  OtherElection other(world_.options());
+  std::thread atWork([&] { other.count(" LIMIT 3000000"); });
+
+  EXPECT_THAT(claim(successorOf(thisProcess())), failsWith(Errc::storeBusy));
+  atWork.join();
+  EXPECT_THAT(claim(successorOf(thisProcess())), failsWith(Errc::storeBusy)) << "and between two statements";
+  EXPECT_THAT(other.commit(), succeeds());
+
+  EXPECT_THAT(claim(successorOf(thisProcess())), succeeds());
+  EXPECT_TRUE(events_.of<HolderEvicted>().empty());
 }
 
 class EvictionOfAnIdleHolder : public Eviction {};
