@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -70,6 +71,9 @@ struct RemoveOp {
   std::int32_t version = anyVersion;
 };
 using MultiOp = std::variant<CheckOp, CreateOp, SetOp, RemoveOp>;
+/// Why one part, the first is 0, was refused; and which one that was, nullopt where all of it failed as a whole.
+Error refusalOf(std::size_t part, std::size_t parts, Error why);
+std::optional<std::size_t> refusedPart(const Error& refusal);
 
 enum class WatchEvent { created, deleted, dataChanged, childrenChanged };
 

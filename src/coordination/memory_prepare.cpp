@@ -152,14 +152,9 @@ Result<void> Preparation::add(Attempt& attempt, const RemoveOp& op) {
 }
 
 Result<void> Preparation::add(Attempt& attempt, const Multi& multi) {
-  std::size_t part = 0;
-  for (const MultiOp& op : multi.ops) {
-    ++part;
-    const Result<void> added = std::visit([&](const auto& one) { return add(attempt, one); }, op);
-    if (added) continue;
-    Error error = added.error();
-    error.detail = "part " + std::to_string(part) + " of " + std::to_string(multi.ops.size()) + ": " + error.detail;
-    return error;
+  for (std::size_t part = 0; part < multi.ops.size(); ++part) {
+    const Result<void> added = std::visit([&](const auto& one) { return add(attempt, one); }, multi.ops[part]);
+    if (!added) return refusalOf(part, multi.ops.size(), added.error());
   }
   return {};
 }

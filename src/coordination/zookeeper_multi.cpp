@@ -48,9 +48,7 @@ Result<std::vector<std::string>> Session::MultiRequest::outcome(int rc) const {
   if (failed != results.end()) {
     const auto index = static_cast<std::size_t>(failed - results.begin());
     const std::string& where = std::visit([](const auto& op) -> const std::string& { return op.path; }, ops[index]);
-    Error error = errorOf(failed->err, effect, where);
-    error.detail = "part " + std::to_string(index + 1) + " of " + std::to_string(ops.size()) + ": " + error.detail;
-    return error;
+    return refusalOf(index, ops.size(), errorOf(failed->err, effect, where));
   }
   const bool allDone = std::all_of(results.begin(), results.end(), [](const auto& part) { return part.err == ZOK; });
   if (rc != ZOK || !allDone) return errorOf(rc != ZOK ? rc : ZRUNTIMEINCONSISTENCY, effect, path);

@@ -25,9 +25,11 @@ TEST_P(Coordination, AMultiDoesAllItsPartsAndNamesWhatItCreated) {
 TEST_P(Coordination, AMultiDoesNothingWhenOnePartFails) {
   client->create(at("a"), "old").value();
 
-  EXPECT_THAT(client->multi({SetOp{at("a"), "new"}, CreateOp{at("b")}, RemoveOp{at("absent")}, CreateOp{at("c")}}),
-              failsWith(Errc::notFound));
+  const auto refused =
+      client->multi({SetOp{at("a"), "new"}, CreateOp{at("b")}, RemoveOp{at("absent")}, CreateOp{at("c")}});
 
+  EXPECT_THAT(refused, failsWith(Errc::notFound));
+  EXPECT_EQ(refusedPart(refused.error()), 2U);
   EXPECT_EQ(client->get(at("a")).value().data, "old");
   EXPECT_THAT(client->exists(at("b")), failsWith(Errc::notFound));
 }
