@@ -82,6 +82,7 @@ struct Committed {
 struct Limits {
   std::size_t commitBytes = 256U << 20U;
   std::size_t stateBytes = 1U << 20U;  // a value of a handler's own state
+  std::size_t bytesAWrite = 0;         // what each takes of a commit beside its row
   std::size_t maxBatch = 4096;         // messages in one transaction
   std::size_t rowsALook = 512;         // how many keys one look asks about
   /// A look costs as much as a commit: keys that are expected are taken for absent, and the commit finds out.

@@ -2,6 +2,8 @@
 
 #include <tuple>
 
+#include "base/text.hpp"
+
 namespace tenure::storage {
 namespace {
 
@@ -65,6 +67,11 @@ FenceRow rowOf(const TermIdentity& term, std::int64_t sequence, WallTime at) {
           .candidate = term.candidate,
           .holder = term.holder,
           .claimedAt = at};
+}
+
+std::string described(const FenceRow& row) {
+  return "token " + std::to_string(row.token.value) + " of generation " + std::to_string(row.generation) + " at " +
+         row.path + ", claimed " + formatWallTime(row.claimedAt);
 }
 
 bool isClaimOf(const FenceRow& row, const TermIdentity& term) noexcept {

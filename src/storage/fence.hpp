@@ -64,6 +64,9 @@ Result<bool> judgeMove(const std::vector<StoredFence>& stored, const QueueOwner&
 /// The handlers' own state cannot go along.
 Error stateIsInTheWay(const FenceRow& to);
 
+/// "token 17 of generation 1 at /tenure/elections/orders, claimed …"; for people.
+std::string described(const FenceRow& row);
+
 /// Whether the row is this very term's, and nobody else's who came by the same number.
 bool isClaimOf(const FenceRow& row, const TermIdentity& term) noexcept;
 

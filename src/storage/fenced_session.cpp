@@ -141,8 +141,8 @@ Result<Rows> FencedSession::read(std::span<const RowName> rows) {
 }
 
 Result<void> FencedSession::commit(const WriteSet& writes) {
-  if (writes.bytes() > limits().commitBytes)
-    return Error{Errc::payloadTooLarge, "a transaction of " + std::to_string(writes.bytes()) + " bytes, at most " +
+  if (const std::size_t bytes = writes.bytes(limits().bytesAWrite); bytes > limits().commitBytes)
+    return Error{Errc::payloadTooLarge, "a transaction of " + std::to_string(bytes) + " bytes, at most " +
                                             std::to_string(limits().commitBytes)};
   if (Result<void> reached = reach(); !reached) return reached;
   Fence next = nextFence();
@@ -225,8 +225,7 @@ Result<std::vector<Admission>> FencedSession::known(const ConsumerName& consumer
   if (const Result<void> reached = reach(); !reached) return reached.error();
   const Result<std::optional<Rows>> rows = driver_->read(names, nullptr);
   if (!rows) return rows.error();
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (!(**rows)[i]) lookahead_.sawAbsent(consumer, ids[i]);
+  for (std::size_t i = 0; i < ids.size(); ++i) looked(consumer, ids[i], (**rows)[i].has_value());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const std::optional<Row>& row = (**rows)[i];
     known.push_back(admissionOf(row ? &*row : nullptr, digestOf(messages[i].body)));
@@ -246,13 +245,14 @@ Result<std::optional<Row>> FencedSession::findKey(const ConsumerName& consumer, 
   for (const MessageId& each : ids) names.push_back({Table::key, keyNamed(consumer, each)});
   Result<Rows> rows = read(names);
   if (!rows) return rows.error();
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const bool isThere = (*rows)[i].has_value();
-    if (!isThere) lookahead_.sawAbsent(consumer, ids[i]);
-    pessimistic_ = isThere ? pessimisticFor : pessimistic_ - std::min<std::size_t>(pessimistic_, 1);
-  }
+  for (std::size_t i = 0; i < ids.size(); ++i) looked(consumer, ids[i], (*rows)[i].has_value());
   lookahead_.useAbsent(consumer, id);
   return std::move(rows->front());
+}
+
+void FencedSession::looked(const ConsumerName& consumer, const MessageId& id, bool isThere) {
+  if (!isThere) lookahead_.sawAbsent(consumer, id);
+  pessimistic_ = isThere ? pessimisticFor : pessimistic_ - std::min<std::size_t>(pessimistic_, 1);
 }
 
 void FencedSession::distrust() noexcept {
@@ -271,20 +271,23 @@ Result<Pruned> FencedSession::prune(const Term& term, const Pruning& step) {
     const Result<std::size_t> count = driver_->countKeys();
     return count ? Pruned{.looked = *count} : Result<Pruned>(count.error());
   }
-  Scan scan{.table = Table::key, .prefix = {step.consumer.value}, .atMost = step.atMost};
+  Scan scan{.table = Table::key, .prefix = {step.consumer.value}, .atMost = std::min(step.atMost, limits().maxBatch)};
   if (!step.after.empty()) scan.after = {step.after};
   const Result<std::vector<Row>> page = driver_->scan(scan);
   if (!page) return page.error();
-  Pruned pruned{.looked = page->size()};
+  Pruned pruned;
   WriteSet writes;
   for (const Row& row : *page) {
+    if (isFull(writes)) break;
+    ++pruned.looked;
     const WallTime at = wallTimeOf(integerIn(row, key::at));
     if (isOfTheFuture(at, step)) pruned.future = std::max(pruned.future.value_or(at), at);
     if (at >= step.before) continue;
     writes.remove(Table::key, {row[key::consumer], row[key::id]}, Expectation::has(key::at, row[key::at]));
     ++pruned.removed;
   }
-  if (page->size() == step.atMost) pruned.last = textIn(page->back(), key::id);
+  if (pruned.looked < page->size() || page->size() == scan.atMost)
+    pruned.last = textIn((*page)[pruned.looked - 1], key::id);
   if (pruned.future) pruned.removed = 0;
   if (pruned.removed == 0) return pruned;
   const Result<void> committed = commit(writes);
@@ -310,7 +313,7 @@ Result<std::size_t> FencedSession::pruneLog(const Term& term, const LogPruning& 
   std::size_t removed = 0;
   for (const Row& row : *page) {
     const bool isOld = wallTimeOf(integerIn(row, log::endedAt)) < step.before;
-    if (!isOld && integerIn(row, log::number) > upTo) break;
+    if ((!isOld && integerIn(row, log::number) > upTo) || isFull(writes)) break;
     writes.remove(Table::log, {row[log::consumer], row[log::number]});
     ++removed;
   }

@@ -62,6 +62,9 @@ class FencedSession final : public IFencedStore {
   /// They were assumed to be new by a transaction that was undone.
   void expectAgain(std::span<const MessageId> ids) { lookahead_.expectAgain(ids); }
   const Limits& limits() const noexcept { return driver_->limits(); }
+  bool isFull(const WriteSet& writes) const noexcept {
+    return writes.bytes(limits().bytesAWrite) > limits().commitBytes / 2;
+  }
   WallTime now() const { return clock_.wallNow(); }
 
  private:
@@ -81,6 +84,7 @@ class FencedSession final : public IFencedStore {
   Fence nextFence() const;
   /// Why the fence was not found as expected.
   Error fenced();
+  void looked(const ConsumerName& consumer, const MessageId& id, bool isThere);
   void distrust() noexcept;
   template <class Body>
   void emit(const Term& term, Body body);

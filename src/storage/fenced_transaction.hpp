@@ -30,7 +30,7 @@ class FencedTransaction final : public IFencedTransaction {
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
   Result<void> standing() const override;
-  bool isFull() const noexcept override { return writes_.bytes() > session_.limits().commitBytes / 2; }
+  bool isFull() const noexcept override { return session_.isFull(writes_); }
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
   Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;

@@ -66,8 +66,8 @@ class WriteSet {
   const Write* find(Table table, const Row& key) const;
 
   bool isEmpty() const noexcept { return writes_.empty() && acknowledged_.empty() && enqueued_.empty(); }
-  /// About what it takes to send them.
-  std::size_t bytes() const noexcept { return bytes_; }
+  /// About what it takes to send them, with so much for each beside its row.
+  std::size_t bytes(std::size_t aWrite = 0) const noexcept { return bytes_ + aWrite * writes_.size(); }
 
   void mark() noexcept;
   void rollbackToMark();

@@ -82,14 +82,14 @@ using Values = std::vector<std::optional<std::string>>;
 
 struct Applied {
   /// The first of the writes whose expectation was not met, and nothing was changed: that is an answer, not an error.
-  /// Nullopt: the batch was applied.
+  /// Or their number, where a read was answered from memory and that was wrong. Nullopt: the batch was applied.
   std::optional<std::size_t> unmet{};
   /// Of `alsoRead`, or empty.
   Values read{};
 };
 
 /// Values in the order of their names' bytes (unsigned): those whose names begin with `prefix`, from behind `after` on.
-/// Backward: from the last to the first, those before `after`.
+/// Backward: from the last to the first, those before `after`. Keys may be in another order that is always the same.
 struct Range {
   Table table = Table::key;
   std::string prefix{};
@@ -106,6 +106,7 @@ struct NamedValue {
 struct Limits {
   std::size_t batchBytes = 256U << 20U;  // names and values
   std::size_t stateBytes = 1U << 20U;    // a value of Table::state
+  std::size_t bytesAWrite = 0;           // what each takes of a batch beside its name and value
   std::size_t maxBatch = 4096;           // messages in one transaction
   std::size_t namesARead = 512;          // keys looked up ahead at once; a read may have more names
   /// A read of a name costs as much as a batch: what is expected to be absent is not read before it is written.
@@ -117,6 +118,7 @@ struct Limits {
 /// Errors of all:  unavailable, timedOut   nothing was changed, safe to repeat
 ///                 outcomeUnknown          of apply: the reply was lost
 ///                 storeBusy, storeFull, storeFailed, authenticationFailed, permissionDenied, configurationRefused
+///                 notFound                there is no such place, and a claim would not make it
 /// Whatever the error, but for outcomeUnknown: nothing was changed, and nothing of it is ever found later. A driver
 /// repeats no batch whose reply was lost; the library finds out what became of it, by its expectation on the fence.
 ///
@@ -137,14 +139,15 @@ class IKeyValueDriver {
   /// Which server is connected: another text after it was restarted or replaced. Then the library claims again before
   /// it goes on. Empty where that makes no difference.
   virtual std::string server() const { return {}; }
-  /// The fence is this one from now on, by a claim of ours. For a driver that keeps something else in step with it; an
-  /// error fails the claim.
+  /// The fence is this one from now on, by the claim of a term of ours. For a driver that keeps something else in step
+  /// with it; an error fails the claim.
   virtual Result<void> claimed(const FenceRow& fence) {
     static_cast<void>(fence);
     return {};
   }
 
-  /// In the order of the names; nullopt for what is absent. Sees every batch that was applied before.
+  /// In the order of the names; nullopt for what is absent. Sees every batch that was applied before; else the next
+  /// batch must find out.
   virtual Result<Values> read(std::span<const Name> names) = 0;
   virtual Result<std::vector<NamedValue>> scan(const Range& range) = 0;
   virtual Result<Applied> apply(const Batch& batch) = 0;

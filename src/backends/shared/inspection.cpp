@@ -1,7 +1,5 @@
 #include "backends/shared/inspection.hpp"
 
-#include "base/text.hpp"
-
 namespace tenure {
 
 std::string_view toString(Gravity gravity) noexcept {
@@ -13,12 +11,4 @@ std::string_view toString(Gravity gravity) noexcept {
   return "unknown";
 }
 
-namespace backends {
-
-std::string described(const FenceRow& row) {
-  return "token " + std::to_string(row.token.value) + " of generation " + std::to_string(row.generation) + " at " +
-         row.path + ", claimed " + formatWallTime(row.claimedAt);
-}
-
-}  // namespace backends
 }  // namespace tenure

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "storage/fence.hpp"
 #include "tenure/admin.hpp"
 
 namespace tenure::backends {
@@ -31,7 +32,6 @@ class Inspection {
   Findings found_;
 };
 
-/// "token 17 of generation 1 at /tenure/elections/orders, since …"; for people.
-std::string described(const FenceRow& row);
+using storage::described;
 
 }  // namespace tenure::backends

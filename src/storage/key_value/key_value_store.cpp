@@ -14,7 +14,7 @@ using Expects = Expectation::Of;
 
 /// A claim begins again when the fence changed under it; somebody who claims that often is at war with us.
 constexpr int claimAttempts = 16;
-constexpr std::size_t piecesAPage = 500;
+constexpr std::size_t piecesAPage = 64;
 
 const spi::Name fenceName{spi::Table::fence, "fence"};
 const spi::Name ownerName{spi::Table::owner, "owner"};
@@ -56,6 +56,7 @@ KeyValueStore::KeyValueStore(std::unique_ptr<spi::IKeyValueDriver> values) : val
   const spi::Limits& given = values_->limits();
   limits_ = {.commitBytes = given.batchBytes,
              .stateBytes = given.stateBytes,
+             .bytesAWrite = given.bytesAWrite,
              .maxBatch = given.maxBatch,
              .rowsALook = given.namesARead,
              .looksAreDear = given.readsAreDear,
@@ -94,7 +95,7 @@ Result<std::vector<StoredFence>> KeyValueStore::fences() {
   return std::move(found->fence.stored);
 }
 
-Result<void> KeyValueStore::claim(const ElectionName&, const Term*, const ClaimJudge& judge) {
+Result<void> KeyValueStore::claim(const ElectionName&, const Term* term, const ClaimJudge& judge) {
   counters_.clear();
   for (int attempt = 0; attempt < claimAttempts; ++attempt) {
     const Result<Found> found = find();
@@ -104,7 +105,7 @@ Result<void> KeyValueStore::claim(const ElectionName&, const Term*, const ClaimJ
     if (!*next) return {};
     const Result<bool> exchanged = exchange(*found, **next);
     if (!exchanged) return exchanged.error();
-    if (*exchanged) return values_->claimed((*next)->row);
+    if (*exchanged) return term == nullptr ? Result<void>{} : values_->claimed((*next)->row);
   }
   return Error{Errc::storeBusy, "the fence changes again and again while it is claimed"};
 }
@@ -346,14 +347,16 @@ Result<void> KeyValueStore::cutLog(std::span<const Write* const> removals, Build
 
 Result<Findings> KeyValueStore::inspect() {
   if (const Result<void> connected = values_->connect({}); !connected) return connected.error();
-  const Result<Found> found = find();
-  if (!found) return found.error();
   Result<Findings> findings = values_->inspect();
   if (!findings) return findings;
+  const Result<Found> found = find();
+  if (!found) return found.error().is(Errc::notFound) ? findings : found.error();
   const std::string& owner = found->fence.owner.election;
   findings->push_back({Gravity::fact, "store", owner.empty() ? "of no election yet" : "of election " + owner});
   for (const StoredFence& fence : found->fence.stored)
-    if (!fence.damage.empty())
+    if (fence.damage.empty())
+      findings->push_back({Gravity::fact, "fence of " + owner, described(fence.row)});
+    else
       findings->push_back({Gravity::refusal, "fence of " + owner, fence.damage, "a sound one"});
   if (found->fence.stored.empty() && !owner.empty())
     findings->push_back(

@@ -264,6 +264,62 @@ TEST_F(FencedSessions, WhereLooksAreDearWhatIsExpectedIsTakenForNewOnceNothingCa
   EXPECT_EQ(admit(*session->begin(term_).value(), "next").value(), Admission::duplicate);
 }
 
+TEST_F(FencedSessions, WhoeverWasAskedAboutBeforehandWasLookedAtToo) {
+  values_->limits.readsAreDear = true;
+  const auto session = leader(term_);
+  const auto handle = [&](const std::string& id) {
+    const std::vector<Message> expected{messageWith(id)};
+    session->expect(expected);
+    EXPECT_THAT(session->known(books, expected).value(), ElementsAre(Admission::fresh));
+    auto transaction = session->begin(term_).value();
+    EXPECT_EQ(admit(*transaction, id).value(), Admission::fresh);
+    EXPECT_THAT(transaction->commit(), succeeds());
+  };
+  for (int i = 0; i < 256; ++i) handle("m" + std::to_string(i));
+  const std::size_t before = values_->reads;
+
+  handle("next");
+
+  EXPECT_EQ(values_->reads, before);
+}
+
+// --- what fits into one commit
+
+TEST_F(FencedSessions, ATransactionIsFullByWhatItsWritesCostBesideTheirRows) {
+  values_->limits.batchBytes = 1200;
+  values_->limits.bytesAWrite = 200;
+  const auto session = leader(term_);
+  auto transaction = session->begin(term_).value();
+  for (const char* id : {"a", "b"}) ASSERT_THAT(admit(*transaction, id), succeeds());
+  EXPECT_FALSE(transaction->isFull());
+
+  ASSERT_THAT(admit(*transaction, "c"), succeeds());
+  EXPECT_TRUE(transaction->isFull());
+
+  for (const char* id : {"d", "e"}) ASSERT_THAT(admit(*transaction, id), succeeds());
+  EXPECT_THAT(transaction->commit(), failsWith(Errc::payloadTooLarge));
+}
+
+TEST_F(FencedSessions, AStepOfForgettingGoesNoFurtherThanACommitDoes) {
+  values_->limits.batchBytes = 1200;
+  values_->limits.bytesAWrite = 200;
+  const auto session = leader(term_);
+  for (const char* id : {"a", "b", "c", "d"}) {
+    auto transaction = session->begin(term_).value();
+    ASSERT_THAT(admit(*transaction, id), succeeds());
+    ASSERT_THAT(transaction->commit(), succeeds());
+  }
+
+  const Pruned first = session->prune(term_, {.consumer = books, .before = WallTime::max(), .atMost = 10}).value();
+  const Pruned second =
+      session->prune(term_, {.consumer = books, .before = WallTime::max(), .after = first.last, .atMost = 10}).value();
+
+  EXPECT_EQ(first.removed, 3U);
+  EXPECT_EQ(first.last, "c");
+  EXPECT_EQ(second.removed, 1U);
+  EXPECT_EQ(second.last, "");
+}
+
 // --- servers that come back as others
 
 TEST_F(FencedSessions, AServerThatWasRestartedWithOurLastChangeIsClaimedAnew) {
