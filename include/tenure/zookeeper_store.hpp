@@ -1,7 +1,7 @@
 /// ZooKeeper as fenced store for small state: positions, counters, configuration. No further server is needed.
 ///
-/// Every commit is one quorum write, `multi[check(own candidacy), set(fence, version), …]`: it needs the candidacy's
-/// znode to be there still, where the store is on the election's ensemble, and the fence as this term left it anywhere.
+/// Every commit is one quorum write, `multi[set(fence, version), check(own candidacy), …]`: it needs the fence as this
+/// term left it, and, where the store is on the election's ensemble, the candidacy's znode to be there still.
 ///
 /// Limits:  no queue and no SQL. A transaction is at most `maxTransactionBytes` with its paths, and so is a dead
 ///          letter: a larger one is Errc::payloadTooLarge before anything is sent. State is read once a term; what a
@@ -41,8 +41,8 @@ struct StoreOptions {
 /// Errc::queueOwned. Threads: open anywhere, then use from one thread at a time.
 std::unique_ptr<IFencedStore> openStore(const StoreOptions& options, IEventSink& events);
 
-/// What operators do, each call in a session of its own; creates nothing. Requeueing is Errc::unsupported: the queue is
-/// elsewhere.
+/// What operators do, in a session of its own from the first call on; creates nothing. Requeueing is Errc::unsupported:
+/// the queue is elsewhere.
 std::unique_ptr<IStoreAdmin> openStoreAdmin(const StoreOptions& options);
 
 }  // namespace tenure::zookeeper

@@ -149,19 +149,20 @@ class ZooKeeperGround final : public Ground {
     for (const std::string& name : names("state")) paths.push_back(base_ + "state/" + name);
     std::size_t sum = 0;
     const auto states = session_.getAll(paths, zookeeper::SessionThread::Reading::fresh).value();
-    for (const auto& state : states) sum += numberIn(state->data);
+    // A length, a colon, and so many bytes.
+    for (const auto& state : states) sum += numberIn(state->data.substr(state->data.find(':') + 1));
     return sum;
   }
   std::size_t lastingKeys() override {
     std::size_t keys = 0;
     for (std::size_t shard = 0; shard < zookeeper::Paths::shards; ++shard)
-      keys += names("ids/" + zookeeper::Paths::shardName(shard)).size();
+      keys += session_.children(paths_.shard(spi::Table::key, shard)).value().size();
     return keys;
   }
   std::vector<Remains> remains() override {
     return {{"keys", lastingKeys(), 0},
             {"attempts", attempts(), 1},
-            {"dead letters", session_.children(paths_.letterFolder(0)).value().size(), 0},
+            {"dead letters", names("letters").size(), 0},
             {"records of work", names("in-work").size(), recordsOfWork},
             {"states", names("state").size(), groups}};
   }
@@ -173,7 +174,8 @@ class ZooKeeperGround final : public Ground {
   std::vector<std::string> names(const std::string& folder) { return session_.children(base_ + folder).value(); }
   std::size_t attempts() {
     std::size_t count = 0;
-    for (const std::string& shard : paths_.attemptShards()) count += session_.children(shard).value().size();
+    for (std::size_t shard = 0; shard < zookeeper::Paths::shards; ++shard)
+      count += session_.children(paths_.shard(spi::Table::attempt, shard)).value().size();
     return count;
   }
 

@@ -19,12 +19,15 @@ const Cell* Cells::find(std::string_view path) const {
 
 void Cells::keep(const std::string& path, Cell cell) {
   const std::size_t bytes = bytesOf(path, cell);
-  // All at once: whoever has more than this in use gains little by knowing some of it.
-  if (bytes_ + bytes > mostBytes) clear();
   const auto [place, isNew] = cells_.try_emplace(path);
   if (!isNew) bytes_ -= bytesOf(path, place->second);
   place->second = std::move(cell);
   bytes_ += bytes;
+}
+
+/// All at once: whoever has more than this in use gains little by knowing some of it.
+void Cells::trim() noexcept {
+  if (bytes_ > mostBytes) clear();
 }
 
 void Cells::clear() noexcept {

@@ -1,30 +1,20 @@
 #include "backends/zookeeper/paths.hpp"
 
 #include <algorithm>
-
-#include "base/text.hpp"
+#include <array>
+#include <cstdint>
 
 namespace tenure::zookeeper {
 namespace {
 
-constexpr std::size_t numberDigits = 20;  // so that the names sort as the numbers do
 constexpr std::string_view digits = "0123456789abcdef";
 
 bool isPlain(unsigned char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_';
 }
 
-/// FNV-1a: the same for every build and machine, because a name must be found again.
-std::size_t shardOf(std::string_view name) noexcept {
-  std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
-  return static_cast<std::size_t>(hash % Paths::shards);
-}
-
-std::string padded(std::int64_t number) {
-  const std::string text = std::to_string(number);
-  return std::string(numberDigits - std::min(numberDigits, text.size()), '0') + text;
-}
+constexpr std::array tops{"fence", "owner", "counters", "keys", "attempts", "in-work", "letters", "log", "state"};
+static_assert(tops.size() == spi::tableCount);
 
 }  // namespace
 
@@ -34,6 +24,8 @@ std::string encoded(std::string_view bytes) {
     const auto byte = static_cast<unsigned char>(c);
     if (isPlain(byte))
       name.push_back(c);
+    else if (c == '\0')
+      name.push_back(',');
     else
       name.append({'%', digits[byte >> 4U], digits[byte & 15U]});
   }
@@ -44,7 +36,7 @@ std::string decoded(std::string_view name) {
   std::string bytes;
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name[i] != '%' || i + 2 >= name.size()) {
-      bytes.push_back(name[i]);
+      bytes.push_back(name[i] == ',' ? '\0' : name[i]);
       continue;
     }
     const auto byte = digits.find(name[i + 1]) * 16 + digits.find(name[i + 2]);
@@ -54,57 +46,37 @@ std::string decoded(std::string_view name) {
   return bytes;
 }
 
-std::string Paths::shardName(std::size_t shard) { return {digits[shard / 16], digits[shard % 16]}; }
+std::string Paths::top(spi::Table table) const { return base + "/" + tops.at(static_cast<std::size_t>(table)); }
 
-std::string Paths::id(const ConsumerName& consumer, const MessageId& message) const {
-  const std::string name = prefix(consumer) + encoded(message.value);
-  return ids() + "/" + shardName(shardOf(name)) + "/" + name;
+std::string Paths::of(const spi::Name& name) const {
+  switch (name.table) {
+    case spi::Table::fence:
+    case spi::Table::owner: return top(name.table);
+    case spi::Table::key:
+    case spi::Table::attempt: return shard(name.table, shardOf(name.text)) + "/" + encoded(name.text);
+    case spi::Table::deadLetter:
+    case spi::Table::log: return folder(name.table, folderOf(name.text)) + "/" + encoded(name.text);
+    default: return top(name.table) + "/" + encoded(name.text);
+  }
 }
 
-std::vector<std::string> Paths::attemptShards() const {
-  std::vector<std::string> all;
-  for (std::size_t shard = 0; shard < shards; ++shard) all.push_back(attempts() + "/" + shardName(shard));
-  return all;
+/// FNV-1a: the same for every build and machine, because a name must be found again.
+std::size_t Paths::shardOf(std::string_view text) noexcept {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  return static_cast<std::size_t>(hash % shards);
 }
 
-std::string Paths::attempt(std::string_view name) const {
-  return attempts() + "/" + shardName(shardOf(name)) + "/" + std::string(name);
+std::string Paths::shard(spi::Table table, std::size_t number) const {
+  return top(table) + "/" + digits[number / 16] + digits[number % 16];
 }
 
-std::optional<std::pair<ConsumerName, MessageId>> Paths::whose(std::string_view attemptName) {
-  const std::size_t comma = attemptName.find(',');
-  if (comma == std::string_view::npos) return std::nullopt;
-  return std::pair{ConsumerName{decoded(attemptName.substr(0, comma))},
-                   MessageId{decoded(attemptName.substr(comma + 1))}};
+std::string_view Paths::folderOf(std::string_view text) noexcept {
+  return text.substr(0, text.size() - std::min<std::size_t>(text.size(), 3));
 }
 
-std::string Paths::letterFolder(std::int64_t folder) const { return dead + "/" + padded(folder); }
-
-std::string Paths::letter(std::int64_t number) const {
-  return letterFolder(letterFolderOf(number)) + "/" + padded(number);
-}
-
-std::string Paths::logFolder(std::int64_t folder) const { return log + "/" + padded(folder); }
-
-std::string Paths::logPiece(const LogPiece& piece) const {
-  return logFolder(piece.folder()) + "/" + padded(piece.number) + "," + std::to_string(piece.lines) + "," +
-         encoded(piece.consumer.value);
-}
-
-std::optional<LogPiece> Paths::pieceFrom(std::string_view name) {
-  const std::size_t first = name.find(',');
-  const std::size_t second = first == std::string_view::npos ? first : name.find(',', first + 1);
-  if (second == std::string_view::npos) return std::nullopt;
-  const auto number = numberFrom(name.substr(0, first));
-  const auto lines = parseInteger(name.substr(first + 1, second - first - 1));
-  if (!number || !lines || *lines < 1) return std::nullopt;
-  return LogPiece{*number, static_cast<std::size_t>(*lines), ConsumerName{decoded(name.substr(second + 1))}};
-}
-
-std::optional<std::int64_t> Paths::numberFrom(std::string_view name) {
-  if (name.size() != numberDigits) return std::nullopt;
-  name.remove_prefix(std::min(name.find_first_not_of('0'), numberDigits - 1));
-  return parseInteger(name);
+std::string Paths::folder(spi::Table table, std::string_view commonText) const {
+  return top(table) + "/" + encoded(commonText);
 }
 
 std::vector<std::string> Paths::above() const {
@@ -114,17 +86,13 @@ std::vector<std::string> Paths::above() const {
   return paths;
 }
 
-std::vector<std::string> Paths::folders() const {
-  std::vector<std::string> all{base};
-  for (const char* part : {"/state", "/in-work", "/ids"}) all.push_back(base + part);
-  for (std::size_t shard = 0; shard < shards; ++shard) all.push_back(ids() + "/" + shardName(shard));
-  for (std::string& folder : failureFolders()) all.push_back(std::move(folder));
-  return all;
-}
-
-std::vector<std::string> Paths::failureFolders() const {
-  std::vector<std::string> all = attemptShards();
-  all.insert(all.begin(), {dead, letterFolder(0), attempts()});
+std::vector<std::string> Paths::madeFolders() const {
+  std::vector<std::string> all;
+  for (std::size_t i = static_cast<std::size_t>(spi::Table::counter); i < spi::tableCount; ++i) {
+    const auto table = static_cast<spi::Table>(i);
+    all.push_back(top(table));
+    for (std::size_t number = 0; hasShards(table) && number < shards; ++number) all.push_back(shard(table, number));
+  }
   return all;
 }
 

@@ -1,26 +1,24 @@
 /// Where a store keeps what, below `<root>/stores/<name>`. Pure.
 ///
-///   <name>                 election and path: who owns the store; empty before the first claim
-///   <name>/fence           the fence (fence_node.hpp)
-///   <name>/state/<key>     the handlers' own state
-///   <name>/ids/<shard>/<consumer>,<id>   what became of a message; in shards, because one reply lists all children
-///   <name>/failing/<shard>/<consumer>,<id>   how a message has failed so far
-///   <name>/in-work/<consumer>
-///   <name>/letters/<folder>/<number>     dead letters, a thousand in a folder, for the same reason
-///   <name>/log/<folder>/<number>,<lines>,<consumer>   what a commit added to the consume log (log_pieces.hpp)
+///   <name>                  says how all below it is laid out
+///   <name>/fence            and whose the place is:
+///   <name>/owner
+///   <name>/counters/<text>
+///   <name>/keys/<shard>/<text>       in shards, because one reply lists all children
+///   <name>/attempts/<shard>/<text>
+///   <name>/in-work/<text>
+///   <name>/letters/<folder>/<text>   a thousand numbers in a folder, for the same reason
+///   <name>/log/<folder>/<text>
+///   <name>/state/<text>
 ///
-/// Names hold any bytes; what ZooKeeper or a terminal would stumble over is escaped as %xx.
+/// Texts hold any bytes: a NUL stands as a comma, and what ZooKeeper or a terminal would stumble over as %xx.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "backends/zookeeper/log_pieces.hpp"
-#include "tenure/ids.hpp"
+#include "tenure/spi/key_value.hpp"
 
 namespace tenure::zookeeper {
 
@@ -28,62 +26,35 @@ std::string encoded(std::string_view bytes);
 std::string decoded(std::string_view name);
 
 struct Paths {
-  Paths(const std::string& root, const std::string& name)
-      : stores(root + "/stores"),
-        base(stores + "/" + name),
-        fence(base + "/fence"),
-        dead(base + "/letters"),
-        log(base + "/log") {}
-
-  std::string state(std::string_view key) const { return base + "/state/" + encoded(key); }
+  static constexpr std::string_view layout = "tenure store 1";
   static constexpr std::size_t shards = 64;
-  std::string id(const ConsumerName& consumer, const MessageId& message) const;
-  std::string ids() const { return base + "/ids"; }
-  static std::string shardName(std::size_t shard);
-  /// What the names of a consumer's ids and attempts begin with.
-  static std::string prefix(const ConsumerName& consumer) { return encoded(consumer.value) + ","; }
-  std::string attempts() const { return base + "/failing"; }
-  /// All of them.
-  std::vector<std::string> attemptShards() const;
-  /// By its name below its shard.
-  std::string attempt(std::string_view name) const;
-  std::string attempt(const ConsumerName& consumer, const MessageId& message) const {
-    return attempt(prefix(consumer) + encoded(message.value));
+
+  Paths(const std::string& root, const std::string& name)
+      : base(root + "/stores/" + name), fence(of({spi::Table::fence, "fence"})) {}
+
+  std::string of(const spi::Name& name) const;
+  /// Below which all of its names are, in folders or not.
+  std::string top(spi::Table table) const;
+
+  static bool hasShards(spi::Table table) noexcept { return table == spi::Table::key || table == spi::Table::attempt; }
+  static std::size_t shardOf(std::string_view text) noexcept;
+  std::string shard(spi::Table table, std::size_t number) const;
+
+  /// Folders come with their first name.
+  static bool hasFolders(spi::Table table) noexcept {
+    return table == spi::Table::deadLetter || table == spi::Table::log;
   }
-  /// Whose attempts a name below its shard stands for.
-  static std::optional<std::pair<ConsumerName, MessageId>> whose(std::string_view attemptName);
-  std::string inWork(const ConsumerName& consumer) const { return base + "/in-work/" + encoded(consumer.value); }
-
-  static constexpr std::int64_t lettersAFolder = 1000;
-  static constexpr std::int64_t letterFolderOf(std::int64_t number) noexcept { return number / lettersAFolder; }
-  /// That of the numbers up to 999 is made with the store, each other one with its first letter.
-  static constexpr bool opensLetterFolder(std::int64_t number) noexcept { return number % lettersAFolder == 0; }
-  std::string letterFolder(std::int64_t folder) const;
-  std::string letter(std::int64_t number) const;
-  /// The number that a letter's name, or a folder's, stands for.
-  static std::optional<std::int64_t> numberFrom(std::string_view name);
-
-  std::string logFolder(std::int64_t folder) const;
-  std::string logPiece(const LogPiece& piece) const;
-  /// What a name below a folder of the log stands for.
-  static std::optional<LogPiece> pieceFrom(std::string_view name);
+  /// What the names in a folder have in common: all but the last three digits.
+  static std::string_view folderOf(std::string_view text) noexcept;
+  std::string folder(spi::Table table, std::string_view commonText) const;
 
   /// What `base` is below, the root and all above it, parents first. Others make and use it, too.
   std::vector<std::string> above() const;
-  /// `base` and all that is made with it, parents first. The log is made when there is something to log.
-  std::vector<std::string> folders() const;
-  /// Of those, what attempts and dead letters are filed under.
-  std::vector<std::string> failureFolders() const;
+  /// What is made with the store but for `base`, parents first.
+  std::vector<std::string> madeFolders() const;
 
-  /// Where stores of earlier versions have attempts and dead letters, all of them in one folder.
-  std::string formerAttempts() const { return base + "/attempts"; }
-  std::string formerDead() const { return base + "/dead"; }
-
-  std::string stores;
   std::string base;
   std::string fence;
-  std::string dead;
-  std::string log;
 };
 
 }  // namespace tenure::zookeeper

@@ -169,14 +169,17 @@ Result<std::vector<std::string>> SessionThread::children(const std::string& path
       path, [path](ICoordination& server, Callback<Names> done) { server.children(path, {}, std::move(done)); });
 }
 
-Result<std::vector<std::string>> SessionThread::childrenOfAll(const std::vector<std::string>& paths) {
+Result<std::vector<std::vector<std::string>>> SessionThread::childrenOfAll(const std::vector<std::string>& paths,
+                                                                           Reading reading) {
   using Names = std::vector<std::string>;
-  if (paths.empty()) return Names{};
-  return askRead<Names>(paths.front(), [paths](ICoordination& server, Callback<Names> done) {
-    const auto keep = [](Names& all, std::optional<Names> names) {
-      if (names) all.insert(all.end(), names->begin(), names->end());
+  using Found = std::vector<Names>;
+  if (paths.empty()) return Found{};
+  return askRead<Found>(paths.front(), [paths, reading](ICoordination& server, Callback<Found> done) {
+    if (reading == Reading::fresh) server.sync(paths.front(), [](const Result<void>&) {});
+    const auto keep = [](Found& found, std::optional<Names> names) {
+      found.push_back(std::move(names).value_or(Names{}));
     };
-    const auto gathering = std::make_shared<Gathering<Names, Names>>(paths.size(), keep, std::move(done));
+    const auto gathering = std::make_shared<Gathering<Names, Found>>(paths.size(), keep, std::move(done));
     for (const std::string& path : paths) server.children(path, {}, gathering->taker());
   });
 }

@@ -8,6 +8,7 @@
 /// behind. So the first read of each session waits until its server has caught up.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <future>
@@ -36,6 +37,8 @@ class SessionThread final : private ISessionObserver {
   ///          authenticationFailed, configurationRefused   final
   ///          cancelled     a stop was asked for
   Result<void> awaitConnected(const std::stop_token& stop = {});
+  /// How many sessions have ended so far.
+  std::size_t ended() const noexcept { return ended_; }
   /// From now on each call goes by this timer, which is borrowed; nullptr: by the limit alone.
   void limitAnswers(AnswerTimer* timer) noexcept { timer_ = timer; }
 
@@ -47,11 +50,11 @@ class SessionThread final : private ISessionObserver {
   /// All in one journey: the last is asked for before the first has answered. Absent ones are nullopt.
   Result<std::vector<std::optional<Node>>> getAll(const std::vector<std::string>& paths, Reading reading);
   Result<std::vector<std::string>> children(const std::string& path);
-  /// Of all of them in one journey; an absent one has none.
-  Result<std::vector<std::string>> childrenOfAll(const std::vector<std::string>& paths);
+  /// Each one's, in one journey; an absent one has none.
+  Result<std::vector<std::vector<std::string>>> childrenOfAll(const std::vector<std::string>& paths, Reading reading);
   Result<bool> isWorldWritable(const std::string& path);
   Result<CreatedNode> create(const std::string& path);
-  /// outcomeUnknown also when the limit has passed.
+  /// outcomeUnknown also when the limit has passed. Of a refused one, refusedPart() says which part it was.
   Result<void> multi(std::vector<MultiOp> ops);
 
  private:
@@ -68,6 +71,7 @@ class SessionThread final : private ISessionObserver {
   void onSuspended() override { tell(false, {}); }
   void onExpired() override {
     caughtUp_ = false;
+    ++ended_;
     tell(false, {});
   }
   void onFatal(const Error& error) override { tell(false, error); }
@@ -80,6 +84,7 @@ class SessionThread final : private ISessionObserver {
   std::condition_variable_any changed_;
   bool connected_ = false;
   std::optional<Error> fatal_;
+  std::atomic<std::size_t> ended_{0};
 
   boost::asio::io_context context_;
   AsioLoop loop_{context_};

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "backends/zookeeper/id_node.hpp"
 #include "base/assert.hpp"
 #include "base/random.hpp"
+#include "storage/key_value/encoding.hpp"
+#include "storage/records.hpp"
 
 namespace tenure::bench {
 namespace {
+
+using storage::Table;
 
 constexpr int overlookedMs = 100;
 
@@ -45,7 +48,8 @@ BareZooKeeper::BareZooKeeper(const zookeeper::StoreOptions& options, const Term&
   };
   TENURE_ASSERT(zoo_aget(handle_.get(), paths_.fence.c_str(), 0, onNode, &found) == ZOK);
   pumpUntil(found.done);
-  fence_ = zookeeper::fenceFrom(found.text);
+  const storage::FenceFound fence = storage::fenceFrom(found.text, std::nullopt);
+  fence_ = {fence.stored.front().row, fence.change};
   versions_[paths_.fence] = found.version;
 }
 
@@ -66,18 +70,28 @@ void BareZooKeeper::commit(std::span<const Row> rows, bool) {
   std::vector<Part> parts;
   parts.reserve(2 * rows.size() + 2);
   ++fence_.row.sequence;
-  fence_.by = freshUuid();
-  add(parts, paths_.fence, zookeeper::fenceText(fence_));
+  fence_.change = freshUuid();
+  add(parts, paths_.fence, storage::textOf(fence_));
+  std::vector<MessageId> ids;
   std::map<std::string_view, std::string_view> states;
   for (const Row& row : rows) {
-    std::string key =
-        zookeeper::idText(MessageFate::done, digestOf(row.body), WallTime{WallTime::duration{row.enqueuedAt}});
-    parts.push_back({paths_.id(consumer, MessageId{row.id}), std::move(key), -1});
+    const MessageId& id = ids.emplace_back(MessageId{row.id});
+    const storage::Row key = storage::keyRow(consumer, id, MessageFate::done, digestOf(row.body), term_.token(),
+                                             storage::wallTimeOf(row.enqueuedAt));
+    parts.push_back({pathOf(Table::key, key), storage::textOf(Table::key, key), -1});
     states[row.group] = row.body;
   }
-  for (const auto& [group, body] : states) add(parts, paths_.state(group), std::string(body));
-  add(parts, paths_.inWork(consumer), std::to_string(term_.token().value) + " 1 " + joinedIds(rows));
+  for (const auto& [group, body] : states) {
+    const storage::Row state{std::string(group), std::string(body)};
+    add(parts, pathOf(Table::state, state), storage::textOf(Table::state, state));
+  }
+  const storage::Row inWork = storage::inWorkRow(consumer, term_.token(), ids, true);
+  add(parts, pathOf(Table::inWork, inWork), storage::textOf(Table::inWork, inWork));
   send(parts);
+}
+
+std::string BareZooKeeper::pathOf(Table table, const storage::Row& row) const {
+  return paths_.of(storage::named(table, std::span{row}.first(storage::schemaOf(table).keys)));
 }
 
 void BareZooKeeper::add(std::vector<Part>& parts, const std::string& path, std::string value) {

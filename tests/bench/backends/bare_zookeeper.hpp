@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "backends/zookeeper/fence_node.hpp"
 #include "backends/zookeeper/paths.hpp"
 #include "bench/backends/belt.hpp"
 #include "bench/bare.hpp"
+#include "storage/driver.hpp"
 #include "tenure/term.hpp"
 #include "tenure/zookeeper_store.hpp"
 
@@ -27,6 +27,7 @@ class BareZooKeeper final : public BareStore {
 
  private:
   struct Part;  // of a multi
+  std::string pathOf(storage::Table table, const storage::Row& row) const;
   void add(std::vector<Part>& parts, const std::string& path, std::string value);
   void send(std::vector<Part>& parts);
   /// Serves the connection until `done`.
@@ -36,7 +37,7 @@ class BareZooKeeper final : public BareStore {
   const Term& term_;
   std::shared_ptr<Belt> belt_;
   zookeeper::Paths paths_;
-  zookeeper::FenceNode fence_;
+  storage::Fence fence_;
   std::map<std::string, int> versions_;  // of what was written before
 };
 

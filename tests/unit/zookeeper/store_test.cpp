@@ -3,13 +3,11 @@
 
 #include <algorithm>
 
-#include "backends/shared/fence.hpp"
 #include "backends/zookeeper/session_thread.hpp"
 #include "support/events.hpp"
 #include "support/results.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/terms.hpp"
-#include "support/work.hpp"
 #include "support/zookeeper_store_world.hpp"
 
 namespace tenure::zookeeper {
@@ -19,9 +17,8 @@ using test::failsWith;
 using test::identityWith;
 using test::succeeds;
 using test::TestTerm;
-using testing::ElementsAre;
+using testing::AllOf;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 const ConsumerName ledger{"ledger"};
@@ -59,20 +56,6 @@ class ZooKeeperStore : public testing::Test {
     return TestTerm(identity);
   }
 
-  void bury(const Leader& leader, const std::string& id) {
-    DeadLetter letter;
-    letter.message.id = MessageId{id};
-    letter.message.group = GroupId{"a/b"};
-    letter.message.body = "body of " + id + std::string("\0\n\xff", 3);
-    letter.reason = "no such order";
-    letter.attempts = 5;
-    const auto transaction = leader.begin();
-    ASSERT_THAT(transaction->admit(ledger, letter.message.id, digestOf(letter.message.body), MessageFate::dead),
-                succeeds());
-    ASSERT_THAT(transaction->deadLetter(ledger, letter), succeeds());
-    ASSERT_THAT(transaction->commit(), succeeds());
-  }
-
   /// How many children the folder has that has most, down to that depth.
   static std::size_t widestBelow(SessionThread& session, const std::string& path, int depth = 2) {
     const std::vector<std::string> names = session.children(path).value();
@@ -80,22 +63,6 @@ class ZooKeeperStore : public testing::Test {
     for (const std::string& name : names)
       if (depth > 0) widest = std::max(widest, widestBelow(session, path + "/" + name, depth - 1));
     return widest;
-  }
-
-  /// All attempts in one folder, all dead letters in another one.
-  static void putAsInEarlierVersions(SessionThread& session, const std::string& store) {
-    for (const auto& [now, former] : {std::pair{"/failing", "/attempts"}, std::pair{"/letters", "/dead"}}) {
-      ASSERT_TRUE(session.create(store + former));
-      for (const std::string& folder : session.children(store + now).value()) {
-        const std::string path = store + now + "/" + folder;
-        for (const std::string& name : session.children(path).value())
-          ASSERT_THAT(session.multi({CreateOp{store + former + "/" + name, session.get(path + "/" + name).value().data},
-                                     RemoveOp{path + "/" + name}}),
-                      succeeds());
-        ASSERT_THAT(session.multi({RemoveOp{path}}), succeeds());
-      }
-      ASSERT_THAT(session.multi({RemoveOp{store + now}}), succeeds());
-    }
   }
 
   test::ZooKeeperStoreWorld world_;
@@ -130,7 +97,7 @@ TEST_F(ZooKeeperStore, WhatATermWroteItKnowsUntilAStrangerChangesIt) {
   const Leader leader = leaderWith(7);
   ASSERT_THAT(leader.put("k", "1"), succeeds());
   SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
-  ASSERT_THAT(session.multi({SetOp{"/tenure/stores/" + world_.options().name + "/state/k", "of a stranger"}}),
+  ASSERT_THAT(session.multi({SetOp{"/tenure/stores/" + world_.options().name + "/state/k", "13:of a stranger"}}),
               succeeds());
   const auto transaction = leader.begin();
   ASSERT_EQ(transaction->get("k").value(), "1");
@@ -141,28 +108,6 @@ TEST_F(ZooKeeperStore, WhatATermWroteItKnowsUntilAStrangerChangesIt) {
   EXPECT_EQ(leader.get("other"), std::nullopt);
   EXPECT_EQ(leader.get("k"), "of a stranger");
   EXPECT_THAT(leader.put("k", "2"), succeeds());
-}
-
-TEST_F(ZooKeeperStore, AnIdThatWasTakenForNewUndoesItsTransactionAndIsLookedAtNextTime) {
-  const Leader leader = leaderWith(7);
-  std::vector<Message> many(300);  // so many that it stops looking
-  for (std::size_t i = 0; i < many.size(); ++i) many[i].id.value = "m" + std::to_string(i);
-  leader.store->expect(many);
-  const auto first = leader.begin();
-  for (const Message& message : many)
-    ASSERT_EQ(first->admit(ledger, message.id, digestOf(""), MessageFate::done).value(), Admission::fresh);
-  ASSERT_THAT(first->commit(), succeeds());
-  leader.store->expect({many.data(), 2});
-
-  ASSERT_THAT(leader.store->known(ledger, {many.data(), 1}).value(), ElementsAre(Admission::fresh)) << "a guess";
-  const auto guessing = leader.begin();
-  for (const char* id : {"m0", "m1"})
-    ASSERT_EQ(guessing->admit(ledger, MessageId{id}, digestOf(""), MessageFate::done).value(), Admission::fresh);
-  EXPECT_THAT(guessing->commit(), failsWith(Errc::undone));
-
-  EXPECT_THAT(leader.store->known(ledger, {many.data(), 1}).value(), ElementsAre(Admission::duplicate));
-  EXPECT_EQ(leader.begin()->admit(ledger, MessageId{"m1"}, digestOf(""), MessageFate::done).value(),
-            Admission::duplicate);
 }
 
 TEST_F(ZooKeeperStore, Row24WhatIsTooLargeForAMultiIsRefusedBeforeItIsSent) {
@@ -217,6 +162,36 @@ TEST_F(ZooKeeperStore, AStoreBelongsToOneElection) {
   EXPECT_THAT(openStore(world_.options(), noEvents())->claim(TestTerm(8, "invoices")), failsWith(Errc::queueOwned));
 }
 
+TEST_F(ZooKeeperStore, OneThatIsLaidOutInAnotherWayIsRefusedAndLeftAsItIs) {
+  leaderWith(7);
+  const std::string base = "/tenure/stores/" + world_.options().name;
+  SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
+  for (const char* text : {"", R"({"election":"orders","path":"/tenure/elections/orders"})"}) {
+    ASSERT_THAT(session.multi({SetOp{base, text}}), succeeds());
+
+    const Result<void> claimed = openStore(world_.options(), noEvents())->claim(TestTerm(8));
+
+    EXPECT_THAT(claimed, failsWith(Errc::configurationRefused));
+    EXPECT_THAT(claimed.error().message(), AllOf(HasSubstr(base), HasSubstr("lays it out")));
+    EXPECT_THAT(openStoreAdmin(world_.options())->fenceRows(), failsWith(Errc::configurationRefused));
+    EXPECT_EQ(session.get(base).value().data, text);
+  }
+}
+
+TEST_F(ZooKeeperStore, ACandidacyThatIsGoneIsNotHeardOfWhereTheFenceSaysMore) {
+  SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
+  const TestTerm term = enrolled(session, "fenced-by-both");
+  const Leader leader = leaderWith(world_.options(), term);
+  TermIdentity next = term->identity();
+  next.candidate.value = "another";
+  next.token.value += 1'000'000;
+  leaderWith(world_.options(), TestTerm(next));
+
+  ASSERT_THAT(session.multi({RemoveOp{candidacy_}}), succeeds());
+
+  EXPECT_THAT(leader.put("k", "v"), failsWith(Errc::staleTerm));
+}
+
 TEST_F(ZooKeeperStore, IsMadeBelowARootOfWhichNothingIsThereYet) {
   StoreOptions options = world_.options();
   options.root = "/services/shop/tenure";
@@ -239,110 +214,6 @@ TEST_F(ZooKeeperStore, WithoutAServerItIsOutOfReach) {
   options.replyLimit = std::chrono::milliseconds{200};
 
   EXPECT_THAT(openStore(options, noEvents())->claim(TestTerm(7)), failsWith(Errc::timedOut));
-}
-
-TEST_F(ZooKeeperStore, OperatorsReadPardonAndPurgeDeadLetters) {
-  const Leader leader = leaderWith(7);
-  for (const char* id : {"a", "b", "c"}) bury(leader, id);
-  const auto admin = openStoreAdmin(world_.options());
-  const std::vector<DeadLetter> letters = admin->deadLetters().value();
-  ASSERT_THAT(world_.buried(), ElementsAre("a", "b", "c"));
-  EXPECT_EQ(letters[0].message.body, "body of a" + std::string("\0\n\xff", 3));
-  EXPECT_EQ(letters[0].message.group.value, "a/b");
-  EXPECT_EQ(letters[0].reason, "no such order");
-  EXPECT_EQ(letters[0].attempts, 5);
-
-  EXPECT_THAT(admin->pardonDeadLetters({{letters[0].number}}).value(), ElementsAre(letters[0].number));
-  EXPECT_THAT(admin->purgeDeadLetters({{letters[2].number, letters[0].number, 999}}).value(),
-              ElementsAre(letters[0].number, letters[2].number));
-
-  EXPECT_THAT(world_.buried(), ElementsAre("b"));
-  const auto transaction = leader.begin();
-  EXPECT_EQ(transaction->admit(ledger, MessageId{"a"}, digestOf("new"), MessageFate::done).value(), Admission::fresh);
-  EXPECT_EQ(transaction->admit(ledger, MessageId{"c"}, digestOf(letters[2].message.body), MessageFate::done).value(),
-            Admission::duplicate);
-  EXPECT_THAT(admin->requeueDeadLetters({}), failsWith(Errc::unsupported));
-}
-
-TEST_F(ZooKeeperStore, OperatorsChooseDeadLettersByGroupAndAge) {
-  const Leader leader = leaderWith(7);
-  for (const char* id : {"a", "b"}) bury(leader, id);
-  const auto admin = openStoreAdmin(world_.options());
-  const WallTime diedAt = admin->deadLetters().value()[0].diedAt;
-
-  EXPECT_THAT(admin->purgeDeadLetters({.diedBefore = diedAt}).value(), IsEmpty());
-  EXPECT_THAT(admin->purgeDeadLetters({.group = GroupId{"another"}}).value(), IsEmpty());
-  EXPECT_THAT(admin->purgeDeadLetters({.group = GroupId{"a/b"}}).value(), SizeIs(2));
-}
-
-TEST_F(ZooKeeperStore, OperatorsReleaseAMessageThatBlocks) {
-  const Leader leader = leaderWith(7);
-  const auto record = [&](const AttemptRecord& attempt) {
-    const auto transaction = leader.begin();
-    EXPECT_THAT(transaction->recordAttempt(ledger, attempt), succeeds());
-    EXPECT_THAT(transaction->commit(), succeeds());
-  };
-  record({.id = MessageId{"a/b"}, .attempts = 5, .lastError = "no stock", .standing = Standing::blocked});
-  record({.id = MessageId{"c"}, .attempts = 1, .lastError = "no stock"});
-  const auto admin = openStoreAdmin(world_.options());
-  ASSERT_EQ(admin->failing().value().size(), 2U);
-  EXPECT_EQ(admin->failing().value()[0].attempts.standing, Standing::blocked);
-  EXPECT_EQ(admin->failing().value()[0].consumer, ledger);
-
-  EXPECT_THAT(admin->release(ledger, MessageId{"a/b"}), succeeds());
-  EXPECT_THAT(admin->release(ledger, MessageId{"c"}), failsWith(Errc::notFound));
-  EXPECT_THAT(admin->release(ledger, MessageId{"d"}), failsWith(Errc::notFound));
-  record({.id = MessageId{"a/b"}, .attempts = 6, .lastError = "no stock", .standing = Standing::blocked});
-
-  EXPECT_EQ(admin->failing().value()[0].attempts.standing, Standing::released);
-  EXPECT_EQ(admin->failing().value()[0].attempts.attempts, 6);
-}
-
-TEST_F(ZooKeeperStore, Row15ARebaseLetsTheNewEnsembleClaimAndStopsTheOldOne) {
-  const Leader leader = leaderWith(7);
-  const auto admin = openStoreAdmin(world_.options());
-  const FenceRow before = admin->fenceRows().value().front();
-  TermIdentity next = identityWith(1);
-  next.ensemble = EnsembleUuid{"00000000000000000000000000000002"};
-  next.generation = 2;
-
-  ASSERT_THAT(admin->rebaseFence(before, next.ensemble, 2, next.electionPath), succeeds());
-
-  EXPECT_THAT(admin->rebaseFence(before, next.ensemble, 3, next.electionPath), failsWith(Errc::versionMismatch));
-  EXPECT_THAT(leader.put("k", "v"), failsWith(Errc::staleTerm));
-  EXPECT_THAT(openStore(world_.options(), noEvents())->claim(TestTerm(next)), succeeds());
-}
-
-TEST_F(ZooKeeperStore, AMovedStoreIsTheOtherElectionsAndItsLastLeaderCommitsNothing) {
-  const Leader leader = leaderWith(7);
-  ASSERT_THAT(leader.put("balance", "17"), succeeds());
-  const auto admin = openStoreAdmin(world_.options());
-  const FenceRow before = admin->fenceRows().value().front();
-  const TestTerm term(21, "invoices");
-  FenceRow heir = backends::rowOf(identityWith(20, "invoices"), 0, WallTime{});
-  ASSERT_THAT(openStore(world_.options(), noEvents())->claim(term), failsWith(Errc::queueOwned));
-
-  ASSERT_THAT(admin->moveTo(before, heir), succeeds());
-  EXPECT_THAT(admin->moveTo(before, heir), succeeds()) << "a second time";
-
-  EXPECT_THAT(leader.put("balance", "0"), failsWith(Errc::staleTerm));
-  const auto store = openStore(world_.options(), noEvents());
-  ASSERT_THAT(store->claim(term), succeeds());
-  EXPECT_EQ(store->begin(term).value()->get("balance").value(), "17");
-  EXPECT_THAT(openStore(world_.options(), noEvents())->claim(TestTerm(22)), failsWith(Errc::queueOwned));
-}
-
-TEST_F(ZooKeeperStore, ARebaseMakesALostFenceAnewAndNumbersLettersOn) {
-  bury(leaderWith(7), "a");
-  world_.dropFence("orders");
-  FenceRow lost;
-  lost.election = ElectionName{"orders"};
-  const TermIdentity next = identityWith(8);
-  ASSERT_THAT(openStoreAdmin(world_.options())->rebaseFence(lost, next.ensemble, 1, next.electionPath), succeeds());
-
-  bury(leaderWith(world_.options(), TestTerm(next)), "b");
-
-  EXPECT_THAT(world_.buried(), ElementsAre("a", "b"));
 }
 
 TEST_F(ZooKeeperStore, NoFolderHoldsAllAttemptsOrAllDeadLetters) {
@@ -368,27 +239,6 @@ TEST_F(ZooKeeperStore, NoFolderHoldsAllAttemptsOrAllDeadLetters) {
   ASSERT_THAT(letters, SizeIs(1200));
   EXPECT_TRUE(std::ranges::is_sorted(letters, {}, &DeadLetter::number));
   EXPECT_EQ(letters.back().message.id.value, "1199");
-}
-
-TEST_F(ZooKeeperStore, TheFirstClaimFilesWhatAnEarlierVersionKeptInOneFolder) {
-  const Leader before = leaderWith(7);
-  for (const char* id : {"a", "b"}) bury(before, id);
-  const auto recording = before.begin();
-  ASSERT_THAT(recording->recordAttempt(ledger, {MessageId{"c/d"}, 2, "no stock", {}, {}}), succeeds());
-  ASSERT_THAT(recording->commit(), succeeds());
-  SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
-  putAsInEarlierVersions(session, "/tenure/stores/" + world_.options().name);
-  ASSERT_THAT(world_.buried(), IsEmpty());
-
-  const Leader leader = leaderWith(8);
-
-  EXPECT_THAT(world_.buried(), ElementsAre("a", "b"));
-  const auto attempts = leader.store->consumerState(ledger).value().attempts;
-  ASSERT_THAT(attempts, SizeIs(1));
-  EXPECT_EQ(attempts[0].id.value, "c/d");
-  bury(leader, "e");
-  EXPECT_THAT(world_.buried(), ElementsAre("a", "b", "e"));
-  EXPECT_THAT(session.existsFresh("/tenure/stores/" + world_.options().name + "/dead"), failsWith(Errc::notFound));
 }
 
 /// With local sessions a session costs no write: its server may be behind all that was read in the one before.
@@ -455,48 +305,6 @@ TEST_F(BrokenWay, ResolvingMayLoseItsReplyToo) {
   EXPECT_EQ(leader_->store->resolve(leader_->term).value(), CommitFate::notCommitted);
 
   EXPECT_THAT(leader_->put("k", "next"), succeeds());
-}
-
-/// Strikes before the step with that number; the effect is there once all the same.
-void strikeBefore(int step, const StoreOptions& options, const std::function<void()>& strike) {
-  SCOPED_TRACE("before step " + std::to_string(step));
-  const auto store = openStore(options, noEvents());
-  const TestTerm term(7);
-  test::Work work(*store, term, step, [&] {
-    strike();
-    return true;
-  });
-
-  untilDone(*store, term, [&] { return work.claim(); });
-  untilDone(*store, term, [&] { return work.commitOnce(); });
-
-  EXPECT_TRUE(work.broke());
-  EXPECT_EQ(std::move(store->begin(term)).value()->get("counter").value(), "1");
-}
-
-TEST_F(BrokenWay, AtAnyStepAConnectionThatEndsCostsNoTermAndNoEffect) {
-  for (int step = 0; step < test::Work::steps; ++step) {
-    StoreOptions options = test::ZooKeeperStoreWorld().options();
-    options.zookeeper.hosts = proxy_.host();
-
-    strikeBefore(step, options, [&] {
-      proxy_.cut();
-      proxy_.resume();
-    });
-  }
-}
-
-TEST(ZooKeeperRestart, InTheMiddleOfATransactionCostsNoTermAndNoEffect) {
-  test::Ensemble ensemble({.servers = 1});
-  for (const int step : {4, 8}) {  // a write, and the commit
-    StoreOptions options = test::ZooKeeperStoreWorld().options();
-    options.zookeeper.hosts = ensemble.hosts();
-
-    strikeBefore(step, options, [&] {
-      ensemble.kill(0);
-      ensemble.start(0);
-    });
-  }
 }
 
 TEST_F(BrokenWay, ACutIsAnOutageNotTheEnd) {

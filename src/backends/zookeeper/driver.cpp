@@ -1,0 +1,258 @@
+#include "backends/zookeeper/driver.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/shared/cut_off.hpp"
+
+namespace tenure::zookeeper {
+namespace {
+
+/// Each costs the servers a tenth of a millisecond.
+constexpr std::size_t namesALook = 32;
+/// A batch and the names of the next one fit into one multi.
+constexpr std::size_t messagesABatch = 1024;
+/// Of a part, beside its own name and value: what the protocol adds, and folders.
+constexpr std::size_t bytesAPart = 120;
+
+bool isConflict(const Error& error) noexcept {
+  return error.is(Errc::versionMismatch) || error.is(Errc::alreadyExists) || error.is(Errc::notFound) ||
+         error.is(Errc::invalidArgument);
+}
+
+bool isClaim(const spi::Batch& batch) {
+  return std::ranges::any_of(batch.writes,
+                             [](const spi::Write& write) { return write.name.table == spi::Table::owner; });
+}
+
+/// Of these only our own term writes, or the next batch finds out.
+bool isTold(spi::Table table) noexcept { return table == spi::Table::state || table == spi::Table::key; }
+
+bool isWithin(const spi::Range& range, std::string_view text) noexcept {
+  if (!text.starts_with(range.prefix)) return false;
+  return range.after.empty() || (range.backward ? text < range.after : text > range.after);
+}
+
+/// Whether a name in a folder may be within.
+bool mayHold(const spi::Range& range, std::string_view folder) noexcept {
+  if (!folder.starts_with(range.prefix) && !std::string_view(range.prefix).starts_with(folder)) return false;
+  if (range.after.empty()) return true;
+  if (range.backward) return folder < range.after;
+  return folder > range.after || std::string_view(range.after).starts_with(folder);
+}
+
+}  // namespace
+
+Driver::Driver(const StoreOptions& options, IEventSink& events)
+    : options_(options), paths_(options.root, options.name), events_(events) {
+  limits_ = {.batchBytes = options.maxTransactionBytes,
+             .stateBytes = options.maxTransactionBytes,
+             .bytesAWrite = bytesAPart + paths_.base.size(),
+             .maxBatch = messagesABatch,
+             .namesARead = namesALook,
+             .readsAreDear = true};
+}
+
+Result<void> Driver::connect(const std::stop_token& stop) {
+  if (!session_) session_ = std::make_unique<SessionThread>(options_.zookeeper, options_.replyLimit);
+  session_->limitAnswers(timer_);
+  const Result<void> connected = session_->awaitConnected(stop);
+  if (!connected) return backends::unlessStopped(connected.error(), stop);
+  if (session_->ended() != ended_) known_.clear();
+  ended_ = session_->ended();
+  return {};
+}
+
+void Driver::limitAnswers(AnswerTimer* timer) noexcept {
+  timer_ = timer;
+  if (session_) session_->limitAnswers(timer);
+}
+
+void Driver::release() noexcept {
+  session_.reset();
+  ended_ = 0;
+  isMade_ = false;
+  isOurs_ = false;
+  own_.clear();
+  known_.clear();
+  trusted_.clear();
+}
+
+// --- reading
+
+const Cell* Driver::told(const spi::Name& name, const std::string& path) const {
+  if (!isOurs_ || !isTold(name.table)) return nullptr;
+  const Cell* cell = known_.find(path);
+  return cell != nullptr && cell->value ? cell : nullptr;
+}
+
+void Driver::keep(const std::string& path, Cell cell, bool lasts) {
+  // That something is absent is of use only to whoever alone would make it.
+  if (isOurs_ && lasts)
+    known_.lasting.keep(path, std::move(cell));
+  else if (cell.value)
+    known_.passing.keep(path, std::move(cell));
+}
+
+Result<spi::Values> Driver::read(std::span<const spi::Name> names) {
+  known_.trim();
+  const Result<bool> made = isMade();
+  if (!made) return made.error();
+  spi::Values values(names.size());
+  if (!*made) return values;
+  std::vector<std::size_t> places;
+  std::vector<std::string> asked;
+  bool asksTheFence = false;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::string path = paths_.of(names[i]);
+    if (const Cell* cell = told(names[i], path)) {
+      values[i] = cell->value;
+      trusted_[std::move(path)] = cell->version;
+      continue;
+    }
+    asksTheFence = asksTheFence || path == paths_.fence;
+    places.push_back(i);
+    asked.push_back(std::move(path));
+  }
+  // Whoever is told all the rest is told of the fence, too: as we have left it.
+  const Cell* fence = known_.find(paths_.fence);
+  if (asksTheFence && asked.size() == 1 && names.size() > 1 && isOurs_ && fence != nullptr) {
+    values[places.front()] = fence->value;
+    return values;
+  }
+  Result<std::vector<Cell>> cells = look(asked, asksTheFence ? Reading::fresh : reading());
+  if (!cells) return cells.error();
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    values[places[i]] = (*cells)[i].value;
+    keep(asked[i], std::move((*cells)[i]), lasts(names[places[i]].table));
+  }
+  return values;
+}
+
+/// In the order of the range. Those of a log or of dead letters may be many: only those that may hold something.
+Result<std::vector<std::string>> Driver::foldersOf(const spi::Range& range) {
+  std::vector<std::string> folders;
+  if (Paths::hasShards(range.table)) {
+    const bool inShards = range.table == spi::Table::key && !range.after.empty();
+    const std::size_t after = inShards ? Paths::shardOf(range.after) : 0;
+    for (std::size_t i = 0; i < Paths::shards; ++i)
+      if (!inShards || (range.backward ? i <= after : i >= after)) folders.push_back(paths_.shard(range.table, i));
+  } else if (Paths::hasFolders(range.table)) {
+    const auto names = session_->childrenOfAll({paths_.top(range.table)}, reading());
+    if (!names) return names.error();
+    std::vector<std::string> texts;
+    for (const std::string& name : names->front())
+      if (std::string text = decoded(name); mayHold(range, text)) texts.push_back(std::move(text));
+    std::ranges::sort(texts);
+    for (const std::string& text : texts) folders.push_back(paths_.folder(range.table, text));
+  } else {
+    folders.push_back(paths_.top(range.table));
+  }
+  if (range.backward) std::ranges::reverse(folders);
+  return folders;
+}
+
+/// More folders are listed at a time the less there was in those before. Attempts are few, and wanted in one order.
+Result<std::vector<spi::NamedValue>> Driver::scan(const spi::Range& range) {
+  std::vector<spi::NamedValue> found;
+  const Result<bool> made = isMade();
+  if (!made) return made.error();
+  if (!*made) return found;
+  const Result<std::vector<std::string>> folders = foldersOf(range);
+  if (!folders) return folders.error();
+  const bool isOneOrder = range.table == spi::Table::attempt;
+  std::size_t next = 0;
+  for (std::size_t count = isOneOrder ? folders->size() : 1; next < folders->size(); count *= 2) {
+    if (found.size() == range.atMost) break;
+    const auto begin = folders->begin() + static_cast<std::ptrdiff_t>(next);
+    const std::size_t listed = std::min(count, folders->size() - next);
+    const auto names = session_->childrenOfAll({begin, begin + static_cast<std::ptrdiff_t>(listed)}, reading());
+    if (!names) return names.error();
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < listed; ++i) {
+      spi::Range within = range;
+      if (range.table == spi::Table::key && next + i > 0) within.after.clear();
+      for (const std::string& name : (*names)[i])
+        if (std::string text = decoded(name); isWithin(within, text)) texts.push_back(std::move(text));
+      if (isOneOrder && i + 1 < listed) continue;
+      if (const Result<void> taken = take(std::exchange(texts, {}), range, found); !taken) return taken.error();
+    }
+    next += listed;
+  }
+  return found;
+}
+
+/// What goes meanwhile is not there.
+Result<void> Driver::take(std::vector<std::string> texts, const spi::Range& range,
+                          std::vector<spi::NamedValue>& found) {
+  std::ranges::sort(texts);
+  if (range.backward) std::ranges::reverse(texts);
+  for (std::size_t next = 0; next < texts.size() && found.size() < range.atMost;) {
+    const std::size_t end = std::min(texts.size(), next + range.atMost - found.size());
+    std::vector<std::string> paths;
+    for (std::size_t i = next; i < end; ++i) paths.push_back(paths_.of({range.table, texts[i]}));
+    Result<std::vector<Cell>> cells = look(paths, reading());
+    if (!cells) return cells.error();
+    for (std::size_t i = 0; i < paths.size(); ++i, ++next) {
+      Cell& cell = (*cells)[i];
+      if (cell.value) found.push_back({std::move(texts[next]), *cell.value});
+      if (isOurs_) keep(paths[i], std::move(cell), lasts(range.table));
+    }
+  }
+  return {};
+}
+
+Result<std::vector<Cell>> Driver::look(const std::vector<std::string>& paths, Reading reading) {
+  auto nodes = session_->getAll(paths, reading);
+  if (!nodes) return nodes.error();
+  std::vector<Cell> cells;
+  cells.reserve(paths.size());
+  for (std::optional<Node>& node : *nodes)
+    cells.push_back(node ? Cell{std::move(node->data), node->stat.version, node->stat.childCount} : Cell{});
+  return cells;
+}
+
+// --- writing
+
+Result<spi::Applied> Driver::apply(const spi::Batch& batch) {
+  known_.trim();
+  const bool claims = isClaim(batch);
+  if (claims) {
+    isOurs_ = false;
+    own_.clear();
+    trusted_.clear();
+    if (const Result<void> ready = makeReady(); !ready) return ready.error();
+  }
+  const std::vector<std::string> unknown = Parts::unknown(paths_, known_, batch.writes);
+  if (!unknown.empty()) {
+    Result<std::vector<Cell>> cells = look(unknown, reading());
+    if (!cells) return cells.error();
+    for (std::size_t i = 0; i < unknown.size(); ++i) known_.renew(unknown[i], std::move((*cells)[i]));
+  }
+  const Trusted trusted = std::exchange(trusted_, {});
+  Parts parts(paths_, known_, batch.writes, own_, trusted);
+  if (parts.unmet()) return refused(*parts.unmet());
+  known_.passing.clear();
+  if (const std::size_t bytes = parts.bytes(); bytes > options_.maxTransactionBytes)
+    return Error{Errc::payloadTooLarge, "a transaction of " + std::to_string(bytes) + " bytes, at most " +
+                                            std::to_string(options_.maxTransactionBytes)};
+  const Result<void> written = session_->multi(parts.takeOps());
+  if (!written) {
+    const auto part = refusedPart(written.error());
+    if (part && isConflict(written.error())) return refused(parts.writeOf(*part));
+    known_.clear();
+    return written.error();
+  }
+  if (!isOurs_) known_.clear();
+  if (isOurs_ || claims)
+    for (auto& [path, cell] : parts.after()) (isOurs_ ? known_.lasting : known_.passing).keep(path, std::move(cell));
+  return spi::Applied{};
+}
+
+Result<spi::Applied> Driver::refused(std::size_t write) {
+  known_.clear();
+  if (write == Parts::candidacy) return Error{Errc::leaseLost, "our candidacy is gone"};
+  return spi::Applied{write};
+}
+
+}  // namespace tenure::zookeeper

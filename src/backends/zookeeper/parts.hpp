@@ -1,0 +1,68 @@
+/// A batch as the parts of one multi, by what is known of its znodes. Pure.
+///
+/// What is expected by value is expected by the version that has it. So is what is overwritten whatever it was: nobody
+/// else writes there under our fence, and where somebody did, nothing is written. What is expected to be absent is
+/// made, which needs no look. A folder comes with the first of its names; one of the log goes with the last.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/zookeeper/cells.hpp"
+#include "backends/zookeeper/paths.hpp"
+#include "coordination/coordination.hpp"
+
+namespace tenure::zookeeper {
+
+/// Versions of znodes whose values were told without being asked for.
+using Trusted = std::map<std::string, std::int32_t, std::less<>>;
+
+class Parts {
+ public:
+  /// The write that a part belongs to, where it belongs to none.
+  static constexpr std::size_t candidacy = SIZE_MAX;
+
+  /// `own` is the candidacy that has to be there, behind the first write; empty for none.
+  Parts(const Paths& paths, const Known& known, std::span<const spi::Write> writes, const std::string& own,
+        const Trusted& trusted);
+
+  /// What has to be known first.
+  static std::vector<std::string> unknown(const Paths& paths, const Known& known, std::span<const spi::Write> writes);
+
+  /// The write that cannot be met, by what is known.
+  const std::optional<std::size_t>& unmet() const noexcept { return unmet_; }
+  /// How much of the servers' limit they take, their paths included.
+  std::size_t bytes() const noexcept;
+  std::vector<MultiOp> takeOps() noexcept { return std::move(ops_); }
+  /// Which write the part is of: `candidacy`, or how many there are for what was only trusted.
+  std::size_t writeOf(std::size_t part) const { return whose_.at(part); }
+  /// As it leaves what lasts.
+  std::map<std::string, Cell, std::less<>>& after() noexcept { return after_; }
+
+ private:
+  void add(const spi::Write& write, std::size_t place);
+  void make(const spi::Write& write, const std::string& path, std::size_t place);
+  void change(const spi::Write& write, const std::string& path, const Cell& cell, std::size_t place);
+  void makeFolder(const spi::Name& name, std::size_t place);
+  void removeFolders(std::size_t place);
+  void add(MultiOp op, std::size_t place);
+
+  const Paths& paths_;
+  const Known& known_;
+  const Trusted& trusted_;
+  std::vector<MultiOp> ops_;
+  std::vector<std::size_t> whose_;
+  std::map<std::string, Cell, std::less<>> after_;
+  std::map<std::string, std::int32_t, std::less<>> fewer_;  // names in folders of the log
+  std::optional<std::size_t> unmet_;
+};
+
+/// Whether it is known beyond the next batch: no operator changes it, and it comes more than once.
+bool lasts(spi::Table table) noexcept;
+
+}  // namespace tenure::zookeeper
