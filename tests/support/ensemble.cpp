@@ -108,6 +108,15 @@ std::size_t Ensemble::leader() const {
 
 bool Ensemble::serves(std::size_t server) const { return ask(server, "srvr").find("Mode: ") != std::string::npos; }
 
+std::vector<std::int64_t> Ensemble::sessionsAt(std::size_t server) const {
+  constexpr std::string_view mark = "sid=0x";
+  const std::string connections = ask(server, "cons");
+  std::vector<std::int64_t> sessions;
+  for (auto at = connections.find(mark); at != std::string::npos; at = connections.find(mark, at + 1))
+    sessions.push_back(static_cast<std::int64_t>(std::stoull(connections.substr(at + mark.size()), nullptr, 16)));
+  return sessions;
+}
+
 void Ensemble::expireSession(std::int64_t session) const {
   // Its own client may take it back before it is closed, and the answer may be lost: then nobody knows it any more.
   const auto anyServerClosesIt = [&] {
@@ -147,7 +156,8 @@ void Ensemble::writeConfiguration(std::size_t server) const {
        << "\ninitLimit=" << options_.initLimitTicks << "\nsyncLimit=" << options_.syncLimitTicks
        << "\nminSessionTimeout=" << options_.minSessionTimeout.count()
        << "\nmaxSessionTimeout=" << options_.maxSessionTimeout.count()
-       << "\nmaxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n";
+       << "\nmaxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n"
+       << options_.settings;
   for (std::size_t i = 0; size() > 1 && i < size(); ++i)
     file << "server." << i + 1 << '=' << home(i).address << ':' << route(server, i, servers_[i].peer) << ':'
          << route(server, i, servers_[i].election) << (isObserver(i) ? ":observer" : "") << '\n';

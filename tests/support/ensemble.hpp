@@ -37,6 +37,8 @@ struct EnsembleOptions {
   /// Java system properties of every server, such as {"zookeeper.testingonly.initialZxid", "4294967280"}: the lower
   /// half of the first zxid, in an ensemble of several.
   std::map<std::string, std::string> properties{};
+  /// More lines of every server's configuration.
+  std::string settings{};
   /// Chosen when empty.
   std::vector<std::uint16_t> clientPorts{};
   std::vector<ServerHome> homes{};
@@ -81,6 +83,9 @@ class Ensemble {
   bool isReadOnly(std::size_t server) const;
   /// What the server has logged.
   std::string log(std::size_t server) const;
+
+  /// Of the clients that are connected there now.
+  std::vector<std::int64_t> sessionsAt(std::size_t server) const;
 
   /// Ends a client's session as if it had expired: somebody else attaches to it and closes it.
   void expireSession(std::int64_t session) const;

@@ -8,6 +8,7 @@
 #include <boost/asio/write.hpp>
 #include <future>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <thread>
@@ -37,6 +38,11 @@ std::size_t numberedPackets(std::string_view bytes) {
   return count;
 }
 
+/// What a server says to who comes with a session that is over: a timeout of 0.
+bool tellsOfExpiry(std::string_view bytes) {
+  return bytes.size() >= 12 && integerAt(bytes, 4) == 0 && integerAt(bytes, 8) == 0;
+}
+
 enum class Loss { none, awaitingRequest, awaitingReply };
 
 /// What all connections obey.
@@ -45,6 +51,8 @@ struct Rules {
   bool drops[2] = {false, false};
   Loss loss = Loss::none;
   std::size_t requests = 0;
+  std::optional<std::uint16_t> afterExpiry{};
+  std::optional<std::uint16_t> target{};
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -82,6 +90,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void pass(Direction way, const std::string& bytes) {
     if (losesReply(way, bytes)) return close();
+    if (way == Direction::toClient && rules_->afterExpiry && tellsOfExpiry(bytes)) rules_->target = rules_->afterExpiry;
     if (rules_->drops[index(way)]) {
       lostBytes_ = true;
     } else {
@@ -173,7 +182,7 @@ class TcpProxy::Impl {
     if (rules.refuse) return;
     tcp::socket server(context_);
     error_code refused;
-    server.connect(target_, refused);
+    server.connect(rules.target ? tcp::endpoint(target_.address(), *rules.target) : target_, refused);
     if (refused) return connectLater(std::move(client), until);
     client.set_option(tcp::no_delay(true));
     server.set_option(tcp::no_delay(true));
@@ -228,9 +237,14 @@ void TcpProxy::drop(Direction direction) {
 
 void TcpProxy::resume() {
   impl_->apply([](Impl& proxy) {
-    proxy.rules = Rules{.requests = proxy.rules.requests};
+    proxy.rules =
+        Rules{.requests = proxy.rules.requests, .afterExpiry = proxy.rules.afterExpiry, .target = proxy.rules.target};
     proxy.closeWhere([](const Connection& connection) { return connection.lostBytes(); });
   });
+}
+
+void TcpProxy::moveOnceExpired(std::uint16_t target) {
+  impl_->apply([=](Impl& proxy) { proxy.rules.afterExpiry = target; });
 }
 
 void TcpProxy::loseNextReply() {

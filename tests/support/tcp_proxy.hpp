@@ -42,6 +42,9 @@ class TcpProxy {
   /// count. The proxy then passes again.
   void loseNextReply();
 
+  /// Once a client has heard there that its session is over, who connects is led to this port.
+  void moveOnceExpired(std::uint16_t target);
+
   std::size_t connections() const;
   /// All that ever were.
   std::size_t accepted() const;
