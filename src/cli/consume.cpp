@@ -56,7 +56,9 @@ Runs one replica: it stands by until it is elected, then consumes the queue alon
 order, until it is told to leave, dies, or loses its lease; then the next replica takes over.
 
 --sql runs one statement for each message, in the transaction that also acknowledges it and checks
-the fence, so its effect happens exactly once. It may use :id :group :body :token :attempt.
+the fence, so its effect happens exactly once. It may use :id :group :body :token :attempt, :time
+(when it was sent), :number, and each header: trace-id is :header_trace_id, whatever the case of its
+letters, with _ for what is no letter or digit. What a message lacks is NULL.
 --exec runs a command for each message with /bin/sh: the body on standard input, and
 TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN, TENURE_ATTEMPT, TENURE_TIME (when it was sent) and
 TENURE_NUMBER in the environment, where our own passwords are not; a header such as trace-id is

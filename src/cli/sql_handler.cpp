@@ -1,9 +1,9 @@
 #include "cli/sql_handler.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <utility>
+#include <vector>
 
 #include "base/text.hpp"
 
@@ -16,18 +16,77 @@ SqlValue bodyValue(const std::string& body) {
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
-using Parameters = std::array<SqlParameter, 5>;
+using Parameters = std::vector<SqlParameter>;
 
-Parameters parametersOf(const Delivery& delivery) {
-  return {SqlParameter{":id", delivery.message.id.value}, SqlParameter{":group", delivery.message.group.value},
-          SqlParameter{":body", bodyValue(delivery.message.body)}, SqlParameter{":token", delivery.term.token().value},
-          SqlParameter{":attempt", std::int64_t{delivery.attempt}}};
+constexpr std::string_view headerPrefix = ":header_";
+
+bool isPlain(char c) noexcept { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// A header's name as a statement has it, in small letters: "trace_id" of "Trace-Id".
+std::string plainName(std::string_view header) {
+  std::string name;
+  for (const char c : header) name += isPlain(c) ? static_cast<char>(std::tolower(static_cast<unsigned char>(c))) : '_';
+  return name;
+}
+
+/// The headers that a statement asks for, as it writes them, with colon and prefix. One more, from a text or a comment
+/// of it, does no harm.
+std::vector<std::string> headersIn(std::string_view statement) {
+  std::vector<std::string> names;
+  for (std::size_t at = statement.find(headerPrefix); at != std::string_view::npos;
+       at = statement.find(headerPrefix, at + 1)) {
+    std::size_t end = at + 1;
+    while (end < statement.size() && isPlain(statement[end])) ++end;
+    names.emplace_back(statement.substr(at, end - at));
+  }
+  return names;
+}
+
+/// Of two headers of one name the first counts.
+SqlValue headerValue(const Headers& headers, std::string_view parameter) {
+  const std::string wanted = plainName(parameter.substr(headerPrefix.size()));
+  for (const auto& [name, value] : headers)
+    if (plainName(name) == wanted) return bodyValue(value);
+  return std::monostate{};
+}
+
+SqlValue numberValue(const Headers& headers) {
+  for (const auto& [name, value] : headers)
+    if (name == numberHeader)
+      if (const auto number = parseInteger(value)) return *number;
+  return std::monostate{};
+}
+
+/// Whether a statement may name it: what it does not, need not be made for each message.
+bool mayName(std::string_view statement, std::string_view parameter) noexcept {
+  return statement.find(parameter) != std::string_view::npos;
+}
+
+Parameters parametersOf(const Delivery& delivery, const std::string& statement,
+                        const std::vector<std::string>& headers) {
+  const Message& message = delivery.message;
+  Parameters parameters{{":id", message.id.value},
+                        {":group", message.group.value},
+                        {":body", bodyValue(message.body)},
+                        {":token", delivery.term.token().value},
+                        {":attempt", std::int64_t{delivery.attempt}}};
+  if (mayName(statement, ":time")) parameters.emplace_back(":time", formatWallTime(message.enqueuedAt));
+  if (mayName(statement, ":number")) parameters.emplace_back(":number", numberValue(message.headers));
+  for (const std::string& header : headers) parameters.emplace_back(header, headerValue(message.headers, header));
+  return parameters;
 }
 
 /// Of what kinds they are; their values mean nothing.
-Parameters kindsOfParameters() {
-  return {SqlParameter{":id", ""}, SqlParameter{":group", ""}, SqlParameter{":body", ""},
-          SqlParameter{":token", std::int64_t{0}}, SqlParameter{":attempt", std::int64_t{0}}};
+Parameters kindsOfParameters(const std::vector<std::string>& headers) {
+  Parameters kinds{{":id", ""},
+                   {":group", ""},
+                   {":body", ""},
+                   {":token", std::int64_t{0}},
+                   {":attempt", std::int64_t{0}},
+                   {":time", ""},
+                   {":number", std::int64_t{0}}};
+  for (const std::string& header : headers) kinds.emplace_back(header, "");
+  return kinds;
 }
 
 EndTerm withoutSql() {
@@ -62,7 +121,8 @@ template <class Check>
 Result<void> refuseUnlessItFits(const std::string& statement, Check check) {
   if (controlsTransaction(statement))
     throw slip("\"" + escaped(statement) + "\" would end or divide the fenced transaction");
-  const Parameters kinds = kindsOfParameters();
+  const std::vector<std::string> headers = headersIn(statement);
+  const Parameters kinds = kindsOfParameters(headers);
   Result<void> checked = check(kinds);
   if (!checked && checked.error().is(Errc::invalidArgument)) throw slip(checked.error().detail);
   return checked;
@@ -80,9 +140,10 @@ Outcome outcomeOf(const Error& error) {
 }  // namespace
 
 Handler makeSqlHandler(std::string statement) {
-  return [statement = std::move(statement)](const Delivery& delivery) {
+  std::vector<std::string> headers = headersIn(statement);
+  return [statement = std::move(statement), headers = std::move(headers)](const Delivery& delivery) {
     ISqlStatements& sql = sqlOf(delivery.transaction);
-    const Result<void> written = sql.write(statement, parametersOf(delivery));
+    const Result<void> written = sql.write(statement, parametersOf(delivery, statement, headers));
     if (written) return Outcome::done();
     if (written.error().is(Errc::storeFailed))
       static_cast<void>(refuseUnlessItFits(statement, [&](auto& kinds) { return sql.check(statement, kinds); }));

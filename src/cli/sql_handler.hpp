@@ -13,6 +13,10 @@ namespace tenure::cli {
 ///   :body        text when it is valid UTF-8 without NUL, else bytes (in SQLite a BLOB, which is unequal to any text)
 ///   :token       integer, the term's fencing token
 ///   :attempt     integer, 1 at the first
+///   :time        text, when it was queued: 2026-05-04T09:12:33.481Z
+///   :number      integer, its number within its group; NULL when it has none
+///   :header_NAME as :body, the header of that name; NULL when it has none. NAME is letters, digits and _, which stands
+///                for any other character of the header's name; capital or small is one
 ///
 /// What the statement returns is dropped. A failing statement is a failed attempt; a store that is busy or away
 /// means again later. Throws EndTerm when no message could ever succeed: the store has no SQL, the statement is none

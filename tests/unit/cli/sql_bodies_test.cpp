@@ -104,6 +104,38 @@ TEST(SqlBodiesOnSqlite, OneThatDoesNotFitIsADeadLetterAndItsNeighboursGoOn) {
     expectThatOneDoesNotFitAndItsNeighboursGoOn<Sqlite>(each);
 }
 
+template <class Backend>
+void expectThatEachHeaderIsAParameter(const std::string& created) {
+  Bodies<Backend> scene;
+  scene.backend.sql(created);
+  const Headers both{{"Trace-Id", "t-1"}, {"trace_id", "later"}, {"region.x", "north"}, {"tenure-number", "17"}};
+  scene.backend.world.sink()
+      ->append(std::vector<NewMessage>{{{"m-1"}, {"g"}, "b", both}, {{"m-2"}, {"g"}, "b", {}}})
+      .value();
+
+  scene.serve("INSERT INTO headed VALUES(:id, :header_TRACE_id, :header_region_x, :number, :time) /* :header_absent */",
+              7);
+
+  EXPECT_EQ(scene.backend.ask("SELECT trace FROM headed WHERE id = 'm-1'"), "t-1") << "the first of them counts";
+  EXPECT_EQ(scene.backend.ask("SELECT region FROM headed WHERE id = 'm-1'"), "north");
+  EXPECT_EQ(scene.backend.ask("SELECT number + 1 FROM headed WHERE id = 'm-1'"), "18");
+  EXPECT_EQ(scene.backend.ask("SELECT count(*) FROM headed WHERE id = 'm-2' AND trace IS NULL AND region IS NULL AND"
+                              " number IS NULL AND sent IS NOT NULL"),
+            "1");
+  EXPECT_EQ(scene.backend.ask("SELECT count(*) FROM tenure_dead_letter"), "0");
+}
+
+TEST(SqlBodiesOnPostgres, EachHeaderTheTimeAndTheNumberAreParametersAndNullWhereTheyLack) {
+  expectThatEachHeaderIsAParameter<Postgres>(
+      "CREATE TABLE headed(id text, trace text, region text, number bigint, sent timestamptz); GRANT ALL ON headed TO "
+      "public");
+}
+
+TEST(SqlBodiesOnSqlite, EachHeaderTheTimeAndTheNumberAreParametersAndNullWhereTheyLack) {
+  expectThatEachHeaderIsAParameter<Sqlite>(
+      "CREATE TABLE headed(id TEXT, trace TEXT, region TEXT, number INTEGER, sent TEXT)");
+}
+
 TEST(SqlBodiesOnSqlite, WhatIsOnlyPostgresqlsSyntaxIsRefusedBeforeTheFirstMessage) {
   for (const char* statement :
        {"INSERT INTO ledger VALUES(:id, :body::int)", "INSERT INTO ledger VALUES(:id, :body::jsonb)"}) {
