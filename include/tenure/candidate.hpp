@@ -2,12 +2,8 @@
 /// contends again, until it is told to stop.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "tenure/career.hpp"
 #include "tenure/events.hpp"

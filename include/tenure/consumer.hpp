@@ -3,14 +3,8 @@
 ///   fetch → drop known ids → handle in the fenced transaction → commit → acknowledge
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <functional>
-#include <memory>
-#include <span>
-#include <string>
 #include <type_traits>
-#include <utility>
 
 #include "tenure/career.hpp"
 #include "tenure/events.hpp"

@@ -1,11 +1,6 @@
 /// Worth knowing of a leader's messages, and of the stores that take their effects. See events.hpp.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-
 #include "tenure/event_level.hpp"
 #include "tenure/ids.hpp"
 #include "tenure/term.hpp"
@@ -85,6 +80,14 @@ struct MessagePostponed {
   std::string reason;
   std::chrono::milliseconds retryIn{};
   void fields(auto&& f) const { f("message", message), f("reason", reason), f("retry_in_ms", retryIn); }
+};
+struct MessageStuck {
+  TENURE_EVENT("message_stuck", error)  // postponed without end: once a term and message, at most one a minute
+  std::string message;
+  int times = 0;
+  std::chrono::milliseconds age{};  // since it was postponed first
+  std::string reason;
+  void fields(auto&& f) const { f("message", message), f("times", times), f("for_ms", age), f("reason", reason); }
 };
 struct MessageForgone {
   TENURE_EVENT("message_forgone", error)

@@ -2,9 +2,7 @@
 /// Here is the stream, and what belongs to no room in particular.
 #pragma once
 
-#include <chrono>
 #include <memory>
-#include <string>
 #include <variant>
 
 #include "tenure/consumer_events.hpp"
@@ -60,7 +58,8 @@ using EventBody =
                  MessagePostponed, MessageForgone, SuspectsFound, MessageSuspected, MessageDeadLettered, KeysPruned,
                  KeyAlarmRaised, BeyondHorizon, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported,
                  Reloaded, Warned, RequestsCollapsed, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked,
-                 BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDoubted>;
+                 BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDoubted,
+                 MessageStuck>;
 
 struct Event {
   WallTime at{};

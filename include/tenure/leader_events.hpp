@@ -1,11 +1,6 @@
 /// Worth knowing of a candidate: its session, its candidacy and its terms. See events.hpp.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-
 #include "tenure/event_level.hpp"
 #include "tenure/ids.hpp"
 #include "tenure/term.hpp"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "consumer/blockade.hpp"
+#include "consumer/postponements.hpp"
 #include "consumer/reach.hpp"
 #include "pipeline/sequencer.hpp"
 #include "tenure/store.hpp"
@@ -117,7 +118,7 @@ struct Quit {  // the term is over; ConsumerMachine::trouble() says why
 struct Past {
   MessageId id;
   std::optional<AttemptRecord> attempt{};
-  int postponements = 0;
+  Postponements postponements{};
   std::optional<Blockade::Stand> blockade{};
 };
 /// Of a group that has something kept, or misses something.

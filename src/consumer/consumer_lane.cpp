@@ -22,7 +22,7 @@ Action ConsumerMachine::assigned(Assignment assignment, const Moment& moment) {
 
 void ConsumerMachine::know(std::vector<Past> pasts) {
   for (Past& past : pasts) {
-    if (past.postponements > 0) postponements_.insert_or_assign(past.id, past.postponements);
+    if (past.postponements.times > 0) postponements_.insert_or_assign(past.id, past.postponements);
     if (past.blockade) blockade_.put(past.id, *past.blockade);
     if (past.attempt) attempts_.insert_or_assign(past.id, std::move(*past.attempt));
   }

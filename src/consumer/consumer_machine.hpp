@@ -67,6 +67,7 @@
 #include "consumer/blockade.hpp"
 #include "consumer/clock_watch.hpp"
 #include "consumer/company.hpp"
+#include "consumer/postponements.hpp"
 #include "consumer/pruner.hpp"
 #include "consumer/streak.hpp"
 #include "pipeline/collapser.hpp"
@@ -80,6 +81,7 @@ struct Notes {
   explicit Notes(const ConsumerOptions& options) : streak(options), clock(options.keepIdsFor) {}
   Streak streak;
   ClockWatch clock;
+  StuckAlarm stuck;
 };
 
 class ConsumerMachine {
@@ -227,6 +229,7 @@ class ConsumerMachine {
   void settleOthers(bool ran);
   Action attemptFailed(const Outcome& outcome, const Moment& moment);
   Action postpone(const Outcome& outcome, const Moment& moment);
+  const Postponements& countPostponement(const Moment& moment);
   Action commit(const Moment& moment);
   Action committed(const Moment& moment);
   Action acknowledged(const Moment& moment);
@@ -400,7 +403,7 @@ class ConsumerMachine {
   bool moreInWork_ = false;
   FencingToken suspectsOf_;
   std::unordered_map<MessageId, AttemptRecord> attempts_;
-  std::unordered_map<MessageId, int> postponements_;  // by their handlers, in this term
+  std::unordered_map<MessageId, Postponements> postponements_;  // by their handlers, in this term and before
 
   struct Outage {
     bool ofSource;

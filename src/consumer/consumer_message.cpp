@@ -172,7 +172,7 @@ Action ConsumerMachine::charge(const Moment& moment) {
 
 /// Its handler did not come to an end of its own.
 void ConsumerMachine::takeBackCharge() {
-  if (before_ && before_->attempts > 0)
+  if (before_ && (before_->attempts > 0 || postponedIn(*before_)))
     toRecord_ = before_;
   else
     toForgive_ = charged_;
@@ -264,7 +264,7 @@ Action ConsumerMachine::settle(const Moment& moment, bool ran) {
     toForgive_ = head().id;
     batchEnds_ = true;
   }
-  if (!postponements_.empty()) postponements_.erase(head().id);
+  if (!postponements_.empty() && postponements_.erase(head().id) > 0) notes_->stuck.over(head().id);
   if (skipped_ && skipped_->message == head().id.value && step_ != Step::bury) pending_.push_back(*skipped_);
   checked_ = known_ = marked_ = admitted_ = false;
   if (taken_) return commit(moment);
@@ -297,14 +297,30 @@ Action ConsumerMachine::attemptFailed(const Outcome& outcome, const Moment& mome
 }
 
 Action ConsumerMachine::postpone(const Outcome& outcome, const Moment& moment) {
-  const auto wait = outcome.retryAfter > 0ms ? outcome.retryAfter : retryBackoff_.draw(++postponements_[head().id]);
+  const Postponements& so = countPostponement(moment);
+  const auto wait = outcome.retryAfter > 0ms ? outcome.retryAfter : retryBackoff_.draw(so.times);
   holdBack(moment.now + wait);
   pending_.push_back(MessagePostponed{head().id.value, outcome.reason, wait});
-  if (taken_) taken_->begun = false;
-  if (charged()) record(head().id, attemptNumber() - 1, outcome.reason, moment);
+  if (auto stuck = notes_->stuck.postponed(head().id, so, outcome.reason, moment.wall, moment.now))
+    pending_.push_back(*std::move(stuck));
+  if (taken_)
+    taken_->begun = false;
+  else if (!moment.stopAsked)  // else it may be its leader's word
+    record(head().id, attemptNumber() - 1, postponedText(so, outcome.reason), moment);
+  else if (charged())
+    takeBackCharge();
   logEnd(AttemptEnd::postponed, outcome.reason, moment);
   if (settled_ > 0 || toRecord_ || toForgive_ || !log_.lines().empty() || namesEach()) return commit(moment);
   return ask(Step::abandon, Abandon{});
+}
+
+/// Where an earlier term has recorded some, they count on.
+const Postponements& ConsumerMachine::countPostponement(const Moment& moment) {
+  const auto [known, isNew] = postponements_.try_emplace(head().id, Postponements{0, moment.wall});
+  if (const AttemptRecord* before = attemptsOf(head().id); isNew && before != nullptr)
+    if (const auto recorded = postponedIn(*before)) known->second = *recorded;
+  ++known->second.times;
+  return known->second;
 }
 
 Action ConsumerMachine::bury(std::string_view reason, int attempts, bool withKey, const Moment& moment) {
@@ -355,10 +371,6 @@ int ConsumerMachine::attemptNumber() const {
 }
 
 void ConsumerMachine::record(const MessageId& id, int attempts, const std::string& error, const Moment& moment) {
-  if (attempts == 0) {
-    toForgive_ = id;
-    return;
-  }
   const AttemptRecord* before = attemptsOf(id);
   toRecord_ = AttemptRecord{id, attempts, error, moment.wall, moment.wall};
   if (before == nullptr) return;

@@ -100,7 +100,7 @@ void SharedDesk::release(std::size_t lane, std::vector<pipeline::Standing> stand
 void SharedDesk::park(std::size_t lane, Parked parked, BootTime until) {
   const std::lock_guard lock(mutex_);
   for (Past& past : parked.pasts)
-    if (past.attempt || past.postponements > 0) pasts_.insert_or_assign(past.id, past);
+    if (past.attempt || past.postponements.times > 0) pasts_.insert_or_assign(past.id, past);
   if (parked.standing) put(*std::move(parked.standing));
   desk_.giveBack(parked.group, parked.unbegun, clock_.now());
   desk_.park(lane, std::move(parked.messages), until, parked.group.value);

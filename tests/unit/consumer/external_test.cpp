@@ -105,7 +105,7 @@ TEST_F(ConsumerExternal, AFailureIsRetriedAndThenADeadLetter) {
   EXPECT_EQ(world.deadLetters()[0].reason, "exit 1");
 }
 
-TEST_F(ConsumerExternal, RetryLaterLeavesNothingBehind) {
+TEST_F(ConsumerExternal, RetryLaterLeavesItsRecordBehindAndNothingElse) {
   produce({"a"});
   consume([&](const Delivery&) { return Outcome::retryLater("75", 1h); }).inaugurate(term);
   consumer->execute(term);
@@ -114,7 +114,8 @@ TEST_F(ConsumerExternal, RetryLaterLeavesNothingBehind) {
   for (int i = 0; i < 5; ++i) consumer->execute(term);
 
   EXPECT_EQ(world.commits(), commits);
-  EXPECT_TRUE(std::ranges::all_of(world.consumerState(ConsumerName{"orders"}).attempts, isNote));
+  for (const AttemptRecord& record : world.consumerState(ConsumerName{"orders"}).attempts)
+    EXPECT_TRUE(isNote(record) || record.attempts == 0) << record.id.value;
 }
 
 }  // namespace
