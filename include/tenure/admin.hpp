@@ -1,13 +1,7 @@
 /// What operators ask of a queue and of a store, and do to them; the tool's commands are thin over this.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <functional>
 
 #include "tenure/store.hpp"
 
@@ -73,6 +67,13 @@ inline MessageId lastLookAtClock() { return MessageId{"tenure: last look at the 
 /// Whether the record stands for no message.
 inline bool isNote(const AttemptRecord& record) { return record.id == deadInARow() || record.id == lastLookAtClock(); }
 
+/// Which messages a consumer's term may have in work. Each lane has a record of its own.
+struct InWorkRecord {
+  ConsumerName consumer;
+  std::vector<MessageId> ids;
+  bool more = false;  // and later ones
+};
+
 /// What to read of the consume log: all but for what is asked, the newest `limit` of it.
 struct LogChoice {
   std::optional<ConsumerName> consumer{};
@@ -100,6 +101,10 @@ class IQueueAdmin {
   virtual Result<QueueStats> stats() = 0;
   /// Of a queue that is kept apart from its store: makes it `to`'s, as IStoreAdmin::moveTo does.
   virtual Result<void> moveTo(const FenceRow& from, const FenceRow& to) = 0;
+  /// Hands out the first `limit` messages that are not acknowledged, in order, and takes none of them.
+  ///
+  /// Errors:  those of stats(); unsupported  only who takes a message sees it
+  virtual Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) = 0;
 };
 
 /// Errors of all:  notFound, storeBusy, storeFailed, unavailable, configurationRefused (unsafe place, other schema).
@@ -141,6 +146,12 @@ class IStoreAdmin {
   /// one.
   /// Errors:  notFound  it blocks nobody (any more)
   virtual Result<void> release(const ConsumerName& consumer, const MessageId& id) = 0;
+
+  /// That of every consumer in the store.
+  virtual Result<std::vector<InWorkRecord>> inWork() = 0;
+  /// What an election's handlers have put there (Transaction::put), in the order of keys; nullopt where there is none.
+  virtual Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
+                                                                std::span<const std::string> keys) = 0;
 
   /// The consume log, in the order of commits. Errors: unsupported (this store keeps none)
   virtual Result<std::vector<LogLine>> log(const LogChoice& choice) {

@@ -4,15 +4,19 @@
 #include "backends/postgres/fence_rows.hpp"
 #include "backends/postgres/inspection.hpp"
 #include "backends/postgres/schema.hpp"
+#include "backends/postgres/source.hpp"
 #include "backends/postgres/store.hpp"
 #include "backends/postgres/transaction.hpp"
 #include "backends/shared/choices.hpp"
 #include "backends/shared/headers_text.hpp"
+#include "backends/shared/record_text.hpp"
 
 namespace tenure::postgresql {
 namespace {
 
 using backends::StoredFence;
+
+constexpr std::size_t peekedAtOnce = 16;  // they may be large
 
 struct OpenQueue {
   std::unique_ptr<Connection> connection;
@@ -176,6 +180,10 @@ class Admin final : public IDatabaseAdmin {
 
   Result<Findings> inspect() override { return postgresql::inspect(options_); }
   Result<QueueStats> stats() override;
+  Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) override;
+  Result<std::vector<InWorkRecord>> inWork() override;
+  Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
+                                                        std::span<const std::string> keys) override;
   Result<std::vector<FenceRow>> fenceRows() override;
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
                            const std::string& path) override;
@@ -216,6 +224,55 @@ Result<QueueStats> Admin::stats() {
                    .election = open->queue.owner.election};
   if (!counted->isNull(0, 2)) stats.oldest = counted->time(0, 2);
   return stats;
+}
+
+Result<void> Admin::peek(std::size_t limit, const std::function<void(const Message&)>& each) {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  std::int64_t last = 0;
+  for (std::size_t seen = 0; seen < limit;) {
+    const std::size_t some = std::min(limit - seen, peekedAtOnce);
+    const Result<Answer> rows = open->connection->ask(
+        "SELECT n, id, grp, body, headers, enqueued_at FROM tenure_message WHERE queue = $1 AND n > $2 ORDER BY n LIMIT"
+        " $3",
+        open->queue.number, last, static_cast<std::int64_t>(some));
+    if (!rows) return rows.error();
+    for (int row = 0; row < rows->rows(); ++row) {
+      const Result<Message> message = messageFrom(*rows, row);
+      if (!message) return message.error();
+      last = message->position;
+      each(*message);
+    }
+    if (static_cast<std::size_t>(rows->rows()) < some) return {};
+    seen += some;
+  }
+  return {};
+}
+
+Result<std::vector<InWorkRecord>> Admin::inWork() {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  const Result<Answer> rows = open->connection->ask("SELECT consumer, more, ids FROM tenure_in_work ORDER BY consumer");
+  if (!rows) return rows.error();
+  std::vector<InWorkRecord> records;
+  for (int row = 0; row < rows->rows(); ++row)
+    records.push_back(
+        {ConsumerName{rows->text(row, 0)}, backends::splitIds(rows->bytes(row, 2)), rows->integer(row, 1) != 0});
+  return records;
+}
+
+Result<std::vector<std::optional<std::string>>> Admin::state(const ElectionName& election,
+                                                             std::span<const std::string> keys) {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  std::vector<std::optional<std::string>> values;
+  for (const std::string& key : keys) {
+    const Result<Answer> value = open->connection->ask(
+        "SELECT value FROM tenure_state WHERE election = $1 AND key = $2", election.value, Blob{key});
+    if (!value) return value.error();
+    values.push_back(value->rows() == 1 ? std::optional(value->text(0, 0)) : std::nullopt);
+  }
+  return values;
 }
 
 Result<std::vector<DeadLetter>> Admin::deadLetters(std::size_t limit, const LetterChoice& choice) {

@@ -19,6 +19,18 @@ constexpr std::int64_t enoughBytes = 8LL << 20U;  // a fetch of large messages s
 // A receive window of the least common size takes it, so that the server has sent all of it, however long we are away.
 constexpr std::int64_t bufferedBytes = 48LL << 10U;
 
+bool isLight(const std::vector<Message>& messages) {
+  std::size_t bytes = 0;
+  for (const Message& message : messages) bytes += message.body.size();
+  return bytes <= static_cast<std::size_t>(bufferedBytes);
+}
+
+bool isOwnedBy(const backends::QueueOwner& owner, const TermIdentity& term) {
+  return owner.election == term.election.value && owner.path == term.electionPath;
+}
+
+}  // namespace
+
 Result<Message> messageFrom(const Answer& rows, int row) {
   Result<Headers> headers = backends::headersFromText(rows.bytes(row, 4));
   if (!headers) return headers.error();
@@ -31,18 +43,6 @@ Result<Message> messageFrom(const Answer& rows, int row) {
   message.enqueuedAt = rows.time(row, 5);
   return message;
 }
-
-bool isLight(const std::vector<Message>& messages) {
-  std::size_t bytes = 0;
-  for (const Message& message : messages) bytes += message.body.size();
-  return bytes <= static_cast<std::size_t>(bufferedBytes);
-}
-
-bool isOwnedBy(const backends::QueueOwner& owner, const TermIdentity& term) {
-  return owner.election == term.election.value && owner.path == term.electionPath;
-}
-
-}  // namespace
 
 Result<void> Source::attach(const Term& term) {
   detach();

@@ -20,6 +20,9 @@ namespace tenure::postgresql {
 
 class Store;
 
+/// Of a row with n, id, grp, body, headers, enqueued_at. Errors: storeFailed.
+Result<Message> messageFrom(const Answer& rows, int row);
+
 class Source final : public IMessageSource {
  public:
   /// Borrows both; `store` is the one of the same database.

@@ -16,7 +16,8 @@ class Admin final : public IQueueAdmin {
     auto connection = Connection::open(options_, "tenure looks at " + options_.queue);
     if (!connection) return connection.error();
     QueueStats stats;
-    stats.election = ownerOf(**connection, options_.queue).value_or("");
+    const std::string owner = ownerOf(**connection, options_.queue).value_or("");
+    stats.election = owner.substr(0, owner.find(' '));  // without its path
     const Result<QueueCounts> counts = (*connection)->inspect(Channel::work, options_.queue);
     if (!counts) return counts.error();
     stats.waiting = counts->ready;
@@ -32,6 +33,13 @@ class Admin final : public IQueueAdmin {
         !moved)
       return moved;
     return (*connection)->close();
+  /// To get a message and give it back would count as a delivery, and may put it out of order.
+  Result<void> peek(std::size_t, const std::function<void(const Message&)>&) override {
+    return Error{
+        Errc::unsupported,
+        "RabbitMQ shows a message only to who takes it, and taking one would disturb the order of the leader's;"
+        " `tenure queue stats` counts them, and `tenure queue failing --store URL` names those that failed or"
+        " are postponed"};
   }
 
  private:

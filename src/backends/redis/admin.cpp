@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t lettersAtOnce = 100;
 constexpr std::string_view linesAtOnce = "1000";
+constexpr std::size_t peekedAtOnce = 16;  // they may be large
 
 Result<std::int64_t> count(Connection& connection, std::string_view command, const std::string& key) {
   const Result<Reply> counted = connection.read({command, key});
@@ -52,6 +53,55 @@ class Admin final : public IDatabaseAdmin {
     if (!oldest) return oldest.error();
     stats.oldest = oldest->enqueuedAt;
     return stats;
+  }
+
+  Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) override {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    std::string from = "-";
+    for (std::size_t left = limit; left > 0;) {
+      const std::size_t some = std::min(left, peekedAtOnce);
+      const Result<Reply> entries =
+          open->connection->read({"XRANGE", keys_.messages, from, "+", "COUNT", std::to_string(some)});
+      if (!entries) return entries.error();
+      const std::size_t count = entries->view().size();
+      for (std::size_t i = 0; i < count; ++i) {
+        const Result<Message> message = messageFrom((*entries)[i]);
+        if (!message) return message.error();
+        each(*message);
+      }
+      if (count < some) return {};
+      from = "(" + (*entries)[count - 1][0].text();
+      left -= some;
+    }
+    return {};
+  }
+
+  Result<std::vector<InWorkRecord>> inWork() override {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    const Result<Reply> hash = open->connection->read({"HGETALL", keys_.inWork});
+    if (!hash) return hash.error();
+    std::vector<InWorkRecord> records;
+    for (std::size_t i = 0; i + 1 < hash->view().size(); i += 2) {
+      backends::InWork found = backends::inWorkFrom((*hash)[i + 1].bytes());
+      records.push_back({ConsumerName{(*hash)[i].text()}, std::move(found.ids), found.more});
+    }
+    std::ranges::sort(records, {}, &InWorkRecord::consumer);
+    return records;
+  }
+
+  Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
+                                                        std::span<const std::string> keys) override {
+    const Result<Opened> open = openQueue();
+    if (!open) return open.error();
+    std::vector<std::optional<std::string>> values;
+    for (const std::string& key : keys) {
+      const Result<Reply> value = open->connection->read({"HGET", keys_.state(election), key});
+      if (!value) return value.error();
+      values.push_back(value->view().isNil() ? std::nullopt : std::optional(value->view().text()));
+    }
+    return values;
   }
 
   Result<std::vector<FenceRow>> fenceRows() override {

@@ -3,10 +3,12 @@
 
 #include "backends/shared/choices.hpp"
 #include "backends/shared/headers_text.hpp"
+#include "backends/shared/record_text.hpp"
 #include "backends/sqlite/connection.hpp"
 #include "backends/sqlite/fence_rows.hpp"
 #include "backends/sqlite/inspection.hpp"
 #include "backends/sqlite/schema.hpp"
+#include "backends/sqlite/source.hpp"
 #include "backends/sqlite/store.hpp"
 
 namespace tenure::sqlite {
@@ -23,8 +25,23 @@ Result<std::unique_ptr<Connection>> openExisting(Options options) {
   return Connection::open(options);
 }
 
-Result<OpenQueue> openQueue(const Options& options) {
+/// A file that this process may not write can be read all the same. One that it may write is opened for that: what a
+/// dead leader left half done is undone then.
+Result<std::unique_ptr<Connection>> openToRead(const Options& options) {
   Result<std::unique_ptr<Connection>> connection = openExisting(options);
+  const bool mayBeReadOnly =
+      !connection && (connection.error().is(Errc::permissionDenied) || connection.error().is(Errc::unavailable));
+  if (!mayBeReadOnly) return connection;
+  Result<std::unique_ptr<Connection>> reading = Connection::look(options);
+  if (!reading) return connection.error();
+  if (const Result<void> schema = ensureSchema(**reading, false); !schema) return schema.error();
+  return reading;
+}
+
+enum class For { reading, writing };
+
+Result<OpenQueue> openQueue(const Options& options, For purpose) {
+  auto connection = purpose == For::reading ? openToRead(options) : openExisting(options);
   if (!connection) return connection.error();
   Result<Queue> queue = readQueue(**connection, options.queue);
   if (!queue) return queue.error();
@@ -115,7 +132,7 @@ Result<int> requeueOne(Connection& connection, const Queue& queue, std::int64_t 
 
 template <class Each>
 Result<std::vector<std::int64_t>> forEachLetter(const Options& options, const LetterChoice& choice, Each each) {
-  Result<OpenQueue> open = openQueue(options);
+  Result<OpenQueue> open = openQueue(options, For::writing);
   if (!open) return open.error();
   Connection& connection = *open->connection;
   return inTransaction(connection, [&]() -> Result<std::vector<std::int64_t>> {
@@ -175,6 +192,10 @@ class Admin final : public IDatabaseAdmin {
 
   Result<Findings> inspect() override { return sqlite::inspect(options_); }
   Result<QueueStats> stats() override;
+  Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) override;
+  Result<std::vector<InWorkRecord>> inWork() override;
+  Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
+                                                        std::span<const std::string> keys) override;
   Result<std::vector<FenceRow>> fenceRows() override;
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
                            const std::string& path) override;
@@ -198,7 +219,7 @@ class Admin final : public IDatabaseAdmin {
 };
 
 Result<QueueStats> Admin::stats() {
-  Result<OpenQueue> open = openQueue(options_);
+  Result<OpenQueue> open = openQueue(options_, For::reading);
   if (!open) return open.error();
   const std::int64_t queue = open->queue.number;
   Query counted = open->connection->query(
@@ -219,8 +240,52 @@ Result<QueueStats> Admin::stats() {
   return stats;
 }
 
+Result<void> Admin::peek(std::size_t limit, const std::function<void(const Message&)>& each) {
+  Result<OpenQueue> open = openQueue(options_, For::reading);
+  if (!open) return open.error();
+  Query rows = open->connection->query(
+      "SELECT n, id, grp, body, headers, enqueued_at FROM tenure_message WHERE n > ?1 AND n <= ?2 ORDER BY n LIMIT ?3",
+      positionIn(open->queue.number, 0), lastPositionIn(open->queue.number), static_cast<std::int64_t>(limit));
+  for (;;) {
+    const Result<bool> row = rows.next();
+    if (!row) return row.error();
+    if (!*row) return {};
+    const Result<Message> message = messageFrom(rows);
+    if (!message) return message.error();
+    each(*message);
+  }
+}
+
+Result<std::vector<InWorkRecord>> Admin::inWork() {
+  Result<OpenQueue> open = openQueue(options_, For::reading);
+  if (!open) return open.error();
+  std::vector<InWorkRecord> records;
+  Query rows = open->connection->query("SELECT consumer, more, ids FROM tenure_in_work ORDER BY consumer");
+  for (;;) {
+    const Result<bool> row = rows.next();
+    if (!row) return row.error();
+    if (!*row) return records;
+    records.push_back({ConsumerName{rows.text(0)}, backends::splitIds(rows.bytes(2)), rows.integer(1) != 0});
+  }
+}
+
+Result<std::vector<std::optional<std::string>>> Admin::state(const ElectionName& election,
+                                                             std::span<const std::string> keys) {
+  Result<OpenQueue> open = openQueue(options_, For::reading);
+  if (!open) return open.error();
+  std::vector<std::optional<std::string>> values;
+  for (const std::string& key : keys) {
+    Query value =
+        open->connection->query("SELECT value FROM tenure_state WHERE election = ?1 AND key = ?2", election.value, key);
+    const Result<bool> found = value.next();
+    if (!found) return found.error();
+    values.push_back(*found ? std::optional(value.text(0)) : std::nullopt);
+  }
+  return values;
+}
+
 Result<std::vector<DeadLetter>> Admin::deadLetters(std::size_t limit, const LetterChoice& choice) {
-  Result<OpenQueue> open = openQueue(options_);
+  Result<OpenQueue> open = openQueue(options_, For::reading);
   if (!open) return open.error();
   const auto numbers = chosen(*open->connection, open->queue, choice);
   if (!numbers) return numbers.error();
@@ -242,7 +307,7 @@ Result<std::vector<DeadLetter>> Admin::deadLetters(std::size_t limit, const Lett
 }
 
 Result<std::vector<FailingMessage>> Admin::failing() {
-  Result<OpenQueue> open = openQueue(options_);
+  Result<OpenQueue> open = openQueue(options_, For::reading);
   if (!open) return open.error();
   std::vector<FailingMessage> failing;
   Query rows = open->connection->query(
@@ -257,7 +322,7 @@ Result<std::vector<FailingMessage>> Admin::failing() {
 }
 
 Result<void> Admin::release(const ConsumerName& consumer, const MessageId& id) {
-  Result<OpenQueue> open = openQueue(options_);
+  Result<OpenQueue> open = openQueue(options_, For::writing);
   if (!open) return open.error();
   const Result<int> released = open->connection->change(
       "UPDATE tenure_attempt SET standing = 2 WHERE consumer = ?1 AND id = ?2 AND standing = 1", consumer.value,
@@ -267,7 +332,7 @@ Result<void> Admin::release(const ConsumerName& consumer, const MessageId& id) {
 }
 
 Result<std::vector<LogLine>> Admin::log(const LogChoice& choice) {
-  Result<OpenQueue> open = openQueue(options_);
+  Result<OpenQueue> open = openQueue(options_, For::reading);
   if (!open) return open.error();
   std::vector<LogLine> lines;
   Query rows = open->connection->query(
@@ -295,7 +360,7 @@ Result<std::vector<LogLine>> Admin::log(const LogChoice& choice) {
 }
 
 Result<std::vector<FenceRow>> Admin::fenceRows() {
-  Result<std::unique_ptr<Connection>> connection = openExisting(options_);
+  Result<std::unique_ptr<Connection>> connection = openToRead(options_);
   if (!connection) return connection.error();
   const auto stored = readFences(**connection);
   if (!stored) return stored.error();

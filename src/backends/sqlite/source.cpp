@@ -17,6 +17,12 @@ constexpr Duration withoutWatch = 20ms;  // where the kernel gives no inotify wa
 constexpr std::size_t usualPage = 256;
 constexpr std::size_t enoughBytes = 8U << 20U;  // a fetch of large messages stops here
 
+bool isOwnedBy(const QueueOwner& owner, const TermIdentity& term) {
+  return owner.election == term.election.value && owner.path == term.electionPath;
+}
+
+}  // namespace
+
 Result<Message> messageFrom(const Query& row) {
   Result<Headers> headers = backends::headersFromText(row.bytes(4));
   if (!headers) return headers.error();
@@ -29,12 +35,6 @@ Result<Message> messageFrom(const Query& row) {
   message.enqueuedAt = row.time(5);
   return message;
 }
-
-bool isOwnedBy(const QueueOwner& owner, const TermIdentity& term) {
-  return owner.election == term.election.value && owner.path == term.electionPath;
-}
-
-}  // namespace
 
 Result<void> Source::attach(const Term& term) {
   Result<std::shared_ptr<Connection>> opened = file_.acquire();

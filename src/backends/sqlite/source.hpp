@@ -14,6 +14,9 @@
 
 namespace tenure::sqlite {
 
+/// Of a row with n, id, grp, body, headers, enqueued_at. Errors: storeFailed.
+Result<Message> messageFrom(const Query& row);
+
 class Source final : public IMessageSource {
  public:
   /// `store` is the one of the same file.

@@ -396,7 +396,7 @@ TEST_F(Attach, OperatorsSeeTheOwnerAndWhatWaits) {
   EXPECT_EQ(admin->stats()->election, "");
 
   const auto source = attached(term_);
-  EXPECT_EQ(admin->stats()->election, "orders at /tenure/elections/orders");
+  EXPECT_EQ(admin->stats()->election, "orders");
   EXPECT_EQ(admin->stats()->waiting, 0);  // in the consumer's hands
 }
 

@@ -1,5 +1,9 @@
 // What operators see of files and queues; the conformance suite asks the rest of every backend.
 #include <gmock/gmock.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <thread>
 
 #include "support/results.hpp"
 #include "support/sqlite_world.hpp"
@@ -9,6 +13,38 @@ namespace {
 
 using test::failsWith;
 using test::succeeds;
+
+constexpr uid_t somebody = 65534;
+
+/// As a process would that may read the file, and write nothing: only this thread is somebody else.
+void asReader(const Options& options, const std::function<void(IDatabaseAdmin&)>& look) {
+  namespace fs = std::filesystem;
+  const fs::path folder = options.file.parent_path();
+  fs::permissions(folder, fs::perms{0555});
+  for (const auto& entry : fs::directory_iterator(folder)) fs::permissions(entry.path(), fs::perms{0444});
+  std::thread([&] {
+    if (geteuid() == 0) {
+      ASSERT_EQ(syscall(SYS_setresuid, -1, somebody, -1), 0);
+    }
+    look(*openAdmin(options));
+  }).join();
+  fs::permissions(folder, fs::perms{0755});
+  for (const auto& entry : fs::directory_iterator(folder)) fs::permissions(entry.path(), fs::perms{0644});
+}
+
+/// Everything that only reads.
+void expectThatAllCanBeRead(IDatabaseAdmin& admin) {
+  EXPECT_EQ(admin.stats().value().waiting, 1);
+  std::vector<std::string> waiting;
+  EXPECT_THAT(admin.peek(10, [&](const Message& message) { waiting.push_back(message.id.value); }), succeeds());
+  EXPECT_THAT(waiting, testing::ElementsAre("a"));
+  EXPECT_THAT(admin.deadLetters(), succeeds());
+  EXPECT_THAT(admin.failing(), succeeds());
+  EXPECT_THAT(admin.inWork(), succeeds());
+  EXPECT_THAT(admin.state({"orders"}, std::vector<std::string>{"key"}), succeeds());
+  EXPECT_THAT(admin.log({}), succeeds());
+  EXPECT_THAT(admin.fenceRows(), succeeds());
+}
 
 void produce(const Options& options, const std::string& id) {
   ASSERT_THAT(openSink(options).value()->append(std::vector{NewMessage{MessageId{id}, {}, "body", {}}}), succeeds());
@@ -36,6 +72,31 @@ TEST(Operator, AsksNothingOfAFileThatIsNotThere) {
   EXPECT_THAT(openAdmin(nowhere)->deadLetters(), failsWith(Errc::notFound));
   EXPECT_THAT(openAdmin(nowhere)->fenceRows(), failsWith(Errc::notFound));
   EXPECT_FALSE(std::filesystem::exists(nowhere.file));
+}
+
+TEST(Operator, ReadsAFileThatItMayNotWrite) {
+  const test::SqliteWorld world;
+  produce(world.options(), "a");
+
+  asReader(world.options(), [](IDatabaseAdmin& admin) {
+    expectThatAllCanBeRead(admin);
+    EXPECT_THAT(admin.purgeDeadLetters({}), failsWith(Errc::permissionDenied));
+    EXPECT_THAT(admin.release({"orders"}, {"a"}), failsWith(Errc::permissionDenied));
+  });
+}
+
+TEST(Operator, ReadsAFileInWalModeThatItMayNotWriteWithAndWithoutItsLog) {
+  const test::SqliteWorld world;
+  produce(world.options(), "a");
+  world.meddle("PRAGMA journal_mode=wal");
+  asReader(world.options(), expectThatAllCanBeRead);
+  EXPECT_FALSE(std::filesystem::exists(world.options().file.string() + "-wal"));
+
+  sqlite3* writer = nullptr;  // for as long as it is open the log is there
+  ASSERT_EQ(sqlite3_open(world.options().file.c_str(), &writer), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(writer, "CREATE TABLE other(x)", nullptr, nullptr, nullptr), SQLITE_OK);
+  asReader(world.options(), expectThatAllCanBeRead);
+  sqlite3_close(writer);
 }
 
 }  // namespace
