@@ -1,12 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "cli/failing_page.hpp"
 #include "cli/options.hpp"
 #include "cli/queue_move.hpp"
+#include "cli/queue_peek.hpp"
+#include "cli/queue_report.hpp"
 #include "cli/queue_resume.hpp"
 #include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 struct StatsOptions {
   QueueOption queue;
+  StoreOption store;
   bool json = false;
 };
 
@@ -43,17 +45,30 @@ struct LogOptions {
 constexpr const char* queueHelp = R"(
 Examples:
   tenure queue stats --queue sqlite:orders.db?queue=orders
+  tenure queue peek --queue sqlite:orders.db?queue=orders
   tenure queue failing --blocked --queue sqlite:orders.db?queue=orders
   tenure queue release order-17 --queue sqlite:orders.db?queue=orders
   tenure queue log --outcome failed --since 1h --queue sqlite:orders.db?queue=orders
 )";
 
 constexpr const char* statsHelp = R"(
-waiting counts every message that is not acknowledged; retrying those of them that failed before.
+  waiting       messages that are not acknowledged; RabbitMQ leaves out those that the leader has been handed
+  oldest        since when the oldest of them waits
+  in work       what the leader's term has on record as begun, or about to begin
+  retrying      those that failed and are tried again
+  postponed     those whose handler asked for later (exit code 75): how often, since when, why
+  kept          numbered messages that came too early: which group waits for which number
+  blocked       out of attempts, and those behind it wait: `tenure queue release`
+  dead letters  `tenure dead-letters list`
+
+All but the first two are kept in the store: of every consumer in it that does not go by the name of
+another election. For a queue whose effects are kept elsewhere name that with --store; what is not
+known is said to be so, in JSON null.
 
 Examples:
   tenure queue stats --queue sqlite:orders.db?queue=orders
   tenure queue stats --queue sqlite:orders.db?queue=orders --json | jq .waiting
+  tenure queue stats --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop
 )";
 
 constexpr const char* failingHelp = R"(
@@ -81,6 +96,7 @@ What became of each attempt, in the order of commits: of consumers that keep a l
 --keep-log`). A success is written in the transaction that holds its effect, so that the log
 has it if and only if it happened.
 Outcomes: done, skipped, postponed, failed, rejected, died.
+Exit code 1: no attempt is logged, or none that is asked for.
 
 Examples:
   tenure queue log --message order-17 --queue sqlite:orders.db?queue=orders
@@ -90,38 +106,16 @@ Examples:
 constexpr std::array ends{AttemptEnd::done,   AttemptEnd::skipped,  AttemptEnd::postponed,
                           AttemptEnd::failed, AttemptEnd::rejected, AttemptEnd::died};
 
-nlohmann::ordered_json orNull(const std::optional<std::int64_t>& count) {
-  return count ? nlohmann::ordered_json(*count) : nlohmann::ordered_json();
-}
-std::string orDash(const std::optional<std::int64_t>& count) { return count ? std::to_string(*count) : "-"; }
-
-void printJson(const QueueStats& stats) {
-  nlohmann::ordered_json out{{"waiting", stats.waiting},
-                             {"waiting_bytes", orNull(stats.waitingBytes)},
-                             {"retrying", orNull(stats.retrying)},
-                             {"dead_letters", orNull(stats.deadLetters)},
-                             {"oldest", nullptr},
-                             {"election", nullptr}};
-  if (stats.oldest) out["oldest"] = formatWallTime(*stats.oldest);
-  if (!stats.election.empty()) out["election"] = stats.election;
-  std::cout << out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
-}
-
-void printText(const QueueStats& stats) {
-  std::cout << "waiting       " << stats.waiting << " (" << orDash(stats.waitingBytes) << " bytes)\n"
-            << "retrying      " << orDash(stats.retrying) << "\n"
-            << "dead letters  " << orDash(stats.deadLetters) << "\n"
-            << "oldest        " << (stats.oldest ? formatWallTime(*stats.oldest) : "-") << "\n"
-            << "election      " << (stats.election.empty() ? "-" : escaped(stats.election)) << std::endl;
-}
-
 Exit showStats(const StatsOptions& options) {
-  const auto queue = options.queue.parsed(false);
-  if (!queue) return refuse("", queue.error());
-  const auto admin = (*queue)->queueAdmin();
-  const auto stats = admin ? (*admin)->stats() : admin.error();
-  if (!stats) return refuse("--queue", stats.error());
-  options.json ? printJson(*stats) : printText(*stats);
+  const auto wiring = parseToLook(options.queue, options.store);
+  if (!wiring) return refuse("", wiring.error());
+  const auto report = reportOn(*wiring);
+  if (!report) return refuse("", report.error());
+  const WallTime now = systemClock().wallNow();
+  if (options.json)
+    std::cout << reportJson(*report, now).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+  else
+    std::cout << reportText(*report, now) << std::flush;
   return Exit::done;
 }
 
@@ -179,6 +173,16 @@ Result<WallTime> parseSince(const std::string& text) {
   return parseWallTime(text);
 }
 
+/// An empty answer could mean either.
+Exit sayWhyNoLines(IStoreAdmin& store, const LogOptions& options) {
+  const auto any = store.log({.limit = 1});
+  if (!any) return refuse(options.wiring.storeName(), any.error());
+  complain(any->empty() ? "no log is kept here: no consumer of this store has logged an attempt (`tenure consume"
+                          " --keep-log` keeps one)"
+                        : "there is a log, but no attempt in it is one of those that were asked for");
+  return Exit::no;
+}
+
 Exit showLog(const LogOptions& options) {
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
@@ -192,6 +196,7 @@ Exit showLog(const LogOptions& options) {
   if (!lines && lines.error().is(Errc::unsupported))
     return refuse(options.wiring.storeName(), {Errc::unsupported, "this store keeps no log of attempts"});
   if (!lines) return refuse(options.wiring.storeName(), lines.error());
+  if (lines->empty()) return sayWhyNoLines(*wiring->storeBackend().storeAdmin(), options);
   for (const LogLine& line : *lines) std::cout << (options.json ? logJson(line) : logLine(line));
   std::cout << std::flush;
   return Exit::done;
@@ -250,9 +255,11 @@ void addQueue(CLI::App& tool, Action& chosen) {
   addLog(*queue, chosen);
   addResume(*queue, chosen);
   addMoveTo(*queue, chosen);
+  addPeek(*queue, chosen);
   auto options = std::make_shared<StatsOptions>();
-  CLI::App* stats = queue->add_subcommand("stats", "How many messages wait, fail, and are dead");
+  CLI::App* stats = queue->add_subcommand("stats", "How many messages wait, and which are stuck");
   options->queue.declare(*stats);
+  options->store.declare(*stats, false, "Where its effects and dead letters are kept (default: with the queue)");
   stats->add_flag("--json", options->json, "One JSON object");
   stats->footer(std::string(statsHelp) + urlHelp + exitCodesHelp);
   stats->callback([options, &chosen] { chosen = [options] { return showStats(*options); }; });

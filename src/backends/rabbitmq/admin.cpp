@@ -33,6 +33,7 @@ class Admin final : public IQueueAdmin {
         !moved)
       return moved;
     return (*connection)->close();
+  }
   /// To get a message and give it back would count as a delivery, and may put it out of order.
   Result<void> peek(std::size_t, const std::function<void(const Message&)>&) override {
     return Error{

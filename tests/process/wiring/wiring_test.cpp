@@ -1,8 +1,6 @@
 /// Any queue with any store, through the real tool: every message once and in order, across a handover and a kill -9.
+#include "places.hpp"
 #include "process/cli/replica.hpp"
-#include "support/postgres_server.hpp"
-#include "support/rabbitmq_world.hpp"
-#include "support/redis_server.hpp"
 
 namespace tenure::test {
 namespace {
@@ -10,62 +8,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-/// One of the places that a URL can name, as a user would name it.
-class Place {
- public:
-  virtual ~Place() = default;
-  virtual std::string url() const = 0;
-};
-
-class SqlitePlace final : public Place {
- public:
-  explicit SqlitePlace(std::string file) : file_(std::move(file)) {}
-  std::string url() const override { return "sqlite:" + file_; }
-
- private:
-  std::string file_;
-};
-
-class PostgresPlace final : public Place {
- public:
-  std::string url() const override {
-    const postgresql::Options& options = world_.options();
-    return "postgresql://" + options.user + "@" + options.host + ":" + std::to_string(options.port) + "/" +
-           options.database;
-  }
-  PostgresWorld& world() noexcept { return world_; }
-
- private:
-  mutable PostgresWorld world_;
-};
-
-class RedisPlace final : public Place {
- public:
-  std::string url() const override { return "redis://127.0.0.1:" + std::to_string(world_.server().port()); }
-
- private:
-  mutable RedisWorld world_;
-};
-
-class RabbitPlace final : public Place {
- public:
-  std::string url() const override {
-    const rabbitmq::Options& options = world_.options();
-    return "amqp://" + options.user + "@" + options.host + ":" + std::to_string(options.port) +
-           "?password-file=" + options.passwordFile.string();
-  }
-
- private:
-  RabbitWorld world_;
-};
-
-struct Wired {
-  const char* name;
-  const char* queue;
-  const char* store;  // nullptr: the queue's own
-  friend std::ostream& operator<<(std::ostream& out, const Wired& wired) { return out << wired.name; }
-};
 
 class Wiring : public ToolInElection, public testing::WithParamInterface<Wired> {
  protected:
@@ -78,7 +20,7 @@ class Wiring : public ToolInElection, public testing::WithParamInterface<Wired> 
     makeLedger();
   }
 
-  std::string queueUrl() const { return named(queue_->url(), "queue=" + queueName_); }
+  std::string queueUrl() const { return test::with(queue_->url(), "queue=" + queueName_); }
   /// What a command needs to find both.
   Arguments ends() const {
     Arguments all{"--queue", queueUrl()};
@@ -125,9 +67,6 @@ class Wiring : public ToolInElection, public testing::WithParamInterface<Wired> 
     if (kind == "redis") return std::make_unique<RedisPlace>();
     if (kind == "rabbitmq") return std::make_unique<RabbitPlace>();
     return std::make_unique<SqlitePlace>(at(queue_ ? "store.db" : "queue.db"));
-  }
-  static std::string named(const std::string& url, const std::string& parameter) {
-    return url + (url.find('?') == std::string::npos ? "?" : "&") + parameter;
   }
   void makeLedger() {
     if (auto* postgres = dynamic_cast<PostgresPlace*>(effects()))

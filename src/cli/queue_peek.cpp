@@ -1,0 +1,130 @@
+#include "cli/queue_peek.hpp"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "cli/failing_page.hpp"
+#include "cli/letter_page.hpp"
+#include "cli/options.hpp"
+#include "cli/queue_report.hpp"
+
+namespace tenure::cli {
+namespace {
+
+struct PeekOptions {
+  QueueOption queue;
+  StoreOption store;
+  std::size_t limit = 20;
+  bool json = false;
+};
+
+constexpr const char* peekHelp = R"(
+The messages that are not acknowledged, in their order, those in work included: group, how long they
+wait, how often they were tried, size and the beginning of the body; with --json all of it. Nothing
+is taken, and the leader notices nothing. RabbitMQ cannot show a message to who does not take it.
+Exit code 1: none waits.
+
+Examples:
+  tenure queue peek --queue sqlite:orders.db?queue=orders
+  tenure queue peek --limit 1 --queue sqlite:orders.db?queue=orders --json | jq .headers
+)";
+
+using Json = nlohmann::ordered_json;
+/// By message; nullopt: not known.
+using Attempts = std::optional<std::unordered_map<MessageId, AttemptRecord>>;
+
+Result<Attempts> attemptsOf(const Wiring& wiring) {
+  if (!wiring.storeBackend().isStore()) return Attempts{};
+  const auto failing = wiring.storeBackend().storeAdmin()->failing();
+  if (!failing && wiring.store && failing.error().is(Errc::notFound)) return Attempts{};
+  if (!failing) return named(wiring.store ? "--store" : "--queue", failing.error());
+  Attempts attempts{std::in_place};
+  for (const FailingMessage& each : *failing) attempts->insert_or_assign(each.attempts.id, each.attempts);
+  return attempts;
+}
+
+const AttemptRecord* recordOf(const Attempts& attempts, const MessageId& id) {
+  if (!attempts) return nullptr;
+  const auto found = attempts->find(id);
+  return found == attempts->end() ? nullptr : &found->second;
+}
+
+std::string beginningOf(const std::string& body) {
+  constexpr std::size_t shown = 60;
+  return "\"" + escaped(body, shown) + "\"";
+}
+
+std::string lineOf(const Message& message, const Attempts& attempts, WallTime now) {
+  const AttemptRecord* record = recordOf(attempts, message.id);
+  std::string line = escaped(message.id.value);
+  if (!message.group.value.empty()) line += "  group=" + escaped(message.group.value);
+  line += "  age=" + ageText(now - message.enqueuedAt) + "  attempts=" +
+          (record     ? std::to_string(record->attempts)
+           : attempts ? "0"
+                      : "-") +
+          "  bytes=" + std::to_string(message.body.size()) + "  " + beginningOf(message.body);
+  if (record != nullptr) line += "  " + std::string(toString(record->standing)) + ": " + escaped(record->lastError);
+  return line + "\n";
+}
+
+std::string jsonOf(const Message& message, const Attempts& attempts, WallTime now) {
+  const AttemptRecord* record = recordOf(attempts, message.id);
+  Json headers = Json::object();
+  for (const auto& [name, value] : message.headers) headers[name] = value;
+  Json out{{"id", message.id.value},
+           {"group", message.group.value},
+           {"enqueued_at", formatWallTime(message.enqueuedAt)},
+           {"age_ms", (now - message.enqueuedAt).count()},
+           {"attempts", nullptr},
+           {"standing", nullptr},
+           {"error", nullptr},
+           {"headers", headers},
+           {"bytes", message.body.size()},
+           {"body", message.body}};
+  if (attempts) out["attempts"] = record != nullptr ? record->attempts : 0;
+  if (record != nullptr) out["standing"] = toString(record->standing);
+  if (record != nullptr) out["error"] = record->lastError;
+  if (!isText(message.body)) {
+    out["body"] = nullptr;
+    out["body_base64"] = base64(message.body);
+  }
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Exit peek(const PeekOptions& options) {
+  const auto wiring = parseToLook(options.queue, options.store);
+  if (!wiring) return refuse("", wiring.error());
+  const auto admin = wiring->queue->queueAdmin();
+  if (!admin) return refuse("--queue", admin.error());
+  const auto attempts = attemptsOf(*wiring);
+  if (!attempts) return refuse("", attempts.error());
+  const WallTime now = systemClock().wallNow();
+  std::size_t shown = 0;
+  const auto show = [&](const Message& message) {
+    std::cout << (options.json ? jsonOf(message, *attempts, now) : lineOf(message, *attempts, now));
+    ++shown;
+  };
+  const Result<void> peeked = (*admin)->peek(options.limit, show);
+  std::cout << std::flush;
+  if (!peeked) return refuse("--queue", peeked.error());
+  return shown == 0 ? Exit::no : Exit::done;
+}
+
+}  // namespace
+
+void addPeek(CLI::App& queue, Action& chosen) {
+  auto options = std::make_shared<PeekOptions>();
+  CLI::App* command = queue.add_subcommand("peek", "Show the messages that wait, and take none");
+  options->queue.declare(*command);
+  options->store.declare(*command, false, "Where its attempts are kept (default: with the queue)");
+  command->add_option("--limit", options->limit, "The first so many (default 20)")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->type_name("N");
+  command->add_flag("--json", options->json, "One JSON object a line");
+  command->footer(std::string(peekHelp) + urlHelp + exitCodesHelp);
+  command->callback([options, &chosen] { chosen = [options] { return peek(*options); }; });
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,302 @@
+#include "cli/queue_report.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.hpp"
+#include "cli/failing_page.hpp"
+#include "cli/options.hpp"
+#include "consumer/postponements.hpp"
+#include "consumer/reach.hpp"
+#include "pipeline/sequence_text.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using consuming::postponedIn;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t shownEach = 10;
+constexpr std::size_t mostLettersCounted = 10'000;  // where the store has to read each
+
+// --- what is read
+
+/// Whose messages are meant: consumers that go by the name of another election are not this queue's.
+class Consumers {
+ public:
+  Consumers(const std::string& election, const std::vector<FenceRow>& fences) {
+    for (const FenceRow& fence : fences)
+      if (!election.empty() && fence.election.value != election) others_.insert(fence.election.value);
+    for (const FenceRow& fence : fences)
+      if (!others_.contains(fence.election.value)) elections_.push_back(fence.election);
+  }
+  bool have(const ConsumerName& consumer) const { return !others_.contains(consumer.value); }
+  const std::vector<ElectionName>& elections() const noexcept { return elections_; }
+
+ private:
+  std::set<std::string> others_;
+  std::vector<ElectionName> elections_;
+};
+
+/// Whose record it is: a lane's is that of a consumer with another name. Nullopt: it is about no messages.
+std::optional<ConsumerName> whoseRecord(const InWorkRecord& record) {
+  const std::string& name = record.consumer.value;
+  const std::size_t end = name.find('\x1f');
+  if (end == std::string::npos) return record.consumer;
+  const bool isLanes = parseInteger(std::string_view(name).substr(end + 1)).has_value();
+  return isLanes ? std::optional(ConsumerName{name.substr(0, end)}) : std::nullopt;
+}
+
+std::set<ConsumerName> addInWork(const std::vector<InWorkRecord>& records, const Consumers& consumers,
+                                 StoreReport& report) {
+  std::set<ConsumerName> seen;
+  for (const InWorkRecord& record : records) {
+    const auto whose = whoseRecord(record);
+    if (!whose || !consumers.have(*whose)) continue;
+    seen.insert(*whose);
+    ConsumerState named{.inWork = record.ids, .moreInWork = false, .attempts = {}};
+    consuming::readWhose(named);
+    report.inWork.insert(report.inWork.end(), named.inWork.begin(), named.inWork.end());
+    report.moreInWork = report.moreInWork || record.more;
+  }
+  return seen;
+}
+
+void addFailing(const std::vector<FailingMessage>& failing, const Consumers& consumers, StoreReport& report) {
+  for (const FailingMessage& each : failing) {
+    const bool isBlocked = each.attempts.standing != Standing::retrying;
+    if (!consumers.have(each.consumer) || (isNote(each.attempts) && !isBlocked)) continue;
+    if (isBlocked)
+      report.blocked.push_back(each);
+    else if (postponedIn(each.attempts))
+      report.postponed.push_back(each);
+    else
+      ++report.retrying;
+  }
+  std::ranges::stable_sort(report.postponed, {},
+                           [](const FailingMessage& each) { return postponedIn(each.attempts)->since; });
+}
+
+/// The groups of one consumer that wait for a number.
+Result<void> addKept(IStoreAdmin& store, const ElectionName& election, const ConsumerName& consumer,
+                     StoreReport& report) {
+  std::vector<std::string> keys;
+  for (const char digit : pipeline::openDigits) keys.push_back(pipeline::openKey(consumer, digit));
+  const auto lists = store.state(election, keys);
+  if (!lists) return lists.error();
+  keys.clear();
+  for (const auto& list : *lists)
+    for (const std::string& digest : pipeline::digestsFromText(list.value_or("")))
+      keys.push_back(pipeline::placeKey(digest));
+  if (keys.empty()) return {};
+  const auto places = store.state(election, keys);
+  if (!places) return places.error();
+  for (const auto& text : *places) {
+    if (!text) continue;
+    const auto place = pipeline::placeFromText(*text);
+    if (!place) return place.error();
+    if (place->isOpen() && !place->isReady())
+      report.kept.push_back({consumer, place->group, place->position + 1, place->waiting.size(), place->since});
+  }
+  return {};
+}
+
+Result<void> countDeadLetters(const Backend& backend, IStoreAdmin& store, StoreReport& report) {
+  if (backend.isQueue()) {
+    const auto admin = backend.queueAdmin();
+    const auto stats = admin ? (*admin)->stats() : admin.error();
+    if (!stats) return stats.error();
+    report.deadLetters = stats->deadLetters.value_or(0);
+    return {};
+  }
+  const auto letters = store.deadLetters(mostLettersCounted);
+  if (!letters) return letters.error();
+  report.deadLetters = static_cast<std::int64_t>(letters->size());
+  report.moreDeadLetters = letters->size() == mostLettersCounted;
+  return {};
+}
+
+Result<StoreReport> reportOnStore(const Backend& backend, const QueueStats& queue) {
+  const auto store = backend.storeAdmin();
+  const auto fences = store->fenceRows();
+  if (!fences) return fences.error();
+  const auto records = store->inWork();
+  if (!records) return records.error();
+  const auto failing = store->failing();
+  if (!failing) return failing.error();
+  const Consumers consumers(queue.election, *fences);
+  StoreReport report;
+  std::set<ConsumerName> seen = addInWork(*records, consumers, report);
+  addFailing(*failing, consumers, report);
+  for (const ElectionName& election : consumers.elections()) {
+    seen.insert(ConsumerName{election.value});
+    for (const ConsumerName& consumer : seen)
+      if (const Result<void> kept = addKept(*store, election, consumer, report); !kept) return kept.error();
+  }
+  if (const Result<void> counted = countDeadLetters(backend, *store, report); !counted) return counted.error();
+  return report;
+}
+
+// --- what is shown
+
+std::string orDash(const std::optional<std::int64_t>& count) { return count ? std::to_string(*count) : "-"; }
+
+std::string label(std::string_view text) {
+  constexpr std::size_t width = 14;
+  return std::string(text) + std::string(width - text.size(), ' ');
+}
+
+std::string sinceText(WallTime since, WallTime now) {
+  return formatWallTime(since) + " (" + ageText(now - since) + ")";
+}
+
+std::string inWorkText(const StoreReport& store) {
+  if (store.inWork.empty())
+    return store.moreInWork ? "not known: the messages of a batch are not recorded one by one" : "0";
+  std::string text = std::to_string(store.inWork.size()) + (store.moreInWork ? " or more: " : ": ");
+  for (std::size_t i = 0; i < std::min(store.inWork.size(), shownEach); ++i)
+    text += (i == 0 ? "" : ", ") + escaped(store.inWork[i].value);
+  return text + (store.inWork.size() > shownEach ? ", …" : "");
+}
+
+std::string postponedLine(const FailingMessage& each, WallTime now) {
+  const auto so = postponedIn(each.attempts);
+  return escaped(each.attempts.id.value) + "  " + std::to_string(so->times) + " times since " +
+         sinceText(so->since, now) + "  \"" + escaped(so->reason) + "\"\n";
+}
+
+std::string keptLine(const KeptGroup& each, WallTime now) {
+  return "group \"" + escaped(each.group.value) + "\" waits for number " + std::to_string(each.missing) + " since " +
+         sinceText(each.since, now) + ": " + std::to_string(each.waiting) +
+         (each.waiting == 1 ? " message" : " messages") + " after it\n";
+}
+
+template <class T, class Line>
+std::string linesOf(const std::vector<T>& all, Line line) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(all.size(), shownEach); ++i) text += "  " + line(all[i]);
+  if (all.size() > shownEach) text += "  … and " + std::to_string(all.size() - shownEach) + " more\n";
+  return text;
+}
+
+std::size_t messagesOf(const std::vector<KeptGroup>& kept) {
+  std::size_t messages = 0;
+  for (const KeptGroup& each : kept) messages += each.waiting;
+  return messages;
+}
+
+std::string storeText(const StoreReport& store, WallTime now) {
+  const std::size_t groups = store.kept.size();
+  return label("in work") + inWorkText(store) + "\n" + label("retrying") + std::to_string(store.retrying) + "\n" +
+         label("postponed") + std::to_string(store.postponed.size()) + "\n" +
+         linesOf(store.postponed, [&](const FailingMessage& each) { return postponedLine(each, now); }) +
+         label("kept") + std::to_string(messagesOf(store.kept)) +
+         (groups == 0 ? "" : " in " + std::to_string(groups) + (groups == 1 ? " group" : " groups")) + "\n" +
+         linesOf(store.kept, [&](const KeptGroup& each) { return keptLine(each, now); }) + label("blocked") +
+         std::to_string(store.blocked.size()) + "\n" + linesOf(store.blocked, failingLine) + label("dead letters") +
+         std::to_string(store.deadLetters) + (store.moreDeadLetters ? " or more" : "") + "\n";
+}
+
+std::string withoutStoreText(const std::string& why) {
+  std::string text;
+  for (const char* what : {"in work", "retrying", "postponed", "kept", "blocked", "dead letters"})
+    text += label(what) + "not known: " + why + "\n";
+  return text;
+}
+
+Json postponedJson(const FailingMessage& each) {
+  const auto so = postponedIn(each.attempts);
+  return {{"id", each.attempts.id.value},
+          {"consumer", each.consumer.value},
+          {"times", so->times},
+          {"since", formatWallTime(so->since)},
+          {"last_at", formatWallTime(each.attempts.lastAt)},
+          {"reason", so->reason}};
+}
+
+Json keptJson(const KeptGroup& each) {
+  return {{"consumer", each.consumer.value},
+          {"group", each.group.value},
+          {"missing", each.missing},
+          {"waiting", each.waiting},
+          {"since", formatWallTime(each.since)}};
+}
+
+void addStore(const StoreReport& store, Json& out) {
+  Json ids = Json::array();
+  for (const MessageId& id : store.inWork) ids.push_back(id.value);
+  out["in_work"] = {{"ids", ids}, {"more", store.moreInWork}};
+  out["retrying"] = store.retrying;
+  for (const char* list : {"postponed", "kept", "blocked"}) out[list] = Json::array();
+  for (const FailingMessage& each : store.postponed) out["postponed"].push_back(postponedJson(each));
+  for (const KeptGroup& each : store.kept) out["kept"].push_back(keptJson(each));
+  for (const FailingMessage& each : store.blocked) out["blocked"].push_back(Json::parse(failingJson(each)));
+  out["dead_letters"] = store.deadLetters;
+}
+
+}  // namespace
+
+Result<Wiring> parseToLook(const QueueOption& queue, const StoreOption& store) {
+  if (!store.url.empty()) return WiringOption{queue, store}.parsed(false);
+  auto queueEnd = queue.parsed(false);
+  if (!queueEnd) return queueEnd.error();
+  return Wiring{*std::move(queueEnd), nullptr};
+}
+
+Result<QueueReport> reportOn(const Wiring& wiring) {
+  const auto admin = wiring.queue->queueAdmin();
+  auto stats = admin ? (*admin)->stats() : admin.error();
+  if (!stats) return named("--queue", stats.error());
+  QueueReport report{*std::move(stats), std::nullopt};
+  if (!wiring.storeBackend().isStore()) {
+    report.whyNoStore = "name the store with --store";
+    return report;
+  }
+  auto store = reportOnStore(wiring.storeBackend(), report.queue);
+  if (!store && wiring.store && store.error().is(Errc::notFound)) {
+    report.whyNoStore = store.error().detail;
+    return report;
+  }
+  if (!store) return named(wiring.store ? "--store" : "--queue", store.error());
+  report.store = *std::move(store);
+  // Where acknowledging is part of the commit, what does not wait is not in work.
+  if (wiring.isOneDatabase() && report.queue.waiting == 0) report.store->moreInWork = false;
+  return report;
+}
+
+std::string ageText(std::chrono::milliseconds age) {
+  const auto seconds = std::max<std::int64_t>(std::chrono::floor<std::chrono::seconds>(age).count(), 0);
+  const auto both = [](std::int64_t whole, const char* unit, std::int64_t rest, const char* restUnit) {
+    return std::to_string(whole) + unit + " " + std::to_string(rest) + restUnit;
+  };
+  if (seconds < 60) return std::to_string(seconds) + "s";
+  if (seconds < 3'600) return both(seconds / 60, "m", seconds % 60, "s");
+  if (seconds < 86'400) return both(seconds / 3'600, "h", seconds % 3'600 / 60, "m");
+  return both(seconds / 86'400, "d", seconds % 86'400 / 3'600, "h");
+}
+
+std::string reportText(const QueueReport& report, WallTime now) {
+  const QueueStats& queue = report.queue;
+  const std::string oldest = queue.oldest         ? sinceText(*queue.oldest, now)
+                             : queue.waiting == 0 ? "-"
+                                                  : "not known: the queue does not tell";
+  return label("waiting") + std::to_string(queue.waiting) + " (" + orDash(queue.waitingBytes) + " bytes)\n" +
+         label("oldest") + oldest + "\n" +
+         (report.store ? storeText(*report.store, now) : withoutStoreText(report.whyNoStore)) + label("election") +
+         (queue.election.empty() ? "-" : escaped(queue.election)) + "\n";
+}
+
+Json reportJson(const QueueReport& report, WallTime now) {
+  const QueueStats& queue = report.queue;
+  Json out{{"waiting", queue.waiting}, {"waiting_bytes", nullptr}, {"oldest", nullptr}, {"oldest_age_ms", nullptr}};
+  if (queue.waitingBytes) out["waiting_bytes"] = *queue.waitingBytes;
+  if (queue.oldest) out["oldest"] = formatWallTime(*queue.oldest);
+  if (queue.oldest) out["oldest_age_ms"] = (now - *queue.oldest).count();
+  for (const char* unknown : {"in_work", "retrying", "postponed", "kept", "blocked", "dead_letters"})
+    out[unknown] = nullptr;
+  if (report.store) addStore(*report.store, out);
+  out["election"] = queue.election.empty() ? Json() : Json(queue.election);
+  return out;
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,62 @@
+/// What of a queue's work waits and what is stuck, and why: what `tenure queue stats` and `tenure status --queue` show.
+///
+///     queue ── stats ──────────────▶ waiting, the oldest
+///     store ── in-work records ────▶ in work
+///           ├─ attempt records ────▶ retrying, postponed, blocked
+///           ├─ places of groups ───▶ kept for a number
+///           └─ dead letters ───────▶ dead
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/wiring_options.hpp"
+#include "tenure/admin.hpp"
+
+namespace tenure::cli {
+
+/// A group whose messages wait in the store for one that has not come.
+struct KeptGroup {
+  ConsumerName consumer;
+  GroupId group;
+  std::int64_t missing = 0;  // the number
+  std::size_t waiting = 0;
+  WallTime since{};
+};
+
+/// What the store says.
+struct StoreReport {
+  std::vector<MessageId> inWork;
+  bool moreInWork = false;
+  std::int64_t retrying = 0;
+  std::vector<FailingMessage> postponed;  // that since longest first
+  std::vector<FailingMessage> blocked;
+  std::vector<KeptGroup> kept;
+  std::int64_t deadLetters = 0;
+  bool moreDeadLetters = false;
+};
+
+struct QueueReport {
+  QueueStats queue;
+  std::optional<StoreReport> store;
+  std::string whyNoStore{};  // nothing is known of it
+};
+
+/// `--queue URL [--store URL]` for who only looks: a queue that keeps no effects may come without its store. The error
+/// names the option.
+Result<Wiring> parseToLook(const QueueOption& queue, const StoreOption& store);
+
+/// The error names the option.
+Result<QueueReport> reportOn(const Wiring& wiring);
+
+/// A line each, and below it those that are stuck.
+std::string reportText(const QueueReport& report, WallTime now);
+nlohmann::ordered_json reportJson(const QueueReport& report, WallTime now);
+
+/// "3d 4h", "12m 3s": rounded down, for people.
+std::string ageText(std::chrono::milliseconds age);
+
+}  // namespace tenure::cli
