@@ -7,6 +7,7 @@
 #include "cli/ensemble_session.hpp"
 #include "cli/failing_page.hpp"
 #include "cli/options.hpp"
+#include "cli/queue_report.hpp"
 #include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
 #include "election/view.hpp"
@@ -26,7 +27,8 @@ Shows who leads, under which token, since when, who stands in line and how it wa
 (see `tenure consume --preference`), who only observes, and a handover that is asked for. A
 standby that could not lead is not ready, and why; one whose queue, store, consumer, delivery,
 coalescing or numbers are not the leader's differs. Neither is handed the leadership.
-With --queue also which messages block it (see `tenure consume --on-dead`), out of attempts.
+After an unclean end it says whose barrier holds, since when, until when at the latest, and why.
+With --queue also what waits there, and what is stuck: see `tenure queue stats`.
 Exit code 1: nobody leads.
 A reading, not evidence: by the time you act on it the leader may be another.
 
@@ -36,8 +38,8 @@ Examples:
   tenure status --zookeeper 127.0.0.1:2181 --election orders --queue sqlite:orders.db?queue=orders
 )help";
 
-/// Who holds others up; nullopt when no queue was named.
-using Blocking = std::optional<std::vector<FailingMessage>>;
+/// Nullopt when no queue was named.
+using Report = std::optional<QueueReport>;
 
 using Json = nlohmann::ordered_json;
 
@@ -53,9 +55,27 @@ std::string placeOf(const ProcessIdentity& process) {
 std::string barrierText(const ElectionView& view) {
   if (!view.marker.busy || view.leader() != nullptr) return "";
   const std::string who = view.marker.known ? " of " + escaped(view.marker.id.value) : "";
-  const std::string wait =
-      view.marker.nothingRuns ? "" : ", a successor waits up to " + formatDuration(view.marker.barrierLimit);
+  std::string wait;
+  if (const CandidateView* waiting = view.waiting())
+    wait = ", " + nameOf(*waiting) + " waits since " + formatWallTime(waiting->record.waitsSince) + ", until " +
+           formatWallTime(waiting->record.waitsSince + view.marker.barrierLimit) + " at the latest";
+  else if (!view.marker.nothingRuns)
+    wait = ", a successor waits up to " + formatDuration(view.marker.barrierLimit);
   return who + wait + ": " + whyItWaits(view.marker);
+}
+
+/// Null: nobody waits there.
+Json barrierJson(const ElectionView& view) {
+  const CandidateView* waiting = view.waiting();
+  if (waiting == nullptr) return nullptr;
+  Json out{{"of", nullptr}, {"token", nullptr}};
+  if (view.marker.known) out["of"] = view.marker.id.value;
+  if (view.marker.known) out["token"] = std::to_string(view.marker.token.value);
+  out["waiting"] = waiting->record.id.value;
+  out["since"] = formatWallTime(waiting->record.waitsSince);
+  out["until"] = formatWallTime(waiting->record.waitsSince + view.marker.barrierLimit);
+  out["why"] = whyItWaits(view.marker);
+  return out;
 }
 
 Json toJson(const CandidateView& candidate, const ElectionView& view) {
@@ -115,7 +135,7 @@ Json markerJson(const MarkerRecord& marker, bool between) {
   return out;
 }
 
-void printJson(const ElectionAddress& address, const ElectionView& view, const Blocking& blocking) {
+void printJson(const ElectionAddress& address, const ElectionView& view, const Report& report) {
   Json out{{"election", address.election.value}, {"path", address.path()}};
   out["ensemble"] = view.meta ? Json(view.meta->ensemble.value) : Json(nullptr);
   out["generation"] = view.meta ? Json(view.meta->generation) : Json(nullptr);
@@ -123,6 +143,7 @@ void printJson(const ElectionAddress& address, const ElectionView& view, const B
   out["leader"] = leader != nullptr ? toJson(*leader, view) : Json(nullptr);
   if (leader != nullptr) out["leader"]["since"] = formatWallTime(view.marker.since);
   out["marker"] = markerJson(view.marker, leader == nullptr);
+  out["barrier"] = barrierJson(view);
   out["candidates"] = Json::array();
   for (const CandidateView& candidate : view.candidates) out["candidates"].push_back(toJson(candidate, view));
   out["observers"] = Json::array();
@@ -132,9 +153,8 @@ void printJson(const ElectionAddress& address, const ElectionView& view, const B
   for (const OffenderView& offender : view.offenders)
     out["offenders"].push_back({{"child", escaped(offender.child)}, {"reason", offender.reason}});
   out["polluted"] = view.polluted;
-  if (blocking) out["blocked_by"] = Json::array();
-  for (const FailingMessage& each : blocking.value_or(std::vector<FailingMessage>{}))
-    out["blocked_by"].push_back(Json::parse(failingJson(each)));
+  if (report) out["queue"] = reportJson(*report, systemClock().wallNow());
+  if (report) out["blocked_by"] = out["queue"]["blocked"];
   std::cout << out.dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
@@ -149,7 +169,7 @@ void printLine(std::ostream& out, const CandidateView& candidate, const Election
   out << "\n";
 }
 
-void printText(const ElectionAddress& address, const ElectionView& view, const Blocking& blocking) {
+void printText(const ElectionAddress& address, const ElectionView& view, const Report& report) {
   const auto label = [](const char* text) -> std::ostream& { return std::cout << std::left << std::setw(11) << text; };
   label("election") << address.path() << "\n";
   if (view.meta)
@@ -176,26 +196,17 @@ void printText(const ElectionAddress& address, const ElectionView& view, const B
     if (request->at != WallTime{}) std::cout << " at " << formatWallTime(request->at);
     std::cout << ", asked by " << escaped(request->by) << "\n";
   }
-  for (const FailingMessage& each : blocking.value_or(std::vector<FailingMessage>{}))
-    label("queue") << failingLine(each);
   if (view.polluted) label("warning") << "too many children to be an election's\n";
   for (const OffenderView& offender : view.offenders)
     label("offender") << escaped(offender.child) << "  " << escaped(offender.reason) << "\n";
+  if (report) std::cout << "\n" << reportText(*report, systemClock().wallNow());
   std::cout << std::flush;
-}
-
-Result<Blocking> whoBlocks(const StatusOptions& options, const std::optional<Wiring>& wiring) {
-  if (!wiring) return Blocking{};
-  auto failing = wiring->storeBackend().storeAdmin()->failing();
-  if (!failing) return named(options.store.url.empty() ? "--queue" : "--store", failing.error());
-  std::erase_if(*failing, [](const FailingMessage& each) { return each.attempts.standing == Standing::retrying; });
-  return Blocking{*std::move(failing)};
 }
 
 Exit showStatus(const StatusOptions& options) {
   std::optional<Wiring> wiring;
   if (!options.queue.url.empty()) {
-    auto parsed = WiringOption{options.queue, options.store}.parsed(false);  // before the digest is taken away
+    auto parsed = parseToLook(options.queue, options.store);  // before the digest is taken away
     if (!parsed) return refuse("", parsed.error());
     wiring = *std::move(parsed);
   }
@@ -213,10 +224,10 @@ Exit showStatus(const StatusOptions& options) {
     return Exit::no;
   }
   if (!view) return refuse("", view.error());
-  const Result<Blocking> blocking = whoBlocks(options, wiring);
-  const Blocking known = blocking ? *blocking : Blocking{};
-  options.json ? printJson(*address, *view, known) : printText(*address, *view, known);
-  if (!blocking) return refuse("", blocking.error());
+  const auto looked = wiring ? std::optional(reportOn(*wiring)) : std::nullopt;
+  const Report report = looked && *looked ? Report(**looked) : Report{};
+  options.json ? printJson(*address, *view, report) : printText(*address, *view, report);
+  if (looked && !*looked) return refuse("", looked->error());
   return view->leader() != nullptr ? Exit::done : Exit::no;
 }
 

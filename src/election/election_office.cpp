@@ -87,6 +87,9 @@ void ElectionMachine::tellBarrierBegan() {
   const MarkerRecord& marker = barrier_.marker();
   tell(BarrierBegan{marker.token.value, marker.known ? marker.id.value : "unknown", marker.barrierLimit,
                     whyItWaits(marker)});
+  if (!barrier_.over(now_.boot).empty()) return;
+  settings_.self.waitsSince = now_.wall - inMilliseconds(now_.boot - barrier_.began());
+  publish();
 }
 
 void ElectionMachine::handle(const input::LivenessTold& in) {
@@ -207,6 +210,8 @@ void ElectionMachine::takeOffice(BootTime confirmedAt) {
   term.uncleanPredecessor = servedAfter_ = uncleanPredecessor();
   servedAs_ = ownMarker(true);
   report_.reset();
+  settings_.self.waitsSince = {};
+  publish();
   term.lost = lost_;
   tell(Elected{own_->name}, token());
   act(action::TakeOffice{std::move(term), session_->timeout, confirmedAt});

@@ -13,7 +13,8 @@ constexpr auto lookBehindInterval = 3s;
 constexpr Duration afterThem = 10ms;
 
 bool says(const CandidateRecord& record, const CandidateRecord& wanted) {
-  return record.readiness == wanted.readiness && record.whyNot == wanted.whyNot;
+  return record.readiness == wanted.readiness && record.whyNot == wanted.whyNot &&
+         record.waitsSince == wanted.waitsSince;
 }
 
 }  // namespace
@@ -34,6 +35,7 @@ void ElectionMachine::publish() {
   saying_ = *said_;
   saying_.readiness = settings_.self.readiness;
   saying_.whyNot = settings_.self.whyNot;
+  saying_.waitsSince = settings_.self.waitsSince;
   publication_ = newTicket();
   act(action::Write{publication_, action::Purpose::publish, {CheckOp{own_->path}, SetOp{own_->path, toJson(saying_)}}});
 }
@@ -51,6 +53,7 @@ void ElectionMachine::published(const Result<void>& result) {
 
 /// What the next candidacy says at first, after a term or a place in line.
 void ElectionMachine::forgetTerm() {
+  settings_.self.waitsSince = {};
   Readiness& readiness = settings_.self.readiness;
   if (readiness == Readiness::inaugurated || readiness == Readiness::prepared) readiness = Readiness::ready;
 }

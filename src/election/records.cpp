@@ -202,6 +202,7 @@ std::string toJson(const CandidateRecord& record) {
   if (!record.agreement.empty()) json["agreement"] = record.agreement;
   if (record.readiness != Readiness::unknown) json["readiness"] = toString(record.readiness);
   if (record.readiness == Readiness::notReady) json["whyNot"] = record.whyNot.substr(0, longestWhy);
+  if (record.waitsSince != WallTime{}) json["waitsSince"] = record.waitsSince.time_since_epoch().count();
   return written(json);
 }
 
@@ -218,6 +219,7 @@ CandidateRecord parseCandidateRecord(std::string_view text) {
   record.agreement = agreementIn(json);
   record.readiness = readinessIn(json);
   record.whyNot = textIn(json, "whyNot");
+  record.waitsSince = timeIn(json, "waitsSince");
   if (record.preference != Preference::preferred) return record;
   // Garbage never moves the office.
   record.preferredAfter = std::chrono::milliseconds{naturalIn(json, "preferredAfterMs")};

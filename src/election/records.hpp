@@ -45,7 +45,8 @@ AgreementDigests digestsOf(const Agreement& agreement);
 /// The names under which both have one, and not the same: "delivery, queue". Empty: they agree.
 std::string differencesOf(const AgreementDigests& one, const AgreementDigests& other);
 
-/// The data of a candidacy, for people and for tools; who is elected never depends on it. Only its readiness changes.
+/// The data of a candidacy, for people and for tools; who is elected never depends on it. Only its readiness changes,
+/// and since when it waits.
 struct CandidateRecord {
   bool known = false;
   CandidateId id;
@@ -57,7 +58,8 @@ struct CandidateRecord {
   std::chrono::milliseconds preferredAfter{0};  // of a preferred one
   AgreementDigests agreement{};
   Readiness readiness = Readiness::unknown;
-  std::string whyNot{};  // not ready
+  std::string whyNot{};   // not ready
+  WallTime waitsSince{};  // at the barrier of the term before, which it is to follow; 1970: it does not
 };
 std::string toJson(const CandidateRecord& record);
 CandidateRecord parseCandidateRecord(std::string_view json);

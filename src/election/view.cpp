@@ -134,6 +134,11 @@ const CandidateView* ElectionView::leader() const noexcept {
   return found == candidates.end() ? nullptr : &*found;
 }
 
+const CandidateView* ElectionView::waiting() const noexcept {
+  if (!marker.busy || leader() != nullptr || candidates.empty()) return nullptr;
+  return candidates.front().record.waitsSince == WallTime{} ? nullptr : &candidates.front();
+}
+
 std::string ElectionView::differencesOf(const CandidateView& candidate) const {
   const CandidateView* leads = leader();
   return leads == nullptr ? "" : tenure::differencesOf(leads->record.agreement, candidate.record.agreement);

@@ -40,6 +40,8 @@ struct ElectionView {
 
   /// The candidate whose term the marker names; null between terms.
   const CandidateView* leader() const noexcept;
+  /// The candidate that waits at the barrier of the term that the marker names, and has said since when; null: none.
+  const CandidateView* waiting() const noexcept;
   /// In what the settings of this one differ from the leader's; empty: in nothing, or nobody leads.
   std::string differencesOf(const CandidateView& candidate) const;
   /// Somebody contends or looks on who is called so.

@@ -1,4 +1,7 @@
 /// A leader that lost its term and lives: nobody waits for it, itself least of all, once its command is proven dead.
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
 #include "process/cli/replica.hpp"
 #include "process/will/will_test.hpp"
 
@@ -56,11 +59,22 @@ TEST_F(FormerLeaderOfCommands, ThatIsFrozenIsWaitedForAndStatusSaysWhy) {
 
   ASSERT_TRUE(successor.waitForOutput(" barrier_began ")) << successor.output();
   EXPECT_THAT(successor.output(), HasSubstr("nobody has said that its term is over, and what it started may outlive"));
-  EXPECT_THAT(tenure(inElection("status")).output,
-              HasSubstr("of frozen, a successor waits up to 20m: nobody has said that its term is over"));
+  std::string status;
+  EXPECT_TRUE(eventually([&] {
+    status = tenure(inElection("status")).output;
+    return status.find(" of frozen, successor waits since 2") != std::string::npos;
+  })) << status;
+  EXPECT_THAT(status, HasSubstr(" at the latest: nobody has said that its term is over"));
+  const auto barrier = nlohmann::json::parse(tenure(inElection("status", {"--json"})).output)["barrier"];
+  EXPECT_EQ(barrier["of"], "frozen");
+  EXPECT_EQ(barrier["waiting"], "successor");
+  const auto since = parseWallTime(barrier["since"].get<std::string>());
+  EXPECT_EQ(parseWallTime(barrier["until"].get<std::string>()).value() - since.value(), std::chrono::minutes{20});
   frozen.signal(SIGCONT);
   EXPECT_TRUE(leads(successor)) << successor.output();
   EXPECT_THAT(successor.output(), HasSubstr(" how=nothing_runs "));
+  EXPECT_TRUE(eventually(
+      [&] { return nlohmann::json::parse(tenure(inElection("status", {"--json"})).output)["barrier"].is_null(); }));
 }
 
 }  // namespace
