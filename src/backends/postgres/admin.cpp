@@ -138,42 +138,6 @@ Result<std::vector<std::int64_t>> forEachLetter(const Options& options, const Le
   });
 }
 
-Result<void> writeRebased(Connection& connection, const FenceRow& row) {
-  const ProcessIdentity& holder = row.holder;
-  const Exchange written = connection.exchange(std::vector{
-      command("DELETE FROM tenure_fence WHERE election = $1", row.election.value),
-      command("INSERT INTO tenure_fence(election, ensemble, generation, token, seq, path, candidate, host, pid,"
-              " start_time, boot_id, pid_namespace, claimed_at) VALUES($1, $2, $3, 0, 0, $4, '', $5, $6, $7, $8, $9,"
-              " $10)",
-              row.election.value, row.ensemble.value, row.generation, row.path, holder.host, holder.pid,
-              holder.startTime, holder.bootId, static_cast<std::int64_t>(holder.pidNamespace), systemClock().wallNow()),
-      command("UPDATE tenure_queue SET path = $1 WHERE election = $2", row.path, row.election.value)});
-  return written ? Result<void>{} : written.error();
-}
-
-/// The row of `from` is ours alone by now. The handlers' own state goes along when nothing else of the election is left
-/// there.
-Result<void> writeMove(Connection& connection, const FenceRow& from, const FenceRow& to) {
-  const std::string others = " AND NOT EXISTS(SELECT 1 FROM tenure_queue WHERE election = $1)";
-  const Exchange written = connection.exchange(std::vector{
-      command("UPDATE tenure_fence SET generation = $2, token = $3, seq = 0, candidate = '', claimed_at = $4"
-              " WHERE election = $1",
-              from.election.value, to.generation, to.token.value, to.claimedAt),
-      command("INSERT INTO tenure_fence(election, ensemble, generation, token, seq, path, candidate, host, pid,"
-              " start_time, boot_id, pid_namespace, claimed_at) VALUES($1, $2, $3, $4, 0, $5, '', '', 0, 0, '', 0, $6)"
-              " ON CONFLICT(election) DO NOTHING",
-              to.election.value, to.ensemble.value, to.generation, to.token.value, to.path, to.claimedAt),
-      command("SELECT 1 FROM tenure_state WHERE election = $1 AND key IN"
-              " (SELECT key FROM tenure_state WHERE election = $2)" +
-                  others,
-              from.election.value, to.election.value)});
-  if (!written) return written.error();
-  if (written.answers[2].rows() > 0) return backends::stateIsInTheWay(to);
-  const Result<Answer> moved = connection.ask("UPDATE tenure_state SET election = $2 WHERE election = $1" + others,
-                                              from.election.value, to.election.value);
-  return moved ? Result<void>{} : moved.error();
-}
-
 class Admin final : public IDatabaseAdmin {
  public:
   explicit Admin(Options options) : options_(std::move(options)) {}

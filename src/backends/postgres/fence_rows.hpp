@@ -77,4 +77,10 @@ inline constexpr std::string_view fencedState = "22012";
 /// The table of the fence is gone.
 bool isFenceTableGone(const Failure& failure) noexcept;
 
+/// As an operator's rebase leaves it.
+Result<void> writeRebased(Connection& connection, const FenceRow& row);
+/// The row of `from` is ours alone by now: it is raised above all of its terms, and `to`'s made where there is none.
+/// The handlers' own state goes along when nothing else of the election is left there.
+Result<void> writeMove(Connection& connection, const FenceRow& from, const FenceRow& to);
+
 }  // namespace tenure::postgresql

@@ -32,4 +32,11 @@ Result<void> writeOwner(Connection& connection, std::int64_t queue, const QueueO
 /// The row as `term` leaves it by claiming; `again` keeps counting its commits, so that a clone is found out.
 Result<std::int64_t> writeClaim(Connection& connection, const TermIdentity& term, Claim claim, WallTime at);
 
+/// As an operator's rebase leaves it.
+Result<void> writeRebased(Connection& connection, const FenceRow& row);
+/// Raises the row of `from` above all of its terms, and makes `to`'s where there is none.
+Result<void> moveFence(Connection& connection, const FenceRow& from, const FenceRow& to);
+/// The handlers' own state goes along when nothing else of the election is left there.
+Result<void> moveState(Connection& connection, const FenceRow& from, const FenceRow& to);
+
 }  // namespace tenure::sqlite
