@@ -70,6 +70,7 @@ attempt's reason. Its exit code:
   99  skipped: there is nothing to do for this message
   anything else, or a signal: a failed attempt; but 126 and 127, which a shell says of a command that it
   cannot run, end the replica with exit code 78 as long as none has succeeded
+What is put off without end, 30 times or for 10 minutes, is told as message_stuck in the log.
 The command dies with its term. What it does outside can happen twice: make it idempotent, or let it
 check the token.
 

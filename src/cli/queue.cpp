@@ -112,10 +112,7 @@ Exit showStats(const StatsOptions& options) {
   const auto report = reportOn(*wiring);
   if (!report) return refuse("", report.error());
   const WallTime now = systemClock().wallNow();
-  if (options.json)
-    std::cout << reportJson(*report, now).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
-  else
-    std::cout << reportText(*report, now) << std::flush;
+  std::cout << (options.json ? reportJson(*report, now) + "\n" : reportText(*report, now)) << std::flush;
   return Exit::done;
 }
 

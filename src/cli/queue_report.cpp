@@ -1,6 +1,7 @@
 #include "cli/queue_report.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/text.hpp"
@@ -21,12 +22,14 @@ constexpr std::size_t mostLettersCounted = 10'000;  // where the store has to re
 
 // --- what is read
 
-/// Whose messages are meant: consumers that go by the name of another election are not this queue's.
+/// Whose messages are meant: consumers that go by the name of another election are not this queue's. One that a queue
+/// was moved from has no leader on record any more, and its consumer's name may go on.
 class Consumers {
  public:
   Consumers(const std::string& election, const std::vector<FenceRow>& fences) {
     for (const FenceRow& fence : fences)
-      if (!election.empty() && fence.election.value != election) others_.insert(fence.election.value);
+      if (!election.empty() && fence.election.value != election && !fence.candidate.value.empty())
+        others_.insert(fence.election.value);
     for (const FenceRow& fence : fences)
       if (!others_.contains(fence.election.value)) elections_.push_back(fence.election);
   }
@@ -247,7 +250,7 @@ Result<QueueReport> reportOn(const Wiring& wiring) {
   const auto admin = wiring.queue->queueAdmin();
   auto stats = admin ? (*admin)->stats() : admin.error();
   if (!stats) return named("--queue", stats.error());
-  QueueReport report{*std::move(stats), std::nullopt};
+  QueueReport report{.queue = *std::move(stats), .store = std::nullopt, .isOfBroker = !wiring.queue->isStore()};
   if (!wiring.storeBackend().isStore()) {
     report.whyNoStore = "name the store with --store";
     return report;
@@ -277,16 +280,17 @@ std::string ageText(std::chrono::milliseconds age) {
 
 std::string reportText(const QueueReport& report, WallTime now) {
   const QueueStats& queue = report.queue;
-  const std::string oldest = queue.oldest         ? sinceText(*queue.oldest, now)
-                             : queue.waiting == 0 ? "-"
-                                                  : "not known: the queue does not tell";
-  return label("waiting") + std::to_string(queue.waiting) + " (" + orDash(queue.waitingBytes) + " bytes)\n" +
-         label("oldest") + oldest + "\n" +
+  const std::string oldest = queue.oldest        ? sinceText(*queue.oldest, now)
+                             : report.isOfBroker ? "not known: the broker does not tell"
+                                                 : "-";
+  const char* leftOut = report.isOfBroker ? ", and those that the leader has been handed" : "";
+  return label("waiting") + std::to_string(queue.waiting) + " (" + orDash(queue.waitingBytes) + " bytes)" + leftOut +
+         "\n" + label("oldest") + oldest + "\n" +
          (report.store ? storeText(*report.store, now) : withoutStoreText(report.whyNoStore)) + label("election") +
          (queue.election.empty() ? "-" : escaped(queue.election)) + "\n";
 }
 
-Json reportJson(const QueueReport& report, WallTime now) {
+std::string reportJson(const QueueReport& report, WallTime now) {
   const QueueStats& queue = report.queue;
   Json out{{"waiting", queue.waiting}, {"waiting_bytes", nullptr}, {"oldest", nullptr}, {"oldest_age_ms", nullptr}};
   if (queue.waitingBytes) out["waiting_bytes"] = *queue.waitingBytes;
@@ -296,7 +300,7 @@ Json reportJson(const QueueReport& report, WallTime now) {
     out[unknown] = nullptr;
   if (report.store) addStore(*report.store, out);
   out["election"] = queue.election.empty() ? Json() : Json(queue.election);
-  return out;
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace tenure::cli

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +42,7 @@ struct QueueReport {
   QueueStats queue;
   std::optional<StoreReport> store;
   std::string whyNoStore{};  // nothing is known of it
+  bool isOfBroker = false;   // which counts only what it has not handed out
 };
 
 /// `--queue URL [--store URL]` for who only looks: a queue that keeps no effects may come without its store. The error
@@ -54,7 +54,8 @@ Result<QueueReport> reportOn(const Wiring& wiring);
 
 /// A line each, and below it those that are stuck.
 std::string reportText(const QueueReport& report, WallTime now);
-nlohmann::ordered_json reportJson(const QueueReport& report, WallTime now);
+/// One object, without a line break.
+std::string reportJson(const QueueReport& report, WallTime now);
 
 /// "3d 4h", "12m 3s": rounded down, for people.
 std::string ageText(std::chrono::milliseconds age);

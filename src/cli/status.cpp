@@ -153,7 +153,7 @@ void printJson(const ElectionAddress& address, const ElectionView& view, const R
   for (const OffenderView& offender : view.offenders)
     out["offenders"].push_back({{"child", escaped(offender.child)}, {"reason", offender.reason}});
   out["polluted"] = view.polluted;
-  if (report) out["queue"] = reportJson(*report, systemClock().wallNow());
+  if (report) out["queue"] = Json::parse(reportJson(*report, systemClock().wallNow()));
   if (report) out["blocked_by"] = out["queue"]["blocked"];
   std::cout << out.dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
 }

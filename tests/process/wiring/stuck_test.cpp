@@ -114,7 +114,8 @@ TEST_P(StuckWorkOnRabbit, IsNotSaidToBeNoneWhereNobodyCanKnow) {
 
   EXPECT_EQ(run.exit, 0);
   EXPECT_THAT(run.output,
-              AllOf(HasSubstr("waiting       6 (- bytes)\noldest        not known: the queue does not tell\n"),
+              AllOf(HasSubstr("waiting       6 (- bytes), and those that the leader has been handed\n"
+                              "oldest        not known: the broker does not tell\n"),
                     HasSubstr("postponed     not known: name the store with --store\n"), Not(HasSubstr(" 0\n"))));
   const json all = json::parse(tenure({"queue", "stats", "--json", "--queue", queueUrl()}).output);
   for (const char* unknown : {"oldest", "in_work", "retrying", "postponed", "kept", "blocked", "dead_letters"})

@@ -67,6 +67,38 @@ TEST_F(ElectionTest, TheBarrierOfADeadHolderIsWaitedFor) {
   EXPECT_EQ(b->events.of<BarrierEnded>().front().how, "limit");
 }
 
+TEST_F(ElectionTest, WhoWaitsAtABarrierSaysSinceWhenUntilItLeads) {
+  Member a = join("a", 7s);
+  const Member b = join("b");
+  EXPECT_EQ(view()->waiting(), nullptr);
+  a.client.reset();
+  a.replica.reset();
+
+  ASSERT_TRUE(until([&] { return b->count<BarrierBegan>() == 1; }));
+  const WallTime began = loop.wallNow();
+  ASSERT_TRUE(until([&] { return view()->waiting() != nullptr; }));
+  const ElectionView seen = *view();
+  EXPECT_EQ(seen.waiting()->record.id.value, "b");
+  EXPECT_EQ(seen.waiting()->record.waitsSince, began);
+  EXPECT_EQ(seen.marker.id.value, "a");
+  EXPECT_EQ(seen.marker.barrierLimit, 7s);
+
+  ASSERT_TRUE(until([&] { return b->leads(); }));
+  EXPECT_TRUE(until([&] { return view()->candidates.front().record.waitsSince == WallTime{}; }));
+}
+
+TEST_F(ElectionTest, WithoutABarrierNobodyWaits) {
+  Member a = join("a");
+  const Member b = join("b");
+  a.client.reset();
+  a.replica.reset();
+
+  ASSERT_TRUE(until([&] { return b->leads(); }));
+
+  EXPECT_EQ(view()->waiting(), nullptr);
+  EXPECT_EQ(view()->candidates.front().record.waitsSince, WallTime{});
+}
+
 TEST_F(ElectionTest, Row26ALostCreateReplyIsFoundAgain) {
   const Member leader = join("leader");
   Member a = prepare("a");
