@@ -195,6 +195,41 @@ Result<std::vector<FailingMessage>> StoreAdmin::failing() {
   }
 }
 
+Result<std::vector<InWorkRecord>> StoreAdmin::inWork() {
+  if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
+  std::vector<InWorkRecord> found;
+  for (Scan scan{.table = Table::inWork, .atMost = rowsAPage};;) {
+    const Result<std::vector<Row>> page = driver_->scan(scan);
+    if (!page) return page.error();
+    for (const Row& row : *page) {
+      ConsumerState state = inWorkFrom(&row, FencingToken{integerIn(row, inWork::token)});
+      found.push_back({ConsumerName{textIn(row, inWork::consumer)}, std::move(state.inWork), state.moreInWork});
+    }
+    if (page->size() < scan.atMost) return found;
+    scan.after = {page->back().at(inWork::consumer)};
+  }
+}
+
+/// Where a place is one election's alone, so is what it holds.
+Result<std::vector<std::optional<std::string>>> StoreAdmin::state(const ElectionName& election,
+                                                                  std::span<const std::string> keys) {
+  if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
+  std::vector<std::optional<std::string>> values(keys.size());
+  const Result<FenceFound> found = driver_->readFence(election);
+  if (!found) return found.error();
+  if (!found->owner.election.empty() && found->owner.election != election.value) return values;
+  std::vector<RowName> names;
+  for (const std::string& key : keys) names.push_back({Table::state, {key}});
+  for (std::size_t from = 0; from < names.size(); from += rowsAPage) {
+    const std::span<const RowName> some = std::span{names}.subspan(from, std::min(rowsAPage, names.size() - from));
+    const Result<std::optional<Rows>> rows = driver_->read(some, nullptr);
+    if (!rows) return rows.error();
+    for (std::size_t i = 0; i < some.size(); ++i)
+      if (const std::optional<Row>& row = (*rows)->at(i)) values[from + i] = textIn(*row, state::value);
+  }
+  return values;
+}
+
 Result<void> StoreAdmin::release(const ConsumerName& consumer, const MessageId& id) {
   if (Result<void> connected = driver_->connect({}); !connected) return connected;
   const RowName name{Table::attempt, keyNamed(consumer, id)};

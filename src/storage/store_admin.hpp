@@ -30,6 +30,9 @@ class StoreAdmin final : public IStoreAdmin {
   Result<std::vector<std::int64_t>> purgeDeadLetters(const LetterChoice& choice) override;
   Result<std::vector<FailingMessage>> failing() override;
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override;
+  Result<std::vector<InWorkRecord>> inWork() override;
+  Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
+                                                        std::span<const std::string> keys) override;
   Result<std::vector<LogLine>> log(const LogChoice& choice) override;
 
  private:
