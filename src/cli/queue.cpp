@@ -96,7 +96,7 @@ What became of each attempt, in the order of commits: of consumers that keep a l
 --keep-log`). A success is written in the transaction that holds its effect, so that the log
 has it if and only if it happened.
 Outcomes: done, skipped, postponed, failed, rejected, died.
-Exit code 1: no attempt is logged, or none that is asked for.
+Exit code 1: no attempt is logged at all.
 
 Examples:
   tenure queue log --message order-17 --queue sqlite:orders.db?queue=orders
@@ -170,13 +170,15 @@ Result<WallTime> parseSince(const std::string& text) {
   return parseWallTime(text);
 }
 
-/// An empty answer could mean either.
-Exit sayWhyNoLines(IStoreAdmin& store, const LogOptions& options) {
-  const auto any = store.log({.limit = 1});
-  if (!any) return refuse(options.wiring.storeName(), any.error());
-  complain(any->empty() ? "no log is kept here: no consumer of this store has logged an attempt (`tenure consume"
-                          " --keep-log` keeps one)"
-                        : "there is a log, but no attempt in it is one of those that were asked for");
+/// An empty answer could also mean that there is none of those that were asked for.
+Exit sayWhetherAnyIsKept(IStoreAdmin& store, const LogOptions& options) {
+  LogChoice any;
+  any.limit = 1;
+  const auto lines = store.log(any);
+  if (!lines) return refuse(options.wiring.storeName(), lines.error());
+  if (!lines->empty()) return Exit::done;
+  complain(
+      "no log is kept here: no consumer of this store has logged an attempt (`tenure consume --keep-log` keeps one)");
   return Exit::no;
 }
 
@@ -193,7 +195,7 @@ Exit showLog(const LogOptions& options) {
   if (!lines && lines.error().is(Errc::unsupported))
     return refuse(options.wiring.storeName(), {Errc::unsupported, "this store keeps no log of attempts"});
   if (!lines) return refuse(options.wiring.storeName(), lines.error());
-  if (lines->empty()) return sayWhyNoLines(*wiring->storeBackend().storeAdmin(), options);
+  if (lines->empty()) return sayWhetherAnyIsKept(*wiring->storeBackend().storeAdmin(), options);
   for (const LogLine& line : *lines) std::cout << (options.json ? logJson(line) : logLine(line));
   std::cout << std::flush;
   return Exit::done;

@@ -15,6 +15,13 @@ using testing::Not;
 
 const WallTime now{std::chrono::milliseconds{1'780'000'000'000}};
 
+QueueReport twentyFive() {
+  QueueReport report;
+  report.queue.waiting = 25;
+  report.store.emplace();
+  return report;
+}
+
 TEST(QueueReport, AgesAreForPeople) {
   EXPECT_EQ(ageText(-5s), "0s");
   EXPECT_EQ(ageText(59'999ms), "59s");
@@ -24,7 +31,7 @@ TEST(QueueReport, AgesAreForPeople) {
 }
 
 TEST(QueueReport, ShowsTheFirstTenOfEachAndHowManyMoreThereAre) {
-  QueueReport report{{.waiting = 25}, StoreReport{}};
+  QueueReport report = twentyFive();
   for (int i = 1; i <= 13; ++i) {
     const std::string number = std::to_string(i);
     report.store->postponed.push_back(
@@ -43,7 +50,7 @@ TEST(QueueReport, ShowsTheFirstTenOfEachAndHowManyMoreThereAre) {
 }
 
 TEST(QueueReport, SaysWhatIsInWorkAsFarAsThatIsOnRecord) {
-  QueueReport report{{.waiting = 25}, StoreReport{}};
+  QueueReport report = twentyFive();
   EXPECT_THAT(reportText(report, now), HasSubstr("in work       0\n"));
   report.store->moreInWork = true;
   EXPECT_THAT(reportText(report, now), HasSubstr("in work       not known: "));
