@@ -58,11 +58,11 @@ TEST_F(StaleRead, OfASessionThatWasReplacedNeverFeedsACommit) {
   ASSERT_THAT(put(*predecessor, before, "old"), succeeds());
   const StoreOptions options = optionsAt(way_.host());
   SessionThread atBehind(optionsAt(ensemble_.hosts(behind_)).zookeeper, 60s);
-  const std::string path = Paths("/tenure", "ledger").state("k");
+  const std::string path = Paths("/tenure", "ledger").of({spi::Table::state, "k"});
   ASSERT_THAT(atBehind.get(path), succeeds()) << "it has caught up";
   links_.isolate(behind_);
   ASSERT_THAT(put(*predecessor, before, "new"), succeeds());
-  ASSERT_EQ(atBehind.get(path).value().data, "old") << "what a stale read would see";
+  ASSERT_EQ(atBehind.get(path).value().data, "3:old") << "what a stale read would see";
 
   const TestTerm term(8);
   const auto store = openStore(options, noEvents());
