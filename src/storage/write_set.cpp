@@ -70,17 +70,17 @@ void WriteSet::acknowledge(std::span<const Message> messages) {
 
 void WriteSet::add(Write write) {
   bytes_ += bytesOf(write.row);
-  std::string name;
-  if (!isNumberedByStore(write)) name = nameOf(write.table, std::span{write.row}.first(schemaOf(write.table).keys));
-  writes_.push_back({std::move(write), std::move(name)});
+  if (!isNumberedByStore(write))
+    write.name = nameOf(write.table, std::span{write.row}.first(schemaOf(write.table).keys));
+  writes_.push_back({std::move(write)});
   index(writes_.size() - 1);
 }
 
 void WriteSet::index(std::size_t place) {
   Entry& entry = writes_[place];
   entry.counts = true;
-  if (entry.name.empty()) return;
-  const auto [known, isFirst] = latest_.try_emplace(entry.name, place);
+  if (entry.write.name.empty()) return;
+  const auto [known, isFirst] = latest_.try_emplace(entry.write.name, place);
   if (isFirst) return;
   Entry& before = writes_[known->second];
   // Whoever only expects something takes no write's place.

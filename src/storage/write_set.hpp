@@ -46,6 +46,7 @@ struct Write {
   What what = What::put;
   Row row;
   Expectation expected{};
+  std::string name{};  // nameOf its key; empty where the store gives the row's number
 };
 
 class WriteSet {
@@ -85,7 +86,6 @@ class WriteSet {
  private:
   struct Entry {
     Write write;
-    std::string name;  // empty where the store gives the row's number
     bool counts = true;
   };
   struct Mark {

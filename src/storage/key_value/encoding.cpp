@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/text.hpp"
 #include "storage/records.hpp"
@@ -96,6 +97,29 @@ FenceRow claimFrom(const json& object) {
   return row;
 }
 
+std::string claimText(const FenceRow& row) {
+  return json{{"election", row.election.value},
+              {"ensemble", row.ensemble.value},
+              {"generation", std::to_string(row.generation)},
+              {"token", std::to_string(row.token.value)},
+              {"path", row.path},
+              {"candidate", row.candidate.value},
+              {"host", row.holder.host},
+              {"pid", std::to_string(row.holder.pid)},
+              {"start", std::to_string(row.holder.startTime)},
+              {"boot", row.holder.bootId},
+              {"namespace", std::to_string(row.holder.pidNamespace)},
+              {"at", std::to_string(millisecondsOf(row.claimedAt))}}
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// All but the sequence.
+bool isSameClaim(const FenceRow& a, const FenceRow& b) {
+  return a.token == b.token && a.claimedAt == b.claimedAt && a.candidate == b.candidate &&
+         a.generation == b.generation && a.election == b.election && a.ensemble == b.ensemble && a.path == b.path &&
+         a.holder == b.holder;
+}
+
 }  // namespace
 
 spi::Table kindOf(Table table) noexcept {
@@ -114,11 +138,14 @@ spi::Name named(Table table, std::span<const Value> key) {
   return {kindOf(table), nameOf(table, key).substr(beforeKey)};
 }
 
+spi::Name nameOf(const Write& write) { return {kindOf(write.table), write.name.substr(beforeKey)}; }
+
 std::string prefixOf(Table table, const Row& key) {
   return key.empty() ? std::string{} : named(table, key).text + '\0';
 }
 
 std::string textOf(Table table, const Row& row) {
+  if (table == Table::state) return textIn(row, state::value);
   std::string text;
   for (std::size_t place = schemaOf(table).keys; place < row.size(); ++place) {
     if (const auto* number = std::get_if<std::int64_t>(&row[place]))
@@ -133,6 +160,10 @@ Result<Row> takeRow(Table table, const std::string& name, std::string_view& text
   const Schema& schema = schemaOf(table);
   std::optional<Row> row = keyFrom(schema, name);
   if (!row) return damaged(name);
+  if (table == Table::state) {
+    row->emplace_back(std::string(std::exchange(text, {})));
+    return std::move(*row);
+  }
   for (const Column& column : schema.valueColumns()) {
     std::optional<Value> value = takeValue(column.kind, text);
     if (!value) return damaged(name);
@@ -157,22 +188,12 @@ Result<std::vector<Row>> pieceFrom(const std::string& name, std::string_view tex
   return rows;
 }
 
-std::string textOf(const Fence& fence) {
-  const FenceRow& row = fence.row;
-  const json claim{{"election", row.election.value},
-                   {"ensemble", row.ensemble.value},
-                   {"generation", std::to_string(row.generation)},
-                   {"token", std::to_string(row.token.value)},
-                   {"path", row.path},
-                   {"candidate", row.candidate.value},
-                   {"host", row.holder.host},
-                   {"pid", std::to_string(row.holder.pid)},
-                   {"start", std::to_string(row.holder.startTime)},
-                   {"boot", row.holder.bootId},
-                   {"namespace", std::to_string(row.holder.pidNamespace)},
-                   {"at", std::to_string(millisecondsOf(row.claimedAt))}};
-  return std::to_string(row.sequence) + " " + fence.change + " " +
-         claim.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string FenceText::of(const Fence& fence) {
+  if (claim_.empty() || !isSameClaim(of_, fence.row)) {
+    claim_ = claimText(fence.row);
+    of_ = fence.row;
+  }
+  return std::to_string(fence.row.sequence) + " " + fence.change + " " + claim_;
 }
 
 FenceFound fenceFrom(const std::optional<std::string>& fence, const std::optional<std::string>& owner) {

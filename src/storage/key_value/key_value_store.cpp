@@ -39,10 +39,6 @@ bool restsOnWhatIsThere(const Write& write) {
   return merges || write.expected.of == Expects::presence || write.expected.of == Expects::value;
 }
 
-spi::Name nameOf(const Write& write) {
-  return named(write.table, std::span{write.row}.first(schemaOf(write.table).keys));
-}
-
 /// The row as it is written over the one that is there.
 Row merged(Table table, Row row, const std::optional<Row>& there) {
   const std::size_t place = schemaOf(table).placeOf(Rule::keepsMore);
@@ -81,7 +77,7 @@ Result<FenceFound> KeyValueStore::readFence(const ElectionName&) {
 
 Result<bool> KeyValueStore::exchange(const Found& found, const Fence& next) {
   spi::Batch batch;
-  batch.writes.push_back({fenceName, asRead(found.values.at(0)), textOf(next)});
+  batch.writes.push_back({fenceName, asRead(found.values.at(0)), fenceText_.of(next)});
   batch.writes.push_back(
       {ownerName, asRead(found.values.at(1)), textOf(QueueOwner{next.row.election.value, next.row.path})});
   const Result<spi::Applied> applied = values_->apply(batch);
@@ -119,7 +115,7 @@ Result<std::optional<Rows>> KeyValueStore::read(std::span<const RowName> rows, c
   if (expected != nullptr) names.push_back(fenceName);
   const Result<spi::Values> values = values_->read(names);
   if (!values) return values.error();
-  if (expected != nullptr && values->back() != textOf(*expected)) return std::optional<Rows>{};
+  if (expected != nullptr && values->back() != fenceText_.of(*expected)) return std::optional<Rows>{};
   std::optional<Rows> found{std::in_place};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::optional<std::string>& value = (*values)[i];
@@ -187,8 +183,8 @@ Result<std::vector<Row>> KeyValueStore::scanLog(const Scan& scan) {
 Result<Committed> KeyValueStore::commit(const Commit& commit) {
   Building building;
   if (commit.expected != nullptr) {
-    spi::Expected expected{spi::Expected::Of::value, textOf(*commit.expected)};
-    building.batch.writes.push_back({fenceName, std::move(expected), textOf(*commit.next)});
+    spi::Expected expected{spi::Expected::Of::value, fenceText_.of(*commit.expected)};
+    building.batch.writes.push_back({fenceName, std::move(expected), fenceText_.of(*commit.next)});
   }
   std::vector<const Write*> writes;
   commit.writes->forEach([&](const Write& write) { writes.push_back(&write); });

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "storage/driver.hpp"
+#include "storage/key_value/encoding.hpp"
 #include "tenure/spi/key_value.hpp"
 
 namespace tenure::storage {
@@ -64,6 +65,7 @@ class KeyValueStore final : public IStoreDriver {
 
   std::unique_ptr<spi::IKeyValueDriver> values_;
   Limits limits_;
+  FenceText fenceText_;
   std::map<std::string, std::optional<std::string>> counters_;  // as our own commits have left them
 };
 
