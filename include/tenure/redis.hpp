@@ -71,8 +71,8 @@ class Database {
 /// Any number of processes may append at the same time.
 Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
 
-/// What operators do to one queue and its fence; connects at each call and creates nothing. Requeueing is all or
-/// nothing for each dead letter.
+/// What operators do to one queue and its fence; connects at the first call, again after a loss, and creates nothing.
+/// Requeueing is all or nothing, unless the letters are more than one transaction takes.
 std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options);
 
 }  // namespace tenure::redis

@@ -63,7 +63,7 @@ redis://[USER@]HOST[:PORT][/DATABASE][?queue=NAME][&PARAMETER=VALUE]…
   A-Z a-z 0-9 . _ - is filed under its first 31 bytes, with - for what may not be there, a dot and
   a digest: shop:orders under shop-orders. and 32 hexadecimal digits.
   Least rights: ACL SETUSER USER on resetkeys ~tenure:{QUEUE}:* -@all +info +config|get
-  +select +evalsha +eval +script|load +@read +@write +xinfo +type
+  +select +evalsha +eval +script|load +@read +@write +type +time
 )help";
 
 }  // namespace

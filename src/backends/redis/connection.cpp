@@ -131,6 +131,27 @@ Result<Reply> Connection::read(const Arguments& command) {
   return reply;
 }
 
+Result<std::vector<Reply>> Connection::read(std::span<const Arguments> commands) {
+  TENURE_ASSERT(!asked_);
+  if (broken_) return Error{Errc::unavailable, "the connection was lost"};
+  std::string request;
+  for (const Arguments& command : commands) append(request, command);
+  backends::AnswerWait wait(timer_, replyLimit_);
+  Result<void> heard = socket_.send(request, wait);
+  std::vector<Reply> replies;
+  while (heard && replies.size() < commands.size()) {
+    Result<Reply> reply = receive(wait, -1);
+    heard = reply ? Result<void>{} : reply.error();
+    if (reply) replies.push_back(std::move(*reply));
+  }
+  broken_ = !heard;
+  if (!heard) return heard.error();
+  wait.answered();
+  for (const Reply& reply : replies)
+    if (reply.view().isError()) return errorOf(reply.view().bytes());
+  return replies;
+}
+
 Result<void> Connection::ask(const Arguments& command, Duration longer) {
   TENURE_ASSERT(!asked_);
   if (broken_) return Error{Errc::unavailable, "the connection was lost"};

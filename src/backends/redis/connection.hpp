@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -48,6 +49,8 @@ class Connection {
 
   /// A command that only reads. Errors: unavailable, timedOut, those of errors.hpp.
   Result<Reply> read(const Arguments& command);
+  /// Several of them at once; an error of any is the error of all. Replies in their order.
+  Result<std::vector<Reply>> read(std::span<const Arguments> commands);
   /// A script. Errors: as above; where it writes, outcomeUnknown instead of the first two once it was sent.
   Result<Reply> run(const Script& script, const Arguments& keys, const Arguments& arguments,
                     Companion* companion = nullptr);

@@ -1,13 +1,18 @@
+#include "backends/redis/driver.hpp"
 #include "backends/redis/source.hpp"
-#include "backends/redis/store.hpp"
+#include "storage/fenced_session.hpp"
+#include "storage/key_value/key_value_store.hpp"
 
 namespace tenure::redis {
 
 class Database::Impl {
  public:
-  Impl(const Options& options, IEventSink& events) : store(options, events), source(options, store) {}
+  Impl(const Options& options, IEventSink& events)
+      : store(std::make_unique<storage::KeyValueStore>(std::make_unique<Driver>(options, events, Driver::For::terms)),
+              events),
+        source(options, store) {}
 
-  Store store;
+  storage::FencedSession store;
   Source source;
 };
 

@@ -68,4 +68,10 @@ Error noQueue(const std::string& queue) {
                               "\" with a fence, and none may be made: the server was emptied, or is not the one meant"};
 }
 
+Error olderLayout(const std::string& queue) {
+  return {Errc::configurationRefused, "queue \"" + queue +
+                                          "\" was written by an earlier version of Tenure, in a layout that this one "
+                                          "does not read: expected a queue of this version, or none"};
+}
+
 }  // namespace tenure::redis

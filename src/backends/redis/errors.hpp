@@ -17,5 +17,7 @@ bool isUnknownScript(std::string_view reply) noexcept;
 
 /// What `create = false` makes of a queue that is not there, or that nobody has claimed.
 Error noQueue(const std::string& queue);
+/// What an earlier version of Tenure has left there.
+Error olderLayout(const std::string& queue);
 
 }  // namespace tenure::redis

@@ -1,10 +1,11 @@
 #include "backends/redis/inspection.hpp"
 
 #include "backends/redis/connection.hpp"
-#include "backends/redis/fence_hash.hpp"
+#include "backends/redis/errors.hpp"
 #include "backends/redis/keys.hpp"
 #include "backends/shared/inspection.hpp"
 #include "base/text.hpp"
+#include "storage/key_value/encoding.hpp"
 
 namespace tenure::redis {
 namespace {
@@ -64,20 +65,27 @@ Result<Inspection> lookAtServer(Connection& connection, const Options& options) 
 
 Result<void> lookAtQueue(Connection& connection, const Options& options, Inspection& found) {
   const Keys keys(options.queue);
-  const Result<Reply> queue = connection.read({"HGETALL", keys.queue});
-  if (!queue && queue.error().is(Errc::configurationRefused)) {
-    found.require(false, "queue", "elsewhere", queue.error().detail);
+  const std::array<Arguments, 4> questions{{{"HLEN", keys[Keys::queue]},
+                                            {"HMGET", keys[Keys::queue], "owner", "election"},
+                                            {"TYPE", keys[Keys::fence]},
+                                            {"MGET", keys[Keys::fence]}}};
+  const Result<std::vector<Reply>> answers = connection.read(questions);
+  if (!answers && answers.error().is(Errc::configurationRefused)) {
+    found.require(false, "queue", "elsewhere", answers.error().detail);
     return {};
   }
-  if (!queue) return queue.error();
-  const Result<Reply> fence = connection.read({"HGETALL", keys.fence});
-  if (!fence) return fence.error();
-  const std::string owner = queue->view().after("election").text();
-  if (queue->view().size() == 0)
+  if (!answers) return answers.error();
+  const bool isOlder = (*answers)[2].view().bytes() == "hash" || !(*answers)[1][1].isNil();
+  const auto textIn = [](ReplyView value) { return value.isNil() ? std::nullopt : std::optional(value.text()); };
+  const storage::FenceFound fence = storage::fenceFrom(textIn((*answers)[3][0]), textIn((*answers)[1][0]));
+  const std::string& owner = fence.owner.election;
+  if (isOlder)
+    found.require(false, "queue", "of an earlier version", olderLayout(options.queue).detail);
+  else if ((*answers)[0].view().integer() == 0)
     found.fact("queue", "absent", "the first producer or leader makes it");
   else
     found.fact("queue", owner.empty() ? "of no election yet" : "of election " + owner);
-  for (const backends::StoredFence& stored : storedFence(fence->view()))
+  for (const storage::StoredFence& stored : fence.stored)
     found.require(stored.damage.empty(), "fence of " + stored.row.election.value, backends::described(stored.row),
                   "a sound one; " + stored.damage);
   found.expectSafe(options.keepIdsFor.count() > 0, "keep-ids", formatDuration(options.keepIdsFor),

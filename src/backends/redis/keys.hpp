@@ -1,62 +1,83 @@
 /// The keys of one queue. All carry the queue's name as hash tag, so that a script may touch any of them together.
+/// Values are as the storage core writes them (storage/key_value/encoding.hpp).
 ///
-///   tenure:{orders}:queue      hash    election, path: who consumes it · last: the newest position ever
+///   tenure:{orders}:queue      hash    owner: which election consumes it · last: the newest position ever
 ///   tenure:{orders}:messages   stream  <position>-0 → id, group, body, headers, at
-///   tenure:{orders}:fence      hash    see fence_hash.hpp
-///   tenure:{orders}:dead       stream  <number>-0 → consumer, id, group, body, …
-///   tenure:{orders}:attempts   hash    <id> NUL <consumer> → attempts first last error
-///   tenure:{orders}:in-work    hash    <consumer> → token more ids
-///   tenure:{orders}:key-count  hash    <hour since 1970, or never> → how many idempotency keys expire in it
-///   tenure:{orders}:logs       set     the keys of the logs that follow
-///   tenure:{orders}:log:<consumer>   stream  id, what: an attempt (Options of the consumer: keepLogFor)
-///   tenure:{orders}:state:<election>                       hash of the handlers' own state
-///   tenure:{orders}:id:<length of consumer>:<consumer>:<id>  string: what became of a message, expires
-///   (Options::keepIdsFor)
+///   tenure:{orders}:fence      string
+///   tenure:{orders}:counters   hash    the last numbers given
+///   tenure:{orders}:in-work    hash    <consumer> → what may have begun
+///   tenure:{orders}:state      hash    the handlers' own
+///   tenure:{orders}:attempts   hash    <consumer> NUL <id> → what failed        ┐
+///   tenure:{orders}:dead       hash    <number> → a dead letter                 │ …:names  zset  the same fields, in
+///   order tenure:{orders}:log        hash    <consumer> NUL <number> → some lines     ┘ tenure:{orders}:id:<consumer>
+///   NUL <id>   string  what became of a message; expires (Options::keepIdsFor) tenure:{orders}:key-count  hash <hour
+///   since 1970, or never> → how many of these expire in it
+///
+/// An older layout had the fence in a hash and the owner in two fields of the queue.
 #pragma once
 
-#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include "tenure/ids.hpp"
+#include "tenure/spi/key_value.hpp"
 
 namespace tenure::redis {
 
 struct Keys {
-  explicit Keys(std::string_view queueName)
-      : prefix("tenure:{" + std::string(queueName) + "}:"),
-        queue(prefix + "queue"),
-        messages(prefix + "messages"),
-        fence(prefix + "fence"),
-        dead(prefix + "dead"),
-        attempts(prefix + "attempts"),
-        inWork(prefix + "in-work"),
-        keyCount(prefix + "key-count"),
-        logs(prefix + "logs") {}
+  /// Where the scripts find them, from 1 on; idempotency keys come behind.
+  enum Place : std::size_t {
+    queue = 1,
+    messages,
+    fence,
+    counters,
+    inWork,
+    state,
+    keyCount,
+    attempts,
+    attemptNames,
+    dead,
+    deadNames,
+    log,
+    logNames,
+  };
+  static constexpr std::size_t places = logNames;
 
-  std::string state(const ElectionName& election) const { return prefix + "state:" + election.value; }
-  std::string log(const ConsumerName& consumer) const { return prefix + "log:" + consumer.value; }
-  /// Whose that log is.
-  ConsumerName ofLog(std::string_view key) const {
-    return ConsumerName{std::string(key.substr(std::min(key.size(), log({}).size())))};
+  explicit Keys(std::string_view queueName) : prefix("tenure:{" + std::string(queueName) + "}:") {
+    constexpr std::array<std::string_view, places> names{
+        "queue",    "messages",       "fence", "counters",   "in-work", "state",    "key-count",
+        "attempts", "attempts:names", "dead",  "dead:names", "log",     "log:names"};
+    for (std::size_t i = 0; i < places; ++i) fixed[i] = prefix + std::string(names[i]);
   }
-  std::string id(const ConsumerName& consumer, const MessageId& message) const {
+
+  const std::string& operator[](Place place) const { return fixed[place - 1]; }
+  std::string id(std::string_view name) const {
     std::string key;
-    key.reserve(prefix.size() + consumer.value.size() + message.value.size() + 8);
-    key.append(prefix).append("id:").append(std::to_string(consumer.value.size())).append(":");
-    return std::move(key.append(consumer.value).append(":").append(message.value));
+    key.reserve(prefix.size() + name.size() + 3);
+    return std::move(key.append(prefix).append("id:").append(name));
   }
 
   std::string prefix;
-  std::string queue;
-  std::string messages;
-  std::string fence;
-  std::string dead;
-  std::string attempts;
-  std::string inWork;
-  std::string keyCount;
-  std::string logs;
+  std::array<std::string, places> fixed;
 };
+
+/// The hash with a table's values. Not for Table::key and Table::fence, which are strings.
+constexpr Keys::Place hashOf(spi::Table table) noexcept {
+  switch (table) {
+    case spi::Table::owner: return Keys::queue;
+    case spi::Table::counter: return Keys::counters;
+    case spi::Table::attempt: return Keys::attempts;
+    case spi::Table::inWork: return Keys::inWork;
+    case spi::Table::deadLetter: return Keys::dead;
+    case spi::Table::log: return Keys::log;
+    default: return Keys::state;
+  }
+}
+/// Whether its names are kept in order, right behind the hash.
+constexpr bool isOrdered(spi::Table table) noexcept {
+  return table == spi::Table::attempt || table == spi::Table::deadLetter || table == spi::Table::log;
+}
+constexpr Keys::Place namesOf(spi::Table table) noexcept { return static_cast<Keys::Place>(hashOf(table) + 1); }
 
 }  // namespace tenure::redis

@@ -1,11 +1,10 @@
 #include "backends/redis/errors.hpp"
 #include "backends/redis/keys.hpp"
-#include "backends/redis/records.hpp"
 #include "backends/redis/scripts.hpp"
-#include "backends/shared/headers_text.hpp"
 #include "backends/shared/message_check.hpp"
 #include "backends/shared/record_text.hpp"
 #include "base/text.hpp"
+#include "storage/headers_text.hpp"
 
 namespace tenure::redis {
 namespace {
@@ -33,9 +32,11 @@ class Sink final : public IMessageSink {
     for (std::size_t i = 0; i < messages.size(); ++i)
       arguments.insert(arguments.end(),
                        {messages[i].id.value, messages[i].group.value, messages[i].body, (*headers)[i]});
-    const Result<Reply> reply = (*connection)->run(appendScript, {keys_.queue, keys_.messages}, arguments);
+    const Result<Reply> reply =
+        (*connection)->run(appendScript, {keys_[Keys::queue], keys_[Keys::messages]}, arguments);
     if (!reply) return reply.error();
     if ((*reply)[0].bytes() == "ok") return {};
+    if ((*reply)[0].bytes() == "older") return olderLayout(link_.options().queue);
     return noQueue(link_.options().queue);
   }
 
@@ -46,7 +47,7 @@ class Sink final : public IMessageSink {
     std::size_t bytes = 0;
     for (const NewMessage& message : messages) {
       if (const Result<void> checked = backends::checkMessage(message); !checked) return checked.error();
-      Result<std::optional<std::string>> text = backends::headersToText(message.headers);
+      Result<std::optional<std::string>> text = storage::headersToText(message.headers);
       const auto named = [&](const std::string& what) {
         return "message \"" + escaped(message.id.value) + "\": " + what;
       };

@@ -8,13 +8,13 @@
 #include <numeric>
 
 #include "backends/redis/errors.hpp"
-#include "backends/redis/records.hpp"
+#include "backends/redis/messages.hpp"
 #include "backends/redis/scripts.hpp"
-#include "backends/redis/store.hpp"
-#include "backends/redis/transaction.hpp"
 #include "backends/shared/cut_off.hpp"
 #include "base/assert.hpp"
 #include "base/text.hpp"
+#include "storage/fenced_transaction.hpp"
+#include "storage/key_value/encoding.hpp"
 
 namespace tenure::redis {
 namespace {
@@ -65,19 +65,20 @@ Result<void> Source::attach(const Term& term) {
   detach();
   const Result<Connection*> connection = link_.use();
   if (!connection) return connection.error();
-  const TermIdentity& identity = term.identity();
+  const std::string owner = storage::textOf(storage::ownerOf(term.identity()));
   const Result<Reply> reply =
-      (*connection)
-          ->run(attachScript, {keys_.queue},
-                {identity.election.value, identity.electionPath, link_.options().create ? "1" : "0"});
+      (*connection)->run(attachScript, {keys_[Keys::queue]}, {owner, link_.options().create ? "1" : "0"});
   // Owning it once more is harmless: nothing is unknown here.
   if (!reply)
     return isOutcomeUnknown(reply.error().code) ? Error{Errc::unavailable, reply.error().detail} : reply.error();
   const std::string_view answer = (*reply)[0].bytes();
   if (answer == "absent") return noQueue(link_.options().queue);
-  if (answer == "owned")
-    return Error{Errc::queueOwned, "it is consumed by election " + (*reply)[1].text() + " at " + (*reply)[2].text()};
-  election_ = identity.election.value;
+  if (answer == "older") return olderLayout(link_.options().queue);
+  if (answer == "owned") {
+    const storage::QueueOwner other = storage::fenceFrom(std::nullopt, (*reply)[1].text()).owner;
+    return Error{Errc::queueOwned, "it is consumed by election " + other.election + " at " + other.path};
+  }
+  owner_ = owner;
   runId_ = (*connection)->server().runId;
   cursor_ = 0;
   return {};
@@ -93,9 +94,9 @@ Result<Connection*> Source::connected(Link& link) {
 Result<void> Source::isStillOwned() {
   const Result<Connection*> connection = connected();
   if (!connection) return connection.error();
-  const Result<Reply> owner = (*connection)->read({"HGET", keys_.queue, "election"});
+  const Result<Reply> owner = (*connection)->read({"HGET", keys_[Keys::queue], "owner"});
   if (!owner) return owner.error();
-  if (owner->view().bytes() == election_) return {};
+  if (owner->view().bytes() == owner_) return {};
   return lost();
 }
 
@@ -153,7 +154,7 @@ void Source::takeAhead() {
 Arguments Source::readAfterCursor(std::string_view count, std::string_view after, std::string_view block) const {
   Arguments command{"XREAD", "COUNT", count};
   if (!block.empty()) command.insert(command.end(), {"BLOCK", block});
-  command.insert(command.end(), {"STREAMS", keys_.messages, after});
+  command.insert(command.end(), {"STREAMS", keys_[Keys::messages], after});
   return command;
 }
 
@@ -213,9 +214,9 @@ Result<std::vector<Message>> Source::messagesFrom(const Reply& reply) {
 }
 
 Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
-  auto* ours = dynamic_cast<FencedTransaction*>(&transaction);
-  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->store()));
-  return ours->deleteMessages(messages);
+  auto* ours = dynamic_cast<storage::FencedTransaction*>(&transaction);
+  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->session()));
+  return ours->acknowledge(messages);
 }
 
 Result<void> Source::acknowledge(std::span<const Message> messages) {
@@ -225,7 +226,7 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
   if (!connection) return connection.error();
   const std::string entries = entriesOf(messages);
   const Result<Reply> reply =
-      (*connection)->run(acknowledgeScript, {keys_.queue, keys_.messages}, {election_, entries});
+      (*connection)->run(acknowledgeScript, {keys_[Keys::queue], keys_[Keys::messages]}, {owner_, entries});
   // Repeating it is harmless: nothing is unknown here.
   if (!reply && isOutcomeUnknown(reply.error().code)) return Error{Errc::unavailable, reply.error().detail};
   if (!reply) return reply.error();

@@ -76,7 +76,7 @@ class Source final : public IMessageSource {
   Keys keys_;
   const IFencedStore& store_;
   StopBell bell_;
-  std::string election_;
+  std::string owner_;          // as the queue names it
   std::string runId_;          // of the server that the queue was attached at; empty when detached
   std::int64_t cursor_ = 0;    // position of the last message that has arrived
   std::deque<Message> ahead_;  // those that have arrived and were not handed out

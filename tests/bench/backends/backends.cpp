@@ -15,7 +15,7 @@
 ///               a bare loop that has savepoints as well (bench `consumer`, one run each)
 ///   PostgreSQL  statements kept as values of their own until the commit, so that no handler holds a lock: about twice
 ///               the bare loop's processor time, which shows most where a batch is one message
-///   Redis       six of a commit's 12 calls at a batch of one: the kinds of the four keys that it touches, because a
+///   Redis       six of a commit's 13 calls at a batch of one: the kinds of the four keys that it touches, because a
 ///               script that fails in the middle is not undone, and the hour and number of its idempotency keys
 ///
 /// Measured on two processors, in memory, with nothing else to do, `--messages 16384`, `wall` and `cpu` in batches of

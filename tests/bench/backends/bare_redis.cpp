@@ -7,34 +7,28 @@
 #include "base/assert.hpp"
 #include "base/random.hpp"
 #include "tenure/store.hpp"
+#include "tenure/time.hpp"
 
 namespace tenure::bench {
 namespace {
 
-/// KEYS fence, messages, in-work, state, keys… · ARGV the fence (6), by, milliseconds to keep keys, consumer, work,
-/// entries to delete or not, then entry, key's value, field and value of each message.
+/// KEYS fence, messages, in-work, state, keys… · ARGV the fence as it is and as it shall be, milliseconds to keep keys,
+/// consumer, work, entries to delete or not, then entry, key's value, field and value of each message.
 constexpr const char* script = R"lua(
-local stored = redis.call('HMGET', KEYS[1], 'ensemble', 'generation', 'token', 'candidate', 'seq', 'by')
-for i = 1, 6 do if stored[i] ~= ARGV[i] then return 'fenced' end end
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 'fenced' end
 for i = 5, #KEYS do
-  local at = 12 + 4 * (i - 5)
-  if redis.call('SET', KEYS[i], ARGV[at + 1], 'NX', 'PX', ARGV[8]) then
+  local at = 7 + 4 * (i - 5)
+  if redis.call('SET', KEYS[i], ARGV[at + 1], 'NX', 'PX', ARGV[3]) then
     redis.call('HSET', KEYS[4], ARGV[at + 2], ARGV[at + 3])
   end
-  if ARGV[11] == '1' then redis.call('XDEL', KEYS[2], ARGV[at]) end
+  if ARGV[6] == '1' then redis.call('XDEL', KEYS[2], ARGV[at]) end
 end
-redis.call('HSET', KEYS[3], ARGV[9], ARGV[10])
-redis.call('HINCRBY', KEYS[1], 'seq', 1)
-redis.call('HSET', KEYS[1], 'by', ARGV[7])
+redis.call('HSET', KEYS[3], ARGV[4], ARGV[5])
+redis.call('SET', KEYS[1], ARGV[2])
 return 'ok'
 )lua";
 
 std::string_view textOf(const redisReply* reply) { return {reply->str, reply->len}; }
-
-std::string padded(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  return std::string(20 - digits.size(), '0') + digits;
-}
 
 }  // namespace
 
@@ -45,9 +39,7 @@ BareRedis::BareRedis(const redis::Options& options, const Term& term)
   TENURE_ASSERT(context_ != nullptr && context_->err == 0);
   script_ = textOf(ask({"SCRIPT", "LOAD", script}).get());
   const std::string fence = prefix_ + "fence";
-  const Reply found = ask({"HMGET", fence, "seq", "by"});
-  seq_ = textOf(found->element[0]);
-  by_ = textOf(found->element[1]);
+  fence_ = textOf(ask({"GET", fence}).get());
 }
 
 std::vector<Row> BareRedis::fetch(std::size_t max) {
@@ -70,33 +62,32 @@ std::vector<Row> BareRedis::fetch(std::size_t max) {
 
 void BareRedis::commit(std::span<const Row> rows, bool ofOwnQueue) {
   const TermIdentity& term = term_.identity();
-  const std::string generation = padded(term.generation);
-  const std::string token = padded(term.token.value);
-  const std::string by = freshUuid();
-  const std::string work = std::to_string(term.token.value) + " 1 " + joinedIds(rows);
+  const std::size_t claim = fence_.find('{');  // behind the number and the change
+  const std::string fence = std::to_string(std::stoll(fence_) + 1) + " " + freshUuid() + " " + fence_.substr(claim);
+  const std::string token = std::to_string(term.token.value);
+  const std::string ids = joinedIds(rows);
+  const std::string work = token + ";1;" + std::to_string(ids.size()) + ":" + ids;
+  const std::string at = std::to_string(systemClock().wallNow().time_since_epoch().count());
   const std::string count = std::to_string(rows.size() + 4);
-  const std::string keyPrefix =
-      prefix_ + "id:" + std::to_string(term.election.value.size()) + ":" + term.election.value + ":";
-  std::vector<std::string> made{prefix_ + "fence", prefix_ + "messages", prefix_ + "in-work",
-                                prefix_ + "state:" + term.election.value};
+  const std::string keyPrefix = prefix_ + "id:" + term.election.value + '\0';
+  std::vector<std::string> made{prefix_ + "fence", prefix_ + "messages", prefix_ + "in-work", prefix_ + "state"};
   made.reserve(4 + 3 * rows.size());
   for (const Row& row : rows) made.push_back(keyPrefix + row.id);
   for (const Row& row : rows) {
     const BodyDigest digest = digestOf(row.body);
     made.push_back(std::to_string(row.position) + "-0");
-    made.push_back("d" + std::string(reinterpret_cast<const char*>(digest.data()), digest.size()));
+    made.push_back("0;16:" + std::string(reinterpret_cast<const char*>(digest.data()), digest.size()) + token + ";" +
+                   at + ";");
   }
   std::vector<std::string_view> command{"EVALSHA", script_, count};
   command.insert(command.end(), made.begin(), made.begin() + static_cast<std::ptrdiff_t>(4 + rows.size()));
-  command.insert(command.end(), {term.ensemble.value, generation, token, term.candidate.value, seq_, by_, by,
-                                 "604800000", term.election.value, work, ofOwnQueue ? "1" : "0"});
+  command.insert(command.end(), {fence_, fence, "604800000", term.election.value, work, ofOwnQueue ? "1" : "0"});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::size_t place = 4 + rows.size() + 2 * i;
     command.insert(command.end(), {made[place], made[place + 1], rows[i].id, rows[i].body});
   }
   TENURE_ASSERT(textOf(ask(command).get()) == "ok");
-  seq_ = std::to_string(std::stoll(seq_) + 1);
-  by_ = by;
+  fence_ = fence;
 }
 
 BareRedis::Reply BareRedis::ask(const std::vector<std::string_view>& command) {

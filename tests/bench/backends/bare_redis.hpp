@@ -29,8 +29,7 @@ class BareRedis final : public BareStore {
   const Term& term_;
   const std::string prefix_;
   std::string script_;  // its digest
-  std::string seq_;
-  std::string by_;
+  std::string fence_;   // as the last commit left it
   std::int64_t cursor_ = 0;
 };
 

@@ -108,13 +108,16 @@ TEST_F(Guarded, KnowsUsersOfItsAcl) {
   // What `tenure urls` tells operators to allow.
   RedisServer open;
   open.ask({"ACL", "SETUSER", "tenure", "on", ">of-a-user", "resetkeys", "~tenure:{orders}:*", "-@all", "+info",
-            "+config|get", "+select", "+evalsha", "+eval", "+script|load", "+@read", "+@write", "+xinfo", "+type"});
+            "+config|get", "+select", "+evalsha", "+eval", "+script|load", "+@read", "+@write", "+type", "+time"});
   options.port = open.port();
 
   Leader leader(options, TestTerm(7));
   EXPECT_THAT(leader.claim(), succeeds());
   EXPECT_THAT(leader.source().attach(leader.term()), succeeds());
-  EXPECT_THAT(leader.put("k", "v"), succeeds());
+  const auto transaction = leader.begin();
+  EXPECT_THAT(transaction->admit(ledger, MessageId{"m"}, digestOf("b"), MessageFate::done), succeeds());
+  EXPECT_THAT(transaction->deadLetter(ledger, letterOf({})), succeeds());
+  EXPECT_THAT(transaction->commit(), succeeds());
   EXPECT_THAT(redis::openSink(options).value()->append(std::vector{newMessage("m")}), succeeds());
 }
 

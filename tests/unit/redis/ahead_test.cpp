@@ -97,11 +97,11 @@ TEST_F(Ahead, ATransactionOfManyWritesIsOneCommit) {
   for (int i = 0; i < 9'000; ++i) ASSERT_THAT(transaction->put(std::to_string(i), "v"), succeeds());
   ASSERT_THAT(transaction->commit(), succeeds());
 
-  EXPECT_EQ(server_.ask({"HLEN", "tenure:{orders}:state:orders"}), "9000");
+  EXPECT_EQ(server_.ask({"HLEN", "tenure:{orders}:state"}), "9000");
   const auto erasing = leader_.begin();
   for (int i = 0; i < 9'000; ++i) ASSERT_THAT(erasing->erase(std::to_string(i)), succeeds());
   ASSERT_THAT(erasing->commit(), succeeds());
-  EXPECT_EQ(server_.ask({"EXISTS", "tenure:{orders}:state:orders"}), "0");
+  EXPECT_EQ(server_.ask({"EXISTS", "tenure:{orders}:state"}), "0");
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
-// What a server's words mean: its refusals, its settings, its records.
+// What a server's words mean: its refusals, its settings.
 #include <gmock/gmock.h>
 
 #include "backends/redis/errors.hpp"
-#include "backends/redis/fence_hash.hpp"
 #include "backends/redis/server_check.hpp"
 #include "support/results.hpp"
 
@@ -112,12 +111,6 @@ TEST(TravelsInClear, OnlyWhatLeavesTheMachine) {
   for (const char* host : {"10.0.0.1", "db.example", "127.example.com", "::2"})
     EXPECT_TRUE(travelsInClear({.host = host})) << host;
   EXPECT_FALSE(travelsInClear({.host = "db.example", .unixSocket = "/run/redis"}));
-}
-
-TEST(FenceHash, Row14NumbersHaveTwentyDigits) {
-  EXPECT_EQ(padded(0), "00000000000000000000");
-  EXPECT_EQ(padded(std::numeric_limits<std::int64_t>::max()), "09223372036854775807");
-  EXPECT_LT(padded(9), padded(10));
 }
 
 }  // namespace

@@ -1,0 +1,207 @@
+#include "backends/redis/driver.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "backends/redis/apply_request.hpp"
+#include "backends/redis/errors.hpp"
+#include "backends/redis/scripts.hpp"
+#include "backends/shared/cut_off.hpp"
+#include "backends/shared/record_text.hpp"
+#include "storage/headers_text.hpp"
+
+namespace tenure::redis {
+namespace {
+
+using spi::Table;
+
+std::optional<std::string> valueOf(ReplyView reply) {
+  return reply.isNil() ? std::nullopt : std::optional(reply.text());
+}
+
+/// The first name behind all that begin so; empty where there is none.
+std::string behind(std::string prefix) {
+  while (prefix.ends_with('\xff')) prefix.pop_back();
+  if (!prefix.empty()) ++prefix.back();
+  return prefix;
+}
+
+/// The ends of a range of sorted names: the lower one, the upper one.
+std::pair<std::string, std::string> endsOf(const spi::Range& range) {
+  const std::string end = behind(range.prefix);
+  std::pair ends{range.prefix.empty() ? "-" : "[" + range.prefix, end.empty() ? "+" : "(" + end};
+  if (range.after.empty()) return ends;
+  if (!range.backward && range.after >= range.prefix) ends.first = "(" + range.after;
+  if (range.backward && (end.empty() || range.after < end)) ends.second = "(" + range.after;
+  return ends;
+}
+
+}  // namespace
+
+Driver::Driver(const Options& options, IEventSink& events, For whom)
+    : link_(options),
+      keys_(options.queue),
+      keep_(std::to_string(std::chrono::milliseconds(options.keepIdsFor).count())),
+      events_(events),
+      whom_(whom) {
+  limits_.keepsKeysFor = options.keepIdsFor;
+}
+
+std::string Driver::name() const { return nameOf(link_.options()) + " queue " + link_.options().queue; }
+
+// --- connecting
+
+Result<void> Driver::connect(const std::stop_token& stop) {
+  const bool isNew = link_.current() == nullptr;
+  const Result<Connection*> connection = link_.use(stop);
+  Result<void> fit = connection ? Result<void>{} : connection.error();
+  if (fit && (isNew || whom_ == For::operators)) fit = isOfThisLayout(**connection);
+  if (!fit) {
+    link_.drop();
+    return backends::unlessStopped(fit.error(), stop);
+  }
+  runId_ = (*connection)->server().runId;
+  return {};
+}
+
+Result<void> Driver::isOfThisLayout(Connection& connection) const {
+  const std::array<Arguments, 3> questions{
+      {{"TYPE", keys_[Keys::fence]}, {"HEXISTS", keys_[Keys::queue], "election"}, {"EXISTS", keys_[Keys::queue]}}};
+  const Result<std::vector<Reply>> answers = connection.read(questions);
+  if (!answers) return answers.error();
+  if ((*answers)[0].view().bytes() == "hash" || (*answers)[1].view().integer() != 0)
+    return olderLayout(link_.options().queue);
+  if (whom_ == For::operators && (*answers)[2].view().integer() == 0)
+    return Error{Errc::notFound, "there is no queue \"" + link_.options().queue + "\""};
+  return {};
+}
+
+Result<void> Driver::claimed(const FenceRow& fence) {
+  const Result<Connection*> connection = this->connection();
+  if (!connection || !(*connection)->passwordWasClear()) return {};
+  events_.on({systemClock().wallNow(), fence.election, fence.token,
+              Warned{nameOf(link_.options()) + ": the password travels in clear; put a TLS tunnel in front"}});
+  return {};
+}
+
+Result<Connection*> Driver::connection() {
+  if (Connection* current = link_.current()) return current;
+  return Error{Errc::unavailable, name() + ": the connection was lost"};
+}
+
+// --- reading
+
+/// One command a table, all sent at once; the fence's is the last, so that what was read before it was read under it.
+Result<spi::Values> Driver::read(std::span<const spi::Name> names) {
+  const Result<Connection*> connection = this->connection();
+  if (!connection) return connection.error();
+  std::array<std::vector<std::size_t>, spi::tableCount> places;
+  for (std::size_t i = 0; i < names.size(); ++i) places[static_cast<std::size_t>(names[i].table)].push_back(i);
+  std::vector<std::string> ids;
+  ids.reserve(places[static_cast<std::size_t>(Table::key)].size());
+  std::vector<Arguments> commands;
+  std::vector<std::size_t> order;  // of the replies' values
+  for (std::size_t table = spi::tableCount; table-- > 0;) {
+    const auto of = static_cast<Table>(table);
+    if (places[table].empty()) continue;
+    Arguments& command = commands.emplace_back();
+    command = of == Table::key || of == Table::fence ? Arguments{"MGET"} : Arguments{"HMGET", keys_[hashOf(of)]};
+    for (const std::size_t place : places[table]) {
+      if (of == Table::key) ids.push_back(keys_.id(names[place].text));
+      command.push_back(of == Table::key     ? std::string_view(ids.back())
+                        : of == Table::fence ? std::string_view(keys_[Keys::fence])
+                                             : names[place].text);
+      order.push_back(place);
+    }
+  }
+  const Result<std::vector<Reply>> replies = (*connection)->read(commands);
+  if (!replies) return replies.error();
+  spi::Values values(names.size());
+  std::size_t next = 0;
+  for (const Reply& reply : *replies)
+    for (std::size_t i = 0; i < reply.view().size() && next < order.size(); ++i)
+      values[order[next++]] = valueOf(reply[i]);
+  return values;
+}
+
+Result<std::vector<spi::NamedValue>> Driver::scan(const spi::Range& range) {
+  if (!isOrdered(range.table)) return scanHash(range);
+  const Result<Connection*> connection = this->connection();
+  if (!connection) return connection.error();
+  auto [low, high] = endsOf(range);
+  if (range.backward) std::swap(low, high);
+  const std::string atMost = std::to_string(range.atMost);
+  const Result<Reply> found = (*connection)
+                                  ->run(scanScript, {keys_[namesOf(range.table)], keys_[hashOf(range.table)]},
+                                        {range.backward ? "ZREVRANGEBYLEX" : "ZRANGEBYLEX", low, high, atMost});
+  if (!found) return found.error();
+  std::vector<spi::NamedValue> page;
+  const ReplyView values = (*found)[1];
+  for (std::size_t i = 0; i < values.size(); ++i) page.push_back({(*found)[0][i].text(), values[i].text()});
+  return page;
+}
+
+/// Of these there are a few; idempotency keys, of which there are many, expire.
+Result<std::vector<spi::NamedValue>> Driver::scanHash(const spi::Range& range) {
+  if (range.table == Table::key || range.table == Table::fence)
+    return Error{Errc::unsupported, name() + ": idempotency keys are not read in order"};
+  const Result<Connection*> connection = this->connection();
+  if (!connection) return connection.error();
+  const Result<Reply> hash = (*connection)->read({"HGETALL", keys_[hashOf(range.table)]});
+  if (!hash) return hash.error();
+  std::vector<spi::NamedValue> page;
+  for (std::size_t i = 0; i + 1 < hash->view().size(); i += 2) {
+    const std::string name = (*hash)[i].text();
+    const bool isBehind = range.after.empty() || (range.backward ? name < range.after : name > range.after);
+    if (isBehind && name.starts_with(range.prefix)) page.push_back({name, (*hash)[i + 1].text()});
+  }
+  std::ranges::sort(page, {}, &spi::NamedValue::name);
+  if (range.backward) std::ranges::reverse(page);
+  if (page.size() > range.atMost) page.resize(range.atMost);
+  return page;
+}
+
+// --- writing
+
+Result<spi::Applied> Driver::apply(const spi::Batch& batch) {
+  const Result<Connection*> connection = this->connection();
+  if (!connection) return connection.error();
+  std::vector<std::string> headers;
+  for (const NewMessage& message : batch.enqueued) {
+    Result<std::optional<std::string>> text = storage::headersToText(message.headers);
+    if (!text) return text.error();
+    headers.push_back(std::move(*text).value_or(""));
+  }
+  for (const spi::Write& write : batch.writes) {
+    const bool isClaim = write.name.table == Table::owner && write.expected.of == spi::Expected::Of::absence;
+    // A producer that may create makes the queue anew on an emptied server, but never a fence.
+    if (isClaim && !link_.options().create) return noQueue(link_.options().queue);
+  }
+  const std::string now = backends::timeText(systemClock().wallNow());
+  const ApplyRequest request(batch, keys_, keep_, now, headers);
+  std::vector<std::string> ids;
+  ids.reserve(batch.alsoRead.size());
+  for (const spi::Name& name : batch.alsoRead)
+    if (name.table == Table::key) ids.push_back(keys_.id(name.text));
+  const bool looksOn = !ids.empty() && ids.size() == batch.alsoRead.size();
+  Companion look{{"MGET"}};
+  look.command.insert(look.command.end(), ids.begin(), ids.end());
+  const Result<Reply> reply =
+      (*connection)->run(applyScript, request.keys(), request.arguments(), looksOn ? &look : nullptr);
+  if (!reply) return reply.error();
+  if ((*reply)[0].bytes() != "ok") return spi::Applied{.unmet = request.firstUnmet((*reply)[1])};
+  spi::Applied applied;
+  if (!look.reply || look.reply->view().size() != ids.size()) return applied;
+  for (std::size_t i = 0; i < ids.size(); ++i) applied.read.push_back(valueOf((*look.reply)[i]));
+  return applied;
+}
+
+Result<std::size_t> Driver::countKeys() {
+  const Result<Connection*> connection = this->connection();
+  if (!connection) return connection.error();
+  const Result<Reply> reply = (*connection)->run(countScript, {keys_[Keys::keyCount]}, {});
+  if (!reply) return reply.error();
+  return static_cast<std::size_t>((*reply)[1].integer());
+}
+
+}  // namespace tenure::redis

@@ -1,0 +1,32 @@
+#include "backends/redis/messages.hpp"
+
+#include "backends/shared/record_text.hpp"
+#include "base/text.hpp"
+#include "storage/headers_text.hpp"
+
+namespace tenure::redis {
+
+Result<Message> messageFrom(ReplyView entry) {
+  const ReplyView fields = entry[1];
+  const std::string_view number = entry[0].bytes();
+  if (fields.after("id").isNil() || fields.after("body").isNil())
+    return Error{Errc::storeFailed, "entry " + escaped(number) + " is no message"};
+  Result<Headers> headers = storage::headersFromText(fields.after("headers").bytes());
+  if (!headers) return headers.error();
+  Message message;
+  message.position = parseInteger(number.substr(0, number.find('-'))).value_or(0);
+  message.id.value = fields.after("id").bytes();
+  message.group.value = fields.after("group").bytes();
+  message.body = fields.after("body").bytes();
+  message.headers = std::move(*headers);
+  message.enqueuedAt = backends::timeFrom(fields.after("at").bytes());
+  return message;
+}
+
+std::string entriesOf(std::span<const Message> messages) {
+  std::string entries;
+  for (const Message& message : messages) entries.append(entryOf(message.position)).append(" ");
+  return entries;
+}
+
+}  // namespace tenure::redis

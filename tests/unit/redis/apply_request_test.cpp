@@ -1,0 +1,78 @@
+// A batch as keys and arguments of one script.
+#include "backends/redis/apply_request.hpp"
+
+#include <gmock/gmock.h>
+
+namespace tenure::redis {
+namespace {
+
+using spi::Expected;
+using spi::Table;
+using testing::ElementsAre;
+using testing::Le;
+
+const Keys keys("q");
+
+std::vector<std::string> argumentsOf(const spi::Batch& batch) {
+  const ApplyRequest request(batch, keys, "1000", "5", {});
+  return {request.arguments().begin(), request.arguments().end()};
+}
+
+TEST(ApplyRequest, TellsExpectationsBeforeWrites) {
+  spi::Batch batch;
+  batch.writes.push_back({{Table::fence, "fence"}, {Expected::Of::value, "old"}, "new"});
+  batch.writes.push_back({{Table::state, "k"}, {}, "v"});
+  batch.writes.push_back({{Table::counter, "c"}, {Expected::Of::absence}, "1"});
+
+  EXPECT_THAT(argumentsOf(batch),
+              ElementsAre("4h6h", "1000", "5", "key-is", "3", "1", "old", "none", "4", "1", "c", "write", "0", "0",
+                          "set", "3", "1", "new", "put", "4", "2", "c", "1", "put", "6", "2", "k", "v"));
+}
+
+TEST(ApplyRequest, NamesTogetherTheKeysThatAreTreatedAlike) {
+  spi::Batch batch;
+  batch.writes.push_back({{Table::key, "seen"}, {Expected::Of::value, "x"}, {}, false});
+  batch.writes.push_back({{Table::key, "a"}, {Expected::Of::absence}, "1"});
+  batch.writes.push_back({{Table::key, "gone"}, {}, std::nullopt});
+  batch.writes.push_back({{Table::key, "b"}, {Expected::Of::absence}, "2"});
+  const ApplyRequest request(batch, keys, "0", "5", {});
+  const std::vector<std::string> ids(request.keys().begin() + Keys::places, request.keys().end());
+
+  EXPECT_THAT(ids, ElementsAre("tenure:{q}:id:gone", "tenure:{q}:id:a", "tenure:{q}:id:b", "tenure:{q}:id:seen"));
+  EXPECT_THAT(argumentsOf(batch),
+              ElementsAre("7h", "1000", "5", "key-none", "15", "1", "2", "key-is", "17", "1", "x", "write", "0", "0",
+                          "delete", "14", "1", "1", "keep", "15", "2", "1", "2", "count", "7", "1", "2"));
+}
+
+TEST(ApplyRequest, KeepsTheNamesOfWhatIsReadInOrder) {
+  spi::Batch batch;
+  batch.writes.push_back({{Table::attempt, "new"}, {}, "v"});
+  batch.writes.push_back({{Table::attempt, "old"}, {}, std::nullopt});
+
+  EXPECT_THAT(argumentsOf(batch),
+              ElementsAre("8h9z", "1000", "5", "write", "0", "0", "put", "8", "2", "new", "v", "remove", "8", "1",
+                          "old", "name", "9", "2", "0", "new", "forget", "9", "1", "old"));
+}
+
+TEST(ApplyRequest, NoSectionIsLongerThanAScriptCanTakeAtOnce) {
+  spi::Batch batch;
+  std::vector<std::int64_t> acknowledged;
+  for (int i = 0; i < 9'000; ++i) {
+    batch.writes.push_back({{Table::state, std::to_string(i)}, {}, "v"});
+    batch.writes.push_back({{Table::key, std::to_string(i)}, {Expected::Of::absence}, "v"});
+    acknowledged.push_back(i);
+  }
+  batch.acknowledged = acknowledged;
+  const std::vector<std::string> arguments = argumentsOf(batch);
+
+  std::size_t values = 0;
+  for (std::size_t at = 3; at < arguments.size(); at += 3 + std::stoul(arguments[at + 2])) {
+    const std::size_t some = std::stoul(arguments[at + 2]);
+    EXPECT_THAT(some, Le(4'000U));
+    if (arguments[at] != "key-none" && arguments[at] != "count") values += some;
+  }
+  EXPECT_EQ(values, 4 * 9'000U);
+}
+
+}  // namespace
+}  // namespace tenure::redis
