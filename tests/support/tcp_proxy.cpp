@@ -26,17 +26,31 @@ std::int32_t integerAt(std::string_view bytes, std::size_t at) {
   return static_cast<std::int32_t>(value);
 }
 
-// A packet is its length and an xid first; pings, watch events and authentication have negative ones.
-std::size_t numberedPackets(std::string_view bytes) {
-  std::size_t count = 0;
-  while (bytes.size() >= 8) {
-    if (integerAt(bytes, 4) > 0) ++count;
-    const std::int32_t length = integerAt(bytes, 0);
-    if (length < 0) break;  // these bytes are the middle of a packet
-    bytes.remove_prefix(std::min(bytes.size(), static_cast<std::size_t>(length) + 4));
+/// Counts packets as they begin, however their bytes come. A packet is its length and an xid first; pings, watch events
+/// and authentication have negative ones.
+class Packets {
+ public:
+  std::size_t numberedIn(std::string_view bytes) {
+    std::size_t count = 0;
+    while (!bytes.empty()) {
+      const std::size_t skipped = std::min(left_, bytes.size());
+      left_ -= skipped;
+      bytes.remove_prefix(skipped);
+      const std::string_view taken = bytes.substr(0, 8 - head_.size());
+      head_ += taken;
+      bytes.remove_prefix(taken.size());
+      if (head_.size() < 8) continue;
+      if (integerAt(head_, 4) > 0) ++count;
+      left_ = static_cast<std::size_t>(std::max(integerAt(head_, 0) - 4, 0));
+      head_.clear();
+    }
+    return count;
   }
-  return count;
-}
+
+ private:
+  std::string head_;
+  std::size_t left_ = 0;  // of the packet
+};
 
 /// What a server says to who comes with a session that is over: a timeout of 0.
 bool tellsOfExpiry(std::string_view bytes) {
@@ -102,7 +116,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   bool losesReply(Direction way, std::string_view bytes) {
-    const std::size_t packets = numberedPackets(bytes);
+    const std::size_t packets = packets_[index(way)].numberedIn(bytes);
     if (packets == 0) return false;
     if (way == Direction::toServer) rules_->requests += packets;
     if (way == Direction::toServer && rules_->loss == Loss::awaitingRequest) {
@@ -119,6 +133,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::array<tcp::socket, 2> sides_;
   std::array<std::array<char, 65'536>, 2> buffers_{};
   Rules* rules_;
+  std::array<Packets, 2> packets_;
   bool lostBytes_ = false;
   bool losing_ = false;
 };
