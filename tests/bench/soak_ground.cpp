@@ -149,8 +149,7 @@ class ZooKeeperGround final : public Ground {
     for (const std::string& name : names("state")) paths.push_back(base_ + "state/" + name);
     std::size_t sum = 0;
     const auto states = session_.getAll(paths, zookeeper::SessionThread::Reading::fresh).value();
-    // A length, a colon, and so many bytes.
-    for (const auto& state : states) sum += numberIn(state->data.substr(state->data.find(':') + 1));
+    for (const auto& state : states) sum += numberIn(state->data);
     return sum;
   }
   std::size_t lastingKeys() override {

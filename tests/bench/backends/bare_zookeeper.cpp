@@ -8,7 +8,6 @@
 
 #include "base/assert.hpp"
 #include "base/random.hpp"
-#include "storage/key_value/encoding.hpp"
 #include "storage/records.hpp"
 
 namespace tenure::bench {
@@ -71,7 +70,7 @@ void BareZooKeeper::commit(std::span<const Row> rows, bool) {
   parts.reserve(2 * rows.size() + 2);
   ++fence_.row.sequence;
   fence_.change = freshUuid();
-  add(parts, paths_.fence, storage::textOf(fence_));
+  add(parts, paths_.fence, fenceText_.of(fence_));
   std::vector<MessageId> ids;
   std::map<std::string_view, std::string_view> states;
   for (const Row& row : rows) {

@@ -10,6 +10,7 @@
 #include "bench/backends/belt.hpp"
 #include "bench/bare.hpp"
 #include "storage/driver.hpp"
+#include "storage/key_value/encoding.hpp"
 #include "tenure/term.hpp"
 #include "tenure/zookeeper_store.hpp"
 
@@ -38,6 +39,7 @@ class BareZooKeeper final : public BareStore {
   std::shared_ptr<Belt> belt_;
   zookeeper::Paths paths_;
   storage::Fence fence_;
+  storage::FenceText fenceText_;
   std::map<std::string, int> versions_;  // of what was written before
 };
 
