@@ -72,15 +72,17 @@ void Desk::give(std::vector<Entry> entries, Share& share) const {
 
 void Desk::acknowledge(std::size_t lane, std::span<const Message> messages, bool sourceKnows,
                        std::span<const std::int64_t> dropped) {
-  for (const Message& message : messages) {
-    const GroupScheduler::Held done = scheduler_.finish(lane);
-    const bool hadRun = std::ranges::find(dropped, message.position) == dropped.end();
-    std::optional<Message> heir = intake_.leave(done.number, message, hadRun, sourceKnows);
-    if (!heir) continue;
-    // Under its number: the window has one of them at a time. A successor meets it where the source has it.
-    if (intake_.suspectsAny()) suspects_.push_front({done.line, done.number});
-    scheduler_.addFirst(*done.line, {done.number, *std::move(heir), true});
-  }
+  for (const Message& message : messages)
+    finish(lane, message, std::ranges::find(dropped, message.position) == dropped.end(), sourceKnows);
+}
+
+void Desk::finish(std::size_t lane, const Message& message, bool hadRun, bool sourceKnows) {
+  const GroupScheduler::Held done = scheduler_.finish(lane);
+  std::optional<Message> heir = intake_.leave(done.number, message, hadRun, sourceKnows);
+  if (!heir) return;
+  // Under its number: the window has one of them at a time. A successor meets it where the source has it.
+  if (intake_.suspectsAny()) suspects_.push_front({done.line, done.number});
+  scheduler_.addFirst(*done.line, {done.number, *std::move(heir), true});
 }
 
 }  // namespace tenure::pipeline

@@ -85,6 +85,8 @@ class Desk {
   /// window: a successor finds them there. Those at the `dropped` positions had no run.
   void acknowledge(std::size_t lane, std::span<const Message> messages, bool sourceKnows = true,
                    std::span<const std::int64_t> dropped = {});
+  /// One of them: the first that the lane holds.
+  void finish(std::size_t lane, const Message& message, bool hadRun, bool sourceKnows);
   void release(std::size_t lane) { scheduler_.release(lane); }
   void park(std::size_t lane, std::vector<Message> messages, BootTime until, const std::string& group = {}) {
     scheduler_.park(lane, std::move(messages), until, group);

@@ -185,11 +185,25 @@ void Sequencer::skip(const Gap& gap, WallTime now) {
 }
 
 std::vector<StateWrite> Sequencer::writes() const {
+  std::vector<StateWrite> writes = ownWrites();
+  const std::vector<OpenChange> changes = openChanges();
+  for (const char digit : changedLists()) writes.push_back(lists_->write(consumer_, digit, changes));
+  return writes;
+}
+
+std::vector<StateWrite> Sequencer::ownWrites() const {
   std::vector<StateWrite> writes;
   for (const auto& [key, value] : messageWrites_) writes.push_back({key, value});
   for (const auto& [group, place] : touched_) writes.push_back({keyOf(group), placeToText(place)});
-  addOpenChanges(writes);
   return writes;
+}
+
+std::vector<OpenChange> Sequencer::openChanges() const {
+  std::vector<OpenChange> changes;
+  for (const auto& [group, place] : touched_)
+    if (std::string digest = digestText(consumer_, group); place.isOpen() != open_.contains(digest))
+      changes.push_back({std::move(digest), place.isOpen()});
+  return changes;
 }
 
 std::set<char> Sequencer::changedLists() const {
@@ -199,18 +213,6 @@ std::set<char> Sequencer::changedLists() const {
     if (place.isOpen() != open_.contains(digest)) changed.insert(digest.front());
   }
   return changed;
-}
-
-void Sequencer::addOpenChanges(std::vector<StateWrite>& writes) const {
-  for (const char digit : changedLists()) {
-    std::set<std::string> those = lists_->of(digit);
-    for (const auto& [group, place] : touched_)
-      if (const std::string digest = digestText(consumer_, group); digest.front() == digit)
-        place.isOpen() ? static_cast<void>(those.insert(digest)) : static_cast<void>(those.erase(digest));
-    const std::string key = openKey(consumer_, digit);
-    writes.push_back(those.empty() ? StateWrite{key, std::nullopt}
-                                   : StateWrite{key, digestsToText({those.begin(), those.end()})});
-  }
 }
 
 bool Sequencer::readies() const noexcept {

@@ -45,11 +45,6 @@ enum class Turn {
   behind,
 };
 
-struct StateWrite {
-  std::string key;
-  std::optional<std::string> value;  // nullopt: erase it
-};
-
 /// Messages of a group that are kept, and whose turn has come.
 struct Ready {
   GroupId group;
@@ -90,6 +85,9 @@ class Sequencer {
   /// after the other.
   std::set<char> changedLists() const;
   std::vector<StateWrite> writes() const;
+  /// The same in two parts: what nobody else writes, and what it changes in the lists (OpenGroups::write).
+  std::vector<StateWrite> ownWrites() const;
+  std::vector<OpenChange> openChanges() const;
   const std::vector<DeadLetter>& notes() const noexcept { return notes_; }
   /// Whether its commit makes messages ready.
   bool readies() const noexcept;
@@ -123,7 +121,6 @@ class Sequencer {
   void advance(GroupPlace& place, WallTime now);
   bool isReadyToLoad(const GroupPlace& place) const;
   void remember(GroupPlace place);
-  void addOpenChanges(std::vector<StateWrite>& writes) const;
   void forgetWhatCanBeLoaded();
 
   const ConsumerName consumer_;

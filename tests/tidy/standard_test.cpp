@@ -52,11 +52,11 @@ const std::map<std::string, Names>& standardHeaders() {
       {"system_error", {"error_category", "error_code", "generic_category", "is_error_code_enum", "system_error"}},
       {"thread", {"jthread", "this_thread", "thread"}},
       {"tuple", {"tuple"}},
-      {"type_traits", {"is_convertible_v", "is_trivially_copyable_v", "true_type"}},
+      {"type_traits", {"is_convertible_v", "is_same_v", "is_trivially_copyable_v", "true_type"}},
       {"unordered_map", {"unordered_map", "unordered_multimap"}},
       {"unordered_set", {"unordered_set"}},
       {"utility", {"cmp_greater", "exchange", "move", "pair", "swap"}},
-      {"variant", {"get", "get_if", "monostate", "variant"}},
+      {"variant", {"get", "get_if", "monostate", "variant", "variant_alternative_t"}},
       {"vector", {"vector"}},
   };
   return all;

@@ -304,5 +304,21 @@ TEST_F(SequencerTest, RefusesWhatItDidNotWrite) {
   EXPECT_FALSE(sequencer.load(GroupId{"h"}, "1:g1:01:0")) << "another group's";
 }
 
+TEST(OpenGroupsTest, AListIsWrittenAsTheOthersHaveLeftItAndWithTheChange) {
+  const ConsumerName consumer{"orders"};
+  const std::string theirs = digestText(consumer, GroupId{"theirs"});
+  std::string own = digestText(consumer, GroupId{"own"});
+  own.front() = theirs.front();
+  OpenGroups groups;
+  groups.set(theirs, true);
+
+  const StateWrite both = groups.write(consumer, own.front(), std::vector<OpenChange>{{own, true}});
+  const StateWrite none = groups.write(consumer, own.front(), std::vector<OpenChange>{{theirs, false}});
+
+  EXPECT_EQ(both.key, openKey(consumer, own.front()));
+  EXPECT_THAT(digestsFromText(both.value.value()), testing::UnorderedElementsAre(theirs, own));
+  EXPECT_EQ(none.value, std::nullopt) << "a list of nobody is erased";
+}
+
 }  // namespace
 }  // namespace tenure::pipeline

@@ -1,0 +1,154 @@
+/// The open transaction: when it is over, and what its commit says.
+#include "consumer/engine/committer.hpp"
+
+#include "parts.hpp"
+
+namespace tenure::consuming::engine {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class CommitterTest : public PartTest {
+ protected:
+  Committer& committer() {
+    if (!committer_) committer_.emplace(at());
+    return *committer_;
+  }
+  void settle(const std::vector<std::string>& ids) {
+    hand.add(messagesOf(ids));
+    hand.grant(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) hand.settle();
+  }
+  bool isOver(Duration lastRun = {}) { return committer().isOver(hand, lastRun, now); }
+  Commit close() { return committer().close(hand, {}, std::nullopt, now); }
+
+  Hand hand;
+
+ private:
+  std::optional<Committer> committer_;
+};
+
+TEST_F(CommitterTest, IsOverWhenItIsFull) {
+  committer().begin(now.now);
+  settle({"a", "b", "c"});
+  hand.grant(10);
+  EXPECT_FALSE(isOver());
+
+  settle({"d"});
+  hand.grant(10);
+
+  EXPECT_TRUE(isOver());
+}
+
+TEST_F(CommitterTest, IsOverWhenAnotherMessageWouldMissTheLatencyTarget) {
+  options.latencyTarget = 20ms;
+  committer().begin(now.now);
+  settle({"a"});
+  hand.grant(10);
+  now.now += 15ms;
+
+  EXPECT_FALSE(isOver(1ms));
+  EXPECT_TRUE(isOver(10ms));
+}
+
+TEST_F(CommitterTest, IsOverWhenTheRecordCoversNoMoreOrSomebodyWants) {
+  committer().begin(now.now);
+  settle({"a"});
+  EXPECT_TRUE(isOver()) << "it is the last that may begin";
+  hand.grant(10);
+  EXPECT_FALSE(isOver());
+
+  now.stopAsked = true;
+  EXPECT_TRUE(isOver());
+  now.stopAsked = false;
+  now.transactionIsFull = true;
+  EXPECT_TRUE(isOver());
+}
+
+TEST_F(CommitterTest, ASuspectIsAloneInIt) {
+  settle({"a"});
+  hand.grant(10);
+  hand.setSuspects(3);
+
+  EXPECT_TRUE(isOver());
+}
+
+TEST_F(CommitterTest, ItsCommitCarriesAllThatIsToBeWritten) {
+  settle({"a", "b"});
+  at().booking.record = attemptsAt("c", 2);
+
+  const Commit commit = close();
+
+  EXPECT_THAT(idsOf(commit.settled), ElementsAre("a", "b"));
+  EXPECT_THAT(commit.records, SizeIs(1));
+  EXPECT_THAT(commit.forgiven, IsEmpty());
+}
+
+TEST_F(CommitterTest, WhatWasKeptIsNotAcknowledged) {
+  hand.addKept(messagesOf({"k"}));
+  hand.grant(1);
+  hand.settle();
+
+  EXPECT_THAT(close().settled, IsEmpty());
+}
+
+TEST_F(CommitterTest, ADeathInARowIsWrittenAndASuccessEndsTheRow) {
+  at().streak().died(MessageId{"x"}, "bad", now.wall);
+  at().booking.deaths = 1;
+  Commit commit = close();
+  ASSERT_THAT(commit.records, SizeIs(1));
+  EXPECT_EQ(commit.records[0].id, deadInARow());
+  committer().committed(hand, now);
+  committer().forget();
+
+  settle({"a"});
+  at().booking.succeeded = true;
+  commit = close();
+
+  EXPECT_THAT(idsOf(commit.forgiven), ElementsAre(deadInARow().value));
+  committer().committed(hand, now);
+  EXPECT_FALSE(at().streak().counts());
+}
+
+TEST_F(CommitterTest, WhatDidNotCommitCountsForNoDeath) {
+  at().streak().died(MessageId{"x"}, "bad", now.wall);
+  at().booking.deaths = 1;
+
+  committer().forget();
+
+  EXPECT_FALSE(at().streak().counts());
+}
+
+TEST_F(CommitterTest, WhatIsForgivenIsForgottenWhenItIsDurable) {
+  at().histories.put(attemptsAt("a", 1));
+  settle({"a"});
+  at().booking.forgiven = MessageId{"a"};
+  close();
+  EXPECT_NE(at().histories.attemptsOf(MessageId{"a"}), nullptr);
+
+  committer().committed(hand, now);
+
+  EXPECT_EQ(at().histories.attemptsOf(MessageId{"a"}), nullptr);
+}
+
+TEST_F(CommitterTest, WhatItDidIsToldWhenItIsTrue) {
+  at().booking.news.push_back(DuplicateDropped{"a"});
+  EXPECT_THAT(told<DuplicateDropped>(), IsEmpty());
+
+  committer().tellNews();
+
+  EXPECT_THAT(told<DuplicateDropped>(), SizeIs(1));
+}
+
+TEST_F(CommitterTest, MayBeUndoneOnceBetweenTwoCommits) {
+  EXPECT_TRUE(committer().mayUndo());
+  EXPECT_FALSE(committer().mayUndo());
+  close();
+  committer().committed(hand, now);
+  EXPECT_TRUE(committer().mayUndo());
+}
+
+}  // namespace
+}  // namespace tenure::consuming::engine

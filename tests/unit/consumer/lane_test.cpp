@@ -1,0 +1,323 @@
+/// One lane: what comes after what, when answers come at moments that no memory store can bring about.
+#include "consumer/engine/lane.hpp"
+
+#include "parts.hpp"
+
+namespace tenure::consuming::engine {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// What no memory store can bring about: answers that come at chosen moments.
+class LaneTest : public testing::Test {
+ protected:
+  static Share share(const std::vector<std::string>& ids) {
+    Share share;
+    share.messages = messagesOf(ids);
+    share.dry = ids.empty();
+    return share;
+  }
+  /// Nobody is suspect.
+  static Share survey(Survey survey = {}) {
+    Share share;
+    share.asked = false;
+    share.survey = std::move(survey);
+    return share;
+  }
+
+  template <class A>
+  A expect(const Action& action) {
+    return expectA<A>(action);
+  }
+
+  void takeOffice(const ConsumerState& left = {}) {
+    expect<Claim>(lane.inaugurate(now));
+    expect<Recall>(lane.did(now));
+    Recollection recollection;
+    recollection.state = left;
+    recollection.reach = reachOf(options);
+    expect<Attach>(lane.recalled(recollection, now));
+    expect<Return>(lane.did(now));
+  }
+
+  /// In office, and nobody is suspect: what it asks for is messages.
+  Take begin() {
+    takeOffice();
+    expect<Take>(lane.execute(now));
+    return expect<Take>(lane.took(survey(), now));
+  }
+  /// With `ids` waiting; returns what it does next.
+  Action workOn(const std::vector<std::string>& ids) {
+    begin();
+    return lane.took(share(ids), now);
+  }
+
+  /// The first message of a batch, up to where its key is asked for.
+  void handleFirst(const Action& action) {
+    expect<Look>(action);
+    expect<Handle>(lane.looked(false, now));
+    expect<Admit>(lane.ran(Outcome::done(), now));
+  }
+
+  /// Answers a look with nothing.
+  Action lookAround(const Action& action) {
+    return std::holds_alternative<Take>(action) ? lane.took(share({}), now) : action;
+  }
+
+  ConsumerOptions options{.maxBatch = 2};
+  Lane lane{options, Random{1}, {.token = FencingToken{7}}};
+  Moment now{.now = BootTime{1h}};
+};
+
+TEST_F(LaneTest, ClaimsBeforeItReadsAndReadsBeforeItAttaches) { takeOffice(); }
+
+TEST_F(LaneTest, AHandoverCostsNoCommitBeforeTheFirstBatch) {
+  begin();
+
+  expect<Look>(lane.took(share({"a", "b", "c", "d"}), now));
+}
+
+TEST_F(LaneTest, WhoComesDuringALongIdlePassOfForgettingWaitsForOneStep) {
+  expect<Return>(workOn({}));
+  now.now += 2min;
+  now.wall += 2min;
+  for (int steps = 0; steps < 3; ++steps) {
+    if (steps == 0) {
+      expect<LookAtClock>(lane.execute(now));
+      expect<Commit>(lane.lookedAt(std::nullopt, now));
+      expect<Prune>(lane.did(now));
+    } else {
+      expect<Prune>(lane.execute(now));
+    }
+    EXPECT_EQ(expect<Take>(lane.pruned({.looked = 10, .removed = 1, .last = "m"}, now)).until, onlyLook);
+    expect<Return>(lane.took(share({}), now));
+  }
+
+  expect<Prune>(lane.execute(now));
+  expect<Take>(lane.pruned({.looked = 10, .removed = 1, .last = "m"}, now));
+  expect<Look>(lane.took(share({"a"}), now));
+}
+
+TEST_F(LaneTest, TheFirstHandlerOfABatchBeginsWithoutTheStoresLock) {
+  expect<Look>(workOn({"a", "b", "c"}));
+  const Handle first = expect<Handle>(lane.looked(false, now));
+  EXPECT_TRUE(first.mark);
+  const Admit itsKey = expect<Admit>(lane.ran(Outcome::done(), now));
+  EXPECT_FALSE(itsKey.mark) << "the mark stands before what its handler wrote";
+
+  const Admit second = expect<Admit>(lane.admitted(Admission::fresh, now));
+
+  EXPECT_TRUE(second.mark);
+  EXPECT_FALSE(expect<Handle>(lane.admitted(Admission::fresh, now)).mark);
+}
+
+TEST_F(LaneTest, AKeyThatCameDuringTheHandlerUndoesWhatItWrote) {
+  expect<Look>(workOn({"a"}));
+  expect<Handle>(lane.looked(false, now));
+  expect<Admit>(lane.ran(Outcome::done(), now));
+
+  expect<Abandon>(lane.admitted(Admission::duplicate, now));
+
+  expect<Look>(lane.did(now));
+  expect<Admit>(lane.looked(true, now));
+}
+
+TEST_F(LaneTest, ABatchNeverGoesBeyondWhatTheRecordCovers) {
+  handleFirst(workOn({"a", "b", "c"}));
+  const Outcome done = Outcome::done();
+  expect<Admit>(lane.admitted(Admission::fresh, now));
+  expect<Handle>(lane.admitted(Admission::fresh, now));
+
+  const Commit commit = expect<Commit>(lane.ran(done, now));
+
+  EXPECT_THAT(commit.settled, SizeIs(2));
+  EXPECT_THAT(idsOf(commit.inWork), ElementsAre("c"));
+  EXPECT_TRUE(commit.more);
+}
+
+TEST_F(LaneTest, AStopBetweenAChargeAndItsStartTakesTheChargeBack) {
+  takeOffice({.inWork = {MessageId{"a"}}, .moreInWork = false, .attempts = {}});
+  expect<Take>(lane.execute(now));
+  Share found = survey({.named = {MessageId{"a"}}, .first = 0});
+  found.messages = messagesOf({"a"});
+  expect<Look>(lookAround(lane.took(std::move(found), now)));
+  const Commit charge = expect<Commit>(lane.looked(false, now));
+  ASSERT_FALSE(charge.records.empty());
+  EXPECT_EQ(charge.records.front().id.value, "a");
+  EXPECT_EQ(charge.records.front().attempts, 1);
+
+  now.stopAsked = true;
+  expect<Return>(lane.did(now));
+  const Commit leaving = expect<Commit>(lane.handOver(now));
+
+  EXPECT_THAT(idsOf(leaving.forgiven), ElementsAre("a"));
+  EXPECT_THAT(idsOf(leaving.inWork), Contains("a")) << "still a suspect";
+}
+
+TEST_F(LaneTest, WhatATransactionDidIsToldOnlyWhenItIsDurable) {
+  expect<Look>(workOn({"a", "b"}));
+  expect<Admit>(lane.looked(true, now));
+  expect<Admit>(lane.admitted(Admission::duplicate, now));
+  EXPECT_THAT(lane.takeNews(), IsEmpty());
+  expect<Commit>(lane.admitted(Admission::duplicate, now));
+  EXPECT_THAT(lane.takeNews(), IsEmpty());
+
+  static_cast<void>(lane.did(now));
+
+  EXPECT_EQ(lane.takeNews().size(), 3);
+}
+
+TEST_F(LaneTest, AnUnknownOutcomeIsAskedForBeforeAnythingElse) {
+  handleFirst(workOn({"a", "b"}));
+  now.stopAsked = true;
+  expect<Commit>(lane.admitted(Admission::fresh, now));
+
+  expect<Resolve>(lane.failed(Error{Errc::outcomeUnknown}, now));
+
+  expect<Acknowledge>(lane.resolved(CommitFate::committed, now));
+  expect<Return>(lane.acknowledged({}, now));
+}
+
+TEST_F(LaneTest, ReadsAheadSoThatEachCommitCanRecordTheNextBatch) {
+  const Take take = begin();
+
+  EXPECT_GE(take.max, 2 * options.maxBatch);
+}
+
+TEST_F(LaneTest, WhatIsCommittedLeavesTheHandWithItsAcknowledgement) {
+  handleFirst(workOn({"a"}));
+  expect<Commit>(lookAround(lane.admitted(Admission::fresh, now)));
+
+  const Acknowledge done = expect<Acknowledge>(lane.did(now));
+  EXPECT_THAT(idsOf(done.settled), ElementsAre("a"));
+
+  expect<Take>(lane.acknowledged({}, now));
+}
+
+TEST_F(LaneTest, AnHeirComesNext) {
+  handleFirst(workOn({"a", "c"}));
+  expect<Admit>(lane.admitted(Admission::fresh, now));
+  expect<Commit>(lane.admitted(Admission::duplicate, now));
+  expect<Acknowledge>(lane.did(now));
+  Receipt receipt;
+  receipt.heirs = messagesOf({"b"});
+
+  const Look look = expect<Look>(lookAround(lane.acknowledged(std::move(receipt), now)));
+
+  EXPECT_EQ(look.message->id.value, "b");
+}
+
+TEST_F(LaneTest, WhatTheStoreUndidIsHandledAgainOnceAndThenItIsAnOutage) {
+  handleFirst(workOn({"a", "b"}));
+  expect<Look>(lane.failed(Errc::undone, now));
+  expect<Handle>(lane.looked(false, now));
+  expect<Admit>(lane.ran(Outcome::done(), now));
+
+  expect<Wait>(lane.failed(Errc::undone, now));
+}
+
+TEST_F(LaneTest, ABatchThatTheStoreRefusesAsAWholeComesOneByOne) {
+  handleFirst(workOn({"a", "b", "c"}));
+  expect<Admit>(lane.admitted(Admission::fresh, now));
+  expect<Handle>(lane.admitted(Admission::fresh, now));
+  EXPECT_THAT(expect<Commit>(lane.ran(Outcome::done(), now)).settled, SizeIs(2));
+
+  handleFirst(lane.failed(Errc::payloadTooLarge, now));
+
+  EXPECT_THAT(expect<Commit>(lane.admitted(Admission::fresh, now)).settled, SizeIs(1));
+}
+
+TEST_F(LaneTest, ALostLeaseEndsTheTermAtOnce) {
+  handleFirst(workOn({"a"}));
+
+  EXPECT_EQ(expect<Quit>(lane.failed(Errc::leaseLost, now)).reason, EndReason::leaseLost);
+}
+
+TEST_F(LaneTest, InALaneWhatHasToWaitIsGivenBackWithAllThatIsKnownOfIt) {
+  Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});
+  expect<Claim>(beside.inaugurate(now));
+  expect<Recall>(beside.did(now));
+  expect<Return>(beside.recalled({}, now));
+  expect<Take>(beside.execute(now));
+  Share some = share({"a"});
+  some.covered = 1;
+  expect<Look>(beside.took(std::move(some), now));
+  expect<Handle>(beside.looked(false, now));
+  const Commit commit = expect<Commit>(beside.ran(Outcome::failed("no"), now));
+  ASSERT_THAT(commit.records, SizeIs(1));
+
+  expect<Release>(beside.did(now));
+  const Park park = expect<Park>(beside.did(now));
+
+  ASSERT_THAT(park.parked.messages, SizeIs(1));
+  ASSERT_THAT(park.parked.pasts, SizeIs(1));
+  EXPECT_EQ(park.parked.pasts[0].attempt->attempts, 1);
+  EXPECT_TRUE(expect<Take>(beside.did(now)).released);
+}
+
+TEST_F(LaneTest, InALaneNothingBeginsThatIsOnNoRecord) {
+  Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});
+  expect<Claim>(beside.inaugurate(now));
+  expect<Recall>(beside.did(now));
+  expect<Return>(beside.recalled({}, now));
+  expect<Take>(beside.execute(now));
+
+  const Commit commit = expect<Commit>(beside.took(share({"a", "b"}), now));
+
+  EXPECT_THAT(idsOf(commit.inWork), ElementsAre("a", "b"));
+  expect<Release>(beside.did(now));
+  expect<Look>(beside.did(now));
+}
+
+// --- outages
+
+TEST_F(LaneTest, AnOutageCountsFromTheFirstQuestionThatWasNotAnswered) {
+  expect<Claim>(lane.inaugurate(now));
+  now.storeOwesSince = now.now;
+  now.now += 9s;
+  expect<Wait>(lane.failed(Errc::timedOut, now));
+  EXPECT_EQ(lane.failingSince(Side::store), now.storeOwesSince);
+  EXPECT_EQ(lane.failingSince(Side::source), std::nullopt);
+
+  now.now += 1s;
+  expect<Claim>(lane.did(now));
+
+  expect<Quit>(lane.failed(Errc::unavailable, now));
+}
+
+TEST_F(LaneTest, AnAnswerThatIsOnlyLateIsToldAndEndsNothing) {
+  expect<Look>(workOn({"a"}));
+  lane.takeNews();
+
+  lane.overdue(Side::store, now.now - 2s, now);
+  const auto began = lane.takeNews();
+  EXPECT_EQ(lane.failingSince(Side::store), std::nullopt);
+  now.now += 1min;
+  lane.answeredLate(Side::store, now);
+  const auto ended = lane.takeNews();
+
+  ASSERT_EQ(began.size(), 1U);
+  EXPECT_EQ(std::get<OutageBegan>(began[0]).error, "the store has not answered for 2s");
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(std::get<OutageEnded>(ended[0]).lasted, 62s);
+}
+
+TEST_F(LaneTest, AnAnswerThatWasOverdueAndNeverComesIsOneOutage) {
+  expect<Look>(workOn({"a"}));
+  lane.takeNews();
+  now.storeOwesSince = now.now - 2s;
+  lane.overdue(Side::store, *now.storeOwesSince, now);
+
+  now.now += 2s;
+  lane.failed(Errc::timedOut, now);
+  lane.answeredLate(Side::store, now);
+
+  EXPECT_EQ(lane.takeNews().size(), 1U);
+  EXPECT_EQ(lane.failingSince(Side::store), now.storeOwesSince);
+}
+
+}  // namespace
+}  // namespace tenure::consuming::engine

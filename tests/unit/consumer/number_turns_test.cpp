@@ -1,0 +1,139 @@
+/// Whose turn it is in groups that follow numbers, and what is to be done about gaps.
+#include "consumer/engine/numbers.hpp"
+#include "parts.hpp"
+
+namespace tenure::consuming::engine {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class NumberTurns : public PartTest {
+ protected:
+  NumberTurns() {
+    options.name = ConsumerName{"orders"};
+    options.followNumbers = true;
+    options.gapLimit = 1s;
+  }
+  Numbers& numbers() {
+    if (!numbers_) numbers_.emplace(at(), nullptr);
+    return *numbers_;
+  }
+  static Message numbered(std::int64_t number) {
+    Message message = messagesOf({"a" + std::to_string(number)}).front();
+    message.group.value = "a";
+    message.headers = {{std::string(numberHeader), std::to_string(number)}};
+    return message;
+  }
+  /// Number 2 is kept, and 1 is missing.
+  void keepTheSecond() {
+    ASSERT_TRUE(numbers().reopened({}));
+    ASSERT_TRUE(numbers().consulted(GroupId{"a"}, std::nullopt));
+    numbers().keep(numbered(2), now);
+    numbers().committed();
+    now.now += 2s;
+    now.wall += 2s;
+  }
+
+ private:
+  std::optional<Numbers> numbers_;
+};
+
+TEST_F(NumberTurns, WhereTheyAreNotFollowedAnyMessageMayCome) {
+  options.followNumbers = false;
+  EXPECT_EQ(numbers().turnOf(numbered(9)), pipeline::Turn::any);
+  EXPECT_TRUE(numbers().areOpen());
+  EXPECT_THAT(numbers().writes().writes, IsEmpty());
+}
+
+TEST_F(NumberTurns, AGroupsPlaceIsAskedForOnce) {
+  EXPECT_FALSE(numbers().areOpen());
+  ASSERT_TRUE(numbers().reopened({}));
+  EXPECT_TRUE(numbers().isUnknown(numbered(1)));
+
+  ASSERT_TRUE(numbers().consulted(GroupId{"a"}, std::nullopt));
+
+  EXPECT_EQ(numbers().turnOf(numbered(1)), pipeline::Turn::next);
+  EXPECT_EQ(numbers().turnOf(numbered(2)), pipeline::Turn::early);
+}
+
+TEST_F(NumberTurns, WhatIsKeptIsWrittenWithTheCommitAndItsGroupEntersAList) {
+  ASSERT_TRUE(numbers().consulted(GroupId{"a"}, std::nullopt));
+
+  numbers().keep(numbered(2), now);
+  const NumberWrites writes = numbers().writes();
+
+  EXPECT_THAT(writes.writes, SizeIs(3)) << "its head, its body, and the group's place";
+  EXPECT_THAT(writes.lists, SizeIs(1));
+  EXPECT_TRUE(writes.changes.at(0).isOpen);
+  EXPECT_THAT(at().booking.news, SizeIs(1));
+}
+
+TEST_F(NumberTurns, WhatHasComeToItsTurnIsLoaded) {
+  keepTheSecond();
+  numbers().settle(numbered(1), now);
+  EXPECT_TRUE(numbers().readies());
+  numbers().committed();
+
+  const Load load = expectA<Load>(numbers().tend({.atMost = 4}, now));
+
+  EXPECT_THAT(load.ready.numbers, testing::ElementsAre(2));
+}
+
+TEST_F(NumberTurns, AnOldGapIsToldOnceAndWaitedFor) {
+  keepTheSecond();
+
+  EXPECT_EQ(numbers().tend({.atMost = 4}, now).index(), 0U);
+  now.now += 1min;
+  EXPECT_EQ(numbers().tend({.atMost = 4}, now).index(), 0U);
+
+  EXPECT_THAT(told<GapFound>(), SizeIs(1));
+}
+
+TEST_F(NumberTurns, OrGivenUpWhenNothingMayComeAnyMore) {
+  options.whenGapIsOld = GapPolicy::skip;
+  keepTheSecond();
+  EXPECT_EQ(numbers().tend({.atMost = 4, .mayStillCome = true}, now).index(), 0U);
+  now.now += 1min;
+
+  const auto giveUp = expectA<Numbers::GiveUp>(numbers().tend({.atMost = 4}, now));
+
+  EXPECT_EQ(giveUp.gap.first, 1);
+  EXPECT_EQ(giveUp.gap.last, 1);
+}
+
+TEST_F(NumberTurns, OrEndsTheTerm) {
+  options.whenGapIsOld = GapPolicy::stop;
+  keepTheSecond();
+
+  EXPECT_TRUE(expectA<Error>(numbers().tend({.atMost = 4}, now)).is(Errc::gapTooOld));
+}
+
+TEST_F(NumberTurns, BeforeTheLanesOnlyThoseAreLoadedThatMayHaveBeenInWork) {
+  role = Role::recovery;
+  keepTheSecond();
+  numbers().settle(numbered(1), now);
+  numbers().committed();
+
+  EXPECT_EQ(numbers().tend({.atMost = 4}, now).index(), 0U);
+
+  expectA<Load>(numbers().tend({.atMost = 4, .expects = true}, now));
+}
+
+TEST_F(NumberTurns, ALaneLoadsWhatItsVisitAllows) {
+  role = Role::lane;
+  keepTheSecond();
+  numbers().settle(numbered(1), now);
+  numbers().committed();
+  EXPECT_EQ(numbers().tend({.atMost = 4}, now).index(), 0U) << "the scheduler has not said so";
+
+  Share share;
+  share.visit = Visit{GroupId{"a"}, 1};
+  numbers().took(share);
+
+  EXPECT_TRUE(numbers().isVisiting());
+  expectA<Load>(numbers().tend({.atMost = 4}, now));
+}
+
+}  // namespace
+}  // namespace tenure::consuming::engine

@@ -1,0 +1,264 @@
+/// One message: which questions are asked for it, and what becomes of it.
+#include "consumer/charges.hpp"
+#include "consumer/engine/delivery.hpp"
+#include "parts.hpp"
+
+namespace tenure::consuming::engine {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class OneDelivery : public PartTest {
+ protected:
+  Delivery& delivery() {
+    if (!delivery_) {
+      numbers_.emplace(at(), nullptr);
+      delivery_.emplace(at(), *numbers_, Random{1});
+    }
+    return *delivery_;
+  }
+  Delivery::Decision begin() { return delivery().begin(head, now); }
+  template <class A>
+  static A asks(const Delivery::Decision& decision) {
+    return expectA<A>(expectA<Action>(decision));
+  }
+  /// Up to its handler's answer.
+  Delivery::Decision run(const Outcome& outcome) {
+    asks<Look>(begin());
+    expectA<Delivery::GoesOn>(delivery().looked(false));
+    asks<Handle>(begin());
+    return delivery().ran(outcome, now);
+  }
+
+  Head head{.message = letterOf("a")};
+
+ private:
+  std::optional<Numbers> numbers_;
+  std::optional<Delivery> delivery_;
+};
+
+TEST_F(OneDelivery, TheFirstIsLookedUpThenHandledThenAdmitted) {
+  asks<Look>(begin());
+  expectA<Delivery::GoesOn>(delivery().looked(false));
+  const Handle handle = asks<Handle>(begin());
+  EXPECT_TRUE(handle.mark);
+  EXPECT_EQ(handle.attempt, 1);
+  EXPECT_FALSE(asks<Admit>(delivery().ran(Outcome::done(), now)).mark);
+
+  EXPECT_TRUE(expectA<Delivery::Settled>(delivery().admitted(Admission::fresh, now)).ran);
+}
+
+TEST_F(OneDelivery, TheOthersAreAdmittedFirst) {
+  head.isFirst = false;
+  EXPECT_TRUE(asks<Admit>(begin()).mark);
+  EXPECT_FALSE(asks<Handle>(delivery().admitted(Admission::fresh, now)).mark);
+
+  expectA<Delivery::Settled>(delivery().ran(Outcome::done(), now));
+}
+
+TEST_F(OneDelivery, WhatHasAKeyIsDropped) {
+  asks<Look>(begin());
+  delivery().looked(true);
+  asks<Admit>(begin());
+
+  EXPECT_FALSE(expectA<Delivery::Settled>(delivery().admitted(Admission::duplicate, now)).ran);
+  EXPECT_THAT(at().booking.news, SizeIs(1));
+}
+
+TEST_F(OneDelivery, WhatHasAKeyOfAnotherBodyIsBuriedWithoutOne) {
+  head.isFirst = false;
+  asks<Admit>(begin());
+
+  const Bury bury = asks<Bury>(delivery().admitted(Admission::reused, now));
+
+  EXPECT_FALSE(bury.withKey);
+  EXPECT_EQ(bury.attempts, 0);
+}
+
+TEST_F(OneDelivery, AKeyThatCameDuringTheHandlerUndoesWhatItWrote) {
+  asks<Admit>(run(Outcome::done()));
+
+  asks<Abandon>(delivery().admitted(Admission::duplicate, now));
+}
+
+TEST_F(OneDelivery, WithoutKeysNothingIsAsked) {
+  options.delivery = Guarantee::atLeastOnce;
+  asks<Handle>(begin());
+
+  expectA<Delivery::Settled>(delivery().ran(Outcome::done(), now));
+}
+
+TEST_F(OneDelivery, AFailureIsRecordedAndItWaitsInItsPlace) {
+  expectA<Delivery::CommitFirst>(run(Outcome::failed("no")));
+
+  ASSERT_TRUE(at().booking.record);
+  EXPECT_EQ(at().booking.record->attempts, 1);
+  EXPECT_GE(delivery().notBefore(), now.now);
+}
+
+TEST_F(OneDelivery, InALaneItIsGivenBackMeanwhile) {
+  role = Role::lane;
+
+  EXPECT_GE(expectA<Delivery::GivesBack>(run(Outcome::failed("no"))).until, now.now);
+}
+
+TEST_F(OneDelivery, TheLastFailureBuriesIt) {
+  options.maxAttempts = 1;
+
+  const Bury bury = asks<Bury>(run(Outcome::failed("no")));
+
+  EXPECT_EQ(bury.reason, "no");
+  EXPECT_EQ(bury.attempts, 1);
+  EXPECT_TRUE(bury.undo);
+  EXPECT_TRUE(bury.withKey);
+}
+
+TEST_F(OneDelivery, OrItBlocksThoseBehindIt) {
+  options.maxAttempts = 1;
+  options.onDead = OnDead::block;
+
+  expectA<Delivery::CommitFirst>(run(Outcome::failed("no")));
+
+  EXPECT_EQ(at().booking.record->standing, Standing::blocked);
+}
+
+TEST_F(OneDelivery, ARejectedOneIsBuriedAtOnceAndASkippedOneOnlyLosesItsWrites) {
+  EXPECT_EQ(asks<Bury>(run(Outcome::reject("never"))).reason, "never");
+  delivery().forgetTransaction();
+
+  asks<Undo>(run(Outcome::skip("not ours")));
+  asks<Admit>(delivery().undone(now));
+  expectA<Delivery::Settled>(delivery().admitted(Admission::fresh, now));
+}
+
+TEST_F(OneDelivery, APostponedOneCountsForNoAttemptAndIsOnRecord) {
+  expectA<Delivery::CommitFirst>(run(Outcome::retryLater("later", 50ms)));
+
+  ASSERT_TRUE(at().booking.record);
+  EXPECT_EQ(at().booking.record->attempts, 0);
+  EXPECT_EQ(delivery().notBefore(), now.now + 50ms);
+}
+
+TEST_F(OneDelivery, ASuspectIsChargedBeforeItBegins) {
+  head.isSuspect = true;
+  asks<Look>(begin());
+  delivery().looked(false);
+
+  expectA<Delivery::CommitFirst>(begin());
+
+  EXPECT_TRUE(at().booking.charges);
+  EXPECT_EQ(whoBegan(*at().booking.record), FencingToken{7});
+  at().histories.put(*at().booking.record);
+  delivery().chargeIsDurable(head.message->id);
+  at().booking = {};
+  EXPECT_EQ(asks<Handle>(begin()).attempt, 1);
+}
+
+TEST_F(OneDelivery, ASuspectThatIsOutOfAttemptsIsBuried) {
+  head.isSuspect = true;
+  at().histories.put(attemptsAt("a", 5, std::string(processDied)));
+  asks<Look>(begin());
+  delivery().looked(false);
+
+  EXPECT_THAT(asks<Bury>(begin()).reason, HasSubstr("during its last attempt"));
+}
+
+TEST_F(OneDelivery, WhatAnOperatorReleasedIsBuried) {
+  AttemptRecord released = attemptsAt("a", 2, "no");
+  released.standing = Standing::released;
+  at().histories.put(released);
+  asks<Look>(begin());
+  delivery().looked(false);
+
+  EXPECT_EQ(asks<Bury>(begin()).reason, "released: no");
+}
+
+TEST_F(OneDelivery, AnExternalHandlersRunIsNotRepeatedForItsKey) {
+  options.handlerIsExternal = true;
+  EXPECT_FALSE(asks<Admit>(run(Outcome::done())).message == nullptr);
+  delivery().forgetTransaction();
+
+  asks<Look>(begin());
+  delivery().looked(false);
+
+  asks<Admit>(begin());
+}
+
+TEST_F(OneDelivery, WhoIsCountedAsksForItsTurnOnce) {
+  head.isCounted = true;
+  asks<Look>(begin());
+  delivery().looked(false);
+  asks<TakeTurn>(begin());
+  expectA<Delivery::Waits>(delivery().turned(now.now + 1s, now));
+  EXPECT_THAT(told<MessageHeldBack>(), SizeIs(1));
+  asks<TakeTurn>(begin());
+
+  expectA<Delivery::GoesOn>(delivery().turned(now.now, now));
+
+  asks<Begin>(begin());
+  asks<Handle>(delivery().begun({}));
+}
+
+TEST_F(OneDelivery, ATokenThatCameWithItIsItsTurnAndGoesBackWhenItIsNotUsed) {
+  role = Role::lane;
+  head.isCounted = true;
+  delivery().bringTokens({head.message.get(), 1});
+  const std::vector<Letter> settled{head.message};
+  EXPECT_THAT(delivery().unbegun(settled), SizeIs(1));
+
+  asks<Admit>(run(Outcome::done()));
+
+  EXPECT_THAT(delivery().unbegun(settled), SizeIs(0));
+}
+
+TEST_F(OneDelivery, AtMostOnceTakesItBeforeItStartsAndStartsItOnce) {
+  options.delivery = Guarantee::atMostOnce;
+  asks<Admit>(begin());
+  expectA<Delivery::Settled>(delivery().admitted(Admission::fresh, now));
+  EXPECT_TRUE(at().booking.takes);
+  at().booking = {};
+  delivery().forgetTransaction();
+  delivery().take(head.message);
+
+  asks<Handle>(delivery().goOnWithTaken(head, BootTime::min(), now));
+  const Bury bury = asks<Bury>(delivery().ran(Outcome::failed("no"), now));
+
+  EXPECT_EQ(bury.attempts, 1);
+  EXPECT_FALSE(bury.withKey) << "it has one";
+}
+
+TEST_F(OneDelivery, WhatIsTakenWhenItsLeaderLeavesBeforeItsTurnIsBuriedUnbegun) {
+  options.delivery = Guarantee::atMostOnce;
+  delivery().take(head.message);
+  now.mayBegin = false;
+  now.stopAsked = true;
+
+  EXPECT_EQ(asks<Bury>(delivery().goOnWithTaken(head, BootTime::min(), now)).attempts, 0);
+}
+
+TEST_F(OneDelivery, WhatTheStoreNeverHeardOfIsTold) {
+  options.delivery = Guarantee::atMostOnce;
+  delivery().take(head.message);
+
+  delivery().forgo("its term was lost");
+
+  ASSERT_THAT(told<MessageForgone>(), SizeIs(1));
+  EXPECT_FALSE(delivery().hasTaken());
+}
+
+TEST_F(OneDelivery, WithoutKeysWhatComesAgainUnacknowledgedIsDropped) {
+  options.delivery = Guarantee::atLeastOnce;
+  const std::vector<Letter> committed{letterOf("a"), letterOf("b")};
+  delivery().remember(committed);
+  head.mayHaveCome = true;
+  EXPECT_FALSE(expectA<Delivery::Settled>(begin()).ran);
+
+  head.place = 1;
+  head.message = letterOf("c");
+
+  asks<Handle>(begin());  // so the rest was acknowledged after all
+}
+
+}  // namespace
+}  // namespace tenure::consuming::engine

@@ -1,0 +1,75 @@
+/// When store or source fail, or do not answer.
+#include "consumer/engine/outages.hpp"
+
+#include "parts.hpp"
+
+namespace tenure::consuming::engine {
+namespace {
+
+using testing::SizeIs;
+
+class OutagesTest : public PartTest {
+ protected:
+  Outages& outages() {
+    if (!outages_) outages_.emplace(at(), Random{1});
+    return *outages_;
+  }
+
+ private:
+  std::optional<Outages> outages_;
+};
+
+TEST_F(OutagesTest, AFailureIsToldOnceAndTriedAgainLater) {
+  EXPECT_TRUE(outages().failed(Side::store, Errc::unavailable, now));
+  EXPECT_TRUE(outages().failed(Side::store, Errc::unavailable, now));
+
+  EXPECT_THAT(told<OutageBegan>(), SizeIs(1));
+  EXPECT_TRUE(outages().storeIsAway());
+  EXPECT_EQ(outages().failingSince(Side::source), std::nullopt);
+  EXPECT_GT(outages().notBefore(), now.now);
+}
+
+TEST_F(OutagesTest, OnlyTheSideThatFailedEndsIt) {
+  outages().failed(Side::source, Errc::unavailable, now);
+
+  outages().wentWell(Side::store, now);
+  EXPECT_TRUE(outages().any());
+  now.now += 2s;
+  outages().wentWell(Side::source, now);
+
+  ASSERT_THAT(told<OutageEnded>(), SizeIs(1));
+  EXPECT_EQ(told<OutageEnded>()[0].lasted, 2s);
+}
+
+TEST_F(OutagesTest, OneThatLastsTooLongEndsTheTermCountedFromTheFirstMissingAnswer) {
+  now.storeOwesSince = now.now;
+  now.now += 9s;
+  EXPECT_TRUE(outages().failed(Side::store, Errc::timedOut, now));
+  now.now += 1s;
+
+  EXPECT_FALSE(outages().failed(Side::store, Errc::unavailable, now));
+}
+
+TEST_F(OutagesTest, AnAnswerThatIsOnlyLateIsToldAndEndsNothing) {
+  outages().overdue(Side::store, now.now - 2s, now);
+  EXPECT_FALSE(outages().storeIsAway());
+  now.now += 1min;
+  outages().answeredLate(Side::store, now);
+
+  EXPECT_EQ(told<OutageBegan>()[0].error, "the store has not answered for 2s");
+  EXPECT_EQ(told<OutageEnded>()[0].lasted, 62s);
+}
+
+TEST_F(OutagesTest, AnAnswerThatWasOverdueAndNeverComesIsOneOutage) {
+  now.storeOwesSince = now.now - 2s;
+  outages().overdue(Side::store, *now.storeOwesSince, now);
+  now.now += 2s;
+  outages().failed(Side::store, Errc::timedOut, now);
+  outages().answeredLate(Side::store, now);
+
+  EXPECT_THAT(told<OutageBegan>(), SizeIs(1));
+  EXPECT_EQ(outages().failingSince(Side::store), now.storeOwesSince);
+}
+
+}  // namespace
+}  // namespace tenure::consuming::engine

@@ -1,0 +1,81 @@
+/// What the tests of the consumer's parts have in common: messages, moments, and a lane's workplace.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "consumer/engine/workplace.hpp"
+
+namespace tenure::consuming::engine {
+
+using namespace std::chrono_literals;
+
+inline std::vector<Message> messagesOf(const std::vector<std::string>& ids) {
+  std::vector<Message> made;
+  for (const std::string& id : ids) {
+    Message message;
+    message.id = MessageId{id};
+    message.position = static_cast<std::int64_t>(made.size()) + 1;
+    made.push_back(std::move(message));
+  }
+  return made;
+}
+inline Letter letterOf(const std::string& id) { return sealed(messagesOf({id}).front()); }
+
+inline std::vector<std::string> idsOf(std::span<const Letter> letters) {
+  std::vector<std::string> ids;
+  for (const Letter& letter : letters) ids.push_back(letter->id.value);
+  return ids;
+}
+inline std::vector<std::string> idsOf(const std::vector<MessageId>& all) {
+  std::vector<std::string> ids;
+  for (const MessageId& id : all) ids.push_back(id.value);
+  return ids;
+}
+
+/// What an earlier term left in work.
+inline ConsumerState leftInWork(const std::vector<std::string>& ids, bool more = false, std::int64_t by = 3) {
+  ConsumerState state;
+  for (const std::string& id : ids) state.inWork.push_back(MessageId{id});
+  state.moreInWork = more;
+  state.recordedBy = FencingToken{by};
+  return state;
+}
+inline AttemptRecord attemptsAt(const std::string& id, int attempts, std::string error = {}) {
+  AttemptRecord record = noteCalled(MessageId{id});
+  record.attempts = attempts;
+  record.lastError = std::move(error);
+  return record;
+}
+
+/// The one that is expected, or an empty one and a failure.
+template <class Wanted, class Of>
+Wanted expectA(const Of& variant) {
+  EXPECT_TRUE(std::holds_alternative<Wanted>(variant)) << "it is number " << variant.index();
+  return std::holds_alternative<Wanted>(variant) ? std::get<Wanted>(variant) : Wanted{};
+}
+
+/// A lane's workplace that is made with the options as they are when it is first asked for.
+class PartTest : public testing::Test {
+ protected:
+  Workplace& at() {
+    if (!workplace_) workplace_ = std::make_unique<Workplace>(options, role, false, FencingToken{7}, nullptr);
+    return *workplace_;
+  }
+  template <class Event>
+  std::vector<Event> told() {
+    std::vector<Event> events;
+    for (const EventBody& body : at().news)
+      if (const auto* event = std::get_if<Event>(&body)) events.push_back(*event);
+    return events;
+  }
+
+  ConsumerOptions options{.maxBatch = 4};
+  Role role = Role::total;
+  Moment now{.now = BootTime{1h}};
+
+ private:
+  std::unique_ptr<Workplace> workplace_;
+};
+
+}  // namespace tenure::consuming::engine
