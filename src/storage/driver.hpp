@@ -7,6 +7,8 @@
 ///   commit      a WriteSet, if the fence is the expected one and every expectation is met: all of it or nothing
 ///
 /// A driver decides nothing: who may claim, what a lost reply means, which message is new is FencedSession's to say.
+/// Where a store speaks SQL, handlers' own statements run in a transaction on it (ISqlTransaction), and what Tenure
+/// writes joins them at the commit.
 #pragma once
 
 #include <functional>
@@ -91,6 +93,34 @@ struct Limits {
   std::optional<std::chrono::hours> keepsIdsFor{};
 };
 
+/// A transaction on the server, for handlers who speak SQL. Before begin() it holds nothing there.
+///
+/// Errors of all:  storeFailed   a statement failed; the transaction is as it was before
+///                 undone        it cannot be taken back alone: everything was, and its messages are handled again
+///                 any other     the transaction is over
+class ISqlTransaction {
+ public:
+  virtual ~ISqlTransaction() = default;
+  /// Passes the fence, and holds its lock from then on. Conflict is no answer.
+  virtual Result<Outcome> begin() = 0;
+  virtual bool hasBegun() const noexcept = 0;
+  /// What every further call will hear: nothing, or why it is over. Asks no server.
+  virtual Result<void> standing() const = 0;
+  virtual bool isFull() const noexcept { return false; }
+
+  // As ISqlStatements, after begin():
+  virtual Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) = 0;
+  virtual Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) = 0;
+  /// At any time.
+  virtual Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) = 0;
+  virtual Result<void> mark() = 0;
+  virtual Result<void> rollbackToMark() = 0;
+
+  /// With all that the handlers have done; begins where nothing was done.
+  virtual Result<Committed> commit(const Commit& commit) = 0;
+  virtual void rollback() noexcept = 0;
+};
+
 /// Errors of all, besides what stands with each:  unavailable, storeBusy, storeFull, storeFailed, payloadTooLarge
 ///          outcomeUnknown  of claim and commit: the reply was lost
 /// Threads: one at a time.
@@ -101,20 +131,34 @@ class IStoreDriver {
   virtual std::string name() const = 0;
   virtual const Limits& limits() const noexcept = 0;
 
+  /// What a standby does: as connect(), or less where a standby has to stay away.
+  virtual Result<void> prepare(const std::stop_token& stop) { return connect(stop); }
   /// Connects where it is not connected, and looks at credentials, schema and rights. Ends early after a stop.
   virtual Result<void> connect(const std::stop_token& stop) = 0;
   /// Which server answers: another text after it was restarted or replaced. Empty where that makes no difference.
   virtual std::string server() const { return {}; }
 
+  /// From here on rows that are an election's own are this one's; so they are after a claim.
   virtual Result<FenceFound> readFence(const ElectionName& election) = 0;
   /// Every one that is there, for people.
   virtual Result<std::vector<StoredFence>> fences() = 0;
-  /// For a term, or for an operator (nullptr).
+  /// For a term, or for an operator (nullptr). Connects where it is not connected.
   virtual Result<void> claim(const ElectionName& election, const Term* term, const ClaimJudge& judge) = 0;
   /// Nullopt where the fence is not the `expected` one; nullptr expects none.
   virtual Result<std::optional<Rows>> read(std::span<const RowName> rows, const Fence* expected) = 0;
   virtual Result<std::vector<Row>> scan(const Scan& scan) = 0;
   virtual Result<Committed> commit(const Commit& commit) = 0;
+
+  /// Nullptr where the store speaks no SQL; what it says is under the lock of the fence then. One at a time.
+  virtual std::unique_ptr<ISqlTransaction> open(const Fence& expected, const Fence& next) {
+    static_cast<void>(expected), static_cast<void>(next);
+    return nullptr;
+  }
+  /// As IFencedStore::checkSql.
+  virtual Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) {
+    static_cast<void>(sql), static_cast<void>(parameters);
+    return Error{Errc::unsupported, "the store speaks no SQL"};
+  }
 
   /// As IStoreAdmin::inspect.
   virtual Result<Findings> inspect() = 0;

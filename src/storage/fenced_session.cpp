@@ -41,17 +41,15 @@ Result<void> FencedSession::claim(const Term& term) {
   const BootTime start = clock_.now();
   claimed_.reset();
   distrust();
-  Result<void> claimed = driver_->connect({});
   std::optional<Fence> written;
   FencingToken previous;
-  if (claimed)
-    claimed =
-        driver_->claim(term.identity().election, &term, [&](const FenceFound& found) -> Result<std::optional<Fence>> {
-          previous = found.stored.empty() ? FencingToken{} : found.stored.front().row.token;
-          const Result<Fence> next = judge(found, term);
-          if (!next) return next.error();
-          return written = *next;
-        });
+  const Result<void> claimed =
+      driver_->claim(term.identity().election, &term, [&](const FenceFound& found) -> Result<std::optional<Fence>> {
+        previous = found.stored.empty() ? FencingToken{} : found.stored.front().row.token;
+        const Result<Fence> next = judge(found, term);
+        if (!next) return next.error();
+        return written = *next;
+      });
   if (!claimed) {
     release();
     if (isRefusal(claimed.error())) emit(term, FenceRefused{claimed.error().message()});
@@ -98,9 +96,9 @@ Result<void> FencedSession::claimAnew() {
       driver_->claim(term.identity().election, &term, [&](const FenceFound& found) -> Result<std::optional<Fence>> {
         if (!holds(found, term.identity(), before))
           return judgeFenced(found.stored, term.identity(), before.row.sequence);
-        Result<Fence> next = judge(found, term);
-        if (next) written = *next;
-        return next;
+        const Result<Fence> next = judge(found, term);
+        if (!next) return next.error();
+        return written = *next;
       });
   // If its reply was lost, no commit of ours is in doubt: the next look finds what it left.
   if (!again && isOutcomeUnknown(again.error().code)) return Error{Errc::unavailable, again.error().detail};
@@ -115,7 +113,10 @@ Result<void> FencedSession::claimAnew() {
 Result<std::unique_ptr<IFencedTransaction>> FencedSession::begin(const Term& term) {
   if (const Result<void> ours = holdsClaim(term); !ours) return ours.error();
   if (claimed_->inDoubt) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
-  return std::unique_ptr<IFencedTransaction>(std::make_unique<FencedTransaction>(*this, claimed_->term));
+  Fence next = nextFence();
+  std::unique_ptr<ISqlTransaction> sql = driver_->open(claimed_->fence, next);
+  return std::unique_ptr<IFencedTransaction>(
+      std::make_unique<FencedTransaction>(*this, claimed_->term, std::move(next), std::move(sql)));
 }
 
 Fence FencedSession::nextFence() const {
@@ -126,35 +127,36 @@ Fence FencedSession::nextFence() const {
 }
 
 Error FencedSession::fenced() {
+  if (!claimed_) return {Errc::staleTerm, "the store was released"};
   const TermIdentity& term = claimed_->term.identity();
   const Result<FenceFound> found = driver_->readFence(term.election);
   if (!found) return found.error();
   return judgeFenced(found->stored, term, claimed_->fence.row.sequence);
 }
 
-Result<Rows> FencedSession::read(std::span<const RowName> rows) {
+Result<Rows> FencedSession::read(std::span<const RowName> rows, bool isLocked) {
   if (const Result<void> reached = reach(); !reached) return reached.error();
-  Result<std::optional<Rows>> found = driver_->read(rows, &claimed_->fence);
+  Result<std::optional<Rows>> found = driver_->read(rows, isLocked ? nullptr : &claimed_->fence);
   if (!found) return found.error();
   if (!*found) return fenced();
   return std::move(**found);
 }
 
-Result<void> FencedSession::commit(const WriteSet& writes) {
+Result<void> FencedSession::commit(const WriteSet& writes, const Fence& next, ISqlTransaction* sql) {
   if (const std::size_t bytes = writes.bytes(limits().bytesAWrite); bytes > limits().commitBytes)
     return Error{Errc::payloadTooLarge, "a transaction of " + std::to_string(bytes) + " bytes, at most " +
                                             std::to_string(limits().commitBytes)};
   if (Result<void> reached = reach(); !reached) return reached;
-  Fence next = nextFence();
   std::vector<MessageId> ahead;
   std::vector<RowName> alsoRead;
   if (!limits().looksAreDear) ahead = lookahead_.takeNext(limits().rowsALook);
   for (const MessageId& id : ahead) alsoRead.push_back({Table::key, keyNamed(lookahead_.consumer(), id)});
-  Result<Committed> committed = driver_->commit({&claimed_->fence, &next, &writes, alsoRead});
+  const Commit all{&claimed_->fence, &next, &writes, alsoRead};
+  Result<Committed> committed = sql != nullptr ? sql->commit(all) : driver_->commit(all);
   if (!committed || committed->read.empty()) lookahead_.expectAgain(ahead);
   if (!committed) {
     distrust();
-    if (isOutcomeUnknown(committed.error().code)) claimed_->inDoubt = std::move(next);
+    if (isOutcomeUnknown(committed.error().code)) claimed_->inDoubt = next;
     return committed.error();
   }
   if (committed->outcome != Outcome::committed) distrust();
@@ -163,7 +165,7 @@ Result<void> FencedSession::commit(const WriteSet& writes) {
     return Error{Errc::undone, "what the transaction rests on was changed by somebody else"};
   for (std::size_t i = 0; i < committed->read.size(); ++i)
     if (!committed->read[i]) lookahead_.sawAbsent(lookahead_.consumer(), ahead[i]);
-  claimed_->fence = std::move(next);
+  claimed_->fence = next;
   return {};
 }
 
@@ -234,7 +236,7 @@ Result<std::vector<Admission>> FencedSession::known(const ConsumerName& consumer
 }
 
 Result<std::optional<Row>> FencedSession::findKey(const ConsumerName& consumer, const MessageId& id,
-                                                  std::vector<MessageId>& assumed) {
+                                                  std::vector<MessageId>& assumed, const Look& look) {
   if (limits().looksAreDear && pessimistic_ == 0 && lookahead_.expects(id)) {
     assumed.push_back(lookahead_.take(id, 1).front());
     return std::optional<Row>{};
@@ -243,7 +245,7 @@ Result<std::optional<Row>> FencedSession::findKey(const ConsumerName& consumer, 
   const std::vector<MessageId> ids = lookahead_.take(id, limits().rowsALook);
   std::vector<RowName> names;
   for (const MessageId& each : ids) names.push_back({Table::key, keyNamed(consumer, each)});
-  Result<Rows> rows = read(names);
+  Result<Rows> rows = look(names);
   if (!rows) return rows.error();
   for (std::size_t i = 0; i < ids.size(); ++i) looked(consumer, ids[i], (*rows)[i].has_value());
   lookahead_.useAbsent(consumer, id);
@@ -290,7 +292,7 @@ Result<Pruned> FencedSession::prune(const Term& term, const Pruning& step) {
     pruned.last = textIn((*page)[pruned.looked - 1], key::id);
   if (pruned.future) pruned.removed = 0;
   if (pruned.removed == 0) return pruned;
-  const Result<void> committed = commit(writes);
+  const Result<void> committed = commit(writes, nextFence(), nullptr);
   return committed ? Result<Pruned>(pruned) : committed.error();
 }
 
@@ -318,7 +320,7 @@ Result<std::size_t> FencedSession::pruneLog(const Term& term, const LogPruning& 
     ++removed;
   }
   if (removed == 0) return removed;
-  const Result<void> committed = commit(writes);
+  const Result<void> committed = commit(writes, nextFence(), nullptr);
   return committed ? Result<std::size_t>(removed) : committed.error();
 }
 

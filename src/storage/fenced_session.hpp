@@ -15,6 +15,7 @@
 /// last change, or the term is over: nothing of ours is written without one, so who has the last has them all.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,7 +35,10 @@ class FencedSession final : public IFencedStore {
   FencedSession(std::unique_ptr<IStoreDriver> driver, IEventSink& events, const IClock& clock = systemClock());
   ~FencedSession() override;
 
-  Result<void> prepare(const std::stop_token& stop) override { return driver_->connect(stop); }
+  Result<void> prepare(const std::stop_token& stop) override { return driver_->prepare(stop); }
+  Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) override {
+    return driver_->checkSql(sql, parameters);
+  }
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;
@@ -51,14 +55,17 @@ class FencedSession final : public IFencedStore {
   void release() noexcept override;
 
   // For its transactions:
+  using Look = std::function<Result<Rows>(std::span<const RowName> rows)>;
   /// A message's key, by a hint or by a look at it and at those expected behind it. `assumed` gets the ids that nobody
   /// has looked at. Errors: isTermOver(), a read's.
-  Result<std::optional<Row>> findKey(const ConsumerName& consumer, const MessageId& id,
-                                     std::vector<MessageId>& assumed);
-  /// Under the fence. Errors: isTermOver(), a read's.
-  Result<Rows> read(std::span<const RowName> rows);
+  Result<std::optional<Row>> findKey(const ConsumerName& consumer, const MessageId& id, std::vector<MessageId>& assumed,
+                                     const Look& look);
+  /// Under the fence, by a look at it, or because its lock is held. Errors: isTermOver(), a read's.
+  Result<Rows> read(std::span<const RowName> rows, bool isLocked);
   /// Errors: undone, outcomeUnknown, isTermOver(), a commit's.
-  Result<void> commit(const WriteSet& writes);
+  Result<void> commit(const WriteSet& writes, const Fence& next, ISqlTransaction* sql);
+  /// Why the fence was not found as expected.
+  Error fenced();
   /// They were assumed to be new by a transaction that was undone.
   void expectAgain(std::span<const MessageId> ids) { lookahead_.expectAgain(ids); }
   const Limits& limits() const noexcept { return driver_->limits(); }
@@ -82,8 +89,6 @@ class FencedSession final : public IFencedStore {
   Result<void> claimAnew();
   Result<Fence> judge(const FenceFound& found, const Term& term) const;
   Fence nextFence() const;
-  /// Why the fence was not found as expected.
-  Error fenced();
   void looked(const ConsumerName& consumer, const MessageId& id, bool isThere);
   void distrust() noexcept;
   template <class Body>

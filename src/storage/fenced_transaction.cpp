@@ -20,7 +20,7 @@ Result<void> checkStateKey(std::string_view key) {
 Result<void> FencedTransaction::standing() const {
   if (broken_) return *broken_;
   if (over_) return Error{Errc::storeFailed, "the transaction is over"};
-  return {};
+  return sql_ ? sql_->standing() : Result<void>{};
 }
 
 Error FencedTransaction::breakOff(Error why) {
@@ -32,20 +32,61 @@ Error FencedTransaction::breakOff(Error why) {
 Result<void> FencedTransaction::mark() {
   if (Result<void> sound = standing(); !sound) return sound;
   writes_.mark();
-  return {};
+  return sql_ ? sql_->mark() : Result<void>{};
 }
 
 Result<void> FencedTransaction::rollbackToMark() {
   if (Result<void> sound = standing(); !sound) return sound;
   writes_.rollbackToMark();
-  return {};
+  const Result<void> undone = sql_ ? sql_->rollbackToMark() : Result<void>{};
+  return undone ? undone : heard(undone.error());
+}
+
+// --- a handler's statements
+
+Result<void> FencedTransaction::begun() {
+  if (Result<void> sound = standing(); !sound) return sound;
+  if (!sql_ || sql_->hasBegun()) return {};
+  const Result<Outcome> begun = sql_->begin();
+  if (!begun) return breakOff(begun.error());
+  return *begun == Outcome::committed ? Result<void>{} : breakOff(session_.fenced());
+}
+
+Error FencedTransaction::heard(Error error) {
+  if (const Result<void> sound = sql_->standing(); !sound || error.is(Errc::undone)) return breakOff(std::move(error));
+  return error;
+}
+
+Result<std::vector<SqlRow>> FencedTransaction::execute(std::string_view sql, std::span<const SqlParameter> parameters) {
+  if (const Result<void> open = begun(); !open) return open.error();
+  Result<std::vector<SqlRow>> rows = sql_->execute(sql, parameters);
+  return rows ? std::move(rows) : heard(rows.error());
+}
+
+Result<void> FencedTransaction::write(std::string_view sql, std::span<const SqlParameter> parameters) {
+  if (const Result<void> open = begun(); !open) return open;
+  const Result<void> written = sql_->write(sql, parameters);
+  return written ? written : heard(written.error());
+}
+
+Result<void> FencedTransaction::check(std::string_view sql, std::span<const SqlParameter> parameters) {
+  if (const Result<void> sound = standing(); !sound) return sound;
+  const Result<void> checked = sql_->check(sql, parameters);
+  return checked ? checked : heard(checked.error());
+}
+
+// --- reading
+
+Result<Rows> FencedTransaction::read(std::span<const RowName> rows) {
+  if (const Result<void> open = begun(); !open) return open.error();
+  return session_.read(rows, sql_ != nullptr);
 }
 
 Result<std::optional<Row>> FencedTransaction::stored(Table table, Row key) {
   std::string name = nameOf(table, key);
   if (const auto known = stored_.find(name); known != stored_.end()) return known->second;
   const RowName wanted{table, std::move(key)};
-  Result<Rows> rows = session_.read({&wanted, 1});
+  Result<Rows> rows = read({&wanted, 1});
   if (!rows) return breakOff(rows.error());
   return stored_.emplace(std::move(name), std::move(rows->front())).first->second;
 }
@@ -83,13 +124,14 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
   if (const Result<void> sound = standing(); !sound) return sound.error();
   const Row name = keyNamed(consumer, id);
   if (const Write* own = writes_.find(Table::key, name)) return admissionOf(&own->row, digest);
+  const auto look = [this](std::span<const RowName> rows) { return read(rows); };
   const auto known = stored_.find(nameOf(Table::key, name));
-  auto found =
-      known == stored_.end() ? session_.findKey(consumer, id, assumed_) : Result<std::optional<Row>>(known->second);
+  auto found = known == stored_.end() ? session_.findKey(consumer, id, assumed_, look)
+                                      : Result<std::optional<Row>>(known->second);
   if (!found) return breakOff(found.error());
   if (*found) {
     stored_.try_emplace(nameOf(Table::key, name), *found);
-    writes_.expect(Table::key, name, Expectation::has(key::digest, (**found)[key::digest]));
+    if (!sql_) writes_.expect(Table::key, name, Expectation::has(key::digest, (**found)[key::digest]));
     return admissionOf(&**found, digest);
   }
   writes_.put(Table::key, keyRow(consumer, id, fate, digest, term_.token(), session_.now()), Expectation::absent());
@@ -137,13 +179,15 @@ Result<void> FencedTransaction::acknowledge(std::span<const Message> messages) {
 Result<void> FencedTransaction::commit() {
   TENURE_ASSERT(!over_ || broken_);
   Result<void> committed = standing();
-  if (committed && !writes_.isEmpty()) committed = session_.commit(writes_);
+  if (committed && (!writes_.isEmpty() || (sql_ && sql_->hasBegun())))
+    committed = session_.commit(writes_, next_, sql_.get());
   if (!committed && committed.error().is(Errc::undone)) session_.expectAgain(assumed_);
   rollback();
   return committed;
 }
 
 void FencedTransaction::rollback() noexcept {
+  if (sql_ && !over_) sql_->rollback();
   writes_.clear();
   over_ = true;
 }

@@ -18,19 +18,21 @@
 
 namespace tenure::storage {
 
-class FencedTransaction final : public IFencedTransaction {
+class FencedTransaction final : public IFencedTransaction, private ISqlStatements {
  public:
-  FencedTransaction(FencedSession& session, Term term) : session_(session), term_(std::move(term)) {}
+  FencedTransaction(FencedSession& session, Term term, Fence next, std::unique_ptr<ISqlTransaction> sql)
+      : session_(session), term_(std::move(term)), next_(std::move(next)), sql_(std::move(sql)) {}
   ~FencedTransaction() override { FencedTransaction::rollback(); }
 
   Result<std::optional<std::string>> get(std::string_view key) override;
   Result<void> put(std::string_view key, std::string_view value) override;
   Result<void> erase(std::string_view key) override;
+  ISqlStatements* sql() noexcept override { return sql_ ? this : nullptr; }
 
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
   Result<void> standing() const override;
-  bool isFull() const noexcept override { return session_.isFull(writes_); }
+  bool isFull() const noexcept override { return session_.isFull(writes_) || (sql_ && sql_->isFull()); }
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
   Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
@@ -46,12 +48,23 @@ class FencedTransaction final : public IFencedTransaction {
   const FencedSession& session() const noexcept { return session_; }
 
  private:
+  Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override;
+  Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) override;
+  Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) override;
+
+  /// Before whatever asks the store; where it speaks SQL, the fence's lock is held behind it.
+  Result<void> begun();
+  Result<Rows> read(std::span<const RowName> rows);
+  /// What ends the transaction is told to whoever asks next.
+  Error heard(Error error);
   /// As it is in the store; asked for once. A failure is the transaction's end.
   Result<std::optional<Row>> stored(Table table, Row key);
   Error breakOff(Error why);
 
   FencedSession& session_;
   Term term_;
+  Fence next_;  // as the commit leaves it
+  std::unique_ptr<ISqlTransaction> sql_;
   bool over_ = false;
   std::optional<Error> broken_;  // a handler may swallow it: whoever asks next must hear the same
   WriteSet writes_;

@@ -7,14 +7,18 @@ namespace tenure::storage {
 namespace {
 
 constexpr std::array keyColumns{
-    Column{"consumer", Kind::text}, Column{"id", Kind::bytes}, Column{"state"},
-    Column{"digest", Kind::bytes},  Column{"token"},           Column{"at", Kind::integer, Rule::storeClock},
+    Column{"consumer", Kind::text},
+    Column{"id", Kind::anyText},
+    Column{"state"},
+    Column{"digest", Kind::bytes},
+    Column{"token"},
+    Column{"at", Kind::integer, Rule::storeClock},
 };
 constexpr std::array attemptColumns{
     Column{"consumer", Kind::text},
-    Column{"id", Kind::bytes},
+    Column{"id", Kind::anyText},
     Column{"attempts"},
-    Column{"last_error", Kind::bytes},
+    Column{"last_error", Kind::anyText},
     Column{"first_at"},
     Column{"last_at"},
     Column{"standing", Kind::integer, Rule::keepsMore},
@@ -28,13 +32,13 @@ constexpr std::array inWorkColumns{
 constexpr std::array deadLetterColumns{
     Column{"number", Kind::integer, Rule::assigned},
     Column{"consumer", Kind::text},
-    Column{"id", Kind::bytes},
-    Column{"grp", Kind::bytes},
+    Column{"id", Kind::anyText},
+    Column{"grp", Kind::anyText},
     Column{"body", Kind::bytes},
     Column{"headers", Kind::text},
     Column{"enqueued_at"},
     Column{"position"},
-    Column{"reason", Kind::bytes},
+    Column{"reason", Kind::anyText},
     Column{"attempts"},
     Column{"first_at"},
     Column{"died_at"},
@@ -42,16 +46,16 @@ constexpr std::array deadLetterColumns{
 constexpr std::array logColumns{
     Column{"consumer", Kind::text},
     Column{"n", Kind::integer, Rule::assigned},
-    Column{"id", Kind::bytes},
+    Column{"id", Kind::anyText},
     Column{"attempt"},
     Column{"outcome"},
-    Column{"error", Kind::bytes},
+    Column{"error", Kind::anyText},
     Column{"token"},
     Column{"began_at"},
     Column{"ended_at"},
 };
 constexpr std::array stateColumns{
-    Column{"key", Kind::bytes},
+    Column{"key", Kind::anyText},
     Column{"value", Kind::bytes},
 };
 

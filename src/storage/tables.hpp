@@ -28,7 +28,12 @@ inline constexpr std::size_t tableCount = 6;
 using Value = std::variant<std::int64_t, std::string>;
 using Row = std::vector<Value>;
 
-enum class Kind : std::uint8_t { integer, text, bytes };
+enum class Kind : std::uint8_t {
+  integer,
+  text,     // UTF-8
+  anyText,  // mostly text, and whatever else a stranger has sent
+  bytes,
+};
 
 enum class Rule : std::uint8_t {
   none,

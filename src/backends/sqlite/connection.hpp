@@ -67,6 +67,12 @@ class Query {
     return bindAll(SQLITE_STATIC, values...);
   }
 
+  /// One value of those, which outlives the statement's run as well.
+  template <class Given>
+  void borrowAt(int index, const Given& value) {
+    if (code_ == SQLITE_OK) bindOne(index, value, SQLITE_STATIC);
+  }
+
   /// True on a row, false at the end.
   Result<bool> next();
   /// next() without the sentence: SQLITE_ROW, SQLITE_DONE or what went wrong.

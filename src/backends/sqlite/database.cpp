@@ -1,15 +1,16 @@
+#include "backends/sqlite/driver.hpp"
 #include "backends/sqlite/source.hpp"
-#include "backends/sqlite/store.hpp"
+#include "storage/fenced_session.hpp"
 
 namespace tenure::sqlite {
 
 class Database::Impl {
  public:
   Impl(Options options, IEventSink& events)
-      : file(std::move(options)), store(file, events), source(file, store, events) {}
+      : file(std::move(options)), store(std::make_unique<Driver>(file, events), events), source(file, store, events) {}
 
   OpenFile file;
-  Store store;
+  storage::FencedSession store;
   Source source;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view fenceColumns =
     "SELECT election, ensemble, generation, token, seq, path, candidate, host, pid, start_time, boot_id,"
-    " pid_namespace, claimed_at FROM tenure_fence";
+    " pid_namespace, claimed_at, change FROM tenure_fence";
 
 std::string damageIn(const Query& row) {
   if (!row.isInteger(2) || row.integer(2) < 0) return "its generation is not a number from 0";
@@ -35,24 +35,29 @@ StoredFence fenceFrom(const Query& row) {
   return fence;
 }
 
-Result<std::vector<StoredFence>> fencesFrom(Query rows) {
+}  // namespace
+
+Result<storage::FenceFound> readFence(Connection& connection, const std::string& election) {
+  storage::FenceFound found;
+  Query rows = connection.query(std::string(fenceColumns) + " WHERE election = ?1", election);
+  for (;;) {
+    const Result<bool> row = rows.next();
+    if (!row) return row.error();
+    if (!*row) return found;
+    found.stored.push_back(fenceFrom(rows));
+    found.change = rows.text(13);
+  }
+}
+
+Result<std::vector<StoredFence>> readFences(Connection& connection) {
   std::vector<StoredFence> fences;
+  Query rows = connection.query(std::string(fenceColumns) + " ORDER BY election");
   for (;;) {
     const Result<bool> row = rows.next();
     if (!row) return row.error();
     if (!*row) return fences;
     fences.push_back(fenceFrom(rows));
   }
-}
-
-}  // namespace
-
-Result<std::vector<StoredFence>> readFence(Connection& connection, const std::string& election) {
-  return fencesFrom(connection.query(std::string(fenceColumns) + " WHERE election = ?1", election));
-}
-
-Result<std::vector<StoredFence>> readFences(Connection& connection) {
-  return fencesFrom(connection.query(std::string(fenceColumns) + " ORDER BY election"));
 }
 
 Result<Queue> readQueue(Connection& connection, const std::string& queue) {
@@ -75,24 +80,56 @@ Result<void> writeOwner(Connection& connection, std::int64_t queue, const QueueO
                         owner.path, queue);
 }
 
-Result<std::int64_t> writeClaim(Connection& connection, const TermIdentity& term, Claim claim, WallTime at) {
-  const ProcessIdentity& holder = term.holder;
-  const std::int64_t again = claim == Claim::again ? 1 : 0;
-  Query written = connection.query(
-      "INSERT INTO tenure_fence(election, ensemble, generation, token, seq, path, candidate, host, pid, start_time,"
-      " boot_id, pid_namespace, claimed_at) VALUES(?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
-      " ON CONFLICT(election) DO UPDATE SET generation = ?3, token = ?4, seq = iif(?13, seq + 1, 0), candidate = ?6,"
-      " host = ?7, pid = ?8, start_time = ?9, boot_id = ?10, pid_namespace = ?11, claimed_at = ?12"
-      " RETURNING seq",
-      term.election.value, term.ensemble.value, term.generation, term.token.value, term.electionPath,
-      term.candidate.value, holder.host, holder.pid, holder.startTime, holder.bootId,
-      static_cast<std::int64_t>(holder.pidNamespace), at, again);
-  const Result<bool> row = written.next();
-  if (!row) return row.error();
-  const std::int64_t sequence = written.integer(0);
-  const Result<bool> end = written.next();
-  if (!end) return end.error();
-  return sequence;
+Result<void> writePath(Connection& connection, const QueueOwner& owner) {
+  return connection.run("UPDATE tenure_queue SET path = ?1 WHERE election = ?2", owner.path, owner.election);
+}
+
+Result<void> writeFence(Connection& connection, const storage::Fence& fence) {
+  const FenceRow& row = fence.row;
+  const ProcessIdentity& holder = row.holder;
+  return connection.run(
+      "INSERT OR REPLACE INTO tenure_fence(election, ensemble, generation, token, seq, path, candidate, host, pid,"
+      " start_time, boot_id, pid_namespace, claimed_at, change)"
+      " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+      row.election.value, row.ensemble.value, row.generation, row.token.value, row.sequence, row.path,
+      row.candidate.value, holder.host, holder.pid, holder.startTime, holder.bootId,
+      static_cast<std::int64_t>(holder.pidNamespace), row.claimedAt, fence.change);
+}
+
+Result<bool> passFence(Connection& connection, const storage::Fence& expected, const storage::Fence& next) {
+  const FenceRow& row = expected.row;
+  const Result<int> passed = connection.change(
+      "UPDATE tenure_fence SET seq = ?1, change = ?2 WHERE election = ?3 AND generation = ?4 AND token = ?5"
+      " AND candidate = ?6 AND ensemble = ?7 AND seq = ?8 AND change = ?9",
+      next.row.sequence, next.change, row.election.value, row.generation, row.token.value, row.candidate.value,
+      row.ensemble.value, row.sequence, expected.change);
+  if (!passed) return passed.error();
+  return *passed == 1;
+}
+
+Result<void> moveFence(Connection& connection, const ElectionName& from, const storage::Fence& next) {
+  const FenceRow& to = next.row;
+  const Result<int> raised = connection.change(
+      "UPDATE tenure_fence SET generation = ?2, token = ?3, seq = 0, candidate = '', claimed_at = ?4, change = ?5"
+      " WHERE election = ?1",
+      from.value, to.generation, to.token.value, to.claimedAt, next.change);
+  if (!raised) return raised.error();
+  if (*raised == 0) return {};
+  const Result<storage::FenceFound> there = readFence(connection, to.election.value);
+  if (!there) return there.error();
+  if (there->stored.empty())
+    if (Result<void> made = writeFence(connection, next); !made) return made;
+  constexpr std::string_view others = " AND NOT EXISTS(SELECT 1 FROM tenure_queue WHERE election = ?1)";
+  Query clash = connection.query(
+      "SELECT 1 FROM tenure_state WHERE election = ?1 AND key IN"
+      " (SELECT key FROM tenure_state WHERE election = ?2)" +
+          std::string(others),
+      from.value, to.election.value);
+  const Result<bool> clashes = clash.next();
+  if (!clashes) return clashes.error();
+  if (*clashes) return storage::stateIsInTheWay(to);
+  return connection.run("UPDATE tenure_state SET election = ?2 WHERE election = ?1" + std::string(others), from.value,
+                        to.election.value);
 }
 
 Result<void> writeRebased(Connection& connection, const FenceRow& row) {

@@ -1,23 +1,29 @@
-/// Reading and writing the fence's row and the queue's owner. What the rows mean is judged in fence.hpp.
+/// Reading and writing the fence's row and the queue's owner. What the rows mean is judged in storage/fence.hpp.
 /// Writes belong inside a transaction that BEGIN IMMEDIATE began.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "backends/shared/fence.hpp"
 #include "backends/sqlite/connection.hpp"
+#include "storage/driver.hpp"
 
 namespace tenure::sqlite {
 
-using backends::Claim;
-using backends::QueueOwner;
-using backends::StoredFence;
+using storage::QueueOwner;
+using storage::StoredFence;
 
 /// One row in a healthy file; none or several otherwise.
-Result<std::vector<StoredFence>> readFence(Connection& connection, const std::string& election);
+Result<storage::FenceFound> readFence(Connection& connection, const std::string& election);
 /// Those of every election.
 Result<std::vector<StoredFence>> readFences(Connection& connection);
+/// Over the one that may be there.
+Result<void> writeFence(Connection& connection, const storage::Fence& fence);
+/// False where it is not the expected one.
+Result<bool> passFence(Connection& connection, const storage::Fence& expected, const storage::Fence& next);
+/// Raises the election's fence to that of `next`, which is another election's and is made where there is none. The
+/// handlers' own state goes along when nothing else of the election is left there. Errors: alreadyExists.
+Result<void> moveFence(Connection& connection, const ElectionName& from, const storage::Fence& next);
 
 struct Queue {
   std::int64_t number = 0;
@@ -28,9 +34,8 @@ Result<Queue> readQueue(Connection& connection, const std::string& queue);
 /// The same, with a new row where there is none.
 Result<Queue> readOrAddQueue(Connection& connection, const std::string& queue);
 Result<void> writeOwner(Connection& connection, std::int64_t queue, const QueueOwner& owner);
-
-/// The row as `term` leaves it by claiming; `again` keeps counting its commits, so that a clone is found out.
-Result<std::int64_t> writeClaim(Connection& connection, const TermIdentity& term, Claim claim, WallTime at);
+/// For all queues of the election.
+Result<void> writePath(Connection& connection, const QueueOwner& owner);
 
 /// As an operator's rebase leaves it.
 Result<void> writeRebased(Connection& connection, const FenceRow& row);

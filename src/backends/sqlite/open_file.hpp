@@ -2,15 +2,20 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "backends/sqlite/connection.hpp"
+#include "backends/sqlite/schema.hpp"
 
 namespace tenure::sqlite {
 
 class OpenFile {
  public:
-  explicit OpenFile(Options options) : options_(std::move(options)) {}
+  /// Operators may look into a file that this process may not write. One that it may write is opened for that: what a
+  /// dead leader left half done is undone then.
+  enum class For { leaders, operators };
+  explicit OpenFile(Options options, For whom = For::leaders) : options_(std::move(options)), whom_(whom) {}
 
   /// Both ports get the same connection, so that they share transactions.
   Result<std::shared_ptr<Connection>> acquire(std::function<bool()> whenBusy = {}) {
@@ -19,6 +24,10 @@ class OpenFile {
       return connection;
     }
     Result<std::unique_ptr<Connection>> opened = Connection::open(options_, std::move(whenBusy));
+    const bool mayBeReadOnly =
+        !opened && (opened.error().is(Errc::permissionDenied) || opened.error().is(Errc::unavailable));
+    if (mayBeReadOnly && whom_ == For::operators)
+      if (auto reading = lookOnly()) opened = std::move(*reading);
     if (!opened) return opened.error();
     std::shared_ptr<Connection> connection = std::move(*opened);
     open_ = connection;
@@ -28,7 +37,17 @@ class OpenFile {
   const Options& options() const noexcept { return options_; }
 
  private:
+  /// Nullopt where nothing can be read either.
+  std::optional<Result<std::unique_ptr<Connection>>> lookOnly() const {
+    Result<std::unique_ptr<Connection>> reading = Connection::look(options_);
+    if (!reading) return std::nullopt;
+    const Result<void> schema = ensureSchema(**reading, false);
+    if (!schema) return schema.error();
+    return reading;
+  }
+
   Options options_;
+  const For whom_;
   std::weak_ptr<Connection> open_;
 };
 

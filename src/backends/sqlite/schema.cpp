@@ -9,11 +9,11 @@
 namespace tenure::sqlite {
 namespace {
 
-constexpr std::int64_t schemaVersion = 2;
+constexpr std::int64_t schemaVersion = 3;
 
 constexpr const char* createTables = R"sql(
 CREATE TABLE tenure_schema(version INTEGER NOT NULL);
-INSERT INTO tenure_schema VALUES(2);
+INSERT INTO tenure_schema VALUES(3);
 CREATE TABLE tenure_queue(
   number INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
@@ -39,7 +39,8 @@ CREATE TABLE tenure_fence(
   path TEXT NOT NULL, candidate TEXT NOT NULL,
   host TEXT NOT NULL, pid INTEGER NOT NULL, start_time INTEGER NOT NULL, boot_id TEXT NOT NULL,
   pid_namespace INTEGER NOT NULL,
-  claimed_at INTEGER NOT NULL) WITHOUT ROWID;
+  claimed_at INTEGER NOT NULL,
+  change TEXT NOT NULL) WITHOUT ROWID;  -- who made the last change of seq
 CREATE TABLE tenure_key(
   consumer TEXT NOT NULL, id TEXT NOT NULL,
   state INTEGER NOT NULL,       -- 0 done, 1 dead
@@ -75,23 +76,6 @@ constexpr std::array<std::string_view, 12> tables{
     "tenure_schema", "tenure_fence",   "tenure_queue",   "tenure_message",     "tenure_number", "tenure_sent",
     "tenure_key",    "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state",  "tenure_log"};
 
-// From one version to the next.
-constexpr std::array<const char*, 1> upgrades{R"sql(
-CREATE TABLE tenure_number(
-  queue INTEGER NOT NULL, grp TEXT NOT NULL, last INTEGER NOT NULL, PRIMARY KEY(queue, grp)) WITHOUT ROWID;
-CREATE TABLE tenure_sent(
-  queue INTEGER NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY(queue, id)) WITHOUT ROWID;
-CREATE INDEX tenure_sent_at ON tenure_sent(at);
-ALTER TABLE tenure_attempt ADD COLUMN standing INTEGER NOT NULL DEFAULT 0;
-CREATE TABLE tenure_log(
-  consumer TEXT NOT NULL, n INTEGER NOT NULL, id TEXT NOT NULL, attempt INTEGER NOT NULL,
-  outcome INTEGER NOT NULL, error TEXT NOT NULL,
-  token INTEGER NOT NULL, began_at INTEGER NOT NULL, ended_at INTEGER NOT NULL,
-  PRIMARY KEY(consumer, n)) WITHOUT ROWID;
-UPDATE tenure_schema SET version = 2;
-)sql"};
-static_assert(upgrades.size() + 1 == schemaVersion);
-
 using Names = std::set<std::string, std::less<>>;
 
 Result<Names> presentTables(Connection& connection) {
@@ -113,10 +97,8 @@ Result<std::int64_t> versionOf(Connection& connection) {
 }
 
 Error otherVersion(const Connection& connection, std::int64_t version) {
-  return {Errc::configurationRefused,
-          connection.file().string() + " has schema version " + std::to_string(version) + ", this build knows " +
-              std::to_string(schemaVersion) +
-              (version < schemaVersion ? "; the next producer or consumer of this build upgrades it" : "")};
+  return {Errc::configurationRefused, connection.file().string() + " has schema version " + std::to_string(version) +
+                                          ", this build knows " + std::to_string(schemaVersion)};
 }
 
 Result<void> checkTables(Connection& connection, const Names& present) {
@@ -133,30 +115,12 @@ Result<void> checkTables(Connection& connection, const Names& present) {
   return {};
 }
 
-/// From an earlier version to this one; nothing where there is none, or where the fence is gone.
-Result<void> upgrade(Connection& connection, const Names& present) {
-  if (!present.contains("tenure_schema") || !present.contains("tenure_fence")) return {};
-  const Result<std::int64_t> version = versionOf(connection);
-  if (!version) return version.error();
-  if (*version < 1) return {};
-  Result<void> done;
-  for (auto from = *version; done && from < schemaVersion; ++from)
-    done = connection.script(upgrades[static_cast<std::size_t>(from - 1)]);
-  return done;
-}
-
-bool mayNeedUpgrade(Connection& connection, const Names& present) {
-  if (!present.contains("tenure_schema")) return false;
-  const Result<std::int64_t> version = versionOf(connection);
-  return version && *version < schemaVersion;
-}
-
-/// Under the write lock, because several processes may find the file empty, or old, at the same time.
+/// Under the write lock, because several processes may find the file empty at the same time.
 Result<void> makeSchema(Connection& connection) {
   if (const Result<void> begun = connection.run("BEGIN IMMEDIATE"); !begun) return begun;
   const Result<Names> present = presentTables(connection);
   Result<void> made = present ? Result<void>{} : present.error();
-  if (made) made = present->empty() ? connection.script(createTables) : upgrade(connection, *present);
+  if (made && present->empty()) made = connection.script(createTables);
   if (made) made = connection.run("COMMIT");
   if (!made) connection.rollback();
   return made;
@@ -167,7 +131,7 @@ Result<void> makeSchema(Connection& connection) {
 Result<void> ensureSchema(Connection& connection, bool create) {
   Result<Names> present = presentTables(connection);
   if (!present) return present.error();
-  if (create && (present->empty() || mayNeedUpgrade(connection, *present))) {
+  if (create && present->empty()) {
     if (const Result<void> made = makeSchema(connection); !made) return made;
     present = presentTables(connection);
     if (!present) return present.error();
@@ -179,7 +143,7 @@ Result<void> ensureSchema(Connection& connection, bool create) {
 Result<void> lookAtSchema(Connection& connection, bool mayCreate) {
   const Result<Names> present = presentTables(connection);
   if (!present) return present.error();
-  if (mayCreate && (present->empty() || mayNeedUpgrade(connection, *present))) return {};
+  if (mayCreate && present->empty()) return {};
   return ensureSchema(connection, false);
 }
 

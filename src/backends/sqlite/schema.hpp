@@ -21,8 +21,8 @@ namespace tenure::sqlite {
 
 class Connection;
 
-/// Checks that the tables are there in this build's version; creates all of them when none is, and upgrades those of an
-/// earlier version, where `create` allows it.
+/// Checks that the tables are there in this build's version; creates all of them when none is, where `create` allows
+/// it.
 /// A table that is missing from an existing schema is never created again: the fence's absence must be noticed.
 Result<void> ensureSchema(Connection& connection, bool create);
 

@@ -1,11 +1,10 @@
 #include "backends/sqlite/source.hpp"
 
-#include "backends/shared/headers_text.hpp"
-#include "backends/sqlite/fence_rows.hpp"
+#include "backends/sqlite/driver.hpp"
 #include "backends/sqlite/schema.hpp"
-#include "backends/sqlite/store.hpp"
-#include "backends/sqlite/transaction.hpp"
 #include "base/assert.hpp"
+#include "storage/fenced_transaction.hpp"
+#include "storage/headers_text.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -24,7 +23,7 @@ bool isOwnedBy(const QueueOwner& owner, const TermIdentity& term) {
 }  // namespace
 
 Result<Message> messageFrom(const Query& row) {
-  Result<Headers> headers = backends::headersFromText(row.bytes(4));
+  Result<Headers> headers = storage::headersFromText(row.bytes(4));
   if (!headers) return headers.error();
   Message message;
   message.position = row.integer(0);
@@ -68,7 +67,7 @@ Result<void> Source::own(const TermIdentity& term) {
   if (!queue) return queue.error();
   if (!queue->owner.election.empty() && !isOwnedBy(queue->owner, term))
     return Error{Errc::queueOwned, "it is consumed by election " + queue->owner.election + " at " + queue->owner.path};
-  if (Result<void> written = writeOwner(*connection_, queue->number, backends::ownerOf(term)); !written) return written;
+  if (Result<void> written = writeOwner(*connection_, queue->number, storage::ownerOf(term)); !written) return written;
   begin(queue->number);
   return connection_->commit();
 }
@@ -107,15 +106,17 @@ Result<std::vector<Message>> Source::look(std::size_t max) {
 }
 
 Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
-  auto* ours = dynamic_cast<FencedTransaction*>(&transaction);
-  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->store()));
-  return ours->deleteMessages(messages);
+  auto* ours = dynamic_cast<storage::FencedTransaction*>(&transaction);
+  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->session()));
+  return ours->acknowledge(messages);
 }
 
 Result<void> Source::acknowledge(std::span<const Message> messages) {
   TENURE_ASSERT(connection_ != nullptr);
   if (Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked;
-  if (Result<void> deleted = deleteByPosition(*connection_, messages); !deleted) {
+  std::vector<std::int64_t> positions;
+  for (const Message& message : messages) positions.push_back(message.position);
+  if (Result<void> deleted = deleteByPosition(*connection_, positions); !deleted) {
     connection_->rollback();
     return deleted;
   }

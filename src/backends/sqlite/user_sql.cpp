@@ -152,6 +152,12 @@ Result<void> checkUserSql(Connection& connection, std::string_view sql, std::spa
   return checked;
 }
 
+bool onlyReads(Connection& connection, std::string_view sql) {
+  const Connection::UserMode userMode(connection);
+  const Result<Prepared*> prepared = compile(connection, sql);
+  return prepared && sqlite3_stmt_readonly((*prepared)->statement) != 0;
+}
+
 Result<std::vector<SqlRow>> executeUserSql(Connection& connection, std::string_view sql,
                                            std::span<const SqlParameter> parameters) {
   const Connection::UserMode userMode(connection);

@@ -16,6 +16,9 @@ class Connection;
 Result<std::vector<SqlRow>> executeUserSql(Connection& connection, std::string_view sql,
                                            std::span<const SqlParameter> parameters);
 
+/// Whether it changes nothing; false as well for what cannot be compiled.
+bool onlyReads(Connection& connection, std::string_view sql);
+
 /// Compiles it and no more, whatever was compiled before. Errors as ISqlStatements::check.
 Result<void> checkUserSql(Connection& connection, std::string_view sql, std::span<const SqlParameter> parameters);
 

@@ -93,6 +93,7 @@ Result<std::vector<StoredFence>> KeyValueStore::fences() {
 
 Result<void> KeyValueStore::claim(const ElectionName&, const Term* term, const ClaimJudge& judge) {
   counters_.clear();
+  if (Result<void> connected = values_->connect({}); !connected) return connected;
   for (int attempt = 0; attempt < claimAttempts; ++attempt) {
     const Result<Found> found = find();
     if (!found) return found.error();

@@ -1,0 +1,254 @@
+#include "backends/sqlite/driver.hpp"
+
+#include <tuple>
+
+#include "backends/sqlite/inspection.hpp"
+#include "backends/sqlite/open_transaction.hpp"
+#include "backends/sqlite/schema.hpp"
+#include "backends/sqlite/user_sql.hpp"
+#include "base/assert.hpp"
+#include "base/process_identity.hpp"
+#include "storage/headers_text.hpp"
+
+namespace tenure::sqlite {
+namespace {
+
+using std::chrono::milliseconds;
+using storage::Committed;
+using storage::Fence;
+using storage::FenceFound;
+using storage::Outcome;
+using storage::Row;
+using storage::Rows;
+
+milliseconds since(BootTime start) { return std::chrono::duration_cast<milliseconds>(BootClock::now() - start); }
+
+bool isOlder(const FenceRow& row, const TermIdentity& term) noexcept {
+  return row.ensemble == term.ensemble &&
+         std::tuple(row.generation, row.token) < std::tuple(term.generation, term.token);
+}
+
+bool isAt(const FenceFound& found, const Fence& expected) {
+  return found.stored.size() == 1 && found.stored.front().row.sequence == expected.row.sequence &&
+         found.stored.front().row.token == expected.row.token && found.change == expected.change;
+}
+
+}  // namespace
+
+template <class Body>
+void Driver::emit(const Term& term, Body body) {
+  events_.on({systemClock().wallNow(), term.identity().election, term.token(), std::move(body)});
+}
+
+// --- the file
+
+Result<void> Driver::connect(const std::stop_token&) {
+  if (connection_) return {};
+  Result<std::shared_ptr<Connection>> opened = file_.acquire();
+  if (!opened) return opened.error();
+  connection_ = std::move(*opened);
+  return {};
+}
+
+/// A predecessor that died before its claim leaves the fence row with the one before it, which may hold the lock. A row
+/// that is not of an older term proves nothing against its holder.
+Result<void> Driver::openFor(const Term& term) {
+  suspects_.clear();
+  const TermIdentity& identity = term.identity();
+  if (identity.uncleanPredecessor) suspects_.push_back(*identity.uncleanPredecessor);
+  Result<std::shared_ptr<Connection>> opened = file_.acquire([this, term] { return makeRoom(term); });
+  if (!opened) return opened.error();
+  connection_ = std::move(*opened);
+  if (!identity.uncleanPredecessor) return {};
+  const auto found = sqlite::readFence(*connection_, identity.election.value);
+  if (!found) return found.error();
+  for (const StoredFence& fence : found->stored)
+    if (isOlder(fence.row, identity)) suspects_.push_back(fence.row.holder);
+  return {};
+}
+
+bool Driver::makeRoom(const Term& term) {
+  const BootTime start = BootClock::now();
+  const Options& options = file_.options();
+  std::erase(suspects_, thisProcess());
+  // A term that is over itself has no business killing anybody.
+  const bool mayEvict = options.evictFrozenHolder && term.valid();
+  const auto suspects = mayEvict ? std::span<const ProcessIdentity>(suspects_) : std::span<const ProcessIdentity>();
+  const Duration watched = firstLook_ ? start - firstLook_->at : Duration::zero();
+  const Eviction eviction = evictHolder(std::filesystem::absolute(options.file), suspects, firstLook_);
+  switch (eviction.outcome) {
+    case Eviction::Outcome::evicted:
+      emit(term, HolderEvicted{eviction.pid, options.lockLimit + since(start - watched)});
+      return true;
+    case Eviction::Outcome::suspected:
+    case Eviction::Outcome::letGo: return true;
+    case Eviction::Outcome::refused: break;
+  }
+  emit(term, StoreBusy{eviction.pid, eviction.detail});
+  return false;
+}
+
+void Driver::release() noexcept {
+  if (connection_) connection_->whenBusy({});
+  connection_.reset();
+  owner_ = {};
+  pessimistic_ = 0;
+}
+
+// --- the fence
+
+Result<FenceFound> Driver::readFence(const ElectionName& election) {
+  TENURE_ASSERT(connection_ != nullptr);
+  owner_.election = election.value;
+  return sqlite::readFence(*connection_, election.value);
+}
+
+Result<std::vector<StoredFence>> Driver::fences() { return readFences(*connection_); }
+
+Result<void> Driver::claim(const ElectionName& election, const Term* term, const storage::ClaimJudge& judge) {
+  if (Result<void> opened = term != nullptr ? openFor(*term) : connect({}); !opened) return opened;
+  const auto inTransaction = [&]() -> Result<void> {
+    const Result<Queue> queue = term != nullptr ? readOrAddQueue(*connection_, file_.options().queue)
+                                                : readQueue(*connection_, file_.options().queue);
+    if (!queue) return queue.error();
+    Result<FenceFound> found = readFence(election);
+    if (!found) return found.error();
+    found->owner = queue->owner;
+    const Result<std::optional<Fence>> next = judge(*found);
+    if (!next) return next.error();
+    owner_ = {queue->number, election.value};
+    return *next ? writeFence(election, *queue, **next, term) : Result<void>{};
+  };
+  if (Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun;
+  Result<void> written = inTransaction();
+  if (written) written = connection_->commit();
+  if (!written) connection_->rollback();
+  return written;
+}
+
+/// An operator's act moves the election's queues along: to another path, or this one to another election.
+Result<void> Driver::writeFence(const ElectionName& election, const Queue& queue, const Fence& next, const Term* term) {
+  const QueueOwner owner{next.row.election.value, next.row.path};
+  if (next.row.election != election) {
+    if (Result<void> owned = writeOwner(*connection_, queue.number, owner); !owned) return owned;
+    return moveFence(*connection_, election, next);
+  }
+  if (Result<void> written = sqlite::writeFence(*connection_, next); !written) return written;
+  if (term == nullptr) return writePath(*connection_, owner);
+  return queue.owner.election.empty() ? writeOwner(*connection_, queue.number, owner) : Result<void>{};
+}
+
+// --- rows
+
+Result<void> Driver::findQueue() {
+  if (owner_.queue != 0) return {};
+  const Result<Queue> queue = readQueue(*connection_, file_.options().queue);
+  if (!queue) return queue.error();
+  owner_.queue = queue->number;
+  return {};
+}
+
+Result<std::optional<Rows>> Driver::read(std::span<const storage::RowName> rows, const Fence* expected) {
+  TENURE_ASSERT(connection_ != nullptr);
+  if (expected != nullptr) {
+    const Result<FenceFound> found = readFence(expected->row.election);
+    if (!found) return found.error();
+    if (!isAt(*found, *expected)) return std::optional<Rows>{};
+  }
+  std::optional<Rows> found{std::in_place};
+  for (const storage::RowName& name : rows) {
+    Result<std::optional<Row>> row = tables_.read(*connection_, owner_, name);
+    if (!row) return row.error();
+    found->push_back(std::move(*row));
+  }
+  return found;
+}
+
+Result<std::vector<Row>> Driver::scan(const storage::Scan& scan) {
+  TENURE_ASSERT(connection_ != nullptr);
+  if (const Result<void> found = findQueue(); !found) return found.error();
+  return tables_.scan(*connection_, owner_, scan);
+}
+
+// --- transactions
+
+Result<Outcome> Driver::begin(const Fence& expected, const Fence& next) {
+  TENURE_ASSERT(connection_ != nullptr);
+  if (const Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun.error();
+  const Result<bool> passed = passFence(*connection_, expected, next);
+  if (passed && *passed) return Outcome::committed;
+  connection_->rollback();
+  return passed ? Result<Outcome>(Outcome::fenced) : passed.error();
+}
+
+Result<Committed> Driver::commit(const storage::Commit& commit) {
+  TENURE_ASSERT(connection_ != nullptr);
+  if (commit.expected == nullptr) {
+    if (const Result<void> found = findQueue(); !found) return found.error();
+    if (const Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun.error();
+    return finish(commit);
+  }
+  const Result<Outcome> begun = begin(*commit.expected, *commit.next);
+  if (!begun) return begun.error();
+  return *begun == Outcome::committed ? finish(commit) : Committed{*begun};
+}
+
+Result<Committed> Driver::finish(const storage::Commit& commit) {
+  const Result<bool> written = writeAll(*commit.writes);
+  const bool isMet = written && *written;
+  const Result<void> committed = isMet ? connection_->commit() : Result<void>{};
+  if (!isMet || !committed) connection_->rollback();
+  if (!written) return written.error();
+  if (!committed) return committed.error();
+  return Committed{isMet ? Outcome::committed : Outcome::conflict};
+}
+
+Result<bool> Driver::writeAll(const storage::WriteSet& writes) {
+  Result<bool> met = true;
+  writes.forEach([&](const storage::Write& write) {
+    if (met && *met) met = tables_.write(*connection_, owner_, write);
+  });
+  if (!met || !*met) return met;
+  if (const Result<void> deleted = deleteByPosition(*connection_, writes.acknowledged()); !deleted)
+    return deleted.error();
+  for (const NewMessage& message : writes.enqueued())
+    if (const Result<void> added = enqueue(message); !added) return added.error();
+  return true;
+}
+
+Result<void> Driver::enqueue(const NewMessage& message) {
+  if (Result<void> counted =
+          connection_->run("UPDATE tenure_queue SET last = last + 1 WHERE number = ?1", owner_.queue);
+      !counted)
+    return counted;
+  return connection_->run(
+      "INSERT INTO tenure_message(n, id, grp, body, headers, enqueued_at)"
+      " SELECT last, ?2, ?3, ?4, ?5, ?6 FROM tenure_queue WHERE number = ?1",
+      owner_.queue, message.id.value, message.group.value, Blob{message.body},
+      storage::headersToTextAnyhow(message.headers), systemClock().wallNow());
+}
+
+std::unique_ptr<storage::ISqlTransaction> Driver::open(const Fence& expected, const Fence& next) {
+  return std::make_unique<OpenTransaction>(*this, expected, next);
+}
+
+Result<void> Driver::checkSql(std::string_view sql, std::span<const SqlParameter> parameters) {
+  return connection_ ? checkUserSql(*connection_, sql, parameters) : checkUserSql(file_.options(), sql, parameters);
+}
+
+Result<Findings> Driver::inspect() { return sqlite::inspect(file_.options()); }
+
+Result<void> deleteByPosition(Connection& connection, std::span<const std::int64_t> positions) {
+  for (std::size_t first = 0; first < positions.size();) {
+    std::size_t last = first;
+    // Places without a gap: nobody else's message can lie between them.
+    while (last + 1 < positions.size() && positions[last + 1] == positions[last] + 1) ++last;
+    const Result<void> deleted =
+        connection.run("DELETE FROM tenure_message WHERE n BETWEEN ?1 AND ?2", positions[first], positions[last]);
+    if (!deleted) return deleted;
+    first = last + 1;
+  }
+  return {};
+}
+
+}  // namespace tenure::sqlite

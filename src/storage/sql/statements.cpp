@@ -1,0 +1,126 @@
+#include "storage/sql/statements.hpp"
+
+namespace tenure::storage {
+namespace {
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string all;
+  for (const std::string& part : parts) all.append(all.empty() ? "" : between).append(part);
+  return all;
+}
+
+}  // namespace
+
+std::string_view scopeColumn(const Schema& schema) noexcept {
+  switch (schema.scope) {
+    case Scope::all: return {};
+    case Scope::queue: return "queue";
+    case Scope::election: return "election";
+  }
+  return {};
+}
+
+std::string columnsOf(const Schema& schema) {
+  std::vector<std::string> names;
+  for (const Column& column : schema.columns) names.emplace_back(column.name);
+  return joined(names, ", ");
+}
+
+Statements::Statements(const Dialect& dialect) : dialect_(dialect) {
+  for (std::size_t i = 0; i < tableCount; ++i) tables_[i] = make(schemaOf(static_cast<Table>(i)));
+}
+
+std::string Statements::parameter(std::size_t number) const { return dialect_.sigil + std::to_string(number); }
+
+Statements::OfTable Statements::make(const Schema& schema) const {
+  const bool isScoped = schema.scope != Scope::all;
+  std::vector<std::size_t> keys;
+  for (std::size_t place = 0; place < schema.keys; ++place) keys.push_back(place);
+  OfTable made;
+  made.insert = insertOf(schema);
+  made.upsert = made.insert;
+  made.insert.sql += " ON CONFLICT DO NOTHING";
+  made.remove = {"DELETE FROM " + std::string(schema.name) + byKey(schema), isScoped, keys};
+  made.select = {"SELECT " + columnsOf(schema) + " FROM " + std::string(schema.name) + byKey(schema), isScoped, keys};
+  std::vector<std::string> conflict;
+  if (isScoped) conflict.emplace_back(scopeColumn(schema));
+  for (const Column& column : schema.keyColumns()) conflict.emplace_back(column.name);
+  std::vector<std::string> sets;
+  for (const Column& column : schema.valueColumns()) {
+    const std::string name(column.name);
+    const std::string given = "excluded." + name;
+    sets.push_back(name + " = " +
+                   (column.rule == Rule::keepsMore ? std::string(dialect_.greater) + "(" + std::string(schema.name) +
+                                                         "." + name + ", " + given + ")"
+                                                   : given));
+  }
+  made.upsert.sql += " ON CONFLICT(" + joined(conflict, ", ") + ") DO UPDATE SET " + joined(sets, ", ");
+  return made;
+}
+
+/// A number that the store gives is one more than the last one, or given by the table itself.
+Statement Statements::insertOf(const Schema& schema) const {
+  Statement statement{.isScoped = schema.scope != Scope::all};
+  std::vector<std::string> names;
+  std::vector<std::string> values;
+  if (statement.isScoped) {
+    names.emplace_back(scopeColumn(schema));
+    values.push_back(parameter(1));
+  }
+  for (std::size_t place = 0; place < schema.columns.size(); ++place) {
+    const Column& column = schema.columns[place];
+    const bool isGiven = column.rule != Rule::assigned;
+    if (!isGiven && place == 0) continue;
+    names.emplace_back(column.name);
+    if (isGiven) {
+      statement.places.push_back(place);
+      values.push_back(parameter(statement.places.size() + (statement.isScoped ? 1 : 0)));
+      continue;
+    }
+    const std::string before(schema.columns[0].name);
+    values.push_back("(SELECT coalesce(max(" + std::string(column.name) + "), 0) + 1 FROM " + std::string(schema.name) +
+                     " WHERE " + before + " = " + parameter(1) + ")");
+  }
+  statement.sql =
+      "INSERT INTO " + std::string(schema.name) + "(" + joined(names, ", ") + ") VALUES(" + joined(values, ", ") + ")";
+  return statement;
+}
+
+std::string Statements::byKey(const Schema& schema) const {
+  std::vector<std::string> conditions;
+  if (schema.scope != Scope::all) conditions.push_back(std::string(scopeColumn(schema)) + " = " + parameter(1));
+  for (const Column& column : schema.keyColumns())
+    conditions.push_back(std::string(column.name) + " = " + parameter(conditions.size() + 1));
+  return " WHERE " + joined(conditions, " AND ");
+}
+
+std::string Statements::andHas(const Statement& statement, Table table, std::size_t place) const {
+  const std::size_t next = statement.places.size() + (statement.isScoped ? 2 : 1);
+  return statement.sql + " AND " + std::string(schemaOf(table).columns[place].name) + " = " + parameter(next);
+}
+
+std::string Statements::scan(const Scan& scan) const {
+  const Schema& schema = schemaOf(scan.table);
+  std::vector<std::string> conditions;
+  std::size_t number = 0;
+  if (schema.scope != Scope::all) conditions.push_back(std::string(scopeColumn(schema)) + " = " + parameter(++number));
+  std::size_t place = 0;
+  for (; place < scan.prefix.size(); ++place)
+    conditions.push_back(std::string(schema.columns[place].name) + " = " + parameter(++number));
+  std::vector<std::string> names;
+  std::vector<std::string> values;
+  for (std::size_t i = 0; i < scan.after.size(); ++i) {
+    names.emplace_back(schema.columns[place + i].name);
+    values.push_back(parameter(++number));
+  }
+  if (!names.empty())
+    conditions.push_back("(" + joined(names, ", ") + (scan.backward ? ") < (" : ") > (") + joined(values, ", ") + ")");
+  std::vector<std::string> order;
+  for (const Column& column : schema.keyColumns())
+    order.push_back(std::string(column.name) + (scan.backward ? " DESC" : ""));
+  return "SELECT " + columnsOf(schema) + " FROM " + std::string(schema.name) +
+         (conditions.empty() ? "" : " WHERE " + joined(conditions, " AND ")) + " ORDER BY " + joined(order, ", ") +
+         " LIMIT " + parameter(++number);
+}
+
+}  // namespace tenure::storage
