@@ -241,7 +241,10 @@ Result<std::optional<Row>> FencedSession::findKey(const ConsumerName& consumer, 
     assumed.push_back(lookahead_.take(id, 1).front());
     return std::optional<Row>{};
   }
-  if (lookahead_.useAbsent(consumer, id)) return std::optional<Row>{};
+  if (lookahead_.useAbsent(consumer, id)) {
+    pessimistic_ -= std::min<std::size_t>(pessimistic_, 1);
+    return std::optional<Row>{};
+  }
   const std::vector<MessageId> ids = lookahead_.take(id, limits().rowsALook);
   std::vector<RowName> names;
   for (const MessageId& each : ids) names.push_back({Table::key, keyNamed(consumer, each)});

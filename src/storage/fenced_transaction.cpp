@@ -122,20 +122,20 @@ Result<void> FencedTransaction::erase(std::string_view key) {
 Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                            MessageFate fate) {
   if (const Result<void> sound = standing(); !sound) return sound.error();
-  const Row name = keyNamed(consumer, id);
-  if (const Write* own = writes_.find(Table::key, name)) return admissionOf(&own->row, digest);
+  std::string name = nameOf(Table::key, keyNamed(consumer, id));
+  if (const Write* own = writes_.find(name)) return admissionOf(&own->row, digest);
+  const auto known = stored_.find(name);
   const auto look = [this](std::span<const RowName> rows) { return read(rows); };
-  const auto known = stored_.find(nameOf(Table::key, name));
   auto found = known == stored_.end() ? session_.findKey(consumer, id, assumed_, look)
                                       : Result<std::optional<Row>>(known->second);
   if (!found) return breakOff(found.error());
-  if (*found) {
-    stored_.try_emplace(nameOf(Table::key, name), *found);
-    if (!sql_) writes_.expect(Table::key, name, Expectation::has(key::digest, (**found)[key::digest]));
-    return admissionOf(&**found, digest);
+  if (!*found) {
+    Row row = keyRow(consumer, id, fate, digest, term_.token(), at_);
+    writes_.put(Table::key, std::move(row), Expectation::absent(), std::move(name));
+    return Admission::fresh;
   }
-  writes_.put(Table::key, keyRow(consumer, id, fate, digest, term_.token(), session_.now()), Expectation::absent());
-  return Admission::fresh;
+  if (!sql_) writes_.expect(Table::key, keyNamed(consumer, id), Expectation::has(key::digest, (**found)[key::digest]));
+  return admissionOf(&*stored_.try_emplace(std::move(name), std::move(*found)).first->second, digest);
 }
 
 Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {

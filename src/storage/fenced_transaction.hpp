@@ -21,7 +21,7 @@ namespace tenure::storage {
 class FencedTransaction final : public IFencedTransaction, private ISqlStatements {
  public:
   FencedTransaction(FencedSession& session, Term term, Fence next, std::unique_ptr<ISqlTransaction> sql)
-      : session_(session), term_(std::move(term)), next_(std::move(next)), sql_(std::move(sql)) {}
+      : session_(session), term_(std::move(term)), next_(std::move(next)), sql_(std::move(sql)), at_(session.now()) {}
   ~FencedTransaction() override { FencedTransaction::rollback(); }
 
   Result<std::optional<std::string>> get(std::string_view key) override;
@@ -65,6 +65,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Term term_;
   Fence next_;  // as the commit leaves it
   std::unique_ptr<ISqlTransaction> sql_;
+  WallTime at_;  // of the keys that it makes
   bool over_ = false;
   std::optional<Error> broken_;  // a handler may swallow it: whoever asks next must hear the same
   WriteSet writes_;

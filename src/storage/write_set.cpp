@@ -35,7 +35,9 @@ bool Expectation::isMetBy(const Row* row) const {
 }
 
 std::string nameOf(Table table, std::span<const Value> key) {
-  std::string name(1, static_cast<char>('0' + static_cast<int>(table)));
+  std::string name;
+  name.reserve(64);
+  name.push_back(static_cast<char>('0' + static_cast<int>(table)));
   for (const Value& value : key) {
     name.push_back('\0');
     if (const auto* text = std::get_if<std::string>(&value)) {
@@ -49,9 +51,9 @@ std::string nameOf(Table table, std::span<const Value> key) {
   return name;
 }
 
-void WriteSet::put(Table table, Row row, Expectation expected) {
+void WriteSet::put(Table table, Row row, Expectation expected, std::string name) {
   TENURE_ASSERT(row.size() == schemaOf(table).columns.size());
-  add({table, Write::What::put, std::move(row), std::move(expected)});
+  add({table, Write::What::put, std::move(row), std::move(expected), std::move(name)});
 }
 
 void WriteSet::remove(Table table, Row key, Expectation expected) {
@@ -70,7 +72,7 @@ void WriteSet::acknowledge(std::span<const Message> messages) {
 
 void WriteSet::add(Write write) {
   bytes_ += bytesOf(write.row);
-  if (!isNumberedByStore(write))
+  if (write.name.empty() && !isNumberedByStore(write))
     write.name = nameOf(write.table, std::span{write.row}.first(schemaOf(write.table).keys));
   writes_.push_back({std::move(write)});
   index(writes_.size() - 1);
@@ -93,8 +95,8 @@ void WriteSet::index(std::size_t place) {
   known->second = place;
 }
 
-const Write* WriteSet::find(Table table, const Row& key) const {
-  const auto known = latest_.find(nameOf(table, std::span{key}.first(schemaOf(table).keys)));
+const Write* WriteSet::find(std::string_view name) const {
+  const auto known = latest_.find(name);
   if (known == latest_.end()) return nullptr;
   const Write& write = writes_[known->second].write;
   return write.what == Write::What::expect ? nullptr : &write;

@@ -49,13 +49,18 @@ struct Write {
   std::string name{};  // nameOf its key; empty where the store gives the row's number
 };
 
+/// What tells one row's key from every other: a digit for its table, then its values, each behind a NUL, numbers with
+/// leading zeros. In the order of these, a table's rows are in the order of their keys.
+std::string nameOf(Table table, std::span<const Value> key);
+
 class WriteSet {
  public:
   WriteSet() = default;
   WriteSet(const WriteSet&) = delete;
   WriteSet& operator=(const WriteSet&) = delete;
 
-  void put(Table table, Row row, Expectation expected = {});
+  /// `name` is nameOf the row's key, where that is known already.
+  void put(Table table, Row row, Expectation expected = {}, std::string name = {});
   void remove(Table table, Row key, Expectation expected = {});
   void expect(Table table, Row key, Expectation expected);
   /// These leave the queue that is kept with the store.
@@ -64,7 +69,8 @@ class WriteSet {
   void enqueue(NewMessage message) { enqueued_.push_back(std::move(message)); }
 
   /// The transaction's own last word on a row; nullptr where it has none. An `expect` is none.
-  const Write* find(Table table, const Row& key) const;
+  const Write* find(Table table, const Row& key) const { return find(nameOf(table, key)); }
+  const Write* find(std::string_view name) const;
 
   bool isEmpty() const noexcept { return writes_.empty() && acknowledged_.empty() && enqueued_.empty(); }
   /// About what it takes to send them, with so much for each beside its row.
@@ -105,9 +111,5 @@ class WriteSet {
   std::size_t bytes_ = 0;
   Mark mark_;
 };
-
-/// What tells one row's key from every other: a digit for its table, then its values, each behind a NUL, numbers with
-/// leading zeros. In the order of these, a table's rows are in the order of their keys.
-std::string nameOf(Table table, std::span<const Value> key);
 
 }  // namespace tenure::storage

@@ -148,8 +148,17 @@ Result<void> Driver::findQueue() {
   return {};
 }
 
+/// Outside a transaction each statement would take the file's lock, and let it go.
 Result<std::optional<Rows>> Driver::read(std::span<const storage::RowName> rows, const Fence* expected) {
   TENURE_ASSERT(connection_ != nullptr);
+  if (connection_->inTransaction() || rows.size() + (expected != nullptr ? 1 : 0) < 2) return readAll(rows, expected);
+  if (const Result<void> begun = connection_->run("BEGIN"); !begun) return begun.error();
+  auto found = readAll(rows, expected);
+  connection_->rollback();
+  return found;
+}
+
+Result<std::optional<Rows>> Driver::readAll(std::span<const storage::RowName> rows, const Fence* expected) {
   if (expected != nullptr) {
     const Result<FenceFound> found = readFence(expected->row.election);
     if (!found) return found.error();

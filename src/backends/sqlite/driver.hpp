@@ -65,6 +65,7 @@ class Driver final : public storage::IStoreDriver {
                           const Term* term);
   Result<bool> writeAll(const storage::WriteSet& writes);
   Result<void> enqueue(const NewMessage& message);
+  Result<std::optional<storage::Rows>> readAll(std::span<const storage::RowName> rows, const storage::Fence* expected);
   Result<void> findQueue();
   bool makeRoom(const Term& term);
   template <class Body>
@@ -72,7 +73,8 @@ class Driver final : public storage::IStoreDriver {
 
   OpenFile& file_;
   IEventSink& events_;
-  const storage::Limits limits_{};
+  // A look at a key costs as much as making it.
+  const storage::Limits limits_{.looksAreDear = true};
   std::shared_ptr<Connection> connection_;
   RowTables tables_;
   RowTables::Owner owner_;
