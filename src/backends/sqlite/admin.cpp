@@ -63,12 +63,14 @@ Result<QueueStats> Admin::stats() {
   const Result<Queue> found = readQueue(**connection, file_.options().queue);
   if (!found) return found.error();
   const std::int64_t queue = found->number;
-  Query counted = (*connection)->query(
-      "SELECT count(*), coalesce(sum(length(body)), 0), min(enqueued_at),"
-      " (SELECT count(*) FROM tenure_dead_letter WHERE queue = ?1),"
-      " (SELECT count(*) FROM tenure_attempt WHERE id IN (SELECT id FROM tenure_message WHERE n > ?2 AND n <= ?3))"
-      " FROM tenure_message WHERE n > ?2 AND n <= ?3",
-      queue, positionIn(queue, 0), lastPositionIn(queue));
+  Query counted = (*connection)
+                      ->query(
+                          "SELECT count(*), coalesce(sum(length(body)), 0), min(enqueued_at),"
+                          " (SELECT count(*) FROM tenure_dead_letter WHERE queue = ?1),"
+                          " (SELECT count(*) FROM tenure_attempt WHERE id IN (SELECT id FROM tenure_message WHERE n > "
+                          "?2 AND n <= ?3))"
+                          " FROM tenure_message WHERE n > ?2 AND n <= ?3",
+                          queue, positionIn(queue, 0), lastPositionIn(queue));
   const Result<bool> row = counted.next();
   if (!row) return row.error();
   QueueStats stats{.waiting = counted.integer(0),
@@ -86,9 +88,11 @@ Result<void> Admin::peek(std::size_t limit, const std::function<void(const Messa
   if (!connection) return connection.error();
   const Result<Queue> found = readQueue(**connection, file_.options().queue);
   if (!found) return found.error();
-  Query rows = (*connection)->query(
-      "SELECT n, id, grp, body, headers, enqueued_at FROM tenure_message WHERE n > ?1 AND n <= ?2 ORDER BY n LIMIT ?3",
-      positionIn(found->number, 0), lastPositionIn(found->number), static_cast<std::int64_t>(limit));
+  Query rows = (*connection)
+                   ->query(
+                       "SELECT n, id, grp, body, headers, enqueued_at FROM tenure_message WHERE n > ?1 AND n <= ?2 "
+                       "ORDER BY n LIMIT ?3",
+                       positionIn(found->number, 0), lastPositionIn(found->number), static_cast<std::int64_t>(limit));
   for (;;) {
     const Result<bool> row = rows.next();
     if (!row) return row.error();

@@ -132,45 +132,4 @@ Result<void> moveFence(Connection& connection, const ElectionName& from, const s
                         to.election.value);
 }
 
-Result<void> writeRebased(Connection& connection, const FenceRow& row) {
-  const ProcessIdentity& holder = row.holder;
-  Result<void> removed = connection.run("DELETE FROM tenure_fence WHERE election = ?1", row.election.value);
-  if (!removed) return removed;
-  Result<void> written = connection.run(
-      "INSERT INTO tenure_fence(election, ensemble, generation, token, seq, path, candidate, host, pid, start_time,"
-      " boot_id, pid_namespace, claimed_at) VALUES(?1, ?2, ?3, 0, 0, ?4, '', ?5, ?6, ?7, ?8, ?9, ?10)",
-      row.election.value, row.ensemble.value, row.generation, row.path, holder.host, holder.pid, holder.startTime,
-      holder.bootId, static_cast<std::int64_t>(holder.pidNamespace), systemClock().wallNow());
-  if (!written) return written;
-  return connection.run("UPDATE tenure_queue SET path = ?1 WHERE election = ?2", row.path, row.election.value);
-}
-
-Result<void> moveState(Connection& connection, const FenceRow& from, const FenceRow& to) {
-  constexpr std::string_view others = " AND NOT EXISTS(SELECT 1 FROM tenure_queue WHERE election = ?1)";
-  Query clash = connection.query(
-      "SELECT 1 FROM tenure_state WHERE election = ?1 AND key IN"
-      " (SELECT key FROM tenure_state WHERE election = ?2)" +
-          std::string(others),
-      from.election.value, to.election.value);
-  const Result<bool> clashes = clash.next();
-  if (!clashes) return clashes.error();
-  if (*clashes) return backends::stateIsInTheWay(to);
-  return connection.run("UPDATE tenure_state SET election = ?2 WHERE election = ?1" + std::string(others),
-                        from.election.value, to.election.value);
-}
-
-Result<void> moveFence(Connection& connection, const FenceRow& from, const FenceRow& to) {
-  if (Result<void> raised =
-          connection.run("UPDATE tenure_fence SET generation = ?2, token = ?3, seq = 0, candidate = '', claimed_at = ?4"
-                         " WHERE election = ?1",
-                         from.election.value, to.generation, to.token.value, to.claimedAt);
-      !raised)
-    return raised;
-  return connection.run(
-      "INSERT INTO tenure_fence(election, ensemble, generation, token, seq, path, candidate, host, pid, start_time,"
-      " boot_id, pid_namespace, claimed_at) VALUES(?1, ?2, ?3, ?4, 0, ?5, '', '', 0, 0, '', 0, ?6)"
-      " ON CONFLICT(election) DO NOTHING",
-      to.election.value, to.ensemble.value, to.generation, to.token.value, to.path, to.claimedAt);
-}
-
 }  // namespace tenure::sqlite

@@ -37,11 +37,4 @@ Result<void> writeOwner(Connection& connection, std::int64_t queue, const QueueO
 /// For all queues of the election.
 Result<void> writePath(Connection& connection, const QueueOwner& owner);
 
-/// As an operator's rebase leaves it.
-Result<void> writeRebased(Connection& connection, const FenceRow& row);
-/// Raises the row of `from` above all of its terms, and makes `to`'s where there is none.
-Result<void> moveFence(Connection& connection, const FenceRow& from, const FenceRow& to);
-/// The handlers' own state goes along when nothing else of the election is left there.
-Result<void> moveState(Connection& connection, const FenceRow& from, const FenceRow& to);
-
 }  // namespace tenure::sqlite
