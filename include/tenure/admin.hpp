@@ -15,6 +15,7 @@ struct QueueStats {
   std::optional<std::int64_t> retrying;
   std::optional<WallTime> oldest;
   std::string election;  // that consumes it; empty before the first, and where the backend does not know
+  std::string path{};    // of that election; empty where the backend does not tell
 };
 
 /// The fence row of one election, for people and for `tenure fence`.

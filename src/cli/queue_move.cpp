@@ -34,13 +34,13 @@ Examples:
     --zookeeper zk1:2181
 )help";
 
-/// Whose the queue is; a broker tells the path as well.
+/// Whose the queue is.
 Result<ElectionName> ownerOf(const Backend& queue) {
   const auto admin = queue.queueAdmin();
   if (!admin) return admin.error();
   const auto stats = (*admin)->stats();
   if (!stats) return stats.error();
-  return ElectionName{stats->election.substr(0, stats->election.find(" at /"))};
+  return ElectionName{stats->election};
 }
 
 /// The row of that election in the store; none where it has never claimed there.

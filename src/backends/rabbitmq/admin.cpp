@@ -1,5 +1,7 @@
 #include "tenure/admin.hpp"
 
+#include <algorithm>
+
 #include "backends/rabbitmq/inspection.hpp"
 #include "backends/rabbitmq/queue.hpp"
 
@@ -17,7 +19,10 @@ class Admin final : public IQueueAdmin {
     if (!connection) return connection.error();
     QueueStats stats;
     const std::string owner = ownerOf(**connection, options_.queue).value_or("");
-    stats.election = owner.substr(0, owner.find(' '));  // without its path
+    constexpr std::string_view between = " at ";
+    const std::size_t end = std::min(owner.find(between), owner.size());
+    stats.election = owner.substr(0, end);
+    stats.path = owner.substr(std::min(end + between.size(), owner.size()));
     const Result<QueueCounts> counts = (*connection)->inspect(Channel::work, options_.queue);
     if (!counts) return counts.error();
     stats.waiting = counts->ready;
