@@ -14,6 +14,8 @@ Options ofWhatIsThere(Options options) {
 }
 
 class Admin final : public IDatabaseAdmin {
+  using Numbers = std::vector<std::int64_t>;
+
  public:
   explicit Admin(const Options& options)
       : file_(ofWhatIsThere(options), OpenFile::For::operators),
@@ -26,24 +28,26 @@ class Admin final : public IDatabaseAdmin {
   Result<std::vector<FenceRow>> fenceRows() override { return store_.fenceRows(); }
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
                            const std::string& path) override {
-    return store_.rebaseFence(expected, ensemble, generation, path);
+    return writing<void>([&] { return store_.rebaseFence(expected, ensemble, generation, path); });
   }
-  Result<void> moveTo(const FenceRow& from, const FenceRow& to) override { return store_.moveTo(from, to); }
+  Result<void> moveTo(const FenceRow& from, const FenceRow& to) override {
+    return writing<void>([&] { return store_.moveTo(from, to); });
+  }
   Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override {
     return store_.deadLetters(limit, choice);
   }
-  Result<std::vector<std::int64_t>> requeueDeadLetters(const LetterChoice& choice) override {
-    return store_.requeueDeadLetters(choice);
+  Result<Numbers> requeueDeadLetters(const LetterChoice& choice) override {
+    return writing<Numbers>([&] { return store_.requeueDeadLetters(choice); });
   }
-  Result<std::vector<std::int64_t>> pardonDeadLetters(const LetterChoice& choice) override {
-    return store_.pardonDeadLetters(choice);
+  Result<Numbers> pardonDeadLetters(const LetterChoice& choice) override {
+    return writing<Numbers>([&] { return store_.pardonDeadLetters(choice); });
   }
-  Result<std::vector<std::int64_t>> purgeDeadLetters(const LetterChoice& choice) override {
-    return store_.purgeDeadLetters(choice);
+  Result<Numbers> purgeDeadLetters(const LetterChoice& choice) override {
+    return writing<Numbers>([&] { return store_.purgeDeadLetters(choice); });
   }
   Result<std::vector<FailingMessage>> failing() override { return store_.failing(); }
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override {
-    return store_.release(consumer, id);
+    return writing<void>([&] { return store_.release(consumer, id); });
   }
   Result<std::vector<InWorkRecord>> inWork() override { return store_.inWork(); }
   Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
@@ -53,6 +57,15 @@ class Admin final : public IDatabaseAdmin {
   Result<std::vector<LogLine>> log(const LogChoice& choice) override { return store_.log(choice); }
 
  private:
+  /// Of a file that can only be read, nothing is changed, even where there would be nothing to change.
+  template <class Value, class Verb>
+  Result<Value> writing(Verb verb) {
+    const auto connection = file_.acquire();
+    if (!connection) return connection.error();
+    if (file_.whyReadOnly()) return *file_.whyReadOnly();
+    return verb();
+  }
+
   OpenFile file_;
   storage::StoreAdmin store_;
 };

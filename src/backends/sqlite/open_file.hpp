@@ -27,7 +27,10 @@ class OpenFile {
     const bool mayBeReadOnly =
         !opened && (opened.error().is(Errc::permissionDenied) || opened.error().is(Errc::unavailable));
     if (mayBeReadOnly && whom_ == For::operators)
-      if (auto reading = lookOnly()) opened = std::move(*reading);
+      if (auto reading = lookOnly()) {
+        whyReadOnly_ = opened.error();
+        opened = std::move(*reading);
+      }
     if (!opened) return opened.error();
     std::shared_ptr<Connection> connection = std::move(*opened);
     open_ = connection;
@@ -35,6 +38,8 @@ class OpenFile {
   }
 
   const Options& options() const noexcept { return options_; }
+  /// Why the file that was acquired can only be read; nullopt where it can be written.
+  const std::optional<Error>& whyReadOnly() const noexcept { return whyReadOnly_; }
 
  private:
   /// Nullopt where nothing can be read either.
@@ -48,6 +53,7 @@ class OpenFile {
 
   Options options_;
   const For whom_;
+  std::optional<Error> whyReadOnly_{};
   std::weak_ptr<Connection> open_;
 };
 
