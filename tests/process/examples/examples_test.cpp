@@ -41,6 +41,13 @@ class Examples : public testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(Examples, HelloWithoutServersSaysHowItIsUsed) {
+  Program hello({TENURE_BINARY_DIR "/examples/hello_leader"}, folder_ / "hello");
+
+  EXPECT_EQ(hello.waitForEnd().value_or(Ending{}).exitCode, 64);
+  EXPECT_EQ(hello.output().rfind("usage: hello_leader HOST:PORT", 0), 0U) << hello.output();
+}
+
 TEST_F(Examples, InvoicesAreNumberedWithoutAGapAndNoneIsWrittenTwice) {
   Program shop = run("invoice_postgres");
   ASSERT_TRUE(shop.waitForOutput("message=order-1", 1, std::chrono::seconds{180})) << shop.output();
