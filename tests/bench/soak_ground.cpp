@@ -105,7 +105,7 @@ class RedisGround final : public Ground {
   std::size_t effects() override {
     std::size_t sum = 0;
     for (std::size_t group = 0; group < groups; ++group)
-      sum += numberIn(world_.server().ask({"HGET", world_.key("state:orders"), std::to_string(group)}));
+      sum += numberIn(world_.server().ask({"HGET", world_.key("state"), std::to_string(group)}));
     return sum;
   }
   std::size_t lastingKeys() override { return of("keys=") - of("expires="); }

@@ -7,11 +7,12 @@
 ///   tenure:{orders}:counters   hash    the last numbers given
 ///   tenure:{orders}:in-work    hash    <consumer> → what may have begun
 ///   tenure:{orders}:state      hash    the handlers' own
-///   tenure:{orders}:attempts   hash    <consumer> NUL <id> → what failed        ┐
-///   tenure:{orders}:dead       hash    <number> → a dead letter                 │ …:names  zset  the same fields, in
-///   order tenure:{orders}:log        hash    <consumer> NUL <number> → some lines     ┘ tenure:{orders}:id:<consumer>
-///   NUL <id>   string  what became of a message; expires (Options::keepIdsFor) tenure:{orders}:key-count  hash <hour
-///   since 1970, or never> → how many of these expire in it
+///   tenure:{orders}:attempts   hash    <consumer> NUL <id> → what failed
+///   tenure:{orders}:dead       hash    <number> → a dead letter
+///   tenure:{orders}:log        hash    <consumer> NUL <number> → some lines
+///   …:names of these three     zset    the same fields, in order
+///   tenure:{orders}:id:<consumer> NUL <id>   string: what became of a message; expires (Options::keepIdsFor)
+///   tenure:{orders}:key-count  hash    <hour since 1970, or never> → how many of these expire in it
 ///
 /// An older layout had the fence in a hash and the owner in two fields of the queue.
 #pragma once

@@ -117,7 +117,7 @@ TEST_F(DriverContract, AnotherServerIsClaimedBeforeAnythingElse) {
 
   const auto asked = askedBy([&] { EXPECT_THAT(commit("v"), succeeds()); });
 
-  EXPECT_THAT(asked, ElementsAre("connect", "read", "apply", "claimed", "apply"));
+  EXPECT_THAT(asked, ElementsAre("connect", "connect", "read", "apply", "claimed", "apply"));
 }
 
 }  // namespace
