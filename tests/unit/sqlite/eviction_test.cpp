@@ -60,7 +60,7 @@ class OtherElection {
   explicit OtherElection(Options options) : database_((options.queue = "invoices", std::move(options)), noEvents()) {
     EXPECT_THAT(database_.store().claim(term_), succeeds());
     transaction_ = database_.store().begin(term_).value();
-    EXPECT_THAT(transaction_->put("k", "of another election"), succeeds());
+    EXPECT_THAT(transaction_->get("k"), succeeds()) << "what is read is read under the lock";
   }
   void count(const std::string& upTo) {
     EXPECT_TRUE(transaction_->sql()->execute("WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i" + upTo +
