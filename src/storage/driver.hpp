@@ -26,7 +26,7 @@
 namespace tenure::storage {
 
 /// The fence and who changed it last: `change` is another one for each change, so that a commit whose reply was lost is
-/// told from a stranger's. Of a lane, `row.sequence` and `change` are the lane's own.
+/// told from a stranger's.
 struct Fence {
   FenceRow row;
   std::string change;
@@ -101,8 +101,9 @@ struct Limits {
 class ISqlTransaction {
  public:
   virtual ~ISqlTransaction() = default;
-  /// Passes the fence, and holds its lock from then on. Conflict is no answer.
-  virtual Result<Outcome> begin() = 0;
+  /// Passes the fence if it is the `expected` one, and holds its lock from then on; the commit makes `next` of it.
+  /// Conflict is no answer.
+  virtual Result<Outcome> begin(const Fence& expected, const Fence& next) = 0;
   virtual bool hasBegun() const noexcept = 0;
   /// What every further call will hear: nothing, or why it is over. Asks no server.
   virtual Result<void> standing() const = 0;
@@ -116,7 +117,7 @@ class ISqlTransaction {
   virtual Result<void> mark() = 0;
   virtual Result<void> rollbackToMark() = 0;
 
-  /// With all that the handlers have done; begins where nothing was done.
+  /// With all that the handlers have done; begins where nothing was done, and has the fences of begin() elsewhere.
   virtual Result<Committed> commit(const Commit& commit) = 0;
   virtual void rollback() noexcept = 0;
 };
@@ -150,10 +151,7 @@ class IStoreDriver {
   virtual Result<Committed> commit(const Commit& commit) = 0;
 
   /// Nullptr where the store speaks no SQL; what it says is under the lock of the fence then. One at a time.
-  virtual std::unique_ptr<ISqlTransaction> open(const Fence& expected, const Fence& next) {
-    static_cast<void>(expected), static_cast<void>(next);
-    return nullptr;
-  }
+  virtual std::unique_ptr<ISqlTransaction> open() { return nullptr; }
   /// As IFencedStore::checkSql.
   virtual Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) {
     static_cast<void>(sql), static_cast<void>(parameters);

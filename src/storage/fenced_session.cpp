@@ -113,10 +113,17 @@ Result<void> FencedSession::claimAnew() {
 Result<std::unique_ptr<IFencedTransaction>> FencedSession::begin(const Term& term) {
   if (const Result<void> ours = holdsClaim(term); !ours) return ours.error();
   if (claimed_->inDoubt) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
-  Fence next = nextFence();
-  std::unique_ptr<ISqlTransaction> sql = driver_->open(claimed_->fence, next);
   return std::unique_ptr<IFencedTransaction>(
-      std::make_unique<FencedTransaction>(*this, claimed_->term, std::move(next), std::move(sql)));
+      std::make_unique<FencedTransaction>(*this, claimed_->term, driver_->open()));
+}
+
+Result<Fence> FencedSession::begin(ISqlTransaction& sql) {
+  if (!claimed_) return fenced();
+  Fence next = nextFence();
+  const Result<Outcome> begun = sql.begin(claimed_->fence, next);
+  if (!begun) return begun.error();
+  if (*begun != Outcome::committed) return fenced();
+  return next;
 }
 
 Fence FencedSession::nextFence() const {
@@ -142,11 +149,12 @@ Result<Rows> FencedSession::read(std::span<const RowName> rows, bool isLocked) {
   return std::move(**found);
 }
 
-Result<void> FencedSession::commit(const WriteSet& writes, const Fence& next, ISqlTransaction* sql) {
+Result<void> FencedSession::commit(const WriteSet& writes, ISqlTransaction* sql, const std::optional<Fence>& begun) {
   if (const std::size_t bytes = writes.bytes(limits().bytesAWrite); bytes > limits().commitBytes)
     return Error{Errc::payloadTooLarge, "a transaction of " + std::to_string(bytes) + " bytes, at most " +
                                             std::to_string(limits().commitBytes)};
   if (Result<void> reached = reach(); !reached) return reached;
+  const Fence next = begun ? *begun : nextFence();
   std::vector<MessageId> ahead;
   std::vector<RowName> alsoRead;
   if (!limits().looksAreDear) ahead = lookahead_.takeNext(limits().rowsALook);
@@ -295,7 +303,7 @@ Result<Pruned> FencedSession::prune(const Term& term, const Pruning& step) {
     pruned.last = textIn((*page)[pruned.looked - 1], key::id);
   if (pruned.future) pruned.removed = 0;
   if (pruned.removed == 0) return pruned;
-  const Result<void> committed = commit(writes, nextFence(), nullptr);
+  const Result<void> committed = commit(writes);
   return committed ? Result<Pruned>(pruned) : committed.error();
 }
 
@@ -323,7 +331,7 @@ Result<std::size_t> FencedSession::pruneLog(const Term& term, const LogPruning& 
     ++removed;
   }
   if (removed == 0) return removed;
-  const Result<void> committed = commit(writes, nextFence(), nullptr);
+  const Result<void> committed = commit(writes);
   return committed ? Result<std::size_t>(removed) : committed.error();
 }
 

@@ -62,8 +62,10 @@ class FencedSession final : public IFencedStore {
                                      const Look& look);
   /// Under the fence, by a look at it, or because its lock is held. Errors: isTermOver(), a read's.
   Result<Rows> read(std::span<const RowName> rows, bool isLocked);
-  /// Errors: undone, outcomeUnknown, isTermOver(), a commit's.
-  Result<void> commit(const WriteSet& writes, const Fence& next, ISqlTransaction* sql);
+  /// Passes the fence; what the transaction's commit makes of it. Errors: isTermOver(), a begin's.
+  Result<Fence> begin(ISqlTransaction& sql);
+  /// `begun`: what begin() said, where it was called. Errors: undone, outcomeUnknown, isTermOver(), a commit's.
+  Result<void> commit(const WriteSet& writes, ISqlTransaction* sql = nullptr, const std::optional<Fence>& begun = {});
   /// Why the fence was not found as expected.
   Error fenced();
   /// They were assumed to be new by a transaction that was undone.

@@ -47,9 +47,10 @@ Result<void> FencedTransaction::rollbackToMark() {
 Result<void> FencedTransaction::begun() {
   if (Result<void> sound = standing(); !sound) return sound;
   if (!sql_ || sql_->hasBegun()) return {};
-  const Result<Outcome> begun = sql_->begin();
+  const Result<Fence> begun = session_.begin(*sql_);
   if (!begun) return breakOff(begun.error());
-  return *begun == Outcome::committed ? Result<void>{} : breakOff(session_.fenced());
+  begun_ = *begun;
+  return {};
 }
 
 Error FencedTransaction::heard(Error error) {
@@ -180,7 +181,7 @@ Result<void> FencedTransaction::commit() {
   TENURE_ASSERT(!over_ || broken_);
   Result<void> committed = standing();
   if (committed && (!writes_.isEmpty() || (sql_ && sql_->hasBegun())))
-    committed = session_.commit(writes_, next_, sql_.get());
+    committed = session_.commit(writes_, sql_.get(), begun_);
   if (!committed && committed.error().is(Errc::undone)) session_.expectAgain(assumed_);
   rollback();
   return committed;

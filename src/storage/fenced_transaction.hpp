@@ -20,8 +20,8 @@ namespace tenure::storage {
 
 class FencedTransaction final : public IFencedTransaction, private ISqlStatements {
  public:
-  FencedTransaction(FencedSession& session, Term term, Fence next, std::unique_ptr<ISqlTransaction> sql)
-      : session_(session), term_(std::move(term)), next_(std::move(next)), sql_(std::move(sql)), at_(session.now()) {}
+  FencedTransaction(FencedSession& session, Term term, std::unique_ptr<ISqlTransaction> sql)
+      : session_(session), term_(std::move(term)), sql_(std::move(sql)), at_(session.now()) {}
   ~FencedTransaction() override { FencedTransaction::rollback(); }
 
   Result<std::optional<std::string>> get(std::string_view key) override;
@@ -63,9 +63,9 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
 
   FencedSession& session_;
   Term term_;
-  Fence next_;  // as the commit leaves it
   std::unique_ptr<ISqlTransaction> sql_;
-  WallTime at_;  // of the keys that it makes
+  std::optional<Fence> begun_;  // once a statement has passed the fence: what the commit makes of it
+  WallTime at_;                 // of the keys that it makes
   bool over_ = false;
   std::optional<Error> broken_;  // a handler may swallow it: whoever asks next must hear the same
   WriteSet writes_;

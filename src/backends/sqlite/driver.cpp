@@ -237,9 +237,7 @@ Result<void> Driver::enqueue(const NewMessage& message) {
       storage::headersToTextAnyhow(message.headers), systemClock().wallNow());
 }
 
-std::unique_ptr<storage::ISqlTransaction> Driver::open(const Fence& expected, const Fence& next) {
-  return std::make_unique<OpenTransaction>(*this, expected, next);
-}
+std::unique_ptr<storage::ISqlTransaction> Driver::open() { return std::make_unique<OpenTransaction>(*this); }
 
 Result<void> Driver::checkSql(std::string_view sql, std::span<const SqlParameter> parameters) {
   return connection_ ? checkUserSql(*connection_, sql, parameters) : checkUserSql(file_.options(), sql, parameters);

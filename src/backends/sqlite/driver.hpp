@@ -44,7 +44,7 @@ class Driver final : public storage::IStoreDriver {
                                             const storage::Fence* expected) override;
   Result<std::vector<storage::Row>> scan(const storage::Scan& scan) override;
   Result<storage::Committed> commit(const storage::Commit& commit) override;
-  std::unique_ptr<storage::ISqlTransaction> open(const storage::Fence& expected, const storage::Fence& next) override;
+  std::unique_ptr<storage::ISqlTransaction> open() override;
   Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<Findings> inspect() override;
   void limitAnswers(AnswerTimer*) noexcept override {}

@@ -6,9 +6,9 @@
 
 namespace tenure::sqlite {
 
-Result<storage::Outcome> OpenTransaction::begin() {
+Result<storage::Outcome> OpenTransaction::begin(const storage::Fence& expected, const storage::Fence& next) {
   TENURE_ASSERT(state_ == State::idle);
-  const Result<storage::Outcome> begun = driver_.begin(expected_, next_);
+  const Result<storage::Outcome> begun = driver_.begin(expected, next);
   state_ = begun && *begun == storage::Outcome::committed ? State::open : State::over;
   return begun;
 }

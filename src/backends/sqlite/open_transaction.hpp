@@ -16,11 +16,10 @@ class Driver;
 
 class OpenTransaction final : public storage::ISqlTransaction {
  public:
-  OpenTransaction(Driver& driver, storage::Fence expected, storage::Fence next)
-      : driver_(driver), expected_(std::move(expected)), next_(std::move(next)) {}
+  explicit OpenTransaction(Driver& driver) : driver_(driver) {}
   ~OpenTransaction() override { OpenTransaction::rollback(); }
 
-  Result<storage::Outcome> begin() override;
+  Result<storage::Outcome> begin(const storage::Fence& expected, const storage::Fence& next) override;
   bool hasBegun() const noexcept override { return state_ != State::idle; }
   Result<void> standing() const override;
   Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override;
@@ -45,8 +44,6 @@ class OpenTransaction final : public storage::ISqlTransaction {
   Error heard(Error error);
 
   Driver& driver_;
-  storage::Fence expected_;
-  storage::Fence next_;
   State state_ = State::idle;
   std::optional<Error> broken_;
   Mark mark_ = Mark::none;

@@ -333,6 +333,19 @@ TEST_F(FencedSessions, AServerThatWasRestartedWithOurLastChangeIsClaimedAnew) {
   EXPECT_EQ(events_.of<Warned>().size(), 1U);
 }
 
+TEST_F(FencedSessions, EachChangeHasANumberOfItsOwnThoughTheServerIsClaimedAnewBetweenBeginAndCommit) {
+  const auto session = leader(term_);
+  auto transaction = session->begin(term_).value();
+  ASSERT_THAT(transaction->put("k", "v"), succeeds());
+  values_->server = "second";
+
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  const auto fences = driver()->fences().value();
+  ASSERT_EQ(fences.size(), 1U);
+  EXPECT_EQ(fences.front().row.sequence, 2) << "the claim, the claim anew, the commit";
+}
+
 TEST_F(FencedSessions, AServerThatHasLostOurLastChangeEndsTheTerm) {
   const auto session = leader(term_);
   const auto before = values_->values;
