@@ -168,4 +168,22 @@ class IStoreDriver {
   virtual void release() noexcept = 0;
 };
 
+/// All rows of a scan, in pages of `atMost`, until `use` wants no more.
+template <class Use>  // Result<bool>(const Row&)
+Result<void> forEachRow(IStoreDriver& driver, Scan scan, Use use) {
+  const auto prefix = static_cast<std::ptrdiff_t>(scan.prefix.size());
+  const auto keys = static_cast<std::ptrdiff_t>(schemaOf(scan.table).keys);
+  for (;;) {
+    const Result<std::vector<Row>> page = driver.scan(scan);
+    if (!page) return page.error();
+    for (const Row& row : *page) {
+      const Result<bool> more = use(row);
+      if (!more) return more.error();
+      if (!*more) return {};
+    }
+    if (page->size() < scan.atMost) return {};
+    scan.after.assign(page->back().begin() + prefix, page->back().begin() + keys);
+  }
+}
+
 }  // namespace tenure::storage

@@ -39,6 +39,24 @@ NewMessage withoutTurn(NewMessage message) {
 
 }  // namespace
 
+template <class Use>
+Result<void> StoreAdmin::forEachRow(const Scan& scan, Use use) {
+  if (Result<void> connected = driver_->connect({}); !connected) return connected;
+  return storage::forEachRow(*driver_, scan, std::move(use));
+}
+
+Result<Rows> StoreAdmin::read(std::span<const RowName> names) {
+  if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
+  Rows found;
+  while (found.size() < names.size()) {
+    const std::span<const RowName> rest = names.subspan(found.size());
+    Result<std::optional<Rows>> rows = driver_->read(rest.first(std::min(rest.size(), rowsAPage)), nullptr);
+    if (!rows) return rows.error();
+    std::ranges::move(**rows, std::back_inserter(found));
+  }
+  return found;
+}
+
 // --- the fence
 
 Result<std::vector<FenceRow>> StoreAdmin::fenceRows() {
@@ -52,7 +70,6 @@ Result<std::vector<FenceRow>> StoreAdmin::fenceRows() {
 
 Result<void> StoreAdmin::rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
                                      const std::string& path) {
-  if (Result<void> connected = driver_->connect({}); !connected) return connected;
   return driver_->claim(expected.election, nullptr, [&](const FenceFound& found) -> Result<std::optional<Fence>> {
     const bool isLost = found.stored.empty() && found.owner.election == expected.election.value;
     const FenceRow row = found.stored.empty() ? FenceRow{} : found.stored.front().row;
@@ -75,7 +92,6 @@ Result<void> StoreAdmin::rebaseFence(const FenceRow& expected, const EnsembleUui
 
 /// The place, and with it the handlers' own state, is one election's.
 Result<void> StoreAdmin::moveTo(const FenceRow& from, const FenceRow& to) {
-  if (Result<void> connected = driver_->connect({}); !connected) return connected;
   return driver_->claim(from.election, nullptr, [&](const FenceFound& found) -> Result<std::optional<Fence>> {
     const Result<bool> toDo = judgeMove(found.stored, found.owner, from, to);
     if (!toDo) return toDo.error();
@@ -85,28 +101,19 @@ Result<void> StoreAdmin::moveTo(const FenceRow& from, const FenceRow& to) {
 
 // --- dead letters
 
-Result<void> StoreAdmin::visit(const LetterChoice& choice, const Visit& visit) {
-  if (Result<void> connected = driver_->connect({}); !connected) return connected;
-  for (Scan scan{.table = Table::deadLetter, .atMost = rowsAPage};;) {
-    const Result<std::vector<Row>> page = driver_->scan(scan);
-    if (!page) return page.error();
-    for (const Row& row : *page) {
-      const Result<BuriedLetter> letter = deadLetterFrom(row);
-      if (!letter) return letter.error();
-      if (!isChosen(choice, letter->letter)) continue;
-      const Result<bool> more = visit(*letter);
-      if (!more) return more.error();
-      if (!*more) return {};
-    }
-    if (page->size() < scan.atMost) return {};
-    scan.after = {page->back().at(deadLetter::number)};
-  }
+Result<void> StoreAdmin::visit(const LetterChoice& choice, std::int64_t after, const Visit& visit) {
+  const Scan behind{.table = Table::deadLetter, .after = {after}, .atMost = rowsAPage};
+  return forEachRow(behind, [&](const Row& row) -> Result<bool> {
+    const Result<BuriedLetter> letter = deadLetterFrom(row);
+    if (!letter) return letter.error();
+    return isChosen(choice, letter->letter) ? visit(*letter) : true;
+  });
 }
 
 Result<std::vector<DeadLetter>> StoreAdmin::deadLetters(std::size_t limit, const LetterChoice& choice) {
   std::vector<DeadLetter> letters;
   if (limit == 0) return letters;
-  const Result<void> visited = visit(choice, [&](const BuriedLetter& each) -> Result<bool> {
+  const Result<void> visited = visit(choice, 0, [&](const BuriedLetter& each) -> Result<bool> {
     letters.push_back(each.letter);
     return letters.size() < limit;
   });
@@ -131,8 +138,7 @@ Result<std::vector<std::int64_t>> StoreAdmin::purgeDeadLetters(const LetterChoic
 Result<std::vector<BuriedLetter>> StoreAdmin::chosen(const LetterChoice& choice, std::int64_t after) {
   std::vector<BuriedLetter> letters;
   std::size_t bytes = 0;
-  const Result<void> visited = visit(choice, [&](const BuriedLetter& each) -> Result<bool> {
-    if (each.letter.number <= after) return true;
+  const Result<void> visited = visit(choice, after, [&](const BuriedLetter& each) -> Result<bool> {
     bytes += each.letter.message.body.size() + 1024;
     if (!letters.empty() && bytes > driver_->limits().commitBytes / 2) return false;
     letters.push_back(each);
@@ -148,8 +154,7 @@ Result<std::vector<std::int64_t>> StoreAdmin::change(const LetterChoice& choice,
     if (!letters) return letters.error();
     if (letters->empty()) return changed;
     WriteSet writes;
-    for (const BuriedLetter& letter : *letters)
-      if (const Result<void> added = add(letter, verb, writes); !added) return added.error();
+    if (const Result<void> added = add(*letters, verb, writes); !added) return added.error();
     const Result<Committed> committed = driver_->commit({.writes = &writes});
     if (!committed) return committed.error();
     if (committed->outcome != Outcome::committed) {
@@ -162,52 +167,50 @@ Result<std::vector<std::int64_t>> StoreAdmin::change(const LetterChoice& choice,
 }
 
 /// A key that is done belongs to another body that came under the same id, and stays.
-Result<void> StoreAdmin::add(const BuriedLetter& letter, Verb verb, WriteSet& writes) {
-  const Row number{letter.letter.number};
-  if (verb == Verb::reset)
-    writes.expect(Table::deadLetter, number, Expectation::present());
-  else
-    writes.remove(Table::deadLetter, number, Expectation::present());
+Result<void> StoreAdmin::add(std::span<const BuriedLetter> letters, Verb verb, WriteSet& writes) {
+  std::vector<RowName> names;
+  for (const BuriedLetter& letter : letters) {
+    const Row number{letter.letter.number};
+    if (verb == Verb::reset)
+      writes.expect(Table::deadLetter, number, Expectation::present());
+    else
+      writes.remove(Table::deadLetter, number, Expectation::present());
+    names.push_back({Table::key, keyNamed(letter.consumer, letter.letter.message.id)});
+  }
   if (verb == Verb::purge) return {};
-  const MessageId& id = letter.letter.message.id;
-  const RowName name{Table::key, keyNamed(letter.consumer, id)};
-  const Result<std::optional<Rows>> known = driver_->read({&name, 1}, nullptr);
-  if (!known) return known.error();
-  const std::optional<Row>& key = (*known)->front();
-  if (key && integerIn(*key, key::state) != 0)
-    writes.remove(Table::key, name.key, Expectation::has(key::state, (*key)[key::state]));
-  writes.remove(Table::attempt, keyNamed(letter.consumer, id));
-  if (verb == Verb::requeue) writes.enqueue(withoutTurn(letter.letter.message));
+  const Result<Rows> keys = read(names);
+  if (!keys) return keys.error();
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    const std::optional<Row>& key = (*keys)[i];
+    if (key && integerIn(*key, key::state) != 0)
+      writes.remove(Table::key, names[i].key, Expectation::has(key::state, (*key)[key::state]));
+    writes.remove(Table::attempt, names[i].key);
+    if (verb == Verb::requeue) writes.enqueue(withoutTurn(letters[i].letter.message));
+  }
   return {};
 }
 
 // --- attempts and the log
 
 Result<std::vector<FailingMessage>> StoreAdmin::failing() {
-  if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
   std::vector<FailingMessage> found;
-  for (Scan scan{.table = Table::attempt, .atMost = rowsAPage};;) {
-    const Result<std::vector<Row>> page = driver_->scan(scan);
-    if (!page) return page.error();
-    for (const Row& row : *page) found.push_back(attemptFrom(row));
-    if (page->size() < scan.atMost) return found;
-    scan.after = {page->back().at(attempt::consumer), page->back().at(attempt::id)};
-  }
+  const Scan all{.table = Table::attempt, .atMost = rowsAPage};
+  const Result<void> read = forEachRow(all, [&](const Row& row) -> Result<bool> {
+    found.push_back(attemptFrom(row));
+    return true;
+  });
+  return read ? Result<std::vector<FailingMessage>>(std::move(found)) : read.error();
 }
 
 Result<std::vector<InWorkRecord>> StoreAdmin::inWork() {
-  if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
   std::vector<InWorkRecord> found;
-  for (Scan scan{.table = Table::inWork, .atMost = rowsAPage};;) {
-    const Result<std::vector<Row>> page = driver_->scan(scan);
-    if (!page) return page.error();
-    for (const Row& row : *page) {
-      ConsumerState state = inWorkFrom(&row, FencingToken{integerIn(row, inWork::token)});
-      found.push_back({ConsumerName{textIn(row, inWork::consumer)}, std::move(state.inWork), state.moreInWork});
-    }
-    if (page->size() < scan.atMost) return found;
-    scan.after = {page->back().at(inWork::consumer)};
-  }
+  const Scan all{.table = Table::inWork, .atMost = rowsAPage};
+  const Result<void> read = forEachRow(all, [&](const Row& row) -> Result<bool> {
+    ConsumerState state = inWorkFrom(&row, FencingToken{integerIn(row, inWork::token)});
+    found.push_back({ConsumerName{textIn(row, inWork::consumer)}, std::move(state.inWork), state.moreInWork});
+    return true;
+  });
+  return read ? Result<std::vector<InWorkRecord>>(std::move(found)) : read.error();
 }
 
 /// Where a place is one election's alone, so is what it holds.
@@ -220,23 +223,19 @@ Result<std::vector<std::optional<std::string>>> StoreAdmin::state(const Election
   if (!found->owner.election.empty() && found->owner.election != election.value) return values;
   std::vector<RowName> names;
   for (const std::string& key : keys) names.push_back({Table::state, {key}});
-  for (std::size_t from = 0; from < names.size(); from += rowsAPage) {
-    const std::span<const RowName> some = std::span{names}.subspan(from, std::min(rowsAPage, names.size() - from));
-    const Result<std::optional<Rows>> rows = driver_->read(some, nullptr);
-    if (!rows) return rows.error();
-    for (std::size_t i = 0; i < some.size(); ++i)
-      if (const std::optional<Row>& row = (*rows)->at(i)) values[from + i] = textIn(*row, state::value);
-  }
+  const Result<Rows> rows = read(names);
+  if (!rows) return rows.error();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (const std::optional<Row>& row = (*rows)[i]) values[i] = textIn(*row, state::value);
   return values;
 }
 
 Result<void> StoreAdmin::release(const ConsumerName& consumer, const MessageId& id) {
-  if (Result<void> connected = driver_->connect({}); !connected) return connected;
   const RowName name{Table::attempt, keyNamed(consumer, id)};
   for (int repeats = 0; repeats < mostRepeats; ++repeats) {
-    Result<std::optional<Rows>> rows = driver_->read({&name, 1}, nullptr);
+    Result<Rows> rows = read({&name, 1});
     if (!rows) return rows.error();
-    std::optional<Row>& row = (*rows)->front();
+    std::optional<Row>& row = rows->front();
     const auto blocked = static_cast<std::int64_t>(Standing::blocked);
     if (!row || integerIn(*row, attempt::standing) != blocked) return blocksNobody(id);
     row->at(attempt::standing) = static_cast<std::int64_t>(Standing::released);
@@ -250,21 +249,14 @@ Result<void> StoreAdmin::release(const ConsumerName& consumer, const MessageId& 
 }
 
 Result<void> StoreAdmin::readLog(const ConsumerName& consumer, const LogChoice& choice, std::vector<LogLine>& lines) {
-  std::size_t missing = choice.limit;
-  for (Scan scan{.table = Table::log, .prefix = {consumer.value}, .atMost = rowsAPage, .backward = true};
-       missing > 0;) {
-    const Result<std::vector<Row>> page = driver_->scan(scan);
-    if (!page) return page.error();
-    for (const Row& row : *page) {
-      LogLine line = logLineFrom(row);
-      if (missing == 0 || !isChosen(choice, line)) continue;
-      lines.push_back(std::move(line));
-      --missing;
-    }
-    if (page->size() < scan.atMost) return {};
-    scan.after = {page->back().at(log::number)};
-  }
-  return {};
+  if (choice.limit == 0) return {};
+  const std::size_t most = lines.size() + choice.limit;
+  const Scan newestFirst{.table = Table::log, .prefix = {consumer.value}, .atMost = rowsAPage, .backward = true};
+  return forEachRow(newestFirst, [&](const Row& row) -> Result<bool> {
+    LogLine line = logLineFrom(row);
+    if (isChosen(choice, line)) lines.push_back(std::move(line));
+    return lines.size() < most;
+  });
 }
 
 /// Each consumer's log in its order, all of them by when the attempts ended.

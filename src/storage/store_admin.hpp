@@ -40,10 +40,14 @@ class StoreAdmin final : public IStoreAdmin {
   using Visit = std::function<Result<bool>(const BuriedLetter& letter)>;
   enum class Verb { requeue, reset, purge };
 
-  Result<void> visit(const LetterChoice& choice, const Visit& visit);
+  template <class Use>
+  Result<void> forEachRow(const Scan& scan, Use use);
+  Result<Rows> read(std::span<const RowName> names);
+  /// From behind that number on.
+  Result<void> visit(const LetterChoice& choice, std::int64_t after, const Visit& visit);
   Result<std::vector<std::int64_t>> change(const LetterChoice& choice, Verb verb);
   Result<std::vector<BuriedLetter>> chosen(const LetterChoice& choice, std::int64_t after);
-  Result<void> add(const BuriedLetter& letter, Verb verb, WriteSet& writes);
+  Result<void> add(std::span<const BuriedLetter> letters, Verb verb, WriteSet& writes);
   Result<void> readLog(const ConsumerName& consumer, const LogChoice& choice, std::vector<LogLine>& lines);
 
   std::unique_ptr<IStoreDriver> driver_;
