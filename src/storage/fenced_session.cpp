@@ -10,8 +10,6 @@
 namespace tenure::storage {
 namespace {
 
-/// Where one message comes again, others do.
-constexpr std::size_t pessimisticFor = 256;
 constexpr std::size_t rowsAPage = 1000;
 
 /// Whether the fence is of that term, and as the change with that number left it.
@@ -27,7 +25,7 @@ std::chrono::milliseconds since(BootTime start, const IClock& clock) {
 }  // namespace
 
 FencedSession::FencedSession(std::unique_ptr<IStoreDriver> driver, IEventSink& events, const IClock& clock)
-    : driver_(std::move(driver)), events_(events), clock_(clock) {}
+    : driver_(std::move(driver)), events_(events), clock_(clock), lookahead_(driver_->limits().looksAreDear) {}
 FencedSession::~FencedSession() = default;
 
 template <class Body>
@@ -40,7 +38,7 @@ void FencedSession::emit(const Term& term, Body body) {
 Result<void> FencedSession::claim(const Term& term) {
   const BootTime start = clock_.now();
   claimed_.reset();
-  distrust();
+  lookahead_.distrust();
   std::optional<Fence> written;
   FencingToken previous;
   const Result<void> claimed =
@@ -89,7 +87,7 @@ Result<void> FencedSession::reach() {
 Result<void> FencedSession::claimAnew() {
   const Term term = claimed_->term;
   emit(term, Warned{driver_->name() + " was restarted or replaced since the claim: it is claimed anew"});
-  distrust();
+  lookahead_.distrust();
   const Fence before = claimed_->fence;
   std::optional<Fence> written;
   const Result<void> again =
@@ -163,11 +161,11 @@ Result<void> FencedSession::commit(const WriteSet& writes, ISqlTransaction* sql,
   Result<Committed> committed = sql != nullptr ? sql->commit(all) : driver_->commit(all);
   if (!committed || committed->read.empty()) lookahead_.expectAgain(ahead);
   if (!committed) {
-    distrust();
+    lookahead_.distrust();
     if (isOutcomeUnknown(committed.error().code)) claimed_->inDoubt = next;
     return committed.error();
   }
-  if (committed->outcome != Outcome::committed) distrust();
+  if (committed->outcome != Outcome::committed) lookahead_.distrust();
   if (committed->outcome == Outcome::fenced) return fenced();
   if (committed->outcome == Outcome::conflict)
     return Error{Errc::undone, "what the transaction rests on was changed by somebody else"};
@@ -208,36 +206,34 @@ Result<ConsumerState> FencedSession::consumerState(const ConsumerName& consumer)
   if (!recorded) return recorded.error();
   const std::optional<Row>& row = (*recorded)->front();
   ConsumerState state = inWorkFrom(row ? &*row : nullptr, claimed_->previous);
-  for (Scan scan{.table = Table::attempt, .prefix = {consumer.value}, .atMost = rowsAPage};;) {
-    const Result<std::vector<Row>> page = driver_->scan(scan);
-    if (!page) return page.error();
-    for (const Row& attempt : *page) state.attempts.push_back(attemptFrom(attempt).attempts);
-    if (page->size() < scan.atMost) return state;
-    scan.after = {page->back().at(attempt::id)};
-  }
+  const Scan attempts{.table = Table::attempt, .prefix = {consumer.value}, .atMost = rowsAPage};
+  const Result<void> read = forEachRow(*driver_, attempts, [&](const Row& each) -> Result<bool> {
+    state.attempts.push_back(attemptFrom(each).attempts);
+    return true;
+  });
+  return read ? Result<ConsumerState>(std::move(state)) : read.error();
 }
 
 // --- keys
 
 Result<std::vector<Admission>> FencedSession::known(const ConsumerName& consumer, std::span<const Message> messages) {
-  std::vector<Admission> known;
-  std::vector<RowName> names;
   std::vector<MessageId> ids;
   if (messages.size() == 1) {
     const MessageId& id = messages.front().id;
-    const bool assumed = limits().looksAreDear && pessimistic_ == 0 && lookahead_.expects(id);
-    if (assumed || lookahead_.isAbsent(consumer, id)) return std::vector{Admission::fresh};
+    if (lookahead_.assumes(id) || lookahead_.isAbsent(consumer, id)) return std::vector{Admission::fresh};
     ids = lookahead_.take(id, limits().rowsALook);
   }
   for (std::size_t i = ids.size(); i < messages.size(); ++i) ids.push_back(messages[i].id);
-  if (ids.empty()) return known;
-  for (const MessageId& id : ids) names.push_back({Table::key, keyNamed(consumer, id)});
-  if (const Result<void> reached = reach(); !reached) return reached.error();
-  const Result<std::optional<Rows>> rows = driver_->read(names, nullptr);
+  if (ids.empty()) return std::vector<Admission>{};
+  const Result<Rows> rows = lookAt(consumer, ids, [this](std::span<const RowName> names) -> Result<Rows> {
+    if (const Result<void> reached = reach(); !reached) return reached.error();
+    Result<std::optional<Rows>> found = driver_->read(names, nullptr);
+    return found ? Result<Rows>(std::move(**found)) : found.error();
+  });
   if (!rows) return rows.error();
-  for (std::size_t i = 0; i < ids.size(); ++i) looked(consumer, ids[i], (**rows)[i].has_value());
+  std::vector<Admission> known;
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    const std::optional<Row>& row = (**rows)[i];
+    const std::optional<Row>& row = (*rows)[i];
     known.push_back(admissionOf(row ? &*row : nullptr, digestOf(messages[i].body)));
   }
   return known;
@@ -245,32 +241,25 @@ Result<std::vector<Admission>> FencedSession::known(const ConsumerName& consumer
 
 Result<std::optional<Row>> FencedSession::findKey(const ConsumerName& consumer, const MessageId& id,
                                                   std::vector<MessageId>& assumed, const Look& look) {
-  if (limits().looksAreDear && pessimistic_ == 0 && lookahead_.expects(id)) {
+  if (lookahead_.assumes(id)) {
     assumed.push_back(lookahead_.take(id, 1).front());
     return std::optional<Row>{};
   }
-  if (lookahead_.useAbsent(consumer, id)) {
-    pessimistic_ -= std::min<std::size_t>(pessimistic_, 1);
-    return std::optional<Row>{};
-  }
-  const std::vector<MessageId> ids = lookahead_.take(id, limits().rowsALook);
-  std::vector<RowName> names;
-  for (const MessageId& each : ids) names.push_back({Table::key, keyNamed(consumer, each)});
-  Result<Rows> rows = look(names);
+  if (lookahead_.useAbsent(consumer, id)) return std::optional<Row>{};
+  Result<Rows> rows = lookAt(consumer, lookahead_.take(id, limits().rowsALook), look);
   if (!rows) return rows.error();
-  for (std::size_t i = 0; i < ids.size(); ++i) looked(consumer, ids[i], (*rows)[i].has_value());
   lookahead_.useAbsent(consumer, id);
   return std::move(rows->front());
 }
 
-void FencedSession::looked(const ConsumerName& consumer, const MessageId& id, bool isThere) {
-  if (!isThere) lookahead_.sawAbsent(consumer, id);
-  pessimistic_ = isThere ? pessimisticFor : pessimistic_ - std::min<std::size_t>(pessimistic_, 1);
-}
-
-void FencedSession::distrust() noexcept {
-  lookahead_.distrust();
-  pessimistic_ = pessimisticFor;
+Result<Rows> FencedSession::lookAt(const ConsumerName& consumer, std::span<const MessageId> ids, const Look& look) {
+  std::vector<RowName> names;
+  for (const MessageId& id : ids) names.push_back({Table::key, keyNamed(consumer, id)});
+  Result<Rows> rows = look(names);
+  if (!rows) return rows;
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    (*rows)[i] ? lookahead_.sawPresent() : lookahead_.sawAbsent(consumer, ids[i]);
+  return rows;
 }
 
 // --- forgetting
@@ -307,26 +296,34 @@ Result<Pruned> FencedSession::prune(const Term& term, const Pruning& step) {
   return committed ? Result<Pruned>(pruned) : committed.error();
 }
 
+/// Mostly nothing has to go: the oldest line says so, and the newest one how many there are.
 Result<std::size_t> FencedSession::pruneLog(const Term& term, const LogPruning& step) {
   if (const Result<void> ours = holdsClaim(term); !ours) return ours.error();
   if (claimed_->inDoubt) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
   if (const Result<void> reached = reach(); !reached) return reached.error();
-  const Result<std::vector<Row>> page =
-      driver_->scan({.table = Table::log, .prefix = {step.consumer.value}, .atMost = step.atMost});
-  if (!page) return page.error();
+  const auto scan = [&](std::size_t atMost, bool backward) {
+    return driver_->scan(
+        {.table = Table::log, .prefix = {step.consumer.value}, .atMost = atMost, .backward = backward});
+  };
   std::int64_t upTo = 0;  // these go for their number, whatever their age
-  if (step.mostKept != 0 && !page->empty()) {
-    const Result<std::vector<Row>> newest =
-        driver_->scan({.table = Table::log, .prefix = {step.consumer.value}, .atMost = 1, .backward = true});
+  if (step.mostKept != 0) {
+    const Result<std::vector<Row>> newest = scan(1, true);
     if (!newest) return newest.error();
     const std::int64_t last = newest->empty() ? 0 : integerIn(newest->front(), log::number);
     if (std::cmp_less(step.mostKept, last)) upTo = last - static_cast<std::int64_t>(step.mostKept);
   }
+  const auto mayGo = [&](const Row& row) {
+    return wallTimeOf(integerIn(row, log::endedAt)) < step.before || integerIn(row, log::number) <= upTo;
+  };
+  const Result<std::vector<Row>> oldest = scan(1, false);
+  if (!oldest) return oldest.error();
+  if (oldest->empty() || !mayGo(oldest->front())) return std::size_t{0};
+  const Result<std::vector<Row>> page = scan(step.atMost, false);
+  if (!page) return page.error();
   WriteSet writes;
   std::size_t removed = 0;
   for (const Row& row : *page) {
-    const bool isOld = wallTimeOf(integerIn(row, log::endedAt)) < step.before;
-    if ((!isOld && integerIn(row, log::number) > upTo) || isFull(writes)) break;
+    if (!mayGo(row) || isFull(writes)) break;
     writes.remove(Table::log, {row[log::consumer], row[log::number]});
     ++removed;
   }
@@ -338,7 +335,6 @@ Result<std::size_t> FencedSession::pruneLog(const Term& term, const LogPruning& 
 void FencedSession::release() noexcept {
   claimed_.reset();
   lookahead_.clear();
-  pessimistic_ = 0;
   driver_->release();
 }
 

@@ -91,8 +91,7 @@ class FencedSession final : public IFencedStore {
   Result<void> claimAnew();
   Result<Fence> judge(const FenceFound& found, const Term& term) const;
   Fence nextFence() const;
-  void looked(const ConsumerName& consumer, const MessageId& id, bool isThere);
-  void distrust() noexcept;
+  Result<Rows> lookAt(const ConsumerName& consumer, std::span<const MessageId> ids, const Look& look);
   template <class Body>
   void emit(const Term& term, Body body);
 
@@ -102,7 +101,6 @@ class FencedSession final : public IFencedStore {
   std::optional<Claimed> claimed_;
   bool everClaimed_ = false;  // by this object: from then on an empty place is one that was emptied
   Lookahead lookahead_;
-  std::size_t pessimistic_ = 0;  // for so many keys more nothing is assumed
 };
 
 }  // namespace tenure::storage

@@ -8,6 +8,9 @@ namespace {
 
 constexpr std::size_t furthest = 8192;  // more than any consumer reads ahead
 
+/// Where one message comes again, others do.
+constexpr std::size_t pessimisticFor = 256;
+
 }  // namespace
 
 void Lookahead::expect(std::span<const Message> messages) {
@@ -38,7 +41,10 @@ std::vector<MessageId> Lookahead::takeNext(std::size_t count) {
   return take(expected_.front(), count);
 }
 
+void Lookahead::sawPresent() noexcept { pessimistic_ = pessimisticFor; }
+
 void Lookahead::sawAbsent(const ConsumerName& consumer, const MessageId& id) {
+  if (pessimistic_ > 0) --pessimistic_;
   if (consumer != consumer_ || absent_.size() >= furthest) absent_.clear();
   consumer_ = consumer;
   absent_.insert(id);
@@ -50,6 +56,11 @@ bool Lookahead::isAbsent(const ConsumerName& consumer, const MessageId& id) cons
 
 bool Lookahead::useAbsent(const ConsumerName& consumer, const MessageId& id) {
   return consumer == consumer_ && absent_.erase(id) > 0;
+}
+
+void Lookahead::distrust() noexcept {
+  absent_.clear();
+  pessimistic_ = pessimisticFor;
 }
 
 void Lookahead::clear() noexcept {

@@ -1,5 +1,6 @@
 /// Which messages will be asked about next, and which of them a look has found to have no key. A look is a hint: only
-/// absence is remembered, and the commit, which makes the keys, decides. Pure.
+/// absence is remembered, and the commit, which makes the keys, decides. Where a look costs as much as finding out at
+/// the commit, what is expected is assumed to be absent, but for a while after something was not. Pure.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,8 @@ inline constexpr std::size_t furthestAhead = 512;
 
 class Lookahead {
  public:
+  explicit Lookahead(bool looksAreDear = false) : looksAreDear_(looksAreDear) {}
+
   /// They come after all that were expected before.
   void expect(std::span<const Message> messages);
   /// They were taken, and come next all the same.
@@ -30,16 +33,21 @@ class Lookahead {
   /// Whose the absent ones are.
   const ConsumerName& consumer() const noexcept { return consumer_; }
 
+  /// Whether it is to be taken for absent though nobody has looked.
+  bool assumes(const MessageId& id) const { return looksAreDear_ && pessimistic_ == 0 && expects(id); }
+  void sawPresent() noexcept;
   void sawAbsent(const ConsumerName& consumer, const MessageId& id);
   bool isAbsent(const ConsumerName& consumer, const MessageId& id) const;
   /// The same; from here on it is not known any more.
   bool useAbsent(const ConsumerName& consumer, const MessageId& id);
 
   /// What was seen may be wrong.
-  void distrust() noexcept { absent_.clear(); }
+  void distrust() noexcept;
   void clear() noexcept;
 
  private:
+  const bool looksAreDear_;
+  std::size_t pessimistic_ = 0;  // for so many looks more nothing is assumed
   std::deque<MessageId> expected_;
   ConsumerName consumer_;
   std::unordered_set<MessageId> absent_;

@@ -84,5 +84,26 @@ TEST(Lookahead, DoesNotGrowWithoutEnd) {
   EXPECT_FALSE(lookahead.expects(MessageId{"oldest"}));
 }
 
+TEST(Lookahead, AssumesOnlyWhereLooksAreDearAndOnlyWhatIsExpected) {
+  Lookahead cheap;
+  Lookahead dear(true);
+  for (Lookahead* each : {&cheap, &dear}) each->expect(messagesWith({"first"}));
+
+  EXPECT_FALSE(cheap.assumes(first));
+  EXPECT_TRUE(dear.assumes(first));
+  EXPECT_FALSE(dear.assumes(MessageId{"stranger"}));
+}
+
+TEST(Lookahead, AssumesNothingForAWhileAfterSomethingWasThere) {
+  Lookahead lookahead(true);
+  lookahead.expect(messagesWith({"first"}));
+  lookahead.sawPresent();
+  int looks = 0;
+  for (; !lookahead.assumes(first) && looks < 1000; ++looks)
+    lookahead.sawAbsent(ledger, MessageId{std::to_string(looks)});
+
+  EXPECT_EQ(looks, 256);
+}
+
 }  // namespace
 }  // namespace tenure::storage
