@@ -3,11 +3,11 @@
 #include <iostream>
 #include <limits>
 
-#include "backends/shared/headers_text.hpp"
 #include "cli/letter_page.hpp"
 #include "cli/options.hpp"
 #include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
+#include "storage/headers_text.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -130,7 +130,7 @@ Result<Numbers> purge(const Wiring& wiring, const LetterChoice& choice) {
 /// Its turn is past.
 NewMessage asRequeued(NewMessage message) {
   for (auto& [name, value] : message.headers)
-    if (name == numberHeader) name = backends::pastNumberHeader;
+    if (name == numberHeader) name = storage::pastNumberHeader;
   return message;
 }
 

@@ -10,9 +10,8 @@ namespace {
 constexpr std::size_t longestStateKey = 255;
 
 Result<void> checkStateKey(std::string_view key) {
-  if (key.empty() || key.size() > longestStateKey)
-    return Error{Errc::invalidArgument, "a state's key has " + std::to_string(key.size()) + " bytes: 1 to 255"};
-  return {};
+  if (!key.empty() && key.size() <= longestStateKey) return {};
+  return Error{Errc::invalidArgument, "state key \"" + escaped(key) + "\": expected 1 to 255 bytes"};
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/random.hpp"
-#include "base/text.hpp"
+#include "storage/choices.hpp"
 #include "storage/headers_text.hpp"
 
 namespace tenure::storage {
@@ -14,22 +14,6 @@ constexpr std::size_t rowsAPage = 256;
 constexpr int mostRepeats = 16;
 
 Error changedMeanwhile() { return {Errc::versionMismatch, "the fence row is not the expected one any more"}; }
-Error blocksNobody(const MessageId& id) {
-  return {Errc::notFound, "message \"" + escaped(id.value) + "\" blocks nobody"};
-}
-
-bool isChosen(const LetterChoice& choice, const DeadLetter& letter) {
-  const bool isNamed =
-      choice.numbers.empty() || std::ranges::find(choice.numbers, letter.number) != choice.numbers.end();
-  return isNamed && (!choice.group || letter.message.group == *choice.group) &&
-         (!choice.diedBefore || letter.diedAt < *choice.diedBefore);
-}
-
-bool isChosen(const LogChoice& choice, const LogLine& line) {
-  return (!choice.message || line.attempt.message == *choice.message) &&
-         (!choice.end || line.attempt.end == *choice.end) && line.attempt.endedAt >= choice.since;
-}
-
 /// As it goes back to its queue: it has missed its turn among the numbered ones.
 NewMessage withoutTurn(NewMessage message) {
   for (auto& [name, value] : message.headers)

@@ -1,26 +1,25 @@
 // Headers as SQL queues keep them: anybody may write that column.
-#include "backends/shared/headers_text.hpp"
 #include "claims.hpp"
+#include "storage/headers_text.hpp"
 
 using namespace tenure;
 using namespace tenure::fuzz;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto headers = backends::headersFromText(text);
+  const auto headers = storage::headersFromText(text);
   if (isGood(headers)) {
-    const auto written = backends::headersToText(*headers);
+    const auto written = storage::headersToText(*headers);
     require(isGood(written), "what was read can be written", text);
-    const auto again = backends::headersFromText(written->value_or(""));
+    const auto again = storage::headersFromText(written->value_or(""));
     require(again && *again == *headers, "headers survive being written", text);
   }
   // Any bytes as a header: refused or kept, and never lost where there is nothing to refuse to.
   const Headers raw{{std::string(text.substr(0, size / 2)), std::string(text.substr(size / 2))}};
-  if (const auto written = backends::headersToText(raw); isGood(written)) {
-    const auto again = backends::headersFromText(**written);
+  if (const auto written = storage::headersToText(raw); isGood(written)) {
+    const auto again = storage::headersFromText(**written);
     require(again && *again == raw, "headers survive being written", text);
   }
-  require(backends::headersFromText(*backends::headersToTextAnyhow(raw)).has_value(), "anyhow is always readable",
-          text);
+  require(storage::headersFromText(*storage::headersToTextAnyhow(raw)).has_value(), "anyhow is always readable", text);
   return 0;
 }

@@ -7,14 +7,14 @@
 #include "backends/postgres/source.hpp"
 #include "backends/postgres/store.hpp"
 #include "backends/postgres/transaction.hpp"
-#include "backends/shared/choices.hpp"
-#include "backends/shared/headers_text.hpp"
 #include "backends/shared/record_text.hpp"
+#include "storage/choices.hpp"
+#include "storage/headers_text.hpp"
 
 namespace tenure::postgresql {
 namespace {
 
-using backends::StoredFence;
+using storage::StoredFence;
 
 constexpr std::size_t peekedAtOnce = 16;  // they may be large
 
@@ -62,7 +62,7 @@ Result<DeadLetter> deadLetterFrom(const Answer& rows, int row) {
   letter.message.id.value = rows.text(row, 1);
   letter.message.group.value = rows.text(row, 2);
   letter.message.body = rows.text(row, 3);
-  Result<Headers> headers = backends::headersFromText(rows.bytes(row, 4));
+  Result<Headers> headers = storage::headersFromText(rows.bytes(row, 4));
   if (!headers) return headers.error();
   letter.message.headers = std::move(*headers);
   letter.message.enqueuedAt = rows.time(row, 5);
@@ -86,7 +86,7 @@ Result<std::vector<std::int64_t>> chosen(Connection& connection, const Queue& qu
   if (!rows) return rows.error();
   std::vector<std::int64_t> numbers;
   for (int row = 0; row < rows->rows(); ++row)
-    if (backends::isNamed(choice, rows->integer(row, 0))) numbers.push_back(rows->integer(row, 0));
+    if (storage::isNamed(choice, rows->integer(row, 0))) numbers.push_back(rows->integer(row, 0));
   return numbers;
 }
 
@@ -119,7 +119,7 @@ Steps requeue(const OpenQueue& open, std::int64_t number) {
               "  RETURNING last)"
               " INSERT INTO tenure_message(queue, n, id, grp, body, headers, enqueued_at)"
               " SELECT $2, last, id, grp, body, replace(headers, $4, $5), $3 FROM letter, place",
-              number, open.queue.number, systemClock().wallNow(), backends::numberInText, backends::pastNumberInText));
+              number, open.queue.number, systemClock().wallNow(), storage::numberInText, storage::pastNumberInText));
   steps.push_back(command("SELECT pg_notify($1, '')", open.channel));
   return steps;
 }
@@ -280,7 +280,7 @@ Result<void> Admin::release(const ConsumerName& consumer, const MessageId& id) {
       open->connection->ask("UPDATE tenure_attempt SET standing = 2 WHERE consumer = $1 AND id = $2 AND standing = 1",
                             consumer.value, Blob{id.value});
   if (!released) return released.error();
-  return released->changed() == 1 ? Result<void>{} : backends::blocksNobody(id);
+  return released->changed() == 1 ? Result<void>{} : storage::blocksNobody(id);
 }
 
 Result<std::vector<LogLine>> Admin::log(const LogChoice& choice) {
@@ -330,7 +330,7 @@ Result<void> Admin::rebaseFence(const FenceRow& expected, const EnsembleUuid& en
     if (!read) return read.error();
     const auto stored = fencesFrom(read.answers[1]);
     const FenceRow found = stored.empty() ? FenceRow{} : stored.front().row;
-    if (stored.size() > 1 || !backends::isSame(found, expected))
+    if (stored.size() > 1 || !storage::isSame(found, expected))
       return Error{Errc::versionMismatch, "the fence row is not the expected one any more"};
     if (generation <= found.generation)
       return Error{Errc::invalidArgument,
@@ -354,7 +354,7 @@ Result<void> Admin::moveTo(const FenceRow& from, const FenceRow& to) {
     if (!read) return read.error();
     const auto stored = fencesFrom(read.answers[1]);
     const Queue queue = queueFrom(read.answers[2]);
-    const Result<bool> moves = backends::judgeMove(stored, queue.owner, from, to);
+    const Result<bool> moves = storage::judgeMove(stored, queue.owner, from, to);
     if (!moves) return moves.error();
     if (!*moves) return {};
     const Result<Answer> owned =

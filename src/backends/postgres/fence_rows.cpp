@@ -3,7 +3,7 @@
 namespace tenure::postgresql {
 namespace {
 
-using backends::StoredFence;
+using storage::StoredFence;
 
 const std::string selectColumns =
     "SELECT election, ensemble, generation, token, seq, path, candidate, host, pid, start_time, boot_id,"
@@ -123,7 +123,7 @@ Command takeQueue(std::int64_t queue, const TermIdentity& term) {
                  term.election.value, term.electionPath);
 }
 
-Command writeClaim(const TermIdentity& term, backends::Claim claim, WallTime at) {
+Command writeClaim(const TermIdentity& term, storage::Claim claim, WallTime at) {
   constexpr const char* first =
       "INSERT INTO tenure_fence(election, ensemble, generation, token, path, candidate, host, pid, start_time, boot_id,"
       " pid_namespace, claimed_at, seq) VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
@@ -133,8 +133,8 @@ Command writeClaim(const TermIdentity& term, backends::Claim claim, WallTime at)
       " pid = $8, start_time = $9, boot_id = $10, pid_namespace = $11, claimed_at = $12, seq = seq * $13 + $13"
       " WHERE election = $1 RETURNING seq";
   const ProcessIdentity& holder = term.holder;
-  const std::int64_t goesOn = claim == backends::Claim::again ? 1 : 0;
-  return command(claim == backends::Claim::first ? first : later, term.election.value, term.ensemble.value,
+  const std::int64_t goesOn = claim == storage::Claim::again ? 1 : 0;
+  return command(claim == storage::Claim::first ? first : later, term.election.value, term.ensemble.value,
                  term.generation, term.token.value, term.electionPath, term.candidate.value, holder.host, holder.pid,
                  holder.startTime, holder.bootId, static_cast<std::int64_t>(holder.pidNamespace), at, goesOn);
 }
@@ -176,7 +176,7 @@ Result<void> writeMove(Connection& connection, const FenceRow& from, const Fence
                   others,
               from.election.value, to.election.value)});
   if (!written) return written.error();
-  if (written.answers[2].rows() > 0) return backends::stateIsInTheWay(to);
+  if (written.answers[2].rows() > 0) return storage::stateIsInTheWay(to);
   const Result<Answer> moved = connection.ask("UPDATE tenure_state SET election = $2 WHERE election = $1" + others,
                                               from.election.value, to.election.value);
   return moved ? Result<void>{} : moved.error();

@@ -1,5 +1,5 @@
 /// Reading and writing the fence's row and the queue's owner. What the rows mean is judged in
-/// backends/shared/fence.hpp.
+/// storage/fence.hpp.
 ///
 /// The fence's row is the lock that orders claims and commits: a claim and a commit both change it, so whichever comes
 /// second waits for the first and then sees it (READ COMMITTED compares the condition again with the new row). What
@@ -19,13 +19,13 @@
 #include <vector>
 
 #include "backends/postgres/connection.hpp"
-#include "backends/shared/fence.hpp"
+#include "storage/fence.hpp"
 
 namespace tenure::postgresql {
 
 struct Queue {
   std::int64_t number = 0;
-  backends::QueueOwner owner;
+  storage::QueueOwner owner;
 };
 
 /// Begins what every transaction of ours is: the role's defaults may be others.
@@ -56,7 +56,7 @@ Command lockLane(const std::string& election, std::int64_t lane);
 Command joinLane(const TermIdentity& term, std::int64_t lane);
 /// Those of every election.
 Command selectFences();
-std::vector<backends::StoredFence> fencesFrom(const Answer& rows);
+std::vector<storage::StoredFence> fencesFrom(const Answer& rows);
 
 /// Number and owner of a queue; no row when there is none.
 Command selectQueue(const std::string& queue);
@@ -66,7 +66,7 @@ Command takeQueue(std::int64_t queue, const TermIdentity& term);
 
 /// The row as `term` leaves it by claiming, answering its `seq`; `again` keeps counting its commits, so that a clone is
 /// found out. The first claim answers no row when another one was faster.
-Command writeClaim(const TermIdentity& term, backends::Claim claim, WallTime at);
+Command writeClaim(const TermIdentity& term, storage::Claim claim, WallTime at);
 
 /// Begins, and counts one more commit of the term, if it is still the one that may; `fenceCheck` among them fails with
 /// `fencedState` otherwise, so that nothing behind it in the same send is done.

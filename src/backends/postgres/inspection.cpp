@@ -84,7 +84,7 @@ Result<void> lookAtQueue(Connection& connection, const Options& options, Inspect
     const std::string owner = queueFrom(read.answers[0]).owner.election;
     found.fact("queue", owner.empty() ? "of no election yet" : "of election " + owner);
   }
-  for (const backends::StoredFence& fence : fencesFrom(read.answers[1]))
+  for (const storage::StoredFence& fence : fencesFrom(read.answers[1]))
     found.require(fence.damage.empty(), "fence of " + fence.row.election.value, backends::described(fence.row),
                   "a sound row; " + fence.damage);
   return {};

@@ -1,8 +1,8 @@
 #include "backends/postgres/connection.hpp"
 #include "backends/postgres/schema.hpp"
-#include "backends/shared/headers_text.hpp"
 #include "backends/shared/message_check.hpp"
 #include "base/text.hpp"
+#include "storage/headers_text.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -127,7 +127,7 @@ class Sink final : public IMessageSink {
     Array bodies(TypeId::bytes);
     Array headers(TypeId::text);
     for (const NewMessage& message : messages) {
-      const Result<std::optional<std::string>> text = backends::headersToText(message.headers);
+      const Result<std::optional<std::string>> text = storage::headersToText(message.headers);
       if (!text)
         return Error{text.error().code, "message \"" + escaped(message.id.value) + "\": " + text.error().detail};
       ids.add(message.id.value);

@@ -6,8 +6,8 @@
 #include "backends/postgres/session_name.hpp"
 #include "backends/postgres/store.hpp"
 #include "backends/postgres/transaction.hpp"
-#include "backends/shared/headers_text.hpp"
 #include "base/assert.hpp"
+#include "storage/headers_text.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -25,14 +25,14 @@ bool isLight(const std::vector<Message>& messages) {
   return bytes <= static_cast<std::size_t>(bufferedBytes);
 }
 
-bool isOwnedBy(const backends::QueueOwner& owner, const TermIdentity& term) {
+bool isOwnedBy(const storage::QueueOwner& owner, const TermIdentity& term) {
   return owner.election == term.election.value && owner.path == term.electionPath;
 }
 
 }  // namespace
 
 Result<Message> messageFrom(const Answer& rows, int row) {
-  Result<Headers> headers = backends::headersFromText(rows.bytes(row, 4));
+  Result<Headers> headers = storage::headersFromText(rows.bytes(row, 4));
   if (!headers) return headers.error();
   Message message;
   message.position = rows.integer(row, 0);

@@ -12,11 +12,11 @@
 namespace tenure::postgresql {
 namespace {
 
-using backends::Claim;
-using backends::isClaimOf;
-using backends::judgeClaim;
-using backends::judgeFenced;
 using std::chrono::milliseconds;
+using storage::Claim;
+using storage::isClaimOf;
+using storage::judgeClaim;
+using storage::judgeFenced;
 
 milliseconds since(BootTime start) { return std::chrono::duration_cast<milliseconds>(BootClock::now() - start); }
 
@@ -61,7 +61,7 @@ void Store::emit(const Term& term, Body body) {
 }
 
 Error Store::refused(const Term& term, Error error) {
-  if (backends::isRefusal(error)) emit(term, FenceRefused{error.message()});
+  if (storage::isRefusal(error)) emit(term, FenceRefused{error.message()});
   return error;
 }
 
@@ -233,7 +233,7 @@ std::vector<Command> Store::passFence() const {
 bool Store::isStillClaimed(Connection& connection) const {
   const TermIdentity& term = claimed_->term.identity();
   const Exchange read = connection.exchange(std::vector{selectFence(term.election.value)});
-  const auto stored = read ? fencesFrom(read.answers[0]) : std::vector<backends::StoredFence>{};
+  const auto stored = read ? fencesFrom(read.answers[0]) : std::vector<storage::StoredFence>{};
   return !read || (stored.size() == 1 && isClaimOf(stored.front().row, term));
 }
 

@@ -1,7 +1,7 @@
 // What a transaction writes down of messages and attempts: none of it needs an answer, but what is removed is counted.
 #include "backends/postgres/store.hpp"
 #include "backends/postgres/transaction.hpp"
-#include "backends/shared/headers_text.hpp"
+#include "storage/headers_text.hpp"
 
 namespace tenure::postgresql {
 
@@ -33,7 +33,7 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
       "INSERT INTO tenure_dead_letter(queue, consumer, id, grp, body, headers, enqueued_at, position, reason, attempts,"
       " first_at, died_at) VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
       store_.queueNumber(), consumer.value, Blob{message.id.value}, Blob{message.group.value}, Blob{message.body},
-      backends::headersToTextAnyhow(message.headers), message.enqueuedAt, message.position, Blob{letter.reason},
+      storage::headersToTextAnyhow(message.headers), message.enqueuedAt, message.position, Blob{letter.reason},
       std::int64_t{letter.attempts}, letter.firstAt, letter.diedAt));
 }
 

@@ -33,7 +33,7 @@ std::string ownerExchange(const std::string& queue) { return "tenure.owner." + q
 // Begins like the exchange: one pattern grants what a user needs for both.
 constexpr std::string_view ownerPrefix = "tenure.owner.";
 
-std::string inWords(const backends::QueueOwner& owner) { return owner.election + " at " + owner.path; }
+std::string inWords(const storage::QueueOwner& owner) { return owner.election + " at " + owner.path; }
 
 /// The broker answers to another owner: inequivalent arg … received '<owner>' but current is '<owner>'
 std::string ownerIn(std::string_view refusal) {
@@ -251,7 +251,7 @@ Result<void> checkDeliveryLimit(Connection& connection, const Options& options) 
   return Error{Errc::configurationRefused, "queue " + quoted(options.queue) + ": " + danger};
 }
 
-Result<void> recordOwner(Connection& connection, const std::string& queue, const backends::QueueOwner& owner) {
+Result<void> recordOwner(Connection& connection, const std::string& queue, const storage::QueueOwner& owner) {
   const std::string name = std::string{ownerPrefix} + inWords(owner);
   const Result<void> recorded =
       ask(connection, [&] { return connection.declareExchange(Channel::side, ownerExchange(queue), name); });
@@ -268,8 +268,8 @@ Result<void> recordOwner(Connection& connection, const std::string& queue, const
   return recorded;
 }
 
-Result<void> replaceOwner(Connection& connection, const std::string& queue, const backends::QueueOwner& from,
-                          const backends::QueueOwner& to) {
+Result<void> replaceOwner(Connection& connection, const std::string& queue, const storage::QueueOwner& from,
+                          const storage::QueueOwner& to) {
   const std::string exchange = ownerExchange(queue);
   const auto owner = ownerOf(connection, queue);
   if (!owner) return Error{Errc::permissionDenied, "allow the user to configure, write and read ^tenure\\.owner\\."};

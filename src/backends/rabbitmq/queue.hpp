@@ -8,7 +8,7 @@
 
 #include "backends/rabbitmq/connection.hpp"
 #include "backends/rabbitmq/delivery_limit.hpp"
-#include "backends/shared/fence.hpp"
+#include "storage/fence.hpp"
 #include "tenure/term.hpp"
 #include "tenure/time.hpp"
 
@@ -60,14 +60,14 @@ Result<void> checkDeliveryLimit(Connection& connection, const Options& options);
 
 /// Writes down that this election consumes the queue, atomically and for good.
 /// Errors:  queueOwned            another one does
-Result<void> recordOwner(Connection& connection, const std::string& queue, const backends::QueueOwner& owner);
+Result<void> recordOwner(Connection& connection, const std::string& queue, const storage::QueueOwner& owner);
 /// The same instead of `from`, which nobody may be consuming for. Whoever attaches between the two steps of it may be
 /// the owner.
 ///
 /// Errors:  versionMismatch  the owner is another one
 ///          storeBusy        somebody consumes from the queue
-Result<void> replaceOwner(Connection& connection, const std::string& queue, const backends::QueueOwner& from,
-                          const backends::QueueOwner& to);
+Result<void> replaceOwner(Connection& connection, const std::string& queue, const storage::QueueOwner& from,
+                          const storage::QueueOwner& to);
 /// "orders at /tenure/elections/orders"; empty when none was recorded, nullopt when the broker does not tell this user.
 /// Changes nothing.
 std::optional<std::string> ownerOf(Connection& connection, const std::string& queue);

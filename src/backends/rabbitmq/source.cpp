@@ -66,7 +66,7 @@ Result<void> Source::take(Connection& connection, const Term& term) {
   if (*made) news_.push_back(Warned{"there was no queue \"" + escaped(options_.queue) + "\": declared it"});
   tell();
   if (Result<void> safe = checkDeliveryLimit(connection, options_); !safe) return safe;
-  if (Result<void> owned = recordOwner(connection, options_.queue, backends::ownerOf(term.identity())); !owned)
+  if (Result<void> owned = recordOwner(connection, options_.queue, storage::ownerOf(term.identity())); !owned)
     return owned;
   return consumeAlone(connection, options_, deadline, term.stopToken());
 }

@@ -1,9 +1,9 @@
-#include "backends/shared/headers_text.hpp"
 #include "backends/shared/message_check.hpp"
 #include "backends/sqlite/connection.hpp"
 #include "backends/sqlite/numbering.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "base/text.hpp"
+#include "storage/headers_text.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -67,7 +67,7 @@ class Sink final : public IMessageSink {
   }
 
   Result<void> insert(const NewMessage& message, std::int64_t position, WallTime at) {
-    const Result<std::optional<std::string>> headers = backends::headersToText(message.headers);
+    const Result<std::optional<std::string>> headers = storage::headersToText(message.headers);
     if (!headers)
       return Error{headers.error().code, "message \"" + escaped(message.id.value) + "\": " + headers.error().detail};
     return connection_->run(

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backends/shared/fence.hpp"
-#include "backends/shared/headers_text.hpp"
+#include "storage/fence.hpp"
+#include "storage/headers_text.hpp"
 #include "support/backends.hpp"
 #include "support/findings.hpp"
 #include "support/results.hpp"
@@ -165,7 +165,7 @@ TEST_P(QueueAdminSuite, ARequeuedMessageComesLastAndIsFreshAgain) {
 
 TEST_P(QueueAdminSuite, ARequeuedMessageHasMissedItsTurnAmongTheNumbered) {
   const std::string name{numberHeader};
-  const std::string past{backends::pastNumberHeader};
+  const std::string past{storage::pastNumberHeader};
   const std::string text = R"([")" + name + R"(","7"])";
   bury("m", "g", {}, {{name, "7"}, {text, text}, {"a " + name, name}});
 
@@ -393,7 +393,7 @@ TEST_P(AdminSuite, Row33ALostFenceIsCuredByARebase) {
 
 /// What the election "orders" gives to "invoices", above every token so far.
 FenceRow heir(std::int64_t token = 20) {
-  FenceRow row = backends::rowOf(identityWith(token, "invoices"), 0, WallTime{std::chrono::milliseconds{1}});
+  FenceRow row = storage::rowOf(identityWith(token, "invoices"), 0, WallTime{std::chrono::milliseconds{1}});
   row.candidate = {};
   row.holder = {};
   return row;

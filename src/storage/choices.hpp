@@ -3,7 +3,7 @@
 
 #include "tenure/admin.hpp"
 
-namespace tenure::backends {
+namespace tenure::storage {
 
 /// Among the numbers that were given, if any were.
 bool isNamed(const LetterChoice& choice, std::int64_t number) noexcept;
@@ -12,4 +12,4 @@ bool isChosen(const LogChoice& choice, const LogLine& line) noexcept;
 
 Error blocksNobody(const MessageId& id);
 
-}  // namespace tenure::backends
+}  // namespace tenure::storage

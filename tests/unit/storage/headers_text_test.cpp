@@ -1,11 +1,11 @@
-#include "backends/shared/headers_text.hpp"
+#include "storage/headers_text.hpp"
 
 #include <gmock/gmock.h>
 
 #include "base/text.hpp"
 #include "support/results.hpp"
 
-namespace tenure::backends {
+namespace tenure::storage {
 namespace {
 
 using test::failsWith;
@@ -38,4 +38,4 @@ TEST(HeadersText, WhatIsDamagedIsToldEscaped) {
 }
 
 }  // namespace
-}  // namespace tenure::backends
+}  // namespace tenure::storage

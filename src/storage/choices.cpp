@@ -1,4 +1,4 @@
-#include "backends/shared/choices.hpp"
+#include "storage/choices.hpp"
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ std::string_view toString(AttemptEnd end) noexcept {
   return "unknown";
 }
 
-namespace backends {
+namespace storage {
 
 bool isNamed(const LetterChoice& choice, std::int64_t number) noexcept {
   return choice.numbers.empty() || std::ranges::find(choice.numbers, number) != choice.numbers.end();
@@ -39,5 +39,5 @@ Error blocksNobody(const MessageId& id) {
   return {Errc::notFound, "message \"" + escaped(id.value) + "\" blocks nobody"};
 }
 
-}  // namespace backends
+}  // namespace storage
 }  // namespace tenure

@@ -1,12 +1,12 @@
 // What a fence row says about a term. The conformance suite asks stores; these are the cases only rows can show.
-#include "backends/shared/fence.hpp"
+#include "storage/fence.hpp"
 
 #include <gmock/gmock.h>
 
 #include "support/results.hpp"
 #include "support/terms.hpp"
 
-namespace tenure::backends {
+namespace tenure::storage {
 namespace {
 
 using test::failsWith;
@@ -77,4 +77,4 @@ TEST(JudgeFenced, OurRowWithMoreCommitsMeansAClone) {
 }
 
 }  // namespace
-}  // namespace tenure::backends
+}  // namespace tenure::storage
