@@ -13,14 +13,6 @@
 
 namespace tenure::consuming {
 
-/// What a post hears of messages that are done.
-struct Settled {
-  std::span<const Message> messages;
-  std::span<const Message> others;        // that they stood for
-  std::span<const std::int64_t> dropped;  // positions of those that had no run
-  std::vector<GroupId> unbegun{};         // groups of those that came with a token and did not need it
-};
-
 class Company {
  public:
   void begins(const Message& message, std::vector<Message> others) {

@@ -1,11 +1,7 @@
 #include "tenure/consumer.hpp"
 
-#include <cstdlib>
-#include <string_view>
-
 #include "base/validation.hpp"
 #include "consumer/engine/engine.hpp"
-#include "consumer/lanes.hpp"
 #include "consumer/work.hpp"
 
 namespace tenure {
@@ -101,12 +97,6 @@ ConsumerOptions forBatches(const ConsumerOptions& options) {
   return options;
 }
 
-/// For tests: which of the two engines works, until the new one is the only one.
-bool usesNewEngine() {
-  const char* engine = std::getenv("TENURE_CONSUMER_ENGINE");
-  return engine != nullptr && std::string_view(engine) == "new";
-}
-
 }  // namespace
 
 Agreement agreementOf(const ConsumerOptions& options, const ElectionName& election) {
@@ -122,15 +112,17 @@ Agreement agreementOf(const ConsumerOptions& options, const ElectionName& electi
                           : "not followed"}};
 }
 
+Result<void> consuming::isReady(IMessageSource& source, IFencedStore& store, const std::stop_token& stop) {
+  Result<void> ready = store.prepare(stop);
+  if (!ready || stop.stop_requested() || source.sharesTransactionsWith(store)) return ready;
+  return source.prepare(stop);
+}
+
 std::unique_ptr<ILeaderCareer> consuming::workOf(IMessageSource& source, IFencedStore& store, Handlers handlers,
                                                  const ConsumerOptions& options, IEventSink& events,
                                                  const IClock& clock, IThreads& threads) {
   const ConsumerOptions fit = fitted(validated(options), store);
-  if (usesNewEngine())
-    return std::make_unique<engine::Engine>(source, store, std::move(handlers), fit, events, clock, threads);
-  if (fit.ordering == Ordering::total())
-    return std::make_unique<Runner>(source, store, std::move(handlers), fit, events, clock);
-  return std::make_unique<Lanes>(source, store, std::move(handlers), fit, events, clock, threads);
+  return std::make_unique<engine::Engine>(source, store, std::move(handlers), fit, events, clock, threads);
 }
 
 Consumer::Consumer(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,

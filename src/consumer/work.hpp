@@ -1,10 +1,25 @@
-/// What a Consumer does as a career: one line, or lanes.
+/// What a Consumer does as a career.
 #pragma once
 
+#include <memory>
+#include <stop_token>
+
 #include "base/threads.hpp"
-#include "consumer/runner.hpp"
+#include "tenure/consumer.hpp"
 
 namespace tenure::consuming {
+
+/// For what is under way, and what is still to be written, when a term ends for want of answers: a store that is well
+/// needs less.
+inline constexpr Duration lastAnswers = std::chrono::milliseconds{500};
+
+struct Handlers {
+  Handler one;
+  BatchHandler many;  // nullptr: there is none
+};
+
+/// Whether a term could begin with these. What the store has opened stays open.
+Result<void> isReady(IMessageSource& source, IFencedStore& store, const std::stop_token& stop);
 
 /// Throws when the options are not valid, or do not fit the store. `threads` are those of its lanes.
 std::unique_ptr<ILeaderCareer> workOf(IMessageSource& source, IFencedStore& store, Handlers handlers,

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "career/career_runner.hpp"
-#include "consumer/runner.hpp"
+#include "consumer/work.hpp"
 #include "coordination.hpp"
 #include "coverage.hpp"
 #include "election/election.hpp"

@@ -109,8 +109,6 @@ TEST(House, JsonStaysOutOfHeaders) {
 /// Files that are longer than a reader would like, each with its reason.
 const std::map<std::string, std::string>& longFiles() {
   static const std::map<std::string, std::string> all{
-      {"src/consumer/consumer_machine.hpp",
-       "one machine has the state of every way of delivery, until it is taken apart"},
       {"include/tenure/sequential_queue.hpp", "a template: nothing of it can stand in a file of its own"},
   };
   return all;

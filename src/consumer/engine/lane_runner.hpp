@@ -11,7 +11,7 @@
 #include "consumer/engine/post.hpp"
 #include "consumer/guarded_transaction.hpp"
 #include "consumer/number_lists.hpp"
-#include "consumer/runner.hpp"
+#include "consumer/work.hpp"
 
 namespace tenure::consuming::engine {
 
