@@ -36,7 +36,10 @@ using namespace std::chrono_literals;
 class Hurry final : public IClock {
  public:
   BootTime now() const noexcept override { return began_ + factor * (systemClock().now() - began_); }
-  WallTime wallNow() const noexcept override { return systemClock().wallNow(); }
+  /// In step with it: a consumer forgets nothing by a wall clock that falls behind.
+  WallTime wallNow() const noexcept override {
+    return wallBegan_ + std::chrono::duration_cast<std::chrono::milliseconds>(now() - began_);
+  }
   void waitUntil(BootTime deadline, const std::stop_token& stop) const override {
     systemClock().waitUntil(began_ + (deadline - began_) / factor, stop);
   }
@@ -44,6 +47,7 @@ class Hurry final : public IClock {
  private:
   static constexpr int factor = 100;
   const BootTime began_ = systemClock().now();
+  const WallTime wallBegan_ = systemClock().wallNow();
 };
 
 class ChainHandler {
