@@ -73,18 +73,29 @@ class FrozenPostgresWays final : public PostgresWays {
     for (const pid_t process : frozen_) kill(process, SIGCONT);
   }
   void fallSilent() override {
-    const std::string found =
-        world_.ask("SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE usename = '" + world_.role() +
-                   "' AND application_name = '" + session_ + "' AND state = 'idle'");
-    std::istringstream processes(found);
+    EXPECT_TRUE(test::eventually([&] { return freeze(); }));
+  }
+
+ private:
+  /// False: one of them began something between the look and the stop.
+  bool freeze() {
+    std::istringstream processes(sessions("string_agg(pid::text, ' ')", "state = 'idle'"));
     for (pid_t process = 0; processes >> process;) {
       kill(process, SIGSTOP);
       frozen_.push_back(process);
     }
-    EXPECT_FALSE(frozen_.empty()) << found;
+    std::string pids = "0";
+    for (const pid_t process : frozen_) pids += ", " + std::to_string(process);
+    if (!frozen_.empty() && sessions("count(*)", "state <> 'idle' AND pid IN (" + pids + ")") == "0") return true;
+    for (const pid_t process : frozen_) kill(process, SIGCONT);
+    frozen_.clear();
+    return false;
+  }
+  std::string sessions(const std::string& what, const std::string& which) {
+    return world_.ask("SELECT " + what + " FROM pg_stat_activity WHERE usename = '" + world_.role() +
+                      "' AND application_name = '" + session_ + "' AND " + which);
   }
 
- private:
   std::string session_;
   std::vector<pid_t> frozen_;
 };
