@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/range.hpp"
 #include "tenure/result.hpp"
 
 namespace tenure {
@@ -24,6 +25,11 @@ class Complaints {
   void require(bool holds, std::string_view key, std::string_view value, std::string_view why);
   void require(bool holds, std::string_view key, std::chrono::microseconds value, std::string_view why);
   void require(bool holds, std::string_view key, std::int64_t value, std::string_view why);
+  /// Complains of what is outside its limits, with a remark: "; 0 for none".
+  template <class T>
+  void require(const T& value, const Range<T>& range, std::string_view key, std::string_view remark = {}) {
+    require(range.holds(value), key, textOf(value), "must be " + toString(range) + std::string(remark));
+  }
   /// Complains when the value did not parse; the error's detail says why.
   template <class T>
   void require(const Result<T>& parsed, std::string_view key, std::string_view value) {
@@ -38,6 +44,9 @@ class Complaints {
   void throwIfAny() const;
 
  private:
+  static std::string textOf(std::chrono::microseconds value) { return formatDuration(value); }
+  static std::string textOf(std::integral auto value) { return std::to_string(value); }
+
   std::vector<Complaint> all_;
 };
 

@@ -2,9 +2,21 @@
 #pragma once
 
 #include "base/validation.hpp"
+#include "election/records.hpp"
 #include "tenure/candidate.hpp"
 
 namespace tenure {
+
+namespace limits {
+
+using std::chrono::milliseconds;
+
+inline constexpr Range<milliseconds> sessionTimeout{milliseconds{1}, std::chrono::hours{1}};
+/// Longer ones are typing errors, and would overflow when they are added up.
+inline constexpr Range<milliseconds> phase{milliseconds{1}, std::chrono::hours{24}};
+inline constexpr Range<milliseconds> barrier{milliseconds{0}, longestBarrier};
+
+}  // namespace limits
 
 /// Host name and pid, as far as they make a valid id.
 CandidateId defaultCandidateId();

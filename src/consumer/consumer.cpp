@@ -2,6 +2,7 @@
 
 #include "base/validation.hpp"
 #include "consumer/engine/engine.hpp"
+#include "consumer/option_limits.hpp"
 #include "consumer/work.hpp"
 
 namespace tenure {
@@ -9,45 +10,34 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t mostCounted = 1'000'000'000'000;
-
 const ConsumerOptions& validated(const ConsumerOptions& options) {
   Complaints complaints;
   complaints.require(options.name.value.size() <= 255, "consumer.name", options.name.value, "must be up to 255 bytes");
-  complaints.require(options.maxBatch >= 1 && options.maxBatch <= 4096, "consumer.maxBatch",
-                     static_cast<std::int64_t>(options.maxBatch), "must be 1 to 4096");
-  complaints.require(options.ordering.lanes <= 64, "consumer.ordering.lanes",
-                     static_cast<std::int64_t>(options.ordering.lanes), "must be 1 to 64");
-  complaints.require(options.laneWindow >= 64 && options.laneWindow <= 100'000, "consumer.laneWindow",
-                     static_cast<std::int64_t>(options.laneWindow), "must be 64 to 100,000");
-  complaints.require(options.latencyTarget >= 0ms && options.latencyTarget <= 10s, "consumer.latencyTarget",
-                     options.latencyTarget, "must be 0 to 10 s: the store's lock is held that long");
-  complaints.require(options.maxAttempts >= 1 && options.maxAttempts <= 1000, "consumer.maxAttempts",
-                     static_cast<std::int64_t>(options.maxAttempts), "must be 1 to 1000");
+  complaints.require(options.maxBatch, limits::maxBatch, "consumer.maxBatch");
+  complaints.require(options.ordering.lanes, limits::lanes, "consumer.ordering.lanes", "; 0 for one line");
+  complaints.require(options.laneWindow, limits::laneWindow, "consumer.laneWindow");
+  complaints.require(options.latencyTarget, limits::latencyTarget, "consumer.latencyTarget",
+                     ": the store's lock is held that long");
+  complaints.require(options.maxAttempts, limits::maxAttempts, "consumer.maxAttempts");
   complaints.require(options.retryBase >= 0ms, "consumer.retryBase", options.retryBase, "must not be negative");
   complaints.require(options.retryMax >= options.retryBase, "consumer.retryMax", options.retryMax,
                      "must be at least retryBase");
   complaints.require(options.onDead == OnDead::skip || options.delivery != Guarantee::atMostOnce, "consumer.onDead",
                      "block", "a message that was acknowledged before its handler started holds nobody up");
-  complaints.require(options.deadLetterLimit <= 1'000'000, "consumer.deadLetterLimit",
-                     std::to_string(options.deadLetterLimit), "must be up to 1,000,000; 0 for none");
+  complaints.require(options.deadLetterLimit, limits::deadLetterLimit, "consumer.deadLetterLimit", "; 0 for none");
   complaints.require(options.outageLimit >= 0ms, "consumer.outageLimit", options.outageLimit, "must not be negative");
   complaints.require(options.keepIdsFor >= 0h, "consumer.keepIdsFor", options.keepIdsFor,
                      "must not be negative; 0 keeps them for ever");
-  complaints.require(options.idleWait >= 0ms && options.idleWait <= 30s, "consumer.idleWait", options.idleWait,
-                     "must be 0 to 30 s, well below the execute limit");
+  complaints.require(options.idleWait, limits::idleWait, "consumer.idleWait", ", well below the execute limit");
   complaints.require(options.collapse == Collapse::never || options.delivery != Guarantee::atMostOnce,
                      "consumer.collapse", "byKey", "does not go with at most once: that acknowledges before the run");
   complaints.require(options.collapse == Collapse::byKey || options.collapseKey.empty(), "consumer.collapseKey",
-                     options.collapseKey, "means nothing without collapse");
-  complaints.require(options.collapseAhead >= 1 && options.collapseAhead <= 10'000'000, "consumer.collapseAhead",
-                     static_cast<std::int64_t>(options.collapseAhead), "must be 1 to 10,000,000");
-  complaints.require(options.gapLimit >= 0ms && options.gapLimit <= 30 * 24h, "consumer.gapLimit", options.gapLimit,
-                     "must be 0 to 30 days");
-  complaints.require(options.maxKept >= 1 && options.maxKept <= 10'000, "consumer.maxKept",
-                     static_cast<std::int64_t>(options.maxKept), "must be 1 to 10,000");
+                     options.collapseKey, "means nothing without consumer.collapse");
+  complaints.require(options.collapseAhead, limits::coalesceAhead, "consumer.collapseAhead");
+  complaints.require(options.gapLimit, limits::gapLimit, "consumer.gapLimit");
+  complaints.require(options.maxKept, limits::maxKept, "consumer.maxKept");
   complaints.require(!options.followNumbers || options.collapse == Collapse::never, "consumer.followNumbers", "true",
-                     "cannot be combined with collapse");
+                     "cannot be combined with consumer.collapse");
   complaints.require(
       !options.followNumbers || options.whenGapIsOld != GapPolicy::skip || options.delivery != Guarantee::atLeastOnce,
       "consumer.whenGapIsOld", "skip",
@@ -55,10 +45,8 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
       "looks like a repeat, and would be lost");
   complaints.require(options.keepLogFor >= 0h, "consumer.keepLogFor", options.keepLogFor,
                      "must not be negative; 0 keeps no log");
-  complaints.require(options.keepLogLines <= mostCounted, "consumer.keepLogLines", std::to_string(options.keepLogLines),
-                     "must be up to 10^12; 0 for any number");
-  complaints.require(options.keyAlarm <= mostCounted, "consumer.keyAlarm", std::to_string(options.keyAlarm),
-                     "must be up to 10^12; 0 for no alarm");
+  complaints.require(options.keepLogLines, limits::counted, "consumer.keepLogLines", "; 0 for any number");
+  complaints.require(options.keyAlarm, limits::counted, "consumer.keyAlarm", "; 0 for no alarm");
   complaints.require(options.keepLogFor == 0h || options.delivery != Guarantee::atMostOnce, "consumer.keepLogFor",
                      options.keepLogFor, "what at most once loses would be missing from the log");
   complaints.throwIfAny();
