@@ -19,7 +19,7 @@ class RedisBackend final : public Backend {
     return "redis:" + server + "/" + std::to_string(options_.database) + "/" + options_.queue;
   }
 
-  std::string_view keyAgeParameter() const noexcept override { return "keep-ids"; }
+  bool forgetsByItself() const noexcept override { return true; }
 
   Ends open(IEventSink& events) const override {
     const auto database = std::make_shared<redis::Database>(options_, events);

@@ -54,8 +54,8 @@ class Backend {
   virtual void lookAhead(std::size_t) {}
   /// Equal for two URLs of one database, whatever their queues.
   virtual std::string place() const = 0;
-  /// The parameter of its URL that says how long idempotency keys are kept, where no consumer does.
-  virtual std::string_view keyAgeParameter() const noexcept { return {}; }
+  /// Whether idempotency keys are kept as long as its URL says (keep-ids), and not as long as a consumer does.
+  virtual bool forgetsByItself() const noexcept { return false; }
   /// Whether its own limits go with the session timeout of a replica.
   virtual Result<void> fits(std::chrono::milliseconds /*sessionTimeout*/) const { return {}; }
   /// The ZooKeeper servers that it is kept on; nullptr where it is on others.

@@ -1,10 +1,9 @@
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "backends/shared/inspection.hpp"
 #include "cli/check_ensemble.hpp"
+#include "cli/commands.hpp"
 #include "cli/options.hpp"
-#include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
 
 namespace tenure::cli {
@@ -31,8 +30,8 @@ struct Named {
   }
 };
 
-constexpr const char* checkHelp = R"help(
-Connects to everything that is named, says what it is and how it is set, and what could go wrong
+constexpr const char* checkHelp =
+    R"help(Connects to everything that is named, says what it is and how it is set, and what could go wrong
 there, and changes nothing: no table, queue, key or znode is made. Ask it before the first replica
 starts, and whenever something about a server has changed.
 
@@ -45,13 +44,13 @@ Exit codes: 0 all is well, 1 warnings only, 69 something was not reached, 78 som
 
 With --queue and --store it also says how they go together, and with --zookeeper --election whether
 the store's fence knows this ensemble and the queue this election.
-
-Examples:
-  tenure check --zookeeper zk1:2181,zk2:2181,zk3:2181 --election orders \
-    --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop
-  tenure check --queue sqlite:orders.db?queue=orders
-  tenure check --store redis://cache/0 --json | jq '.subjects[].findings[] | select(.gravity != "fact")'
 )help";
+
+constexpr const char* checkExamples = R"help(tenure check --zookeeper zk1:2181,zk2:2181,zk3:2181 --election orders \
+  --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop
+tenure check --queue sqlite:orders.db?queue=orders
+tenure check --store redis://cache/0 --json \
+  | jq '.subjects[].findings[] | select(.gravity != "fact")')help";
 
 Result<Named> parsed(const CheckOptions& options) {
   Named named;
@@ -188,17 +187,18 @@ Exit check(const CheckOptions& options) {
 
 }  // namespace
 
-void addCheck(CLI::App& tool, Action& chosen) {
+Command checkCommand() {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App* command = tool.add_subcommand("check", "Look at servers, settings and risks, and change nothing");
-  options->election.declareOptional(*command);
-  command->add_flag("--allow-short-session", options->election.zookeeper.allowShortSession,
-                    "Allow a session timeout below 3s");
-  options->queue.declare(*command, false);
-  options->store.declare(*command, false, "Where effects go, when not with the queue");
-  command->add_flag("--json", options->json, "One JSON object");
-  command->footer(std::string(checkHelp) + urlHelp + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return check(*options); }; });
+  options->election.required = false;
+  return {.name = "check",
+          .about = "Look at servers, settings and risks, and change nothing",
+          .groups = {{"What to look at", {options->queue.row(false), options->store.rowBesideQueue()}},
+                     {"Election", joined(options->election.rows(), {options->election.shortSessionRow()})},
+                     {"Output", {jsonRow(options->json)}}},
+          .help = checkHelp,
+          .examples = checkExamples,
+          .act = [options] { return check(*options); },
+          .hasUrls = true};
 }
 
 }  // namespace tenure::cli

@@ -41,12 +41,12 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
   return ordered;
 }
 
-std::optional<std::string> ConfigFile::valueOf(const std::string& file, const CLI::App& command,
+std::optional<std::string> ConfigFile::valueOf(const std::string& file, const std::string& command,
                                                const std::string& option) const {
   std::ifstream input(file);
   if (!input) throw CLI::FileError::Missing(file);
   for (const CLI::ConfigItem& item : from_config(input))
-    if (item.name == option && item.inputs.size() == 1 && item.parents == std::vector{command.get_name()})
+    if (item.name == option && item.inputs.size() == 1 && item.parents == std::vector{command})
       return item.inputs.front();
   return std::nullopt;
 }

@@ -23,7 +23,8 @@ class ConfigFile final : public CLI::ConfigTOML {
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
   /// What `file` says now of an option of `command`; nothing when it does not name it. Throws what the parser throws.
-  std::optional<std::string> valueOf(const std::string& file, const CLI::App& command, const std::string& option) const;
+  std::optional<std::string> valueOf(const std::string& file, const std::string& command,
+                                     const std::string& option) const;
 
  private:
   const CLI::App& tool_;

@@ -1,11 +1,10 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <limits>
 
+#include "cli/commands.hpp"
 #include "cli/letter_page.hpp"
 #include "cli/options.hpp"
-#include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
 #include "storage/headers_text.hpp"
 
@@ -15,12 +14,13 @@ namespace {
 /// Which of them, as the user said it.
 struct ChoiceOptions {
   std::vector<std::int64_t> numbers;
-  std::vector<std::string> groups;  // one, or none was named: the empty group is a group
+  std::optional<std::string> group;  // the empty one is a group
   std::chrono::milliseconds olderThan{0};
   bool all = false;
 
-  void declareFilters(CLI::App& command);
-  bool isEmpty() const { return numbers.empty() && groups.empty() && olderThan.count() == 0; }
+  Options rows();
+  Option numberRow(std::string help, bool isOne);
+  bool isEmpty() const { return numbers.empty() && !group && olderThan.count() == 0; }
   LetterChoice choice() const;
 };
 
@@ -36,62 +36,75 @@ struct ChangeOptions {
   ChoiceOptions which;
 };
 
-constexpr const char* lettersHelp = R"(
-A message becomes a dead letter after its last failed attempt, or when its handler rejects it; it
+constexpr const char* lettersHelp =
+    R"help(A message becomes a dead letter after its last failed attempt, or when its handler rejects it; it
 stays until somebody decides.
+)help";
 
-Examples:
-  tenure dead-letters list --queue sqlite:orders.db?queue=orders
-  tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders
-  tenure dead-letters requeue 17 --queue sqlite:orders.db?queue=orders
-  tenure dead-letters purge --older-than 30d --queue sqlite:orders.db?queue=orders
-)";
-constexpr const char* listHelp = R"(
-A message becomes a dead letter after its last attempt; the first column is its number.
+constexpr const char* lettersExamples = R"help(tenure dead-letters list --queue sqlite:orders.db?queue=orders
+tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders
+tenure dead-letters requeue 17 --queue sqlite:orders.db?queue=orders
+tenure dead-letters purge --older-than 30d --queue sqlite:orders.db?queue=orders)help";
+constexpr const char* listHelp =
+    R"help(A message becomes a dead letter after its last attempt; the first column is its number.
 A body that is no UTF-8 is null in JSON; body_base64 has it then.
+)help";
 
-Examples:
-  tenure dead-letters list --queue sqlite:orders.db?queue=orders
-  tenure dead-letters list --group tenant-3 --queue sqlite:orders.db?queue=orders --json | jq -r .reason
-)";
-constexpr const char* showHelp = R"(
-Reason, attempts, times, headers and body. A body that is no UTF-8 is shown as a hexadecimal dump of
+constexpr const char* listExamples = R"help(tenure dead-letters list --queue sqlite:orders.db?queue=orders
+tenure dead-letters list --group tenant-3 --queue sqlite:orders.db?queue=orders --json \
+  | jq -r .reason)help";
+constexpr const char* showHelp =
+    R"help(Reason, attempts, times, headers and body. A body that is no UTF-8 is shown as a hexadecimal dump of
 its first KiB; with --json it is null, and body_base64 has all of it. Exit code 1: there is no such
 dead letter.
+)help";
 
-Examples:
-  tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders
-  tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders --json | jq -r .body_base64 | base64 -d
-)";
-constexpr const char* requeueHelp = R"(
-They go to the end of the queue, the oldest first, with the same ids, and count their attempts from
+constexpr const char* showExamples = R"help(tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders
+tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders --json \
+  | jq -r .body_base64 | base64 -d)help";
+constexpr const char* requeueHelp =
+    R"help(They go to the end of the queue, the oldest first, with the same ids, and count their attempts from
 the start. In a database all of them go, or none. One that had a number (tenure-number) has missed
 its turn and is handled as it comes; its header is tenure-past-number then. One that was kept
 without its body (tenure-left-out) stays. Exit code 1: one that was named is not there, or none was
 chosen.
+)help";
 
-Examples:
-  tenure dead-letters requeue 17 18 --queue sqlite:orders.db?queue=orders
-  tenure dead-letters requeue --group tenant-3 --queue sqlite:orders.db?queue=orders
-  tenure dead-letters requeue --all --queue sqlite:orders.db?queue=orders
-)";
-constexpr const char* purgeHelp = R"(
-Their bodies are gone afterwards. Exit code 1: one that was named is not there, or none was chosen.
+constexpr const char* requeueExamples = R"help(tenure dead-letters requeue 17 18 --queue sqlite:orders.db?queue=orders
+tenure dead-letters requeue --group tenant-3 --queue sqlite:orders.db?queue=orders
+tenure dead-letters requeue --all --queue sqlite:orders.db?queue=orders)help";
+constexpr const char* purgeHelp =
+    R"help(Their bodies are gone afterwards. Exit code 1: one that was named is not there, or none was chosen.
+)help";
 
-Examples:
-  tenure dead-letters purge 17 --queue sqlite:orders.db?queue=orders
-  tenure dead-letters purge --older-than 30d --queue sqlite:orders.db?queue=orders
-  tenure dead-letters purge --all --queue sqlite:orders.db?queue=orders
-)";
+constexpr const char* purgeExamples = R"help(tenure dead-letters purge 17 --queue sqlite:orders.db?queue=orders
+tenure dead-letters purge --older-than 30d --queue sqlite:orders.db?queue=orders
+tenure dead-letters purge --all --queue sqlite:orders.db?queue=orders)help";
 
-void ChoiceOptions::declareFilters(CLI::App& command) {
-  command.add_option("--group", groups, "Only those of this group")->type_name("GROUP")->expected(1);
-  addDuration(command, "--older-than", olderThan, "Only those that died before that");
+Options ChoiceOptions::rows() {
+  const auto take = [this](const std::string& name) {
+    group = name;
+    return true;
+  };
+  Option age{"--older-than", duration(olderThan), "Only those that died longer ago than that", {.momentary = true}};
+  age.value.byDefault.clear();
+  return {{"--group", parsed("GROUP", {}, take), "Only those of this group", {.momentary = true}}, std::move(age)};
+}
+
+Option ChoiceOptions::numberRow(std::string help, bool isOne) {
+  const auto take = [this](const std::string& word) {
+    const auto number = parseInteger(word);
+    if (number) numbers.push_back(*number);
+    return number.has_value();
+  };
+  Option made{"number", parsed("NUMBER", "a whole number", take), std::move(help), {.required = isOne}};
+  made.value.repeats = !isOne;
+  return made;
 }
 
 LetterChoice ChoiceOptions::choice() const {
   LetterChoice choice{.numbers = numbers};
-  if (!groups.empty()) choice.group = GroupId{groups.front()};
+  if (group) choice.group = GroupId{*group};
   if (olderThan.count() > 0) choice.diedBefore = systemClock().wallNow() - olderThan;
   return choice;
 }
@@ -207,62 +220,60 @@ Exit change(const ChangeOptions& options, Change apply, const char* done) {
   return changed->empty() || !allThere ? Exit::no : Exit::done;
 }
 
-void addList(CLI::App& letters, Action& chosen) {
+Command listCommand() {
   auto options = std::make_shared<ListOptions>();
-  CLI::App* command = letters.add_subcommand("list", "Show them, oldest first");
-  options->wiring.declare(*command);
-  options->which.declareFilters(*command);
-  command->add_option("--limit", options->limit, "At most so many, 1 to 1,000,000 (default 1000)")
-      ->check(CLI::Range(1, 1'000'000).description(""))
-      ->type_name("N");
-  command->add_flag("--json", options->json, "One JSON object a line, with body and headers");
-  command->footer(std::string(listHelp) + urlHelp + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return list(*options); }; });
+  return {.name = "dead-letters list",
+          .about = "Show them, oldest first",
+          .groups = {{"Queue", options->wiring.rows()},
+                     {"Which", joined(options->which.rows(), {limitRow(options->limit, "of the oldest of them")})},
+                     {"Output", {jsonRow(options->json, "a line, with body and headers")}}},
+          .help = listHelp,
+          .examples = listExamples,
+          .act = [options] { return list(*options); },
+          .hasUrls = true};
 }
 
-void addShow(CLI::App& letters, Action& chosen) {
+Command showCommand() {
   auto options = std::make_shared<ListOptions>();
-  CLI::App* command = letters.add_subcommand("show", "Show one of them, with its headers and body");
-  options->wiring.declare(*command);
-  command->add_option("number", options->which.numbers, "As `dead-letters list` shows it")
-      ->type_name("NUMBER")
-      ->expected(1)
-      ->required();
-  command->add_flag("--json", options->json, "One JSON object");
-  command->footer(std::string(showHelp) + urlHelp + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return show(*options); }; });
+  return {.name = "dead-letters show",
+          .about = "Show one of them, with its headers and body",
+          .groups = {{"Options", joined({options->which.numberRow("As `dead-letters list` shows it", true)},
+                                        options->wiring.rows(), {jsonRow(options->json)})}},
+          .help = showHelp,
+          .examples = showExamples,
+          .act = [options] { return show(*options); },
+          .hasUrls = true};
 }
 
-struct ChangeCommand {
-  const char* name;
-  const char* description;
-  const char* help;
-  Change apply;
-  const char* done;
-};
-
-void addChange(CLI::App& letters, const ChangeCommand& what, Action& chosen) {
+/// A command that changes what it is told of.
+Command changeCommand(Command page, Change apply, const char* done) {
   auto options = std::make_shared<ChangeOptions>();
-  CLI::App* command = letters.add_subcommand(what.name, what.description);
-  options->wiring.declare(*command);
-  command->add_option("numbers", options->which.numbers, "As `dead-letters list` shows them")->type_name("NUMBER");
-  options->which.declareFilters(*command);
-  command->add_flag("--all", options->which.all, "Every one");
-  command->footer(std::string(what.help) + urlHelp + exitCodesHelp);
-  command->callback(
-      [options, what, &chosen] { chosen = [options, what] { return change(*options, what.apply, what.done); }; });
+  page.groups = {
+      {"Queue", options->wiring.rows()},
+      {"Which", joined({options->which.numberRow("As `dead-letters list` shows them", false)}, options->which.rows(),
+                       {{"--all", flag(options->which.all), "Every one", {.momentary = true}}})}};
+  page.act = [options, apply, done] { return change(*options, apply, done); };
+  page.hasUrls = true;
+  return page;
 }
 
 }  // namespace
 
-void addDeadLetters(CLI::App& tool, Action& chosen) {
-  CLI::App* letters = tool.add_subcommand("dead-letters", "Messages that failed for good: list, show, requeue, purge");
-  letters->require_subcommand(1);
-  letters->footer(std::string(lettersHelp) + exitCodesHelp);
-  addList(*letters, chosen);
-  addShow(*letters, chosen);
-  addChange(*letters, {"requeue", "Put them back into the queue", requeueHelp, requeue, "requeued"}, chosen);
-  addChange(*letters, {"purge", "Delete them", purgeHelp, purge, "purged"}, chosen);
+std::vector<Command> deadLetterCommands() {
+  return {{.name = "dead-letters",
+           .about = "Messages that failed for good: list, show, requeue, purge",
+           .help = lettersHelp,
+           .examples = lettersExamples},
+          listCommand(),
+          showCommand(),
+          changeCommand({.name = "dead-letters requeue",
+                         .about = "Put them back into the queue",
+                         .help = requeueHelp,
+                         .examples = requeueExamples},
+                        requeue, "requeued"),
+          changeCommand(
+              {.name = "dead-letters purge", .about = "Delete them", .help = purgeHelp, .examples = purgeExamples},
+              purge, "purged")};
 }
 
 }  // namespace tenure::cli

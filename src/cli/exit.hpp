@@ -1,9 +1,9 @@
 /// How the tool ends: the exit codes every command shares, and how it complains.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include "tenure/result.hpp"
 
@@ -11,16 +11,37 @@ namespace tenure::cli {
 
 enum class Exit : int {
   done = 0,
-  no = 1,               // the answer is "no": nobody leads, nothing matched
-  usage = 64,           // the command line: something unknown, missing, or that does not go together
-  badInput = 65,        // some of the input was bad; the rest was done
-  unavailable = 69,     // a server or file was not reached, or refused the work
-  hung = 70,            // a phase never came back, or no command can be started any more: start it again
-  aborted = 75,         // told to stop twice, or the drain limit passed
-  leadershipLost = 76,  // `run`: the term was lost, and the command with it
-  authentication = 77,  // credentials or access rights
-  configuration = 78,   // a value is refused, wherever it stood: not readable, out of range, or unsafe
+  no = 1,
+  usage = 64,
+  badInput = 65,
+  unavailable = 69,
+  hung = 70,
+  aborted = 75,
+  leadershipLost = 76,
+  authentication = 77,
+  configuration = 78,
 };
+
+struct ExitRow {
+  Exit code;
+  const char* name;
+  const char* meaning;
+  const char* again;  // whether to start it again
+};
+inline constexpr std::array<ExitRow, 10> exitRows{{
+    {Exit::done, "done", "", ""},
+    {Exit::no, "no", "the answer is no: nobody leads, nothing matched", ""},
+    {Exit::usage, "usage", "the command line: something unknown, missing, or that does not go together", "no"},
+    {Exit::badInput, "bad input", "some of the input was bad; the rest was done", "no"},
+    {Exit::unavailable, "unavailable",
+     "a server or file was not reached or refused the work, or standard output cannot be written", "yes"},
+    {Exit::hung, "hung", "a phase never came back, or no command can be started any more", "yes"},
+    {Exit::aborted, "aborted", "told to stop twice, or the drain limit passed", "yes"},
+    {Exit::leadershipLost, "leadership lost", "`run`: the term was lost, and the command was killed", "yes"},
+    {Exit::authentication, "authentication", "a password or a right was refused", "a person first"},
+    {Exit::configuration, "configuration", "a value is refused, wherever it stood: unreadable, out of range or unsafe",
+     "a person first"},
+}};
 
 Exit exitFor(const Error& error) noexcept;
 
@@ -32,10 +53,5 @@ void complain(std::string_view what);
 Exit wrongUsage(std::string_view what);
 /// Complains, names the option (empty for none), and says how to end.
 Exit refuse(std::string_view option, const Error& error);
-/// The same of what a constructor of the library refused, in the tool's names.
-Exit refuse(const std::system_error& error);
-
-/// The paragraph of every help page.
-extern const char* const exitCodesHelp;
 
 }  // namespace tenure::cli

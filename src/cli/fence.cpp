@@ -1,11 +1,10 @@
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/steady_election.hpp"
-#include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
 
 namespace tenure::cli {
@@ -22,26 +21,24 @@ struct RebaseOptions {
   ElectionOption election;
 };
 
-constexpr const char* fenceHelp = R"help(
-The fence is what a store knows of the terms that claimed it; an older token commits nothing.
-
-Examples:
-  tenure fence show --queue sqlite:orders.db?queue=orders
-  tenure fence rebase --queue sqlite:orders.db?queue=orders --zookeeper zk1:2181 --election orders
+constexpr const char* fenceHelp =
+    R"help(The fence is what a store knows of the terms that claimed it; an older token commits nothing.
 )help";
 
-constexpr const char* showHelp = R"help(
-The fence of each election that has claimed the store: no commit gets in under an older token. In
+constexpr const char* fenceExamples = R"help(tenure fence show --queue sqlite:orders.db?queue=orders
+tenure fence rebase --queue sqlite:orders.db?queue=orders --zookeeper zk1:2181 --election orders)help";
+
+constexpr const char* showHelp =
+    R"help(The fence of each election that has claimed the store: no commit gets in under an older token. In
 Redis each has a place of its own: what `tenure run` has claimed there is shown with --election.
-
-Examples:
-  tenure fence show --queue sqlite:orders.db?queue=orders
-  tenure fence show --store postgresql://shop@db/shop
-  tenure fence show --store redis://cache --election clock
 )help";
 
-constexpr const char* rebaseHelp = R"help(
-When an ensemble is rebuilt, restored from an old snapshot or replaced, its tokens start lower than
+constexpr const char* showExamples = R"help(tenure fence show --queue sqlite:orders.db?queue=orders
+tenure fence show --store postgresql://shop@db/shop
+tenure fence show --store redis://cache --election clock)help";
+
+constexpr const char* rebaseHelp =
+    R"help(When an ensemble is rebuilt, restored from an old snapshot or replaced, its tokens start lower than
 the store has seen, or under another identity; when --root was changed, under another path. Every
 claim is refused then (TokenRegression, ForeignEnsemble, ForeignPath; exit code 78), because nobody
 can tell it from an old leader that has come back.
@@ -51,10 +48,10 @@ it writes them with the next generation into the store, if the store has not cha
 then the generation into the ensemble. If it stops in between, repeat it.
 Be sure that no leader of the old ensemble runs any more: nothing fences it off afterwards but the
 generation. Stop all replicas, rebase, start them again.
-
-Examples:
-  tenure fence rebase --queue sqlite:orders.db?queue=orders --zookeeper zk1:2181 --election orders
 )help";
+
+constexpr const char* rebaseExamples =
+    R"help(tenure fence rebase --queue sqlite:orders.db?queue=orders --zookeeper zk1:2181 --election orders)help";
 
 using Json = nlohmann::ordered_json;
 
@@ -162,25 +159,31 @@ Exit rebase(const RebaseOptions& options) {
 
 }  // namespace
 
-void addFence(CLI::App& tool, Action& chosen) {
-  CLI::App* fence = tool.add_subcommand("fence", "Look at a store's fence, or rebase it after an ensemble was rebuilt");
-  fence->require_subcommand(1);
-  fence->footer(std::string(fenceHelp) + exitCodesHelp);
-
-  auto showOptions = std::make_shared<ShowOptions>();
-  CLI::App* showCommand = fence->add_subcommand("show", "Which term may commit");
-  showCommand->add_option("--election", showOptions->election, "Only this election's")->type_name("NAME");
-  showOptions->wiring.declareStore(*showCommand);
-  showCommand->add_flag("--json", showOptions->json, "One JSON object a line");
-  showCommand->footer(std::string(showHelp) + urlHelp + exitCodesHelp);
-  showCommand->callback([showOptions, &chosen] { chosen = [showOptions] { return show(*showOptions); }; });
-
-  auto rebaseOptions = std::make_shared<RebaseOptions>();
-  CLI::App* rebaseCommand = fence->add_subcommand("rebase", "Make the store accept this ensemble");
-  rebaseOptions->wiring.declareStore(*rebaseCommand);
-  rebaseOptions->election.declare(*rebaseCommand);
-  rebaseCommand->footer(std::string(rebaseHelp) + urlHelp + exitCodesHelp);
-  rebaseCommand->callback([rebaseOptions, &chosen] { chosen = [rebaseOptions] { return rebase(*rebaseOptions); }; });
+std::vector<Command> fenceCommands() {
+  auto shown = std::make_shared<ShowOptions>();
+  Option election = electionRow(shown->election, false);
+  election.help = "Only this election's";
+  election.ties.momentary = true;
+  auto rebased = std::make_shared<RebaseOptions>();
+  return {{.name = "fence",
+           .about = "Look at a store's fence, or rebase it after an ensemble was rebuilt",
+           .help = fenceHelp,
+           .examples = fenceExamples},
+          {.name = "fence show",
+           .about = "Which term may commit",
+           .groups = {{"Options",
+                       joined(shown->wiring.storeRows(), {std::move(election), jsonRow(shown->json, "a line")})}},
+           .help = showHelp,
+           .examples = showExamples,
+           .act = [shown] { return show(*shown); },
+           .hasUrls = true},
+          {.name = "fence rebase",
+           .about = "Make the store accept this ensemble",
+           .groups = {{"Store", rebased->wiring.storeRows()}, {"Election", rebased->election.rows()}},
+           .help = rebaseHelp,
+           .examples = rebaseExamples,
+           .act = [rebased] { return rebase(*rebased); },
+           .hasUrls = true}};
 }
 
 }  // namespace tenure::cli

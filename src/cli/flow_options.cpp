@@ -1,6 +1,5 @@
 #include "cli/flow_options.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fstream>
 #include <iterator>
 
@@ -12,41 +11,25 @@
 namespace tenure::cli {
 namespace {
 
-constexpr const char* expectedKey = "group, header:NAME or none";
-
-bool chooseKey(const std::string& text, ConsumerOptions& tuning) {
-  constexpr std::string_view header = "header:";
-  const bool byHeader = text.starts_with(header) && text.size() > header.size();
-  if (!byHeader && text != "group" && text != "none") return false;
-  tuning.collapse = text == "none" ? Collapse::never : Collapse::byKey;
-  tuning.collapseKey = byHeader ? text.substr(header.size()) : std::string{};
-  return true;
-}
-
-void addRate(CLI::App& command, const std::string& name, std::optional<Rate>& rate, const std::string& description) {
-  const auto choose = [&rate](const std::string& text) {
-    const auto parsed = parseRate(text);
-    if (parsed) rate = *parsed;
-    return parsed.has_value();
+Value rateOf(std::optional<Rate>& rate, std::string byDefault) {
+  const auto take = [&rate](const std::string& given) {
+    const auto read = parseRate(given);
+    if (read) rate = *read;
+    return read.has_value();
   };
-  addChoice(command, name, "RATE", "a rate above 0 such as 100/s, 5/m:3 (with a burst of 1 or more) or unlimited",
-            choose, description);
+  return parsed("RATE", "a rate above 0 such as 100/s, 5/m:3 (with a burst of 1 or more) or unlimited", take,
+                std::move(byDefault));
 }
 
 }  // namespace
 
-void FlowOption::declare(CLI::App& command, ConsumerOptions& tuning) {
-  const auto choose = [&tuning](const std::string& text) { return chooseKey(text, tuning); };
-  addChoice(command, "--collapse", "KEY", expectedKey, choose,
-            "One run for all messages that wait with the same key: group, header:NAME or none (default none)");
-  addCount(command, "--collapse-ahead", tuning.collapseAhead,
-           "Collapsed messages at most, 1 to 10,000,000 (default 100000)");
-  onlyWith(command, "--collapse", {"--collapse-ahead"});
-  addRate(command, "--rate", rate, "Messages that begin, such as 100/s, 5/m:3 or unlimited (default unlimited)");
-  addRate(command, "--group-rate", groupRate, "The same for each group");
-  command.add_option("--limits", limitsFile, "Take rates from this file as well; SIGHUP reads it again")
-      ->type_name("FILE")
-      ->envname("TENURE_LIMITS");
+Options FlowOption::rows() {
+  return {{"--rate",
+           rateOf(rate, "unlimited"),
+           "Maximum rate at which messages begin, such as 100/s or 5/m:3",
+           {.field = "ConsumerOptions::limits"}},
+          {"--group-rate", rateOf(groupRate, "unlimited"), "The same for each group", {}},
+          {"--limits", text(limitsFile, "FILE"), "Take rates from this file as well; SIGHUP reads it again", {}}};
 }
 
 Result<RateRules> FlowOption::rules() const {

@@ -1,15 +1,12 @@
-/// Of `tenure consume`: which waiting messages one run stands for, and how many begin in a second.
+/// Of `tenure consume`: how many messages begin in a second.
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "tenure/consumer.hpp"
+#include "cli/option.hpp"
+#include "tenure/events.hpp"
 #include "tenure/rate_limits.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace tenure::cli {
 
@@ -18,8 +15,7 @@ struct FlowOption {
   std::optional<Rate> groupRate;
   std::string limitsFile;
 
-  /// What collapses goes straight into `tuning`.
-  void declare(CLI::App& command, ConsumerOptions& tuning);
+  Options rows();
   bool limits() const noexcept { return rate || groupRate || !limitsFile.empty(); }
   /// With what the file says now. Errors: invalidArgument, unavailable; they name the option.
   Result<RateRules> rules() const;

@@ -1,11 +1,10 @@
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "base/process_identity.hpp"
 #include "base/text.hpp"
+#include "cli/commands.hpp"
 #include "cli/ensemble_session.hpp"
 #include "cli/options.hpp"
-#include "cli/tool.hpp"
 #include "election/view.hpp"
 
 namespace tenure::cli {
@@ -20,29 +19,28 @@ struct HandoverOptions {
   std::chrono::milliseconds limit{30'000};
 };
 
-constexpr const char* handoverHelp = R"help(
-Asks the leader in office now, and no later one, to finish its current message and step down; it
+constexpr const char* handoverHelp =
+    R"help(Asks the present leader, and no later one, to finish its current message and step down; it
 enrols again at the back. The first in line follows who is ready and whose settings agree with the
 leader's (`tenure status` shows who is not); where others stand in line and none can follow, it is
 refused. With --wait it tells who has begun its term, and after how many milliseconds. Alone, the
 same replica leads again under a new token.
 
 --to names the successor, as in `tenure status`: the candidates between are sent to the back, and
-the office goes to it as soon as it is next. It is refused for an id that is unknown, that several
+it leads as soon as it is next. It is refused for an id that is unknown, that several
 candidates share (name one by its uuid), of an observer, of the leader itself, or of one that cannot
 follow. With --wait an unknown one, which may just be enrolling again, is waited for.
 --at has the leader wait for a time, by its own clock: UTC as 2026-05-04T09:12:33Z, or +10m from
-now. The request belongs to the term of the leader that is in office now: when that term ends
-before, for whatever reason, it lapses. `tenure status` shows it; --cancel takes it back, and a
-newer request replaces it. A handover that has begun cannot be taken back.
+now. The request belongs to the present term: when that ends before, for whatever reason, it lapses.
+`tenure status` shows it; --cancel takes it back, and a newer request replaces it. A handover that
+has begun cannot be taken back.
 
 Exit code 1: refused, nobody leads, nothing to cancel, or with --wait not done within --limit.
-
-Examples:
-  tenure handover --zookeeper 127.0.0.1:2181 --election orders --wait
-  tenure handover --zookeeper 127.0.0.1:2181 --election orders --to rack2-orders --at +10m
-  tenure handover --zookeeper 127.0.0.1:2181 --election orders --cancel
 )help";
+
+constexpr const char* handoverExamples = R"help(tenure handover --zookeeper 127.0.0.1:2181 --election orders --wait
+tenure handover --zookeeper 127.0.0.1:2181 --election orders --to rack2-orders --at +10m
+tenure handover --zookeeper 127.0.0.1:2181 --election orders --cancel)help";
 
 /// "no" is an answer, and has a sentence; anything else is a failure.
 Exit refused(const Error& error) {
@@ -228,8 +226,14 @@ class Steering {
   const ElectionPaths paths_;
 };
 
-/// An empty value is a variable that somebody forgot to set, and no wish for anybody to follow at once.
-std::string complaintIfEmpty(const std::string& value) { return value.empty() ? "must not be empty" : ""; }
+/// An empty one is a variable that somebody forgot to set, and no wish for anybody to follow at once.
+Value filled(std::string& value, std::string type) {
+  const auto take = [&value](const std::string& given) {
+    value = given;
+    return !given.empty();
+  };
+  return parsed(std::move(type), "something: it must not be empty", take);
+}
 
 Exit handOver(const HandoverOptions& options) {
   const auto address = parse(options.election);
@@ -243,25 +247,31 @@ Exit handOver(const HandoverOptions& options) {
 
 }  // namespace
 
-void addHandover(CLI::App& tool, Action& chosen) {
+Command handoverCommand() {
   auto options = std::make_shared<HandoverOptions>();
-  CLI::App* command = tool.add_subcommand("handover", "Ask the leader to step down");
-  options->election.declare(*command);
-  CLI::Option* to = command->add_option("--to", options->to, "Who shall follow: an id or a uuid from `tenure status`")
-                        ->type_name("ID")
-                        ->check(complaintIfEmpty);
-  CLI::Option* at = command->add_option("--at", options->at, "When: 2026-05-04T09:12:33Z, or +10m from now")
-                        ->type_name("TIME")
-                        ->check(complaintIfEmpty);
-  CLI::Option* wait = command->add_flag("--wait", options->wait, "Wait for the successor, and say who and how soon");
-  command->add_flag("--cancel", options->cancel, "Take back the request that stands")
-      ->excludes(to)
-      ->excludes(at)
-      ->excludes(wait);
-  addDuration(*command, "--limit", options->limit,
-              "How long the leader may take to begin, from --at on, and --wait waits");
-  command->footer(std::string(handoverHelp) + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return handOver(*options); }; });
+  return {
+      .name = "handover",
+      .about = "Ask the leader to step down",
+      .groups =
+          {{"Handover",
+            {{"--to",
+              filled(options->to, "ID"),
+              "Who shall follow: an id or a uuid from `tenure status`",
+              {.momentary = true}},
+             {"--at", filled(options->at, "TIME"), "When: 2026-05-04T09:12:33Z, or +10m from now", {.momentary = true}},
+             {"--wait", flag(options->wait), "Wait for the successor, and say who and how soon", {.momentary = true}},
+             {"--cancel",
+              flag(options->cancel),
+              "Take back the request that stands",
+              {.excludes = {"--to", "--at", "--wait"}, .momentary = true}},
+             {"--limit",
+              duration(options->limit),
+              "Time until the leader has to begin, from --at on, and that --wait waits",
+              {}}}},
+           {"Election", options->election.rows()}},
+      .help = handoverHelp,
+      .examples = handoverExamples,
+      .act = [options] { return handOver(*options); }};
 }
 
 }  // namespace tenure::cli

@@ -5,6 +5,8 @@
 #include <iostream>
 #include <numeric>
 
+#include "cli/help_page.hpp"
+
 namespace tenure::cli {
 namespace {
 
@@ -65,6 +67,14 @@ Words optionsOf(const CLI::App& command) {
   return names;
 }
 
+/// What the user asked to be helped with.
+std::string pageOf(const CLI::App& tool, const std::vector<Command>& commands) {
+  const std::string name = fullName(namedCommand(tool));
+  for (const Command& command : commands)
+    if (name == "tenure " + command.name) return helpPage(command, commands);
+  return toolPage(commands);
+}
+
 std::string unknown(const std::string& word, const std::string& kind, const CLI::App& command,
                     const Words& candidates) {
   const auto meant = nearest(word, candidates);
@@ -97,8 +107,6 @@ std::string inUserWords(const CLI::ParseError& error, const CLI::App& tool) {
   if (error.get_name() == "ConfigError" && text.rfind(unread, 0) == 0)
     return "--config: no command has an option \"" + text.substr(unread.size()) + "\"";
   if (error.get_name() == "ConfigError" || error.get_name() == "FileError") return "--config: " + text;
-  if (text.rfind("Could not convert: ", 0) == 0)
-    return text.substr(std::string_view("Could not convert: ").size()) + ": expected a whole number";
   if (text == "A subcommand is required") {
     const CLI::App& command = namedCommand(tool);
     const Words commands = commandsOf(command);
@@ -106,9 +114,6 @@ std::string inUserWords(const CLI::ParseError& error, const CLI::App& tool) {
     for (const std::string& name : commands) all += (all.empty() ? "" : ", ") + name;
     return fullName(command) + " wants a command: one of " + all;
   }
-  const std::string requires_ = " requires ";
-  if (const auto at = text.find(requires_); error.get_name() == "RequiresError" && at != std::string::npos)
-    return text.substr(0, at) + " does nothing without " + text.substr(at + requires_.size());
   return text;
 }
 
@@ -137,10 +142,10 @@ void turnHelpAround(std::vector<std::string>& words) {
   words.emplace_back("--help");
 }
 
-Exit explain(const CLI::App& tool, const CLI::ParseError& error) {
+Exit explain(const CLI::App& tool, const CLI::ParseError& error, const std::vector<Command>& commands) {
   const auto strangers = unknownWords(tool);
   if (error.get_exit_code() == 0 && !strangers) {
-    tool.exit(error, std::cout, std::cerr);
+    std::cout << (error.get_name() == "CallForVersion" ? error.what() + std::string("\n") : pageOf(tool, commands));
     return Exit::done;
   }
   const bool isRefused = isRefusedValue(error);

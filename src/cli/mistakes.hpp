@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/exit.hpp"
+#include "cli/command.hpp"
 
 namespace CLI {
 class App;
@@ -24,6 +24,6 @@ void turnHelpAround(std::vector<std::string>& words);
 
 /// Answers what the parser threw: a wish for help is fulfilled, anything else is a complaint that repeats no value
 /// beside an option that does not exist, because that may be a secret.
-Exit explain(const CLI::App& tool, const CLI::ParseError& error);
+Exit explain(const CLI::App& tool, const CLI::ParseError& error, const std::vector<Command>& commands);
 
 }  // namespace tenure::cli

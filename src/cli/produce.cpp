@@ -1,18 +1,19 @@
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "cli/commands.hpp"
 #include "cli/intake.hpp"
 #include "cli/options.hpp"
-#include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
 #include "tenure/producer_id.hpp"
 
 namespace tenure::cli {
 namespace {
 
-const Choices<LineFormat> formats{{"lines", LineFormat::lines}, {"jsonl", LineFormat::jsonl}};
+const Choices<LineFormat> formats{
+    {"lines", LineFormat::lines, "the line is the body; an id is made for it"},
+    {"jsonl", LineFormat::jsonl, R"({"id":"o-1-paid", "group":"o-1", "body":"…", "headers":{"source":"shop"}})"}};
 
 struct ProduceOptions {
   QueueOption queue;
@@ -21,25 +22,21 @@ struct ProduceOptions {
   bool numbered = false;
 };
 
-constexpr const char* produceHelp = R"(
-Each line of standard input becomes a message, durable when the count is printed.
-  lines  the line is the body; an id is made for it
-  jsonl  {"id":"o-1-paid","group":"o-1","body":"…","headers":{"source":"shop"}}
-         Only body is needed. A body that is not text is stored as its JSON text, as it stands.
+constexpr const char* produceHelp =
+    R"help(Each line of standard input becomes a message, durable when the count is printed.
+Of a JSON line only body is needed; a body that is not text is stored as its JSON text.
 A line that is no message is reported with its number and stops nothing; the exit code is 65 then.
 Give ids where the input may come twice: a consumer drops an id that it has seen. Where several
 producers write to one queue and each numbers its own messages, --producer keeps them apart:
 o-1 becomes shop/o-1.
 With --numbered the messages of each group get the numbers 1, 2, 3, … in the header tenure-number,
 whoever sends them, without gaps; an id that was sent in the last seven days is left out, and
-counted apart. For
-queues in SQLite and PostgreSQL, whose producers should agree on it; `tenure consume
---follow-numbers` goes by the numbers.
+counted apart. For queues in SQLite and PostgreSQL, whose producers should agree on it;
+`tenure consume --follow-numbers` goes by the numbers.
+)help";
 
-Examples:
-  seq 100 | tenure produce --queue sqlite:work.db
-  tenure produce --queue sqlite:orders.db?queue=orders --format jsonl <orders.jsonl
-)";
+constexpr const char* produceExamples = R"help(seq 100 | tenure produce --queue sqlite:work.db
+tenure produce --queue sqlite:orders.db?queue=orders --format jsonl <orders.jsonl)help";
 
 Exit produce(const ProduceOptions& options) {
   if (const auto id = messageIdOf(options.producer, "1"); !options.producer.empty() && !id)
@@ -70,26 +67,24 @@ Exit produce(const ProduceOptions& options) {
 
 }  // namespace
 
-void addProduce(CLI::App& tool, Action& chosen) {
+Command produceCommand() {
   auto options = std::make_shared<ProduceOptions>();
-  CLI::App* command = tool.add_subcommand("produce", "Store each line of standard input as a message");
-  options->queue.declare(*command);
-  const auto chooseFormat = [options](const std::string& text) {
-    const auto format = findChoice(formats, text);
-    options->format = format.value_or(options->format);
-    return format.has_value();
-  };
-  addChoice(*command, "--format", "FORMAT", "lines or jsonl", chooseFormat,
-            "What a line is: lines or jsonl (default lines)");
-  command->add_option("--producer", options->producer, "Whose ids these are: each becomes PRODUCER/id")
-      ->type_name("PRODUCER")
-      ->envname("TENURE_PRODUCER");
-  command
-      ->add_flag("--numbered", options->numbered,
-                 "Number the messages of each group; an id sent in the last seven days is left out")
-      ->envname("TENURE_NUMBERED");
-  command->footer(std::string(produceHelp) + urlHelp + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return produce(*options); }; });
+  return {
+      .name = "produce",
+      .about = "Store each line of standard input as a message",
+      .groups =
+          {{"Options",
+            {options->queue.row(),
+             {"--format", choice(options->format, formats, "FORMAT"), "What a line is", {}},
+             {"--producer", text(options->producer, "PRODUCER"), "Whose ids these are: each becomes PRODUCER/id", {}},
+             {"--numbered",
+              flag(options->numbered),
+              "Number the messages of each group; an id sent in the last seven days is left out",
+              {}}}}},
+      .help = produceHelp,
+      .examples = produceExamples,
+      .act = [options] { return produce(*options); },
+      .hasUrls = true};
 }
 
 }  // namespace tenure::cli

@@ -1,15 +1,10 @@
-#include <CLI/CLI.hpp>
-#include <array>
 #include <iostream>
 
 #include "base/text.hpp"
+#include "cli/commands.hpp"
 #include "cli/failing_page.hpp"
 #include "cli/options.hpp"
-#include "cli/queue_move.hpp"
-#include "cli/queue_peek.hpp"
 #include "cli/queue_report.hpp"
-#include "cli/queue_resume.hpp"
-#include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
 
 namespace tenure::cli {
@@ -42,17 +37,14 @@ struct LogOptions {
   bool json = false;
 };
 
-constexpr const char* queueHelp = R"(
-Examples:
-  tenure queue stats --queue sqlite:orders.db?queue=orders
-  tenure queue peek --queue sqlite:orders.db?queue=orders
-  tenure queue failing --blocked --queue sqlite:orders.db?queue=orders
-  tenure queue release order-17 --queue sqlite:orders.db?queue=orders
-  tenure queue log --outcome failed --since 1h --queue sqlite:orders.db?queue=orders
-)";
+constexpr const char* queueExamples = R"help(tenure queue stats --queue sqlite:orders.db?queue=orders
+tenure queue peek --queue sqlite:orders.db?queue=orders
+tenure queue failing --blocked --queue sqlite:orders.db?queue=orders
+tenure queue release order-17 --queue sqlite:orders.db?queue=orders
+tenure queue log --outcome failed --since 1h --queue sqlite:orders.db?queue=orders)help";
 
-constexpr const char* statsHelp = R"(
-  waiting       messages that are not acknowledged; RabbitMQ leaves out those that the leader has been handed
+constexpr const char* statsHelp =
+    R"help(  waiting       messages that are not acknowledged; RabbitMQ leaves out those that the leader has
   oldest        since when the oldest of them waits
   in work       what the leader's term has on record as begun, or about to begin
   retrying      those that failed and are tried again
@@ -64,47 +56,49 @@ constexpr const char* statsHelp = R"(
 All but the first two are kept in the store: of every consumer in it that does not go by the name of
 another election. For a queue whose effects are kept elsewhere name that with --store; what is not
 known is said to be so, in JSON null.
+)help";
 
-Examples:
-  tenure queue stats --queue sqlite:orders.db?queue=orders
-  tenure queue stats --queue sqlite:orders.db?queue=orders --json | jq .waiting
-  tenure queue stats --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop
-)";
+constexpr const char* statsExamples = R"help(tenure queue stats --queue sqlite:orders.db?queue=orders
+tenure queue stats --queue sqlite:orders.db?queue=orders --json | jq .waiting
+tenure queue stats --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop)help";
 
-constexpr const char* failingHelp = R"(
-Messages that failed and are tried again, of every consumer in the store: how often, since when, and
+constexpr const char* failingHelp =
+    R"help(Messages that failed and are tried again, of every consumer in the store: how often, since when, and
 the last error. One that is marked as blocked is out of attempts, and those behind it wait for it
 (`tenure consume --on-dead block`): mend the cause, or `tenure queue release` it.
 Exit code 1: there is none.
+)help";
 
-Examples:
-  tenure queue failing --queue sqlite:orders.db?queue=orders
-  tenure queue failing --blocked --queue sqlite:orders.db?queue=orders --json | jq -r .id
-)";
+constexpr const char* failingExamples = R"help(tenure queue failing --queue sqlite:orders.db?queue=orders
+tenure queue failing --blocked --queue sqlite:orders.db?queue=orders --json | jq -r .id)help";
 
-constexpr const char* releaseHelp = R"(
-The message goes to the dead letters, and those behind it go on: within about a second where
+constexpr const char* releaseHelp =
+    R"help(The message goes to the dead letters, and those behind it go on: within about a second where
 somebody leads, else when the next leader begins. From there it can be shown, requeued and purged
 (`tenure dead-letters`). Exit code 1: it blocks nobody.
+)help";
 
-Examples:
-  tenure queue release order-17 --queue sqlite:orders.db?queue=orders
-)";
+constexpr const char* releaseExamples =
+    R"help(tenure queue release order-17 --queue sqlite:orders.db?queue=orders)help";
 
-constexpr const char* logHelp = R"(
-What became of each attempt, in the order of commits: of consumers that keep a log (`tenure consume
+constexpr const char* logHelp =
+    R"help(What became of each attempt, in the order of commits: of consumers that keep a log (`tenure consume
 --keep-log`). A success is written in the transaction that holds its effect, so that the log
 has it if and only if it happened.
-Outcomes: done, skipped, postponed, failed, rejected, died.
 Exit code 1: no attempt is logged at all.
+)help";
 
-Examples:
-  tenure queue log --message order-17 --queue sqlite:orders.db?queue=orders
-  tenure queue log --outcome failed --since 1h --queue sqlite:orders.db?queue=orders --json | jq -r .error
-)";
+constexpr const char* logExamples = R"help(tenure queue log --message order-17 --queue sqlite:orders.db?queue=orders
+tenure queue log --outcome failed --since 1h --queue sqlite:orders.db?queue=orders --json \
+  | jq -r .error)help";
 
-constexpr std::array ends{AttemptEnd::done,   AttemptEnd::skipped,  AttemptEnd::postponed,
-                          AttemptEnd::failed, AttemptEnd::rejected, AttemptEnd::died};
+const Choices<AttemptEnd> ends = [] {
+  Choices<AttemptEnd> all;
+  for (const AttemptEnd end : {AttemptEnd::done, AttemptEnd::skipped, AttemptEnd::postponed, AttemptEnd::failed,
+                               AttemptEnd::rejected, AttemptEnd::died})
+    all.push_back({std::string(toString(end)), end});
+  return all;
+}();
 
 Exit showStats(const StatsOptions& options) {
   const auto wiring = parseToLook(options.queue, options.store);
@@ -201,67 +195,85 @@ Exit showLog(const LogOptions& options) {
   return Exit::done;
 }
 
-void addFailing(CLI::App& queue, Action& chosen) {
+Command failingCommand() {
   auto options = std::make_shared<FailingOptions>();
-  CLI::App* command = queue.add_subcommand("failing", "Messages that failed and are tried again, or block the queue");
-  options->wiring.declare(*command);
-  command->add_flag("--blocked", options->blocked, "Only those that hold others up");
-  command->add_flag("--json", options->json, "One JSON object a line");
-  command->footer(std::string(failingHelp) + urlHelp + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return showFailing(*options); }; });
+  return {
+      .name = "queue failing",
+      .about = "Messages that failed and are tried again, or block the queue",
+      .groups = {{"Options",
+                  joined(options->wiring.rows(),
+                         {{"--blocked", flag(options->blocked), "Only those that hold others up", {.momentary = true}},
+                          jsonRow(options->json, "a line")})}},
+      .help = failingHelp,
+      .examples = failingExamples,
+      .act = [options] { return showFailing(*options); },
+      .hasUrls = true};
 }
 
-void addRelease(CLI::App& queue, Action& chosen) {
+Command releaseCommand() {
   auto options = std::make_shared<ReleaseOptions>();
-  CLI::App* command = queue.add_subcommand("release", "Send a message that blocks the queue to the dead letters");
-  command->add_option("message", options->message, "Its id")->type_name("ID")->required();
-  options->wiring.declare(*command);
-  command->add_option("--consumer", options->consumer, "Whom it blocks, if that is several")->type_name("NAME");
-  command->footer(std::string(releaseHelp) + urlHelp + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return release(*options); }; });
+  return {
+      .name = "queue release",
+      .about = "Send a message that blocks the queue to the dead letters",
+      .groups = {{"Options", joined({{"message", text(options->message, "ID"), "The message's id", {.required = true}}},
+                                    options->wiring.rows(),
+                                    {{"--consumer",
+                                      text(options->consumer, "NAME"),
+                                      "Whom it blocks, if that is several",
+                                      {.momentary = true}}})}},
+      .help = releaseHelp,
+      .examples = releaseExamples,
+      .act = [options] { return release(*options); },
+      .hasUrls = true};
 }
 
-void addLog(CLI::App& queue, Action& chosen) {
+Command logCommand() {
   auto options = std::make_shared<LogOptions>();
-  CLI::App* command = queue.add_subcommand("log", "What became of each attempt, where that is kept");
-  options->wiring.declare(*command);
-  command->add_option("--message", options->message, "Only this one's attempts")->type_name("ID");
-  command->add_option("--consumer", options->consumer, "Only this one's")->type_name("NAME");
-  const auto choose = [options](const std::string& text) {
-    for (const AttemptEnd end : ends)
-      if (text == toString(end)) options->choice.end = end;
-    return options->choice.end.has_value();
-  };
-  addChoice(*command, "--outcome", "OUTCOME", "done, skipped, postponed, failed, rejected or died", choose,
-            "Only attempts that came to this");
-  command->add_option("--since", options->since, "Only from then on: 1h ago, or 2026-05-04T09:12Z")->type_name("WHEN");
-  command->add_option("--limit", options->choice.limit, "The newest so many (default 1000)")
-      ->check(CLI::Range(1, 1'000'000).description(""))
-      ->type_name("N");
-  command->add_flag("--json", options->json, "One JSON object a line");
-  command->footer(std::string(logHelp) + urlHelp + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return showLog(*options); }; });
+  return {
+      .name = "queue log",
+      .about = "What became of each attempt, where that is kept",
+      .groups = {{"Queue", options->wiring.rows()},
+                 {"Which attempts",
+                  {{"--message", text(options->message, "ID"), "Only those at this message", {.momentary = true}},
+                   {"--consumer", text(options->consumer, "NAME"), "Only those of this consumer", {.momentary = true}},
+                   {"--outcome",
+                    choice(options->choice.end, ends, "OUTCOME"),
+                    "Only those that ended like this",
+                    {.momentary = true}},
+                   {"--since",
+                    text(options->since, "WHEN"),
+                    "Only those from then on: 1h ago, or 2026-05-04T09:12Z",
+                    {.momentary = true}},
+                   limitRow(options->choice.limit, "of the newest attempts")}},
+                 {"Output", {jsonRow(options->json, "a line")}}},
+      .help = logHelp,
+      .examples = logExamples,
+      .act = [options] { return showLog(*options); },
+      .hasUrls = true};
+}
+
+Command statsCommand() {
+  auto options = std::make_shared<StatsOptions>();
+  return {.name = "queue stats",
+          .about = "How many messages wait, and which are stuck",
+          .groups = {{"Options", {options->queue.row(), options->store.rowBesideQueue(), jsonRow(options->json)}}},
+          .help = statsHelp,
+          .examples = statsExamples,
+          .act = [options] { return showStats(*options); },
+          .hasUrls = true};
 }
 
 }  // namespace
 
-void addQueue(CLI::App& tool, Action& chosen) {
-  CLI::App* queue = tool.add_subcommand("queue", "Look at a queue, and unblock it");
-  queue->require_subcommand(1);
-  queue->footer(std::string(queueHelp) + exitCodesHelp);
-  addFailing(*queue, chosen);
-  addRelease(*queue, chosen);
-  addLog(*queue, chosen);
-  addResume(*queue, chosen);
-  addMoveTo(*queue, chosen);
-  addPeek(*queue, chosen);
-  auto options = std::make_shared<StatsOptions>();
-  CLI::App* stats = queue->add_subcommand("stats", "How many messages wait, and which are stuck");
-  options->queue.declare(*stats);
-  options->store.declare(*stats, false, "Where its effects and dead letters are kept (default: with the queue)");
-  stats->add_flag("--json", options->json, "One JSON object");
-  stats->footer(std::string(statsHelp) + urlHelp + exitCodesHelp);
-  stats->callback([options, &chosen] { chosen = [options] { return showStats(*options); }; });
+std::vector<Command> queueCommands() {
+  return {{.name = "queue", .about = "Look at a queue, and unblock it", .examples = queueExamples},
+          statsCommand(),
+          peekCommand(),
+          failingCommand(),
+          releaseCommand(),
+          resumeCommand(),
+          logCommand(),
+          moveToCommand()};
 }
 
 }  // namespace tenure::cli

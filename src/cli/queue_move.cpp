@@ -1,10 +1,8 @@
-#include "cli/queue_move.hpp"
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
 #include "base/text.hpp"
+#include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/steady_election.hpp"
 #include "cli/wiring_options.hpp"
@@ -17,8 +15,8 @@ struct MoveOptions {
   ElectionOption election;
 };
 
-constexpr const char* moveHelp = R"help(
-A queue belongs to the election whose leader first consumed it, and is refused to every other one.
+constexpr const char* moveHelp =
+    R"help(A queue belongs to the election whose leader first consumed it, and is refused to every other one.
 This hands it to ELECTION, with all that its store keeps of it. Stop the replicas of the election
 that it belongs to; while one of them stands there, the move is refused. Where the database is the
 store as well, all of it is one transaction: what an old leader may still send is not committed any
@@ -27,12 +25,12 @@ more. If it stops in between, repeat it; where it is done already, it changes no
 What was done already, attempts, the log and dead letters are kept under the consumer's name, which
 is the election's where --consumer does not say otherwise: start the new replicas with --consumer
 and the old name, or messages that come again are done again.
-
-Examples:
-  tenure queue move-to invoices --queue sqlite:orders.db?queue=orders --zookeeper zk1:2181
-  tenure queue move-to invoices --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop \\
-    --zookeeper zk1:2181
 )help";
+
+constexpr const char* moveExamples =
+    R"help(tenure queue move-to invoices --queue sqlite:orders.db?queue=orders --zookeeper zk1:2181
+tenure queue move-to invoices --queue amqp://shop@mq/?queue=orders \
+  --store postgresql://shop@db/shop --zookeeper zk1:2181)help";
 
 /// Whose the queue is.
 Result<ElectionName> ownerOf(const Backend& queue) {
@@ -179,16 +177,20 @@ Exit move(const MoveOptions& options) {
 
 }  // namespace
 
-void addMoveTo(CLI::App& queue, Action& chosen) {
+Command moveToCommand() {
   auto options = std::make_shared<MoveOptions>();
-  CLI::App* command = queue.add_subcommand("move-to", "Make the queue another election's");
-  command->add_option("election", options->election.election, "Which one it is to be")
-      ->type_name("ELECTION")
-      ->required();
-  options->wiring.declare(*command);
-  options->election.declareEnsemble(*command);
-  command->footer(std::string(moveHelp) + urlHelp + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return move(*options); }; });
+  return {.name = "queue move-to",
+          .about = "Make the queue another election's",
+          .groups = {{"Options", joined({{"election",
+                                          text(options->election.election, "ELECTION"),
+                                          "The election that it is to belong to",
+                                          {.required = true}}},
+                                        options->wiring.rows())},
+                     {"Ensemble", options->election.ensembleRows()}},
+          .help = moveHelp,
+          .examples = moveExamples,
+          .act = [options] { return move(*options); },
+          .hasUrls = true};
 }
 
 }  // namespace tenure::cli

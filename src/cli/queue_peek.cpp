@@ -1,11 +1,9 @@
-#include "cli/queue_peek.hpp"
-
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "cli/commands.hpp"
 #include "cli/failing_page.hpp"
 #include "cli/letter_page.hpp"
 #include "cli/options.hpp"
@@ -21,16 +19,15 @@ struct PeekOptions {
   bool json = false;
 };
 
-constexpr const char* peekHelp = R"(
-The messages that are not acknowledged, in their order, those in work included: group, how long they
+constexpr const char* peekHelp =
+    R"help(The messages that are not acknowledged, in their order, those in work included: group, how long they
 wait, how often they were tried, size and the beginning of the body; with --json all of it. Nothing
 is taken, and the leader notices nothing. RabbitMQ cannot show a message to who does not take it.
 Exit code 1: none waits.
+)help";
 
-Examples:
-  tenure queue peek --queue sqlite:orders.db?queue=orders
-  tenure queue peek --limit 1 --queue sqlite:orders.db?queue=orders --json | jq .headers
-)";
+constexpr const char* peekExamples = R"help(tenure queue peek --queue sqlite:orders.db?queue=orders
+tenure queue peek --limit 1 --queue sqlite:orders.db?queue=orders --json | jq .headers)help";
 
 using Json = nlohmann::ordered_json;
 /// By message; nullopt: not known.
@@ -115,17 +112,17 @@ Exit peek(const PeekOptions& options) {
 
 }  // namespace
 
-void addPeek(CLI::App& queue, Action& chosen) {
+Command peekCommand() {
   auto options = std::make_shared<PeekOptions>();
-  CLI::App* command = queue.add_subcommand("peek", "Show the messages that wait, and take none");
-  options->queue.declare(*command);
-  options->store.declare(*command, false, "Where its attempts are kept (default: with the queue)");
-  command->add_option("--limit", options->limit, "The first so many (default 20)")
-      ->check(CLI::Range(1, 1'000'000).description(""))
-      ->type_name("N");
-  command->add_flag("--json", options->json, "One JSON object a line");
-  command->footer(std::string(peekHelp) + urlHelp + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return peek(*options); }; });
+  return {.name = "queue peek",
+          .about = "Show the messages that wait, and take none",
+          .groups = {{"Options",
+                      {options->queue.row(), options->store.rowBesideQueue(),
+                       limitRow(options->limit, "of the first messages"), jsonRow(options->json, "a line")}}},
+          .help = peekHelp,
+          .examples = peekExamples,
+          .act = [options] { return peek(*options); },
+          .hasUrls = true};
 }
 
 }  // namespace tenure::cli

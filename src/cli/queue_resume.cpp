@@ -1,9 +1,7 @@
-#include "cli/queue_resume.hpp"
-
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "base/text.hpp"
+#include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/wiring_options.hpp"
 #include "tenure/admin.hpp"
@@ -16,17 +14,16 @@ struct ResumeOptions {
   std::string consumer;
 };
 
-constexpr const char* resumeHelp = R"(
-A consumer stops when so many different messages in a row become dead letters, without one between
+constexpr const char* resumeHelp =
+    R"help(A consumer stops when so many different messages in a row become dead letters, without one between
 them that is done (`tenure consume --dead-letter-limit`): more likely than that each of them is bad
 is a slip of the command or the statement. The log says consumer_stopped, and no replica goes on.
 Mend the cause first; whoever leads goes on within about a second. What became a dead letter can be
 put back with `tenure dead-letters requeue`. Exit code 1: nobody has stopped.
+)help";
 
-Examples:
-  tenure queue resume --queue sqlite:orders.db?queue=orders
-  tenure queue resume --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop
-)";
+constexpr const char* resumeExamples = R"help(tenure queue resume --queue sqlite:orders.db?queue=orders
+tenure queue resume --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop)help";
 
 Exit resume(const ResumeOptions& options) {
   const auto wiring = options.wiring.parsed(false);
@@ -51,13 +48,19 @@ Exit resume(const ResumeOptions& options) {
 
 }  // namespace
 
-void addResume(CLI::App& queue, Action& chosen) {
+Command resumeCommand() {
   auto options = std::make_shared<ResumeOptions>();
-  CLI::App* command = queue.add_subcommand("resume", "Let a consumer go on that stopped at too many dead letters");
-  options->wiring.declare(*command);
-  command->add_option("--consumer", options->consumer, "Only this one")->type_name("NAME");
-  command->footer(std::string(resumeHelp) + urlHelp + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return resume(*options); }; });
+  return {
+      .name = "queue resume",
+      .about = "Let a consumer go on that stopped at too many dead letters",
+      .groups = {{"Options",
+                  joined(
+                      options->wiring.rows(),
+                      {{"--consumer", text(options->consumer, "NAME"), "Only this consumer", {.momentary = true}}})}},
+      .help = resumeHelp,
+      .examples = resumeExamples,
+      .act = [options] { return resume(*options); },
+      .hasUrls = true};
 }
 
 }  // namespace tenure::cli

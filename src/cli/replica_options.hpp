@@ -16,16 +16,13 @@ struct ReplicaOption {
   Preference preference = Preference::normal;
   std::chrono::milliseconds preferredAfter{60'000};
   std::optional<std::chrono::milliseconds> barrier;
-  const CLI::App* declaredFor = nullptr;
   bool lastWill = true;
   std::string lastWillHelper;
   Level logLevel = Level::info;
-  std::function<Level()> readLogLevel;  // from the configuration file, as it is now
+  std::function<Result<std::optional<std::string>>()> logLevelInFile{};  // as it is now
 
-  /// `tool` knows the configuration file; `barrierDefault` is for the help page.
-  void declare(const CLI::App& tool, CLI::App& command, const std::string& barrierDefault);
-  /// As idleAmong: what was given, and what is given beside it makes idle.
-  std::string idle() const;
+  /// `barrierDefault` is for people.
+  Options rows(const std::string& barrierDefault);
 };
 
 /// Everything but the career's limits.

@@ -1,12 +1,10 @@
-#include <CLI/CLI.hpp>
-
 #include "base/text.hpp"
 #include "base/validation.hpp"
 #include "cli/command_lookup.hpp"
+#include "cli/commands.hpp"
 #include "cli/early_signals.hpp"
 #include "cli/replica_options.hpp"
 #include "cli/run_career.hpp"
-#include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
 
 namespace tenure::cli {
@@ -15,8 +13,16 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-const Choices<OnExit> endings{{"resign", OnExit::resign}, {"restart", OnExit::restart}, {"exit", OnExit::exit}};
-constexpr const char* expectedEnding = "resign, restart or exit";
+const Choices<OnExit> endings{
+    {"resign", OnExit::resign,
+     "hand over and stand by again at the back; after a failure, or when it ended within a second, only after a wait "
+     "that grows"},
+    {"restart", OnExit::restart,
+     "run it again in the same term, after 200ms, and twice as long each time, up to 30s; after a run of 10s it begins "
+     "with 200ms again"},
+    {"exit", OnExit::exit, "hand over, leave, and exit with the command's own code (128+N when signal N killed it)"}};
+constexpr Range<milliseconds> drainLimits{0ms, 12h};
+constexpr Range<int> termDescriptors{3, 1023};
 
 /// As the user gave them.
 struct RunOptions {
@@ -26,7 +32,7 @@ struct RunOptions {
   OnExit onExit = OnExit::resign;
   milliseconds drain{30'000};
   std::optional<milliseconds> killAfter;
-  int termDescriptor = 0;
+  std::optional<int> termDescriptor;
 };
 
 /// All of it checked.
@@ -36,8 +42,8 @@ struct Settings {
   std::shared_ptr<Backend> store;  // may be absent
 };
 
-constexpr const char* runHelp = R"help(
-Stands by until it is elected, then runs the command for as long as it leads. Start it on several
+constexpr const char* runHelp =
+    R"help(Stands by until it is elected, then runs the command for as long as it leads. Start it on several
 machines: the command runs on one of them, and on no two at the same time, as far as clocks and
 kernels can promise that (a whole machine that is paused can wake up in the middle of something:
 let the command check its token where that matters).
@@ -51,16 +57,9 @@ The command gets our standard input, output and error, and besides its own envir
 With --term-fd N the command can read these lines from descriptor N, and then nothing more until
 the term ends: the end of the file is the news that it is over.
 
-When the command ends by itself, --on-exit decides:
-  resign   hand over and stand by again at the back (default); after a failure, or when it ended
-           within a second, only after a wait that grows
-  restart  run it again in the same term, after 200ms, and twice as long each time, up to 30s;
-           after a run of 10s it begins with 200ms again
-  exit     hand over, leave, and exit with the command's own code (128+N when signal N killed it)
-
 When the term ends first, so does the command, with everything it has started, forked and
-daemonized: SIGTERM to each process, SIGKILL to those that are left. Nobody takes office before
-all of it is gone. How long it may take depends on why:
+daemonized: SIGTERM to each process, SIGKILL to those that are left. Nobody else leads before all
+of it is gone. How long it may take depends on why:
   we are asked to leave or to hand over   --drain-timeout
   the lease runs out (cut off, frozen)    --kill-after, and SIGKILL falls before the lease's hard
                                           limit, half a session timeout after the last proof of
@@ -81,24 +80,14 @@ Signals:
   SIGUSR2          write the status to the log
   SIGHUP           read log-level again from the file given with --config
 They are for this process alone: under systemd say KillMode=mixed.
-
-Examples:
-  tenure run --zookeeper 127.0.0.1:2181 --election reports -- ./make-reports --every 5m
-  tenure run --zookeeper zk1:2181,zk2:2181 --election vip --on-exit restart \
-    -- sh -c 'ip address add 10.0.0.9/24 dev eth0; exec ./serve'
-  tenure run --zookeeper zk1:2181 --election ledger --store sqlite:/srv/ledger.db -- python3 ledger.py
 )help";
 
-void complainAboutLimits(const RunOptions& options, Complaints& complaints) {
-  const milliseconds session = options.replica.election.zookeeper.sessionTimeout;
-  complaints.require(options.drain >= 0ms && options.drain <= 12h, "--drain-timeout", options.drain,
-                     "must be at most 12h");
-  const milliseconds killAfter = options.killAfter.value_or(0ms);
-  complaints.require(killAfter >= 0ms && killAfter <= session / 6, "--kill-after", killAfter,
-                     "must be at most a sixth of --session-timeout, or one slow answer ends the command");
-  complaints.require(options.termDescriptor == 0 || (options.termDescriptor > 2 && options.termDescriptor < 1024),
-                     "--term-fd", options.termDescriptor, "must be 3 to 1023");
-}
+constexpr const char* runExamples =
+    R"help(tenure run --zookeeper 127.0.0.1:2181 --election reports -- ./make-reports --every 5m
+tenure run --zookeeper zk1:2181,zk2:2181 --election vip --on-exit restart \
+  -- sh -c 'ip address add 10.0.0.9/24 dev eth0; exec ./serve'
+tenure run --zookeeper zk1:2181 --election ledger --store sqlite:/srv/ledger.db \
+  -- python3 ledger.py)help";
 
 CareerLimits limitsFor(milliseconds drain) {
   // The keeper of the command has its own limits; these are for a keeper that does not keep them.
@@ -116,7 +105,9 @@ Result<Settings> settingsOf(const RunOptions& options) {
   auto candidate = parse(options.replica, std::nullopt);
   if (!candidate) return candidate.error();
   Complaints complaints;
-  complainAboutLimits(options, complaints);
+  const milliseconds killAfter = options.killAfter.value_or(0ms);
+  complaints.require(killAfter <= session / 6, "--kill-after", killAfter,
+                     "must be at most a sixth of --session-timeout, or one slow answer ends the command");
   if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
 
   Settings settings{*std::move(candidate), {}, {}};
@@ -125,7 +116,7 @@ Result<Settings> settingsOf(const RunOptions& options) {
   settings.run.onExit = options.onExit;
   settings.run.drain = options.drain;
   settings.run.warning = options.killAfter.value_or(session / 12);
-  settings.run.termDescriptor = options.termDescriptor;
+  settings.run.termDescriptor = options.termDescriptor.value_or(0);
   settings.candidate.agreement = {{"work", "run"}, {"store", *store ? (*store)->place() : "none"}};
   if (!*store) return settings;
   (*store)->joinElection(settings.candidate.zookeeper);
@@ -150,68 +141,55 @@ Exit contend(const RunOptions& options, Settings settings, const Guardian& guard
   return static_cast<Exit>(career.exitCode(candidate.run()));
 }
 
-Exit runCommand(const RunOptions& options) {
+Exit runReplica(const RunOptions& options) {
   const EarlySignals untilTheCandidateRuns;
   if (options.command.empty() || options.command.front().empty())
     return wrongUsage("give the command after --, as in: tenure run … -- ./serve --all");
   if (const auto found = lookUpProgram(options.command.front()); !found) return refuse("", found.error());
   auto settings = settingsOf(options);
   if (!settings) return refuse("", settings.error());
-  if (const std::string idle = options.replica.idle(); !idle.empty()) return wrongUsage(idle);
   const auto guardian = Guardian::start();  // a fork: before any thread
   if (!guardian) return refuse("", guardian.error());
   settings->candidate.lastWill.childrenGone = guardian->childrenGone();
   settings->candidate.lastWill.nothingRuns = [&guardian] { return guardian->nothingRuns(); };
-  try {
-    return contend(options, *std::move(settings), *guardian);
-  } catch (const std::system_error& error) {
-    return refuse(error);
-  }
+  return contend(options, *std::move(settings), *guardian);
 }
 
-void addKillAfter(CLI::App& command, RunOptions& options) {
-  const auto parse = [&options](const std::string& text) {
-    const auto limit = parseDuration(text);
-    if (!limit) throw CLI::ValidationError("--kill-after", limit.error().detail);
-    options.killAfter = std::chrono::duration_cast<milliseconds>(*limit);
+Options rowsOf(RunOptions& options) {
+  return {
+      {"--on-exit", choice(options.onExit, endings, "WHAT"), "What is done when the command ends by itself", {}},
+      {"--drain-timeout",
+       duration(options.drain, drainLimits),
+       "Maximum time for the command to end when told to leave or to hand over",
+       {}},
+      {"--kill-after",
+       duration(options.killAfter, {}, "a twelfth of the session timeout"),
+       "Time from SIGTERM to SIGKILL when the lease runs out, at most a sixth of the session timeout",
+       {}},
+      options.store.row("Which store the term claims, for example sqlite:ledger.db"),
+      {"--term-fd",
+       count(options.termDescriptor, termDescriptors),
+       "The descriptor from which the command can read its term, and when it is over",
+       {}},
   };
-  command
-      .add_option_function<std::string>("--kill-after", parse,
-                                        "SIGKILL so long after SIGTERM when the lease runs out, at most a sixth of "
-                                        "the session timeout (default a twelfth)")
-      ->type_name("TIME")
-      ->envname("TENURE_KILL_AFTER");
-}
-
-void declare(const CLI::App& tool, CLI::App& command, RunOptions& options) {
-  options.replica.declare(tool, command, "half the session timeout, as negotiated");
-  const auto choose = [&options](const std::string& text) {
-    const auto found = findChoice(endings, text);
-    options.onExit = found.value_or(options.onExit);
-    return found.has_value();
-  };
-  addChoice(command, "--on-exit", "WHAT", expectedEnding, choose,
-            "When the command ends by itself: resign, restart or exit (default resign)");
-  addDuration(command, "--drain-timeout", options.drain,
-              "How long the command may take to end when told to leave or hand over, at most 12h");
-  addKillAfter(command, options);
-  options.store.declare(command, false, "Which store the term claims, for example sqlite:ledger.db");
-  command
-      .add_option("--term-fd", options.termDescriptor,
-                  "Where the command can read its term, and when it is over: 3 to 1023")
-      ->type_name("N")
-      ->envname("TENURE_TERM_FD");
 }
 
 }  // namespace
 
-void addRun(CLI::App& tool, Action& chosen, std::vector<std::string> words) {
+Command runCommand(std::vector<std::string> words, const ConfigReader& file) {
   auto options = std::make_shared<RunOptions>();
   options->command = std::move(words);
-  CLI::App* command = tool.add_subcommand("run", "Run a command while leader: tenure run OPTIONS -- CMD ARGUMENTS");
-  declare(tool, *command, *options);
-  command->footer(std::string(runHelp) + urlHelp + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return runCommand(*options); }; });
+  options->replica.logLevelInFile = [file] { return file("run", "log-level"); };
+  return {.name = "run",
+          .about = "Run a command while leader",
+          .groups = {{"Command", rowsOf(*options)},
+                     {"Election", options->replica.election.rows()},
+                     {"Replica", options->replica.rows("half the session timeout, as negotiated")}},
+          .help = runHelp,
+          .examples = runExamples,
+          .act = [options] { return runReplica(*options); },
+          .usageEnd = " -- CMD ARGUMENTS",
+          .hasUrls = true};
 }
 
 }  // namespace tenure::cli

@@ -1,26 +1,24 @@
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
 
-#include "cli/tool.hpp"
+#include "cli/commands.hpp"
 #include "cli/wiring_options.hpp"
 
 namespace tenure::cli {
 namespace {
 
-constexpr const char* schemaHelp = R"help(
-PostgreSQL's tables are made by you, once, in the schema that the connection finds first; a replica
+constexpr const char* schemaHelp =
+    R"help(PostgreSQL's tables are made by you, once, in the schema that the connection finds first; a replica
 never creates them, so that a database that lost them is noticed. A newer Tenure may need more of
 them: it says so and exits 78 until they are applied again, which keeps all that is there; replicas
 of the older one then go on until they connect anew. SQLite and Redis make their own.
-
-Examples:
-  tenure schema apply --store postgresql://owner@db/shop
-  tenure schema print --store postgresql://owner@db/shop | psql shop
-  tenure schema print --store postgresql://owner@db/shop --from 1
 )help";
+
+constexpr const char* schemaExamples = R"help(tenure schema apply --store postgresql://owner@db/shop
+tenure schema print --store postgresql://owner@db/shop | psql shop
+tenure schema print --store postgresql://owner@db/shop --from 1)help";
 
 using Act = std::function<Exit(const Backend& backend)>;
 
@@ -37,35 +35,48 @@ Exit apply(const Backend& backend) {
   return Exit::done;
 }
 
-CLI::App& addAct(CLI::App& schema, const char* name, const char* description, const Act& act, Action& chosen) {
-  auto store = std::make_shared<StoreOption>();
-  CLI::App* command = schema.add_subcommand(name, description);
-  store->declare(*command, true, "Which database, for example postgresql://owner@db/shop");
-  command->footer(std::string(schemaHelp) + urlHelp + exitCodesHelp);
-  command->callback([store, act, &chosen] {
-    chosen = [store, act] {
-      const auto backend = store->parsed(true);
-      if (!backend) return refuse("", backend.error());
-      if ((*backend)->schemaSql().empty())
-        return refuse("--store", Error{Errc::unsupported, "this backend makes what it needs by itself"});
-      return act(**backend);
-    };
-  });
-  return *command;
+struct SchemaOptions {
+  StoreOption store;
+  std::optional<std::int64_t> from;
+
+  Option row() { return store.row("Which database, for example postgresql://owner@db/shop", {.required = true}); }
+};
+
+Exit act(const SchemaOptions& options, const Act& act) {
+  const auto backend = options.store.parsed(true);
+  if (!backend) return refuse("", backend.error());
+  if ((*backend)->schemaSql().empty())
+    return refuse("--store", Error{Errc::unsupported, "this backend makes what it needs by itself"});
+  return act(**backend);
 }
 
 }  // namespace
 
-void addSchema(CLI::App& tool, Action& chosen) {
-  CLI::App* schema = tool.add_subcommand("schema", "The tables that a database must have: print, apply");
-  schema->require_subcommand(1);
-  schema->footer(std::string(schemaHelp) + exitCodesHelp);
-  const auto from = std::make_shared<std::optional<std::int64_t>>();
-  addAct(
-      *schema, "print", "Show them as SQL", [from](const Backend& backend) { return print(backend, *from); }, chosen)
-      .add_option("--from", *from, "Show what brings the tables of that version up to date instead");
-  addAct(*schema, "apply", "Make them, or bring those of an older version up to date; nothing when they are there",
-         apply, chosen);
+std::vector<Command> schemaCommands() {
+  auto options = std::make_shared<SchemaOptions>();
+  const auto printed = [options](const Backend& backend) { return print(backend, options->from); };
+  Option from{"--from",
+              count(options->from),
+              "Show what brings the tables of that version up to date instead",
+              {.momentary = true}};
+  return {{.name = "schema",
+           .about = "The tables that a database must have: print, apply",
+           .help = schemaHelp,
+           .examples = schemaExamples},
+          {.name = "schema print",
+           .about = "Show them as SQL",
+           .groups = {{"Options", {options->row(), std::move(from)}}},
+           .help = schemaHelp,
+           .examples = schemaExamples,
+           .act = [options, printed] { return act(*options, printed); },
+           .hasUrls = true},
+          {.name = "schema apply",
+           .about = "Make them, or bring those of an older version up to date; nothing when they are there",
+           .groups = {{"Options", {options->row()}}},
+           .help = schemaHelp,
+           .examples = schemaExamples,
+           .act = [options] { return act(*options, apply); },
+           .hasUrls = true}};
 }
 
 }  // namespace tenure::cli

@@ -1,14 +1,13 @@
-#include <CLI/CLI.hpp>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "cli/commands.hpp"
 #include "cli/ensemble_session.hpp"
 #include "cli/failing_page.hpp"
 #include "cli/options.hpp"
 #include "cli/queue_report.hpp"
-#include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
 #include "election/view.hpp"
 
@@ -22,8 +21,8 @@ struct StatusOptions {
   bool json = false;
 };
 
-constexpr const char* statusHelp = R"help(
-Shows who leads, under which token, since when, who stands in line and how it wants the office
+constexpr const char* statusHelp =
+    R"help(Shows who leads, under which token, since when, who stands in line and whether it wants to lead
 (see `tenure consume --preference`), who only observes, and a handover that is asked for. A
 standby that could not lead is not ready, and why; one whose queue, store, consumer, delivery,
 coalescing or numbers are not the leader's differs. Neither is handed the leadership.
@@ -31,12 +30,11 @@ After an unclean end it says whose barrier holds, since when, until when at the 
 With --queue also what waits there, and what is stuck: see `tenure queue stats`.
 Exit code 1: nobody leads.
 A reading, not evidence: by the time you act on it the leader may be another.
-
-Examples:
-  tenure status --zookeeper 127.0.0.1:2181 --election orders
-  tenure status --zookeeper 127.0.0.1:2181 --election orders --json | jq -r .leader.id
-  tenure status --zookeeper 127.0.0.1:2181 --election orders --queue sqlite:orders.db?queue=orders
 )help";
+
+constexpr const char* statusExamples = R"help(tenure status --zookeeper 127.0.0.1:2181 --election orders
+tenure status --zookeeper 127.0.0.1:2181 --election orders --json | jq -r .leader.id
+tenure status --zookeeper 127.0.0.1:2181 --election orders --queue sqlite:orders.db?queue=orders)help";
 
 /// Nullopt when no queue was named.
 using Report = std::optional<QueueReport>;
@@ -233,16 +231,19 @@ Exit showStatus(const StatusOptions& options) {
 
 }  // namespace
 
-void addStatus(CLI::App& tool, Action& chosen) {
+Command statusCommand() {
   auto options = std::make_shared<StatusOptions>();
-  CLI::App* command = tool.add_subcommand("status", "Show who leads and who stands in line");
-  options->election.declare(*command);
-  options->queue.declare(*command, false);
-  options->store.declare(*command, false, "Where its effects are kept (default: with the queue)");
-  onlyWith(*command, "--queue", {"--store"});
-  command->add_flag("--json", options->json, "One JSON object");
-  command->footer(std::string(statusHelp) + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return showStatus(*options); }; });
+  Option store = options->store.rowBesideQueue();
+  store.ties.idle = {{"without --queue", [options] { return options->queue.url.empty(); }}};
+  return {.name = "status",
+          .about = "Show who leads and who stands in line",
+          .groups = {{"Election", options->election.rows()},
+                     {"Queue", {options->queue.row(false), std::move(store)}},
+                     {"Output", {jsonRow(options->json)}}},
+          .help = statusHelp,
+          .examples = statusExamples,
+          .act = [options] { return showStatus(*options); },
+          .hasUrls = true};
 }
 
 }  // namespace tenure::cli

@@ -1,11 +1,10 @@
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <optional>
 
 #include "base/text.hpp"
 #include "base/validation.hpp"
+#include "cli/commands.hpp"
 #include "cli/options.hpp"
-#include "cli/tool.hpp"
 #include "cli/wiring_options.hpp"
 
 namespace tenure::cli {
@@ -18,15 +17,14 @@ struct CheckOptions {
   std::optional<std::int64_t> generation;
 };
 
-constexpr const char* tokenHelp = R"help(
-A fencing token tells terms apart: it grows from each to the next.
-
-Examples:
-  tenure token check --store sqlite:ledger.db --election ledger --token 4294967312
+constexpr const char* tokenHelp = R"help(A fencing token tells terms apart: it grows from each to the next.
 )help";
 
-constexpr const char* checkHelp = R"help(
-Tells whether the token is still the highest that has claimed the store: exit code 0, or 1 when a
+constexpr const char* tokenExamples =
+    R"help(tenure token check --store sqlite:ledger.db --election ledger --token 4294967312)help";
+
+constexpr const char* checkHelp =
+    R"help(Tells whether the token is still the highest that has claimed the store: exit code 0, or 1 when a
 newer term has claimed, or none ever has.
 
 The answer is advice. It was true when the store was read, and a newer term may claim between that
@@ -36,11 +34,11 @@ one from doing harm. What must be safe asks for the token inside the transaction
 work, where no claim can come in between; docs/guides/fence.md shows the SQL.
 
 A command of `tenure run --store` needs no options: it has them in its environment.
-
-Examples:
-  tenure token check --store sqlite:ledger.db --election ledger --token 4294967312
-  tenure token check && ./send-the-report
 )help";
+
+constexpr const char* checkExamples =
+    R"help(tenure token check --store sqlite:ledger.db --election ledger --token 4294967312
+tenure token check && ./send-the-report)help";
 
 Exit answer(const CheckOptions& options, const FenceRow& row) {
   const bool sameGeneration = options.generation.value_or(row.generation) == row.generation;
@@ -67,27 +65,25 @@ Exit check(const CheckOptions& options) {
 
 }  // namespace
 
-void addToken(CLI::App& tool, Action& chosen) {
-  CLI::App* token = tool.add_subcommand("token", "Ask a store whether a fencing token is still the highest");
-  token->require_subcommand(1);
-  token->footer(std::string(tokenHelp) + exitCodesHelp);
-
+std::vector<Command> tokenCommands() {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App* command = token->add_subcommand("check", "Whether no newer term has claimed; advice, not protection");
-  options->store.declare(*command, true, "Which store, for example sqlite:ledger.db");
-  command->add_option("--election", options->election, "Which election: 1 to 64 of A-Z a-z 0-9 . _ -")
-      ->type_name("NAME")
-      ->envname("TENURE_ELECTION")
-      ->required();
-  command->add_option("--token", options->token, "The token, a decimal number")
-      ->type_name("N")
-      ->envname("TENURE_TOKEN")
-      ->required();
-  command->add_option("--generation", options->generation, "The generation it belongs to (default: the store's)")
-      ->type_name("N")
-      ->envname("TENURE_GENERATION");
-  command->footer(std::string(checkHelp) + urlHelp + exitCodesHelp);
-  command->callback([options, &chosen] { chosen = [options] { return check(*options); }; });
+  Option token{"--token", count(options->token), "The token", {.required = true}};
+  token.value.byDefault.clear();
+  Option generation{"--generation", count(options->generation), "The generation that it belongs to", {}};
+  generation.value.byDefault = "the store's";
+  return {{.name = "token",
+           .about = "Ask a store whether a fencing token is still the highest",
+           .help = tokenHelp,
+           .examples = tokenExamples},
+          {.name = "token check",
+           .about = "Whether no newer term has claimed; advice, not protection",
+           .groups = {{"Options",
+                       {options->store.row("Which store, for example sqlite:ledger.db", {.required = true}),
+                        electionRow(options->election, true), std::move(token), std::move(generation)}}},
+           .help = checkHelp,
+           .examples = checkExamples,
+           .act = [options] { return check(*options); },
+           .hasUrls = true}};
 }
 
 }  // namespace tenure::cli

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "cli/commands.hpp"
 #include "cli/config_file.hpp"
 #include "cli/early_signals.hpp"
 #include "cli/mistakes.hpp"
@@ -16,43 +17,32 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr const char* about =
-    "Leader-elected, single-active consumers: one replica works, strictly in order, and a fencing\n"
-    "token keeps every former leader from committing anything.";
-
-constexpr const char* firstSteps = R"help(
-Examples:
-  tenure produce --queue sqlite:orders.db?queue=orders <orders.txt
-  tenure consume --zookeeper 127.0.0.1:2181 --election orders --queue sqlite:orders.db?queue=orders \
-    --sql "INSERT INTO ledger(body) VALUES (:body)"
-  tenure run --zookeeper 127.0.0.1:2181 --election reports -- ./make-reports --every 5m
-  tenure status --zookeeper 127.0.0.1:2181 --election orders
-  tenure queue stats --queue sqlite:orders.db?queue=orders
-  tenure check --zookeeper 127.0.0.1:2181 --queue sqlite:orders.db?queue=orders
-  tenure help COMMAND)help";
-
-void declareTool(CLI::App& tool, Action& chosen, const Words& command) {
+void declareTool(CLI::App& tool, const std::vector<Command>& all, const Command*& chosen) {
   tool.name("tenure");
   tool.set_version_flag("--version", std::string("tenure ") + TENURE_VERSION);
-  tool.set_config("--config", "", "Read options from this file");
+  tool.set_config("--config");
   tool.config_formatter(std::make_shared<ConfigFile>(tool));
   tool.allow_config_extras(CLI::config_extras_mode::error);
   tool.require_subcommand(1);
   tool.fallthrough();
-  tool.get_formatter()->column_width(34);
-  tool.footer(std::string(firstSteps) + "\n" + exitCodesHelp);
-  addConsume(tool, chosen);
-  addRun(tool, chosen, command);
-  addProduce(tool, chosen);
-  addStatus(tool, chosen);
-  addHandover(tool, chosen);
-  addQueue(tool, chosen);
-  addDeadLetters(tool, chosen);
-  addFence(tool, chosen);
-  addToken(tool, chosen);
-  addSchema(tool, chosen);
-  addCheck(tool, chosen);
-  addUrls(tool, chosen);
+  for (const Command& command : all) {
+    CLI::App& parser = declare(tool, command);
+    if (command.act) parser.callback([&command, &chosen] { chosen = &command; });
+  }
+}
+
+/// The configuration file as it is now.
+ConfigReader readerOf(const CLI::App& tool) {
+  return [&tool](const std::string& command, const std::string& option) -> Result<std::optional<std::string>> {
+    const auto* file = dynamic_cast<const ConfigFile*>(tool.get_config_formatter_base().get());
+    const auto path = tool.get_config_ptr()->as<std::string>();
+    if (file == nullptr || path.empty()) return std::optional<std::string>{};
+    try {
+      return file->valueOf(path, command, option);
+    } catch (const CLI::Error& error) {
+      return Error{Errc::configurationRefused, error.what()};
+    }
+  };
 }
 
 /// Closed by whoever started us, its number would go to the first file that is opened, and our output into that.
@@ -73,22 +63,42 @@ Words cutCommand(Words& words) {
   return command;
 }
 
+/// What a constructor of the library refused, in the tool's names.
+Exit refuseInItsWords(const std::system_error& error, const Command& command) {
+  std::string text = error.what();
+  if (const std::string reason = ": " + error.code().message(); text.ends_with(reason))
+    text.resize(text.size() - reason.size());
+  return refuse("", Error{error.code(), withOptionNames(std::move(text), command.options())});
+}
+
+Exit runCommand(const CLI::App& tool, const Command& command) {
+  const CLI::App* parser = &tool;
+  while (!parser->get_subcommands().empty()) parser = parser->get_subcommands().back();
+  if (const std::string idle = idleOption(*parser, command); !idle.empty()) return wrongUsage(idle);
+  try {
+    return command.act();
+  } catch (const std::system_error& error) {
+    return refuseInItsWords(error, command);
+  }
+}
+
 Exit parseAndRun(Words words) {
-  CLI::App tool(about);
-  Action chosen;
-  const Words command = cutCommand(words);
-  declareTool(tool, chosen, command);
+  CLI::App tool;
+  const std::vector<Command> all = commands(cutCommand(words), readerOf(tool));
+  const Command* chosen = nullptr;
+  declareTool(tool, all, chosen);
   turnHelpAround(words);
   try {
     std::reverse(words.begin(), words.end());  // so the parser wants it
     tool.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    return explain(tool, error);
+    return explain(tool, error, all);
   }
-  if (tool.got_subcommand("consume") || tool.got_subcommand("run")) return chosen();
-  releaseSignals();
-  occupyStandardOutput();
-  return chosen();
+  if (!tool.got_subcommand("consume") && !tool.got_subcommand("run")) {
+    releaseSignals();
+    occupyStandardOutput();
+  }
+  return runCommand(tool, *chosen);
 }
 
 /// Below `tenure run` these tell the command about its term; they are no options of a tool that the command starts.

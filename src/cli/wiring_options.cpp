@@ -1,16 +1,10 @@
 #include "cli/wiring_options.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "cli/options.hpp"
 
 namespace tenure::cli {
-
-const char* const urlHelp = R"help(
-A URL names a queue or a store, such as sqlite:orders.db?queue=orders; quote an & in a shell.
-`tenure urls` tells every form and parameter. A password comes from a file or the environment.
-)help";
 
 namespace {
 
@@ -35,11 +29,9 @@ Result<std::optional<FenceRow>> claimIn(Backend& store, const ElectionName& elec
   return ofRun || ofRun.error().is(Errc::notFound) ? row : ofRun;
 }
 
-void QueueOption::declare(CLI::App& command, bool required) {
-  command.add_option("--queue", url, "Which queue, for example sqlite:orders.db?queue=orders")
-      ->type_name("URL")
-      ->envname("TENURE_QUEUE")
-      ->required(required);
+Option QueueOption::row(bool required) {
+  return {
+      "--queue", text(url, "URL"), "Which queue, for example sqlite:orders.db?queue=orders", {.required = required}};
 }
 
 Result<std::unique_ptr<Backend>> QueueOption::parsed(bool create) const {
@@ -50,8 +42,14 @@ Result<std::unique_ptr<Backend>> QueueOption::parsed(bool create) const {
   return backend;
 }
 
-void StoreOption::declare(CLI::App& command, bool required, const std::string& description) {
-  command.add_option("--store", url, description)->type_name("URL")->envname("TENURE_STORE")->required(required);
+Option StoreOption::row(std::string help, Ties ties) {
+  return {"--store", text(url, "URL"), std::move(help), std::move(ties)};
+}
+
+Option StoreOption::rowBesideQueue() {
+  Option made = row("Where effects, attempts and dead letters are kept");
+  made.value.byDefault = "with the queue";
+  return made;
 }
 
 Result<std::unique_ptr<Backend>> StoreOption::parsed(bool create) const {
@@ -62,15 +60,9 @@ Result<std::unique_ptr<Backend>> StoreOption::parsed(bool create) const {
   return backend;
 }
 
-void WiringOption::declare(CLI::App& command) {
-  queue.declare(command);
-  store.declare(command, false, "Where its effects and dead letters are kept (default: with the queue)");
-}
+Options WiringOption::rows() { return {queue.row(), store.rowBesideQueue()}; }
 
-void WiringOption::declareStore(CLI::App& command) {
-  queue.declare(command, false);
-  store.declare(command, false, "Which store (default: with the queue)");
-}
+Options WiringOption::storeRows() { return {queue.row(false), store.rowBesideQueue()}; }
 
 Result<Wiring> WiringOption::parsed(bool create) const {
   auto queueEnd = queue.parsed(create);

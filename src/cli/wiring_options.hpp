@@ -6,21 +6,15 @@
 #include <string>
 
 #include "cli/backends.hpp"
-
-namespace CLI {
-class App;
-}
+#include "cli/option.hpp"
 
 namespace tenure::cli {
-
-/// The paragraph of every help page that has --queue or --store.
-extern const char* const urlHelp;
 
 /// `--queue URL`
 struct QueueOption {
   std::string url;
 
-  void declare(CLI::App& command, bool required = true);
+  Option row(bool required = true);
   /// Nullptr when it was not given. `create`: a producer or consumer makes what is absent, a reader does not. The error
   /// names the option.
   Result<std::unique_ptr<Backend>> parsed(bool create) const;
@@ -30,7 +24,9 @@ struct QueueOption {
 struct StoreOption {
   std::string url;
 
-  void declare(CLI::App& command, bool required, const std::string& description);
+  Option row(std::string help, Ties ties = {});
+  /// For a queue's store.
+  Option rowBesideQueue();
   /// Nullptr when it was not given. The error names the option.
   Result<std::unique_ptr<Backend>> parsed(bool create) const;
 };
@@ -47,9 +43,9 @@ struct WiringOption {
   QueueOption queue;
   StoreOption store;
 
-  void declare(CLI::App& command);
+  Options rows();
   /// For a command that asks the store alone: --queue may be left out, and the wiring has no queue then.
-  void declareStore(CLI::App& command);
+  Options storeRows();
   bool isEmpty() const noexcept { return queue.url.empty() && store.url.empty(); }
   /// The error names the option.
   Result<Wiring> parsed(bool create) const;

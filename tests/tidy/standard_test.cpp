@@ -20,12 +20,12 @@ using Names = std::set<std::string>;
 /// Which header has a name, the first of "chrono::seconds".
 const std::map<std::string, Names>& standardHeaders() {
   static const std::map<std::string, Names> all{
-      {"algorithm", {"find", "max", "min", "ranges"}},
+      {"algorithm", {"find", "find_if", "max", "min", "ranges"}},
       {"array", {"array", "tuple_size_v"}},
       {"atomic", {"atomic", "memory_order_acquire", "memory_order_relaxed", "memory_order_release"}},
       {"bit", {"bit_ceil"}},
       {"chrono", {"chrono"}},
-      {"concepts", {"same_as"}},
+      {"concepts", {"integral", "same_as"}},
       {"condition_variable", {"condition_variable", "condition_variable_any"}},
       {"cstddef", {"byte", "max_align_t", "nullptr_t", "ptrdiff_t", "size_t"}},
       {"cstdint",
@@ -52,7 +52,7 @@ const std::map<std::string, Names>& standardHeaders() {
       {"system_error", {"error_category", "error_code", "generic_category", "is_error_code_enum", "system_error"}},
       {"thread", {"jthread", "this_thread", "thread"}},
       {"tuple", {"tuple"}},
-      {"type_traits", {"is_convertible_v", "is_same_v", "is_trivially_copyable_v", "true_type"}},
+      {"type_traits", {"is_convertible_v", "is_same_v", "is_trivially_copyable_v", "true_type", "type_identity_t"}},
       {"unordered_map", {"unordered_map", "unordered_multimap"}},
       {"unordered_set", {"unordered_set"}},
       {"utility", {"cmp_greater", "exchange", "move", "pair", "swap"}},

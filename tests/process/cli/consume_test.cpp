@@ -187,10 +187,10 @@ TEST_F(Consume, ARefusalNamesTheOptionThatWasGiven) {
     more.insert(more.end(), {"--queue", queue(), "--sql", "SELECT 1"});
     return tenure(inElection("consume", more)).output;
   };
-  EXPECT_THAT(complaintOf({"--max-batch", "0"}), HasSubstr("--max-batch = 0: must be 1 to 4096"));
+  EXPECT_THAT(complaintOf({"--max-batch", "0"}), HasSubstr("--max-batch: \"0\" is not a whole number from 1 to 4096"));
   EXPECT_THAT(complaintOf({"--retry-base", "2s", "--retry-max", "1s"}),
               HasSubstr("--retry-max = 1s: must be at least --retry-base"));
-  EXPECT_THAT(complaintOf({"--drain", "0s"}), HasSubstr("--drain = 0"));
+  EXPECT_THAT(complaintOf({"--drain", "0s"}), HasSubstr("--drain: \"0s\" is not a time from 1ms to 1d"));
   EXPECT_THAT(complaintOf({"--session-timeout", "1s"}),
               AllOf(HasSubstr("--session-timeout = 1s"), HasSubstr("say --allow-short-session")));
   EXPECT_THAT(complaintOf({"--consumer", "two words"}),
@@ -205,12 +205,11 @@ TEST_F(Consume, ACountThatIsNegativeOrTooLongIsRefusedByName) {
   for (const std::string count : {"-3", "99999999999999999999999", "9223372036854775808", "3.5", "0x10", "+3"})
     for (const std::string option : {"--keep-log-lines", "--key-alarm", "--max-attempts", "--lanes", "--max-kept"})
       EXPECT_THAT(complaintOf({"--keep-log", "1h", option + "=" + count}),
-                  AllOf(HasSubstr(option), HasSubstr("a whole number from 0 to")))
+                  AllOf(HasSubstr(option), HasSubstr("a whole number from ")))
           << option << " " << count;
-  EXPECT_THAT(complaintOf({"--max-attempts", "4294967297"}), HasSubstr("from 0 to 2147483647"));
+  EXPECT_THAT(complaintOf({"--max-attempts", "4294967297"}), HasSubstr("from 1 to 1000"));
   EXPECT_THAT(complaintOf({"--keep-log", "1h", "--keep-log-lines", "2000000000000"}),
-              HasSubstr("--keep-log-lines = 2000000000000: must be up to 10^12"));
-  EXPECT_THAT(complaintOf({"--key-alarm", "2000000000000"}), HasSubstr("--key-alarm = 2000000000000: must be up to"));
+              HasSubstr("--keep-log-lines: \"2000000000000\" is not a whole number from 0 to 1,000,000,000,000"));
 }
 
 TEST_F(Consume, ABoundForALogThatIsNotKeptIsRefused) {

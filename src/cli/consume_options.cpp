@@ -1,0 +1,221 @@
+#include "cli/consume_options.hpp"
+
+#include "career/candidate_options.hpp"
+#include "consumer/option_limits.hpp"
+
+namespace tenure::cli {
+namespace {
+
+const Choices<OnDead> policies{
+    {"skip", OnDead::skip, "it becomes a dead letter, and those behind it go on"},
+    {"block", OnDead::block,
+     "those behind it wait; it is tried again every --retry-max, by whoever leads, until it succeeds or "
+     "`tenure queue release` sends it to the dead letters"}};
+
+const Choices<Guarantee> guarantees{
+    {"exactly-once", Guarantee::exactlyOnceEffect,
+     "one effect in the store for each message id, nothing lost; the handler may be started again"},
+    {"at-least-once", Guarantee::atLeastOnce,
+     "no idempotency keys: what a producer or broker sends twice is handled twice"},
+    {"at-most-once", Guarantee::atMostOnce,
+     "acknowledged before its handler starts, and it starts once: what its process dies of is lost, what fails is a "
+     "dead letter at once; two commits for each message"}};
+
+const Choices<GapPolicy> gapPolicies{
+    {"wait", GapPolicy::wait, "for as long as it takes"},
+    {"skip", GapPolicy::skip, "the missing numbers become a dead letter, and the messages after them are handled"},
+    {"stop", GapPolicy::stop, "the term ends, and so does every later one until the numbers come"}};
+
+Options workRows(ConsumeOptions& options) {
+  return {
+      {"--sql", text(options.sql, "STATEMENT"), "The statement that is run for each message", {.excludes = {"--exec"}}},
+      {"--exec", text(options.exec, "COMMAND"), "The command that is run for each message", {}},
+      {"--consumer",
+       text(options.consumer, "NAME", "the election's name"),
+       "Whose idempotency keys these are",
+       {.field = "ConsumerOptions::name"}},
+      {"--delivery",
+       choice(options.tuning.delivery, guarantees, "GUARANTEE"),
+       "What is promised of each message when a process dies",
+       {.field = "ConsumerOptions::delivery"}},
+      {"--status-file",
+       text(options.statusFile, "FILE"),
+       "The file that always tells this replica's state, as JSON",
+       {}},
+  };
+}
+
+Options paceRows(ConsumeOptions& options) {
+  ConsumerOptions& tuning = options.tuning;
+  const auto together = [&](Option row) {
+    const std::string alone = ": each message has a transaction of its own";
+    row.ties.idle = {
+        {"with --delivery at-most-once" + alone, [&tuning] { return tuning.delivery == Guarantee::atMostOnce; }},
+        {"with --exec" + alone, [&options] { return !options.exec.empty(); }}};
+    return row;
+  };
+  return {
+      {"--lanes",
+       count(tuning.ordering.lanes, limits::lanes),
+       "Number of groups that are handled beside each other, each in its order; 0: all messages in one line",
+       {.field = "ConsumerOptions::ordering.lanes"}},
+      {"--lane-window",
+       count(tuning.laneWindow, limits::laneWindow),
+       "Maximum number of messages read ahead for the lanes",
+       {.field = "ConsumerOptions::laneWindow",
+        .idle = {{"without --lanes", [&tuning] { return tuning.ordering.lanes == 0; }}}}},
+      together({"--max-batch",
+                count(tuning.maxBatch, limits::maxBatch),
+                "Maximum number of messages in one transaction",
+                {.field = "ConsumerOptions::maxBatch"}}),
+      together({"--latency-target",
+                duration(tuning.latencyTarget, limits::latencyTarget),
+                "Time until a batch is committed at the latest; its size adapts to what handlers and commits take",
+                {.field = "ConsumerOptions::latencyTarget"}}),
+      together({"--fixed-batch",
+                flag(tuning.fixedBatch),
+                "Keep the size of batches at --max-batch, and the target for the handlers alone",
+                {.field = "ConsumerOptions::fixedBatch"}}),
+      {"--execute-limit",
+       duration(options.limits.execute, limits::phase),
+       "Time without progress until a handler is told to stop, and the term ends",
+       {.field = "CareerLimits::execute",
+        .more = "5 s later the term is no longer valid and its znode goes, though the session lives; a process whose "
+                "handler never comes back exits 70."}},
+      {"--drain",
+       duration(options.limits.drain, limits::phase),
+       "Maximum time for the current message when told to leave or to hand over",
+       {.field = "CareerLimits::drain"}},
+      {"--outage-limit",
+       duration(tuning.outageLimit),
+       "Time until a store or queue that does not answer ends the term",
+       {.field = "ConsumerOptions::outageLimit",
+        .more =
+            "It counts from the first question that was not answered, whatever is tried meanwhile. The log tells of "
+            "it (outage_began) a second after that, later where answers usually take long. PostgreSQL ends a "
+            "statement after three quarters of it, so that a long one is a failed attempt and no outage."}},
+  };
+}
+
+Options failureRows(ConsumeOptions& options) {
+  ConsumerOptions& tuning = options.tuning;
+  return {
+      {"--max-attempts",
+       count(tuning.maxAttempts, limits::maxAttempts),
+       "Maximum number of failed attempts until a message is a dead letter",
+       {.field = "ConsumerOptions::maxAttempts",
+        .idle = {{"with --delivery at-most-once: each message has one",
+                  [&tuning] { return tuning.delivery == Guarantee::atMostOnce; }}}}},
+      {"--on-dead",
+       choice(tuning.onDead, policies, "POLICY"),
+       "What a message does that is out of attempts",
+       {.field = "ConsumerOptions::onDead"}},
+      {"--dead-letter-limit",
+       count(tuning.deadLetterLimit, limits::deadLetterLimit),
+       "Number of dead letters in a row that stop the consumer until `tenure queue resume`; 0: it never stops",
+       {.field = "ConsumerOptions::deadLetterLimit"}},
+      {"--retry-base",
+       duration(tuning.retryBase),
+       "Maximum wait after the first failed attempt; it doubles with each",
+       {.field = "ConsumerOptions::retryBase"}},
+      {"--retry-max",
+       duration(tuning.retryMax),
+       "Maximum wait between attempts, at least --retry-base",
+       {.field = "ConsumerOptions::retryMax"}},
+  };
+}
+
+/// Whether the store keeps idempotency keys for a time that its URL says.
+bool forgetsByItself(const WiringOption& option) {
+  const auto wiring = option.parsed(true);
+  return wiring && wiring->storeBackend().forgetsByItself();
+}
+
+Options memoryRows(ConsumeOptions& options) {
+  ConsumerOptions& tuning = options.tuning;
+  return {
+      {"--keep-ids",
+       duration(tuning.keepIdsFor),
+       "How long idempotency keys are kept: a message that comes again later is handled again; 0h: for ever",
+       {.field = "ConsumerOptions::keepIdsFor",
+        .idle = {{"here: the store forgets by itself, put keep-ids= into its URL",
+                  [&options] { return forgetsByItself(options.wiring); }}}}},
+      {"--key-alarm",
+       count(tuning.keyAlarm, limits::counted),
+       "Number of idempotency keys that raises an alarm; 0: no alarm",
+       {.field = "ConsumerOptions::keyAlarm"}},
+      {"--keep-log",
+       duration(tuning.keepLogFor),
+       "How long attempts are kept for `tenure queue log`; 0h: not at all",
+       {.field = "ConsumerOptions::keepLogFor"}},
+      {"--keep-log-lines",
+       count(tuning.keepLogLines, limits::counted),
+       "Maximum number of attempts that are kept; 0: any number",
+       {.field = "ConsumerOptions::keepLogLines",
+        .idle = {{"without --keep-log", [&tuning] { return tuning.keepLogFor.count() == 0; }}}}},
+  };
+}
+
+Options numberRows(ConsumerOptions& tuning) {
+  const std::vector<Idle> unnumbered{{"without --follow-numbers", [&tuning] { return !tuning.followNumbers; }}};
+  return {
+      {"--follow-numbers",
+       flag(tuning.followNumbers),
+       "Handle each group in the order of its messages' numbers",
+       {.field = "ConsumerOptions::followNumbers"}},
+      {"--gap-limit",
+       duration(tuning.gapLimit, limits::gapLimit),
+       "Time that a group waits for its next number until the log tells of it",
+       {.field = "ConsumerOptions::gapLimit", .idle = unnumbered}},
+      {"--old-gap",
+       choice(tuning.whenGapIsOld, gapPolicies, "POLICY"),
+       "How long a group waits beyond that limit",
+       {.field = "ConsumerOptions::whenGapIsOld", .idle = unnumbered}},
+      {"--max-kept",
+       count(tuning.maxKept, limits::maxKept),
+       "Maximum number of messages of a group that wait for a gap; one more ends the term",
+       {.field = "ConsumerOptions::maxKept", .idle = unnumbered}},
+  };
+}
+
+bool chooseKey(const std::string& given, ConsumerOptions& tuning) {
+  constexpr std::string_view header = "header:";
+  const bool byHeader = given.starts_with(header) && given.size() > header.size();
+  if (!byHeader && given != "group" && given != "none") return false;
+  tuning.collapse = given == "none" ? Collapse::never : Collapse::byKey;
+  tuning.collapseKey = byHeader ? given.substr(header.size()) : std::string{};
+  return true;
+}
+
+Options coalescingRows(ConsumerOptions& tuning) {
+  const auto take = [&tuning](const std::string& given) { return chooseKey(given, tuning); };
+  return {
+      {"--collapse",
+       parsed("KEY", "group, header:NAME or none", take, "none"),
+       "One run stands for all waiting messages with the same key: group, header:NAME or none",
+       {.field = "ConsumerOptions::collapse"}},
+      {"--collapse-ahead",
+       count(tuning.collapseAhead, limits::coalesceAhead),
+       "Maximum number of waiting messages that are read for it",
+       {.field = "ConsumerOptions::collapseAhead",
+        .idle = {{"without --collapse", [&tuning] { return tuning.collapse == Collapse::never; }}},
+        .more = "RabbitMQ shows no more than `prefetch` of its URL: as many as this unless it is given, and at most "
+                "16,384."}},
+  };
+}
+
+}  // namespace
+
+std::vector<Group> ConsumeOptions::groups() {
+  return {{"Queue and store", wiring.rows()},
+          {"Work", workRows(*this)},
+          {"Election", replica.election.rows()},
+          {"Replica", replica.rows("0s with --sql; with --exec the execute limit, at most 30s")},
+          {"Pace", joined(paceRows(*this), flow.rows())},
+          {"Failures", failureRows(*this)},
+          {"What is kept", memoryRows(*this)},
+          {"Numbered messages", numberRows(tuning)},
+          {"Coalescing", coalescingRows(tuning)}};
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,27 @@
+/// The page that `tenure COMMAND --help` prints.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.hpp"
+
+namespace tenure::cli {
+
+/// What every page ends with.
+extern const char* const settingHelp;
+
+std::string toolPage(const std::vector<Command>& commands);
+/// `commands` has those of a group.
+std::string helpPage(const Command& command, const std::vector<Command>& commands);
+
+/// The commands in a group, or for an empty name those of the tool.
+std::vector<const Command*> commandsIn(std::string_view group, const std::vector<Command>& commands);
+
+/// What the tool is and, with `tenure help`, how to begin: for the page of the tool and its manual.
+extern const char* const about;
+extern const char* const firstSteps;
+extern const char* const urlHelp;
+
+}  // namespace tenure::cli
