@@ -1,4 +1,5 @@
-/// What each scheme's URL sets: from the parts of a URL to the options of its backend.
+/// What each scheme's URL sets: from the parts of a URL to the options of its backend. A parameter is a row
+/// (option.hpp), which makes its line of `tenure urls`, of the manual and of docs/reference as well.
 ///
 /// Errors of all:  invalidArgument  a part that is missing, out of place, or not what its parameter takes; the detail
 ///                 names the part and says what was expected
@@ -12,6 +13,11 @@
 #include "tenure/zookeeper_store.hpp"
 
 namespace tenure::cli {
+
+Options parametersOf(sqlite::Options& options);
+Options parametersOf(postgresql::Options& options);
+Options parametersOf(rabbitmq::Options& options);
+Options parametersOf(redis::Options& options);
 
 /// sqlite:PATH
 Result<sqlite::Options> sqliteOptions(const Url& url);
@@ -30,6 +36,7 @@ struct ZooKeeperStoreUrl {
   zookeeper::StoreOptions options;
   std::filesystem::path digestFile;
 };
+Options parametersOf(ZooKeeperStoreUrl& url);
 /// zookeeper://HOST:PORT[,HOST:PORT]…[/STORE]
 Result<ZooKeeperStoreUrl> zookeeperOptions(const Url& url);
 

@@ -48,29 +48,21 @@ Result<std::unique_ptr<Backend>> make(const Url& url) {
   return std::unique_ptr<Backend>(std::make_unique<PostgresqlBackend>(*std::move(options)));
 }
 
-constexpr const char* page = R"help(
-postgresql://[USER@][HOST[,HOST]…][:PORT]/DATABASE[?queue=NAME][&PARAMETER=VALUE]…
-  Queue and store in one database, whose tables `tenure schema apply` makes once.
-  queue            which queue of the database (default "default")
-  socket           the folder of a Unix socket, instead of HOST
-  password-file    the password is its first line; else PGPASSFILE or PGPASSWORD
-  tls              only with a certificate that tls-authority vouches for under HOST's name (default no)
-  tls-authority    a file of certificates
-  lock-limit       how long a claim may take until it ends older terms' sessions, with a second
-                   more for them to go; and how long a statement waits for a lock (default 2s)
-  statement-limit  how long one statement may run (default 30s)
-  idle-limit       how long a leader may be silent within a transaction (default 2s); then the
-                   server ends it, so that a frozen one holds nobody up
-  connect-limit    how long to wait for a server, from 2s on (default 5s)
-  network-limit    how long a cut connection may go unnoticed (default 10s)
-  evict            whether a claim ends the sessions of older terms after lock-limit (default yes)
-  allow-unsafe     accept a server that reports commits before they are durable (default no)
-  Least rights: SELECT, INSERT, UPDATE and DELETE on the tables tenure_…, and what --sql needs.
-  Who runs `tenure schema apply` owns these tables, and may create in their schema.
+constexpr const char* form =
+    "postgresql://[USER@][HOST[,HOST]...][:PORT]/DATABASE[?PARAMETER=VALUE][&PARAMETER=VALUE]...";
+constexpr const char* about = "Queue and store in one database, whose tables `tenure schema apply` makes once.";
+constexpr const char* remarks =
+    R"help(Least rights: SELECT, INSERT, UPDATE and DELETE on the tables tenure_..., and what --sql needs.
+Who runs `tenure schema apply` owns these tables, and may create in their schema.
 )help";
+
+Options parameters() {
+  static postgresql::Options defaults;
+  return parametersOf(defaults);
+}
 
 }  // namespace
 
-const Scheme postgresqlScheme{"postgresql", page, make};
+const Scheme postgresqlScheme{"postgresql", form, about, parameters, remarks, make};
 
 }  // namespace tenure::cli

@@ -56,48 +56,24 @@ Result<std::unique_ptr<Backend>> make(const Url& url) {
   return std::unique_ptr<Backend>(std::make_unique<RabbitmqBackend>(*std::move(options)));
 }
 
-constexpr const char* page = R"help(
-amqp://[USER@]HOST[:PORT][/VHOST][?queue=NAME][&PARAMETER=VALUE]…     amqps:// with TLS
-  A queue of RabbitMQ 3.10 or later; --store names where effects go.
-  queue            which queue (default "default"); declared when it is absent
-  type             classic or quorum, for declaring (default classic)
-  arguments        NAME=VALUE[,NAME=VALUE]… to declare it with and to compare it by, such as
-                   x-dead-letter-exchange=dead,x-max-length=100000
-  attach           exclusive, or single-active for a queue declared with x-single-active-consumer
-                   (default exclusive; a quorum queue needs single-active)
-  attach-limit     how long to wait for another consumer to go away (default 5s)
-  prefetch         messages in our hands at most (default 256; of a consumer that collapses, as many
-                   as --collapse-ahead, up to 16384)
-  delivery-limit   where a quorum queue's limit stands: declaration, or policy when you have set one
-                   (delivery-limit -1, or 100 and more), which AMQP does not tell (default
-                   declaration; an absent queue is declared without a limit)
-  largest-body     in bytes; a larger one becomes a dead letter without its body, which goes to the
-                   queue's dead-letter exchange where it has one (default 16777216)
-                   Memory: up to prefetch x largest-body, 4 GiB by default, and each body twice
-                   while it is put together; where bodies are large, choose both smaller
-  heartbeat        1s to 60s, below the session timeout (default 5s)
-  missing-id       what becomes of a message without message_id: dead-letter, or derive for a digest
-                   of all that was published; headers named x-… count if they are strings
-                   (default dead-letter)
-  group            where a message's group stands: header or routing-key (default header); what
-                   comes through the default exchange, as from `tenure produce`, has it in the
-                   header in any case
-  group-header     which header (default x-group)
-  password-file    the password is its first line; else TENURE_RABBITMQ_PASSWORD
-  tls-authority    a file of certificates to trust; tls-certificate and tls-key say who we are
-  connect-limit    how long to wait for the broker (default 5s)
-  reply-limit      how long to wait for its answer (default 5s)
-  confirm-limit    how long a producer waits for the next confirm, or for a blocked broker (default 10s)
-  Least rights, as rabbitmqctl set_permissions takes them (configure, write, read):
-    consumer  '^tenure\.owner\.' '^tenure\.owner\.' '^(tenure\.owner\.|QUEUE$)'
-    producer  '^$' '^amq\.default$' '^$'
-  Who declares an absent queue, or names its type, arguments or attach=single-active, may also
-  configure it: '^(tenure\.owner\.|QUEUE$)' and '^QUEUE$'.
+constexpr const char* form =
+    "amqp://[USER@]HOST[:PORT][/VHOST][?PARAMETER=VALUE][&PARAMETER=VALUE]..., amqps:// with TLS";
+constexpr const char* about = "A queue of RabbitMQ 3.10 or later; --store names where effects go.";
+constexpr const char* remarks = R"help(Least rights, as rabbitmqctl set_permissions takes them (configure, write, read):
+  consumer  '^tenure\.owner\.' '^tenure\.owner\.' '^(tenure\.owner\.|QUEUE$)'
+  producer  '^$' '^amq\.default$' '^$'
+Who declares an absent queue, or names its type, arguments or attach=single-active, may also
+configure it: '^(tenure\.owner\.|QUEUE$)' and '^QUEUE$'.
 )help";
+
+Options parameters() {
+  static rabbitmq::Options defaults;
+  return parametersOf(defaults);
+}
 
 }  // namespace
 
-const Scheme rabbitmqScheme{"amqp", page, make};
-const Scheme rabbitmqTlsScheme{"amqps", "", make};
+const Scheme rabbitmqScheme{"amqp", form, about, parameters, remarks, make};
+const Scheme rabbitmqTlsScheme{"amqps", "", "", nullptr, "", make};
 
 }  // namespace tenure::cli

@@ -44,30 +44,24 @@ Result<std::unique_ptr<Backend>> make(const Url& url) {
   return std::unique_ptr<Backend>(std::make_unique<RedisBackend>(*std::move(options)));
 }
 
-constexpr const char* page = R"help(
-redis://[USER@]HOST[:PORT][/DATABASE][?queue=NAME][&PARAMETER=VALUE]…
-  Queue and store on a Redis 7 server that syncs its append-only file at each write. No SQL.
-  queue          which queue of the database (default "default")
-  password-file  the password is its first line; else TENURE_REDIS_PASSWORD
-  socket         a Unix socket, instead of HOST: redis://?socket=/run/redis.sock
-  keep-ids       how long an idempotency key is kept, 0h for ever (default 7d): longer than any
-                 message may come again
-  create         no, once the queue is there: nothing is made that is absent, so that an emptied server
-                 (FLUSHALL, another volume) is refused and not taken for a new one, on which everything
-                 would be done again; for producers, consumers and stores (default yes)
-  tls            only no: this build's client has none; put a tunnel (stunnel) in front (default no)
-  connect-limit  how long to wait for the server (default 5s)
-  reply-limit    how long to wait for its answer (default 5s)
-  allow-unsafe   accept a server that may lose what it acknowledged (default no)
-  As the store of a queue elsewhere it files under that queue's name. One that is not 1 to 64 of
-  A-Z a-z 0-9 . _ - is filed under its first 31 bytes, with - for what may not be there, a dot and
-  a digest: shop:orders under shop-orders. and 32 hexadecimal digits.
-  Least rights: ACL SETUSER USER on resetkeys ~tenure:{QUEUE}:* -@all +info +config|get
-  +select +evalsha +eval +script|load +@read +@write +type +time
+constexpr const char* form = "redis://[USER@]HOST[:PORT][/DATABASE][?PARAMETER=VALUE][&PARAMETER=VALUE]...";
+constexpr const char* about =
+    "Queue and store on a Redis 7 server that syncs its append-only file at each write. No SQL.";
+constexpr const char* remarks =
+    R"help(As the store of a queue elsewhere it files under that queue's name. One that is not 1 to 64 of A-Z
+a-z 0-9 . _ - is filed under its first 31 bytes, with - for what may not be there, a dot and a
+digest: shop:orders under shop-orders. and 32 hexadecimal digits. Least rights:
+  ACL SETUSER USER on resetkeys ~tenure:{QUEUE}:* -@all +info +config|get +select +evalsha +eval
+  +script|load +@read +@write +type +time
 )help";
+
+Options parameters() {
+  static redis::Options defaults;
+  return parametersOf(defaults);
+}
 
 }  // namespace
 
-const Scheme redisScheme{"redis", page, make};
+const Scheme redisScheme{"redis", form, about, parameters, remarks, make};
 
 }  // namespace tenure::cli

@@ -44,17 +44,16 @@ Result<std::unique_ptr<Backend>> make(const Url& url) {
   return std::unique_ptr<Backend>(std::make_unique<SqliteBackend>(*std::move(options)));
 }
 
-constexpr const char* page = R"help(
-sqlite:PATH[?queue=NAME][&lock-limit=TIME][&evict=yes|no]
-  Queue and store in one file, on one host. PATH is relative or absolute.
-  queue       which queue of the file (default "default")
-  lock-limit  how long to wait for the file's write lock (default 2s)
-  evict       whether a successor may then kill a predecessor that holds it and is proven to be
-              frozen (default yes)
-)help";
+constexpr const char* form = "sqlite:PATH[?PARAMETER=VALUE][&PARAMETER=VALUE]...";
+constexpr const char* about = "Queue and store in one file, on one host. PATH is relative or absolute.";
+
+Options parameters() {
+  static sqlite::Options defaults;
+  return parametersOf(defaults);
+}
 
 }  // namespace
 
-const Scheme sqliteScheme{"sqlite", page, make};
+const Scheme sqliteScheme{"sqlite", form, about, parameters, "", make};
 
 }  // namespace tenure::cli

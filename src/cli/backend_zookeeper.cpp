@@ -54,21 +54,18 @@ Result<std::unique_ptr<Backend>> make(const Url& url) {
   return std::unique_ptr<Backend>(std::make_unique<ZooKeeperBackend>(std::move(read->options)));
 }
 
-constexpr const char* page = R"help(
-zookeeper://HOST:PORT[,HOST:PORT]…[/STORE][?PARAMETER=VALUE]…
-  A store for little: counters, positions, some hundred thousand ids. No queue, no SQL.
-  STORE            which store of the ensemble, named like an election (default "default")
-  root             the znode that everything is below (default /tenure)
-  digest-file      user:password is its only line; else TENURE_DIGEST; else, on the election's own
-                   servers, what the election has (--digest-file); commands that are given no
-                   election, such as dead-letters, queue and token check, have only the first two
-  require-tls      refuse servers that are not a tunnel's end on this machine (default no)
-  session-timeout  of the store's own session, from 3s on (default 10s)
-  reply-limit      how long to wait for an answer (default 10s)
-)help";
+constexpr const char* form = "zookeeper://HOST:PORT[,HOST:PORT]...[/STORE][?PARAMETER=VALUE][&PARAMETER=VALUE]...";
+constexpr const char* about =
+    "A store for little: counters, positions, some hundred thousand ids. No queue, no SQL. STORE is named like an "
+    "election (default default).";
+
+Options parameters() {
+  static ZooKeeperStoreUrl defaults;
+  return parametersOf(defaults);
+}
 
 }  // namespace
 
-const Scheme zookeeperScheme{"zookeeper", page, make};
+const Scheme zookeeperScheme{"zookeeper", form, about, parameters, "", make};
 
 }  // namespace tenure::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "cli/help_page.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -50,9 +51,20 @@ Result<std::unique_ptr<Backend>> parseStore(std::string_view text) {
   return backend;
 }
 
+std::vector<const Scheme*> toldSchemes() {
+  std::vector<const Scheme*> told;
+  for (const Scheme* scheme : schemes)
+    if (scheme->parameters != nullptr) told.push_back(scheme);
+  return told;
+}
+
 std::string urlsPage() {
-  std::string page = "Queues and stores are named by URL. Quote an & in a shell; % escapes stand for bytes.\n";
-  for (const Scheme* scheme : schemes) page += scheme->page;
+  std::string page = std::string(urlsAbout) + "\n";
+  for (const Scheme* scheme : toldSchemes()) {
+    page += std::string("\n") + scheme->form + "\n" + helpRow("", scheme->about, 2);
+    for (const Option& row : scheme->parameters()) page += helpRow(row.name, row.sentence(), 19);
+    page += indented(scheme->remarks);
+  }
   return page;
 }
 

@@ -96,6 +96,8 @@ Result<std::unique_ptr<Backend>> parseStore(std::string_view url);
 
 /// What `tenure urls` prints: every scheme with its parameters.
 std::string urlsPage();
+/// Those that have a form of their own.
+std::vector<const struct Scheme*> toldSchemes();
 
 /// Source and store of a consumer: from one database where both URLs name the same, so that acknowledging is part of
 /// the transaction.
@@ -119,10 +121,13 @@ Result<Wiring> wire(std::unique_ptr<Backend> queue, std::unique_ptr<Backend> sto
 
 // --- what backends.cpp lists
 
-/// One scheme. Its page is a paragraph of `tenure urls`.
+/// One scheme; without a form it is told by another.
 struct Scheme {
   std::string_view name;
-  const char* page;
+  const char* form;
+  const char* about;
+  Options (*parameters)();  // with their defaults, to be told
+  const char* remarks;
   Result<std::unique_ptr<Backend>> (*make)(const Url& url);
 };
 extern const Scheme postgresqlScheme;

@@ -63,7 +63,8 @@ std::string idleOption(const CLI::App& parser, const Command& command) {
   for (const Group& group : command.groups)
     for (const Option& option : group.options)
       for (const Idle& idle : option.ties.idle)
-        if (parser.count(option.name) > 0 && idle.applies()) return option.name + " does nothing " + idle.where;
+        if (parser.count(option.name) > 0 && idle.applies())
+          return option.name + " does nothing " + idle.where + (idle.why.empty() ? "" : ": " + idle.why);
   return {};
 }
 

@@ -48,10 +48,10 @@ Options workRows(ConsumeOptions& options) {
 Options paceRows(ConsumeOptions& options) {
   ConsumerOptions& tuning = options.tuning;
   const auto together = [&](Option row) {
-    const std::string alone = ": each message has a transaction of its own";
+    const std::string why = "each message has a transaction of its own";
     row.ties.idle = {
-        {"with --delivery at-most-once" + alone, [&tuning] { return tuning.delivery == Guarantee::atMostOnce; }},
-        {"with --exec" + alone, [&options] { return !options.exec.empty(); }}};
+        {"with --delivery at-most-once", [&tuning] { return tuning.delivery == Guarantee::atMostOnce; }, why},
+        {"with --exec", [&options] { return !options.exec.empty(); }, why}};
     return row;
   };
   return {
@@ -104,8 +104,8 @@ Options failureRows(ConsumeOptions& options) {
        count(tuning.maxAttempts, limits::maxAttempts),
        "Maximum number of failed attempts until a message is a dead letter",
        {.field = "ConsumerOptions::maxAttempts",
-        .idle = {{"with --delivery at-most-once: each message has one",
-                  [&tuning] { return tuning.delivery == Guarantee::atMostOnce; }}}}},
+        .idle = {{"with --delivery at-most-once", [&tuning] { return tuning.delivery == Guarantee::atMostOnce; },
+                  "each message has one"}}}},
       {"--on-dead",
        choice(tuning.onDead, policies, "POLICY"),
        "What a message does that is out of attempts",
@@ -138,8 +138,8 @@ Options memoryRows(ConsumeOptions& options) {
        duration(tuning.keepIdsFor),
        "How long idempotency keys are kept: a message that comes again later is handled again; 0h: for ever",
        {.field = "ConsumerOptions::keepIdsFor",
-        .idle = {{"here: the store forgets by itself, put keep-ids= into its URL",
-                  [&options] { return forgetsByItself(options.wiring); }}}}},
+        .idle = {{"where the store forgets by itself", [&options] { return forgetsByItself(options.wiring); },
+                  "put keep-ids= into its URL"}}}},
       {"--key-alarm",
        count(tuning.keyAlarm, limits::counted),
        "Number of idempotency keys that raises an alarm; 0: no alarm",

@@ -6,7 +6,7 @@ namespace tenure::cli {
 namespace {
 
 constexpr std::size_t width = 100;
-constexpr std::size_t column = 30;  // where the sentences begin
+constexpr std::size_t sentences = 30;  // the column where they begin
 
 /// The text in lines, each but the first indented.
 std::string wrapped(const std::string& text, std::size_t indent) {
@@ -26,22 +26,14 @@ std::string wrapped(const std::string& text, std::size_t indent) {
   return all;
 }
 
-/// "  --rate RATE                 Maximum …"
-std::string row(const std::string& name, const std::string& sentence) {
-  std::string line = "  " + name;
-  const bool fits = line.size() + 2 <= column;
-  line += fits ? std::string(column - line.size(), ' ') : "\n" + std::string(column, ' ');
-  return line + wrapped(sentence, column) + "\n";
-}
-
 std::string optionRows(const Options& options) {
   std::string rows;
   for (const Option& option : options) {
-    rows += row(option.usage(), option.sentence());
+    rows += helpRow(option.usage(), option.sentence());
     std::size_t longest = 0;
     for (const auto& [name, meaning] : option.value.meanings) longest = std::max(longest, name.size());
     for (const auto& [name, meaning] : option.value.meanings) {
-      const std::string label = std::string(column + 2, ' ') + name + std::string(longest - name.size() + 2, ' ');
+      const std::string label = std::string(sentences + 2, ' ') + name + std::string(longest - name.size() + 2, ' ');
       rows += label + wrapped(meaning, label.size()) + "\n";
     }
   }
@@ -60,12 +52,6 @@ std::string exitCodes() {
   return page;
 }
 
-std::string indented(const std::string& lines) {
-  std::string all, line;
-  for (std::istringstream in(lines); std::getline(in, line);) all += "  " + line + "\n";
-  return all;
-}
-
 std::string usageOf(const Command& command, bool isGroup) {
   std::string usage = "Usage: tenure " + command.name;
   if (isGroup) return usage + " COMMAND OPTIONS\n";
@@ -77,7 +63,7 @@ std::string usageOf(const Command& command, bool isGroup) {
 std::string commandRows(std::string_view group, const std::vector<Command>& commands) {
   std::string rows = "\nCommands:\n";
   for (const Command* each : commandsIn(group, commands))
-    rows += row(each->name.substr(each->name.rfind(' ') + 1), each->about);
+    rows += helpRow(each->name.substr(each->name.rfind(' ') + 1), each->about);
   return rows;
 }
 
@@ -106,6 +92,21 @@ const char* const settingHelp =
     "file, the file over the environment. What concerns one call only, such as --json, is not read from\n"
     "the environment. Secrets come from files or the environment, never from the command line.\n";
 
+const char* const urlsAbout = "Queues and stores are named by URL. Quote an & in a shell; % escapes stand for bytes.";
+
+std::string helpRow(const std::string& name, const std::string& text, std::size_t column) {
+  std::string line = "  " + name;
+  const bool fits = name.empty() || line.size() + 2 <= column;
+  line += fits ? std::string(column - line.size(), ' ') : "\n" + std::string(column, ' ');
+  return line + wrapped(text, column) + "\n";
+}
+
+std::string indented(const std::string& lines) {
+  std::string all, line;
+  for (std::istringstream in(lines); std::getline(in, line);) all += "  " + line + "\n";
+  return all;
+}
+
 std::vector<const Command*> commandsIn(std::string_view group, const std::vector<Command>& commands) {
   std::vector<const Command*> found;
   for (const Command& each : commands) {
@@ -120,8 +121,8 @@ std::vector<const Command*> commandsIn(std::string_view group, const std::vector
 
 std::string toolPage(const std::vector<Command>& commands) {
   return std::string(about) + "\n\nUsage: tenure COMMAND OPTIONS\n" + commandRows("", commands) + "\nOptions:\n" +
-         row("--config FILE", "Read options from this file") + row("--version", "Print the version") +
-         row("-h, --help", "Print this page, or that of a command") + "\nExamples:\n" + indented(firstSteps) +
+         helpRow("--config FILE", "Read options from this file") + helpRow("--version", "Print the version") +
+         helpRow("-h, --help", "Print this page, or that of a command") + "\nExamples:\n" + indented(firstSteps) +
          exitCodes() + "\n" + settingHelp;
 }
 

@@ -76,15 +76,16 @@ Value countOf(const std::string& range, std::int64_t least, std::int64_t most, s
 
 Value durationOf(const std::string& range, std::chrono::microseconds unit,
                  std::function<bool(std::chrono::microseconds)> set) {
-  const bool wholeHours = unit >= std::chrono::hours{1};
-  const auto take = [unit, wholeHours, set = std::move(set)](const std::string& text) {
+  const bool isWhole = unit >= std::chrono::seconds{1};
+  const auto take = [unit, isWhole, set = std::move(set)](const std::string& text) {
     const auto given = parseDuration(text);
-    return given && (!wholeHours || *given % unit == std::chrono::microseconds{0}) && set(*given);
+    return given && (!isWhole || *given % unit == std::chrono::microseconds{0}) && set(*given);
   };
-  Value made = parsed("TIME",
-                      wholeHours ? spanOf("whole hours or days", range, ", such as 12h or 7d")
-                                 : spanOf("a time", range, ", such as 10s or 200ms"),
-                      take);
+  const std::string expected = unit >= std::chrono::hours{1}
+                                   ? spanOf("whole hours or days", range, ", such as 12h or 7d")
+                               : isWhole ? spanOf("whole seconds", range, ", such as 5s")
+                                         : spanOf("a time", range, ", such as 10s or 200ms");
+  Value made = parsed("TIME", expected, take);
   made.range = range;
   return made;
 }
@@ -123,6 +124,20 @@ std::string Option::bounds() const {
 }
 
 std::string Option::sentence() const { return help + (bounds().empty() ? "" : " (" + bounds() + ")"); }
+
+std::string Option::remarks() const {
+  std::vector<std::string> wheres;
+  for (const Idle& idle : ties.idle) wheres.push_back(idle.where);
+  std::string all;
+  const auto add = [&all](const std::string& sentence) {
+    all += (all.empty() || sentence.empty() ? "" : " ") + sentence;
+  };
+  if (!wheres.empty())
+    add("Does nothing " + listed(wheres) + (ties.idle.back().why.empty() ? "" : ": " + ties.idle.back().why) + ".");
+  if (!ties.excludes.empty()) add("Not with " + listed(ties.excludes) + ".");
+  add(ties.more);
+  return all;
+}
 
 Options joined(Options first, const Options& second, const Options& third) {
   first.insert(first.end(), second.begin(), second.end());

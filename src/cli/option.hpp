@@ -129,10 +129,12 @@ Value choice(Kept& value, const Choices<T>& choices, std::string type) {
   return made;
 }
 
-/// Where the option does nothing, and why: "without --lanes". It is refused there.
+/// Where the option does nothing, "without --lanes", and why, where that does not speak for itself. It is refused
+/// there.
 struct Idle {
   std::string where;
   std::function<bool()> applies;
+  std::string why{};
 };
 
 /// What else there is to say of an option.
@@ -162,6 +164,8 @@ struct Option {
   std::string bounds() const;
   /// The help with its bounds in brackets.
   std::string sentence() const;
+  /// What else the manual and the reference tell: "Does nothing without --lanes."
+  std::string remarks() const;
 };
 
 using Options = std::vector<Option>;

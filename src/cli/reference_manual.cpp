@@ -59,9 +59,7 @@ std::string tagged(const std::string& tag, const std::string& text) {
 
 std::string optionItem(const Option& option) {
   std::string item = tagged(option.usage(), option.sentence() + ".");
-  for (const Idle& idle : option.ties.idle) item += plain("Does nothing " + idle.where + ".") + "\n";
-  for (const std::string& other : option.ties.excludes) item += plain("Not with " + other + ".") + "\n";
-  if (!option.ties.more.empty()) item += plain(option.ties.more) + "\n";
+  if (const std::string remarks = option.remarks(); !remarks.empty()) item += plain(remarks) + "\n";
   if (!option.variable().empty()) item += plain("Environment: " + option.variable() + ".") + "\n";
   if (option.value.meanings.empty()) return item;
   item += ".RS\n";
@@ -134,14 +132,24 @@ Document filePage(const std::vector<Command>& commands, const std::string& versi
   return {"tenure.5", page + seeAlso("tenure5")};
 }
 
+Document urlsManual(const std::string& version) {
+  std::string page = heading("tenure-urls", 7, version, "how queues and stores are named") + section("description") +
+                     ".PP\n" + plain(urlsAbout) + "\n";
+  for (const Scheme* scheme : toldSchemes()) {
+    page += section(std::string(scheme->name)) + literal(scheme->form) + ".PP\n" + plain(scheme->about) + "\n";
+    for (const Option& row : scheme->parameters()) page += tagged(row.name, row.sentence() + ".");
+    page += prose(scheme->remarks);
+  }
+  return {"tenure-urls.7", page + seeAlso("tenure-urls7")};
+}
+
 }  // namespace
 
 std::vector<Document> manualPages(const std::vector<Command>& commands, const std::string& version) {
   std::vector<Document> pages{toolPage(commands, version), filePage(commands, version)};
   for (const Command& command : commands)
     if (command.name != "urls") pages.push_back(commandPage(command, commands, version));
-  pages.push_back({"tenure-urls.7", heading("tenure-urls", 7, version, "how queues and stores are named") +
-                                        section("description") + literal(urlsPage()) + seeAlso("tenure-urls7")});
+  pages.push_back(urlsManual(version));
   return pages;
 }
 

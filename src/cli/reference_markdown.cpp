@@ -29,10 +29,8 @@ std::string prose(const std::string& text) {
 std::string storyOf(const Option& option) {
   std::string story = option.help + ".";
   for (const auto& [name, meaning] : option.value.meanings) story += " `" + name + "`: " + meaning + ".";
-  for (const Idle& idle : option.ties.idle) story += " Does nothing " + idle.where + ".";
-  for (const std::string& other : option.ties.excludes) story += " Not with `" + other + "`.";
-  if (!option.ties.more.empty()) story += " " + option.ties.more;
-  return cell(story);
+  const std::string remarks = option.remarks();
+  return cell(story + (remarks.empty() ? "" : " " + remarks));
 }
 
 std::string boundsOf(const Option& option) {
@@ -43,6 +41,21 @@ std::string boundsOf(const Option& option) {
 }
 
 std::string defaultOf(const Option& option) { return option.ties.required ? "required" : cell(option.value.byDefault); }
+
+std::string parametersTable(const Options& parameters) {
+  std::string table = "\n| parameter | what it says | limits | default |\n| --- | --- | --- | --- |\n";
+  for (const Option& row : parameters)
+    table += "| " + code(row.name) + " | " + storyOf(row) + " | " + boundsOf(row) + " | " + defaultOf(row) + " |\n";
+  return table;
+}
+
+std::string schemes() {
+  std::string page;
+  for (const Scheme* scheme : toldSchemes())
+    page += "\n## " + std::string(scheme->name) + "\n\n" + fenced(scheme->form) + "\n" + scheme->about + "\n" +
+            parametersTable(scheme->parameters()) + prose(scheme->remarks);
+  return page;
+}
 
 std::string optionsTable(const Options& options) {
   std::string table = "\n| option | what it says | limits | default | environment |\n| --- | --- | --- | --- | --- |\n";
@@ -62,7 +75,7 @@ std::string usageOf(const Command& command) {
 std::string pageOf(const Command& command, const std::string& heading) {
   std::string page = heading + " tenure " + command.name + "\n\n" + command.about + ".\n\n" + fenced(usageOf(command));
   page += prose(command.help);
-  if (command.name == "urls") page += "\n" + fenced(urlsPage());
+  if (command.name == "urls") page += std::string("\n") + urlsAbout + "\n" + schemes();
   for (const Group& group : command.groups)
     page += "\n" + heading + "# " + (heading == "#" ? "" : command.name + ": ") + group.title + "\n" +
             optionsTable(group.options);

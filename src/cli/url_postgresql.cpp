@@ -1,59 +1,43 @@
 #include "cli/backend_options.hpp"
 
 namespace tenure::cli {
-namespace {
 
 using namespace std::chrono_literals;
-using postgresql::Options;
-using Value = const std::string&;
 
-constexpr auto longestWait = 10min;
+Options parametersOf(postgresql::Options& options) {
+  const auto takeSocket = [&options](const std::string& folder) {
+    options.host = folder;
+    return !folder.empty();
+  };
+  return {
+      queueParameter(options.queue),
+      {"socket", parsed("FOLDER", "the name of a folder", takeSocket), "The folder of a Unix socket, instead of HOST"},
+      {"password-file", file(options.passwordFile),
+       "Its first line is the password; without it PGPASSFILE or PGPASSWORD"},
+      {"tls", yesOrNo(options.tls),
+       "Connect only to a server whose certificate tls-authority vouches for under HOST's name"},
+      {"tls-authority", file(options.tlsAuthority), "A file of certificates"},
+      {"lock-limit", duration(options.lockLimit, waits),
+       "Maximum time of a claim until it ends older terms' sessions, with a second more for them to go; and maximum "
+       "wait of a statement for a lock"},
+      {"statement-limit", duration(options.statementLimit, waits), "Maximum time of one statement"},
+      {"idle-limit", duration(options.idleInTransactionLimit, {100ms, waits.most}),
+       "Maximum silence of a leader within a transaction; then the server ends it, so that a frozen one holds nobody "
+       "up"},
+      {"connect-limit", duration(options.connectLimit, {2s, waits.most}), "Maximum wait for a server"},
+      {"network-limit", duration(options.networkLimit, {1s, waits.most}),
+       "Time until a cut connection is noticed at the latest"},
+      {"evict", yesOrNo(options.evictFrozenHolder),
+       "Whether a claim ends the sessions of older terms after lock-limit"},
+      {"allow-unsafe", yesOrNo(options.allowUnsafeCommits),
+       "Accept a server that reports commits before they are durable"},
+  };
+}
 
-constexpr Parameter<Options> parameters[] = {
-    {"queue", [](Options& options, Value value) { return assign(options.queue, queueName(value)); }},
-    {"socket",
-     [](Options& options, Value value) -> Result<void> {
-       const auto folder = pathNamed("socket", value);
-       if (!folder) return folder.error();
-       options.host = folder->string();
-       return {};
-     }},
-    {"password-file",
-     [](Options& options, Value value) { return assign(options.passwordFile, pathNamed("password-file", value)); }},
-    {"tls", [](Options& options, Value value) { return assign(options.tls, yesOrNo("tls", value)); }},
-    {"tls-authority",
-     [](Options& options, Value value) { return assign(options.tlsAuthority, pathNamed("tls-authority", value)); }},
-    {"lock-limit",
-     [](Options& options, Value value) {
-       return assign(options.lockLimit, durationBetween("lock-limit", value, 1ms, longestWait));
-     }},
-    {"statement-limit",
-     [](Options& options, Value value) {
-       return assign(options.statementLimit, durationBetween("statement-limit", value, 1ms, longestWait));
-     }},
-    {"connect-limit",
-     [](Options& options, Value value) {
-       return assign(options.connectLimit, durationBetween("connect-limit", value, 2s, longestWait));
-     }},
-    {"idle-limit",
-     [](Options& options, Value value) {
-       return assign(options.idleInTransactionLimit, durationBetween("idle-limit", value, 100ms, longestWait));
-     }},
-    {"network-limit",
-     [](Options& options, Value value) {
-       return assign(options.networkLimit, durationBetween("network-limit", value, 1s, longestWait));
-     }},
-    {"evict", [](Options& options, Value value) { return assign(options.evictFrozenHolder, yesOrNo("evict", value)); }},
-    {"allow-unsafe",
-     [](Options& options, Value value) { return assign(options.allowUnsafeCommits, yesOrNo("allow-unsafe", value)); }},
-};
-
-}  // namespace
-
-Result<Options> postgresqlOptions(const Url& url) {
+Result<postgresql::Options> postgresqlOptions(const Url& url) {
   const std::string example = "expected one such as postgresql://host/database?queue=orders";
-  Options options;
-  if (const auto set = setParameters<Options>(options, url, parameters); !set) return set.error();
+  postgresql::Options options;
+  if (const auto set = setParameters(url, parametersOf(options)); !set) return set.error();
   if (!url.hasAuthority || url.path.size() < 2)
     return Error{Errc::invalidArgument, "a PostgreSQL URL names a database: " + example};
   if (!url.host.empty() && !options.host.empty())

@@ -4,138 +4,49 @@
 #include "cli/backend_options.hpp"
 
 namespace tenure::cli {
-namespace {
 
 using namespace std::chrono_literals;
-using rabbitmq::Options;
-using Value = const std::string&;
 
-constexpr auto longestWait = 10min;
+namespace {
 
-template <class T>
-struct Choice {
-  std::string_view name;
-  T value;
-};
+const Choices<rabbitmq::QueueType> types{{"classic", rabbitmq::QueueType::classic},
+                                         {"quorum", rabbitmq::QueueType::quorum}};
+const Choices<rabbitmq::Exclusivity> exclusivities{{"exclusive", rabbitmq::Exclusivity::exclusiveConsumer},
+                                                   {"single-active", rabbitmq::Exclusivity::singleActiveConsumer}};
+const Choices<rabbitmq::DeliveryLimitFrom> deliveryLimits{{"declaration", rabbitmq::DeliveryLimitFrom::declaration},
+                                                          {"policy", rabbitmq::DeliveryLimitFrom::policy}};
+const Choices<rabbitmq::MissingId> missingIds{{"dead-letter", rabbitmq::MissingId::deadLetter},
+                                              {"derive", rabbitmq::MissingId::derive}};
+const Choices<rabbitmq::GroupFrom> groupPlaces{{"header", rabbitmq::GroupFrom::header},
+                                               {"routing-key", rabbitmq::GroupFrom::routingKey}};
 
-template <class T, std::size_t N>
-Result<T> oneOf(std::string_view name, const std::string& text, const Choice<T> (&choices)[N]) {
-  std::string expected;
-  for (const Choice<T>& choice : choices) {
-    if (choice.name == text) return choice.value;
-    expected += (expected.empty() ? "" : " or ") + std::string(choice.name);
-  }
-  return Error{Errc::invalidArgument,
-               std::string(name) + " \"" + escaped(text) + "\" is not known: expected " + expected};
-}
-
-constexpr Choice<rabbitmq::QueueType> types[] = {{"classic", rabbitmq::QueueType::classic},
-                                                 {"quorum", rabbitmq::QueueType::quorum}};
-constexpr Choice<rabbitmq::Exclusivity> exclusivities[] = {
-    {"exclusive", rabbitmq::Exclusivity::exclusiveConsumer},
-    {"single-active", rabbitmq::Exclusivity::singleActiveConsumer}};
-constexpr Choice<rabbitmq::DeliveryLimitFrom> deliveryLimits[] = {
-    {"declaration", rabbitmq::DeliveryLimitFrom::declaration}, {"policy", rabbitmq::DeliveryLimitFrom::policy}};
-constexpr Choice<rabbitmq::MissingId> missingIds[] = {{"dead-letter", rabbitmq::MissingId::deadLetter},
-                                                      {"derive", rabbitmq::MissingId::derive}};
-constexpr Choice<rabbitmq::GroupFrom> groupPlaces[] = {{"header", rabbitmq::GroupFrom::header},
-                                                       {"routing-key", rabbitmq::GroupFrom::routingKey}};
-
-Result<std::string> brokersQueueName(const std::string& value) {
-  if (!value.empty() && value.size() <= 200 && isText(value)) return value;
-  return Error{Errc::invalidArgument, "queue must be 1 to 200 bytes of UTF-8, not \"" + escaped(value) + "\""};
-}
-
-Result<std::string> headerName(const std::string& value) {
-  if (!value.empty() && value.size() <= 255) return value;
-  return Error{Errc::invalidArgument, "group-header must be 1 to 255 bytes, not \"" + escaped(value) + "\""};
-}
-
-Result<void> setHeartbeat(Options& options, Value value) {
-  const auto heartbeat = durationBetween("heartbeat", value, 1s, 60s);
-  if (!heartbeat) return heartbeat.error();
-  if (*heartbeat % 1s != 0ms) return Error{Errc::invalidArgument, "heartbeat must be whole seconds"};
-  options.heartbeat = std::chrono::duration_cast<std::chrono::seconds>(*heartbeat);
-  return {};
-}
-
-Result<void> setPrefetch(Options& options, Value value) {
-  const auto prefetch = numberBetween("prefetch", value, 1, 65535);
-  if (!prefetch) return prefetch.error();
-  options.prefetch = static_cast<std::uint16_t>(*prefetch);
-  return {};
+/// Text of so many bytes.
+Value bytes(std::string& value, std::size_t most) {
+  const auto take = [&value, most](const std::string& given) {
+    value = given;
+    return !given.empty() && given.size() <= most && isText(given);
+  };
+  return parsed("NAME", "1 to " + std::to_string(most) + " bytes of UTF-8", take, value);
 }
 
 /// "x-max-length=5,x-overflow=reject-publish"; what is a number is compared as one.
-Result<void> setArguments(Options& options, Value value) {
-  for (std::string_view rest = value; !rest.empty();) {
-    const std::string_view pair = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
-    const std::size_t equals = pair.find('=');
-    if (equals == 0 || equals >= pair.size() - 1)
-      return Error{Errc::invalidArgument,
-                   "arguments \"" + escaped(pair) + "\" is no NAME=VALUE, such as x-max-length=5"};
-    const std::string text(pair.substr(equals + 1));
-    const auto number = parseInteger(text);
-    const auto added = options.arguments.emplace(pair.substr(0, equals),
-                                                 number ? std::variant<std::int64_t, std::string>(*number) : text);
-    if (!added.second)
-      return Error{Errc::invalidArgument, "arguments names \"" + escaped(added.first->first) + "\" twice"};
-  }
-  return {};
+Value argumentsOf(rabbitmq::Options& options) {
+  const auto take = [&options](const std::string& given) {
+    for (std::string_view rest = given; !rest.empty();) {
+      const std::string_view pair = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+      const std::size_t equals = pair.find('=');
+      if (equals == 0 || equals >= pair.size() - 1) return false;
+      const std::string text(pair.substr(equals + 1));
+      const auto number = parseInteger(text);
+      const auto added = options.arguments.emplace(pair.substr(0, equals),
+                                                   number ? std::variant<std::int64_t, std::string>(*number) : text);
+      if (!added.second) return false;
+    }
+    return true;
+  };
+  return parsed("LIST", "NAME=VALUE[,NAME=VALUE]..., each name once, such as x-max-length=5", take);
 }
-
-Result<void> setLargestBody(Options& options, Value value) {
-  const auto bytes = numberBetween("largest-body", value, 1 << 20, 1 << 30);
-  if (!bytes) return bytes.error();
-  options.largestBody = static_cast<std::size_t>(*bytes);
-  return {};
-}
-
-constexpr Parameter<Options> parameters[] = {
-    {"queue", [](Options& options, Value value) { return assign(options.queue, brokersQueueName(value)); }},
-    {"type", [](Options& options, Value value) { return assign(options.type, oneOf("type", value, types)); }},
-    {"arguments", setArguments},
-    {"attach",
-     [](Options& options, Value value) { return assign(options.exclusivity, oneOf("attach", value, exclusivities)); }},
-    {"attach-limit",
-     [](Options& options, Value value) {
-       return assign(options.attachLimit, durationBetween("attach-limit", value, 0ms, longestWait));
-     }},
-    {"prefetch", setPrefetch},
-    {"delivery-limit",
-     [](Options& options, Value value) {
-       return assign(options.deliveryLimit, oneOf("delivery-limit", value, deliveryLimits));
-     }},
-    {"largest-body", setLargestBody},
-    {"heartbeat", setHeartbeat},
-    {"missing-id",
-     [](Options& options, Value value) { return assign(options.missingId, oneOf("missing-id", value, missingIds)); }},
-    {"group",
-     [](Options& options, Value value) { return assign(options.groupFrom, oneOf("group", value, groupPlaces)); }},
-    {"group-header", [](Options& options, Value value) { return assign(options.groupHeader, headerName(value)); }},
-    {"password-file",
-     [](Options& options, Value value) { return assign(options.passwordFile, pathNamed("password-file", value)); }},
-    {"tls-authority",
-     [](Options& options, Value value) { return assign(options.tls.authority, pathNamed("tls-authority", value)); }},
-    {"tls-certificate",
-     [](Options& options, Value value) {
-       return assign(options.tls.certificate, pathNamed("tls-certificate", value));
-     }},
-    {"tls-key", [](Options& options, Value value) { return assign(options.tls.key, pathNamed("tls-key", value)); }},
-    {"connect-limit",
-     [](Options& options, Value value) {
-       return assign(options.connectLimit, durationBetween("connect-limit", value, 1ms, longestWait));
-     }},
-    {"reply-limit",
-     [](Options& options, Value value) {
-       return assign(options.replyLimit, durationBetween("reply-limit", value, 1ms, longestWait));
-     }},
-    {"confirm-limit",
-     [](Options& options, Value value) {
-       return assign(options.confirmLimit, durationBetween("confirm-limit", value, 1ms, longestWait));
-     }},
-};
 
 /// Whoever names them means to be safe, and would not be.
 Result<void> checkTlsIsOn(const Url& url) {
@@ -165,12 +76,57 @@ Error inParameters(Error error) {
 
 }  // namespace
 
-Result<Options> rabbitmqOptions(const Url& url) {
+Options parametersOf(rabbitmq::Options& options) {
+  return {
+      {"queue", bytes(options.queue, 200), "Which queue; declared when it is absent"},
+      {"type", choice(options.type, types, {}), "For declaring it"},
+      {"arguments", argumentsOf(options),
+       "What to declare it with and to compare it by, such as x-dead-letter-exchange=dead,x-max-length=100000"},
+      {"attach", choice(options.exclusivity, exclusivities, {}),
+       "How it is consumed alone: single-active for a queue declared with x-single-active-consumer; a quorum queue "
+       "needs "
+       "that"},
+      {"attach-limit", duration(options.attachLimit, {0ms, waits.most}),
+       "Maximum wait for another consumer to go away"},
+      {"prefetch", count(options.prefetch, {1, 65535}),
+       "Maximum number of messages in our hands; a consumer that coalesces takes as many as --coalesce-ahead, up to "
+       "16,384, unless this says how many"},
+      {"delivery-limit", choice(options.deliveryLimit, deliveryLimits, {}),
+       "Where a quorum queue's limit stands: policy when you have set one (delivery-limit -1, or 100 and more), which "
+       "AMQP does not tell; an absent queue is declared without a limit"},
+      {"largest-body", count(options.largestBody, {1U << 20U, 1U << 30U}),
+       "Maximum size of a body, in bytes; a larger one becomes a dead letter without its body, which goes to the "
+       "queue's "
+       "dead-letter exchange where it has one. Memory: up to prefetch x largest-body, 4 GiB by default, and each body "
+       "twice while it is put together; where bodies are large, choose both smaller"},
+      {"heartbeat", duration(options.heartbeat, {1s, 60s}), "Time between two heartbeats, below the session timeout"},
+      {"missing-id", choice(options.missingId, missingIds, {}),
+       "What becomes of a message without message_id; derive: a digest of all that was published is its id, and "
+       "headers "
+       "named x-... count if they are strings"},
+      {"group", choice(options.groupFrom, groupPlaces, {}),
+       "Where a message's group stands; what comes through the default exchange, as from `tenure produce`, has it in "
+       "the "
+       "header in any case"},
+      {"group-header", bytes(options.groupHeader, 255), "Which header"},
+      {"password-file", file(options.passwordFile),
+       "Its first line is the password; without it TENURE_RABBITMQ_PASSWORD"},
+      {"tls-authority", file(options.tls.authority), "A file of certificates to trust"},
+      {"tls-certificate", file(options.tls.certificate), "The certificate that says who we are"},
+      {"tls-key", file(options.tls.key), "Its key"},
+      {"connect-limit", duration(options.connectLimit, waits), "Maximum wait for the broker"},
+      {"reply-limit", duration(options.replyLimit, waits), "Maximum wait for its answer"},
+      {"confirm-limit", duration(options.confirmLimit, waits),
+       "Maximum wait of a producer for the next confirm, or for a blocked broker"},
+  };
+}
+
+Result<rabbitmq::Options> rabbitmqOptions(const Url& url) {
   if (!url.hasAuthority || url.host.empty())
     return Error{Errc::invalidArgument,
                  "a RabbitMQ URL names a host: expected one such as amqp://host/vhost?queue=orders"};
-  Options options;
-  if (const auto set = setParameters<Options>(options, url, parameters); !set) return set.error();
+  rabbitmq::Options options;
+  if (const auto set = setParameters(url, parametersOf(options)); !set) return set.error();
   if (const auto checked = checkTlsIsOn(url); !checked) return checked.error();
   options.host = url.host;
   options.port = url.port.value_or(0);

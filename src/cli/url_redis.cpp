@@ -6,40 +6,6 @@
 namespace tenure::cli {
 namespace {
 
-using namespace std::chrono_literals;
-using redis::Options;
-using Value = const std::string&;
-
-constexpr auto longestWait = 10min;
-
-Result<std::chrono::hours> hoursOf(std::string_view name, const std::string& value) {
-  const auto duration = parseDuration(value);
-  if (!duration) return Error{Errc::invalidArgument, std::string(name) + " " + duration.error().detail};
-  if (*duration % 1h != 0s || *duration < 0s)
-    return Error{Errc::invalidArgument, std::string(name) + " must be whole hours or days, such as 7d, or 0h for ever"};
-  return std::chrono::duration_cast<std::chrono::hours>(*duration);
-}
-
-constexpr Parameter<Options> parameters[] = {
-    {"queue", [](Options& options, Value value) { return assign(options.queue, queueName(value)); }},
-    {"socket", [](Options& options, Value value) { return assign(options.unixSocket, pathNamed("socket", value)); }},
-    {"password-file",
-     [](Options& options, Value value) { return assign(options.passwordFile, pathNamed("password-file", value)); }},
-    {"connect-limit",
-     [](Options& options, Value value) {
-       return assign(options.connectLimit, durationBetween("connect-limit", value, 1ms, longestWait));
-     }},
-    {"reply-limit",
-     [](Options& options, Value value) {
-       return assign(options.replyLimit, durationBetween("reply-limit", value, 1ms, longestWait));
-     }},
-    {"keep-ids", [](Options& options, Value value) { return assign(options.keepIdsFor, hoursOf("keep-ids", value)); }},
-    {"create", [](Options& options, Value value) { return assign(options.create, yesOrNo("create", value)); }},
-    {"tls", [](Options& options, Value value) { return assign(options.tls, yesOrNo("tls", value)); }},
-    {"allow-unsafe",
-     [](Options& options, Value value) { return assign(options.allowUnsafe, yesOrNo("allow-unsafe", value)); }},
-};
-
 constexpr std::size_t readableBytes = 31;
 
 bool isPlain(char c) noexcept {
@@ -47,6 +13,24 @@ bool isPlain(char c) noexcept {
 }
 
 }  // namespace
+
+Options parametersOf(redis::Options& options) {
+  return {
+      queueParameter(options.queue),
+      {"password-file", file(options.passwordFile), "Its first line is the password; without it TENURE_REDIS_PASSWORD"},
+      {"socket", file(options.unixSocket), "A Unix socket, instead of HOST: redis://?socket=/run/redis.sock"},
+      {"keep-ids", duration(options.keepIdsFor),
+       "How long idempotency keys are kept, longer than any message may come again; 0h: for ever"},
+      {"create", yesOrNo(options.create),
+       "Whether what is absent is made. Say no once the queue is there: an emptied server (FLUSHALL, another volume) "
+       "is "
+       "refused then, and not taken for a new one, on which everything would be done again"},
+      {"tls", yesOrNo(options.tls), "Only no: this build's client has none; put a tunnel (stunnel) in front"},
+      {"connect-limit", duration(options.connectLimit, waits), "Maximum wait for the server"},
+      {"reply-limit", duration(options.replyLimit, waits), "Maximum wait for its answer"},
+      {"allow-unsafe", yesOrNo(options.allowUnsafe), "Accept a server that may lose what it acknowledged"},
+  };
+}
 
 std::string redisQueueFor(const std::string& name) {
   if (parseElectionName(name)) return name;  // the same alphabet
@@ -62,9 +46,9 @@ std::string redisQueueFor(const std::string& name) {
   return filed;
 }
 
-Result<Options> redisOptions(const Url& url) {
-  Options options;
-  if (const auto set = setParameters<Options>(options, url, parameters); !set) return set.error();
+Result<redis::Options> redisOptions(const Url& url) {
+  redis::Options options;
+  if (const auto set = setParameters(url, parametersOf(options)); !set) return set.error();
   if (!url.hasAuthority || (url.host.empty() && options.unixSocket.empty()))
     return Error{Errc::invalidArgument,
                  "a Redis URL names a host: expected one such as redis://host:6379/0?queue=orders"};
@@ -73,9 +57,8 @@ Result<Options> redisOptions(const Url& url) {
   options.user = url.user;
   const std::string number = url.path.empty() ? "" : url.path.substr(1);
   if (number.empty()) return options;
-  const auto database = numberBetween("the database after the host", number, 0, 1'000'000);
-  if (!database) return database.error();
-  options.database = static_cast<int>(*database);
+  const Option database{"the database after the host", count(options.database, {0, 1'000'000}), {}};
+  if (const auto set = setParameter(url, database, number); !set) return set.error();
   return options;
 }
 

@@ -3,36 +3,10 @@
 #include "cli/backend_options.hpp"
 
 namespace tenure::cli {
-namespace {
 
 using namespace std::chrono_literals;
-using Value = const std::string&;
 
-constexpr auto longestWait = 10min;
-
-Result<std::string> rootOf(const std::string& value) {
-  const auto root = parseRootPath(value);
-  if (root) return *root;
-  return Error{Errc::invalidArgument, "root: " + root.error().detail};
-}
-
-constexpr Parameter<ZooKeeperStoreUrl> parameters[] = {
-    {"root", [](ZooKeeperStoreUrl& url, Value value) { return assign(url.options.root, rootOf(value)); }},
-    {"digest-file",
-     [](ZooKeeperStoreUrl& url, Value value) { return assign(url.digestFile, pathNamed("digest-file", value)); }},
-    {"require-tls",
-     [](ZooKeeperStoreUrl& url, Value value) {
-       return assign(url.options.zookeeper.requireTls, yesOrNo("require-tls", value));
-     }},
-    {"session-timeout",
-     [](ZooKeeperStoreUrl& url, Value value) {
-       return assign(url.options.zookeeper.sessionTimeout, durationBetween("session-timeout", value, 3s, longestWait));
-     }},
-    {"reply-limit",
-     [](ZooKeeperStoreUrl& url, Value value) {
-       return assign(url.options.replyLimit, durationBetween("reply-limit", value, 1ms, longestWait));
-     }},
-};
+namespace {
 
 /// "zk1:2181,zk2:2181", as it stands between the slashes.
 Result<std::string> hostsOf(const Url& url) {
@@ -49,9 +23,32 @@ Result<std::string> hostsOf(const Url& url) {
 
 }  // namespace
 
+Options parametersOf(ZooKeeperStoreUrl& url) {
+  const auto takeRoot = [&url](const std::string& given) {
+    const auto root = parseRootPath(given);
+    if (root) url.options.root = *root;
+    return root.has_value();
+  };
+  return {
+      {"root", parsed("PATH", "a znode's path, such as /tenure", takeRoot, url.options.root),
+       "The znode that everything is below"},
+      {"digest-file", file(url.digestFile),
+       "Its only line is user:password; without it TENURE_DIGEST; without that, on the election's own servers, what "
+       "the "
+       "election has (--digest-file). Commands that are given no election, such as dead-letters, queue and token "
+       "check, "
+       "have only the first two"},
+      {"require-tls", yesOrNo(url.options.zookeeper.requireTls),
+       "Refuse servers that are not a tunnel's end on this machine"},
+      {"session-timeout", duration(url.options.zookeeper.sessionTimeout, {3s, waits.most}),
+       "Session timeout of the store's own session"},
+      {"reply-limit", duration(url.options.replyLimit, waits), "Maximum wait for an answer"},
+  };
+}
+
 Result<ZooKeeperStoreUrl> zookeeperOptions(const Url& url) {
   ZooKeeperStoreUrl read;
-  if (const auto set = setParameters<ZooKeeperStoreUrl>(read, url, parameters); !set) return set.error();
+  if (const auto set = setParameters(url, parametersOf(read)); !set) return set.error();
   const auto hosts = hostsOf(url);
   if (!hosts) return hosts.error();
   read.options.zookeeper.hosts = *hosts;

@@ -82,6 +82,16 @@ Result<void> readParameters(std::string_view query, Url& url) {
   return {};
 }
 
+Error unknownParameter(const Url& url, std::string_view name, const Options& rows) {
+  // me:12?34=56@host: nobody's parameter, but what a password was cut into.
+  const auto holdsAt = [](const auto& each) { return each.second.find('@') != std::string::npos; };
+  if (url.port && std::any_of(url.parameters.begin(), url.parameters.end(), holdsAt))
+    return passwordRefused(url.scheme, true);
+  std::vector<std::string> known;
+  for (const Option& row : rows) known.push_back(row.name);
+  return {Errc::invalidArgument, "parameter \"" + escaped(name) + "\" is not known: expected " + listed(known)};
+}
+
 }  // namespace
 
 Result<std::string> percentDecoded(std::string_view text) {
@@ -133,49 +143,39 @@ Result<Url> parseUrl(std::string_view text) {
   return url;
 }
 
-Error unknownParameter(const Url& url, std::string_view name, std::span<const std::string_view> known) {
-  // me:12?34=56@host: nobody's parameter, but what a password was cut into.
-  const auto holdsAt = [](const auto& each) { return each.second.find('@') != std::string::npos; };
-  if (url.port && std::any_of(url.parameters.begin(), url.parameters.end(), holdsAt))
-    return passwordRefused(url.scheme, true);
-  std::string expected;
-  for (std::size_t i = 0; i < known.size(); ++i)
-    expected += (i == 0 ? "" : i + 1 == known.size() ? " or " : ", ") + std::string(known[i]);
-  return {Errc::invalidArgument, "parameter \"" + escaped(name) + "\" is not known: expected " + expected};
+Result<void> setParameter(const Url& url, const Option& row, const std::string& value) {
+  if (row.value.take(value)) return {};
+  if (url.port && value.find('@') != std::string::npos) return passwordRefused(url.scheme, true);
+  return Error{Errc::invalidArgument, row.name + ": \"" + escaped(value) + "\" is not " + row.value.expected};
 }
 
-Result<std::string> queueName(const std::string& value) {
-  if (parseElectionName(value)) return value;  // the same alphabet
-  return unreadable("queue \"" + escaped(value) + "\" is not 1 to 64 of A-Z a-z 0-9 . _ -");
+Result<void> setParameters(const Url& url, const Options& rows) {
+  const auto rowOf = [&rows](const std::string& name) {
+    return std::find_if(rows.begin(), rows.end(), [&name](const Option& row) { return row.name == name; });
+  };
+  for (const auto& [name, value] : url.parameters)
+    if (rowOf(name) == rows.end()) return unknownParameter(url, name, rows);
+  for (const auto& [name, value] : url.parameters)
+    if (const Result<void> set = setParameter(url, *rowOf(name), value); !set) return set;
+  return {};
 }
 
-Result<std::chrono::milliseconds> durationBetween(std::string_view name, const std::string& value,
-                                                  std::chrono::milliseconds least, std::chrono::milliseconds most) {
-  const auto duration = parseDuration(value);
-  if (!duration) return Error{Errc::invalidArgument, std::string(name) + " " + duration.error().detail};
-  if (*duration < least || *duration > most)
-    return Error{Errc::invalidArgument, std::string(name) + " must be " + formatDuration(least) + " to " +
-                                            formatDuration(most) + ", not " + formatDuration(*duration)};
-  return std::chrono::duration_cast<std::chrono::milliseconds>(*duration);
+Option queueParameter(std::string& queue) {
+  const auto take = [&queue](const std::string& given) {
+    queue = given;
+    return parseElectionName(given).has_value();  // the same alphabet
+  };
+  return {"queue", parsed("NAME", "1 to 64 of A-Z a-z 0-9 . _ -", take, queue), "Which queue"};
 }
 
-Result<std::int64_t> numberBetween(std::string_view name, const std::string& value, std::int64_t least,
-                                   std::int64_t most) {
-  const auto number = parseInteger(value);
-  if (number && *number >= least && *number <= most) return *number;
-  return Error{Errc::invalidArgument, std::string(name) + " must be " + std::to_string(least) + " to " +
-                                          std::to_string(most) + ", not \"" + escaped(value) + "\""};
+Value file(std::filesystem::path& path) {
+  const auto take = [&path](const std::string& given) {
+    path = given;
+    return !given.empty();
+  };
+  return parsed("FILE", "the name of a file", take);
 }
 
-Result<std::filesystem::path> pathNamed(std::string_view name, const std::string& value) {
-  if (!value.empty()) return std::filesystem::path(value);
-  return Error{Errc::invalidArgument, std::string(name) + " names no file"};
-}
-
-Result<bool> yesOrNo(std::string_view name, const std::string& value) {
-  if (value == "yes") return true;
-  if (value == "no") return false;
-  return Error{Errc::invalidArgument, std::string(name) + " \"" + escaped(value) + "\" is neither yes nor no"};
-}
+Value yesOrNo(bool& value) { return choice(value, Choices<bool>{{"yes", true}, {"no", false}}, {}); }
 
 }  // namespace tenure::cli

@@ -7,18 +7,16 @@
 /// it, nor what could be a piece of one.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "tenure/result.hpp"
+#include "cli/option.hpp"
 
 namespace tenure::cli {
 
@@ -43,45 +41,18 @@ Result<Url> parseUrl(std::string_view text);
 /// "%3F" is a question mark. Errors: invalidArgument, also for an escaped NUL.
 Result<std::string> percentDecoded(std::string_view text);
 
-/// What a parameter of a backend's URL does to its options.
-template <class Options>
-struct Parameter {
-  std::string_view name;
-  Result<void> (*set)(Options& options, const std::string& value);
-};
+/// Each parameter of the URL to its row. One that has none is refused, with those that have; as a password where it may
+/// be a piece of one. The detail begins with the parameter's name.
+Result<void> setParameters(const Url& url, const Options& rows);
+/// The same for one value.
+Result<void> setParameter(const Url& url, const Option& row, const std::string& value);
 
-/// The usual setter: the value where it is good, its complaint where it is not.
-template <class T>
-Result<void> assign(T& option, const Result<T>& value) {
-  if (!value) return value.error();
-  option = *value;
-  return {};
-}
-
-/// A parameter that the table does not name is refused, with those that it does; as a password where it may be one.
-Error unknownParameter(const Url& url, std::string_view name, std::span<const std::string_view> known);
-
-template <class Options>
-Result<void> setParameters(Options& options, const Url& url, std::span<const Parameter<Options>> table) {
-  std::vector<std::string_view> known;
-  for (const Parameter<Options>& parameter : table) known.push_back(parameter.name);
-  for (const auto& [name, value] : url.parameters)
-    if (std::find(known.begin(), known.end(), name) == known.end()) return unknownParameter(url, name, known);
-  for (const auto& [name, value] : url.parameters)
-    for (const Parameter<Options>& parameter : table)
-      if (parameter.name == name)
-        if (const Result<void> set = parameter.set(options, value); !set) return set;
-  return {};
-}
-
-// Values that several backends take. The detail begins with the parameter's name.
-Result<std::string> queueName(const std::string& value);
-Result<std::chrono::milliseconds> durationBetween(std::string_view name, const std::string& value,
-                                                  std::chrono::milliseconds least, std::chrono::milliseconds most);
-Result<std::int64_t> numberBetween(std::string_view name, const std::string& value, std::int64_t least,
-                                   std::int64_t most);
+// Values that several backends take.
+Option queueParameter(std::string& queue);
 /// A file or folder; empty is refused.
-Result<std::filesystem::path> pathNamed(std::string_view name, const std::string& value);
-Result<bool> yesOrNo(std::string_view name, const std::string& value);
+Value file(std::filesystem::path& path);
+Value yesOrNo(bool& value);
+/// For servers and locks.
+inline constexpr Range<std::chrono::milliseconds> waits{std::chrono::milliseconds{1}, std::chrono::minutes{10}};
 
 }  // namespace tenure::cli

@@ -142,7 +142,7 @@ TEST(Tool, AnOptionThatAnotherOnesValueLeavesIdleIsRefused) {
       {{"--sql", "SELECT 1", "--no-last-will", "--last-will-helper", "/bin/true"},
        "--last-will-helper does nothing with --no-last-will"},
       {{"--exec", "true", "--store", "redis://127.0.0.1:1", "--keep-ids", "1d"},
-       "--keep-ids does nothing here: the store forgets by itself, put keep-ids= into its URL"}};
+       "--keep-ids does nothing where the store forgets by itself: put keep-ids= into its URL"}};
   for (const auto& [arguments, complaint] : idle) {
     const Answer answer = consume(arguments);
     EXPECT_EQ(answer.exit, Exit::usage) << complaint;
