@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "claims.hpp"
+#include "cli/command.hpp"
 #include "cli/config_file.hpp"
 #include "cli/exit.hpp"
 #include "cli/options.hpp"
@@ -18,19 +19,20 @@ struct Tool {
   CLI::App app{"fuzz"};
   std::string queue;
   ElectionOption election;
-  std::vector<std::string> hooks;
+  std::string sql;
+  Command consume{.name = "consume", .about = {}, .groups = {{{}, joined(election.rows(), rows())}}, .act = [] {
+                    return Exit::done;
+                  }};
 
   Tool() {
     app.name("tenure");
     app.allow_config_extras(CLI::config_extras_mode::error);
     app.config_formatter(std::make_shared<ConfigFile>(app));
     app.fallthrough();
-    CLI::App* consume = app.add_subcommand("consume")->configurable();
-    election.declare(*consume);
-    consume->add_option("--queue", queue);
-    consume->add_option("--sql", hooks);
+    declare(app, consume).configurable();
     app.add_subcommand("produce")->add_flag("--quiet");
   }
+  Options rows() { return {{"--queue", text(queue, "URL"), {}}, {"--sql", text(sql, "STATEMENT"), {}}}; }
 };
 
 void checkValues(const Tool& tool, std::string_view text) {
