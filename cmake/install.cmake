@@ -1,6 +1,6 @@
 # `cmake --install`: library, headers, the tool, and a package for find_package(tenure).
 include(CMakePackageConfigHelpers)
-install(TARGETS tenure EXPORT tenure-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tenure tenure_testing EXPORT tenure-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET tenure_cli)
   install(TARGETS tenure_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   foreach(part 1 5 7)

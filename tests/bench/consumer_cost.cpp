@@ -4,7 +4,7 @@
 
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
-#include "tenure/memory.hpp"
+#include "tenure/testing/memory.hpp"
 
 namespace tenure::test {
 namespace {

@@ -21,7 +21,7 @@
 #include "pipeline/throttle.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
-#include "tenure/memory.hpp"
+#include "tenure/testing/memory.hpp"
 
 namespace tenure::bench {
 namespace {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/loop.hpp"
-#include "coordination/memory.hpp"
 #include "mutant.hpp"
+#include "testing/ensemble.hpp"
 
 namespace tenure::simulation {
 

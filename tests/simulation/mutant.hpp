@@ -7,10 +7,12 @@
 #include <string_view>
 
 #include "coordination/coordination.hpp"
-#include "process_loop.hpp"
 #include "support/forwarding_store.hpp"
+#include "testing/process_loop.hpp"
 
 namespace tenure::simulation {
+
+using test::ProcessLoop;
 
 enum class Mutant {
   none,

@@ -11,8 +11,8 @@
 
 #include "coverage.hpp"
 #include "tenure/consumer.hpp"
-#include "tenure/memory.hpp"
 #include "tenure/rate_limits.hpp"
+#include "tenure/testing/memory.hpp"
 #include "tenure/time.hpp"
 
 namespace tenure::simulation {

@@ -14,11 +14,11 @@
 #include "coverage.hpp"
 #include "election/election.hpp"
 #include "mutant.hpp"
-#include "process_loop.hpp"
 #include "source.hpp"
 #include "store.hpp"
 #include "tenure/consumer.hpp"
-#include "tenure/memory.hpp"
+#include "tenure/testing/memory.hpp"
+#include "testing/process_loop.hpp"
 
 namespace tenure::simulation {
 

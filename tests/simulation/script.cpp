@@ -4,6 +4,8 @@
 #include "simulation.hpp"
 
 namespace tenure::simulation {
+
+using test::Killed;
 namespace {
 
 /// Told to the ghost also when the handler throws, or is taken down with its process.

@@ -36,15 +36,15 @@
 
 #include "base/random.hpp"
 #include "broker.hpp"
-#include "coordination/memory.hpp"
 #include "coverage.hpp"
 #include "ghost.hpp"
 #include "mutant.hpp"
 #include "plan.hpp"
 #include "process.hpp"
-#include "support/manual_loop.hpp"
-#include "tenure/memory.hpp"
+#include "tenure/testing/memory.hpp"
 #include "testament.hpp"
+#include "testing/ensemble.hpp"
+#include "testing/manual_loop.hpp"
 
 namespace tenure::simulation {
 

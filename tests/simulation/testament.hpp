@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "career/last_will_machine.hpp"
-#include "coordination/memory.hpp"
 #include "election/will.hpp"
+#include "testing/ensemble.hpp"
 
 namespace tenure::simulation {
 

@@ -8,7 +8,7 @@
 #include "support/redis_server.hpp"
 #include "support/sqlite_world.hpp"
 #include "support/zookeeper_store_world.hpp"
-#include "tenure/memory.hpp"
+#include "tenure/testing/memory.hpp"
 
 namespace tenure::test {
 namespace {

@@ -31,7 +31,7 @@ const std::map<std::string, int>& floors() {
   static const std::map<std::string, int> all{{"base", 0},     {"coordination", 1}, {"fencing", 1},  {"process", 1},
                                               {"storage", 1},  {"election", 2},     {"pipeline", 2}, {"delay", 2},
                                               {"producer", 2}, {"career", 3},       {"consumer", 3}, {"ops", 4},
-                                              {"cli", 5},      {"backends", 6}};
+                                              {"testing", 4},  {"cli", 5},          {"backends", 6}};
   return all;
 }
 

@@ -1,7 +1,7 @@
 // The ensemble of unit tests and of the simulation.
-#include "coordination/memory.hpp"
 #include "parted.hpp"
-#include "support/manual_loop.hpp"
+#include "testing/ensemble.hpp"
+#include "testing/manual_loop.hpp"
 
 namespace tenure::test {
 namespace {

@@ -14,7 +14,7 @@
 #include "support/results.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
-#include "tenure/memory.hpp"
+#include "tenure/testing/memory.hpp"
 
 namespace tenure::test {
 namespace {

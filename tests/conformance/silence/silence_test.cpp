@@ -14,7 +14,7 @@
 #include "support/tcp_proxy.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
-#include "tenure/memory.hpp"
+#include "tenure/testing/memory.hpp"
 #include "tenure/zookeeper_store.hpp"
 
 namespace tenure {

@@ -2,8 +2,8 @@
 #include "career/career_runner.hpp"
 
 #include "support/events.hpp"
-#include "support/manual_loop.hpp"
 #include "support/terms.hpp"
+#include "testing/manual_loop.hpp"
 
 namespace tenure::career {
 namespace {

@@ -1,8 +1,8 @@
 /// How one call of user code comes home, whatever it throws and whatever its term looks like.
 #include "career/phase_call.hpp"
 
-#include "support/manual_loop.hpp"
 #include "support/terms.hpp"
+#include "testing/manual_loop.hpp"
 
 namespace tenure::career {
 namespace {

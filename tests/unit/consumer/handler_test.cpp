@@ -3,7 +3,7 @@
 
 #include "support/results.hpp"
 #include "tenure/consumer.hpp"
-#include "tenure/memory.hpp"
+#include "tenure/testing/memory.hpp"
 
 namespace tenure {
 namespace {

@@ -11,7 +11,7 @@
 #include "support/terms.hpp"
 #include "tenure/admin.hpp"
 #include "tenure/consumer.hpp"
-#include "tenure/memory.hpp"
+#include "tenure/testing/memory.hpp"
 
 namespace tenure::test {
 

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordination/memory.hpp"
 #include "election/view.hpp"
 #include "support/contender.hpp"
-#include "support/manual_loop.hpp"
+#include "testing/ensemble.hpp"
+#include "testing/manual_loop.hpp"
 
 namespace tenure::test {
 

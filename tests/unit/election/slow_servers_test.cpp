@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordination/memory.hpp"
 #include "support/contender.hpp"
-#include "support/manual_loop.hpp"
+#include "testing/ensemble.hpp"
+#include "testing/manual_loop.hpp"
 
 namespace tenure::test {
 namespace {

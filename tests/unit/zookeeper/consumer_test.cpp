@@ -7,7 +7,7 @@
 #include "support/results.hpp"
 #include "support/terms.hpp"
 #include "support/zookeeper_store_world.hpp"
-#include "tenure/memory.hpp"
+#include "tenure/testing/memory.hpp"
 
 namespace tenure::zookeeper {
 namespace {

@@ -1,0 +1,81 @@
+// The threads of a simulated process: fibers, and what they wait for each other with.
+#include "testing/process_loop.hpp"
+
+namespace tenure::test {
+namespace {
+
+constexpr auto veryLong = std::chrono::hours{1};
+
+class FiberThread final : public IThread {
+ public:
+  FiberThread(const ProcessLoop& process, Strand& strand, std::function<void()> work) : process_(process) {
+    strand.run([work = std::move(work), over = over_]() mutable {
+      work();
+      over.request_stop();
+    });
+  }
+  /// Of a dead process nobody comes home.
+  void join() override {
+    while (!over_.stop_requested() && !process_.dead())
+      process_.waitUntil(process_.now() + veryLong, over_.get_token());
+  }
+
+ private:
+  const ProcessLoop& process_;
+  std::stop_source over_;
+};
+
+class FiberSignal final : public ISignal {
+ public:
+  explicit FiberSignal(const ProcessLoop& process) : process_(process) {}
+
+  void wait(std::unique_lock<std::mutex>& lock, Duration atMost, const std::stop_token& stop,
+            const std::function<bool()>& isOver) override {
+    const BootTime deadline = process_.now() + atMost;
+    while (!isOver() && !stop.stop_requested() && process_.now() < deadline) {
+      if (changed_.stop_requested()) changed_ = {};
+      std::stop_source changed = changed_;
+      const std::stop_callback stopped(stop, [&changed] { changed.request_stop(); });
+      lock.unlock();
+      process_.waitUntil(deadline, changed.get_token());
+      lock.lock();
+    }
+  }
+  void notifyAll() noexcept override { changed_.request_stop(); }
+
+ private:
+  const ProcessLoop& process_;
+  std::stop_source changed_;
+};
+
+class FiberLock final : public ILock {
+ public:
+  explicit FiberLock(const ProcessLoop& process) : freed_(process) {}
+
+  void lock() override {
+    std::unique_lock lock(mutex_);
+    while (!try_lock()) freed_.wait(lock, veryLong, {}, [this] { return !taken_; });
+  }
+  bool try_lock() override { return !std::exchange(taken_, true); }
+  void unlock() override {
+    taken_ = false;
+    freed_.notifyAll();
+  }
+
+ private:
+  std::mutex mutex_;  // only because a signal wants one
+  FiberSignal freed_;
+  bool taken_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<IThread> ProcessLoop::start(std::function<void()> work) {
+  return std::make_unique<FiberThread>(*this, idleStrand(), std::move(work));
+}
+
+std::unique_ptr<ILock> ProcessLoop::makeLock() { return std::make_unique<FiberLock>(*this); }
+
+std::unique_ptr<ISignal> ProcessLoop::makeSignal() { return std::make_unique<FiberSignal>(*this); }
+
+}  // namespace tenure::test
