@@ -17,7 +17,7 @@
 namespace tenure::test {
 namespace {
 
-constexpr std::size_t stackSize = 256U << 10U;
+constexpr std::size_t stackSize = 1U << 20U;  // handlers of users run on it
 
 /// Stacks are used again by the next seed: thousands of fibers come and go.
 struct SpareStacks : std::vector<void*> {

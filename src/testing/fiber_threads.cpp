@@ -8,49 +8,51 @@ constexpr auto veryLong = std::chrono::hours{1};
 
 class FiberThread final : public IThread {
  public:
-  FiberThread(const ProcessLoop& process, Strand& strand, std::function<void()> work) : process_(process) {
+  FiberThread(const ProcessLoop& process, Strand& strand, std::function<void()> work)
+      : process_(process), alive_(process.alive()) {
     strand.run([work = std::move(work), over = over_]() mutable {
       work();
       over.request_stop();
     });
   }
-  /// Of a dead process nobody comes home.
+  /// Of a dead process nobody comes home; it may be destroyed by now.
   void join() override {
-    while (!over_.stop_requested() && !process_.dead())
+    while (*alive_ && !over_.stop_requested())
       process_.waitUntil(process_.now() + veryLong, over_.get_token());
   }
 
  private:
   const ProcessLoop& process_;
+  std::shared_ptr<bool> alive_;
   std::stop_source over_;
 };
 
 class FiberSignal final : public ISignal {
  public:
-  explicit FiberSignal(const ProcessLoop& process) : process_(process) {}
+  explicit FiberSignal(const IClock& clock) : clock_(clock) {}
 
   void wait(std::unique_lock<std::mutex>& lock, Duration atMost, const std::stop_token& stop,
             const std::function<bool()>& isOver) override {
-    const BootTime deadline = process_.now() + atMost;
-    while (!isOver() && !stop.stop_requested() && process_.now() < deadline) {
+    const BootTime deadline = clock_.now() + atMost;
+    while (!isOver() && !stop.stop_requested() && clock_.now() < deadline) {
       if (changed_.stop_requested()) changed_ = {};
       std::stop_source changed = changed_;
       const std::stop_callback stopped(stop, [&changed] { changed.request_stop(); });
       lock.unlock();
-      process_.waitUntil(deadline, changed.get_token());
+      clock_.waitUntil(deadline, changed.get_token());
       lock.lock();
     }
   }
   void notifyAll() noexcept override { changed_.request_stop(); }
 
  private:
-  const ProcessLoop& process_;
+  const IClock& clock_;
   std::stop_source changed_;
 };
 
 class FiberLock final : public ILock {
  public:
-  explicit FiberLock(const ProcessLoop& process) : freed_(process) {}
+  explicit FiberLock(const IClock& clock) : freed_(clock) {}
 
   void lock() override {
     std::unique_lock lock(mutex_);
@@ -74,8 +76,10 @@ std::unique_ptr<IThread> ProcessLoop::start(std::function<void()> work) {
   return std::make_unique<FiberThread>(*this, idleStrand(), std::move(work));
 }
 
-std::unique_ptr<ILock> ProcessLoop::makeLock() { return std::make_unique<FiberLock>(*this); }
+std::unique_ptr<ILock> makeFiberLock(const IClock& clock) { return std::make_unique<FiberLock>(clock); }
+std::unique_ptr<ISignal> makeFiberSignal(const IClock& clock) { return std::make_unique<FiberSignal>(clock); }
 
-std::unique_ptr<ISignal> ProcessLoop::makeSignal() { return std::make_unique<FiberSignal>(*this); }
+std::unique_ptr<ILock> ProcessLoop::makeLock() { return makeFiberLock(*this); }
+std::unique_ptr<ISignal> ProcessLoop::makeSignal() { return makeFiberSignal(*this); }
 
 }  // namespace tenure::test

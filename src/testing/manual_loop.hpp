@@ -6,10 +6,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/loop.hpp"
 

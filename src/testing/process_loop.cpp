@@ -76,6 +76,10 @@ Strand& ProcessLoop::current() const {
   return **running;
 }
 
+bool ProcessLoop::running() const noexcept {
+  return std::ranges::any_of(strands_, [](const auto& strand) { return strand->running(); });
+}
+
 bool ProcessLoop::inLane() const noexcept {
   return std::any_of(strands_.begin() + 1, strands_.end(), [](const auto& strand) { return strand->running(); });
 }

@@ -8,7 +8,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/loop.hpp"
@@ -16,6 +18,10 @@
 #include "testing/strand.hpp"
 
 namespace tenure::test {
+
+/// For fibers, who wait by that clock.
+std::unique_ptr<ILock> makeFiberLock(const IClock& clock);
+std::unique_ptr<ISignal> makeFiberSignal(const IClock& clock);
 
 class ProcessLoop final : public ILoop, public IThreads {
  public:
@@ -56,6 +62,8 @@ class ProcessLoop final : public ILoop, public IThreads {
   }
   /// For people: what each of its threads is about.
   std::string describe() const;
+  /// Whoever asks is one of its fibers.
+  bool running() const noexcept;
   /// Whoever asks is a lane's fiber.
   bool inLane() const noexcept;
   std::unique_ptr<IThread> start(std::function<void()> work) override;

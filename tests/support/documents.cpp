@@ -99,9 +99,10 @@ std::vector<std::string> found(const std::string& text, const std::regex& patter
 std::set<std::string> testsInTheTree() {
   static const std::regex definition(R"re(\bTEST(?:_F|_P)?\((\w+),\s*(\w+)\))re");
   std::set<std::string> names;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(house() / "tests"))
-    if (entry.path().extension() == ".cpp")
-      for (std::string& name : found(contentsOf(entry.path()), definition)) names.insert(std::move(name));
+  for (const char* folder : {"tests", "examples"})
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(house() / folder))
+      if (entry.path().extension() == ".cpp")
+        for (std::string& name : found(contentsOf(entry.path()), definition)) names.insert(std::move(name));
   return names;
 }
 

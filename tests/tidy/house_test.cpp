@@ -146,6 +146,7 @@ TEST(House, PublicHeadersStayFewAndSmall) {
   std::size_t lines = 0;
   std::size_t linesForDrivers = 0;
   for (const SourceFile& header : filesBelow({"include"})) {
+    if (header.path.rfind("include/tenure/testing/", 0) == 0) continue;  // of a library of its own
     const bool isForDrivers = header.path.rfind("include/tenure/spi/", 0) == 0;
     if (!isForDrivers) ++headers;
     (isForDrivers ? linesForDrivers : lines) += header.lines.size();

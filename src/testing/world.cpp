@@ -1,0 +1,88 @@
+#include "tenure/testing/world.hpp"
+
+#include "base/assert.hpp"
+#include "consumer/work.hpp"
+#include "testing/world_parts.hpp"
+
+namespace tenure::test {
+namespace {
+
+/// A connection of one process, and what consumes by it.
+class DatabaseConsumer final : public ILeaderCareer {
+ public:
+  DatabaseConsumer(WorldParts& world, Handler handler, const ConsumerOptions& options, IEventSink& events)
+      : database_(world.database, events, world),
+        work_(consuming::workOf(database_.source(), database_.store(), {std::move(handler), {}}, options, events, world,
+                                world)) {}
+
+  void check(const std::stop_token& stop) override { work_->check(stop); }
+  void prepare(const std::stop_token& stop) override { work_->prepare(stop); }
+  void inaugurate(const Term& term) override { work_->inaugurate(term); }
+  bool execute(const Term& term) override { return work_->execute(term); }
+  void handOver(const Term& term) override { work_->handOver(term); }
+
+ private:
+  memory::Database database_;
+  std::unique_ptr<ILeaderCareer> work_;
+};
+
+}  // namespace
+
+ProcessLoop* WorldParts::running() const noexcept {
+  const auto found = std::ranges::find_if(processes, [](const ProcessLoop* each) { return each->running(); });
+  return found == processes.end() ? nullptr : *found;
+}
+
+void WorldParts::waitUntil(BootTime deadline, const std::stop_token& stop) const {
+  if (const ProcessLoop* process = running()) return process->waitUntil(deadline, stop);
+  TENURE_ASSERT(!advancing_);  // an event sink, or a condition, must not wait
+  if (deadline > now()) loop.advance(deadline - now());
+}
+
+std::unique_ptr<IThread> WorldParts::start(std::function<void()> work) {
+  ProcessLoop* process = running();
+  TENURE_ASSERT(process != nullptr);
+  return process->start(std::move(work));
+}
+
+void WorldParts::advance(Duration duration) {
+  const BootTime until = now() + duration;
+  advanceUntil([] { return false; }, duration);
+  if (until > now()) loop.advance(until - now());
+}
+
+bool WorldParts::advanceUntil(const std::function<bool()>& condition, Duration limit) {
+  TENURE_ASSERT(!advancing_);
+  advancing_ = true;
+  const bool holds = loop.advanceUntil(condition, limit);
+  advancing_ = false;
+  return holds;
+}
+
+void WorldParts::later(Task task) {
+  if (advancing_) return loop.post(std::move(task));
+  task();
+}
+
+World::World(std::uint64_t seed) : parts_(std::make_unique<WorldParts>(seed)) {}
+World::~World() { TENURE_ASSERT(parts_->processes.empty()); }
+
+const IClock& World::clock() const noexcept { return *parts_; }
+void World::advance(Duration duration) { parts_->advance(duration); }
+bool World::advanceUntil(const std::function<bool()>& condition, Duration limit) {
+  return parts_->advanceUntil(condition, limit);
+}
+memory::World& World::database() noexcept { return parts_->database; }
+
+std::unique_ptr<ILeaderCareer> World::consumer(Handler handler, const ConsumerOptions& options, IEventSink& events) {
+  return std::make_unique<DatabaseConsumer>(*parts_, std::move(handler), options, events);
+}
+
+void World::stopServers() {
+  for (int number = 1; number <= 3; ++number) parts_->ensemble.crash(MemoryEnsemble::server(number));
+}
+void World::startServers() {
+  for (int number = 1; number <= 3; ++number) parts_->ensemble.restart(MemoryEnsemble::server(number));
+}
+
+}  // namespace tenure::test
