@@ -17,8 +17,7 @@ class FiberThread final : public IThread {
   }
   /// Of a dead process nobody comes home; it may be destroyed by now.
   void join() override {
-    while (*alive_ && !over_.stop_requested())
-      process_.waitUntil(process_.now() + veryLong, over_.get_token());
+    while (*alive_ && !over_.stop_requested()) process_.waitUntil(process_.now() + veryLong, over_.get_token());
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "consumer/work.hpp"
+#include "election/leader_observer.hpp"
 #include "testing/world_parts.hpp"
 
 namespace tenure::test {
@@ -24,6 +25,25 @@ class DatabaseConsumer final : public ILeaderCareer {
  private:
   memory::Database database_;
   std::unique_ptr<ILeaderCareer> work_;
+};
+
+class Watching final : public IObservation {
+ public:
+  Watching(WorldParts& world, const ElectionPaths& paths, LeadershipCallback onChange)
+      : client_(world.ensemble.connect()),
+        observer_(paths, *client_, world.loop, [this, onChange](const Leadership& now) {
+          latest_ = now;
+          if (onChange) onChange(now);
+        }) {
+    client_->start(observer_);
+  }
+  ~Watching() override { client_.reset(); }
+  Leadership now() const override { return latest_; }
+
+ private:
+  std::unique_ptr<MemoryClient> client_;
+  Leadership latest_;
+  LeaderObserver observer_;
 };
 
 }  // namespace
@@ -76,6 +96,11 @@ memory::World& World::database() noexcept { return parts_->database; }
 
 std::unique_ptr<ILeaderCareer> World::consumer(Handler handler, const ConsumerOptions& options, IEventSink& events) {
   return std::make_unique<DatabaseConsumer>(*parts_, std::move(handler), options, events);
+}
+
+std::unique_ptr<IObservation> World::observe(const ElectionName& election, LeadershipCallback onChange,
+                                             const std::string& root) {
+  return std::make_unique<Watching>(*parts_, ElectionPaths(root, election), std::move(onChange));
 }
 
 void World::stopServers() {

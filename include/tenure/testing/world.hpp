@@ -21,6 +21,7 @@
 
 #include "tenure/candidate.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/observer.hpp"
 #include "tenure/testing/memory.hpp"
 
 namespace tenure::test {
@@ -44,6 +45,10 @@ class World {
   /// A consumer of that queue, for one process: a Consumer in production. Throws as it does.
   std::unique_ptr<ILeaderCareer> consumer(Handler handler, const ConsumerOptions& options = {},
                                           IEventSink& events = noEvents());
+
+  /// As tenure::observe(), with a session of its own.
+  std::unique_ptr<IObservation> observe(const ElectionName& election, LeadershipCallback onChange,
+                                        const std::string& root = "/tenure");
 
   /// The ensemble is gone for everybody, until it is back with all that it had.
   void stopServers();

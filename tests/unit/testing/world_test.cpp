@@ -179,6 +179,59 @@ TEST_F(Worlds, OptionsAreCheckedAsACandidateChecksThem) {
   EXPECT_THROW(test::Process(world_, wrong, first_), std::system_error);
 }
 
+// --- observers
+
+TEST_F(Worlds, AnObserverHearsOfEachTermOnce) {
+  std::vector<std::string> heard;
+  const auto observation = world_.observe(ElectionName{"orders"}, [&](const Leadership& now) {
+    heard.push_back(now.leader ? now.leader->id.value : std::string(toString(now.state)));
+  });
+  world_.advance(1s);
+  EXPECT_THAT(heard, ElementsAre("nobody"));
+  test::Process a(world_, called("a"), first_);
+  until(a);
+  world_.advance(1s);
+  EXPECT_EQ(observation->now().leader->token, a.token());
+  test::Process b(world_, called("b"), second_);
+  world_.advance(10s);
+
+  a.handOver();
+  until(b);
+  world_.advance(10s);
+
+  EXPECT_EQ(heard.front(), "nobody");
+  EXPECT_EQ(heard.back(), "b");
+  EXPECT_EQ(std::count(heard.begin(), heard.end(), "a"), 1);
+  EXPECT_EQ(std::count(heard.begin(), heard.end(), "b"), 1) << testing::PrintToString(heard);
+}
+
+TEST_F(Worlds, AnObserverHearsThatAKilledLeaderIsGoneWhenItsSessionIs) {
+  const auto observation = world_.observe(ElectionName{"orders"}, {});
+  test::Process a(world_, called("a"), first_);
+  until(a);
+  world_.advance(10s);
+
+  a.kill();
+  world_.advance(1s);
+
+  EXPECT_EQ(observation->now().state, Leadership::State::led) << "nobody can know it yet";
+  EXPECT_TRUE(world_.advanceUntil([&] { return observation->now().state == Leadership::State::nobody; }));
+}
+
+TEST_F(Worlds, AnObserverWithoutServersKnowsNothingAndAfterwardsWhoLeads) {
+  const auto observation = world_.observe(ElectionName{"orders"}, {});
+  test::Process a(world_, called("a"), first_);
+  until(a);
+  world_.advance(10s);
+
+  world_.stopServers();
+  EXPECT_TRUE(world_.advanceUntil([&] { return observation->now().state == Leadership::State::unknown; }));
+  world_.startServers();
+
+  EXPECT_TRUE(world_.advanceUntil([&] { return observation->now().state == Leadership::State::led; }));
+  EXPECT_EQ(observation->now().leader->id.value, "a");
+}
+
 // --- consumers
 
 class Consumption : public testing::TestWithParam<std::size_t> {
