@@ -59,11 +59,11 @@ int main(int argc, char** argv) {
   try {
     Cache cache(file);
     for (const std::string page : {"home", "news", "shop"}) cache.request(page, 300);
-    const auto log = tenure::makeLogSink();  // to standard error: requests_collapsed says how many a run stood for
+    const auto log = tenure::makeLogSink();  // to standard error: requests_coalesced says how many a run stood for
     tenure::sqlite::Database database(file, *log);
     tenure::Consumer consumer(
         database.source(), database.store(), [&](const tenure::Delivery& delivery) { return cache.refresh(delivery); },
-        {.collapse = tenure::Collapse::byKey}, *log);
+        {.coalesce = tenure::Coalesce::byKey}, *log);
     tenure::Candidate candidate(options, consumer, *log);
     return static_cast<int>(candidate.run());  // until SIGTERM or SIGINT
   } catch (const std::system_error& refused) {

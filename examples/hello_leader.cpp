@@ -9,7 +9,7 @@
 
 class Greeter final : public tenure::ILeaderCareer {
  public:
-  // Take office. Read state here, after claiming it at whatever store the work writes to.
+  // The term begins. Read state here, after claiming it at whatever store the work writes to.
   void inaugurate(const tenure::Term&) override { std::cout << "I lead now." << std::endl; }
 
   // One step of work. True: again at once. False: nothing to do for the moment.
@@ -20,7 +20,7 @@ class Greeter final : public tenure::ILeaderCareer {
     return true;
   }
 
-  // Leave office, whatever ended the term. Called exactly once for each inauguration.
+  // The term is over, whatever ended the term. Called exactly once for each inauguration.
   void handOver(const tenure::Term& term) override {
     std::cout << "I hand over: " << toString(term.endReason()) << '.' << std::endl;
   }

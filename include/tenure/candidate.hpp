@@ -49,8 +49,8 @@ struct CareerLimits {
 /// Without its helper (not found, killed) a candidate says so in an event and goes on; its sudden death then costs the
 /// session timeout, as it does when the whole machine or container dies.
 ///
-/// While the session lasts the helper holds its key, and in office the digest. It is a child process: a program that
-/// waits for any child of its own will see it end.
+/// While the session lasts the helper holds its key, and while it leads the digest. It is a child process: a program
+/// that waits for any child of its own will see it end.
 struct LastWillOptions {
   bool use = false;
   /// The helper's program. Empty: `tenure-last-will` beside this program, in ../libexec/tenure, or where the library
@@ -66,10 +66,10 @@ struct LastWillOptions {
   std::function<bool()> nothingRuns{};
 };
 
-/// Whether a replica wants the office.
+/// Whether a replica wants to lead.
 enum class Preference {
   normal,
-  preferred,  // whoever leads hands it the office once it has stood by for `preferredAfter`
+  preferred,  // whoever leads hands over to it once it has stood by for `preferredAfter`
   never,      // an observer: it does not contend, and the status shows it
 };
 std::string_view toString(Preference preference) noexcept;
@@ -85,10 +85,10 @@ struct CandidateOptions {
   CareerLimits limits;
   Preference preference = Preference::normal;
   /// How long this replica, when it is preferred, must have stood by, as its leader has seen it, before it is handed
-  /// the office. Each failed term of this process doubles it, so that a preference does not flap the office. Every
-  /// leader looks for new ones at a quarter of its own, 100 ms to 10 s.
+  /// the leadership. Each failed term of this process doubles it, so that a preference does not flap. Every leader
+  /// looks for new ones at a quarter of its own, 100 ms to 10 s.
   std::chrono::milliseconds preferredAfter{60'000};
-  /// How long a successor waits after an unclean end of our term before it takes office; at most 30 min. 0 where every
+  /// How long a successor waits after an unclean end of our term before it leads; at most 30 min. 0 where every
   /// effect goes through a fenced store (the claim is the barrier), else up to the execute limit. Nullopt: as long as
   /// we may go on without hearing that we lead no more, which is half the session timeout that was negotiated.
   /// A lost term whose phases have all come home, with no outcome unknown, is said to run no more: nobody waits for it.
@@ -105,7 +105,7 @@ struct CandidateOptions {
   bool exitWhenHung = true;
   LastWillOptions lastWill{};
   /// Digests of it are shown by the candidacy. Where this replica and the leader differ both tell it (event
-  /// settings_differ), and nobody hands the office over to the other; when the leader is gone it is elected all the
+  /// settings_differ), and nobody hands over to the other; when the leader is gone it is elected all the
   /// same. Up to 32 names of up to 64 bytes. agreementOf() has a consumer's part of it.
   Agreement agreement{};
 };
@@ -136,11 +136,11 @@ class Candidate {
   void stop() noexcept;
   /// Hand over to the first in line who is ready and agrees with us (CandidateOptions::agreement), and stand by again
   /// at the back. Alone it leads again. Declined, which the event handover_declined tells, where others stand in line
-  /// and none of them can follow. Without a term in office it does nothing.
+  /// and none of them can follow. Without a term it does nothing.
   void handOver() noexcept;
   /// Hand over to the candidate called `to`, or with that uuid: the candidates between are sent to the back, then it is
   /// next. An id that is unknown, ambiguous, an observer's or our own is declined, which the event handover_declined
-  /// tells. Meant for the term in office at the time of the call, and no other.
+  /// tells. Meant for the present term at the time of the call, and no other.
   void handOver(const CandidateId& to) noexcept;
   /// Ends the idle interval: `execute` is called now.
   void wake() noexcept;

@@ -30,20 +30,20 @@ class ILeaderCareer {
 
   /// Get ready: called when this replica becomes the next in line, so that the election finds files open and caches
   /// loaded. Somebody else leads: touch nothing that the fence protects, and trust nothing read here after the claim.
-  /// Not called when the office comes at once. An election that comes meanwhile requests `stop` and waits for the
+  /// Not called when it is elected at once. An election that comes meanwhile requests `stop` and waits for the
   /// return, so look at it often: what you need to come home is all that a preparation may cost an election.
   /// What it throws says that this replica is not ready: it is told (event not_ready) and shown by its candidacy,
-  /// nobody hands the office over to it, it lets those pass who are ready, and it is called again after a while. Where
+  /// nobody hands over to it, it lets those pass who are ready, and it is called again after a while. Where
   /// nobody else is ready it is elected all the same.
   virtual void prepare(const std::stop_token& stop) { static_cast<void>(stop); }
 
-  /// Take office: claim at the stores first, then read state. Nothing read before the claim may be trusted.
+  /// The term begins: claim at the stores first, then read state. Nothing read before the claim may be trusted.
   virtual void inaugurate(const Term& term) { static_cast<void>(term); }
 
   /// One step of work. True: call me again now. False: nothing to do, wait for the idle interval or a wake-up.
   virtual bool execute(const Term& term) = 0;
 
-  /// Leave office. Called once for each term that was inaugurated or tried to be, whatever ended it
+  /// The term ends. Called once for each term that was inaugurated or tried to be, whatever ended it
   /// (`term.endReason()` says what). When the term is no longer valid, only local cleaning up is allowed.
   virtual void handOver(const Term& term) { static_cast<void>(term); }
 };

@@ -92,7 +92,7 @@ struct Ordering {
 };
 
 /// What becomes of a message that asks for what another one, which waits before it, asks for already.
-enum class Collapse {
+enum class Coalesce {
   never,
   /// One run stands for all that wait when it begins: the first of them runs, in its place; the others are acknowledged
   /// together with its commit, without a run and without an idempotency key of their own (an id that had no run may
@@ -126,7 +126,7 @@ struct ConsumerOptions {
   /// store drop each other's ids.
   ConsumerName name{};
   Guarantee delivery = Guarantee::exactlyOnceEffect;
-  /// Replicas may differ in it, and in maxBatch, not in what they collapse: a term writes down how far it goes, and its
+  /// Replicas may differ in it, and in maxBatch, not in what they coalesce: a term writes down how far it goes, and its
   /// successor looks as far for what it may have died of.
   Ordering ordering{};
   /// Messages read ahead for the lanes, waiting and in work, 64..100,000; and at most 64 MiB of waiting bodies. As far
@@ -186,14 +186,14 @@ struct ConsumerOptions {
   /// Of the jitter between attempts; 0 takes one from the kernel. For runs that must repeat exactly.
   std::uint64_t jitterSeed = 0;
   /// Not with Guarantee::atMostOnce.
-  Collapse collapse = Collapse::never;
-  /// The header that holds the key; messages without it never collapse. Empty: the group is the key. A run stands for
-  /// messages of its own group only, and for none that comes after another message of that group; messages without a
-  /// group have only their key, and with lanes those of one key run one after the other, in whatever lane.
-  std::string collapseKey{};
-  /// Waiting messages are read until the source has no more, so many are collapsed, or 16 MiB of others wait, 1 to
+  Coalesce coalesce = Coalesce::never;
+  /// The header that holds the key; messages without it are never coalesced. Empty: the group is the key. A run stands
+  /// for messages of its own group only, and for none that comes after another message of that group; messages without
+  /// a group have only their key, and with lanes those of one key run one after the other, in whatever lane.
+  std::string coalesceKey{};
+  /// Waiting messages are read until the source has no more, so many are coalesced, or 16 MiB of others wait, 1 to
   /// 10,000,000. No further than a source hands out unacknowledged (RabbitMQ's prefetch) and, in lanes, laneWindow.
-  std::size_t collapseAhead = 100'000;
+  std::size_t coalesceAhead = 100'000;
   /// Borrowed, may be changed while the consumer runs; what counts is the start of a handler. Nullptr: no limits.
   const RateLimits* limits = nullptr;
 };
@@ -210,7 +210,7 @@ class Consumer final : public ILeaderCareer {
            IEventSink& events, const IClock& clock = systemClock());
   /// The same for a handler of many at once, in batches as large as commits may be; in lanes, of one group. Messages
   /// that failed, or that an earlier process may have died of, come alone; so does every one of Guarantee::atMostOnce,
-  /// of Collapse::byKey, and each that a rate limit counts. Not for an external handler.
+  /// of Coalesce::byKey, and each that a rate limit counts. Not for an external handler.
   template <class Together>
   requires(!std::is_convertible_v<Together, Handler> && std::is_convertible_v<Together, BatchHandler>)
       Consumer(IMessageSource& source, IFencedStore& store, Together handler, const ConsumerOptions& options,

@@ -160,9 +160,9 @@ struct KeyAlarmRaised {
   std::size_t limit = 0;
   void fields(auto&& f) const { f("kept", kept), f("limit", limit); }
 };
-struct ClockDoubted {
-  TENURE_EVENT("clock_doubted", error)  // idempotency keys stay until it is trusted again
-  std::string clock;                    // whose: the leader's, the store's
+struct ClockDistrusted {
+  TENURE_EVENT("clock_distrusted", error)  // idempotency keys stay until it is trusted again
+  std::string clock;                       // whose: the leader's, the store's
   std::string what;
   void fields(auto&& f) const { f("clock", clock), f("what", what); }
 };
@@ -172,8 +172,8 @@ struct BeyondHorizon {
   std::chrono::milliseconds age{};
   void fields(auto&& f) const { f("message", message), f("age_ms", age); }
 };
-struct RequestsCollapsed {
-  TENURE_EVENT("requests_collapsed", info)
+struct RequestsCoalesced {
+  TENURE_EVENT("requests_coalesced", info)
   std::string message;  // whose run stands for all of them
   std::size_t messages = 0;
   void fields(auto&& f) const { f("message", message), f("messages", messages); }

@@ -57,8 +57,8 @@ using EventBody =
                  FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped, AttemptFailed,
                  MessagePostponed, MessageForgone, SuspectsFound, MessageSuspected, MessageDeadLettered, KeysPruned,
                  KeyAlarmRaised, BeyondHorizon, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported,
-                 Reloaded, Warned, RequestsCollapsed, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked,
-                 BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDoubted,
+                 Reloaded, Warned, RequestsCoalesced, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked,
+                 BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted,
                  MessageStuck>;
 
 struct Event {

@@ -15,7 +15,7 @@
 
 namespace tenure {
 
-/// The term in office, as its leader has written it down.
+/// The present term, as its leader has written it down.
 struct Leader {
   CandidateId id;
   CandidateUuid candidate;

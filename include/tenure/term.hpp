@@ -41,7 +41,7 @@ enum class EndReason {
 };
 std::string_view toString(EndReason reason) noexcept;
 
-/// Earlier terms whose process may have died in office. Of a term that is none of them it is proven that its process
+/// Earlier terms whose process may have died while it led. Of a term that is none of them it is proven that its process
 /// outlived it: nothing that it had in work has killed it.
 struct LostTerms {
   FencingToken unknownUpTo{std::numeric_limits<std::int64_t>::max()};  // of those up to this one nothing is known
@@ -62,7 +62,7 @@ struct TermIdentity {
   CandidateUuid candidate;
   CandidateId candidateId;
   ProcessIdentity holder;
-  /// Who held office before and left no idle marker, if its znode is gone. A store may evict it.
+  /// Who led before and left no idle marker, if its znode is gone. A store may evict it.
   std::optional<ProcessIdentity> uncleanPredecessor;
   LostTerms lost{};
 };

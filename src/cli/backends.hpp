@@ -49,7 +49,7 @@ class Backend {
   virtual Result<void> numberMessages() {
     return Error{Errc::unsupported, "this queue cannot number its messages; let the producer do it, in a header"};
   }
-  /// A consumer collapses so many waiting messages: a queue that hands out only some at a time makes it more, unless
+  /// A consumer coalesces so many waiting messages: a queue that hands out only some at a time makes it more, unless
   /// its URL says how many.
   virtual void lookAhead(std::size_t) {}
   /// Equal for two URLs of one database, whatever their queues.

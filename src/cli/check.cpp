@@ -50,7 +50,7 @@ constexpr const char* checkExamples = R"help(tenure check --zookeeper zk1:2181,z
   --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop
 tenure check --queue sqlite:orders.db?queue=orders
 tenure check --store redis://cache/0 --json \
-  | jq '.subjects[].findings[] | select(.gravity != "fact")')help";
+  | jq '.subjects[].findings[] | select(.severity != "fact")')help";
 
 Result<Named> parsed(const CheckOptions& options) {
   Named named;

@@ -53,7 +53,7 @@ Json toJson(const Subject& subject) {
   if (subject.error) out["error"] = withoutSecrets(subject.error->message());
   out["findings"] = Json::array();
   for (const Finding& each : subject.findings)
-    out["findings"].push_back({{"gravity", toString(each.gravity)},
+    out["findings"].push_back({{"severity", toString(each.gravity)},
                                {"name", each.name},
                                {"value", withoutSecrets(each.value)},
                                {"expected", withoutSecrets(each.expected)}});

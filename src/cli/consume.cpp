@@ -49,7 +49,7 @@ When many different messages become dead letters in a row (--dead-letter-limit),
 them that is done, the consumer stops: the log says consumer_stopped, and whoever leads waits for
 `tenure queue resume`. Mend the cause first.
 
---collapse lets one run stand for all messages that wait when it begins and have the same group, or
+--coalesce lets one run stand for all messages that wait when it begins and have the same group, or
 the same header:NAME: for requests such as "refresh this entry". The first of them runs, the others
 are acknowledged with its commit.
 
@@ -103,7 +103,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   auto candidate = parse(options.replica, barrierOf(options));
   if (!candidate) return candidate.error();
   wiring->storeBackend().joinElection(candidate->zookeeper);
-  if (options.tuning.collapse == Collapse::byKey) wiring->queue->lookAhead(options.tuning.collapseAhead);
+  if (options.tuning.coalesce == Coalesce::byKey) wiring->queue->lookAhead(options.tuning.coalesceAhead);
   if (const auto fits = wiring->queue->fits(candidate->zookeeper.sessionTimeout); !fits)
     return named("--queue", fits.error());
   Complaints complaints;

@@ -182,23 +182,23 @@ bool chooseKey(const std::string& given, ConsumerOptions& tuning) {
   constexpr std::string_view header = "header:";
   const bool byHeader = given.starts_with(header) && given.size() > header.size();
   if (!byHeader && given != "group" && given != "none") return false;
-  tuning.collapse = given == "none" ? Collapse::never : Collapse::byKey;
-  tuning.collapseKey = byHeader ? given.substr(header.size()) : std::string{};
+  tuning.coalesce = given == "none" ? Coalesce::never : Coalesce::byKey;
+  tuning.coalesceKey = byHeader ? given.substr(header.size()) : std::string{};
   return true;
 }
 
 Options coalescingRows(ConsumerOptions& tuning) {
   const auto take = [&tuning](const std::string& given) { return chooseKey(given, tuning); };
   return {
-      {"--collapse",
+      {"--coalesce",
        parsed("KEY", "group, header:NAME or none", take, "none"),
        "One run stands for all waiting messages with the same key: group, header:NAME or none",
-       {.field = "ConsumerOptions::collapse"}},
-      {"--collapse-ahead",
-       count(tuning.collapseAhead, limits::coalesceAhead),
+       {.field = "ConsumerOptions::coalesce"}},
+      {"--coalesce-ahead",
+       count(tuning.coalesceAhead, limits::coalesceAhead),
        "Maximum number of waiting messages that are read for it",
-       {.field = "ConsumerOptions::collapseAhead",
-        .idle = {{"without --collapse", [&tuning] { return tuning.collapse == Collapse::never; }}},
+       {.field = "ConsumerOptions::coalesceAhead",
+        .idle = {{"without --coalesce", [&tuning] { return tuning.coalesce == Coalesce::never; }}},
         .more = "RabbitMQ shows no more than `prefetch` of its URL: as many as this unless it is given, and at most "
                 "16,384."}},
   };

@@ -34,7 +34,7 @@ std::string failingJson(const FailingMessage& failing) {
   const AttemptRecord& record = failing.attempts;
   return lineOf({{"id", record.id.value},
                  {"consumer", failing.consumer.value},
-                 {"standing", toString(record.standing)},
+                 {"state", toString(record.standing)},
                  {"attempts", record.attempts},
                  {"first_at", formatWallTime(record.firstAt)},
                  {"last_at", formatWallTime(record.lastAt)},

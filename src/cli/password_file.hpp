@@ -1,5 +1,5 @@
 /// The files that a URL names for passwords and for TLS. A backend reads them at each connection; a slip in a name must
-/// not wait until an office is won and a fence claimed.
+/// not wait until a replica leads and a fence is claimed.
 #pragma once
 
 #include <filesystem>

@@ -76,13 +76,13 @@ std::string jsonOf(const Message& message, const Attempts& attempts, WallTime no
            {"enqueued_at", formatWallTime(message.enqueuedAt)},
            {"age_ms", (now - message.enqueuedAt).count()},
            {"attempts", nullptr},
-           {"standing", nullptr},
+           {"state", nullptr},
            {"error", nullptr},
            {"headers", headers},
            {"bytes", message.body.size()},
            {"body", message.body}};
   if (attempts) out["attempts"] = record != nullptr ? record->attempts : 0;
-  if (record != nullptr) out["standing"] = toString(record->standing);
+  if (record != nullptr) out["state"] = toString(record->standing);
   if (record != nullptr) out["error"] = record->lastError;
   if (!isText(message.body)) {
     out["body"] = nullptr;

@@ -25,7 +25,7 @@ Result<MarkerRecord> lastTermWhereNobodyLeads(EnsembleSession& session, const El
   if (leader != nullptr || !view->candidates.empty())
     return Error{Errc::configurationRefused,
                  escaped((leader != nullptr ? *leader : view->candidates.front()).record.id.value) +
-                     (leader != nullptr ? " is in office" : " is about to take office") + ": stop all replicas first"};
+                     (leader != nullptr ? " leads" : " is about to lead") + ": stop all replicas first"};
   return view->marker;
 }
 

@@ -29,15 +29,15 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
   complaints.require(options.keepIdsFor >= 0h, "consumer.keepIdsFor", options.keepIdsFor,
                      "must not be negative; 0 keeps them for ever");
   complaints.require(options.idleWait, limits::idleWait, "consumer.idleWait", ", well below the execute limit");
-  complaints.require(options.collapse == Collapse::never || options.delivery != Guarantee::atMostOnce,
-                     "consumer.collapse", "byKey", "does not go with at most once: that acknowledges before the run");
-  complaints.require(options.collapse == Collapse::byKey || options.collapseKey.empty(), "consumer.collapseKey",
-                     options.collapseKey, "means nothing without consumer.collapse");
-  complaints.require(options.collapseAhead, limits::coalesceAhead, "consumer.collapseAhead");
+  complaints.require(options.coalesce == Coalesce::never || options.delivery != Guarantee::atMostOnce,
+                     "consumer.coalesce", "byKey", "does not go with at most once: that acknowledges before the run");
+  complaints.require(options.coalesce == Coalesce::byKey || options.coalesceKey.empty(), "consumer.coalesceKey",
+                     options.coalesceKey, "means nothing without consumer.coalesce");
+  complaints.require(options.coalesceAhead, limits::coalesceAhead, "consumer.coalesceAhead");
   complaints.require(options.gapLimit, limits::gapLimit, "consumer.gapLimit");
   complaints.require(options.maxKept, limits::maxKept, "consumer.maxKept");
-  complaints.require(!options.followNumbers || options.collapse == Collapse::never, "consumer.followNumbers", "true",
-                     "cannot be combined with consumer.collapse");
+  complaints.require(!options.followNumbers || options.coalesce == Coalesce::never, "consumer.followNumbers", "true",
+                     "cannot be combined with consumer.coalesce");
   complaints.require(
       !options.followNumbers || options.whenGapIsOld != GapPolicy::skip || options.delivery != Guarantee::atLeastOnce,
       "consumer.whenGapIsOld", "skip",
@@ -90,11 +90,11 @@ ConsumerOptions forBatches(const ConsumerOptions& options) {
 Agreement agreementOf(const ConsumerOptions& options, const ElectionName& election) {
   constexpr const char* guarantees[] = {"exactly once", "at least once", "at most once"};
   constexpr const char* policies[] = {"wait", "skip", "stop"};
-  const bool coalesces = options.collapse == Collapse::byKey;
+  const bool coalesces = options.coalesce == Coalesce::byKey;
   return {{"consumer", options.name.value.empty() ? election.value : options.name.value},
           {"delivery", guarantees[static_cast<std::size_t>(options.delivery)]},
           {"coalescing",
-           coalesces ? "by " + (options.collapseKey.empty() ? "group" : "header " + options.collapseKey) : "never"},
+           coalesces ? "by " + (options.coalesceKey.empty() ? "group" : "header " + options.coalesceKey) : "never"},
           {"numbers", options.followNumbers
                           ? std::string("followed, ") + policies[static_cast<std::size_t>(options.whenGapIsOld)]
                           : "not followed"}};

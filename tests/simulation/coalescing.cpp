@@ -8,9 +8,9 @@ void Coalescing::produced(int copy, const NewMessage& message) {
   Copy& made = copies_[copy];
   made.group = message.group;
   made.came = ++moment_;
-  if (options_.collapseKey.empty()) made.key = message.group.value;
+  if (options_.coalesceKey.empty()) made.key = message.group.value;
   for (const auto& [name, value] : message.headers)
-    if (name == options_.collapseKey) made.key = value;
+    if (name == options_.coalesceKey) made.key = value;
 }
 
 void Coalescing::ran(int copy) {

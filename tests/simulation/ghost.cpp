@@ -165,7 +165,7 @@ void Ghost::checkOrder(const Known& known) {
 /// With the run that stood for it. Nothing in the store says so of each, so where its acknowledgement was lost it comes
 /// again and has a run of its own, after whatever came between.
 bool Ghost::hasHadItsPlace(const Known& known) const {
-  return options_.collapse == Collapse::byKey && !known.acknowledged && coalescing_.hasRunFor(known.copy);
+  return options_.coalesce == Coalesce::byKey && !known.acknowledged && coalescing_.hasRunFor(known.copy);
 }
 
 void Ghost::checkPlace(const NewMessage& message, int copy, bool mayBeLate) {
@@ -197,7 +197,7 @@ void Ghost::acknowledged(const Message& message) {
   const bool again = std::exchange(known.acknowledged, true);
   const bool ranWithoutAKey = isKeyless() && known.ran;
   if (known.fate || ranWithoutAKey || again || known.forgotten || numbers_.keeps(message)) return close(known);
-  if (options_.collapse == Collapse::byKey) {
+  if (options_.coalesce == Coalesce::byKey) {
     complain(coalescing_.stoodFor(copyOf(message)));
     return close(known);
   }

@@ -212,11 +212,11 @@ void drawGuarantee(Plan& plan, Draw draw) {
 void drawCoalescing(Plan& plan, Draw draw) {
   ConsumerOptions& options = plan.consumer;
   if (options.followNumbers || options.delivery == Guarantee::atMostOnce || !draw.oneIn(4)) return;
-  options.collapse = Collapse::byKey;
-  options.collapseAhead = draw.of<std::size_t>({1, 5, 100'000, 100'000});
+  options.coalesce = Coalesce::byKey;
+  options.coalesceAhead = draw.of<std::size_t>({1, 5, 100'000, 100'000});
   bunch(plan, draw.fork());
   if (draw.oneIn(3)) return;
-  options.collapseKey = keyHeader;
+  options.coalesceKey = keyHeader;
   std::map<int, int> keys;  // of an id, whenever it comes
   for (MessagePlan& message : plan.messages)
     message.key = keys.try_emplace(message.id, draw.oneIn(6) ? 0 : draw.number(1, 2)).first->second;
@@ -227,7 +227,7 @@ void drawTogether(Plan& plan, Draw draw) {
   if (options.handlerIsExternal || !draw.oneIn(4)) return;
   plan.together = true;
   options.maxBatch = static_cast<std::size_t>(draw.number(2, 12));
-  if (options.collapse == Collapse::never && !options.followNumbers) bunch(plan, draw.fork());
+  if (options.coalesce == Coalesce::never && !options.followNumbers) bunch(plan, draw.fork());
 }
 
 void drawLog(Plan& plan, Draw draw) {
@@ -250,7 +250,7 @@ void drawHosts(Plan& plan, Draw draw) {
 
 /// What is coalesced is judged by the order in which it was sent.
 void drawReturns(Plan& plan, Draw draw) {
-  if (plan.queue != Queue::broker || plan.consumer.collapse != Collapse::never) return;
+  if (plan.queue != Queue::broker || plan.consumer.coalesce != Coalesce::never) return;
   if (draw.oneIn(2)) plan.returns = Returns::inAnyOrder;
   plan.losesAcknowledgements = draw.oneIn(2);
 }

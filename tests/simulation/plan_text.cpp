@@ -31,8 +31,8 @@ std::string pipelineOf(const Plan& plan) {
          << policies[static_cast<int>(options.whenGapIsOld)];
   if (options.delivery == Guarantee::atLeastOnce) text << ", at least once";
   if (options.delivery == Guarantee::atMostOnce) text << ", at most once";
-  if (options.collapse == Collapse::byKey)
-    text << ", coalesced by " << (options.collapseKey.empty() ? "group" : "key") << " up to " << options.collapseAhead;
+  if (options.coalesce == Coalesce::byKey)
+    text << ", coalesced by " << (options.coalesceKey.empty() ? "group" : "key") << " up to " << options.coalesceAhead;
   text << ", stopped by " << options.deadLetterLimit << " dead letters";
   if (plan.together) text << ", handled together";
   if (options.keepLogFor.count() > 0)

@@ -70,7 +70,7 @@ class Process {
   ~Process();
   Process(Process&&) = delete;
 
-  /// A term of it is in office, from before its inaugurate until its handOver has returned.
+  /// A term of it is on, from before its inaugurate until its handOver has returned.
   bool leads() const noexcept;
   /// Of that term, 0 without one.
   FencingToken token() const noexcept;

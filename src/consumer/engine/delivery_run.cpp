@@ -141,7 +141,7 @@ void Delivery::settle(bool ran, bool wasBuried) {
     if (!ran) at_.company.dropped(message());
     if (!ran && at_.role == Role::total) booking.ends = booking.leavesHeirs = true;  // they would come next
     if (const std::size_t others = ran ? at_.company.ran(message()) : 0; others > 0)
-      booking.news.push_back(RequestsCollapsed{message().id.value, others});
+      booking.news.push_back(RequestsCoalesced{message().id.value, others});
   }
   if (const AttemptRecord* before = at_.histories.attemptsOf(message().id)) {
     if (before->standing != Standing::retrying)

@@ -9,7 +9,7 @@ constexpr std::size_t windowBytes = 64U << 20U;
 
 pipeline::Desk deskOf(const ConsumerOptions& options) {
   std::optional<pipeline::Collapser> collapser;
-  if (options.collapse == Collapse::byKey) collapser.emplace(options.collapseKey, options.collapseAhead);
+  if (options.coalesce == Coalesce::byKey) collapser.emplace(options.coalesceKey, options.coalesceAhead);
   return {{options.laneWindow, windowBytes, reachOf(options).front}, 1 + options.ordering.lanes, std::move(collapser)};
 }
 

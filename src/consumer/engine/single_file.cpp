@@ -6,7 +6,7 @@
 namespace tenure::consuming::engine {
 
 SingleFile::SingleFile(const ConsumerOptions& options) : looks_(options.delivery != Guarantee::atMostOnce) {
-  if (options.collapse == Collapse::byKey) collapser_.emplace(options.collapseKey, options.collapseAhead);
+  if (options.coalesce == Coalesce::byKey) collapser_.emplace(options.coalesceKey, options.coalesceAhead);
 }
 
 void SingleFile::recalled(const ConsumerState& left, const Reach& theirs) {

@@ -68,7 +68,7 @@ void Sweeper::look(ClockWatch::Whose whose, WallTime wall, const Moment& moment)
 }
 
 void Sweeper::doubt(ClockWatch::Whose whose, std::string what) {
-  at_.tell(ClockDoubted{whose == ClockWatch::Whose::store ? "the store's" : "the leader's", std::move(what)});
+  at_.tell(ClockDistrusted{whose == ClockWatch::Whose::store ? "the store's" : "the leader's", std::move(what)});
 }
 
 }  // namespace tenure::consuming::engine

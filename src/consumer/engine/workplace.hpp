@@ -103,7 +103,7 @@ struct Workplace {
         log(of) {}
 
   bool parks() const noexcept { return role == Role::lane; }
-  bool collapses() const noexcept { return options.collapse == Collapse::byKey; }
+  bool collapses() const noexcept { return options.coalesce == Coalesce::byKey; }
   bool dedups() const noexcept { return options.delivery != Guarantee::atLeastOnce; }
   bool blocks() const noexcept { return options.onDead == OnDead::block; }
   bool takesFirst() const noexcept { return options.delivery == Guarantee::atMostOnce; }

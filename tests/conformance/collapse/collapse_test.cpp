@@ -164,7 +164,7 @@ class CollapseSuite : public testing::TestWithParam<Wiring> {
   std::size_t served() const {
     std::size_t sum = 0;
     for (const auto& told : events_.of<BatchCommitted>()) sum += told.messages;
-    for (const auto& told : events_.of<RequestsCollapsed>()) sum += told.messages;
+    for (const auto& told : events_.of<RequestsCoalesced>()) sum += told.messages;
     return sum;
   }
   std::int64_t runs(const std::string& key) {
@@ -189,7 +189,7 @@ class CollapseSuite : public testing::TestWithParam<Wiring> {
   std::unique_ptr<BackendWorld> world_ = GetParam().pair.queue.make();
   std::unique_ptr<BackendWorld> otherWorld_;
   std::unique_ptr<IMessageSink> sink_;
-  ConsumerOptions options_{.name = ConsumerName{"cache"}, .idleWait = 20ms, .collapse = Collapse::byKey};
+  ConsumerOptions options_{.name = ConsumerName{"cache"}, .idleWait = 20ms, .coalesce = Coalesce::byKey};
   RecordedEvents events_;
   std::vector<std::string> handled_;
   /// Before the effect.
@@ -299,7 +299,7 @@ TEST_P(CollapseSuite, ASuccessorOfALostLeaderRepeatsTheRunThatWasLostAndNoOther)
 
 TEST_P(CollapseSuite, BeyondWhatMayWaitThereAreMoreRunsAndNothingIsLost) {
   constexpr std::size_t ahead = 100;
-  options_.collapseAhead = ahead;
+  options_.coalesceAhead = ahead;
   if (auto* rabbit = dynamic_cast<RabbitWorld*>(world_.get())) rabbit->options().prefetch = ahead;
   request(20 * ahead, "a");
   Process& leader = elect(0);

@@ -80,7 +80,7 @@ TEST_F(Check, SaysInJsonWhatAReplicaWouldRefuseAndExits78) {
   EXPECT_EQ(report["refusals"], 1);
   const auto& findings = report["subjects"][0]["findings"];
   const auto refused = std::find_if(findings.begin(), findings.end(),
-                                    [](const auto& finding) { return finding["gravity"] == "refusal"; });
+                                    [](const auto& finding) { return finding["severity"] == "refusal"; });
   ASSERT_NE(refused, findings.end());
   EXPECT_EQ((*refused)["name"], "appendonly");
 }

@@ -29,7 +29,7 @@ class Flow : public ToolInElection {
 
 TEST_F(Flow, ARunThatIsKilledIsRepeatedOnceForAllWhoWaitByThen) {
   produce(requests(1, 2000));
-  const Arguments refresh{"--collapse", "group", "--exec",
+  const Arguments refresh{"--coalesce", "group", "--exec",
                           "echo $TENURE_MESSAGE_ID >>" + at("runs") + "; [ -e " + at("go") + " ] || exec sleep 600"};
   Program killed = consume("killed", refresh);
   ASSERT_TRUE(eventually([&] { return !linesOf("runs").empty(); })) << killed.output();
@@ -70,9 +70,9 @@ TEST_F(Flow, WhatCannotBeReadIsRefusedByName) {
     return tenure(inElection("consume", all)).output;
   };
   EXPECT_THAT(complaint({"--rate", "fast"}), HasSubstr("--rate"));
-  EXPECT_THAT(complaint({"--collapse", "header:"}), HasSubstr("--collapse"));
+  EXPECT_THAT(complaint({"--coalesce", "header:"}), HasSubstr("--coalesce"));
   EXPECT_THAT(complaint({"--limits", at("absent")}), HasSubstr("--limits: cannot read"));
-  EXPECT_THAT(complaint({"--collapse", "group", "--delivery", "at-most-once"}), HasSubstr("--collapse = byKey"));
+  EXPECT_THAT(complaint({"--coalesce", "group", "--delivery", "at-most-once"}), HasSubstr("--coalesce = byKey"));
 }
 
 }  // namespace

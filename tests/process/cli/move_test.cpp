@@ -41,7 +41,7 @@ TEST_F(Moves, AreRefusedWhileTheOldElectionHasALeaderAndThenTheNewOneConsumesOn)
 
   const Run refused = move();
   EXPECT_EQ(refused.exit, 78) << refused.output;
-  EXPECT_THAT(refused.output, HasSubstr("old is in office: stop all replicas first"));
+  EXPECT_THAT(refused.output, HasSubstr("old leads: stop all replicas first"));
   produce("{\"id\":\"m-4\",\"body\":\"b\"}\n");
   EXPECT_TRUE(ledgerReaches(4)) << "the refusal disturbs nobody: " << old.output();
   EXPECT_EQ(told(old, SIGTERM), 0);

@@ -250,7 +250,7 @@ TEST_F(CollapsingOnRabbit, IsShownFarMoreThanOthersAre) {
   const Arguments ends{"--queue", url, "--store", "sqlite:" + at("effects.db")};
   Arguments refresh = ends;
   refresh.insert(refresh.end(),
-                 {"--collapse", "group", "--exec",
+                 {"--coalesce", "group", "--exec",
                   "echo $TENURE_MESSAGE_ID >>" + at("runs") + "; until [ -e " + at("go") + " ]; do sleep 0.1; done"});
   const Arguments stats{"queue", "stats", "--queue", url};
 

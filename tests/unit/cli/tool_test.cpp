@@ -114,7 +114,7 @@ TEST(Tool, AnOptionThatDoesNothingWithoutAnotherIsRefused) {
                                                                       {"--max-kept", "5", "--follow-numbers"},
                                                                       {"--lane-window", "100", "--lanes"},
                                                                       {"--keep-log-lines", "5", "--keep-log"},
-                                                                      {"--collapse-ahead", "5", "--collapse"},
+                                                                      {"--coalesce-ahead", "5", "--coalesce"},
                                                                       {"--preferred-after", "5s", "--preference"}}) {
     const Answer answer = consume({"--sql", "SELECT 1", option, value});
     EXPECT_EQ(answer.exit, Exit::usage) << option;
@@ -135,8 +135,8 @@ TEST(Tool, AnOptionThatAnotherOnesValueLeavesIdleIsRefused) {
       {{"--sql", "SELECT 1", "--delivery", "at-most-once", "--max-attempts", "5"},
        "--max-attempts does nothing with --delivery at-most-once"},
       {{"--sql", "SELECT 1", "--lanes", "0", "--lane-window", "100"}, "--lane-window does nothing without --lanes"},
-      {{"--sql", "SELECT 1", "--collapse", "none", "--collapse-ahead", "5"},
-       "--collapse-ahead does nothing without --collapse"},
+      {{"--sql", "SELECT 1", "--coalesce", "none", "--coalesce-ahead", "5"},
+       "--coalesce-ahead does nothing without --coalesce"},
       {{"--sql", "SELECT 1", "--preference", "never", "--preferred-after", "5s"},
        "--preferred-after does nothing without --preference preferred"},
       {{"--sql", "SELECT 1", "--no-last-will", "--last-will-helper", "/bin/true"},
@@ -175,7 +175,7 @@ TEST(Tool, TheHelpOfAnOptionTellsTheLimitsThatItIsHeldTo) {
            {"--drain", "25h", "1ms to 1d"},
            {"--gap-limit", "31d", "0s to 30d"},
            {"--max-kept", "0", "1 to 10,000"},
-           {"--collapse-ahead", "0", "1 to 10,000,000"},
+           {"--coalesce-ahead", "0", "1 to 10,000,000"},
            {"--barrier", "31m", "0s to 30m"},
            {"--session-timeout", "2h", "1ms to 1h"},
            {"--preferred-after", "25h", "1ms to 1d"}}) {
@@ -335,8 +335,8 @@ TEST(WithOptionNames, TranslatesWhatALibraryCallsItsFields) {
   ASSERT_EQ(all.front().name, "consume");
   EXPECT_EQ(withOptionNames("consumer.retryMax = 1s: must be at least retryBase\nlimits.drain = 0s: why", options),
             "--retry-max = 1s: must be at least --retry-base\n--drain = 0s: why");
-  EXPECT_EQ(withOptionNames("consumer.followNumbers = true: cannot be combined with consumer.collapse", options),
-            "--follow-numbers: cannot be combined with --collapse");
+  EXPECT_EQ(withOptionNames("consumer.followNumbers = true: cannot be combined with consumer.coalesce", options),
+            "--follow-numbers: cannot be combined with --coalesce");
   EXPECT_EQ(withOptionNames("consumer.maxKept = -5: why\nconsumer.gapLimit = 99d: why", options),
             "--max-kept = -5: why\n--gap-limit = 99d: why");
   EXPECT_EQ(withOptionNames("nothing to do", options), "nothing to do");

@@ -160,9 +160,9 @@ TEST_F(ConsumerClock, ALeaderEightDaysAheadForgetsNothingRaisesAnAlarmAndGoesOn)
   sendAgain(wrong, "b");
 
   EXPECT_THAT(handled, ElementsAre("a", "b"));
-  ASSERT_THAT(events.of<ClockDoubted>(), Not(IsEmpty()));
-  EXPECT_THAT(events.of<ClockDoubted>()[0].what, HasSubstr("ahead"));
-  EXPECT_EQ(events.of<ClockDoubted>()[0].clock, "the leader's");
+  ASSERT_THAT(events.of<ClockDistrusted>(), Not(IsEmpty()));
+  EXPECT_THAT(events.of<ClockDistrusted>()[0].what, HasSubstr("ahead"));
+  EXPECT_EQ(events.of<ClockDistrusted>()[0].clock, "the leader's");
 }
 
 TEST_F(ConsumerClock, ALeaderAt1970ForgetsNothingAndWhatItHandlesIsKeptAsLong) {
@@ -183,7 +183,7 @@ TEST_F(ConsumerClock, ALeaderAt1970ForgetsNothingAndWhatItHandlesIsKeptAsLong) {
   sendAgain(mended, "b");
 
   EXPECT_THAT(handled, ElementsAre("a", "b"));
-  EXPECT_THAT(events.of<ClockDoubted>(), SizeIs(testing::Ge(2U)));
+  EXPECT_THAT(events.of<ClockDistrusted>(), SizeIs(testing::Ge(2U)));
 }
 
 TEST_F(ConsumerClock, AVeryFirstLeaderThatIsBehindAndDiesEarlyHasItsKeysKept) {
@@ -197,7 +197,7 @@ TEST_F(ConsumerClock, AVeryFirstLeaderThatIsBehindAndDiesEarlyHasItsKeysKept) {
   sendAgain(right, "a");
 
   EXPECT_THAT(handled, ElementsAre("a"));
-  EXPECT_THAT(events.of<ClockDoubted>(), Not(IsEmpty()));
+  EXPECT_THAT(events.of<ClockDistrusted>(), Not(IsEmpty()));
 }
 
 TEST_F(ConsumerClock, AClockThatIsSetBackBetweenTwoCommitsIsFoundThoughItsLeaderDies) {

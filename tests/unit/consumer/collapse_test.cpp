@@ -16,7 +16,7 @@ using Acknowledging = memory::Database::Acknowledging;
 
 class ConsumerCollapse : public Scene {
  protected:
-  ConsumerCollapse() { options.collapse = Collapse::byKey; }
+  ConsumerCollapse() { options.coalesce = Coalesce::byKey; }
 
   void refresh(const std::string& id, const std::string& group, const Headers& headers = {}) {
     world.deliver({NewMessage{MessageId{id}, GroupId{group}, "refresh", headers}});
@@ -36,7 +36,7 @@ class ConsumerCollapse : public Scene {
   }
   std::size_t collapsed() const {
     std::size_t sum = 0;
-    for (const auto& told : events.of<RequestsCollapsed>()) sum += told.messages;
+    for (const auto& told : events.of<RequestsCoalesced>()) sum += told.messages;
     return sum;
   }
 };
@@ -54,14 +54,14 @@ TEST_F(ConsumerCollapse, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMo
     EXPECT_THAT(handled, ElementsAre(round + "first", round + "0"));
     replicas.back().handOver();
   }
-  ASSERT_THAT(events.of<RequestsCollapsed>(), SizeIs(2));
-  EXPECT_EQ(events.of<RequestsCollapsed>()[1].message, "two-0");
-  EXPECT_EQ(events.of<RequestsCollapsed>()[1].messages, 9'999);
+  ASSERT_THAT(events.of<RequestsCoalesced>(), SizeIs(2));
+  EXPECT_EQ(events.of<RequestsCoalesced>()[1].message, "two-0");
+  EXPECT_EQ(events.of<RequestsCoalesced>()[1].messages, 9'999);
   EXPECT_THAT(doneIds(), ElementsAre("one-first", "one-0", "two-first", "two-0")) << "the others leave no key";
 }
 
 TEST_F(ConsumerCollapse, WithoutItEachHasItsRun) {
-  options.collapse = Collapse::never;
+  options.coalesce = Coalesce::never;
   refreshes("cache", 3, "r");
 
   workOff(elect());
@@ -89,7 +89,7 @@ TEST_F(ConsumerCollapse, WhatHasNoKeyIsNeverCollapsed) {
 }
 
 TEST_F(ConsumerCollapse, TheKeyMayBeAHeader) {
-  options.collapseKey = "page";
+  options.coalesceKey = "page";
   refresh("1", "", {{"page", "home"}});
   refresh("2", "", {{"page", "news"}});
   refresh("3", "", {{"page", "home"}});
@@ -102,7 +102,7 @@ TEST_F(ConsumerCollapse, TheKeyMayBeAHeader) {
 }
 
 TEST_F(ConsumerCollapse, OneNeverStandsForARequestBeyondAnotherMessageOfItsGroup) {
-  options.collapseKey = "refresh";
+  options.coalesceKey = "refresh";
   refresh("r1", "tenant", {{"refresh", "all"}});
   refresh("r2", "tenant", {{"refresh", "all"}});
   refresh("import", "tenant");
@@ -117,7 +117,7 @@ TEST_F(ConsumerCollapse, OneNeverStandsForARequestBeyondAnotherMessageOfItsGroup
 }
 
 TEST_F(ConsumerCollapse, BeyondItsBoundItTakesMoreRunsAndLosesNothing) {
-  options.collapseAhead = 100;
+  options.coalesceAhead = 100;
   refreshes("cache", 10'000, "r");
 
   workOff(elect());
@@ -208,7 +208,7 @@ TEST_F(ConsumerCollapse, OnlyTheOneThatKillsIsChargedAndThoseThatItStoodForGoOnW
 
   EXPECT_THAT(deadIds(), ElementsAre("r0"));
   EXPECT_THAT(handled, ElementsAre("r0", "r0", "r1"));
-  EXPECT_EQ(events.of<RequestsCollapsed>().back().messages, 198);
+  EXPECT_EQ(events.of<RequestsCoalesced>().back().messages, 198);
   EXPECT_THAT(world.waiting(), IsEmpty());
 }
 
@@ -295,7 +295,7 @@ class CollapseStorm : public ConsumerCollapse, public testing::WithParamInterfac
     options.maxBatch = 1 + random.below(6);
     options.maxAttempts = 2 + static_cast<int>(random.below(3));
     options.handlerIsExternal = oneIn(4);
-    options.collapseAhead = oneIn(3) ? 1 + random.below(5) : 1000;
+    options.coalesceAhead = oneIn(3) ? 1 + random.below(5) : 1000;
     if (oneIn(3)) options.delivery = Guarantee::atLeastOnce;
     if (oneIn(2)) acknowledging = Acknowledging::afterCommit;
   }

@@ -15,7 +15,7 @@ using Acknowledging = memory::Database::Acknowledging;
 class LanesCollapse : public ConsumerLanes {
  protected:
   LanesCollapse() {
-    options.collapse = Collapse::byKey;
+    options.coalesce = Coalesce::byKey;
     handler = [this](const Delivery& delivery) {
       const std::string& id = delivery.message.id.value;
       {
@@ -36,7 +36,7 @@ class LanesCollapse : public ConsumerLanes {
   }
   std::size_t collapsed() const {
     std::size_t sum = 0;
-    for (const auto& told : events.of<RequestsCollapsed>()) sum += told.messages;
+    for (const auto& told : events.of<RequestsCoalesced>()) sum += told.messages;
     return sum;
   }
 
@@ -62,8 +62,8 @@ TEST_F(LanesCollapse, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMoreR
 
     EXPECT_THAT(runs, ElementsAre(round + "first", round + "0"));
   }
-  ASSERT_THAT(events.of<RequestsCollapsed>(), SizeIs(2));
-  EXPECT_EQ(events.of<RequestsCollapsed>()[1].messages, 9'999);
+  ASSERT_THAT(events.of<RequestsCoalesced>(), SizeIs(2));
+  EXPECT_EQ(events.of<RequestsCoalesced>()[1].messages, 9'999);
 }
 
 TEST_F(LanesCollapse, ARunThatIsOverIsNotForWhatCameAfterItBegan) {
@@ -109,7 +109,7 @@ TEST_F(LanesCollapse, EachOfManyKeysHasOneMoreRun) {
 }
 
 TEST_F(LanesCollapse, ThoseWithoutAGroupRunOneAfterTheOtherForTheirKey) {
-  options.collapseKey = "page";
+  options.coalesceKey = "page";
   std::atomic<int> inWork = 0;
   onRun = [&](const std::string& id) {
     if (!id.starts_with("home")) return Outcome::done();

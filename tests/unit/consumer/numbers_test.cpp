@@ -405,7 +405,7 @@ TEST_F(Numbers, TakenBeforeItsHandlerStartsANumberIsPastWithTheTaking) {
 }
 
 TEST_F(Numbers, CannotBeCombinedWithCollapsing) {
-  options.collapse = Collapse::byKey;
+  options.coalesce = Coalesce::byKey;
   EXPECT_THROW(enrol(), std::system_error);
 }
 

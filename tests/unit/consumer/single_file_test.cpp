@@ -105,7 +105,7 @@ TEST_F(SingleFileTest, WhoWasTakenAtMostOnceIsNotLookedFor) {
 }
 
 TEST_F(SingleFileTest, ARunStandsForThoseThatCameBeforeItBegan) {
-  options.collapse = Collapse::byKey;
+  options.coalesce = Coalesce::byKey;
   file().receive(alike({"a", "b"}), std::nullopt);
   const Share share = file().take();
   ASSERT_THAT(share.messages, SizeIs(1));
@@ -116,7 +116,7 @@ TEST_F(SingleFileTest, ARunStandsForThoseThatCameBeforeItBegan) {
 }
 
 TEST_F(SingleFileTest, WhoIsDroppedHasAnHeir) {
-  options.collapse = Collapse::byKey;
+  options.coalesce = Coalesce::byKey;
   file().receive(alike({"a", "b", "c"}), std::nullopt);
   const Share share = file().take();
 
@@ -128,7 +128,7 @@ TEST_F(SingleFileTest, WhoIsDroppedHasAnHeir) {
 }
 
 TEST_F(SingleFileTest, ARunThatIsOverStandsForNobodyNew) {
-  options.collapse = Collapse::byKey;
+  options.coalesce = Coalesce::byKey;
   file().attached(std::vector<MessageId>{});
 
   file().receive(alike({"a", "b"}), MessageId{"a"});
@@ -137,7 +137,7 @@ TEST_F(SingleFileTest, ARunThatIsOverStandsForNobodyNew) {
 }
 
 TEST_F(SingleFileTest, TheOnlyOneThatWasInWorkRunsOnceMoreForAllThatWait) {
-  options.collapse = Collapse::byKey;
+  options.coalesce = Coalesce::byKey;
   file().recalled(leftInWork({"a"}), {.front = 1});
   file().attached(std::nullopt);
 

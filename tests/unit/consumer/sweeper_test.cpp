@@ -71,7 +71,7 @@ TEST_F(SweeperTest, ByAClockThatIsDoubtedNothingIsForgotten) {
   sweeper().lookedAt(now.wall, now);
   steps<Prune>();
   sweeper().pruned({.looked = 1, .removed = 0, .last = {}, .future = now.wall + 1h}, now);
-  EXPECT_THAT(told<ClockDoubted>(), SizeIs(1));
+  EXPECT_THAT(told<ClockDistrusted>(), SizeIs(1));
 
   sweeper().mayGoOn();
   pass(30min);
@@ -89,7 +89,7 @@ TEST_F(SweeperTest, AClockThatIsSetWithinATermIsSeenWithTheNextCommit) {
 
   sweeper().glance(now);
 
-  EXPECT_THAT(told<ClockDoubted>(), SizeIs(1));
+  EXPECT_THAT(told<ClockDistrusted>(), SizeIs(1));
   EXPECT_TRUE(sweeper().toBook());
 }
 
@@ -100,7 +100,7 @@ TEST_F(SweeperTest, ALaneGlancesAtNoClock) {
 
   sweeper().glance(now);
 
-  EXPECT_THAT(told<ClockDoubted>(), IsEmpty());
+  EXPECT_THAT(told<ClockDistrusted>(), IsEmpty());
 }
 
 TEST_F(SweeperTest, TheLogIsShortenedByItself) {

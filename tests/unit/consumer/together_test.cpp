@@ -171,7 +171,7 @@ TEST_F(Together, WhatIsTakenBeforeItsHandlerStartsComesAlone) {
 }
 
 TEST_F(Together, WhatMayStandForOthersComesAlone) {
-  options.collapse = Collapse::byKey;
+  options.coalesce = Coalesce::byKey;
   produce({"a", "b", "c"});
 
   workOff(electTogether());
