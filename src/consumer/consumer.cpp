@@ -1,7 +1,7 @@
 #include "tenure/consumer.hpp"
 
 #include "base/validation.hpp"
-#include "consumer/engine/engine.hpp"
+#include "consumer/engine.hpp"
 #include "consumer/option_limits.hpp"
 #include "consumer/work.hpp"
 
@@ -110,7 +110,7 @@ std::unique_ptr<ILeaderCareer> consuming::workOf(IMessageSource& source, IFenced
                                                  const ConsumerOptions& options, IEventSink& events,
                                                  const IClock& clock, IThreads& threads) {
   const ConsumerOptions fit = fitted(validated(options), store);
-  return std::make_unique<engine::Engine>(source, store, std::move(handlers), fit, events, clock, threads);
+  return std::make_unique<consuming::Engine>(source, store, std::move(handlers), fit, events, clock, threads);
 }
 
 Consumer::Consumer(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,

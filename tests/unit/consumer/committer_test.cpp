@@ -1,9 +1,9 @@
 /// The open transaction: when it is over, and what its commit says.
-#include "consumer/engine/committer.hpp"
+#include "consumer/committer.hpp"
 
 #include "parts.hpp"
 
-namespace tenure::consuming::engine {
+namespace tenure::consuming {
 namespace {
 
 using testing::ElementsAre;
@@ -151,4 +151,4 @@ TEST_F(CommitterTest, MayBeUndoneOnceBetweenTwoCommits) {
 }
 
 }  // namespace
-}  // namespace tenure::consuming::engine
+}  // namespace tenure::consuming

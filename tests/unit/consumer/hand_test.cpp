@@ -1,9 +1,9 @@
 /// What a lane has in hand, and how far it is with it.
-#include "consumer/engine/hand.hpp"
+#include "consumer/hand.hpp"
 
 #include "parts.hpp"
 
-namespace tenure::consuming::engine {
+namespace tenure::consuming {
 namespace {
 
 using testing::ElementsAre;
@@ -119,4 +119,4 @@ TEST_F(HandTest, WhatFailedTogetherComesOneByOneUntilItHasLeft) {
 }
 
 }  // namespace
-}  // namespace tenure::consuming::engine
+}  // namespace tenure::consuming

@@ -1,9 +1,9 @@
 /// One lane: what comes after what, when answers come at moments that no memory store can bring about.
-#include "consumer/engine/lane.hpp"
+#include "consumer/lane.hpp"
 
 #include "parts.hpp"
 
-namespace tenure::consuming::engine {
+namespace tenure::consuming {
 namespace {
 
 using testing::Contains;
@@ -320,4 +320,4 @@ TEST_F(LaneTest, AnAnswerThatWasOverdueAndNeverComesIsOneOutage) {
 }
 
 }  // namespace
-}  // namespace tenure::consuming::engine
+}  // namespace tenure::consuming

@@ -1,9 +1,9 @@
 /// What the store knows to be in work, and so who may begin.
-#include "consumer/engine/ledger.hpp"
+#include "consumer/ledger.hpp"
 
 #include "parts.hpp"
 
-namespace tenure::consuming::engine {
+namespace tenure::consuming {
 namespace {
 
 using testing::ElementsAre;
@@ -139,4 +139,4 @@ TEST_F(LedgerTest, WhoTakesMessagesFirstHasNoSuspects) {
 }
 
 }  // namespace
-}  // namespace tenure::consuming::engine
+}  // namespace tenure::consuming

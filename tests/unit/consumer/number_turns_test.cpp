@@ -1,8 +1,8 @@
 /// Whose turn it is in groups that follow numbers, and what is to be done about gaps.
-#include "consumer/engine/numbers.hpp"
+#include "consumer/numbers.hpp"
 #include "parts.hpp"
 
-namespace tenure::consuming::engine {
+namespace tenure::consuming {
 namespace {
 
 using testing::IsEmpty;
@@ -136,4 +136,4 @@ TEST_F(NumberTurns, ALaneLoadsWhatItsVisitAllows) {
 }
 
 }  // namespace
-}  // namespace tenure::consuming::engine
+}  // namespace tenure::consuming

@@ -1,9 +1,9 @@
 /// One message: which questions are asked for it, and what becomes of it.
 #include "consumer/charges.hpp"
-#include "consumer/engine/delivery.hpp"
+#include "consumer/delivery.hpp"
 #include "parts.hpp"
 
-namespace tenure::consuming::engine {
+namespace tenure::consuming {
 namespace {
 
 using testing::HasSubstr;
@@ -261,4 +261,4 @@ TEST_F(OneDelivery, WithoutKeysWhatComesAgainUnacknowledgedIsDropped) {
 }
 
 }  // namespace
-}  // namespace tenure::consuming::engine
+}  // namespace tenure::consuming

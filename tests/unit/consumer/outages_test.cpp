@@ -1,9 +1,9 @@
 /// When store or source fail, or do not answer.
-#include "consumer/engine/outages.hpp"
+#include "consumer/outages.hpp"
 
 #include "parts.hpp"
 
-namespace tenure::consuming::engine {
+namespace tenure::consuming {
 namespace {
 
 using testing::SizeIs;
@@ -72,4 +72,4 @@ TEST_F(OutagesTest, AnAnswerThatWasOverdueAndNeverComesIsOneOutage) {
 }
 
 }  // namespace
-}  // namespace tenure::consuming::engine
+}  // namespace tenure::consuming

@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "consumer/engine/workplace.hpp"
+#include "consumer/workplace.hpp"
 
-namespace tenure::consuming::engine {
+namespace tenure::consuming {
 
 using namespace std::chrono_literals;
 
@@ -78,4 +78,4 @@ class PartTest : public testing::Test {
   std::unique_ptr<Workplace> workplace_;
 };
 
-}  // namespace tenure::consuming::engine
+}  // namespace tenure::consuming

@@ -1,9 +1,9 @@
 /// Intake and scheduler of total order: the survey, coalescing, and tokens.
-#include "consumer/engine/single_file.hpp"
+#include "consumer/single_file.hpp"
 
 #include "parts.hpp"
 
-namespace tenure::consuming::engine {
+namespace tenure::consuming {
 namespace {
 
 using testing::ElementsAre;
@@ -160,4 +160,4 @@ TEST_F(SingleFileTest, ATokenIsTakenByTheStartAndNotByTheQuestion) {
 }
 
 }  // namespace
-}  // namespace tenure::consuming::engine
+}  // namespace tenure::consuming

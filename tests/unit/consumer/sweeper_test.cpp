@@ -1,9 +1,9 @@
 /// When old keys and lines of the log are forgotten, and by whose clock.
-#include "consumer/engine/sweeper.hpp"
+#include "consumer/sweeper.hpp"
 
 #include "parts.hpp"
 
-namespace tenure::consuming::engine {
+namespace tenure::consuming {
 namespace {
 
 using testing::IsEmpty;
@@ -114,4 +114,4 @@ TEST_F(SweeperTest, TheLogIsShortenedByItself) {
 }
 
 }  // namespace
-}  // namespace tenure::consuming::engine
+}  // namespace tenure::consuming

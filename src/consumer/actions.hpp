@@ -1,0 +1,138 @@
+/// What a lane asks of its shell: one value at a time, which holds all that the shell needs. Each names its answer; any
+/// of them may be answered by failed() instead.
+#pragma once
+
+#include <string>
+#include <type_traits>
+#include <variant>
+
+#include "consumer/reach.hpp"
+#include "consumer/values.hpp"
+#include "tenure/admin.hpp"
+
+namespace tenure::consuming {
+
+// The term.
+
+struct Claim {};                                     // → did
+struct Recall {};                                    // read what earlier terms left → recalled
+struct Reopen {};                                    // read which groups wait for a number → reopened
+struct Attach {                                      // deliver from the first one that is not acknowledged → did
+  std::optional<std::vector<MessageId>> suspects{};  // nullopt: as they were recalled
+};
+struct Declare {  // from now on this term goes as far as that, durably → did
+  Reach reach;
+};
+struct LookAtClock {};  // of the store, where it has one → lookedAt
+struct Prune {          // forget old keys → pruned
+  Pruning step;
+  std::vector<MessageId> here{};  // which are in hand: their attempts stay
+};
+struct PruneLog {  // forget old attempts → logPruned
+  LogPruning step;
+};
+struct Wait {  // → did
+  BootTime until;
+};
+struct Return {  // the phase is over
+  bool again = false;
+  bool isIdle = false;    // before the lanes: there is nothing left to do, and they may begin
+  bool isClosed = false;  // on its record nothing of this term is in work
+};
+struct Quit {  // the term is over
+  EndReason reason;
+  Error why;
+};
+
+// Intake and scheduler.
+
+struct Take {  // → took
+  std::size_t max;
+  BootTime until;
+  std::optional<MessageId> ran{};  // its run is over already: whoever delivers it again, it stands for nobody
+  // First, groups of which nothing is in hand are free, and where they stand; nullopt: they are not.
+  std::optional<std::vector<pipeline::Standing>> released{};
+};
+struct TakeTurn {  // a token for a start; in total order it is only looked at, and taken by Begin → turned
+  GroupId group;
+};
+struct Begin {  // for whom does it stand, that is about to start? → begun
+  Letter message;
+};
+struct Park {  // give the head and what follows it in its group back → did
+  Parked parked;
+  BootTime until;
+};
+struct Release {  // groups of which nothing is in hand are free, and where they stand → did
+  std::vector<pipeline::Standing> standings{};
+};
+struct Acknowledge {  // after the commit → acknowledged
+  std::vector<Letter> settled;
+  std::vector<Message> others{};        // that they stood for
+  std::vector<std::int64_t> dropped{};  // positions of those that had no run
+  std::vector<GroupId> unbegun{};       // groups of those that came with a token and did not need it
+};
+
+// The store, and the handler.
+
+struct Look {  // does it have a key already? → looked
+  Letter message;
+};
+struct Inquire {};  // what the store knows by now of failed messages → inquired
+struct Consult {    // where does the group stand? → consulted
+  GroupId group;
+  std::string key;
+};
+struct Load {  // kept messages whose turn has come → loaded
+  pipeline::Ready ready;
+};
+struct Admit {  // in the transaction: its key → admitted
+  Letter message;
+  bool mark = false;  // first a mark before it
+};
+struct Handle {  // → ran
+  Letter message;
+  int attempt = 1;
+  bool mark = false;  // first a mark before it, which takes no lock
+};
+struct HandleTogether {  // → ran
+  std::vector<Letter> messages;
+};
+struct Undo {};  // what the handler has written: back to the mark → did
+struct Bury {    // in the transaction: a dead letter and the end of its attempts → did
+  Letter message;
+  std::string reason;
+  int attempts = 0;
+  WallTime firstAt{};
+  bool undo = false;     // first back to the mark: the handler's writes must not stay
+  bool withKey = false;  // and its key with the fate `dead`; not when the key belongs to another body
+};
+/// Books what is settled and says what comes next, durably → did
+struct Commit {
+  bool undo = false;                     // first back to the mark
+  std::vector<MessageId> forgiven{};     // whose attempts are forgotten
+  std::vector<AttemptRecord> records{};  // of attempts, and those that stand for no message
+  std::vector<LoggedAttempt> log{};
+  std::vector<MessageId> inWork{};  // which the next transaction may touch
+  bool more = false;                // and later ones
+  std::vector<Letter> settled{};    // to be acknowledged, here where source and store share transactions
+  std::vector<Message> others{};
+  NumberWrites numbers{};
+};
+struct Resolve {};  // what became of the commit? → resolved
+struct Abandon {};  // roll the transaction back → did
+
+using Action = std::variant<Claim, Recall, Reopen, Attach, Declare, LookAtClock, Prune, PruneLog, Wait, Return, Quit,
+                            Take, TakeTurn, Begin, Park, Release, Acknowledge, Look, Inquire, Consult, Load, Admit,
+                            Handle, HandleTogether, Undo, Bury, Commit, Resolve, Abandon>;
+
+/// Which of the actions that is.
+template <class A, std::size_t at = 0>
+constexpr std::size_t indexOf() {
+  if constexpr (std::is_same_v<std::variant_alternative_t<at, Action>, A>)
+    return at;
+  else
+    return indexOf<A, at + 1>();
+}
+
+}  // namespace tenure::consuming

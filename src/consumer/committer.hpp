@@ -1,0 +1,65 @@
+/// The open transaction: when it is over, what it says, and what follows from its commit. Pure.
+///
+///   messages are settled ─► full, late, or somebody waits ─► commit ─► committed: told, granted, acknowledged
+///                                                              ├─ refused: nothing of it has happened
+///                                                              └─ unknown: asked what became of it, before anything
+///                                                              else
+///
+/// How many messages share a commit is measured (batch_sizer.hpp). A suspect is alone in its transaction.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "consumer/actions.hpp"
+#include "consumer/batch_sizer.hpp"
+#include "consumer/hand.hpp"
+#include "consumer/ledger.hpp"
+#include "consumer/workplace.hpp"
+
+namespace tenure::consuming {
+
+class Committer {
+ public:
+  explicit Committer(Workplace& at);
+
+  /// Its first message begins.
+  void begin(BootTime now) noexcept { batchBegan_ = now; }
+  /// `lastRun`: the next message is expected to take as long.
+  bool isOver(const Hand& hand, Duration lastRun, const Moment& moment) const noexcept;
+  std::size_t size() const noexcept { return sizer_.size(); }
+
+  /// All of it but the numbers, and whether the mark before the head is to be undone.
+  Commit close(const Hand& hand, Ledger::Entry entry, const std::optional<AttemptRecord>& look, const Moment& moment);
+  /// What the record in the store says from now on of who is in work.
+  const Ledger::Entry& entry() const noexcept { return entry_; }
+  /// It is durable: what is known of its messages, before they leave the hand.
+  void committed(const Hand& hand, const Moment& moment);
+  BatchCommitted report(std::size_t messages, std::int64_t position, std::size_t limit, const Moment& moment) const;
+  Acknowledge acknowledgement(const Hand& hand) const;
+  /// Nothing of it has happened, or it is over.
+  void forget() noexcept;
+  /// What is to be told of it is true.
+  void tellNews();
+
+  bool isOutcomeKnown() const noexcept { return outcomeKnown_; }
+  void outcomeIsUnknown() noexcept { outcomeKnown_ = false; }
+  void outcomeIsKnown() noexcept { outcomeKnown_ = true; }
+  /// It is handled again; false: for a second time without a commit between.
+  bool mayUndo() noexcept { return !std::exchange(undoneBefore_, true); }
+
+ private:
+  const AttemptRecord* streakToBook();
+
+  Workplace& at_;
+  BatchSizer sizer_;
+  BootTime batchBegan_{};
+  BootTime commitBegan_{};
+  Ledger::Entry entry_;
+  bool booksStreak_ = false;
+  AttemptRecord streak_;  // as it is booked
+  bool outcomeKnown_ = true;
+  bool undoneBefore_ = false;  // since the last commit
+};
+
+}  // namespace tenure::consuming

@@ -1,0 +1,218 @@
+/// One message: from its turn to its end, or back to its place. Pure.
+///
+///   begin ─► unfit, known, early, released …  ─► settled, buried, kept
+///     │
+///     └─► its key is looked up ─► a token ─► (charged, if it is suspect) ─► its handler ─► its key is admitted ─►
+///     settled
+///                                                                             └─ failed ─► undone, and the attempt
+///                                                                             recorded
+///                                                                                rejected ─► buried; skipped ─► its
+///                                                                                key alone
+///
+/// A transaction's first message is only looked up before its handler and admitted after it: the store's lock is taken
+/// by the handler's own first statement, and a handler that begins with slow work holds nobody up meanwhile. One that
+/// is external never runs under the lock. The others are admitted first.
+///
+/// That is the way to one effect for each message. Without keys (at least once) nothing is looked up or admitted. At
+/// most once is another way: a message is taken, key and acknowledgement durable, before its handler starts. Then it is
+/// this term's alone, and no other term will see it: whatever else happens to it is said, as a dead letter where the
+/// store takes one, as an event where it does not.
+///
+///   begin ─► a token ─► admitted ─► (commit, acknowledge) taken ─► its handler ─► commit
+///                                                                   └─ failed, or its leader leaves ─► buried ─►
+///                                                                   commit
+///
+/// What it decides is a question to store or handler (an Action), or what becomes of the head. What its transaction is
+/// to say of it, it writes into the booking.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+
+#include "base/backoff.hpp"
+#include "consumer/actions.hpp"
+#include "consumer/numbers.hpp"
+#include "consumer/workplace.hpp"
+
+namespace tenure::consuming {
+
+/// How the head stands in its transaction, and in hand.
+struct Head {
+  Letter message{};
+  bool isFirst = true;  // of its transaction
+  bool isSuspect = false;
+  bool isNamed = true;       // where each has to be on record by itself: it is
+  bool mayHaveCome = false;  // before, as one that was committed and not acknowledged
+  std::size_t place = 0;     // in hand
+  bool isCounted = false;    // by a rate limit, when it begins
+  bool storeIsAway = false;
+};
+
+class Delivery {
+ public:
+  struct Settled {  // in the open transaction; `ran`: it has had its run, which stands for those that it collapsed
+    bool ran = true;
+  };
+  struct CommitFirst {};  // then it is looked at again
+  struct Waits {          // in its place
+    BootTime until;
+  };
+  struct GivesBack {  // it waits elsewhere, once the transaction is over
+    BootTime until;
+    bool ran = false;
+  };
+  struct GoesOn {};  // it is looked at again
+  struct GivesUp {   // the numbers before it
+    pipeline::Gap gap;
+  };
+  struct Ends {  // the term; nullopt: for what troubles it already
+    std::optional<Error> why{};
+  };
+  using Decision = std::variant<Action, Settled, CommitFirst, Waits, GivesBack, GoesOn, GivesUp, Ends>;
+
+  Delivery(Workplace& at, Numbers& numbers, Random random)
+      : at_(at), numbers_(numbers), backoff_(at.options.retryBase, at.options.retryMax, random) {}
+
+  /// It is its turn.
+  Decision begin(const Head& head, const Moment& moment);
+  // Answers about it.
+  Decision looked(bool known);
+  Decision admitted(Admission admission, const Moment& moment);
+  /// Not after now: it has its token.
+  Decision turned(BootTime turn, const Moment& moment);
+  Decision begun(std::vector<Message> others);
+  Decision ran(const Outcome& outcome, const Moment& moment);
+  Decision undone(const Moment& moment);
+  void buried(const Moment& moment);
+  void inquired(const ConsumerState& found);
+  /// Its handler asked too much, alone in its transaction.
+  Decision overstrained(const Head& head, const std::string& why, const Moment& moment);
+  /// It was to be handled with others, and has a key.
+  Decision known(const Head& head, Admission admission, const Moment& moment);
+  /// The store cannot take it.
+  void refusedByStore(const MessageId& id, const std::string& why);
+
+  /// It is settled: what its transaction says of it.
+  void settle(bool ran, bool wasBuried);
+  /// Nothing of it is in the transaction, or that is over.
+  void forgetTransaction() noexcept { key_ = {}; }
+  /// Back to the mark before the commit.
+  bool leavesMark() const noexcept { return key_.marked; }
+  bool isPlain(const Message& message) const;
+
+  // What has a token of the rate limits, and has not begun.
+
+  void bringTokens(std::span<const Message> messages);
+  /// The groups of those that needed none.
+  std::vector<GroupId> unbegun(std::span<const Letter> settled) const;
+  std::size_t takeTokens(std::span<const MessageId> of);
+
+  // Between transactions.
+
+  BootTime notBefore() const noexcept { return notBefore_; }
+  void chargeIsDurable(const MessageId& id) { charged_ = id; }
+  void forgetCharge() noexcept { charged_.reset(); }
+  bool hasCharge() const noexcept { return charged_.has_value(); }
+  /// Its handler did not come to an end of its own: a clean end counts nothing.
+  void takeBackCharge();
+  void runIsDurable() noexcept { ran_.reset(); }
+  bool hasRun() const noexcept { return ran_.has_value(); }
+  const std::optional<MessageId>& whoseRunIsOver() const noexcept { return ran_; }
+  Duration lastRun() const noexcept { return lastRun_; }
+
+  // Without keys: committed by this term and not acknowledged, they come again, at the front and in this order.
+
+  void remember(std::span<const Letter> committed);
+  void acknowledged(std::size_t count);
+  bool remembersAny() const noexcept { return !unacknowledged_.empty(); }
+
+  // At most once.
+
+  void take(Letter message) { taken_ = Taken{std::move(message)}; }
+  bool hasTaken() const noexcept { return taken_.has_value(); }
+  bool isTakenDone() const noexcept { return taken_ && taken_->done; }
+  const Message& taken() const noexcept { return *taken_->message; }
+  Letter closeTaken();
+  Decision goOnWithTaken(const Head& head, BootTime notBefore, const Moment& moment);
+  Decision takenFailed(const std::string& why, const Moment& moment);
+  /// What the store did not take becomes a dead letter when the store is back.
+  void takenRefused(const Error& error);
+  /// The store takes nothing any more.
+  void forgo(const std::string& why);
+
+ private:
+  struct Key {  // the head's, in the open transaction
+    bool isLookedUp = false;
+    bool isKnown = false;  // it was there already
+    bool marked = false;   // the transaction's mark stands before it
+    bool isAdmitted = false;
+  };
+  struct Taken {  // acknowledged, and its handler not yet done
+    Letter message;
+    bool begun = false;
+    std::string trouble{};  // why it becomes a dead letter
+    bool done = false;      // outside the store, which cannot undo it
+  };
+
+  const Message& message() const noexcept { return *head_.message; }
+  bool wasCommitted();
+  Decision beginWithoutKey(const Moment& moment);
+  Decision askForTurn() const { return Action{TakeTurn{message().group}}; }
+  Decision refuse(std::string_view why, const Moment& moment);
+  Decision cannotBeStored(const Moment& moment);
+  std::optional<Decision> findTurn(const Moment& moment);
+  Decision dropRepeat();
+  Decision tooManyWait(const Moment& moment);
+  Decision letGo(const Moment& moment);
+  Decision standStill(const Moment& moment);
+  Decision standDown(const Moment& moment);
+  Decision charge(const Moment& moment);
+  Decision admit() const { return Action{Admit{head_.message, !key_.marked}}; }
+  Decision run(const Moment& moment);
+  Decision start();
+  Decision handled();
+  Decision skip(const Outcome& outcome, const Moment& moment);
+  Decision attemptFailed(const Outcome& outcome, const Moment& moment);
+  Decision postpone(const Outcome& outcome, const Moment& moment);
+  Decision dropKnown(Admission admission, const Moment& moment);
+  Decision startOver();
+  Decision bury(std::string_view reason, int attempts, bool withKey, const Moment& moment);
+  bool beginsUnlocked() const noexcept {
+    return at_.options.handlerIsExternal || (head_.isFirst && !head_.storeIsAway);
+  }
+  bool needsTurn() const;
+  bool isCharged() const { return charged_ == message().id; }
+  bool hasRunBefore() const { return ran_ == message().id; }
+  int attemptNumber() const;
+  void record(int attempts, const std::string& error, const Moment& moment);
+  void logEnd(AttemptEnd end, const std::string& why, const Moment& moment);
+
+  Workplace& at_;
+  Numbers& numbers_;
+  Backoff backoff_;
+
+  Head head_;
+  Key key_;
+  std::unordered_set<MessageId> tokens_;  // those that came with one
+  std::optional<MessageId> turn_;         // the head, when it has got its token by itself
+  std::optional<MessageId> heldBack_;     // and told of it
+  std::optional<MessageId> charged_;      // a suspect whose attempt is durable
+  std::optional<AttemptRecord> before_;   // its record before that
+  std::optional<MessageId> ran_;          // an external handler is done with it
+  std::optional<AttemptRecord> refused_;  // the store cannot take it
+  std::optional<MessageSkipped> skipped_;
+  std::pair<std::string, int> burial_;  // why, and after how many attempts
+  BootTime runBegan_{};
+  Duration lastRun_{};
+  BootTime notBefore_ = BootTime::min();  // of the head
+  BootTime nextWord_{};                   // when to ask whether we may go on
+  std::optional<Taken> taken_;
+  std::deque<std::pair<MessageId, BodyDigest>> unacknowledged_;
+};
+
+}  // namespace tenure::consuming

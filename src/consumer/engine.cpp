@@ -1,0 +1,175 @@
+#include "consumer/engine.hpp"
+
+#include "consumer/engine_posts.hpp"
+
+namespace tenure::consuming {
+namespace {
+
+constexpr std::size_t windowBytes = 64U << 20U;
+
+pipeline::Desk deskOf(const ConsumerOptions& options) {
+  std::optional<pipeline::Collapser> collapser;
+  if (options.coalesce == Coalesce::byKey) collapser.emplace(options.coalesceKey, options.coalesceAhead);
+  return {{options.laneWindow, windowBytes, reachOf(options).front}, 1 + options.ordering.lanes, std::move(collapser)};
+}
+
+}  // namespace
+
+Engine::Engine(IMessageSource& source, IFencedStore& store, Handlers handlers, const ConsumerOptions& options,
+               IEventSink& events, const IClock& clock, IThreads& threads)
+    : setting_{source, store,  source.sharesTransactionsWith(store), std::move(handlers), options, events,
+               clock,  threads},
+      sourceTimer_(options.outageLimit, watch_),
+      gate_(clock, threads) {}
+
+Engine::~Engine() { join(); }
+
+// --- phases
+
+void Engine::check(const std::stop_token& stop) {
+  const Result<void> ready = isReady(setting_.source, setting_.store, stop);
+  setting_.store.release();
+  ready.value();
+}
+
+void Engine::prepare(const std::stop_token& stop) {
+  isReady(setting_.source, setting_.store, stop).value();
+  openStores();
+  for (const auto& store : laneStores_)
+    if (store != nullptr && !stop.stop_requested()) store->prepare(stop).value();
+  if (setting_.options.prepare) setting_.options.prepare(stop);
+}
+
+/// Of the next term's lanes.
+void Engine::openStores() {
+  for (std::size_t number = laneStores_.size() + 1; number <= setting_.options.ordering.lanes; ++number)
+    laneStores_.push_back(setting_.store.openLane(static_cast<std::int64_t>(number)));
+}
+
+void Engine::inaugurate(const Term& term) {
+  join();
+  lanes_.clear();  // of a term that nobody handed over
+  main_.reset();
+  post_.reset();
+  stop_ = {};
+  failure_ = nullptr;
+  office_ = {.election = term.identity().election, .token = term.token()};
+  lists_.emplace(setting_.threads);
+  notes_ = std::make_shared<Notes>(setting_.options);
+  if (hasLanes()) {
+    sourceTimer_.reset();
+    setting_.source.limitAnswers(&sourceTimer_);
+    exchange_.emplace(deskOf(setting_.options), 1 + setting_.options.ordering.lanes, setting_.clock, setting_.threads);
+    post_ = std::make_unique<RecoveryPost>(*this, term);
+  } else {
+    file_.emplace(setting_.options);
+    post_ = std::make_unique<TotalPost>(*this, term);
+  }
+  main_.emplace(*post_, setting_.store, setting_.handlers, setting_.options, setting_.shares, setting_.events,
+                setting_.clock);
+  main_->inaugurate(term);
+}
+
+bool Engine::execute(const Term& term) {
+  if (hasLanes()) return office_.recovered ? read(term) : recover(term);
+  readLimits();
+  return main_->execute(term).again;
+}
+
+void Engine::handOver(const Term& term) {
+  join();
+  bool inOrder = main_.has_value();
+  for (const auto& lane : lanes_) {
+    const bool orderly = !lane->failed && term.valid();
+    bool isClosed = false;
+    orderly ? static_cast<void>(isClosed = lane->runner->handOver(term).isClosed) : lane->runner->leaveSilently(term);
+    inOrder = inOrder && orderly && isClosed;
+  }
+  lanes_.clear();
+  if (main_) inOrder ? static_cast<void>(main_->handOver(term)) : main_->leaveSilently(term);
+  main_.reset();
+  post_.reset();
+  exchange_.reset();
+  file_.reset();
+  setting_.source.limitAnswers(nullptr);
+}
+
+// --- before the lanes
+
+bool Engine::recover(const Term& term) {
+  readLimits();
+  const Return over = main_->execute(term);
+  term.reportProgress();
+  if (term.stopToken().stop_requested()) return false;
+  office_.recovered = over.isIdle && static_cast<const RecoveryPost&>(*post_).isDone();
+  if (office_.recovered) open(term);
+  return true;
+}
+
+void Engine::open(const Term& term) {
+  exchange_->trust();
+  exchange_->adopt(main_->takeStandings());
+  office_.lastProgress = setting_.clock.now();
+  exchange_->leave(mainPost);
+  openStores();
+  for (std::size_t number = 1; number <= setting_.options.ordering.lanes; ++number) {
+    auto lane = std::make_unique<LaneThread>();
+    lane->post = std::make_unique<LanePost>(*this, number);
+    lane->store = std::move(laneStores_[number - 1]);
+    gated_ = lane->store == nullptr;
+    if (gated_) lane->store = std::make_unique<GatedStore>(gate_, *lane->post, setting_.store);
+    lane->post->useStore(*lane->store);
+    ConsumerOptions options = setting_.options;
+    if (options.jitterSeed != 0) options.jitterSeed += number;
+    lane->runner = std::make_unique<LaneRunner>(*lane->post, *lane->store, setting_.handlers, options, setting_.shares,
+                                                setting_.events, setting_.clock);
+    lanes_.push_back(std::move(lane));
+  }
+  laneStores_.clear();
+  for (const auto& lane : lanes_)
+    lane->thread = setting_.threads.start([this, &lane = *lane, term] { work(lane, term); });
+}
+
+// --- a lane's thread
+
+void Engine::work(LaneThread& lane, const Term& term) noexcept {
+  try {
+    lane.runner->inaugurate(term);
+    while (!stop_.stop_requested()) lane.runner->execute(term);
+  } catch (...) {
+    lane.failed = true;
+    fail(std::current_exception());
+  }
+  lane.runner->letGo();
+  if (gated_) lane.store->release();
+  lane.post->leave();
+}
+
+void Engine::fail(std::exception_ptr why) noexcept {
+  const std::lock_guard lock(failureMutex_);
+  if (failure_ == nullptr) failure_ = std::move(why);
+  hurry();
+  stop_.request_stop();
+}
+
+void Engine::join() {
+  stop_.request_stop();
+  for (const auto& lane : lanes_)
+    if (lane->thread != nullptr) lane->thread->join();
+}
+
+void Engine::hurry() noexcept {
+  const BootTime by = setting_.clock.now() + lastAnswers;
+  sourceTimer_.hurry(by);
+  if (main_) main_->hurry(by);
+  for (const auto& lane : lanes_) lane->runner->hurry(by);
+}
+
+void Engine::readLimits() {
+  const RateLimits* limits = setting_.options.limits;
+  if (limits == nullptr || office_.limitsSeen == limits->version()) return;
+  office_.limitsSeen = limits->version();  // first: what changes meanwhile is seen next time
+  hasLanes() ? exchange_->limit(limits->rules()) : file_->limit(limits->rules());
+}
+
+}  // namespace tenure::consuming

@@ -1,0 +1,148 @@
+/// The consumer: one engine for 1..N lanes.
+///
+///     source ─► intake (window, suspects, coalescing) ─► scheduler (whose turn, limits, parking) ─► delivery × lanes
+///     (one
+///               message: look up, handle, settle, fail, reject) ─► committer (batches, commit, resolve, acknowledge)
+///
+///     total order   single_file.hpp, and one lane, on the career thread
+///     per group     pipeline/desk.hpp (intake, scheduler) under a lock (exchange.hpp), and lanes on threads of their
+///     own
+///
+/// Each part is a pure machine. lane.hpp puts those of a lane together, and says what comes next; lane_runner.hpp
+/// performs that, at a post (post.hpp): the lane's way to its messages. This is who makes them:
+///
+///   prepare      the main store and those of the lanes connect
+///   inaugurate   the main runner claims, recalls and attaches
+///   execute      first the main runner alone, with what a dead predecessor may have had in work; in total order it
+///   goes
+///                on. Else the lanes, each on a thread of its own, while this one reads and acknowledges (reader.cpp)
+///   handOver     the lanes finish what they have in hand, then the main runner writes that nothing is in work
+///
+/// What a lane may have in work beyond the front is on a record of its own; what is in the front needs none, as the
+/// main record says for the whole term that the front may be in work.
+///
+/// A store that cannot be used from several threads at once stands behind a gate (gate.hpp), and so does a source that
+/// shares its connection: the reader then only looks while a lane is at work, and waits when all rest.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "consumer/exchange.hpp"
+#include "consumer/gate.hpp"
+#include "consumer/lane_runner.hpp"
+#include "consumer/single_file.hpp"
+
+namespace tenure::consuming {
+
+/// Threads: its phases, one at a time; starts and joins those of its lanes.
+class Engine final : public ILeaderCareer {
+ public:
+  /// Borrows source, store, events, clock and threads. The options are valid and fit the store.
+  Engine(IMessageSource& source, IFencedStore& store, Handlers handlers, const ConsumerOptions& options,
+         IEventSink& events, const IClock& clock, IThreads& threads);
+  ~Engine() override;
+
+  void check(const std::stop_token& stop) override;
+  void prepare(const std::stop_token& stop) override;
+  void inaugurate(const Term& term) override;
+  bool execute(const Term& term) override;
+  void handOver(const Term& term) override;
+
+ private:
+  class TotalPost;
+  class RecoveryPost;
+  class LanePost;
+  /// Of the source's answers, which the reader waits for.
+  class Watch final : public IAnswerWatch {
+   public:
+    explicit Watch(Engine& engine) : engine_(engine) {}
+    void onOverdue(BootTime since) override;
+    void onAnswered() override;
+
+   private:
+    Engine& engine_;
+  };
+  /// What all of one term have in common.
+  struct Setting {
+    IMessageSource& source;
+    IFencedStore& store;
+    const bool shares;
+    const Handlers handlers;
+    const ConsumerOptions options;
+    IEventSink& events;
+    const IClock& clock;
+    IThreads& threads;
+  };
+  struct LaneThread {
+    std::unique_ptr<IFencedStore> store;
+    std::unique_ptr<LanePost> post;
+    std::unique_ptr<LaneRunner> runner;
+    std::unique_ptr<IThread> thread;
+    bool failed = false;  // read after its thread has ended
+  };
+  /// The term, on the career thread.
+  struct Office {
+    ElectionName election;
+    FencingToken token;
+    std::optional<BootTime> overdueSince{};  // the source's answer, and told
+    bool recovered = false;
+    BootTime lastProgress{};
+    std::optional<std::uint64_t> limitsSeen{};
+    BootTime nextTelling{};
+    BootTime nextGapCheck{};
+  };
+
+  bool hasLanes() const noexcept { return setting_.options.ordering.lanes > 0; }
+  void openStores();
+  bool recover(const Term& term);
+  void open(const Term& term);
+  void work(LaneThread& lane, const Term& term) noexcept;
+  void fail(std::exception_ptr why) noexcept;
+  bool read(const Term& term);
+  Result<void> acknowledge();
+  Result<void> readOnce(const Term& term, BootTime until, const std::stop_token& stop);
+  Result<void> look(const std::stop_token& stop);
+  Result<void> watchGaps(const Term& term, const std::stop_token& stop);
+  Result<bool> isDry(const std::stop_token& stop);
+  Result<void> readAgain(const Term& term);
+  Result<void> rest(const Term& term, const std::function<Result<void>()>& each);
+  Result<std::vector<Message>> fetch(BootTime until, const std::stop_token& stop);
+  void sourceFailed(const Term& term, const Error& error);
+  /// Ends the term: nobody is to wait for answers any longer.
+  [[noreturn]] void giveUp(const Error& error);
+  void hurry() noexcept;
+  void tell(EventBody body);
+  void settleDown(const Term& term);
+  void reportProgress(const Term& term);
+  void readLimits();
+  void join();
+  bool readsBehindGate() const noexcept { return gated_ && setting_.shares; }
+  Gate::Pass passForReading() { return readsBehindGate() ? gate_.enter() : Gate::Pass{}; }
+
+  const Setting setting_;
+  Watch watch_{*this};
+  AnswerTimer sourceTimer_;
+  std::vector<std::unique_ptr<IFencedStore>> laneStores_;  // of the next term's lanes; nullptr behind the gate
+
+  // Of the term.
+  Office office_;
+  std::optional<NumberLists> lists_;
+  std::shared_ptr<Notes> notes_;
+  std::optional<SingleFile> file_;    // in total order
+  std::optional<Exchange> exchange_;  // with lanes
+  std::unique_ptr<IPost> post_;       // the main runner's
+  std::optional<LaneRunner> main_;
+  Gate gate_;  // a lane that was not handed over may still be behind it
+  std::vector<std::unique_ptr<LaneThread>> lanes_;
+  bool gated_ = false;  // the store is behind the gate
+  std::stop_source stop_;
+  std::mutex failureMutex_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace tenure::consuming

@@ -1,0 +1,284 @@
+#include "consumer/lane_runner.hpp"
+
+#include <algorithm>
+
+#include "consumer/charges.hpp"
+
+namespace tenure::consuming {
+LaneRunner::LaneRunner(IPost& post, IFencedStore& store, const Handlers& handlers, const ConsumerOptions& options,
+                       bool shares, IEventSink& events, const IClock& clock)
+    : post_(post),
+      store_(store),
+      handlers_(handlers),
+      options_(options),
+      shares_(shares),
+      events_(events),
+      clock_(clock),
+      random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()),
+      storeTimer_(options.outageLimit, storeWatch_),
+      sourceTimer_(options.outageLimit, sourceWatch_) {}
+
+// --- phases
+
+void LaneRunner::inaugurate(const Term& term) {
+  storeTimer_.reset();
+  sourceTimer_.reset();
+  lane_.reset();
+  enter(term);
+  transaction_.reset();
+  ConsumerOptions named = options_;
+  named.name = name_;
+  lane_.emplace(named, random_.fork(),
+                Lane::Setup{.role = post_.role(),
+                            .together = handlers_.many != nullptr,
+                            .token = term.token(),
+                            .lists = post_.lists().groups(),
+                            .notes = post_.notes()});
+  if (post_.prunes()) lane_->sweep(clock_.now());
+  run(lane_->inaugurate(moment()));
+}
+
+Return LaneRunner::execute(const Term& term) {
+  enter(term);
+  return run(lane_->execute(moment()));
+}
+
+Return LaneRunner::handOver(const Term& term) {
+  enter(term);
+  abandon();
+  Return over{.isClosed = true};
+  if (lane_ && term.valid()) over = run(lane_->handOver(moment()));
+  leave();
+  return over;
+}
+
+void LaneRunner::leaveSilently(const Term& term) {
+  enter(term);
+  abandon();
+  leave();
+}
+
+void LaneRunner::leave() {
+  if (lane_) lane_->lose("its term was lost");
+  if (lane_ && lane_->hasNews()) tell();
+  abandon();
+  post_.detach();
+  store_.release();
+  post_.limitAnswers(nullptr);
+  store_.limitAnswers(nullptr);
+  term_ = nullptr;
+}
+
+void LaneRunner::enter(const Term& term) {
+  term_ = &term;
+  name_ = options_.name.value.empty() ? ConsumerName{term.identity().election.value} : options_.name;
+  recordName_ = post_.recordName(name_);
+  stop_ = post_.stopToken();
+  emit_.emplace(events_, clock_, term.identity().election);
+  store_.limitAnswers(&storeTimer_);
+  post_.limitAnswers(&sourceTimer_);
+  bootAtEntry_ = clock_.now();
+  wallAtEntry_ = clock_.wallNow();
+}
+
+Return LaneRunner::run(Action action) {
+  while (true) {
+    if (lane_->hasNews()) tell();
+    if (const auto* over = std::get_if<Return>(&action)) return *over;
+    holdTimers();
+    action = std::visit([this](auto& asked) { return perform(asked); }, action);
+  }
+}
+
+void LaneRunner::tell() {
+  for (EventBody& body : lane_->takeNews()) (*emit_)(std::move(body), term_->token());
+}
+
+Moment LaneRunner::moment() const {
+  const BootTime now = clock_.now();
+  // Reckoned from one reading a phase: records need no more, and each reading costs as much as a map look-up.
+  const WallTime wall = wallAtEntry_ + std::chrono::floor<std::chrono::milliseconds>(now - bootAtEntry_);
+  return {.now = now,
+          .wall = wall,
+          .mayBegin = term_->mayBeginWork(),
+          .stopAsked = stop_.stop_requested(),
+          .transactionIsFull = transaction_ && transaction_->isFull(),
+          .isLimited = post_.isLimited(),
+          .storeOwesSince = storeTimer_.since(),
+          .sourceOwesSince = post_.sourceTimer(sourceTimer_).since()};
+}
+
+// --- answers that do not come are told, and what has failed counts on though others come
+
+void LaneRunner::Watch::onOverdue(BootTime since) {
+  if (!runner_.lane_ || runner_.term_ == nullptr) return;
+  runner_.lane_->overdue(side_, since, runner_.moment());
+  runner_.tell();
+}
+
+void LaneRunner::Watch::onAnswered() {
+  if (!runner_.lane_ || runner_.term_ == nullptr) return;
+  runner_.lane_->answeredLate(side_, runner_.moment());
+  runner_.tell();
+}
+
+void LaneRunner::holdTimers() noexcept {
+  storeTimer_.hold(lane_->failingSince(Side::store));
+  sourceTimer_.hold(lane_->failingSince(Side::source));
+}
+
+void LaneRunner::hurry(BootTime by) noexcept {
+  storeTimer_.hurry(by);
+  sourceTimer_.hurry(by);
+}
+
+// --- the post, and waiting
+
+Action LaneRunner::perform(Attach& attach) { return did(post_.attach(attach)); }
+
+Action LaneRunner::perform(Take& take) {
+  post_.reportProgress();
+  Result<Share> share = post_.take(std::move(take));
+  if (!share) return lane_->failed(share.error(), moment());
+  foretell(share->messages);
+  return lane_->took(std::move(*share), moment());
+}
+
+/// Not of a child process: what it does is in no transaction, and nothing but the store's own word may start it.
+void LaneRunner::foretell(std::span<const Message> messages) {
+  if (!options_.handlerIsExternal) store_.expect(messages);
+}
+
+Action LaneRunner::perform(TakeTurn& turn) {
+  const BootTime due = post_.takeTurn(turn.group);
+  return lane_->turned(due, moment());  // whose clock is read after the scheduler's
+}
+
+Action LaneRunner::perform(Begin& begin) { return lane_->begun(post_.begin(*begin.message), moment()); }
+
+Action LaneRunner::perform(Park& park) {
+  post_.park(std::move(park.parked), park.until);
+  return lane_->did(moment());
+}
+
+Action LaneRunner::perform(Release& release) {
+  post_.release(std::move(release.standings));
+  return lane_->did(moment());
+}
+
+Action LaneRunner::perform(Acknowledge& acknowledge) {
+  if (!term_->valid()) return lane_->failed(Errc::leaseLost, moment());
+  Result<Receipt> receipt = post_.acknowledge(acknowledge);
+  return receipt ? lane_->acknowledged(std::move(*receipt), moment()) : lane_->failed(receipt.error(), moment());
+}
+
+Action LaneRunner::perform(Wait& wait) {
+  post_.reportProgress();
+  clock_.waitUntil(wait.until, stop_);
+  return lane_->did(moment());
+}
+
+Action LaneRunner::perform(Return& over) { return over; }  // run() has seen it
+
+Action LaneRunner::perform(Quit& quit) {
+  hurry(clock_.now() + lastAnswers);
+  abandon();
+  throw EndTerm(quit.reason, quit.why);
+}
+
+// --- the store, between transactions
+
+Action LaneRunner::perform(Claim&) { return did(store_.claim(*term_)); }
+
+Action LaneRunner::perform(Recall&) {
+  const Result<Recollection> left = post_.recall(name_, moment().wall);
+  return left ? lane_->recalled(*left, moment()) : lane_->failed(left.error(), moment());
+}
+
+Action LaneRunner::perform(Reopen&) {
+  const Result<std::vector<std::string>> places = openPlaces();
+  abandon();
+  return places ? lane_->reopened(*places, moment()) : lane_->failed(places.error(), moment());
+}
+
+Action LaneRunner::perform(Declare& declaration) {
+  post_.reportProgress();
+  abandon();
+  Result<void> done = begin();
+  if (done) done = declare(*transaction_, name_, declaration.reach);
+  return did(commitAlone(std::move(done)));
+}
+
+/// What is not about messages has a transaction of its own.
+Result<void> LaneRunner::commitAlone(Result<void> done) {
+  if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
+  if (done) done = transaction_->commit();
+  abandon();
+  return done;
+}
+
+Action LaneRunner::perform(Inquire&) {
+  post_.reportProgress();
+  const Result<ConsumerState> found = store_.consumerState(name_);
+  return found ? lane_->inquired(*found, moment()) : lane_->failed(found.error(), moment());
+}
+
+Action LaneRunner::perform(Look& look) {
+  const Result<std::vector<Admission>> known = store_.known(name_, {look.message.get(), 1});
+  if (!known) return lane_->failed(known.error(), moment());
+  return lane_->looked(known->front() != Admission::fresh, moment());
+}
+
+Action LaneRunner::perform(LookAtClock&) {
+  post_.reportProgress();
+  const auto clock = store_.clock();
+  return clock ? lane_->lookedAt(*clock, moment()) : lane_->failed(clock.error(), moment());
+}
+
+Action LaneRunner::perform(Prune& prune) {
+  post_.reportProgress();
+  if (!term_->valid()) return lane_->failed(Errc::leaseLost, moment());
+  prune.step.consumer = name_;
+  if (prune.step.after.empty())  // once a pass
+    if (const Result<void> forgotten = forgetAttempts(prune); !forgotten)
+      return lane_->failed(forgotten.error(), moment());
+  const Result<Pruned> pruned = store_.prune(*term_, prune.step);
+  return pruned ? lane_->pruned(*pruned, moment()) : lane_->failed(pruned.error(), moment());
+}
+
+/// Of messages that nobody delivers any more: whatever took them from their queue, their records would stay for ever.
+Result<void> LaneRunner::forgetAttempts(const Prune& prune) {
+  constexpr std::size_t together = 100;
+  const Result<ConsumerState> found = store_.consumerState(name_);
+  if (!found) return found.error();
+  std::vector<MessageId> old;
+  for (const AttemptRecord& record : found->attempts) {
+    const bool isHere = std::ranges::find(prune.here, record.id) != prune.here.end();
+    const bool isOver = record.lastAt < prune.step.before && !isHere && !isNote(record);
+    if (isOver && old.size() < together) old.push_back(record.id);
+  }
+  if (old.empty()) return {};
+  abandon();
+  Result<void> done = begin();
+  for (const MessageId& id : old)
+    if (done) done = transaction_->clearAttempt(name_, id);
+  return commitAlone(std::move(done));
+}
+
+Action LaneRunner::perform(PruneLog& prune) {
+  post_.reportProgress();
+  if (!term_->valid()) return lane_->failed(Errc::leaseLost, moment());
+  prune.step.consumer = name_;
+  const Result<std::size_t> removed = store_.pruneLog(*term_, prune.step);
+  return removed ? lane_->logPruned(*removed, moment()) : lane_->failed(removed.error(), moment());
+}
+
+Action LaneRunner::perform(Resolve&) {
+  const Result<CommitFate> fate = store_.resolve(*term_);
+  if (!fate) return lane_->failed(fate.error(), moment());
+  Action next = lane_->resolved(*fate, moment());
+  lists_.release();  // others may go on with what was committed, or was not
+  return next;
+}
+
+}  // namespace tenure::consuming

@@ -1,0 +1,132 @@
+/// Performs what a lane asks for, at its post and at a store, and feeds the results back. Decides nothing.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/answer_timer.hpp"
+#include "base/emit.hpp"
+#include "consumer/guarded_transaction.hpp"
+#include "consumer/number_lists.hpp"
+#include "consumer/post.hpp"
+#include "consumer/work.hpp"
+
+namespace tenure::consuming {
+
+/// Threads: one at a time.
+class LaneRunner final {
+ public:
+  /// Borrows all of them. The options are valid and fit the store. `shares`: the source acknowledges inside its
+  /// transactions.
+  LaneRunner(IPost& post, IFencedStore& store, const Handlers& handlers, const ConsumerOptions& options, bool shares,
+             IEventSink& events, const IClock& clock);
+
+  void inaugurate(const Term& term);
+  Return execute(const Term& term);
+  Return handOver(const Term& term);
+  /// The same without a word to the store, when others have not left in order.
+  void leaveSilently(const Term& term);
+  /// From any thread: no answer is waited for longer than until then.
+  void hurry(BootTime by) noexcept;
+  /// Whatever is open is rolled back.
+  void letGo() noexcept;
+  /// Before the lanes: where all groups stand, for them.
+  std::vector<pipeline::Standing> takeStandings() { return lane_->takeStandings(); }
+
+ private:
+  /// Tells what it hears of the store's answers, or of the source's.
+  class Watch final : public IAnswerWatch {
+   public:
+    Watch(LaneRunner& runner, Side side) : runner_(runner), side_(side) {}
+    void onOverdue(BootTime since) override;
+    void onAnswered() override;
+
+   private:
+    LaneRunner& runner_;
+    const Side side_;
+  };
+
+  void enter(const Term& term);
+  Return run(Action action);
+  void holdTimers() noexcept;
+  Moment moment() const;
+  void tell();
+  void leave();
+
+  Action perform(Claim& claim);
+  Action perform(Recall& recall);
+  Action perform(Reopen& reopen);
+  Action perform(Attach& attach);
+  Action perform(Declare& declaration);
+  Action perform(LookAtClock& look);
+  Action perform(Prune& prune);
+  Action perform(PruneLog& prune);
+  Action perform(Wait& wait);
+  Action perform(Return& over);
+  Action perform(Quit& quit);
+  Action perform(Take& take);
+  Action perform(TakeTurn& turn);
+  Action perform(Begin& begin);
+  Action perform(Park& park);
+  Action perform(Release& release);
+  Action perform(Acknowledge& acknowledge);
+  Action perform(Look& look);
+  Action perform(Inquire& inquire);
+  Action perform(Consult& consult);
+  Action perform(Load& load);
+  Action perform(Admit& asked);
+  Action perform(Handle& asked);
+  Action perform(HandleTogether& asked);
+  Action perform(Undo& undo);
+  Action perform(Bury& bury);
+  Action perform(Commit& commit);
+  Action perform(Resolve& resolve);
+  Action perform(Abandon& abandon);
+
+  Result<void> book(const Bury& bury);
+  Result<void> book(const Commit& commit);
+  Result<void> book(const NumberWrites& numbers);
+  Result<void> commitAlone(Result<void> done);
+  Result<std::optional<std::string>> readAlone(const std::string& key);
+  Result<std::vector<std::string>> openPlaces();
+  Result<std::vector<Message>> keptMessages(const pipeline::Ready& ready);
+  Result<void> forgetAttempts(const Prune& prune);
+  void foretell(std::span<const Message> messages);
+  Transaction& handed() noexcept;
+  Action ran(const Outcome& outcome);
+  Result<void> begin();
+  void abandon() noexcept;
+  Action refused(const Error& error);
+  Action did(const Result<void>& result);
+
+  IPost& post_;
+  IFencedStore& store_;
+  const Handlers& handlers_;
+  const ConsumerOptions options_;
+  const bool shares_;
+  IEventSink& events_;
+  const IClock& clock_;
+  Random random_;
+  Watch storeWatch_{*this, Side::store};
+  Watch sourceWatch_{*this, Side::source};
+  AnswerTimer storeTimer_;
+  AnswerTimer sourceTimer_;
+
+  // The term, as of the running phase.
+  const Term* term_ = nullptr;
+  ConsumerName name_;
+  ConsumerName recordName_;
+  std::stop_token stop_;
+  std::optional<Emitter> emit_;
+  BootTime bootAtEntry_{};
+  WallTime wallAtEntry_{};
+
+  std::optional<Lane> lane_;
+  std::unique_ptr<IFencedTransaction> transaction_;
+  NumberLists::Hold lists_;
+  std::optional<GuardedTransaction> guarded_;
+};
+
+}  // namespace tenure::consuming

@@ -1,0 +1,233 @@
+// What the runner does in the open transaction: keys, handlers, the commit, and numbers.
+#include <exception>
+
+#include "base/text.hpp"
+#include "consumer/lane_runner.hpp"
+
+namespace tenure::consuming {
+namespace {
+
+/// The one place that catches what a handler throws.
+template <class Callee, class Of>
+Outcome called(const Callee& handler, const Of& delivery) {
+  try {
+    return handler(delivery);
+  } catch (const EndTerm&) {
+    throw;  // not the message's fault; handOver undoes what is open
+  } catch (const std::exception& thrown) {
+    return Outcome::failed(thrown.what());
+  } catch (...) {
+    return Outcome::failed("the handler threw something that is not a std::exception");
+  }
+}
+
+}  // namespace
+
+Result<void> LaneRunner::begin() {
+  if (transaction_) return {};
+  Result<std::unique_ptr<IFencedTransaction>> begun = store_.begin(*term_);
+  if (!begun) return begun.error();
+  transaction_ = std::move(*begun);
+  return {};
+}
+
+void LaneRunner::abandon() noexcept {
+  if (transaction_) transaction_->rollback();
+  transaction_.reset();
+}
+
+/// The store refused: nothing of the transaction may stay.
+Action LaneRunner::refused(const Error& error) {
+  abandon();
+  return lane_->failed(error, moment());
+}
+
+Action LaneRunner::did(const Result<void>& result) {
+  return result ? lane_->did(moment()) : lane_->failed(result.error(), moment());
+}
+
+void LaneRunner::letGo() noexcept {
+  abandon();
+  post_.lists().lose(lists_);
+}
+
+Action LaneRunner::perform(Abandon&) {
+  abandon();
+  return lane_->did(moment());
+}
+
+Action LaneRunner::perform(Admit& asked) {
+  const Message& message = *asked.message;
+  Result<void> ready = begin();
+  if (ready && asked.mark) ready = transaction_->mark();
+  if (!ready) return refused(ready.error());
+  const Result<Admission> admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::done);
+  return admission ? lane_->admitted(*admission, moment()) : refused(admission.error());
+}
+
+Action LaneRunner::perform(Undo&) {
+  const Result<void> undone = transaction_->rollbackToMark();
+  return undone ? lane_->did(moment()) : refused(undone.error());
+}
+
+Action LaneRunner::perform(Bury& bury) {
+  const Result<void> buried = book(bury);
+  return buried ? lane_->did(moment()) : refused(buried.error());
+}
+
+Result<void> LaneRunner::book(const Bury& bury) {
+  const Message& message = *bury.message;
+  Result<void> done = begin();
+  if (done && bury.undo) done = transaction_->rollbackToMark();
+  if (done)
+    done = transaction_->deadLetter(name_, {.message = message,
+                                            .reason = bury.reason,
+                                            .attempts = bury.attempts,
+                                            .firstAt = bury.firstAt,
+                                            .diedAt = moment().wall});
+  if (!done || !bury.withKey) return done;
+  const auto admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::dead);
+  return admission ? Result<void>{} : admission.error();
+}
+
+Action LaneRunner::perform(Commit& commit) {
+  post_.reportProgress();
+  const Result<void> committed = book(commit);
+  if (committed) transaction_.reset();
+  Action next = committed ? lane_->did(moment()) : refused(committed.error());
+  if (committed || !isOutcomeUnknown(committed.error().code)) lists_.release();
+  return next;
+}
+
+Result<void> LaneRunner::book(const Commit& commit) {
+  Result<void> done = begin();
+  if (done && commit.undo) done = transaction_->rollbackToMark();
+  for (const MessageId& id : commit.forgiven)
+    if (done) done = transaction_->clearAttempt(name_, id);
+  for (const AttemptRecord& record : commit.records)
+    if (done) done = transaction_->recordAttempt(name_, record);
+  if (done && !commit.log.empty()) done = transaction_->logAttempts(name_, commit.log);
+  if (done) done = transaction_->recordInWork(recordName_, commit.inWork, commit.more);
+  if (done && shares_ && !commit.settled.empty()) done = post_.acknowledge(*transaction_, stubsOf(commit.settled));
+  if (done && shares_ && !commit.others.empty()) done = post_.acknowledge(*transaction_, commit.others);
+  if (done) done = book(commit.numbers);  // last, as others may wait for its lists
+  // The last look at the lease; whatever passes between here and the store is the fence's to stop.
+  if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
+  return done ? transaction_->commit() : done;
+}
+
+Result<void> LaneRunner::book(const NumberWrites& numbers) {
+  constexpr std::chrono::seconds longestWaitForLists{1};
+  Result<void> done;
+  if (post_.role() == Role::lane && !numbers.lists.empty()) {
+    post_.excuse(true);
+    const BootTime began = clock_.now();
+    done = post_.lists().enter(numbers.lists, lists_);
+    post_.excuse(false);
+    // The one before may have waited for what this transaction holds at the store, until that took it away.
+    if (done && clock_.now() - began > longestWaitForLists)
+      return Error{Errc::undone, "another lane took long to learn what became of its commit"};
+  }
+  std::vector<pipeline::StateWrite> writes = numbers.writes;
+  for (const char digit : numbers.lists)  // as the others have left them
+    writes.push_back(post_.lists().groups()->write(name_, digit, numbers.changes));
+  for (const pipeline::StateWrite& write : writes)
+    if (done) done = write.value ? transaction_->put(write.key, *write.value) : transaction_->erase(write.key);
+  for (const DeadLetter& note : numbers.notes)
+    if (done) done = transaction_->deadLetter(name_, note);
+  return done;
+}
+
+// --- the handler
+
+Action LaneRunner::perform(Handle& asked) {
+  post_.reportProgress();
+  Result<void> ready = begin();
+  if (ready && asked.mark) ready = transaction_->mark();
+  if (!ready) return refused(ready.error());
+  return ran(called(handlers_.one, tenure::Delivery{*asked.message, handed(), *term_, asked.attempt}));
+}
+
+Action LaneRunner::perform(HandleTogether& asked) {
+  post_.reportProgress();
+  if (const Result<void> ready = begin(); !ready) return refused(ready.error());
+  std::vector<Message> messages;
+  messages.reserve(asked.messages.size());
+  for (const Letter& letter : asked.messages) messages.push_back(*letter);
+  return ran(called(handlers_.many, BatchDelivery{messages, handed(), *term_, 1}));
+}
+
+/// What the store refused is not the message's fault, whatever the handler makes of it.
+Action LaneRunner::ran(const Outcome& outcome) {
+  if (const Result<void> sound = transaction_->standing(); !sound) return refused(sound.error());
+  return lane_->ran(outcome, moment());
+}
+
+/// What a handler may write to.
+Transaction& LaneRunner::handed() noexcept {
+  if (!options_.followNumbers) return *transaction_;
+  return guarded_.emplace(*transaction_);
+}
+
+// --- numbers
+
+Action LaneRunner::perform(Consult& consult) {
+  const Result<std::optional<std::string>> place = readAlone(consult.key);
+  return place ? lane_->consulted(consult, *place, moment()) : refused(place.error());
+}
+
+Action LaneRunner::perform(Load& load) {
+  post_.reportProgress();
+  Result<std::vector<Message>> messages = keptMessages(load.ready);
+  abandon();
+  if (!messages) return lane_->failed(messages.error(), moment());
+  foretell(*messages);
+  std::vector<Past> pasts = post_.pastsOf(*messages);
+  return lane_->loaded(load.ready, *std::move(messages), std::move(pasts), moment());
+}
+
+Result<std::vector<std::string>> LaneRunner::openPlaces() {
+  std::vector<std::string> places;
+  if (const Result<void> ready = begin(); !ready) return ready.error();
+  for (const char digit : pipeline::openDigits) {
+    const auto digests = transaction_->get(pipeline::openKey(name_, digit));
+    if (!digests) return digests.error();
+    for (const std::string& digest : pipeline::digestsFromText(digests->value_or(""))) {
+      post_.reportProgress();
+      const auto place = transaction_->get(pipeline::placeKey(digest));
+      if (!place) return place.error();
+      if (*place) places.push_back(**place);
+    }
+  }
+  return places;
+}
+
+Result<std::vector<Message>> LaneRunner::keptMessages(const pipeline::Ready& ready) {
+  std::vector<Message> messages;
+  if (const Result<void> begun = begin(); !begun) return begun.error();
+  const std::string digest = pipeline::digestText(name_, ready.group);
+  for (const std::int64_t number : ready.numbers) {
+    const auto head = transaction_->get(pipeline::keptKey(digest, number));
+    if (!head) return head.error();
+    auto body = transaction_->get(pipeline::keptBodyKey(digest, number));
+    if (!body) return body.error();
+    if (!*head || !*body)
+      return Error{Errc::storeFailed, "a kept message is missing: number " + std::to_string(number) + " of group \"" +
+                                          escaped(ready.group.value) + "\""};
+    Result<Message> message = pipeline::keptFromText(**head, std::move(**body));
+    if (!message) return message.error();
+    messages.push_back(*std::move(message));
+  }
+  return messages;
+}
+
+/// Where no transaction is open, without a lock that outlasts it.
+Result<std::optional<std::string>> LaneRunner::readAlone(const std::string& key) {
+  const bool alone = transaction_ == nullptr;
+  if (const Result<void> ready = begin(); !ready) return ready.error();
+  auto value = transaction_->get(key);
+  if (alone) abandon();
+  return value;
+}
+
+}  // namespace tenure::consuming

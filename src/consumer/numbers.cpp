@@ -1,0 +1,139 @@
+#include "consumer/numbers.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace tenure::consuming {
+namespace {
+
+using namespace std::chrono_literals;
+using pipeline::Turn;
+
+std::string named(const GroupId& group) { return "group \"" + escaped(group.value) + "\""; }
+
+}  // namespace
+
+Numbers::Numbers(Workplace& at, std::shared_ptr<pipeline::OpenGroups> lists) : at_(at) {
+  if (at.options.followNumbers)
+    sequencer_.emplace(at.options.name, at.options.gapLimit, at.options.maxKept, pipeline::Sequencer::defaultGroups,
+                       std::move(lists));
+  reopened_ = at.role == Role::lane;
+}
+
+Result<void> Numbers::reopened(const std::vector<std::string>& places) {
+  Result<void> restored = sequencer_->restore(places);
+  reopened_ = static_cast<bool>(restored);
+  return restored;
+}
+
+Result<void> Numbers::consulted(const GroupId& group, const std::optional<std::string>& place) {
+  return sequencer_->load(group, place);
+}
+
+Turn Numbers::turnOf(const Message& message) const { return sequencer_ ? sequencer_->turnOf(message) : Turn::any; }
+
+Consult Numbers::question(const Message& message) const { return {message.group, sequencer_->keyOf(message.group)}; }
+
+void Numbers::keep(const Message& message, const Moment& moment) {
+  sequencer_->keep(message, moment.wall);
+  at_.booking.news.push_back(MessageKept{message.id.value, message.group.value, *pipeline::numberOf(message),
+                                         sequencer_->expected(message.group)});
+}
+
+void Numbers::settle(const Message& message, const Moment& moment) {
+  if (sequencer_) sequencer_->settle(message, moment.wall);
+}
+
+NumberWrites Numbers::writes() const {
+  if (!sequencer_) return {};
+  return {.writes = sequencer_->ownWrites(),
+          .lists = sequencer_->changedLists(),
+          .changes = sequencer_->openChanges(),
+          .notes = sequencer_->notes()};
+}
+
+void Numbers::committed() {
+  if (sequencer_) sequencer_->committed();
+}
+
+void Numbers::undone() noexcept {
+  if (sequencer_) sequencer_->undone();
+}
+
+std::optional<pipeline::Gap> Numbers::gapOf(const GroupId& group, const Moment& moment) const {
+  const pipeline::Gap gap = sequencer_->gapOf(group, moment.wall);
+  return gap.first > gap.last ? std::nullopt : std::optional(gap);
+}
+
+Error Numbers::tooMany(const GroupId& group) const {
+  return {Errc::gapTooOld, std::to_string(at_.options.maxKept) + " messages of " + named(group) + " wait for number " +
+                               std::to_string(sequencer_->expected(group))};
+}
+
+void Numbers::tellOf(const pipeline::Gap& gap) {
+  at_.tell(GapFound{gap.group.value, gap.first, gap.waiting, gap.age});
+  sequencer_->told(gap);
+}
+
+void Numbers::skip(const pipeline::Gap& gap, const Moment& moment) {
+  sequencer_->skip(gap, moment.wall);
+  at_.booking.news.push_back(GapSkipped{gap.group.value, gap.first, gap.last});
+}
+
+Numbers::Tending Numbers::tend(const Situation& situation, const Moment& moment) {
+  if (!sequencer_) return {};
+  if (at_.role == Role::lane) return tendVisited(situation, moment);
+  if (at_.role == Role::recovery && !situation.expects) return {};
+  // What was ready when a predecessor died may have been in work, on the record of a lane.
+  if (auto ready = sequencer_->ready(situation.atMost)) return Load{*std::move(ready)};
+  if (at_.role == Role::recovery || !situation.isSurveyed || moment.now < nextGapCheck_) return {};
+  tellOfGaps(moment);
+  if (const auto gap = sequencer_->overdue(moment.wall); gap && !situation.mayStillCome)
+    if (Tending tending = tendGap(*gap); tending.index() != 0) return tending;
+  nextGapCheck_ = moment.now + std::clamp<Duration>(at_.options.gapLimit / 10, 10ms, 1s);
+  return {};
+}
+
+/// Who watches the gaps has seen that nothing of the group is on its way. He does not see a group that is busy.
+Numbers::Tending Numbers::tendVisited(const Situation& situation, const Moment& moment) {
+  tellOfGaps(moment);
+  if (!visit_) return {};
+  const Visit visit = *std::exchange(visit_, std::nullopt);
+  if (visit.allowed > 0) {
+    auto ready = sequencer_->ready(std::min(situation.atMost, visit.allowed));
+    return ready ? Tending(Load{*std::move(ready)}) : Tending();
+  }
+  const auto gap = sequencer_->overdue(moment.wall);
+  return gap && gap->group == visit.group ? tendGap(*gap) : Tending();
+}
+
+void Numbers::tellOfGaps(const Moment& moment) {
+  while (const auto gap = sequencer_->untold(moment.wall)) tellOf(*gap);
+}
+
+Numbers::Tending Numbers::tendGap(const pipeline::Gap& gap) const {
+  switch (at_.options.whenGapIsOld) {
+    case GapPolicy::wait: return {};
+    case GapPolicy::stop:
+      return Error{Errc::gapTooOld, named(gap.group) + " waits for number " + std::to_string(gap.first)};
+    case GapPolicy::skip: break;
+  }
+  return GiveUp{gap};
+}
+
+void Numbers::took(Share& share) {
+  if (!sequencer_) return;
+  if (share.standing) sequencer_->adopt(*std::move(share.standing));
+  visit_ = std::move(share.visit);
+}
+
+std::optional<pipeline::Standing> Numbers::giveUp(const GroupId& group) {
+  return sequencer_ ? sequencer_->giveUp(group) : std::nullopt;
+}
+
+std::vector<pipeline::Standing> Numbers::giveUpAll(const std::function<bool(const GroupId&)>& but) {
+  return sequencer_ ? sequencer_->giveUpAll(but) : std::vector<pipeline::Standing>{};
+}
+
+}  // namespace tenure::consuming

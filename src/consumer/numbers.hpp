@@ -1,0 +1,82 @@
+/// Whose turn it is in groups that follow numbers, and what is to be done about gaps (pipeline/sequencer.hpp). Pure.
+///
+/// What the sequencer wants written is part of each commit, so a group's position is as durable as its effects, and a
+/// message is acknowledged with the commit that keeps it. Kept messages whose turn has come are loaded to the front of
+/// the hand: they fail, are retried, suspected and buried as any other, and the transaction that settles one erases
+/// what was kept of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "consumer/actions.hpp"
+#include "consumer/workplace.hpp"
+#include "pipeline/sequencer.hpp"
+
+namespace tenure::consuming {
+
+class Numbers {
+ public:
+  Numbers(Workplace& at, std::shared_ptr<pipeline::OpenGroups> lists);
+
+  bool areFollowed() const noexcept { return sequencer_.has_value(); }
+  bool areOpen() const noexcept { return !sequencer_ || reopened_; }
+  Result<void> reopened(const std::vector<std::string>& places);
+  Result<void> consulted(const GroupId& group, const std::optional<std::string>& place);
+
+  pipeline::Turn turnOf(const Message& message) const;
+  bool isUnknown(const Message& message) const { return turnOf(message) == pipeline::Turn::unknown; }
+  Consult question(const Message& message) const;
+
+  // Part of the open transaction.
+  void keep(const Message& message, const Moment& moment);
+  void settle(const Message& message, const Moment& moment);
+  NumberWrites writes() const;
+  /// Whether its commit makes messages ready.
+  bool readies() const noexcept { return sequencer_ && sequencer_->readies(); }
+  void committed();
+  void undone() noexcept;
+
+  /// What a crowded group waits for; nullopt: its next ones are ready.
+  std::optional<pipeline::Gap> gapOf(const GroupId& group, const Moment& moment) const;
+  Error tooMany(const GroupId& group) const;
+  void tellOf(const pipeline::Gap& gap);
+  void skip(const pipeline::Gap& gap, const Moment& moment);
+
+  struct GiveUp {
+    pipeline::Gap gap;
+  };
+  /// Between two transactions: what has come to its turn, and what does not come.
+  using Tending = std::variant<std::monostate, Load, GiveUp, Error>;
+  struct Situation {
+    std::size_t atMost = 0;
+    bool isSurveyed = true;
+    bool mayStillCome = false;  // what is missing: not all that waits at the source was seen
+    bool expects = false;       // a predecessor may have died of some
+  };
+  Tending tend(const Situation& situation, const Moment& moment);
+  void loaded(const pipeline::Ready& ready) { sequencer_->took(ready); }
+
+  // From the scheduler, and to it.
+  void took(Share& share);
+  bool isVisiting() const noexcept { return visit_.has_value(); }
+  bool hasReady() const { return sequencer_ && sequencer_->ready(1); }
+  std::optional<pipeline::Standing> giveUp(const GroupId& group);
+  std::vector<pipeline::Standing> giveUpAll(const std::function<bool(const GroupId&)>& but);
+
+ private:
+  Tending tendVisited(const Situation& situation, const Moment& moment);
+  Tending tendGap(const pipeline::Gap& gap) const;
+  void tellOfGaps(const Moment& moment);
+
+  Workplace& at_;
+  std::optional<pipeline::Sequencer> sequencer_;
+  bool reopened_ = false;
+  std::optional<Visit> visit_;
+  BootTime nextGapCheck_ = BootTime::min();
+};
+
+}  // namespace tenure::consuming

@@ -1,0 +1,57 @@
+/// Forgets, step by step, what is old: idempotency keys, and lines of the log; by a clock that is watched. Pure.
+///
+///   a pass is due ─► look at the clock ─► trusted: prune, step by step, until it is through
+///                                      └► doubted: rest until the next pass
+///
+/// A pass may be long: nobody who comes meanwhile waits for more than a step.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "consumer/actions.hpp"
+#include "consumer/pruner.hpp"
+#include "consumer/workplace.hpp"
+
+namespace tenure::consuming {
+
+class Sweeper {
+ public:
+  explicit Sweeper(Workplace& at) : at_(at), pruner_(at.options) {}
+
+  void start(BootTime now);
+  /// What to do before anything else begins; `idle`: nothing waits.
+  std::optional<Action> step(bool idle, const Moment& moment);
+  void lookedAt(const std::optional<WallTime>& storesClock, const Moment& moment);
+  void pruned(const Pruned& pruned, const Moment& moment);
+  void logPruned(std::size_t removed, const Moment& moment);
+  /// More was asked for: a step may come before what it brings.
+  void mayGoOn() noexcept { swept_ = false; }
+  bool hasSwept() const noexcept { return swept_; }
+
+  /// As earlier terms left it.
+  void restore(const std::optional<AttemptRecord>& look, const Moment& moment);
+  /// With every commit: who sets the clock within a term dates keys wrongly, and whoever follows may have the right
+  /// one. Lanes look at it only when they forget.
+  void glance(const Moment& moment);
+  /// The last look, until it is durable.
+  const std::optional<AttemptRecord>& toBook() const noexcept { return toBook_; }
+  void booked() noexcept { toBook_.reset(); }
+
+  bool isBeyondHorizon(const Message& message, WallTime wall) const noexcept {
+    return pruner_.isBeyondHorizon(message, wall);
+  }
+
+ private:
+  void look(ClockWatch::Whose whose, WallTime wall, const Moment& moment);
+  void doubt(ClockWatch::Whose whose, std::string what);
+
+  Workplace& at_;
+  Pruner pruner_;
+  bool swept_ = false;                       // since more was asked for
+  bool looked_ = false;                      // at the clock, for the pass that is due
+  std::chrono::milliseconds clockOffset_{};  // of the store's from ours
+  std::optional<AttemptRecord> toBook_;
+};
+
+}  // namespace tenure::consuming
