@@ -8,7 +8,7 @@
 #include "cli/failing_page.hpp"
 #include "cli/options.hpp"
 #include "consumer/postponements.hpp"
-#include "consumer/reach.hpp"
+#include "consumer/recovery_window.hpp"
 #include "pipeline/sequence_text.hpp"
 
 namespace tenure::cli {

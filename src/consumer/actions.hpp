@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "consumer/reach.hpp"
+#include "consumer/recovery_window.hpp"
 #include "consumer/values.hpp"
 #include "tenure/admin.hpp"
 
@@ -21,7 +21,7 @@ struct Attach {                                      // deliver from the first o
   std::optional<std::vector<MessageId>> suspects{};  // nullopt: as they were recalled
 };
 struct Declare {  // from now on this term goes as far as that, durably → did
-  Reach reach;
+  RecoveryWindow window;
 };
 struct LookAtClock {};  // of the store, where it has one → lookedAt
 struct Prune {          // forget old keys → pruned
@@ -51,7 +51,7 @@ struct Take {  // → took
   BootTime until;
   std::optional<MessageId> ran{};  // its run is over already: whoever delivers it again, it stands for nobody
   // First, groups of which nothing is in hand are free, and where they stand; nullopt: they are not.
-  std::optional<std::vector<pipeline::Standing>> released{};
+  std::optional<std::vector<pipeline::SequenceState>> released{};
 };
 struct TakeTurn {  // a token for a start; in total order it is only looked at, and taken by Begin → turned
   GroupId group;
@@ -64,7 +64,7 @@ struct Park {  // give the head and what follows it in its group back → did
   BootTime until;
 };
 struct Release {  // groups of which nothing is in hand are free, and where they stand → did
-  std::vector<pipeline::Standing> standings{};
+  std::vector<pipeline::SequenceState> standings{};
 };
 struct Acknowledge {  // after the commit → acknowledged
   std::vector<Letter> settled;
@@ -98,8 +98,8 @@ struct Handle {  // → ran
 struct HandleTogether {  // → ran
   std::vector<Letter> messages;
 };
-struct Undo {};  // what the handler has written: back to the mark → did
-struct Bury {    // in the transaction: a dead letter and the end of its attempts → did
+struct Undo {};           // what the handler has written: back to the mark → did
+struct WriteDeadLetter {  // in the transaction: a dead letter and the end of its attempts → did
   Letter message;
   std::string reason;
   int attempts = 0;
@@ -110,7 +110,7 @@ struct Bury {    // in the transaction: a dead letter and the end of its attempt
 /// Books what is settled and says what comes next, durably → did
 struct Commit {
   bool undo = false;                     // first back to the mark
-  std::vector<MessageId> forgiven{};     // whose attempts are forgotten
+  std::vector<MessageId> cleared{};      // whose attempts are forgotten
   std::vector<AttemptRecord> records{};  // of attempts, and those that stand for no message
   std::vector<LoggedAttempt> log{};
   std::vector<MessageId> inWork{};  // which the next transaction may touch
@@ -124,7 +124,7 @@ struct Abandon {};  // roll the transaction back → did
 
 using Action = std::variant<Claim, Recall, Reopen, Attach, Declare, LookAtClock, Prune, PruneLog, Wait, Return, Quit,
                             Take, TakeTurn, Begin, Park, Release, Acknowledge, Look, Inquire, Consult, Load, Admit,
-                            Handle, HandleTogether, Undo, Bury, Commit, Resolve, Abandon>;
+                            Handle, HandleTogether, Undo, WriteDeadLetter, Commit, Resolve, Abandon>;
 
 /// Which of the actions that is.
 template <class A, std::size_t at = 0>

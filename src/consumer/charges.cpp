@@ -70,12 +70,12 @@ std::optional<FencingToken> whoBegan(const AttemptRecord& attempt) noexcept {
 }
 
 Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer, const TermIdentity& term,
-                               const Reach& own, WallTime now) {
+                               const RecoveryWindow& own, WallTime now) {
   Result<ConsumerState> state = store.consumerState(consumer);
   if (!state) return state.error();
-  const auto declared = declaredReach(store, consumer);
+  const auto declared = declaredWindow(store, consumer);
   if (!declared) return declared.error();
-  const Reach theirs = declared->value_or(own);
+  const RecoveryWindow theirs = declared->value_or(own);
   const auto streak = noteIn(state->attempts, deadInARow());
   const auto clock = noteIn(state->attempts, lastLookAtClock());
   std::erase_if(state->attempts, isNote);
@@ -86,7 +86,7 @@ Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer
   // Whoever claimed since, without a record of its own, has begun nothing that matters where its process lives.
   const bool namesTheOnlyOne =
       state->inWork.size() == 1 && (!state->moreInWork || !term.lost.anyAfter(state->recordedBy));
-  if (theirs == Reach{.front = 1} && namesTheOnlyOne && mayHaveDied(state->recordedBy, term) &&
+  if (theirs == RecoveryWindow{.front = 1} && namesTheOnlyOne && mayHaveDied(state->recordedBy, term) &&
       !counted.contains(state->inWork.front()))
     chargeTheOnlyOne(*state, now);
   Recollection all{*std::move(state), *declared, streak, clock};

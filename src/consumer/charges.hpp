@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "consumer/reach.hpp"
+#include "consumer/recovery_window.hpp"
 #include "tenure/term.hpp"
 
 namespace tenure::consuming {
@@ -26,6 +26,6 @@ inline constexpr std::string_view processDied = "its process died";
 /// is known whose process may have died: of terms that all processes outlived nothing was in work that matters. `own`
 /// is how far a term without a declaration went.
 Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer, const TermIdentity& term,
-                               const Reach& own, WallTime now);
+                               const RecoveryWindow& own, WallTime now);
 
 }  // namespace tenure::consuming

@@ -13,30 +13,31 @@
 
 #include "consumer/actions.hpp"
 #include "consumer/batch_sizer.hpp"
-#include "consumer/hand.hpp"
-#include "consumer/ledger.hpp"
-#include "consumer/workplace.hpp"
+#include "consumer/in_work_record.hpp"
+#include "consumer/lane_queue.hpp"
+#include "consumer/lane_state.hpp"
 
 namespace tenure::consuming {
 
 class Committer {
  public:
-  explicit Committer(Workplace& at);
+  explicit Committer(LaneState& at);
 
   /// Its first message begins.
   void begin(BootTime now) noexcept { batchBegan_ = now; }
   /// `lastRun`: the next message is expected to take as long.
-  bool isOver(const Hand& hand, Duration lastRun, const Moment& moment) const noexcept;
+  bool isOver(const LaneQueue& queue, Duration lastRun, const Now& now) const noexcept;
   std::size_t size() const noexcept { return sizer_.size(); }
 
   /// All of it but the numbers, and whether the mark before the head is to be undone.
-  Commit close(const Hand& hand, Ledger::Entry entry, const std::optional<AttemptRecord>& look, const Moment& moment);
+  Commit close(const LaneQueue& queue, InWorkRecord::Entry entry, const std::optional<AttemptRecord>& look,
+               const Now& now);
   /// What the record in the store says from now on of who is in work.
-  const Ledger::Entry& entry() const noexcept { return entry_; }
-  /// It is durable: what is known of its messages, before they leave the hand.
-  void committed(const Hand& hand, const Moment& moment);
-  BatchCommitted report(std::size_t messages, std::int64_t position, std::size_t limit, const Moment& moment) const;
-  Acknowledge acknowledgement(const Hand& hand) const;
+  const InWorkRecord::Entry& entry() const noexcept { return entry_; }
+  /// It is durable: what is known of its messages, before they leave the queue.
+  void committed(const LaneQueue& queue, const Now& now);
+  BatchCommitted report(std::size_t messages, std::int64_t position, std::size_t limit, const Now& now) const;
+  Acknowledge acknowledgement(const LaneQueue& queue) const;
   /// Nothing of it has happened, or it is over.
   void forget() noexcept;
   /// What is to be told of it is true.
@@ -51,11 +52,11 @@ class Committer {
  private:
   const AttemptRecord* streakToBook();
 
-  Workplace& at_;
+  LaneState& state_;
   BatchSizer sizer_;
   BootTime batchBegan_{};
   BootTime commitBegan_{};
-  Ledger::Entry entry_;
+  InWorkRecord::Entry entry_;
   bool booksStreak_ = false;
   AttemptRecord streak_;  // as it is booked
   bool outcomeKnown_ = true;

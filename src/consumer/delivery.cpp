@@ -1,7 +1,7 @@
 #include "consumer/delivery.hpp"
 
 #include "consumer/charges.hpp"
-#include "consumer/fitness.hpp"
+#include "consumer/message_limits.hpp"
 
 namespace tenure::consuming {
 
@@ -10,40 +10,39 @@ using Decision = Delivery::Decision;
 
 // --- before it starts
 
-Decision Delivery::begin(const Head& head, const Moment& moment) {
+Decision Delivery::begin(const Head& head, const Now& now) {
   head_ = head;
-  if (at_.streak().isStopped()) return standDown(moment);
-  if (at_.streak().isLeftOver()) return CommitFirst{};  // before anything new is recorded in its place
+  if (state_.streak().isStopped()) return standDown(now);
+  if (state_.streak().isLeftOver()) return CommitFirst{};  // before anything new is recorded in its place
   if (head_.mayHaveCome && wasCommitted()) return dropRepeat();
-  if (const std::string_view why = unfitness(message()); !why.empty()) {
+  if (const std::string_view why = brokenLimit(message()); !why.empty()) {
     if (numbers_.isUnknown(message())) return Action{numbers_.question(message())};  // its number is past with it
-    return refuse(why, moment);
+    return refuse(why, now);
   }
-  if (refused_ && refused_->id == message().id) return cannotBeStored(moment);
-  if (auto turn = findTurn(moment)) return *std::move(turn);
-  if (at_.histories.isReleased(message().id)) return letGo(moment);
-  const Blockade& blockade = at_.histories.blockade;
-  if (blockade.any() && blockade.holds(message().id) && !blockade.mayGo(message().id, moment.now))
-    return standStill(moment);
-  if (at_.namesEach() && !head_.isNamed && !hasRunBefore())  // it is named with a commit, when it waits for nothing
+  if (refused_ && refused_->id == message().id) return cannotBeStored(now);
+  if (auto turn = findTurn(now)) return *std::move(turn);
+  if (state_.histories.isReleased(message().id)) return letGo(now);
+  const HeadOfLineBlock& block = state_.histories.block;
+  if (block.any() && block.holds(message().id) && !block.mayGo(message().id, now.boot)) return standStill(now);
+  if (state_.namesEach() && !head_.isNamed && !hasRunBefore())  // it is named with a commit, when it waits for nothing
     return needsTurn() ? askForTurn() : CommitFirst{};
-  if (at_.takesFirst()) return needsTurn() ? askForTurn() : admit();
-  if (!at_.dedups()) return beginWithoutKey(moment);
+  if (state_.takesFirst()) return needsTurn() ? askForTurn() : admit();
+  if (!state_.dedups()) return beginWithoutKey(now);
   if (beginsUnlocked() && !key_.isLookedUp) return Action{Look{head_.message}};
   const bool onlyItsKeyIsLeft = key_.isKnown || hasRunBefore();
   if (onlyItsKeyIsLeft) return admit();
   if (needsTurn()) return askForTurn();
-  if (head_.isSuspect && !isCharged()) return charge(moment);
-  return beginsUnlocked() ? run(moment) : admit();
+  if (head_.isSuspect && !isCharged()) return charge(now);
+  return beginsUnlocked() ? run(now) : admit();
 }
 
 /// A store that was away is asked for something first, or the handler would be run in vain.
-Decision Delivery::beginWithoutKey(const Moment& moment) {
+Decision Delivery::beginWithoutKey(const Now& now) {
   if (head_.storeIsAway && !key_.isLookedUp) return Action{Look{head_.message}};
   if (hasRunBefore()) return Settled{};
   if (needsTurn()) return askForTurn();
-  if (head_.isSuspect && !isCharged()) return charge(moment);
-  return run(moment);
+  if (head_.isSuspect && !isCharged()) return charge(now);
+  return run(now);
 }
 
 /// A key that is already part of it, or a handler that has run, waits for nothing.
@@ -57,7 +56,7 @@ void Delivery::bringTokens(std::span<const Message> messages) {
 
 std::vector<GroupId> Delivery::unbegun(std::span<const Letter> settled) const {
   std::vector<GroupId> groups;
-  if (tokens_.empty() || at_.booking.takes) return groups;
+  if (tokens_.empty() || state_.booking.takes) return groups;
   for (const Letter& letter : settled)
     if (tokens_.contains(letter->id)) groups.push_back(letter->group);
   return groups;
@@ -70,15 +69,15 @@ std::size_t Delivery::takeTokens(std::span<const MessageId> of) {
   return taken;
 }
 
-Decision Delivery::turned(BootTime turn, const Moment& moment) {
-  if (turn <= moment.now) {
+Decision Delivery::turned(BootTime turn, const Now& now) {
+  if (turn <= now.boot) {
     turn_ = message().id;
     return GoesOn{};
   }
   if (heldBack_ != message().id) {
     heldBack_ = message().id;
-    at_.tell(MessageHeldBack{message().id.value, message().group.value,
-                             std::chrono::ceil<std::chrono::milliseconds>(turn - moment.now)});
+    state_.tell(MessageHeldBack{message().id.value, message().group.value,
+                                std::chrono::ceil<std::chrono::milliseconds>(turn - now.boot)});
   }
   if (!head_.isFirst) return CommitFirst{};
   if (taken_) {  // it stays, and its lane waits
@@ -86,23 +85,23 @@ Decision Delivery::turned(BootTime turn, const Moment& moment) {
     return GoesOn{};
   }
   // With lanes it waits at the scheduler, and its group with it; nobody overtakes a suspect.
-  return at_.role == Role::lane ? Decision(GivesBack{turn}) : Waits{turn};
+  return state_.role == Role::lane ? Decision(GivesBack{turn}) : Waits{turn};
 }
 
-/// It was buried before when its acknowledgement did not get through: a foreign source delivers it again.
-Decision Delivery::refuse(std::string_view why, const Moment& moment) {
-  const bool hasKey = at_.dedups() && isFit(message().id);
+/// It became a dead letter before when its acknowledgement did not get through: a foreign source delivers it again.
+Decision Delivery::refuse(std::string_view why, const Now& now) {
+  const bool hasKey = state_.dedups() && isWithinLimits(message().id);
   if (hasKey && !head_.isFirst) return CommitFirst{};
   if (hasKey && !key_.isLookedUp) return Action{Look{head_.message}};
-  return key_.isKnown ? admit() : bury(why, 0, hasKey, moment);
+  return key_.isKnown ? admit() : deadLetter(why, 0, hasKey, now);
 }
 
 /// What it holds against a message need not last, but only who blocks waits to see.
-Decision Delivery::cannotBeStored(const Moment& moment) {
+Decision Delivery::cannotBeStored(const Now& now) {
   const std::string why = refused_->lastError;
-  if (!at_.blocks()) return bury(why, attemptNumber() - 1, false, moment);
+  if (!state_.blocks()) return deadLetter(why, attemptNumber() - 1, false, now);
   refused_.reset();
-  return attemptFailed(Outcome::failed(why), moment);
+  return attemptFailed(Outcome::failed(why), now);
 }
 
 void Delivery::refusedByStore(const MessageId& id, const std::string& why) {
@@ -110,149 +109,149 @@ void Delivery::refusedByStore(const MessageId& id, const std::string& why) {
 }
 
 /// Nullopt: it is handled like any other.
-std::optional<Decision> Delivery::findTurn(const Moment& moment) {
+std::optional<Decision> Delivery::findTurn(const Now& now) {
   using pipeline::Turn;
   switch (numbers_.turnOf(message())) {
     case Turn::any:
     case Turn::next: return std::nullopt;
     case Turn::unknown: return Action{numbers_.question(message())};
-    case Turn::early: numbers_.keep(message(), moment); return Settled{false};
+    case Turn::early: numbers_.keep(message(), now); return Settled{false};
     case Turn::waiting: return dropRepeat();
-    case Turn::crowded: return tooManyWait(moment);
-    case Turn::unreadable: return refuse("its number is not a whole number from 1 to 10^15", moment);
-    case Turn::conflicting: return refuse("another message waits under its number", moment);
-    case Turn::reused: return bury("its id waits already, with another body", attemptNumber() - 1, false, moment);
+    case Turn::crowded: return tooManyWait(now);
+    case Turn::unreadable: return refuse("its number is not a whole number from 1 to 10^15", now);
+    case Turn::conflicting: return refuse("another message waits under its number", now);
+    case Turn::reused: return deadLetter("its id waits already, with another body", attemptNumber() - 1, false, now);
     case Turn::behind: break;
   }
-  if (!at_.dedups()) return dropRepeat();
-  return refuse("its number is past: it comes too late, or another message had it", moment);
+  if (!state_.dedups()) return dropRepeat();
+  return refuse("its number is past: it comes too late, or another message had it", now);
 }
 
 Decision Delivery::dropRepeat() {
-  at_.booking.news.push_back(DuplicateDropped{message().id.value});
+  state_.booking.news.push_back(DuplicateDropped{message().id.value});
   return Settled{false};
 }
 
 /// What they wait for may stand behind them all: whoever gives numbers up gives these up before their time.
-Decision Delivery::tooManyWait(const Moment& moment) {
+Decision Delivery::tooManyWait(const Now& now) {
   if (!head_.isFirst) return CommitFirst{};
-  const auto gap = numbers_.gapOf(message().group, moment);
-  if (!gap && at_.role != Role::total) return GivesBack{moment.now};  // those go before what is left of the group
-  if (!gap) {                                                         // behind suspects they cannot: one more is kept
-    numbers_.keep(message(), moment);
+  const auto gap = numbers_.gapOf(message().group, now);
+  if (!gap && state_.role != Role::total) return GivesBack{now.boot};  // those go before what is left of the group
+  if (!gap) {                                                          // behind suspects they cannot: one more is kept
+    numbers_.keep(message(), now);
     return Settled{false};
   }
   numbers_.tellOf(*gap);
-  if (at_.options.whenGapIsOld == GapPolicy::skip) return GivesUp{*gap};
+  if (state_.options.whenGapIsOld == GapPolicy::skip) return GivesUp{*gap};
   return Ends{numbers_.tooMany(message().group)};
 }
 
 /// Its key is asked for by itself: it may have come meanwhile.
-Decision Delivery::letGo(const Moment& moment) {
+Decision Delivery::letGo(const Now& now) {
   if (!head_.isFirst) return CommitFirst{};
-  if (at_.dedups() && !key_.isLookedUp) return Action{Look{head_.message}};
+  if (state_.dedups() && !key_.isLookedUp) return Action{Look{head_.message}};
   if (key_.isKnown) return admit();
-  const AttemptRecord& record = *at_.histories.attemptsOf(message().id);
-  return bury("released: " + record.lastError, record.attempts, true, moment);
+  const AttemptRecord& record = *state_.histories.attemptsOf(message().id);
+  return deadLetter("released: " + record.lastError, record.attempts, true, now);
 }
 
 /// It waits for its next attempt, or for an operator's word.
-Decision Delivery::standStill(const Moment& moment) {
+Decision Delivery::standStill(const Now& now) {
   if (!head_.isFirst) return CommitFirst{};
-  Blockade& blockade = at_.histories.blockade;
+  HeadOfLineBlock& block = state_.histories.block;
   const MessageId& id = message().id;
-  if (blockade.isQuestionDue(id, moment.now)) {
-    blockade.asked(id, moment.now);
+  if (block.isQuestionDue(id, now.boot)) {
+    block.asked(id, now.boot);
     return Action{Inquire{}};
   }
-  const BootTime until = blockade.nextStep(id);
-  if (at_.role == Role::total) return Waits{until};
+  const BootTime until = block.nextStep(id);
+  if (state_.role == Role::total) return Waits{until};
   return GivesBack{until};
 }
 
 /// Until an operator lets us go on.
-Decision Delivery::standDown(const Moment& moment) {
+Decision Delivery::standDown(const Now& now) {
   if (!head_.isFirst) return CommitFirst{};
-  if (moment.now < nextWord_) return Waits{nextWord_};
-  nextWord_ = moment.now + 1s;
+  if (now.boot < nextWord_) return Waits{nextWord_};
+  nextWord_ = now.boot + 1s;
   return Action{Inquire{}};
 }
 
 void Delivery::inquired(const ConsumerState& found) {
-  if (at_.streak().isStopped()) {
-    if (at_.streak().heard(noteIn(found.attempts, deadInARow()))) at_.tell(ConsumerResumed{});
+  if (state_.streak().isStopped()) {
+    if (state_.streak().heard(noteIn(found.attempts, deadInARow()))) state_.tell(ConsumerResumed{});
     return;
   }
   for (const AttemptRecord& attempt : found.attempts)
-    if (attempt.id == message().id && attempt.standing == Standing::released) at_.histories.release(attempt.id);
+    if (attempt.id == message().id && attempt.standing == Standing::released) state_.histories.release(attempt.id);
 }
 
 Decision Delivery::looked(bool known) {
   key_.isLookedUp = true;
-  key_.isKnown = known && at_.dedups();
+  key_.isKnown = known && state_.dedups();
   return GoesOn{};
 }
 
 /// Makes the attempt at a suspect durable before its handler starts.
-Decision Delivery::charge(const Moment& moment) {
+Decision Delivery::charge(const Now& now) {
   const int attempt = attemptNumber();
-  const AttemptRecord* before = at_.histories.attemptsOf(message().id);
+  const AttemptRecord* before = state_.histories.attemptsOf(message().id);
   const bool died = before != nullptr && before->lastError == processDied;
-  if (attempt > at_.options.maxAttempts) {
-    if (!at_.blocks()) {
-      if (died) at_.log.died(*before);
+  if (attempt > state_.options.maxAttempts) {
+    if (!state_.blocks()) {
+      if (died) state_.log.died(*before);
       const std::string why = died ? std::string(processDied) + " during its last attempt" : before->lastError;
-      return bury(why, attempt - 1, true, moment);
+      return deadLetter(why, attempt - 1, true, now);
     }
-    if (!at_.histories.blockade.holds(message().id)) {  // each attempt costs a process: the next comes as late as any
-      record(attempt - 1, before->lastError, moment);
-      at_.booking.record->standing = Standing::blocked;
+    if (!state_.histories.block.holds(message().id)) {  // each attempt costs a process: the next comes as late as any
+      record(attempt - 1, before->lastError, now);
+      state_.booking.record->standing = Standing::blocked;
       return CommitFirst{};
     }
   }
   if (died) {  // and nobody was left to tell
-    at_.booking.news.push_back(AttemptFailed{message().id.value, before->attempts, before->lastError, 0ms});
-    at_.log.died(*before);
+    state_.booking.news.push_back(AttemptFailed{message().id.value, before->attempts, before->lastError, 0ms});
+    state_.log.died(*before);
   }
   before_ = before != nullptr ? std::optional(*before) : std::nullopt;
-  record(attempt, begunBy(at_.token), moment);
-  at_.booking.charges = true;
-  at_.booking.news.push_back(MessageSuspected{message().id.value, attempt});
+  record(attempt, begunBy(state_.token), now);
+  state_.booking.charges = true;
+  state_.booking.news.push_back(MessageSuspected{message().id.value, attempt});
   return CommitFirst{};
 }
 
 void Delivery::takeBackCharge() {
   if (before_ && (before_->attempts > 0 || postponedIn(*before_)))
-    at_.booking.record = before_;
+    state_.booking.record = before_;
   else
-    at_.booking.forgiven = charged_;
+    state_.booking.cleared = charged_;
 }
 
 // --- its key
 
-Decision Delivery::admitted(Admission admission, const Moment& moment) {
+Decision Delivery::admitted(Admission admission, const Now& now) {
   const bool ranInTransaction = key_.marked;
   key_.marked = key_.isAdmitted = true;
   if (admission == Admission::duplicate && ranInTransaction) return startOver();
-  if (admission != Admission::fresh) return dropKnown(admission, moment);
-  if (at_.takesFirst()) {
-    at_.booking.takes = true;
+  if (admission != Admission::fresh) return dropKnown(admission, now);
+  if (state_.takesFirst()) {
+    state_.booking.takes = true;
     return Settled{};
   }
   if (ranInTransaction || hasRunBefore()) return Settled{};
-  return at_.options.handlerIsExternal ? startOver() : run(moment);
+  return state_.options.handlerIsExternal ? startOver() : run(now);
 }
 
 /// The head's key came or went after it was looked up: once more, without the store's lock.
 Decision Delivery::startOver() {
-  at_.booking.news.clear();
+  state_.booking.news.clear();
   return Action{Abandon{}};
 }
 
 /// Its key is there already, and says that its body is the same, or another one.
-Decision Delivery::dropKnown(Admission admission, const Moment& moment) {
+Decision Delivery::dropKnown(Admission admission, const Now& now) {
   if (admission == Admission::reused)
-    return bury("its id was used before with another body", attemptNumber() - 1, false, moment);
+    return deadLetter("its id was used before with another body", attemptNumber() - 1, false, now);
   return dropRepeat();
 }
 

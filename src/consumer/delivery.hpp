@@ -1,13 +1,12 @@
 /// One message: from its turn to its end, or back to its place. Pure.
 ///
-///   begin ─► unfit, known, early, released …  ─► settled, buried, kept
+///   begin ─► beyond a limit, known, early, released … ─► settled, dead-lettered, kept
 ///     │
-///     └─► its key is looked up ─► a token ─► (charged, if it is suspect) ─► its handler ─► its key is admitted ─►
-///     settled
-///                                                                             └─ failed ─► undone, and the attempt
-///                                                                             recorded
-///                                                                                rejected ─► buried; skipped ─► its
-///                                                                                key alone
+///     └─► its key is looked up ─► a token ─► (charged, if it is suspect) ─► its handler
+///           ├─ done     ─► its key is admitted ─► settled
+///           ├─ failed   ─► undone, and the attempt recorded
+///           ├─ rejected ─► dead-lettered
+///           └─ skipped  ─► its key alone
 ///
 /// A transaction's first message is only looked up before its handler and admitted after it: the store's lock is taken
 /// by the handler's own first statement, and a handler that begins with slow work holds nobody up meanwhile. One that
@@ -19,8 +18,8 @@
 /// store takes one, as an event where it does not.
 ///
 ///   begin ─► a token ─► admitted ─► (commit, acknowledge) taken ─► its handler ─► commit
-///                                                                   └─ failed, or its leader leaves ─► buried ─►
-///                                                                   commit
+///                                                                   └─ failed, or its leader leaves
+///                                                                        ─► dead-lettered ─► commit
 ///
 /// What it decides is a question to store or handler (an Action), or what becomes of the head. What its transaction is
 /// to say of it, it writes into the booking.
@@ -36,8 +35,8 @@
 
 #include "base/backoff.hpp"
 #include "consumer/actions.hpp"
+#include "consumer/lane_state.hpp"
 #include "consumer/numbers.hpp"
-#include "consumer/workplace.hpp"
 
 namespace tenure::consuming {
 
@@ -55,7 +54,7 @@ struct Head {
 
 class Delivery {
  public:
-  struct Settled {  // in the open transaction; `ran`: it has had its run, which stands for those that it collapsed
+  struct Settled {  // in the open transaction; `ran`: it has had its run, which stands for those that it coalesced
     bool ran = true;
   };
   struct CommitFirst {};  // then it is looked at again
@@ -75,30 +74,30 @@ class Delivery {
   };
   using Decision = std::variant<Action, Settled, CommitFirst, Waits, GivesBack, GoesOn, GivesUp, Ends>;
 
-  Delivery(Workplace& at, Numbers& numbers, Random random)
-      : at_(at), numbers_(numbers), backoff_(at.options.retryBase, at.options.retryMax, random) {}
+  Delivery(LaneState& at, Numbers& numbers, Random random)
+      : state_(at), numbers_(numbers), backoff_(at.options.retryBase, at.options.retryMax, random) {}
 
   /// It is its turn.
-  Decision begin(const Head& head, const Moment& moment);
+  Decision begin(const Head& head, const Now& now);
   // Answers about it.
   Decision looked(bool known);
-  Decision admitted(Admission admission, const Moment& moment);
+  Decision admitted(Admission admission, const Now& now);
   /// Not after now: it has its token.
-  Decision turned(BootTime turn, const Moment& moment);
+  Decision turned(BootTime turn, const Now& now);
   Decision begun(std::vector<Message> others);
-  Decision ran(const Outcome& outcome, const Moment& moment);
-  Decision undone(const Moment& moment);
-  void buried(const Moment& moment);
+  Decision ran(const Outcome& outcome, const Now& now);
+  Decision undone(const Now& now);
+  void deadLettered(const Now& now);
   void inquired(const ConsumerState& found);
   /// Its handler asked too much, alone in its transaction.
-  Decision overstrained(const Head& head, const std::string& why, const Moment& moment);
+  Decision overstrained(const Head& head, const std::string& why, const Now& now);
   /// It was to be handled with others, and has a key.
-  Decision known(const Head& head, Admission admission, const Moment& moment);
+  Decision known(const Head& head, Admission admission, const Now& now);
   /// The store cannot take it.
   void refusedByStore(const MessageId& id, const std::string& why);
 
   /// It is settled: what its transaction says of it.
-  void settle(bool ran, bool wasBuried);
+  void settle(bool ran, bool wasDeadLettered);
   /// Nothing of it is in the transaction, or that is over.
   void forgetTransaction() noexcept { key_ = {}; }
   /// Back to the mark before the commit.
@@ -138,8 +137,8 @@ class Delivery {
   bool isTakenDone() const noexcept { return taken_ && taken_->done; }
   const Message& taken() const noexcept { return *taken_->message; }
   Letter closeTaken();
-  Decision goOnWithTaken(const Head& head, BootTime notBefore, const Moment& moment);
-  Decision takenFailed(const std::string& why, const Moment& moment);
+  Decision goOnWithTaken(const Head& head, BootTime notBefore, const Now& now);
+  Decision takenFailed(const std::string& why, const Now& now);
   /// What the store did not take becomes a dead letter when the store is back.
   void takenRefused(const Error& error);
   /// The store takes nothing any more.
@@ -161,38 +160,38 @@ class Delivery {
 
   const Message& message() const noexcept { return *head_.message; }
   bool wasCommitted();
-  Decision beginWithoutKey(const Moment& moment);
+  Decision beginWithoutKey(const Now& now);
   Decision askForTurn() const { return Action{TakeTurn{message().group}}; }
-  Decision refuse(std::string_view why, const Moment& moment);
-  Decision cannotBeStored(const Moment& moment);
-  std::optional<Decision> findTurn(const Moment& moment);
+  Decision refuse(std::string_view why, const Now& now);
+  Decision cannotBeStored(const Now& now);
+  std::optional<Decision> findTurn(const Now& now);
   Decision dropRepeat();
-  Decision tooManyWait(const Moment& moment);
-  Decision letGo(const Moment& moment);
-  Decision standStill(const Moment& moment);
-  Decision standDown(const Moment& moment);
-  Decision charge(const Moment& moment);
+  Decision tooManyWait(const Now& now);
+  Decision letGo(const Now& now);
+  Decision standStill(const Now& now);
+  Decision standDown(const Now& now);
+  Decision charge(const Now& now);
   Decision admit() const { return Action{Admit{head_.message, !key_.marked}}; }
-  Decision run(const Moment& moment);
+  Decision run(const Now& now);
   Decision start();
   Decision handled();
-  Decision skip(const Outcome& outcome, const Moment& moment);
-  Decision attemptFailed(const Outcome& outcome, const Moment& moment);
-  Decision postpone(const Outcome& outcome, const Moment& moment);
-  Decision dropKnown(Admission admission, const Moment& moment);
+  Decision skip(const Outcome& outcome, const Now& now);
+  Decision attemptFailed(const Outcome& outcome, const Now& now);
+  Decision postpone(const Outcome& outcome, const Now& now);
+  Decision dropKnown(Admission admission, const Now& now);
   Decision startOver();
-  Decision bury(std::string_view reason, int attempts, bool withKey, const Moment& moment);
+  Decision deadLetter(std::string_view reason, int attempts, bool withKey, const Now& now);
   bool beginsUnlocked() const noexcept {
-    return at_.options.handlerIsExternal || (head_.isFirst && !head_.storeIsAway);
+    return state_.options.handlerIsExternal || (head_.isFirst && !head_.storeIsAway);
   }
   bool needsTurn() const;
   bool isCharged() const { return charged_ == message().id; }
   bool hasRunBefore() const { return ran_ == message().id; }
   int attemptNumber() const;
-  void record(int attempts, const std::string& error, const Moment& moment);
-  void logEnd(AttemptEnd end, const std::string& why, const Moment& moment);
+  void record(int attempts, const std::string& error, const Now& now);
+  void logEnd(AttemptEnd end, const std::string& why, const Now& now);
 
-  Workplace& at_;
+  LaneState& state_;
   Numbers& numbers_;
   Backoff backoff_;
 

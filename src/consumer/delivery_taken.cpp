@@ -31,28 +31,28 @@ bool Delivery::wasCommitted() {
 
 /// A stop does not keep it from its turn: nobody else would give it one. What begins again after it was postponed may
 /// have to wait for its rate limit once more.
-Decision Delivery::goOnWithTaken(const Head& head, BootTime notBefore, const Moment& moment) {
+Decision Delivery::goOnWithTaken(const Head& head, BootTime notBefore, const Now& now) {
   head_ = head;
   head_.message = taken_->message;
-  const bool waits = moment.now < notBefore;
+  const bool waits = now.boot < notBefore;
   if (taken_->done) {  // all that is left is to write that nothing is in work
-    if (moment.stopAsked && head_.storeIsAway) return Ends{};
+    if (now.stopAsked && head_.storeIsAway) return Ends{};
     return waits ? Decision(Waits{notBefore}) : Settled{};
   }
   const bool troubled = !taken_->trouble.empty();
-  if (!troubled && !waits && moment.mayBegin) return needsTurn() ? askForTurn() : run(moment);
+  if (!troubled && !waits && now.mayBegin) return needsTurn() ? askForTurn() : run(now);
   constexpr std::chrono::milliseconds pause{20};
-  if (!moment.stopAsked && (waits || !troubled)) return Waits{waits ? notBefore : moment.now + pause};
-  if (moment.stopAsked && head_.storeIsAway) return Ends{};
-  return takenFailed(troubled ? taken_->trouble : "its leader left before its turn came", moment);
+  if (!now.stopAsked && (waits || !troubled)) return Waits{waits ? notBefore : now.boot + pause};
+  if (now.stopAsked && head_.storeIsAway) return Ends{};
+  return takenFailed(troubled ? taken_->trouble : "its leader left before its turn came", now);
 }
 
 Letter Delivery::closeTaken() { return std::exchange(taken_, std::nullopt)->message; }
 
-Decision Delivery::takenFailed(const std::string& why, const Moment& moment) {
+Decision Delivery::takenFailed(const std::string& why, const Now& now) {
   head_.message = taken_->message;
   taken_->trouble = why;
-  return bury(why, taken_->begun ? 1 : 0, false, moment);
+  return deadLetter(why, taken_->begun ? 1 : 0, false, now);
 }
 
 void Delivery::takenRefused(const Error& error) {
@@ -63,7 +63,7 @@ void Delivery::takenRefused(const Error& error) {
 void Delivery::forgo(const std::string& why) {
   if (!taken_) return;
   if (!taken_->done)
-    at_.tell(MessageForgone{taken_->message->id.value, taken_->trouble.empty() ? why : taken_->trouble});
+    state_.tell(MessageForgone{taken_->message->id.value, taken_->trouble.empty() ? why : taken_->trouble});
   taken_.reset();
 }
 

@@ -1,16 +1,18 @@
 #include "consumer/engine.hpp"
 
-#include "consumer/engine_posts.hpp"
+#include "consumer/worker_contexts.hpp"
 
 namespace tenure::consuming {
 namespace {
 
 constexpr std::size_t windowBytes = 64U << 20U;
 
-pipeline::Desk deskOf(const ConsumerOptions& options) {
-  std::optional<pipeline::Collapser> collapser;
-  if (options.coalesce == Coalesce::byKey) collapser.emplace(options.coalesceKey, options.coalesceAhead);
-  return {{options.laneWindow, windowBytes, reachOf(options).front}, 1 + options.ordering.lanes, std::move(collapser)};
+pipeline::Dispatcher dispatcherOf(const ConsumerOptions& options) {
+  std::optional<pipeline::Coalescer> coalescer;
+  if (options.coalesce == Coalesce::byKey) coalescer.emplace(options.coalesceKey, options.coalesceAhead);
+  return {{options.laneWindow, windowBytes, recoveryWindowOf(options).front},
+          1 + options.ordering.lanes,
+          std::move(coalescer)};
 }
 
 }  // namespace
@@ -20,7 +22,7 @@ Engine::Engine(IMessageSource& source, IFencedStore& store, Handlers handlers, c
     : setting_{source, store,  source.sharesTransactionsWith(store), std::move(handlers), options, events,
                clock,  threads},
       sourceTimer_(options.outageLimit, watch_),
-      gate_(clock, threads) {}
+      access_(clock, threads) {}
 
 Engine::~Engine() { join(); }
 
@@ -50,28 +52,29 @@ void Engine::inaugurate(const Term& term) {
   join();
   lanes_.clear();  // of a term that nobody handed over
   main_.reset();
-  post_.reset();
+  context_.reset();
   stop_ = {};
   failure_ = nullptr;
-  office_ = {.election = term.identity().election, .token = term.token()};
+  termState_ = {.election = term.identity().election, .token = term.token()};
   lists_.emplace(setting_.threads);
   notes_ = std::make_shared<Notes>(setting_.options);
   if (hasLanes()) {
     sourceTimer_.reset();
     setting_.source.limitAnswers(&sourceTimer_);
-    exchange_.emplace(deskOf(setting_.options), 1 + setting_.options.ordering.lanes, setting_.clock, setting_.threads);
-    post_ = std::make_unique<RecoveryPost>(*this, term);
+    dispatcher_.emplace(dispatcherOf(setting_.options), 1 + setting_.options.ordering.lanes, setting_.clock,
+                        setting_.threads);
+    context_ = std::make_unique<RecoveryContext>(*this, term);
   } else {
-    file_.emplace(setting_.options);
-    post_ = std::make_unique<TotalPost>(*this, term);
+    order_.emplace(setting_.options);
+    context_ = std::make_unique<TotalContext>(*this, term);
   }
-  main_.emplace(*post_, setting_.store, setting_.handlers, setting_.options, setting_.shares, setting_.events,
+  main_.emplace(*context_, setting_.store, setting_.handlers, setting_.options, setting_.shares, setting_.events,
                 setting_.clock);
   main_->inaugurate(term);
 }
 
 bool Engine::execute(const Term& term) {
-  if (hasLanes()) return office_.recovered ? read(term) : recover(term);
+  if (hasLanes()) return termState_.recovered ? read(term) : recover(term);
   readLimits();
   return main_->execute(term).again;
 }
@@ -88,9 +91,9 @@ void Engine::handOver(const Term& term) {
   lanes_.clear();
   if (main_) inOrder ? static_cast<void>(main_->handOver(term)) : main_->leaveSilently(term);
   main_.reset();
-  post_.reset();
-  exchange_.reset();
-  file_.reset();
+  context_.reset();
+  dispatcher_.reset();
+  order_.reset();
   setting_.source.limitAnswers(nullptr);
 }
 
@@ -101,28 +104,28 @@ bool Engine::recover(const Term& term) {
   const Return over = main_->execute(term);
   term.reportProgress();
   if (term.stopToken().stop_requested()) return false;
-  office_.recovered = over.isIdle && static_cast<const RecoveryPost&>(*post_).isDone();
-  if (office_.recovered) open(term);
+  termState_.recovered = over.isIdle && static_cast<const RecoveryContext&>(*context_).isDone();
+  if (termState_.recovered) open(term);
   return true;
 }
 
 void Engine::open(const Term& term) {
-  exchange_->trust();
-  exchange_->adopt(main_->takeStandings());
-  office_.lastProgress = setting_.clock.now();
-  exchange_->leave(mainPost);
+  dispatcher_->trust();
+  dispatcher_->adopt(main_->takeSequenceStates());
+  termState_.lastProgress = setting_.clock.now();
+  dispatcher_->leave(mainWorker);
   openStores();
   for (std::size_t number = 1; number <= setting_.options.ordering.lanes; ++number) {
     auto lane = std::make_unique<LaneThread>();
-    lane->post = std::make_unique<LanePost>(*this, number);
+    lane->context = std::make_unique<LaneContext>(*this, number);
     lane->store = std::move(laneStores_[number - 1]);
-    gated_ = lane->store == nullptr;
-    if (gated_) lane->store = std::make_unique<GatedStore>(gate_, *lane->post, setting_.store);
-    lane->post->useStore(*lane->store);
+    isSerialized_ = lane->store == nullptr;
+    if (isSerialized_) lane->store = std::make_unique<SerializedStore>(access_, *lane->context, setting_.store);
+    lane->context->useStore(*lane->store);
     ConsumerOptions options = setting_.options;
     if (options.jitterSeed != 0) options.jitterSeed += number;
-    lane->runner = std::make_unique<LaneRunner>(*lane->post, *lane->store, setting_.handlers, options, setting_.shares,
-                                                setting_.events, setting_.clock);
+    lane->runner = std::make_unique<LaneRunner>(*lane->context, *lane->store, setting_.handlers, options,
+                                                setting_.shares, setting_.events, setting_.clock);
     lanes_.push_back(std::move(lane));
   }
   laneStores_.clear();
@@ -141,8 +144,8 @@ void Engine::work(LaneThread& lane, const Term& term) noexcept {
     fail(std::current_exception());
   }
   lane.runner->letGo();
-  if (gated_) lane.store->release();
-  lane.post->leave();
+  if (isSerialized_) lane.store->release();
+  lane.context->leave();
 }
 
 void Engine::fail(std::exception_ptr why) noexcept {
@@ -167,9 +170,9 @@ void Engine::hurry() noexcept {
 
 void Engine::readLimits() {
   const RateLimits* limits = setting_.options.limits;
-  if (limits == nullptr || office_.limitsSeen == limits->version()) return;
-  office_.limitsSeen = limits->version();  // first: what changes meanwhile is seen next time
-  hasLanes() ? exchange_->limit(limits->rules()) : file_->limit(limits->rules());
+  if (limits == nullptr || termState_.limitsSeen == limits->version()) return;
+  termState_.limitsSeen = limits->version();  // first: what changes meanwhile is seen next time
+  hasLanes() ? dispatcher_->limit(limits->rules()) : order_->limit(limits->rules());
 }
 
 }  // namespace tenure::consuming

@@ -1,28 +1,30 @@
 /// The consumer: one engine for 1..N lanes.
 ///
-///     source ─► intake (window, suspects, coalescing) ─► scheduler (whose turn, limits, parking) ─► delivery × lanes
-///     (one
-///               message: look up, handle, settle, fail, reject) ─► committer (batches, commit, resolve, acknowledge)
+///     source ─► intake         window, suspects, coalescing
+///                 └► scheduler       whose turn, limits, parking
+///                      └► delivery × lanes   one message: look up, handle, settle, fail, reject
+///                           └► committer         batches, commit, resolve, acknowledge
 ///
-///     total order   single_file.hpp, and one lane, on the career thread
-///     per group     pipeline/desk.hpp (intake, scheduler) under a lock (exchange.hpp), and lanes on threads of their
-///     own
+///     total order   one group on one lane, on the career thread (total_order.hpp)
+///     per group     pipeline/dispatcher.hpp (intake, scheduler) under a lock (shared_dispatcher.hpp), and lanes on
+///                   threads of their own
 ///
 /// Each part is a pure machine. lane.hpp puts those of a lane together, and says what comes next; lane_runner.hpp
-/// performs that, at a post (post.hpp): the lane's way to its messages. This is who makes them:
+/// performs that, through its context (worker_context.hpp): the lane's way to its messages. This is who makes them:
 ///
 ///   prepare      the main store and those of the lanes connect
 ///   inaugurate   the main runner claims, recalls and attaches
 ///   execute      first the main runner alone, with what a dead predecessor may have had in work; in total order it
-///   goes
-///                on. Else the lanes, each on a thread of its own, while this one reads and acknowledges (reader.cpp)
+///                goes on. Else the lanes, each on a thread of its own, while this one reads and acknowledges
+///                (reader.cpp)
 ///   handOver     the lanes finish what they have in hand, then the main runner writes that nothing is in work
 ///
 /// What a lane may have in work beyond the front is on a record of its own; what is in the front needs none, as the
 /// main record says for the whole term that the front may be in work.
 ///
-/// A store that cannot be used from several threads at once stands behind a gate (gate.hpp), and so does a source that
-/// shares its connection: the reader then only looks while a lane is at work, and waits when all rest.
+/// A store that cannot be used from several threads at once is used by one at a time (serialized_store.hpp), and so
+/// does a source that shares its connection: the reader then only looks while a lane is at work, and waits when all
+/// rest.
 #pragma once
 
 #include <exception>
@@ -32,10 +34,10 @@
 #include <optional>
 #include <vector>
 
-#include "consumer/exchange.hpp"
-#include "consumer/gate.hpp"
 #include "consumer/lane_runner.hpp"
-#include "consumer/single_file.hpp"
+#include "consumer/serialized_store.hpp"
+#include "consumer/shared_dispatcher.hpp"
+#include "consumer/total_order.hpp"
 
 namespace tenure::consuming {
 
@@ -54,9 +56,9 @@ class Engine final : public ILeaderCareer {
   void handOver(const Term& term) override;
 
  private:
-  class TotalPost;
-  class RecoveryPost;
-  class LanePost;
+  class TotalContext;
+  class RecoveryContext;
+  class LaneContext;
   /// Of the source's answers, which the reader waits for.
   class Watch final : public IAnswerWatch {
    public:
@@ -80,13 +82,13 @@ class Engine final : public ILeaderCareer {
   };
   struct LaneThread {
     std::unique_ptr<IFencedStore> store;
-    std::unique_ptr<LanePost> post;
+    std::unique_ptr<LaneContext> context;
     std::unique_ptr<LaneRunner> runner;
     std::unique_ptr<IThread> thread;
     bool failed = false;  // read after its thread has ended
   };
   /// The term, on the career thread.
-  struct Office {
+  struct TermState {
     ElectionName election;
     FencingToken token;
     std::optional<BootTime> overdueSince{};  // the source's answer, and told
@@ -121,25 +123,25 @@ class Engine final : public ILeaderCareer {
   void reportProgress(const Term& term);
   void readLimits();
   void join();
-  bool readsBehindGate() const noexcept { return gated_ && setting_.shares; }
-  Gate::Pass passForReading() { return readsBehindGate() ? gate_.enter() : Gate::Pass{}; }
+  bool readsInTurn() const noexcept { return isSerialized_ && setting_.shares; }
+  SerialAccess::Pass passForReading() { return readsInTurn() ? access_.enter() : SerialAccess::Pass{}; }
 
   const Setting setting_;
   Watch watch_{*this};
   AnswerTimer sourceTimer_;
-  std::vector<std::unique_ptr<IFencedStore>> laneStores_;  // of the next term's lanes; nullptr behind the gate
+  std::vector<std::unique_ptr<IFencedStore>> laneStores_;  // of the next term's lanes; nullptr used by one at a time
 
   // Of the term.
-  Office office_;
+  TermState termState_;
   std::optional<NumberLists> lists_;
   std::shared_ptr<Notes> notes_;
-  std::optional<SingleFile> file_;    // in total order
-  std::optional<Exchange> exchange_;  // with lanes
-  std::unique_ptr<IPost> post_;       // the main runner's
+  std::optional<TotalOrder> order_;             // in total order
+  std::optional<SharedDispatcher> dispatcher_;  // with lanes
+  std::unique_ptr<IWorkerContext> context_;     // the main runner's
   std::optional<LaneRunner> main_;
-  Gate gate_;  // a lane that was not handed over may still be behind it
+  SerialAccess access_;  // a lane that was not handed over may still be behind it
   std::vector<std::unique_ptr<LaneThread>> lanes_;
-  bool gated_ = false;  // the store is behind the gate
+  bool isSerialized_ = false;  // the store is used by one at a time
   std::stop_source stop_;
   std::mutex failureMutex_;
   std::exception_ptr failure_;

@@ -26,12 +26,12 @@
 #include "consumer/actions.hpp"
 #include "consumer/committer.hpp"
 #include "consumer/delivery.hpp"
-#include "consumer/hand.hpp"
-#include "consumer/ledger.hpp"
+#include "consumer/in_work_record.hpp"
+#include "consumer/lane_queue.hpp"
+#include "consumer/lane_state.hpp"
 #include "consumer/numbers.hpp"
 #include "consumer/outages.hpp"
 #include "consumer/sweeper.hpp"
-#include "consumer/workplace.hpp"
 
 namespace tenure::consuming {
 
@@ -48,34 +48,34 @@ class Lane {
   Lane(const ConsumerOptions& options, Random random, const Setup& setup);
 
   // The phases of a term.
-  Action inaugurate(const Moment& moment);
-  Action execute(const Moment& moment);
-  Action handOver(const Moment& moment);
+  Action inaugurate(const Now& now);
+  Action execute(const Now& now);
+  Action handOver(const Now& now);
 
   // Answers to the last action.
-  Action did(const Moment& moment);
-  Action failed(const Error& error, const Moment& moment);
-  Action recalled(const Recollection& left, const Moment& moment);
-  Action reopened(const std::vector<std::string>& places, const Moment& moment);
-  Action consulted(const Consult& asked, const std::optional<std::string>& place, const Moment& moment);
-  Action loaded(const pipeline::Ready& ready, std::vector<Message> messages, std::vector<Past> pasts,
-                const Moment& moment);
-  Action took(Share share, const Moment& moment);
-  Action turned(BootTime turn, const Moment& moment);
-  Action begun(std::vector<Message> others, const Moment& moment);
-  Action acknowledged(Receipt receipt, const Moment& moment);
-  Action looked(bool known, const Moment& moment);
-  Action admitted(Admission admission, const Moment& moment);
-  Action ran(const Outcome& outcome, const Moment& moment);
-  Action resolved(CommitFate fate, const Moment& moment);
-  Action lookedAt(const std::optional<WallTime>& storesClock, const Moment& moment);
-  Action pruned(const Pruned& pruned, const Moment& moment);
-  Action logPruned(std::size_t removed, const Moment& moment);
-  Action inquired(const ConsumerState& found, const Moment& moment);
+  Action did(const Now& now);
+  Action failed(const Error& error, const Now& now);
+  Action recalled(const Recollection& left, const Now& now);
+  Action reopened(const std::vector<std::string>& places, const Now& now);
+  Action consulted(const Consult& asked, const std::optional<std::string>& place, const Now& now);
+  Action loaded(const pipeline::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
+                const Now& now);
+  Action took(Share share, const Now& now);
+  Action turned(BootTime turn, const Now& now);
+  Action begun(std::vector<Message> others, const Now& now);
+  Action acknowledged(Receipt receipt, const Now& now);
+  Action looked(bool known, const Now& now);
+  Action admitted(Admission admission, const Now& now);
+  Action ran(const Outcome& outcome, const Now& now);
+  Action resolved(CommitFate fate, const Now& now);
+  Action lookedAt(const std::optional<WallTime>& storesClock, const Now& now);
+  Action pruned(const Pruned& pruned, const Now& now);
+  Action logPruned(std::size_t removed, const Now& now);
+  Action inquired(const ConsumerState& found, const Now& now);
 
   /// While it waits for the answer to its last action: nothing has come from there since then; it has come after all.
-  void overdue(Side side, BootTime since, const Moment& moment) { outages_.overdue(side, since, moment); }
-  void answeredLate(Side side, const Moment& moment) { outages_.answeredLate(side, moment); }
+  void overdue(Side side, BootTime since, const Now& now) { outages_.overdue(side, since, now); }
+  void answeredLate(Side side, const Now& now) { outages_.answeredLate(side, now); }
   /// Since when that side has failed and not gone well again.
   std::optional<BootTime> failingSince(Side side) const noexcept { return outages_.failingSince(side); }
   /// The term is lost: nothing can be written any more, only told.
@@ -83,14 +83,14 @@ class Lane {
   /// Which forgets keys.
   void sweep(BootTime now) { sweeper_.start(now); }
   /// Before the lanes begin: where all groups stand.
-  std::vector<pipeline::Standing> takeStandings();
+  std::vector<pipeline::SequenceState> takeSequenceStates();
   /// What is worth telling since the last call; what a transaction did is told when it is durable.
-  bool hasNews() const noexcept { return !at_.news.empty(); }
-  std::vector<EventBody> takeNews() { return std::exchange(at_.news, {}); }
+  bool hasNews() const noexcept { return !state_.news.empty(); }
+  std::vector<EventBody> takeNews() { return std::exchange(state_.news, {}); }
 
  private:
   enum class Phase { inaugurating, executing, leaving };
-  struct Office {  // how far the term has come
+  struct TermState {  // how far the term has come
     bool claimed = false;
     bool recalled = false;
     bool attached = false;
@@ -107,65 +107,65 @@ class Lane {
   bool asked() const noexcept {
     return asked_ == indexOf<A>();
   }
-  Action proceed(const Moment& moment);
-  Action enterOffice(const Moment& moment);
+  Action proceed(const Now& now);
+  Action becomeLeader(const Now& now);
   Action attach();
-  Action askAgain(const Moment& moment);
-  Action waitFor(BootTime until, const Moment& moment);
-  std::optional<Action> tendGroups(const Moment& moment);
-  std::optional<Action> sweepStep(const Moment& moment);
+  Action askAgain(const Now& now);
+  Action waitFor(BootTime until, const Now& now);
+  std::optional<Action> tendGroups(const Now& now);
+  std::optional<Action> sweepStep(const Now& now);
   bool wantsMessages() const noexcept;
   Action take(BootTime until);
-  Action surveyed(const Survey& survey, const Moment& moment);
-  Action emptied(const Moment& moment);
-  Action beginHead(const Moment& moment);
-  Head headOf(const Moment& moment) const;
-  Action decide(Delivery::Decision decision, const Moment& moment);
-  Action giveBack(const Delivery::GivesBack& how, const Moment& moment);
-  Action settle(bool ran, bool wasBuried, const Moment& moment);
-  Action commit(const Moment& moment);
-  Action committed(const Moment& moment);
-  void noteRecord(const Moment& moment);
-  void report(const Moment& moment);
-  Action leaveHand(Receipt receipt, const Moment& moment);
-  std::vector<pipeline::Standing> standings();
+  Action surveyed(const Survey& survey, const Now& now);
+  Action emptied(const Now& now);
+  Action beginHead(const Now& now);
+  Head headOf(const Now& now) const;
+  Action decide(Delivery::Decision decision, const Now& now);
+  Action giveBack(const Delivery::GivesBack& how, const Now& now);
+  Action settle(bool ran, bool wasDeadLettered, const Now& now);
+  Action commit(const Now& now);
+  Action committed(const Now& now);
+  void noteRecord(const Now& now);
+  void report(const Now& now);
+  Action leaveQueue(Receipt receipt, const Now& now);
+  std::vector<pipeline::SequenceState> standings();
   bool mayRelease() const noexcept;
   Park park();
   void forgetTransaction() noexcept;
-  bool headWaits(const Moment& moment) const;
+  bool headWaits(const Now& now) const;
   BootTime notBefore() const noexcept { return std::max(delivery_.notBefore(), outages_.notBefore()); }
 
   // Many at once.
-  bool joins(const Moment& moment) const;
-  Action join(const Moment& moment);
-  Action joinHead(const Moment& moment);
-  Action joinOrRun(const Moment& moment);
-  Action ranTogether(const Outcome& outcome, const Moment& moment);
+  bool joins(const Now& now) const;
+  Action join(const Now& now);
+  Action joinHead(const Now& now);
+  Action joinOrRun(const Now& now);
+  Action ranTogether(const Outcome& outcome, const Now& now);
 
   // Failures.
-  Action commitFailed(const Error& error, const Moment& moment);
-  Action sideStepFailed(const Error& error, const Moment& moment);
-  Action overstrained(const Error& error, const Moment& moment);
-  Action storeFailed(const Error& error, const Moment& moment);
-  Action sourceFailed(const Error& error, const Moment& moment);
-  Action takenRefused(const Error& error, const Moment& moment);
-  Action troubled(Side side, const Error& error, const Moment& moment);
+  Action commitFailed(const Error& error, const Now& now);
+  Action sideStepFailed(const Error& error, const Now& now);
+  Action overstrained(const Error& error, const Now& now);
+  Action storeFailed(const Error& error, const Now& now);
+  Action sourceFailed(const Error& error, const Now& now);
+  Action takenRefused(const Error& error, const Now& now);
+  Action troubled(Side side, const Error& error, const Now& now);
   void forgoWhatMayBeTaken(const std::string& why);
   Action quit(const Error& error);
   Return over(bool again) const;
 
-  Workplace at_;
-  Hand hand_;
+  LaneState state_;
+  LaneQueue queue_;
   Numbers numbers_;
   Outages outages_;
   Sweeper sweeper_;
-  Ledger ledger_;
+  InWorkRecord inWork_;
   Delivery delivery_;
   Committer committer_;
 
   Phase phase_ = Phase::inaugurating;
   std::size_t asked_ = 0;  // the last action's index
-  Office office_;
+  TermState termState_;
   Supply supply_;
   bool over_ = false;
   bool joining_ = false;  // the head is admitted to be handled with others

@@ -5,9 +5,9 @@
 #include "consumer/charges.hpp"
 
 namespace tenure::consuming {
-LaneRunner::LaneRunner(IPost& post, IFencedStore& store, const Handlers& handlers, const ConsumerOptions& options,
-                       bool shares, IEventSink& events, const IClock& clock)
-    : post_(post),
+LaneRunner::LaneRunner(IWorkerContext& context, IFencedStore& store, const Handlers& handlers,
+                       const ConsumerOptions& options, bool shares, IEventSink& events, const IClock& clock)
+    : context_(context),
       store_(store),
       handlers_(handlers),
       options_(options),
@@ -29,25 +29,25 @@ void LaneRunner::inaugurate(const Term& term) {
   ConsumerOptions named = options_;
   named.name = name_;
   lane_.emplace(named, random_.fork(),
-                Lane::Setup{.role = post_.role(),
+                Lane::Setup{.role = context_.role(),
                             .together = handlers_.many != nullptr,
                             .token = term.token(),
-                            .lists = post_.lists().groups(),
-                            .notes = post_.notes()});
-  if (post_.prunes()) lane_->sweep(clock_.now());
-  run(lane_->inaugurate(moment()));
+                            .lists = context_.lists().groups(),
+                            .notes = context_.notes()});
+  if (context_.prunes()) lane_->sweep(clock_.now());
+  run(lane_->inaugurate(now()));
 }
 
 Return LaneRunner::execute(const Term& term) {
   enter(term);
-  return run(lane_->execute(moment()));
+  return run(lane_->execute(now()));
 }
 
 Return LaneRunner::handOver(const Term& term) {
   enter(term);
   abandon();
   Return over{.isClosed = true};
-  if (lane_ && term.valid()) over = run(lane_->handOver(moment()));
+  if (lane_ && term.valid()) over = run(lane_->handOver(now()));
   leave();
   return over;
 }
@@ -62,9 +62,9 @@ void LaneRunner::leave() {
   if (lane_) lane_->lose("its term was lost");
   if (lane_ && lane_->hasNews()) tell();
   abandon();
-  post_.detach();
+  context_.detach();
   store_.release();
-  post_.limitAnswers(nullptr);
+  context_.limitAnswers(nullptr);
   store_.limitAnswers(nullptr);
   term_ = nullptr;
 }
@@ -72,11 +72,11 @@ void LaneRunner::leave() {
 void LaneRunner::enter(const Term& term) {
   term_ = &term;
   name_ = options_.name.value.empty() ? ConsumerName{term.identity().election.value} : options_.name;
-  recordName_ = post_.recordName(name_);
-  stop_ = post_.stopToken();
+  recordName_ = context_.recordName(name_);
+  stop_ = context_.stopToken();
   emit_.emplace(events_, clock_, term.identity().election);
   store_.limitAnswers(&storeTimer_);
-  post_.limitAnswers(&sourceTimer_);
+  context_.limitAnswers(&sourceTimer_);
   bootAtEntry_ = clock_.now();
   wallAtEntry_ = clock_.wallNow();
 }
@@ -94,31 +94,31 @@ void LaneRunner::tell() {
   for (EventBody& body : lane_->takeNews()) (*emit_)(std::move(body), term_->token());
 }
 
-Moment LaneRunner::moment() const {
+Now LaneRunner::now() const {
   const BootTime now = clock_.now();
   // Reckoned from one reading a phase: records need no more, and each reading costs as much as a map look-up.
   const WallTime wall = wallAtEntry_ + std::chrono::floor<std::chrono::milliseconds>(now - bootAtEntry_);
-  return {.now = now,
+  return {.boot = now,
           .wall = wall,
           .mayBegin = term_->mayBeginWork(),
           .stopAsked = stop_.stop_requested(),
           .transactionIsFull = transaction_ && transaction_->isFull(),
-          .isLimited = post_.isLimited(),
+          .isLimited = context_.isLimited(),
           .storeOwesSince = storeTimer_.since(),
-          .sourceOwesSince = post_.sourceTimer(sourceTimer_).since()};
+          .sourceOwesSince = context_.sourceTimer(sourceTimer_).since()};
 }
 
 // --- answers that do not come are told, and what has failed counts on though others come
 
 void LaneRunner::Watch::onOverdue(BootTime since) {
   if (!runner_.lane_ || runner_.term_ == nullptr) return;
-  runner_.lane_->overdue(side_, since, runner_.moment());
+  runner_.lane_->overdue(side_, since, runner_.now());
   runner_.tell();
 }
 
 void LaneRunner::Watch::onAnswered() {
   if (!runner_.lane_ || runner_.term_ == nullptr) return;
-  runner_.lane_->answeredLate(side_, runner_.moment());
+  runner_.lane_->answeredLate(side_, runner_.now());
   runner_.tell();
 }
 
@@ -132,16 +132,16 @@ void LaneRunner::hurry(BootTime by) noexcept {
   sourceTimer_.hurry(by);
 }
 
-// --- the post, and waiting
+// --- the context, and waiting
 
-Action LaneRunner::perform(Attach& attach) { return did(post_.attach(attach)); }
+Action LaneRunner::perform(Attach& attach) { return did(context_.attach(attach)); }
 
 Action LaneRunner::perform(Take& take) {
-  post_.reportProgress();
-  Result<Share> share = post_.take(std::move(take));
-  if (!share) return lane_->failed(share.error(), moment());
+  context_.reportProgress();
+  Result<Share> share = context_.take(std::move(take));
+  if (!share) return lane_->failed(share.error(), now());
   foretell(share->messages);
-  return lane_->took(std::move(*share), moment());
+  return lane_->took(std::move(*share), now());
 }
 
 /// Not of a child process: what it does is in no transaction, and nothing but the store's own word may start it.
@@ -150,32 +150,32 @@ void LaneRunner::foretell(std::span<const Message> messages) {
 }
 
 Action LaneRunner::perform(TakeTurn& turn) {
-  const BootTime due = post_.takeTurn(turn.group);
-  return lane_->turned(due, moment());  // whose clock is read after the scheduler's
+  const BootTime due = context_.takeTurn(turn.group);
+  return lane_->turned(due, now());  // whose clock is read after the scheduler's
 }
 
-Action LaneRunner::perform(Begin& begin) { return lane_->begun(post_.begin(*begin.message), moment()); }
+Action LaneRunner::perform(Begin& begin) { return lane_->begun(context_.begin(*begin.message), now()); }
 
 Action LaneRunner::perform(Park& park) {
-  post_.park(std::move(park.parked), park.until);
-  return lane_->did(moment());
+  context_.park(std::move(park.parked), park.until);
+  return lane_->did(now());
 }
 
 Action LaneRunner::perform(Release& release) {
-  post_.release(std::move(release.standings));
-  return lane_->did(moment());
+  context_.release(std::move(release.standings));
+  return lane_->did(now());
 }
 
 Action LaneRunner::perform(Acknowledge& acknowledge) {
-  if (!term_->valid()) return lane_->failed(Errc::leaseLost, moment());
-  Result<Receipt> receipt = post_.acknowledge(acknowledge);
-  return receipt ? lane_->acknowledged(std::move(*receipt), moment()) : lane_->failed(receipt.error(), moment());
+  if (!term_->valid()) return lane_->failed(Errc::leaseLost, now());
+  Result<Receipt> receipt = context_.acknowledge(acknowledge);
+  return receipt ? lane_->acknowledged(std::move(*receipt), now()) : lane_->failed(receipt.error(), now());
 }
 
 Action LaneRunner::perform(Wait& wait) {
-  post_.reportProgress();
+  context_.reportProgress();
   clock_.waitUntil(wait.until, stop_);
-  return lane_->did(moment());
+  return lane_->did(now());
 }
 
 Action LaneRunner::perform(Return& over) { return over; }  // run() has seen it
@@ -191,21 +191,21 @@ Action LaneRunner::perform(Quit& quit) {
 Action LaneRunner::perform(Claim&) { return did(store_.claim(*term_)); }
 
 Action LaneRunner::perform(Recall&) {
-  const Result<Recollection> left = post_.recall(name_, moment().wall);
-  return left ? lane_->recalled(*left, moment()) : lane_->failed(left.error(), moment());
+  const Result<Recollection> left = context_.recall(name_, now().wall);
+  return left ? lane_->recalled(*left, now()) : lane_->failed(left.error(), now());
 }
 
 Action LaneRunner::perform(Reopen&) {
   const Result<std::vector<std::string>> places = openPlaces();
   abandon();
-  return places ? lane_->reopened(*places, moment()) : lane_->failed(places.error(), moment());
+  return places ? lane_->reopened(*places, now()) : lane_->failed(places.error(), now());
 }
 
 Action LaneRunner::perform(Declare& declaration) {
-  post_.reportProgress();
+  context_.reportProgress();
   abandon();
   Result<void> done = begin();
-  if (done) done = declare(*transaction_, name_, declaration.reach);
+  if (done) done = declare(*transaction_, name_, declaration.window);
   return did(commitAlone(std::move(done)));
 }
 
@@ -218,32 +218,32 @@ Result<void> LaneRunner::commitAlone(Result<void> done) {
 }
 
 Action LaneRunner::perform(Inquire&) {
-  post_.reportProgress();
+  context_.reportProgress();
   const Result<ConsumerState> found = store_.consumerState(name_);
-  return found ? lane_->inquired(*found, moment()) : lane_->failed(found.error(), moment());
+  return found ? lane_->inquired(*found, now()) : lane_->failed(found.error(), now());
 }
 
 Action LaneRunner::perform(Look& look) {
   const Result<std::vector<Admission>> known = store_.known(name_, {look.message.get(), 1});
-  if (!known) return lane_->failed(known.error(), moment());
-  return lane_->looked(known->front() != Admission::fresh, moment());
+  if (!known) return lane_->failed(known.error(), now());
+  return lane_->looked(known->front() != Admission::fresh, now());
 }
 
 Action LaneRunner::perform(LookAtClock&) {
-  post_.reportProgress();
+  context_.reportProgress();
   const auto clock = store_.clock();
-  return clock ? lane_->lookedAt(*clock, moment()) : lane_->failed(clock.error(), moment());
+  return clock ? lane_->lookedAt(*clock, now()) : lane_->failed(clock.error(), now());
 }
 
 Action LaneRunner::perform(Prune& prune) {
-  post_.reportProgress();
-  if (!term_->valid()) return lane_->failed(Errc::leaseLost, moment());
+  context_.reportProgress();
+  if (!term_->valid()) return lane_->failed(Errc::leaseLost, now());
   prune.step.consumer = name_;
   if (prune.step.after.empty())  // once a pass
     if (const Result<void> forgotten = forgetAttempts(prune); !forgotten)
-      return lane_->failed(forgotten.error(), moment());
+      return lane_->failed(forgotten.error(), now());
   const Result<Pruned> pruned = store_.prune(*term_, prune.step);
-  return pruned ? lane_->pruned(*pruned, moment()) : lane_->failed(pruned.error(), moment());
+  return pruned ? lane_->pruned(*pruned, now()) : lane_->failed(pruned.error(), now());
 }
 
 /// Of messages that nobody delivers any more: whatever took them from their queue, their records would stay for ever.
@@ -266,17 +266,17 @@ Result<void> LaneRunner::forgetAttempts(const Prune& prune) {
 }
 
 Action LaneRunner::perform(PruneLog& prune) {
-  post_.reportProgress();
-  if (!term_->valid()) return lane_->failed(Errc::leaseLost, moment());
+  context_.reportProgress();
+  if (!term_->valid()) return lane_->failed(Errc::leaseLost, now());
   prune.step.consumer = name_;
   const Result<std::size_t> removed = store_.pruneLog(*term_, prune.step);
-  return removed ? lane_->logPruned(*removed, moment()) : lane_->failed(removed.error(), moment());
+  return removed ? lane_->logPruned(*removed, now()) : lane_->failed(removed.error(), now());
 }
 
 Action LaneRunner::perform(Resolve&) {
   const Result<CommitFate> fate = store_.resolve(*term_);
-  if (!fate) return lane_->failed(fate.error(), moment());
-  Action next = lane_->resolved(*fate, moment());
+  if (!fate) return lane_->failed(fate.error(), now());
+  Action next = lane_->resolved(*fate, now());
   lists_.release();  // others may go on with what was committed, or was not
   return next;
 }

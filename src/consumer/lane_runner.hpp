@@ -1,4 +1,4 @@
-/// Performs what a lane asks for, at its post and at a store, and feeds the results back. Decides nothing.
+/// Performs what a lane asks for, through its context and at a store, and feeds the results back. Decides nothing.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 #include "base/emit.hpp"
 #include "consumer/guarded_transaction.hpp"
 #include "consumer/number_lists.hpp"
-#include "consumer/post.hpp"
 #include "consumer/work.hpp"
+#include "consumer/worker_context.hpp"
 
 namespace tenure::consuming {
 
@@ -20,8 +20,8 @@ class LaneRunner final {
  public:
   /// Borrows all of them. The options are valid and fit the store. `shares`: the source acknowledges inside its
   /// transactions.
-  LaneRunner(IPost& post, IFencedStore& store, const Handlers& handlers, const ConsumerOptions& options, bool shares,
-             IEventSink& events, const IClock& clock);
+  LaneRunner(IWorkerContext& context, IFencedStore& store, const Handlers& handlers, const ConsumerOptions& options,
+             bool shares, IEventSink& events, const IClock& clock);
 
   void inaugurate(const Term& term);
   Return execute(const Term& term);
@@ -33,7 +33,7 @@ class LaneRunner final {
   /// Whatever is open is rolled back.
   void letGo() noexcept;
   /// Before the lanes: where all groups stand, for them.
-  std::vector<pipeline::Standing> takeStandings() { return lane_->takeStandings(); }
+  std::vector<pipeline::SequenceState> takeSequenceStates() { return lane_->takeSequenceStates(); }
 
  private:
   /// Tells what it hears of the store's answers, or of the source's.
@@ -51,7 +51,7 @@ class LaneRunner final {
   void enter(const Term& term);
   Return run(Action action);
   void holdTimers() noexcept;
-  Moment moment() const;
+  Now now() const;
   void tell();
   void leave();
 
@@ -80,12 +80,12 @@ class LaneRunner final {
   Action perform(Handle& asked);
   Action perform(HandleTogether& asked);
   Action perform(Undo& undo);
-  Action perform(Bury& bury);
+  Action perform(WriteDeadLetter& deadLetter);
   Action perform(Commit& commit);
   Action perform(Resolve& resolve);
   Action perform(Abandon& abandon);
 
-  Result<void> book(const Bury& bury);
+  Result<void> book(const WriteDeadLetter& deadLetter);
   Result<void> book(const Commit& commit);
   Result<void> book(const NumberWrites& numbers);
   Result<void> commitAlone(Result<void> done);
@@ -101,7 +101,7 @@ class LaneRunner final {
   Action refused(const Error& error);
   Action did(const Result<void>& result);
 
-  IPost& post_;
+  IWorkerContext& context_;
   IFencedStore& store_;
   const Handlers& handlers_;
   const ConsumerOptions options_;

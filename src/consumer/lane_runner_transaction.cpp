@@ -39,21 +39,21 @@ void LaneRunner::abandon() noexcept {
 /// The store refused: nothing of the transaction may stay.
 Action LaneRunner::refused(const Error& error) {
   abandon();
-  return lane_->failed(error, moment());
+  return lane_->failed(error, now());
 }
 
 Action LaneRunner::did(const Result<void>& result) {
-  return result ? lane_->did(moment()) : lane_->failed(result.error(), moment());
+  return result ? lane_->did(now()) : lane_->failed(result.error(), now());
 }
 
 void LaneRunner::letGo() noexcept {
   abandon();
-  post_.lists().lose(lists_);
+  context_.lists().lose(lists_);
 }
 
 Action LaneRunner::perform(Abandon&) {
   abandon();
-  return lane_->did(moment());
+  return lane_->did(now());
 }
 
 Action LaneRunner::perform(Admit& asked) {
@@ -62,39 +62,39 @@ Action LaneRunner::perform(Admit& asked) {
   if (ready && asked.mark) ready = transaction_->mark();
   if (!ready) return refused(ready.error());
   const Result<Admission> admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::done);
-  return admission ? lane_->admitted(*admission, moment()) : refused(admission.error());
+  return admission ? lane_->admitted(*admission, now()) : refused(admission.error());
 }
 
 Action LaneRunner::perform(Undo&) {
   const Result<void> undone = transaction_->rollbackToMark();
-  return undone ? lane_->did(moment()) : refused(undone.error());
+  return undone ? lane_->did(now()) : refused(undone.error());
 }
 
-Action LaneRunner::perform(Bury& bury) {
-  const Result<void> buried = book(bury);
-  return buried ? lane_->did(moment()) : refused(buried.error());
+Action LaneRunner::perform(WriteDeadLetter& deadLetter) {
+  const Result<void> deadLettered = book(deadLetter);
+  return deadLettered ? lane_->did(now()) : refused(deadLettered.error());
 }
 
-Result<void> LaneRunner::book(const Bury& bury) {
-  const Message& message = *bury.message;
+Result<void> LaneRunner::book(const WriteDeadLetter& deadLetter) {
+  const Message& message = *deadLetter.message;
   Result<void> done = begin();
-  if (done && bury.undo) done = transaction_->rollbackToMark();
+  if (done && deadLetter.undo) done = transaction_->rollbackToMark();
   if (done)
     done = transaction_->deadLetter(name_, {.message = message,
-                                            .reason = bury.reason,
-                                            .attempts = bury.attempts,
-                                            .firstAt = bury.firstAt,
-                                            .diedAt = moment().wall});
-  if (!done || !bury.withKey) return done;
+                                            .reason = deadLetter.reason,
+                                            .attempts = deadLetter.attempts,
+                                            .firstAt = deadLetter.firstAt,
+                                            .diedAt = now().wall});
+  if (!done || !deadLetter.withKey) return done;
   const auto admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::dead);
   return admission ? Result<void>{} : admission.error();
 }
 
 Action LaneRunner::perform(Commit& commit) {
-  post_.reportProgress();
+  context_.reportProgress();
   const Result<void> committed = book(commit);
   if (committed) transaction_.reset();
-  Action next = committed ? lane_->did(moment()) : refused(committed.error());
+  Action next = committed ? lane_->did(now()) : refused(committed.error());
   if (committed || !isOutcomeUnknown(committed.error().code)) lists_.release();
   return next;
 }
@@ -102,14 +102,14 @@ Action LaneRunner::perform(Commit& commit) {
 Result<void> LaneRunner::book(const Commit& commit) {
   Result<void> done = begin();
   if (done && commit.undo) done = transaction_->rollbackToMark();
-  for (const MessageId& id : commit.forgiven)
+  for (const MessageId& id : commit.cleared)
     if (done) done = transaction_->clearAttempt(name_, id);
   for (const AttemptRecord& record : commit.records)
     if (done) done = transaction_->recordAttempt(name_, record);
   if (done && !commit.log.empty()) done = transaction_->logAttempts(name_, commit.log);
   if (done) done = transaction_->recordInWork(recordName_, commit.inWork, commit.more);
-  if (done && shares_ && !commit.settled.empty()) done = post_.acknowledge(*transaction_, stubsOf(commit.settled));
-  if (done && shares_ && !commit.others.empty()) done = post_.acknowledge(*transaction_, commit.others);
+  if (done && shares_ && !commit.settled.empty()) done = context_.acknowledge(*transaction_, stubsOf(commit.settled));
+  if (done && shares_ && !commit.others.empty()) done = context_.acknowledge(*transaction_, commit.others);
   if (done) done = book(commit.numbers);  // last, as others may wait for its lists
   // The last look at the lease; whatever passes between here and the store is the fence's to stop.
   if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
@@ -119,18 +119,18 @@ Result<void> LaneRunner::book(const Commit& commit) {
 Result<void> LaneRunner::book(const NumberWrites& numbers) {
   constexpr std::chrono::seconds longestWaitForLists{1};
   Result<void> done;
-  if (post_.role() == Role::lane && !numbers.lists.empty()) {
-    post_.excuse(true);
+  if (context_.role() == Role::lane && !numbers.lists.empty()) {
+    context_.excuse(true);
     const BootTime began = clock_.now();
-    done = post_.lists().enter(numbers.lists, lists_);
-    post_.excuse(false);
+    done = context_.lists().enter(numbers.lists, lists_);
+    context_.excuse(false);
     // The one before may have waited for what this transaction holds at the store, until that took it away.
     if (done && clock_.now() - began > longestWaitForLists)
       return Error{Errc::undone, "another lane took long to learn what became of its commit"};
   }
   std::vector<pipeline::StateWrite> writes = numbers.writes;
   for (const char digit : numbers.lists)  // as the others have left them
-    writes.push_back(post_.lists().groups()->write(name_, digit, numbers.changes));
+    writes.push_back(context_.lists().groups()->write(name_, digit, numbers.changes));
   for (const pipeline::StateWrite& write : writes)
     if (done) done = write.value ? transaction_->put(write.key, *write.value) : transaction_->erase(write.key);
   for (const DeadLetter& note : numbers.notes)
@@ -141,7 +141,7 @@ Result<void> LaneRunner::book(const NumberWrites& numbers) {
 // --- the handler
 
 Action LaneRunner::perform(Handle& asked) {
-  post_.reportProgress();
+  context_.reportProgress();
   Result<void> ready = begin();
   if (ready && asked.mark) ready = transaction_->mark();
   if (!ready) return refused(ready.error());
@@ -149,7 +149,7 @@ Action LaneRunner::perform(Handle& asked) {
 }
 
 Action LaneRunner::perform(HandleTogether& asked) {
-  post_.reportProgress();
+  context_.reportProgress();
   if (const Result<void> ready = begin(); !ready) return refused(ready.error());
   std::vector<Message> messages;
   messages.reserve(asked.messages.size());
@@ -160,7 +160,7 @@ Action LaneRunner::perform(HandleTogether& asked) {
 /// What the store refused is not the message's fault, whatever the handler makes of it.
 Action LaneRunner::ran(const Outcome& outcome) {
   if (const Result<void> sound = transaction_->standing(); !sound) return refused(sound.error());
-  return lane_->ran(outcome, moment());
+  return lane_->ran(outcome, now());
 }
 
 /// What a handler may write to.
@@ -173,17 +173,17 @@ Transaction& LaneRunner::handed() noexcept {
 
 Action LaneRunner::perform(Consult& consult) {
   const Result<std::optional<std::string>> place = readAlone(consult.key);
-  return place ? lane_->consulted(consult, *place, moment()) : refused(place.error());
+  return place ? lane_->consulted(consult, *place, now()) : refused(place.error());
 }
 
 Action LaneRunner::perform(Load& load) {
-  post_.reportProgress();
+  context_.reportProgress();
   Result<std::vector<Message>> messages = keptMessages(load.ready);
   abandon();
-  if (!messages) return lane_->failed(messages.error(), moment());
+  if (!messages) return lane_->failed(messages.error(), now());
   foretell(*messages);
-  std::vector<Past> pasts = post_.pastsOf(*messages);
-  return lane_->loaded(load.ready, *std::move(messages), std::move(pasts), moment());
+  std::vector<MessageHistory> histories = context_.historiesOf(*messages);
+  return lane_->loaded(load.ready, *std::move(messages), std::move(histories), now());
 }
 
 Result<std::vector<std::string>> LaneRunner::openPlaces() {
@@ -193,7 +193,7 @@ Result<std::vector<std::string>> LaneRunner::openPlaces() {
     const auto digests = transaction_->get(pipeline::openKey(name_, digit));
     if (!digests) return digests.error();
     for (const std::string& digest : pipeline::digestsFromText(digests->value_or(""))) {
-      post_.reportProgress();
+      context_.reportProgress();
       const auto place = transaction_->get(pipeline::placeKey(digest));
       if (!place) return place.error();
       if (*place) places.push_back(**place);

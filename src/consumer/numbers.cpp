@@ -14,7 +14,7 @@ std::string named(const GroupId& group) { return "group \"" + escaped(group.valu
 
 }  // namespace
 
-Numbers::Numbers(Workplace& at, std::shared_ptr<pipeline::OpenGroups> lists) : at_(at) {
+Numbers::Numbers(LaneState& at, std::shared_ptr<pipeline::OpenGroups> lists) : state_(at) {
   if (at.options.followNumbers)
     sequencer_.emplace(at.options.name, at.options.gapLimit, at.options.maxKept, pipeline::Sequencer::defaultGroups,
                        std::move(lists));
@@ -35,14 +35,14 @@ Turn Numbers::turnOf(const Message& message) const { return sequencer_ ? sequenc
 
 Consult Numbers::question(const Message& message) const { return {message.group, sequencer_->keyOf(message.group)}; }
 
-void Numbers::keep(const Message& message, const Moment& moment) {
-  sequencer_->keep(message, moment.wall);
-  at_.booking.news.push_back(MessageKept{message.id.value, message.group.value, *pipeline::numberOf(message),
-                                         sequencer_->expected(message.group)});
+void Numbers::keep(const Message& message, const Now& now) {
+  sequencer_->keep(message, now.wall);
+  state_.booking.news.push_back(MessageKept{message.id.value, message.group.value, *pipeline::numberOf(message),
+                                            sequencer_->expected(message.group)});
 }
 
-void Numbers::settle(const Message& message, const Moment& moment) {
-  if (sequencer_) sequencer_->settle(message, moment.wall);
+void Numbers::settle(const Message& message, const Now& now) {
+  if (sequencer_) sequencer_->settle(message, now.wall);
 }
 
 NumberWrites Numbers::writes() const {
@@ -61,59 +61,59 @@ void Numbers::undone() noexcept {
   if (sequencer_) sequencer_->undone();
 }
 
-std::optional<pipeline::Gap> Numbers::gapOf(const GroupId& group, const Moment& moment) const {
-  const pipeline::Gap gap = sequencer_->gapOf(group, moment.wall);
+std::optional<pipeline::Gap> Numbers::gapOf(const GroupId& group, const Now& now) const {
+  const pipeline::Gap gap = sequencer_->gapOf(group, now.wall);
   return gap.first > gap.last ? std::nullopt : std::optional(gap);
 }
 
 Error Numbers::tooMany(const GroupId& group) const {
-  return {Errc::gapTooOld, std::to_string(at_.options.maxKept) + " messages of " + named(group) + " wait for number " +
-                               std::to_string(sequencer_->expected(group))};
+  return {Errc::gapTooOld, std::to_string(state_.options.maxKept) + " messages of " + named(group) +
+                               " wait for number " + std::to_string(sequencer_->expected(group))};
 }
 
 void Numbers::tellOf(const pipeline::Gap& gap) {
-  at_.tell(GapFound{gap.group.value, gap.first, gap.waiting, gap.age});
+  state_.tell(GapFound{gap.group.value, gap.first, gap.waiting, gap.age});
   sequencer_->told(gap);
 }
 
-void Numbers::skip(const pipeline::Gap& gap, const Moment& moment) {
-  sequencer_->skip(gap, moment.wall);
-  at_.booking.news.push_back(GapSkipped{gap.group.value, gap.first, gap.last});
+void Numbers::skip(const pipeline::Gap& gap, const Now& now) {
+  sequencer_->skip(gap, now.wall);
+  state_.booking.news.push_back(GapSkipped{gap.group.value, gap.first, gap.last});
 }
 
-Numbers::Tending Numbers::tend(const Situation& situation, const Moment& moment) {
+Numbers::Tending Numbers::tend(const Situation& situation, const Now& now) {
   if (!sequencer_) return {};
-  if (at_.role == Role::lane) return tendVisited(situation, moment);
-  if (at_.role == Role::recovery && !situation.expects) return {};
+  if (state_.role == Role::lane) return tendVisited(situation, now);
+  if (state_.role == Role::recovery && !situation.expects) return {};
   // What was ready when a predecessor died may have been in work, on the record of a lane.
   if (auto ready = sequencer_->ready(situation.atMost)) return Load{*std::move(ready)};
-  if (at_.role == Role::recovery || !situation.isSurveyed || moment.now < nextGapCheck_) return {};
-  tellOfGaps(moment);
-  if (const auto gap = sequencer_->overdue(moment.wall); gap && !situation.mayStillCome)
+  if (state_.role == Role::recovery || !situation.isSurveyed || now.boot < nextGapCheck_) return {};
+  tellOfGaps(now);
+  if (const auto gap = sequencer_->overdue(now.wall); gap && !situation.mayStillCome)
     if (Tending tending = tendGap(*gap); tending.index() != 0) return tending;
-  nextGapCheck_ = moment.now + std::clamp<Duration>(at_.options.gapLimit / 10, 10ms, 1s);
+  nextGapCheck_ = now.boot + std::clamp<Duration>(state_.options.gapLimit / 10, 10ms, 1s);
   return {};
 }
 
 /// Who watches the gaps has seen that nothing of the group is on its way. He does not see a group that is busy.
-Numbers::Tending Numbers::tendVisited(const Situation& situation, const Moment& moment) {
-  tellOfGaps(moment);
+Numbers::Tending Numbers::tendVisited(const Situation& situation, const Now& now) {
+  tellOfGaps(now);
   if (!visit_) return {};
   const Visit visit = *std::exchange(visit_, std::nullopt);
   if (visit.allowed > 0) {
     auto ready = sequencer_->ready(std::min(situation.atMost, visit.allowed));
     return ready ? Tending(Load{*std::move(ready)}) : Tending();
   }
-  const auto gap = sequencer_->overdue(moment.wall);
+  const auto gap = sequencer_->overdue(now.wall);
   return gap && gap->group == visit.group ? tendGap(*gap) : Tending();
 }
 
-void Numbers::tellOfGaps(const Moment& moment) {
-  while (const auto gap = sequencer_->untold(moment.wall)) tellOf(*gap);
+void Numbers::tellOfGaps(const Now& now) {
+  while (const auto gap = sequencer_->untold(now.wall)) tellOf(*gap);
 }
 
 Numbers::Tending Numbers::tendGap(const pipeline::Gap& gap) const {
-  switch (at_.options.whenGapIsOld) {
+  switch (state_.options.whenGapIsOld) {
     case GapPolicy::wait: return {};
     case GapPolicy::stop:
       return Error{Errc::gapTooOld, named(gap.group) + " waits for number " + std::to_string(gap.first)};
@@ -128,12 +128,12 @@ void Numbers::took(Share& share) {
   visit_ = std::move(share.visit);
 }
 
-std::optional<pipeline::Standing> Numbers::giveUp(const GroupId& group) {
+std::optional<pipeline::SequenceState> Numbers::giveUp(const GroupId& group) {
   return sequencer_ ? sequencer_->giveUp(group) : std::nullopt;
 }
 
-std::vector<pipeline::Standing> Numbers::giveUpAll(const std::function<bool(const GroupId&)>& but) {
-  return sequencer_ ? sequencer_->giveUpAll(but) : std::vector<pipeline::Standing>{};
+std::vector<pipeline::SequenceState> Numbers::giveUpAll(const std::function<bool(const GroupId&)>& but) {
+  return sequencer_ ? sequencer_->giveUpAll(but) : std::vector<pipeline::SequenceState>{};
 }
 
 }  // namespace tenure::consuming

@@ -2,8 +2,8 @@
 ///
 /// What the sequencer wants written is part of each commit, so a group's position is as durable as its effects, and a
 /// message is acknowledged with the commit that keeps it. Kept messages whose turn has come are loaded to the front of
-/// the hand: they fail, are retried, suspected and buried as any other, and the transaction that settles one erases
-/// what was kept of it.
+/// the queue: they fail, are retried, suspected and dead-lettered as any other, and the transaction that settles one
+/// erases what was kept of it.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "consumer/actions.hpp"
-#include "consumer/workplace.hpp"
+#include "consumer/lane_state.hpp"
 #include "pipeline/sequencer.hpp"
 
 namespace tenure::consuming {
 
 class Numbers {
  public:
-  Numbers(Workplace& at, std::shared_ptr<pipeline::OpenGroups> lists);
+  Numbers(LaneState& at, std::shared_ptr<pipeline::OpenGroups> lists);
 
   bool areFollowed() const noexcept { return sequencer_.has_value(); }
   bool areOpen() const noexcept { return !sequencer_ || reopened_; }
@@ -32,8 +32,8 @@ class Numbers {
   Consult question(const Message& message) const;
 
   // Part of the open transaction.
-  void keep(const Message& message, const Moment& moment);
-  void settle(const Message& message, const Moment& moment);
+  void keep(const Message& message, const Now& now);
+  void settle(const Message& message, const Now& now);
   NumberWrites writes() const;
   /// Whether its commit makes messages ready.
   bool readies() const noexcept { return sequencer_ && sequencer_->readies(); }
@@ -41,10 +41,10 @@ class Numbers {
   void undone() noexcept;
 
   /// What a crowded group waits for; nullopt: its next ones are ready.
-  std::optional<pipeline::Gap> gapOf(const GroupId& group, const Moment& moment) const;
+  std::optional<pipeline::Gap> gapOf(const GroupId& group, const Now& now) const;
   Error tooMany(const GroupId& group) const;
   void tellOf(const pipeline::Gap& gap);
-  void skip(const pipeline::Gap& gap, const Moment& moment);
+  void skip(const pipeline::Gap& gap, const Now& now);
 
   struct GiveUp {
     pipeline::Gap gap;
@@ -57,22 +57,22 @@ class Numbers {
     bool mayStillCome = false;  // what is missing: not all that waits at the source was seen
     bool expects = false;       // a predecessor may have died of some
   };
-  Tending tend(const Situation& situation, const Moment& moment);
+  Tending tend(const Situation& situation, const Now& now);
   void loaded(const pipeline::Ready& ready) { sequencer_->took(ready); }
 
   // From the scheduler, and to it.
   void took(Share& share);
   bool isVisiting() const noexcept { return visit_.has_value(); }
   bool hasReady() const { return sequencer_ && sequencer_->ready(1); }
-  std::optional<pipeline::Standing> giveUp(const GroupId& group);
-  std::vector<pipeline::Standing> giveUpAll(const std::function<bool(const GroupId&)>& but);
+  std::optional<pipeline::SequenceState> giveUp(const GroupId& group);
+  std::vector<pipeline::SequenceState> giveUpAll(const std::function<bool(const GroupId&)>& but);
 
  private:
-  Tending tendVisited(const Situation& situation, const Moment& moment);
+  Tending tendVisited(const Situation& situation, const Now& now);
   Tending tendGap(const pipeline::Gap& gap) const;
-  void tellOfGaps(const Moment& moment);
+  void tellOfGaps(const Now& now);
 
-  Workplace& at_;
+  LaneState& state_;
   std::optional<pipeline::Sequencer> sequencer_;
   bool reopened_ = false;
   std::optional<Visit> visit_;

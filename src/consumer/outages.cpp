@@ -8,34 +8,34 @@ namespace tenure::consuming {
 
 using namespace std::chrono_literals;
 
-Outages::Outages(Workplace& at, Random random) : at_(at), backoff_(20ms, 1s, random) {}
+Outages::Outages(LaneState& at, Random random) : state_(at), backoff_(20ms, 1s, random) {}
 
-bool Outages::failed(Side side, const Error& error, const Moment& moment) {
-  if (!outage_) at_.tell(OutageBegan{error.message()});
+bool Outages::failed(Side side, const Error& error, const Now& now) {
+  if (!outage_) state_.tell(OutageBegan{error.message()});
   if (!outage_ || !outage_->failed) {
-    const auto owedSince = side == Side::source ? moment.sourceOwesSince : moment.storeOwesSince;
-    outage_ = Outage{side, owedSince.value_or(moment.now), true};
+    const auto owedSince = side == Side::source ? now.sourceOwesSince : now.storeOwesSince;
+    outage_ = Outage{side, owedSince.value_or(now.boot), true};
   }
-  if (moment.now - outage_->began >= at_.options.outageLimit) return false;
-  notBefore_ = std::max(notBefore_, moment.now + backoff_.next());
+  if (now.boot - outage_->began >= state_.options.outageLimit) return false;
+  notBefore_ = std::max(notBefore_, now.boot + backoff_.next());
   return true;
 }
 
-void Outages::wentWell(Side side, const Moment& moment) {
+void Outages::wentWell(Side side, const Now& now) {
   if (!outage_ || outage_->of != side) return;
-  at_.tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(moment.now - outage_->began)});
+  state_.tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(now.boot - outage_->began)});
   outage_.reset();
   backoff_.reset();
 }
 
-void Outages::overdue(Side side, BootTime since, const Moment& moment) {
+void Outages::overdue(Side side, BootTime since, const Now& now) {
   if (outage_) return;
   outage_ = Outage{side, since, false};
-  at_.tell(OutageBegan{noAnswer(side == Side::source, moment.now - since)});
+  state_.tell(OutageBegan{noAnswer(side == Side::source, now.boot - since)});
 }
 
-void Outages::answeredLate(Side side, const Moment& moment) {
-  if (outage_ && !outage_->failed) wentWell(side, moment);
+void Outages::answeredLate(Side side, const Now& now) {
+  if (outage_ && !outage_->failed) wentWell(side, now);
 }
 
 std::optional<BootTime> Outages::failingSince(Side side) const noexcept {

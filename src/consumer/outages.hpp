@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/backoff.hpp"
-#include "consumer/workplace.hpp"
+#include "consumer/lane_state.hpp"
 
 namespace tenure::consuming {
 
@@ -16,13 +16,13 @@ enum class Side { store, source };
 
 class Outages {
  public:
-  Outages(Workplace& at, Random random);
+  Outages(LaneState& at, Random random);
 
   /// False: it lasts too long.
-  bool failed(Side side, const Error& error, const Moment& moment);
-  void wentWell(Side side, const Moment& moment);
-  void overdue(Side side, BootTime since, const Moment& moment);
-  void answeredLate(Side side, const Moment& moment);
+  bool failed(Side side, const Error& error, const Now& now);
+  void wentWell(Side side, const Now& now);
+  void overdue(Side side, BootTime since, const Now& now);
+  void answeredLate(Side side, const Now& now);
 
   std::optional<BootTime> failingSince(Side side) const noexcept;
   bool storeIsAway() const noexcept { return failingSince(Side::store).has_value(); }
@@ -36,7 +36,7 @@ class Outages {
     BootTime began;  // with the first question that was not answered
     bool failed;     // or an answer is only late
   };
-  Workplace& at_;
+  LaneState& state_;
   Backoff backoff_;
   std::optional<Outage> outage_;
   BootTime notBefore_ = BootTime::min();

@@ -1,4 +1,4 @@
-// The career thread while the lanes are at work: between the source and the desk.
+// The career thread while the lanes are at work: between the source and the dispatcher.
 #include "base/backoff.hpp"
 #include "base/random.hpp"
 #include "consumer/engine.hpp"
@@ -20,13 +20,13 @@ bool Engine::read(const Term& term) {
   const std::stop_callback leaving(term.stopToken(), [this] { stop_.request_stop(); });
   const Duration slice = std::max<Duration>(setting_.options.idleWait, 20ms);
   const BootTime begin = setting_.clock.now();
-  const auto isOver = [&] { return setting_.clock.now() - begin >= slice && exchange_->madeProgressSince(begin); };
+  const auto isOver = [&] { return setting_.clock.now() - begin >= slice && dispatcher_->madeProgressSince(begin); };
   while (!stop_.stop_requested() && !isOver()) {
     reportProgress(term);
     readLimits();
     const auto stop = stop_.get_token();
     if (const auto done =
-            exchange_->mustBeReadAgain() ? readAgain(term) : readOnce(term, setting_.clock.now() + slice, stop);
+            dispatcher_->mustBeReadAgain() ? readAgain(term) : readOnce(term, setting_.clock.now() + slice, stop);
         !done)
       sourceFailed(term, done.error());
   }
@@ -37,41 +37,41 @@ bool Engine::read(const Term& term) {
 }
 
 Result<void> Engine::acknowledge() {
-  const std::vector<Message> done = exchange_->takeAcknowledgements();
+  const std::vector<Message> done = dispatcher_->takeAcknowledgements();
   if (done.empty()) return {};
   const Result<void> acknowledged = setting_.source.acknowledge(done);
-  if (acknowledged) exchange_->confirm(done.size());
+  if (acknowledged) dispatcher_->confirm(done.size());
   return acknowledged;
 }
 
 Result<void> Engine::readOnce(const Term& term, BootTime until, const std::stop_token& stop) {
   if (const Result<void> acknowledged = acknowledge(); !acknowledged) return acknowledged;
-  if (exchange_->wantsLook()) return look(stop);
+  if (dispatcher_->wantsLook()) return look(stop);
   if (const Result<void> watched = watchGaps(term, stop); !watched) return watched;
-  if (!exchange_->wantsMore()) {
-    exchange_->await(until, stop);
+  if (!dispatcher_->wantsMore()) {
+    dispatcher_->await(until, stop);
     return {};
   }
-  const bool onlyLooks = readsBehindGate() && !exchange_->isAtRest();
+  const bool onlyLooks = readsInTurn() && !dispatcher_->isAtRest();
   Result<std::vector<Message>> messages = fetch(onlyLooks ? onlyLook : until, stop);
   if (!messages) return messages.error();
   if (!messages->empty())
-    exchange_->receive(std::move(*messages));
+    dispatcher_->receive(std::move(*messages));
   else if (onlyLooks)
-    exchange_->await(setting_.clock.now() + lookInterval, stop);
+    dispatcher_->await(setting_.clock.now() + lookInterval, stop);
   return {};
 }
 
 Result<void> Engine::look(const std::stop_token& stop) {
-  exchange_->beginLook();
-  while (exchange_->room() > 0) {
-    const Gate::Pass pass = passForReading();
-    Result<std::vector<Message>> messages = setting_.source.fetch(exchange_->room(), onlyLook, stop);
+  dispatcher_->beginLook();
+  while (dispatcher_->room() > 0) {
+    const SerialAccess::Pass pass = passForReading();
+    Result<std::vector<Message>> messages = setting_.source.fetch(dispatcher_->room(), onlyLook, stop);
     if (!messages) return messages.error();
     if (messages->empty()) break;
-    exchange_->receive(std::move(*messages));
+    dispatcher_->receive(std::move(*messages));
   }
-  exchange_->endLook();
+  dispatcher_->endLook();
   return {};
 }
 
@@ -79,61 +79,61 @@ Result<void> Engine::look(const std::stop_token& stop) {
 Result<void> Engine::watchGaps(const Term& term, const std::stop_token& stop) {
   if (!setting_.options.followNumbers) return {};
   const Duration pace = std::clamp<Duration>(setting_.options.gapLimit / 10, 10ms, 1s);
-  if (setting_.clock.now() >= office_.nextTelling) {
+  if (setting_.clock.now() >= termState_.nextTelling) {
     const Emitter emit(setting_.events, setting_.clock, term.identity().election);
-    for (const pipeline::Gap& gap : exchange_->tellOfGaps(setting_.clock.wallNow(), setting_.options.gapLimit))
+    for (const pipeline::Gap& gap : dispatcher_->tellOfGaps(setting_.clock.wallNow(), setting_.options.gapLimit))
       emit(GapFound{gap.group.value, gap.first, gap.waiting, gap.age}, term.token());
-    office_.nextTelling = setting_.clock.now() + pace;
+    termState_.nextTelling = setting_.clock.now() + pace;
   }
-  if (setting_.options.whenGapIsOld == GapPolicy::wait || setting_.clock.now() < office_.nextGapCheck) return {};
+  if (setting_.options.whenGapIsOld == GapPolicy::wait || setting_.clock.now() < termState_.nextGapCheck) return {};
   const Result<bool> dry = isDry(stop);
   if (!dry) return dry.error();
   if (!*dry) return {};  // asked again soon: the moment may be short
-  exchange_->visitGaps(setting_.clock.wallNow(), setting_.options.gapLimit);
-  office_.nextGapCheck = setting_.clock.now() + pace;
+  dispatcher_->visitGaps(setting_.clock.wallNow(), setting_.options.gapLimit);
+  termState_.nextGapCheck = setting_.clock.now() + pace;
   return {};
 }
 
 /// All that waits was looked at: nothing is in work, for the sake of which a source may keep back something.
 Result<bool> Engine::isDry(const std::stop_token& stop) {
-  if (!exchange_->isEmpty()) return false;
-  const Gate::Pass pass = passForReading();
-  Result<std::vector<Message>> messages = setting_.source.fetch(exchange_->room(), onlyLook, stop);
+  if (!dispatcher_->isEmpty()) return false;
+  const SerialAccess::Pass pass = passForReading();
+  Result<std::vector<Message>> messages = setting_.source.fetch(dispatcher_->room(), onlyLook, stop);
   if (!messages) return messages.error();
   const bool dry = messages->empty() && !stop.stop_requested();
-  if (!messages->empty()) exchange_->receive(std::move(*messages));
+  if (!messages->empty()) dispatcher_->receive(std::move(*messages));
   return dry;
 }
 
-/// Of some that were stood for the desk knows too little to have them run.
+/// Of some that were stood for the dispatcher knows too little to have them run.
 Result<void> Engine::readAgain(const Term& term) {
   if (const Result<void> rested = rest(term, [this] { return acknowledge(); }); !rested) return rested;
   if (stop_.stop_requested()) return {};
-  exchange_->clear();
-  const Gate::Pass pass = passForReading();
+  dispatcher_->clear();
+  const SerialAccess::Pass pass = passForReading();
   const Result<void> attached = setting_.source.attach(term);
-  if (attached) exchange_->close(false);
+  if (attached) dispatcher_->close(false);
   return attached;
 }
 
 /// What is in hand is finished, and nothing else begun.
 Result<void> Engine::rest(const Term& term, const std::function<Result<void>()>& each) {
-  exchange_->close(true);
-  while (!exchange_->isAtRest() && !stop_.stop_requested()) {
+  dispatcher_->close(true);
+  while (!dispatcher_->isAtRest() && !stop_.stop_requested()) {
     if (!term.valid()) return Error{Errc::leaseLost, "while its lanes came to rest"};  // those may wait for it to end
     reportProgress(term);
     if (const Result<void> done = each(); !done) return done;
-    exchange_->await(setting_.clock.now() + lookInterval, stop_.get_token());
+    dispatcher_->await(setting_.clock.now() + lookInterval, stop_.get_token());
   }
   return {};
 }
 
 Result<std::vector<Message>> Engine::fetch(BootTime until, const std::stop_token& stop) {
-  std::stop_source& interrupt = exchange_->interrupt();
+  std::stop_source& interrupt = dispatcher_->interrupt();
   const std::stop_callback leaving(stop, [&interrupt] { interrupt.request_stop(); });
-  if (const auto due = exchange_->nextDue(); due && readsBehindGate()) until = std::min(until, *due);
-  const Gate::Pass pass = passForReading();
-  return setting_.source.fetch(exchange_->room(), until, interrupt.get_token());
+  if (const auto due = dispatcher_->nextDue(); due && readsInTurn()) until = std::min(until, *due);
+  const SerialAccess::Pass pass = passForReading();
+  return setting_.source.fetch(dispatcher_->room(), until, interrupt.get_token());
 }
 
 /// Delivery starts again at what was not acknowledged.
@@ -141,31 +141,31 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
   if (!isTransient(error)) throw EndTerm(reasonOf(error), error);
   const BootTime began = sourceTimer_.since().value_or(setting_.clock.now());
   sourceTimer_.hold(began);
-  if (!std::exchange(office_.overdueSince, std::nullopt)) tell(OutageBegan{error.message()});
+  if (!std::exchange(termState_.overdueSince, std::nullopt)) tell(OutageBegan{error.message()});
   Random random = setting_.options.jitterSeed != 0 ? Random(setting_.options.jitterSeed) : Random(freshSeed());
   Backoff backoff(20ms, 1s, random.fork());
   Error trouble = error;
   const auto isLost = [&] { return setting_.clock.now() - began >= setting_.options.outageLimit; };
   const Result<void> rested = rest(term, [&]() -> Result<void> {
-    static_cast<void>(exchange_->takeAcknowledgements());
+    static_cast<void>(dispatcher_->takeAcknowledgements());
     return isLost() ? Result<void>(trouble) : Result<void>{};
   });
   if (!rested) giveUp(rested.error());
   if (stop_.stop_requested()) return;
-  exchange_->clear();
+  dispatcher_->clear();
   for (;;) {
     if (isLost()) giveUp(trouble);
     setting_.clock.waitUntil(setting_.clock.now() + backoff.next(), stop_.get_token());
     if (stop_.stop_requested()) return;
     term.reportProgress();
-    const Gate::Pass pass = passForReading();
+    const SerialAccess::Pass pass = passForReading();
     const Result<void> attached = setting_.source.attach(term);
     if (attached) break;
     trouble = attached.error();
     if (!isTransient(trouble)) throw EndTerm(reasonOf(trouble), trouble);
   }
   sourceTimer_.hold(std::nullopt);
-  exchange_->close(false);
+  dispatcher_->close(false);
   tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - began)});
 }
 
@@ -175,16 +175,16 @@ void Engine::giveUp(const Error& error) {
 }
 
 void Engine::tell(EventBody body) {
-  Emitter(setting_.events, setting_.clock, office_.election)(std::move(body), office_.token);
+  Emitter(setting_.events, setting_.clock, termState_.election)(std::move(body), termState_.token);
 }
 
 void Engine::Watch::onOverdue(BootTime since) {
-  engine_.office_.overdueSince = since;
+  engine_.termState_.overdueSince = since;
   engine_.tell(OutageBegan{noAnswer(true, engine_.setting_.clock.now() - since)});
 }
 
 void Engine::Watch::onAnswered() {
-  const auto since = std::exchange(engine_.office_.overdueSince, std::nullopt);
+  const auto since = std::exchange(engine_.termState_.overdueSince, std::nullopt);
   if (!since) return;  // it failed meanwhile, which is told by itself
   engine_.tell(
       OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(engine_.setting_.clock.now() - *since)});
@@ -192,18 +192,18 @@ void Engine::Watch::onAnswered() {
 
 /// Waits for the lanes to finish what they have begun.
 void Engine::settleDown(const Term& term) {
-  while (exchange_->lanesLeft() <= lanes_.size()) {
+  while (dispatcher_->lanesLeft() <= lanes_.size()) {
     reportProgress(term);
-    exchange_->await(setting_.clock.now() + 20ms, {});
+    dispatcher_->await(setting_.clock.now() + 20ms, {});
   }
-  if (const std::vector<Message> done = exchange_->takeAcknowledgements(); !done.empty() && term.valid())
+  if (const std::vector<Message> done = dispatcher_->takeAcknowledgements(); !done.empty() && term.valid())
     static_cast<void>(setting_.source.acknowledge(done));  // what does not get through comes again, and is known
 }
 
 /// The watchdog hears of progress when every lane with something in hand has made some.
 void Engine::reportProgress(const Term& term) {
-  if (!exchange_->madeProgressSince(office_.lastProgress)) return;
-  office_.lastProgress = setting_.clock.now();
+  if (!dispatcher_->madeProgressSince(termState_.lastProgress)) return;
+  termState_.lastProgress = setting_.clock.now();
   term.reportProgress();
 }
 

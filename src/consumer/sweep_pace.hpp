@@ -2,7 +2,7 @@
 ///
 ///   waiting ──pass due──▶ passing ──step by step over all of it──▶ waiting
 ///
-/// A pass begins some time after the last one ended, and not right after taking office, when every millisecond counts.
+/// A pass begins some time after the last one ended, and not right after a leader began, when every millisecond counts.
 /// While messages wait its steps keep a distance, so that a busy leader spends about a hundredth of its time on them.
 #pragma once
 

@@ -7,68 +7,68 @@ namespace tenure::consuming {
 
 void Sweeper::start(BootTime now) {
   pruner_.start(now);
-  at_.log.start(now);
+  state_.log.start(now);
 }
 
-std::optional<Action> Sweeper::step(bool idle, const Moment& moment) {
+std::optional<Action> Sweeper::step(bool idle, const Now& now) {
   if (swept_) return std::nullopt;
-  const bool ofKeys = pruner_.isDue(idle, moment.now);
-  const WallTime wall = moment.wall + clockOffset_;
-  const bool isTrusted = at_.notes->clock.isTrusted(wall);
-  swept_ = ofKeys || (isTrusted && at_.log.isDue(idle, moment.now));
+  const bool ofKeys = pruner_.isDue(idle, now.boot);
+  const WallTime wall = now.wall + clockOffset_;
+  const bool isTrusted = state_.notes->clock.isTrusted(wall);
+  swept_ = ofKeys || (isTrusted && state_.log.isDue(idle, now.boot));
   if (!swept_) return std::nullopt;
-  if (!ofKeys) return PruneLog{at_.log.step(wall)};
+  if (!ofKeys) return PruneLog{state_.log.step(wall)};
   if (!looked_) return LookAtClock{};
   if (isTrusted) return Prune{pruner_.step(wall), {}};
   looked_ = swept_ = false;
-  pruner_.rest(moment.now);
+  pruner_.rest(now.boot);
   return std::nullopt;
 }
 
-void Sweeper::lookedAt(const std::optional<WallTime>& storesClock, const Moment& moment) {
+void Sweeper::lookedAt(const std::optional<WallTime>& storesClock, const Now& now) {
   using Whose = ClockWatch::Whose;
   looked_ = true;
   swept_ = false;
-  clockOffset_ = storesClock ? *storesClock - moment.wall : std::chrono::milliseconds{0};
+  clockOffset_ = storesClock ? *storesClock - now.wall : std::chrono::milliseconds{0};
   if (clockOffset_ > ClockWatch::tolerance || clockOffset_ < -ClockWatch::tolerance)
-    doubt(Whose::leader, "it says " + formatWallTime(moment.wall) + ", the store's " + formatWallTime(*storesClock));
-  look(storesClock ? Whose::store : Whose::leader, moment.wall + clockOffset_, moment);
+    doubt(Whose::leader, "it says " + formatWallTime(now.wall) + ", the store's " + formatWallTime(*storesClock));
+  look(storesClock ? Whose::store : Whose::leader, now.wall + clockOffset_, now);
 }
 
-void Sweeper::pruned(const Pruned& pruned, const Moment& moment) {
+void Sweeper::pruned(const Pruned& pruned, const Now& now) {
   if (pruned.future)
-    doubt(at_.notes->clock.isLeaders() ? ClockWatch::Whose::leader : ClockWatch::Whose::store,
-          at_.notes->clock.doubt(*pruned.future, moment.wall + clockOffset_));
-  pruner_.did(pruned, moment.now);
+    doubt(state_.notes->clock.isLeaders() ? ClockWatch::Whose::leader : ClockWatch::Whose::store,
+          state_.notes->clock.doubt(*pruned.future, now.wall + clockOffset_));
+  pruner_.did(pruned, now.boot);
   looked_ = !pruner_.isBetweenPasses() && !pruned.future;
-  if (pruned.future) pruner_.rest(moment.now);
-  for (EventBody& body : pruner_.takeNews()) at_.tell(std::move(body));
+  if (pruned.future) pruner_.rest(now.boot);
+  for (EventBody& body : pruner_.takeNews()) state_.tell(std::move(body));
 }
 
-void Sweeper::logPruned(std::size_t removed, const Moment& moment) { at_.log.pruned(removed, moment.now); }
+void Sweeper::logPruned(std::size_t removed, const Now& now) { state_.log.pruned(removed, now.boot); }
 
-void Sweeper::restore(const std::optional<AttemptRecord>& look, const Moment& moment) {
-  at_.notes->clock.restore(look);
-  if (at_.notes->clock.isLeaders()) this->look(ClockWatch::Whose::leader, moment.wall, moment);
+void Sweeper::restore(const std::optional<AttemptRecord>& look, const Now& now) {
+  state_.notes->clock.restore(look);
+  if (state_.notes->clock.isLeaders()) this->look(ClockWatch::Whose::leader, now.wall, now);
 }
 
-void Sweeper::glance(const Moment& moment) {
-  ClockWatch& clock = at_.notes->clock;
-  if (at_.role == Role::lane || !clock.isLeaders()) return;
-  const auto wrong = clock.look(ClockWatch::Whose::leader, moment.wall, moment.now, thisProcess().bootId);
+void Sweeper::glance(const Now& now) {
+  ClockWatch& clock = state_.notes->clock;
+  if (state_.role == Role::lane || !clock.isLeaders()) return;
+  const auto wrong = clock.look(ClockWatch::Whose::leader, now.wall, now.boot, thisProcess().bootId);
   if (!wrong) return;
   doubt(ClockWatch::Whose::leader, *wrong);
   toBook_ = clock.record();
 }
 
-void Sweeper::look(ClockWatch::Whose whose, WallTime wall, const Moment& moment) {
-  ClockWatch& clock = at_.notes->clock;
-  if (auto wrong = clock.look(whose, wall, moment.now, thisProcess().bootId)) doubt(whose, *std::move(wrong));
+void Sweeper::look(ClockWatch::Whose whose, WallTime wall, const Now& now) {
+  ClockWatch& clock = state_.notes->clock;
+  if (auto wrong = clock.look(whose, wall, now.boot, thisProcess().bootId)) doubt(whose, *std::move(wrong));
   toBook_ = clock.record();
 }
 
 void Sweeper::doubt(ClockWatch::Whose whose, std::string what) {
-  at_.tell(ClockDistrusted{whose == ClockWatch::Whose::store ? "the store's" : "the leader's", std::move(what)});
+  state_.tell(ClockDistrusted{whose == ClockWatch::Whose::store ? "the store's" : "the leader's", std::move(what)});
 }
 
 }  // namespace tenure::consuming

@@ -10,30 +10,30 @@
 #include <string>
 
 #include "consumer/actions.hpp"
+#include "consumer/lane_state.hpp"
 #include "consumer/pruner.hpp"
-#include "consumer/workplace.hpp"
 
 namespace tenure::consuming {
 
 class Sweeper {
  public:
-  explicit Sweeper(Workplace& at) : at_(at), pruner_(at.options) {}
+  explicit Sweeper(LaneState& at) : state_(at), pruner_(at.options) {}
 
   void start(BootTime now);
   /// What to do before anything else begins; `idle`: nothing waits.
-  std::optional<Action> step(bool idle, const Moment& moment);
-  void lookedAt(const std::optional<WallTime>& storesClock, const Moment& moment);
-  void pruned(const Pruned& pruned, const Moment& moment);
-  void logPruned(std::size_t removed, const Moment& moment);
+  std::optional<Action> step(bool idle, const Now& now);
+  void lookedAt(const std::optional<WallTime>& storesClock, const Now& now);
+  void pruned(const Pruned& pruned, const Now& now);
+  void logPruned(std::size_t removed, const Now& now);
   /// More was asked for: a step may come before what it brings.
   void mayGoOn() noexcept { swept_ = false; }
   bool hasSwept() const noexcept { return swept_; }
 
   /// As earlier terms left it.
-  void restore(const std::optional<AttemptRecord>& look, const Moment& moment);
+  void restore(const std::optional<AttemptRecord>& look, const Now& now);
   /// With every commit: who sets the clock within a term dates keys wrongly, and whoever follows may have the right
   /// one. Lanes look at it only when they forget.
-  void glance(const Moment& moment);
+  void glance(const Now& now);
   /// The last look, until it is durable.
   const std::optional<AttemptRecord>& toBook() const noexcept { return toBook_; }
   void booked() noexcept { toBook_.reset(); }
@@ -43,10 +43,10 @@ class Sweeper {
   }
 
  private:
-  void look(ClockWatch::Whose whose, WallTime wall, const Moment& moment);
+  void look(ClockWatch::Whose whose, WallTime wall, const Now& now);
   void doubt(ClockWatch::Whose whose, std::string what);
 
-  Workplace& at_;
+  LaneState& state_;
   Pruner pruner_;
   bool swept_ = false;                       // since more was asked for
   bool looked_ = false;                      // at the clock, for the pass that is due

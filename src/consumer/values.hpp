@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "consumer/blockade.hpp"
+#include "consumer/head_of_line_block.hpp"
 #include "consumer/postponements.hpp"
 #include "pipeline/sequencer.hpp"
 #include "tenure/events.hpp"
@@ -42,8 +42,8 @@ enum class Role {
 };
 
 /// What the shell saw right before it asked.
-struct Moment {
-  BootTime now{};
+struct Now {
+  BootTime boot{};
   WallTime wall{};
   bool mayBegin = true;
   bool stopAsked = false;
@@ -58,11 +58,11 @@ struct Moment {
 inline constexpr BootTime onlyLook{};
 
 /// What is known of a message that a lane had before.
-struct Past {
+struct MessageHistory {
   MessageId id;
   std::optional<AttemptRecord> attempt{};
   Postponements postponements{};
-  std::optional<Blockade::Stand> blockade{};
+  std::optional<HeadOfLineBlock::Stand> block{};
 };
 
 /// Of a group that has something kept, or misses something.
@@ -81,9 +81,9 @@ struct Survey {
 struct Share {
   std::vector<Message> messages;
   std::size_t covered = 0;  // the first of them that may begin without being on record
-  std::vector<Past> pasts{};
-  bool areCounted = false;                       // each start, by a rate limit
-  std::optional<pipeline::Standing> standing{};  // of their group, or the visited one, where it is known
+  std::vector<MessageHistory> histories{};
+  bool areCounted = false;                            // each start, by a rate limit
+  std::optional<pipeline::SequenceState> standing{};  // of their group, or the visited one, where it is known
   std::optional<Visit> visit{};
   std::vector<MessageHeldBack> heldBack{};  // what others have to wait for
   std::optional<Survey> survey{};           // the source was read as far as a predecessor can have gone
@@ -94,17 +94,17 @@ struct Share {
 
 /// What a lane gives back.
 struct Parked {
-  std::vector<Message> messages;  // all it had of the group from the source, in order
-  std::vector<Past> pasts{};      // of those of which something is known, also of the group's that were kept
+  std::vector<Message> messages;            // all it had of the group from the source, in order
+  std::vector<MessageHistory> histories{};  // of those of which something is known, also of the group's that were kept
   GroupId group{};
-  std::optional<pipeline::Standing> standing{};
+  std::optional<pipeline::SequenceState> standing{};
   std::size_t unbegun = 0;  // of the group's messages whose tokens the scheduler has taken
 };
 
 /// What becomes of messages that are done.
 struct Receipt {
-  std::vector<Message> heirs{};  // in total order: they come next, in their places
-  bool readAgain = false;        // of some that come next only the source knows enough
+  std::vector<Message> successors{};  // in total order: they come next, in their places
+  bool readAgain = false;             // of some that come next only the source knows enough
   bool mayReadOn = true;
 };
 

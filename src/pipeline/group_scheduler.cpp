@@ -175,7 +175,7 @@ void GroupScheduler::holdBack(Line& line, BootTime until, BootTime now, Turn& tu
 /// Its next one.
 void GroupScheduler::handOut(Line& line, std::size_t lane, std::vector<Entry>& to) {
   Entry& next = line.waiting.front();
-  lanes_[lane].held.push_back({next.number, next.message.position, &line, next.isHeir});
+  lanes_[lane].held.push_back({next.number, next.message.position, &line, next.isSuccessor});
   ++line.held;
   --waiting_;
   waitingBytes_ -= next.message.body.size();
@@ -219,7 +219,7 @@ void GroupScheduler::park(std::size_t lane, std::vector<Message> messages, BootT
   TENURE_ASSERT(back.size() == messages.size());
   std::erase_if(held, [&](const Held& each) { return each.line == &line; });
   for (std::size_t i = messages.size(); i-- > 0;)
-    addFirst(line, {back[i].number, std::move(messages[i]), back[i].isHeir});
+    addFirst(line, {back[i].number, std::move(messages[i]), back[i].isSuccessor});
   line.held = 0;
   wait(line, until, parked_);
 }

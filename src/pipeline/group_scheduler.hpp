@@ -12,7 +12,7 @@
 ///
 /// A line that a rate limit holds back waits as a parked one does, and keeps nobody else.
 ///
-/// Where messages are collapsed, a line that was let go, or got its first message, may not be taken before a look at
+/// Where messages are coalesced, a line that was let go, or got its first message, may not be taken before a look at
 /// the source has shown what else had come by then:
 ///
 ///     unseen ──look begins──► in sight ──all is read──► ready
@@ -41,7 +41,7 @@ namespace tenure::pipeline {
 struct Entry {
   Window::Number number = 0;
   Message message{};
-  bool isHeir = false;  // of the one that had the number
+  bool isSuccessor = false;  // of the one that had the number
 };
 
 class GroupScheduler {
@@ -60,7 +60,7 @@ class GroupScheduler {
     Number number;
     std::int64_t position;
     Line* line;
-    bool isHeir;
+    bool isSuccessor;
   };
   /// Nothing more is given to the lane behind this message.
   using EndsTurn = std::function<bool(const Message&)>;

@@ -7,28 +7,28 @@
 namespace tenure::pipeline {
 
 std::size_t Intake::room(std::size_t waitingBytes) const noexcept {
-  if (waitingBytes >= limits_.bytes || (collapser_ && !collapser_->mayReadOn())) return 0;
+  if (waitingBytes >= limits_.bytes || (coalescer_ && !coalescer_->mayReadOn())) return 0;
   const std::size_t most = std::max(limits_.messages, suspectWindow_);
   const std::size_t room = most - std::min(most, window());
-  return collapser_ ? std::min(room, Collapser::page) : room;
+  return coalescer_ ? std::min(room, Coalescer::page) : room;
 }
 
 std::vector<Intake::Received> Intake::receive(std::vector<Message> messages) {
-  if (collapser_) collapser_->sift(messages, suspectIds_);
+  if (coalescer_) coalescer_->sift(messages, suspectIds_);
   std::vector<Received> received;
   received.reserve(messages.size());
   for (Message& message : messages) {
     const Number number = window_.add();
     Received& next = received.emplace_back();
     next.isSuspect = isSuspect(message, number);
-    next.place = collapser_ ? collapser_->placeOf(message) : message.group.value;
+    next.place = coalescer_ ? coalescer_->placeOf(message) : message.group.value;
     next.entry = {number, std::move(message)};
   }
   return received;
 }
 
 void Intake::clear() {
-  if (collapser_) collapser_->clear();
+  if (coalescer_) coalescer_->clear();
   mustBeReadAgain_ = false;
   unconfirmed_.clear();
   window_.clear();
@@ -46,7 +46,7 @@ void Intake::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::
   TENURE_ASSERT(window_.size() == 0);
   suspectIds_ = std::move(ids);
   // Those with these ids stand for nobody, so that there may be one more behind each that its predecessor did not see.
-  const std::size_t more = collapser_ ? suspectIds_.size() : 0;
+  const std::size_t more = coalescer_ ? suspectIds_.size() : 0;
   suspectFront_ = front > 0 ? front + more : 0;
   suspectWindow_ = std::max(front, window) + more;
 }
@@ -61,34 +61,34 @@ void Intake::trust() {
 }
 
 std::vector<Message> Intake::begin(const Message& message) {
-  if (!collapser_) return {};
-  collapser_->begins(message);
-  return collapser_->others(message);
+  if (!coalescer_) return {};
+  coalescer_->begins(message);
+  return coalescer_->others(message);
 }
 
 std::optional<Message> Intake::leave(Number number, const Message& message, bool hadRun, bool sourceKnows) {
-  std::optional<Message> heir;
+  std::optional<Message> successor;
   std::size_t others = 0;  // that it stood for
-  if (collapser_) {
+  if (coalescer_) {
     if (hadRun)
-      others = collapser_->ran(message);
+      others = coalescer_->ran(message);
     else
-      collapser_->dropped(message);
-    mustBeReadAgain_ = mustBeReadAgain_ || collapser_->leavesOrphans();
-    std::vector<Message> heirs = collapser_->left({&message, 1});
-    if (!heirs.empty()) heir = std::move(heirs.front());
+      coalescer_->dropped(message);
+    mustBeReadAgain_ = mustBeReadAgain_ || coalescer_->leavesStubs();
+    std::vector<Message> successors = coalescer_->left({&message, 1});
+    if (!successors.empty()) successor = std::move(successors.front());
   }
   if (sourceKnows) {
-    if (!heir) window_.done(number);
-    return heir;
+    if (!successor) window_.done(number);
+    return successor;
   }
-  unconfirmed_.push_back(heir ? std::nullopt : std::optional(number));
+  unconfirmed_.push_back(successor ? std::nullopt : std::optional(number));
   unconfirmed_.insert(unconfirmed_.end(), others, std::nullopt);
-  return heir;
+  return successor;
 }
 
-bool Intake::mayLeaveHeir(const Message& message) const {
-  return collapser_ && (message.group.value.empty() || collapser_->standsForOthers(message));
+bool Intake::mayLeaveSuccessor(const Message& message) const {
+  return coalescer_ && (message.group.value.empty() || coalescer_->standsForOthers(message));
 }
 
 }  // namespace tenure::pipeline

@@ -1,9 +1,9 @@
 /// What has come from the source and is not done: in which order, for whom it stands, and who may have killed a
 /// process. Pure.
 ///
-///     receive ─► sift (collapser.hpp) ─► number ─► to the scheduler
+///     receive ─► sift (coalescer.hpp) ─► number ─► to the scheduler
 ///                                           │
-///     the window: ● done ● ● done ● ● ●  ───┘        leaves: done, or an heir takes its number
+///     the window: ● done ● ● done ● ● ●  ───┘        leaves: done, or a successor takes its number
 ///                 └ front ────┘
 ///
 /// The window is what was received and is not acknowledged, in source order. Its first messages are the front. When a
@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/collapser.hpp"
+#include "pipeline/coalescer.hpp"
 #include "pipeline/group_scheduler.hpp"
 #include "pipeline/window.hpp"
 #include "tenure/message.hpp"
@@ -41,8 +41,8 @@ class Intake {
     bool isSuspect = false;
   };
 
-  Intake(const Limits& limits, std::optional<Collapser> collapser)
-      : limits_(limits), window_(limits.front), collapser_(std::move(collapser)) {}
+  Intake(const Limits& limits, std::optional<Coalescer> coalescer)
+      : limits_(limits), window_(limits.front), coalescer_(std::move(coalescer)) {}
 
   // From the source.
 
@@ -70,13 +70,13 @@ class Intake {
 
   /// For whom it stands from now on, when it begins.
   std::vector<Message> begin(const Message& message);
-  /// Its heir, which takes its number, where it had no run and stood for others. Until the source knows, it stays in
-  /// the window: a successor finds it there.
+  /// Its successor, which takes its number, where it had no run and stood for others. Until the source knows, it stays
+  /// in the window: a successor finds it there.
   std::optional<Message> leave(Number number, const Message& message, bool hadRun, bool sourceKnows);
-  bool collapses() const noexcept { return collapser_.has_value(); }
-  /// Nothing may be handed out behind it that its heir would have to go before.
-  bool mayLeaveHeir(const Message& message) const;
-  bool isInFront(const Entry& entry) const noexcept { return !entry.isHeir && window_.isInFront(entry.number); }
+  bool coalesces() const noexcept { return coalescer_.has_value(); }
+  /// Nothing may be handed out behind it that its successor would have to go before.
+  bool mayLeaveSuccessor(const Message& message) const;
+  bool isInFront(const Entry& entry) const noexcept { return !entry.isSuccessor && window_.isInFront(entry.number); }
   std::size_t window() const noexcept { return window_.size(); }
   std::size_t capacity() const noexcept { return limits_.messages; }
 
@@ -85,9 +85,9 @@ class Intake {
 
   const Limits limits_;
   Window window_;
-  std::optional<Collapser> collapser_;
+  std::optional<Coalescer> coalescer_;
   bool mustBeReadAgain_ = false;
-  std::deque<std::optional<Number>> unconfirmed_;  // nullopt: it has no number, or an heir has it
+  std::deque<std::optional<Number>> unconfirmed_;  // nullopt: it has no number, or a successor has it
   std::unordered_set<MessageId> suspectIds_;
   std::size_t suspectFront_ = 0;
   std::size_t suspectWindow_ = 0;

@@ -240,16 +240,16 @@ void Sequencer::undone() noexcept {
 
 // --- from one to another
 
-void Sequencer::adopt(Standing standing) {
+void Sequencer::adopt(SequenceState standing) {
   if (standing.told != 0) told_[standing.place.group] = standing.told;
   remember(std::move(standing.place));
 }
 
-std::optional<Standing> Sequencer::giveUp(const GroupId& group) {
+std::optional<SequenceState> Sequencer::giveUp(const GroupId& group) {
   TENURE_ASSERT(!touched_.contains(group));
   auto place = places_.extract(group);
   if (!place) return std::nullopt;
-  Standing standing{.place = std::move(place.mapped())};
+  SequenceState standing{.place = std::move(place.mapped())};
   if (const auto told = told_.extract(group)) standing.told = told.mapped();
   inHand_.erase(group);
   const std::string digest = digestText(consumer_, group);
@@ -258,11 +258,11 @@ std::optional<Standing> Sequencer::giveUp(const GroupId& group) {
   return standing;
 }
 
-std::vector<Standing> Sequencer::giveUpAll(const std::function<bool(const GroupId&)>& but) {
+std::vector<SequenceState> Sequencer::giveUpAll(const std::function<bool(const GroupId&)>& but) {
   std::vector<GroupId> groups;
   for (const auto& [group, place] : places_)
     if (!but(group)) groups.push_back(group);
-  std::vector<Standing> standings;
+  std::vector<SequenceState> standings;
   for (const GroupId& group : groups) standings.push_back(*giveUp(group));
   return standings;
 }

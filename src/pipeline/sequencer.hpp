@@ -52,7 +52,7 @@ struct Ready {
 };
 
 /// A group, on its way from one sequencer to another.
-struct Standing {
+struct SequenceState {
   GroupPlace place;
   std::int64_t told = 0;  // which missing number was told of; 0 for none
 };
@@ -108,9 +108,9 @@ class Sequencer {
   void told(const Gap& gap) { told_[gap.group] = gap.first; }
 
   // To another sequencer, and from it; not in the open transaction.
-  void adopt(Standing standing);
-  std::optional<Standing> giveUp(const GroupId& group);
-  std::vector<Standing> giveUpAll(const std::function<bool(const GroupId&)>& but);
+  void adopt(SequenceState standing);
+  std::optional<SequenceState> giveUp(const GroupId& group);
+  std::vector<SequenceState> giveUpAll(const std::function<bool(const GroupId&)>& but);
 
   const ConsumerName& consumer() const noexcept { return consumer_; }
 

@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/collapser.hpp"
-#include "pipeline/desk.hpp"
+#include "pipeline/coalescer.hpp"
+#include "pipeline/dispatcher.hpp"
 #include "pipeline/sequencer.hpp"
 #include "pipeline/throttle.hpp"
 #include "support/terms.hpp"
@@ -83,12 +83,12 @@ Seconds digests(std::size_t count) {
 
 Seconds desk(std::size_t count) {
   std::vector<Message> messages = messagesOf(count);
-  pipeline::Desk desk({.messages = count, .bytes = SIZE_MAX, .front = 256}, 2);
+  pipeline::Dispatcher desk({.messages = count, .bytes = SIZE_MAX, .front = 256}, 2);
   return timed([&] {
     desk.receive(std::move(messages));
     const BootTime now = BootClock::now();
     while (desk.window() > 0) {
-      const pipeline::Desk::Share taken = desk.take(1, 64, now);
+      const pipeline::Dispatcher::Share taken = desk.take(1, 64, now);
       desk.acknowledge(1, taken.messages);
       desk.release(1);
     }
@@ -113,14 +113,14 @@ Seconds throttle(std::size_t count) {
 
 Seconds collapse(std::size_t count) {
   std::vector<Message> messages = messagesOf(count);
-  pipeline::Collapser collapser("", count);
+  pipeline::Coalescer coalescer("", count);
   return timed([&] {
-    collapser.sift(messages, {});
+    coalescer.sift(messages, {});
     for (const Message& message : messages) {
-      collapser.begins(message);
-      collapser.ran(message);
+      coalescer.begins(message);
+      coalescer.ran(message);
     }
-    collapser.left(messages);
+    coalescer.left(messages);
   });
 }
 

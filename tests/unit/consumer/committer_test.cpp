@@ -24,14 +24,14 @@ class CommitterTest : public PartTest {
   bool isOver(Duration lastRun = {}) { return committer().isOver(hand, lastRun, now); }
   Commit close() { return committer().close(hand, {}, std::nullopt, now); }
 
-  Hand hand;
+  LaneQueue hand;
 
  private:
   std::optional<Committer> committer_;
 };
 
 TEST_F(CommitterTest, IsOverWhenItIsFull) {
-  committer().begin(now.now);
+  committer().begin(now.boot);
   settle({"a", "b", "c"});
   hand.grant(10);
   EXPECT_FALSE(isOver());
@@ -44,17 +44,17 @@ TEST_F(CommitterTest, IsOverWhenItIsFull) {
 
 TEST_F(CommitterTest, IsOverWhenAnotherMessageWouldMissTheLatencyTarget) {
   options.latencyTarget = 20ms;
-  committer().begin(now.now);
+  committer().begin(now.boot);
   settle({"a"});
   hand.grant(10);
-  now.now += 15ms;
+  now.boot += 15ms;
 
   EXPECT_FALSE(isOver(1ms));
   EXPECT_TRUE(isOver(10ms));
 }
 
 TEST_F(CommitterTest, IsOverWhenTheRecordCoversNoMoreOrSomebodyWants) {
-  committer().begin(now.now);
+  committer().begin(now.boot);
   settle({"a"});
   EXPECT_TRUE(isOver()) << "it is the last that may begin";
   hand.grant(10);
@@ -83,7 +83,7 @@ TEST_F(CommitterTest, ItsCommitCarriesAllThatIsToBeWritten) {
 
   EXPECT_THAT(idsOf(commit.settled), ElementsAre("a", "b"));
   EXPECT_THAT(commit.records, SizeIs(1));
-  EXPECT_THAT(commit.forgiven, IsEmpty());
+  EXPECT_THAT(commit.cleared, IsEmpty());
 }
 
 TEST_F(CommitterTest, WhatWasKeptIsNotAcknowledged) {
@@ -107,7 +107,7 @@ TEST_F(CommitterTest, ADeathInARowIsWrittenAndASuccessEndsTheRow) {
   at().booking.succeeded = true;
   commit = close();
 
-  EXPECT_THAT(idsOf(commit.forgiven), ElementsAre(deadInARow().value));
+  EXPECT_THAT(idsOf(commit.cleared), ElementsAre(deadInARow().value));
   committer().committed(hand, now);
   EXPECT_FALSE(at().streak().counts());
 }
@@ -124,7 +124,7 @@ TEST_F(CommitterTest, WhatDidNotCommitCountsForNoDeath) {
 TEST_F(CommitterTest, WhatIsForgivenIsForgottenWhenItIsDurable) {
   at().histories.put(attemptsAt("a", 1));
   settle({"a"});
-  at().booking.forgiven = MessageId{"a"};
+  at().booking.cleared = MessageId{"a"};
   close();
   EXPECT_NE(at().histories.attemptsOf(MessageId{"a"}), nullptr);
 

@@ -38,7 +38,7 @@ class LaneTest : public testing::Test {
     expect<Recall>(lane.did(now));
     Recollection recollection;
     recollection.state = left;
-    recollection.reach = reachOf(options);
+    recollection.window = recoveryWindowOf(options);
     expect<Attach>(lane.recalled(recollection, now));
     expect<Return>(lane.did(now));
   }
@@ -69,7 +69,7 @@ class LaneTest : public testing::Test {
 
   ConsumerOptions options{.maxBatch = 2};
   Lane lane{options, Random{1}, {.token = FencingToken{7}}};
-  Moment now{.now = BootTime{1h}};
+  Now now{.boot = BootTime{1h}};
 };
 
 TEST_F(LaneTest, ClaimsBeforeItReadsAndReadsBeforeItAttaches) { takeOffice(); }
@@ -82,7 +82,7 @@ TEST_F(LaneTest, AHandoverCostsNoCommitBeforeTheFirstBatch) {
 
 TEST_F(LaneTest, WhoComesDuringALongIdlePassOfForgettingWaitsForOneStep) {
   expect<Return>(workOn({}));
-  now.now += 2min;
+  now.boot += 2min;
   now.wall += 2min;
   for (int steps = 0; steps < 3; ++steps) {
     if (steps == 0) {
@@ -153,7 +153,7 @@ TEST_F(LaneTest, AStopBetweenAChargeAndItsStartTakesTheChargeBack) {
   expect<Return>(lane.did(now));
   const Commit leaving = expect<Commit>(lane.handOver(now));
 
-  EXPECT_THAT(idsOf(leaving.forgiven), ElementsAre("a"));
+  EXPECT_THAT(idsOf(leaving.cleared), ElementsAre("a"));
   EXPECT_THAT(idsOf(leaving.inWork), Contains("a")) << "still a suspect";
 }
 
@@ -203,7 +203,7 @@ TEST_F(LaneTest, AnHeirComesNext) {
   expect<Commit>(lane.admitted(Admission::duplicate, now));
   expect<Acknowledge>(lane.did(now));
   Receipt receipt;
-  receipt.heirs = messagesOf({"b"});
+  receipt.successors = messagesOf({"b"});
 
   const Look look = expect<Look>(lookAround(lane.acknowledged(std::move(receipt), now)));
 
@@ -253,8 +253,8 @@ TEST_F(LaneTest, InALaneWhatHasToWaitIsGivenBackWithAllThatIsKnownOfIt) {
   const Park park = expect<Park>(beside.did(now));
 
   ASSERT_THAT(park.parked.messages, SizeIs(1));
-  ASSERT_THAT(park.parked.pasts, SizeIs(1));
-  EXPECT_EQ(park.parked.pasts[0].attempt->attempts, 1);
+  ASSERT_THAT(park.parked.histories, SizeIs(1));
+  EXPECT_EQ(park.parked.histories[0].attempt->attempts, 1);
   EXPECT_TRUE(expect<Take>(beside.did(now)).released);
 }
 
@@ -276,13 +276,13 @@ TEST_F(LaneTest, InALaneNothingBeginsThatIsOnNoRecord) {
 
 TEST_F(LaneTest, AnOutageCountsFromTheFirstQuestionThatWasNotAnswered) {
   expect<Claim>(lane.inaugurate(now));
-  now.storeOwesSince = now.now;
-  now.now += 9s;
+  now.storeOwesSince = now.boot;
+  now.boot += 9s;
   expect<Wait>(lane.failed(Errc::timedOut, now));
   EXPECT_EQ(lane.failingSince(Side::store), now.storeOwesSince);
   EXPECT_EQ(lane.failingSince(Side::source), std::nullopt);
 
-  now.now += 1s;
+  now.boot += 1s;
   expect<Claim>(lane.did(now));
 
   expect<Quit>(lane.failed(Errc::unavailable, now));
@@ -292,10 +292,10 @@ TEST_F(LaneTest, AnAnswerThatIsOnlyLateIsToldAndEndsNothing) {
   expect<Look>(workOn({"a"}));
   lane.takeNews();
 
-  lane.overdue(Side::store, now.now - 2s, now);
+  lane.overdue(Side::store, now.boot - 2s, now);
   const auto began = lane.takeNews();
   EXPECT_EQ(lane.failingSince(Side::store), std::nullopt);
-  now.now += 1min;
+  now.boot += 1min;
   lane.answeredLate(Side::store, now);
   const auto ended = lane.takeNews();
 
@@ -308,10 +308,10 @@ TEST_F(LaneTest, AnAnswerThatIsOnlyLateIsToldAndEndsNothing) {
 TEST_F(LaneTest, AnAnswerThatWasOverdueAndNeverComesIsOneOutage) {
   expect<Look>(workOn({"a"}));
   lane.takeNews();
-  now.storeOwesSince = now.now - 2s;
+  now.storeOwesSince = now.boot - 2s;
   lane.overdue(Side::store, *now.storeOwesSince, now);
 
-  now.now += 2s;
+  now.boot += 2s;
   lane.failed(Errc::timedOut, now);
   lane.answeredLate(Side::store, now);
 

@@ -31,7 +31,7 @@ class NumberTurns : public PartTest {
     ASSERT_TRUE(numbers().consulted(GroupId{"a"}, std::nullopt));
     numbers().keep(numbered(2), now);
     numbers().committed();
-    now.now += 2s;
+    now.boot += 2s;
     now.wall += 2s;
   }
 
@@ -84,7 +84,7 @@ TEST_F(NumberTurns, AnOldGapIsToldOnceAndWaitedFor) {
   keepTheSecond();
 
   EXPECT_EQ(numbers().tend({.atMost = 4}, now).index(), 0U);
-  now.now += 1min;
+  now.boot += 1min;
   EXPECT_EQ(numbers().tend({.atMost = 4}, now).index(), 0U);
 
   EXPECT_THAT(told<GapFound>(), SizeIs(1));
@@ -94,7 +94,7 @@ TEST_F(NumberTurns, OrGivenUpWhenNothingMayComeAnyMore) {
   options.whenGapIsOld = GapPolicy::skip;
   keepTheSecond();
   EXPECT_EQ(numbers().tend({.atMost = 4, .mayStillCome = true}, now).index(), 0U);
-  now.now += 1min;
+  now.boot += 1min;
 
   const auto giveUp = expectA<Numbers::GiveUp>(numbers().tend({.atMost = 4}, now));
 

@@ -70,10 +70,10 @@ TEST_F(OneDelivery, WhatHasAKeyOfAnotherBodyIsBuriedWithoutOne) {
   head.isFirst = false;
   asks<Admit>(begin());
 
-  const Bury bury = asks<Bury>(delivery().admitted(Admission::reused, now));
+  const WriteDeadLetter deadLetter = asks<WriteDeadLetter>(delivery().admitted(Admission::reused, now));
 
-  EXPECT_FALSE(bury.withKey);
-  EXPECT_EQ(bury.attempts, 0);
+  EXPECT_FALSE(deadLetter.withKey);
+  EXPECT_EQ(deadLetter.attempts, 0);
 }
 
 TEST_F(OneDelivery, AKeyThatCameDuringTheHandlerUndoesWhatItWrote) {
@@ -94,24 +94,24 @@ TEST_F(OneDelivery, AFailureIsRecordedAndItWaitsInItsPlace) {
 
   ASSERT_TRUE(at().booking.record);
   EXPECT_EQ(at().booking.record->attempts, 1);
-  EXPECT_GE(delivery().notBefore(), now.now);
+  EXPECT_GE(delivery().notBefore(), now.boot);
 }
 
 TEST_F(OneDelivery, InALaneItIsGivenBackMeanwhile) {
   role = Role::lane;
 
-  EXPECT_GE(expectA<Delivery::GivesBack>(run(Outcome::failed("no"))).until, now.now);
+  EXPECT_GE(expectA<Delivery::GivesBack>(run(Outcome::failed("no"))).until, now.boot);
 }
 
 TEST_F(OneDelivery, TheLastFailureBuriesIt) {
   options.maxAttempts = 1;
 
-  const Bury bury = asks<Bury>(run(Outcome::failed("no")));
+  const WriteDeadLetter deadLetter = asks<WriteDeadLetter>(run(Outcome::failed("no")));
 
-  EXPECT_EQ(bury.reason, "no");
-  EXPECT_EQ(bury.attempts, 1);
-  EXPECT_TRUE(bury.undo);
-  EXPECT_TRUE(bury.withKey);
+  EXPECT_EQ(deadLetter.reason, "no");
+  EXPECT_EQ(deadLetter.attempts, 1);
+  EXPECT_TRUE(deadLetter.undo);
+  EXPECT_TRUE(deadLetter.withKey);
 }
 
 TEST_F(OneDelivery, OrItBlocksThoseBehindIt) {
@@ -124,7 +124,7 @@ TEST_F(OneDelivery, OrItBlocksThoseBehindIt) {
 }
 
 TEST_F(OneDelivery, ARejectedOneIsBuriedAtOnceAndASkippedOneOnlyLosesItsWrites) {
-  EXPECT_EQ(asks<Bury>(run(Outcome::reject("never"))).reason, "never");
+  EXPECT_EQ(asks<WriteDeadLetter>(run(Outcome::reject("never"))).reason, "never");
   delivery().forgetTransaction();
 
   asks<Undo>(run(Outcome::skip("not ours")));
@@ -137,7 +137,7 @@ TEST_F(OneDelivery, APostponedOneCountsForNoAttemptAndIsOnRecord) {
 
   ASSERT_TRUE(at().booking.record);
   EXPECT_EQ(at().booking.record->attempts, 0);
-  EXPECT_EQ(delivery().notBefore(), now.now + 50ms);
+  EXPECT_EQ(delivery().notBefore(), now.boot + 50ms);
 }
 
 TEST_F(OneDelivery, ASuspectIsChargedBeforeItBegins) {
@@ -161,7 +161,7 @@ TEST_F(OneDelivery, ASuspectThatIsOutOfAttemptsIsBuried) {
   asks<Look>(begin());
   delivery().looked(false);
 
-  EXPECT_THAT(asks<Bury>(begin()).reason, HasSubstr("during its last attempt"));
+  EXPECT_THAT(asks<WriteDeadLetter>(begin()).reason, HasSubstr("during its last attempt"));
 }
 
 TEST_F(OneDelivery, WhatAnOperatorReleasedIsBuried) {
@@ -171,7 +171,7 @@ TEST_F(OneDelivery, WhatAnOperatorReleasedIsBuried) {
   asks<Look>(begin());
   delivery().looked(false);
 
-  EXPECT_EQ(asks<Bury>(begin()).reason, "released: no");
+  EXPECT_EQ(asks<WriteDeadLetter>(begin()).reason, "released: no");
 }
 
 TEST_F(OneDelivery, AnExternalHandlersRunIsNotRepeatedForItsKey) {
@@ -190,11 +190,11 @@ TEST_F(OneDelivery, WhoIsCountedAsksForItsTurnOnce) {
   asks<Look>(begin());
   delivery().looked(false);
   asks<TakeTurn>(begin());
-  expectA<Delivery::Waits>(delivery().turned(now.now + 1s, now));
+  expectA<Delivery::Waits>(delivery().turned(now.boot + 1s, now));
   EXPECT_THAT(told<MessageHeldBack>(), SizeIs(1));
   asks<TakeTurn>(begin());
 
-  expectA<Delivery::GoesOn>(delivery().turned(now.now, now));
+  expectA<Delivery::GoesOn>(delivery().turned(now.boot, now));
 
   asks<Begin>(begin());
   asks<Handle>(delivery().begun({}));
@@ -222,10 +222,10 @@ TEST_F(OneDelivery, AtMostOnceTakesItBeforeItStartsAndStartsItOnce) {
   delivery().take(head.message);
 
   asks<Handle>(delivery().goOnWithTaken(head, BootTime::min(), now));
-  const Bury bury = asks<Bury>(delivery().ran(Outcome::failed("no"), now));
+  const WriteDeadLetter deadLetter = asks<WriteDeadLetter>(delivery().ran(Outcome::failed("no"), now));
 
-  EXPECT_EQ(bury.attempts, 1);
-  EXPECT_FALSE(bury.withKey) << "it has one";
+  EXPECT_EQ(deadLetter.attempts, 1);
+  EXPECT_FALSE(deadLetter.withKey) << "it has one";
 }
 
 TEST_F(OneDelivery, WhatIsTakenWhenItsLeaderLeavesBeforeItsTurnIsBuriedUnbegun) {
@@ -234,7 +234,7 @@ TEST_F(OneDelivery, WhatIsTakenWhenItsLeaderLeavesBeforeItsTurnIsBuriedUnbegun) 
   now.mayBegin = false;
   now.stopAsked = true;
 
-  EXPECT_EQ(asks<Bury>(delivery().goOnWithTaken(head, BootTime::min(), now)).attempts, 0);
+  EXPECT_EQ(asks<WriteDeadLetter>(delivery().goOnWithTaken(head, BootTime::min(), now)).attempts, 0);
 }
 
 TEST_F(OneDelivery, WhatTheStoreNeverHeardOfIsTold) {

@@ -26,7 +26,7 @@ TEST_F(OutagesTest, AFailureIsToldOnceAndTriedAgainLater) {
   EXPECT_THAT(told<OutageBegan>(), SizeIs(1));
   EXPECT_TRUE(outages().storeIsAway());
   EXPECT_EQ(outages().failingSince(Side::source), std::nullopt);
-  EXPECT_GT(outages().notBefore(), now.now);
+  EXPECT_GT(outages().notBefore(), now.boot);
 }
 
 TEST_F(OutagesTest, OnlyTheSideThatFailedEndsIt) {
@@ -34,7 +34,7 @@ TEST_F(OutagesTest, OnlyTheSideThatFailedEndsIt) {
 
   outages().wentWell(Side::store, now);
   EXPECT_TRUE(outages().any());
-  now.now += 2s;
+  now.boot += 2s;
   outages().wentWell(Side::source, now);
 
   ASSERT_THAT(told<OutageEnded>(), SizeIs(1));
@@ -42,18 +42,18 @@ TEST_F(OutagesTest, OnlyTheSideThatFailedEndsIt) {
 }
 
 TEST_F(OutagesTest, OneThatLastsTooLongEndsTheTermCountedFromTheFirstMissingAnswer) {
-  now.storeOwesSince = now.now;
-  now.now += 9s;
+  now.storeOwesSince = now.boot;
+  now.boot += 9s;
   EXPECT_TRUE(outages().failed(Side::store, Errc::timedOut, now));
-  now.now += 1s;
+  now.boot += 1s;
 
   EXPECT_FALSE(outages().failed(Side::store, Errc::unavailable, now));
 }
 
 TEST_F(OutagesTest, AnAnswerThatIsOnlyLateIsToldAndEndsNothing) {
-  outages().overdue(Side::store, now.now - 2s, now);
+  outages().overdue(Side::store, now.boot - 2s, now);
   EXPECT_FALSE(outages().storeIsAway());
-  now.now += 1min;
+  now.boot += 1min;
   outages().answeredLate(Side::store, now);
 
   EXPECT_EQ(told<OutageBegan>()[0].error, "the store has not answered for 2s");
@@ -61,9 +61,9 @@ TEST_F(OutagesTest, AnAnswerThatIsOnlyLateIsToldAndEndsNothing) {
 }
 
 TEST_F(OutagesTest, AnAnswerThatWasOverdueAndNeverComesIsOneOutage) {
-  now.storeOwesSince = now.now - 2s;
+  now.storeOwesSince = now.boot - 2s;
   outages().overdue(Side::store, *now.storeOwesSince, now);
-  now.now += 2s;
+  now.boot += 2s;
   outages().failed(Side::store, Errc::timedOut, now);
   outages().answeredLate(Side::store, now);
 

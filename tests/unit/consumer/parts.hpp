@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "consumer/workplace.hpp"
+#include "consumer/lane_state.hpp"
 
 namespace tenure::consuming {
 
@@ -58,8 +58,8 @@ Wanted expectA(const Of& variant) {
 /// A lane's workplace that is made with the options as they are when it is first asked for.
 class PartTest : public testing::Test {
  protected:
-  Workplace& at() {
-    if (!workplace_) workplace_ = std::make_unique<Workplace>(options, role, false, FencingToken{7}, nullptr);
+  LaneState& at() {
+    if (!workplace_) workplace_ = std::make_unique<LaneState>(options, role, false, FencingToken{7}, nullptr);
     return *workplace_;
   }
   template <class Event>
@@ -72,10 +72,10 @@ class PartTest : public testing::Test {
 
   ConsumerOptions options{.maxBatch = 4};
   Role role = Role::total;
-  Moment now{.now = BootTime{1h}};
+  Now now{.boot = BootTime{1h}};
 
  private:
-  std::unique_ptr<Workplace> workplace_;
+  std::unique_ptr<LaneState> workplace_;
 };
 
 }  // namespace tenure::consuming

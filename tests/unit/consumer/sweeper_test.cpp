@@ -15,12 +15,12 @@ class SweeperTest : public PartTest {
   Sweeper& sweeper() {
     if (!sweeper_) {
       sweeper_.emplace(at());
-      sweeper_->start(now.now);
+      sweeper_->start(now.boot);
     }
     return *sweeper_;
   }
   void pass(std::chrono::milliseconds time) {
-    now.now += time;
+    now.boot += time;
     now.wall += time;
   }
   template <class A>
@@ -85,7 +85,7 @@ TEST_F(SweeperTest, AClockThatIsSetWithinATermIsSeenWithTheNextCommit) {
   sweeper().restore(std::nullopt, now);
   sweeper().booked();
   now.wall += 1h;
-  now.now += 1s;
+  now.boot += 1s;
 
   sweeper().glance(now);
 

@@ -46,9 +46,9 @@ class DeskCollapse : public DeskScene {
     held[lane].clear();
     desk.release(lane);
   }
-  static Desk::Limits limits() { return {.messages = 100, .bytes = 100'000, .front = 2}; }
+  static Dispatcher::Limits limits() { return {.messages = 100, .bytes = 100'000, .front = 2}; }
 
-  Desk desk{limits(), 4, Collapser("key", 1'000)};
+  Dispatcher desk{limits(), 4, Coalescer("key", 1'000)};
 };
 
 TEST_F(DeskCollapse, GivesTheFirstOfThoseThatAskForTheSame) {
@@ -147,9 +147,9 @@ TEST_F(DeskCollapse, NothingOfItsGroupIsHandedOutBehindOneThatStandsForOthers) {
 
 TEST_F(DeskCollapse, WhereNoHeirIsLeftEverythingHasToBeReadAgain) {
   std::vector<std::string> ids;
-  for (std::size_t i = 0; i < Collapser::mostHeirs + 2; ++i) ids.push_back("a" + std::to_string(i));
+  for (std::size_t i = 0; i < Coalescer::mostSuccessors + 2; ++i) ids.push_back("a" + std::to_string(i));
   look(ids);
-  for (std::size_t i = 0; i <= Collapser::mostHeirs; ++i) {
+  for (std::size_t i = 0; i <= Coalescer::mostSuccessors; ++i) {
     look();
     EXPECT_FALSE(desk.mustBeReadAgain());
     EXPECT_FALSE(taken(1).empty());
@@ -170,7 +170,7 @@ TEST_F(DeskCollapse, AnHeirIsNotInTheFrontWhereverItsPredecessorWas) {
   finish(1, true);
   look();
 
-  const Desk::Share share = desk.take(1, 10, start);
+  const Dispatcher::Share share = desk.take(1, 10, start);
 
   EXPECT_THAT(idsOf(share.messages), ElementsAre("a2"));
   EXPECT_EQ(share.covered, 0U);
@@ -180,9 +180,9 @@ TEST_F(DeskCollapse, AnHeirIsNotInTheFrontWhereverItsPredecessorWas) {
 }
 
 TEST_F(DeskCollapse, ReadsNoMoreThanAPageAtATime) {
-  Desk wide{{.messages = 5'000, .bytes = 100'000, .front = 2}, 4, Collapser("key", 1'000)};
+  Dispatcher wide{{.messages = 5'000, .bytes = 100'000, .front = 2}, 4, Coalescer("key", 1'000)};
 
-  EXPECT_EQ(wide.room(), Collapser::page);
+  EXPECT_EQ(wide.room(), Coalescer::page);
 }
 
 TEST_F(DeskCollapse, ASuspectStandsForOthersAndItsHeirIsOneAsWell) {

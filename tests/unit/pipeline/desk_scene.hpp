@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/desk.hpp"
+#include "pipeline/dispatcher.hpp"
 #include "times.hpp"
 
 namespace tenure::pipeline {
@@ -17,7 +17,7 @@ class DeskScene : public testing::Test {
     for (const Message& message : messages) ids.push_back(message.id.value);
     return ids;
   }
-  Desk::Share hold(std::size_t lane, Desk::Share share) {
+  Dispatcher::Share hold(std::size_t lane, Dispatcher::Share share) {
     held[lane].insert(held[lane].end(), share.messages.begin(), share.messages.end());
     return share;
   }

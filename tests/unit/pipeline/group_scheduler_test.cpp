@@ -172,7 +172,7 @@ TEST_F(GroupSchedulerTest, AnHeirGoesBeforeTheRestOfItsLine) {
   scheduler.release(0);
 
   EXPECT_THAT(taken(0), ElementsAre("a9", "a2"));
-  EXPECT_TRUE(scheduler.finish(0).isHeir);
+  EXPECT_TRUE(scheduler.finish(0).isSuccessor);
 }
 
 TEST_F(GroupSchedulerTest, SuspectsAreTakenUpToTheirNumberWhateverTheLimits) {

@@ -36,7 +36,7 @@ class IntakeTest : public testing::Test {
   }
 
   Intake plain{{.messages = 4, .bytes = 100, .front = 2}, std::nullopt};
-  Intake collapsing{{.messages = 10, .bytes = 100, .front = 2}, Collapser("", 1'000)};
+  Intake collapsing{{.messages = 10, .bytes = 100, .front = 2}, Coalescer("", 1'000)};
 };
 
 TEST_F(IntakeTest, HasRoomForSoManyMessagesAndSoManyBytes) {
@@ -92,14 +92,14 @@ TEST_F(IntakeTest, OneStandsForThoseThatComeBeforeItBegins) {
 
 TEST_F(IntakeTest, WhoLeavesWithoutARunHasAnHeirThatKeepsItsPlace) {
   const auto received = receive(collapsing, {"a1", "a2"});
-  EXPECT_TRUE(collapsing.mayLeaveHeir(received[0].entry.message));
+  EXPECT_TRUE(collapsing.mayLeaveSuccessor(received[0].entry.message));
 
-  const auto heir = collapsing.leave(received[0].entry.number, received[0].entry.message, false, true);
+  const auto successor = collapsing.leave(received[0].entry.number, received[0].entry.message, false, true);
 
-  ASSERT_TRUE(heir);
-  EXPECT_EQ(heir->id.value, "a2");
+  ASSERT_TRUE(successor);
+  EXPECT_EQ(successor->id.value, "a2");
   EXPECT_EQ(collapsing.window(), 1U);
-  EXPECT_FALSE(collapsing.isInFront({received[0].entry.number, *heir, true}));
+  EXPECT_FALSE(collapsing.isInFront({received[0].entry.number, *successor, true}));
 }
 
 TEST_F(IntakeTest, TheSourceIsToldOfThoseWhoWereStoodFor) {
@@ -114,7 +114,7 @@ TEST_F(IntakeTest, TheSourceIsToldOfThoseWhoWereStoodFor) {
 
 TEST_F(IntakeTest, AnHeirOfWhomOnlyAStubIsLeftHasToBeReadAgain) {
   const auto received = receive(collapsing, {"a1"});
-  for (std::size_t i = 0; i < Collapser::mostHeirs; ++i) receive(collapsing, {"a" + std::to_string(i + 2)});
+  for (std::size_t i = 0; i < Coalescer::mostSuccessors; ++i) receive(collapsing, {"a" + std::to_string(i + 2)});
   receive(collapsing, {"a100"});
   Intake::Number number = received[0].entry.number;
   std::optional<Message> next = received[0].entry.message;

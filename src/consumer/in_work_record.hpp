@@ -1,0 +1,81 @@
+/// What the store knows to be in work, and so who may begin. Pure.
+///
+///   unread ──survey: suspects are found, or there are none──▶ open ──a commit: nothing is in work──▶ closed
+///      ▲                                                       │ ▲                                   │
+///      └── the source has to deliver suspects once more ───────┘ └── a commit names who comes next ──┘
+///
+/// Which message kills its process? Every commit records which messages the next transaction may touch; before the
+/// first commit, the claim alone says that up to a batch may be in work. A successor of a process that died treats
+/// exactly those as suspects: alone in a transaction, the attempt durable before the handler starts. Nothing that the
+/// record does not cover is ever begun, so a killer is always among the suspects, and only a message that was alone in
+/// work when its process died is charged with it (charges.hpp). An external handler works on one at a time, and that
+/// one is named before it begins; there nobody has to be suspected to be charged.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "consumer/lane_queue.hpp"
+#include "consumer/lane_state.hpp"
+#include "consumer/recovery_window.hpp"
+
+namespace tenure::consuming {
+
+class InWorkRecord {
+ public:
+  enum class State { unread, open, closed };
+  /// What the next commit says of the messages in hand.
+  struct Entry {
+    std::vector<MessageId> inWork;
+    bool more = false;
+    std::size_t names = 0;         // of those in hand
+    std::size_t suspectsLeft = 0;  // when it is durable
+  };
+  struct Ending {
+    bool closes = false;     // nothing begins after it
+    bool cameHome = false;   // the one suspect has failed in good order
+    std::size_t batch = 0;   // the next one's
+    bool elsewhere = false;  // some of those that come next are not in hand
+  };
+
+  explicit InWorkRecord(const LaneState& lane)
+      : lane_(lane), own_(recoveryWindowOf(lane.options)), limit_(batchLimitOf(lane.options)) {}
+
+  void restore(const Recollection& left);
+  /// Who is suspect is known; how many may begin, and are to be told of.
+  void surveyed(LaneQueue& queue, const Survey& survey);
+  /// The suspects are to be found at the source once more.
+  void unread() noexcept { state_ = State::unread; }
+  void expectAgain() noexcept { expects_ = true; }
+  Entry next(const LaneQueue& queue, const Ending& ending) const;
+  void committed(const Entry& entry, LaneQueue& queue);
+
+  State state() const noexcept { return state_; }
+  bool isUnread() const noexcept { return state_ == State::unread; }
+  bool isOpen() const noexcept { return state_ == State::open; }
+  /// The record is this term's own.
+  bool isOwn() const noexcept { return recorded_; }
+  /// Somebody may have been in work, who was not looked for yet.
+  bool expects() const noexcept { return expects_; }
+  const RecoveryWindow& own() const noexcept { return own_; }
+  bool isDeclared() const noexcept { return declared_ == own_; }
+  void declared() noexcept { declared_ = own_; }
+  /// Of those that an earlier term may have died of.
+  RecoveryWindow theirs() const noexcept { return declared_.value_or(own_); }
+  std::size_t limit() const noexcept { return limit_; }
+  bool mayBegin(const LaneQueue& queue) const noexcept { return queue.settled() < queue.granted(); }
+
+ private:
+  std::size_t suspectsAfter(const LaneQueue& queue, bool cameHome) const noexcept;
+
+  const LaneState& lane_;
+  const RecoveryWindow own_;
+  const std::size_t limit_;  // messages in a transaction
+  State state_ = State::unread;
+  bool recorded_ = false;
+  bool expects_ = false;
+  std::optional<RecoveryWindow> declared_;
+  FencingToken suspectsOf_;
+};
+
+}  // namespace tenure::consuming

@@ -1,0 +1,127 @@
+/// What the parts of one lane have in common: who they work for, what they know of messages, and what the open
+/// transaction will say.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "consumer/attempt_log.hpp"
+#include "consumer/clock_watch.hpp"
+#include "consumer/coalesced_set.hpp"
+#include "consumer/recovery_window.hpp"
+#include "consumer/streak.hpp"
+#include "consumer/values.hpp"
+#include "tenure/consumer.hpp"
+
+namespace tenure::consuming {
+
+/// What all lanes of a term keep together. The clock is looked at by one at a time.
+struct Notes {
+  explicit Notes(const ConsumerOptions& options) : streak(options), clock(options.keepIdsFor) {}
+  Streak streak;
+  ClockWatch clock;
+  StuckAlarm stuck;
+};
+
+/// What is known of messages that failed, or had to wait.
+class Histories {
+ public:
+  const AttemptRecord* attemptsOf(const MessageId& id) const {
+    if (attempts_.empty()) return nullptr;
+    const auto found = attempts_.find(id);
+    return found == attempts_.end() ? nullptr : &found->second;
+  }
+  void put(const AttemptRecord& record) { attempts_.insert_or_assign(record.id, record); }
+  void release(const MessageId& id) { attempts_.at(id).standing = Standing::released; }
+  bool isReleased(const MessageId& id) const {
+    const AttemptRecord* before = attemptsOf(id);
+    return before != nullptr && before->standing == Standing::released;
+  }
+  /// It is done with.
+  void clearAttempts(const MessageId& id) {
+    attempts_.erase(id);
+    block.lift(id);
+  }
+  /// Once more. Where an earlier term has recorded some, they count on.
+  const Postponements& postpone(const MessageId& id, WallTime now) {
+    const auto [known, isNew] = postponements_.try_emplace(id, Postponements{0, now});
+    if (const AttemptRecord* before = attemptsOf(id); isNew && before != nullptr)
+      if (const auto recorded = postponedIn(*before)) known->second = *recorded;
+    ++known->second.times;
+    return known->second;
+  }
+  /// Whether it was postponed.
+  bool settle(const MessageId& id) { return !postponements_.empty() && postponements_.erase(id) > 0; }
+
+  void know(std::vector<MessageHistory> histories) {
+    for (MessageHistory& history : histories) {
+      if (history.postponements.times > 0) postponements_.insert_or_assign(history.id, history.postponements);
+      if (history.block) block.put(history.id, *history.block);
+      if (history.attempt) attempts_.insert_or_assign(history.id, std::move(*history.attempt));
+    }
+  }
+  /// Which whoever gets it next has to know: here it is forgotten.
+  MessageHistory take(const MessageId& id) {
+    MessageHistory history{.id = id};
+    if (auto known = attempts_.extract(id)) history.attempt = std::move(known.mapped());
+    if (auto known = postponements_.extract(id)) history.postponements = known.mapped();
+    history.block = block.take(id);
+    return history;
+  }
+
+  HeadOfLineBlock block;
+
+ private:
+  std::unordered_map<MessageId, AttemptRecord> attempts_;
+  std::unordered_map<MessageId, Postponements> postponements_;  // by their handlers, in this term and before
+};
+
+/// What the open transaction will say of its messages.
+struct Booking {
+  std::optional<AttemptRecord> record{};  // of the head
+  std::optional<MessageId> cleared{};     // whose attempts are over
+  std::vector<EventBody> news{};          // told when it is durable
+  bool ends = false;                      // commit before anything else begins
+  bool charges = false;                   // the record charges a suspect with the attempt that follows
+  bool takes = false;                     // it acknowledges what its handler has not seen
+  bool leavesSuccessors = false;          // somebody of whom the record cannot know comes next
+  std::vector<GroupId> unbegun{};         // of those that had a token and did not need it
+  int deaths = 0;                         // that it adds to those in a row
+  bool succeeded = false;                 // and something was done in it since
+};
+
+struct LaneState {
+  LaneState(const ConsumerOptions& of, Role as, bool ofMany, FencingToken by, std::shared_ptr<Notes> with)
+      : options(of),
+        role(as),
+        together(ofMany),
+        token(by),
+        notes(with ? std::move(with) : std::make_shared<Notes>(of)),
+        log(of) {}
+
+  bool parks() const noexcept { return role == Role::lane; }
+  bool coalesces() const noexcept { return options.coalesce == Coalesce::byKey; }
+  bool dedups() const noexcept { return options.delivery != Guarantee::atLeastOnce; }
+  bool blocks() const noexcept { return options.onDead == OnDead::block; }
+  bool takesFirst() const noexcept { return options.delivery == Guarantee::atMostOnce; }
+  /// One at a time, and each on record by itself when it begins: a successor knows what was in work.
+  bool namesEach() const noexcept { return role == Role::total && options.handlerIsExternal && !takesFirst(); }
+  void tell(EventBody body) { news.push_back(std::move(body)); }
+  Streak& streak() const noexcept { return notes->streak; }
+
+  const ConsumerOptions options;
+  const Role role;
+  const bool together;  // the handler takes many at once
+  const FencingToken token;
+  const std::shared_ptr<Notes> notes;
+  Histories histories;
+  AttemptLog log;
+  CoalescedSet coalesced;  // for whom the runs of the open transaction stand
+  Booking booking;
+  std::vector<EventBody> news;  // worth telling now
+};
+
+}  // namespace tenure::consuming

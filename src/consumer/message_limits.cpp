@@ -1,0 +1,35 @@
+#include "consumer/message_limits.hpp"
+
+#include "tenure/admin.hpp"
+#include "tenure/source.hpp"
+
+namespace tenure::consuming {
+namespace {
+
+constexpr std::size_t maxNameBytes = 255;
+
+std::size_t sizeOf(const Headers& headers) noexcept {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : headers) bytes += name.size() + value.size();
+  return bytes;
+}
+
+}  // namespace
+
+bool isWithinLimits(const MessageId& id) noexcept {
+  return !id.value.empty() && id.value.size() <= maxNameBytes && id.value.find('\0') == std::string::npos;
+}
+
+std::string_view brokenLimit(const Message& message) noexcept {
+  for (const auto& [name, value] : message.headers)
+    if (name == leftOutHeader) return value;
+  if (message.id.value.empty()) return "it has no id";
+  if (!isWithinLimits(message.id)) return "its id is not 1 to 255 bytes without NUL";
+  if (message.id == deadInARow() || message.id == lastLookAtClock()) return "its id is one that Tenure uses itself";
+  if (message.group.value.size() > maxNameBytes) return "its group is over 255 bytes";
+  if (message.body.size() > maxBodyBytes) return "its body is over 1 MiB";
+  if (sizeOf(message.headers) > maxHeaderBytes) return "its headers are over 64 KiB";
+  return {};
+}
+
+}  // namespace tenure::consuming

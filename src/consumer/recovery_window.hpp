@@ -1,0 +1,44 @@
+/// How far a term may go beyond the messages that its records name. Whoever follows one that died has to look as far,
+/// whatever its own numbers are: so a term that goes by other ones writes them down before it begins anything under
+/// them, and when everything that an earlier one may have died of is done.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "tenure/consumer.hpp"
+
+namespace tenure::consuming {
+
+struct RecoveryWindow {
+  std::size_t front = 0;   // first messages that may be in work where a record says that there is more
+  std::size_t lanes = 0;   // each of which has a record of its own; 0: none
+  std::size_t window = 0;  // how many messages from the first one on those records may name
+
+  friend bool operator==(const RecoveryWindow&, const RecoveryWindow&) = default;
+};
+
+/// How many messages share a transaction at most.
+std::size_t batchLimitOf(const ConsumerOptions& options) noexcept;
+RecoveryWindow recoveryWindowOf(const ConsumerOptions& options) noexcept;
+
+/// What earlier terms left.
+struct Recollection {
+  ConsumerState state;
+  std::optional<RecoveryWindow> window{};  // nullopt: nobody has written it down
+  std::optional<AttemptRecord> streak{};   // of dead letters
+  std::optional<AttemptRecord> clock{};    // the last look at it
+};
+
+/// A lane's own record is that of a consumer with another name: none that a person would choose.
+ConsumerName recordOf(const ConsumerName& consumer, std::size_t lane);
+
+/// Begins a record that holds what is left of the suspects of an earlier term: it is about that one.
+MessageId suspectsOf(FencingToken term);
+/// Without that word, as the record of the term it is about.
+void readWhose(ConsumerState& state);
+Result<std::optional<RecoveryWindow>> declaredWindow(IFencedStore& store, const ConsumerName& consumer);
+/// Part of the transaction.
+Result<void> declare(IFencedTransaction& transaction, const ConsumerName& consumer, const RecoveryWindow& window);
+
+}  // namespace tenure::consuming

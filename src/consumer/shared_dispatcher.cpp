@@ -1,0 +1,302 @@
+#include "consumer/shared_dispatcher.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tenure::consuming {
+
+SharedDispatcher::SharedDispatcher(pipeline::Dispatcher dispatcher, std::size_t lanes, const IClock& clock,
+                                   IThreads& threads)
+    : clock_(clock),
+      ready_(threads.makeSignal()),
+      called_(threads.makeSignal()),
+      dispatcher_(std::move(dispatcher)),
+      lanes_(lanes) {}
+
+// --- lanes
+
+Share SharedDispatcher::take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const auto canTake = [&] { return !closed_ && dispatcher_.isReady(clock_.now()); };
+  if (isHalted()) until = std::max(until, clock_.now() + haltedWait);
+  if (!canTake() && clock_.now() < until) {
+    lanes_[lane].waits = true;
+    callReader(Call::whenItWaits);
+    for (BootTime now = clock_.now(); !canTake() && now < until && !stop.stop_requested(); now = clock_.now()) {
+      const BootTime due = isHalted() ? until : dispatcher_.nextDue().value_or(until);
+      ready_->wait(lock, std::min(until, due) - now, stop, canTake);
+    }
+    lanes_[lane].waits = false;
+    reportProgress(lane);
+  }
+  if (closed_ || stop.stop_requested()) {
+    Share none;
+    none.dry = true;
+    return none;
+  }
+  Share share = shareOf(dispatcher_.take(lane, max, clock_.now()));
+  callForLook();
+  if (dispatcher_.wantsMore()) callReader(Call::whenItWaits);
+  return share;
+}
+
+void SharedDispatcher::callForLook() {
+  if (dispatcher_.wantsLook()) callReader(Call::atOnce);
+}
+
+Share SharedDispatcher::shareOf(pipeline::Dispatcher::Share given) {
+  Share share;
+  share.messages = std::move(given.messages);
+  share.covered = given.covered;
+  share.areCounted = given.areCounted;
+  share.dry = share.messages.empty();
+  share.heldBack = std::move(given.heldBack);
+  share.histories = extractPasts(share.messages);
+  if (given.isVisit) share.visit = Visit{GroupId{given.group}, given.allowed};
+  if (given.isVisit || !share.messages.empty()) share.standing = sequenceStates_.take(GroupId{given.group});
+  return share;
+}
+
+std::vector<MessageHistory> SharedDispatcher::extractPasts(std::span<const Message> messages) {
+  std::vector<MessageHistory> histories;
+  if (histories_.empty()) return histories;
+  for (const Message& message : messages)
+    if (auto history = histories_.extract(message.id)) histories.push_back(std::move(history.mapped()));
+  return histories;
+}
+
+std::vector<MessageHistory> SharedDispatcher::historiesOf(std::span<const Message> messages) {
+  const std::lock_guard lock(mutex_);
+  return extractPasts(messages);
+}
+
+/// What is ready for its group is owed to it.
+void SharedDispatcher::put(pipeline::SequenceState standing) {
+  if (const std::size_t ready = standing.place.readyCount(); ready > 0)
+    dispatcher_.owe(standing.place.group.value, ready);
+  sequenceStates_.put(std::move(standing));
+}
+
+std::vector<Message> SharedDispatcher::begin(const Message& message) {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_.begin(message);
+}
+
+Receipt SharedDispatcher::acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource) {
+  const std::lock_guard lock(mutex_);
+  for (const Letter& letter : done.settled) {
+    const bool isDropped = std::ranges::find(done.dropped, letter->position) != done.dropped.end();
+    dispatcher_.finish(lane, *letter, !isDropped, !alsoAtSource);
+  }
+  for (const GroupId& group : done.unbegun) dispatcher_.giveBack(group, 1, clock_.now());
+  if (!done.unbegun.empty()) ready_->notifyAll();
+  if (alsoAtSource) {
+    std::vector<Message> stubs = stubsOf(done.settled);
+    toAcknowledge_.insert(toAcknowledge_.end(), std::move_iterator(stubs.begin()), std::move_iterator(stubs.end()));
+    toAcknowledge_.insert(toAcknowledge_.end(), done.others.begin(), done.others.end());
+  }
+  if (alsoAtSource || dispatcher_.mustBeReadAgain()) callReader(Call::atOnce);
+  return {.readAgain = dispatcher_.mustBeReadAgain()};
+}
+
+void SharedDispatcher::release(std::size_t lane, std::vector<pipeline::SequenceState> standings) {
+  const std::lock_guard lock(mutex_);
+  for (pipeline::SequenceState& standing : standings) put(std::move(standing));
+  dispatcher_.release(lane);
+  callForLook();
+  if (dispatcher_.isReady(clock_.now())) ready_->notifyAll();
+}
+
+void SharedDispatcher::park(std::size_t lane, Parked parked, BootTime until) {
+  const std::lock_guard lock(mutex_);
+  for (MessageHistory& history : parked.histories)
+    if (history.attempt || history.postponements.times > 0) histories_.insert_or_assign(history.id, history);
+  if (parked.standing) put(*std::move(parked.standing));
+  dispatcher_.giveBack(parked.group, parked.unbegun, clock_.now());
+  dispatcher_.park(lane, std::move(parked.messages), until, parked.group.value);
+  ready_->notifyAll();  // who waits has to look at the time
+}
+
+BootTime SharedDispatcher::takeTurn(const GroupId& group) {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_.takeTurn(group, clock_.now());
+}
+
+BootTime SharedDispatcher::takeSuspectsTurn(const GroupId& group) {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_.takeSuspectsTurn(group, clock_.now());
+}
+
+void SharedDispatcher::excuse(std::size_t lane, bool excused) noexcept {
+  lanes_[lane].excused = excused;
+  if (!excused) reportProgress(lane);
+}
+
+void SharedDispatcher::leave(std::size_t lane) {
+  const std::lock_guard lock(mutex_);
+  lanes_[lane].left = true;
+  callReader(Call::atOnce);
+}
+
+void SharedDispatcher::callReader(Call call) {
+  wanted_ = true;
+  called_->notifyAll();
+  if (call == Call::atOnce) interrupt_.request_stop();
+}
+
+// --- reader
+
+void SharedDispatcher::remember(std::vector<AttemptRecord> attempts) {
+  const std::lock_guard lock(mutex_);
+  for (AttemptRecord& attempt : attempts) {
+    const MessageId id = attempt.id;
+    histories_.insert_or_assign(id, MessageHistory{.id = id, .attempt = std::move(attempt)});
+  }
+}
+
+void SharedDispatcher::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) {
+  const std::lock_guard lock(mutex_);
+  dispatcher_.suspect(std::move(ids), front, window);
+}
+
+Share SharedDispatcher::takeSuspects(std::size_t lane, std::size_t max) {
+  const std::lock_guard lock(mutex_);
+  return shareOf(dispatcher_.takeSuspects(lane, max));
+}
+
+bool SharedDispatcher::hasSuspects(std::size_t lane) const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_.hasSuspects() || dispatcher_.holds(lane);
+}
+
+void SharedDispatcher::trust() {
+  const std::lock_guard lock(mutex_);
+  dispatcher_.trust();
+}
+
+void SharedDispatcher::limit(RateRules rules) {
+  const std::lock_guard lock(mutex_);
+  dispatcher_.limit(std::move(rules));
+  ready_->notifyAll();
+}
+
+void SharedDispatcher::receive(std::vector<Message> messages) {
+  const std::lock_guard lock(mutex_);
+  dispatcher_.receive(std::move(messages));
+  ready_->notifyAll();
+}
+
+void SharedDispatcher::close(bool closed) {
+  const std::lock_guard lock(mutex_);
+  closed_ = closed;
+  ready_->notifyAll();
+}
+
+void SharedDispatcher::clear() {
+  const std::lock_guard lock(mutex_);
+  dispatcher_.clear();
+  toAcknowledge_.clear();
+}
+
+bool SharedDispatcher::wantsLook() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_.wantsLook() && !closed_;
+}
+
+void SharedDispatcher::beginLook() {
+  const std::lock_guard lock(mutex_);
+  dispatcher_.beginLook();
+}
+
+void SharedDispatcher::endLook() {
+  const std::lock_guard lock(mutex_);
+  dispatcher_.endLook();
+  ready_->notifyAll();
+}
+
+bool SharedDispatcher::mustBeReadAgain() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_.mustBeReadAgain();
+}
+
+void SharedDispatcher::adopt(std::vector<pipeline::SequenceState> standings) {
+  const std::lock_guard lock(mutex_);
+  for (pipeline::SequenceState& standing : standings) put(std::move(standing));
+}
+
+bool SharedDispatcher::isEmpty() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_.window() == 0;
+}
+
+void SharedDispatcher::visitGaps(WallTime now, std::chrono::milliseconds limit) {
+  const std::lock_guard lock(mutex_);
+  for (const pipeline::Gap& gap : sequenceStates_.overdue(now, limit))
+    if (!dispatcher_.knows(gap.group.value)) dispatcher_.owe(gap.group.value, 0);
+  ready_->notifyAll();
+}
+
+std::vector<pipeline::Gap> SharedDispatcher::tellOfGaps(WallTime now, std::chrono::milliseconds limit) {
+  const std::lock_guard lock(mutex_);
+  return sequenceStates_.tell(now, limit);
+}
+
+std::size_t SharedDispatcher::room() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_.room();
+}
+
+bool SharedDispatcher::wantsMore() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_.wantsMore();
+}
+
+std::vector<Message> SharedDispatcher::takeAcknowledgements() {
+  const std::lock_guard lock(mutex_);
+  wanted_ = false;
+  return std::exchange(toAcknowledge_, {});
+}
+
+void SharedDispatcher::confirm(std::size_t acknowledgements) {
+  const std::lock_guard lock(mutex_);
+  dispatcher_.confirm(acknowledgements);
+}
+
+bool SharedDispatcher::isAtRest() const {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+    if (!lanes_[lane].left && (!lanes_[lane].waits || dispatcher_.holds(lane))) return false;
+  return toAcknowledge_.empty() && (closed_ || (!dispatcher_.isReady(clock_.now()) && !dispatcher_.wantsLook()));
+}
+
+std::size_t SharedDispatcher::lanesLeft() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(std::ranges::count(lanes_, true, &Lane::left));
+}
+
+std::optional<BootTime> SharedDispatcher::nextDue() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_.nextDue();
+}
+
+bool SharedDispatcher::madeProgressSince(BootTime then) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::all_of(lanes_, [&](const Lane& lane) {
+    return lane.left || lane.waits || lane.excused || BootTime{lane.progress.load()} > then;
+  });
+}
+
+void SharedDispatcher::await(BootTime until, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  called_->wait(lock, until - clock_.now(), stop, [this] { return wanted_; });
+  wanted_ = false;
+}
+
+std::stop_source& SharedDispatcher::interrupt() {
+  const std::lock_guard lock(mutex_);
+  interrupt_ = std::stop_source{};
+  if (!toAcknowledge_.empty() || dispatcher_.wantsLook() || dispatcher_.mustBeReadAgain()) interrupt_.request_stop();
+  return interrupt_;
+}
+
+}  // namespace tenure::consuming

@@ -1,0 +1,123 @@
+/// Between the thread that reads the source and the lanes: intake and scheduler (pipeline/dispatcher.hpp) under a lock,
+/// and who waits for whom.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <stop_token>
+#include <unordered_map>
+#include <vector>
+
+#include "base/threads.hpp"
+#include "consumer/actions.hpp"
+#include "pipeline/dispatcher.hpp"
+#include "pipeline/sequence_states.hpp"
+
+namespace tenure::consuming {
+
+/// Threads: each lane's calls from that lane's thread, the reader's from the reader's.
+class SharedDispatcher {
+ public:
+  /// Lane numbers are 0..lanes-1. Borrows the clock.
+  SharedDispatcher(pipeline::Dispatcher dispatcher, std::size_t lanes, const IClock& clock, IThreads& threads);
+
+  // Lanes.
+
+  /// Waits for a group until then, or until a stop.
+  Share take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop);
+  /// A handler is about to start: for whom else.
+  std::vector<Message> begin(const Message& message);
+  Receipt acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource);
+  void release(std::size_t lane, std::vector<pipeline::SequenceState> standings);
+  std::vector<MessageHistory> historiesOf(std::span<const Message> messages);
+  void park(std::size_t lane, Parked parked, BootTime until);
+  BootTime takeTurn(const GroupId& group);
+  BootTime takeSuspectsTurn(const GroupId& group);
+  void reportProgress(std::size_t lane) noexcept { lanes_[lane].progress.store(clock_.now().time_since_epoch()); }
+  /// Until it says otherwise, no progress is expected of it.
+  void excuse(std::size_t lane, bool excused) noexcept;
+  /// This lane will not come again.
+  void leave(std::size_t lane);
+
+  // Reader.
+
+  void remember(std::vector<AttemptRecord> attempts);
+  void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window);
+  Share takeSuspects(std::size_t lane, std::size_t max);
+  /// Waiting, or in this lane's hands.
+  bool hasSuspects(std::size_t lane) const;
+  void trust();
+  void limit(RateRules rules);
+  void receive(std::vector<Message> messages);
+  /// Nothing more is handed out; and again.
+  void close(bool closed);
+  void clear();
+
+  /// Somebody waits until the source was looked at: all of it is to be received between these two.
+  bool wantsLook() const;
+  void beginLook();
+  void endLook();
+  /// The source has to deliver again what was not acknowledged.
+  bool mustBeReadAgain() const;
+
+  /// Where groups stand before the lanes begin.
+  void adopt(std::vector<pipeline::SequenceState> standings);
+  /// Nothing waits, and nothing is in hand.
+  bool isEmpty() const;
+  /// Has lanes look at groups that miss something for so long, where nothing of them is here.
+  void visitGaps(WallTime now, std::chrono::milliseconds limit);
+  /// Of groups that no lane has in hand, each gap once.
+  std::vector<pipeline::Gap> tellOfGaps(WallTime now, std::chrono::milliseconds limit);
+
+  std::size_t room() const;
+  bool wantsMore() const;
+  /// What the lanes are done with and the source has to be told.
+  std::vector<Message> takeAcknowledgements();
+  /// It was told of the next so many of them.
+  void confirm(std::size_t acknowledgements);
+  /// No lane holds anything and none can take anything.
+  bool isAtRest() const;
+  std::size_t lanesLeft() const;
+  std::optional<BootTime> nextDue() const;
+  /// Every lane that has something in hand has made progress since then.
+  bool madeProgressSince(BootTime then) const;
+  /// Waits until something is to be done for a lane, until then, or until a stop.
+  void await(BootTime until, const std::stop_token& stop);
+  /// Requested when the source has to be told or asked something, or a lane leaves. Valid until the next call.
+  std::stop_source& interrupt();
+
+ private:
+  struct Lane {
+    bool waits = false;
+    std::atomic<bool> excused = false;
+    bool left = false;
+    std::atomic<Duration> progress{};
+  };
+
+  Share shareOf(pipeline::Dispatcher::Share given);
+  std::vector<MessageHistory> extractPasts(std::span<const Message> messages);
+  void put(pipeline::SequenceState standing);
+  enum class Call { whenItWaits, atOnce };
+  void callReader(Call call);
+  void callForLook();
+  /// Nothing is handed out, whatever is due: somebody waits for the lanes to rest.
+  bool isHalted() const noexcept { return closed_ || dispatcher_.mustBeReadAgain(); }
+
+  /// Long enough to be seen at rest, also by who never waits for messages.
+  static constexpr std::chrono::milliseconds haltedWait{20};
+
+  const IClock& clock_;
+  mutable std::mutex mutex_;
+  const std::unique_ptr<ISignal> ready_;   // for lanes
+  const std::unique_ptr<ISignal> called_;  // for the reader
+  std::stop_source interrupt_;
+  pipeline::Dispatcher dispatcher_;
+  std::vector<Lane> lanes_;
+  std::unordered_map<MessageId, MessageHistory> histories_;
+  pipeline::SequenceStates sequenceStates_;
+  std::vector<Message> toAcknowledge_;
+  bool wanted_ = false;  // there may be something for the reader
+  bool closed_ = false;
+};
+
+}  // namespace tenure::consuming

@@ -1,0 +1,95 @@
+#include "consumer/total_order.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tenure::consuming {
+
+TotalOrder::TotalOrder(const ConsumerOptions& options) : looks_(options.delivery != Guarantee::atMostOnce) {
+  if (options.coalesce == Coalesce::byKey) coalescer_.emplace(options.coalesceKey, options.coalesceAhead);
+}
+
+void TotalOrder::recalled(const ConsumerState& left, const RecoveryWindow& theirs) {
+  if (!looks_) return;  // whatever was in work is either taken or was not begun
+  survey_.named = {left.inWork.begin(), left.inWork.end()};
+  const bool namedByLanes = theirs.lanes > 0 && !survey_.named.empty();
+  horizon_ = std::max(namedByLanes ? theirs.window : survey_.named.size(), left.moreInWork ? theirs.front : 0);
+  // Where there may be more, those that were named stand for nobody: one behind each may have been in work as well.
+  if (left.moreInWork) survey_.first = theirs.front + (coalescer_ ? survey_.named.size() : 0);
+}
+
+void TotalOrder::attached(const std::optional<std::vector<MessageId>>& suspects) {
+  if (coalescer_) coalescer_->clear();
+  waiting_.clear();
+  isSurveyed_ = dry_ = asked_ = false;
+  if (!suspects) return;
+  survey_ = {.named = {suspects->begin(), suspects->end()}};
+  horizon_ = survey_.named.size();
+}
+
+bool TotalOrder::mustReadOn() const noexcept {
+  if (isSurveyed_ || dry_ || horizon_ == 0) return false;
+  // Of those that a predecessor coalesced it may have begun one that is far behind.
+  return coalescer_ ? coalescer_->mayReadOn() : waiting_.size() < horizon_;
+}
+
+std::size_t TotalOrder::wants(std::size_t atMost) const noexcept {
+  if (coalescer_) return pipeline::Coalescer::page;
+  return std::max(atMost, horizon_ - std::min(horizon_, waiting_.size()));
+}
+
+/// Where exactly one was in work, nobody behind it was: it runs once more, for all that wait by now. A run that is over
+/// already is not for them, whoever delivers it again.
+void TotalOrder::receive(std::vector<Message> messages, const std::optional<MessageId>& ran) {
+  asked_ = true;
+  dry_ = messages.empty();
+  if (coalescer_) {
+    using Named = pipeline::Coalescer::Named;
+    std::unordered_set<MessageId> named = survey_.named;
+    if (ran) named.insert(*ran);
+    const bool wasTheOnlyOne = survey_.named.size() == 1 && survey_.first == 0 && !ran;
+    coalescer_->sift(messages, named, wasTheOnlyOne ? Named::standForOthers : Named::standAlone);
+  }
+  if (waiting_.empty())
+    waiting_ = std::move(messages);
+  else
+    waiting_.insert(waiting_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
+}
+
+Share TotalOrder::take() {
+  Share share{.messages = std::exchange(waiting_, {})};
+  share.areCounted = limitsAnything();
+  share.asked = std::exchange(asked_, false);
+  share.dry = dry_;
+  share.mayReadOn = !coalescer_ || coalescer_->mayReadOn();
+  if (!std::exchange(isSurveyed_, true)) {
+    share.survey = std::exchange(survey_, {});
+    horizon_ = 0;
+  }
+  return share;
+}
+
+std::vector<Message> TotalOrder::begin(const Message& message, BootTime now) {
+  throttle_.went(message.group, now);
+  if (!coalescer_) return {};
+  coalescer_->begins(message);
+  return coalescer_->others(message);
+}
+
+Receipt TotalOrder::done(const Acknowledge& done) {
+  Receipt receipt;
+  if (!coalescer_) return receipt;
+  for (const Letter& letter : done.settled) {
+    const bool isDropped = std::ranges::find(done.dropped, letter->position) != done.dropped.end();
+    if (isDropped)
+      coalescer_->dropped(*letter);
+    else
+      coalescer_->ran(*letter);
+    receipt.readAgain = receipt.readAgain || coalescer_->leavesStubs();
+    for (Message& successor : coalescer_->left({letter.get(), 1})) receipt.successors.push_back(std::move(successor));
+  }
+  receipt.mayReadOn = coalescer_->mayReadOn();
+  return receipt;
+}
+
+}  // namespace tenure::consuming

@@ -1,0 +1,57 @@
+/// Where a lane's runner works: the way to its messages, and what it shares with other lanes.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "base/answer_timer.hpp"
+#include "consumer/actions.hpp"
+#include "consumer/lane.hpp"
+#include "consumer/number_lists.hpp"
+#include "tenure/source.hpp"
+
+namespace tenure::consuming {
+
+class IWorkerContext {
+ public:
+  virtual ~IWorkerContext() = default;
+  virtual Role role() const noexcept = 0;
+  virtual std::stop_token stopToken() const noexcept = 0;
+  virtual void reportProgress() noexcept = 0;
+  /// Under whose name its record of what is in work is kept.
+  virtual ConsumerName recordName(const ConsumerName& consumer) const = 0;
+  /// What earlier terms left, as this worker is to see it.
+  virtual Result<Recollection> recall(const ConsumerName& consumer, WallTime now) = 0;
+
+  virtual Result<void> attach(const Attach& attach) = 0;
+  virtual Result<Share> take(Take take) = 0;
+  /// Groups of which nothing is left in its hands are free. Of those that follow numbers: where they stand.
+  virtual void release(std::vector<pipeline::SequenceState> standings) = 0;
+  virtual void park(Parked parked, BootTime until) = 0;
+  /// Not after now: a token of the rate limits was taken for a start of this group.
+  virtual BootTime takeTurn(const GroupId& group) = 0;
+  virtual bool isLimited() const = 0;
+  /// For whom else the message's run stands, that is about to begin.
+  virtual std::vector<Message> begin(const Message& message) = 0;
+  /// Of what is committed.
+  virtual Result<Receipt> acknowledge(const Acknowledge& done) = 0;
+  /// In the transaction, where source and store share it.
+  virtual Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) = 0;
+  /// Of messages that did not come from the scheduler.
+  virtual std::vector<MessageHistory> historiesOf(std::span<const Message> messages) = 0;
+  virtual void detach() noexcept = 0;
+
+  /// It is this one that forgets old keys.
+  virtual bool prunes() const noexcept = 0;
+  virtual NumberLists& lists() noexcept = 0;
+  virtual std::shared_ptr<Notes> notes() const = 0;
+  /// To wait for another one is no fault of this one.
+  virtual void excuse(bool excused) noexcept = 0;
+  /// Of the source's answers: that of the runner, or that of whoever reads.
+  virtual void limitAnswers(AnswerTimer* own) noexcept = 0;
+  virtual const AnswerTimer& sourceTimer(const AnswerTimer& own) const noexcept = 0;
+};
+
+}  // namespace tenure::consuming

@@ -1,0 +1,128 @@
+#include "consumer/worker_contexts.hpp"
+
+#include <iterator>
+
+#include "consumer/charges.hpp"
+
+namespace tenure::consuming {
+// --- total order
+
+Result<Recollection> Engine::TotalContext::recall(const ConsumerName& consumer, WallTime now) {
+  const RecoveryWindow own = recoveryWindowOf(of_.options);
+  Result<Recollection> left = recollect(of_.store, consumer, term_.identity(), own, now);
+  if (left) order().recalled(left->state, left->window.value_or(own));
+  return left;
+}
+
+Result<void> Engine::TotalContext::attach(const Attach& attach) {
+  Result<void> attached = of_.source.attach(term_);
+  if (attached) order().attached(attach.suspects);
+  return attached;
+}
+
+Result<Share> Engine::TotalContext::take(Take take) {
+  const bool surveys = order().mustSurvey();
+  while (!surveys || order().mustReadOn()) {
+    Result<std::vector<Message>> messages = of_.source.fetch(order().wants(take.max), take.until, stopToken());
+    if (!messages) return messages.error();
+    order().receive(std::move(*messages), take.ran);
+    if (!surveys) break;
+  }
+  return order().take();
+}
+
+Result<Receipt> Engine::TotalContext::acknowledge(const Acknowledge& done) {
+  Result<void> acknowledged;
+  if (!of_.shares) acknowledged = of_.source.acknowledge(stubsOf(done.settled));
+  if (acknowledged && !of_.shares && !done.others.empty()) acknowledged = of_.source.acknowledge(done.others);
+  if (!acknowledged) return acknowledged.error();
+  return order().done(done);
+}
+
+// --- before the lanes
+
+bool Engine::RecoveryContext::isDone() const { return filled_ && !dispatcher_.hasSuspects(mainWorker); }
+void Engine::RecoveryContext::reportProgress() noexcept { dispatcher_.reportProgress(mainWorker); }
+void Engine::RecoveryContext::release(std::vector<pipeline::SequenceState> standings) {
+  dispatcher_.release(mainWorker, std::move(standings));
+}
+void Engine::RecoveryContext::park(Parked parked, BootTime until) {
+  dispatcher_.park(mainWorker, std::move(parked), until);
+}
+
+Result<Recollection> Engine::RecoveryContext::recall(const ConsumerName& consumer, WallTime now) {
+  const RecoveryWindow own = recoveryWindowOf(of_.options);
+  Result<Recollection> left = recollect(of_.store, consumer, term_.identity(), own, now);
+  if (!left) return left;
+  ConsumerState& state = left->state;
+  const RecoveryWindow theirs = left->window.value_or(own);
+  expects_ = !state.inWork.empty() || state.moreInWork;
+  dispatcher_.suspect({state.inWork.begin(), state.inWork.end()}, state.moreInWork ? theirs.front : 0, theirs.window);
+  dispatcher_.remember(std::move(state.attempts));
+  state.attempts.clear();
+  return left;
+}
+
+Result<void> Engine::RecoveryContext::attach(const Attach&) {
+  filled_ = false;
+  dispatcher_.clear();
+  return of_.source.attach(term_);
+}
+
+Result<Share> Engine::RecoveryContext::take(Take take) {
+  if (take.released) dispatcher_.release(mainWorker, *std::move(take.released));
+  const bool surveys = !filled_;
+  if (const Result<void> filled = fill(); !filled) return filled.error();
+  Share share = dispatcher_.takeSuspects(mainWorker, take.max);
+  if (!surveys) return share;
+  // All of them are named as long as one is left, also those that are given one by one, as they may have successors.
+  while (share.messages.size() < take.max) {
+    Share more = dispatcher_.takeSuspects(mainWorker, take.max);
+    if (more.messages.empty()) break;
+    share.messages.insert(share.messages.end(), std::move_iterator(more.messages.begin()),
+                          std::move_iterator(more.messages.end()));
+    share.histories.insert(share.histories.end(), std::move_iterator(more.histories.begin()),
+                           std::move_iterator(more.histories.end()));
+  }
+  share.survey = Survey{};  // all that it gets is suspect
+  return share;
+}
+
+Result<void> Engine::RecoveryContext::fill() {
+  while (expects_ && !filled_ && dispatcher_.room() > 0) {
+    Result<std::vector<Message>> messages = of_.source.fetch(dispatcher_.room(), onlyLook, stopToken());
+    if (!messages) return messages.error();
+    if (messages->empty()) break;
+    dispatcher_.receive(std::move(*messages));
+  }
+  filled_ = true;
+  return {};
+}
+
+Result<Receipt> Engine::RecoveryContext::acknowledge(const Acknowledge& done) {
+  Result<void> acknowledged;
+  if (!of_.shares) acknowledged = of_.source.acknowledge(stubsOf(done.settled));
+  if (acknowledged && !of_.shares && !done.others.empty()) acknowledged = of_.source.acknowledge(done.others);
+  if (!acknowledged) return acknowledged.error();
+  return dispatcher_.acknowledge(mainWorker, done, false);
+}
+
+// --- a lane's
+
+Result<Recollection> Engine::LaneContext::recall(const ConsumerName& consumer, WallTime) {
+  Result<ConsumerState> state = store_->consumerState(recordOf(consumer, number_));
+  if (!state) return state.error();
+  return Recollection{*std::move(state)};
+}
+
+Result<Share> Engine::LaneContext::take(Take take) {
+  if (take.released) dispatcher_.release(number_, *std::move(take.released));
+  return dispatcher_.take(number_, take.max, take.until, stopToken());
+}
+
+Result<void> Engine::LaneContext::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
+  if (engine_.isSerialized_) return static_cast<SerializedTransaction&>(transaction).acknowledge(of_.source, messages);
+  return of_.source.acknowledge(transaction, messages);
+}
+
+}  // namespace tenure::consuming

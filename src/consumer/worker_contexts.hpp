@@ -1,0 +1,142 @@
+/// The contexts of the engine's workers.
+#pragma once
+
+#include "consumer/engine.hpp"
+
+namespace tenure::consuming {
+
+inline constexpr std::size_t mainWorker = 0;  // lanes are 1, 2, …
+
+/// In total order: to the source itself, as it comes.
+class Engine::TotalContext final : public IWorkerContext {
+ public:
+  TotalContext(Engine& engine, const Term& term) : engine_(engine), of_(engine.setting_), term_(term) {}
+
+  Role role() const noexcept override { return Role::total; }
+  std::stop_token stopToken() const noexcept override { return term_.stopToken(); }
+  void reportProgress() noexcept override { term_.reportProgress(); }
+  ConsumerName recordName(const ConsumerName& consumer) const override { return consumer; }
+  Result<Recollection> recall(const ConsumerName& consumer, WallTime now) override;
+  Result<void> attach(const Attach& attach) override;
+  Result<Share> take(Take take) override;
+  void release(std::vector<pipeline::SequenceState>) override {}
+  void park(Parked, BootTime) override {}
+  BootTime takeTurn(const GroupId& group) override { return order().mayBegin(group, of_.clock.now()); }
+  bool isLimited() const override { return engine_.order_->limitsAnything(); }
+  std::vector<Message> begin(const Message& message) override { return order().begin(message, of_.clock.now()); }
+  Result<Receipt> acknowledge(const Acknowledge& done) override;
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
+    return of_.source.acknowledge(transaction, messages);
+  }
+  std::vector<MessageHistory> historiesOf(std::span<const Message>) override { return {}; }
+  void detach() noexcept override { of_.source.detach(); }
+  bool prunes() const noexcept override { return false; }  // it says itself from when on
+  NumberLists& lists() noexcept override { return *engine_.lists_; }
+  std::shared_ptr<Notes> notes() const override { return engine_.notes_; }
+  void excuse(bool) noexcept override {}
+  void limitAnswers(AnswerTimer* own) noexcept override { of_.source.limitAnswers(own); }
+  const AnswerTimer& sourceTimer(const AnswerTimer& own) const noexcept override { return own; }
+
+ private:
+  TotalOrder& order() noexcept { return *engine_.order_; }
+
+  Engine& engine_;
+  const Setting& of_;
+  const Term term_;
+};
+
+/// Before the lanes begin: to what a dead predecessor may have had in work.
+class Engine::RecoveryContext final : public IWorkerContext {
+ public:
+  RecoveryContext(Engine& engine, const Term& term)
+      : engine_(engine), of_(engine.setting_), dispatcher_(*engine.dispatcher_), term_(term) {}
+
+  /// Known once the source was read as far as a predecessor can have had it in its window.
+  bool isDone() const;
+
+  Role role() const noexcept override { return Role::recovery; }
+  std::stop_token stopToken() const noexcept override { return term_.stopToken(); }
+  void reportProgress() noexcept override;
+  ConsumerName recordName(const ConsumerName& consumer) const override { return consumer; }
+  Result<Recollection> recall(const ConsumerName& consumer, WallTime now) override;
+  Result<void> attach(const Attach& attach) override;
+  Result<Share> take(Take take) override;
+  void release(std::vector<pipeline::SequenceState> standings) override;
+  void park(Parked parked, BootTime until) override;
+  BootTime takeTurn(const GroupId& group) override { return dispatcher_.takeSuspectsTurn(group); }
+  bool isLimited() const override { return false; }
+  std::vector<Message> begin(const Message& message) override { return dispatcher_.begin(message); }
+  Result<Receipt> acknowledge(const Acknowledge& done) override;
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
+    return of_.source.acknowledge(transaction, messages);
+  }
+  std::vector<MessageHistory> historiesOf(std::span<const Message> messages) override {
+    return dispatcher_.historiesOf(messages);
+  }
+  void detach() noexcept override { of_.source.detach(); }
+  bool prunes() const noexcept override { return false; }
+  NumberLists& lists() noexcept override { return *engine_.lists_; }
+  std::shared_ptr<Notes> notes() const override { return engine_.notes_; }
+  void excuse(bool) noexcept override {}
+  void limitAnswers(AnswerTimer*) noexcept override {}
+  const AnswerTimer& sourceTimer(const AnswerTimer&) const noexcept override { return engine_.sourceTimer_; }
+
+ private:
+  Result<void> fill();
+
+  Engine& engine_;
+  const Setting& of_;
+  SharedDispatcher& dispatcher_;
+  const Term term_;
+  bool expects_ = false;
+  bool filled_ = false;
+};
+
+/// A lane's, beside others.
+class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
+ public:
+  LaneContext(Engine& engine, std::size_t number)
+      : engine_(engine), of_(engine.setting_), dispatcher_(*engine.dispatcher_), number_(number) {}
+  void useStore(IFencedStore& store) { store_ = &store; }
+  void leave() { dispatcher_.leave(number_); }
+
+  Role role() const noexcept override { return Role::lane; }
+  std::stop_token stopToken() const noexcept override { return engine_.stop_.get_token(); }
+  void reportProgress() noexcept override { dispatcher_.reportProgress(number_); }
+  ConsumerName recordName(const ConsumerName& consumer) const override { return recordOf(consumer, number_); }
+  Result<Recollection> recall(const ConsumerName& consumer, WallTime now) override;
+  Result<void> attach(const Attach&) override { return {}; }
+  Result<Share> take(Take take) override;
+  void release(std::vector<pipeline::SequenceState> standings) override {
+    dispatcher_.release(number_, std::move(standings));
+  }
+  void park(Parked parked, BootTime until) override { dispatcher_.park(number_, std::move(parked), until); }
+  BootTime takeTurn(const GroupId& group) override { return dispatcher_.takeTurn(group); }
+  bool isLimited() const override { return false; }
+  std::vector<Message> begin(const Message& message) override { return dispatcher_.begin(message); }
+  /// The reader tells the source.
+  Result<Receipt> acknowledge(const Acknowledge& done) override {
+    return dispatcher_.acknowledge(number_, done, !of_.shares);
+  }
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
+  std::vector<MessageHistory> historiesOf(std::span<const Message> messages) override {
+    return dispatcher_.historiesOf(messages);
+  }
+  void detach() noexcept override {}
+  bool prunes() const noexcept override { return number_ == 1; }
+  NumberLists& lists() noexcept override { return *engine_.lists_; }
+  std::shared_ptr<Notes> notes() const override { return engine_.notes_; }
+  void excuse(bool excused) noexcept override { dispatcher_.excuse(number_, excused); }
+  void waitsForStore(bool waits) noexcept override { excuse(waits); }
+  void limitAnswers(AnswerTimer*) noexcept override {}
+  const AnswerTimer& sourceTimer(const AnswerTimer& own) const noexcept override { return own; }
+
+ private:
+  Engine& engine_;
+  const Setting& of_;
+  SharedDispatcher& dispatcher_;
+  IFencedStore* store_ = nullptr;
+  const std::size_t number_;
+};
+
+}  // namespace tenure::consuming

@@ -1,0 +1,172 @@
+#include "pipeline/coalescer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tenure::pipeline {
+namespace {
+
+constexpr std::size_t bookkeeping = 256;  // bytes that a message costs beside its contents
+
+std::size_t weightOf(const Message& message) {
+  std::size_t bytes = bookkeeping + message.body.size();
+  for (const auto& [name, value] : message.headers) bytes += name.size() + value.size();
+  return bytes;
+}
+
+/// A group's place, or that of a key without a group.
+std::string placeIn(const Message& message, const std::string& key) {
+  if (!message.group.value.empty()) return "g" + message.group.value;
+  return key.empty() ? std::string{} : "k" + key;
+}
+
+/// What its acknowledgement needs.
+Message stubOf(Message message) {
+  Message stub;
+  stub.id = std::move(message.id);
+  stub.enqueuedAt = message.enqueuedAt;
+  stub.position = message.position;
+  return stub;
+}
+
+}  // namespace
+
+std::string Coalescer::keyOf(const Message& message) const {
+  if (header_.empty()) return message.group.value;
+  const auto found = std::ranges::find(message.headers, header_, &Headers::value_type::first);
+  return found == message.headers.end() ? std::string{} : found->second;
+}
+
+std::string Coalescer::placeOf(const Message& message) const { return placeIn(message, keyOf(message)); }
+
+void Coalescer::sift(std::vector<Message>& messages, const std::unordered_set<MessageId>& named, Named how) {
+  std::size_t kept = 0;
+  for (Message& message : messages) {
+    const bool isNamed = named.contains(message.id);
+    const std::string key = isNamed && how == Named::standAlone ? std::string{} : keyOf(message);
+    const std::string place = placeIn(message, key);
+    const auto open = open_.find(place);
+    if (!key.empty() && !isNamed && open != open_.end() && !open->second.closed && open->second.key == key) {
+      standFor(runs_.at(open->second.run), std::move(message));
+      continue;
+    }
+    if (key.empty()) {
+      open_.erase(place);
+    } else {
+      open_.insert_or_assign(place, Open{key, message.position});
+      runs_.emplace(message.position, Run{.place = place});
+    }
+    bytes_ += weightOf(message);
+    if (&messages[kept] != &message) messages[kept] = std::move(message);
+    ++kept;
+  }
+  messages.resize(kept);
+}
+
+void Coalescer::standFor(Run& run, Message message) {
+  const std::size_t bytes = weightOf(message);
+  const bool isSuccessor = run.successors == run.others.size() && run.successors < mostSuccessors &&
+                           successorBytes_ + bytes <= mostSuccessorBytes;
+  if (isSuccessor) {
+    ++run.successors;
+    successorBytes_ += bytes;
+  }
+  run.others.push_back(isSuccessor ? std::move(message) : stubOf(std::move(message)));
+  ++collapsed_;
+}
+
+void Coalescer::close(std::int64_t run, const std::string& place) {
+  const auto open = open_.find(place);
+  if (open != open_.end() && open->second.run == run) open->second.closed = true;
+}
+
+void Coalescer::begins(const Message& message) {
+  if (const auto run = runs_.find(message.position); run != runs_.end()) close(message.position, run->second.place);
+}
+
+bool Coalescer::standsForOthers(const Message& message) const {
+  const auto run = runs_.find(message.position);
+  return run != runs_.end() && run->second.first < run->second.others.size();
+}
+
+std::vector<Message> Coalescer::others(const Message& message) const {
+  std::vector<Message> stubs;
+  const auto run = runs_.find(message.position);
+  if (run == runs_.end()) return stubs;
+  for (const Message& other : std::span{run->second.others}.subspan(run->second.first)) {
+    Message& stub = stubs.emplace_back();
+    stub.id = other.id;
+    stub.enqueuedAt = other.enqueuedAt;
+    stub.position = other.position;
+  }
+  return stubs;
+}
+
+std::size_t Coalescer::ran(const Message& message) {
+  const auto run = runs_.find(message.position);
+  if (run == runs_.end()) return 0;
+  close(message.position, run->second.place);
+  const std::span others = std::span{run->second.others}.subspan(run->second.first);
+  settled_.insert(settled_.end(), others.begin(), others.end());
+  return others.size();
+}
+
+void Coalescer::dropped(const Message& message) {
+  const auto run = runs_.find(message.position);
+  if (run == runs_.end()) return;
+  close(message.position, run->second.place);
+  if (run->second.first < run->second.others.size()) dropped_.push_back(message.position);
+}
+
+bool Coalescer::leavesStubs() const {
+  return std::ranges::any_of(dropped_, [this](std::int64_t run) { return !runs_.at(run).hasSuccessor(); });
+}
+
+void Coalescer::undone() noexcept {
+  settled_.clear();
+  dropped_.clear();
+}
+
+std::vector<Message> Coalescer::left(std::span<const Message> messages) {
+  std::vector<Message> successors;
+  for (const Message& message : messages) {
+    bytes_ -= std::min(bytes_, weightOf(message));
+    auto run = runs_.extract(message.position);
+    if (!run) continue;
+    const bool isDropped = std::ranges::find(dropped_, message.position) != dropped_.end();
+    if (isDropped && run.mapped().hasSuccessor())
+      successors.push_back(inherit(message.position, std::move(run.mapped())));
+    else
+      forget(message.position, run.mapped());
+  }
+  undone();
+  return successors;
+}
+
+void Coalescer::forget(std::int64_t position, const Run& run) {
+  collapsed_ -= run.others.size() - run.first;
+  for (std::size_t i = run.first; i < run.successors; ++i) successorBytes_ -= weightOf(run.others[i]);
+  const auto open = open_.find(run.place);
+  if (open != open_.end() && open->second.run == position) open_.erase(open);
+}
+
+/// It goes on to stand for what comes, as long as nothing else of its group has come.
+Message Coalescer::inherit(std::int64_t dropped, Run run) {
+  Message successor = std::move(run.others[run.first++]);
+  --collapsed_;
+  successorBytes_ -= weightOf(successor);
+  bytes_ += weightOf(successor);
+  const auto open = open_.find(run.place);
+  if (open != open_.end() && open->second.run == dropped) open->second = Open{open->second.key, successor.position};
+  runs_.emplace(successor.position, std::move(run));
+  return successor;
+}
+
+void Coalescer::clear() {
+  runs_.clear();
+  open_.clear();
+  collapsed_ = bytes_ = successorBytes_ = 0;
+  undone();
+}
+
+}  // namespace tenure::pipeline

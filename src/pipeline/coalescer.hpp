@@ -1,0 +1,102 @@
+/// Decides for which waiting messages one run stands. Pure.
+///
+///   fetched ──sift──► first of its key that waits: goes on, and stands for those that follow
+///               └──►  stood for: the first few are kept, of all others only what it takes to acknowledge them
+///
+///   waiting ──begins──► in work ──ran──► settled ──left──►        with it go all that it stood for
+///      │  stands for        │   ▲ undone      └─ dropped without a run: the first of them is its successor
+///      │  what comes        │ stands for no more than until it began
+///
+/// A successor takes the place of the one that was dropped, and runs for the others. Where only stubs are left, they
+/// are as good as unread: they have to be read again. So many that die one after the other are read again now and then,
+/// not each time. A run stands for nothing that came after it began, because what it did may be older than the request.
+///
+/// Within a group the order stays as if each coalesced message had run right after the one that stands for it: one
+/// never stands for a message beyond another message of its group.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "tenure/message.hpp"
+
+namespace tenure::pipeline {
+
+class Coalescer {
+ public:
+  static constexpr std::size_t mostBytes = 16U << 20U;  // of those that run
+  static constexpr std::size_t mostSuccessors = 64;     // of each of them
+  static constexpr std::size_t mostSuccessorBytes = 4U << 20U;
+
+  /// The header that holds the key, or empty for the group; how many may be stood for.
+  Coalescer(std::string header, std::size_t ahead) : header_(std::move(header)), ahead_(ahead) {}
+
+  /// What those do that are named: nobody stands for them, and they stand for nobody, or for those that follow.
+  enum class Named { standAlone, standForOthers };
+  /// Takes those out that are stood for. `messages` come after all that came before.
+  void sift(std::vector<Message>& messages, const std::unordered_set<MessageId>& named, Named how = Named::standAlone);
+  /// Those that have it in common, and it is not empty, are to run one after the other.
+  std::string placeOf(const Message& message) const;
+  /// What is read at a time: most of it takes no place.
+  static constexpr std::size_t page = 1024;
+  /// It may be worth while to read more before the next one begins.
+  bool mayReadOn() const noexcept { return collapsed_ < ahead_ && bytes_ < mostBytes; }
+
+  void begins(const Message& message);
+  bool standsForOthers(const Message& message) const;
+  /// For whom it stands, as far as it takes to acknowledge them.
+  std::vector<Message> others(const Message& message) const;
+  /// In the open transaction. For how many it stood.
+  std::size_t ran(const Message& message);
+  void dropped(const Message& message);
+  /// What the open transaction has settled is not.
+  void undone() noexcept;
+
+  /// Those that the open transaction's runs stood for.
+  std::span<const Message> toAcknowledge() const noexcept { return settled_; }
+  /// The open transaction drops messages that stood for others.
+  bool leavesSuccessors() const noexcept { return !dropped_.empty(); }
+  /// And of some of those only stubs are left.
+  bool leavesStubs() const;
+  /// Committed and acknowledged, with all that they stood for. Returns the successors, each of which waits now.
+  std::vector<Message> left(std::span<const Message> messages);
+  /// The source delivers again from the first one that was not acknowledged.
+  void clear();
+
+ private:
+  struct Run {
+    std::string place;  // in open_
+    std::vector<Message> others{};
+    std::size_t first = 0;       // of the others: those before it have had the run's place
+    std::size_t successors = 0;  // those before this one are whole
+    bool hasSuccessor() const noexcept { return first < successors; }
+  };
+  struct Open {
+    std::string key;
+    std::int64_t run;
+    bool closed = false;  // it has begun
+  };
+
+  std::string keyOf(const Message& message) const;
+  void standFor(Run& run, Message message);
+  void close(std::int64_t run, const std::string& place);
+  void forget(std::int64_t position, const Run& run);
+  Message inherit(std::int64_t dropped, Run run);
+
+  const std::string header_;
+  const std::size_t ahead_;
+  std::unordered_map<std::int64_t, Run> runs_;  // by position: those that may stand for others, or do
+  std::unordered_map<std::string, Open> open_;  // of a group, or of a key without a group: who waits and stands
+  std::size_t collapsed_ = 0;
+  std::size_t bytes_ = 0;
+  std::size_t successorBytes_ = 0;
+  std::vector<Message> settled_;
+  std::vector<std::int64_t> dropped_;  // with others
+};
+
+}  // namespace tenure::pipeline

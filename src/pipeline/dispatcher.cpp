@@ -1,0 +1,88 @@
+#include "pipeline/dispatcher.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace tenure::pipeline {
+
+void Dispatcher::receive(std::vector<Message> messages) {
+  for (Intake::Received& next : intake_.receive(std::move(messages))) {
+    const Window::Number number = next.entry.number;
+    GroupScheduler::Line& line = scheduler_.add(next.place, std::move(next.entry));
+    if (next.isSuspect) suspects_.push_back({&line, number});
+  }
+}
+
+void Dispatcher::clear() {
+  scheduler_.clear();
+  intake_.clear();
+  suspects_.clear();
+}
+
+void Dispatcher::trust() {
+  TENURE_ASSERT(suspects_.empty());
+  intake_.trust();
+}
+
+Dispatcher::Share Dispatcher::takeSuspects(std::size_t lane, std::size_t max) {
+  std::vector<Entry> entries;
+  const auto ends = [this](const Message& message) { return intake_.mayLeaveSuccessor(message); };
+  while (entries.size() < max && !suspects_.empty() && !mustBeReadAgain()) {
+    const Suspect suspect = suspects_.front();
+    // It failed in good order, or waits with one that did: if it is a killer, that costs one more process.
+    if (!scheduler_.isNext(*suspect.line, suspect.number)) {
+      suspects_.pop_front();
+      continue;
+    }
+    if (intake_.coalesces() && scheduler_.isInHand(*suspect.line)) break;  // it may have a successor
+    scheduler_.takeUpTo(*suspect.line, suspect.number, lane, ends, entries);
+    // Its line may be gone when the next is asked for.
+    if (!scheduler_.isNext(*suspect.line, suspect.number)) suspects_.pop_front();
+    if (ends(entries.back().message)) break;
+  }
+  Share share;
+  share.areCounted = scheduler_.limitsAnything();
+  give(std::move(entries), share);
+  return share;
+}
+
+Dispatcher::Share Dispatcher::take(std::size_t lane, std::size_t max, BootTime now) {
+  Share share;
+  share.areCounted = scheduler_.limitsAnything();
+  if (mustBeReadAgain()) return share;
+  GroupScheduler::Turn turn =
+      scheduler_.take(lane, max, now, [this](const Message& message) { return intake_.mayLeaveSuccessor(message); });
+  share.group = std::move(turn.group);
+  share.isVisit = turn.isVisit;
+  share.allowed = turn.allowed;
+  share.heldBack = std::move(turn.heldBack);
+  give(std::move(turn.entries), share);
+  return share;
+}
+
+void Dispatcher::give(std::vector<Entry> entries, Share& share) const {
+  share.messages.reserve(entries.size());
+  for (Entry& entry : entries) {
+    if (intake_.isInFront(entry) && share.covered == share.messages.size()) ++share.covered;
+    share.messages.push_back(std::move(entry.message));
+  }
+}
+
+void Dispatcher::acknowledge(std::size_t lane, std::span<const Message> messages, bool sourceKnows,
+                             std::span<const std::int64_t> dropped) {
+  for (const Message& message : messages)
+    finish(lane, message, std::ranges::find(dropped, message.position) == dropped.end(), sourceKnows);
+}
+
+void Dispatcher::finish(std::size_t lane, const Message& message, bool hadRun, bool sourceKnows) {
+  const GroupScheduler::Held done = scheduler_.finish(lane);
+  std::optional<Message> successor = intake_.leave(done.number, message, hadRun, sourceKnows);
+  if (!successor) return;
+  // Under its number: the window has one of them at a time. A successor meets it where the source has it.
+  if (intake_.suspectsAny()) suspects_.push_front({done.line, done.number});
+  scheduler_.addFirst(*done.line, {done.number, *std::move(successor), true});
+}
+
+}  // namespace tenure::pipeline

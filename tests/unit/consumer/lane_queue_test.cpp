@@ -1,0 +1,122 @@
+/// What a lane has in hand, and how far it is with it.
+#include "consumer/lane_queue.hpp"
+
+#include "parts.hpp"
+
+namespace tenure::consuming {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class HandTest : public testing::Test {
+ protected:
+  static Message ofGroup(const std::string& id) {
+    Message message = messagesOf({id}).front();
+    message.group.value = id.substr(0, 1);
+    return message;
+  }
+  LaneQueue hand;
+};
+
+TEST_F(HandTest, WhatIsSettledLeavesTogetherAndTheRestStaysInItsOrder) {
+  hand.add(messagesOf({"a", "b", "c"}));
+  hand.settle();
+  hand.settle();
+  EXPECT_EQ(hand.head()->id.value, "c");
+  EXPECT_THAT(idsOf(hand.settledOnes()), ElementsAre("a", "b"));
+
+  hand.leave();
+  hand.undo();
+
+  EXPECT_THAT(idsOf(hand.letters()), ElementsAre("c"));
+}
+
+TEST_F(HandTest, WhatIsUndoneIsTheFirstAgain) {
+  hand.add(messagesOf({"a", "b"}));
+  hand.join();
+  hand.settleJoined();
+
+  hand.undo();
+
+  EXPECT_EQ(hand.head()->id.value, "a");
+}
+
+TEST_F(HandTest, KeptOnesComeBeforeTheSourcesAndBehindOneAnother) {
+  hand.add(messagesOf({"s"}));
+  hand.addKept(messagesOf({"k1"}));
+  hand.addKept(messagesOf({"k2"}));
+
+  EXPECT_THAT(idsOf(hand.letters()), ElementsAre("k1", "k2", "s"));
+  hand.drop();
+  EXPECT_THAT(idsOf(hand.letters()), ElementsAre("k1", "k2")) << "the source knows nothing of those";
+}
+
+TEST_F(HandTest, AnHeirTakesItsPlaceByItsPosition) {
+  std::vector<Message> some = messagesOf({"a", "b", "c"});
+  Message successor = some[1];
+  some.erase(some.begin() + 1);
+  hand.add(std::move(some));
+
+  hand.addSuccessors({successor});
+
+  EXPECT_THAT(idsOf(hand.letters()), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(HandTest, SuspectsReachToTheLastThatIsNamed) {
+  hand.add(messagesOf({"a", "b", "c"}));
+
+  hand.findSuspects({.named = {MessageId{"b"}, MessageId{"gone"}}});
+
+  EXPECT_EQ(hand.suspects(), 2U);
+}
+
+TEST_F(HandTest, SuspectsAreTheFirstOfTheSourceAndAllThatWasKept) {
+  hand.add(messagesOf({"a", "b", "c"}));
+  hand.addKept(messagesOf({"k"}));
+
+  hand.findSuspects({.named = {}, .first = 2});
+
+  EXPECT_EQ(hand.suspects(), 3U);
+}
+
+TEST_F(HandTest, AGroupGoesAsAWholeAndTakesItsShareOfEachCount) {
+  hand.add({ofGroup("a1"), ofGroup("b1"), ofGroup("a2"), ofGroup("b2")});
+  hand.addKept({ofGroup("a0")});
+  hand.grant(4);
+  hand.setSuspects(2);
+
+  const LaneQueue::Group group = hand.takeGroup();
+
+  EXPECT_THAT(idsOf(group.ids), ElementsAre("a0", "a1", "a2"));
+  EXPECT_THAT(idsOf(group.fromSource), ElementsAre("a1", "a2"));
+  EXPECT_THAT(idsOf(hand.letters()), ElementsAre("b1", "b2"));
+  EXPECT_EQ(hand.held(), 0U);
+  EXPECT_EQ(hand.granted(), 1U);
+  EXPECT_EQ(hand.suspects(), 0U);
+}
+
+TEST_F(HandTest, WhatHasNoGroupGoesAlone) {
+  hand.add(messagesOf({"a", "b"}));
+
+  EXPECT_THAT(idsOf(hand.takeGroup().ids), ElementsAre("a"));
+  EXPECT_THAT(idsOf(hand.letters()), ElementsAre("b"));
+}
+
+TEST_F(HandTest, WhatFailedTogetherComesOneByOneUntilItHasLeft) {
+  hand.add(messagesOf({"a", "b", "c"}));
+  hand.join();
+  hand.join();
+  hand.separate();
+  hand.undo();
+  EXPECT_EQ(hand.apart(), 2U);
+
+  hand.settle();
+  hand.leave();
+  hand.undo();
+
+  EXPECT_EQ(hand.apart(), 1U);
+}
+
+}  // namespace
+}  // namespace tenure::consuming

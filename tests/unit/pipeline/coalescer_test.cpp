@@ -1,0 +1,143 @@
+/// For whom a run stands, and who takes its place when it does not come.
+#include "pipeline/coalescer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tenure::pipeline {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class CollapserTest : public testing::Test {
+ protected:
+  /// The next message of the source; whether it goes on.
+  bool read(const std::string& group, const std::string& body = "refresh") {
+    Message message;
+    message.id.value = group + std::to_string(++position);
+    message.group.value = group;
+    message.body = body;
+    message.position = position;
+    if (!key.empty()) message.headers = {{"key", key}};
+    std::vector<Message> page{message};
+    sieve->sift(page, {});
+    if (page.empty()) return false;
+    waiting.push_back(page.front());
+    return true;
+  }
+  /// Takes the first one that waits, and drops it without a run.
+  std::vector<Message> drop() {
+    const Message message = waiting.front();
+    waiting.erase(waiting.begin());
+    sieve->begins(message);
+    sieve->dropped(message);
+    return sieve->left({&message, 1});
+  }
+  /// How many the first one stands for, and is done with.
+  std::size_t run() {
+    const Message message = waiting.front();
+    waiting.erase(waiting.begin());
+    sieve->begins(message);
+    const std::size_t others = sieve->ran(message);
+    EXPECT_THAT(sieve->toAcknowledge(), SizeIs(others));
+    EXPECT_THAT(sieve->left({&message, 1}), IsEmpty());
+    return others;
+  }
+
+  std::string key;
+  std::optional<Coalescer> sieve{std::in_place, "", 100'000};
+  std::vector<Message> waiting;
+  std::int64_t position = 0;
+};
+
+TEST_F(CollapserTest, TheFirstStandsForThoseThatFollow) {
+  EXPECT_TRUE(read("a"));
+  EXPECT_FALSE(read("a"));
+  EXPECT_TRUE(read("b"));
+  EXPECT_FALSE(read("a"));
+
+  EXPECT_EQ(run(), 2U);
+  EXPECT_EQ(run(), 0U);
+}
+
+TEST_F(CollapserTest, OnceItHasBegunItStandsForNobodyElse) {
+  read("a");
+  sieve->begins(waiting.front());
+
+  EXPECT_TRUE(read("a"));
+
+  EXPECT_EQ(run(), 0U);
+}
+
+TEST_F(CollapserTest, WhoTakesADroppedOnesPlaceIsAsItCameAndStandsForTheOthers) {
+  read("a", "first");
+  read("a", "second");
+  read("a", "third");
+
+  waiting = drop();
+
+  ASSERT_THAT(waiting, SizeIs(1));
+  EXPECT_EQ(waiting[0].id.value, "a2");
+  EXPECT_EQ(waiting[0].body, "second");
+  EXPECT_EQ(run(), 1U);
+}
+
+TEST_F(CollapserTest, AnHeirStandsForWhatComesUnlessAnotherOfItsGroupCameBetween) {
+  sieve.emplace("key", 100'000);
+  key = "all";
+  read("a");
+  read("a");
+  waiting = drop();
+  EXPECT_FALSE(read("a"));
+  EXPECT_EQ(run(), 1U);
+
+  read("a");
+  read("a");
+  key = "other";
+  EXPECT_TRUE(read("a"));
+  waiting = drop();
+  key = "all";
+  EXPECT_TRUE(read("a"));
+}
+
+TEST_F(CollapserTest, BehindItsHeirsItsOthersHaveToBeReadAgain) {
+  for (std::size_t i = 0; i < Coalescer::mostSuccessors + 2; ++i) read("a");
+
+  for (std::size_t i = 0; i < Coalescer::mostSuccessors; ++i) {
+    waiting = drop();
+    ASSERT_THAT(waiting, SizeIs(1));
+  }
+
+  sieve->dropped(waiting.front());
+  EXPECT_TRUE(sieve->leavesStubs());
+  EXPECT_THAT(sieve->left(waiting), IsEmpty());
+}
+
+TEST_F(CollapserTest, HeirsThatAreTooLargeAreNotKept) {
+  read("a");
+  for (std::size_t bytes = 0; bytes <= Coalescer::mostSuccessorBytes; bytes += 1U << 20U)
+    read("a", std::string(1U << 20U, 'x'));
+  read("b");
+  read("b", std::string(1U << 20U, 'x'));
+  run();
+
+  sieve->dropped(waiting.front());
+
+  EXPECT_TRUE(sieve->leavesStubs()) << "what the first ones kept was too much for it";
+}
+
+TEST_F(CollapserTest, WhatIsUndoneHasDroppedNobody) {
+  read("a");
+  read("a");
+  sieve->dropped(waiting.front());
+
+  sieve->undone();
+
+  EXPECT_FALSE(sieve->leavesSuccessors());
+  EXPECT_EQ(run(), 1U);
+}
+
+}  // namespace
+}  // namespace tenure::pipeline

@@ -1,0 +1,366 @@
+/// The desk: who gets which messages, and what waits for whom.
+#include "pipeline/dispatcher.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/random.hpp"
+#include "desk_scene.hpp"
+
+namespace tenure::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class DeskTest : public DeskScene {
+ protected:
+  /// "a1" is message 1 of group a, "-1" one without a group.
+  void receive(const std::vector<std::string>& ids) {
+    std::vector<Message> messages;
+    for (const std::string& id : ids) {
+      Message message;
+      message.id.value = id;
+      if (id.front() != '-') message.group.value = id.substr(0, 1);
+      message.position = ++position;
+      messages.push_back(std::move(message));
+    }
+    desk.receive(std::move(messages));
+  }
+  Dispatcher::Share take(std::size_t lane, std::size_t max = 10, BootTime now = start) {
+    return hold(lane, desk.take(lane, max, now));
+  }
+  std::vector<std::string> taken(std::size_t lane, std::size_t max = 10, BootTime now = start) {
+    return idsOf(take(lane, max, now).messages);
+  }
+  void finish(std::size_t lane, std::size_t count) {
+    desk.acknowledge(lane, std::vector<Message>(count));
+    desk.release(lane);
+  }
+
+  Dispatcher desk{{.messages = 100, .bytes = 1000, .front = 3}, 4};
+};
+
+TEST_F(DeskTest, GivesALaneMessagesOfOneGroupInTheirOrder) {
+  receive({"a1", "b1", "a2", "a3"});
+
+  EXPECT_THAT(taken(1), ElementsAre("a1", "a2", "a3"));
+  EXPECT_THAT(taken(2), ElementsAre("b1"));
+  EXPECT_THAT(taken(3), IsEmpty());
+}
+
+TEST_F(DeskTest, KeepsAGroupWithItsLaneUntilTheLaneLetsGo) {
+  receive({"a1"});
+  EXPECT_THAT(taken(1), ElementsAre("a1"));
+  receive({"a2"});
+  EXPECT_THAT(taken(2), IsEmpty());
+
+  desk.acknowledge(1, std::vector<Message>(1));
+  EXPECT_THAT(taken(2), IsEmpty());
+  desk.release(1);
+
+  EXPECT_THAT(taken(2), ElementsAre("a2"));
+}
+
+TEST_F(DeskTest, LetsReadyGroupsTakeTurns) {
+  receive({"a1", "a2", "a3", "b1"});
+
+  EXPECT_THAT(taken(1, 1), ElementsAre("a1"));
+  finish(1, 1);
+
+  EXPECT_THAT(taken(1, 1), ElementsAre("b1"));
+  finish(1, 1);
+  EXPECT_THAT(taken(1, 1), ElementsAre("a2"));
+}
+
+TEST_F(DeskTest, HasNoOrderForMessagesWithoutAGroup) {
+  receive({"-1", "-2"});
+
+  EXPECT_THAT(taken(1), ElementsAre("-1"));
+  EXPECT_THAT(taken(2), ElementsAre("-2"));
+}
+
+TEST_F(DeskTest, ParksAGroupInItsPlaceUntilItIsDue) {
+  receive({"a1", "a2", "b1", "a3"});
+  desk.park(1, take(1, 2).messages, start + 10ms);
+
+  EXPECT_THAT(taken(2), ElementsAre("b1"));
+  EXPECT_THAT(taken(2, 10, start + 9ms), IsEmpty());
+  EXPECT_EQ(desk.nextDue(), start + 10ms);
+  EXPECT_THAT(taken(2, 10, start + 10ms), ElementsAre("a1", "a2", "a3"));
+}
+
+TEST_F(DeskTest, ParksOneMessageWithoutAGroupAmongOthersOfItsKind) {
+  receive({"-1", "-2"});
+  std::vector<Message> first = take(1).messages;
+  EXPECT_THAT(taken(1), ElementsAre("-2"));
+
+  desk.park(1, std::move(first), start + 10ms);
+  finish(1, 1);
+
+  EXPECT_THAT(taken(2, 10, start + 10ms), ElementsAre("-1"));
+}
+
+TEST_F(DeskTest, HoldsBackOnlyTheGroupThatIsOverItsRate) {
+  desk.limit({.groups = {{GroupId{"a"}, Rate{.perSecond = 100, .burst = 2}}}});
+  receive({"a1", "a2", "a3", "b1", "a4"});
+
+  EXPECT_THAT(taken(1), ElementsAre("a1", "a2"));
+  finish(1, 2);
+  EXPECT_THAT(taken(1), ElementsAre("b1"));
+
+  EXPECT_THAT(taken(1, 10, start + 9ms), IsEmpty());
+  EXPECT_EQ(desk.nextDue(), start + 10ms);
+  EXPECT_THAT(taken(1, 10, start + 10ms), ElementsAre("a3"));
+}
+
+TEST_F(DeskTest, TellsOnceOfEachMessageThatIsHeldBack) {
+  desk.limit({.groups = {{GroupId{"a"}, Rate{.perSecond = 100, .burst = 1}}}});
+  receive({"a1", "a2", "a3", "b1"});
+  ASSERT_THAT(taken(1, 1), ElementsAre("a1"));
+  finish(1, 1);
+  const auto toldOf = [&](BootTime now) {
+    std::vector<std::string> told;
+    for (const MessageHeldBack& each : take(1, 1, now).heldBack) told.push_back(each.message);
+    return told;
+  };
+
+  EXPECT_THAT(toldOf(start), IsEmpty());  // the turn was b1's
+  finish(1, 1);
+  EXPECT_THAT(toldOf(start), ElementsAre("a2"));
+  desk.limit({.groups = {{GroupId{"a"}, Rate{.perSecond = 50, .burst = 1}}}});
+  EXPECT_THAT(toldOf(start + 1ms), IsEmpty());
+  EXPECT_THAT(toldOf(start + 20ms), IsEmpty());  // a2 goes
+  finish(1, 1);
+  EXPECT_THAT(toldOf(start + 21ms), ElementsAre("a3"));
+}
+
+TEST_F(DeskTest, LooksAtWhoIsHeldBackAgainWhenTheRulesChange) {
+  desk.limit({.queue = Rate{.perSecond = 1, .burst = 1}});
+  receive({"a1", "b1", "c1"});
+  EXPECT_THAT(taken(1), ElementsAre("a1"));
+  EXPECT_THAT(taken(2), IsEmpty());
+
+  desk.limit({});
+
+  EXPECT_THAT(taken(2), ElementsAre("b1"));
+}
+
+TEST_F(DeskTest, WhatBeginsAgainTakesAnotherTokenOrWaitsForIt) {
+  desk.limit({.groups = {{GroupId{"a"}, Rate{10, 1}}}});
+  receive({"a1"});
+  ASSERT_THAT(taken(0), ElementsAre("a1"));
+
+  EXPECT_EQ(desk.takeTurn(GroupId{"a"}, start), start + 100ms);
+  EXPECT_EQ(desk.takeTurn(GroupId{"a"}, start + 100ms), start + 100ms);
+  EXPECT_EQ(desk.takeTurn(GroupId{"a"}, start + 100ms), start + 200ms);
+}
+
+TEST_F(DeskTest, ASuspectWaitsForTheQueuesTokenAndLeavesItsGroupInDebt) {
+  desk.limit({.queue = Rate{100, 3}, .groups = {{GroupId{"a"}, Rate{10, 1}}}});
+
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(desk.takeSuspectsTurn(GroupId{"a"}, start), start);
+  EXPECT_EQ(desk.takeSuspectsTurn(GroupId{"a"}, start), start + 10ms);
+  EXPECT_EQ(desk.takeTurn(GroupId{"a"}, start + 10ms), start + 300ms);
+}
+
+TEST_F(DeskTest, AParkedGroupGivesTheTokensOfThoseBackThatHaveNotBegun) {
+  desk.limit({.queue = Rate{1, 4}});
+  receive({"a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4"});
+  std::vector<Message> ofA = take(0).messages;
+  ASSERT_EQ(ofA.size(), 4U);
+
+  desk.giveBack(GroupId{"a"}, 3, start);
+  desk.park(0, std::move(ofA), start + 1h);
+
+  EXPECT_THAT(taken(1), ElementsAre("b1", "b2", "b3"));
+}
+
+TEST_F(DeskTest, WhatIsHeldBackGoesAtOnceWhenATokenComesBack) {
+  desk.limit({.queue = Rate{1, 1}});
+  receive({"a1", "b1", "c1"});
+  ASSERT_THAT(taken(0), ElementsAre("a1"));
+  ASSERT_THAT(taken(1), IsEmpty());  // b and c wait
+
+  desk.giveBack(GroupId{"a"}, 1, start);
+
+  EXPECT_TRUE(desk.isReady(start));
+  EXPECT_THAT(taken(1), ElementsAre("b1"));
+  EXPECT_THAT(taken(2), IsEmpty());
+  EXPECT_EQ(desk.nextDue(), start + 1s);
+}
+
+TEST_F(DeskTest, CoversWhatIsInTheFrontOfTheWindow) {
+  receive({"a1", "a2", "b1", "b2", "c1"});
+
+  EXPECT_EQ(take(1).covered, 2U);
+  EXPECT_EQ(take(2).covered, 1U);
+  EXPECT_EQ(take(3).covered, 0U);
+}
+
+TEST_F(DeskTest, MovesItsFrontWithWhatIsAcknowledgedInWhateverOrder) {
+  receive({"a1", "b1", "b2", "c1", "d1", "e1"});
+  take(1);
+  take(2);
+  finish(2, 2);
+
+  EXPECT_EQ(take(2).covered, 1U);  // c1: with a1 and d1 it is the front now
+  EXPECT_EQ(take(3).covered, 1U);
+  EXPECT_EQ(take(3).covered, 0U);
+}
+
+TEST_F(DeskTest, HandsOutSuspectsAloneAndInTheOrderOfTheSource) {
+  desk.suspect({MessageId{"d1"}, MessageId{"b1"}}, 0, 0);
+  receive({"a1", "b1", "c1", "d1", "b2"});
+
+  EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("b1", "d1"));
+  EXPECT_FALSE(desk.hasSuspects());
+  finish(0, 2);
+  desk.trust();
+
+  EXPECT_THAT(taken(1), ElementsAre("a1"));
+  EXPECT_THAT(taken(2), ElementsAre("c1"));
+  EXPECT_THAT(taken(3), ElementsAre("b2"));
+}
+
+TEST_F(DeskTest, SuspectsTheWholeFrontWhenNobodyKnowsMore) {
+  desk.suspect({}, 3, 0);
+  receive({"a1", "a2", "b1", "c1"});
+
+  EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("a1", "a2", "b1"));
+}
+
+TEST_F(DeskTest, LeavesWhatFollowsAFailedSuspectWithItsGroup) {
+  desk.suspect({}, 3, 0);
+  receive({"a1", "a2", "b1", "c1"});
+  desk.park(0, desk.takeSuspects(0, 1).messages, start + 10ms);
+
+  EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("b1"));
+  finish(0, 1);
+  desk.trust();
+
+  EXPECT_THAT(taken(1), ElementsAre("c1"));
+  EXPECT_THAT(taken(1, 10, start + 10ms), ElementsAre("a1", "a2"));
+}
+
+TEST_F(DeskTest, KeepsInItsFrontWhatTheSourceDoesNotKnowToBeDone) {
+  receive({"a1", "b1", "c1", "d1"});
+  take(0);
+  desk.acknowledge(0, std::vector<Message>(1), false);
+  desk.release(0);
+  take(1), take(2);
+
+  EXPECT_EQ(take(3).covered, 0U) << "a successor's front would end before it";
+  desk.park(3, held[3], start);
+  desk.confirm(1);
+
+  EXPECT_EQ(desk.take(3, 1, start).covered, 1U);
+}
+
+TEST_F(DeskTest, HandsOutWhatIsBeforeASuspectInItsGroupWithIt) {
+  desk.suspect({MessageId{"a2"}}, 0, 0);
+  receive({"a1", "a2", "a3"});
+
+  EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("a1", "a2"));
+}
+
+TEST_F(DeskTest, LetsAParkedGroupWaitOnWhenTheSourceBeginsAnew) {
+  receive({"a1", "a2"});
+  desk.park(0, take(0).messages, start + 5s);
+
+  desk.clear();
+  receive({"a1", "a2", "b1"});
+
+  EXPECT_THAT(taken(0), ElementsAre("b1"));
+  EXPECT_THAT(taken(1), IsEmpty());
+  EXPECT_THAT(taken(1, 10, start + 5s), ElementsAre("a1", "a2"));
+}
+
+TEST_F(DeskTest, TakesNoMoreThanItsWindowAndItsBytesAllow) {
+  EXPECT_EQ(desk.room(), 100U);
+  receive({"a1", "b1"});
+  EXPECT_EQ(desk.room(), 98U);
+
+  Message large;
+  large.body = std::string(1000, 'x');
+  desk.receive({large});
+
+  EXPECT_EQ(desk.room(), 0U);
+  EXPECT_FALSE(desk.wantsMore());
+}
+
+TEST_F(DeskTest, AGroupThatWaitsLeavesRoomForOthersUpToTheWholeWindow) {
+  for (int i = 0; i < 60; ++i) receive({"a" + std::to_string(i)});
+  EXPECT_FALSE(desk.wantsMore());
+
+  desk.park(0, take(0, 60).messages, start + 1h);
+  EXPECT_TRUE(desk.wantsMore());
+  for (int i = 60; i < 99; ++i) receive({"a" + std::to_string(i)});
+  EXPECT_TRUE(desk.wantsMore());
+  receive({"b1"});
+  EXPECT_FALSE(desk.wantsMore());
+  EXPECT_THAT(taken(1), ElementsAre("b1"));
+}
+
+TEST_F(DeskTest, ForgetsEverythingWhenTheSourceBeginsAnew) {
+  receive({"a1", "b1", "b2"});
+  take(1);
+  desk.park(2, take(2).messages, start);
+
+  desk.clear();
+  receive({"a1", "b1"});
+
+  EXPECT_THAT(taken(1), ElementsAre("a1"));
+  EXPECT_THAT(taken(2), ElementsAre("b1"));
+}
+
+/// Whatever lanes do, in whatever order: each message is handed out once at a time, a group is in one lane only and in
+/// its order, and everything comes to an end.
+class DeskStorm : public DeskTest, public testing::WithParamInterface<int> {};
+
+TEST_P(DeskStorm, KeepsEveryGroupInOneLaneAndInItsOrder) {
+  Random random{static_cast<std::uint64_t>(GetParam())};
+  std::map<std::string, int> sent;
+  std::map<std::string, int> done;
+  BootTime now = start;
+  int left = 300;
+  for (int step = 0; step < 20'000 && (left > 0 || desk.window() > 0); ++step) {
+    now += 1ms;
+    const std::size_t lane = random.below(4);
+    auto& mine = held[lane];
+    if (left > 0 && random.below(3) == 0) {
+      const std::string group(1, static_cast<char>('a' + random.below(6)));
+      receive({group + std::to_string(++sent[group])});
+      --left;
+    } else if (random.below(3) > 0 && mine.size() < 5) {
+      take(lane, 1 + random.below(4), now);
+    } else if (!mine.empty() && random.below(4) == 0) {
+      const std::string group = mine.front().group.value;
+      std::vector<Message> back;
+      std::erase_if(mine, [&](const Message& each) {
+        const bool goes = each.group.value == group;
+        if (goes) back.push_back(each);
+        return goes;
+      });
+      desk.park(lane, back, now + std::chrono::milliseconds(random.below(20)));
+    } else if (!mine.empty()) {
+      const std::string id = mine.front().id.value;
+      EXPECT_EQ(std::stoi(id.substr(1)), ++done[id.substr(0, 1)]);
+      mine.erase(mine.begin());
+      finish(lane, 1);
+    }
+    std::map<std::string, std::set<std::size_t>> lanesOf;
+    for (const auto& [number, messages] : held)
+      for (const Message& message : messages) lanesOf[message.group.value].insert(number);
+    for (const auto& [group, lanes] : lanesOf) ASSERT_EQ(lanes.size(), 1U) << group;
+  }
+  EXPECT_EQ(desk.window(), 0U);
+  EXPECT_EQ(done, sent);
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, DeskStorm, testing::Range(1, 201));
+
+}  // namespace
+}  // namespace tenure::pipeline

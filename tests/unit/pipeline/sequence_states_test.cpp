@@ -1,0 +1,137 @@
+/// Where groups stand while no lane has them, and what the desk owes them.
+#include "pipeline/sequence_states.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pipeline/dispatcher.hpp"
+#include "times.hpp"
+
+namespace tenure::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+SequenceState standing(const std::string& group, std::int64_t position, const std::vector<std::int64_t>& kept) {
+  GroupPlace place{.group = GroupId{group}, .position = position, .since = morning};
+  for (const std::int64_t number : kept) place.waiting.emplace(number, "mark");
+  return {.place = std::move(place)};
+}
+
+TEST(SequenceStates, GoWithTheirGroups) {
+  SequenceStates standings;
+  standings.put(standing("a", 3, {5}));
+
+  EXPECT_EQ(standings.take(GroupId{"a"})->place.position, 3);
+  EXPECT_FALSE(standings.take(GroupId{"a"})) << "it is in other hands";
+  EXPECT_FALSE(standings.take(GroupId{"b"}));
+}
+
+TEST(SequenceStates, ForgetOnlyThoseOfWhichNothingWaits) {
+  SequenceStates standings(2);
+  for (const char* closed : {"a", "b", "c"}) standings.put(standing(closed, 1, {}));
+  for (const char* open : {"d", "e", "f"}) standings.put(standing(open, 1, {3}));
+
+  EXPECT_FALSE(standings.take(GroupId{"a"})) << "it can be read again";
+  EXPECT_TRUE(standings.take(GroupId{"c"}));
+  for (const char* open : {"d", "e", "f"}) EXPECT_TRUE(standings.take(GroupId{open})) << open;
+}
+
+TEST(SequenceStates, TellOfGapsThatAreOldAndWereNotToldOf) {
+  SequenceStates standings;
+  standings.put(standing("closed", 3, {}));
+  standings.put(standing("ready", 3, {4}));
+  standings.put(standing("waits", 3, {5}));
+  SequenceState told = standing("told", 3, {5});
+  told.told = 4;
+  standings.put(std::move(told));
+
+  EXPECT_THAT(standings.tell(morning + 9s, 10s), IsEmpty());
+  EXPECT_THAT(standings.tell(morning + 10s, 10s), ElementsAre(testing::Field(&Gap::group, GroupId{"waits"})));
+  EXPECT_THAT(standings.tell(morning + 10s, 10s), IsEmpty());
+  EXPECT_THAT(standings.overdue(morning + 10s, 10s), testing::SizeIs(2));
+}
+
+TEST(SequenceStates, CountWhatFollowsOnTheirPositions) {
+  EXPECT_EQ(standing("g", 3, {5}).place.readyCount(), 0U);
+  EXPECT_EQ(standing("g", 3, {4, 5, 7}).place.readyCount(), 2U);
+}
+
+class DeskVisits : public testing::Test {
+ protected:
+  void receive(const std::string& id) {
+    Message message;
+    message.id.value = id;
+    message.group.value = id.substr(0, 1);
+    message.position = ++position;
+    desk.receive({message});
+  }
+  Dispatcher::Share take(std::size_t lane, BootTime now = start) { return desk.take(lane, 4, now); }
+
+  Dispatcher desk{{.messages = 100, .bytes = 1000, .front = 3}, 4};
+  std::int64_t position = 0;
+};
+
+TEST_F(DeskVisits, AreOfOneLaneAtATime) {
+  desk.owe("a", 7);
+
+  const Dispatcher::Share visit = take(1);
+  EXPECT_TRUE(visit.isVisit);
+  EXPECT_EQ(visit.group, "a");
+  EXPECT_EQ(visit.allowed, 4U) << "no more than asked for";
+  receive("a1");
+  EXPECT_THAT(take(2).messages, IsEmpty());
+  desk.release(1);
+
+  EXPECT_EQ(take(2).messages.size(), 1U);
+  desk.owe("a", 1);
+  EXPECT_FALSE(take(1).isVisit) << "the other one has it";
+}
+
+TEST_F(DeskVisits, ToAGapAreNotOwedAnyMoreWhenSomethingCame) {
+  desk.owe("a", 0);
+  receive("a1");
+
+  const Dispatcher::Share share = take(1);
+
+  EXPECT_FALSE(share.isVisit);
+  EXPECT_EQ(share.messages.size(), 1U);
+}
+
+TEST_F(DeskVisits, KeepTheRate) {
+  desk.limit({.eachGroup = Rate{.perSecond = 100, .burst = 3}});
+  desk.owe("a", 5);
+  EXPECT_EQ(take(1).allowed, 3U);
+  desk.owe("a", 2);
+  desk.release(1);
+
+  EXPECT_FALSE(take(1).isVisit);
+  EXPECT_EQ(desk.nextDue(), start + 10ms);
+  EXPECT_EQ(take(1, start + 10ms).allowed, 1U);
+}
+
+TEST_F(DeskVisits, WaitWithTheirGroupAndAreNotForgottenWithTheWindow) {
+  desk.owe("a", 1);
+  EXPECT_TRUE(take(1).isVisit);
+  desk.owe("a", 1);
+  desk.park(1, {}, start + 10ms, "a");
+  desk.release(1);
+  desk.owe("b", 1);
+  desk.clear();
+
+  EXPECT_EQ(take(1).group, "b");
+  EXPECT_FALSE(take(2).isVisit);
+  EXPECT_TRUE(take(2, start + 10ms).isVisit);
+}
+
+TEST_F(DeskVisits, ToLookAtAGapAreForgottenWithTheWindow) {
+  desk.owe("a", 0);
+  desk.clear();
+
+  EXPECT_FALSE(take(1).isVisit);
+}
+
+}  // namespace
+}  // namespace tenure::pipeline
