@@ -1,5 +1,4 @@
 #include "base/process_identity.hpp"
-#include "base/validation.hpp"
 #include "cli/command_lookup.hpp"
 #include "cli/commands.hpp"
 #include "cli/consume_options.hpp"
@@ -106,11 +105,6 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   if (options.tuning.coalesce == Coalesce::byKey) wiring->queue->lookAhead(options.tuning.coalesceAhead);
   if (const auto fits = wiring->queue->fits(candidate->zookeeper.sessionTimeout); !fits)
     return named("--queue", fits.error());
-  Complaints complaints;
-  complaints.require(options.consumer.empty() || parseElectionName(options.consumer).has_value(), "--consumer",
-                     options.consumer, "expected 1 to 64 of A-Z a-z 0-9 . _ -");
-  if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
-
   auto rates = options.flow.rules();
   if (!rates) return rates.error();
 

@@ -223,7 +223,7 @@ Exit change(const ChangeOptions& options, Change apply, const char* done) {
 Command listCommand() {
   auto options = std::make_shared<ListOptions>();
   return {.name = "dead-letters list",
-          .about = "Show them, oldest first",
+          .about = "Show dead letters, the oldest first",
           .groups = {{"Queue", options->wiring.rows()},
                      {"Which", joined(options->which.rows(), {limitRow(options->limit, "of the oldest of them")})},
                      {"Output", {jsonRow(options->json, "a line, with body and headers")}}},
@@ -236,7 +236,7 @@ Command listCommand() {
 Command showCommand() {
   auto options = std::make_shared<ListOptions>();
   return {.name = "dead-letters show",
-          .about = "Show one of them, with its headers and body",
+          .about = "Show one dead letter, with its headers and body",
           .groups = {{"Options", joined({options->which.numberRow("As `dead-letters list` shows it", true)},
                                         options->wiring.rows(), {jsonRow(options->json)})}},
           .help = showHelp,
@@ -251,7 +251,7 @@ Command changeCommand(Command page, Change apply, const char* done) {
   page.groups = {
       {"Queue", options->wiring.rows()},
       {"Which", joined({options->which.numberRow("As `dead-letters list` shows them", false)}, options->which.rows(),
-                       {{"--all", flag(options->which.all), "Every one", {.momentary = true}}})}};
+                       {{"--all", flag(options->which.all), "All of them", {.momentary = true}}})}};
   page.act = [options, apply, done] { return change(*options, apply, done); };
   page.hasUrls = true;
   return page;
@@ -260,20 +260,21 @@ Command changeCommand(Command page, Change apply, const char* done) {
 }  // namespace
 
 std::vector<Command> deadLetterCommands() {
-  return {{.name = "dead-letters",
-           .about = "Messages that failed for good: list, show, requeue, purge",
-           .help = lettersHelp,
-           .examples = lettersExamples},
-          listCommand(),
-          showCommand(),
-          changeCommand({.name = "dead-letters requeue",
-                         .about = "Put them back into the queue",
-                         .help = requeueHelp,
-                         .examples = requeueExamples},
-                        requeue, "requeued"),
-          changeCommand(
-              {.name = "dead-letters purge", .about = "Delete them", .help = purgeHelp, .examples = purgeExamples},
-              purge, "purged")};
+  return {
+      {.name = "dead-letters",
+       .about = "Messages that failed for good: list, show, requeue, purge",
+       .help = lettersHelp,
+       .examples = lettersExamples},
+      listCommand(),
+      showCommand(),
+      changeCommand({.name = "dead-letters requeue",
+                     .about = "Put dead letters back into the queue",
+                     .help = requeueHelp,
+                     .examples = requeueExamples},
+                    requeue, "requeued"),
+      changeCommand(
+          {.name = "dead-letters purge", .about = "Delete dead letters", .help = purgeHelp, .examples = purgeExamples},
+          purge, "purged")};
 }
 
 }  // namespace tenure::cli

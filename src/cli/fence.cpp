@@ -87,12 +87,7 @@ Exit show(const ShowOptions& options) {
   if (options.wiring.isEmpty()) return wrongUsage(whichStore);
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
-  std::optional<ElectionName> election;
-  if (!options.election.empty()) {
-    const auto name = parseElectionName(options.election);
-    if (!name) return refuse("--election", Error{Errc::configurationRefused, name.error().detail});
-    election = *name;
-  }
+  const auto election = options.election.empty() ? std::optional<ElectionName>{} : ElectionName{options.election};
   const auto rows = rowsFor(election, wiring->storeBackend());
   if (!rows) return refuse(options.wiring.storeName(), rows.error());
   for (const FenceRow& row : *rows)
@@ -170,7 +165,7 @@ std::vector<Command> fenceCommands() {
            .help = fenceHelp,
            .examples = fenceExamples},
           {.name = "fence show",
-           .about = "Which term may commit",
+           .about = "Show which term may commit",
            .groups = {{"Options",
                        joined(shown->wiring.storeRows(), {std::move(election), jsonRow(shown->json, "a line")})}},
            .help = showHelp,

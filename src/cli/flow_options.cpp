@@ -28,8 +28,11 @@ Options FlowOption::rows() {
            rateOf(rate, "unlimited"),
            "Maximum rate at which messages begin, such as 100/s or 5/m:3",
            {.field = "ConsumerOptions::limits"}},
-          {"--group-rate", rateOf(groupRate, "unlimited"), "The same for each group", {}},
-          {"--limits", text(limitsFile, "FILE"), "Take rates from this file as well; SIGHUP reads it again", {}}};
+          {"--group-rate", rateOf(groupRate, "unlimited"), "Maximum rate at which messages of each group begin", {}},
+          {"--limits",
+           text(limitsFile, "FILE"),
+           "A file with more rates, for all groups or some; SIGHUP reads it again",
+           {}}};
 }
 
 Result<RateRules> FlowOption::rules() const {

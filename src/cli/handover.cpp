@@ -227,12 +227,12 @@ class Steering {
 };
 
 /// An empty one is a variable that somebody forgot to set, and no wish for anybody to follow at once.
-Value filled(std::string& value, std::string type) {
+Value filled(std::string& value, std::string type, const std::string& expected) {
   const auto take = [&value](const std::string& given) {
     value = given;
     return !given.empty();
   };
-  return parsed(std::move(type), "something: it must not be empty", take);
+  return parsed(std::move(type), expected + ": it must not be empty", take);
 }
 
 Exit handOver(const HandoverOptions& options) {
@@ -255,10 +255,13 @@ Command handoverCommand() {
       .groups =
           {{"Handover",
             {{"--to",
-              filled(options->to, "ID"),
+              filled(options->to, "ID", "an id or a uuid"),
               "Who shall follow: an id or a uuid from `tenure status`",
               {.momentary = true}},
-             {"--at", filled(options->at, "TIME"), "When: 2026-05-04T09:12:33Z, or +10m from now", {.momentary = true}},
+             {"--at",
+              filled(options->at, "TIME", "a time"),
+              "When: 2026-05-04T09:12:33Z, or +10m from now",
+              {.momentary = true}},
              {"--wait", flag(options->wait), "Wait for the successor, and say who and how soon", {.momentary = true}},
              {"--cancel",
               flag(options->cancel),

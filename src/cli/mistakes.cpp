@@ -107,6 +107,11 @@ std::string inUserWords(const CLI::ParseError& error, const CLI::App& tool) {
   if (error.get_name() == "ConfigError" && text.rfind(unread, 0) == 0)
     return "--config: no command has an option \"" + text.substr(unread.size()) + "\"";
   if (error.get_name() == "ConfigError" || error.get_name() == "FileError") return "--config: " + text;
+  // Of all values it converts those of flags by itself.
+  const std::string unconverted = "Could not convert: ";
+  if (const auto at = text.find(" = "); text.starts_with(unconverted) && at != std::string::npos)
+    return text.substr(unconverted.size(), at - unconverted.size()) + ": \"" + text.substr(at + 3) +
+           "\" is not true or false";
   if (text == "A subcommand is required") {
     const CLI::App& command = namedCommand(tool);
     const Words commands = commandsOf(command);

@@ -62,6 +62,12 @@ Value parsed(std::string type, std::string expected, std::function<bool(const st
           .take = std::move(take)};
 }
 
+std::string expectedBy(const Error& complaint) {
+  constexpr std::string_view before = "expected ";
+  const std::size_t at = complaint.detail.find(before);
+  return at == std::string::npos ? complaint.detail : complaint.detail.substr(at + before.size());
+}
+
 Value countOf(const std::string& range, std::int64_t least, std::int64_t most, std::function<void(std::int64_t)> set) {
   const auto take = [least, most, set = std::move(set)](const std::string& text) {
     const auto given = parseInteger(text);

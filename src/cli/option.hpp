@@ -41,9 +41,23 @@ Value flag(bool& on);
 Value onOff(bool& on);
 /// Any text.
 Value text(std::string& value, std::string type, std::string byDefault = {});
+/// "1 to 64 bytes" of "the name \"…\" is not valid: expected 1 to 64 bytes".
+std::string expectedBy(const Error& complaint);
 /// What `take` takes.
 Value parsed(std::string type, std::string expected, std::function<bool(const std::string&)> take,
              std::string byDefault = {});
+/// What one of the library's readers takes, whose complaint tells what it expects.
+template <class T>
+Value valid(std::string& value, std::string type, Result<T> (*read)(std::string_view), std::string byDefault = {}) {
+  const auto take = [&value, read](const std::string& given) {
+    value = given;
+    return read(given).has_value();
+  };
+  Value made = parsed(std::move(type), expectedBy(read({}).error()), take, byDefault.empty() ? value : byDefault);
+  made.range = made.expected;
+  return made;
+}
+
 Value countOf(const std::string& range, std::int64_t least, std::int64_t most, std::function<void(std::int64_t)> set);
 Value durationOf(const std::string& range, std::chrono::microseconds unit,
                  std::function<bool(std::chrono::microseconds)> set);
@@ -82,7 +96,7 @@ template <class Rep, class Period>
 Value duration(std::chrono::duration<Rep, Period>& value,
                const std::type_identity_t<Range<std::chrono::duration<Rep, Period>>>& range = {}) {
   Value made = durationInto(value, range);
-  made.byDefault = formatDuration(value);
+  made.byDefault = value.count() == 0 && Period::num >= 3600 ? "0h" : formatDuration(value);
   return made;
 }
 

@@ -40,8 +40,8 @@ Error named(std::string_view option, const Error& error) {
 
 Option electionRow(std::string& election, bool required) {
   return {"--election",
-          text(election, "NAME"),
-          "Which election: 1 to 64 of A-Z a-z 0-9 . _ -",
+          valid(election, "NAME", parseElectionName),
+          "Which election",
           {.field = "CandidateOptions::election", .required = required}};
 }
 
@@ -51,7 +51,10 @@ Options ElectionOption::ensembleRows() {
        text(zookeeper.hosts, "HOSTS"),
        "The ensemble, for example zk1:2181,zk2:2181,zk3:2181",
        {.field = "ZooKeeperOptions::hosts", .required = required}},
-      {"--root", text(root, "PATH"), "The znode that everything is below", {.field = "CandidateOptions::root"}},
+      {"--root",
+       valid(root, "PATH", parseRootPath),
+       "The znode below which everything is kept",
+       {.field = "CandidateOptions::root"}},
       {"--session-timeout",
        duration(zookeeper.sessionTimeout, limits::sessionTimeout),
        "Time until a leader that is cut off or frozen has lost the leadership",
@@ -60,7 +63,7 @@ Options ElectionOption::ensembleRows() {
                 "ensemble may allow less or more."}},
       {"--digest-file",
        text(digestFile, "FILE"),
-       "The file that holds ZooKeeper's user:password; else TENURE_DIGEST has it",
+       "The file that holds ZooKeeper's user:password, which else is in TENURE_DIGEST",
        {.field = "ZooKeeperOptions::digest"}},
       {"--require-tls",
        flag(zookeeper.requireTls),
@@ -86,15 +89,7 @@ Result<Secret> digestFrom(const std::filesystem::path& file) {
 
 Result<ElectionAddress> parse(const ElectionOption& options) {
   Complaints complaints;
-  ElectionAddress address{options.zookeeper, {}, {}};
-  if (options.required || !options.election.empty()) {
-    const auto election = parseElectionName(options.election);
-    complaints.require(election, "--election", options.election);
-    if (election) address.election = *election;
-  }
-  const auto root = parseRootPath(options.root);
-  complaints.require(root, "--root", options.root);
-  if (root) address.root = *root;
+  ElectionAddress address{options.zookeeper, {options.election}, options.root};
   complaints.require(options.zookeeper.hosts.find('@') == std::string::npos, "--zookeeper", "***",
                      "must hold no user and password; put them into --digest-file or TENURE_DIGEST");
 

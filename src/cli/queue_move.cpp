@@ -180,9 +180,9 @@ Exit move(const MoveOptions& options) {
 Command moveToCommand() {
   auto options = std::make_shared<MoveOptions>();
   return {.name = "queue move-to",
-          .about = "Make the queue another election's",
+          .about = "Give a queue to another election",
           .groups = {{"Options", joined({{"election",
-                                          text(options->election.election, "ELECTION"),
+                                          valid(options->election.election, "ELECTION", parseElectionName),
                                           "The election that it is to belong to",
                                           {.required = true}}},
                                         options->wiring.rows())},

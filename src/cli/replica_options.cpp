@@ -1,9 +1,7 @@
 #include "cli/replica_options.hpp"
 
 #include "base/emit.hpp"
-#include "base/process_identity.hpp"
 #include "base/text.hpp"
-#include "base/validation.hpp"
 #include "career/candidate_options.hpp"
 
 namespace tenure::cli {
@@ -16,62 +14,59 @@ const Choices<Preference> preferences{
     {"preferred", Preference::preferred, "whoever leads hands over to it once it has stood by for a while"},
     {"never", Preference::never, "it only observes"}};
 
-CandidateId idOf(const ReplicaOption& options) {
-  const ProcessIdentity& self = thisProcess();
-  return {options.id.empty() ? self.host + "-" + std::to_string(self.pid) : options.id};
-}
-
 }  // namespace
 
 Options ReplicaOption::rows(const std::string& barrierDefault) {
   return {
-      {"--id", text(id, "ID", "host-pid"), "What people call this replica", {.field = "CandidateOptions::id"}},
+      {"--id",
+       valid(id, "ID", parseCandidateId, "host-pid"),
+       "Name of this replica, for people",
+       {.field = "CandidateOptions::id"}},
       {"--preference",
        choice(preference, preferences, "WISH"),
        "Whether this replica wants to lead",
        {.field = "CandidateOptions::preference"}},
       {"--preferred-after",
        duration(preferredAfter, limits::phase),
-       "Time that a preferred replica stands by first, from when its leader has seen it",
+       "Time that a preferred replica stands by, seen by its leader, until it is handed the leadership",
        {.field = "CandidateOptions::preferredAfter",
         .idle = {{"without --preference preferred", [this] { return preference != Preference::preferred; }}},
         .more = "A leader looks every 10 s at least. Each failed term doubles the time, until the process is started "
                 "anew."}},
       {"--barrier",
        duration(barrier, limits::barrier, barrierDefault),
-       "Maximum time that a successor waits after our unclean end",
+       "Maximum time that a successor waits after an unclean end of this replica's term",
        {.field = "CandidateOptions::barrierLimit"}},
       {"--last-will",
        onOff(lastWill),
-       "A process beside this one closes our session the moment we are dead, so that the next replica leads in "
-       "milliseconds; without it after the session timeout",
+       "A helper process closes this replica's session the moment it dies, so that the next one leads in milliseconds; "
+       "without it after the session timeout",
        {.field = "CandidateOptions::lastWill"}},
       {"--last-will-helper",
        text(lastWillHelper, "FILE", "tenure-last-will beside this program, or as installed"),
-       "The program of that process",
+       "The program of the helper",
        {.idle = {{"with --no-last-will", [this] { return !lastWill; }}}}},
       {"--strict-acl",
        flag(election.zookeeper.strictAcl),
        "Refuse to contend where anybody may change the election's znodes, or those of a store in ZooKeeper",
        {.field = "ZooKeeperOptions::strictAcl"}},
       election.shortSessionRow(),
-      {"--log-level", choice(logLevel, levels, "LEVEL"), "What is logged; SIGHUP reads it again from the file", {}},
+      {"--log-level",
+       choice(logLevel, levels, "LEVEL"),
+       "The least severe events that are logged; SIGHUP reads it again from the file",
+       {}},
   };
 }
 
 Result<CandidateOptions> parse(const ReplicaOption& options, std::optional<std::chrono::milliseconds> barrierDefault) {
   auto address = parse(options.election);
   if (!address) return address.error();
-  const auto id = parseCandidateId(idOf(options).value);
-  Complaints complaints;
-  complaints.require(id, "--id", options.id);
-  if (!complaints.empty()) return Error{Errc::configurationRefused, complaints.message()};
 
   CandidateOptions candidate;
   candidate.zookeeper = address->zookeeper;
   candidate.election = address->election;
   candidate.root = address->root;
-  candidate.id = *id;
+  candidate.id = options.id.empty() ? defaultCandidateId() : CandidateId{options.id};
   candidate.version = TENURE_VERSION;
   candidate.preference = options.preference;
   candidate.preferredAfter = options.preferredAfter;

@@ -60,7 +60,7 @@ the term ends: the end of the file is the news that it is over.
 When the term ends first, so does the command, with everything it has started, forked and
 daemonized: SIGTERM to each process, SIGKILL to those that are left. Nobody else leads before all
 of it is gone. How long it may take depends on why:
-  we are asked to leave or to hand over   --drain-timeout
+  we are asked to leave or to hand over   --drain-limit
   the lease runs out (cut off, frozen)    --kill-after, and SIGKILL falls before the lease's hard
                                           limit, half a session timeout after the last proof of
                                           leadership; also when this process itself is frozen
@@ -158,7 +158,7 @@ Exit runReplica(const RunOptions& options) {
 Options rowsOf(RunOptions& options) {
   return {
       {"--on-exit", choice(options.onExit, endings, "WHAT"), "What is done when the command ends by itself", {}},
-      {"--drain-timeout",
+      {"--drain-limit",
        duration(options.drain, drainLimits),
        "Maximum time for the command to end when told to leave or to hand over",
        {}},

@@ -54,12 +54,10 @@ Exit answer(const CheckOptions& options, const FenceRow& row) {
 Exit check(const CheckOptions& options) {
   const auto store = options.store.parsed(false);
   if (!store) return refuse("", store.error());
-  const auto election = parseElectionName(options.election);
-  if (!election) return refuse("--election", Error{Errc::configurationRefused, election.error().detail});
-  const auto row = claimIn(**store, *election);
+  const auto row = claimIn(**store, {options.election});
   if (!row) return refuse("--store", row.error());
   if (*row) return answer(options, **row);
-  std::cout << "not current: the election " << election->value << " has never claimed this store" << std::endl;
+  std::cout << "not current: the election " << options.election << " has never claimed this store" << std::endl;
   return Exit::no;
 }
 

@@ -24,14 +24,8 @@ Result<std::string> hostsOf(const Url& url) {
 }  // namespace
 
 Options parametersOf(ZooKeeperStoreUrl& url) {
-  const auto takeRoot = [&url](const std::string& given) {
-    const auto root = parseRootPath(given);
-    if (root) url.options.root = *root;
-    return root.has_value();
-  };
   return {
-      {"root", parsed("PATH", "a znode's path, such as /tenure", takeRoot, url.options.root),
-       "The znode that everything is below"},
+      {"root", valid(url.options.root, "PATH", parseRootPath), "The znode below which everything is kept"},
       {"digest-file", file(url.digestFile),
        "Its only line is user:password; without it TENURE_DIGEST; without that, on the election's own servers, what "
        "the "

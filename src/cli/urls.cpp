@@ -161,11 +161,7 @@ Result<void> setParameters(const Url& url, const Options& rows) {
 }
 
 Option queueParameter(std::string& queue) {
-  const auto take = [&queue](const std::string& given) {
-    queue = given;
-    return parseElectionName(given).has_value();  // the same alphabet
-  };
-  return {"queue", parsed("NAME", "1 to 64 of A-Z a-z 0-9 . _ -", take, queue), "Which queue"};
+  return {"queue", valid(queue, "NAME", parseElectionName), "Which queue"};  // the same alphabet
 }
 
 Value file(std::filesystem::path& path) {

@@ -190,11 +190,11 @@ TEST_F(Consume, ARefusalNamesTheOptionThatWasGiven) {
   EXPECT_THAT(complaintOf({"--max-batch", "0"}), HasSubstr("--max-batch: \"0\" is not a whole number from 1 to 4096"));
   EXPECT_THAT(complaintOf({"--retry-base", "2s", "--retry-max", "1s"}),
               HasSubstr("--retry-max = 1s: must be at least --retry-base"));
-  EXPECT_THAT(complaintOf({"--drain", "0s"}), HasSubstr("--drain: \"0s\" is not a time from 1ms to 1d"));
+  EXPECT_THAT(complaintOf({"--drain-limit", "0s"}), HasSubstr("--drain-limit: \"0s\" is not a time from 1ms to 1d"));
   EXPECT_THAT(complaintOf({"--session-timeout", "1s"}),
               AllOf(HasSubstr("--session-timeout = 1s"), HasSubstr("say --allow-short-session")));
   EXPECT_THAT(complaintOf({"--consumer", "two words"}),
-              AllOf(HasSubstr("--consumer = two words: expected 1 to 64 of"), Not(HasSubstr("election"))));
+              AllOf(HasSubstr("--consumer: \"two words\" is not 1 to 64 of"), Not(HasSubstr("election"))));
 }
 
 TEST_F(Consume, ACountThatIsNegativeOrTooLongIsRefusedByName) {

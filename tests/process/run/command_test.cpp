@@ -122,7 +122,7 @@ TEST_F(RunCommand, LeavesNothingBehindThatTheNextTermWouldMeet) {
   const std::string daemon = "(setsid nohup sh -c 'trap \"\" TERM; echo $$ > " + at("daemon") +
                              "; exec tail -f /dev/null' > /dev/null 2>&1 &); while test ! -s " + at("daemon") +
                              "; do :; done; exit 4";
-  Program replica = run("a", daemon, {"--on-exit", "exit", "--drain-timeout", "100ms"});
+  Program replica = run("a", daemon, {"--on-exit", "exit", "--drain-limit", "100ms"});
 
   EXPECT_EQ(exitOf(replica), 4) << replica.output();
 

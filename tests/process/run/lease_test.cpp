@@ -102,7 +102,7 @@ class RunStorm : public Running {
   }
   Program another() {
     const bool deaf = ++started_ % 2 == 0;
-    return runPresence("replica-" + std::to_string(started_), {"--session-timeout", "3s", "--drain-timeout", "100ms"},
+    return runPresence("replica-" + std::to_string(started_), {"--session-timeout", "3s", "--drain-limit", "100ms"},
                        deaf);
   }
   /// Whoever leads now, and has a command that runs.

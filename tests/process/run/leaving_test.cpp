@@ -27,7 +27,7 @@ TEST_F(RunLeaving, SigtermEndsTheCommandHandsOverAndExitsZero) {
 }
 
 TEST_F(RunLeaving, ACommandThatDoesNotGoIsKilledAfterTheDrainTimeoutAndThatIs75) {
-  Program replica = run("a", deaf, {"--drain-timeout", "200ms"});
+  Program replica = run("a", deaf, {"--drain-limit", "200ms"});
   ASSERT_TRUE(replica.waitForOutput("here ")) << replica.output();
 
   EXPECT_EQ(told(replica, SIGTERM), 75) << replica.output();
@@ -37,7 +37,7 @@ TEST_F(RunLeaving, ACommandThatDoesNotGoIsKilledAfterTheDrainTimeoutAndThatIs75)
 }
 
 TEST_F(RunLeaving, ASecondSignalKillsAtOnce) {
-  Program replica = run("a", deaf, {"--drain-timeout", "1h"});
+  Program replica = run("a", deaf, {"--drain-limit", "1h"});
   ASSERT_TRUE(replica.waitForOutput("here ")) << replica.output();
   replica.signal(SIGTERM);
   ASSERT_TRUE(eventually([&] {
@@ -77,7 +77,7 @@ TEST_F(RunLeaving, Sigusr1Rotates) {
 }
 
 TEST_F(RunLeaving, ARotationThatHasToKillStandsByAgain) {
-  Program alone = run("alone", deaf, {"--drain-timeout", "100ms"});
+  Program alone = run("alone", deaf, {"--drain-limit", "100ms"});
   ASSERT_TRUE(alone.waitForOutput("here ")) << alone.output();
 
   EXPECT_EQ(tenure(inElection("handover", {"--wait"})).exit, 0);
@@ -90,7 +90,7 @@ TEST_F(RunLeaving, WhatTheCommandDaemonizedIsGoneBeforeTheOfficeIs) {
   Program first = run("first",
                       "(setsid nohup " + std::string(TENURE_BINARY_DIR) + "/test_programs/presence " + at("presence") +
                           " deaf > /dev/null 2>&1 &); exec tail -f /dev/null",
-                      {"--drain-timeout", "100ms"});
+                      {"--drain-limit", "100ms"});
   ASSERT_TRUE(presencesReach(1)) << first.output();
   Program second = runPresence("second");
   ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();

@@ -172,7 +172,7 @@ TEST(Tool, TheHelpOfAnOptionTellsTheLimitsThatItIsHeldTo) {
            {"--dead-letter-limit", "1000001", "0 to 1,000,000"},
            {"--key-alarm", "1000000000001", "0 to 1,000,000,000,000"},
            {"--execute-limit", "25h", "1ms to 1d"},
-           {"--drain", "25h", "1ms to 1d"},
+           {"--drain-limit", "25h", "1ms to 1d"},
            {"--gap-limit", "31d", "0s to 30d"},
            {"--max-kept", "0", "1 to 10,000"},
            {"--coalesce-ahead", "0", "1 to 10,000,000"},
@@ -260,8 +260,8 @@ TEST(Tool, RunRefusesWhatCannotWork) {
               HasSubstr("--kill-after = 1001ms: must be at most a sixth of --session-timeout"));
   EXPECT_THAT(complaint({"--term-fd", "2", "--", "true"}),
               HasSubstr("--term-fd: \"2\" is not a whole number from 3 to 1023"));
-  EXPECT_THAT(complaint({"--drain-timeout", "13h", "--", "true"}),
-              HasSubstr("--drain-timeout: \"13h\" is not a time from 0s to 12h"));
+  EXPECT_THAT(complaint({"--drain-limit", "13h", "--", "true"}),
+              HasSubstr("--drain-limit: \"13h\" is not a time from 0s to 12h"));
   EXPECT_THAT(complaint({"--session-timeout", "1s", "--", "true"}), HasSubstr("say --allow-short-session"));
 }
 
@@ -324,6 +324,7 @@ TEST(Tool, ADigestWithANulByteIsRefused) {
 TEST(Tool, AValueThatIsNoneOfTheKnownOnesIsToldWhichThereAre) {
   EXPECT_THAT(run({"consume", "--log-level", "loud"}).err,
               HasSubstr("--log-level: \"loud\" is not debug, info, warn or error;"));
+  EXPECT_THAT(run({"produce", "--numbered=maybe"}).err, HasSubstr("--numbered: \"maybe\" is not true or false;"));
   EXPECT_THAT(run({"produce", "--format", "xml"}).err, HasSubstr("--format: \"xml\" is not lines or jsonl;"));
   EXPECT_THAT(run({"consume", "--max-batch", "many"}).err,
               HasSubstr("--max-batch: \"many\" is not a whole number from 1 to 4096"));
@@ -334,7 +335,7 @@ TEST(WithOptionNames, TranslatesWhatALibraryCallsItsFields) {
   const Options options = all.front().options();
   ASSERT_EQ(all.front().name, "consume");
   EXPECT_EQ(withOptionNames("consumer.retryMax = 1s: must be at least retryBase\nlimits.drain = 0s: why", options),
-            "--retry-max = 1s: must be at least --retry-base\n--drain = 0s: why");
+            "--retry-max = 1s: must be at least --retry-base\n--drain-limit = 0s: why");
   EXPECT_EQ(withOptionNames("consumer.followNumbers = true: cannot be combined with consumer.coalesce", options),
             "--follow-numbers: cannot be combined with --coalesce");
   EXPECT_EQ(withOptionNames("consumer.maxKept = -5: why\nconsumer.gapLimit = 99d: why", options),
