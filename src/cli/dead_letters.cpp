@@ -222,15 +222,16 @@ Exit change(const ChangeOptions& options, Change apply, const char* done) {
 
 Command listCommand() {
   auto options = std::make_shared<ListOptions>();
-  return {.name = "dead-letters list",
-          .about = "Show dead letters, the oldest first",
-          .groups = {{"Queue", options->wiring.rows()},
-                     {"Which", joined(options->which.rows(), {limitRow(options->limit, "of the oldest of them")})},
-                     {"Output", {jsonRow(options->json, "a line, with body and headers")}}},
-          .help = listHelp,
-          .examples = listExamples,
-          .act = [options] { return list(*options); },
-          .hasUrls = true};
+  return {
+      .name = "dead-letters list",
+      .about = "Show dead letters, the oldest first",
+      .groups = {{"Queue", options->wiring.rows()},
+                 {"Which", joined(options->which.rows(), {limitRow(options->limit, "of dead letters: the oldest")})},
+                 {"Output", {jsonRow(options->json, "a line, with body and headers")}}},
+      .help = listHelp,
+      .examples = listExamples,
+      .act = [options] { return list(*options); },
+      .hasUrls = true};
 }
 
 Command showCommand() {

@@ -157,7 +157,7 @@ Exit rebase(const RebaseOptions& options) {
 std::vector<Command> fenceCommands() {
   auto shown = std::make_shared<ShowOptions>();
   Option election = electionRow(shown->election, false);
-  election.help = "Only this election's";
+  election.help = "Only the fence of this election";
   election.ties.momentary = true;
   auto rebased = std::make_shared<RebaseOptions>();
   return {{.name = "fence",

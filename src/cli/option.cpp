@@ -120,7 +120,7 @@ std::string Option::usage() const {
 
 std::string Option::bounds() const {
   std::string all = ties.required ? "required" : "";
-  const auto add = [&all](const std::string& part) { all += (all.empty() || part.empty() ? "" : ", ") + part; };
+  const auto add = [&all](const std::string& part) { all += (all.empty() || part.empty() ? "" : "; ") + part; };
   for (const Idle& idle : ties.idle)
     if (idle.where.starts_with("without ")) add("only with " + idle.where.substr(std::string_view("without ").size()));
   add(value.range);

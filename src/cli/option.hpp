@@ -174,7 +174,7 @@ struct Option {
   std::string variable() const;
   /// "--max-batch N", "--last-will, --no-last-will"
   std::string usage() const;
-  /// "1 to 4096, default 64"; empty where there is nothing to say.
+  /// "1 to 4096; default 64"; empty where there is nothing to say.
   std::string bounds() const;
   /// The help with its bounds in brackets.
   std::string sentence() const;

@@ -57,9 +57,9 @@ Options ElectionOption::ensembleRows() {
        {.field = "CandidateOptions::root"}},
       {"--session-timeout",
        duration(zookeeper.sessionTimeout, limits::sessionTimeout),
-       "Time until a leader that is cut off or frozen has lost the leadership",
+       "Session timeout asked of the ensemble: for so long a leader may be cut off or frozen before another one leads",
        {.field = "ZooKeeperOptions::sessionTimeout",
-        .more = "It is also what a killed leader without a last will costs its successor; the lease is half of it. The "
+        .more = "So long a killed leader without a last will holds up its successor, too; the lease is half of it. The "
                 "ensemble may allow less or more."}},
       {"--digest-file",
        text(digestFile, "FILE"),

@@ -53,9 +53,9 @@ constexpr const char* statsHelp =
   blocked       out of attempts, and those behind it wait: `tenure queue release`
   dead letters  `tenure dead-letters list`
 
-All but the first two are kept in the store: of every consumer in it that does not go by the name of
-another election. For a queue whose effects are kept elsewhere name that with --store; what is not
-known is said to be so, in JSON null.
+All but the first two are kept in the store: those of all its consumers, except one that bears the
+name of another election. For a queue whose effects are kept elsewhere name that with --store; what
+is not known is said to be so, in JSON null.
 )help";
 
 constexpr const char* statsExamples = R"help(tenure queue stats --queue sqlite:orders.db?queue=orders
@@ -219,7 +219,7 @@ Command releaseCommand() {
                                     options->wiring.rows(),
                                     {{"--consumer",
                                       text(options->consumer, "NAME"),
-                                      "Whom it blocks, if that is several",
+                                      "The consumer that it blocks, where it blocks several",
                                       {.momentary = true}}})}},
       .help = releaseHelp,
       .examples = releaseExamples,
@@ -244,7 +244,7 @@ Command logCommand() {
                     text(options->since, "WHEN"),
                     "Only those from then on: 1h ago, or 2026-05-04T09:12Z",
                     {.momentary = true}},
-                   limitRow(options->choice.limit, "of the newest attempts")}},
+                   limitRow(options->choice.limit, "of attempts: the newest")}},
                  {"Output", {jsonRow(options->json, "a line")}}},
       .help = logHelp,
       .examples = logExamples,

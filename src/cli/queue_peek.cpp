@@ -22,7 +22,7 @@ struct PeekOptions {
 constexpr const char* peekHelp =
     R"help(The messages that are not acknowledged, in their order, those in work included: group, how long they
 wait, how often they were tried, size and the beginning of the body; with --json all of it. Nothing
-is taken, and the leader notices nothing. RabbitMQ cannot show a message to who does not take it.
+is taken, and the leader notices nothing. RabbitMQ shows a message only to who takes it.
 Exit code 1: none waits.
 )help";
 
@@ -117,8 +117,8 @@ Command peekCommand() {
   return {.name = "queue peek",
           .about = "Show the messages that wait, and take none",
           .groups = {{"Options",
-                      {options->queue.row(), options->store.rowBesideQueue(),
-                       limitRow(options->limit, "of the first messages"), jsonRow(options->json, "a line")}}},
+                      {options->queue.row(), options->store.rowBesideQueue(), limitRow(options->limit, "of messages"),
+                       jsonRow(options->json, "a line")}}},
           .help = peekHelp,
           .examples = peekExamples,
           .act = [options] { return peek(*options); },

@@ -16,8 +16,8 @@ struct ResumeOptions {
 
 constexpr const char* resumeHelp =
     R"help(A consumer stops when so many different messages in a row become dead letters, without one between
-them that is done (`tenure consume --dead-letter-limit`): more likely than that each of them is bad
-is a slip of the command or the statement. The log says consumer_stopped, and no replica goes on.
+them that is done (`tenure consume --dead-letter-limit`): a mistake in the command or the statement
+is likelier then than so many bad messages. The log says consumer_stopped, and no replica goes on.
 Mend the cause first; whoever leads goes on within about a second. What became a dead letter can be
 put back with `tenure dead-letters requeue`. Exit code 1: nobody has stopped.
 )help";

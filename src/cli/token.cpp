@@ -74,7 +74,7 @@ std::vector<Command> tokenCommands() {
            .help = tokenHelp,
            .examples = tokenExamples},
           {.name = "token check",
-           .about = "Whether no newer term has claimed; advice, not protection",
+           .about = "Tell whether no newer term has claimed; advice, not protection",
            .groups = {{"Options",
                        {options->store.row("Which store, for example sqlite:ledger.db", {.required = true}),
                         electionRow(options->election, true), std::move(token), std::move(generation)}}},
