@@ -88,10 +88,6 @@ std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options);
 
 /// The tables, as SQL for psql or a migration tool; in a transaction of its own.
 std::string schemaSql();
-/// What brings the tables of version `from` up to date, a transaction for each version between; empty for the newest.
-///
-/// Errors:  invalidArgument  there is no such version
-Result<std::string> upgradeSql(std::int64_t from);
 /// Creates the tables in the connection's current schema; nothing when they are there already.
 ///
 /// Errors:  configurationRefused  tables of another version, or only some of them, are there

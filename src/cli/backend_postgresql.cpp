@@ -33,7 +33,6 @@ class PostgresqlBackend final : public Backend {
   }
   std::unique_ptr<IStoreAdmin> storeAdmin() const override { return postgresql::openAdmin(options_); }
   std::string schemaSql() const override { return postgresql::schemaSql(); }
-  Result<std::string> upgradeSql(std::int64_t from) const override { return postgresql::upgradeSql(from); }
   Result<void> applySchema() const override { return postgresql::applySchema(options_); }
 
  private:

@@ -76,7 +76,6 @@ class Backend {
   virtual std::unique_ptr<IStoreAdmin> storeAdmin() const = 0;
   /// The tables that a database must have before its first use, as SQL; empty for a backend that makes its own.
   virtual std::string schemaSql() const { return {}; }
-  virtual Result<std::string> upgradeSql(std::int64_t from) const { return static_cast<void>(from), std::string{}; }
   virtual Result<void> applySchema() const { return {}; }
 
  private:

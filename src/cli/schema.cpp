@@ -1,7 +1,6 @@
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/wiring_options.hpp"
@@ -11,21 +10,17 @@ namespace {
 
 constexpr const char* schemaHelp =
     R"help(PostgreSQL's tables are made by you, once, in the schema that the connection finds first; a replica
-never creates them, so that a database that lost them is noticed. A newer Tenure may need more of
-them: it says so and exits 78 until they are applied again, which keeps all that is there; replicas
-of the older one then go on until they connect anew. SQLite and Redis make their own.
+never creates them, so that a database that lost them is noticed. Tables of another version are
+refused with exit 78, and left alone. SQLite and Redis make their own.
 )help";
 
 constexpr const char* schemaExamples = R"help(tenure schema apply --store postgresql://owner@db/shop
-tenure schema print --store postgresql://owner@db/shop | psql shop
-tenure schema print --store postgresql://owner@db/shop --from 1)help";
+tenure schema print --store postgresql://owner@db/shop | psql shop)help";
 
 using Act = std::function<Exit(const Backend& backend)>;
 
-Exit print(const Backend& backend, std::optional<std::int64_t> from) {
-  const Result<std::string> sql = from ? backend.upgradeSql(*from) : backend.schemaSql();
-  if (!sql) return refuse("--from", sql.error());
-  std::cout << *sql << std::flush;
+Exit print(const Backend& backend) {
+  std::cout << backend.schemaSql() << std::flush;
   return Exit::done;
 }
 
@@ -37,7 +32,6 @@ Exit apply(const Backend& backend) {
 
 struct SchemaOptions {
   StoreOption store;
-  std::optional<std::int64_t> from;
 
   Option row() { return store.row("Which database, for example postgresql://owner@db/shop", {.required = true}); }
 };
@@ -54,24 +48,19 @@ Exit act(const SchemaOptions& options, const Act& act) {
 
 std::vector<Command> schemaCommands() {
   auto options = std::make_shared<SchemaOptions>();
-  const auto printed = [options](const Backend& backend) { return print(backend, options->from); };
-  Option from{"--from",
-              count(options->from),
-              "Show what brings the tables of that version up to date instead",
-              {.momentary = true}};
   return {{.name = "schema",
            .about = "The tables that a database must have: print, apply",
            .help = schemaHelp,
            .examples = schemaExamples},
           {.name = "schema print",
            .about = "Show the tables as SQL",
-           .groups = {{"Options", {options->row(), std::move(from)}}},
+           .groups = {{"Options", {options->row()}}},
            .help = "For whoever may make tables; `tenure schema --help` says what they are for.\n",
            .examples = schemaExamples,
-           .act = [options, printed] { return act(*options, printed); },
+           .act = [options] { return act(*options, print); },
            .hasUrls = true},
           {.name = "schema apply",
-           .about = "Make the tables, or bring those of an older version up to date",
+           .about = "Make the tables; nothing when they are there",
            .groups = {{"Options", {options->row()}}},
            .help = "All that is there stays; `tenure schema --help` says what the tables are for.\n",
            .examples = schemaExamples,

@@ -26,7 +26,7 @@
 namespace tenure::storage {
 
 /// The fence and who changed it last: `change` is another one for each change, so that a commit whose reply was lost is
-/// told from a stranger's.
+/// told from a stranger's. Of a lane, `row.sequence` and `change` are the lane's own.
 struct Fence {
   FenceRow row;
   std::string change;
@@ -56,6 +56,7 @@ struct Scan {
   Row after{};
   std::size_t atMost = 0;
   bool backward = false;  // from the end on
+  std::size_t skip = 0;   // so many before the first one; of a driver whose log has gaps
 };
 
 /// In the order of the names; nullopt: there is none.
@@ -89,6 +90,8 @@ struct Limits {
   std::size_t rowsALook = 512;         // how many keys one look asks about
   /// A look costs as much as a commit: keys that are expected are taken for absent, and the commit finds out.
   bool looksAreDear = false;
+  /// The numbers of a consumer's log lines have gaps: how many there are has to be counted.
+  bool logHasGaps = false;
   /// How long idempotency keys are kept, where they expire by themselves.
   std::optional<std::chrono::hours> keepsIdsFor{};
 };
@@ -97,14 +100,18 @@ struct Limits {
 ///
 /// Errors of all:  storeFailed   a statement failed; the transaction is as it was before
 ///                 undone        it cannot be taken back alone: everything was, and its messages are handled again
+///                 staleTerm     the fence was found not to be the expected one, by what begin() had put off
 ///                 any other     the transaction is over
 class ISqlTransaction {
  public:
   virtual ~ISqlTransaction() = default;
   /// Passes the fence if it is the `expected` one, and holds its lock from then on; the commit makes `next` of it.
-  /// Conflict is no answer.
+  /// Conflict is no answer. May be put off until something has to be sent: it has not begun until then, and is asked
+  /// for again.
   virtual Result<Outcome> begin(const Fence& expected, const Fence& next) = 0;
   virtual bool hasBegun() const noexcept = 0;
+  /// It holds the fence's lock by now.
+  virtual bool isLocked() const noexcept { return hasBegun(); }
   /// What every further call will hear: nothing, or why it is over. Asks no server.
   virtual Result<void> standing() const = 0;
   virtual bool isFull() const noexcept { return false; }
@@ -152,6 +159,13 @@ class IStoreDriver {
 
   /// Nullptr where the store speaks no SQL; what it says is under the lock of the fence then. One at a time.
   virtual std::unique_ptr<ISqlTransaction> open() { return nullptr; }
+  /// A driver on a session of its own, whose claim joins that of this one and whose commits do not wait for each other
+  /// (IFencedStore::openLane): of its fence the sequence is -1 where it has none in this term. Nullptr: it has no
+  /// lanes.
+  virtual std::unique_ptr<IStoreDriver> openLane(std::int64_t number) {
+    static_cast<void>(number);
+    return nullptr;
+  }
   /// As IFencedStore::checkSql.
   virtual Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) {
     static_cast<void>(sql), static_cast<void>(parameters);

@@ -24,9 +24,20 @@ std::chrono::milliseconds since(BootTime start, const IClock& clock) {
 
 }  // namespace
 
-FencedSession::FencedSession(std::unique_ptr<IStoreDriver> driver, IEventSink& events, const IClock& clock)
-    : driver_(std::move(driver)), events_(events), clock_(clock), lookahead_(driver_->limits().looksAreDear) {}
+FencedSession::FencedSession(std::unique_ptr<IStoreDriver> driver, IEventSink& events, const IClock& clock,
+                             const FencedSession& main)
+    : driver_(std::move(driver)),
+      events_(events),
+      clock_(clock),
+      main_(main),
+      lookahead_(driver_->limits().looksAreDear) {}
 FencedSession::~FencedSession() = default;
+
+std::unique_ptr<IFencedStore> FencedSession::openLane(std::int64_t number) {
+  std::unique_ptr<IStoreDriver> lane = driver_->openLane(number);
+  if (!lane) return nullptr;
+  return std::unique_ptr<IFencedStore>(new FencedSession(std::move(lane), events_, clock_, main_));
+}
 
 template <class Body>
 void FencedSession::emit(const Term& term, Body body) {
@@ -56,17 +67,29 @@ Result<void> FencedSession::claim(const Term& term) {
   TENURE_ASSERT(written.has_value());
   everClaimed_ = true;
   claimed_.emplace(Claimed{term, previous, std::move(*written), driver_->server()});
-  emit(term, FenceClaimed{driver_->name(), previous.value, since(start, clock_)});
+  if (!isLane()) emit(term, FenceClaimed{driver_->name(), previous.value, since(start, clock_)});
   return {};
 }
 
 Result<Fence> FencedSession::judge(const FenceFound& found, const Term& term) const {
+  const Result<std::int64_t> sequence = sequenceIn(found, term);
+  if (!sequence) return sequence.error();
+  return Fence{rowOf(term.identity(), *sequence, clock_.wallNow()), freshUuid()};
+}
+
+/// With which the claim begins to count.
+Result<std::int64_t> FencedSession::sequenceIn(const FenceFound& found, const Term& term) const {
+  if (isLane()) {
+    const bool isOurs = found.stored.size() == 1 && found.stored.front().damage.empty() &&
+                        isClaimOf(found.stored.front().row, term.identity());
+    if (!isOurs) return Error{Errc::staleTerm, "a lane joins the claim of its own term, and there is none"};
+    return found.stored.front().row.sequence + 1;
+  }
   if (found.stored.empty() && found.owner.election.empty() && everClaimed_)
     return Error{Errc::fenceLost, "the store is empty though this replica had claimed it: it was emptied or replaced"};
   const Result<Claim> claim = judgeClaim(found.stored, found.owner, term.identity(), term.valid());
   if (!claim) return claim.error();
-  const std::int64_t sequence = *claim == Claim::again ? found.stored.front().row.sequence + 1 : 0;
-  return Fence{rowOf(term.identity(), sequence, clock_.wallNow()), freshUuid()};
+  return *claim == Claim::again ? found.stored.front().row.sequence + 1 : 0;
 }
 
 Result<void> FencedSession::holdsClaim(const Term& term) const {
@@ -301,24 +324,18 @@ Result<std::size_t> FencedSession::pruneLog(const Term& term, const LogPruning& 
   if (const Result<void> ours = holdsClaim(term); !ours) return ours.error();
   if (claimed_->inDoubt) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
   if (const Result<void> reached = reach(); !reached) return reached.error();
-  const auto scan = [&](std::size_t atMost, bool backward) {
-    return driver_->scan(
-        {.table = Table::log, .prefix = {step.consumer.value}, .atMost = atMost, .backward = backward});
-  };
-  std::int64_t upTo = 0;  // these go for their number, whatever their age
-  if (step.mostKept != 0) {
-    const Result<std::vector<Row>> newest = scan(1, true);
-    if (!newest) return newest.error();
-    const std::int64_t last = newest->empty() ? 0 : integerIn(newest->front(), log::number);
-    if (std::cmp_less(step.mostKept, last)) upTo = last - static_cast<std::int64_t>(step.mostKept);
-  }
-  const auto mayGo = [&](const Row& row) {
-    return wallTimeOf(integerIn(row, log::endedAt)) < step.before || integerIn(row, log::number) <= upTo;
-  };
-  const Result<std::vector<Row>> oldest = scan(1, false);
+  Scan scan{.table = Table::log, .prefix = {step.consumer.value}, .atMost = 1};
+  const Result<std::vector<Row>> oldest = driver_->scan(scan);
   if (!oldest) return oldest.error();
-  if (oldest->empty() || !mayGo(oldest->front())) return std::size_t{0};
-  const Result<std::vector<Row>> page = scan(step.atMost, false);
+  if (oldest->empty()) return std::size_t{0};
+  const auto last = lastBeyondBound(step, integerIn(oldest->front(), log::number));
+  if (!last) return last.error();
+  const auto mayGo = [&](const Row& row) {
+    return wallTimeOf(integerIn(row, log::endedAt)) < step.before || integerIn(row, log::number) <= last->value_or(0);
+  };
+  if (!mayGo(oldest->front())) return *last ? 0 : step.atMost;
+  scan.atMost = step.atMost;
+  const Result<std::vector<Row>> page = driver_->scan(scan);
   if (!page) return page.error();
   WriteSet writes;
   std::size_t removed = 0;
@@ -330,6 +347,28 @@ Result<std::size_t> FencedSession::pruneLog(const Term& term, const LogPruning& 
   if (removed == 0) return removed;
   const Result<void> committed = commit(writes);
   return committed ? Result<std::size_t>(removed) : committed.error();
+}
+
+/// Lines up to this number go, whatever their age; nullopt: it is still to be counted.
+Result<std::optional<std::int64_t>> FencedSession::lastBeyondBound(const LogPruning& step, std::int64_t oldest) {
+  if (step.mostKept == 0) return std::optional<std::int64_t>{0};
+  Scan scan{.table = Table::log, .prefix = {step.consumer.value}, .atMost = 1, .backward = true};
+  const Result<std::vector<Row>> newest = driver_->scan(scan);
+  if (!newest) return newest.error();
+  const std::int64_t last = newest->empty() ? 0 : integerIn(newest->front(), log::number);
+  if (!limits().logHasGaps)
+    return std::optional(std::max(last - static_cast<std::int64_t>(step.mostKept), std::int64_t{0}));
+  LogBound& bound = claimed_->logBound;
+  bound.look(step, oldest, last);
+  if (bound.isCounting()) {
+    const LogBound::Slice slice = bound.next(step);
+    scan.after = {slice.below};
+    scan.skip = static_cast<std::size_t>(slice.atMost - 1);
+    const Result<std::vector<Row>> lowest = driver_->scan(scan);
+    if (!lowest) return lowest.error();
+    bound.counted(slice, lowest->empty() ? std::nullopt : std::optional(integerIn(lowest->front(), log::number)));
+  }
+  return bound.isCounting() ? std::nullopt : std::optional(bound.upTo());
 }
 
 void FencedSession::release() noexcept {

@@ -13,6 +13,9 @@
 ///
 /// A server that was restarted or replaced is claimed anew before anything else is asked of it. It must hold our very
 /// last change, or the term is over: nothing of ours is written without one, so who has the last has them all.
+///
+/// A lane is another of these over a driver of its own, which counts its commits for itself and joins the claim instead
+/// of making it.
 #pragma once
 
 #include <functional>
@@ -23,6 +26,7 @@
 #include <vector>
 
 #include "storage/driver.hpp"
+#include "storage/log_bound.hpp"
 #include "storage/lookahead.hpp"
 #include "tenure/events.hpp"
 #include "tenure/time.hpp"
@@ -32,7 +36,8 @@ namespace tenure::storage {
 class FencedSession final : public IFencedStore {
  public:
   /// Borrows events and clock.
-  FencedSession(std::unique_ptr<IStoreDriver> driver, IEventSink& events, const IClock& clock = systemClock());
+  FencedSession(std::unique_ptr<IStoreDriver> driver, IEventSink& events, const IClock& clock = systemClock())
+      : FencedSession(std::move(driver), events, clock, *this) {}
   ~FencedSession() override;
 
   Result<void> prepare(const std::stop_token& stop) override { return driver_->prepare(stop); }
@@ -51,8 +56,12 @@ class FencedSession final : public IFencedStore {
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
   bool keepsLog() const noexcept override { return true; }
   Result<std::size_t> pruneLog(const Term& term, const LogPruning& step) override;
+  std::unique_ptr<IFencedStore> openLane(std::int64_t number) override;
   void limitAnswers(AnswerTimer* timer) noexcept override { driver_->limitAnswers(timer); }
   void release() noexcept override;
+
+  /// Whose lane this is; itself when it is none.
+  const FencedSession& main() const noexcept { return main_; }
 
   // For its transactions:
   using Look = std::function<Result<Rows>(std::span<const RowName> rows)>;
@@ -77,6 +86,9 @@ class FencedSession final : public IFencedStore {
   WallTime now() const { return clock_.wallNow(); }
 
  private:
+  FencedSession(std::unique_ptr<IStoreDriver> driver, IEventSink& events, const IClock& clock,
+                const FencedSession& main);
+
   struct Claimed {
     Term term;
     FencingToken previous;           // that had claimed before; 0 for none
@@ -84,20 +96,25 @@ class FencedSession final : public IFencedStore {
     std::string server;              // that has it
     std::optional<Fence> inDoubt{};  // what a commit that may have happened made of it
     std::optional<Fence> burning{};  // what takes that commit's number away
+    LogBound logBound{};
   };
 
+  bool isLane() const noexcept { return &main_ != this; }
   Result<void> holdsClaim(const Term& term) const;
   Result<void> reach();
   Result<void> claimAnew();
   Result<Fence> judge(const FenceFound& found, const Term& term) const;
+  Result<std::int64_t> sequenceIn(const FenceFound& found, const Term& term) const;
   Fence nextFence() const;
   Result<Rows> lookAt(const ConsumerName& consumer, std::span<const MessageId> ids, const Look& look);
+  Result<std::optional<std::int64_t>> lastBeyondBound(const LogPruning& step, std::int64_t oldest);
   template <class Body>
   void emit(const Term& term, Body body);
 
   std::unique_ptr<IStoreDriver> driver_;
   IEventSink& events_;
   const IClock& clock_;
+  const FencedSession& main_;
   std::optional<Claimed> claimed_;
   bool everClaimed_ = false;  // by this object: from then on an empty place is one that was emptied
   Lookahead lookahead_;

@@ -53,6 +53,7 @@ Result<void> FencedTransaction::begun() {
 }
 
 Error FencedTransaction::heard(Error error) {
+  if (error.is(Errc::staleTerm)) error = session_.fenced();
   if (const Result<void> sound = sql_->standing(); !sound || error.is(Errc::undone)) return breakOff(std::move(error));
   return error;
 }
@@ -79,7 +80,7 @@ Result<void> FencedTransaction::check(std::string_view sql, std::span<const SqlP
 
 Result<Rows> FencedTransaction::read(std::span<const RowName> rows) {
   if (const Result<void> open = begun(); !open) return open.error();
-  return session_.read(rows, sql_ != nullptr);
+  return session_.read(rows, sql_ && sql_->isLocked());
 }
 
 Result<std::optional<Row>> FencedTransaction::stored(Table table, Row key) {
@@ -134,7 +135,7 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
     writes_.put(Table::key, std::move(row), Expectation::absent(), std::move(name));
     return Admission::fresh;
   }
-  if (!sql_) writes_.expect(Table::key, keyNamed(consumer, id), Expectation::has(key::digest, (**found)[key::digest]));
+  writes_.expect(Table::key, keyNamed(consumer, id), Expectation::has(key::digest, (**found)[key::digest]));
   return admissionOf(&*stored_.try_emplace(std::move(name), std::move(*found)).first->second, digest);
 }
 

@@ -1,14 +1,15 @@
+#include "backends/postgres/driver.hpp"
 #include "backends/postgres/source.hpp"
-#include "backends/postgres/store.hpp"
 
 namespace tenure::postgresql {
 
 class Database::Impl {
  public:
-  Impl(Options given, IEventSink& events) : options(std::move(given)), store(options, events), source(options, store) {}
+  Impl(Options given, IEventSink& events)
+      : options(std::move(given)), store(std::make_unique<Driver>(options, events), events), source(options, store) {}
 
   const Options options;
-  Store store;
+  storage::FencedSession store;
   Source source;
 };
 

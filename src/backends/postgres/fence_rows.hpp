@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "backends/postgres/connection.hpp"
-#include "storage/fence.hpp"
+#include "storage/driver.hpp"
 
 namespace tenure::postgresql {
 
@@ -30,6 +30,12 @@ struct Queue {
 
 /// Begins what every transaction of ours is: the role's defaults may be others.
 Command beginTransaction();
+/// COMMIT as it is meant: durable when it succeeds.
+/// Errors:  outcomeUnknown  the reply was lost, or the server did not wait for its standbys
+///          any other       not committed
+Result<void> commitOf(Connection& connection);
+/// What its answer says: the second half of the same.
+Result<void> checkCommitted(const Connection& connection, const Answer& answer);
 
 /// The number of a lane; none for who commits alone.
 using Lane = std::optional<std::int64_t>;
@@ -44,43 +50,51 @@ Command lockFenceTable();
 /// What comes after it in this transaction may take what is left of `limit` since the transaction began.
 Command withinLimit(std::chrono::milliseconds limit);
 
-/// One row in a healthy database; none otherwise. Its `seq` is the lane's.
+/// One row in a healthy database; none otherwise. Its `seq` and `change` are the lane's.
 Command selectFence(const std::string& election, Lane lane = {});
 /// The same, and nobody may change it until this transaction ends.
 Command lockFence(const std::string& election);
 /// The same, against claims only.
 Command shareFence(const std::string& election);
-/// The lane's own row: nobody counts in it until this transaction ends.
+/// The lane's own row: its token, `seq` and `change`. Nobody counts in it until this transaction ends.
 Command lockLane(const std::string& election, std::int64_t lane);
-/// Begins to count the lane's commits in this term, or goes on where it is there already; answers its `seq`.
-Command joinLane(const TermIdentity& term, std::int64_t lane);
 /// Those of every election.
 Command selectFences();
 std::vector<storage::StoredFence> fencesFrom(const Answer& rows);
+/// Without whose the queue is.
+storage::FenceFound foundIn(const Answer& rows);
 
 /// Number and owner of a queue; no row when there is none.
 Command selectQueue(const std::string& queue);
+/// Number 0 where there is none.
 Queue queueFrom(const Answer& row);
 /// Only when nobody owns it.
 Command takeQueue(std::int64_t queue, const TermIdentity& term);
 
-/// The row as `term` leaves it by claiming, answering its `seq`; `again` keeps counting its commits, so that a clone is
-/// found out. The first claim answers no row when another one was faster.
-Command writeClaim(const TermIdentity& term, storage::Claim claim, WallTime at);
+/// A first claim, of an election that has no row; changes nothing when another one was faster.
+Command addFence(const storage::Fence& fence);
+/// A later one.
+Command writeFence(const storage::Fence& fence);
+/// As the term's lane leaves it by joining the claim.
+Command writeLane(const storage::Fence& fence, std::int64_t lane);
 
-/// Begins, and counts one more commit of the term, if it is still the one that may; `fenceCheck` among them fails with
-/// `fencedState` otherwise, so that nothing behind it in the same send is done.
-std::vector<Command> passFence(const TermIdentity& term, std::int64_t sequence, Lane lane = {});
+/// Begins, and makes `next` of the fence if it is the `expected` one; `fenceCheck` among them fails with `fencedState`
+/// otherwise, so that nothing behind it in the same send is done.
+std::vector<Command> passFence(const storage::Fence& expected, const storage::Fence& next, Lane lane = {});
 inline constexpr std::size_t fenceCheck = 2;
 inline constexpr std::string_view fencedState = "22012";
 
 /// The table of the fence is gone.
 bool isFenceTableGone(const Failure& failure) noexcept;
+/// Its error, or fenceLost where it is.
+Error errorOf(const Failure& failure);
 
 /// As an operator's rebase leaves it.
-Result<void> writeRebased(Connection& connection, const FenceRow& row);
-/// The row of `from` is ours alone by now: it is raised above all of its terms, and `to`'s made where there is none.
-/// The handlers' own state goes along when nothing else of the election is left there.
-Result<void> writeMove(Connection& connection, const FenceRow& from, const FenceRow& to);
+std::vector<Command> writeRebased(const storage::Fence& fence);
+/// The row of `from`, where there is one, is ours alone by now: it is raised to that of `next`, which is another
+/// election's and is made where there is none. The queue goes along, and the handlers' own state when nothing else of
+/// the election is left there. Errors: alreadyExists.
+Result<void> writeMove(Connection& connection, std::int64_t queue, const ElectionName& from,
+                       const storage::Fence& next);
 
 }  // namespace tenure::postgresql

@@ -85,7 +85,7 @@ Result<void> lookAtQueue(Connection& connection, const Options& options, Inspect
     found.fact("queue", owner.empty() ? "of no election yet" : "of election " + owner);
   }
   for (const storage::StoredFence& fence : fencesFrom(read.answers[1]))
-    found.require(fence.damage.empty(), "fence of " + fence.row.election.value, backends::described(fence.row),
+    found.require(fence.damage.empty(), "fence of " + fence.row.election.value, storage::described(fence.row),
                   "a sound row; " + fence.damage);
   return {};
 }

@@ -9,12 +9,12 @@
 namespace tenure::postgresql {
 namespace {
 
-constexpr std::int64_t schemaVersion = 3;
+constexpr std::int64_t schemaVersion = 4;
 
 // Rows that every commit changes leave room on their page, so that their new versions stay there and are cleaned up in
 // passing; tables that empty as fast as they fill are vacuumed by what goes, not by a share of what is left.
 constexpr std::string_view createTables = R"sql(CREATE TABLE tenure_schema(version bigint NOT NULL);
-INSERT INTO tenure_schema VALUES(3);
+INSERT INTO tenure_schema VALUES(4);
 CREATE TABLE tenure_queue(
   number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL UNIQUE,
@@ -45,12 +45,14 @@ CREATE TABLE tenure_fence(
   path text NOT NULL, candidate text NOT NULL,
   host text NOT NULL, pid bigint NOT NULL, start_time bigint NOT NULL, boot_id text NOT NULL,
   pid_namespace bigint NOT NULL,
-  claimed_at bigint NOT NULL)
+  claimed_at bigint NOT NULL,
+  change text NOT NULL)            -- who made the last change of seq
   WITH (fillfactor = 10);
 CREATE TABLE tenure_lane(
   election text NOT NULL, lane bigint NOT NULL,
   token bigint NOT NULL,
   seq bigint NOT NULL,             -- counts the lane's commits in the term
+  change text NOT NULL,            -- who made the last change of seq
   PRIMARY KEY(election, lane))
   WITH (fillfactor = 10);
 CREATE TABLE tenure_key(
@@ -90,36 +92,6 @@ constexpr std::array<std::string_view, 13> tables{
     "tenure_number",      "tenure_sent",  "tenure_key",  "tenure_attempt", "tenure_in_work",
     "tenure_dead_letter", "tenure_state", "tenure_log"};
 
-// From one version to the next, each in a transaction of its own.
-constexpr std::array<std::string_view, 2> upgrades{
-    R"sql(BEGIN;
-CREATE TABLE tenure_lane(
-  election text NOT NULL, lane bigint NOT NULL, token bigint NOT NULL, seq bigint NOT NULL,
-  PRIMARY KEY(election, lane))
-  WITH (fillfactor = 10);
-UPDATE tenure_schema SET version = 2;
-COMMIT;
-)sql",
-    R"sql(BEGIN;
-CREATE TABLE tenure_number(
-  queue bigint NOT NULL, grp bytea NOT NULL, last bigint NOT NULL,
-  PRIMARY KEY(queue, grp))
-  WITH (fillfactor = 50);
-CREATE TABLE tenure_sent(
-  queue bigint NOT NULL, id bytea NOT NULL, at bigint NOT NULL,
-  PRIMARY KEY(queue, id));
-CREATE INDEX tenure_sent_at ON tenure_sent(at);
-ALTER TABLE tenure_attempt ADD COLUMN standing bigint NOT NULL DEFAULT 0;
-CREATE TABLE tenure_log(
-  consumer text NOT NULL, n bigint GENERATED ALWAYS AS IDENTITY, id bytea NOT NULL, attempt bigint NOT NULL,
-  outcome bigint NOT NULL, error bytea NOT NULL,
-  token bigint NOT NULL, began_at bigint NOT NULL, ended_at bigint NOT NULL,
-  PRIMARY KEY(consumer, n));
-UPDATE tenure_schema SET version = 3;
-COMMIT;
-)sql"};
-static_assert(upgrades.size() + 1 == schemaVersion);
-
 struct Missing {
   std::vector<std::string> tables;
   std::string schema;  // the connection's current one; empty when there is none
@@ -145,8 +117,7 @@ Result<std::int64_t> versionOf(Connection& connection) {
 
 Error otherVersion(const Connection& connection, std::int64_t version) {
   return {Errc::configurationRefused, connection.name() + " has schema version " + std::to_string(version) +
-                                          ", this build knows " + std::to_string(schemaVersion) +
-                                          (version < schemaVersion ? "; run `tenure schema apply`" : "")};
+                                          ", this build knows " + std::to_string(schemaVersion)};
 }
 
 bool lacks(const Missing& missing, std::string_view table) {
@@ -163,17 +134,6 @@ Result<void> checkMissing(Connection& connection, const Missing& missing) {
   const bool fence = lacks(missing, "tenure_fence");
   return Error{fence ? Errc::fenceLost : Errc::storeFailed,
                connection.name() + ": table " + (fence ? "tenure_fence" : missing.tables.front()) + " is missing"};
-}
-
-/// False when there is nothing that could be upgraded: no version, this one, or a later one.
-Result<bool> upgrade(Connection& connection, const Missing& missing) {
-  if (lacks(missing, "tenure_schema") || lacks(missing, "tenure_fence")) return false;
-  const Result<std::int64_t> version = versionOf(connection);
-  if (!version) return version.error();
-  if (*version < 1 || *version >= schemaVersion) return false;
-  for (std::size_t from = static_cast<std::size_t>(*version); from < schemaVersion; ++from)
-    if (const Result<void> done = connection.script(std::string(upgrades[from - 1])); !done) return done.error();
-  return true;
 }
 
 }  // namespace
@@ -199,15 +159,6 @@ Result<void> checkSchema(Connection& connection) {
                                                "\"; run `tenure schema apply` or psql with `tenure schema print`"};
 }
 
-Result<std::string> upgradeSql(std::int64_t from) {
-  if (from < 1 || from > schemaVersion)
-    return Error{Errc::invalidArgument,
-                 "version " + std::to_string(from) + ": there are 1 to " + std::to_string(schemaVersion)};
-  std::string sql;
-  for (std::size_t at = static_cast<std::size_t>(from); at < schemaVersion; ++at) sql += upgrades[at - 1];
-  return sql;
-}
-
 std::string schemaSql() { return "BEGIN;\n" + std::string(createTables) + "COMMIT;\n"; }
 
 Result<void> applySchema(const Options& options) {
@@ -220,9 +171,6 @@ Result<void> applySchema(const Options& options) {
   const Result<Missing> missing = missingTables(connection);
   if (!missing) return missing.error();
   if (missing->tables.size() < tables.size()) {
-    const Result<bool> upgraded = upgrade(connection, *missing);
-    if (!upgraded) return upgraded.error();
-    if (*upgraded) return {};
     const Result<void> sound = checkMissing(connection, *missing);
     if (sound || sound.error().is(Errc::unavailable)) return sound;
     return Error{Errc::configurationRefused, sound.error().detail + "; what is left of another schema is not touched"};

@@ -62,7 +62,7 @@ Result<void> Session::prepare(const std::stop_token& stop) {
 Result<std::shared_ptr<Connection>> Session::withoutTerm(const std::stop_token& stop) {
   if (prepared_ && !prepared_->isLost()) return prepared_;
   prepared_.reset();
-  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, "tenure standby", stop);
+  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, nameWithoutTerm_, stop);
   if (!opened) return opened.error();
   prepared_ = std::move(*opened);
   return prepared_;

@@ -16,7 +16,9 @@ namespace tenure::postgresql {
 
 class Session {
  public:
-  explicit Session(const Options& options) noexcept : options_(options) {}
+  /// `nameWithoutTerm`: what a session is called that has none, or none yet.
+  explicit Session(const Options& options, std::string nameWithoutTerm = "tenure standby")
+      : options_(options), nameWithoutTerm_(std::move(nameWithoutTerm)) {}
 
   /// Errors as Connection::open and checkSchema, and storeBusy when the lost one does not end.
   Result<std::shared_ptr<Connection>> get(const TermIdentity& term);
@@ -49,6 +51,7 @@ class Session {
   Result<void> endLost(Connection& connection);
 
   const Options& options_;
+  const std::string nameWithoutTerm_;
   AnswerTimer* timer_ = nullptr;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Connection> prepared_;

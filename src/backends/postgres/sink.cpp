@@ -1,48 +1,13 @@
 #include "backends/postgres/connection.hpp"
+#include "backends/postgres/queue_rows.hpp"
 #include "backends/postgres/schema.hpp"
 #include "backends/shared/message_check.hpp"
-#include "base/text.hpp"
-#include "storage/headers_text.hpp"
 
 namespace tenure::postgresql {
 namespace {
 
 constexpr std::size_t statementBytes = 64U << 20U;  // what one statement carries at most, but for its last message
 
-// All of a statement's messages arrive with it, and only then is the queue's row locked: a producer that stops in the
-// middle of sending holds nobody up.
-constexpr const char* appendAll =
-    "WITH place AS (UPDATE tenure_queue SET last = last + $2 WHERE number = $1 RETURNING last - $2 AS before),"
-    " stored AS (INSERT INTO tenure_message(queue, n, id, grp, body, headers, enqueued_at)"
-    "  SELECT $1, before + i, id, grp, body, headers, $7 FROM place,"
-    "  unnest($3::bytea[], $4::bytea[], $5::bytea[], $6::text[]) WITH ORDINALITY AS m(id, grp, body, headers, i))"
-    " SELECT pg_notify($8, '') FROM place";
-
-// The same with numbers. Whoever sends waits, in this order, for whoever sends the same id, a message of the same
-// group, and to the same queue, each of them sorted: two producers cannot wait for each other, and a group's numbers
-// are given, stored and committed in one order. An id that is there already (or comes twice at once) is left out before
-// anything is counted; whoever is later with it waits to see whether the first one's is committed.
-constexpr const char* appendNumbered =
-    "WITH sending AS (SELECT * FROM unnest($3::bytea[], $4::bytea[], $5::bytea[], $6::text[])"
-    "  WITH ORDINALITY AS m(id, grp, body, headers, i)),"
-    " fresh AS (INSERT INTO tenure_sent(queue, id, at) SELECT DISTINCT ON (id) $1::bigint, id, $7::bigint FROM sending"
-    "  ORDER BY id ON CONFLICT DO NOTHING RETURNING id),"
-    " once AS (SELECT DISTINCT ON (id) sending.* FROM sending JOIN fresh USING (id) ORDER BY id, i),"
-    " counted AS (SELECT grp, count(*) AS messages FROM once WHERE grp <> '' GROUP BY grp),"
-    " raised AS (INSERT INTO tenure_number AS given(queue, grp, last)"
-    "  SELECT $1::bigint, grp, messages FROM counted ORDER BY grp"
-    "  ON CONFLICT(queue, grp) DO UPDATE SET last = given.last + excluded.last RETURNING grp, last),"
-    " place AS (UPDATE tenure_queue SET last = last + (SELECT count(*) FROM once)"
-    "  WHERE number = $1 AND (SELECT count(*) FROM raised) >= 0 RETURNING last - (SELECT count(*) FROM once) AS "
-    "before),"
-    " numbered AS (SELECT once.*, row_number() OVER (ORDER BY i) AS place,"
-    "  last - messages + row_number() OVER (PARTITION BY grp ORDER BY i) AS number"  // null without a group
-    "  FROM once LEFT JOIN counted USING (grp) LEFT JOIN raised USING (grp)),"
-    " stored AS (INSERT INTO tenure_message(queue, n, id, grp, body, headers, enqueued_at)"
-    "  SELECT $1::bigint, before + numbered.place, id, grp, body, CASE WHEN number IS NULL THEN headers"
-    "   ELSE coalesce(left(headers, -1) || ',', '[') || '[\"' || $9 || '\",\"' || number || '\"]]' END, $7::bigint"
-    "  FROM place, numbered)"
-    " SELECT pg_notify($8, ''), $2::bigint - (SELECT count(*) FROM once) FROM place";
 constexpr const char* forgetOldIds =
     "DELETE FROM tenure_sent WHERE ctid = ANY(ARRAY("
     "SELECT ctid FROM tenure_sent WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))";
@@ -62,8 +27,7 @@ class Sink final : public IMessageSink {
     if (!queue) return queue.error();
     Result<std::string> channel = channelOf(**opened, *queue);
     if (!channel) return channel.error();
-    channel_ = std::move(*channel);
-    queue_ = *queue;
+    queue_ = {*queue, std::move(*channel)};
     connection_ = std::move(*opened);
     return {};
   }
@@ -103,7 +67,8 @@ class Sink final : public IMessageSink {
       return Error{Errc::payloadTooLarge, "numbered messages: at most 64 MiB at once"};
     while (!messages.empty()) {
       const std::size_t count = countFor(messages);
-      Result<Command> append = commandFor(messages.first(count));
+      Result<Command> append =
+          options_.numbered ? appendNumberedTo(queue_, messages.first(count)) : appendTo(queue_, messages.first(count));
       if (!append) return append.error();
       commands.push_back(std::move(*append));
       messages = messages.subspan(count);
@@ -121,31 +86,9 @@ class Sink final : public IMessageSink {
     return count;
   }
 
-  Result<Command> commandFor(std::span<const NewMessage> messages) const {
-    Array ids(TypeId::bytes);
-    Array groups(TypeId::bytes);
-    Array bodies(TypeId::bytes);
-    Array headers(TypeId::text);
-    for (const NewMessage& message : messages) {
-      const Result<std::optional<std::string>> text = storage::headersToText(message.headers);
-      if (!text)
-        return Error{text.error().code, "message \"" + escaped(message.id.value) + "\": " + text.error().detail};
-      ids.add(message.id.value);
-      groups.add(message.group.value);
-      bodies.add(message.body);
-      text->has_value() ? headers.add(**text) : headers.addNull();
-    }
-    if (options_.numbered)
-      return command(appendNumbered, queue_, static_cast<std::int64_t>(messages.size()), ids, groups, bodies, headers,
-                     systemClock().wallNow(), channel_, numberHeader);
-    return command(appendAll, queue_, static_cast<std::int64_t>(messages.size()), ids, groups, bodies, headers,
-                   systemClock().wallNow(), channel_);
-  }
-
   Options options_;
   std::unique_ptr<Connection> connection_;
-  std::int64_t queue_ = 0;
-  std::string channel_;
+  QueuePlace queue_;
   std::int64_t appends_ = 0;
   std::int64_t leftOut_ = 0;
 };

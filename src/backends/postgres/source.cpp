@@ -2,12 +2,11 @@
 
 #include <iterator>
 
+#include "backends/postgres/queue_rows.hpp"
 #include "backends/postgres/schema.hpp"
 #include "backends/postgres/session_name.hpp"
-#include "backends/postgres/store.hpp"
-#include "backends/postgres/transaction.hpp"
 #include "base/assert.hpp"
-#include "storage/headers_text.hpp"
+#include "storage/fenced_transaction.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -30,19 +29,6 @@ bool isOwnedBy(const storage::QueueOwner& owner, const TermIdentity& term) {
 }
 
 }  // namespace
-
-Result<Message> messageFrom(const Answer& rows, int row) {
-  Result<Headers> headers = storage::headersFromText(rows.bytes(row, 4));
-  if (!headers) return headers.error();
-  Message message;
-  message.position = rows.integer(row, 0);
-  message.id.value = rows.text(row, 1);
-  message.group.value = rows.text(row, 2);
-  message.body = rows.text(row, 3);
-  message.headers = std::move(*headers);
-  message.enqueuedAt = rows.time(row, 5);
-  return message;
-}
 
 Result<void> Source::attach(const Term& term) {
   detach();
@@ -143,14 +129,14 @@ Result<void> Source::take(const Answer& rows) {
 
 /// With the lanes of its store as well.
 bool Source::sharesTransactionsWith(const IFencedStore& store) const noexcept {
-  const auto* ours = dynamic_cast<const Store*>(&store);
+  const auto* ours = dynamic_cast<const storage::FencedSession*>(&store);
   return ours != nullptr && &ours->main() == &store_;
 }
 
 Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
-  auto* ours = dynamic_cast<FencedTransaction*>(&transaction);
-  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->store()));
-  return ours->deleteMessages(messages);
+  auto* ours = dynamic_cast<storage::FencedTransaction*>(&transaction);
+  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->session()));
+  return ours->acknowledge(messages);
 }
 
 /// What is sent in one go is one transaction.
@@ -158,7 +144,9 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
   TENURE_ASSERT(connection_ != nullptr);
   if (messages.empty()) return {};
   if (Result<void> arrived = takeAhead(); !arrived) return arrived;
-  const Exchange deleted = connection_->exchange(std::vector{deleteByPosition(queue_, messages)});
+  std::vector<std::int64_t> positions;
+  for (const Message& message : messages) positions.push_back(message.position);
+  const Exchange deleted = connection_->exchange(std::vector{deleteByPosition(queue_, std::move(positions))});
   return deleted ? Result<void>{} : deleted.error();
 }
 

@@ -14,19 +14,15 @@
 #include "backends/postgres/fence_rows.hpp"
 #include "backends/postgres/session.hpp"
 #include "backends/postgres/wake_up.hpp"
+#include "storage/fenced_session.hpp"
 #include "tenure/source.hpp"
 
 namespace tenure::postgresql {
 
-class Store;
-
-/// Of a row with n, id, grp, body, headers, enqueued_at. Errors: storeFailed.
-Result<Message> messageFrom(const Answer& rows, int row);
-
 class Source final : public IMessageSource {
  public:
   /// Borrows both; `store` is the one of the same database.
-  Source(const Options& options, const Store& store) : options_(options), store_(store) {}
+  Source(const Options& options, const storage::FencedSession& store) : options_(options), store_(store) {}
 
   Result<void> prepare(const std::stop_token& stop) override { return Session(options_).prepare(stop); }
   Result<void> attach(const Term& term) override;
@@ -47,7 +43,7 @@ class Source final : public IMessageSource {
   Result<void> take(const Answer& rows);
 
   const Options& options_;
-  const Store& store_;
+  const storage::FencedSession& store_;
   AnswerTimer* timer_ = nullptr;
   std::unique_ptr<Connection> connection_;
   WakeUp wakeUp_;

@@ -42,8 +42,13 @@ Statements::OfTable Statements::make(const Schema& schema) const {
   made.insert.sql += " ON CONFLICT DO NOTHING";
   made.remove = {"DELETE FROM " + std::string(schema.name) + byKey(schema), isScoped, keys};
   made.select = {"SELECT " + columnsOf(schema) + " FROM " + std::string(schema.name) + byKey(schema), isScoped, keys};
+  made.upsert.sql += orReplace(schema);
+  return made;
+}
+
+std::string Statements::orReplace(const Schema& schema) const {
   std::vector<std::string> conflict;
-  if (isScoped) conflict.emplace_back(scopeColumn(schema));
+  if (schema.scope != Scope::all) conflict.emplace_back(scopeColumn(schema));
   for (const Column& column : schema.keyColumns()) conflict.emplace_back(column.name);
   std::vector<std::string> sets;
   for (const Column& column : schema.valueColumns()) {
@@ -54,8 +59,7 @@ Statements::OfTable Statements::make(const Schema& schema) const {
                                                          "." + name + ", " + given + ")"
                                                    : given));
   }
-  made.upsert.sql += " ON CONFLICT(" + joined(conflict, ", ") + ") DO UPDATE SET " + joined(sets, ", ");
-  return made;
+  return " ON CONFLICT(" + joined(conflict, ", ") + ") DO UPDATE SET " + joined(sets, ", ");
 }
 
 /// A number that the store gives is one more than the last one, or given by the table itself.
@@ -120,7 +124,7 @@ std::string Statements::scan(const Scan& scan) const {
     order.push_back(std::string(column.name) + (scan.backward ? " DESC" : ""));
   return "SELECT " + columnsOf(schema) + " FROM " + std::string(schema.name) +
          (conditions.empty() ? "" : " WHERE " + joined(conditions, " AND ")) + " ORDER BY " + joined(order, ", ") +
-         " LIMIT " + parameter(++number);
+         " LIMIT " + parameter(++number) + (scan.skip > 0 ? " OFFSET " + std::to_string(scan.skip) : "");
 }
 
 }  // namespace tenure::storage

@@ -36,6 +36,8 @@ class Statements {
   const Statement& insert(Table table) const noexcept { return at(table).insert; }
   /// Puts a row over the one that may be there.
   const Statement& upsert(Table table) const noexcept { return at(table).upsert; }
+  /// What makes the second of the first: behind an INSERT.
+  std::string orReplace(const Schema& schema) const;
   /// By its key.
   const Statement& remove(Table table) const noexcept { return at(table).remove; }
   const Statement& select(Table table) const noexcept { return at(table).select; }

@@ -93,7 +93,7 @@ TEST(Claim, WaitsForACommitThatIsUnderWayAndSeesItsEffect) {
   Leader older(world.options(), 7);
   ASSERT_THAT(older.claim(), succeeds());
   auto transaction = older.begin();
-  ASSERT_THAT(transaction->put("k", "of the older"), succeeds());
+  ASSERT_THAT(putAndHold(*transaction, "k", "of the older"), succeeds());
   Leader newer(world.options(), 8);
 
   auto claiming = std::async(std::launch::async, [&] { return newer.claim(); });
@@ -107,12 +107,12 @@ TEST(Claim, WaitsForACommitThatIsUnderWayAndSeesItsEffect) {
   EXPECT_EQ(newer.get("k"), "of the older");
 }
 
-TEST(Claim, AWriteHoldsTheRowAgainstACheckUnderTheLockAndNotAgainstAForeignKey) {
+TEST(Claim, AStatementHoldsTheRowAgainstACheckUnderTheLockAndNotAgainstAForeignKey) {
   PostgresWorld world;
   Leader leader(world.options(), 7);
   ASSERT_THAT(leader.claim(), succeeds());
   auto transaction = leader.begin();
-  ASSERT_THAT(transaction->put("k", "v"), succeeds());
+  ASSERT_THAT(putAndHold(*transaction, "k", "v"), succeeds());
   auto stranger = world.session();
   stranger.ask("SET lock_timeout = 50");
 
@@ -155,7 +155,7 @@ struct Older {
       transaction = std::move(*begun);
       return {};
     }
-    if (step == Step::write) return transaction->put("counter", "of the older");
+    if (step == Step::write) return putAndHold(*transaction, "counter", "of the older");
     const Result<void> done = transaction->commit();
     committed = done.has_value();
     return done;
@@ -185,7 +185,7 @@ TEST(Claim, InEveryInterleavingEvictsOrDefeatsAndNeverReadsAStaleBase) {
                                                              const auto value = transaction->get("counter");
                                                              if (!value) return value.error();
                                                              read = value->value_or("none");
-                                                             return transaction->put("counter", "of the newer");
+                                                             return putAndHold(*transaction, "counter", "of the newer");
                                                            },
                                                            [&] { return transaction->commit(); }};
     std::size_t next = 0;
@@ -211,7 +211,7 @@ TEST(Claim, SaysWhomItEvicted) {
   Leader older(world.options(), 7);
   ASSERT_THAT(older.claim(), succeeds());
   auto transaction = older.begin();
-  ASSERT_THAT(transaction->put("k", "v"), succeeds());
+  ASSERT_THAT(putAndHold(*transaction, "k", "v"), succeeds());
   const std::string session = sessionOf(world, "orders/7");
   Options impatient = world.options();
   impatient.lockLimit = 50ms;
@@ -222,7 +222,7 @@ TEST(Claim, SaysWhomItEvicted) {
   ASSERT_EQ(events.of<HolderEvicted>().size(), 1U);
   EXPECT_EQ(std::to_string(events.of<HolderEvicted>()[0].pid), session);
   EXPECT_GE(events.of<HolderEvicted>()[0].waited, 50ms);
-  EXPECT_THAT(transaction->put("k", "w"), failsWith(Errc::unavailable));
+  EXPECT_THAT(putAndHold(*transaction, "k", "w"), failsWith(Errc::unavailable));
   EXPECT_THAT(older.put("k", "w"), failsWith(Errc::staleTerm));
 }
 

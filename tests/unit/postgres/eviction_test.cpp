@@ -62,14 +62,14 @@ TEST(Child, DISABLED_FreezesWithTheLock) {
   ASSERT_THAT(leader.claim(), succeeds());
   auto transaction = leader.begin();
   if (std::string(std::getenv("CHILD_PLACE")) == "transaction") {
-    ASSERT_THAT(transaction->put("k", "of the frozen one"), succeeds());
+    ASSERT_THAT(putAndHold(*transaction, "k", "of the frozen one"), succeeds());
   } else {
     sendHalfAPipeline(options);
   }
   std::printf("frozen\n");
   std::fflush(stdout);
   raise(SIGSTOP);
-  const Result<void> written = transaction->put("k", "of the frozen one");
+  const Result<void> written = putAndHold(*transaction, "k", "of the frozen one");
   const Result<void> committed = written ? transaction->commit() : written;
   std::printf("thawed: %s\n", committed ? "committed" : committed.error().message().c_str());
   std::fflush(stdout);
@@ -171,7 +171,7 @@ TEST(AClaimThatIsHeldUp, NamesNoSessionOfAnotherElection) {
   ASSERT_THAT(Leader(world.options(), 7).claim(), succeeds());
   world.ask(
       "INSERT INTO tenure_fence SELECT 'invoices-of-production', ensemble, generation, token, seq, path,"
-      " candidate, host, pid, start_time, boot_id, pid_namespace, claimed_at FROM tenure_fence");
+      " candidate, host, pid, start_time, boot_id, pid_namespace, claimed_at, change FROM tenure_fence");
   const std::string other = "invoices-of-production";  // longer than a session's name has room for
   const auto innocent = holding(world, other, storeSession(test::identityWith(3, other)));
   const auto culprit = holding(world, "orders", "somebody");
@@ -200,7 +200,7 @@ TEST(Eviction, NeverMeetsANewerTermOrAnotherElection) {
   Leader newer(world.options(), 9);
   ASSERT_THAT(newer.claim(), succeeds());
   auto holding = newer.begin();
-  ASSERT_THAT(holding->put("k", "v"), succeeds());
+  ASSERT_THAT(putAndHold(*holding, "k", "v"), succeeds());
   Options others = world.options();
   others.queue = "invoices";
   Database stranger(others, noEvents());
@@ -219,7 +219,7 @@ TEST(Eviction, LetsARebasedGenerationEndOlderOnesWithHigherTokens) {
   Leader old(world.options(), 900);
   ASSERT_THAT(old.claim(), succeeds());
   auto holding = old.begin();
-  ASSERT_THAT(holding->put("k", "v"), succeeds());
+  ASSERT_THAT(putAndHold(*holding, "k", "v"), succeeds());
   Options impatient = world.options();
   impatient.lockLimit = 50ms;
   TermIdentity rebuilt = test::identityWith(3);

@@ -47,7 +47,7 @@ TEST_F(Lanes, CommitBesideEachOther) {
   const auto one = join(leader, 1);
   const auto two = join(leader, 2);
   const auto open = begin(*one);
-  ASSERT_THAT(open->put("of one", "v"), succeeds());
+  ASSERT_THAT(putAndHold(*open, "of one", "v"), succeeds());
 
   EXPECT_THAT(put(*two, "of two"), succeeds()) << "while the other one's transaction is open";
   EXPECT_THAT(put(*two, "of two again"), succeeds());
@@ -79,7 +79,7 @@ TEST_F(Lanes, AreRefusedOnceANewerTermHasClaimed) {
 TEST_F(Lanes, AClaimWaitsForTheirCommitsAndSeesThem) {
   const auto lane = join(leader, 1);
   const auto open = begin(*lane);
-  ASSERT_THAT(open->put("k", "of the lane"), succeeds());
+  ASSERT_THAT(putAndHold(*open, "k", "of the lane"), succeeds());
   Leader newer(world.options(), 8);
 
   auto claiming = std::async(std::launch::async, [&] { return newer.claim(); });
@@ -98,8 +98,8 @@ TEST_F(Lanes, AClaimEndsThoseThatHoldItUp) {
   const auto two = join(leader, 2);
   const auto ofOne = begin(*one);
   const auto ofTwo = begin(*two);
-  ASSERT_THAT(ofOne->put("one", "v"), succeeds());
-  ASSERT_THAT(ofTwo->put("two", "v"), succeeds());
+  ASSERT_THAT(putAndHold(*ofOne, "one", "v"), succeeds());
+  ASSERT_THAT(putAndHold(*ofTwo, "two", "v"), succeeds());
   Leader newer(impatient(), 8);
 
   EXPECT_THAT(newer.claim(), succeeds());

@@ -33,6 +33,13 @@ class Leader {
   Database database;
 };
 
+/// Puts it, and holds the fence from here on: what is put is only a value until the commit.
+inline Result<void> putAndHold(IFencedTransaction& transaction, const std::string& key, const std::string& value) {
+  if (Result<void> put = transaction.put(key, value); !put) return put;
+  const auto asked = transaction.sql()->execute("SELECT 1");
+  return asked ? Result<void>{} : asked.error();
+}
+
 /// "none" when there is none.
 inline std::string sessionOf(test::PostgresWorld& world, const std::string& name) {
   return world.ask("SELECT pid FROM pg_stat_activity WHERE usename = '" + world.role() + "' AND application_name = '" +

@@ -76,11 +76,11 @@ TEST_F(ABrokenConnection, FindsTheKeysOfThoseThatComeNextLookedUpByTheCommitBefo
 TEST_F(ABrokenConnection, InsideATransactionUndoesIt) {
   ASSERT_THAT(leader_.claim(), succeeds());
   auto transaction = leader_.begin();
-  ASSERT_THAT(transaction->put("k", "lost"), succeeds());
+  ASSERT_THAT(putAndHold(*transaction, "k", "lost"), succeeds());
 
   terminate(world_, "orders/7");
 
-  EXPECT_THAT(transaction->put("l", "lost"), failsWith(Errc::unavailable));
+  EXPECT_THAT(putAndHold(*transaction, "l", "lost"), failsWith(Errc::unavailable));
   EXPECT_THAT(transaction->commit(), failsWith(Errc::unavailable)) << "whoever asks hears the same";
   transaction.reset();
   EXPECT_EQ(leader_.get("k"), "none");
@@ -242,9 +242,9 @@ TEST_F(ACrashOfTheServer, IsUnavailableWhileItLasts) {
   const auto sink = world_.sink();
   server_.crash();
 
-  EXPECT_THAT(leader_.put("k", "v"), failsWith(Errc::unavailable));
-  EXPECT_THAT(leader_.put("k", "v"), failsWith(Errc::unavailable));
-  EXPECT_THAT(leader_.store().known(ConsumerName{"c"}, {}), failsWith(Errc::unavailable));
+  EXPECT_THAT(leader_.begin()->get("k"), failsWith(Errc::unavailable));
+  EXPECT_THAT(leader_.begin()->get("k"), failsWith(Errc::unavailable));
+  EXPECT_THAT(leader_.store().known(ConsumerName{"c"}, std::vector<Message>(1)), failsWith(Errc::unavailable));
   EXPECT_THAT(openAdmin(world_.options())->stats(), failsWith(Errc::unavailable));
   EXPECT_FALSE(sink->append(std::vector{NewMessage{MessageId{"a"}, {}, "body", {}}}));
 

@@ -28,9 +28,12 @@ TEST(Session, ThatIsLostIsEndedAtTheServerBeforeTheNextOneActs) {
   ASSERT_THAT(leader.claim(), succeeds());
   leader.store().release();
   const TermIdentity& term = leader.term->identity();
+  const storage::Fence claimed{storage::rowOf(term, 0, {}), world.ask("SELECT change FROM tenure_fence")};
+  storage::Fence next = claimed;
+  ++next.row.sequence;
   Session session(world.options());
   const auto first = session.get(term).value();
-  ASSERT_TRUE(first->exchange(passFence(term, 0)));
+  ASSERT_TRUE(first->exchange(passFence(claimed, next)));
   const std::string process = std::to_string(first->serverProcess());
   const test::Descriptor kept = sever(*first);
   ASSERT_FALSE(first->run("SELECT 1"));
@@ -40,7 +43,7 @@ TEST(Session, ThatIsLostIsEndedAtTheServerBeforeTheNextOneActs) {
   const auto second = session.get(term).value();
 
   EXPECT_EQ(world.ask("SELECT count(*) FROM pg_stat_activity WHERE pid = " + process), "0");
-  EXPECT_TRUE(second->exchange(passFence(term, 0))) << "nobody holds the row, and nothing was committed";
+  EXPECT_TRUE(second->exchange(passFence(claimed, next))) << "nobody holds the row, and nothing was committed";
 }
 
 TEST(Session, IsKeptWhileItIsSoundAndReplacedForAnotherTerm) {

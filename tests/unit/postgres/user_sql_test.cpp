@@ -1,5 +1,5 @@
 // A user's SQL inside the fenced transaction: what goes in and comes out, and what a failure leaves behind.
-#include "backends/postgres/store.hpp"
+#include "backends/postgres/open_transaction.hpp"
 #include "leading.hpp"
 
 namespace tenure::postgresql {
@@ -13,10 +13,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const ConsumerName consumer{"ledger"};
-
 class UserSql : public testing::Test {
  protected:
+  static inline const ConsumerName consumer{"ledger"};
+
   void SetUp() override {
     world_.ask("CREATE TABLE ledger(id text PRIMARY KEY, amount int); GRANT ALL ON ledger TO " + world_.role());
     ASSERT_THAT(leader_.claim(), succeeds());
@@ -205,7 +205,7 @@ TEST_F(UserSql, EachFailedStatementOfAHandlerIsUndoneAlone) {
 
 TEST_F(UserSql, BehindTooManyOthersAFailedStatementTakesItsTransactionWithIt) {
   ASSERT_THAT(transaction_->mark(), succeeds());
-  for (std::size_t i = 0; i < Store::mostSavepoints; ++i)
+  for (std::size_t i = 0; i < OpenTransaction::mostSavepoints; ++i)
     ASSERT_THAT(run("INSERT INTO ledger VALUES('" + std::to_string(i) + "', 1)"), succeeds());
   ASSERT_THAT(run("INSERT INTO ledger VALUES('one more', 1)"), succeeds());
 
@@ -324,6 +324,7 @@ TEST_F(UserSql, AHandlerThatIsSilentForTooLongLosesItsTransaction) {
   ASSERT_THAT(sleepy.claim(), succeeds());
   auto transaction = sleepy.begin();
   ASSERT_THAT(transaction->put("k", "v"), succeeds());
+  ASSERT_THAT(transaction->sql()->execute("SELECT 1"), succeeds()) << "it holds the fence from now on";
   ASSERT_TRUE(test::eventually([&] { return sessionOf(world_, "orders/8") == "none"; }));
 
   const Result<void> committed = transaction->commit();

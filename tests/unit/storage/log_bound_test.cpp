@@ -1,11 +1,11 @@
 // How a log is counted in slices. The log itself is a set of numbers here.
-#include "backends/postgres/log_bound.hpp"
+#include "storage/log_bound.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace tenure::postgresql {
+namespace tenure::storage {
 namespace {
 
 struct Log {
@@ -20,9 +20,9 @@ struct Log {
   std::int64_t count() {
     const LogBound::Slice slice = bound.next(step);
     std::int64_t lines = 0;
-    auto at = numbers.lower_bound(slice.below);
-    for (; lines < slice.atMost && at != numbers.begin(); ++lines) --at;
-    bound.counted(slice, lines, lines == 0 ? 0 : *at);
+    auto line = numbers.lower_bound(slice.below);
+    for (; lines < slice.atMost && line != numbers.begin(); ++lines) --line;
+    bound.counted(slice, lines < slice.atMost ? std::nullopt : std::optional(*line));
     return lines;
   }
   /// How many slices until it is known what has to go.
@@ -94,4 +94,4 @@ TEST(LogBound, AnotherLimitIsCountedAnew) {
 }
 
 }  // namespace
-}  // namespace tenure::postgresql
+}  // namespace tenure::storage

@@ -1,17 +1,18 @@
-/// Up to which number a consumer's log is beyond its bound. Pure.
+/// Up to which number a consumer's log is beyond its bound, where its numbers have gaps. Pure.
 ///
-/// Other consumers share the numbers, so that lines have to be counted: from the newest down, a slice at each step,
+/// Lines have to be counted: from the newest down, a slice at each step,
 /// however many are kept. What is written meanwhile lies above where the count began, and what is committed late below
 /// it is not counted: either way too many stay, for the next count, and never too few.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "tenure/store.hpp"
 
-namespace tenure::postgresql {
+namespace tenure::storage {
 
 class LogBound {
  public:
@@ -39,11 +40,12 @@ class LogBound {
   Slice next(const LogPruning& step) const noexcept {
     return {below_, std::min(left_, static_cast<std::int64_t>(step.atMost) * linesCountedForEachRemoved)};
   }
-  /// So many of `slice` there are, the lowest of which has the number `lowest`.
-  void counted(const Slice& slice, std::int64_t lines, std::int64_t lowest) noexcept {
-    left_ = lines < slice.atMost ? 0 : left_ - lines;
-    below_ = lowest;
-    if (lines == slice.atMost && left_ == 0) upTo_ = lowest - 1;
+  /// The lowest line of the slice has this number; nullopt: it is not full, there are no more.
+  void counted(const Slice& slice, std::optional<std::int64_t> lowest) noexcept {
+    left_ = lowest ? left_ - slice.atMost : 0;
+    if (!lowest) return;
+    below_ = *lowest;
+    if (left_ == 0) upTo_ = *lowest - 1;
   }
 
   /// These go for their number, whatever their age.
@@ -59,4 +61,4 @@ class LogBound {
   std::int64_t below_ = 0;
 };
 
-}  // namespace tenure::postgresql
+}  // namespace tenure::storage
