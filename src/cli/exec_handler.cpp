@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "cli/leash.hpp"
+#include "cli/kill_deadline.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -129,7 +129,7 @@ Handler makeExecHandler(const Guardian& guardian, std::string command, Guarantee
   // Lanes share the handler.
   return [&guardian, command = std::move(command), guarantee,
           hasSucceeded = std::make_shared<std::atomic<bool>>(false)](const Delivery& delivery) {
-    const ChildLimits limits{.until = [&] { return leashOf(delivery.term); }, .warning = politeness};
+    const ChildLimits limits{.until = [&] { return killDeadlineOf(delivery.term); }, .warning = politeness};
     const Result<ChildEnd> end = runChild(guardian, commandFor(delivery, command), limits);
     if (!*hasSucceeded) refuseWhatCannotBeRun(end);
     const Outcome outcome = outcomeOfCommand(end, delivery.term.endReason(), guarantee);

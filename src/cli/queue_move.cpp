@@ -50,7 +50,7 @@ Result<std::optional<FenceRow>> rowIn(IStoreAdmin& store, const ElectionName& el
   return row == rows->end() ? std::optional<FenceRow>{} : *row;
 }
 
-struct Heirs {
+struct Succession {
   std::optional<FenceRow> from;  // in the store
   FenceRow to;
   std::string oldPath;
@@ -58,19 +58,19 @@ struct Heirs {
 };
 
 /// Where the queue is kept elsewhere than the store.
-Result<void> moveQueue(const Backend& queue, const ElectionName& owner, const Heirs& heirs) {
+Result<void> moveQueue(const Backend& queue, const ElectionName& owner, const Succession& succession) {
   const auto admin = queue.queueAdmin();
   if (!admin) return admin.error();
   FenceRow from;
   from.election = owner;
   if (!queue.isStore()) {
-    from.path = heirs.oldPath;
+    from.path = succession.oldPath;
   } else {
     const auto row = rowIn(*queue.storeAdmin(), owner);
     if (!row) return row.error();
     if (*row) from = **row;
   }
-  return (*admin)->moveTo(from, heirs.to);
+  return (*admin)->moveTo(from, succession.to);
 }
 
 /// The ensemble is asked for a number above every token that it has given: it is that of a write.
@@ -92,8 +92,8 @@ Result<void> areItsServers(const Result<Meta>& meta, const FenceRow& row, const 
   return {};
 }
 
-Result<Heirs> findHeirs(EnsembleSession& session, const ElectionAddress& address, const ElectionName& owner,
-                        const std::optional<FenceRow>& row) {
+Result<Succession> findSuccession(EnsembleSession& session, const ElectionAddress& address, const ElectionName& owner,
+                                  const std::optional<FenceRow>& row) {
   const ElectionPaths old(address.root, owner);
   const auto meta = readMeta(session, old);
   if (!meta && !meta.error().is(Errc::notFound)) return meta.error();
@@ -111,12 +111,12 @@ Result<Heirs> findHeirs(EnsembleSession& session, const ElectionAddress& address
   to.token = *token;
   to.path = ElectionPaths(address.root, address.election).election;
   to.claimedAt = systemClock().wallNow();
-  return Heirs{row, to, old.election, !last->busy || last->nothingRuns};
+  return Succession{row, to, old.election, !last->busy || last->nothingRuns};
 }
 
 /// The store first: until the queue is moved, too, the command can be repeated.
-Result<Heirs> moveAll(const Wiring& wiring, const MoveOptions& options, const ElectionAddress& address,
-                      const ElectionName& owner) {
+Result<Succession> moveAll(const Wiring& wiring, const MoveOptions& options, const ElectionAddress& address,
+                           const ElectionName& owner) {
   Backend& store = wiring.storeBackend();
   store.joinElection(address.zookeeper);
   const auto admin = store.storeAdmin();
@@ -132,25 +132,25 @@ Result<Heirs> moveAll(const Wiring& wiring, const MoveOptions& options, const El
   }
   const auto session = EnsembleSession::connect(address.zookeeper);
   if (!session) return named("--zookeeper", session.error());
-  auto heirs = findHeirs(**session, address, owner, *row);
-  if (!heirs) return heirs;
-  if (heirs->from)
-    if (const Result<void> moved = admin->moveTo(*heirs->from, heirs->to); !moved)
+  auto succession = findSuccession(**session, address, owner, *row);
+  if (!succession) return succession;
+  if (succession->from)
+    if (const Result<void> moved = admin->moveTo(*succession->from, succession->to); !moved)
       return named(options.wiring.storeName(), moved.error());
   if (!wiring.isOneDatabase())
-    if (const Result<void> moved = moveQueue(*wiring.queue, owner, *heirs); !moved)
+    if (const Result<void> moved = moveQueue(*wiring.queue, owner, *succession); !moved)
       return named("the store is moved, --queue is not: repeat the command", moved.error());
-  return heirs;
+  return succession;
 }
 
-void tell(const ElectionName& owner, const Heirs& heirs) {
+void tell(const ElectionName& owner, const Succession& succession) {
   const std::string from = escaped(owner.value);
-  std::cout << "the queue was election " << from << "'s, and is election " << heirs.to.election.value
-            << "'s now: nobody commits there any more whose token is at most " << heirs.to.token.value << "\n"
+  std::cout << "the queue was election " << from << "'s, and is election " << succession.to.election.value
+            << "'s now: nobody commits there any more whose token is at most " << succession.to.token.value << "\n"
             << "what was done, attempts and dead letters stay under the consumer's name: start the new replicas with "
                "--consumer and that name ("
             << from << ", where none was given)" << std::endl;
-  if (!heirs.leftInOrder)
+  if (!succession.leftInOrder)
     complain("the last leader of " + from + " did not end in order: be sure that nothing it started still runs");
 }
 
@@ -169,9 +169,9 @@ Exit move(const MoveOptions& options) {
     std::cout << "the queue is election " << owner->value << "'s already" << std::endl;
     return Exit::done;
   }
-  const auto heirs = moveAll(*wiring, options, *address, *owner);
-  if (!heirs) return refuse("", heirs.error());
-  tell(*owner, *heirs);
+  const auto succession = moveAll(*wiring, options, *address, *owner);
+  if (!succession) return refuse("", succession.error());
+  tell(*owner, *succession);
   return Exit::done;
 }
 

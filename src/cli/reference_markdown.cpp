@@ -93,7 +93,9 @@ Document commandPage(const Command& command, const std::vector<Command>& command
 }
 
 Document indexPage(const std::vector<Command>& commands) {
-  std::string page = generated + "\n# Commands\n\n" + about + "\n\n| command | what it does |\n| --- | --- |\n";
+  std::string page =
+      generated + "\n# Commands\n\n" + about +
+      "\nEach has a page in the manual as well: `man tenure-consume`.\n\n| command | what it does |\n| --- | --- |\n";
   for (const Command& command : commands) {
     const std::string top = command.name.substr(0, command.name.find(' '));
     page += "| [tenure " + command.name + "](" + top + ".md) | " + command.about + " |\n";

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/command_lookup.hpp"
-#include "cli/leash.hpp"
+#include "cli/kill_deadline.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -80,7 +80,7 @@ Result<ChildEnd> RunCareer::run(const Term& term) const {
   command.environment.insert(command.environment.end(), settings_.environment.begin(), settings_.environment.end());
   const auto until = [&term] {
     term.reportProgress();  // the watchdog is for whoever hangs; this one watches a command, for as long as it takes
-    return leashOf(term);
+    return killDeadlineOf(term);
   };
   const milliseconds third = inMilliseconds(std::max(term.remaining(), Duration::zero()) / 3);
   const ChildLimits limits{.stop = term.stopToken(),

@@ -8,7 +8,7 @@
 
 #include <thread>
 
-#include "cli/leash.hpp"
+#include "cli/kill_deadline.hpp"
 #include "support/events.hpp"
 #include "support/program.hpp"
 #include "support/terms.hpp"
@@ -114,27 +114,27 @@ TEST_F(RunCareerTest, LosesATermWhoseLeaseEndedTheCommand) {
   EXPECT_EQ(reasonThrownBy(career), EndReason::leaseLost);
 }
 
-TEST(Leash, EndsAMarginBeforeTheHardLimitWheneverItIsAsked) {
+TEST(KillDeadline, EndsAMarginBeforeTheHardLimitWheneverItIsAsked) {
   const test::TestTerm term(test::identityWith(7), 10s);
   const BootTime confirmed = term.state().lease().confirmedAt();
 
-  EXPECT_EQ(leashOf(term), confirmed + 5s - killMargin);
+  EXPECT_EQ(killDeadlineOf(term), confirmed + 5s - killMargin);
 }
 
-TEST(Leash, ARequestLeavesItAndEverythingElseEndsItAtOnce) {
+TEST(KillDeadline, ARequestLeavesItAndEverythingElseEndsItAtOnce) {
   for (const EndReason reason : {EndReason::handoverAsked, EndReason::stopAsked}) {
     const test::TestTerm term(7);
     term.requestStop(reason);
-    EXPECT_GT(leashOf(term), BootClock::now());
+    EXPECT_GT(killDeadlineOf(term), BootClock::now());
   }
   for (const EndReason reason : {EndReason::aborted, EndReason::leaseLost, EndReason::hung, EndReason::fenced}) {
     const test::TestTerm term(7);
     term.requestStop(reason);
-    EXPECT_EQ(leashOf(term), BootTime::min());
+    EXPECT_EQ(killDeadlineOf(term), BootTime::min());
   }
   const test::TestTerm ended(7);
   ended.loseLease();
-  EXPECT_EQ(leashOf(ended), BootTime::min());
+  EXPECT_EQ(killDeadlineOf(ended), BootTime::min());
 }
 
 }  // namespace

@@ -9,6 +9,6 @@ namespace tenure::cli {
 constexpr Duration killMargin = std::chrono::milliseconds{50};
 
 /// As far as is known now; BootTime::min(), which is "at once", when the term ends in any other way than by a request.
-BootTime leashOf(const Term& term) noexcept;
+BootTime killDeadlineOf(const Term& term) noexcept;
 
 }  // namespace tenure::cli

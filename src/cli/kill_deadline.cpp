@@ -1,4 +1,4 @@
-#include "cli/leash.hpp"
+#include "cli/kill_deadline.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -9,7 +9,7 @@ bool mayFinish(EndReason reason) noexcept {
 
 }  // namespace
 
-BootTime leashOf(const Term& term) noexcept {
+BootTime killDeadlineOf(const Term& term) noexcept {
   const BootTime limit = term.validUntil();
   if (!mayFinish(term.endReason()) || limit < BootTime{killMargin}) return BootTime::min();
   return limit - killMargin;
