@@ -65,9 +65,8 @@ Value durationOf(const std::string& range, std::chrono::microseconds unit,
 /// A whole number in decimal.
 template <std::integral T>
 Value count(T& value, Range<T> range = {}) {
-  constexpr auto most = static_cast<std::int64_t>(std::min<std::uintmax_t>(std::numeric_limits<T>::max(), INT64_MAX));
-  range.most = static_cast<T>(std::min(static_cast<std::int64_t>(range.most), most));
-  Value made = countOf(toString(range), static_cast<std::int64_t>(range.least), static_cast<std::int64_t>(range.most),
+  const auto most = std::min<std::uintmax_t>(static_cast<std::uintmax_t>(range.most), INT64_MAX);
+  Value made = countOf(toString(range), static_cast<std::int64_t>(range.least), static_cast<std::int64_t>(most),
                        [&value](std::int64_t given) { value = static_cast<T>(given); });
   made.byDefault = withCommas(static_cast<std::uintmax_t>(value));
   return made;

@@ -57,6 +57,19 @@ TEST(Reference, KeepsWhatIsIndentedAsItStands) {
   EXPECT_EQ(blocks[3].text, "four");
 }
 
+TEST(Count, WithoutLimitsTakesWhatItsTypeHoldsAndAnIntegerCanSay) {
+  std::size_t many = 0;
+  std::uint16_t few = 0;
+
+  EXPECT_TRUE(count(many).take("9223372036854775807"));
+  EXPECT_EQ(many, 9223372036854775807U);
+  EXPECT_FALSE(count(many).take("9223372036854775808"));
+  EXPECT_FALSE(count(many).take("-1"));
+  EXPECT_TRUE(count(few).take("65535"));
+  EXPECT_FALSE(count(few).take("65536"));
+  EXPECT_EQ(count(few, {1, 9}).expected, "a whole number from 1 to 9");
+}
+
 TEST(Reference, HasARowForEachOption) {
   Values values;
   Command group{.name = "sort", .about = "Sort"};
