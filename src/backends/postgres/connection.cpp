@@ -17,6 +17,9 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view staleStatement = "0A000";
 constexpr std::size_t keptStatements = 256;  // ours are a few dozen, the rest are the user's
+// More and more seldom: a table that has grown by so much once more.
+constexpr std::uint64_t firstRenewal = 64;
+constexpr std::uint64_t nextRenewal = 8;
 
 std::string fieldOf(const PGresult* result, int field) {
   const char* text = PQresultErrorField(result, field);
@@ -141,8 +144,15 @@ Exchange Connection::finish(std::size_t unread) {
 bool Connection::send(const Command& command, std::size_t index) {
   arrays_.fill(command.parameters);
   Prepared* prepared = findPrepared(command);
-  if (prepared == nullptr) prepared = sendPreparation(command, index);
+  std::uint64_t renewAt = firstRenewal;
+  if (prepared != nullptr && prepared->uses >= prepared->renewAt) {
+    renewAt = prepared->renewAt * nextRenewal;
+    if (!sendRemoval(prepared, index)) return false;
+    prepared = nullptr;
+  }
+  if (prepared == nullptr) prepared = sendPreparation(command, index, renewAt);
   if (prepared == nullptr) return false;
+  ++prepared->uses;
   prepared->lastUse = ++uses_;
   expected_.push_back({Expected::Kind::execution, index, prepared});
   return PQsendQueryPrepared(connection_, prepared->name.c_str(), arrays_.count(), arrays_.values.data(),
@@ -160,10 +170,10 @@ Connection::Prepared* Connection::findPrepared(const Command& command) noexcept 
   return nullptr;
 }
 
-Connection::Prepared* Connection::sendPreparation(const Command& command, std::size_t index) {
+Connection::Prepared* Connection::sendPreparation(const Command& command, std::size_t index, std::uint64_t renewAt) {
   if (prepared_.size() >= keptStatements && !makeRoom(index)) return nullptr;
   auto fresh = std::make_unique<Prepared>(
-      Prepared{std::string(command.sql), arrays_.types, "tenure_" + std::to_string(++names_), 0});
+      Prepared{std::string(command.sql), arrays_.types, "tenure_" + std::to_string(++names_), renewAt});
   Prepared* prepared = fresh.get();
   prepared_.emplace(prepared->sql, std::move(fresh));
   expected_.push_back({Expected::Kind::preparation, index, prepared});
@@ -177,8 +187,12 @@ bool Connection::makeRoom(std::size_t index) {
   const auto oldest = std::min_element(prepared_.begin(), prepared_.end(), [](const auto& a, const auto& b) {
     return a.second->lastUse < b.second->lastUse;
   });
-  const std::string sql = "DEALLOCATE " + oldest->second->name;
-  forget(oldest->second.get());
+  return sendRemoval(oldest->second.get(), index);
+}
+
+bool Connection::sendRemoval(const Prepared* statement, std::size_t index) {
+  const std::string sql = "DEALLOCATE " + statement->name;
+  forget(statement);
   expected_.push_back({Expected::Kind::housekeeping, index});
   return PQsendQueryParams(connection_, sql.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
 }

@@ -4,7 +4,8 @@
 ///              │                                                                     failure, behind which none ran
 ///              └─ ask(sql, values…): the same for one
 ///
-/// Each text is prepared once a session, in the round trip of its first use. Every send ends in a Sync, so that a
+/// Each text is prepared once a session, in the round trip of its first use; and anew now and then, because a server
+/// goes on with the plan that it has made for a table that was small. Every send ends in a Sync, so that a
 /// client that stops between two of them leaves the server waiting idle, where its limits count. Every wait has a
 /// deadline: a server that has not answered by then counts as lost, and the session is never used again.
 ///
@@ -110,6 +111,8 @@ class Connection {
     std::string sql;
     std::vector<unsigned> types;  // of its values
     std::string name;
+    std::uint64_t renewAt;  // when it was used so often, it is prepared anew
+    std::uint64_t uses = 0;
     std::uint64_t lastUse = 0;
   };
   /// A reply that is still to come.
@@ -123,8 +126,9 @@ class Connection {
   Result<Answer> askFor(Command command);
   bool send(const Command& command, std::size_t index);
   Prepared* findPrepared(const Command& command) noexcept;
-  Prepared* sendPreparation(const Command& command, std::size_t index);
+  Prepared* sendPreparation(const Command& command, std::size_t index, std::uint64_t renewAt);
   bool makeRoom(std::size_t index);
+  bool sendRemoval(const Prepared* statement, std::size_t index);
   void forget(const Prepared* statement) noexcept;
   void receive(const Expected& expected, backends::AnswerWait& wait, bool isRead, Exchange& exchange);
   void digest(const Expected& expected, pg_result* result, bool isRead, Exchange& exchange);

@@ -28,7 +28,7 @@ Result<Command> appendTo(const QueuePlace& queue, std::span<const NewMessage> me
 /// The same with numbers; the second column of the answer says how many were left out because their ids were there.
 Result<Command> appendNumberedTo(const QueuePlace& queue, std::span<const NewMessage> messages);
 
-/// There is at least one position. Bounds are hidden from the planner, as arrays are in row_sets.hpp.
+/// There is at least one position. Bounds are hidden from the planner (row_sets.hpp).
 Command deleteByPosition(std::int64_t queue, std::vector<std::int64_t> positions);
 
 }  // namespace tenure::postgresql

@@ -132,9 +132,6 @@ Command RowSets::commandFor(const Owner& owner, const Kind& kind, const RowPoint
 }
 
 /// What a text is made of. The parameters stand in this order: the owner, the columns, what is expected, how many.
-///
-/// Arrays and bounds are hidden from the planner by a SELECT: it would think that a plan for the very values is worth
-/// making each time.
 struct RowSets::Parts {
   std::string table;
   std::string into;    // the columns, and

@@ -7,6 +7,9 @@
 ///   others   where something is expected, 1 / (how many were found = how many there should be) fails
 ///
 /// Both end the transaction, so that what follows in the same journey is not done.
+///
+/// Arrays and bounds are hidden from the planner by a SELECT: it would think that a plan for the very values is worth
+/// making each time.
 #pragma once
 
 #include <map>

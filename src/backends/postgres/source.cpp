@@ -81,14 +81,15 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
   }
 }
 
+/// Bounds are hidden from the planner (row_sets.hpp).
 Result<std::vector<Message>> Source::look(std::size_t max) {
   if (const Result<void> arrived = takeAhead(); !arrived) return arrived.error();
   if (ahead_.size() < max) {
     const Result<Answer> rows = connection_->ask(
         "SELECT n, id, grp, body, headers, enqueued_at FROM ("
         " SELECT *, sum(octet_length(body)) OVER (ORDER BY n) - octet_length(body) AS before FROM ("
-        "  SELECT * FROM tenure_message WHERE queue = $1 AND n > $2 ORDER BY n LIMIT $3) AS next) AS measured"
-        " WHERE before < $4 ORDER BY n",
+        "  SELECT * FROM tenure_message WHERE queue = $1 AND n > (SELECT $2) ORDER BY n LIMIT (SELECT $3)) AS next"
+        ") AS measured WHERE before < $4 ORDER BY n",
         queue_, cursor_, static_cast<std::int64_t>(max - ahead_.size()), enoughBytes);
     if (!rows) return rows.error();
     if (const Result<void> taken = take(*rows); !taken) return taken.error();
@@ -106,8 +107,8 @@ void Source::askAhead(std::size_t max) {
       "SELECT n, id, grp, body, headers, enqueued_at FROM ("
       " SELECT *, sum(64 + octet_length(id) + octet_length(grp) + octet_length(body) + coalesce(octet_length(headers), "
       "0)) OVER (ORDER BY n) AS size FROM ("
-      "  SELECT * FROM tenure_message WHERE queue = $1 AND n > $2 ORDER BY n LIMIT $3) AS next) AS measured"
-      " WHERE size <= $4 ORDER BY n",
+      "  SELECT * FROM tenure_message WHERE queue = $1 AND n > (SELECT $2) ORDER BY n LIMIT (SELECT $3)) AS next"
+      ") AS measured WHERE size <= $4 ORDER BY n",
       queue_, cursor_, static_cast<std::int64_t>(max - ahead_.size()), bufferedBytes)});
 }
 

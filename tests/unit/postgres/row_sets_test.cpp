@@ -1,6 +1,7 @@
 // How rows become statements: as few as there can be, and each planned once.
 #include "backends/postgres/row_sets.hpp"
 
+#include "backends/postgres/connection.hpp"
 #include "leading.hpp"
 #include "storage/records.hpp"
 
@@ -77,6 +78,20 @@ TEST_F(Sets, WhatIsExpectedIsCounted) {
                  Expectation::has(storage::key::state, std::int64_t{1}));
 
   EXPECT_THAT(texts(), ElementsAre(HasSubstr("1 / (count(*) = "), HasSubstr("1 / (count(*) = ")));
+}
+
+/// Or a server would go on for ever with the plan that it has made while a table was small.
+TEST(AStatement, IsPreparedAnewWhenItWasUsedOften) {
+  PostgresWorld world;
+  const auto connection = std::move(*Connection::open(world.options(), "test"));
+  for (int i = 0; i < 100; ++i) ASSERT_THAT(connection->run("SELECT $1", std::int64_t{i}), succeeds());
+
+  const auto prepared = connection->ask(
+      "SELECT count(*), max(generic_plans + custom_plans) FROM pg_prepared_statements WHERE statement = 'SELECT $1'");
+
+  ASSERT_THAT(prepared, succeeds());
+  EXPECT_EQ(prepared->integer(0, 0), 1) << "the first one is gone";
+  EXPECT_EQ(prepared->integer(0, 1), 36);
 }
 
 /// A plan for the very values of each execution would cost more than it saves.
