@@ -78,7 +78,7 @@ TEST(House, EachLibraryIsConfinedToItsRooms) {
   const std::vector<Confinement> confinements{
       {"ZooKeeper", std::regex("^zookeeper/"), {"src/coordination/"}},
       {"SQLite", std::regex("^sqlite3\\.h"), {"src/backends/sqlite/"}},
-      {"libpq", std::regex("^(postgresql/)?libpq"), {"src/backends/postgres/"}},
+      {"libpq", std::regex("^(postgresql/)?libpq"), {"src/backends/postgresql/"}},
       {"hiredis", std::regex("^(hiredis/)?hiredis"), {"src/backends/redis/"}},
       {"rabbitmq-c", std::regex("^(rabbitmq-c/)?amqp"), {"src/backends/rabbitmq/"}},
       {"spdlog", std::regex("^spdlog/"), {"src/ops/"}},

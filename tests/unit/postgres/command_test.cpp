@@ -1,4 +1,4 @@
-#include "backends/postgres/command.hpp"
+#include "backends/postgresql/command.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "backends/postgres/session.hpp"
-#include "backends/postgres/session_name.hpp"
+#include "backends/postgresql/session.hpp"
+#include "backends/postgresql/session_name.hpp"
 #include "leading.hpp"
 
 namespace tenure::postgresql {

@@ -1,4 +1,4 @@
-#include "backends/postgres/failure.hpp"
+#include "backends/postgresql/failure.hpp"
 
 #include <gtest/gtest.h>
 

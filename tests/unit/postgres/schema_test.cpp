@@ -1,9 +1,9 @@
 // The explicit step that makes the tables, and what is said where it was not taken or was undone.
-#include "backends/postgres/schema.hpp"
+#include "backends/postgresql/schema.hpp"
 
 #include <future>
 
-#include "backends/postgres/connection.hpp"
+#include "backends/postgresql/connection.hpp"
 #include "leading.hpp"
 
 namespace tenure::postgresql {

@@ -1,0 +1,116 @@
+// What operators ask and do, each call on a session of its own: of the queue here, of the store by the rules that all
+// stores share.
+#include <algorithm>
+
+#include "backends/postgresql/driver.hpp"
+#include "backends/postgresql/inspection.hpp"
+#include "backends/postgresql/schema.hpp"
+#include "storage/store_admin.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+constexpr std::size_t peekedAtOnce = 16;  // they may be large
+
+struct OpenQueue {
+  std::unique_ptr<Connection> connection;
+  Queue queue;
+};
+
+Result<OpenQueue> openQueue(const Options& options) {
+  Result<std::unique_ptr<Connection>> connection = Connection::open(options, "tenure");
+  if (!connection) return connection.error();
+  if (const Result<void> schema = checkSchema(**connection); !schema) return schema.error();
+  if (const auto number = findQueue(**connection, options.queue); !number) return number.error();
+  const Exchange found = (*connection)->exchange(std::vector{selectQueue(options.queue)});
+  if (!found) return found.error();
+  return OpenQueue{std::move(*connection), queueFrom(found.answers[0])};
+}
+
+class Admin final : public IDatabaseAdmin {
+  using Numbers = std::vector<std::int64_t>;
+
+ public:
+  explicit Admin(Options options) : options_(std::move(options)) {}
+
+  Result<Findings> inspect() override { return postgresql::inspect(options_); }
+  Result<QueueStats> stats() override;
+  Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) override;
+
+  Result<std::vector<FenceRow>> fenceRows() override { return store().fenceRows(); }
+  Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
+                           const std::string& path) override {
+    return store().rebaseFence(expected, ensemble, generation, path);
+  }
+  Result<void> moveTo(const FenceRow& from, const FenceRow& to) override { return store().moveTo(from, to); }
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override {
+    return store().deadLetters(limit, choice);
+  }
+  Result<Numbers> requeueDeadLetters(const LetterChoice& choice) override { return store().requeueDeadLetters(choice); }
+  Result<Numbers> pardonDeadLetters(const LetterChoice& choice) override { return store().pardonDeadLetters(choice); }
+  Result<Numbers> purgeDeadLetters(const LetterChoice& choice) override { return store().purgeDeadLetters(choice); }
+  Result<std::vector<FailingMessage>> failing() override { return store().failing(); }
+  Result<void> release(const ConsumerName& consumer, const MessageId& id) override {
+    return store().release(consumer, id);
+  }
+  Result<std::vector<InWorkRecord>> inWork() override { return store().inWork(); }
+  Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
+                                                        std::span<const std::string> keys) override {
+    return store().state(election, keys);
+  }
+  Result<std::vector<LogLine>> log(const LogChoice& choice) override { return store().log(choice); }
+
+ private:
+  storage::StoreAdmin store() const { return {std::make_unique<Driver>(options_, noEvents(), "tenure"), true}; }
+
+  const Options options_;
+};
+
+Result<QueueStats> Admin::stats() {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  const Result<Answer> counted = open->connection->ask(
+      "SELECT count(*), coalesce(sum(octet_length(body)), 0)::bigint, min(enqueued_at),"
+      " (SELECT count(*) FROM tenure_dead_letter WHERE queue = $1),"
+      " (SELECT count(*) FROM tenure_attempt WHERE id IN (SELECT id FROM tenure_message WHERE queue = $1))"
+      " FROM tenure_message WHERE queue = $1",
+      open->queue.number);
+  if (!counted) return counted.error();
+  QueueStats stats{.waiting = counted->integer(0, 0),
+                   .waitingBytes = counted->integer(0, 1),
+                   .deadLetters = counted->integer(0, 3),
+                   .retrying = counted->integer(0, 4),
+                   .oldest = std::nullopt,
+                   .election = open->queue.owner.election};
+  if (!counted->isNull(0, 2)) stats.oldest = counted->time(0, 2);
+  return stats;
+}
+
+Result<void> Admin::peek(std::size_t limit, const std::function<void(const Message&)>& each) {
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  std::int64_t last = 0;
+  for (std::size_t seen = 0; seen < limit;) {
+    const std::size_t some = std::min(limit - seen, peekedAtOnce);
+    const Result<Answer> rows = open->connection->ask(
+        "SELECT n, id, grp, body, headers, enqueued_at FROM tenure_message WHERE queue = $1 AND n > $2 ORDER BY n LIMIT"
+        " $3",
+        open->queue.number, last, static_cast<std::int64_t>(some));
+    if (!rows) return rows.error();
+    for (int row = 0; row < rows->rows(); ++row) {
+      const Result<Message> message = messageFrom(*rows, row);
+      if (!message) return message.error();
+      last = message->position;
+      each(*message);
+    }
+    if (static_cast<std::size_t>(rows->rows()) < some) return {};
+    seen += some;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options) { return std::make_unique<Admin>(options); }
+
+}  // namespace tenure::postgresql

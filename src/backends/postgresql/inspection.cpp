@@ -1,0 +1,124 @@
+#include "backends/postgresql/inspection.hpp"
+
+#include "backends/postgresql/fence_rows.hpp"
+#include "backends/postgresql/schema.hpp"
+#include "backends/shared/inspection.hpp"
+#include "base/text.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using backends::Inspection;
+
+/// Safe to be without where `options` say so.
+Gravity gravityOfUnsafe(const Options& options) noexcept {
+  return options.allowUnsafeCommits ? Gravity::warning : Gravity::refusal;
+}
+
+Result<void> lookAtServer(Connection& connection, const Options& options, Inspection& found) {
+  const Result<Answer> server = connection.ask(
+      "SELECT current_setting('server_version'), current_setting('synchronous_commit'), current_setting('fsync'),"
+      " current_setting('full_page_writes'), pg_is_in_recovery()::int::bigint, current_user::text,"
+      " current_setting('default_transaction_read_only'), coalesce(current_setting('transaction_timeout', true), '0'),"
+      " pg_backend_pid()::bigint");
+  if (!server) return server.error();
+  const std::string commits = server->text(0, 1);
+  const bool isReplica = server->integer(0, 4) != 0;
+  const Gravity unsafe = gravityOfUnsafe(options);
+  found.fact("PostgreSQL", server->text(0, 0), connection.name());
+  found.require(!isReplica, "role", isReplica ? "replica" : "primary", "the primary: a replica cannot be written to");
+  found.expect(commits == "on" || commits == "remote_apply", unsafe, "synchronous_commit", commits,
+               "on: a crash may lose commits that were reported");
+  found.expect(server->bytes(0, 2) == "on", unsafe, "fsync", server->text(0, 2),
+               "on: a crash may lose or damage what was committed");
+  found.expectSafe(server->bytes(0, 3) == "on", "full_page_writes", server->text(0, 3),
+                   "on: without it a power loss may damage pages, unless the file system writes them whole");
+  found.require(isReplica || server->bytes(0, 6) == "off", "default_transaction_read_only", server->text(0, 6), "off");
+  found.expectSafe(server->bytes(0, 7) == "0", "transaction_timeout", server->text(0, 7),
+                   "0: it would end a batch that handlers take long over");
+  found.expectSafe(server->integer(0, 8) == connection.serverProcess(), "connection",
+                   server->integer(0, 8) == connection.serverProcess() ? "direct" : "through a pooler",
+                   "a direct one, or a pooler that gives out whole sessions: claims end sessions by their server's "
+                   "process");
+  return {};
+}
+
+Result<void> lookAtNetwork(Connection& connection, const Options& options, Inspection& found) {
+  const Result<Answer> session = connection.ask(
+      "SELECT coalesce(host(inet_server_addr()), ''), coalesce(version, ''), coalesce(cipher, '')"
+      " FROM (SELECT 1) AS one LEFT JOIN pg_stat_ssl ON pid = pg_backend_pid() AND ssl");
+  if (!session) return session.error();
+  const std::string address = session->text(0, 0);
+  const std::string version = session->text(0, 1);
+  const bool isLocal = address.empty() || isOnThisMachine(address);
+  const std::string shown = version.empty() ? (address.empty() ? "none, a Unix socket" : "none") : version;
+  found.expectSafe(isLocal || options.tls, "TLS", shown + (options.tls ? ", verify-full" : ""),
+                   "tls=yes in the URL: the server's name is not verified, so anybody on the way could pose as it");
+  return {};
+}
+
+Result<void> lookAtStandbys(Connection& connection, Inspection& found) {
+  const Result<Answer> counted = connection.ask(
+      "SELECT count(*), count(*) FILTER (WHERE sync_state = 'async'), count(*) FILTER (WHERE sync_state IS NULL)"
+      " FROM pg_stat_replication");
+  if (!counted) return counted.error();
+  const std::int64_t standbys = counted->integer(0, 0);
+  const std::int64_t lagging = counted->integer(0, 1);
+  if (counted->integer(0, 2) > 0) {
+    found.fact("standbys", std::to_string(standbys),
+               "whether they are synchronous is not known: the role would need pg_read_all_stats");
+    return {};
+  }
+  found.expectSafe(lagging == 0, "standbys", std::to_string(standbys),
+                   std::to_string(lagging) +
+                       " of them not synchronous: a failover to one may lose acknowledged commits, with the fence");
+  return {};
+}
+
+Result<void> lookAtQueue(Connection& connection, const Options& options, Inspection& found) {
+  const Exchange read = connection.exchange(std::vector{selectQueue(options.queue), selectFences()});
+  if (!read) return read.error();
+  if (read.answers[0].rows() == 0) {
+    found.fact("queue", "absent", "the first producer or leader makes it");
+  } else {
+    const std::string owner = queueFrom(read.answers[0]).owner.election;
+    found.fact("queue", owner.empty() ? "of no election yet" : "of election " + owner);
+  }
+  for (const storage::StoredFence& fence : fencesFrom(read.answers[1]))
+    found.require(fence.damage.empty(), "fence of " + fence.row.election.value, storage::described(fence.row),
+                  "a sound row; " + fence.damage);
+  return {};
+}
+
+Result<void> lookAtTables(Connection& connection, const Options& options, Inspection& found) {
+  const Result<void> schema = checkSchema(connection);
+  if (!schema && connection.isLost()) return schema;
+  found.require(schema.has_value(), "schema", schema ? "as this build knows it" : "unfit",
+                schema ? "" : "the tables of this build; " + schema.error().detail);
+  if (!schema) return {};
+  const Result<std::string> forbidden = forbiddenTables(connection);
+  if (!forbidden) return forbidden.error();
+  const std::string& tables = *forbidden;
+  found.require(tables.empty(), "privileges", tables.empty() ? "enough" : "too few",
+                "SELECT, INSERT, UPDATE and DELETE on " + tables);
+  return tables.empty() ? lookAtQueue(connection, options, found) : Result<void>{};
+}
+
+}  // namespace
+
+Result<Findings> inspect(const Options& options) {
+  const Result<std::unique_ptr<Connection>> connection = Connection::look(options);
+  if (!connection) return connection.error();
+  Inspection found;
+  Result<void> looked = lookAtServer(**connection, options, found);
+  if (looked) looked = lookAtNetwork(**connection, options, found);
+  if (looked) looked = lookAtStandbys(**connection, found);
+  if (looked) looked = lookAtTables(**connection, options, found);
+  if (!looked) return looked.error();
+  found.fact("idle_in_transaction_session_timeout", formatDuration(options.idleInTransactionLimit),
+             "set by each of our sessions, as are lock_timeout " + formatDuration(options.lockLimit) +
+                 " and statement_timeout " + formatDuration(options.statementLimit));
+  return found.take();
+}
+
+}  // namespace tenure::postgresql

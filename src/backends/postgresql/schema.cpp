@@ -1,0 +1,222 @@
+#include "backends/postgresql/schema.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "backends/postgresql/connection.hpp"
+#include "base/text.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+constexpr std::int64_t schemaVersion = 4;
+
+// Rows that every commit changes leave room on their page, so that their new versions stay there and are cleaned up in
+// passing; tables that empty as fast as they fill are vacuumed by what goes, not by a share of what is left.
+constexpr std::string_view createTables = R"sql(CREATE TABLE tenure_schema(version bigint NOT NULL);
+INSERT INTO tenure_schema VALUES(4);
+CREATE TABLE tenure_queue(
+  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text NOT NULL UNIQUE,
+  last bigint NOT NULL DEFAULT 0,  -- n of the newest message ever
+  election text, path text)        -- that consumes it; null before the first term
+  WITH (fillfactor = 10);
+CREATE TABLE tenure_message(
+  queue bigint NOT NULL REFERENCES tenure_queue, n bigint NOT NULL,
+  id bytea NOT NULL, grp bytea NOT NULL, body bytea NOT NULL,
+  headers text,                    -- JSON [[name, value], …]; null for none
+  enqueued_at bigint NOT NULL,
+  PRIMARY KEY(queue, n))
+  WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+        autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
+CREATE TABLE tenure_number(
+  queue bigint NOT NULL, grp bytea NOT NULL,
+  last bigint NOT NULL,            -- that a message of the group was given
+  PRIMARY KEY(queue, grp))
+  WITH (fillfactor = 50);
+CREATE TABLE tenure_sent(
+  queue bigint NOT NULL, id bytea NOT NULL, at bigint NOT NULL,
+  PRIMARY KEY(queue, id));
+CREATE INDEX tenure_sent_at ON tenure_sent(at);
+CREATE TABLE tenure_fence(
+  election text PRIMARY KEY,
+  ensemble text NOT NULL, generation bigint NOT NULL, token bigint NOT NULL CHECK(token >= 0),
+  seq bigint NOT NULL,             -- counts the term's commits
+  path text NOT NULL, candidate text NOT NULL,
+  host text NOT NULL, pid bigint NOT NULL, start_time bigint NOT NULL, boot_id text NOT NULL,
+  pid_namespace bigint NOT NULL,
+  claimed_at bigint NOT NULL,
+  change text NOT NULL)            -- who made the last change of seq
+  WITH (fillfactor = 10);
+CREATE TABLE tenure_lane(
+  election text NOT NULL, lane bigint NOT NULL,
+  token bigint NOT NULL,
+  seq bigint NOT NULL,             -- counts the lane's commits in the term
+  change text NOT NULL,            -- who made the last change of seq
+  PRIMARY KEY(election, lane))
+  WITH (fillfactor = 10);
+CREATE TABLE tenure_key(
+  consumer text NOT NULL, id bytea NOT NULL,
+  state bigint NOT NULL,           -- 0 done, 1 dead
+  digest bytea NOT NULL, token bigint NOT NULL, at bigint NOT NULL,
+  PRIMARY KEY(consumer, id));
+CREATE TABLE tenure_attempt(
+  consumer text NOT NULL, id bytea NOT NULL,
+  attempts bigint NOT NULL, last_error bytea NOT NULL, first_at bigint NOT NULL, last_at bigint NOT NULL,
+  standing bigint NOT NULL DEFAULT 0,  -- 0 retrying, 1 blocked, 2 released
+  PRIMARY KEY(consumer, id));
+CREATE TABLE tenure_in_work(
+  consumer text PRIMARY KEY,
+  token bigint NOT NULL, more bigint NOT NULL,
+  ids bytea NOT NULL)              -- each id followed by a NUL
+  WITH (fillfactor = 10);
+CREATE TABLE tenure_dead_letter(
+  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  queue bigint NOT NULL REFERENCES tenure_queue, consumer text NOT NULL,
+  id bytea NOT NULL, grp bytea NOT NULL, body bytea NOT NULL, headers text, enqueued_at bigint NOT NULL,
+  position bigint NOT NULL, reason bytea NOT NULL, attempts bigint NOT NULL,
+  first_at bigint NOT NULL, died_at bigint NOT NULL);
+CREATE TABLE tenure_state(
+  election text NOT NULL, key bytea NOT NULL, value bytea NOT NULL,
+  PRIMARY KEY(election, key));
+CREATE TABLE tenure_log(
+  consumer text NOT NULL, n bigint GENERATED ALWAYS AS IDENTITY,  -- nearly in the order of commits
+  id bytea NOT NULL, attempt bigint NOT NULL,
+  outcome bigint NOT NULL, error bytea NOT NULL,
+  token bigint NOT NULL, began_at bigint NOT NULL, ended_at bigint NOT NULL,
+  PRIMARY KEY(consumer, n));
+)sql";
+
+constexpr std::array<std::string_view, 13> tables{
+    "tenure_schema",      "tenure_fence", "tenure_lane", "tenure_queue",   "tenure_message",
+    "tenure_number",      "tenure_sent",  "tenure_key",  "tenure_attempt", "tenure_in_work",
+    "tenure_dead_letter", "tenure_state", "tenure_log"};
+
+struct Missing {
+  std::vector<std::string> tables;
+  std::string schema;  // the connection's current one; empty when there is none
+};
+
+Result<Missing> missingTables(Connection& connection) {
+  const Result<Answer> answer = connection.ask(
+      "SELECT coalesce(current_schema()::text, ''), name FROM (SELECT 1) AS one"
+      " LEFT JOIN unnest(string_to_array($1, ',')) AS name ON to_regclass(name) IS NULL",
+      allTables());
+  if (!answer) return answer.error();
+  Missing missing{{}, answer->text(0, 0)};
+  for (int row = 0; row < answer->rows(); ++row)
+    if (!answer->isNull(row, 1)) missing.tables.push_back(answer->text(row, 1));
+  return missing;
+}
+
+Result<std::int64_t> versionOf(Connection& connection) {
+  const Result<Answer> version = connection.ask("SELECT coalesce(max(version), 0) FROM tenure_schema");
+  if (!version) return version.error();
+  return version->integer(0, 0);
+}
+
+Error otherVersion(const Connection& connection, std::int64_t version) {
+  return {Errc::configurationRefused, connection.name() + " has schema version " + std::to_string(version) +
+                                          ", this build knows " + std::to_string(schemaVersion)};
+}
+
+bool lacks(const Missing& missing, std::string_view table) {
+  return std::find(missing.tables.begin(), missing.tables.end(), table) != missing.tables.end();
+}
+
+Result<void> checkMissing(Connection& connection, const Missing& missing) {
+  if (!lacks(missing, "tenure_schema")) {
+    const Result<std::int64_t> version = versionOf(connection);
+    if (!version) return version.error();
+    if (*version != schemaVersion) return otherVersion(connection, *version);
+  }
+  if (missing.tables.empty()) return {};
+  const bool fence = lacks(missing, "tenure_fence");
+  return Error{fence ? Errc::fenceLost : Errc::storeFailed,
+               connection.name() + ": table " + (fence ? "tenure_fence" : missing.tables.front()) + " is missing"};
+}
+
+}  // namespace
+
+std::string allTables() {
+  std::string all;
+  for (const std::string_view table : tables) all += (all.empty() ? "" : ",") + std::string(table);
+  return all;
+}
+
+bool isOurTable(std::string_view name) noexcept {
+  return std::any_of(tables.begin(), tables.end(), [&](std::string_view table) {
+    return name == table || (name.starts_with(table) && name.ends_with("_seq"));
+  });
+}
+
+Result<void> checkSchema(Connection& connection) {
+  const Result<Missing> missing = missingTables(connection);
+  if (!missing) return missing.error();
+  if (missing->tables.size() < tables.size()) return checkMissing(connection, *missing);
+  return Error{Errc::configurationRefused, connection.name() + ": no Tenure tables in schema \"" +
+                                               escaped(missing->schema) +
+                                               "\"; run `tenure schema apply` or psql with `tenure schema print`"};
+}
+
+std::string schemaSql() { return "BEGIN;\n" + std::string(createTables) + "COMMIT;\n"; }
+
+Result<void> applySchema(const Options& options) {
+  Result<std::unique_ptr<Connection>> opened = Connection::open(options, "tenure schema");
+  if (!opened) return opened.error();
+  Connection& connection = **opened;
+  // Two at the same time: the second waits and finds everything there.
+  const Result<void> alone = connection.run("SELECT pg_advisory_lock(8391162081527821)");
+  if (!alone) return alone;
+  const Result<Missing> missing = missingTables(connection);
+  if (!missing) return missing.error();
+  if (missing->tables.size() < tables.size()) {
+    const Result<void> sound = checkMissing(connection, *missing);
+    if (sound || sound.error().is(Errc::unavailable)) return sound;
+    return Error{Errc::configurationRefused, sound.error().detail + "; what is left of another schema is not touched"};
+  }
+  return connection.script(std::string(createTables));
+}
+
+Result<std::string> forbiddenTables(Connection& connection) {
+  const Result<Answer> forbidden = connection.ask(
+      "SELECT coalesce(string_agg(name, ', '), '') FROM unnest(string_to_array($1, ',')) AS name"
+      " WHERE NOT (has_table_privilege(name, 'SELECT') AND (name = 'tenure_schema' OR"
+      " has_table_privilege(name, 'INSERT') AND has_table_privilege(name, 'UPDATE') AND"
+      " has_table_privilege(name, 'DELETE')))",
+      allTables());
+  if (!forbidden) return forbidden.error();
+  return forbidden->text(0, 0);
+}
+
+Result<void> checkRights(Connection& connection) {
+  const Result<std::string> forbidden = forbiddenTables(connection);
+  if (!forbidden) return forbidden.error();
+  if (forbidden->empty()) return {};
+  return Error{Errc::permissionDenied,
+               connection.name() + ": no right to SELECT, INSERT, UPDATE and DELETE on " + *forbidden};
+}
+
+Result<std::string> channelOf(Connection& connection, std::int64_t queue) {
+  const Result<Answer> table = connection.ask("SELECT 'tenure_message'::regclass::oid::bigint");
+  if (!table) return table.error();
+  return "tenure_" + std::to_string(table->integer(0, 0)) + "_" + std::to_string(queue);
+}
+
+Result<std::int64_t> findQueue(Connection& connection, const std::string& queue) {
+  const Result<Answer> found = connection.ask("SELECT number FROM tenure_queue WHERE name = $1", queue);
+  if (!found) return found.error();
+  if (found->rows() == 1) return found->integer(0, 0);
+  return Error{Errc::notFound, connection.name() + " has no queue \"" + escaped(queue) + "\""};
+}
+
+Result<std::int64_t> ensureQueue(Connection& connection, const std::string& queue) {
+  const Result<std::int64_t> known = findQueue(connection, queue);
+  if (known || !known.error().is(Errc::notFound)) return known;
+  const Result<void> added =
+      connection.run("INSERT INTO tenure_queue(name) VALUES($1) ON CONFLICT(name) DO NOTHING", queue);
+  if (!added) return added.error();
+  return findQueue(connection, queue);
+}
+
+}  // namespace tenure::postgresql

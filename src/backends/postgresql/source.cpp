@@ -1,0 +1,164 @@
+#include "backends/postgresql/source.hpp"
+
+#include <iterator>
+
+#include "backends/postgresql/queue_rows.hpp"
+#include "backends/postgresql/schema.hpp"
+#include "backends/postgresql/session_name.hpp"
+#include "base/assert.hpp"
+#include "storage/fenced_transaction.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration safetyNet = 1s;                // a notification may be lost with whatever stands in between
+constexpr std::int64_t enoughBytes = 8LL << 20U;  // a fetch of large messages stops here
+// A receive window of the least common size takes it, so that the server has sent all of it, however long we are away.
+constexpr std::int64_t bufferedBytes = 48LL << 10U;
+
+bool isLight(const std::vector<Message>& messages) {
+  std::size_t bytes = 0;
+  for (const Message& message : messages) bytes += message.body.size();
+  return bytes <= static_cast<std::size_t>(bufferedBytes);
+}
+
+bool isOwnedBy(const storage::QueueOwner& owner, const TermIdentity& term) {
+  return owner.election == term.election.value && owner.path == term.electionPath;
+}
+
+}  // namespace
+
+Result<void> Source::attach(const Term& term) {
+  detach();
+  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, sourceSession(term.identity()), {}, timer_);
+  if (!opened) return opened.error();
+  connection_ = std::move(*opened);
+  const Result<void> owned = own(term.identity());
+  if (!owned) detach();
+  return owned;
+}
+
+/// Listens before the first look, so that nothing falls in between.
+Result<void> Source::own(const TermIdentity& term) {
+  if (const Result<void> schema = checkSchema(*connection_); !schema) return schema;
+  const Result<Queue> queue = ownedQueue(term);
+  if (!queue) return queue.error();
+  if (!isOwnedBy(queue->owner, term))
+    return Error{Errc::queueOwned, "it is consumed by election " + queue->owner.election + " at " + queue->owner.path};
+  queue_ = queue->number;
+  cursor_ = 0;
+  const Result<std::string> channel = channelOf(*connection_, queue_);
+  if (!channel) return channel.error();
+  return connection_->run("LISTEN " + *channel);
+}
+
+/// After a claim in the same database the queue is ours already, and nothing has to be written.
+Result<Queue> Source::ownedQueue(const TermIdentity& term) {
+  const Result<std::int64_t> number = ensureQueue(*connection_, options_.queue);
+  if (!number) return number.error();
+  const Exchange found = connection_->exchange(std::vector{selectQueue(options_.queue)});
+  if (!found) return found.error();
+  if (Queue queue = queueFrom(found.answers[0]); !queue.owner.election.empty()) return queue;
+  const Exchange taken = connection_->exchange(std::vector{takeQueue(*number, term), selectQueue(options_.queue)});
+  if (!taken) return taken.error();
+  return queueFrom(taken.answers[1]);
+}
+
+Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
+  TENURE_ASSERT(connection_ != nullptr);
+  for (;;) {
+    if (const Result<bool> heard = connection_->takeNotifications(); !heard) return heard.error();
+    Result<std::vector<Message>> messages = look(max);
+    if (!messages || !messages->empty()) return messages;
+    const BootTime now = BootClock::now();
+    if (deadline <= now || stop.stop_requested()) return messages;
+    // libpq takes what comes with the look's answer off the socket, which then rings no more.
+    const Result<bool> heard = connection_->takeNotifications();
+    if (!heard) return heard.error();
+    if (!*heard) wakeUp_.wait(connection_->socket(), std::min<Duration>(deadline - now, safetyNet), stop);
+  }
+}
+
+/// Bounds are hidden from the planner (row_sets.hpp).
+Result<std::vector<Message>> Source::look(std::size_t max) {
+  if (const Result<void> arrived = takeAhead(); !arrived) return arrived.error();
+  if (ahead_.size() < max) {
+    const Result<Answer> rows = connection_->ask(
+        "SELECT n, id, grp, body, headers, enqueued_at FROM ("
+        " SELECT *, sum(octet_length(body)) OVER (ORDER BY n) - octet_length(body) AS before FROM ("
+        "  SELECT * FROM tenure_message WHERE queue = $1 AND n > (SELECT $2) ORDER BY n LIMIT (SELECT $3)) AS next"
+        ") AS measured WHERE before < $4 ORDER BY n",
+        queue_, cursor_, static_cast<std::int64_t>(max - ahead_.size()), enoughBytes);
+    if (!rows) return rows.error();
+    if (const Result<void> taken = take(*rows); !taken) return taken.error();
+  }
+  const auto end = ahead_.begin() + static_cast<std::ptrdiff_t>(std::min(max, ahead_.size()));
+  std::vector<Message> messages(std::move_iterator(ahead_.begin()), std::move_iterator(end));
+  ahead_.erase(ahead_.begin(), end);
+  if (messages.size() == max && isLight(messages)) askAhead(max);
+  return messages;
+}
+
+void Source::askAhead(std::size_t max) {
+  if (ahead_.size() >= max) return;
+  connection_->start(std::vector{command(
+      "SELECT n, id, grp, body, headers, enqueued_at FROM ("
+      " SELECT *, sum(64 + octet_length(id) + octet_length(grp) + octet_length(body) + coalesce(octet_length(headers), "
+      "0)) OVER (ORDER BY n) AS size FROM ("
+      "  SELECT * FROM tenure_message WHERE queue = $1 AND n > (SELECT $2) ORDER BY n LIMIT (SELECT $3)) AS next"
+      ") AS measured WHERE size <= $4 ORDER BY n",
+      queue_, cursor_, static_cast<std::int64_t>(max - ahead_.size()), bufferedBytes)});
+}
+
+Result<void> Source::takeAhead() {
+  if (!connection_->isUnderWay()) return {};
+  const Exchange arrived = connection_->finish();
+  return arrived ? take(arrived.answers[0]) : Result<void>(arrived.error());
+}
+
+Result<void> Source::take(const Answer& rows) {
+  for (int row = 0; row < rows.rows(); ++row) {
+    Result<Message> message = messageFrom(rows, row);
+    if (!message) return message.error();
+    cursor_ = message->position;
+    ahead_.push_back(std::move(*message));
+  }
+  return {};
+}
+
+/// With the lanes of its store as well.
+bool Source::sharesTransactionsWith(const IFencedStore& store) const noexcept {
+  const auto* ours = dynamic_cast<const storage::FencedSession*>(&store);
+  return ours != nullptr && &ours->main() == &store_;
+}
+
+Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
+  auto* ours = dynamic_cast<storage::FencedTransaction*>(&transaction);
+  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->session()));
+  return ours->acknowledge(messages);
+}
+
+/// What is sent in one go is one transaction.
+Result<void> Source::acknowledge(std::span<const Message> messages) {
+  TENURE_ASSERT(connection_ != nullptr);
+  if (messages.empty()) return {};
+  if (Result<void> arrived = takeAhead(); !arrived) return arrived;
+  std::vector<std::int64_t> positions;
+  for (const Message& message : messages) positions.push_back(message.position);
+  const Exchange deleted = connection_->exchange(std::vector{deleteByPosition(queue_, std::move(positions))});
+  return deleted ? Result<void>{} : deleted.error();
+}
+
+void Source::limitAnswers(AnswerTimer* timer) noexcept {
+  timer_ = timer;
+  if (connection_) connection_->limitAnswers(timer);
+}
+
+void Source::detach() noexcept {
+  connection_.reset();
+  ahead_.clear();
+}
+
+}  // namespace tenure::postgresql

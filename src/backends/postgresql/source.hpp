@@ -1,0 +1,55 @@
+/// PostgreSQL as the queue's consuming end, on a session of its own: it reads what is committed, whatever the store's
+/// transaction is doing, and sleeps on that session's notifications. The cursor lives in memory: one leader consumes,
+/// so no row has to be locked or marked as taken, and a message is gone when its acknowledgement deletes it.
+///
+/// While messages come in plenty, the next ones are asked for as soon as some are handed out: the server looks for them
+/// while those are in work, and their journey costs no time. No more of them than fits into the connection's buffers,
+/// so that a server never waits for a slow handler.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "backends/postgresql/fence_rows.hpp"
+#include "backends/postgresql/session.hpp"
+#include "backends/postgresql/wake_up.hpp"
+#include "storage/fenced_session.hpp"
+#include "tenure/source.hpp"
+
+namespace tenure::postgresql {
+
+class Source final : public IMessageSource {
+ public:
+  /// Borrows both; `store` is the one of the same database.
+  Source(const Options& options, const storage::FencedSession& store) : options_(options), store_(store) {}
+
+  Result<void> prepare(const std::stop_token& stop) override { return Session(options_).prepare(stop); }
+  Result<void> attach(const Term& term) override;
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
+  Result<void> acknowledge(std::span<const Message> messages) override;
+  void limitAnswers(AnswerTimer* timer) noexcept override;
+  void detach() noexcept override;
+
+ private:
+  Result<void> own(const TermIdentity& term);
+  Result<Queue> ownedQueue(const TermIdentity& term);
+  /// What came ahead, and what is there now, after the cursor, which both move.
+  Result<std::vector<Message>> look(std::size_t max);
+  void askAhead(std::size_t max);
+  Result<void> takeAhead();
+  Result<void> take(const Answer& rows);
+
+  const Options& options_;
+  const storage::FencedSession& store_;
+  AnswerTimer* timer_ = nullptr;
+  std::unique_ptr<Connection> connection_;
+  WakeUp wakeUp_;
+  std::int64_t queue_ = 0;
+  std::int64_t cursor_ = 0;    // position of the last message that has arrived
+  std::deque<Message> ahead_;  // those that have arrived and were not handed out
+};
+
+}  // namespace tenure::postgresql
