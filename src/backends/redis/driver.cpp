@@ -6,8 +6,8 @@
 #include "backends/redis/apply_request.hpp"
 #include "backends/redis/errors.hpp"
 #include "backends/redis/scripts.hpp"
+#include "backends/redis/time_text.hpp"
 #include "backends/shared/cut_off.hpp"
-#include "backends/shared/record_text.hpp"
 #include "storage/headers_text.hpp"
 
 namespace tenure::redis {
@@ -177,7 +177,7 @@ Result<spi::Applied> Driver::apply(const spi::Batch& batch) {
     // A producer that may create makes the queue anew on an emptied server, but never a fence.
     if (isClaim && !link_.options().create) return noQueue(link_.options().queue);
   }
-  const std::string now = backends::timeText(systemClock().wallNow());
+  const std::string now = timeText(systemClock().wallNow());
   const ApplyRequest request(batch, keys_, keep_, now, headers);
   std::vector<std::string> ids;
   ids.reserve(batch.alsoRead.size());

@@ -1,6 +1,6 @@
 #include "backends/redis/messages.hpp"
 
-#include "backends/shared/record_text.hpp"
+#include "backends/redis/time_text.hpp"
 #include "base/text.hpp"
 #include "storage/headers_text.hpp"
 
@@ -19,7 +19,7 @@ Result<Message> messageFrom(ReplyView entry) {
   message.group.value = fields.after("group").bytes();
   message.body = fields.after("body").bytes();
   message.headers = std::move(*headers);
-  message.enqueuedAt = backends::timeFrom(fields.after("at").bytes());
+  message.enqueuedAt = timeFrom(fields.after("at").bytes());
   return message;
 }
 

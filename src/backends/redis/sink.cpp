@@ -1,8 +1,8 @@
 #include "backends/redis/errors.hpp"
 #include "backends/redis/keys.hpp"
 #include "backends/redis/scripts.hpp"
+#include "backends/redis/time_text.hpp"
 #include "backends/shared/message_check.hpp"
-#include "backends/shared/record_text.hpp"
 #include "base/text.hpp"
 #include "storage/headers_text.hpp"
 
@@ -27,7 +27,7 @@ class Sink final : public IMessageSink {
     if (!headers) return headers.error();
     const Result<Connection*> connection = link_.use();
     if (!connection) return connection.error();
-    const std::string now = backends::timeText(systemClock().wallNow());
+    const std::string now = timeText(systemClock().wallNow());
     Arguments arguments{link_.options().create ? "1" : "0", now};
     for (std::size_t i = 0; i < messages.size(); ++i)
       arguments.insert(arguments.end(),
