@@ -13,18 +13,21 @@
 ///   SQLite      a savepoint and its release for each message, and the pages that it changes copied aside, so that a
 ///               handler that fails takes back its own writes alone: 0.65 in batches of 256 in memory, and 0.75 beside
 ///               a bare loop that has savepoints as well (bench `consumer`, one run each)
-///   PostgreSQL  statements kept as values of their own until the commit, so that no handler holds a lock: about twice
-///               the bare loop's processor time, which shows most where a batch is one message
+///   PostgreSQL  statements kept as values of their own until the commit, so that no handler holds a lock: more than
+///               twice the bare loop's processor time, which shows most where a batch is one message; two statements a
+///               commit more, for a fair turn at the fence and for the look. One statement for all keys makes up for it
+///               in large batches
 ///   Redis       six of a commit's 13 calls at a batch of one: the kinds of the four keys that it touches, because a
 ///               script that fails in the middle is not undone, and the hour and number of its idempotency keys
 ///
 /// Measured on two processors, in memory, with nothing else to do, `--messages 16384`, `wall` and `cpu` in batches of
-/// 1, 16 and 256 (PostgreSQL's have 64 at most, for its savepoints):
+/// 1, 16 and 256 (PostgreSQL's that are answered have 64 at most, for its savepoints; its figures are of a run beside
+/// other work):
 ///
 ///                             wall                 cpu
 ///   sqlite              0.78  0.71  0.67    0.78  0.71  0.67
-///   postgresql          0.67  0.80  0.86    0.49  0.47  0.46
-///   postgresql-answered 0.81  0.78  0.82    0.65  0.66  0.71
+///   postgresql          0.66  0.76  1.01    0.45  0.34  0.41
+///   postgresql-answered 0.67  0.84  0.94    0.53  0.71  0.72
 ///   redis               0.78  1.17  1.06    0.80  0.72  0.60
 ///   zookeeper           0.78  0.89  0.90    0.43  0.40  0.34
 ///   rabbitmq+sqlite     1.05  0.72  0.77    0.82  0.80  0.84
