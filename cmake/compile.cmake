@@ -1,9 +1,10 @@
-# How our own code is compiled: warnings are errors, sanitizers and unity by option.
+# How our own code is compiled: with all warnings, sanitizers and unity by option.
 function(tenure_compile target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TENURE_UNITY})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
-                                           -Woverloaded-virtual -Werror -fno-omit-frame-pointer)
+                                           -Woverloaded-virtual $<$<BOOL:${TENURE_WERROR}>:-Werror>
+                                           -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ 12 reports these inside the standard library's own inlined code.
     target_compile_options(${target} PRIVATE -Wno-error=maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
@@ -52,4 +53,24 @@ function(tenure_unite target)
     endforeach()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# tenure_component(name ROOMS folders of src/ CLIENTS what only it links): the library tenure::<name>.
+function(tenure_component name)
+  cmake_parse_arguments(PARSE_ARGV 1 component "" "" "ROOMS;CLIENTS")
+  list(TRANSFORM component_ROOMS PREPEND src/)
+  list(TRANSFORM component_ROOMS APPEND /*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${component_ROOMS})
+  add_library(tenure_${name} STATIC ${sources})
+  add_library(tenure::${name} ALIAS tenure_${name})
+  set_target_properties(tenure_${name} PROPERTIES EXPORT_NAME ${name})
+  tenure_compile(tenure_${name})
+  tenure_unite(tenure_${name})
+  target_include_directories(tenure_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(tenure_${name} PRIVATE ${component_CLIENTS})
+  target_precompile_headers(tenure_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/standard.hpp)
+  if(NOT name STREQUAL "core")
+    target_link_libraries(tenure_${name} PUBLIC tenure_core)
+  endif()
+  install(TARGETS tenure_${name} EXPORT tenure-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()

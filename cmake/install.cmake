@@ -1,6 +1,6 @@
 # `cmake --install`: library, headers, the tool, and a package for find_package(tenure).
 include(CMakePackageConfigHelpers)
-install(TARGETS tenure tenure_testing EXPORT tenure-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tenure EXPORT tenure-targets)
 if(TARGET tenure_cli)
   install(TARGETS tenure_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   foreach(part 1 5 7)
@@ -11,7 +11,7 @@ endif()
 if(TARGET tenure_last_will)
   install(TARGETS tenure_last_will EXPORT tenure-targets RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tenure)
 endif()
-install(DIRECTORY include/tenure DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/tenure ${CMAKE_BINARY_DIR}/include/tenure DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT tenure-targets NAMESPACE tenure:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)
 set(TENURE_HELPERS ${CMAKE_INSTALL_LIBEXECDIR}/tenure)
 configure_package_config_file(cmake/tenure-config.cmake.in ${CMAKE_BINARY_DIR}/tenure-config.cmake

@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/reference.hpp"
+#include "tenure/version.hpp"
 
 namespace {
 

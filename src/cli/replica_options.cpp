@@ -3,6 +3,7 @@
 #include "base/emit.hpp"
 #include "base/text.hpp"
 #include "career/candidate_options.hpp"
+#include "tenure/version.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -11,6 +11,7 @@
 #include "cli/config_file.hpp"
 #include "cli/early_signals.hpp"
 #include "cli/mistakes.hpp"
+#include "tenure/version.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -1,5 +1,7 @@
 #include <iostream>
 #include <tenure/candidate.hpp>
+#include <tenure/sqlite.hpp>
+#include <tenure/version.hpp>
 
 namespace {
 
@@ -31,6 +33,8 @@ tenure::CandidateOptions options(const char* election) {
 
 /// Links the library and uses it as far as that goes without a server.
 int main() {
+  const tenure::sqlite::Database database({.file = "unused.db"}, tenure::noEvents());
+  std::cout << "with " TENURE_VERSION "\n";
   Nothing career;
   try {
     tenure::Candidate candidate(options("../x"), career, tenure::noEvents());
