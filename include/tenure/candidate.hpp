@@ -14,7 +14,7 @@ namespace tenure {
 /// How to reach the ensemble.
 struct ZooKeeperOptions {
   /// "host:port,host:port"; no chroot (use `root`).
-  std::string hosts;
+  std::string hosts{};
   /// Asked for; the servers clamp it to 2..20 ticks and the negotiated value rules. Below 3 s is refused unless
   /// `allowShortSession`.
   std::chrono::milliseconds sessionTimeout{10'000};
@@ -75,14 +75,14 @@ enum class Preference {
 std::string_view toString(Preference preference) noexcept;
 
 struct CandidateOptions {
-  ZooKeeperOptions zookeeper;
-  ElectionName election;
+  ZooKeeperOptions zookeeper{};
+  ElectionName election{};
   std::string root = "/tenure";
   /// Shown to people; the host name and pid when empty.
-  CandidateId id;
+  CandidateId id{};
   /// Of the program, shown to people.
   std::string version{};
-  CareerLimits limits;
+  CareerLimits limits{};
   Preference preference = Preference::normal;
   /// How long this replica, when it is preferred, must have stood by, as its leader has seen it, before it is handed
   /// the leadership. Each failed term of this process doubles it, so that a preference does not flap. Every leader

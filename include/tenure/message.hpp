@@ -25,10 +25,10 @@ inline constexpr std::string_view numberHeader = "tenure-number";
 
 /// A message as a producer hands it in. The body is any bytes.
 struct NewMessage {
-  MessageId id;
-  GroupId group;
-  std::string body;
-  Headers headers;
+  MessageId id{};
+  GroupId group{};
+  std::string body{};
+  Headers headers{};
 };
 
 /// A message as a source delivers it.
