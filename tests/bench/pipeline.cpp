@@ -2,15 +2,17 @@
 ///
 ///   pipeline [--messages N] [--rounds N] [--slow N]
 ///
-/// Source and store are in memory, so that what is left is the framework's. Groups: 200, taking turns. The stages take
-/// turns within a round, and the best round counts: the machine's other work only ever slows one down. A slow handler
-/// waits, as for somebody else's answer, and keeps its lane and not the processor; of those fewer messages are run.
+/// Source and store are in memory, so that what is left is the framework's; the lanes are measured on a file as well.
+/// Groups: 200, taking turns. The stages take turns within a round, and the best round counts: the machine's other work
+/// only ever slows one down. A handler that waits, as for somebody else's answer, keeps its lane and not the processor;
+/// of slow ones fewer messages are run.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +21,7 @@
 #include "pipeline/dispatcher.hpp"
 #include "pipeline/sequencer.hpp"
 #include "pipeline/throttle.hpp"
+#include "support/sqlite_world.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/testing/memory.hpp"
@@ -31,6 +34,7 @@ using namespace std::chrono_literals;
 using test::TestTerm;
 
 constexpr std::size_t groups = 200;
+constexpr std::size_t laneCounts[] = {1, 2, 4, 8};
 constexpr double nanoseconds = 1e9;
 
 struct Options {
@@ -81,16 +85,16 @@ Seconds digests(std::size_t count) {
   return seen == std::byte{255} ? took * 1.0 : took;
 }
 
-Seconds desk(std::size_t count) {
+Seconds dispatcher(std::size_t count) {
   std::vector<Message> messages = messagesOf(count);
-  pipeline::Dispatcher desk({.messages = count, .bytes = SIZE_MAX, .front = 256}, 2);
+  pipeline::Dispatcher dispatcher({.messages = count, .bytes = SIZE_MAX, .front = 256}, 2);
   return timed([&] {
-    desk.receive(std::move(messages));
+    dispatcher.receive(std::move(messages));
     const BootTime now = BootClock::now();
-    while (desk.window() > 0) {
-      const pipeline::Dispatcher::Share taken = desk.take(1, 64, now);
-      desk.acknowledge(1, taken.messages);
-      desk.release(1);
+    while (dispatcher.window() > 0) {
+      const pipeline::Dispatcher::Share taken = dispatcher.take(1, 64, now);
+      dispatcher.acknowledge(1, taken.messages);
+      dispatcher.release(1);
     }
   });
 }
@@ -111,7 +115,7 @@ Seconds throttle(std::size_t count) {
   return took;
 }
 
-Seconds collapse(std::size_t count) {
+Seconds coalesce(std::size_t count) {
   std::vector<Message> messages = messagesOf(count);
   pipeline::Coalescer coalescer("", count);
   return timed([&] {
@@ -148,24 +152,40 @@ Seconds numbers(std::size_t count) {
 std::size_t sizeOf(const Delivery&) { return 1; }
 std::size_t sizeOf(const BatchDelivery& delivery) { return delivery.messages.size(); }
 
-/// Consumes `count` messages; only the executing is timed.
+enum class Where { memory, file };
+
+/// Consumes `count` messages; only the executing is timed. The store's file takes one transaction at a time, as the
+/// memory does.
 template <class AnyDelivery>
-Seconds consume(std::size_t count, ConsumerOptions options, std::function<Outcome(const AnyDelivery&)> handler) {
-  auto world = std::make_unique<memory::World>();
-  memory::Database database{*world};
+Seconds consume(std::size_t count, ConsumerOptions options, std::function<Outcome(const AnyDelivery&)> handler,
+                Where where = Where::memory) {
+  memory::World memory;
+  std::optional<test::SqliteWorld> file;
+  test::Replica ends;
+  if (where == Where::memory) {
+    const auto database = std::make_shared<memory::Database>(memory);
+    ends = {std::shared_ptr<IFencedStore>(database, &database->store()),
+            std::shared_ptr<IMessageSource>(database, &database->source())};
+    memory.deliver(newMessages(count));
+  } else {
+    ends = file.emplace().open();
+    file->sink()->append(newMessages(count)).value();
+  }
   const TestTerm term{1};
   options.idleWait = options.ordering.lanes > 0 ? 1ms : 0ms;
   std::atomic<std::size_t> handled = 0;
+  Clock::time_point last;  // of its handlers: an execute comes back later than that
   const auto counting = [&](const AnyDelivery& delivery) {
-    handled += sizeOf(delivery);
-    return handler(delivery);
+    Outcome outcome = handler(delivery);
+    if ((handled += sizeOf(delivery)) == count) last = Clock::now();
+    return outcome;
   };
-  Consumer consumer{database.source(), database.store(), counting, options, noEvents()};
-  world->deliver(newMessages(count));
+  Consumer consumer{*ends.source, *ends.store, counting, options, noEvents()};
+  consumer.prepare({});
   consumer.inaugurate(term);
-  const Seconds took = timed([&] {
-    while (handled < count || !world->waiting().empty()) consumer.execute(term);
-  });
+  const Clock::time_point began = Clock::now();
+  while (handled < count) consumer.execute(term);
+  const Seconds took = last - began;
   term.requestStop();
   consumer.execute(term);
   consumer.handOver(term);
@@ -177,7 +197,14 @@ const BatchHandler doNothingTogether = [](const BatchDelivery&) { return Outcome
 
 Handler waiting(std::chrono::microseconds time) {
   return [time](const Delivery&) {
-    if (time > 0us) std::this_thread::sleep_for(time);  // house: may sleep
+    std::this_thread::sleep_for(time);  // house: may sleep
+    return Outcome::done();
+  };
+}
+
+Handler computing(std::chrono::microseconds time) {
+  return [time](const Delivery&) {
+    for (const auto until = Clock::now() + time; Clock::now() < until;) continue;
     return Outcome::done();
   };
 }
@@ -200,9 +227,9 @@ void printStages(const Options& options) {
   std::vector<Row> rows{
       {"digest of the body", options.messages, digests},
       {"rate limits, of queue and group", options.messages, throttle},
-      {"collapse, nearly all of them", options.messages, collapse},
+      {"coalesce, nearly all of them", options.messages, coalesce},
       {"numbers, in order", options.messages, numbers},
-      {"desk: receive, take, release", options.messages, desk},
+      {"dispatcher: receive, take, release", options.messages, dispatcher},
       {"all in one line", options.messages, [](std::size_t n) { return consume(n, {}, doNothing); }},
       {"  batches of one", options.messages, [](std::size_t n) { return consume(n, {.maxBatch = 1}, doNothing); }},
       {"  and rate limits", options.messages,
@@ -220,28 +247,41 @@ void printStages(const Options& options) {
   for (const Row& row : rows) std::printf("%-34s %10.0f\n", row.name.c_str(), row.best * nanoseconds);
 }
 
-void printLanes(const Options& options) {
-  std::printf("\n%-10s %14s %14s %14s %14s\n", "handler", "one line /s", "1 lane", "2 lanes", "4 lanes");
-  for (const auto time : {0us, 100us, 5000us}) {
+void printLanes(const Options& options, const std::string& title, Where where) {
+  struct Work {
+    std::string name;
+    std::size_t messages;
+    Handler handler;
+  };
+  const std::vector<Work> works{
+      {"0", options.messages, doNothing},
+      {"100 us, computing", options.slowMessages, computing(100us)},
+      {"5 ms, waiting", std::max<std::size_t>(options.slowMessages / 5, 8), waiting(5ms)},
+  };
+  std::printf("\n%-18s %14s", title.c_str(), "one line /s");
+  for (const std::size_t lanes : laneCounts) std::printf(" %8zu", lanes);
+  std::printf(" lanes\n");
+  for (const Work& work : works) {
     std::vector<Row> rows;
-    const std::size_t messages = time == 0us  ? options.messages
-                                 : time < 1ms ? options.slowMessages
-                                              : std::max<std::size_t>(options.slowMessages / 10, 8);
-    for (const std::size_t lanes : {0U, 1U, 2U, 4U})
-      rows.push_back({std::to_string(lanes), messages, [lanes, time](std::size_t n) {
-                        return consume(n, {.ordering = Ordering{lanes}}, waiting(time));
+    const auto with = [&](std::size_t lanes) {
+      rows.push_back({work.name, work.messages, [lanes, &work, where](std::size_t n) {
+                        return consume(n, {.ordering = Ordering{lanes}}, work.handler, where);
                       }});
+    };
+    with(0);
+    for (const std::size_t lanes : laneCounts) with(lanes);
     measure(rows, options.rounds);
     const double line = 1 / rows[0].best;
-    std::printf("%6lld us  %14.0f", static_cast<long long>(time.count()), line);
-    for (std::size_t i = 1; i < rows.size(); ++i) std::printf(" %13.2fx", 1 / rows[i].best / line);
+    std::printf("%-18s %14.0f", work.name.c_str(), line);
+    for (std::size_t i = 1; i < rows.size(); ++i) std::printf(" %7.2fx", 1 / rows[i].best / line);
     std::printf("\n");
   }
 }
 
 int run(const Options& options) {
   printStages(options);
-  printLanes(options);
+  printLanes(options, "in memory", Where::memory);
+  printLanes(options, "in a file", Where::file);
   return 0;
 }
 
