@@ -81,7 +81,8 @@ struct Ordering {
   std::size_t lanes = 0;
 
   static constexpr Ordering total() noexcept { return {}; }
-  /// Only messages of one group wait for each other, and groups are handled beside each other in so many lanes, 1..64.
+  /// Only messages of one group wait for each other, and groups are handled beside each other in so many lanes, 1..64;
+  /// but what several groups have for quick handlers shares commits, as much as takes no longer than one, or 1 ms.
   /// A message without a group waits for none. Its handler is called from that many threads, and each lane's commits
   /// are batches of its own, fenced like all; on a store that takes one transaction at a time (all but PostgreSQL) a
   /// handler has it for itself from its first statement to the commit, and the lanes help those that compute or wait

@@ -52,6 +52,7 @@ struct Take {  // → took
   std::optional<MessageId> ran{};  // its run is over already: whoever delivers it again, it stands for nobody
   // First, groups of which nothing is in hand are free, and where they stand; nullopt: they are not.
   std::optional<std::vector<pipeline::SequenceState>> released{};
+  bool ahead = false;  // before it is at their turn: only of what every lane has enough of
 };
 struct TakeTurn {  // a token for a start; in total order it is only looked at, and taken by Begin → turned
   GroupId group;

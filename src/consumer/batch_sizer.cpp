@@ -8,6 +8,7 @@ namespace {
 
 constexpr double memory = 0.9;       // of each commit, what is left of it after the next one
 constexpr double leastSpread = 0.1;  // of sizes around their mean, below which they draw no line
+constexpr double unnoticed = 1e-3;
 
 double secondsOf(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -22,7 +23,7 @@ Duration BatchSizer::workLimit(std::size_t messages) const noexcept {
 }
 
 void BatchSizer::committed(std::size_t messages, Duration work, Duration commit) {
-  if (fixed_ || messages == 0) return;
+  if (messages == 0) return;
   const auto count = static_cast<double>(messages);
   const double took = secondsOf(commit);
   sums_.commits = sums_.commits * memory + 1;
@@ -31,11 +32,19 @@ void BatchSizer::committed(std::size_t messages, Duration work, Duration commit)
   sums_.work = sums_.work * memory + secondsOf(work);
   sums_.took = sums_.took * memory + took;
   sums_.messagesTook = sums_.messagesTook * memory + count * took;
+  if (fixed_) return;
   fitCommits();
   const auto now = static_cast<double>(size_);
   const bool wasFull = messages >= size_;
   const double next = std::clamp(fitting(), wasFull ? now / 2 : now, now * 2);
   size_ = std::clamp<std::size_t>(static_cast<std::size_t>(next), 1, most_);
+}
+
+std::size_t BatchSizer::quickOnes() const noexcept {
+  if (sums_.messages <= 0) return 0;
+  const double each = sums_.work / sums_.messages;
+  const double time = std::max(sums_.took / sums_.commits, unnoticed);
+  return each * static_cast<double>(most_) <= time ? most_ : static_cast<std::size_t>(time / each);
 }
 
 /// While all batches are of one size the slope stays as it was found when they were not. Before that, all of a commit

@@ -8,6 +8,7 @@
 /// How many messages share a commit is measured (batch_sizer.hpp). A suspect is alone in its transaction.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -28,6 +29,8 @@ class Committer {
   /// `lastRun`: the next message is expected to take as long.
   bool isOver(const LaneQueue& queue, Duration lastRun, const Now& now) const noexcept;
   std::size_t size() const noexcept { return sizer_.size(); }
+  /// So many messages are worth having before they begin, whosever they are: named with this commit, and in the next.
+  std::size_t ahead() const noexcept { return std::min(sizer_.quickOnes(), sizer_.size()); }
 
   /// All of it but the numbers, and whether the mark before the head is to be undone.
   Commit close(const LaneQueue& queue, InWorkRecord::Entry entry, const std::optional<AttemptRecord>& look,

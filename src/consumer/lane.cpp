@@ -71,7 +71,7 @@ Action Lane::proceed(const Now& now) {
   if (phase_ == Phase::leaving) return over(false);
   if (!committer_.isOutcomeKnown()) return askAgain(now);
   if (queue_.joined() > 0) return joinOrRun(now);
-  if (queue_.settled() > 0 && committer_.isOver(queue_, delivery_.lastRun(), now)) return commit(now);
+  if (queue_.settled() > 0 && committer_.isOver(queue_, delivery_.lastRun(), now)) return takeAheadOrCommit(now);
   if (delivery_.hasTaken()) return decide(delivery_.goOnWithTaken(headOf(now), notBefore(), now), now);
   if (parkUntil_) return ask(park());
   if (now.stopAsked) return over(false);
@@ -79,12 +79,12 @@ Action Lane::proceed(const Now& now) {
   if (!now.mayBegin) return waitFor(now.boot + softLimitPause, now);
   if (!termState_.attached) return attach();
   if (auto tending = tendGroups(now)) return *std::move(tending);
-  if (inWork_.isUnread()) return take(onlyLook);  // before the first message of a term begins
+  if (inWork_.isUnread()) return take(room(), onlyLook);  // before the first message of a term begins
   const Duration slice = std::max<Duration>(state_.options.idleWait, 20ms);
   if (queue_.settled() == 0 && now.boot - sliceBegan_ >= slice) return over(true);
   if (auto step = sweepStep(now)) return *std::move(step);
   if (wantsMessages())
-    return take(queue_.size() == 0 && !sweeper_.hasSwept() ? now.boot + state_.options.idleWait : onlyLook);
+    return take(room(), queue_.size() == 0 && !sweeper_.hasSwept() ? now.boot + state_.options.idleWait : onlyLook);
   const bool isPastSuspects = queue_.settled() == 0 && queue_.suspects() == 0 && !state_.takesFirst();
   if (state_.role == Role::total && isPastSuspects && !inWork_.isDeclared()) return ask(Declare{inWork_.own()});
   return beginHead(now);
@@ -198,13 +198,31 @@ bool Lane::wantsMessages() const noexcept {
   return isNew && queue_.size() < 2 * inWork_.limit();
 }
 
-Action Lane::take(BootTime until) {
+/// How many more. What is taken before a commit is named by it, and shares the next one: a commit for each group's few
+/// would cost more than their handlers. Only where those are quick, as whoever is taken waits for those before it,
+/// strangers as well; and only of what is plain.
+std::size_t Lane::wantsAhead(const Now& now) const noexcept {
+  constexpr std::size_t leastWorth = 4;
+  const bool isPlain = !state_.takesFirst() && !state_.together && !state_.coalesces() && !numbers_.areFollowed();
+  if (state_.role != Role::lane || !isPlain || supply_.areCounted || supply_.dry) return 0;
+  if (phase_ != Phase::executing || now.stopAsked || !now.mayBegin || outages_.any()) return 0;
+  const std::size_t ahead = committer_.ahead();
+  return ahead >= leastWorth ? ahead - std::min(ahead, queue_.size() - queue_.settled()) : 0;
+}
+
+Action Lane::takeAheadOrCommit(const Now& now) {
+  const std::size_t ahead = wantsAhead(now);
+  return ahead > 0 ? ask(Take{.max = ahead, .until = onlyLook, .ahead = true}) : commit(now);
+}
+
+std::size_t Lane::room() const noexcept {
   const std::size_t limit = inWork_.limit();
-  std::size_t max = limit - std::min(queue_.settled(), limit);
-  if (state_.role != Role::lane) {
-    const std::size_t room = queue_.held() + limit + std::max(limit, leastReadAhead);
-    max = room - std::min(room - 1, queue_.size());
-  }
+  if (state_.role == Role::lane) return limit - std::min(queue_.settled(), limit);
+  const std::size_t room = queue_.held() + limit + std::max(limit, leastReadAhead);
+  return room - std::min(room - 1, queue_.size());
+}
+
+Action Lane::take(std::size_t max, BootTime until) {
   Take take{max, until, delivery_.whoseRunIsOver(), std::nullopt};
   if (state_.role != Role::total && mayRelease()) take.released = standings();
   return ask(std::move(take));
@@ -278,7 +296,7 @@ Head Lane::headOf(const Now& now) const {
 Action Lane::beginHead(const Now& now) {
   const bool mayBegin = !state_.streak().isStopped() && !state_.streak().isLeftOver();
   // A successor would not find it among its suspects.
-  if (mayBegin && state_.role == Role::lane && !inWork_.mayBegin(queue_)) return commit(now);
+  if (mayBegin && state_.role == Role::lane && !inWork_.mayBegin(queue_)) return takeAheadOrCommit(now);
   if (queue_.settled() == 0) committer_.begin(now.boot);
   if (mayBegin && joins(now)) return join(now);
   if (const Message& head = *queue_.head(); !toldOfHorizon_ && sweeper_.isBeyondHorizon(head, now.wall)) {

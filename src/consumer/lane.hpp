@@ -115,7 +115,10 @@ class Lane {
   std::optional<Action> tendGroups(const Now& now);
   std::optional<Action> sweepStep(const Now& now);
   bool wantsMessages() const noexcept;
-  Action take(BootTime until);
+  std::size_t wantsAhead(const Now& now) const noexcept;
+  Action takeAheadOrCommit(const Now& now);
+  std::size_t room() const noexcept;
+  Action take(std::size_t max, BootTime until);
   Action surveyed(const Survey& survey, const Now& now);
   Action emptied(const Now& now);
   Action beginHead(const Now& now);

@@ -40,6 +40,16 @@ Share SharedDispatcher::take(std::size_t lane, std::size_t max, BootTime until, 
   return share;
 }
 
+Share SharedDispatcher::takeAhead(std::size_t lane, std::size_t max) {
+  const std::lock_guard lock(mutex_);
+  Share share;
+  share.dry = true;
+  if (closed_ || !dispatcher_.hasPlenty()) return share;
+  share = shareOf(dispatcher_.take(lane, max, clock_.now()));
+  if (dispatcher_.wantsMore()) callReader(Call::whenItWaits);
+  return share;
+}
+
 void SharedDispatcher::callForLook() {
   if (dispatcher_.wantsLook()) callReader(Call::atOnce);
 }

@@ -25,6 +25,8 @@ class SharedDispatcher {
 
   /// Waits for a group until then, or until a stop.
   Share take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop);
+  /// Before it has begun all that it has: none where another lane might do without.
+  Share takeAhead(std::size_t lane, std::size_t max);
   /// A handler is about to start: for whom else.
   std::vector<Message> begin(const Message& message);
   Receipt acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource);

@@ -117,6 +117,7 @@ Result<Recollection> Engine::LaneContext::recall(const ConsumerName& consumer, W
 
 Result<Share> Engine::LaneContext::take(Take take) {
   if (take.released) dispatcher_.release(number_, *std::move(take.released));
+  if (take.ahead) return dispatcher_.takeAhead(number_, take.max);
   return dispatcher_.take(number_, take.max, take.until, stopToken());
 }
 

@@ -99,6 +99,7 @@ class Dispatcher {
   bool holds(std::size_t lane) const noexcept { return scheduler_.holds(lane); }
   /// Something can be taken now.
   bool isReady(BootTime now) const noexcept { return !mustBeReadAgain() && scheduler_.isReady(now); }
+  bool hasPlenty() const noexcept { return !mustBeReadAgain() && scheduler_.hasPlenty(); }
   std::optional<BootTime> nextDue() const noexcept { return scheduler_.nextDue(); }
   std::size_t window() const noexcept { return intake_.window(); }
 

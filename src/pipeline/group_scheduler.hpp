@@ -7,8 +7,9 @@
 ///
 /// A line is what waits one behind the other: a group, or a key that messages without a group have in common. A lane
 /// that has something of a line has all of it: what comes meanwhile waits until the lane lets go. A lane gets messages
-/// of one line at a time, right before it begins them, so that nothing ever waits behind a stranger. A message without
-/// a line is one of its own.
+/// of one line at a time, right before it begins them, so that nothing waits behind a stranger; but where there is
+/// plenty it may take more lines ahead, when it expects to be done with all of them in no time. A message without a
+/// line is one of its own.
 ///
 /// A line that a rate limit holds back waits as a parked one does, and keeps nobody else.
 ///
@@ -112,6 +113,8 @@ class GroupScheduler {
 
   /// Something can be taken now.
   bool isReady(BootTime now) const noexcept;
+  /// When every lane has one of the lines that can be taken, there are others.
+  bool hasPlenty() const noexcept { return ready_.size() > lanes_.size(); }
   /// When the first line is due that is parked or held back.
   std::optional<BootTime> nextDue() const noexcept;
   /// Of messages that wait: all, and those whose line may be taken.

@@ -120,5 +120,27 @@ TEST(BatchSizer, IsNeverBelowOneMessageNorAboveTheMaximum) {
   EXPECT_EQ(instant.size(), 64);
 }
 
+TEST(BatchSizer, KnowsHowManyAreHandledDuringACommit) {
+  BatchSizer sizer(64, 20ms, false);
+  EXPECT_EQ(sizer.quickOnes(), 0) << "nothing is known";
+
+  settleDown(sizer, {.handler = 500us, .commitFixed = 5ms});
+  EXPECT_NEAR(static_cast<double>(sizer.quickOnes()), 10, 1);
+
+  settleDown(sizer, {.handler = 1us, .commitFixed = 5ms});
+  EXPECT_EQ(sizer.quickOnes(), 64);
+
+  settleDown(sizer, {.handler = 20ms, .commitFixed = 5ms});
+  EXPECT_EQ(sizer.quickOnes(), 0);
+}
+
+TEST(BatchSizer, KnowsThatOfAFixedSizeToo) {
+  BatchSizer sizer(64, 20ms, true);
+
+  settleDown(sizer, {.handler = 500us, .commitFixed = 5ms});
+
+  EXPECT_NEAR(static_cast<double>(sizer.quickOnes()), 10, 1);
+}
+
 }  // namespace
 }  // namespace tenure::consuming

@@ -272,6 +272,62 @@ TEST_F(LaneTest, InALaneNothingBeginsThatIsOnNoRecord) {
   expect<Look>(beside.did(now));
 }
 
+/// In lanes, with a past of quick handlers.
+class TakingAhead : public LaneTest {
+ protected:
+  /// What it asks for when the first message it ever had is committed, and `work` was spent on that.
+  Action afterOne(Duration work) {
+    expect<Claim>(beside.inaugurate(now));
+    expect<Recall>(beside.did(now));
+    expect<Return>(beside.recalled({}, now));
+    expect<Take>(beside.execute(now));
+    Share one = share({"a"});
+    one.covered = 1;
+    expect<Look>(beside.took(std::move(one), now));
+    expect<Handle>(beside.looked(false, now));
+    now.boot += work;
+    expect<Admit>(beside.ran(Outcome::done(), now));
+    const Action more = beside.admitted(Admission::fresh, now);
+    expect<Commit>(std::holds_alternative<Take>(more) ? beside.took(share({}), now) : more);
+    expect<Acknowledge>(beside.did(now));
+    expect<Release>(beside.acknowledged({}, now));
+    return beside.did(now);
+  }
+
+  ConsumerOptions many{.maxBatch = 16};
+  Lane beside{many, Random{1}, {.role = Role::lane, .token = FencingToken{7}}};
+};
+
+TEST_F(TakingAhead, QuickOnesOfSeveralGroupsAreNamedByOneCommit) {
+  expect<Take>(afterOne(10us));
+
+  const Take more = expect<Take>(beside.took(share({"b", "c"}), now));
+  EXPECT_TRUE(more.ahead);
+  EXPECT_EQ(more.max, 14U);
+  EXPECT_EQ(more.until, onlyLook);
+  expect<Take>(beside.took(share({"d"}), now));
+  const Commit commit = expect<Commit>(beside.took(share({}), now));
+
+  EXPECT_THAT(idsOf(commit.inWork), ElementsAre("b", "c", "d"));
+}
+
+TEST_F(TakingAhead, NobodyWaitsBehindAStrangerWhoseHandlerIsSlow) {
+  expect<Take>(afterOne(300us));
+
+  const Commit commit = expect<Commit>(beside.took(share({"b", "c"}), now));
+
+  EXPECT_THAT(idsOf(commit.inWork), ElementsAre("b", "c"));
+}
+
+TEST_F(TakingAhead, NoTokenOfARateLimitIsTakenAhead) {
+  Share counted = share({"b"});
+  counted.areCounted = true;
+
+  expect<Take>(afterOne(10us));
+
+  expect<Commit>(beside.took(std::move(counted), now));
+}
+
 // --- outages
 
 TEST_F(LaneTest, AnOutageCountsFromTheFirstQuestionThatWasNotAnswered) {

@@ -60,6 +60,15 @@ TEST_F(GroupSchedulerTest, ALineIsWithOneLaneAndComesBackAtTheEnd) {
   EXPECT_THAT(taken(2), IsEmpty());
 }
 
+TEST_F(GroupSchedulerTest, HasPlentyWhenEveryLaneCouldHaveALineAndOneIsLeft) {
+  for (const char* id : {"a1", "b1", "c1", "d1"}) add(scheduler, id);
+  EXPECT_TRUE(scheduler.hasPlenty());
+
+  taken(0);
+
+  EXPECT_FALSE(scheduler.hasPlenty());
+}
+
 TEST_F(GroupSchedulerTest, WhatHasNoLineWaitsForNobody) {
   add(scheduler, "-1");
   add(scheduler, "-2");
