@@ -356,8 +356,10 @@ Result<std::optional<std::int64_t>> FencedSession::lastBeyondBound(const LogPrun
   const Result<std::vector<Row>> newest = driver_->scan(scan);
   if (!newest) return newest.error();
   const std::int64_t last = newest->empty() ? 0 : integerIn(newest->front(), log::number);
-  if (!limits().logHasGaps)
-    return std::optional(std::max(last - static_cast<std::int64_t>(step.mostKept), std::int64_t{0}));
+  if (!limits().logHasGaps) {
+    const bool areTooMany = std::cmp_less(step.mostKept, last);
+    return std::optional(areTooMany ? last - static_cast<std::int64_t>(step.mostKept) : std::int64_t{0});
+  }
   LogBound& bound = claimed_->logBound;
   bound.look(step, oldest, last);
   if (bound.isCounting()) {
