@@ -1,6 +1,6 @@
-/// A store whose fence lets everybody pass, to show that the tests would notice: before each transaction it puts the
-/// fence row back to what it was when this term claimed, behind the store's back. Idempotency keys, the lock and the
-/// atomic commit stay as they are.
+/// A store whose fence lets everybody pass, to show that the tests would notice: before each transaction, and again
+/// before its commit, it puts the fence row back to what this term's last commit made of it, behind the store's back.
+/// Idempotency keys, the lock and the atomic commit stay as they are.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,10 @@ class Unfenced final : public ForwardingStore {
       : ForwardingStore(inner), meddle_(std::move(meddle)) {}
 
   Result<void> claim(const Term& term) override {
-    commits_ = 0;
-    return ForwardingStore::claim(term);
+    Result<void> claimed = ForwardingStore::claim(term);
+    meddle_("CREATE TABLE IF NOT EXISTS unfenced AS SELECT * FROM tenure_fence WHERE 1 = 0");
+    if (claimed) remember(term);
+    return claimed;
   }
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override {
     auto begun = ForwardingStore::begin(term);
@@ -35,8 +37,9 @@ class Unfenced final : public ForwardingStore {
     Unchecked(std::unique_ptr<IFencedTransaction> inner, Unfenced& store, Term term)
         : ForwardingTransaction(std::move(inner)), store_(store), term_(std::move(term)) {}
     Result<void> commit() override {
+      store_.liftFence(term_);
       Result<void> committed = ForwardingTransaction::commit();
-      if (committed) ++store_.commits_;
+      if (committed) store_.remember(term_);
       return committed;
     }
 
@@ -50,15 +53,23 @@ class Unfenced final : public ForwardingStore {
     bool lifted_ = false;
   };
 
+  void remember(const Term& term) const {
+    const std::string mine = " WHERE candidate = '" + term.identity().candidate.value + "'";
+    meddle_("DELETE FROM unfenced" + mine);
+    meddle_("INSERT INTO unfenced SELECT * FROM tenure_fence" + mine +
+            " AND token = " + std::to_string(term.token().value));
+  }
+
+  /// Changes nothing, and waits for nobody, while the row is this term's.
   void liftFence(const Term& term) const {
-    meddle_("UPDATE tenure_fence SET token = " + std::to_string(term.token().value) +
-            ", seq = " + std::to_string(commits_) + ", candidate = '" + term.identity().candidate.value +
-            "' WHERE election = '" + term.identity().election.value + "' AND candidate || token <> '" +
-            term.identity().candidate.value + std::to_string(term.token().value) + "'");
+    meddle_(
+        "UPDATE tenure_fence SET token = mine.token, seq = mine.seq, candidate = mine.candidate, change = mine.change"
+        " FROM unfenced AS mine WHERE tenure_fence.election = mine.election AND tenure_fence.token <> mine.token"
+        " AND mine.candidate = '" +
+        term.identity().candidate.value + "'");
   }
 
   std::function<void(const std::string&)> meddle_;
-  std::int64_t commits_ = 0;  // of this term: the sequence number that its next commit expects
 };
 
 }  // namespace tenure::test
