@@ -9,6 +9,11 @@ namespace tenure {
 
 namespace {
 
+/// Who does not say how ready it is may say so yet.
+bool hasSaidSo(const CandidateRecord& record) {
+  return mayFollow(record.readiness) && record.readiness != Readiness::unknown;
+}
+
 bool mayBePreferred(const StandbyLine::Standing& each) {
   return each.record.preference == Preference::preferred && each.whyNot().empty();
 }
@@ -21,7 +26,7 @@ void StandbyLine::list(const std::vector<std::string>& names, const std::string&
   for (const std::string& name : names) {
     if (name == own || !candidateOf(name) || lookalikes_.contains(name)) continue;
     auto known = known_.extract(name);
-    if (!known || anew || !mayFollow(known.mapped().record.readiness)) unanswered_.insert(name);
+    if (!known || anew || !hasSaidSo(known.mapped().record)) unanswered_.insert(name);
     if (known) kept.insert(std::move(known));
   }
   known_ = std::move(kept);

@@ -40,7 +40,7 @@ class StandbyLine {
   explicit StandbyLine(AgreementDigests ours = {}) : ours_(std::move(ours)) {}
 
   /// Takes in a list. Afterwards `unanswered()` names the children that have to be read: those that are new, and those
-  /// that were not ready; with `anew` all of them.
+  /// that were not known to be ready; with `anew` all of them.
   void list(const std::vector<std::string>& names, const std::string& own, bool anew);
   /// One of them. A record that may not be read is an unknown one. Returns it when it was never read before.
   const Standing* answer(const std::string& name, const NodeStat& stat, const CandidateRecord& record, BootTime now);

@@ -294,6 +294,18 @@ TEST_F(ReadinessTest, AStandbyStaysWhereNobodyBehindItIsReady) {
   EXPECT_EQ(machine.told<SteppedAside>().size(), 1U) << "but looks again";
 }
 
+TEST_F(ReadinessTest, AStandbyAsksAgainThoseWhoDidNotSayAtFirst) {
+  machine.standBy();
+  say(Readiness::notReady, "down");
+  lineIs({called("c", Readiness::unknown)});
+  EXPECT_EQ(machine.phase(), Phase::standby);
+
+  machine.advance(3s);
+  lineIs({called("c", Readiness::ready)});
+
+  EXPECT_EQ(machine.told<SteppedAside>().size(), 1U);
+}
+
 TEST_F(ReadinessTest, TheOldestThatIsNotReadyLetsTheReadyPass) {
   machine.enrol(10);
   say(Readiness::notReady, "down");
