@@ -162,9 +162,9 @@ Error FencedSession::fenced() {
   return judgeFenced(found->stored, term, claimed_->fence.row.sequence);
 }
 
-Result<Rows> FencedSession::read(std::span<const RowName> rows, bool isLocked) {
+Result<Rows> FencedSession::read(std::span<const RowName> rows, bool looksAtFence) {
   if (const Result<void> reached = reach(); !reached) return reached.error();
-  Result<std::optional<Rows>> found = driver_->read(rows, isLocked ? nullptr : &claimed_->fence);
+  Result<std::optional<Rows>> found = driver_->read(rows, looksAtFence ? &claimed_->fence : nullptr);
   if (!found) return found.error();
   if (!*found) return fenced();
   return std::move(**found);
@@ -223,18 +223,17 @@ Result<CommitFate> FencedSession::resolve(const Term& term) {
 }
 
 Result<ConsumerState> FencedSession::consumerState(const ConsumerName& consumer) {
-  if (const Result<void> reached = reach(); !reached) return reached.error();
   const RowName inWork{Table::inWork, {consumer.value}};
-  const Result<std::optional<Rows>> recorded = driver_->read({&inWork, 1}, nullptr);
+  const Result<Rows> recorded = read({&inWork, 1}, false);
   if (!recorded) return recorded.error();
-  const std::optional<Row>& row = (*recorded)->front();
+  const std::optional<Row>& row = recorded->front();
   ConsumerState state = inWorkFrom(row ? &*row : nullptr, claimed_->previous);
   const Scan attempts{.table = Table::attempt, .prefix = {consumer.value}, .atMost = rowsAPage};
-  const Result<void> read = forEachRow(*driver_, attempts, [&](const Row& each) -> Result<bool> {
+  const Result<void> scanned = forEachRow(*driver_, attempts, [&](const Row& each) -> Result<bool> {
     state.attempts.push_back(attemptFrom(each).attempts);
     return true;
   });
-  return read ? Result<ConsumerState>(std::move(state)) : read.error();
+  return scanned ? Result<ConsumerState>(std::move(state)) : scanned.error();
 }
 
 // --- keys
@@ -248,11 +247,8 @@ Result<std::vector<Admission>> FencedSession::known(const ConsumerName& consumer
   }
   for (std::size_t i = ids.size(); i < messages.size(); ++i) ids.push_back(messages[i].id);
   if (ids.empty()) return std::vector<Admission>{};
-  const Result<Rows> rows = lookAt(consumer, ids, [this](std::span<const RowName> names) -> Result<Rows> {
-    if (const Result<void> reached = reach(); !reached) return reached.error();
-    Result<std::optional<Rows>> found = driver_->read(names, nullptr);
-    return found ? Result<Rows>(std::move(**found)) : found.error();
-  });
+  const Result<Rows> rows =
+      lookAt(consumer, ids, [this](std::span<const RowName> names) { return read(names, false); });
   if (!rows) return rows.error();
   std::vector<Admission> known;
   for (std::size_t i = 0; i < messages.size(); ++i) {

@@ -69,8 +69,9 @@ class FencedSession final : public IFencedStore {
   /// has looked at. Errors: isTermOver(), a read's.
   Result<std::optional<Row>> findKey(const ConsumerName& consumer, const MessageId& id, std::vector<MessageId>& assumed,
                                      const Look& look);
-  /// Under the fence, by a look at it, or because its lock is held. Errors: isTermOver(), a read's.
-  Result<Rows> read(std::span<const RowName> rows, bool isLocked);
+  /// `looksAtFence`: together with the fence, which must be ours; else its lock is held, or what is read is a hint.
+  /// Errors: isTermOver(), a read's.
+  Result<Rows> read(std::span<const RowName> rows, bool looksAtFence);
   /// Passes the fence; what the transaction's commit makes of it. Errors: isTermOver(), a begin's.
   Result<Fence> begin(ISqlTransaction& sql);
   /// `begun`: what begin() said, where it was called. Errors: undone, outcomeUnknown, isTermOver(), a commit's.

@@ -80,7 +80,7 @@ Result<void> FencedTransaction::check(std::string_view sql, std::span<const SqlP
 
 Result<Rows> FencedTransaction::read(std::span<const RowName> rows) {
   if (const Result<void> open = begun(); !open) return open.error();
-  return session_.read(rows, sql_ && sql_->isLocked());
+  return session_.read(rows, !sql_ || !sql_->isLocked());
 }
 
 Result<std::optional<Row>> FencedTransaction::stored(Table table, Row key) {
