@@ -1,6 +1,8 @@
 // How to test a career and a handler of your own through a failover: no server, no thread, and no waiting.
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tenure/testing/world.hpp"
 
 namespace {
@@ -33,33 +35,32 @@ tenure::CandidateOptions replica(const std::string& id) {
   return options;
 }
 
-TEST(HourlyReports, AReplicaThatDiesInTheMiddleIsFollowedByOneThatWritesTheReport) {
-  tenure::test::World world;
-  int written = 0;
-  HourlyReport first(world.clock(), written);
-  HourlyReport second(world.clock(), written);
-  tenure::test::Process a(world, replica("a"), first);
-  ASSERT_TRUE(world.advanceUntil([&] { return a.leads(); }));
-  tenure::test::Process b(world, replica("b"), second);
-  world.advance(30s);
+/// One leads, and is in the middle of its report; another stands by.
+class HourlyReports : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(world.advanceUntil([this] { return a.leads(); }));
+    b.emplace(world, replica("b"), second);
+    world.advance(30s);
+  }
 
+  int written = 0;
+  tenure::test::World world;
+  HourlyReport first{world.clock(), written};
+  HourlyReport second{world.clock(), written};
+  tenure::test::Process a{world, replica("a"), first};
+  std::optional<tenure::test::Process> b;
+};
+
+TEST_F(HourlyReports, AReplicaThatDiesInTheMiddleIsFollowedByOneThatWritesTheReport) {
   a.kill();
 
-  EXPECT_TRUE(world.advanceUntil([&] { return b.leads(); }, 15s));
+  EXPECT_TRUE(world.advanceUntil([&] { return b->leads(); }, 15s));
   world.advance(2min);
   EXPECT_EQ(written, 1);
 }
 
-TEST(HourlyReports, AReplicaThatWasFrozenDoesNotWriteWhatItsSuccessorHasWritten) {
-  tenure::test::World world;
-  int written = 0;
-  HourlyReport first(world.clock(), written);
-  HourlyReport second(world.clock(), written);
-  tenure::test::Process a(world, replica("a"), first);
-  ASSERT_TRUE(world.advanceUntil([&] { return a.leads(); }));
-  tenure::test::Process b(world, replica("b"), second);
-  world.advance(30s);
-
+TEST_F(HourlyReports, AReplicaThatWasFrozenDoesNotWriteWhatItsSuccessorHasWritten) {
   a.freeze();
   world.advance(10min);
   a.thaw();
