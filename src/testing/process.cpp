@@ -33,7 +33,7 @@ class Life final : private career::IPhaseWorker {
   /// Its stacks are unwound, and nothing of it runs any more.
   ~Life() override {
     world_.alive.erase(pid_);
-    if (client_) client_.reset();
+    client_.reset();
     loop_.die();
     std::erase(world_.processes, &loop_);
   }

@@ -55,8 +55,7 @@ ProcessLoop* WorldParts::running() const noexcept {
 
 void WorldParts::waitUntil(BootTime deadline, const std::stop_token& stop) const {
   if (const ProcessLoop* process = running()) return process->waitUntil(deadline, stop);
-  TENURE_ASSERT(!advancing_);  // an event sink, or a condition, must not wait
-  if (deadline > now()) loop.advance(deadline - now());
+  if (deadline > now()) advance(deadline - now());
 }
 
 std::unique_ptr<IThread> WorldParts::start(std::function<void()> work) {
@@ -65,18 +64,24 @@ std::unique_ptr<IThread> WorldParts::start(std::function<void()> work) {
   return process->start(std::move(work));
 }
 
-void WorldParts::advance(Duration duration) {
-  const BootTime until = now() + duration;
-  advanceUntil([] { return false; }, duration);
-  if (until > now()) loop.advance(until - now());
+/// An event sink, or a condition, must not wait; it may throw.
+template <class Steps>
+auto WorldParts::stepping(Steps steps) const {
+  TENURE_ASSERT(!advancing_);
+  struct Step {
+    explicit Step(bool& on) : on_(on) { on_ = true; }
+    ~Step() { on_ = false; }
+    bool& on_;
+  } const step(advancing_);
+  return steps();
 }
 
-bool WorldParts::advanceUntil(const std::function<bool()>& condition, Duration limit) {
-  TENURE_ASSERT(!advancing_);
-  advancing_ = true;
-  const bool holds = loop.advanceUntil(condition, limit);
-  advancing_ = false;
-  return holds;
+void WorldParts::advance(Duration duration) const {
+  stepping([&] { loop.advance(duration); });
+}
+
+bool WorldParts::advanceUntil(const std::function<bool()>& condition, Duration limit) const {
+  return stepping([&] { return loop.advanceUntil(condition, limit); });
 }
 
 void WorldParts::later(Task task) {

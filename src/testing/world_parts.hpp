@@ -25,8 +25,8 @@ class WorldParts final : public IClock, public IThreads {
   std::unique_ptr<ILock> makeLock() override { return makeFiberLock(*this); }
   std::unique_ptr<ISignal> makeSignal() override { return makeFiberSignal(*this); }
 
-  void advance(Duration duration);
-  bool advanceUntil(const std::function<bool()>& condition, Duration limit);
+  void advance(Duration duration) const;
+  bool advanceUntil(const std::function<bool()>& condition, Duration limit) const;
   /// Nullptr: the test itself, or a task of the loop.
   ProcessLoop* running() const noexcept;
   /// Done at once, or where something runs, right after it.
@@ -42,7 +42,11 @@ class WorldParts final : public IClock, public IThreads {
   std::int64_t lastPid = 1000;
 
  private:
-  bool advancing_ = false;
+  /// Steps on, with what it does known to be a step.
+  template <class Steps>
+  auto stepping(Steps steps) const;
+
+  mutable bool advancing_ = false;
 };
 
 }  // namespace tenure::test

@@ -100,6 +100,16 @@ TEST_F(Worlds, AProcessThatIsKilledByItsOwnPhaseDoesNotReturnToIt) {
   EXPECT_FALSE(returned);
 }
 
+TEST_F(Worlds, AProcessMayKillItselfWhileTheTestWaitsByTheClock) {
+  test::Process a(world_, called("a"), first_);
+  first_.onExecute = [&](const Term&) { a.kill(); };
+
+  world_.clock().waitUntil(world_.clock().now() + 10s, {});
+
+  EXPECT_FALSE(first_.said.empty());
+  EXPECT_FALSE(a.leads());
+}
+
 TEST_F(Worlds, AHandoverGoesThroughThePhasesAndOn) {
   test::Process a(world_, called("a"), first_);
   until(a);
