@@ -69,23 +69,24 @@ std::size_t Delivery::takeTokens(std::span<const MessageId> of) {
   return taken;
 }
 
-Decision Delivery::turned(BootTime turn, const Now& now) {
-  if (turn <= now.boot) {
+Decision Delivery::turned(std::optional<BootTime> heldUntil, const Now& now) {
+  if (!heldUntil) {
     turn_ = message().id;
     return GoesOn{};
   }
   if (heldBack_ != message().id) {
     heldBack_ = message().id;
-    state_.tell(MessageHeldBack{message().id.value, message().group.value,
-                                std::chrono::ceil<std::chrono::milliseconds>(turn - now.boot)});
+    state_.tell(MessageHeldBack{
+        message().id.value, message().group.value,
+        std::chrono::ceil<std::chrono::milliseconds>(std::max(*heldUntil - now.boot, Duration::zero()))});
   }
   if (!head_.isFirst) return CommitFirst{};
   if (taken_) {  // it stays, and its lane waits
-    notBefore_ = turn;
+    notBefore_ = *heldUntil;
     return GoesOn{};
   }
   // With lanes it waits at the scheduler, and its group with it; nobody overtakes a suspect.
-  return state_.role == Role::lane ? Decision(GivesBack{turn}) : Waits{turn};
+  return state_.role == Role::lane ? Decision(GivesBack{*heldUntil}) : Waits{*heldUntil};
 }
 
 /// It became a dead letter before when its acknowledgement did not get through: a foreign source delivers it again.

@@ -82,8 +82,8 @@ class Delivery {
   // Answers about it.
   Decision looked(bool known);
   Decision admitted(Admission admission, const Now& now);
-  /// Not after now: it has its token.
-  Decision turned(BootTime turn, const Now& now);
+  /// Nullopt: it has its token.
+  Decision turned(std::optional<BootTime> heldUntil, const Now& now);
   Decision begun(std::vector<Message> others);
   Decision ran(const Outcome& outcome, const Now& now);
   Decision undone(const Now& now);

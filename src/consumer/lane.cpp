@@ -338,7 +338,9 @@ Action Lane::settle(bool ran, bool wasDeadLettered, const Now& now) {
   return proceed(now);
 }
 
-Action Lane::turned(BootTime turn, const Now& now) { return decide(delivery_.turned(turn, now), now); }
+Action Lane::turned(std::optional<BootTime> heldUntil, const Now& now) {
+  return decide(delivery_.turned(heldUntil, now), now);
+}
 Action Lane::begun(std::vector<Message> others, const Now& now) {
   return decide(delivery_.begun(std::move(others)), now);
 }

@@ -61,7 +61,7 @@ class Lane {
   Action loaded(const pipeline::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
                 const Now& now);
   Action took(Share share, const Now& now);
-  Action turned(BootTime turn, const Now& now);
+  Action turned(std::optional<BootTime> heldUntil, const Now& now);
   Action begun(std::vector<Message> others, const Now& now);
   Action acknowledged(Receipt receipt, const Now& now);
   Action looked(bool known, const Now& now);

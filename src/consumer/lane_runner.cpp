@@ -150,8 +150,8 @@ void LaneRunner::foretell(std::span<const Message> messages) {
 }
 
 Action LaneRunner::perform(TakeTurn& turn) {
-  const BootTime due = context_.takeTurn(turn.group);
-  return lane_->turned(due, now());  // whose clock is read after the scheduler's
+  const std::optional<BootTime> heldUntil = context_.takeTurn(turn.group);
+  return lane_->turned(heldUntil, now());
 }
 
 Action LaneRunner::perform(Begin& begin) { return lane_->begun(context_.begin(*begin.message), now()); }

@@ -127,14 +127,16 @@ void SharedDispatcher::park(std::size_t lane, Parked parked, BootTime until) {
   ready_->notifyAll();  // who waits has to look at the time
 }
 
-BootTime SharedDispatcher::takeTurn(const GroupId& group) {
+std::optional<BootTime> SharedDispatcher::takeTurn(const GroupId& group) {
   const std::lock_guard lock(mutex_);
-  return dispatcher_.takeTurn(group, clock_.now());
+  const BootTime now = clock_.now();
+  return pipeline::laterThan(now, dispatcher_.takeTurn(group, now));
 }
 
-BootTime SharedDispatcher::takeSuspectsTurn(const GroupId& group) {
+std::optional<BootTime> SharedDispatcher::takeSuspectsTurn(const GroupId& group) {
   const std::lock_guard lock(mutex_);
-  return dispatcher_.takeSuspectsTurn(group, clock_.now());
+  const BootTime now = clock_.now();
+  return pipeline::laterThan(now, dispatcher_.takeSuspectsTurn(group, now));
 }
 
 void SharedDispatcher::excuse(std::size_t lane, bool excused) noexcept {

@@ -33,8 +33,9 @@ class SharedDispatcher {
   void release(std::size_t lane, std::vector<pipeline::SequenceState> standings);
   std::vector<MessageHistory> historiesOf(std::span<const Message> messages);
   void park(std::size_t lane, Parked parked, BootTime until);
-  BootTime takeTurn(const GroupId& group);
-  BootTime takeSuspectsTurn(const GroupId& group);
+  /// As WorkerContext's.
+  std::optional<BootTime> takeTurn(const GroupId& group);
+  std::optional<BootTime> takeSuspectsTurn(const GroupId& group);
   void reportProgress(std::size_t lane) noexcept { lanes_[lane].progress.store(clock_.now().time_since_epoch()); }
   /// Until it says otherwise, no progress is expected of it.
   void excuse(std::size_t lane, bool excused) noexcept;

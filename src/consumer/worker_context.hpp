@@ -30,8 +30,9 @@ class IWorkerContext {
   /// Groups of which nothing is left in its hands are free. Of those that follow numbers: where they stand.
   virtual void release(std::vector<pipeline::SequenceState> standings) = 0;
   virtual void park(Parked parked, BootTime until) = 0;
-  /// Not after now: a token of the rate limits was taken for a start of this group.
-  virtual BootTime takeTurn(const GroupId& group) = 0;
+  /// Nullopt: a token of the rate limits was taken for a start of this group. Else when to ask again, which may have
+  /// passed by now.
+  virtual std::optional<BootTime> takeTurn(const GroupId& group) = 0;
   virtual bool isLimited() const = 0;
   /// For whom else the message's run stands, that is about to begin.
   virtual std::vector<Message> begin(const Message& message) = 0;

@@ -21,7 +21,10 @@ class Engine::TotalContext final : public IWorkerContext {
   Result<Share> take(Take take) override;
   void release(std::vector<pipeline::SequenceState>) override {}
   void park(Parked, BootTime) override {}
-  BootTime takeTurn(const GroupId& group) override { return order().mayBegin(group, of_.clock.now()); }
+  std::optional<BootTime> takeTurn(const GroupId& group) override {
+    const BootTime now = of_.clock.now();
+    return pipeline::laterThan(now, order().mayBegin(group, now));
+  }
   bool isLimited() const override { return engine_.order_->limitsAnything(); }
   std::vector<Message> begin(const Message& message) override { return order().begin(message, of_.clock.now()); }
   Result<Receipt> acknowledge(const Acknowledge& done) override;
@@ -63,7 +66,7 @@ class Engine::RecoveryContext final : public IWorkerContext {
   Result<Share> take(Take take) override;
   void release(std::vector<pipeline::SequenceState> standings) override;
   void park(Parked parked, BootTime until) override;
-  BootTime takeTurn(const GroupId& group) override { return dispatcher_.takeSuspectsTurn(group); }
+  std::optional<BootTime> takeTurn(const GroupId& group) override { return dispatcher_.takeSuspectsTurn(group); }
   bool isLimited() const override { return false; }
   std::vector<Message> begin(const Message& message) override { return dispatcher_.begin(message); }
   Result<Receipt> acknowledge(const Acknowledge& done) override;
@@ -111,7 +114,7 @@ class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
     dispatcher_.release(number_, std::move(standings));
   }
   void park(Parked parked, BootTime until) override { dispatcher_.park(number_, std::move(parked), until); }
-  BootTime takeTurn(const GroupId& group) override { return dispatcher_.takeTurn(group); }
+  std::optional<BootTime> takeTurn(const GroupId& group) override { return dispatcher_.takeTurn(group); }
   bool isLimited() const override { return false; }
   std::vector<Message> begin(const Message& message) override { return dispatcher_.begin(message); }
   /// The reader tells the source.

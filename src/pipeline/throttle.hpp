@@ -11,12 +11,19 @@
 
 #include <cstddef>
 #include <list>
+#include <optional>
 #include <unordered_map>
 
 #include "tenure/rate_limits.hpp"
 #include "tenure/time.hpp"
 
 namespace tenure::pipeline {
+
+/// Whoever asked at `now` has to wait until `due`; nullopt: for nothing. To be said where it was asked: a moment later
+/// `due` may have passed, and whoever compares it again takes what was refused for granted.
+inline std::optional<BootTime> laterThan(BootTime now, BootTime due) noexcept {
+  return due <= now ? std::nullopt : std::optional(due);
+}
 
 /// One bucket. Its rate is told with each call, so that it may change.
 class TokenBucket {

@@ -185,6 +185,18 @@ TEST_F(OneDelivery, AnExternalHandlersRunIsNotRepeatedForItsKey) {
   asks<Admit>(begin());
 }
 
+/// Its lane's clock is read after the scheduler's.
+TEST_F(OneDelivery, ATurnThatWasRefusedIsNotTakenThoughItsTimeHasComeMeanwhile) {
+  head.isCounted = true;
+  asks<Look>(begin());
+  delivery().looked(false);
+  asks<TakeTurn>(begin());
+
+  expectA<Delivery::Waits>(delivery().turned(now.boot, now));
+
+  asks<TakeTurn>(begin());
+}
+
 TEST_F(OneDelivery, WhoIsCountedAsksForItsTurnOnce) {
   head.isCounted = true;
   asks<Look>(begin());
@@ -194,7 +206,7 @@ TEST_F(OneDelivery, WhoIsCountedAsksForItsTurnOnce) {
   EXPECT_THAT(told<MessageHeldBack>(), SizeIs(1));
   asks<TakeTurn>(begin());
 
-  expectA<Delivery::GoesOn>(delivery().turned(now.boot, now));
+  expectA<Delivery::GoesOn>(delivery().turned({}, now));
 
   asks<Begin>(begin());
   asks<Handle>(delivery().begun({}));
