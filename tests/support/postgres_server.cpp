@@ -220,7 +220,7 @@ std::unique_ptr<IMessageSink> PostgresWorld::sink() {
 }
 
 void PostgresWorld::beImpatient() {
-  options_.lockLimit = 50ms;
+  options_.lockLimit = 150ms;
   options_.evictFrozenHolder = false;
 }
 
