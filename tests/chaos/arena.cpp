@@ -13,6 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::eventually;
+using test::eventuallyWhileItMoves;
 using test::Program;
 
 constexpr const char* election = "orders";
@@ -143,15 +144,6 @@ bool Arena::awaitCommits(std::size_t more, std::chrono::milliseconds limit) {
   return eventually([&] { return course().commits() >= target; }, limit);
 }
 
-/// However slow the machine is.
-bool Arena::whileItCommits(const std::function<bool()>& condition) {
-  for (;;) {
-    const std::size_t before = course().commits();
-    if (eventually(condition, 60s)) return true;
-    if (course().commits() == before) return false;
-  }
-}
-
 void Arena::recover() {
   page_->diskFull = 0;
   page_->syncMilliseconds = 0;
@@ -161,11 +153,12 @@ void Arena::recover() {
   for (Member& member : members_) member.process->signal(SIGCONT);
   constexpr std::size_t enough = 20;
   const std::size_t target = course().commits() + enough;
+  const auto commits = [&] { return course().commits(); };
   const auto goesOn = [&] {
     restartEnded();
-    return course().commits() >= target;
+    return commits() >= target;
   };
-  if (!whileItCommits(goesOn)) throw Failure("nothing is committed any more");
+  if (!eventuallyWhileItMoves(goesOn, commits)) throw Failure("nothing is committed any more");
 }
 
 void Arena::restartEnded() {
@@ -196,7 +189,7 @@ void Arena::comeToRest() {
     restartEnded();
     return storage_->isEmpty();
   };
-  if (!whileItCommits(isEmpty)) throw Failure("messages stay in the queue");
+  if (!eventuallyWhileItMoves(isEmpty, [&] { return course().commits(); })) throw Failure("messages stay in the queue");
   for (Member& member : members_) {
     member.process->signal(SIGTERM);
     const auto ending = member.process->waitForEnd();

@@ -6,7 +6,6 @@
 /// The arena knows how things stand and how to bring them back; the faults themselves are in faults.cpp.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -95,8 +94,6 @@ class Arena {
   void start(Member& member);
   void startProducer();
   void restartEnded();
-  /// False when nothing is committed any more.
-  bool whileItCommits(const std::function<bool()>& condition);
   std::vector<std::pair<std::string, std::string>> serverLogs() const;
   void judgeEnd(Member& member, const test::Ending& ending) const;
 

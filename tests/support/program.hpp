@@ -80,6 +80,11 @@ inline constexpr std::chrono::seconds startLimit{120};
 template <class Condition>
 bool eventually(Condition condition, std::chrono::milliseconds limit = std::chrono::seconds{60});
 
+/// As long as it takes where something moves, on however slow a machine; false when `progress` stays what it is for a
+/// minute.
+template <class Condition, class Progress>
+bool eventuallyWhileItMoves(Condition condition, Progress progress);
+
 void pauseBetweenLooks();
 
 template <class Condition>
@@ -90,6 +95,16 @@ bool eventually(Condition condition, std::chrono::milliseconds limit) {
     pauseBetweenLooks();
   }
   return true;
+}
+
+template <class Condition, class Progress>
+bool eventuallyWhileItMoves(Condition condition, Progress progress) {
+  for (auto before = progress();;) {
+    if (eventually(condition)) return true;
+    const auto now = progress();
+    if (now == before) return false;
+    before = now;
+  }
 }
 
 /// Empty when there is none.

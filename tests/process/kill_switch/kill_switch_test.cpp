@@ -104,9 +104,10 @@ class KillSwitchRun : public testing::Test {
     line.clear();
     Program last = start({"", 1, {}});
     EXPECT_TRUE(last.waitForOutput(" inaugurated ")) << last.output();
-    EXPECT_TRUE(eventually([&] { return storage_->isEmpty(); }, 2min)) << last.output();
+    const auto effects = [&] { return storage_->ledger().size(); };
+    EXPECT_TRUE(eventuallyWhileItMoves([&] { return storage_->isEmpty(); }, effects)) << last.output();
     const std::size_t rows = rowsExpected();  // some may wait for their turn in the store
-    EXPECT_TRUE(eventually([&] { return storage_->ledger().size() >= rows; }, 1min)) << last.output();
+    EXPECT_TRUE(eventuallyWhileItMoves([&] { return effects() >= rows; }, effects)) << last.output();
     last.signal(SIGTERM);
     const auto ending = last.waitForEnd();
     EXPECT_TRUE(ending && ending->exitCode == 0) << last.output();
