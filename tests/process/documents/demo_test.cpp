@@ -10,7 +10,7 @@ TEST(Demo, EndsAsPromised) {
   TemporaryFolder folder;
   Program demo({TENURE_SOURCE_DIR "/deploy/demo"}, folder / "demo.txt", {"TOOL=" TENURE_BINARY_DIR "/tenure"});
 
-  const auto ending = demo.waitForEnd(std::chrono::minutes{8});
+  const auto ending = demo.waitForEnd(std::chrono::minutes{20});
 
   ASSERT_TRUE(ending) << demo.output();
   EXPECT_EQ(ending->exitCode, 0) << demo.output();

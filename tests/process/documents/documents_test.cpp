@@ -111,7 +111,7 @@ class Page : public testing::TestWithParam<std::string> {
 TEST_P(Page, CanBeFollowedCommandByCommand) {
   Program commands = run(script());
 
-  const auto ending = commands.waitForEnd(std::chrono::minutes{8});
+  const auto ending = commands.waitForEnd(std::chrono::minutes{20});
 
   if (!ending) commands.signal(SIGTERM);
   ASSERT_TRUE(ending) << "never came to its end\n" << commands.output();
