@@ -66,6 +66,17 @@ class Transaction {
   virtual Result<std::optional<std::string>> get(std::string_view key) = 0;
   virtual Result<void> put(std::string_view key, std::string_view value) = 0;
   virtual Result<void> erase(std::string_view key) = 0;
+  /// Sends a message: to the end of the queue that the store was opened for, or of another one in the same place, which
+  /// is made where it is not there. It comes there with the commit, once, and never when this is undone. Give it an id
+  /// that follows from the message in hand, so that it is the same in each attempt; what a queue has twice under one id
+  /// its consumer drops, and a numbered queue leaves out.
+  ///
+  /// Errors:  payloadTooLarge, invalidArgument   as IMessageSink::append
+  ///          unsupported   the store keeps no queue
+  virtual Result<void> enqueue(const NewMessage& message, std::string_view queue = {}) {
+    static_cast<void>(message), static_cast<void>(queue);
+    return Error{Errc::unsupported, "the store keeps no queue"};
+  }
   /// The store's SQL, or nullptr where it has none.
   virtual ISqlStatements* sql() noexcept { return nullptr; }
 };
@@ -108,6 +119,12 @@ struct DeadLetter {
   WallTime firstAt{};
   WallTime diedAt{};
   std::int64_t number = 0;  // given by the store, for requeue and purge
+};
+
+/// A message that a commit sends. Without a queue it is for the one that the store was opened for.
+struct SentMessage {
+  NewMessage message;
+  std::string queue{};
 };
 
 /// What an attempt came to.

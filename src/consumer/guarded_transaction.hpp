@@ -20,6 +20,9 @@ class GuardedTransaction final : public Transaction {
   Result<void> erase(std::string_view key) override {
     return isReserved(key) ? Result<void>{refusal()} : inner_.erase(key);
   }
+  Result<void> enqueue(const NewMessage& message, std::string_view queue) override {
+    return inner_.enqueue(message, queue);
+  }
   ISqlStatements* sql() noexcept override { return inner_.sql(); }
 
  private:

@@ -53,6 +53,11 @@ Result<void> SerializedTransaction::erase(std::string_view key) {
   return entered ? inner_->erase(key) : entered;
 }
 
+Result<void> SerializedTransaction::enqueue(const NewMessage& message, std::string_view queue) {
+  const Result<void> entered = enter();
+  return entered ? inner_->enqueue(message, queue) : entered;
+}
+
 ISqlStatements* SerializedTransaction::sql() noexcept { return enter() ? inner_->sql() : nullptr; }
 
 Result<Admission> SerializedTransaction::admit(const ConsumerName& consumer, const MessageId& id,

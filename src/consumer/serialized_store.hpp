@@ -66,6 +66,7 @@ class SerializedTransaction final : public IFencedTransaction {
   Result<std::optional<std::string>> get(std::string_view key) override;
   Result<void> put(std::string_view key, std::string_view value) override;
   Result<void> erase(std::string_view key) override;
+  Result<void> enqueue(const NewMessage& message, std::string_view queue) override;
   ISqlStatements* sql() noexcept override;
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;

@@ -94,6 +94,9 @@ struct Limits {
   bool logHasGaps = false;
   /// How long idempotency keys are kept, where they expire by themselves.
   std::optional<std::chrono::hours> keepsIdsFor{};
+  /// It takes messages, and gives those of each group numbers.
+  bool keepsQueue = false;
+  bool numbersMessages = false;
 };
 
 /// A transaction on the server, for handlers who speak SQL. Before begin() it holds nothing there.

@@ -80,6 +80,7 @@ class FencedSession final : public IFencedStore {
   Error fenced();
   /// They were assumed to be new by a transaction that was undone.
   void expectAgain(std::span<const MessageId> ids) { lookahead_.expectAgain(ids); }
+  std::string name() const { return driver_->name(); }
   const Limits& limits() const noexcept { return driver_->limits(); }
   bool isFull(const WriteSet& writes) const noexcept {
     return writes.bytes(limits().bytesAWrite) > limits().commitBytes / 2;

@@ -2,6 +2,8 @@
 
 #include "base/assert.hpp"
 #include "base/text.hpp"
+#include "storage/headers_text.hpp"
+#include "storage/message_check.hpp"
 #include "storage/records.hpp"
 
 namespace tenure::storage {
@@ -117,6 +119,21 @@ Result<void> FencedTransaction::erase(std::string_view key) {
   if (Result<void> valid = checkStateKey(key); !valid) return valid;
   if (Result<void> sound = standing(); !sound) return sound;
   writes_.remove(Table::state, {std::string(key)});
+  return {};
+}
+
+Result<void> FencedTransaction::enqueue(const NewMessage& message, std::string_view queue) {
+  const Limits& limits = session_.limits();
+  if (!limits.keepsQueue)
+    return Error{Errc::unsupported, session_.name() + ": a store without a queue, to which no message can be sent"};
+  if (Result<void> checked = checkMessage(message, limits.numbersMessages); !checked) return checked;
+  if (const auto text = headersToText(message.headers); !text)
+    return Error{text.error().code, "message \"" + escaped(message.id.value) + "\": " + text.error().detail};
+  if (!queue.empty())
+    if (const auto name = parseElectionName(queue); !name)
+      return Error{name.error().code, "queue \"" + escaped(queue) + "\": " + name.error().detail};
+  if (Result<void> sound = standing(); !sound) return sound;
+  writes_.enqueue(message, std::string(queue));
   return {};
 }
 

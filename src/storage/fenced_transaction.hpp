@@ -27,6 +27,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Result<std::optional<std::string>> get(std::string_view key) override;
   Result<void> put(std::string_view key, std::string_view value) override;
   Result<void> erase(std::string_view key) override;
+  Result<void> enqueue(const NewMessage& message, std::string_view queue) override;
   ISqlStatements* sql() noexcept override { return sql_ ? this : nullptr; }
 
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,

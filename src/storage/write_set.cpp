@@ -70,6 +70,12 @@ void WriteSet::acknowledge(std::span<const Message> messages) {
   for (const Message& message : messages) acknowledged_.push_back(message.position);
 }
 
+void WriteSet::enqueue(NewMessage message, std::string queue) {
+  bytes_ += message.id.value.size() + message.group.value.size() + message.body.size();
+  for (const auto& [name, value] : message.headers) bytes_ += name.size() + value.size();
+  enqueued_.push_back({std::move(message), std::move(queue)});
+}
+
 void WriteSet::add(Write write) {
   bytes_ += bytesOf(write.row);
   if (write.name.empty() && !isNumberedByStore(write))

@@ -13,6 +13,7 @@
 
 #include "storage/tables.hpp"
 #include "tenure/message.hpp"
+#include "tenure/store.hpp"
 
 namespace tenure::storage {
 
@@ -65,8 +66,8 @@ class WriteSet {
   void expect(Table table, Row key, Expectation expected);
   /// These leave the queue that is kept with the store.
   void acknowledge(std::span<const Message> messages);
-  /// These come to its end.
-  void enqueue(NewMessage message) { enqueued_.push_back(std::move(message)); }
+  /// This one comes to its end, or to that of another one beside it.
+  void enqueue(NewMessage message, std::string queue = {});
 
   /// The transaction's own last word on a row; nullptr where it has none. An `expect` is none.
   const Write* find(Table table, const Row& key) const { return find(nameOf(table, key)); }
@@ -87,7 +88,7 @@ class WriteSet {
       if (entry.counts) use(entry.write);
   }
   std::span<const std::int64_t> acknowledged() const noexcept { return acknowledged_; }
-  std::span<const NewMessage> enqueued() const noexcept { return enqueued_; }
+  std::span<const SentMessage> enqueued() const noexcept { return enqueued_; }
 
  private:
   struct Entry {
@@ -107,7 +108,7 @@ class WriteSet {
   std::deque<Entry> writes_;
   std::unordered_map<std::string_view, std::size_t> latest_;  // by name
   std::vector<std::int64_t> acknowledged_;
-  std::vector<NewMessage> enqueued_;
+  std::vector<SentMessage> enqueued_;
   std::size_t bytes_ = 0;
   Mark mark_;
 };

@@ -31,6 +31,11 @@ Result<void> LaneTransaction::erase(std::string_view key) {
   return {};
 }
 
+Result<void> LaneTransaction::enqueue(const NewMessage& message, std::string_view queue) {
+  if (Result<void> valid = checkSent(message, queue); !valid) return valid;
+  return keep([message](MemoryTransaction& all) { return all.enqueue(message, {}); });
+}
+
 /// A lane's consumer is one and the same.
 Result<Admission> LaneTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                          MessageFate fate) {

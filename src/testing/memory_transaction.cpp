@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "storage/message_check.hpp"
+
 namespace tenure::memory {
 namespace {
 
@@ -19,6 +21,12 @@ Result<void> checkEntry(std::string_view key, std::string_view value) {
   if (Result<void> valid = checkKey(key); !valid) return valid;
   if (value.size() > maxValueBytes) return Error{Errc::payloadTooLarge, "a value is at most 1 MiB"};
   return {};
+}
+
+Result<void> checkSent(const NewMessage& message, std::string_view queue) {
+  if (!queue.empty())
+    return Error{Errc::unsupported, "queue \"" + std::string(queue) + "\": a World has only one queue"};
+  return storage::checkMessage(message);
 }
 
 Result<void> checkFence(const State& state, const Claimed& claimed) {
@@ -81,6 +89,14 @@ Result<void> MemoryTransaction::erase(std::string_view key) {
   return {};
 }
 
+Result<void> MemoryTransaction::enqueue(const NewMessage& message, std::string_view queue) {
+  if (Result<void> valid = checkSent(message, queue); !valid) return valid;
+  const std::lock_guard lock(state_.mutex);
+  if (Result<void> writing = enterWriting(); !writing) return writing;
+  sent_.push_back(message);
+  return {};
+}
+
 Result<Admission> MemoryTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                            MessageFate fate) {
   const std::lock_guard lock(state_.mutex);
@@ -103,6 +119,7 @@ Result<void> MemoryTransaction::standing() const {
 
 Result<void> MemoryTransaction::mark() {
   mark_ = undo_.size();
+  sentBeforeMark_ = sent_.size();
   return {};
 }
 
@@ -110,6 +127,7 @@ Result<void> MemoryTransaction::rollbackToMark() {
   const std::lock_guard lock(state_.mutex);
   if (broken_) return *broken_;
   undoTo(mark_);
+  sent_.resize(sentBeforeMark_);
   return {};
 }
 
@@ -198,8 +216,10 @@ Result<void> MemoryTransaction::commit() {
     ++state_.fences.at(claimed_.term.election).sequences[claimed_.lane];
     ++state_.commits;
     undo_.clear();
+    for (NewMessage& message : sent_) state_.enqueue(std::move(message), at_);
   }
   undoTo(0);
+  sent_.clear();
   state_.writer = nullptr;
   if (lostReply) return Error{Errc::outcomeUnknown, "the reply was lost"};
   ++claimed_.sequence;
@@ -208,11 +228,13 @@ Result<void> MemoryTransaction::commit() {
 
 void MemoryTransaction::rollback() noexcept {
   const std::lock_guard lock(state_.mutex);
+  sent_.clear();
   undoTo(0);
   if (state_.writer == this) state_.writer = nullptr;
 }
 
 void MemoryTransaction::evict() noexcept {
+  sent_.clear();
   undoTo(0);
   broken_ = Error{Errc::staleTerm, "a newer term has claimed"};
   state_.writer = nullptr;

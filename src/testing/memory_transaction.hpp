@@ -28,6 +28,7 @@ class MemoryTransaction final : public WorldTransaction {
   Result<std::optional<std::string>> get(std::string_view key) override;
   Result<void> put(std::string_view key, std::string_view value) override;
   Result<void> erase(std::string_view key) override;
+  Result<void> enqueue(const NewMessage& message, std::string_view queue) override;
 
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
@@ -58,12 +59,17 @@ class MemoryTransaction final : public WorldTransaction {
   Claimed& claimed_;
   const WallTime at_;
   std::vector<Undo> undo_;
+  std::vector<NewMessage> sent_;
   std::size_t mark_ = 0;
+  std::size_t sentBeforeMark_ = 0;
   std::optional<Error> broken_;  // by its first failure, as on a server
 };
 
 /// Of what a handler writes.
 Result<void> checkEntry(std::string_view key, std::string_view value);
+
+/// Of what a handler sends.
+Result<void> checkSent(const NewMessage& message, std::string_view queue);
 
 /// Is the fence still ours? The state's mutex is held.
 Result<void> checkFence(const State& state, const Claimed& claimed);

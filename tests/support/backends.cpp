@@ -81,10 +81,10 @@ const std::vector<Backend>& storeBackends() {
       {.name = "sqlite", .make = make<SqliteWorld>, .hasSql = true, .hasServer = false},
       {"postgresql", make<PostgresWorld>, true},
       {.name = "memory", .make = make<MemoryWorld>, .hasServer = false},
-      {.name = "values", .make = make<ValuesWorld>, .hasServer = false},
-      {.name = "appendFile", .make = make<AppendFileWorld>, .hasServer = false},
+      {.name = "values", .make = make<ValuesWorld>, .hasServer = false, .hasQueue = false},
+      {.name = "appendFile", .make = make<AppendFileWorld>, .hasServer = false, .hasQueue = false},
       {.name = "redis", .make = make<RedisWorld>, .leaderPrunes = false},
-      {.name = "zookeeper", .make = make<BreakableZooKeeperWorld>},
+      {.name = "zookeeper", .make = make<BreakableZooKeeperWorld>, .hasQueue = false},
   };
   return backends;
 }

@@ -29,6 +29,11 @@ class BackendWorld {
   /// One more replica.
   virtual Replica open(IEventSink& events = noEvents()) = 0;
   virtual std::unique_ptr<IMessageSink> sink() = 0;
+  /// Another queue in the same place; nullptr where there is no more than one.
+  virtual std::shared_ptr<IMessageSource> queue(const std::string& name) {
+    static_cast<void>(name);
+    return nullptr;
+  }
   /// Nullptr for what is not queue and store in one.
   virtual std::unique_ptr<IDatabaseAdmin> admin() { return nullptr; }
   /// Nullptr for a queue alone, and for what no operator ever sees.
@@ -50,6 +55,7 @@ struct Backend {
   bool leaderPrunes = true;  // or else keys expire by themselves (Redis)
   bool hasStore = true;      // or else it is a queue alone, whose acknowledgements are part of no transaction
   bool hasServer = true;     // or else there is no connection that could end, and nothing to kill
+  bool hasQueue = true;      // or else it is a store alone
   friend std::ostream& operator<<(std::ostream& out, const Backend& backend) { return out << backend.name; }
 };
 

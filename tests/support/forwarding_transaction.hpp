@@ -27,6 +27,9 @@ class ForwardingTransaction : public IFencedTransaction {
   Result<void> erase(std::string_view key) override {
     return pass([key = std::string(key)](auto& inner) { return inner.erase(key); });
   }
+  Result<void> enqueue(const NewMessage& message, std::string_view queue) override {
+    return pass([message, queue = std::string(queue)](auto& inner) { return inner.enqueue(message, queue); });
+  }
   ISqlStatements* sql() noexcept override {
     onTouch();
     return inner_->sql();

@@ -213,6 +213,13 @@ Replica PostgresWorld::open(IEventSink& events) {
   return {{database, &database->store()}, {database, &database->source()}};
 }
 
+std::shared_ptr<IMessageSource> PostgresWorld::queue(const std::string& name) {
+  postgresql::Options other = options_;
+  other.queue = name;
+  const auto database = std::make_shared<postgresql::Database>(other, noEvents());
+  return {database, &database->source()};
+}
+
 std::unique_ptr<IMessageSink> PostgresWorld::sink() {
   auto sink = postgresql::openSink(options_);
   EXPECT_TRUE(sink.has_value()) << sink.error().message();

@@ -84,6 +84,7 @@ class PostgresWorld final : public BackendWorld {
 
   Replica open(IEventSink& events = noEvents()) override;
   std::unique_ptr<IMessageSink> sink() override;
+  std::shared_ptr<IMessageSource> queue(const std::string& name) override;
   std::unique_ptr<IDatabaseAdmin> admin() override { return postgresql::openAdmin(options_); }
   /// And nobody is evicted: who is blocked stays so.
   void beImpatient() override;

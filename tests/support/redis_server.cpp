@@ -135,6 +135,13 @@ Replica RedisWorld::open(IEventSink& events) {
   return {{database, &database->store()}, {database, &database->source()}};
 }
 
+std::shared_ptr<IMessageSource> RedisWorld::queue(const std::string& name) {
+  redis::Options other = options();
+  other.queue = name;
+  const auto database = std::make_shared<redis::Database>(other, noEvents());
+  return {database, &database->source()};
+}
+
 std::unique_ptr<IMessageSink> RedisWorld::sink() {
   auto sink = redis::openSink(options());
   EXPECT_TRUE(sink.has_value()) << sink.error().message();

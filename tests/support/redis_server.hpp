@@ -57,6 +57,7 @@ class RedisWorld final : public BackendWorld {
 
   Replica open(IEventSink& events = noEvents()) override;
   std::unique_ptr<IMessageSink> sink() override;
+  std::shared_ptr<IMessageSource> queue(const std::string& name) override;
   std::unique_ptr<IDatabaseAdmin> admin() override { return redis::openAdmin(options()); }
   void dropFence(const std::string& election) override;
   bool endConnections() override;

@@ -35,6 +35,13 @@ Replica SqliteWorld::open(IEventSink& events) {
   return {{database, &database->store()}, {database, &database->source()}};
 }
 
+std::shared_ptr<IMessageSource> SqliteWorld::queue(const std::string& name) {
+  sqlite::Options other = options();
+  other.queue = name;
+  const auto database = std::make_shared<sqlite::Database>(other, noEvents());
+  return {database, &database->source()};
+}
+
 std::unique_ptr<IMessageSink> SqliteWorld::sink() {
   auto sink = sqlite::openSink(options());
   EXPECT_TRUE(sink.has_value()) << sink.error().message();

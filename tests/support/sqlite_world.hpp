@@ -16,6 +16,7 @@ class SqliteWorld final : public BackendWorld {
  public:
   Replica open(IEventSink& events = noEvents()) override;
   std::unique_ptr<IMessageSink> sink() override;
+  std::shared_ptr<IMessageSource> queue(const std::string& name) override;
   std::unique_ptr<IDatabaseAdmin> admin() override { return sqlite::openAdmin(options()); }
   void beImpatient() override { lockLimit_ = std::chrono::milliseconds{50}; }
   void dropFence(const std::string& election) override;

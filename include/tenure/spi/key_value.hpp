@@ -72,7 +72,7 @@ struct Batch {
   /// For a driver that keeps a queue in the same place: positions of messages that leave it, and those that come to it.
   /// Empty for a store alone.
   std::span<const std::int64_t> acknowledged{};
-  std::span<const NewMessage> enqueued{};
+  std::span<const SentMessage> enqueued{};
   /// Values that will be asked for next. Where that costs no journey of its own they may be read behind the writes, as
   /// they are then.
   std::span<const Name> alsoRead{};
@@ -113,6 +113,8 @@ struct Limits {
   bool readsAreDear = false;
   /// How long values of Table::key are kept, where the driver lets them expire.
   std::optional<std::chrono::hours> keepsKeysFor{};
+  /// The driver keeps queues in the same place: it takes Batch::enqueued.
+  bool keepsQueue = false;
 };
 
 /// Errors of all:  unavailable, timedOut   nothing was changed, safe to repeat

@@ -49,7 +49,7 @@ void Driver::release() noexcept {
   session_.close();
   term_.reset();
   owner_ = {};
-  channel_.clear();
+  places_.clear();
   isInDoubt_ = false;
   careful_ = 0;
 }
@@ -198,7 +198,7 @@ Result<Committed> Driver::commit(const Commit& commit) {
 Result<Committed> Driver::finish(Connection& connection, std::vector<Command> kept, std::size_t fence, bool isGuess,
                                  const Commit& commit) {
   Places places{fence, kept.size(), 0};
-  Result<std::vector<Command>> rows = rowCommands(connection, *commit.writes);
+  Result<std::vector<Command>> rows = rowCommands(connection, commit);
   if (!rows) return rows.error();
   std::vector<Command> all = std::move(kept);
   all.insert(all.end(), std::move_iterator(rows->begin()), std::move_iterator(rows->end()));
@@ -222,25 +222,51 @@ Result<Committed> Driver::finish(Connection& connection, std::vector<Command> ke
   return committed;
 }
 
-Result<std::vector<Command>> Driver::rowCommands(Connection& connection, const storage::WriteSet& writes) {
+Result<std::vector<Command>> Driver::rowCommands(Connection& connection, const storage::Commit& commit) {
+  const storage::WriteSet& writes = *commit.writes;
   std::vector<Command> commands;
   const auto acknowledged = writes.acknowledged();
   if (!acknowledged.empty())
     commands.push_back(deleteByPosition(owner_.queue, {acknowledged.begin(), acknowledged.end()}));
-  if (!writes.enqueued().empty()) {
-    if (channel_.empty()) {
-      Result<std::string> channel = channelOf(connection, owner_.queue);
-      if (!channel) return channel.error();
-      channel_ = std::move(*channel);
-    }
-    const std::vector<NewMessage> messages(writes.enqueued().begin(), writes.enqueued().end());
-    Result<Command> append = appendTo({owner_.queue, channel_}, messages);
-    if (!append) return append.error();
-    commands.push_back(std::move(*append));
-  }
+  if (const Result<void> sent = addSent(connection, commit, commands); !sent) return sent.error();
   std::vector<Command> rows = rows_.writes(owner_, writes);
   commands.insert(commands.end(), std::move_iterator(rows.begin()), std::move_iterator(rows.end()));
   return commands;
+}
+
+/// Queue by queue in the order of their numbers, so that two who send to the same ones cannot wait for each other.
+Result<void> Driver::addSent(Connection& connection, const Commit& commit, std::vector<Command>& commands) {
+  std::map<std::int64_t, std::pair<QueuePlace, std::vector<NewMessage>>> byQueue;
+  for (const SentMessage& sent : commit.writes->enqueued()) {
+    Result<QueuePlace> place = placeOf(connection, sent.queue);
+    if (!place) return place.error();
+    auto& [queue, messages] = byQueue[place->number];
+    queue = std::move(*place);
+    messages.push_back(sent.message);
+  }
+  // What an operator puts back has no turn any more.
+  const bool givesNumbers = limits_.numbersMessages && commit.expected != nullptr;
+  for (const auto& [number, sent] : byQueue) {
+    const auto& [queue, messages] = sent;
+    if (givesNumbers && numberedAppends_++ % appendsAForgetting == 0) commands.push_back(forgetSentIds());
+    Result<Command> append = givesNumbers ? appendNumberedTo(queue, messages) : appendTo(queue, messages);
+    if (!append) return append.error();
+    commands.push_back(std::move(*append));
+  }
+  return {};
+}
+
+Result<QueuePlace> Driver::placeOf(Connection& connection, const std::string& queue) {
+  if (const auto known = places_.find(queue); known != places_.end()) return known->second;
+  const auto find = [&] { return postgresql::findQueue(connection, queue); };
+  const Result<std::int64_t> found = queue.empty() ? Result<std::int64_t>(owner_.queue) : find();
+  const Result<std::int64_t> number = found ? found : ensureQueue(connection, queue);
+  if (!number) return number.error();
+  Result<std::string> channel = channelOf(connection, *number);
+  if (!channel) return channel.error();
+  QueuePlace place{*number, std::move(*channel)};
+  if (found) places_.emplace(queue, place);  // or it is made with this transaction, and may be undone with it
+  return place;
 }
 
 Result<Committed> Driver::failed(Connection& connection, const Failure& failure, const Places& places, bool isGuess,

@@ -13,6 +13,7 @@
 /// session.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -90,7 +91,9 @@ class Driver final : public storage::IStoreDriver {
   void emit(const Term& term, Body body);
 
   Result<void> findQueue(Connection& connection);
-  Result<std::vector<Command>> rowCommands(Connection& connection, const storage::WriteSet& writes);
+  Result<std::vector<Command>> rowCommands(Connection& connection, const storage::Commit& commit);
+  Result<void> addSent(Connection& connection, const storage::Commit& commit, std::vector<Command>& commands);
+  Result<QueuePlace> placeOf(Connection& connection, const std::string& queue);
   /// Looks at rows; where each is among the names.
   struct Look {
     std::vector<Command> commands{};
@@ -111,12 +114,13 @@ class Driver final : public storage::IStoreDriver {
   const Options& options_;
   IEventSink& events_;
   const Lane lane_;
-  const storage::Limits limits_{.logHasGaps = true};
+  const storage::Limits limits_{.logHasGaps = true, .keepsQueue = true, .numbersMessages = options_.numbered};
   Session session_;
   std::optional<TermIdentity> term_;   // whose the session is
   std::weak_ptr<Connection> checked_;  // without a term: its tables are those of this build
   RowSets::Owner owner_;
-  std::string channel_;
+  std::map<std::string, QueuePlace> places_;  // by name; those to which messages were sent
+  std::size_t numberedAppends_ = 0;
   RowSets rows_;
   Translations translations_;
   bool isInDoubt_ = false;   // the last commit: it may be waiting for a standby

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "storage/headers_text.hpp"
+#include "storage/message_check.hpp"
 #include "tenure/time.hpp"
 
 namespace tenure::postgresql {
@@ -41,6 +42,12 @@ constexpr const char* appendNumbered =
     "   ELSE coalesce(left(headers, -1) || ',', '[') || '[\"' || $9 || '\",\"' || number || '\"]]' END, $7::bigint"
     "  FROM place, numbered)"
     " SELECT pg_notify($8, ''), $2::bigint - (SELECT count(*) FROM once) FROM place";
+
+constexpr const char* forgetOldIds =
+    "DELETE FROM tenure_sent WHERE ctid = ANY(ARRAY("
+    "SELECT ctid FROM tenure_sent WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))";
+constexpr std::int64_t idsAForgetting = 20'000;
+
 /// Columns of many messages.
 struct Columns {
   Array ids{TypeId::bytes};
@@ -90,6 +97,10 @@ Result<Command> appendNumberedTo(const QueuePlace& queue, std::span<const NewMes
   return command(appendNumbered, queue.number, static_cast<std::int64_t>(messages.size()), columns->ids,
                  columns->groups, columns->bodies, columns->headers, systemClock().wallNow(), queue.channel,
                  numberHeader);
+}
+
+Command forgetSentIds() {
+  return command(forgetOldIds, systemClock().wallNow() - storage::sentIdsAreKept, idsAForgetting);
 }
 
 Command deleteByPosition(std::int64_t queue, std::vector<std::int64_t> positions) {

@@ -28,6 +28,10 @@ Result<Command> appendTo(const QueuePlace& queue, std::span<const NewMessage> me
 /// The same with numbers; the second column of the answer says how many were left out because their ids were there.
 Result<Command> appendNumberedTo(const QueuePlace& queue, std::span<const NewMessage> messages);
 
+/// Now and then, with every so many numbered appends: ids that are too old to be asked about.
+inline constexpr std::size_t appendsAForgetting = 64;
+Command forgetSentIds();
+
 /// There is at least one position. Bounds are hidden from the planner (row_sets.hpp).
 Command deleteByPosition(std::int64_t queue, std::vector<std::int64_t> positions);
 

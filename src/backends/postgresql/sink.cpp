@@ -1,18 +1,12 @@
 #include "backends/postgresql/connection.hpp"
 #include "backends/postgresql/queue_rows.hpp"
 #include "backends/postgresql/schema.hpp"
-#include "backends/shared/message_check.hpp"
+#include "storage/message_check.hpp"
 
 namespace tenure::postgresql {
 namespace {
 
 constexpr std::size_t statementBytes = 64U << 20U;  // what one statement carries at most, but for its last message
-
-constexpr const char* forgetOldIds =
-    "DELETE FROM tenure_sent WHERE ctid = ANY(ARRAY("
-    "SELECT ctid FROM tenure_sent WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))";
-constexpr std::int64_t appendsAForgetting = 64;
-constexpr std::int64_t idsAForgetting = 20'000;
 
 class Sink final : public IMessageSink {
  public:
@@ -34,7 +28,7 @@ class Sink final : public IMessageSink {
 
   Result<void> append(std::span<const NewMessage> messages) override {
     for (const NewMessage& message : messages)
-      if (Result<void> checked = backends::checkMessage(message, options_.numbered); !checked) return checked;
+      if (Result<void> checked = storage::checkMessage(message, options_.numbered); !checked) return checked;
     if (messages.empty()) return {};
     if (Result<void> opened = open(); !opened) return opened;
     if (const Result<void> tended = tendIds(); !tended) return tended;
@@ -53,10 +47,10 @@ class Sink final : public IMessageSink {
   std::int64_t leftOut() const noexcept override { return leftOut_; }
 
  private:
-  /// Now and then: ids that are too old to be asked about.
   Result<void> tendIds() {
     if (!options_.numbered || appends_++ % appendsAForgetting != 0) return {};
-    return connection_->run(forgetOldIds, systemClock().wallNow() - backends::sentIdsAreKept, idsAForgetting);
+    const Exchange forgotten = connection_->exchange(std::vector{forgetSentIds()});
+    return forgotten ? Result<void>{} : errorOf(*forgotten.failure);
   }
 
   /// One statement commits by itself; several are made one transaction.
@@ -89,7 +83,7 @@ class Sink final : public IMessageSink {
   Options options_;
   std::unique_ptr<Connection> connection_;
   QueuePlace queue_;
-  std::int64_t appends_ = 0;
+  std::size_t appends_ = 0;
   std::int64_t leftOut_ = 0;
 };
 

@@ -6,8 +6,8 @@
 #include "backends/rabbitmq/confirms.hpp"
 #include "backends/rabbitmq/io_thread.hpp"
 #include "backends/rabbitmq/queue.hpp"
-#include "backends/shared/message_check.hpp"
 #include "base/text.hpp"
+#include "storage/message_check.hpp"
 
 namespace tenure::rabbitmq {
 namespace {
@@ -22,7 +22,7 @@ constexpr std::size_t frameRoom = AMQP_DEFAULT_FRAME_SIZE - 1024;
 constexpr std::size_t bytesBesideHeader = 6;
 
 Result<void> checkForWire(const NewMessage& message) {
-  if (Result<void> checked = backends::checkMessage(message); !checked) return checked;
+  if (Result<void> checked = storage::checkMessage(message); !checked) return checked;
   const std::string which = "message \"" + escaped(message.id.value) + "\": ";
   std::size_t bytes = 0;
   for (const auto& [name, value] : message.headers) {

@@ -53,6 +53,13 @@ void ApplyRequest::placeKeys(const Keys& keys) {
     range.first = keys_.size() + 1;
     for (const std::size_t place : range.writes) keys_.push_back(made(keys.id(batch_.writes[place].name.text)));
   }
+  for (std::size_t i = 0; i < batch_.enqueued.size(); ++i) queues_[batch_.enqueued[i].queue].messages.push_back(i);
+  for (auto& [name, queue] : queues_) {
+    if (name.empty()) continue;
+    const Keys others{name};
+    queue.first = keys_.size() + 1;
+    keys_.insert(keys_.end(), {made(others[Keys::queue]), made(others[Keys::messages])});
+  }
 }
 
 void ApplyRequest::expectAll() {
@@ -123,21 +130,23 @@ void ApplyRequest::writeKeys() {
 }
 
 void ApplyRequest::writeQueue(std::span<const std::string> headers) {
-  if (!batch_.acknowledged.empty() || !batch_.enqueued.empty()) touch(Keys::messages, 's');
+  if (!batch_.acknowledged.empty()) touch(Keys::messages, 's');
   for (std::size_t from = 0; from < batch_.acknowledged.size(); from += mostValues) {
     const std::size_t head = open("done", Keys::messages);
     for (std::size_t i = from; i < std::min(from + mostValues, batch_.acknowledged.size()); ++i)
       arguments_.push_back(made(entryOf(batch_.acknowledged[i])));
     close(head);
   }
-  if (batch_.enqueued.empty()) return;
-  touch(Keys::queue, 'h');
-  const std::size_t head = open("append", Keys::messages);
-  for (std::size_t i = 0; i < batch_.enqueued.size(); ++i) {
-    const NewMessage& message = batch_.enqueued[i];
-    arguments_.insert(arguments_.end(), {message.id.value, message.group.value, message.body, headers[i]});
+  for (const auto& [name, queue] : queues_) {
+    touch(queue.first, 'h');
+    touch(queue.first + 1, 's');
+    const std::size_t head = open("append", queue.first);
+    for (const std::size_t i : queue.messages) {
+      const NewMessage& message = batch_.enqueued[i].message;
+      arguments_.insert(arguments_.end(), {message.id.value, message.group.value, message.body, headers[i]});
+    }
+    close(head);
   }
-  close(head);
 }
 
 /// Without values, the section says of how many keys it speaks.
@@ -160,7 +169,7 @@ std::size_t ApplyRequest::open(std::string_view what, std::size_t key) {
 
 void ApplyRequest::close(std::size_t head) { arguments_[head] = made(std::to_string(arguments_.size() - head - 1)); }
 
-void ApplyRequest::touch(Keys::Place place, char kind) { touched_.append(std::to_string(place)).push_back(kind); }
+void ApplyRequest::touch(std::size_t place, char kind) { touched_.append(std::to_string(place)).push_back(kind); }
 
 std::size_t ApplyRequest::firstUnmet(ReplyView places) const {
   std::size_t first = batch_.writes.size();

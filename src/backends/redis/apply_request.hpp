@@ -10,6 +10,7 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,11 @@ class ApplyRequest {
     Places writes;
     std::size_t first = 0;  // among KEYS
   };
+  /// What is sent to it; where its two keys begin.
+  struct Queue {
+    Places messages;
+    std::size_t first = Keys::queue;
+  };
   enum Deed { put, remove, nothing };
   static constexpr std::size_t deeds = 3;
   /// Appends a write's values.
@@ -60,7 +66,7 @@ class ApplyRequest {
   /// A section's values stand between these two.
   std::size_t open(std::string_view what, std::size_t key);
   void close(std::size_t head);
-  void touch(Keys::Place place, char kind);
+  void touch(std::size_t place, char kind);
   std::string_view made(std::string text) { return made_.emplace_back(std::move(text)); }
 
   const spi::Batch& batch_;
@@ -72,6 +78,7 @@ class ApplyRequest {
   std::array<Group, spi::tableCount> groups_;
   std::array<KeyRange, 3 * deeds> ranges_;  // by what is expected, then by what is done
   Places expecting_;                        // in the order of the script's
+  std::map<std::string_view, Queue> queues_;
 };
 
 }  // namespace tenure::redis

@@ -45,6 +45,7 @@ Driver::Driver(const Options& options, IEventSink& events, For whom)
       events_(events),
       whom_(whom) {
   limits_.keepsKeysFor = options.keepIdsFor;
+  limits_.keepsQueue = true;
 }
 
 std::string Driver::name() const { return nameOf(link_.options()) + " queue " + link_.options().queue; }
@@ -167,8 +168,8 @@ Result<spi::Applied> Driver::apply(const spi::Batch& batch) {
   const Result<Connection*> connection = this->connection();
   if (!connection) return connection.error();
   std::vector<std::string> headers;
-  for (const NewMessage& message : batch.enqueued) {
-    Result<std::optional<std::string>> text = storage::headersToText(message.headers);
+  for (const SentMessage& sent : batch.enqueued) {
+    Result<std::optional<std::string>> text = storage::headersToText(sent.message.headers);
     if (!text) return text.error();
     headers.push_back(std::move(*text).value_or(""));
   }

@@ -15,16 +15,17 @@ namespace tenure::redis {
   "  local now = redis.call('TIME')\n"                                                  \
   "  return string.format('%.0f', math.floor((now[1] + milliseconds / 1000) / 3600))\n" \
   "end\n"
-// The messages' four values each, from `first` to `last`.
-#define APPEND                                                                                                    \
-  "local function append(time, first, last)\n"                                                                    \
-  "  local count = (last - first + 1) / 4\n"                                                                      \
-  "  local before = redis.call('HINCRBY', KEYS[1], 'last', count) - count\n"                                      \
-  "  for i = 1, count do\n"                                                                                       \
-  "    local at = first + 4 * (i - 1)\n"                                                                          \
-  "    redis.call('XADD', KEYS[2], string.format('%.0f-0', before + i), 'id', ARGV[at], 'group', ARGV[at + 1],\n" \
-  "               'body', ARGV[at + 2], 'headers', ARGV[at + 3], 'at', time)\n"                                   \
-  "  end\n"                                                                                                       \
+// The messages' four values each, from `first` to `last`; the queue's two keys are neighbours.
+#define APPEND                                                                                                       \
+  "local function append(place, time, first, last)\n"                                                                \
+  "  local count = (last - first + 1) / 4\n"                                                                         \
+  "  local before = redis.call('HINCRBY', KEYS[place], 'last', count) - count\n"                                     \
+  "  for i = 1, count do\n"                                                                                          \
+  "    local at = first + 4 * (i - 1)\n"                                                                             \
+  "    redis.call('XADD', KEYS[place + 1], string.format('%.0f-0', before + i), 'id', ARGV[at], 'group', ARGV[at + " \
+  "1],\n"                                                                                                            \
+  "               'body', ARGV[at + 2], 'headers', ARGV[at + 3], 'at', time)\n"                                      \
+  "  end\n"                                                                                                          \
   "end\n"
 #define STOP_IF_OLDER "if redis.call('HEXISTS', KEYS[1], 'election') == 1 then return {'older'} end\n"
 
@@ -82,7 +83,7 @@ while at < arguments do
   elseif what == 'done' then
     redis.call('XDEL', KEYS[place], unpack(ARGV, first, last))
   elseif what == 'append' then
-    append(ARGV[3], first, last)
+    append(place, ARGV[3], first, last)
   end
   at = last + 1
 end
@@ -130,7 +131,7 @@ return {'ok'}
 const Script appendScript{.text = EXPECT_KIND APPEND STOP_IF_OLDER R"lua(
 if ARGV[1] == '0' and redis.call('EXISTS', KEYS[1]) == 0 then return {'absent'} end
 if not isKind(KEYS[2], 'stream') then return stranger(KEYS[2]) end
-append(ARGV[2], 3, #ARGV)
+append(1, ARGV[2], 3, #ARGV)
 return {'ok'}
 )lua",
                           .writes = true};

@@ -2,9 +2,9 @@
 #include "backends/redis/keys.hpp"
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/time_text.hpp"
-#include "backends/shared/message_check.hpp"
 #include "base/text.hpp"
 #include "storage/headers_text.hpp"
+#include "storage/message_check.hpp"
 
 namespace tenure::redis {
 namespace {
@@ -46,7 +46,7 @@ class Sink final : public IMessageSink {
     std::vector<std::string> all;
     std::size_t bytes = 0;
     for (const NewMessage& message : messages) {
-      if (const Result<void> checked = backends::checkMessage(message); !checked) return checked.error();
+      if (const Result<void> checked = storage::checkMessage(message); !checked) return checked.error();
       Result<std::optional<std::string>> text = storage::headersToText(message.headers);
       const auto named = [&](const std::string& what) {
         return "message \"" + escaped(message.id.value) + "\": " + what;

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "backends/sqlite/inspection.hpp"
+#include "backends/sqlite/numbering.hpp"
 #include "backends/sqlite/open_transaction.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "backends/sqlite/user_sql.hpp"
@@ -38,6 +39,11 @@ bool isAt(const FenceFound& found, const Fence& expected) {
 template <class Body>
 void Driver::emit(const Term& term, Body body) {
   events_.on({systemClock().wallNow(), term.identity().election, term.token(), std::move(body)});
+}
+
+// A look at a key costs as much as making it.
+storage::Limits Driver::limitsFor(const Options& options) {
+  return {.looksAreDear = true, .keepsQueue = true, .numbersMessages = options.numbered};
 }
 
 // --- the file
@@ -203,7 +209,7 @@ Result<Committed> Driver::commit(const storage::Commit& commit) {
 }
 
 Result<Committed> Driver::finish(const storage::Commit& commit) {
-  const Result<bool> written = writeAll(*commit.writes);
+  const Result<bool> written = writeAll(commit);
   const bool isMet = written && *written;
   const Result<void> committed = isMet ? connection_->commit() : Result<void>{};
   if (!isMet || !committed) connection_->rollback();
@@ -212,7 +218,8 @@ Result<Committed> Driver::finish(const storage::Commit& commit) {
   return Committed{isMet ? Outcome::committed : Outcome::conflict};
 }
 
-Result<bool> Driver::writeAll(const storage::WriteSet& writes) {
+Result<bool> Driver::writeAll(const storage::Commit& commit) {
+  const storage::WriteSet& writes = *commit.writes;
   Result<bool> met = true;
   writes.forEach([&](const storage::Write& write) {
     if (met && *met) met = tables_.write(*connection_, owner_, write);
@@ -220,21 +227,34 @@ Result<bool> Driver::writeAll(const storage::WriteSet& writes) {
   if (!met || !*met) return met;
   if (const Result<void> deleted = deleteByPosition(*connection_, writes.acknowledged()); !deleted)
     return deleted.error();
-  for (const NewMessage& message : writes.enqueued())
-    if (const Result<void> added = enqueue(message); !added) return added.error();
+  // What an operator puts back has no turn any more.
+  const bool givesNumbers = limits_.numbersMessages && commit.expected != nullptr;
+  for (const SentMessage& sent : writes.enqueued())
+    if (const Result<void> added = enqueue(sent, givesNumbers); !added) return added.error();
   return true;
 }
 
-Result<void> Driver::enqueue(const NewMessage& message) {
-  if (Result<void> counted =
-          connection_->run("UPDATE tenure_queue SET last = last + 1 WHERE number = ?1", owner_.queue);
+Result<void> Driver::enqueue(const SentMessage& sent, bool givesNumbers) {
+  const Result<std::int64_t> queue =
+      sent.queue.empty() ? Result<std::int64_t>(owner_.queue) : ensureQueue(*connection_, sent.queue);
+  if (!queue) return queue.error();
+  const WallTime now = systemClock().wallNow();
+  std::vector<NewMessage> numbered{sent.message};
+  if (givesNumbers) {
+    Result<std::vector<NewMessage>> given = giveNumbers(*connection_, *queue, numbered, now);
+    if (!given) return given.error();
+    numbered = std::move(*given);
+    if (numbered.empty()) return {};  // it was sent before
+  }
+  const NewMessage& message = numbered.front();
+  if (Result<void> counted = connection_->run("UPDATE tenure_queue SET last = last + 1 WHERE number = ?1", *queue);
       !counted)
     return counted;
   return connection_->run(
       "INSERT INTO tenure_message(n, id, grp, body, headers, enqueued_at)"
       " SELECT last, ?2, ?3, ?4, ?5, ?6 FROM tenure_queue WHERE number = ?1",
-      owner_.queue, message.id.value, message.group.value, Blob{message.body},
-      storage::headersToTextAnyhow(message.headers), systemClock().wallNow());
+      *queue, message.id.value, message.group.value, Blob{message.body}, storage::headersToTextAnyhow(message.headers),
+      now);
 }
 
 std::unique_ptr<storage::ISqlTransaction> Driver::open() { return std::make_unique<OpenTransaction>(*this); }

@@ -30,7 +30,7 @@ namespace tenure::sqlite {
 class Driver final : public storage::IStoreDriver {
  public:
   /// Borrows both.
-  Driver(OpenFile& file, IEventSink& events) : file_(file), events_(events) {}
+  Driver(OpenFile& file, IEventSink& events) : file_(file), events_(events), limits_(limitsFor(file.options())) {}
   ~Driver() override { Driver::release(); }
 
   std::string name() const override { return std::filesystem::absolute(file_.options().file).string(); }
@@ -63,8 +63,9 @@ class Driver final : public storage::IStoreDriver {
   Result<void> openFor(const Term& term);
   Result<void> writeFence(const ElectionName& election, const Queue& queue, const storage::Fence& next,
                           const Term* term);
-  Result<bool> writeAll(const storage::WriteSet& writes);
-  Result<void> enqueue(const NewMessage& message);
+  static storage::Limits limitsFor(const Options& options);
+  Result<bool> writeAll(const storage::Commit& commit);
+  Result<void> enqueue(const SentMessage& sent, bool givesNumbers);
   Result<std::optional<storage::Rows>> readAll(std::span<const storage::RowName> rows, const storage::Fence* expected);
   Result<void> findQueue();
   bool makeRoom(const Term& term);
@@ -73,8 +74,7 @@ class Driver final : public storage::IStoreDriver {
 
   OpenFile& file_;
   IEventSink& events_;
-  // A look at a key costs as much as making it.
-  const storage::Limits limits_{.looksAreDear = true};
+  const storage::Limits limits_;
   std::shared_ptr<Connection> connection_;
   RowTables tables_;
   RowTables::Owner owner_;

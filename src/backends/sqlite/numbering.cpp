@@ -1,7 +1,7 @@
 #include "backends/sqlite/numbering.hpp"
 
-#include "backends/shared/message_check.hpp"
 #include "backends/sqlite/connection.hpp"
+#include "storage/message_check.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 Result<void> forgetOldIds(Connection& connection, std::size_t sending, WallTime now) {
   return connection.run(
       "DELETE FROM tenure_sent WHERE (queue, id) IN (SELECT queue, id FROM tenure_sent WHERE at < ?1 LIMIT ?2)",
-      now - backends::sentIdsAreKept, static_cast<std::int64_t>(2 * sending));
+      now - storage::sentIdsAreKept, static_cast<std::int64_t>(2 * sending));
 }
 
 Result<bool> isNew(Connection& connection, std::int64_t queue, const MessageId& id, WallTime now) {

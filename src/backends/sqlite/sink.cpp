@@ -1,9 +1,9 @@
-#include "backends/shared/message_check.hpp"
 #include "backends/sqlite/connection.hpp"
 #include "backends/sqlite/numbering.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "base/text.hpp"
 #include "storage/headers_text.hpp"
+#include "storage/message_check.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -21,7 +21,7 @@ class Sink final : public IMessageSink {
 
   Result<void> append(std::span<const NewMessage> messages) override {
     for (const NewMessage& message : messages)
-      if (Result<void> checked = backends::checkMessage(message, options_.numbered); !checked) return checked;
+      if (Result<void> checked = storage::checkMessage(message, options_.numbered); !checked) return checked;
     if (Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun;
     if (Result<void> inserted = insert(messages); !inserted) {
       connection_->rollback();

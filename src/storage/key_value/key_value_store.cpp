@@ -56,7 +56,8 @@ KeyValueStore::KeyValueStore(std::unique_ptr<spi::IKeyValueDriver> values) : val
              .maxBatch = given.maxBatch,
              .rowsALook = given.namesARead,
              .looksAreDear = given.readsAreDear,
-             .keepsIdsFor = given.keepsKeysFor};
+             .keepsIdsFor = given.keepsKeysFor,
+             .keepsQueue = given.keepsQueue};
 }
 
 // --- the fence

@@ -1,11 +1,11 @@
-#include "backends/shared/message_check.hpp"
+#include "storage/message_check.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "base/text.hpp"
 
-namespace tenure::backends {
+namespace tenure::storage {
 namespace {
 
 constexpr std::size_t numberDigits = 19;
@@ -37,4 +37,4 @@ Result<void> checkMessage(const NewMessage& message, bool numbered) {
   return {};
 }
 
-}  // namespace tenure::backends
+}  // namespace tenure::storage

@@ -1,4 +1,4 @@
-/// What every sink asks of a message before it stores it.
+/// What is asked of a message before a queue stores it.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
 
-namespace tenure::backends {
+namespace tenure::storage {
 
 /// Errors:  invalidArgument  id or group is not what ids.hpp allows
 ///          payloadTooLarge  body or headers are over the limits of message.hpp
@@ -17,4 +17,4 @@ Result<void> checkMessage(const NewMessage& message, bool numbered = false);
 /// How long a numbering sink knows an id that was sent before.
 inline constexpr std::chrono::hours sentIdsAreKept{7 * 24};
 
-}  // namespace tenure::backends
+}  // namespace tenure::storage
