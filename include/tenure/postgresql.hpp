@@ -52,9 +52,9 @@ struct Options {
   std::chrono::milliseconds networkLimit{10'000};
   /// After lockLimit, a claim ends the sessions of this election's older terms.
   bool evictFrozenHolder = true;
-  /// Of a sink: numbers the messages of each group 1, 2, 3, … in the transaction that stores them, whoever sends, and
-  /// puts the number into numberHeader. An id that was sent before is known for seven days: it is not stored again, and
-  /// takes no number. Messages without a group get none. All sinks of a queue should agree on it.
+  /// Of a sink, and of what handlers send: numbers the messages of each group 1, 2, 3, … in the transaction that stores
+  /// them, whoever sends, and puts the number into numberHeader. An id that was sent before is known for seven days: it
+  /// is not stored again, and takes no number. Messages without a group get none. All who send to a queue should agree.
   bool numbered = false;
   /// Accept a server that reports commits before they are durable. A crash may then lose acknowledged messages.
   bool allowUnsafeCommits = false;

@@ -22,6 +22,8 @@ class Numbering {
  public:
   virtual ~Numbering() = default;
   virtual Result<std::unique_ptr<IMessageSink>> sink() = 0;
+  /// A store whose handlers send as the sink does.
+  virtual std::shared_ptr<IFencedStore> store() = 0;
   virtual BackendWorld& world() = 0;
 };
 
@@ -31,6 +33,12 @@ class SqliteNumbering final : public Numbering {
     sqlite::Options options = world_.options();
     options.numbered = true;
     return sqlite::openSink(options);
+  }
+  std::shared_ptr<IFencedStore> store() override {
+    sqlite::Options options = world_.options();
+    options.numbered = true;
+    const auto database = std::make_shared<sqlite::Database>(options, noEvents());
+    return {database, &database->store()};
   }
   BackendWorld& world() override { return world_; }
 
@@ -44,6 +52,12 @@ class PostgresNumbering final : public Numbering {
     postgresql::Options options = world_.options();
     options.numbered = true;
     return postgresql::openSink(options);
+  }
+  std::shared_ptr<IFencedStore> store() override {
+    postgresql::Options options = world_.options();
+    options.numbered = true;
+    const auto database = std::make_shared<postgresql::Database>(options, noEvents());
+    return {database, &database->store()};
   }
   BackendWorld& world() override { return world_; }
 
@@ -121,6 +135,26 @@ TEST_P(NumberingSuite, OtherHeadersStayAndTheNumberComesAfterThem) {
 
   EXPECT_THAT(messages.at(0).headers, ElementsAre(std::pair("trace", "1"), std::pair("tenure-number", "1")));
   EXPECT_THAT(messages.at(1).headers, ElementsAre(std::pair("tenure-number", "2")));
+}
+
+TEST_P(NumberingSuite, WhatAHandlerSendsIsNumberedAndLeftOutWhenItWasSentBefore) {
+  EXPECT_THAT(sink_->append(std::vector{messageOf("a", "1")}), succeeds());
+  const auto store = numbering_->store();
+  const TestTerm term(++token_);
+  ASSERT_THAT(store->claim(term), succeeds());
+  const auto send = [&](const NewMessage& message) {
+    auto transaction = store->begin(term).value();
+    EXPECT_THAT(transaction->enqueue(message), succeeds());
+    EXPECT_THAT(transaction->commit(), succeeds());
+  };
+
+  send(messageOf("a", "1"));
+  send(messageOf("a", "2"));
+
+  NewMessage numbered = messageOf("a", "3");
+  numbered.headers.emplace_back(numberHeader, "7");
+  EXPECT_THAT(store->begin(term).value()->enqueue(numbered), failsWith(Errc::invalidArgument));
+  EXPECT_THAT(toldOfAll(), ElementsAre("a 1 1", "a 2 2"));
 }
 
 TEST_P(NumberingSuite, AMessageWithoutAGroupHasNoNumber) {
