@@ -45,7 +45,7 @@ Share SharedDispatcher::takeAhead(std::size_t lane, std::size_t max) {
   Share share;
   share.dry = true;
   if (closed_ || !dispatcher_.hasPlenty()) return share;
-  share = shareOf(dispatcher_.take(lane, max, clock_.now()));
+  share = shareOf(dispatcher_.sweep(lane, max, clock_.now()));
   if (dispatcher_.wantsMore()) callReader(Call::whenItWaits);
   return share;
 }

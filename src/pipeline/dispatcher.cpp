@@ -62,6 +62,12 @@ Dispatcher::Share Dispatcher::take(std::size_t lane, std::size_t max, BootTime n
   return share;
 }
 
+Dispatcher::Share Dispatcher::sweep(std::size_t lane, std::size_t max, BootTime now) {
+  Share share;
+  if (!mustBeReadAgain()) give(scheduler_.sweep(lane, max, now), share);
+  return share;
+}
+
 void Dispatcher::give(std::vector<Entry> entries, Share& share) const {
   share.messages.reserve(entries.size());
   for (Entry& entry : entries) {

@@ -80,6 +80,8 @@ class Dispatcher {
   bool knows(const std::string& group) const { return scheduler_.knows(group); }
   /// Up to `max` messages of one group, or a visit to one; none when no group is ready.
   Share take(std::size_t lane, std::size_t max, BootTime now);
+  /// Of what came first, whatever its group (GroupScheduler::sweep).
+  Share sweep(std::size_t lane, std::size_t max, BootTime now);
   std::vector<Message> begin(const Message& message) { return intake_.begin(message); }
   /// The first that the lane holds are done; their groups wait for release(). Until the source knows they stay in the
   /// window: a successor finds them there. Those at the `dropped` positions had no run.

@@ -6,6 +6,20 @@
 
 namespace tenure::pipeline {
 
+// --- the source's order
+
+void GroupScheduler::SourceOrder::add(Number number, Line& line) {
+  if (lines_.empty()) first_ = number;
+  for (; number < first_; --first_) lines_.push_front(nullptr);
+  if (number >= end()) lines_.resize(number - first_ + 1);
+  lines_[number - first_] = &line;
+}
+
+void GroupScheduler::SourceOrder::remove(Number number) noexcept {
+  lines_[number - first_] = nullptr;
+  for (; !lines_.empty() && lines_.front() == nullptr; ++first_) lines_.pop_front();
+}
+
 // --- what waits
 
 GroupScheduler::Line& GroupScheduler::add(const std::string& name, Entry entry) {
@@ -13,6 +27,7 @@ GroupScheduler::Line& GroupScheduler::add(const std::string& name, Entry entry) 
   ++waiting_;
   waitingBytes_ += entry.message.body.size();
   if (!rests_.empty()) restAgain(line, entry.message.id);
+  order_.add(entry.number, line);
   line.waiting.push_back(std::move(entry));
   if (line.waits) ++resting_;
   makeReady(line);
@@ -22,6 +37,7 @@ GroupScheduler::Line& GroupScheduler::add(const std::string& name, Entry entry) 
 void GroupScheduler::addFirst(Line& line, Entry entry) {
   ++waiting_;
   waitingBytes_ += entry.message.body.size();
+  order_.add(entry.number, line);
   line.waiting.push_front(std::move(entry));
 }
 
@@ -49,6 +65,7 @@ void GroupScheduler::clear() {
   ready_.clear();
   unseen_.clear();
   inSight_.clear();
+  order_.clear();
   looking_ = false;
   parked_.clear();
   heldBack_.clear();
@@ -85,27 +102,33 @@ void GroupScheduler::forgetIfIdle(Line& line) {
 
 /// At the end of those that are, when it is.
 void GroupScheduler::makeReady(Line& line) {
-  if (line.listed || line.waits || line.held > 0 || line.unreleased > 0) return;
+  if (line.listedIn != nullptr || line.waits || line.held > 0 || line.unreleased > 0) return;
   if (line.waiting.empty() && !line.owed) return;
-  line.listed = true;
-  (!looks_ ? ready_ : looking_ ? inSight_ : unseen_).push_back(&line);
+  list(line, !looks_ ? ready_ : looking_ ? inSight_ : unseen_);
 }
 
-void GroupScheduler::unlist(Line& line) {
-  if (!std::exchange(line.listed, false)) return;
-  for (auto* list : {&ready_, &unseen_, &inSight_}) std::erase(*list, &line);
+void GroupScheduler::list(Line& line, Ready& in) {
+  line.listedIn = &in;
+  line.listedAt = in.insert(in.end(), &line);
+}
+
+void GroupScheduler::unlist(Line& line) noexcept {
+  if (Ready* in = std::exchange(line.listedIn, nullptr)) in->erase(line.listedAt);
+}
+
+void GroupScheduler::move(Ready& from, Ready& to) {
+  for (Line* line : from) line->listedIn = &to;
+  to.splice(to.end(), from);
 }
 
 void GroupScheduler::beginLook() {
   looking_ = true;
-  inSight_.insert(inSight_.end(), unseen_.begin(), unseen_.end());
-  unseen_.clear();
+  move(unseen_, inSight_);
 }
 
 void GroupScheduler::endLook() {
   looking_ = false;
-  ready_.insert(ready_.end(), inSight_.begin(), inSight_.end());
-  inSight_.clear();
+  move(inSight_, ready_);
 }
 
 // --- to the lanes
@@ -116,8 +139,7 @@ GroupScheduler::Turn GroupScheduler::take(std::size_t lane, std::size_t max, Boo
   Turn turn;
   while (turn.entries.empty() && !turn.isVisit && !ready_.empty()) {
     Line& line = *ready_.front();
-    ready_.pop_front();
-    line.listed = false;
+    unlist(line);
     const GroupId group{line.group};
     turn.group = line.group;
     if (line.owed == 0 && !line.waiting.empty()) line.owed.reset();
@@ -134,6 +156,30 @@ GroupScheduler::Turn GroupScheduler::take(std::size_t lane, std::size_t max, Boo
     }
   }
   return turn;
+}
+
+std::vector<Entry> GroupScheduler::sweep(std::size_t lane, std::size_t max, BootTime now) {
+  constexpr std::size_t others = 4;  // for each that is taken, so many are passed whose line is not free
+  resume(parked_, now);
+  std::vector<Entry> entries;
+  if (looks_ || limitsAnything()) return entries;
+  std::size_t steps = max * (1 + others);
+  for (Number number = order_.begin(); number < order_.end() && entries.size() < max && steps > 0; ++number) {
+    number = std::max(number, order_.begin());  // what is taken first is forgotten
+    if (number >= order_.end()) break;
+    Line* line = order_[number];
+    if (line == nullptr) continue;
+    --steps;
+    if (!isFreeFor(*line, lane) || line->waiting.front().number != number) continue;
+    unlist(*line);
+    handOut(*line, lane, entries);
+  }
+  return entries;
+}
+
+bool GroupScheduler::isFreeFor(const Line& line, std::size_t lane) const noexcept {
+  if (line.waits || line.owed) return false;
+  return line.listedIn == &ready_ || (line.held + line.unreleased > 0 && line.lane == lane);
 }
 
 bool GroupScheduler::isNext(const Line& line, Number number) const noexcept {
@@ -175,10 +221,12 @@ void GroupScheduler::holdBack(Line& line, BootTime until, BootTime now, Turn& tu
 /// Its next one.
 void GroupScheduler::handOut(Line& line, std::size_t lane, std::vector<Entry>& to) {
   Entry& next = line.waiting.front();
+  line.lane = lane;
   lanes_[lane].held.push_back({next.number, next.message.position, &line, next.isSuccessor});
   ++line.held;
   --waiting_;
   waitingBytes_ -= next.message.body.size();
+  order_.remove(next.number);
   to.push_back(std::move(next));
   line.waiting.pop_front();
 }

@@ -8,8 +8,9 @@
 /// A line is what waits one behind the other: a group, or a key that messages without a group have in common. A lane
 /// that has something of a line has all of it: what comes meanwhile waits until the lane lets go. A lane gets messages
 /// of one line at a time, right before it begins them, so that nothing waits behind a stranger; but where there is
-/// plenty it may take more lines ahead, when it expects to be done with all of them in no time. A message without a
-/// line is one of its own.
+/// plenty it may sweep across lines, when it expects to be done with all of them in no time: it gets what came first of
+/// all free lines, in the order of the source. A store then finds side by side what is side by side in the queue. A
+/// message without a line is one of its own.
 ///
 /// A line that a rate limit holds back waits as a parked one does, and keeps nobody else.
 ///
@@ -20,6 +21,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <list>
@@ -49,6 +51,7 @@ class GroupScheduler {
  public:
   using Number = Window::Number;
   struct Line;  // is there as long as something of it waits, or is in hand
+  using Ready = std::list<Line*>;
   struct Turn {
     std::vector<Entry> entries;
     std::string group{};
@@ -81,6 +84,9 @@ class GroupScheduler {
 
   /// Up to `max` messages of one line, or a visit to one; none when no line is ready.
   Turn take(std::size_t lane, std::size_t max, BootTime now, const EndsTurn& endsTurn);
+  /// Up to `max` messages of ready lines, and of those that the lane has already, the oldest first; no visits, and
+  /// nothing where a rate limit counts.
+  std::vector<Entry> sweep(std::size_t lane, std::size_t max, BootTime now);
   /// Something of it up to that number waits, and not for a time.
   bool isNext(const Line& line, Number number) const noexcept;
   bool isInHand(const Line& line) const noexcept { return line.held > 0; }
@@ -129,12 +135,14 @@ class GroupScheduler {
     std::string group;
     std::list<Line>::iterator self{};
     std::deque<Entry> waiting{};
+    std::size_t lane = 0;        // the last that got something of it
     std::size_t held = 0;        // by its lane
     std::size_t unreleased = 0;  // finished, and not released
     std::optional<std::size_t> owed{};
     MessageId told{};     // of which it was told that it is held back
-    bool waits = false;   // parked or held back
-    bool listed = false;  // among the ready ones
+    bool waits = false;           // parked or held back
+    Ready* listedIn = nullptr;    // where it is ready, unseen or in sight,
+    Ready::iterator listedAt{};   // and at which place
   };
 
  private:
@@ -143,6 +151,21 @@ class GroupScheduler {
     std::vector<Line*> unreleased;
   };
   using Waits = std::multimap<BootTime, Line*>;
+  /// The line of each message that waits, by its number.
+  class SourceOrder {
+   public:
+    void add(Number number, Line& line);
+    void remove(Number number) noexcept;
+    void clear() noexcept { lines_.clear(); }
+    Number begin() const noexcept { return first_; }
+    Number end() const noexcept { return first_ + lines_.size(); }
+    /// Nullptr: it does not wait.
+    Line* operator[](Number number) const noexcept { return lines_[number - first_]; }
+
+   private:
+    std::deque<Line*> lines_;  // the first is there
+    Number first_ = 0;
+  };
 
   Line& lineNamed(const std::string& name, const std::string& group);
   BootTime takeTurn(const GroupId& heldUpBy, const GroupId& group, BootTime now);
@@ -152,7 +175,10 @@ class GroupScheduler {
   void restAgain(Line& line, const MessageId& id);
   void forgetIfIdle(Line& line);
   void makeReady(Line& line);
-  void unlist(Line& line);
+  bool isFreeFor(const Line& line, std::size_t lane) const noexcept;
+  void list(Line& line, Ready& in);
+  void unlist(Line& line) noexcept;
+  void move(Ready& from, Ready& to);
   void wait(Line& line, BootTime until, Waits& among);
   void resume(Waits& among, BootTime now);
   void resumeFirst(Waits& among);
@@ -161,9 +187,10 @@ class GroupScheduler {
   std::vector<Lane> lanes_;
   std::list<Line> lines_;
   std::unordered_map<std::string, Line*> byName_;
-  std::deque<Line*> ready_;
-  std::deque<Line*> unseen_;   // they would be
-  std::deque<Line*> inSight_;  // they will be
+  Ready ready_;
+  Ready unseen_;   // they would be
+  Ready inSight_;  // they will be
+  SourceOrder order_;
   bool looking_ = false;
   Waits parked_;
   Waits heldBack_;

@@ -336,7 +336,8 @@ TEST_P(DeskStorm, KeepsEveryGroupInOneLaneAndInItsOrder) {
       receive({group + std::to_string(++sent[group])});
       --left;
     } else if (random.below(3) > 0 && mine.size() < 5) {
-      take(lane, 1 + random.below(4), now);
+      const std::size_t max = 1 + random.below(4);
+      hold(lane, random.below(2) == 0 ? desk.take(lane, max, now) : desk.sweep(lane, max, now));
     } else if (!mine.empty() && random.below(4) == 0) {
       const std::string group = mine.front().group.value;
       std::vector<Message> back;

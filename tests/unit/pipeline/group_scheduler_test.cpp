@@ -39,6 +39,11 @@ class GroupSchedulerTest : public testing::Test {
     }
     return ids;
   }
+  std::vector<std::string> swept(std::size_t lane, std::size_t max = 10, BootTime now = start) {
+    std::vector<std::string> ids;
+    for (const Entry& entry : scheduler.sweep(lane, max, now)) ids.push_back(entry.message.id.value);
+    return ids;
+  }
   void finish(std::size_t lane) {
     while (scheduler.holds(lane)) scheduler.finish(lane);
     scheduler.release(lane);
@@ -67,6 +72,44 @@ TEST_F(GroupSchedulerTest, HasPlentyWhenEveryLaneCouldHaveALineAndOneIsLeft) {
   taken(0);
 
   EXPECT_FALSE(scheduler.hasPlenty());
+}
+
+TEST_F(GroupSchedulerTest, ASweepTakesWhatCameFirstOfAllFreeLines) {
+  for (const char* id : {"a1", "b1", "-1", "c1", "a2", "b2", "d1", "a3"}) add(scheduler, id);
+  EXPECT_THAT(taken(1), ElementsAre("a1", "a2", "a3"));
+
+  EXPECT_THAT(swept(0, 4), ElementsAre("b1", "-1", "c1", "b2"));
+  add(scheduler, "b3");
+  add(scheduler, "c2");
+  EXPECT_THAT(swept(2), ElementsAre("d1")) << "b and c are another lane's";
+  finish(1);
+  EXPECT_THAT(swept(0), ElementsAre("b3", "c2")) << "which may go on with them";
+  finish(0);
+  finish(2);
+  EXPECT_THAT(taken(0), IsEmpty());
+}
+
+TEST_F(GroupSchedulerTest, ASweepPassesWhoWaitsAndGoesOnInOrderWhenThatIsOver) {
+  for (const char* id : {"a1", "b1", "a2", "b2"}) add(scheduler, id);
+  taken(0);
+  scheduler.park(0, hand[0], start + 1s, "a");
+
+  EXPECT_THAT(swept(0), ElementsAre("b1", "b2"));
+  EXPECT_THAT(swept(0, 10, start + 1s), ElementsAre("a1", "a2"));
+}
+
+TEST_F(GroupSchedulerTest, ASweepTakesNothingOfAVisitedGroupNorUnderALimit) {
+  add(scheduler, "a1");
+  add(scheduler, "b1");
+  scheduler.owe("a", 2);
+
+  EXPECT_THAT(swept(0), ElementsAre("b1"));
+
+  RateRules rules;
+  rules.queue = Rate{1000, 1000};
+  scheduler.limit(rules);
+  add(scheduler, "c1");
+  EXPECT_THAT(swept(0), IsEmpty());
 }
 
 TEST_F(GroupSchedulerTest, WhatHasNoLineWaitsForNobody) {
