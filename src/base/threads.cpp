@@ -34,6 +34,7 @@ class Signal final : public ISignal {
     changed_.wait_for(lock, stop, atMost, isOver);
   }
   void notifyAll() noexcept override { changed_.notify_all(); }
+  void notifyOne() noexcept override { changed_.notify_one(); }
 
  private:
   std::condition_variable_any changed_;

@@ -37,6 +37,8 @@ class ISignal {
   virtual void wait(std::unique_lock<std::mutex>& lock, Duration atMost, const std::stop_token& stop,
                     const std::function<bool()>& isOver) = 0;
   virtual void notifyAll() noexcept = 0;
+  /// At least one of them.
+  virtual void notifyOne() noexcept = 0;
 };
 
 class IThreads {

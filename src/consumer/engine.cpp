@@ -120,6 +120,7 @@ void Engine::open(const Term& term) {
     lane->context = std::make_unique<LaneContext>(*this, number);
     lane->store = std::move(laneStores_[number - 1]);
     isSerialized_ = lane->store == nullptr;
+    if (isSerialized_) dispatcher_->serialize();
     if (isSerialized_) lane->store = std::make_unique<SerializedStore>(access_, *lane->context, setting_.store);
     lane->context->useStore(*lane->store);
     ConsumerOptions options = setting_.options;

@@ -17,24 +17,33 @@ SharedDispatcher::SharedDispatcher(pipeline::Dispatcher dispatcher, std::size_t 
 
 Share SharedDispatcher::take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  const auto canTake = [&] { return !closed_ && dispatcher_.isReady(clock_.now()); };
+  const auto canTake = [&] {
+    const std::optional<BootTime> turn = nextTurn(lane);
+    return !closed_ && turn && *turn <= clock_.now();
+  };
   if (isHalted()) until = std::max(until, clock_.now() + haltedWait);
   if (!canTake() && clock_.now() < until) {
     lanes_[lane].waits = true;
     callReader(Call::whenItWaits);
     for (BootTime now = clock_.now(); !canTake() && now < until && !stop.stop_requested(); now = clock_.now()) {
-      const BootTime due = isHalted() ? until : dispatcher_.nextDue().value_or(until);
-      ready_->wait(lock, std::min(until, due) - now, stop, canTake);
+      const bool watches = !isHalted() && dispatcher_.isReady(now);
+      const auto turn = [&] { return isHalted() ? until : nextTurn(lane).value_or(until); };
+      const BootTime planned = turn();
+      watching_ += watches ? 1 : 0;
+      ready_->wait(lock, std::min(until, planned) - now, stop, [&] { return canTake() || turn() < planned; });
+      watching_ -= watches ? 1 : 0;
     }
     lanes_[lane].waits = false;
     reportProgress(lane);
   }
-  if (closed_ || stop.stop_requested()) {
+  if (closed_ || stop.stop_requested() || joinsAt(lane) > clock_.now()) {
+    wakeLane();
     Share none;
     none.dry = true;
     return none;
   }
-  Share share = shareOf(dispatcher_.take(lane, max, clock_.now()));
+  Share share = shareOf(lane, dispatcher_.take(lane, max, clock_.now()));
+  wakeLane();
   callForLook();
   if (dispatcher_.wantsMore()) callReader(Call::whenItWaits);
   return share;
@@ -45,16 +54,37 @@ Share SharedDispatcher::takeAhead(std::size_t lane, std::size_t max) {
   Share share;
   share.dry = true;
   if (closed_ || !dispatcher_.hasPlenty()) return share;
-  share = shareOf(dispatcher_.sweep(lane, max, clock_.now()));
+  share = shareOf(lane, dispatcher_.sweep(lane, max, clock_.now()));
   if (dispatcher_.wantsMore()) callReader(Call::whenItWaits);
   return share;
+}
+
+/// When it may take something; nullopt: there is nothing.
+std::optional<BootTime> SharedDispatcher::nextTurn(std::size_t lane) const {
+  return dispatcher_.isReady(clock_.now()) ? joinsAt(lane) : dispatcher_.nextDue();
+}
+
+/// Those who are quick are through before it would have the store: it would cost them time, and gain nothing.
+BootTime SharedDispatcher::joinsAt(std::size_t lane) const {
+  BootTime joins = BootTime::min();
+  if (isSerialized_)
+    for (std::size_t other = 0; other < lanes_.size(); ++other)
+      if (other != lane && dispatcher_.holds(other)) joins = std::max(joins, lanes_[other].took + quick);
+  return joins;
+}
+
+/// One is enough: it wakes the next, if there is something for that. Nor need any be woken while one waits for its turn
+/// beside those at work.
+void SharedDispatcher::wakeLane() noexcept {
+  if (watching_ == 0 && dispatcher_.isReady(clock_.now())) ready_->notifyOne();
 }
 
 void SharedDispatcher::callForLook() {
   if (dispatcher_.wantsLook()) callReader(Call::atOnce);
 }
 
-Share SharedDispatcher::shareOf(pipeline::Dispatcher::Share given) {
+Share SharedDispatcher::shareOf(std::size_t lane, pipeline::Dispatcher::Share given) {
+  if (!given.messages.empty()) lanes_[lane].took = clock_.now();
   Share share;
   share.messages = std::move(given.messages);
   share.covered = given.covered;
@@ -114,7 +144,7 @@ void SharedDispatcher::release(std::size_t lane, std::vector<pipeline::SequenceS
   for (pipeline::SequenceState& standing : standings) put(std::move(standing));
   dispatcher_.release(lane);
   callForLook();
-  if (dispatcher_.isReady(clock_.now())) ready_->notifyAll();
+  wakeLane();
 }
 
 void SharedDispatcher::park(std::size_t lane, Parked parked, BootTime until) {
@@ -173,7 +203,7 @@ void SharedDispatcher::suspect(std::unordered_set<MessageId> ids, std::size_t fr
 
 Share SharedDispatcher::takeSuspects(std::size_t lane, std::size_t max) {
   const std::lock_guard lock(mutex_);
-  return shareOf(dispatcher_.takeSuspects(lane, max));
+  return shareOf(lane, dispatcher_.takeSuspects(lane, max));
 }
 
 bool SharedDispatcher::hasSuspects(std::size_t lane) const {
@@ -195,7 +225,7 @@ void SharedDispatcher::limit(RateRules rules) {
 void SharedDispatcher::receive(std::vector<Message> messages) {
   const std::lock_guard lock(mutex_);
   dispatcher_.receive(std::move(messages));
-  ready_->notifyAll();
+  wakeLane();
 }
 
 void SharedDispatcher::close(bool closed) {

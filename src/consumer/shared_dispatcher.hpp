@@ -41,6 +41,8 @@ class SharedDispatcher {
   void excuse(std::size_t lane, bool excused) noexcept;
   /// This lane will not come again.
   void leave(std::size_t lane);
+  /// The store takes one transaction at a time: a lane begins only beside those that take their time.
+  void serialize() noexcept { isSerialized_ = true; }
 
   // Reader.
 
@@ -91,21 +93,27 @@ class SharedDispatcher {
 
  private:
   struct Lane {
+    BootTime took{};  // the last time it got anything
     bool waits = false;
     std::atomic<bool> excused = false;
     bool left = false;
     std::atomic<Duration> progress{};
   };
 
-  Share shareOf(pipeline::Dispatcher::Share given);
+  Share shareOf(std::size_t lane, pipeline::Dispatcher::Share given);
   std::vector<MessageHistory> extractPasts(std::span<const Message> messages);
   void put(pipeline::SequenceState standing);
   enum class Call { whenItWaits, atOnce };
   void callReader(Call call);
   void callForLook();
+  std::optional<BootTime> nextTurn(std::size_t lane) const;
+  BootTime joinsAt(std::size_t lane) const;
+  void wakeLane() noexcept;
   /// Nothing is handed out, whatever is due: somebody waits for the lanes to rest.
   bool isHalted() const noexcept { return closed_ || dispatcher_.mustBeReadAgain(); }
 
+  /// Whoever has something in hand for less than that is done with it before another one would be of use.
+  static constexpr std::chrono::milliseconds quick{1};
   /// Long enough to be seen at rest, also by who never waits for messages.
   static constexpr std::chrono::milliseconds haltedWait{20};
 
@@ -119,6 +127,8 @@ class SharedDispatcher {
   std::unordered_map<MessageId, MessageHistory> histories_;
   pipeline::SequenceStates sequenceStates_;
   std::vector<Message> toAcknowledge_;
+  bool isSerialized_ = false;
+  int watching_ = 0;     // lanes that wait for their turn beside those at work
   bool wanted_ = false;  // there may be something for the reader
   bool closed_ = false;
 };

@@ -139,10 +139,10 @@ class GroupScheduler {
     std::size_t held = 0;        // by its lane
     std::size_t unreleased = 0;  // finished, and not released
     std::optional<std::size_t> owed{};
-    MessageId told{};     // of which it was told that it is held back
-    bool waits = false;           // parked or held back
-    Ready* listedIn = nullptr;    // where it is ready, unseen or in sight,
-    Ready::iterator listedAt{};   // and at which place
+    MessageId told{};            // of which it was told that it is held back
+    bool waits = false;          // parked or held back
+    Ready* listedIn = nullptr;   // where it is ready, unseen or in sight,
+    Ready::iterator listedAt{};  // and at which place
   };
 
  private:

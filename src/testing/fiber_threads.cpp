@@ -43,6 +43,7 @@ class FiberSignal final : public ISignal {
     }
   }
   void notifyAll() noexcept override { changed_.request_stop(); }
+  void notifyOne() noexcept override { notifyAll(); }
 
  private:
   const IClock& clock_;
