@@ -7,7 +7,8 @@
 // `examples/run counter_zookeeper` starts a ZooKeeper server and this program.
 #include <iostream>
 #include <tenure/candidate.hpp>
-#include <tenure/zookeeper_store.hpp>
+#include <tenure/spi/store.hpp>
+#include <tenure/zookeeper.hpp>
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "tenure/career.hpp"
 #include "tenure/events.hpp"
-#include "tenure/secret.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

@@ -1,10 +1,9 @@
 /// Worth knowing of a leader's messages, and of the stores that take their effects. See events.hpp.
 #pragma once
 
-#include "tenure/event_level.hpp"
-#include "tenure/ids.hpp"
+#include "tenure/detail/event_level.hpp"
 #include "tenure/term.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

@@ -6,10 +6,9 @@
 #include <variant>
 
 #include "tenure/consumer_events.hpp"
-#include "tenure/event_level.hpp"
-#include "tenure/ids.hpp"
+#include "tenure/detail/event_level.hpp"
 #include "tenure/leader_events.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

@@ -1,15 +1,16 @@
-/// What travels through a queue.
+/// What travels through a queue, and how it gets there.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "tenure/ids.hpp"
-#include "tenure/time.hpp"
+#include "tenure/result.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 
@@ -35,6 +36,31 @@ struct NewMessage {
 struct Message : NewMessage {
   WallTime enqueuedAt{};
   std::int64_t position = 0;  // its place in the source, growing in source order
+};
+
+/// A message id from a producer's own business id: "<producer>/<id>": two producers of one queue may number their
+/// messages as they like, and a message that one of them repeats is still known. Different pairs never make the same
+/// id, because a producer's name has no slash.
+///
+///   producer   1 to 64 of A-Z a-z 0-9 . _ -
+///   id         1 byte or more without NUL, so that the whole is at most 255
+///
+/// Errors: invalidArgument.
+Result<MessageId> messageIdOf(std::string_view producer, std::string_view id);
+
+/// The producing end of a queue. Threads: one at a time; any number of processes at the same time.
+class IMessageSink {
+ public:
+  virtual ~IMessageSink() = default;
+  /// Stores all of them in this order, or none. Durable when it returns.
+  ///
+  /// Errors:  payloadTooLarge, invalidArgument   names the message; nothing was stored
+  ///          storeBusy, storeFull, unavailable  nothing was stored
+  ///          outcomeUnknown  append them again under the same ids; what is there twice is dropped as known
+  virtual Result<void> append(std::span<const NewMessage> messages) = 0;
+  /// How many of the messages appended so far were left out, because their ids had been sent before. Only a sink that
+  /// gives numbers leaves any out.
+  virtual std::int64_t leftOut() const noexcept { return 0; }
 };
 
 }  // namespace tenure

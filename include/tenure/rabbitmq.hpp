@@ -39,9 +39,9 @@
 #include <string>
 #include <variant>
 
-#include "tenure/admin.hpp"
 #include "tenure/events.hpp"
-#include "tenure/source.hpp"
+#include "tenure/spi/admin.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::rabbitmq {
 

@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tenure/ids.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

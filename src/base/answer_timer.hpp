@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

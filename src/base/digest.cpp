@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure {
 

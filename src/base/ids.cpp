@@ -1,9 +1,8 @@
-#include "tenure/ids.hpp"
-
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "tenure/producer_id.hpp"
+#include "tenure/message.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 namespace {

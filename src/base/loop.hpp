@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

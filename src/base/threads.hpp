@@ -9,7 +9,7 @@
 #include <mutex>
 #include <stop_token>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

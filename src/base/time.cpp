@@ -1,8 +1,8 @@
-#include "tenure/time.hpp"
-
 #include <condition_variable>
 #include <ctime>
 #include <mutex>
+
+#include "tenure/values.hpp"
 
 namespace tenure {
 

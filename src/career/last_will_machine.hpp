@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "career/last_will_orders.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::last_will {
 

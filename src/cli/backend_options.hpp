@@ -10,7 +10,7 @@
 #include "tenure/rabbitmq.hpp"
 #include "tenure/redis.hpp"
 #include "tenure/sqlite.hpp"
-#include "tenure/zookeeper_store.hpp"
+#include "tenure/zookeeper.hpp"
 
 namespace tenure::cli {
 

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "cli/urls.hpp"
-#include "tenure/admin.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/events.hpp"
-#include "tenure/source.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/admin.hpp"
+#include "tenure/spi/source.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::cli {
 

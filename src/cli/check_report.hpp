@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/exit.hpp"
-#include "tenure/admin.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure::cli {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tenure/admin.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure::cli {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "cli/option.hpp"
+#include "tenure/consumer.hpp"
 #include "tenure/events.hpp"
-#include "tenure/rate_limits.hpp"
 
 namespace tenure::cli {
 

@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "tenure/producer_id.hpp"
+#include "tenure/message.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/backoff.hpp"
 #include "cli/line_reader.hpp"
 #include "cli/message_line.hpp"
-#include "tenure/source.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::cli {
 

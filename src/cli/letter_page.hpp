@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::cli {
 

@@ -6,7 +6,7 @@
 #include "cli/intake.hpp"
 #include "cli/options.hpp"
 #include "cli/wiring_options.hpp"
-#include "tenure/producer_id.hpp"
+#include "tenure/message.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cli/wiring_options.hpp"
-#include "tenure/admin.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure::cli {
 

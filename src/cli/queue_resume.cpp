@@ -4,7 +4,7 @@
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/wiring_options.hpp"
-#include "tenure/admin.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-#include "tenure/rate_limits.hpp"
+#include "tenure/consumer.hpp"
 
 namespace tenure::cli {
 

@@ -20,7 +20,7 @@
 #include "cli/run_machine.hpp"
 #include "process/guardian.hpp"
 #include "tenure/career.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::cli {
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tenure/consumer.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::cli {
 

@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "cli/secrets.hpp"
-#include "tenure/ids.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::cli {
 namespace {

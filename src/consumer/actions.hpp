@@ -8,7 +8,7 @@
 
 #include "consumer/recovery_window.hpp"
 #include "consumer/values.hpp"
-#include "tenure/admin.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure::consuming {
 

@@ -10,6 +10,7 @@
 
 #include "consumer/sweep_pace.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
 

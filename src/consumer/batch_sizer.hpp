@@ -17,7 +17,7 @@
 
 #include <cstddef>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::consuming {
 

@@ -14,8 +14,8 @@
 #include <optional>
 #include <string>
 
-#include "tenure/admin.hpp"
-#include "tenure/time.hpp"
+#include "tenure/spi/admin.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::consuming {
 

@@ -4,6 +4,7 @@
 #include "consumer/engine.hpp"
 #include "consumer/option_limits.hpp"
 #include "consumer/work.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure {
 namespace {

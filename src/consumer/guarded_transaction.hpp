@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pipeline/sequence_text.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
 

@@ -15,7 +15,7 @@
 
 #include "tenure/events.hpp"
 #include "tenure/message.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
 

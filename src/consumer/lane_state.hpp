@@ -15,6 +15,7 @@
 #include "consumer/streak.hpp"
 #include "consumer/values.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
 

@@ -1,7 +1,7 @@
 #include "consumer/message_limits.hpp"
 
-#include "tenure/admin.hpp"
-#include "tenure/source.hpp"
+#include "tenure/spi/admin.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::consuming {
 namespace {

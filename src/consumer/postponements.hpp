@@ -11,7 +11,7 @@
 #include <unordered_set>
 
 #include "tenure/events.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
 

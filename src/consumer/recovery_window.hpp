@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tenure/consumer.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
 

@@ -11,8 +11,8 @@
 
 #include "base/answer_timer.hpp"
 #include "base/threads.hpp"
-#include "tenure/source.hpp"
-#include "tenure/time.hpp"
+#include "tenure/spi/source.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::consuming {
 

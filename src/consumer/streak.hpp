@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "tenure/admin.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure::consuming {
 

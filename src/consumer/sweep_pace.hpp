@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::consuming {
 

@@ -17,6 +17,7 @@
 #include "pipeline/coalescer.hpp"
 #include "pipeline/throttle.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
 

@@ -14,8 +14,8 @@
 #include "pipeline/sequencer.hpp"
 #include "tenure/events.hpp"
 #include "tenure/message.hpp"
-#include "tenure/store.hpp"
-#include "tenure/time.hpp"
+#include "tenure/spi/store.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::consuming {
 

@@ -6,6 +6,7 @@
 
 #include "base/threads.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::consuming {
 

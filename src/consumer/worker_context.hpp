@@ -10,7 +10,7 @@
 #include "consumer/actions.hpp"
 #include "consumer/lane.hpp"
 #include "consumer/number_lists.hpp"
-#include "tenure/source.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::consuming {
 

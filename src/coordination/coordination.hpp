@@ -20,9 +20,8 @@
 #include <vector>
 
 #include "tenure/candidate.hpp"
-#include "tenure/ids.hpp"
 #include "tenure/result.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <optional>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::zookeeper {
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tenure/ids.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

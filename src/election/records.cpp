@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure {
 namespace {

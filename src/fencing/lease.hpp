@@ -12,7 +12,7 @@
 #include <atomic>
 #include <chrono>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

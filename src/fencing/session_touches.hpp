@@ -17,7 +17,7 @@
 #include <deque>
 #include <optional>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

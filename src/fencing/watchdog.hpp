@@ -11,7 +11,7 @@
 
 #include <atomic>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 namespace {

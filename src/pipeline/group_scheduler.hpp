@@ -36,7 +36,7 @@
 #include "pipeline/window.hpp"
 #include "tenure/consumer_events.hpp"
 #include "tenure/message.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::pipeline {
 

@@ -1,9 +1,8 @@
-#include "tenure/rate_limits.hpp"
-
 #include <utility>
 
 #include "base/text.hpp"
 #include "base/validation.hpp"
+#include "tenure/consumer.hpp"
 
 namespace tenure {
 namespace {

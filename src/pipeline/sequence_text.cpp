@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/text.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::pipeline {
 namespace {

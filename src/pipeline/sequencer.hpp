@@ -29,6 +29,7 @@
 #include "pipeline/open_groups.hpp"
 #include "pipeline/sequence_text.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::pipeline {
 

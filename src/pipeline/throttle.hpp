@@ -14,8 +14,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "tenure/rate_limits.hpp"
-#include "tenure/time.hpp"
+#include "tenure/consumer.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::pipeline {
 

@@ -12,7 +12,7 @@
 
 #include "process/guardian.hpp"
 #include "tenure/result.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "process/requests.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

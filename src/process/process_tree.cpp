@@ -17,7 +17,7 @@
 
 #include "base/process_stat.hpp"
 #include "process/process_handle.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tenure/result.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

@@ -1,7 +1,7 @@
 /// What operators choose, as every backend reads it. Pure.
 #pragma once
 
-#include "tenure/admin.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure::storage {
 

@@ -21,7 +21,7 @@
 
 #include "storage/fence.hpp"
 #include "storage/write_set.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::storage {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tenure/admin.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure::storage {
 

@@ -29,7 +29,7 @@
 #include "storage/log_bound.hpp"
 #include "storage/lookahead.hpp"
 #include "tenure/events.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::storage {
 

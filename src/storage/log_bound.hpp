@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::storage {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "storage/tables.hpp"
-#include "tenure/admin.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/admin.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::storage {
 

@@ -13,7 +13,7 @@
 
 #include "storage/tables.hpp"
 #include "tenure/message.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::storage {
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "tenure/spi/store.hpp"
 #include "tenure/testing/memory.hpp"
 
 namespace tenure::memory {

@@ -2,7 +2,7 @@
 
 #include "backends/sqlite/connection.hpp"
 #include "base/assert.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::bench {
 

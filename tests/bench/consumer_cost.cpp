@@ -4,6 +4,7 @@
 
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/source.hpp"
 #include "tenure/testing/memory.hpp"
 
 namespace tenure::test {

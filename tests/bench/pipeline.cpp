@@ -24,6 +24,7 @@
 #include "support/sqlite_world.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/source.hpp"
 #include "tenure/testing/memory.hpp"
 
 namespace tenure::bench {

@@ -10,6 +10,7 @@
 #include "support/forwarding_source.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::bench {
 namespace {

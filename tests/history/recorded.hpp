@@ -11,6 +11,7 @@
 #include "history/writer.hpp"
 #include "support/forwarding_store.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::history {
 

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "support/forwarding_store.hpp"
-#include "tenure/source.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::test {
 

@@ -26,6 +26,7 @@
 #include "support/forwarding_source.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace {
 

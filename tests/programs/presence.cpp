@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace {
 

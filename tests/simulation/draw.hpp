@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "base/random.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::simulation {
 

@@ -34,7 +34,7 @@
 #include "numbers.hpp"
 #include "pace.hpp"
 #include "tenure/message.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::simulation {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "attempts.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::simulation {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "attempts.hpp"
-#include "tenure/rate_limits.hpp"
+#include "tenure/consumer.hpp"
 
 namespace tenure::simulation {
 

@@ -11,9 +11,8 @@
 
 #include "coverage.hpp"
 #include "tenure/consumer.hpp"
-#include "tenure/rate_limits.hpp"
 #include "tenure/testing/memory.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::simulation {
 

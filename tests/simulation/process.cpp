@@ -2,7 +2,7 @@
 
 #include "consumer/work.hpp"
 #include "simulation.hpp"
-#include "tenure/admin.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure::simulation {
 namespace {

@@ -17,6 +17,7 @@
 #include "source.hpp"
 #include "store.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/store.hpp"
 #include "tenure/testing/memory.hpp"
 #include "testing/process_loop.hpp"
 

@@ -41,6 +41,7 @@
 #include "mutant.hpp"
 #include "plan.hpp"
 #include "process.hpp"
+#include "tenure/spi/store.hpp"
 #include "tenure/testing/memory.hpp"
 #include "testament.hpp"
 #include "testing/ensemble.hpp"

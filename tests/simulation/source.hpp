@@ -1,7 +1,7 @@
 /// The queue as a process sees it: a table beside the store, a log acknowledged after the commit, or a broker's queue.
 #pragma once
 
-#include "tenure/source.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::simulation {
 

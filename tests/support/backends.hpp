@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "tenure/admin.hpp"
 #include "tenure/events.hpp"
-#include "tenure/source.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/admin.hpp"
+#include "tenure/spi/source.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::test {
 

@@ -6,7 +6,7 @@
 #include <ostream>
 #include <string>
 
-#include "tenure/admin.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure {
 

@@ -1,7 +1,7 @@
 /// A source around another one: a decorator overrides the calls it wants to meet; the rest passes through.
 #pragma once
 
-#include "tenure/source.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::test {
 

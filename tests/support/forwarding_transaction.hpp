@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tenure/source.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::test {
 

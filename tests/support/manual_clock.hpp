@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::test {
 

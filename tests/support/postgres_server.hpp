@@ -12,6 +12,7 @@
 #include "support/backends.hpp"
 #include "support/program.hpp"
 #include "tenure/postgresql.hpp"
+#include "tenure/spi/source.hpp"
 
 struct pg_conn;
 

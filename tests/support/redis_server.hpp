@@ -9,6 +9,7 @@
 #include "support/backends.hpp"
 #include "support/program.hpp"
 #include "tenure/redis.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::test {
 

@@ -8,6 +8,7 @@
 
 #include "support/backends.hpp"
 #include "support/program.hpp"
+#include "tenure/spi/source.hpp"
 #include "tenure/sqlite.hpp"
 
 namespace tenure::test {

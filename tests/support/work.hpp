@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support/program.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::test {
 

@@ -10,7 +10,8 @@
 #include "support/backends.hpp"
 #include "support/ensemble.hpp"
 #include "support/tcp_proxy.hpp"
-#include "tenure/zookeeper_store.hpp"
+#include "tenure/spi/store.hpp"
+#include "tenure/zookeeper.hpp"
 
 namespace tenure::test {
 

@@ -21,11 +21,11 @@
 #include <string>
 #include <vector>
 
-#include "tenure/admin.hpp"
 #include "tenure/events.hpp"
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/admin.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::spi {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "tenure/events.hpp"
-#include "tenure/source.hpp"
-#include "tenure/store.hpp"
-#include "tenure/time.hpp"
+#include "tenure/spi/source.hpp"
+#include "tenure/spi/store.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::memory {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 struct pg_result;
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::postgresql {
 

@@ -16,7 +16,7 @@
 #include "backends/shared/answer_wait.hpp"
 #include "backends/shared/cut_off.hpp"
 #include "base/text.hpp"
-#include "tenure/secret.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::postgresql {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "storage/headers_text.hpp"
 #include "storage/message_check.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::postgresql {
 namespace {

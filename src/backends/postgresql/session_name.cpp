@@ -1,6 +1,6 @@
 #include "backends/postgresql/session_name.hpp"
 
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::postgresql {
 namespace {

@@ -15,7 +15,7 @@
 #include "backends/postgresql/session.hpp"
 #include "backends/postgresql/wake_up.hpp"
 #include "storage/fenced_session.hpp"
-#include "tenure/source.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::postgresql {
 

@@ -10,7 +10,7 @@
 
 #include "backends/postgresql/connection.hpp"
 #include "backends/postgresql/user_statement.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::postgresql {
 

@@ -10,7 +10,7 @@
 #include "backends/postgresql/answer.hpp"
 #include "backends/postgresql/command.hpp"
 #include "backends/postgresql/user_statement.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::postgresql {
 

@@ -4,7 +4,7 @@
 
 #include <stop_token>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::postgresql {
 

@@ -1,4 +1,4 @@
-#include "tenure/admin.hpp"
+#include "tenure/spi/admin.hpp"
 
 #include <algorithm>
 

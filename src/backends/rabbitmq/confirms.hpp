@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/rabbitmq/incoming.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::rabbitmq {
 

@@ -19,7 +19,7 @@
 
 #include "backends/rabbitmq/connection.hpp"
 #include "backends/rabbitmq/incoming.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::rabbitmq {
 

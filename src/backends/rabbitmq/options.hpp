@@ -3,7 +3,7 @@
 
 #include "tenure/rabbitmq.hpp"
 #include "tenure/result.hpp"
-#include "tenure/secret.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::rabbitmq {
 

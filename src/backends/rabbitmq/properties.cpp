@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "backends/rabbitmq/bytes.hpp"
-#include "tenure/source.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::rabbitmq {
 namespace {

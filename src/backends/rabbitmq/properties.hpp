@@ -13,7 +13,7 @@
 
 #include "tenure/message.hpp"
 #include "tenure/rabbitmq.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::rabbitmq {
 

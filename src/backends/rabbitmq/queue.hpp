@@ -10,7 +10,7 @@
 #include "backends/rabbitmq/delivery_limit.hpp"
 #include "storage/fence.hpp"
 #include "tenure/term.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::rabbitmq {
 

@@ -18,6 +18,7 @@
 #include "backends/rabbitmq/acknowledgements.hpp"
 #include "backends/rabbitmq/io_thread.hpp"
 #include "tenure/rabbitmq.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::rabbitmq {
 

@@ -10,7 +10,7 @@
 #include "base/assert.hpp"
 #include "base/secret_variables.hpp"
 #include "base/text.hpp"
-#include "tenure/secret.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::redis {
 namespace {

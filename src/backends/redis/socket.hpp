@@ -11,7 +11,7 @@
 #include "backends/shared/answer_wait.hpp"
 #include "tenure/redis.hpp"
 #include "tenure/result.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::redis {
 

@@ -17,7 +17,7 @@
 
 #include "backends/redis/connection.hpp"
 #include "backends/redis/keys.hpp"
-#include "tenure/source.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::redis {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::redis {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "storage/fence.hpp"
-#include "tenure/admin.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure::backends {
 

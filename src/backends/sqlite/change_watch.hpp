@@ -11,7 +11,7 @@
 #include <stop_token>
 #include <string>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::sqlite {
 

@@ -24,7 +24,7 @@
 #include <string>
 
 #include "tenure/term.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::sqlite {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::sqlite {
 

@@ -10,7 +10,7 @@
 #include "backends/sqlite/open_file.hpp"
 #include "backends/sqlite/standby.hpp"
 #include "tenure/events.hpp"
-#include "tenure/source.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::sqlite {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "tenure/spi/store.hpp"
 #include "tenure/sqlite.hpp"
-#include "tenure/store.hpp"
 
 namespace tenure::sqlite {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::sqlite {
 

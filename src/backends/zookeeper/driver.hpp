@@ -20,7 +20,7 @@
 
 #include "backends/zookeeper/parts.hpp"
 #include "backends/zookeeper/session_thread.hpp"
-#include "tenure/zookeeper_store.hpp"
+#include "tenure/zookeeper.hpp"
 
 namespace tenure::zookeeper {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::bench {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/assert.hpp"
 #include "base/random.hpp"
-#include "tenure/store.hpp"
-#include "tenure/time.hpp"
+#include "tenure/spi/store.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::bench {
 namespace {

@@ -12,7 +12,7 @@
 #include "storage/driver.hpp"
 #include "storage/key_value/encoding.hpp"
 #include "tenure/term.hpp"
-#include "tenure/zookeeper_store.hpp"
+#include "tenure/zookeeper.hpp"
 
 struct _zhandle;
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "tenure/source.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::bench {
 

@@ -15,6 +15,7 @@
 #include "support/terms.hpp"
 #include "support/zookeeper_store_world.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::bench {
 namespace {

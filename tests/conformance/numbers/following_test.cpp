@@ -14,6 +14,7 @@
 #include "support/results.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/store.hpp"
 #include "tenure/testing/memory.hpp"
 
 namespace tenure::test {

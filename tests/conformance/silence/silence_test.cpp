@@ -14,8 +14,9 @@
 #include "support/tcp_proxy.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/source.hpp"
 #include "tenure/testing/memory.hpp"
-#include "tenure/zookeeper_store.hpp"
+#include "tenure/zookeeper.hpp"
 
 namespace tenure {
 namespace {

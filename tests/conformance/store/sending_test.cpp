@@ -3,6 +3,7 @@
 
 #include "conformance/store/store_suite.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::test {
 namespace {

@@ -10,8 +10,8 @@
 #include "support/events.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
-#include "tenure/admin.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "process/cli/replica.hpp"
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::test {
 

@@ -1,7 +1,7 @@
 // A producer's own id becomes a message id that no other producer's can be.
-#include "tenure/producer_id.hpp"
-
 #include <gtest/gtest.h>
+
+#include "tenure/message.hpp"
 
 namespace tenure {
 namespace {

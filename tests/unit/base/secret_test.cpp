@@ -1,9 +1,9 @@
-#include "tenure/secret.hpp"
-
 #include <gtest/gtest.h>
 
 #include <ostream>
 #include <string_view>
+
+#include "tenure/values.hpp"
 
 namespace tenure {
 namespace {

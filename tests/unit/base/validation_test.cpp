@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tenure/ids.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 namespace {

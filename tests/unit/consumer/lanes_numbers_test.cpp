@@ -6,7 +6,7 @@
 #include "lanes_scene.hpp"
 #include "pipeline/sequence_text.hpp"
 #include "storm.hpp"
-#include "tenure/rate_limits.hpp"
+#include "tenure/consumer.hpp"
 
 namespace tenure::test {
 namespace {

@@ -12,6 +12,7 @@
 #include "support/events.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/store.hpp"
 #include "tenure/testing/memory.hpp"
 
 namespace tenure::test {

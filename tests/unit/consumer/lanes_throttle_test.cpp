@@ -4,7 +4,7 @@
 #include <set>
 
 #include "lanes_scene.hpp"
-#include "tenure/rate_limits.hpp"
+#include "tenure/consumer.hpp"
 
 namespace tenure::test {
 namespace {

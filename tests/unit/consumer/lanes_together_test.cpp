@@ -4,7 +4,8 @@
 #include "base/random.hpp"
 #include "lanes_scene.hpp"
 #include "storm.hpp"
-#include "tenure/rate_limits.hpp"
+#include "tenure/consumer.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::test {
 namespace {

@@ -9,8 +9,8 @@
 #include "support/events.hpp"
 #include "support/manual_clock.hpp"
 #include "support/terms.hpp"
-#include "tenure/admin.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/admin.hpp"
 #include "tenure/testing/memory.hpp"
 
 namespace tenure::test {

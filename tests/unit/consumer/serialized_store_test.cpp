@@ -9,6 +9,7 @@
 #include "support/manual_clock.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
+#include "tenure/spi/store.hpp"
 #include "tenure/testing/memory.hpp"
 
 namespace tenure::consuming {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "tenure/rate_limits.hpp"
+#include "tenure/consumer.hpp"
 
 namespace tenure::test {
 namespace {

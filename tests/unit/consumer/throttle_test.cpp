@@ -1,6 +1,6 @@
 /// Rate limits in the consumer, in virtual time: how fast handlers start, and that nothing else changes.
 #include "scene.hpp"
-#include "tenure/rate_limits.hpp"
+#include "tenure/consumer.hpp"
 
 namespace tenure::test {
 namespace {

@@ -1,7 +1,7 @@
 /// A moment to count from: nothing of this room knows which time it is.
 #pragma once
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 #include "times.hpp"
 
 namespace tenure::pipeline {

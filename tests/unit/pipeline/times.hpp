@@ -1,7 +1,7 @@
 /// Moments to count from.
 #pragma once
 
-#include "tenure/time.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::pipeline {
 

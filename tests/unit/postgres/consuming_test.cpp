@@ -3,6 +3,7 @@
 
 #include "leading.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::postgresql {
 namespace {

@@ -5,6 +5,7 @@
 #include "scene.hpp"
 #include "support/sqlite_world.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::rabbitmq {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "support/results.hpp"
 #include "support/sqlite_world.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::sqlite {
 namespace {

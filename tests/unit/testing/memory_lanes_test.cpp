@@ -4,6 +4,7 @@
 
 #include "support/results.hpp"
 #include "support/terms.hpp"
+#include "tenure/spi/store.hpp"
 #include "tenure/testing/memory.hpp"
 
 namespace tenure::memory {

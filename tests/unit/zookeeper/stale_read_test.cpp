@@ -9,7 +9,8 @@
 #include "support/session_closer.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/terms.hpp"
-#include "tenure/zookeeper_store.hpp"
+#include "tenure/spi/store.hpp"
+#include "tenure/zookeeper.hpp"
 
 namespace tenure::zookeeper {
 namespace {

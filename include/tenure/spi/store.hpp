@@ -1,5 +1,5 @@
-/// The port to where effects are committed under the fence, in two halves: what a handler may write
-/// (Transaction), and what the consumer writes around it (IFencedStore and its IFencedTransaction).
+/// The port to where effects are committed under the fence: what the consumer writes around a handler's transaction.
+/// For those who bring a store; it may change between minor versions.
 #pragma once
 
 #include <array>
@@ -12,74 +12,16 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
 #include "tenure/term.hpp"
+#include "tenure/transaction.hpp"
 
 namespace tenure {
 
 class AnswerTimer;
-
-/// NULL, integer, real, text, or bytes. Whoever binds a body chooses: SQL's text and JSON functions want text, which
-/// should then be UTF-8 without NUL; bytes keep everything and equal no text.
-using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::byte>>;
-using SqlRow = std::vector<SqlValue>;
-/// A named parameter, with its colon: {":id", …}.
-using SqlParameter = std::pair<std::string_view, SqlValue>;
-
-/// The addition of SQL stores: a user's own statements inside the fenced transaction.
-class ISqlStatements {
- public:
-  virtual ~ISqlStatements() = default;
-  /// Runs one statement and returns its rows. Named parameters that the statement does not use are ignored.
-  ///
-  /// Errors:  invalidArgument  not exactly one statement, or it touches the transaction or Tenure's own tables
-  ///          storeFailed      the statement failed; the detail is the store's own message
-  virtual Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters = {}) = 0;
-  /// The same for a statement whose rows nobody needs. It may be kept back, to travel with others: what the server has
-  /// against it is then heard later, when the transaction is undone, its messages are handled again, and this statement
-  /// is run by itself.
-  virtual Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters = {}) {
-    const auto rows = execute(sql, parameters);
-    return rows ? Result<void>{} : rows.error();
-  }
-  /// Whether the statement could be run at all. Nothing is run; of `parameters` only names and kinds count, as no value
-  /// stands for all messages.
-  ///
-  /// Errors:  invalidArgument  whatever the values, it fails: a slip, a table that is not there, a missing right
-  ///          any other        the store did not say
-  virtual Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) = 0;
-};
-
-/// The writes that any store can apply atomically, and SQL where the store speaks it. Nothing is visible to others
-/// before the commit; all of it is undone when the handler fails. The store's lock is taken at the first call that has
-/// to be answered: a write may be kept back until then, or until the commit.
-/// Threads: the one that runs the handler.
-class Transaction {
- public:
-  virtual ~Transaction() = default;
-  /// Small named state, 1..255 bytes of key and at most 1 MiB of value. Reads see the transaction's own writes.
-  virtual Result<std::optional<std::string>> get(std::string_view key) = 0;
-  virtual Result<void> put(std::string_view key, std::string_view value) = 0;
-  virtual Result<void> erase(std::string_view key) = 0;
-  /// Sends a message: to the end of the queue that the store was opened for, or of another one in the same place, which
-  /// is made where it is not there. It comes there with the commit, once, and never when this is undone. Give it an id
-  /// that follows from the message in hand, so that it is the same in each attempt; what a queue has twice under one id
-  /// its consumer drops, and a numbered queue leaves out.
-  ///
-  /// Errors:  payloadTooLarge, invalidArgument   as IMessageSink::append
-  ///          unsupported   the store keeps no queue
-  virtual Result<void> enqueue(const NewMessage& message, std::string_view queue = {}) {
-    static_cast<void>(message), static_cast<void>(queue);
-    return Error{Errc::unsupported, "the store keeps no queue"};
-  }
-  /// The store's SQL, or nullptr where it has none.
-  virtual ISqlStatements* sql() noexcept { return nullptr; }
-};
 
 /// 128 bits of the body, to tell a repeated message from a reused id.
 using BodyDigest = std::array<std::byte, 16>;

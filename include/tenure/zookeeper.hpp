@@ -16,10 +16,10 @@
 #include <memory>
 #include <string>
 
-#include "tenure/admin.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/events.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/admin.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::zookeeper {
 

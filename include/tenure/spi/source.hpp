@@ -1,4 +1,4 @@
-/// The port to where messages come from.
+/// The port to where messages come from. For those who bring a queue; it may change between minor versions.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tenure/message.hpp"
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure {
 
@@ -53,21 +53,6 @@ class IMessageSource {
 
   /// Gives every message that was not acknowledged back, at once.
   virtual void detach() noexcept = 0;
-};
-
-/// The producing end of a queue. Threads: one at a time; any number of processes at the same time.
-class IMessageSink {
- public:
-  virtual ~IMessageSink() = default;
-  /// Stores all of them in this order, or none. Durable when it returns.
-  ///
-  /// Errors:  payloadTooLarge, invalidArgument   names the message; nothing was stored
-  ///          storeBusy, storeFull, unavailable  nothing was stored
-  ///          outcomeUnknown  append them again under the same ids; what is there twice is dropped as known
-  virtual Result<void> append(std::span<const NewMessage> messages) = 0;
-  /// How many of the messages appended so far were left out, because their ids had been sent before. Only a sink that
-  /// gives numbers leaves any out.
-  virtual std::int64_t leftOut() const noexcept { return 0; }
 };
 
 }  // namespace tenure

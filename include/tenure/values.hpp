@@ -1,12 +1,16 @@
-/// Ids are types: no bare integer or string crosses a border where another of the same kind could stand.
+/// Ids, times and secrets are types: no bare integer or string crosses a border where another of the same kind could
+/// stand.
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tenure/result.hpp"
 
@@ -43,6 +47,51 @@ Result<MessageId> parseMessageId(std::string_view text);
 Result<GroupId> parseGroupId(std::string_view text);
 /// An absolute znode path without empty, `.` or `..` parts, outside `/zookeeper`; for example `/tenure`.
 Result<std::string> parseRootPath(std::string_view text);
+
+// --- times: two clocks, never a bare number. BootTime for "until when may I act", WallTime for "when is it due"
+
+using Duration = std::chrono::nanoseconds;
+
+/// CLOCK_BOOTTIME: goes on while the machine is suspended, never steps. The lease is measured with it.
+struct BootClock {
+  using duration = Duration;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<BootClock>;
+  static constexpr bool is_steady = true;
+  static time_point now() noexcept;
+};
+using BootTime = BootClock::time_point;
+
+/// Milliseconds since 1970 by the machine's calendar clock; it may step. Only for records and due times.
+using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>;
+
+/// The seam through which everything that has time reads it. Threads: any.
+class IClock {
+ public:
+  virtual ~IClock() = default;
+  virtual BootTime now() const noexcept = 0;
+  virtual WallTime wallNow() const noexcept = 0;
+  /// Blocks the calling thread until `deadline` or a requested stop, whichever is first. Virtual time moves on instead.
+  virtual void waitUntil(BootTime deadline, const std::stop_token& stop) const;
+};
+
+/// The machine's own clocks.
+const IClock& systemClock() noexcept;
+
+// --- secrets
+
+/// A value that never shows in logs or errors.
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string value) : value_(std::move(value)) {}
+  const std::string& reveal() const noexcept { return value_; }
+  bool empty() const noexcept { return value_.empty(); }
+
+ private:
+  std::string value_;
+};
 
 }  // namespace tenure
 

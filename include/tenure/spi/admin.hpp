@@ -1,9 +1,10 @@
-/// What operators ask of a queue and of a store, and do to them; the tool's commands are thin over this.
+/// What operators ask of a queue and of a store, and do to them; the tool's commands are thin over this. It
+/// may change between minor versions.
 #pragma once
 
 #include <functional>
 
-#include "tenure/store.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure {
 
