@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
         database.source(), database.store(), [&](const tenure::Delivery& delivery) { return cache.refresh(delivery); },
         {.coalesce = tenure::Coalesce::byKey}, *log);
     tenure::Candidate candidate(options, consumer, *log);
-    return static_cast<int>(candidate.run());  // until SIGTERM or SIGINT
+    return tenure::runUntilSignalled(candidate);  // until SIGTERM or SIGINT
   } catch (const std::system_error& refused) {
     std::cerr << refused.what() << '\n';
     return static_cast<int>(tenure::ExitStatus::configuration);

@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
     const auto store = tenure::zookeeper::openStore(place, *log);
     Counter counter(*store);
     tenure::Candidate candidate(options, counter, *log);
-    return static_cast<int>(candidate.run());  // until SIGTERM or SIGINT
+    return tenure::runUntilSignalled(candidate);  // until SIGTERM or SIGINT
   } catch (const std::system_error& refused) {
     std::cerr << refused.what() << '\n';
     return static_cast<int>(tenure::ExitStatus::configuration);

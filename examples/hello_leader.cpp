@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
     Greeter career;
     const auto log = tenure::makeLogSink(tenure::Level::warn);  // to standard error
     tenure::Candidate candidate(options, career, *log);
-    return static_cast<int>(candidate.run());  // until SIGTERM or SIGINT
+    return tenure::runUntilSignalled(candidate);  // until SIGTERM or SIGINT
   } catch (const std::system_error& refused) {
     std::cerr << refused.what() << '\n';
     return static_cast<int>(tenure::ExitStatus::configuration);

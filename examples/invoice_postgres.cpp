@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
     tenure::postgresql::Database effects(database, *log);
     tenure::Consumer consumer(*source, effects.store(), invoice, {}, *log);
     tenure::Candidate candidate(options, consumer, *log);
-    return static_cast<int>(candidate.run());  // until SIGTERM or SIGINT
+    return tenure::runUntilSignalled(candidate);  // until SIGTERM or SIGINT
   } catch (const std::exception& refused) {
     std::cerr << refused.what() << '\n';
     return static_cast<int>(tenure::ExitStatus::configuration);

@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
     tenure::sqlite::Database database(file, *log);
     tenure::Consumer consumer(database.source(), database.store(), tell, numbers, *log);
     tenure::Candidate candidate(options, consumer, *log);
-    return static_cast<int>(candidate.run());  // until SIGTERM or SIGINT
+    return tenure::runUntilSignalled(candidate);  // until SIGTERM or SIGINT
   } catch (const std::system_error& refused) {
     std::cerr << refused.what() << '\n';
     return static_cast<int>(tenure::ExitStatus::configuration);

@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
     const auto store = tenure::spi::openStore(std::move(driver), *log);
     Ledger ledger(*store);
     tenure::Candidate candidate(options, ledger, *log);
-    return static_cast<int>(candidate.run());  // until SIGTERM or SIGINT
+    return tenure::runUntilSignalled(candidate);  // until SIGTERM or SIGINT
   } catch (const std::system_error& refused) {
     std::cerr << refused.what() << '\n';
     return static_cast<int>(tenure::ExitStatus::configuration);

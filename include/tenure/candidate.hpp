@@ -94,15 +94,9 @@ struct CandidateOptions {
   /// A lost term whose phases have all come home, with no outcome unknown, is said to run no more: nobody waits for it.
   /// What it started beside them is for LastWillOptions::childrenGone.
   std::optional<std::chrono::milliseconds> barrierLimit{0};
-  /// From run() until the destructor: SIGTERM and SIGINT stop, SIGUSR1 hands over, SIGUSR2 reports the status as an
-  /// event, SIGHUP calls `onReload`. They are blocked in the career thread; a child process inherits that and has to
-  /// clear its mask.
-  bool handleSignals = true;
-  /// What the program reads anew when told so, such as a log level. Threads: the control thread; must not block.
+  /// What the program reads anew when a signal says so (runUntilSignalled), such as a log level. Threads: the control
+  /// thread; must not block.
   std::function<void()> onReload{};
-  /// A phase that stays away after its limit and grace, or after an abort, cannot be killed: end the process with
-  /// _exit(status). False: run() returns that status when the phase comes home, which may be never.
-  bool exitWhenHung = true;
   LastWillOptions lastWill{};
   /// Digests of it are shown by the candidacy. Where this replica and the leader differ both tell it (event
   /// settings_differ), and nobody hands over to the other; when the leader is gone it is elected all the
@@ -128,7 +122,9 @@ class Candidate {
   Candidate(CandidateOptions options, ILeaderCareer& career, IEventSink& events);
   ~Candidate();
 
-  /// Contends until stop() or a fatal error. Blocks. Call once. No phase runs any more when it returns.
+  /// Contends until stop() or a fatal error. Blocks. Call once. No phase runs any more when it returns: one that stays
+  /// away after its limit and grace, or after an abort, cannot be killed, and may never let it return.
+  /// Takes nothing of the process: no signal, and it ends nobody. What a `main` wants is runUntilSignalled().
   ExitStatus run();
 
   /// Drain, hand over, leave, return from run(). A second call aborts: the running phase gets one second more, the
@@ -146,8 +142,16 @@ class Candidate {
   void wake() noexcept;
 
  private:
+  friend int runUntilSignalled(Candidate& candidate);
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// What a `main` wants: run(), with the signals of the process, whose exit code it returns. SIGTERM and SIGINT stop, a
+/// second one aborts; SIGUSR1 hands over and stands by again; SIGUSR2 reports the status as an event, SIGHUP calls
+/// CandidateOptions::onReload. So until the candidate's destructor.
+/// A phase that stays away although it has to end is not waited for: the process ends, by _exit(status).
+/// The career thread blocks these signals; a child process inherits that and has to clear its mask.
+int runUntilSignalled(Candidate& candidate);
 
 }  // namespace tenure

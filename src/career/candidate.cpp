@@ -54,16 +54,15 @@ class Candidate::Impl {
   Impl(const CandidateOptions& options, ILeaderCareer& career, IEventSink& events)
       : emit_(events, systemClock(), options.election),
         clearWay_(digestTravelsInClear(options.zookeeper)),
-        handleSignals_(options.handleSignals),
         onReload_(options.onReload),
         children_(options.lastWill),
         lastWill_(loop_, options.lastWill, options.zookeeper, emit_),
         coordination_(reach(loop_, options.zookeeper)),
-        runner_(career::CareerMachine(options.limits, options.exitWhenHung), loop_, thread_, career, emit_, outlets()),
+        runner_(career::CareerMachine(options.limits, /*exitWhenHung=*/false), loop_, thread_, career, emit_,
+                outlets()),
         election_(settingsOf(options, lastWill_), loop_, *coordination_, runner_, emit_, Random(freshSeed())) {}
 
   ExitStatus run() {
-    if (handleSignals_) awaitSignals();
     if (clearWay_) emit_(Warned{"the digest travels in clear to " + *clearWay_ + "; put a TLS tunnel in between"});
     const auto untilExit = boost::asio::make_work_guard(context_);
     lastWill_.start();
@@ -71,6 +70,12 @@ class Candidate::Impl {
     context_.run();
     lastWill_.dismiss();
     return status_;
+  }
+
+  ExitStatus runUntilSignalled() {
+    runner_.exitWhenHung();
+    awaitSignals();
+    return run();
   }
 
   career::CareerRunner& runner() noexcept { return runner_; }
@@ -133,7 +138,6 @@ class Candidate::Impl {
   AsioLoop loop_{context_};
   Emitter emit_;
   std::optional<std::string> clearWay_;  // on which the digest could be read
-  bool handleSignals_;
   std::function<void()> onReload_;
   LastWillOptions children_;  // what it says of them
   bool signalsAdded_ = false;
@@ -152,6 +156,7 @@ Candidate::Candidate(CandidateOptions options, ILeaderCareer& career, IEventSink
 Candidate::~Candidate() = default;
 
 ExitStatus Candidate::run() { return impl_->run(); }
+int runUntilSignalled(Candidate& candidate) { return static_cast<int>(candidate.impl_->runUntilSignalled()); }
 void Candidate::stop() noexcept { impl_->runner().stop(); }
 void Candidate::handOver() noexcept { impl_->handOver(std::string("program")); }
 void Candidate::handOver(const CandidateId& to) noexcept { impl_->handOver(to); }

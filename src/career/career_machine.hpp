@@ -160,6 +160,8 @@ class CareerMachine {
   /// `exitWhenHung`: end the process when a given-up phase is still out after abortLimit; otherwise wait for it.
   explicit CareerMachine(CareerLimits limits, bool exitWhenHung = true) noexcept
       : limits_(limits), exitWhenHung_(exitWhenHung) {}
+  /// Before the first input.
+  void exitWhenHung() noexcept { exitWhenHung_ = true; }
 
   /// `progress` is when the phase that is out last reported some.
   Actions on(const Input& input, BootTime now, BootTime progress = {});

@@ -45,6 +45,9 @@ class CareerRunner final : public IElectionListener {
   /// The term in office, 0 without one.
   FencingToken inOffice() const noexcept { return FencingToken{inOffice_.load(std::memory_order_acquire)}; }
 
+  /// Before the loop runs: a phase that stays away ends the process.
+  void exitWhenHung() noexcept { machine_.exitWhenHung(); }
+
   /// Threads: the loop's.
   std::string describe() const { return machine_.describe(); }
 

@@ -136,7 +136,7 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
   SqlCareer checked(consumer, *ends.store, options.sql);
   ILeaderCareer& career = options.sql.empty() ? static_cast<ILeaderCareer&>(consumer) : checked;
   Candidate candidate(settings.candidate, career, events);
-  return static_cast<Exit>(candidate.run());
+  return static_cast<Exit>(runUntilSignalled(candidate));
 }
 
 Exit runCommands(const ConsumeOptions& options, Settings settings) {

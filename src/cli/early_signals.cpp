@@ -5,7 +5,7 @@
 namespace tenure::cli {
 namespace {
 
-/// As CandidateOptions::handleSignals says.
+/// As runUntilSignalled() says.
 constexpr int handled[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
 
 void mask(int how) noexcept {

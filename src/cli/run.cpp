@@ -138,7 +138,7 @@ Exit contend(const RunOptions& options, Settings settings, const Guardian& guard
                    [&self] { self->stop(); });
   Candidate candidate(std::move(settings.candidate), career, *log);
   self = &candidate;
-  return static_cast<Exit>(career.exitCode(candidate.run()));
+  return static_cast<Exit>(career.exitCode(static_cast<ExitStatus>(runUntilSignalled(candidate))));
 }
 
 Exit runReplica(const RunOptions& options) {

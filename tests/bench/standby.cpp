@@ -103,7 +103,6 @@ class Replica {
     CandidateOptions options;
     options.zookeeper.hosts = test::Ensemble::shared().hosts();
     options.election = {election};
-    options.handleSignals = false;
     return options;
   }
 

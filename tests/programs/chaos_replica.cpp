@@ -139,5 +139,5 @@ int main(int argc, char** argv) {
   Blindfolded blindfolded(consumer);
   const bool blind = arguments.number("blind", 0) != 0;
   Candidate candidate(optionsFrom(arguments), blind ? static_cast<ILeaderCareer&>(blindfolded) : consumer, events);
-  return static_cast<int>(candidate.run());
+  return runUntilSignalled(candidate);
 }

@@ -141,5 +141,5 @@ int main(int argc, char** argv) {
   Consumer consumer(shares ? static_cast<IMessageSource&>(source) : apart, store, std::ref(handler), consuming, events,
                     arguments.number("hurry", 0) != 0 ? hurry : systemClock());
   Candidate candidate(candidateFrom(arguments), consumer, events);
-  return static_cast<int>(candidate.run());
+  return runUntilSignalled(candidate);
 }

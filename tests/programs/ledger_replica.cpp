@@ -137,5 +137,5 @@ int main(int argc, char** argv) {
   options.lastWill = {arguments.number("will", 0) != 0, TENURE_BINARY_DIR "/tenure-last-will"};
   const bool blind = arguments.number("blind", 0) != 0;
   Candidate candidate(options, blind ? static_cast<ILeaderCareer&>(blindfolded) : consumer, events);
-  return static_cast<int>(candidate.run());
+  return runUntilSignalled(candidate);
 }

@@ -96,5 +96,5 @@ int main(int argc, char** argv) {
   Obedient career(arguments.text("order"));
   const auto log = makeLogSink();
   Candidate candidate(optionsFrom(arguments), career, *log);
-  return static_cast<int>(candidate.run());
+  return runUntilSignalled(candidate);
 }

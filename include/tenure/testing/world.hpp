@@ -63,7 +63,7 @@ class World {
 /// another one.
 class Process {
  public:
-  /// Borrows world, career and events. Of the options, hosts and digest, signals and `exitWhenHung` mean nothing here.
+  /// Borrows world, career and events. Of the options, hosts, digest and `onReload` mean nothing here.
   /// Throws as Candidate does.
   Process(World& world, CandidateOptions options, ILeaderCareer& career, IEventSink& events = noEvents());
   /// As kill().

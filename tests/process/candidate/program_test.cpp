@@ -28,7 +28,6 @@ class Member {
     options.zookeeper.hosts = Ensemble::shared().hosts();
     options.election = {election};
     options.id = {id};
-    options.handleSignals = false;
     return options;
   }
 

@@ -134,6 +134,15 @@ TEST(CandidateSignals, Row39AStormOfSigusr1HandsEachTermOverOnce) {  // row 39: 
   EXPECT_TRUE(std::is_sorted(tokens.begin(), tokens.end()));
 }
 
+TEST(CandidateSignals, ACandidateTakesNoSignalsUnlessItIsAskedTo) {
+  CandidateReplicas replicas;
+  Program& leader = replicas.startLeader({"signals=no"});
+
+  leader.signal(SIGTERM);
+
+  EXPECT_EQ(leader.waitForEnd()->signal, SIGTERM) << leader.output();
+}
+
 TEST(CandidateSignals, AReplicaWithoutServersKeepsTryingAndStopsOnSigterm) {
   CandidateReplicas replicas("127.0.0.1:" + std::to_string(freePorts(1).front()));
   Program& lonely = replicas.start();

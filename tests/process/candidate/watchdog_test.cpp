@@ -35,7 +35,7 @@ TEST(CandidateWatchdog, ADeadlockedHandlerIsFollowedThoughItsSessionIsHealthy) {
 
 TEST(CandidateWatchdog, AHandlerThatIgnoresItsStopTokenFindsItsTermInvalidAndIsFollowed) {
   CandidateReplicas replicas;
-  Program& deaf = replicas.start(impatientAnd({"career=deaf", "exit_when_hung=no"}));
+  Program& deaf = replicas.start(impatientAnd({"career=deaf", "signals=no"}));
   ASSERT_TRUE(replicas.waitFor("begin")) << deaf.output();
   Program& standby = replicas.start(patient);
 

@@ -14,7 +14,7 @@
 //   career=dawdling   a preparation goes on until its stop token is requested
 //   career=stuck      a preparation never returns
 //   career=crashing   an execute dies of a signal
-//   digest=user:password, prepare_ms, inaugurate_ms, execute_ms, grace_ms, drain_ms, session_ms, exit_when_hung=no
+//   digest=user:password, prepare_ms, inaugurate_ms, execute_ms, grace_ms, drain_ms, session_ms, signals=no
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
@@ -155,14 +155,14 @@ int main(int argc, char** argv) {
   set(settings, "execute_ms", options.limits.execute);
   set(settings, "grace_ms", options.limits.grace);
   set(settings, "drain_ms", options.limits.drain);
-  options.exitWhenHung = valueOr(settings, "exit_when_hung", "yes") == "yes";
 
   try {
     Ledger career(argv[3], valueOr(settings, "career", "steady"), options.limits);
     const auto log = tenure::makeLogSink();
     tenure::Candidate candidate(options, career, *log);
     // Signals that arrive late must find the candidate, not the default that would kill the process.
-    std::_Exit(static_cast<int>(candidate.run()));
+    const bool takesSignals = valueOr(settings, "signals", "yes") == "yes";
+    std::_Exit(takesSignals ? tenure::runUntilSignalled(candidate) : static_cast<int>(candidate.run()));
   } catch (const std::system_error& refused) {
     std::cerr << refused.what() << '\n';
     return static_cast<int>(tenure::ExitStatus::configuration);
