@@ -22,6 +22,10 @@
 #include "tenure/spi/source.hpp"
 #include "tenure/spi/store.hpp"
 
+namespace tenure {
+struct Component;
+}  // namespace tenure
+
 namespace tenure::postgresql {
 
 /// What is empty or 0 is left to libpq: its environment variables, then its defaults.
@@ -93,5 +97,8 @@ std::string schemaSql();
 /// Errors:  configurationRefused  tables of another version, or only some of them, are there
 ///          permissionDenied, authenticationFailed, unavailable, storeFailed
 Result<void> applySchema(const Options& options);
+
+/// What tenure::open() knows by it.
+Component component();
 
 }  // namespace tenure::postgresql

@@ -43,6 +43,10 @@
 #include "tenure/spi/admin.hpp"
 #include "tenure/spi/source.hpp"
 
+namespace tenure {
+struct Component;
+}  // namespace tenure
+
 namespace tenure::rabbitmq {
 
 enum class QueueType { classic, quorum };
@@ -148,5 +152,8 @@ Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
 
 /// `waiting` is without the messages that are in a consumer's hands. Connects for each question; never makes a queue.
 Result<std::unique_ptr<IQueueAdmin>> openAdmin(const Options& options);
+
+/// What tenure::open() knows by it.
+Component component();
 
 }  // namespace tenure::rabbitmq

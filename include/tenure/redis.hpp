@@ -24,6 +24,10 @@
 #include "tenure/spi/source.hpp"
 #include "tenure/spi/store.hpp"
 
+namespace tenure {
+struct Component;
+}  // namespace tenure
+
 namespace tenure::redis {
 
 struct Options {
@@ -74,5 +78,8 @@ Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
 /// What operators do to one queue and its fence; connects at the first call, again after a loss, and creates nothing.
 /// Requeueing is all or nothing, unless the letters are more than one transaction takes.
 std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options);
+
+/// What tenure::open() knows by it.
+Component component();
 
 }  // namespace tenure::redis

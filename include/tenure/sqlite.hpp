@@ -15,6 +15,10 @@
 #include "tenure/spi/source.hpp"
 #include "tenure/spi/store.hpp"
 
+namespace tenure {
+struct Component;
+}  // namespace tenure
+
 namespace tenure::sqlite {
 
 struct Options {
@@ -55,5 +59,8 @@ Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
 
 /// What operators do, each call on a connection of its own that opens what is there and creates nothing.
 std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options);
+
+/// What tenure::open() knows by it.
+Component component();
 
 }  // namespace tenure::sqlite

@@ -21,6 +21,10 @@
 #include "tenure/spi/admin.hpp"
 #include "tenure/spi/store.hpp"
 
+namespace tenure {
+struct Component;
+}  // namespace tenure
+
 namespace tenure::zookeeper {
 
 struct StoreOptions {
@@ -44,5 +48,8 @@ std::unique_ptr<IFencedStore> openStore(const StoreOptions& options, IEventSink&
 /// What operators do, in a session of its own from the first call on; creates nothing. Requeueing is Errc::unsupported:
 /// the queue is elsewhere.
 std::unique_ptr<IStoreAdmin> openStoreAdmin(const StoreOptions& options);
+
+/// What tenure::open() knows by it.
+Component component();
 
 }  // namespace tenure::zookeeper

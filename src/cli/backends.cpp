@@ -2,29 +2,20 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
 #include "cli/help_page.hpp"
+#include "tenure/postgresql.hpp"
+#include "tenure/rabbitmq.hpp"
+#include "tenure/redis.hpp"
+#include "tenure/sqlite.hpp"
+#include "tenure/zookeeper.hpp"
 
 namespace tenure::cli {
 namespace {
 
-const Scheme* const schemes[] = {&sqliteScheme,   &postgresqlScheme,  &redisScheme,
-                                 &rabbitmqScheme, &rabbitmqTlsScheme, &zookeeperScheme};
-
-std::string names() {
-  std::string all;
-  for (const Scheme* scheme : schemes) all += (all.empty() ? "" : ", ") + std::string(scheme->name);
+const std::vector<Component>& components() {
+  static const std::vector<Component> all{sqlite::component(), postgresql::component(), redis::component(),
+                                          rabbitmq::component(), zookeeper::component()};
   return all;
-}
-
-Result<std::unique_ptr<Backend>> make(const Url& url) {
-  for (const Scheme* scheme : schemes)
-    if (scheme->name == url.scheme) {
-      auto backend = scheme->make(url);
-      if (backend) (*backend)->setParameters(url.parameters);
-      return backend;
-    }
-  return Error{Errc::unsupported, "scheme \"" + escaped(url.scheme) + "\" is not known here: expected " + names()};
 }
 
 }  // namespace
@@ -32,7 +23,7 @@ Result<std::unique_ptr<Backend>> make(const Url& url) {
 Result<std::unique_ptr<Backend>> parseBackend(std::string_view text) {
   const Result<Url> url = parseUrl(text);
   if (!url) return url.error();
-  auto backend = make(*url);
+  auto backend = parse(*url, components());
   if (backend && !(*backend)->isQueue())
     return Error{Errc::configurationRefused, url->scheme + " keeps no queue: expected another scheme"};
   return backend;
@@ -41,7 +32,7 @@ Result<std::unique_ptr<Backend>> parseBackend(std::string_view text) {
 Result<std::unique_ptr<Backend>> parseStore(std::string_view text) {
   const Result<Url> url = parseUrl(text);
   if (!url) return url.error();
-  auto backend = make(*url);
+  auto backend = parse(*url, components());
   if (!backend) return backend;
   if (!(*backend)->isStore())
     return Error{Errc::configurationRefused, url->scheme + " keeps no effects: expected another scheme"};
@@ -53,8 +44,9 @@ Result<std::unique_ptr<Backend>> parseStore(std::string_view text) {
 
 std::vector<const Scheme*> toldSchemes() {
   std::vector<const Scheme*> told;
-  for (const Scheme* scheme : schemes)
-    if (scheme->parameters != nullptr) told.push_back(scheme);
+  for (const Component& component : components())
+    for (const Scheme* scheme : component.schemes)
+      if (scheme->parameters != nullptr) told.push_back(scheme);
   return told;
 }
 
@@ -75,7 +67,7 @@ std::vector<std::string> Wiring::secretVariables() const {
   return variables;
 }
 
-Backend::Ends Wiring::open(IEventSink& events) const {
+IPlace::Ends Wiring::open(IEventSink& events) const {
   if (isOneDatabase()) return queue->open(events);
   return {queue->open(events).source, store->open(events).store};
 }

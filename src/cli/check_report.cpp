@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "cli/secrets.hpp"
+#include "cli/rows.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/exit.hpp"
-#include "cli/option.hpp"
+#include "cli/rows.hpp"
 
 namespace CLI {
 class App;

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "base/text.hpp"
-#include "cli/secrets.hpp"
+#include "cli/rows.hpp"
 
 namespace tenure::cli {
 

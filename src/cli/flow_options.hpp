@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/option.hpp"
+#include "cli/rows.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/events.hpp"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "cli/option.hpp"
+#include "cli/rows.hpp"
 #include "tenure/candidate.hpp"
 
 namespace tenure::cli {
@@ -37,10 +37,6 @@ struct ElectionAddress {
 
   std::string path() const { return root + "/elections/" + election.value; }
 };
-
-/// ZooKeeper's user:password: the file's only line, or without a file TENURE_DIGEST; empty where neither is.
-/// Errors: unavailable, invalidArgument; they never repeat it.
-Result<Secret> digestFrom(const std::filesystem::path& file);
 
 /// Takes the digest from the file, else from TENURE_DIGEST, which is removed from the environment so that no child
 /// inherits it.

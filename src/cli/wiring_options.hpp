@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/backends.hpp"
-#include "cli/option.hpp"
+#include "cli/rows.hpp"
 
 namespace tenure::cli {
 

@@ -7,7 +7,7 @@
 #include "cli/config_file.hpp"
 #include "cli/exit.hpp"
 #include "cli/options.hpp"
-#include "cli/urls.hpp"
+#include "cli/rows.hpp"
 
 using namespace tenure;
 using namespace tenure::cli;

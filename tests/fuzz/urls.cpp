@@ -1,7 +1,12 @@
 // Queue URLs, and complaints about them: nothing is accepted that no queue could be, and no password is repeated.
+#include "backends/postgresql/url.hpp"
+#include "backends/rabbitmq/url.hpp"
+#include "backends/redis/url.hpp"
+#include "backends/sqlite/url.hpp"
+#include "backends/zookeeper/url.hpp"
 #include "claims.hpp"
-#include "cli/backend_options.hpp"
 #include "cli/exit.hpp"
+#include "cli/rows.hpp"
 
 using namespace tenure;
 using namespace tenure::cli;

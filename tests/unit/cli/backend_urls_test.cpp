@@ -5,8 +5,13 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "cli/backend_options.hpp"
+#include "backends/postgresql/url.hpp"
+#include "backends/rabbitmq/url.hpp"
+#include "backends/redis/url.hpp"
+#include "backends/sqlite/url.hpp"
+#include "backends/zookeeper/url.hpp"
 #include "cli/backends.hpp"
+#include "cli/rows.hpp"
 #include "support/events.hpp"
 #include "support/program.hpp"
 #include "support/redis_server.hpp"

@@ -55,7 +55,7 @@ class ExecHandler : public testing::Test {
   /// Runs a command that rings the bell and then waits to be killed; `then` happens in between.
   template <class Then>
   Outcome handleAndWhenItRings(const std::string& rest, Then then) {
-    const Descriptor end{open(bell.c_str(), O_RDWR | O_CLOEXEC)};
+    const Descriptor end{::open(bell.c_str(), O_RDWR | O_CLOEXEC)};
     std::jthread other([&] {
       pollfd rung{end.get(), POLLIN, 0};
       EXPECT_EQ(poll(&rung, 1, 30'000), 1);

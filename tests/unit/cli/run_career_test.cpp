@@ -32,7 +32,7 @@ class RunCareerTest : public testing::Test {
   /// Executes while another thread waits for the command to ring, and does `then`.
   template <class Then>
   bool executeAndWhenItRings(RunCareer& career, Then then) {
-    const Descriptor end{open(bell.c_str(), O_RDWR | O_CLOEXEC)};
+    const Descriptor end{::open(bell.c_str(), O_RDWR | O_CLOEXEC)};
     std::jthread other([&] {
       pollfd rung{end.get(), POLLIN, 0};
       EXPECT_EQ(poll(&rung, 1, 30'000), 1);

@@ -10,7 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/help_page.hpp"
 #include "cli/mistakes.hpp"
-#include "cli/secrets.hpp"
+#include "cli/rows.hpp"
 #include "support/program.hpp"
 
 namespace tenure::cli {

@@ -1,8 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/backend_options.hpp"
+#include "backends/postgresql/url.hpp"
+#include "backends/rabbitmq/url.hpp"
+#include "backends/redis/url.hpp"
+#include "backends/sqlite/url.hpp"
+#include "backends/zookeeper/url.hpp"
 #include "cli/backends.hpp"
+#include "cli/rows.hpp"
 
 namespace tenure::cli {
 namespace {

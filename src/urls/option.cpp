@@ -1,9 +1,9 @@
-#include "cli/option.hpp"
+#include "urls/option.hpp"
 
 #include <array>
 #include <cctype>
 
-namespace tenure::cli {
+namespace tenure::urls {
 namespace {
 
 char upper(char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); }
@@ -173,4 +173,4 @@ std::string withOptionNames(std::string text, const Options& options) {
   return text;
 }
 
-}  // namespace tenure::cli
+}  // namespace tenure::urls

@@ -1,12 +1,12 @@
 #include <algorithm>
 
+#include "backends/rabbitmq/url.hpp"
 #include "base/secret_variables.hpp"
 #include "base/text.hpp"
-#include "cli/backend_options.hpp"
-#include "cli/backends.hpp"
-#include "cli/password_file.hpp"
+#include "urls/backend.hpp"
+#include "urls/password_file.hpp"
 
-namespace tenure::cli {
+namespace tenure::urls {
 namespace {
 
 class RabbitmqBackend final : public Backend {
@@ -71,9 +71,10 @@ Options parameters() {
   return parametersOf(defaults);
 }
 
-}  // namespace
-
 const Scheme rabbitmqScheme{"amqp", form, about, parameters, remarks, make};
 const Scheme rabbitmqTlsScheme{"amqps", "", "", nullptr, "", make};
 
-}  // namespace tenure::cli
+}  // namespace
+}  // namespace tenure::urls
+
+tenure::Component tenure::rabbitmq::component() { return {{&urls::rabbitmqScheme, &urls::rabbitmqTlsScheme}}; }

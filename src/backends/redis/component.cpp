@@ -1,8 +1,8 @@
-#include "cli/backend_options.hpp"
-#include "cli/backends.hpp"
-#include "cli/password_file.hpp"
+#include "backends/redis/url.hpp"
+#include "urls/backend.hpp"
+#include "urls/password_file.hpp"
 
-namespace tenure::cli {
+namespace tenure::urls {
 namespace {
 
 class RedisBackend final : public Backend {
@@ -60,8 +60,9 @@ Options parameters() {
   return parametersOf(defaults);
 }
 
-}  // namespace
-
 const Scheme redisScheme{"redis", form, about, parameters, remarks, make};
 
-}  // namespace tenure::cli
+}  // namespace
+}  // namespace tenure::urls
+
+tenure::Component tenure::redis::component() { return {{&urls::redisScheme}}; }

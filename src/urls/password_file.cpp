@@ -1,4 +1,4 @@
-#include "cli/password_file.hpp"
+#include "urls/password_file.hpp"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 
-namespace tenure::cli {
+namespace tenure::urls {
 namespace {
 
 bool holdsLine(const std::filesystem::path& file) {
@@ -51,4 +51,4 @@ Result<void> checkTlsFile(std::string_view name, const std::filesystem::path& fi
                                                escaped(file.string()) + "\"; expected a certificate or key there"};
 }
 
-}  // namespace tenure::cli
+}  // namespace tenure::urls

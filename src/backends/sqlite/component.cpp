@@ -1,7 +1,7 @@
-#include "cli/backend_options.hpp"
-#include "cli/backends.hpp"
+#include "backends/sqlite/url.hpp"
+#include "urls/backend.hpp"
 
-namespace tenure::cli {
+namespace tenure::urls {
 namespace {
 
 class SqliteBackend final : public Backend {
@@ -52,8 +52,9 @@ Options parameters() {
   return parametersOf(defaults);
 }
 
-}  // namespace
-
 const Scheme sqliteScheme{"sqlite", form, about, parameters, "", make};
 
-}  // namespace tenure::cli
+}  // namespace
+}  // namespace tenure::urls
+
+tenure::Component tenure::sqlite::component() { return {{&urls::sqliteScheme}}; }

@@ -1,8 +1,8 @@
+#include "backends/zookeeper/url.hpp"
+
 #include <algorithm>
 
-#include "cli/backend_options.hpp"
-
-namespace tenure::cli {
+namespace tenure::urls {
 
 using namespace std::chrono_literals;
 
@@ -55,4 +55,4 @@ Result<ZooKeeperStoreUrl> zookeeperOptions(const Url& url) {
   return read;
 }
 
-}  // namespace tenure::cli
+}  // namespace tenure::urls

@@ -1,6 +1,6 @@
-#include "cli/backend_options.hpp"
+#include "backends/postgresql/url.hpp"
 
-namespace tenure::cli {
+namespace tenure::urls {
 
 using namespace std::chrono_literals;
 
@@ -51,4 +51,4 @@ Result<postgresql::Options> postgresqlOptions(const Url& url) {
   return options;
 }
 
-}  // namespace tenure::cli
+}  // namespace tenure::urls

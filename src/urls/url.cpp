@@ -1,12 +1,12 @@
-#include "cli/urls.hpp"
+#include "urls/url.hpp"
 
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "cli/secrets.hpp"
 #include "tenure/values.hpp"
+#include "urls/secrets.hpp"
 
-namespace tenure::cli {
+namespace tenure::urls {
 namespace {
 
 constexpr std::string_view example = "expected a URL such as sqlite:orders.db?queue=orders";
@@ -174,4 +174,4 @@ Value file(std::filesystem::path& path) {
 
 Value yesOrNo(bool& value) { return choice(value, Choices<bool>{{"yes", true}, {"no", false}}, {}); }
 
-}  // namespace tenure::cli
+}  // namespace tenure::urls

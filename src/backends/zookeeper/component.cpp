@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <sstream>
 
-#include "cli/backend_options.hpp"
-#include "cli/backends.hpp"
-#include "cli/options.hpp"
+#include "backends/zookeeper/url.hpp"
+#include "urls/backend.hpp"
+#include "urls/digest.hpp"
 
-namespace tenure::cli {
+namespace tenure::urls {
 namespace {
 
 std::vector<std::string> sortedHosts(const std::string& hosts) {
@@ -64,8 +64,9 @@ Options parameters() {
   return parametersOf(defaults);
 }
 
-}  // namespace
-
 const Scheme zookeeperScheme{"zookeeper", form, about, parameters, "", make};
 
-}  // namespace tenure::cli
+}  // namespace
+}  // namespace tenure::urls
+
+tenure::Component tenure::zookeeper::component() { return {{&urls::zookeeperScheme}}; }

@@ -1,9 +1,10 @@
+#include "backends/rabbitmq/url.hpp"
+
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "cli/backend_options.hpp"
 
-namespace tenure::cli {
+namespace tenure::urls {
 
 using namespace std::chrono_literals;
 
@@ -137,4 +138,4 @@ Result<rabbitmq::Options> rabbitmqOptions(const Url& url) {
   return options;
 }
 
-}  // namespace tenure::cli
+}  // namespace tenure::urls

@@ -1,6 +1,6 @@
-#include "cli/backend_options.hpp"
+#include "backends/sqlite/url.hpp"
 
-namespace tenure::cli {
+namespace tenure::urls {
 
 using namespace std::chrono_literals;
 
@@ -24,4 +24,4 @@ Result<sqlite::Options> sqliteOptions(const Url& url) {
   return options;
 }
 
-}  // namespace tenure::cli
+}  // namespace tenure::urls

@@ -1,9 +1,10 @@
+#include "backends/redis/url.hpp"
+
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "cli/backend_options.hpp"
 
-namespace tenure::cli {
+namespace tenure::urls {
 namespace {
 
 constexpr std::size_t readableBytes = 31;
@@ -62,4 +63,4 @@ Result<redis::Options> redisOptions(const Url& url) {
   return options;
 }
 
-}  // namespace tenure::cli
+}  // namespace tenure::urls

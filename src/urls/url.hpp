@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "cli/option.hpp"
+#include "urls/option.hpp"
 
-namespace tenure::cli {
+namespace tenure::urls {
 
 struct Url {
   std::string scheme;
@@ -55,4 +55,4 @@ Value yesOrNo(bool& value);
 /// For servers and locks.
 inline constexpr Range<std::chrono::milliseconds> waits{std::chrono::milliseconds{1}, std::chrono::minutes{10}};
 
-}  // namespace tenure::cli
+}  // namespace tenure::urls

@@ -1,0 +1,18 @@
+/// What a URL of this scheme sets: from its parts to the backend's options. A parameter is a row (urls/option.hpp),
+/// which makes its line of `tenure urls`, of the manual and of docs/reference as well.
+///
+/// Errors:  invalidArgument  a part that is missing, out of place, or not what its parameter takes; the detail names
+/// the
+///          part and says what was expected
+#pragma once
+
+#include "tenure/sqlite.hpp"
+#include "urls/url.hpp"
+
+namespace tenure::urls {
+
+/// sqlite:PATH
+Result<sqlite::Options> sqliteOptions(const Url& url);
+Options parametersOf(sqlite::Options& options);
+
+}  // namespace tenure::urls

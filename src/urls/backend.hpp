@@ -1,0 +1,78 @@
+/// What a URL names, as the tool needs it, and what a component tells of its schemes.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tenure/candidate.hpp"
+#include "tenure/open.hpp"
+#include "urls/url.hpp"
+
+namespace tenure::urls {
+
+/// What a URL names. Nothing is connected or opened before one of its ends is asked for.
+class Backend : public IPlace {
+ public:
+  using Parameters = std::vector<std::pair<std::string, std::string>>;
+
+  /// Those of its URL, as parse() has read them.
+  const Parameters& parameters() const noexcept { return parameters_; }
+  void setParameters(Parameters parameters) { parameters_ = std::move(parameters); }
+  virtual bool isQueue() const noexcept { return true; }
+  virtual bool isStore() const noexcept { return true; }
+  virtual bool hasSql() const noexcept { return false; }
+  virtual const std::string& queue() const noexcept = 0;
+  /// For a store beside a queue that is kept elsewhere: under which name it files the queue's owner and dead letters.
+  virtual void setQueue(std::string name) = 0;
+  /// A producer or consumer makes what is absent where the backend allows it, a reader does not.
+  virtual void setCreate(bool) {}
+  /// Its sink gives each message of a group its number. Errors: unsupported.
+  virtual Result<void> numberMessages() {
+    return Error{Errc::unsupported, "this queue cannot number its messages; let the producer do it, in a header"};
+  }
+  /// A consumer coalesces so many waiting messages: a queue that hands out only some at a time makes it more, unless
+  /// its URL says how many.
+  virtual void lookAhead(std::size_t) {}
+  /// Equal for two URLs of one database, whatever their queues.
+  virtual std::string place() const = 0;
+  /// Whether idempotency keys are kept as long as its URL says (keep-ids), and not as long as a consumer does.
+  virtual bool forgetsByItself() const noexcept { return false; }
+  /// Whether its own limits go with the session timeout of a replica.
+  virtual Result<void> fits(std::chrono::milliseconds /*sessionTimeout*/) const { return {}; }
+  /// The ZooKeeper servers that it is kept on; nullptr where it is on others.
+  virtual const ZooKeeperOptions* zookeeper() const noexcept { return nullptr; }
+  /// A store in ZooKeeper is as strict as the election. On its own servers, without a digest, it uses the election's:
+  /// what both make belongs to one user, and a commit reads the candidacy.
+  virtual void joinElection(const ZooKeeperOptions& /*election*/) {}
+  /// From which variables of the environment it may take a password, beside Tenure's own: others have theirs there,
+  /// too.
+  virtual std::vector<std::string> secretVariables() const { return {}; }
+  /// For a command that `run` starts: where the store is, beside its URL.
+  virtual std::vector<std::pair<std::string, std::string>> environment() const { return {}; }
+
+  /// The tables that a database must have before its first use, as SQL; empty for a backend that makes its own.
+  virtual std::string schemaSql() const { return {}; }
+
+ private:
+  Parameters parameters_;
+};
+
+/// One scheme; without a form it is told by another.
+struct Scheme {
+  std::string_view name;
+  const char* form;
+  const char* about;
+  Options (*parameters)();  // with their defaults, to be told
+  const char* remarks;
+  Result<std::unique_ptr<Backend>> (*make)(const Url& url);
+};
+
+/// As tenure::open(), for all that the tool wants to know besides.
+Result<std::unique_ptr<Backend>> parse(const Url& url, const std::vector<Component>& components);
+
+}  // namespace tenure::urls
