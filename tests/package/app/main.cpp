@@ -1,5 +1,6 @@
 #include <iostream>
 #include <tenure/candidate.hpp>
+#include <tenure/open.hpp>
 #include <tenure/sqlite.hpp>
 #include <tenure/version.hpp>
 
@@ -33,7 +34,9 @@ tenure::CandidateOptions options(const char* election) {
 
 /// Links the library and uses it as far as that goes without a server.
 int main() {
-  const tenure::sqlite::Database database({.file = "unused.db"}, tenure::noEvents());
+  const auto place = tenure::open("sqlite:unused.db", {tenure::sqlite::component()}).value();
+  const auto [source, store] = place->open();
+  if (!source || !store || tenure::open("redis://localhost", {tenure::sqlite::component()})) return 1;
   std::cout << "with " TENURE_VERSION "\n";
   Nothing career;
   try {
