@@ -37,14 +37,14 @@ enum class Errc {
   fenceLost,        // LOST: the fence row is gone or damaged
   clonedLeader,     // another writer uses our token: a cloned machine, or a bug
 
-  payloadTooLarge,  // over the limit of queue, store or znode
-  idReused,         // a message id came again with another body
-  storeBusy,        // the store's lock was not had within its limit; the detail names the holder
-  storeFull,        // disk full or quota; nothing was committed
-  storeFailed,      // I/O error or corruption
-  heldTooLong,      // a transaction was left idle for longer than its store allows; nothing was committed
-  undone,           // the store took the transaction back and blames nobody: handle its messages again
-  gapTooOld,        // a group's next number has not come in time, or too many messages wait for it
+  payloadTooLarge,      // over the limit of queue, store or znode
+  idReused,             // a message id came again with another body
+  storeBusy,            // the store's lock was not had within its limit; the detail names the holder
+  storeFull,            // disk full or quota; nothing was committed
+  storeFailed,          // I/O error or corruption
+  heldTooLong,          // a transaction was left idle for longer than its store allows; nothing was committed
+  transactionConflict,  // the store took the transaction back and blames nobody: handle its messages again
+  gapTooOld,            // a group's next number has not come in time, or too many messages wait for it
 
   careerFailed,  // user code threw something of its own
 };

@@ -46,7 +46,7 @@ constexpr std::array meanings{
     Meaning{Errc::storeFull, "store full"},
     Meaning{Errc::heldTooLong, "transaction held for too long"},
     Meaning{Errc::storeFailed, "store failed"},
-    Meaning{Errc::undone, "undone"},
+    Meaning{Errc::transactionConflict, "undone"},
     Meaning{Errc::gapTooOld, "a gap in the numbers is too old"},
     Meaning{Errc::careerFailed, "the career failed"},
 };

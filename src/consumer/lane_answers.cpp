@@ -43,7 +43,7 @@ Action Lane::failed(const Error& error, const Now& now) {
     return over(false);
   }
   if (isTermOver(error.code)) return quit(error);
-  if (error.is(Errc::undone) && !delivery_.hasTaken()) {
+  if (error.is(Errc::transactionConflict) && !delivery_.hasTaken()) {
     forgetTransaction();
     if (!committer_.mayUndo()) return troubled(Side::store, error, now);
     state_.tell(Warned{"a batch is handled again: " + error.message()});
@@ -125,7 +125,7 @@ Action Lane::sourceFailed(const Error& error, const Now& now) {
 Action Lane::takenRefused(const Error& error, const Now& now) {
   delivery_.takenRefused(error);
   forgetTransaction();
-  const bool mayPass = isTransient(error) || isRefusal(error) || error.is(Errc::undone);
+  const bool mayPass = isTransient(error) || isRefusal(error) || error.is(Errc::transactionConflict);
   return mayPass ? troubled(Side::store, error, now) : quit(error);
 }
 

@@ -126,7 +126,7 @@ Result<void> LaneRunner::book(const NumberWrites& numbers) {
     context_.excuse(false);
     // The one before may have waited for what this transaction holds at the store, until that took it away.
     if (done && clock_.now() - began > longestWaitForLists)
-      return Error{Errc::undone, "another lane took long to learn what became of its commit"};
+      return Error{Errc::transactionConflict, "another lane took long to learn what became of its commit"};
   }
   std::vector<pipeline::StateWrite> writes = numbers.writes;
   for (const char digit : numbers.lists)  // as the others have left them

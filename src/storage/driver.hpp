@@ -102,9 +102,9 @@ struct Limits {
 /// A transaction on the server, for handlers who speak SQL. Before begin() it holds nothing there.
 ///
 /// Errors of all:  storeFailed   a statement failed; the transaction is as it was before
-///                 undone        it cannot be taken back alone: everything was, and its messages are handled again
-///                 staleTerm     the fence was found not to be the expected one, by what begin() had put off
-///                 any other     the transaction is over
+///                 transactionConflict  it cannot be taken back alone: everything was, and its messages are handled
+///                 again staleTerm     the fence was found not to be the expected one, by what begin() had put off any
+///                 other     the transaction is over
 class ISqlTransaction {
  public:
   virtual ~ISqlTransaction() = default;

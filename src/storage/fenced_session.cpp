@@ -191,7 +191,7 @@ Result<void> FencedSession::commit(const WriteSet& writes, ISqlTransaction* sql,
   if (committed->outcome != Outcome::committed) lookahead_.distrust();
   if (committed->outcome == Outcome::fenced) return fenced();
   if (committed->outcome == Outcome::conflict)
-    return Error{Errc::undone, "what the transaction rests on was changed by somebody else"};
+    return Error{Errc::transactionConflict, "what the transaction rests on was changed by somebody else"};
   for (std::size_t i = 0; i < committed->read.size(); ++i)
     if (!committed->read[i]) lookahead_.sawAbsent(lookahead_.consumer(), ahead[i]);
   claimed_->fence = next;

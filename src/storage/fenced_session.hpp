@@ -9,7 +9,7 @@
 /// How a message's key is found out: a look finds which of the expected messages have none, and the absence is
 /// remembered; where a look is as dear as a commit, what is expected is taken for absent. Both are hints. The commit
 /// makes the keys and finds out: when somebody else was faster, nothing is changed, all hints are forgotten, and the
-/// batch is handled again (Errc::undone).
+/// batch is handled again (Errc::transactionConflict).
 ///
 /// A server that was restarted or replaced is claimed anew before anything else is asked of it. It must hold our very
 /// last change, or the term is over: nothing of ours is written without one, so who has the last has them all.
@@ -74,7 +74,8 @@ class FencedSession final : public IFencedStore {
   Result<Rows> read(std::span<const RowName> rows, bool looksAtFence);
   /// Passes the fence; what the transaction's commit makes of it. Errors: isTermOver(), a begin's.
   Result<Fence> begin(ISqlTransaction& sql);
-  /// `begun`: what begin() said, where it was called. Errors: undone, outcomeUnknown, isTermOver(), a commit's.
+  /// `begun`: what begin() said, where it was called. Errors: transactionConflict, outcomeUnknown, isTermOver(), a
+  /// commit's.
   Result<void> commit(const WriteSet& writes, ISqlTransaction* sql = nullptr, const std::optional<Fence>& begun = {});
   /// Why the fence was not found as expected.
   Error fenced();

@@ -56,7 +56,8 @@ Result<void> FencedTransaction::begun() {
 
 Error FencedTransaction::heard(Error error) {
   if (error.is(Errc::staleTerm)) error = session_.fenced();
-  if (const Result<void> sound = sql_->standing(); !sound || error.is(Errc::undone)) return breakOff(std::move(error));
+  if (const Result<void> sound = sql_->standing(); !sound || error.is(Errc::transactionConflict))
+    return breakOff(std::move(error));
   return error;
 }
 
@@ -199,7 +200,7 @@ Result<void> FencedTransaction::commit() {
   Result<void> committed = standing();
   if (committed && (!writes_.isEmpty() || (sql_ && sql_->hasBegun())))
     committed = session_.commit(writes_, sql_.get(), begun_);
-  if (!committed && committed.error().is(Errc::undone)) session_.expectAgain(assumed_);
+  if (!committed && committed.error().is(Errc::transactionConflict)) session_.expectAgain(assumed_);
   rollback();
   return committed;
 }

@@ -49,7 +49,8 @@ Result<Admission> LaneTransaction::admit(const ConsumerName& consumer, const Mes
   const auto write = [=](MemoryTransaction& all) -> Result<void> {
     const Result<Admission> admission = all.admit(consumer, id, digest, fate);
     if (!admission) return admission.error();
-    if (*admission != Admission::fresh) return Error{Errc::undone, "somebody else has admitted " + id.value};
+    if (*admission != Admission::fresh)
+      return Error{Errc::transactionConflict, "somebody else has admitted " + id.value};
     return {};
   };
   steps_.push_back({.write = write, .admitted = id, .digest = digest});

@@ -210,7 +210,7 @@ class IFencedStore {
   virtual Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;
 
   /// These will be asked about next, in this order: a store to which each question is a journey may look all of them up
-  /// at once, or take them for new until the commit, which finds out (Errc::undone).
+  /// at once, or take them for new until the commit, which finds out (Errc::transactionConflict).
   virtual void expect(std::span<const Message> messages) { static_cast<void>(messages); }
 
   /// How many messages, each with a mark before it, one transaction takes well; a consumer makes no larger batches.

@@ -76,7 +76,7 @@ class Database {
   enum class Acknowledging { inTransaction, afterCommit };
   /// How lanes commit: all through the one store, which has one transaction at a time, as with SQLite; or beside each
   /// other, as with PostgreSQL: what one writes is kept until its commit, and what it was told of keys is judged again
-  /// there (Errc::undone).
+  /// there (Errc::transactionConflict).
   enum class Lanes { inTurn, besideEachOther };
 
   /// Borrows world, events and clock.

@@ -292,7 +292,7 @@ Result<Committed> Driver::failed(Connection& connection, const Failure& failure,
   if (isOurs && isUnexpected(failure.sqlState)) return Committed{Outcome::conflict};
   if (isLost || !isGuess || endsTransaction(meaningOf(failure.sqlState))) return failure.error;
   goCarefully();
-  return Error{Errc::undone, failure.error.detail};
+  return Error{Errc::transactionConflict, failure.error.detail};
 }
 
 std::unique_ptr<storage::ISqlTransaction> Driver::open() { return std::make_unique<OpenTransaction>(*this); }

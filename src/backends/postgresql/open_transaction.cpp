@@ -137,7 +137,7 @@ Error OpenTransaction::endBy(const Failure& failure) {
   if (isLost && isGuess_) driver_.goCarefully();  // perhaps it was too much at once
   if (isLost || !isGuess_ || endsTransaction(meaningOf(failure.sqlState))) return end(failure.error);
   driver_.goCarefully();
-  return end({Errc::undone, failure.error.detail});
+  return end({Errc::transactionConflict, failure.error.detail});
 }
 
 // --- a handler's statements

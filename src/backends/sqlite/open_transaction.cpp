@@ -70,7 +70,7 @@ Result<void> OpenTransaction::rollbackToMark() {
   if (Result<void> open = standing(); !open) return open;
   if (mark_ == Mark::placed) return driver_.connection().run("ROLLBACK TO tenure_mark");
   driver_.goPessimistically();
-  return Error{Errc::undone, "what a handler wrote before it failed has no savepoint"};
+  return Error{Errc::transactionConflict, "what a handler wrote before it failed has no savepoint"};
 }
 
 Result<storage::Committed> OpenTransaction::commit(const storage::Commit& commit) {

@@ -204,7 +204,7 @@ TEST_P(AtMostOnce, AnEffectThatTheStoreDidNotTakeBecomesADeadLetterWhenItIsBack)
 TEST_P(AtMostOnce, AnEffectThatTheStoreTookBackIsADeadLetterToo) {
   produce({"1", "2"});
   behaviour = [&](const Delivery& delivery) {
-    if (delivery.message.id.value == "1") world.fail(Operation::commit, Errc::undone);
+    if (delivery.message.id.value == "1") world.fail(Operation::commit, Errc::transactionConflict);
     return Outcome::done();
   };
 

@@ -377,7 +377,7 @@ TEST_F(ConsumerFaults, AMessageWhoseEffectTheCommitForbidsDoesNotTakeItsNeighbou
 TEST_F(ConsumerFaults, ABatchThatTheStoreTookBackIsHandledAgainAtOnceAndBlamesNobody) {
   produce({"a", "b"});
   behaviour = [this](const Delivery&) {
-    if (handled.size() == 2) world.fail(Operation::commit, Errc::undone);
+    if (handled.size() == 2) world.fail(Operation::commit, Errc::transactionConflict);
     return Outcome::done();
   };
 

@@ -212,11 +212,11 @@ TEST_F(LaneTest, AnHeirComesNext) {
 
 TEST_F(LaneTest, WhatTheStoreUndidIsHandledAgainOnceAndThenItIsAnOutage) {
   handleFirst(workOn({"a", "b"}));
-  expect<Look>(lane.failed(Errc::undone, now));
+  expect<Look>(lane.failed(Errc::transactionConflict, now));
   expect<Handle>(lane.looked(false, now));
   expect<Admit>(lane.ran(Outcome::done(), now));
 
-  expect<Wait>(lane.failed(Errc::undone, now));
+  expect<Wait>(lane.failed(Errc::transactionConflict, now));
 }
 
 TEST_F(LaneTest, ABatchThatTheStoreRefusesAsAWholeComesOneByOne) {

@@ -130,7 +130,7 @@ TEST_F(LanesThrottle, EveryStartOfAMessageCountsThatTheStoreTookBack) {
   EXPECT_TRUE(limits.set({.queue = rate}));
   produce("a0", "a");
   handler = [this, note = handler](const Delivery& delivery) {
-    if (starts.empty()) world.fail(memory::Operation::commit, Errc::undone);
+    if (starts.empty()) world.fail(memory::Operation::commit, Errc::transactionConflict);
     return note(delivery);
   };
   LanedReplica& leader = elect();

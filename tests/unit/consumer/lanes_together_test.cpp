@@ -161,7 +161,7 @@ class TogetherInLanesStorm : public TogetherInLanes, public testing::WithParamIn
     const std::lock_guard lock(drawing);
     test::drawFault(world, random, [](Operation operation) {
       const bool ofStore = operation == Operation::write || operation == Operation::commit;
-      return ofStore ? std::optional(Errc::undone) : std::nullopt;
+      return ofStore ? std::optional(Errc::transactionConflict) : std::nullopt;
     });
   }
   Outcome misbehave(const Message& message) {

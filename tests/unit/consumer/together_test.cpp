@@ -194,7 +194,7 @@ class TogetherStorm : public Together, public testing::WithParamInterface<int> {
   void drawFault() {
     test::drawFault(world, random, [](Operation operation) {
       const bool ofStore = operation == Operation::write || operation == Operation::commit;
-      return ofStore ? std::optional(Errc::undone) : std::nullopt;
+      return ofStore ? std::optional(Errc::transactionConflict) : std::nullopt;
     });
   }
 

@@ -48,7 +48,7 @@ TEST_F(Meanwhile, ACopyThatAnotherLaneHandlesUndoesTheLaterOne) {
   ASSERT_THAT(late->put("effect", "twice"), succeeds());
   ASSERT_EQ(handle(*lane, leader.term), Admission::fresh);
 
-  EXPECT_THAT(late->commit(), failsWith(Errc::undone));
+  EXPECT_THAT(late->commit(), failsWith(Errc::transactionConflict));
 
   EXPECT_EQ(leader.get("effect"), "none");
   EXPECT_EQ(handle(leader.store(), leader.term), Admission::duplicate);
@@ -64,7 +64,7 @@ TEST_F(Meanwhile, AnotherElectionWithTheSameConsumersNameUndoesTheLaterOne) {
   ASSERT_EQ(admit(*late).value(), Admission::fresh);
   ASSERT_EQ(handle(other.store(), term), Admission::fresh);
 
-  EXPECT_THAT(late->commit(), failsWith(Errc::undone));
+  EXPECT_THAT(late->commit(), failsWith(Errc::transactionConflict));
 
   EXPECT_EQ(handle(leader.store(), leader.term), Admission::duplicate);
   EXPECT_EQ(keys(), "1");
@@ -78,7 +78,7 @@ TEST_F(Meanwhile, AnOperatorWhoRequeuesUndoesWhatTookTheMessageForDead) {
 
   ASSERT_EQ(openAdmin(world.options())->requeueDeadLetters({}).value().size(), 1U);
 
-  EXPECT_THAT(late->commit(), failsWith(Errc::undone));
+  EXPECT_THAT(late->commit(), failsWith(Errc::transactionConflict));
   EXPECT_EQ(handle(leader.store(), leader.term), Admission::fresh) << "it is to be handled once more";
 }
 
@@ -125,7 +125,7 @@ TEST_F(Meanwhile, AKeyThatIsPrunedUndoesWhatTookTheMessageForDone) {
   const auto pruned = leader.store().prune(leader.term, all);
   ASSERT_EQ(pruned.value().removed, 1U);
 
-  EXPECT_THAT(late->commit(), failsWith(Errc::undone));
+  EXPECT_THAT(late->commit(), failsWith(Errc::transactionConflict));
   EXPECT_EQ(handle(*lane, leader.term), Admission::fresh);
 }
 

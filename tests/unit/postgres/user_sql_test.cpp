@@ -242,7 +242,7 @@ TEST_F(UserSql, AWriteIsThereForWhateverIsAskedBehindIt) {
 
 TEST_F(UserSql, AWriteThatFailsUndoesTheTransactionAndIsThenRunByItself) {
   ASSERT_THAT(transaction_->sql()->write("INSERT INTO ledger VALUES('a'), ('a')"), succeeds());
-  EXPECT_THAT(transaction_->commit(), failsWith(Errc::undone));
+  EXPECT_THAT(transaction_->commit(), failsWith(Errc::transactionConflict));
 
   transaction_ = leader_.begin();
   EXPECT_THAT(transaction_->sql()->write("INSERT INTO ledger VALUES('a'), ('a')"), failsWith(Errc::storeFailed));

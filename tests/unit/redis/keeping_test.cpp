@@ -113,14 +113,14 @@ TEST_F(Keeping, AnIdThatChangedBetweenItsAdmissionAndTheCommitUndoesTheWholeTran
   ASSERT_THAT(appears->admit(ledger, MessageId{"a"}, digestOf("b"), MessageFate::done), succeeds());
   ASSERT_THAT(appears->admit(ledger, MessageId{"z"}, digestOf("b"), MessageFate::done), succeeds());
   world_.server().ask({"SET", idKey("z"), "d"});
-  EXPECT_THAT(appears->commit(), failsWith(Errc::undone));
+  EXPECT_THAT(appears->commit(), failsWith(Errc::transactionConflict));
   EXPECT_EQ(world_.server().ask({"EXISTS", idKey("a")}), "0");
 
   const auto vanishes = leader_.begin();
   ASSERT_THAT(vanishes->admit(ledger, MessageId{"known"}, digestOf("b"), MessageFate::done), succeeds());
   ASSERT_THAT(vanishes->put("k", "v"), succeeds());
   world_.server().ask({"DEL", idKey("known")});
-  EXPECT_THAT(vanishes->commit(), failsWith(Errc::undone));
+  EXPECT_THAT(vanishes->commit(), failsWith(Errc::transactionConflict));
 
   EXPECT_EQ(leader_.get("k").value(), std::nullopt);
 }

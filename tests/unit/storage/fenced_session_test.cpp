@@ -117,7 +117,7 @@ TEST_F(FencedSessions, AKeyThatSomebodyElseHasMadeSinceTheLookUndoesTheBatch) {
   ASSERT_EQ(admit(*transaction, "b").value(), Admission::fresh);
   values_->values[{spi::Table::key, std::string("ledger\0b", 8)}] = "0;16:0123456789abcdef5;0;";
 
-  EXPECT_THAT(transaction->commit(), failsWith(Errc::undone));
+  EXPECT_THAT(transaction->commit(), failsWith(Errc::transactionConflict));
 
   auto again = session->begin(term_).value();
   EXPECT_EQ(admit(*again, "a").value(), Admission::fresh) << "nothing of the batch was kept";
@@ -134,7 +134,7 @@ TEST_F(FencedSessions, ADuplicateWhoseKeyIsForgottenBeforeTheCommitIsNotDropped)
   ASSERT_EQ(admit(*second, "a").value(), Admission::duplicate);
   values_->values.erase({spi::Table::key, std::string("ledger\0a", 8)});
 
-  EXPECT_THAT(second->commit(), failsWith(Errc::undone));
+  EXPECT_THAT(second->commit(), failsWith(Errc::transactionConflict));
 
   EXPECT_EQ(admit(*session->begin(term_).value(), "a").value(), Admission::fresh);
 }
@@ -168,7 +168,7 @@ TEST_F(FencedSessions, AReleaseBetweenTheReadingAndTheWritingOfAnAttemptUndoesTh
   ASSERT_THAT(second->recordAttempt(books, record), succeeds());
   values_->beforeNextBatch = [&] { EXPECT_THAT(StoreAdmin(driver(), false).release(books, record.id), succeeds()); };
 
-  EXPECT_THAT(second->commit(), failsWith(Errc::undone));
+  EXPECT_THAT(second->commit(), failsWith(Errc::transactionConflict));
 }
 
 TEST_F(FencedSessions, WhoeverIsFencedHearsOfTheFenceWhateverElseHasChanged) {
@@ -260,7 +260,7 @@ TEST_F(FencedSessions, WhereLooksAreDearWhatIsExpectedIsTakenForNewOnceNothingCa
   session->expect(again);
   auto wrong = session->begin(term_).value();
   EXPECT_EQ(admit(*wrong, "next").value(), Admission::fresh);
-  EXPECT_THAT(wrong->commit(), failsWith(Errc::undone));
+  EXPECT_THAT(wrong->commit(), failsWith(Errc::transactionConflict));
   EXPECT_EQ(admit(*session->begin(term_).value(), "next").value(), Admission::duplicate);
 }
 
@@ -381,7 +381,7 @@ TEST_F(FencedSessions, AKeyThatIsMadeAnewWhileItIsForgottenStays) {
   values_->beforeNextBatch = [&] { values_->values[name] = "0;16:0123456789abcdef7;1790000000000;"; };
 
   EXPECT_THAT(session->prune(term_, {.consumer = books, .before = WallTime::max(), .atMost = 10}),
-              failsWith(Errc::undone));
+              failsWith(Errc::transactionConflict));
 
   EXPECT_TRUE(values_->values.contains(name));
 }

@@ -79,7 +79,7 @@ TEST_F(MemoryLanes, FindAtTheirCommitWhatAnotherOneHasAdmittedMeanwhile) {
   ASSERT_EQ(admitted(*second, "m-1"), Admission::fresh);
   ASSERT_THAT(second->commit(), succeeds());
 
-  EXPECT_THAT(first->commit(), failsWith(Errc::undone));
+  EXPECT_THAT(first->commit(), failsWith(Errc::transactionConflict));
 
   EXPECT_EQ(world.value("k"), std::nullopt);
   EXPECT_EQ(world.ledger().size(), 1U);

@@ -103,7 +103,7 @@ TEST_F(ZooKeeperStore, WhatATermWroteItKnowsUntilAStrangerChangesIt) {
   ASSERT_EQ(transaction->get("k").value(), "1");
   ASSERT_THAT(transaction->put("other", "from 1"), succeeds());
 
-  EXPECT_THAT(transaction->commit(), failsWith(Errc::undone)) << "on a stale base";
+  EXPECT_THAT(transaction->commit(), failsWith(Errc::transactionConflict)) << "on a stale base";
 
   EXPECT_EQ(leader.get("other"), std::nullopt);
   EXPECT_EQ(leader.get("k"), "of a stranger");
