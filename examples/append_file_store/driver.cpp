@@ -99,7 +99,8 @@ Result<tenure::Findings> Driver::inspect() {
   const std::string size = file_.isOpen()
                                ? std::to_string(values_.size()) + " values in " + std::to_string(file_.end()) + " bytes"
                                : "absent";
-  return tenure::Findings{{.gravity = tenure::Gravity::fact, .name = "file", .value = file_.path(), .expected = size}};
+  return tenure::Findings{
+      {.severity = tenure::Severity::fact, .name = "file", .value = file_.path(), .expected = size}};
 }
 
 Result<RecordFile::Lock> Driver::enter(RecordFile::Access access, const std::stop_token& stop) {

@@ -21,21 +21,21 @@ std::string counted(std::size_t number, const std::string& noun, const std::stri
 /// What a stranger's server says may hold anything.
 std::string shown(const std::string& text) { return printable(withoutSecrets(text)); }
 
-const char* markOf(Gravity gravity) noexcept {
-  switch (gravity) {
-    case Gravity::fact: return "";
-    case Gravity::warning: return "warning";
-    case Gravity::refusal: return "REFUSED";
+const char* markOf(Severity severity) noexcept {
+  switch (severity) {
+    case Severity::fact: return "";
+    case Severity::warning: return "warning";
+    case Severity::refusal: return "REFUSED";
   }
   return "";
 }
 
 void printFinding(std::ostream& out, const Finding& finding, int nameWidth) {
-  out << "  " << std::left << std::setw(markWidth) << markOf(finding.gravity) << std::setw(nameWidth)
+  out << "  " << std::left << std::setw(markWidth) << markOf(finding.severity) << std::setw(nameWidth)
       << shown(finding.name) << "  " << shown(finding.value);
-  if (finding.gravity == Gravity::fact && !finding.expected.empty()) out << " (" << shown(finding.expected) << ")";
+  if (finding.severity == Severity::fact && !finding.expected.empty()) out << " (" << shown(finding.expected) << ")";
   out << "\n";
-  if (finding.gravity != Gravity::fact)
+  if (finding.severity != Severity::fact)
     out << std::string(2 + markWidth, ' ') << "expected " << shown(finding.expected) << "\n";
 }
 
@@ -53,7 +53,7 @@ Json toJson(const Subject& subject) {
   if (subject.error) out["error"] = withoutSecrets(subject.error->message());
   out["findings"] = Json::array();
   for (const Finding& each : subject.findings)
-    out["findings"].push_back({{"severity", toString(each.gravity)},
+    out["findings"].push_back({{"severity", toString(each.severity)},
                                {"name", each.name},
                                {"value", withoutSecrets(each.value)},
                                {"expected", withoutSecrets(each.expected)}});
@@ -62,10 +62,10 @@ Json toJson(const Subject& subject) {
 
 }  // namespace
 
-std::size_t Report::count(Gravity gravity) const noexcept {
+std::size_t Report::count(Severity severity) const noexcept {
   std::size_t all = 0;
   for (const Subject& subject : subjects)
-    for (const Finding& finding : subject.findings) all += finding.gravity == gravity ? 1 : 0;
+    for (const Finding& finding : subject.findings) all += finding.severity == severity ? 1 : 0;
   return all;
 }
 
@@ -80,15 +80,15 @@ Exit Report::exit() const noexcept {
                        [&](const Subject& each) { return each.error && exitFor(*each.error) == exit; });
   };
   if (failedWith(Exit::authentication)) return Exit::authentication;
-  if (failedWith(Exit::configuration) || count(Gravity::refusal) > 0) return Exit::configuration;
+  if (failedWith(Exit::configuration) || count(Severity::refusal) > 0) return Exit::configuration;
   if (unreached() > 0) return Exit::unavailable;
-  return count(Gravity::warning) > 0 ? Exit::no : Exit::done;
+  return count(Severity::warning) > 0 ? Exit::no : Exit::done;
 }
 
 void printText(std::ostream& out, const Report& report) {
   for (const Subject& subject : report.subjects) printSubject(out, subject);
-  const std::size_t warnings = report.count(Gravity::warning);
-  const std::size_t refusals = report.count(Gravity::refusal);
+  const std::size_t warnings = report.count(Severity::warning);
+  const std::size_t refusals = report.count(Severity::refusal);
   const std::size_t unreached = report.unreached();
   if (report.exit() == Exit::done) {
     out << "all is well\n";
@@ -99,8 +99,8 @@ void printText(std::ostream& out, const Report& report) {
 
 void printJson(std::ostream& out, const Report& report) {
   Json all{{"subjects", Json::array()},
-           {"warnings", report.count(Gravity::warning)},
-           {"refusals", report.count(Gravity::refusal)},
+           {"warnings", report.count(Severity::warning)},
+           {"refusals", report.count(Severity::refusal)},
            {"not_seen", report.unreached()},
            {"exit", static_cast<int>(report.exit())}};
   for (const Subject& subject : report.subjects) all["subjects"].push_back(toJson(subject));

@@ -23,7 +23,7 @@ struct Subject {
 struct Report {
   std::vector<Subject> subjects;
 
-  std::size_t count(Gravity gravity) const noexcept;
+  std::size_t count(Severity severity) const noexcept;
   std::size_t unreached() const noexcept;
   /// The gravest: 77 before 78 before 69 before 1 before 0.
   Exit exit() const noexcept;

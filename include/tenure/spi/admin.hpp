@@ -32,16 +32,16 @@ struct FenceRow {
   WallTime claimedAt{};
 };
 
-enum class Gravity {
+enum class Severity {
   fact,
   warning,  // it works, and may lose or delay something
   refusal,  // a producer or a leader will not work with it
 };
-std::string_view toString(Gravity gravity) noexcept;
+std::string_view toString(Severity severity) noexcept;
 
 /// What an inspection found.
 struct Finding {
-  Gravity gravity = Gravity::fact;
+  Severity severity = Severity::fact;
   std::string name;        // of a setting as its server calls it, where there is one: "synchronous_commit"
   std::string value;       // as it is; from a stranger: escape it before it is shown
   std::string expected{};  // and why; for a fact, a remark or nothing

@@ -11,8 +11,8 @@ namespace {
 using backends::Inspection;
 
 /// Safe to be without where `options` say so.
-Gravity gravityOfUnsafe(const Options& options) noexcept {
-  return options.allowUnsafeCommits ? Gravity::warning : Gravity::refusal;
+Severity severityOfUnsafe(const Options& options) noexcept {
+  return options.allowUnsafeCommits ? Severity::warning : Severity::refusal;
 }
 
 Result<void> lookAtServer(Connection& connection, const Options& options, Inspection& found) {
@@ -24,7 +24,7 @@ Result<void> lookAtServer(Connection& connection, const Options& options, Inspec
   if (!server) return server.error();
   const std::string commits = server->text(0, 1);
   const bool isReplica = server->integer(0, 4) != 0;
-  const Gravity unsafe = gravityOfUnsafe(options);
+  const Severity unsafe = severityOfUnsafe(options);
   found.fact("PostgreSQL", server->text(0, 0), connection.name());
   found.require(!isReplica, "role", isReplica ? "replica" : "primary", "the primary: a replica cannot be written to");
   found.expect(commits == "on" || commits == "remote_apply", unsafe, "synchronous_commit", commits,

@@ -47,7 +47,7 @@ Result<void> judgeWishes(Connection& connection, const DeclaredQueue& queue, con
     }
     const Result<bool> absent = lacks(connection, options.queue, queue, name, wanted);
     if (!absent) return absent.error();
-    found.expect(false, *absent ? Gravity::refusal : Gravity::warning, name, *absent ? "none" : "not seen",
+    found.expect(false, *absent ? Severity::refusal : Severity::warning, name, *absent ? "none" : "not seen",
                  shown(wanted) + ", says the URL");
   }
   return {};

@@ -13,7 +13,7 @@ namespace {
 using backends::Inspection;
 
 void judgeDurability(const ServerFacts& server, std::string_view info, const Options& options, Inspection& found) {
-  const Gravity unsafe = options.allowUnsafe ? Gravity::warning : Gravity::refusal;
+  const Severity unsafe = options.allowUnsafe ? Severity::warning : Severity::refusal;
   found.expect(server.aofEnabled == "1", unsafe, "appendonly", server.aofEnabled == "1" ? "yes" : "no",
                "yes: a restart loses commits");
   found.expect(server.appendFsync == "always", unsafe, "appendfsync",
@@ -24,7 +24,7 @@ void judgeDurability(const ServerFacts& server, std::string_view info, const Opt
                "noeviction: an evicted fence or idempotency key is lost");
   const std::string lastWrite = valueIn(info, "aof_last_write_status");
   if (!lastWrite.empty())
-    found.expect(lastWrite == "ok", Gravity::refusal, "aof_last_write_status", lastWrite,
+    found.expect(lastWrite == "ok", Severity::refusal, "aof_last_write_status", lastWrite,
                  "ok: the disk takes no writes");
 }
 

@@ -2,11 +2,11 @@
 
 namespace tenure {
 
-std::string_view toString(Gravity gravity) noexcept {
-  switch (gravity) {
-    case Gravity::fact: return "fact";
-    case Gravity::warning: return "warning";
-    case Gravity::refusal: return "refusal";
+std::string_view toString(Severity severity) noexcept {
+  switch (severity) {
+    case Severity::fact: return "fact";
+    case Severity::warning: return "warning";
+    case Severity::refusal: return "refusal";
   }
   return "unknown";
 }

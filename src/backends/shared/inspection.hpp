@@ -13,18 +13,18 @@ namespace tenure::backends {
 class Inspection {
  public:
   void fact(std::string name, std::string value, std::string remark = {}) {
-    found_.push_back({Gravity::fact, std::move(name), std::move(value), std::move(remark)});
+    found_.push_back({Severity::fact, std::move(name), std::move(value), std::move(remark)});
   }
   /// A fact where it `holds`; else as grave as said, with what was expected and why.
-  void expect(bool holds, Gravity otherwise, std::string name, std::string value, std::string expected) {
+  void expect(bool holds, Severity otherwise, std::string name, std::string value, std::string expected) {
     if (holds) return fact(std::move(name), std::move(value));
     found_.push_back({otherwise, std::move(name), std::move(value), std::move(expected)});
   }
   void expectSafe(bool holds, std::string name, std::string value, std::string expected) {
-    expect(holds, Gravity::warning, std::move(name), std::move(value), std::move(expected));
+    expect(holds, Severity::warning, std::move(name), std::move(value), std::move(expected));
   }
   void require(bool holds, std::string name, std::string value, std::string expected) {
-    expect(holds, Gravity::refusal, std::move(name), std::move(value), std::move(expected));
+    expect(holds, Severity::refusal, std::move(name), std::move(value), std::move(expected));
   }
   Findings take() { return std::move(found_); }
 

@@ -350,15 +350,15 @@ Result<Findings> KeyValueStore::inspect() {
   const Result<Found> found = find();
   if (!found) return found.error().is(Errc::notFound) ? findings : found.error();
   const std::string& owner = found->fence.owner.election;
-  findings->push_back({Gravity::fact, "store", owner.empty() ? "of no election yet" : "of election " + owner});
+  findings->push_back({Severity::fact, "store", owner.empty() ? "of no election yet" : "of election " + owner});
   for (const StoredFence& fence : found->fence.stored)
     if (fence.damage.empty())
-      findings->push_back({Gravity::fact, "fence of " + owner, described(fence.row)});
+      findings->push_back({Severity::fact, "fence of " + owner, described(fence.row)});
     else
-      findings->push_back({Gravity::refusal, "fence of " + owner, fence.damage, "a sound one"});
+      findings->push_back({Severity::refusal, "fence of " + owner, fence.damage, "a sound one"});
   if (found->fence.stored.empty() && !owner.empty())
     findings->push_back(
-        {Gravity::refusal, "fence", "absent", "the fence of election " + owner + ": see tenure fence rebase"});
+        {Severity::refusal, "fence", "absent", "the fence of election " + owner + ": see tenure fence rebase"});
   return findings;
 }
 

@@ -129,15 +129,15 @@ TEST_P(AdminSuite, ReadsADeadLetterAsItWasBuried) {
 TEST_P(AdminSuite, AnInspectionFindsAPlaceInUseFitAndLeavesItSo) {
   const Findings found = admin_->inspect().value();
 
-  EXPECT_THAT(found, testing::Each(isNo(Gravity::refusal)));
-  EXPECT_THAT(found, finds(Gravity::fact, "fence of orders", testing::StartsWith("token 7 of generation 1 ")));
+  EXPECT_THAT(found, testing::Each(isNo(Severity::refusal)));
+  EXPECT_THAT(found, finds(Severity::fact, "fence of orders", testing::StartsWith("token 7 of generation 1 ")));
   EXPECT_EQ(admin_->fenceRows().value().front().token, term_->token());
 }
 
 TEST_P(QueueAdminSuite, AnInspectionTellsWhoseTheQueueIsAndLeavesItSo) {
   produce("a", "12345");
 
-  EXPECT_THAT(admin_->inspect().value(), finds(Gravity::fact, "queue", "of election orders"));
+  EXPECT_THAT(admin_->inspect().value(), finds(Severity::fact, "queue", "of election orders"));
 
   EXPECT_EQ(queue_->stats().value().waiting, 1);
 }

@@ -11,13 +11,15 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-Subject withFinding(Gravity gravity) { return {"store", "redis://cache", {{gravity, "name", "value", "other"}}, {}}; }
+Subject withFinding(Severity severity) {
+  return {"store", "redis://cache", {{severity, "name", "value", "other"}}, {}};
+}
 Subject withError(Errc code) { return {"queue", "amqp://mq", {}, Error{code, "why"}}; }
 
 TEST(CheckReport, ExitsByTheGravestOfAll) {
-  const Subject fact = withFinding(Gravity::fact);
-  const Subject warning = withFinding(Gravity::warning);
-  const Subject refusal = withFinding(Gravity::refusal);
+  const Subject fact = withFinding(Severity::fact);
+  const Subject warning = withFinding(Severity::warning);
+  const Subject refusal = withFinding(Severity::refusal);
   const Subject away = withError(Errc::unavailable);
   const Subject stranger = withError(Errc::authenticationFailed);
 
@@ -31,7 +33,7 @@ TEST(CheckReport, ExitsByTheGravestOfAll) {
 TEST(CheckReport, SaysWhatWasExpectedOnlyWhereItIsOtherwise) {
   std::ostringstream out;
 
-  printText(out, Report{{withFinding(Gravity::refusal), withError(Errc::unavailable)}});
+  printText(out, Report{{withFinding(Severity::refusal), withError(Errc::unavailable)}});
 
   EXPECT_THAT(out.str(),
               AllOf(HasSubstr("REFUSED  name  value\n"), HasSubstr("expected other\n"),
@@ -40,7 +42,7 @@ TEST(CheckReport, SaysWhatWasExpectedOnlyWhereItIsOtherwise) {
 
 TEST(CheckReport, LetsNoServerMoveTheCursorOrShowASecret) {
   std::ostringstream out;
-  const Finding rude{Gravity::warning, "na\x1b[2Jme", "amqp://u:pass@mq", "\x1b]0;title\a"};
+  const Finding rude{Severity::warning, "na\x1b[2Jme", "amqp://u:pass@mq", "\x1b]0;title\a"};
 
   printText(out, Report{{Subject{"queue", "", {rude}, {}}}});
 

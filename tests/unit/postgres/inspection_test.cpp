@@ -26,9 +26,9 @@ TEST(Inspection, OfASoundDatabaseFindsFacts) {
   const Findings found = inspected(world.options());
 
   EXPECT_THAT(found, Each(isFact()));
-  EXPECT_THAT(found, finds(Gravity::fact, "role", "primary"));
-  EXPECT_THAT(found, finds(Gravity::fact, "synchronous_commit", "on"));
-  EXPECT_THAT(found, finds(Gravity::fact, "queue", "of no election yet"));
+  EXPECT_THAT(found, finds(Severity::fact, "role", "primary"));
+  EXPECT_THAT(found, finds(Severity::fact, "synchronous_commit", "on"));
+  EXPECT_THAT(found, finds(Severity::fact, "queue", "of no election yet"));
 }
 
 TEST(Inspection, OfADatabaseWithoutTablesSaysWhatMakesThemAndMakesNone) {
@@ -40,7 +40,7 @@ TEST(Inspection, OfADatabaseWithoutTablesSaysWhatMakesThemAndMakesNone) {
 
   const Findings found = inspected(nowhere);
 
-  EXPECT_THAT(found, finds(Gravity::refusal, "schema", "unfit"));
+  EXPECT_THAT(found, finds(Severity::refusal, "schema", "unfit"));
   EXPECT_THAT(found, Contains(Field(&Finding::expected, HasSubstr("tenure schema apply"))));
   EXPECT_EQ(world.ask(tables), before);
 }
@@ -50,7 +50,7 @@ TEST(Inspection, OfAnAbsentQueueMakesNone) {
   Options other = world.options();
   other.queue = "nobody-made-it";
 
-  EXPECT_THAT(inspected(other), finds(Gravity::fact, "queue", "absent"));
+  EXPECT_THAT(inspected(other), finds(Severity::fact, "queue", "absent"));
 
   EXPECT_EQ(world.ask("SELECT count(*) FROM tenure_queue WHERE name = 'nobody-made-it'"), "0");
 }
@@ -61,8 +61,8 @@ TEST(Inspection, RefusesAServerThatReportsCommitsTooSoonUnlessToldTo) {
   Options allowed = world.options();
   allowed.allowUnsafeCommits = true;
 
-  EXPECT_THAT(inspected(world.options()), finds(Gravity::refusal, "synchronous_commit", "off"));
-  EXPECT_THAT(inspected(allowed), finds(Gravity::warning, "synchronous_commit", "off"));
+  EXPECT_THAT(inspected(world.options()), finds(Severity::refusal, "synchronous_commit", "off"));
+  EXPECT_THAT(inspected(allowed), finds(Severity::warning, "synchronous_commit", "off"));
 }
 
 TEST(Inspection, TellsAReplicaAndWhatACrashWouldCost) {
@@ -70,14 +70,14 @@ TEST(Inspection, TellsAReplicaAndWhatACrashWouldCost) {
   test::PostgresWorld world(server);
   server.set("fsync", "off");
   server.set("full_page_writes", "off");
-  EXPECT_THAT(inspected(world.options()), finds(Gravity::refusal, "fsync", "off"));
-  EXPECT_THAT(inspected(world.options()), finds(Gravity::warning, "full_page_writes", "off"));
+  EXPECT_THAT(inspected(world.options()), finds(Severity::refusal, "fsync", "off"));
+  EXPECT_THAT(inspected(world.options()), finds(Severity::warning, "full_page_writes", "off"));
 
   server.stop();
   server.entrust("data/standby.signal", "");
   server.start();
 
-  EXPECT_THAT(inspected(world.options()), finds(Gravity::refusal, "role", "replica"));
+  EXPECT_THAT(inspected(world.options()), finds(Severity::refusal, "role", "replica"));
   EXPECT_THAT(openAdmin(world.options())->stats(), test::failsWith(Errc::unavailable));
 }
 
@@ -91,7 +91,7 @@ TEST(Inspection, SaysThatAStandbyIsNotSynchronousOnlyWhereItMaySeeThat) {
                                                          Field(&Finding::expected, HasSubstr("pg_read_all_stats")))));
 
   world.ask("GRANT pg_read_all_stats TO " + world.role());
-  EXPECT_THAT(inspected(world.options()), finds(Gravity::warning, "standbys", "1"));
+  EXPECT_THAT(inspected(world.options()), finds(Severity::warning, "standbys", "1"));
 }
 
 TEST(Inspection, NamesTablesThatTheRoleMayNotChange) {
@@ -104,7 +104,7 @@ TEST(Inspection, NamesTablesThatTheRoleMayNotChange) {
 
   const Findings found = inspected(stranger);
 
-  EXPECT_THAT(found, Contains(AllOf(Field(&Finding::gravity, Gravity::refusal), Field(&Finding::name, "privileges"),
+  EXPECT_THAT(found, Contains(AllOf(Field(&Finding::severity, Severity::refusal), Field(&Finding::name, "privileges"),
                                     Field(&Finding::expected, HasSubstr("tenure_fence")))));
   world.ask("DROP OWNED BY stranger; DROP ROLE stranger");
 }

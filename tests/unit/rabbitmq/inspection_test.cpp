@@ -42,9 +42,9 @@ TEST(Inspection, OfAnAbsentQueueDeclaresNone) {
 
   const Findings found = inspected(options);
 
-  EXPECT_THAT(found, Each(isNo(Gravity::refusal)));
-  EXPECT_THAT(found, finds(Gravity::fact, "RabbitMQ", StartsWith("3.")));
-  EXPECT_THAT(found, finds(Gravity::fact, "queue", "absent"));
+  EXPECT_THAT(found, Each(isNo(Severity::refusal)));
+  EXPECT_THAT(found, finds(Severity::fact, "RabbitMQ", StartsWith("3.")));
+  EXPECT_THAT(found, finds(Severity::fact, "queue", "absent"));
   Options looking = options;
   looking.create = false;
   EXPECT_THAT(openAdmin(looking).value()->stats(), failsWith(Errc::notFound));
@@ -62,12 +62,12 @@ TEST(Inspection, ReadsTheQueuesTypeAndArgumentsFromTheBrokersRefusals) {
 
   const Findings found = inspected(options);
 
-  EXPECT_THAT(found, finds(Gravity::fact, "type", "quorum"));
-  EXPECT_THAT(found, finds(Gravity::fact, "x-max-length", "5"));
-  EXPECT_THAT(found, finds(Gravity::fact, "x-dead-letter-exchange", "graveyard"));
-  EXPECT_THAT(found, finds(Gravity::fact, "arguments", HasSubstr("x-single-active-consumer=true")));
-  EXPECT_THAT(found, finds(Gravity::fact, "x-delivery-limit", "700"));
-  EXPECT_THAT(found, Each(isNo(Gravity::refusal)));
+  EXPECT_THAT(found, finds(Severity::fact, "type", "quorum"));
+  EXPECT_THAT(found, finds(Severity::fact, "x-max-length", "5"));
+  EXPECT_THAT(found, finds(Severity::fact, "x-dead-letter-exchange", "graveyard"));
+  EXPECT_THAT(found, finds(Severity::fact, "arguments", HasSubstr("x-single-active-consumer=true")));
+  EXPECT_THAT(found, finds(Severity::fact, "x-delivery-limit", "700"));
+  EXPECT_THAT(found, Each(isNo(Severity::refusal)));
 }
 
 class InspectedLimits : public testing::Test {
@@ -81,18 +81,18 @@ TEST_F(InspectedLimits, ThatLeadersUseUpAreRefusedWithTheCommandThatMendsThem) {
   options.type = QueueType::quorum;
   options.exclusivity = Exclusivity::singleActiveConsumer;
 
-  EXPECT_THAT(inspected(options), finds(Gravity::refusal, "x-delivery-limit", "7", HasSubstr("rabbitmqctl")));
+  EXPECT_THAT(inspected(options), finds(Severity::refusal, "x-delivery-limit", "7", HasSubstr("rabbitmqctl")));
 }
 
 TEST_F(InspectedLimits, ThatAreNotDeclaredAreRefusedFromVersion4On) {
   const Options options = declared({}, QueueType::quorum);
-  EXPECT_THAT(inspected(options), finds(Gravity::fact, "x-delivery-limit", "none"));
+  EXPECT_THAT(inspected(options), finds(Severity::fact, "x-delivery-limit", "none"));
   RabbitServer::shared().claimVersion("4.2.0");
 
-  EXPECT_THAT(inspected(options), finds(Gravity::refusal, "x-delivery-limit", "none", HasSubstr("set_policy")));
+  EXPECT_THAT(inspected(options), finds(Severity::refusal, "x-delivery-limit", "none", HasSubstr("set_policy")));
   Options vouched = options;
   vouched.deliveryLimit = DeliveryLimitFrom::policy;
-  EXPECT_THAT(inspected(vouched), finds(Gravity::fact, "x-delivery-limit", "by a policy"));
+  EXPECT_THAT(inspected(vouched), finds(Severity::fact, "x-delivery-limit", "by a policy"));
 }
 
 TEST(Inspection, MakesNoQueueOfOneThatGoesWhileItIsCompared) {
@@ -119,14 +119,14 @@ TEST(Inspection, MakesNoExchangeOfAnOwnerThatIsNotThere) {
 TEST(Inspection, RefusesAQueueWithPriorities) {
   const Options options = declaredByOthers({{"x-max-priority", std::int64_t{9}}});
 
-  EXPECT_THAT(inspected(options), finds(Gravity::refusal, "x-max-priority", "9"));
+  EXPECT_THAT(inspected(options), finds(Severity::refusal, "x-max-priority", "9"));
 }
 
 TEST(Inspection, WarnsOfAQueueThatKeepsNoBodyThatIsTooLarge) {
   const Options options = declared({});
 
   EXPECT_THAT(inspected(options),
-              finds(Gravity::warning, "x-dead-letter-exchange", "none", HasSubstr("dead letter without its body")));
+              finds(Severity::warning, "x-dead-letter-exchange", "none", HasSubstr("dead letter without its body")));
 }
 
 TEST(Inspection, RefusesAQueueThatIsAnotherThanTheUrlSays) {
@@ -137,9 +137,9 @@ TEST(Inspection, RefusesAQueueThatIsAnotherThanTheUrlSays) {
   quorum.type = QueueType::quorum;
   quorum.exclusivity = Exclusivity::singleActiveConsumer;
 
-  EXPECT_THAT(inspected(other), finds(Gravity::refusal, "x-max-length", "5"));
-  EXPECT_THAT(inspected(quorum), finds(Gravity::refusal, "type", "classic"));
-  EXPECT_THAT(inspected(quorum), finds(Gravity::refusal, "x-single-active-consumer", "none"));
+  EXPECT_THAT(inspected(other), finds(Severity::refusal, "x-max-length", "5"));
+  EXPECT_THAT(inspected(quorum), finds(Severity::refusal, "type", "classic"));
+  EXPECT_THAT(inspected(quorum), finds(Severity::refusal, "x-single-active-consumer", "none"));
 }
 
 TEST(Inspection, Row37AnArgumentThatTheQueueLacksIsRefusedAsProducerAndConsumerWillBe) {
@@ -149,14 +149,14 @@ TEST(Inspection, Row37AnArgumentThatTheQueueLacksIsRefusedAsProducerAndConsumerW
 
   const Findings found = inspected(wants);
 
-  EXPECT_THAT(found, finds(Gravity::refusal, "x-max-length", "none"));
-  EXPECT_THAT(found, finds(Gravity::refusal, "x-overflow", "none"));
+  EXPECT_THAT(found, finds(Severity::refusal, "x-max-length", "none"));
+  EXPECT_THAT(found, finds(Severity::refusal, "x-overflow", "none"));
 }
 
 TEST(Inspection, AnArgumentThatTheBrokerDoesNotTellOfIsOnlyWarnedOf) {
   Options wants = declared({{"x-queue-leader-locator", "client-local"}}, QueueType::quorum);
 
-  EXPECT_THAT(inspected(wants), finds(Gravity::warning, "x-queue-leader-locator", "not seen"));
+  EXPECT_THAT(inspected(wants), finds(Severity::warning, "x-queue-leader-locator", "not seen"));
 }
 
 TEST(Inspection, WarnsOfAQueueThatGoesWithItsBroker) {
@@ -164,15 +164,15 @@ TEST(Inspection, WarnsOfAQueueThatGoesWithItsBroker) {
   RabbitServer::shared().evaluate("rabbit_amqqueue:declare(rabbit_misc:r(<<\"/\">>, queue, <<\"" + options.queue +
                                   "\">>), false, false, [], none, <<\"somebody\">>)");
 
-  EXPECT_THAT(inspected(options), finds(Gravity::warning, "durable", "no"));
+  EXPECT_THAT(inspected(options), finds(Severity::warning, "durable", "no"));
 }
 
 TEST(Inspection, Row23WarnsOfAWayWithoutTls) {
   Options options = fresh();
-  EXPECT_THAT(inspected(options), finds(Gravity::fact, "TLS", "none"));
+  EXPECT_THAT(inspected(options), finds(Severity::fact, "TLS", "none"));
 
   options.host = "0.0.0.0";  // which is this machine, but nobody knows that by its name
-  EXPECT_THAT(inspected(options), finds(Gravity::warning, "TLS", "none"));
+  EXPECT_THAT(inspected(options), finds(Severity::warning, "TLS", "none"));
 }
 
 /// Those that `tenure urls` tells operators to give a consumer, and a producer.
@@ -186,10 +186,10 @@ TEST(Inspection, NeedsNoMoreRightsThanTheUrlsPageTells) {
   Options producer = queue;
   producer.user = "modest-producer";
 
-  EXPECT_THAT(inspected(consumer), finds(Gravity::fact, "queue", "of no election yet"));
-  EXPECT_THAT(inspected(consumer), finds(Gravity::fact, "declaration", "not told to this user"));
-  EXPECT_THAT(inspected(producer), finds(Gravity::fact, "queue", "its owner is not told to this user"));
-  EXPECT_THAT(inspected(producer), finds(Gravity::fact, "RabbitMQ", StartsWith("3.")));
+  EXPECT_THAT(inspected(consumer), finds(Severity::fact, "queue", "of no election yet"));
+  EXPECT_THAT(inspected(consumer), finds(Severity::fact, "declaration", "not told to this user"));
+  EXPECT_THAT(inspected(producer), finds(Severity::fact, "queue", "its owner is not told to this user"));
+  EXPECT_THAT(inspected(producer), finds(Severity::fact, "RabbitMQ", StartsWith("3.")));
 }
 
 TEST(Inspection, RefusesWishesThatThisUserMayNotHaveCompared) {
@@ -198,7 +198,7 @@ TEST(Inspection, RefusesWishesThatThisUserMayNotHaveCompared) {
   wants.user = "modest-checker";
   ASSERT_THAT(openSink(wants), failsWith(Errc::permissionDenied));
 
-  EXPECT_THAT(inspected(wants), finds(Gravity::refusal, "declaration", "not told to this user"));
+  EXPECT_THAT(inspected(wants), finds(Severity::refusal, "declaration", "not told to this user"));
 }
 
 TEST(Inspection, FailsWithAWrongPasswordAndNeverShowsIt) {

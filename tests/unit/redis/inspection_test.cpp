@@ -17,8 +17,8 @@ TEST(Inspection, OfASoundServerFindsFactsAndMakesNoKey) {
   const Findings found = inspected(server.options("orders"));
 
   EXPECT_THAT(found, Each(isFact()));
-  EXPECT_THAT(found, finds(Gravity::fact, "queue", "absent"));
-  EXPECT_THAT(found, finds(Gravity::fact, "appendfsync", "always"));
+  EXPECT_THAT(found, finds(Severity::fact, "queue", "absent"));
+  EXPECT_THAT(found, finds(Severity::fact, "appendfsync", "always"));
   EXPECT_EQ(server.ask({"DBSIZE"}), "0");
 }
 
@@ -29,8 +29,8 @@ TEST(Inspection, ShowsWhoConsumesAndUnderWhichToken) {
 
   const Findings found = inspected(world.options());
 
-  EXPECT_THAT(found, finds(Gravity::fact, "queue", "of election orders"));
-  EXPECT_THAT(found, finds(Gravity::fact, "fence of orders", testing::StartsWith("token 7 ")));
+  EXPECT_THAT(found, finds(Severity::fact, "queue", "of election orders"));
+  EXPECT_THAT(found, finds(Severity::fact, "fence of orders", testing::StartsWith("token 7 ")));
 }
 
 TEST(Inspection, RefusesAServerThatMayLoseOrEvictUnlessToldTo) {
@@ -38,9 +38,9 @@ TEST(Inspection, RefusesAServerThatMayLoseOrEvictUnlessToldTo) {
   redis::Options allowed = server.options();
   allowed.allowUnsafe = true;
 
-  EXPECT_THAT(inspected(server.options()), finds(Gravity::refusal, "appendonly", "no"));
-  EXPECT_THAT(inspected(server.options()), finds(Gravity::refusal, "maxmemory-policy", "allkeys-lru"));
-  EXPECT_THAT(inspected(allowed), finds(Gravity::warning, "appendonly", "no"));
+  EXPECT_THAT(inspected(server.options()), finds(Severity::refusal, "appendonly", "no"));
+  EXPECT_THAT(inspected(server.options()), finds(Severity::refusal, "maxmemory-policy", "allkeys-lru"));
+  EXPECT_THAT(inspected(allowed), finds(Severity::warning, "appendonly", "no"));
 }
 
 TEST(Inspection, RefusesAReplicaAndWarnsOfItsPrimary) {
@@ -48,9 +48,9 @@ TEST(Inspection, RefusesAReplicaAndWarnsOfItsPrimary) {
   RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(primary.port())});
   ASSERT_TRUE(eventually([&] { return primary.ask({"INFO"}).find("connected_slaves:1") != std::string::npos; }));
 
-  EXPECT_THAT(inspected(primary.options()), finds(Gravity::warning, "replicas", testing::StartsWith("1,")));
+  EXPECT_THAT(inspected(primary.options()), finds(Severity::warning, "replicas", testing::StartsWith("1,")));
   ASSERT_TRUE(eventually([&] { return replica.ask({"INFO"}).find("loading:0") != std::string::npos; }));
-  EXPECT_THAT(inspected(replica.options()), finds(Gravity::refusal, "role", "slave"));
+  EXPECT_THAT(inspected(replica.options()), finds(Severity::refusal, "role", "slave"));
 }
 
 TEST(Inspection, TellsAClusterFromAServerByItself) {
@@ -58,15 +58,15 @@ TEST(Inspection, TellsAClusterFromAServerByItself) {
   node.ask({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
   ASSERT_TRUE(eventually([&] { return node.ask({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos; }));
 
-  EXPECT_THAT(inspected(node.options()), finds(Gravity::fact, "cluster", "yes"));
-  EXPECT_THAT(inspected(RedisServer::shared().options()), finds(Gravity::fact, "cluster", "no"));
+  EXPECT_THAT(inspected(node.options()), finds(Severity::fact, "cluster", "yes"));
+  EXPECT_THAT(inspected(RedisServer::shared().options()), finds(Severity::fact, "cluster", "no"));
 }
 
 TEST(Inspection, WarnsOfKeysThatAreKeptForEver) {
   redis::Options options = RedisServer::shared().options();
   options.keepIdsFor = std::chrono::hours{0};
 
-  EXPECT_THAT(inspected(options), finds(Gravity::warning, "keep-ids", testing::StartsWith("0")));
+  EXPECT_THAT(inspected(options), finds(Severity::warning, "keep-ids", testing::StartsWith("0")));
 }
 
 TEST(Inspection, Row23WarnsOfAPasswordThatTravelsInClear) {
@@ -76,9 +76,9 @@ TEST(Inspection, Row23WarnsOfAPasswordThatTravelsInClear) {
   redis::Options options = server.options();
   options.passwordFile = folder / "password";
 
-  EXPECT_THAT(inspected(options), finds(Gravity::fact, "TLS", "none"));
+  EXPECT_THAT(inspected(options), finds(Severity::fact, "TLS", "none"));
   options.host = "0.0.0.0";  // which is this machine, but nobody knows that by its name
-  EXPECT_THAT(inspected(options), finds(Gravity::warning, "TLS", "none"));
+  EXPECT_THAT(inspected(options), finds(Severity::warning, "TLS", "none"));
 }
 
 TEST(Inspection, FailsWithoutThePasswordAndNeverShowsIt) {

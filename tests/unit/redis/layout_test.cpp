@@ -32,7 +32,7 @@ TEST_P(EarlierLayout, IsRefusedToLeadersAndOperators) {
   expectRefused(admin->stats());
   expectRefused(admin->fenceRows());
   expectRefused(admin->deadLetters());
-  EXPECT_THAT(admin->inspect().value(), finds(Gravity::refusal, "queue", "of an earlier version"));
+  EXPECT_THAT(admin->inspect().value(), finds(Severity::refusal, "queue", "of an earlier version"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Redis, EarlierLayout,

@@ -41,7 +41,7 @@ TEST(Inspection, OfNoFileMakesNone) {
   const Findings found = inspected(world.options());
 
   EXPECT_THAT(found, Each(isFact()));
-  EXPECT_THAT(found, finds(Gravity::fact, "file", "absent"));
+  EXPECT_THAT(found, finds(Severity::fact, "file", "absent"));
   EXPECT_FALSE(std::filesystem::exists(world.options().file));
 }
 
@@ -54,9 +54,9 @@ TEST(Inspection, OfASoundFileFindsFactsAndLeavesEachByte) {
   const Findings found = inspected(world.options());
 
   EXPECT_THAT(found, Each(isFact()));
-  EXPECT_THAT(found, finds(Gravity::fact, "SQLite", StartsWith("3.")));
-  EXPECT_THAT(found, finds(Gravity::fact, "quick_check", "ok"));
-  EXPECT_THAT(found, finds(Gravity::fact, "queue", "of no election yet"));
+  EXPECT_THAT(found, finds(Severity::fact, "SQLite", StartsWith("3.")));
+  EXPECT_THAT(found, finds(Severity::fact, "quick_check", "ok"));
+  EXPECT_THAT(found, finds(Severity::fact, "queue", "of no election yet"));
   EXPECT_EQ(bytesOf(world.options().file), before);
   EXPECT_EQ(filesIn(world.options().file.parent_path()), files);
 }
@@ -67,7 +67,7 @@ TEST(Inspection, OfAFileInTheOtherJournalModeWarnsAndLeavesItThere) {
   world.meddle("PRAGMA journal_mode = " + std::string(plansWal ? "delete" : "wal") + "; CREATE TABLE users(n)");
   const std::string before = bytesOf(world.options().file);
 
-  EXPECT_THAT(inspected(world.options()), finds(Gravity::warning, "journal_mode", _));
+  EXPECT_THAT(inspected(world.options()), finds(Severity::warning, "journal_mode", _));
 
   EXPECT_EQ(bytesOf(world.options().file), before);
   EXPECT_THAT(filesIn(world.options().file.parent_path()), ElementsAre("queue.db"));
@@ -77,7 +77,7 @@ TEST(Inspection, OfAFileOfOthersMakesNoTables) {
   const test::SqliteWorld world;
   world.meddle("CREATE TABLE users(n)");
 
-  EXPECT_THAT(inspected(world.options()), finds(Gravity::fact, "schema", "absent"));
+  EXPECT_THAT(inspected(world.options()), finds(Severity::fact, "schema", "absent"));
 
   EXPECT_EQ(world.ask("SELECT count(*) FROM sqlite_schema"), "1");
 }
@@ -87,11 +87,11 @@ TEST(Inspection, RefusesWhatALeaderWouldRefuse) {
   world.sink();
   world.meddle("UPDATE tenure_schema SET version = 99");
 
-  EXPECT_THAT(inspected(world.options()), finds(Gravity::refusal, "schema", "unfit"));
+  EXPECT_THAT(inspected(world.options()), finds(Severity::refusal, "schema", "unfit"));
 
   const test::SqliteWorld wide;
   wide.meddle("PRAGMA encoding = 'UTF-16'; CREATE TABLE users(n)");
-  EXPECT_THAT(inspected(wide.options()), finds(Gravity::refusal, "encoding", HasSubstr("UTF-16")));
+  EXPECT_THAT(inspected(wide.options()), finds(Severity::refusal, "encoding", HasSubstr("UTF-16")));
 }
 
 TEST(Inspection, OfWhatIsNoDatabaseFails) {

@@ -38,7 +38,7 @@ TEST(Inspection, OfNoStoreMakesNone) {
   StoreOptions options = named("unmade");
   options.root = "/unmade";
 
-  EXPECT_THAT(inspected(options), finds(Gravity::fact, "store", "absent"));
+  EXPECT_THAT(inspected(options), finds(Severity::fact, "store", "absent"));
 
   SessionThread session(options.zookeeper, options.replyLimit);
   EXPECT_THAT(session.existsFresh("/unmade"), failsWith(Errc::notFound));
@@ -53,8 +53,8 @@ TEST(Inspection, ShowsWhoOwnsTheStoreAndUnderWhichToken) {
   const Findings found = inspected(options);
 
   EXPECT_THAT(found, Each(isFact()));
-  EXPECT_THAT(found, finds(Gravity::fact, "store", "of election orders"));
-  EXPECT_THAT(found, finds(Gravity::fact, "fence of orders", StartsWith("token 7 ")));
+  EXPECT_THAT(found, finds(Severity::fact, "store", "of election orders"));
+  EXPECT_THAT(found, finds(Severity::fact, "fence of orders", StartsWith("token 7 ")));
 }
 
 TEST(Inspection, WarnsOfAStoreThatAnybodyMayChange) {
@@ -63,7 +63,7 @@ TEST(Inspection, WarnsOfAStoreThatAnybodyMayChange) {
   ASSERT_THAT(store->claim(TestTerm(7)), succeeds());
 
   EXPECT_THAT(inspected(options),
-              finds(Gravity::warning, "ACL of " + options.root + "/stores/open/fence", "anybody may change it"));
+              finds(Severity::warning, "ACL of " + options.root + "/stores/open/fence", "anybody may change it"));
 }
 
 TEST(Inspection, RefusesAStoreThatLostItsFence) {
@@ -75,7 +75,7 @@ TEST(Inspection, RefusesAStoreThatLostItsFence) {
   SessionThread session(options.zookeeper, options.replyLimit);
   ASSERT_THAT(session.multi({RemoveOp{"/tenure/stores/lost/fence"}}), succeeds());
 
-  EXPECT_THAT(inspected(options), finds(Gravity::refusal, "fence", "absent"));
+  EXPECT_THAT(inspected(options), finds(Severity::refusal, "fence", "absent"));
 }
 
 }  // namespace
