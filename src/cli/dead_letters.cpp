@@ -21,7 +21,7 @@ struct ChoiceOptions {
   Options rows();
   Option numberRow(std::string help, bool isOne);
   bool isEmpty() const { return numbers.empty() && !group && olderThan.count() == 0; }
-  LetterChoice choice() const;
+  DeadLetterFilter choice() const;
 };
 
 struct ListOptions {
@@ -102,8 +102,8 @@ Option ChoiceOptions::numberRow(std::string help, bool isOne) {
   return made;
 }
 
-LetterChoice ChoiceOptions::choice() const {
-  LetterChoice choice{.numbers = numbers};
+DeadLetterFilter ChoiceOptions::choice() const {
+  DeadLetterFilter choice{.numbers = numbers};
   if (group) choice.group = GroupId{*group};
   if (olderThan.count() > 0) choice.diedBefore = systemClock().wallNow() - olderThan;
   return choice;
@@ -134,9 +134,9 @@ Exit show(const ListOptions& options) {
 }
 
 using Numbers = std::vector<std::int64_t>;
-using Change = Result<Numbers> (*)(const Wiring& wiring, const LetterChoice& choice);
+using Change = Result<Numbers> (*)(const Wiring& wiring, const DeadLetterFilter& choice);
 
-Result<Numbers> purge(const Wiring& wiring, const LetterChoice& choice) {
+Result<Numbers> purge(const Wiring& wiring, const DeadLetterFilter& choice) {
   return wiring.storeBackend().storeAdmin()->purgeDeadLetters(choice);
 }
 
@@ -167,7 +167,7 @@ bool isWhole(const DeadLetter& letter) noexcept {
 }
 
 /// Those that were kept without their bodies stay where they are. Errors: one of them was named.
-Result<void> setAside(std::vector<DeadLetter>& letters, const LetterChoice& choice) {
+Result<void> setAside(std::vector<DeadLetter>& letters, const DeadLetterFilter& choice) {
   const auto parts = std::ranges::stable_partition(letters, isWhole);
   for (const DeadLetter& letter : parts) {
     std::string why = "dead letter " + std::to_string(letter.number) +
@@ -179,7 +179,7 @@ Result<void> setAside(std::vector<DeadLetter>& letters, const LetterChoice& choi
   return {};
 }
 
-Result<Numbers> requeue(const Wiring& wiring, const LetterChoice& choice) {
+Result<Numbers> requeue(const Wiring& wiring, const DeadLetterFilter& choice) {
   const auto store = wiring.storeBackend().storeAdmin();
   if (wiring.isOneDatabase()) return store->requeueDeadLetters(choice);
   auto letters = store->deadLetters(std::numeric_limits<std::int64_t>::max(), choice);

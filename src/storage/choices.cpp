@@ -20,11 +20,11 @@ std::string_view toString(AttemptEnd end) noexcept {
 
 namespace storage {
 
-bool isNamed(const LetterChoice& choice, std::int64_t number) noexcept {
+bool isNamed(const DeadLetterFilter& choice, std::int64_t number) noexcept {
   return choice.numbers.empty() || std::ranges::find(choice.numbers, number) != choice.numbers.end();
 }
 
-bool isChosen(const LetterChoice& choice, const DeadLetter& letter) noexcept {
+bool isChosen(const DeadLetterFilter& choice, const DeadLetter& letter) noexcept {
   return isNamed(choice, letter.number) && (!choice.group || letter.message.group == *choice.group) &&
          (!choice.diedBefore || letter.diedAt < *choice.diedBefore);
 }

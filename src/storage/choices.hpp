@@ -6,8 +6,8 @@
 namespace tenure::storage {
 
 /// Among the numbers that were given, if any were.
-bool isNamed(const LetterChoice& choice, std::int64_t number) noexcept;
-bool isChosen(const LetterChoice& choice, const DeadLetter& letter) noexcept;
+bool isNamed(const DeadLetterFilter& choice, std::int64_t number) noexcept;
+bool isChosen(const DeadLetterFilter& choice, const DeadLetter& letter) noexcept;
 bool isChosen(const LogChoice& choice, const LogLine& line) noexcept;
 
 Error blocksNobody(const MessageId& id);

@@ -85,7 +85,7 @@ Result<void> StoreAdmin::moveTo(const FenceRow& from, const FenceRow& to) {
 
 // --- dead letters
 
-Result<void> StoreAdmin::visit(const LetterChoice& choice, std::int64_t after, const Visit& visit) {
+Result<void> StoreAdmin::visit(const DeadLetterFilter& choice, std::int64_t after, const Visit& visit) {
   const Scan behind{.table = Table::deadLetter, .after = {after}, .atMost = rowsAPage};
   return forEachRow(behind, [&](const Row& row) -> Result<bool> {
     const Result<BuriedLetter> letter = deadLetterFrom(row);
@@ -94,7 +94,7 @@ Result<void> StoreAdmin::visit(const LetterChoice& choice, std::int64_t after, c
   });
 }
 
-Result<std::vector<DeadLetter>> StoreAdmin::deadLetters(std::size_t limit, const LetterChoice& choice) {
+Result<std::vector<DeadLetter>> StoreAdmin::deadLetters(std::size_t limit, const DeadLetterFilter& choice) {
   std::vector<DeadLetter> letters;
   if (limit == 0) return letters;
   const Result<void> visited = visit(choice, 0, [&](const BuriedLetter& each) -> Result<bool> {
@@ -104,22 +104,22 @@ Result<std::vector<DeadLetter>> StoreAdmin::deadLetters(std::size_t limit, const
   return visited ? Result<std::vector<DeadLetter>>(std::move(letters)) : visited.error();
 }
 
-Result<std::vector<std::int64_t>> StoreAdmin::requeueDeadLetters(const LetterChoice& choice) {
+Result<std::vector<std::int64_t>> StoreAdmin::requeueDeadLetters(const DeadLetterFilter& choice) {
   if (!keepsQueue_)
     return Error{Errc::unsupported, driver_->name() + " keeps no queue: send them to theirs, then purge them"};
   return change(choice, Verb::requeue);
 }
 
-Result<std::vector<std::int64_t>> StoreAdmin::pardonDeadLetters(const LetterChoice& choice) {
+Result<std::vector<std::int64_t>> StoreAdmin::pardonDeadLetters(const DeadLetterFilter& choice) {
   return change(choice, Verb::reset);
 }
 
-Result<std::vector<std::int64_t>> StoreAdmin::purgeDeadLetters(const LetterChoice& choice) {
+Result<std::vector<std::int64_t>> StoreAdmin::purgeDeadLetters(const DeadLetterFilter& choice) {
   return change(choice, Verb::purge);
 }
 
 /// As many as one commit takes well, from behind that number on.
-Result<std::vector<BuriedLetter>> StoreAdmin::chosen(const LetterChoice& choice, std::int64_t after) {
+Result<std::vector<BuriedLetter>> StoreAdmin::chosen(const DeadLetterFilter& choice, std::int64_t after) {
   std::vector<BuriedLetter> letters;
   std::size_t bytes = 0;
   const Result<void> visited = visit(choice, after, [&](const BuriedLetter& each) -> Result<bool> {
@@ -131,7 +131,7 @@ Result<std::vector<BuriedLetter>> StoreAdmin::chosen(const LetterChoice& choice,
   return visited ? Result<std::vector<BuriedLetter>>(std::move(letters)) : visited.error();
 }
 
-Result<std::vector<std::int64_t>> StoreAdmin::change(const LetterChoice& choice, Verb verb) {
+Result<std::vector<std::int64_t>> StoreAdmin::change(const DeadLetterFilter& choice, Verb verb) {
   std::vector<std::int64_t> changed;
   for (int repeats = 0; repeats < mostRepeats;) {
     const auto letters = chosen(choice, changed.empty() ? 0 : changed.back());

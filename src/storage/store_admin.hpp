@@ -24,10 +24,10 @@ class StoreAdmin final : public IStoreAdmin {
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
                            const std::string& path) override;
   Result<void> moveTo(const FenceRow& from, const FenceRow& to) override;
-  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override;
-  Result<std::vector<std::int64_t>> requeueDeadLetters(const LetterChoice& choice) override;
-  Result<std::vector<std::int64_t>> pardonDeadLetters(const LetterChoice& choice) override;
-  Result<std::vector<std::int64_t>> purgeDeadLetters(const LetterChoice& choice) override;
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const DeadLetterFilter& choice) override;
+  Result<std::vector<std::int64_t>> requeueDeadLetters(const DeadLetterFilter& choice) override;
+  Result<std::vector<std::int64_t>> pardonDeadLetters(const DeadLetterFilter& choice) override;
+  Result<std::vector<std::int64_t>> purgeDeadLetters(const DeadLetterFilter& choice) override;
   Result<std::vector<FailingMessage>> failing() override;
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override;
   Result<std::vector<InWorkRecord>> inWork() override;
@@ -44,9 +44,9 @@ class StoreAdmin final : public IStoreAdmin {
   Result<void> forEachRow(const Scan& scan, Use use);
   Result<Rows> read(std::span<const RowName> names);
   /// From behind that number on.
-  Result<void> visit(const LetterChoice& choice, std::int64_t after, const Visit& visit);
-  Result<std::vector<std::int64_t>> change(const LetterChoice& choice, Verb verb);
-  Result<std::vector<BuriedLetter>> chosen(const LetterChoice& choice, std::int64_t after);
+  Result<void> visit(const DeadLetterFilter& choice, std::int64_t after, const Visit& visit);
+  Result<std::vector<std::int64_t>> change(const DeadLetterFilter& choice, Verb verb);
+  Result<std::vector<BuriedLetter>> chosen(const DeadLetterFilter& choice, std::int64_t after);
   Result<void> add(std::span<const BuriedLetter> letters, Verb verb, WriteSet& writes);
   Result<void> readLog(const ConsumerName& consumer, const LogChoice& choice, std::vector<LogLine>& lines);
 

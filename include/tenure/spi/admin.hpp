@@ -49,7 +49,7 @@ struct Finding {
 using Findings = std::vector<Finding>;
 
 /// Which dead letters: all but for what is asked.
-struct LetterChoice {
+struct DeadLetterFilter {
   std::vector<std::int64_t> numbers{};  // any when empty
   std::optional<GroupId> group{};
   std::optional<WallTime> diedBefore{};
@@ -133,14 +133,15 @@ class IStoreAdmin {
   virtual Result<void> moveTo(const FenceRow& from, const FenceRow& to) = 0;
 
   /// Those of the queue that the store was opened for, oldest first.
-  virtual Result<std::vector<DeadLetter>> deadLetters(std::size_t limit = 1000, const LetterChoice& choice = {}) = 0;
+  virtual Result<std::vector<DeadLetter>> deadLetters(std::size_t limit = 1000,
+                                                      const DeadLetterFilter& choice = {}) = 0;
   /// Puts dead letters back at the end of the queue, the oldest first, when it is kept in this very store, and clears
   /// what would keep them from being handled again. Returns the numbers of those that there were, in this order. None
   /// of them is lost or there twice, whatever fails; a store with SQL moves all of them or none.
-  virtual Result<std::vector<std::int64_t>> requeueDeadLetters(const LetterChoice& choice) = 0;
+  virtual Result<std::vector<std::int64_t>> requeueDeadLetters(const DeadLetterFilter& choice) = 0;
   /// Only the second half of it, for a queue that is kept elsewhere: the caller sends them there, then purges them.
-  virtual Result<std::vector<std::int64_t>> pardonDeadLetters(const LetterChoice& choice) = 0;
-  virtual Result<std::vector<std::int64_t>> purgeDeadLetters(const LetterChoice& choice) = 0;
+  virtual Result<std::vector<std::int64_t>> pardonDeadLetters(const DeadLetterFilter& choice) = 0;
+  virtual Result<std::vector<std::int64_t>> purgeDeadLetters(const DeadLetterFilter& choice) = 0;
 
   /// Those of every consumer in the store, by consumer and id.
   virtual Result<std::vector<FailingMessage>> failing() = 0;

@@ -43,12 +43,16 @@ class Admin final : public IDatabaseAdmin {
     return store().rebaseFence(expected, ensemble, generation, path);
   }
   Result<void> moveTo(const FenceRow& from, const FenceRow& to) override { return store().moveTo(from, to); }
-  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override {
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const DeadLetterFilter& choice) override {
     return store().deadLetters(limit, choice);
   }
-  Result<Numbers> requeueDeadLetters(const LetterChoice& choice) override { return store().requeueDeadLetters(choice); }
-  Result<Numbers> pardonDeadLetters(const LetterChoice& choice) override { return store().pardonDeadLetters(choice); }
-  Result<Numbers> purgeDeadLetters(const LetterChoice& choice) override { return store().purgeDeadLetters(choice); }
+  Result<Numbers> requeueDeadLetters(const DeadLetterFilter& choice) override {
+    return store().requeueDeadLetters(choice);
+  }
+  Result<Numbers> pardonDeadLetters(const DeadLetterFilter& choice) override {
+    return store().pardonDeadLetters(choice);
+  }
+  Result<Numbers> purgeDeadLetters(const DeadLetterFilter& choice) override { return store().purgeDeadLetters(choice); }
   Result<std::vector<FailingMessage>> failing() override { return store().failing(); }
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override {
     return store().release(consumer, id);

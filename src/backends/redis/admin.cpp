@@ -27,16 +27,16 @@ class Admin final : public IDatabaseAdmin {
     return store_.rebaseFence(expected, ensemble, generation, path);
   }
   Result<void> moveTo(const FenceRow& from, const FenceRow& to) override;
-  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override {
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const DeadLetterFilter& choice) override {
     return store_.deadLetters(limit, choice);
   }
-  Result<std::vector<std::int64_t>> requeueDeadLetters(const LetterChoice& choice) override {
+  Result<std::vector<std::int64_t>> requeueDeadLetters(const DeadLetterFilter& choice) override {
     return store_.requeueDeadLetters(choice);
   }
-  Result<std::vector<std::int64_t>> pardonDeadLetters(const LetterChoice& choice) override {
+  Result<std::vector<std::int64_t>> pardonDeadLetters(const DeadLetterFilter& choice) override {
     return store_.pardonDeadLetters(choice);
   }
-  Result<std::vector<std::int64_t>> purgeDeadLetters(const LetterChoice& choice) override {
+  Result<std::vector<std::int64_t>> purgeDeadLetters(const DeadLetterFilter& choice) override {
     return store_.purgeDeadLetters(choice);
   }
   Result<std::vector<FailingMessage>> failing() override { return store_.failing(); }

@@ -33,16 +33,16 @@ class Admin final : public IDatabaseAdmin {
   Result<void> moveTo(const FenceRow& from, const FenceRow& to) override {
     return writing<void>([&] { return store_.moveTo(from, to); });
   }
-  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const LetterChoice& choice) override {
+  Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const DeadLetterFilter& choice) override {
     return store_.deadLetters(limit, choice);
   }
-  Result<Numbers> requeueDeadLetters(const LetterChoice& choice) override {
+  Result<Numbers> requeueDeadLetters(const DeadLetterFilter& choice) override {
     return writing<Numbers>([&] { return store_.requeueDeadLetters(choice); });
   }
-  Result<Numbers> pardonDeadLetters(const LetterChoice& choice) override {
+  Result<Numbers> pardonDeadLetters(const DeadLetterFilter& choice) override {
     return writing<Numbers>([&] { return store_.pardonDeadLetters(choice); });
   }
-  Result<Numbers> purgeDeadLetters(const LetterChoice& choice) override {
+  Result<Numbers> purgeDeadLetters(const DeadLetterFilter& choice) override {
     return writing<Numbers>([&] { return store_.purgeDeadLetters(choice); });
   }
   Result<std::vector<FailingMessage>> failing() override { return store_.failing(); }

@@ -241,7 +241,7 @@ TEST_P(AdminSuite, ChoosesByGroupAndByAge) {
   bury("old", "g", std::chrono::hours{48});
   bury("young", "g");
   bury("stranger", "other", std::chrono::hours{48});
-  const LetterChoice old{.group = GroupId{"g"}, .diedBefore = at_ - std::chrono::hours{24}};
+  const DeadLetterFilter old{.group = GroupId{"g"}, .diedBefore = at_ - std::chrono::hours{24}};
 
   ASSERT_THAT(admin_->deadLetters(10, old).value(), SizeIs(1));
   EXPECT_EQ(admin_->deadLetters(10, old).value()[0].message.id.value, "old");
