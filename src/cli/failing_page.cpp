@@ -13,18 +13,18 @@ std::string lineOf(const Json& json) { return json.dump(-1, ' ', false, Json::er
 
 }  // namespace
 
-std::string_view toString(Standing standing) noexcept {
-  switch (standing) {
-    case Standing::retrying: return "retrying";
-    case Standing::blocked: return "blocked";
-    case Standing::released: return "released";
+std::string_view toString(AttemptState state) noexcept {
+  switch (state) {
+    case AttemptState::retrying: return "retrying";
+    case AttemptState::blocked: return "blocked";
+    case AttemptState::released: return "released";
   }
   return "unknown";
 }
 
 std::string failingLine(const FailingMessage& failing) {
   const AttemptRecord& record = failing.attempts;
-  return std::string(toString(record.standing)) + "  " + escaped(record.id.value) +
+  return std::string(toString(record.state)) + "  " + escaped(record.id.value) +
          "  consumer=" + escaped(failing.consumer.value) + "  attempts=" + std::to_string(record.attempts) +
          "  first=" + formatWallTime(record.firstAt) + "  last=" + formatWallTime(record.lastAt) + "  \"" +
          escaped(record.lastError) + "\"\n";
@@ -34,7 +34,7 @@ std::string failingJson(const FailingMessage& failing) {
   const AttemptRecord& record = failing.attempts;
   return lineOf({{"id", record.id.value},
                  {"consumer", failing.consumer.value},
-                 {"state", toString(record.standing)},
+                 {"state", toString(record.state)},
                  {"attempts", record.attempts},
                  {"first_at", formatWallTime(record.firstAt)},
                  {"last_at", formatWallTime(record.lastAt)},

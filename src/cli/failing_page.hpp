@@ -9,7 +9,7 @@ namespace tenure::cli {
 
 std::string failingLine(const FailingMessage& failing);
 std::string failingJson(const FailingMessage& failing);
-std::string_view toString(Standing standing) noexcept;
+std::string_view toString(AttemptState state) noexcept;
 
 std::string logLine(const LogLine& line);
 std::string logJson(const LogLine& line);

@@ -112,7 +112,7 @@ Exit showStats(const StatsOptions& options) {
 
 /// What is kept of the consumer itself, and holds nobody up.
 bool isQuietNote(const FailingMessage& each) {
-  return isNote(each.attempts) && each.attempts.standing != Standing::blocked;
+  return isNote(each.attempts) && each.attempts.state != AttemptState::blocked;
 }
 
 Exit showFailing(const FailingOptions& options) {
@@ -122,7 +122,7 @@ Exit showFailing(const FailingOptions& options) {
   if (!failing) return refuse(options.wiring.storeName(), failing.error());
   std::erase_if(*failing, isQuietNote);
   if (options.blocked)
-    std::erase_if(*failing, [](const FailingMessage& each) { return each.attempts.standing == Standing::retrying; });
+    std::erase_if(*failing, [](const FailingMessage& each) { return each.attempts.state == AttemptState::retrying; });
   for (const FailingMessage& each : *failing) std::cout << (options.json ? failingJson(each) : failingLine(each));
   std::cout << std::flush;
   return failing->empty() ? Exit::no : Exit::done;
@@ -132,7 +132,7 @@ Exit showFailing(const FailingOptions& options) {
 Result<ConsumerName> blockedBy(const std::vector<FailingMessage>& failing, const std::string& message) {
   std::vector<ConsumerName> blocked;
   for (const FailingMessage& each : failing)
-    if (each.attempts.id.value == message && each.attempts.standing != Standing::retrying)
+    if (each.attempts.id.value == message && each.attempts.state != AttemptState::retrying)
       blocked.push_back(each.consumer);
   if (blocked.empty()) return Error{Errc::notFound, "message \"" + escaped(message) + "\" blocks nobody"};
   if (blocked.size() == 1) return blocked.front();

@@ -63,7 +63,7 @@ std::string lineOf(const Message& message, const Attempts& attempts, WallTime no
            : attempts ? "0"
                       : "-") +
           "  bytes=" + std::to_string(message.body.size()) + "  " + beginningOf(message.body);
-  if (record != nullptr) line += "  " + std::string(toString(record->standing)) + ": " + escaped(record->lastError);
+  if (record != nullptr) line += "  " + std::string(toString(record->state)) + ": " + escaped(record->lastError);
   return line + "\n";
 }
 
@@ -82,7 +82,7 @@ std::string jsonOf(const Message& message, const Attempts& attempts, WallTime no
            {"bytes", message.body.size()},
            {"body", message.body}};
   if (attempts) out["attempts"] = record != nullptr ? record->attempts : 0;
-  if (record != nullptr) out["state"] = toString(record->standing);
+  if (record != nullptr) out["state"] = toString(record->state);
   if (record != nullptr) out["error"] = record->lastError;
   if (!isText(message.body)) {
     out["body"] = nullptr;

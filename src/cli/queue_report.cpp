@@ -67,7 +67,7 @@ std::set<ConsumerName> addInWork(const std::vector<InWorkRecord>& records, const
 
 void addFailing(const std::vector<FailingMessage>& failing, const Consumers& consumers, StoreReport& report) {
   for (const FailingMessage& each : failing) {
-    const bool isBlocked = each.attempts.standing != Standing::retrying;
+    const bool isBlocked = each.attempts.state != AttemptState::retrying;
     if (!consumers.have(each.consumer) || (isNote(each.attempts) && !isBlocked)) continue;
     if (isBlocked)
       report.blocked.push_back(each);

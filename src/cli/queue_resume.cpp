@@ -34,7 +34,7 @@ Exit resume(const ResumeOptions& options) {
   std::size_t resumed = 0;
   for (const FailingMessage& each : *failing) {
     const bool isAsked = options.consumer.empty() || each.consumer.value == options.consumer;
-    if (!isAsked || each.attempts.id != deadInARow() || each.attempts.standing != Standing::blocked) continue;
+    if (!isAsked || each.attempts.id != deadInARow() || each.attempts.state != AttemptState::blocked) continue;
     const Result<void> released = store->release(each.consumer, each.attempts.id);
     if (!released && released.error().is(Errc::notFound)) continue;  // somebody was faster
     if (!released) return refuse(options.wiring.storeName(), released.error());

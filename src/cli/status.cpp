@@ -103,7 +103,7 @@ Json toJson(const CandidateView& candidate, const ElectionView& view) {
 }
 
 /// What is asked of the leader now or for later; what has lapsed is nobody's business.
-const HandoverRequest* standing(const ElectionView& view) {
+const HandoverRequest* openRequest(const ElectionView& view) {
   const bool stands = view.leader() != nullptr && view.request && view.request->until >= systemClock().wallNow();
   return stands ? &*view.request : nullptr;
 }
@@ -146,7 +146,7 @@ void printJson(const ElectionAddress& address, const ElectionView& view, const R
   for (const CandidateView& candidate : view.candidates) out["candidates"].push_back(toJson(candidate, view));
   out["observers"] = Json::array();
   for (const CandidateView& observer : view.observers) out["observers"].push_back(toJson(observer, view));
-  out["handover"] = standing(view) != nullptr ? handoverJson(*standing(view)) : Json(nullptr);
+  out["handover"] = openRequest(view) != nullptr ? handoverJson(*openRequest(view)) : Json(nullptr);
   out["offenders"] = Json::array();
   for (const OffenderView& offender : view.offenders)
     out["offenders"].push_back({{"child", escaped(offender.child)}, {"reason", offender.reason}});
@@ -189,7 +189,7 @@ void printText(const ElectionAddress& address, const ElectionView& view, const R
     label(i == 0 ? "observers" : "") << "-  ";
     printLine(std::cout, view.observers[i], view);
   }
-  if (const HandoverRequest* request = standing(view)) {
+  if (const HandoverRequest* request = openRequest(view)) {
     label("handover") << (request->to ? "to " + nameOf(*request->to, view) : "to whoever is next");
     if (request->at != WallTime{}) std::cout << " at " << formatWallTime(request->at);
     std::cout << ", asked by " << escaped(request->by) << "\n";

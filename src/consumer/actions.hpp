@@ -65,7 +65,7 @@ struct Park {  // give the head and what follows it in its group back → did
   BootTime until;
 };
 struct Release {  // groups of which nothing is in hand are free, and where they stand → did
-  std::vector<pipeline::SequenceState> standings{};
+  std::vector<pipeline::SequenceState> states{};
 };
 struct Acknowledge {  // after the commit → acknowledged
   std::vector<Letter> settled;

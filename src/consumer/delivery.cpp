@@ -184,7 +184,7 @@ void Delivery::inquired(const ConsumerState& found) {
     return;
   }
   for (const AttemptRecord& attempt : found.attempts)
-    if (attempt.id == message().id && attempt.standing == Standing::released) state_.histories.release(attempt.id);
+    if (attempt.id == message().id && attempt.state == AttemptState::released) state_.histories.release(attempt.id);
 }
 
 Decision Delivery::looked(bool known) {
@@ -206,7 +206,7 @@ Decision Delivery::charge(const Now& now) {
     }
     if (!state_.histories.block.holds(message().id)) {  // each attempt costs a process: the next comes as late as any
       record(attempt - 1, before->lastError, now);
-      state_.booking.record->standing = Standing::blocked;
+      state_.booking.record->state = AttemptState::blocked;
       return CommitFirst{};
     }
   }

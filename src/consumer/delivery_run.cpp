@@ -82,7 +82,7 @@ Decision Delivery::attemptFailed(const Outcome& outcome, const Now& now) {
   const auto wait = last ? state_.options.retryMax : backoff_.draw(attempt);
   state_.booking.news.push_back(AttemptFailed{message().id.value, attempt, outcome.reason, wait});
   if (last) {
-    state_.booking.record->standing = Standing::blocked;
+    state_.booking.record->state = AttemptState::blocked;
     return CommitFirst{};
   }
   if (state_.role != Role::total) return GivesBack{now.boot + wait};
@@ -145,7 +145,7 @@ void Delivery::settle(bool ran, bool wasDeadLettered) {
       booking.news.push_back(RequestsCoalesced{message().id.value, others});
   }
   if (const AttemptRecord* before = state_.histories.attemptsOf(message().id)) {
-    if (before->standing != Standing::retrying)
+    if (before->state != AttemptState::retrying)
       booking.news.push_back(QueueUnblocked{message().id.value, wasDeadLettered ? "dead_lettered" : "done"});
     booking.cleared = message().id;
     booking.ends = true;
@@ -176,7 +176,7 @@ void Delivery::record(int attempts, const std::string& error, const Now& now) {
   booking.record = AttemptRecord{message().id, attempts, error, now.wall, now.wall};
   if (before == nullptr) return;
   booking.record->firstAt = before->firstAt;
-  booking.record->standing = before->standing;
+  booking.record->state = before->state;
 }
 
 void Delivery::logEnd(AttemptEnd end, const std::string& why, const Now& now) {

@@ -4,7 +4,7 @@
 ///                                       ├─ its handler is done ──────────────▶ none
 ///                                       └─ an operator released it ─▶ dead-lettered ─▶ none
 ///
-/// It is a matter of the store's attempt records, so a successor finds it standing. What is kept here is the term's:
+/// It is a matter of the store's attempt records, so a successor finds it there. What is kept here is the term's:
 /// whom it has told, when it tries again, and when it asks again whether the message was released. With lanes it goes
 /// to the dispatcher with the message, and comes back with it.
 #pragma once

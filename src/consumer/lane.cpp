@@ -224,7 +224,7 @@ std::size_t Lane::room() const noexcept {
 
 Action Lane::take(std::size_t max, BootTime until) {
   Take take{max, until, delivery_.whoseRunIsOver(), std::nullopt};
-  if (state_.role != Role::total && mayRelease()) take.released = standings();
+  if (state_.role != Role::total && mayRelease()) take.released = groupStates();
   return ask(std::move(take));
 }
 

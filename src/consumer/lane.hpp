@@ -131,7 +131,7 @@ class Lane {
   void noteRecord(const Now& now);
   void report(const Now& now);
   Action leaveQueue(Receipt receipt, const Now& now);
-  std::vector<pipeline::SequenceState> standings();
+  std::vector<pipeline::SequenceState> groupStates();
   bool mayRelease() const noexcept;
   Park park();
   void forgetTransaction() noexcept;

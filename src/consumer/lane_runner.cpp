@@ -162,7 +162,7 @@ Action LaneRunner::perform(Park& park) {
 }
 
 Action LaneRunner::perform(Release& release) {
-  context_.release(std::move(release.standings));
+  context_.release(std::move(release.states));
   return lane_->did(now());
 }
 

@@ -159,7 +159,7 @@ Action LaneRunner::perform(HandleTogether& asked) {
 
 /// What the store refused is not the message's fault, whatever the handler makes of it.
 Action LaneRunner::ran(const Outcome& outcome) {
-  if (const Result<void> sound = transaction_->standing(); !sound) return refused(sound.error());
+  if (const Result<void> sound = transaction_->status(); !sound) return refused(sound.error());
   return lane_->ran(outcome, now());
 }
 

@@ -36,10 +36,10 @@ class Histories {
     return found == attempts_.end() ? nullptr : &found->second;
   }
   void put(const AttemptRecord& record) { attempts_.insert_or_assign(record.id, record); }
-  void release(const MessageId& id) { attempts_.at(id).standing = Standing::released; }
+  void release(const MessageId& id) { attempts_.at(id).state = AttemptState::released; }
   bool isReleased(const MessageId& id) const {
     const AttemptRecord* before = attemptsOf(id);
-    return before != nullptr && before->standing == Standing::released;
+    return before != nullptr && before->state == AttemptState::released;
   }
   /// It is done with.
   void clearAttempts(const MessageId& id) {

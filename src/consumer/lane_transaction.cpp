@@ -104,7 +104,7 @@ void Lane::noteRecord(const Now& now) {
   Booking& booking = state_.booking;
   if (booking.charges) return delivery_.chargeIsDurable(booking.record->id);
   if (booking.cleared || booking.record) delivery_.forgetCharge();
-  if (!booking.record || booking.record->standing != Standing::blocked || phase_ == Phase::leaving) return;
+  if (!booking.record || booking.record->state != AttemptState::blocked || phase_ == Phase::leaving) return;
   auto news = state_.histories.block.raise(*queue_.head(), *booking.record, now.boot, state_.options.retryMax);
   if (news) booking.news.push_back(*std::move(news));
 }
@@ -147,7 +147,7 @@ Action Lane::leaveQueue(Receipt receipt, const Now& now) {
       queue_.addSuccessors(std::move(receipt.successors));
     }
   }
-  if (state_.role != Role::total && phase_ == Phase::executing && mayRelease()) return ask(Release{standings()});
+  if (state_.role != Role::total && phase_ == Phase::executing && mayRelease()) return ask(Release{groupStates()});
   return proceed(now);
 }
 
@@ -158,7 +158,7 @@ bool Lane::mayRelease() const noexcept {
          (queue_.settled() == 0 && queue_.held() == 0 && !numbers_.isVisiting());
 }
 
-std::vector<pipeline::SequenceState> Lane::standings() {
+std::vector<pipeline::SequenceState> Lane::groupStates() {
   if (state_.role != Role::lane) return {};
   return numbers_.giveUpAll([this](const GroupId& group) {
     return std::ranges::any_of(queue_.letters(), [&](const Letter& letter) { return letter->group == group; });
@@ -176,7 +176,7 @@ Park Lane::park() {
   for (const Letter& letter : group.fromSource) park.parked.messages.push_back(*letter);
   for (const MessageId& id : group.ids) park.parked.histories.push_back(state_.histories.take(id));
   park.parked.unbegun = delivery_.takeTokens(group.ids);
-  park.parked.standing = numbers_.giveUp(park.parked.group);
+  park.parked.sequence = numbers_.giveUp(park.parked.group);
   delivery_.forgetCharge();
   return park;
 }

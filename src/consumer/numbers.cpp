@@ -124,7 +124,7 @@ Numbers::Tending Numbers::tendGap(const pipeline::Gap& gap) const {
 
 void Numbers::took(Share& share) {
   if (!sequencer_) return;
-  if (share.standing) sequencer_->adopt(*std::move(share.standing));
+  if (share.sequence) sequencer_->adopt(*std::move(share.sequence));
   visit_ = std::move(share.visit);
 }
 

@@ -67,9 +67,9 @@ Result<Admission> SerializedTransaction::admit(const ConsumerName& consumer, con
   return inner_->admit(consumer, id, digest, fate);
 }
 
-Result<void> SerializedTransaction::standing() const {
+Result<void> SerializedTransaction::status() const {
   if (broken_) return *broken_;
-  return inner_ ? inner_->standing() : Result<void>{};
+  return inner_ ? inner_->status() : Result<void>{};
 }
 
 /// Takes no lock, so it does not enter either: the store hears of it when the lane does.

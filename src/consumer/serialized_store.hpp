@@ -70,7 +70,7 @@ class SerializedTransaction final : public IFencedTransaction {
   ISqlStatements* sql() noexcept override;
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
-  Result<void> standing() const override;
+  Result<void> status() const override;
   bool isFull() const noexcept override;
   Result<void> mark() override;
   Result<void> rollbackToMark() override;

@@ -93,7 +93,7 @@ Share SharedDispatcher::shareOf(std::size_t lane, pipeline::Dispatcher::Share gi
   share.heldBack = std::move(given.heldBack);
   share.histories = extractPasts(share.messages);
   if (given.isVisit) share.visit = Visit{GroupId{given.group}, given.allowed};
-  if (given.isVisit || !share.messages.empty()) share.standing = sequenceStates_.take(GroupId{given.group});
+  if (given.isVisit || !share.messages.empty()) share.sequence = sequenceStates_.take(GroupId{given.group});
   return share;
 }
 
@@ -111,10 +111,9 @@ std::vector<MessageHistory> SharedDispatcher::historiesOf(std::span<const Messag
 }
 
 /// What is ready for its group is owed to it.
-void SharedDispatcher::put(pipeline::SequenceState standing) {
-  if (const std::size_t ready = standing.place.readyCount(); ready > 0)
-    dispatcher_.owe(standing.place.group.value, ready);
-  sequenceStates_.put(std::move(standing));
+void SharedDispatcher::put(pipeline::SequenceState state) {
+  if (const std::size_t ready = state.place.readyCount(); ready > 0) dispatcher_.owe(state.place.group.value, ready);
+  sequenceStates_.put(std::move(state));
 }
 
 std::vector<Message> SharedDispatcher::begin(const Message& message) {
@@ -139,9 +138,9 @@ Receipt SharedDispatcher::acknowledge(std::size_t lane, const Acknowledge& done,
   return {.readAgain = dispatcher_.mustBeReadAgain()};
 }
 
-void SharedDispatcher::release(std::size_t lane, std::vector<pipeline::SequenceState> standings) {
+void SharedDispatcher::release(std::size_t lane, std::vector<pipeline::SequenceState> states) {
   const std::lock_guard lock(mutex_);
-  for (pipeline::SequenceState& standing : standings) put(std::move(standing));
+  for (pipeline::SequenceState& state : states) put(std::move(state));
   dispatcher_.release(lane);
   callForLook();
   wakeLane();
@@ -151,7 +150,7 @@ void SharedDispatcher::park(std::size_t lane, Parked parked, BootTime until) {
   const std::lock_guard lock(mutex_);
   for (MessageHistory& history : parked.histories)
     if (history.attempt || history.postponements.times > 0) histories_.insert_or_assign(history.id, history);
-  if (parked.standing) put(*std::move(parked.standing));
+  if (parked.sequence) put(*std::move(parked.sequence));
   dispatcher_.giveBack(parked.group, parked.unbegun, clock_.now());
   dispatcher_.park(lane, std::move(parked.messages), until, parked.group.value);
   ready_->notifyAll();  // who waits has to look at the time
@@ -261,9 +260,9 @@ bool SharedDispatcher::mustBeReadAgain() const {
   return dispatcher_.mustBeReadAgain();
 }
 
-void SharedDispatcher::adopt(std::vector<pipeline::SequenceState> standings) {
+void SharedDispatcher::adopt(std::vector<pipeline::SequenceState> states) {
   const std::lock_guard lock(mutex_);
-  for (pipeline::SequenceState& standing : standings) put(std::move(standing));
+  for (pipeline::SequenceState& state : states) put(std::move(state));
 }
 
 bool SharedDispatcher::isEmpty() const {

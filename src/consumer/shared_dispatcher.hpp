@@ -30,7 +30,7 @@ class SharedDispatcher {
   /// A handler is about to start: for whom else.
   std::vector<Message> begin(const Message& message);
   Receipt acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource);
-  void release(std::size_t lane, std::vector<pipeline::SequenceState> standings);
+  void release(std::size_t lane, std::vector<pipeline::SequenceState> states);
   std::vector<MessageHistory> historiesOf(std::span<const Message> messages);
   void park(std::size_t lane, Parked parked, BootTime until);
   /// As WorkerContext's.
@@ -66,7 +66,7 @@ class SharedDispatcher {
   bool mustBeReadAgain() const;
 
   /// Where groups stand before the lanes begin.
-  void adopt(std::vector<pipeline::SequenceState> standings);
+  void adopt(std::vector<pipeline::SequenceState> states);
   /// Nothing waits, and nothing is in hand.
   bool isEmpty() const;
   /// Has lanes look at groups that miss something for so long, where nothing of them is here.
@@ -102,7 +102,7 @@ class SharedDispatcher {
 
   Share shareOf(std::size_t lane, pipeline::Dispatcher::Share given);
   std::vector<MessageHistory> extractPasts(std::span<const Message> messages);
-  void put(pipeline::SequenceState standing);
+  void put(pipeline::SequenceState state);
   enum class Call { whenItWaits, atOnce };
   void callReader(Call call);
   void callForLook();

@@ -7,7 +7,7 @@ namespace tenure::consuming {
 void Streak::restore(const std::optional<AttemptRecord>& record) {
   const std::lock_guard lock(mutex_);
   if (!record) return;
-  leftOver_ = record->standing == Standing::released || (limit_ == 0 && record->standing == Standing::retrying);
+  leftOver_ = record->state == AttemptState::released || (limit_ == 0 && record->state == AttemptState::retrying);
   if (!leftOver_) record_ = *record;
 }
 
@@ -19,8 +19,8 @@ Streak::Death Streak::died(const MessageId& id, const std::string& reason, WallT
   record_.lastAt = now;
   ++record_.attempts;
   record_.lastError = reason;
-  const bool stops = record_.standing != Standing::blocked && static_cast<std::size_t>(record_.attempts) >= limit_;
-  if (stops) record_.standing = Standing::blocked;
+  const bool stops = record_.state != AttemptState::blocked && static_cast<std::size_t>(record_.attempts) >= limit_;
+  if (stops) record_.state = AttemptState::blocked;
   return {.counted = true, .stops = stops};
 }
 
@@ -29,20 +29,20 @@ void Streak::undone(int deaths) {
   if (deaths == 0) return;
   last_.reset();
   record_.attempts = std::max(record_.attempts - deaths, 0);
-  if (static_cast<std::size_t>(record_.attempts) < limit_) record_.standing = Standing::retrying;
+  if (static_cast<std::size_t>(record_.attempts) < limit_) record_.state = AttemptState::retrying;
 }
 
 void Streak::broken() {
   const std::lock_guard lock(mutex_);
-  if (record_.standing == Standing::blocked) return;
+  if (record_.state == AttemptState::blocked) return;
   record_ = noteCalled(deadInARow());
   last_.reset();
 }
 
 bool Streak::heard(const std::optional<AttemptRecord>& record) {
   const std::lock_guard lock(mutex_);
-  if (record_.standing != Standing::blocked) return true;  // another lane was told
-  if (record && record->standing != Standing::released) return false;
+  if (record_.state != AttemptState::blocked) return true;  // another lane was told
+  if (record && record->state != AttemptState::released) return false;
   leftOver_ = record.has_value();
   record_ = noteCalled(deadInARow());
   last_.reset();
@@ -61,7 +61,7 @@ bool Streak::isLeftOver() const {
 
 bool Streak::isStopped() const {
   const std::lock_guard lock(mutex_);
-  return record_.standing == Standing::blocked;
+  return record_.state == AttemptState::blocked;
 }
 
 bool Streak::counts() const {

@@ -64,7 +64,7 @@ class Engine::RecoveryContext final : public IWorkerContext {
   Result<Recollection> recall(const ConsumerName& consumer, WallTime now) override;
   Result<void> attach(const Attach& attach) override;
   Result<Share> take(Take take) override;
-  void release(std::vector<pipeline::SequenceState> standings) override;
+  void release(std::vector<pipeline::SequenceState> states) override;
   void park(Parked parked, BootTime until) override;
   std::optional<BootTime> takeTurn(const GroupId& group) override { return dispatcher_.takeSuspectsTurn(group); }
   bool isLimited() const override { return false; }
@@ -110,8 +110,8 @@ class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
   Result<Recollection> recall(const ConsumerName& consumer, WallTime now) override;
   Result<void> attach(const Attach&) override { return {}; }
   Result<Share> take(Take take) override;
-  void release(std::vector<pipeline::SequenceState> standings) override {
-    dispatcher_.release(number_, std::move(standings));
+  void release(std::vector<pipeline::SequenceState> states) override {
+    dispatcher_.release(number_, std::move(states));
   }
   void park(Parked parked, BootTime until) override { dispatcher_.park(number_, std::move(parked), until); }
   std::optional<BootTime> takeTurn(const GroupId& group) override { return dispatcher_.takeTurn(group); }

@@ -233,7 +233,7 @@ void ElectionMachine::handle(const input::Listed& in) {
 }
 
 void ElectionMachine::handle(const input::Statted& in) {
-  if (in.ticket != 0 && in.ticket == lineLook_) return standingStatted(in.name, in.stat);
+  if (in.ticket != 0 && in.ticket == lineLook_) return standbyStatted(in.name, in.stat);
   if (in.ticket != flow_ || phase_ != Phase::ranking) return;
   if (!in.stat && !in.stat.error().is(Errc::notFound)) {
     if (!pausedBy(in.stat.error())) fail(in.stat.error());

@@ -149,7 +149,7 @@ void ElectionMachine::handle(const input::NodeRead& in) {
   if (in.ticket == markerWatch_.ticket) return markerRead(in.node);
   if (in.ticket == handoverWatch_.ticket) return handoverRead(in.node);
   if (in.ticket == leaderLook_) return leaderRead(in.node);
-  if (const auto standing = lineReads_.extract(in.ticket)) return standingRead(standing.mapped(), in.node);
+  if (const auto entry = lineReads_.extract(in.ticket)) return standbyRead(entry.mapped(), in.node);
 }
 
 void ElectionMachine::handle(const input::Written& in) {

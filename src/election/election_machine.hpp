@@ -231,8 +231,8 @@ class ElectionMachine {
   bool looksBack() const noexcept;
   void lookAtLine();
   void lineListed(const Result<std::vector<std::string>>& names);
-  void standingRead(const std::string& name, const Result<Node>& node);
-  void standingStatted(const std::string& name, const Result<NodeStat>& stat);
+  void standbyRead(const std::string& name, const Result<Node>& node);
+  void standbyStatted(const std::string& name, const Result<NodeStat>& stat);
   void lineSeen();
   void lineLost();
 

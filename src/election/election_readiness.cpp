@@ -71,8 +71,8 @@ void ElectionMachine::lookBehind() {
 
 void ElectionMachine::letPass() {
   lookDue_ = now_.boot + lookBehindInterval;
-  const std::vector<StandbyLine::Standing> behind = line_.behind(own_->czxid);
-  const bool anyReady = std::any_of(behind.begin(), behind.end(), [](const StandbyLine::Standing& each) {
+  const std::vector<StandbyLine::StandbyEntry> behind = line_.behind(own_->czxid);
+  const bool anyReady = std::any_of(behind.begin(), behind.end(), [](const StandbyLine::StandbyEntry& each) {
     return each.record.readiness == Readiness::ready || each.record.readiness == Readiness::prepared;
   });
   const bool oldest = phase_ == Phase::ranking;

@@ -105,7 +105,7 @@ void ElectionMachine::handOverTo(const StandbyLine::Successor& successor) {
 
 /// The target is next, or those before it have to go.
 void ElectionMachine::makeWay(const std::string& target) {
-  const std::vector<StandbyLine::Standing> behind = line_.behind(own_->czxid);
+  const std::vector<StandbyLine::StandbyEntry> behind = line_.behind(own_->czxid);
   if (behind.front().name == target) return honour();
   for (auto between = behind.begin(); between->name != target; ++between) {
     tell(CandidateSentBack{between->name}, token());
@@ -139,12 +139,12 @@ void ElectionMachine::lineListed(const Result<std::vector<std::string>>& names) 
   for (const std::string& name : line_.unanswered()) {
     const Ticket ticket = newTicket();
     lineReads_.emplace(ticket, name);
-    act(action::Read{ticket, action::Subject::standing, child(name), false});
+    act(action::Read{ticket, action::Subject::standby, child(name), false});
   }
   if (line_.unanswered().empty()) lineSeen();
 }
 
-void ElectionMachine::standingRead(const std::string& name, const Result<Node>& node) {
+void ElectionMachine::standbyRead(const std::string& name, const Result<Node>& node) {
   if (node) {
     const auto* first = line_.answer(name, node->stat, parseCandidateRecord(node->data), now_.boot);
     if (first != nullptr && !first->differs.empty() && phase_ == Phase::office)
@@ -159,7 +159,7 @@ void ElectionMachine::standingRead(const std::string& name, const Result<Node>& 
   if (line_.unanswered().empty()) lineSeen();
 }
 
-void ElectionMachine::standingStatted(const std::string& name, const Result<NodeStat>& stat) {
+void ElectionMachine::standbyStatted(const std::string& name, const Result<NodeStat>& stat) {
   if (!stat && !stat.error().is(Errc::notFound)) return lineLost();
   if (stat)
     line_.answer(name, *stat, {}, now_.boot);

@@ -121,7 +121,7 @@ struct CheckAcl {
   Ticket ticket = 0;
   std::string path;
 };
-enum class Subject { meta, marker, own, visit, predecessor, handover, standing, leader, ourLast };
+enum class Subject { meta, marker, own, visit, predecessor, handover, standby, leader, ourLast };
 struct Read {
   Ticket ticket = 0;
   Subject subject = Subject::meta;

@@ -17,7 +17,7 @@ namespace tenure {
 
 class StandbyLine {
  public:
-  struct Standing {
+  struct StandbyEntry {
     std::string name;
     CandidateUuid uuid;
     std::int64_t czxid = 0;
@@ -43,13 +43,14 @@ class StandbyLine {
   /// that were not known to be ready; with `anew` all of them.
   void list(const std::vector<std::string>& names, const std::string& own, bool anew);
   /// One of them. A record that may not be read is an unknown one. Returns it when it was never read before.
-  const Standing* answer(const std::string& name, const NodeStat& stat, const CandidateRecord& record, BootTime now);
+  const StandbyEntry* answer(const std::string& name, const NodeStat& stat, const CandidateRecord& record,
+                             BootTime now);
   /// It has gone meanwhile.
   void vanished(const std::string& name);
   const std::set<std::string>& unanswered() const noexcept { return unanswered_; }
 
   /// Created after `czxid`, in order; the first one is next.
-  std::vector<Standing> behind(std::int64_t czxid) const;
+  std::vector<StandbyEntry> behind(std::int64_t czxid) const;
   /// `to` if it is given, else the first behind `czxid` to whom the office may go.
   Successor successor(std::int64_t czxid, const std::optional<CandidateUuid>& to) const;
   /// The first in line behind `czxid` that is preferred, may follow, and has stood by for as long as it said.
@@ -59,7 +60,7 @@ class StandbyLine {
 
  private:
   AgreementDigests ours_;
-  std::map<std::string, Standing> known_;
+  std::map<std::string, StandbyEntry> known_;
   std::set<std::string> lookalikes_;  // persistent: nobody's
   std::set<std::string> unanswered_;
 };

@@ -4,14 +4,14 @@
 
 namespace tenure::pipeline {
 
-void SequenceStates::put(SequenceState standing) {
-  const GroupId group = standing.place.group;
-  if (standing.place.isOpen()) {
-    open_.insert_or_assign(group, std::move(standing));
+void SequenceStates::put(SequenceState state) {
+  const GroupId group = state.place.group;
+  if (state.place.isOpen()) {
+    open_.insert_or_assign(group, std::move(state));
     return;
   }
   if (closed_.size() >= maxGroups_) closed_.clear();
-  closed_.insert_or_assign(group, std::move(standing));
+  closed_.insert_or_assign(group, std::move(state));
 }
 
 std::optional<SequenceState> SequenceStates::take(const GroupId& group) {
@@ -22,17 +22,17 @@ std::optional<SequenceState> SequenceStates::take(const GroupId& group) {
 
 std::vector<Gap> SequenceStates::overdue(WallTime now, std::chrono::milliseconds limit) const {
   std::vector<Gap> gaps;
-  for (const auto& [group, standing] : open_)
-    if (!standing.place.isReady() && now - standing.place.since >= limit) gaps.push_back(standing.place.gap(now));
+  for (const auto& [group, state] : open_)
+    if (!state.place.isReady() && now - state.place.since >= limit) gaps.push_back(state.place.gap(now));
   return gaps;
 }
 
 std::vector<Gap> SequenceStates::tell(WallTime now, std::chrono::milliseconds limit) {
   std::vector<Gap> gaps;
-  for (auto& [group, standing] : open_) {
-    if (standing.place.isReady() || now - standing.place.since < limit) continue;
-    const std::int64_t missing = standing.place.position + 1;
-    if (std::exchange(standing.told, missing) != missing) gaps.push_back(standing.place.gap(now));
+  for (auto& [group, state] : open_) {
+    if (state.place.isReady() || now - state.place.since < limit) continue;
+    const std::int64_t missing = state.place.position + 1;
+    if (std::exchange(state.told, missing) != missing) gaps.push_back(state.place.gap(now));
   }
   return gaps;
 }

@@ -14,7 +14,7 @@ class SequenceStates {
   /// `maxGroups`: how many are remembered that could be read again.
   explicit SequenceStates(std::size_t maxGroups = Sequencer::defaultGroups) : maxGroups_(maxGroups) {}
 
-  void put(SequenceState standing);
+  void put(SequenceState state);
   /// Nullopt: it has to be read, and nothing of it waits.
   std::optional<SequenceState> take(const GroupId& group);
   /// Those that wait for a number for so long.

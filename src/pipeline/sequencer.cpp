@@ -240,31 +240,31 @@ void Sequencer::undone() noexcept {
 
 // --- from one to another
 
-void Sequencer::adopt(SequenceState standing) {
-  if (standing.told != 0) told_[standing.place.group] = standing.told;
-  remember(std::move(standing.place));
+void Sequencer::adopt(SequenceState state) {
+  if (state.told != 0) told_[state.place.group] = state.told;
+  remember(std::move(state.place));
 }
 
 std::optional<SequenceState> Sequencer::giveUp(const GroupId& group) {
   TENURE_ASSERT(!touched_.contains(group));
   auto place = places_.extract(group);
   if (!place) return std::nullopt;
-  SequenceState standing{.place = std::move(place.mapped())};
-  if (const auto told = told_.extract(group)) standing.told = told.mapped();
+  SequenceState state{.place = std::move(place.mapped())};
+  if (const auto told = told_.extract(group)) state.told = told.mapped();
   inHand_.erase(group);
   const std::string digest = digestText(consumer_, group);
   open_.erase(digest);
   ready_.erase(digest);
-  return standing;
+  return state;
 }
 
 std::vector<SequenceState> Sequencer::giveUpAll(const std::function<bool(const GroupId&)>& but) {
   std::vector<GroupId> groups;
   for (const auto& [group, place] : places_)
     if (!but(group)) groups.push_back(group);
-  std::vector<SequenceState> standings;
-  for (const GroupId& group : groups) standings.push_back(*giveUp(group));
-  return standings;
+  std::vector<SequenceState> states;
+  for (const GroupId& group : groups) states.push_back(*giveUp(group));
+  return states;
 }
 
 // --- what comes back, and what does not come

@@ -12,7 +12,7 @@
 ///
 /// A change belongs to the open transaction until that is committed or undone, and is written with it: the store knows
 /// a group's position exactly as far as its effects. What a group needs is kept for itself, so that different groups
-/// may be in the hands of different lanes, each with a sequencer of its own: a group's standing goes with the group.
+/// may be in the hands of different lanes, each with a sequencer of its own: a group's state goes with the group.
 /// Only the lists of groups that have something waiting are shared (open_groups.hpp), for a later term to find them.
 #pragma once
 
@@ -109,7 +109,7 @@ class Sequencer {
   void told(const Gap& gap) { told_[gap.group] = gap.first; }
 
   // To another sequencer, and from it; not in the open transaction.
-  void adopt(SequenceState standing);
+  void adopt(SequenceState state);
   std::optional<SequenceState> giveUp(const GroupId& group);
   std::vector<SequenceState> giveUpAll(const std::function<bool(const GroupId&)>& but);
 

@@ -116,7 +116,7 @@ class ISqlTransaction {
   /// It holds the fence's lock by now.
   virtual bool isLocked() const noexcept { return hasBegun(); }
   /// What every further call will hear: nothing, or why it is over. Asks no server.
-  virtual Result<void> standing() const = 0;
+  virtual Result<void> status() const = 0;
   virtual bool isFull() const noexcept { return false; }
 
   // As ISqlStatements, after begin():

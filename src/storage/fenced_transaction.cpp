@@ -18,10 +18,10 @@ Result<void> checkStateKey(std::string_view key) {
 
 }  // namespace
 
-Result<void> FencedTransaction::standing() const {
+Result<void> FencedTransaction::status() const {
   if (broken_) return *broken_;
   if (over_) return Error{Errc::storeFailed, "the transaction is over"};
-  return sql_ ? sql_->standing() : Result<void>{};
+  return sql_ ? sql_->status() : Result<void>{};
 }
 
 Error FencedTransaction::breakOff(Error why) {
@@ -31,13 +31,13 @@ Error FencedTransaction::breakOff(Error why) {
 }
 
 Result<void> FencedTransaction::mark() {
-  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> sound = status(); !sound) return sound;
   writes_.mark();
   return sql_ ? sql_->mark() : Result<void>{};
 }
 
 Result<void> FencedTransaction::rollbackToMark() {
-  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> sound = status(); !sound) return sound;
   writes_.rollbackToMark();
   const Result<void> undone = sql_ ? sql_->rollbackToMark() : Result<void>{};
   return undone ? undone : heard(undone.error());
@@ -46,7 +46,7 @@ Result<void> FencedTransaction::rollbackToMark() {
 // --- a handler's statements
 
 Result<void> FencedTransaction::begun() {
-  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> sound = status(); !sound) return sound;
   if (!sql_ || sql_->hasBegun()) return {};
   const Result<Fence> begun = session_.begin(*sql_);
   if (!begun) return breakOff(begun.error());
@@ -56,7 +56,7 @@ Result<void> FencedTransaction::begun() {
 
 Error FencedTransaction::heard(Error error) {
   if (error.is(Errc::staleTerm)) error = session_.fenced();
-  if (const Result<void> sound = sql_->standing(); !sound || error.is(Errc::transactionConflict))
+  if (const Result<void> sound = sql_->status(); !sound || error.is(Errc::transactionConflict))
     return breakOff(std::move(error));
   return error;
 }
@@ -74,7 +74,7 @@ Result<void> FencedTransaction::write(std::string_view sql, std::span<const SqlP
 }
 
 Result<void> FencedTransaction::check(std::string_view sql, std::span<const SqlParameter> parameters) {
-  if (const Result<void> sound = standing(); !sound) return sound;
+  if (const Result<void> sound = status(); !sound) return sound;
   const Result<void> checked = sql_->check(sql, parameters);
   return checked ? checked : heard(checked.error());
 }
@@ -97,7 +97,7 @@ Result<std::optional<Row>> FencedTransaction::stored(Table table, Row key) {
 
 Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) {
   if (const Result<void> valid = checkStateKey(key); !valid) return valid.error();
-  if (const Result<void> sound = standing(); !sound) return sound.error();
+  if (const Result<void> sound = status(); !sound) return sound.error();
   const Row name{std::string(key)};
   if (const Write* own = writes_.find(Table::state, name))
     return own->what == Write::What::put ? std::optional(textIn(own->row, state::value)) : std::nullopt;
@@ -111,14 +111,14 @@ Result<void> FencedTransaction::put(std::string_view key, std::string_view value
   if (value.size() > session_.limits().stateBytes)
     return Error{Errc::payloadTooLarge, "state \"" + escaped(key) + "\" has " + std::to_string(value.size()) +
                                             " bytes, at most " + std::to_string(session_.limits().stateBytes)};
-  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> sound = status(); !sound) return sound;
   writes_.put(Table::state, {std::string(key), std::string(value)});
   return {};
 }
 
 Result<void> FencedTransaction::erase(std::string_view key) {
   if (Result<void> valid = checkStateKey(key); !valid) return valid;
-  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> sound = status(); !sound) return sound;
   writes_.remove(Table::state, {std::string(key)});
   return {};
 }
@@ -133,14 +133,14 @@ Result<void> FencedTransaction::enqueue(const NewMessage& message, std::string_v
   if (!queue.empty())
     if (const auto name = parseElectionName(queue); !name)
       return Error{name.error().code, "queue \"" + escaped(queue) + "\": " + name.error().detail};
-  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> sound = status(); !sound) return sound;
   writes_.enqueue(message, std::string(queue));
   return {};
 }
 
 Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                            MessageFate fate) {
-  if (const Result<void> sound = standing(); !sound) return sound.error();
+  if (const Result<void> sound = status(); !sound) return sound.error();
   std::string name = nameOf(Table::key, keyNamed(consumer, id));
   if (const Write* own = writes_.find(name)) return admissionOf(&own->row, digest);
   const auto known = stored_.find(name);
@@ -158,25 +158,25 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
 }
 
 Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
-  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> sound = status(); !sound) return sound;
   writes_.put(Table::inWork, inWorkRow(consumer, term_.token(), ids, more));
   return {};
 }
 
 Result<void> FencedTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
-  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> sound = status(); !sound) return sound;
   writes_.put(Table::attempt, attemptRow(consumer, record));
   return {};
 }
 
 Result<void> FencedTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
-  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> sound = status(); !sound) return sound;
   writes_.remove(Table::attempt, keyNamed(consumer, id));
   return {};
 }
 
 Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
-  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> sound = status(); !sound) return sound;
   DeadLetter unnumbered = letter;
   unnumbered.number = 0;
   writes_.put(Table::deadLetter, deadLetterRow(consumer, unnumbered));
@@ -184,20 +184,20 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
 }
 
 Result<void> FencedTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
-  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> sound = status(); !sound) return sound;
   for (const LoggedAttempt& each : attempts) writes_.put(Table::log, logRow(consumer, term_.token(), each));
   return {};
 }
 
 Result<void> FencedTransaction::acknowledge(std::span<const Message> messages) {
-  if (Result<void> sound = standing(); !sound) return sound;
+  if (Result<void> sound = status(); !sound) return sound;
   writes_.acknowledge(messages);
   return {};
 }
 
 Result<void> FencedTransaction::commit() {
   TENURE_ASSERT(!over_ || broken_);
-  Result<void> committed = standing();
+  Result<void> committed = status();
   if (committed && (!writes_.isEmpty() || (sql_ && sql_->hasBegun())))
     committed = session_.commit(writes_, sql_.get(), begun_);
   if (!committed && committed.error().is(Errc::transactionConflict)) session_.expectAgain(assumed_);

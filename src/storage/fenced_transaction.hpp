@@ -32,7 +32,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
 
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
-  Result<void> standing() const override;
+  Result<void> status() const override;
   bool isFull() const noexcept override { return session_.isFull(writes_) || (sql_ && sql_->isFull()); }
   Result<void> mark() override;
   Result<void> rollbackToMark() override;

@@ -45,7 +45,7 @@ Row attemptRow(const ConsumerName& consumer, const AttemptRecord& record) {
           record.lastError,
           millisecondsOf(record.firstAt),
           millisecondsOf(record.lastAt),
-          static_cast<std::int64_t>(record.standing)};
+          static_cast<std::int64_t>(record.state)};
 }
 
 FailingMessage attemptFrom(const Row& row) {
@@ -55,7 +55,7 @@ FailingMessage attemptFrom(const Row& row) {
            .lastError = textIn(row, attempt::lastError),
            .firstAt = timeIn(row, attempt::firstAt),
            .lastAt = timeIn(row, attempt::lastAt),
-           .standing = static_cast<Standing>(integerIn(row, attempt::standing))}};
+           .state = static_cast<AttemptState>(integerIn(row, attempt::standing))}};
 }
 
 Row inWorkRow(const ConsumerName& consumer, FencingToken token, std::span<const MessageId> ids, bool more) {

@@ -220,9 +220,9 @@ Result<void> StoreAdmin::release(const ConsumerName& consumer, const MessageId& 
     Result<Rows> rows = read({&name, 1});
     if (!rows) return rows.error();
     std::optional<Row>& row = rows->front();
-    const auto blocked = static_cast<std::int64_t>(Standing::blocked);
+    const auto blocked = static_cast<std::int64_t>(AttemptState::blocked);
     if (!row || integerIn(*row, attempt::standing) != blocked) return blocksNobody(id);
-    row->at(attempt::standing) = static_cast<std::int64_t>(Standing::released);
+    row->at(attempt::standing) = static_cast<std::int64_t>(AttemptState::released);
     WriteSet writes;
     writes.put(Table::attempt, std::move(*row), Expectation::has(attempt::standing, blocked));
     const Result<Committed> committed = driver_->commit({.writes = &writes});

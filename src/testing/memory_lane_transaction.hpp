@@ -21,7 +21,7 @@ class LaneTransaction final : public WorldTransaction {
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
   /// What breaks it is found by its commit.
-  Result<void> standing() const override { return {}; }
+  Result<void> status() const override { return {}; }
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
   Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;

@@ -112,7 +112,7 @@ Result<Admission> MemoryTransaction::admit(const ConsumerName& consumer, const M
   return Admission::fresh;
 }
 
-Result<void> MemoryTransaction::standing() const {
+Result<void> MemoryTransaction::status() const {
   const std::lock_guard lock(state_.mutex);
   return broken_ ? Result<void>{*broken_} : Result<void>{};
 }
@@ -153,7 +153,7 @@ Result<void> MemoryTransaction::recordAttempt(const ConsumerName& consumer, cons
   const std::lock_guard lock(state_.mutex);
   auto& attempts = state_.books[consumer].attempts;
   AttemptRecord& kept = attempts.emplace(record.id, record).first->second;
-  if (released) kept.standing = Standing::released;
+  if (released) kept.state = AttemptState::released;
   undo_.emplace_back([&attempts, id = record.id](State&) { attempts.erase(id); });
   return {};
 }
@@ -162,7 +162,7 @@ bool MemoryTransaction::isReleased(const ConsumerName& consumer, const MessageId
   const std::lock_guard lock(state_.mutex);
   const auto& attempts = state_.books[consumer].attempts;
   const auto found = attempts.find(id);
-  return found != attempts.end() && found->second.standing == Standing::released;
+  return found != attempts.end() && found->second.state == AttemptState::released;
 }
 
 Result<void> MemoryTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {

@@ -32,7 +32,7 @@ class MemoryTransaction final : public WorldTransaction {
 
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;
-  Result<void> standing() const override;
+  Result<void> status() const override;
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
   Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;

@@ -32,8 +32,8 @@ bool World::release(const ConsumerName& consumer, const MessageId& id) {
   const std::lock_guard lock(state_->mutex);
   auto& attempts = state_->books[consumer].attempts;
   const auto found = attempts.find(id);
-  if (found == attempts.end() || found->second.standing != Standing::blocked) return false;
-  found->second.standing = Standing::released;
+  if (found == attempts.end() || found->second.state != AttemptState::blocked) return false;
+  found->second.state = AttemptState::released;
   return true;
 }
 

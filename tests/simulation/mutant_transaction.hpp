@@ -31,7 +31,7 @@ class MutantTransaction final : public test::ForwardingTransaction {
     return pass([](auto& inner) { return inner.commit(); });
   }
   /// Nothing stands in its way.
-  Result<void> standing() const override { return {}; }
+  Result<void> status() const override { return {}; }
 
  private:
   Result<void> pass(Step step) override;

@@ -261,7 +261,8 @@ Result<void> StoreTransaction::recordAttempt(const ConsumerName& consumer, const
   const bool charge = record.lastError.starts_with(begun);
   if (charge && process_.simulation().mutant() == Mutant::uncharged) return {};
   Result<void> written = ForwardingTransaction::recordAttempt(consumer, record);
-  if (written) booking_.attempts.push_back({record.id, record.attempts, charge, record.standing != Standing::retrying});
+  if (written)
+    booking_.attempts.push_back({record.id, record.attempts, charge, record.state != AttemptState::retrying});
   return written;
 }
 

@@ -64,9 +64,7 @@ class StoreTransaction final : public test::ForwardingTransaction {
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
   Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override;
   Result<void> commit() override;
-  Result<void> standing() const override {
-    return broken_ ? Result<void>{*broken_} : ForwardingTransaction::standing();
-  }
+  Result<void> status() const override { return broken_ ? Result<void>{*broken_} : ForwardingTransaction::status(); }
 
   Result<void> acknowledge(IMessageSource& source, std::span<const Message> messages);
 

@@ -43,7 +43,7 @@ class ForwardingTransaction : public IFencedTransaction {
     });
     return passed ? *admission : Result<Admission>{passed.error()};
   }
-  Result<void> standing() const override { return inner_->standing(); }
+  Result<void> status() const override { return inner_->status(); }
   bool isFull() const noexcept override { return inner_->isFull(); }
   Result<void> mark() override { return inner_->mark(); }
   Result<void> rollbackToMark() override { return inner_->rollbackToMark(); }

@@ -38,7 +38,7 @@ enum class Admission {
 };
 
 /// Where a message stands that failed.
-enum class Standing {
+enum class AttemptState {
   retrying,
   blocked,   // out of attempts, and those behind it wait (OnDead::block)
   released,  // an operator has let it go: it becomes a dead letter
@@ -51,7 +51,7 @@ struct AttemptRecord {
   std::string lastError;
   WallTime firstAt{};
   WallTime lastAt{};
-  Standing standing = Standing::retrying;
+  AttemptState state = AttemptState::retrying;
 };
 
 struct DeadLetter {
@@ -104,7 +104,7 @@ class IFencedTransaction : public Transaction {
   virtual Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                   MessageFate fate) = 0;
   /// What every further call will hear: nothing, or why the transaction is over. Asks no server.
-  virtual Result<void> standing() const = 0;
+  virtual Result<void> status() const = 0;
   /// It holds as much as it takes well: commit before the next message.
   virtual bool isFull() const noexcept { return false; }
   virtual Result<void> mark() = 0;

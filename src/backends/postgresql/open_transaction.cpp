@@ -23,7 +23,7 @@ Result<storage::Outcome> OpenTransaction::begin(const storage::Fence& expected, 
   return storage::Outcome::committed;
 }
 
-Result<void> OpenTransaction::standing() const {
+Result<void> OpenTransaction::status() const {
   if (!isOver_) return {};
   return why_;
 }

@@ -40,7 +40,7 @@ class OpenTransaction final : public storage::ISqlTransaction {
   Result<storage::Outcome> begin(const storage::Fence& expected, const storage::Fence& next) override;
   bool hasBegun() const noexcept override { return isSent_ || !kept_.empty(); }
   bool isLocked() const noexcept override { return isSent_; }
-  Result<void> standing() const override;
+  Result<void> status() const override;
   bool isFull() const noexcept override { return savepoints_ >= mostSavepoints; }
 
   Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override;

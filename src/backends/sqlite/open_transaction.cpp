@@ -14,7 +14,7 @@ Result<storage::Outcome> OpenTransaction::begin(const storage::Fence& expected, 
 }
 
 /// Some failures (a full disk, a user's INSERT OR ROLLBACK) undo the whole transaction; nothing may follow.
-Result<void> OpenTransaction::standing() const {
+Result<void> OpenTransaction::status() const {
   if (broken_) return *broken_;
   if (state_ == State::idle || (state_ == State::open && driver_.connection().inTransaction())) return {};
   return Error{Errc::storeFailed,
@@ -31,7 +31,7 @@ Result<std::vector<SqlRow>> OpenTransaction::execute(std::string_view sql, std::
     if (const Result<void> placed = placeMark(); !placed) return placed.error();
   Result<std::vector<SqlRow>> rows = executeUserSql(driver_.connection(), sql, parameters);
   if (!rows) rows = heard(rows.error());
-  const Result<void> stillOpen = standing();
+  const Result<void> stillOpen = status();
   if (!rows || stillOpen) return rows;
   return stillOpen.error();
 }
@@ -67,7 +67,7 @@ Result<void> OpenTransaction::mark() {
 
 Result<void> OpenTransaction::rollbackToMark() {
   if (state_ == State::idle || mark_ == Mark::wanted) return {};
-  if (Result<void> open = standing(); !open) return open;
+  if (Result<void> open = status(); !open) return open;
   if (mark_ == Mark::placed) return driver_.connection().run("ROLLBACK TO tenure_mark");
   driver_.goPessimistically();
   return Error{Errc::transactionConflict, "what a handler wrote before it failed has no savepoint"};

@@ -21,7 +21,7 @@ class OpenTransaction final : public storage::ISqlTransaction {
 
   Result<storage::Outcome> begin(const storage::Fence& expected, const storage::Fence& next) override;
   bool hasBegun() const noexcept override { return state_ != State::idle; }
-  Result<void> standing() const override;
+  Result<void> status() const override;
   Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) override;

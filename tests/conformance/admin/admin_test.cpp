@@ -48,9 +48,9 @@ class AdminSuite : public testing::TestWithParam<Backend> {
       EXPECT_THAT(transaction.deadLetter(consumer, letter), succeeds());
     });
   }
-  void fail(const std::string& id, int attempts, Standing standing) {
+  void fail(const std::string& id, int attempts, AttemptState state) {
     commit([&](IFencedTransaction& transaction) {
-      EXPECT_THAT(transaction.recordAttempt(consumer, {MessageId{id}, attempts, "no stock", at_, at_, standing}),
+      EXPECT_THAT(transaction.recordAttempt(consumer, {MessageId{id}, attempts, "no stock", at_, at_, state}),
                   succeeds());
     });
   }
@@ -261,38 +261,38 @@ TEST_P(AdminSuite, AGroupNobodyIsInChoosesNothing) {
 }
 
 TEST_P(AdminSuite, TellsWhoFailsAndWhoBlocks) {
-  fail("a", 2, Standing::retrying);
-  fail("b", 5, Standing::blocked);
+  fail("a", 2, AttemptState::retrying);
+  fail("b", 5, AttemptState::blocked);
 
   const std::vector<FailingMessage> failing = admin_->failing().value();
 
   ASSERT_THAT(failing, SizeIs(2));
   EXPECT_EQ(failing[0].consumer, consumer);
   EXPECT_EQ(failing[0].attempts.id.value, "a");
-  EXPECT_EQ(failing[0].attempts.standing, Standing::retrying);
+  EXPECT_EQ(failing[0].attempts.state, AttemptState::retrying);
   EXPECT_EQ(failing[1].attempts.id.value, "b");
   EXPECT_EQ(failing[1].attempts.attempts, 5);
   EXPECT_EQ(failing[1].attempts.lastError, "no stock");
   EXPECT_EQ(failing[1].attempts.firstAt, at_);
-  EXPECT_EQ(failing[1].attempts.standing, Standing::blocked);
+  EXPECT_EQ(failing[1].attempts.state, AttemptState::blocked);
 }
 
 TEST_P(AdminSuite, AReleaseReachesTheLeaderWhateverItRecordsMeanwhile) {
-  fail("b", 5, Standing::blocked);
+  fail("b", 5, AttemptState::blocked);
 
   EXPECT_THAT(admin_->release(consumer, MessageId{"b"}), succeeds());
-  fail("b", 6, Standing::blocked);
+  fail("b", 6, AttemptState::blocked);
 
   const std::vector<AttemptRecord> found = leader_.store->consumerState(consumer).value().attempts;
   ASSERT_THAT(found, SizeIs(1));
-  EXPECT_EQ(found[0].standing, Standing::released);
+  EXPECT_EQ(found[0].state, AttemptState::released);
   EXPECT_EQ(found[0].attempts, 6);
   EXPECT_EQ(found[0].lastError, "no stock");
 }
 
 TEST_P(AdminSuite, OnlyWhoBlocksIsReleased) {
-  fail("a", 2, Standing::retrying);
-  fail("b", 5, Standing::blocked);
+  fail("a", 2, AttemptState::retrying);
+  fail("b", 5, AttemptState::blocked);
   ASSERT_THAT(admin_->release(consumer, MessageId{"b"}), succeeds());
 
   EXPECT_THAT(admin_->release(consumer, MessageId{"a"}), failsWith(Errc::notFound));
@@ -302,15 +302,15 @@ TEST_P(AdminSuite, OnlyWhoBlocksIsReleased) {
 }
 
 TEST_P(AdminSuite, ASuccessThatClearsTheAttemptsClearsTheReleaseToo) {
-  fail("b", 5, Standing::blocked);
+  fail("b", 5, AttemptState::blocked);
   ASSERT_THAT(admin_->release(consumer, MessageId{"b"}), succeeds());
   commit([&](IFencedTransaction& transaction) {
     EXPECT_THAT(transaction.clearAttempt(consumer, MessageId{"b"}), succeeds());
   });
 
-  fail("b", 1, Standing::retrying);
+  fail("b", 1, AttemptState::retrying);
 
-  EXPECT_EQ(admin_->failing().value()[0].attempts.standing, Standing::retrying);
+  EXPECT_EQ(admin_->failing().value()[0].attempts.state, AttemptState::retrying);
 }
 
 TEST_P(AdminSuite, APardonLeavesTheLetterForItsCallerToSend) {
@@ -402,7 +402,7 @@ FenceRow heir(std::int64_t token = 20) {
 TEST_P(QueueAdminSuite, AMovedQueueIsTheOtherElectionsWithAllThatIsKeptOfIt) {
   produce("a", "12345");
   bury("dead");
-  fail("b", 2, Standing::retrying);
+  fail("b", 2, AttemptState::retrying);
   commit([&](IFencedTransaction& transaction) { EXPECT_THAT(transaction.put("balance", "17"), succeeds()); });
   const Replica next = world_->open();
   const TestTerm term(21, "invoices");

@@ -303,7 +303,7 @@ TEST_P(StoreSuite, WhoeverAsksAfterAFencedStepHearsOfTheFenceToo) {
   const bool swallowed = transaction->put("k", "v") && transaction->get("other");
 
   EXPECT_FALSE(swallowed);
-  EXPECT_THAT(transaction->standing(), failsWith(Errc::staleTerm));
+  EXPECT_THAT(transaction->status(), failsWith(Errc::staleTerm));
   EXPECT_THAT(transaction->recordAttempt(consumer, {}), failsWith(Errc::staleTerm));
 }
 

@@ -48,7 +48,7 @@ TEST_F(ConsumerBlockade, ThoseBehindItWaitAndItIsSaidForWhom) {
   EXPECT_EQ(events.of<QueueBlocked>()[0].attempts, 2);
   EXPECT_EQ(events.of<QueueBlocked>()[0].error, "no stock");
   ASSERT_THAT(found().attempts, SizeIs(1));
-  EXPECT_EQ(found().attempts[0].standing, Standing::blocked);
+  EXPECT_EQ(found().attempts[0].state, AttemptState::blocked);
 }
 
 TEST_F(ConsumerBlockade, ItIsTriedAgainAtTheLongestWait) {
@@ -208,7 +208,7 @@ TEST_F(ConsumerBlockade, AKillerIsTriedAgainOnlyAfterTheLongestWait) {
 
   EXPECT_EQ(timesHandled("b"), before);
   ASSERT_THAT(found().attempts, SizeIs(1));
-  EXPECT_EQ(found().attempts[0].standing, Standing::blocked);
+  EXPECT_EQ(found().attempts[0].state, AttemptState::blocked);
   EXPECT_EQ(found().attempts[0].lastError, "its process died");
   mended = true;
   workOff(fourth);

@@ -120,7 +120,7 @@ TEST_F(OneDelivery, OrItBlocksThoseBehindIt) {
 
   expectA<Delivery::CommitFirst>(run(Outcome::failed("no")));
 
-  EXPECT_EQ(at().booking.record->standing, Standing::blocked);
+  EXPECT_EQ(at().booking.record->state, AttemptState::blocked);
 }
 
 TEST_F(OneDelivery, ARejectedOneIsBuriedAtOnceAndASkippedOneOnlyLosesItsWrites) {
@@ -166,7 +166,7 @@ TEST_F(OneDelivery, ASuspectThatIsOutOfAttemptsIsBuried) {
 
 TEST_F(OneDelivery, WhatAnOperatorReleasedIsBuried) {
   AttemptRecord released = attemptsAt("a", 2, "no");
-  released.standing = Standing::released;
+  released.state = AttemptState::released;
   at().histories.put(released);
   asks<Look>(begin());
   delivery().looked(false);

@@ -41,7 +41,7 @@ TEST_F(Postponed, HowOftenSinceWhenAndWhyIsOnRecordAndCountsNoAttempt) {
   EXPECT_LT(onRecord("a").since - began, 1s);
   ASSERT_THAT(found().attempts, SizeIs(1));
   EXPECT_EQ(found().attempts[0].attempts, 0);
-  EXPECT_EQ(found().attempts[0].standing, Standing::retrying);
+  EXPECT_EQ(found().attempts[0].state, AttemptState::retrying);
 }
 
 TEST_F(Postponed, ASuccessorCountsOn) {

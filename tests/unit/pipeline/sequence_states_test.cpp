@@ -14,49 +14,49 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-SequenceState standing(const std::string& group, std::int64_t position, const std::vector<std::int64_t>& kept) {
+SequenceState stateOf(const std::string& group, std::int64_t position, const std::vector<std::int64_t>& kept) {
   GroupPlace place{.group = GroupId{group}, .position = position, .since = morning};
   for (const std::int64_t number : kept) place.waiting.emplace(number, "mark");
   return {.place = std::move(place)};
 }
 
 TEST(SequenceStates, GoWithTheirGroups) {
-  SequenceStates standings;
-  standings.put(standing("a", 3, {5}));
+  SequenceStates states;
+  states.put(stateOf("a", 3, {5}));
 
-  EXPECT_EQ(standings.take(GroupId{"a"})->place.position, 3);
-  EXPECT_FALSE(standings.take(GroupId{"a"})) << "it is in other hands";
-  EXPECT_FALSE(standings.take(GroupId{"b"}));
+  EXPECT_EQ(states.take(GroupId{"a"})->place.position, 3);
+  EXPECT_FALSE(states.take(GroupId{"a"})) << "it is in other hands";
+  EXPECT_FALSE(states.take(GroupId{"b"}));
 }
 
 TEST(SequenceStates, ForgetOnlyThoseOfWhichNothingWaits) {
-  SequenceStates standings(2);
-  for (const char* closed : {"a", "b", "c"}) standings.put(standing(closed, 1, {}));
-  for (const char* open : {"d", "e", "f"}) standings.put(standing(open, 1, {3}));
+  SequenceStates states(2);
+  for (const char* closed : {"a", "b", "c"}) states.put(stateOf(closed, 1, {}));
+  for (const char* open : {"d", "e", "f"}) states.put(stateOf(open, 1, {3}));
 
-  EXPECT_FALSE(standings.take(GroupId{"a"})) << "it can be read again";
-  EXPECT_TRUE(standings.take(GroupId{"c"}));
-  for (const char* open : {"d", "e", "f"}) EXPECT_TRUE(standings.take(GroupId{open})) << open;
+  EXPECT_FALSE(states.take(GroupId{"a"})) << "it can be read again";
+  EXPECT_TRUE(states.take(GroupId{"c"}));
+  for (const char* open : {"d", "e", "f"}) EXPECT_TRUE(states.take(GroupId{open})) << open;
 }
 
 TEST(SequenceStates, TellOfGapsThatAreOldAndWereNotToldOf) {
-  SequenceStates standings;
-  standings.put(standing("closed", 3, {}));
-  standings.put(standing("ready", 3, {4}));
-  standings.put(standing("waits", 3, {5}));
-  SequenceState told = standing("told", 3, {5});
+  SequenceStates states;
+  states.put(stateOf("closed", 3, {}));
+  states.put(stateOf("ready", 3, {4}));
+  states.put(stateOf("waits", 3, {5}));
+  SequenceState told = stateOf("told", 3, {5});
   told.told = 4;
-  standings.put(std::move(told));
+  states.put(std::move(told));
 
-  EXPECT_THAT(standings.tell(morning + 9s, 10s), IsEmpty());
-  EXPECT_THAT(standings.tell(morning + 10s, 10s), ElementsAre(testing::Field(&Gap::group, GroupId{"waits"})));
-  EXPECT_THAT(standings.tell(morning + 10s, 10s), IsEmpty());
-  EXPECT_THAT(standings.overdue(morning + 10s, 10s), testing::SizeIs(2));
+  EXPECT_THAT(states.tell(morning + 9s, 10s), IsEmpty());
+  EXPECT_THAT(states.tell(morning + 10s, 10s), ElementsAre(testing::Field(&Gap::group, GroupId{"waits"})));
+  EXPECT_THAT(states.tell(morning + 10s, 10s), IsEmpty());
+  EXPECT_THAT(states.overdue(morning + 10s, 10s), testing::SizeIs(2));
 }
 
 TEST(SequenceStates, CountWhatFollowsOnTheirPositions) {
-  EXPECT_EQ(standing("g", 3, {5}).place.readyCount(), 0U);
-  EXPECT_EQ(standing("g", 3, {4, 5, 7}).place.readyCount(), 2U);
+  EXPECT_EQ(stateOf("g", 3, {5}).place.readyCount(), 0U);
+  EXPECT_EQ(stateOf("g", 3, {4, 5, 7}).place.readyCount(), 2U);
 }
 
 class DeskVisits : public testing::Test {

@@ -96,7 +96,7 @@ TEST_F(Meanwhile, AnOperatorWhoReleasesIsNotOverwritten) {
   AttemptRecord record;
   record.id = MessageId{"m"};
   record.attempts = 1;
-  record.standing = Standing::blocked;
+  record.state = AttemptState::blocked;
   const auto first = leader.begin();
   ASSERT_THAT(first->recordAttempt(consumer, record), succeeds());
   ASSERT_THAT(first->commit(), succeeds());

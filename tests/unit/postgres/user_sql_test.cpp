@@ -90,7 +90,7 @@ TEST_F(UserSql, Row31ANulInTextIsTheMessagesFault) {
 
   EXPECT_THAT(result, failsWith(Errc::storeFailed));
   EXPECT_THAT(result.error().detail, HasSubstr(":id holds a NUL"));
-  EXPECT_THAT(transaction_->standing(), succeeds());
+  EXPECT_THAT(transaction_->status(), succeeds());
 }
 
 TEST_F(UserSql, Row31QuotesInAValueAreOnlyCharacters) {
@@ -211,7 +211,7 @@ TEST_F(UserSql, BehindTooManyOthersAFailedStatementTakesItsTransactionWithIt) {
 
   EXPECT_THAT(run("INSERT INTO ledger VALUES('one more', 1)"), failsWith(Errc::payloadTooLarge));
 
-  EXPECT_THAT(transaction_->standing(), failsWith(Errc::payloadTooLarge));
+  EXPECT_THAT(transaction_->status(), failsWith(Errc::payloadTooLarge));
   EXPECT_EQ(world_.ask("SELECT count(*) FROM ledger"), "0");
 }
 
@@ -314,7 +314,7 @@ TEST_F(UserSql, ARowThatAnotherApplicationLocksIsAMatterOfTheStoreNotOfTheMessag
 
   EXPECT_THAT(transaction->sql()->execute("UPDATE ledger SET amount = 3"), failsWith(Errc::storeBusy));
 
-  EXPECT_THAT(transaction->standing(), failsWith(Errc::storeBusy)) << "its transaction is over";
+  EXPECT_THAT(transaction->status(), failsWith(Errc::storeBusy)) << "its transaction is over";
 }
 
 TEST_F(UserSql, AHandlerThatIsSilentForTooLongLosesItsTransaction) {

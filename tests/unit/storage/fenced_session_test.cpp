@@ -141,7 +141,7 @@ TEST_F(FencedSessions, ADuplicateWhoseKeyIsForgottenBeforeTheCommitIsNotDropped)
 
 TEST_F(FencedSessions, WhatAnOperatorReleasesStaysSoWhateverIsRecordedMeanwhile) {
   const auto session = leader(term_);
-  AttemptRecord record{MessageId{"m"}, 1, "no", at, at, Standing::blocked};
+  AttemptRecord record{MessageId{"m"}, 1, "no", at, at, AttemptState::blocked};
   auto first = session->begin(term_).value();
   ASSERT_THAT(first->recordAttempt(books, record), succeeds());
   ASSERT_THAT(first->commit(), succeeds());
@@ -155,12 +155,12 @@ TEST_F(FencedSessions, WhatAnOperatorReleasesStaysSoWhateverIsRecordedMeanwhile)
 
   ASSERT_EQ(state.attempts.size(), 1U);
   EXPECT_EQ(state.attempts.front().attempts, 2);
-  EXPECT_EQ(state.attempts.front().standing, Standing::released);
+  EXPECT_EQ(state.attempts.front().state, AttemptState::released);
 }
 
 TEST_F(FencedSessions, AReleaseBetweenTheReadingAndTheWritingOfAnAttemptUndoesTheCommit) {
   const auto session = leader(term_);
-  AttemptRecord record{MessageId{"m"}, 1, "no", at, at, Standing::blocked};
+  AttemptRecord record{MessageId{"m"}, 1, "no", at, at, AttemptState::blocked};
   auto first = session->begin(term_).value();
   ASSERT_THAT(first->recordAttempt(books, record), succeeds());
   ASSERT_THAT(first->commit(), succeeds());
