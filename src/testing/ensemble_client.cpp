@@ -69,11 +69,11 @@ void MemoryClient::connect() {
   if (!to.up()) return lost();  // refused
   wire_ = world_->network.connect(machine_, to.id());
   wire_->onClosed(machine_, [this] { lost(); });
-  connection_ = to.desk().accept(wire_, machine_, *this);
+  connection_ = to.clients().accept(wire_, machine_, *this);
   lastSent_ = lastHeard_ = greetedAt_ = world_->loop.now();
   wire_->send(machine_, [&to, connection = connection_,
                          hello = Hello{session_, settings_.sessionTimeout, lastSeen_, settings_.digest}] {
-    to.desk().onHello(connection, hello);
+    to.clients().onHello(connection, hello);
   });
   setHeartbeat();
 }
@@ -166,7 +166,7 @@ void MemoryClient::failOutstanding() {
 void MemoryClient::send(std::int64_t xid, Operation operation) {
   lastSent_ = world_->loop.now();
   wire_->send(machine_, [&to = world_->server(server()), connection = connection_, xid,
-                         operation = std::move(operation)] { to.desk().onRequest(connection, xid, operation); });
+                         operation = std::move(operation)] { to.clients().onRequest(connection, xid, operation); });
 }
 
 void MemoryClient::heard() { lastHeard_ = world_->loop.now(); }

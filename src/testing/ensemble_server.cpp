@@ -5,7 +5,7 @@
 namespace tenure::ensemble {
 
 Server::Server(World& world, MachineId id)
-    : world_(&world), id_(id), desk_(*this), election_(world.network, id), lagTimer_(world.network, id) {}
+    : world_(&world), id_(id), clients_(*this), election_(world.network, id), lagTimer_(world.network, id) {}
 
 Server::~Server() = default;
 
@@ -28,7 +28,7 @@ void Server::follow(Server& leader) {
 }
 
 void Server::leaveOffice() {
-  desk_.dropAll();
+  clients_.dropAll();
   election_.cancel();
   lagTimer_.cancel();
   lagged_.clear();  // still in the log
@@ -77,7 +77,7 @@ void Server::commit(Zxid upTo) {
 }
 
 void Server::answerSync(const Origin& origin) {
-  afterLag([this, origin] { desk_.onSynced(origin); });
+  afterLag([this, origin] { clients_.onSynced(origin); });
 }
 
 void Server::applyUpTo(Zxid zxid) {
@@ -85,8 +85,8 @@ void Server::applyUpTo(Zxid zxid) {
     const Transaction transaction = std::move(log_.front());
     log_.pop_front();
     const Reply reply =
-        tree_.apply(transaction, [this](const std::string& path, WatchEvent event) { desk_.onEvent(path, event); });
-    desk_.onApplied(transaction, reply);
+        tree_.apply(transaction, [this](const std::string& path, WatchEvent event) { clients_.onEvent(path, event); });
+    clients_.onApplied(transaction, reply);
   }
 }
 

@@ -1,4 +1,4 @@
-/// One server of the in-memory ensemble: its data, the part it plays, and the desk where its clients are served.
+/// One server of the in-memory ensemble: its data, the part it plays, and the clients that it serves.
 ///
 ///             ┌──────── lead ────────▶ leading ─┐
 ///   looking ──┤                                 ├── majority or leader lost, crash ──▶ looking
@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "testing/ensemble_desk.hpp"
+#include "testing/ensemble_clients.hpp"
 #include "testing/ensemble_network.hpp"
 #include "testing/ensemble_tree.hpp"
 #include "testing/ensemble_world.hpp"
@@ -38,7 +38,7 @@ class Server {
 
   MachineId id() const noexcept { return id_; }
   World& world() noexcept { return *world_; }
-  Desk& desk() noexcept { return desk_; }
+  Clients& clients() noexcept { return clients_; }
   IRole* role() noexcept;  // null while looking or down
   Leader* leader() noexcept { return leader_.get(); }
   Follower* follower() noexcept { return follower_.get(); }
@@ -82,7 +82,7 @@ class Server {
   std::int64_t acceptedEpoch_ = 0;
   DataTree tree_;
   std::deque<Transaction> log_;  // written down, not yet known to be committed
-  Desk desk_;
+  Clients clients_;
   std::unique_ptr<Leader> leader_;
   std::unique_ptr<Follower> follower_;
   Timer election_;

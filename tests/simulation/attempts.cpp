@@ -39,7 +39,7 @@ void Attempts::died(const MessageId& id, const GroupId& group) {
 
 void Attempts::ended(FencingToken term, const MessageId& id, const Outcome& outcome, BootTime now) {
   rests_.insert_or_assign(id, Rest{term, now, now});
-  // In a lane it waits at the desk, where it comes when that is durable.
+  // In a lane it waits at the scheduler, where it comes when that is durable.
   const bool waitsAtOnce = options_.ordering == Ordering::total();
   if (waitsAtOnce && outcome.kind == Outcome::Kind::retryLater) rest(term, id, outcome.retryAfter);
 }

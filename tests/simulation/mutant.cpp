@@ -40,7 +40,7 @@ constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descr
     {"position-lost", "where a group stands is known, but not to the store", {"N1"}},
     {"gap-without-note", "numbers are given up, and nobody is told", {"N1"}},
     {"in-work-forgotten", "what a predecessor had in work is not asked for", {"R5"}},
-    {"group-freed-early", "the desk gives a group to a lane while another one has it", {"S6: one", "S3"}},
+    {"group-freed-early", "the scheduler gives a group to a lane while another one has it", {"S6: one", "S3"}},
     {"parked-overtaken", "what comes for a group that waits for an attempt does not wait with it", {"S3"}},
     {"lane-without-fence", "only the transactions of the career thread are fenced", {"S1", "S4"}},
     {"early-resign", "the office is given up before what is in hand is finished", {"S6: term"}},

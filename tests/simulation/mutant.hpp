@@ -38,7 +38,7 @@ enum class Mutant {
   positionLost,         // where a group stands is known, but not to the store
   gapWithoutNote,       // numbers are given up, and nobody is told
   inWorkForgotten,      // what a predecessor had in work is not asked for
-  groupFreedEarly,      // the desk gives a group to a lane while another one has it
+  groupFreedEarly,      // the scheduler gives a group to a lane while another one has it
   parkedOvertaken,      // what comes for a group that waits for an attempt does not wait with it
   laneWithoutFence,     // only the career thread's transactions are fenced
   earlyResign,          // the office is given up before what is in hand is finished

@@ -76,8 +76,8 @@ void Source::dropReturned(std::vector<Message>& messages) {
   });
 }
 
-/// For mutants whose desk does not keep a group together: what it takes for another group, it hands out like one. And
-/// for one to which all keys are alike.
+/// For mutants whose scheduler does not keep a group together: what it takes for another group, it hands out like one.
+/// And for one to which all keys are alike.
 void Source::misplace(Message& message) const {
   const Simulation& simulation = process_.simulation();
   const bool everyOne = simulation.mutant() == Mutant::groupFreedEarly;

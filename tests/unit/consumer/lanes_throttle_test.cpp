@@ -1,5 +1,6 @@
-/// Rate limits in lanes: the buckets are the desk's, so all lanes together keep to them, and who is held back holds
-/// back only himself. A slow machine starts handlers later than it may, never earlier: what is asserted holds on any.
+/// Rate limits in lanes: the buckets are the scheduler's, so all lanes together keep to them, and who is held back
+/// holds back only himself. A slow machine starts handlers later than it may, never earlier: what is asserted holds on
+/// any.
 #include <mutex>
 #include <set>
 

@@ -1,4 +1,4 @@
-/// The desk: who gets which messages, and what waits for whom.
+/// The dispatcher: who gets which messages, and what waits for whom.
 #include "pipeline/dispatcher.hpp"
 
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/random.hpp"
-#include "desk_scene.hpp"
+#include "dispatcher_scene.hpp"
 
 namespace tenure::pipeline {
 namespace {
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class DeskTest : public DeskScene {
+class DispatcherTest : public DispatcherScene {
  protected:
   /// "a1" is message 1 of group a, "-1" one without a group.
   void receive(const std::vector<std::string>& ids) {
@@ -28,23 +28,23 @@ class DeskTest : public DeskScene {
       message.position = ++position;
       messages.push_back(std::move(message));
     }
-    desk.receive(std::move(messages));
+    dispatcher.receive(std::move(messages));
   }
   Dispatcher::Share take(std::size_t lane, std::size_t max = 10, BootTime now = start) {
-    return hold(lane, desk.take(lane, max, now));
+    return hold(lane, dispatcher.take(lane, max, now));
   }
   std::vector<std::string> taken(std::size_t lane, std::size_t max = 10, BootTime now = start) {
     return idsOf(take(lane, max, now).messages);
   }
   void finish(std::size_t lane, std::size_t count) {
-    desk.acknowledge(lane, std::vector<Message>(count));
-    desk.release(lane);
+    dispatcher.acknowledge(lane, std::vector<Message>(count));
+    dispatcher.release(lane);
   }
 
-  Dispatcher desk{{.messages = 100, .bytes = 1000, .front = 3}, 4};
+  Dispatcher dispatcher{{.messages = 100, .bytes = 1000, .front = 3}, 4};
 };
 
-TEST_F(DeskTest, GivesALaneMessagesOfOneGroupInTheirOrder) {
+TEST_F(DispatcherTest, GivesALaneMessagesOfOneGroupInTheirOrder) {
   receive({"a1", "b1", "a2", "a3"});
 
   EXPECT_THAT(taken(1), ElementsAre("a1", "a2", "a3"));
@@ -52,20 +52,20 @@ TEST_F(DeskTest, GivesALaneMessagesOfOneGroupInTheirOrder) {
   EXPECT_THAT(taken(3), IsEmpty());
 }
 
-TEST_F(DeskTest, KeepsAGroupWithItsLaneUntilTheLaneLetsGo) {
+TEST_F(DispatcherTest, KeepsAGroupWithItsLaneUntilTheLaneLetsGo) {
   receive({"a1"});
   EXPECT_THAT(taken(1), ElementsAre("a1"));
   receive({"a2"});
   EXPECT_THAT(taken(2), IsEmpty());
 
-  desk.acknowledge(1, std::vector<Message>(1));
+  dispatcher.acknowledge(1, std::vector<Message>(1));
   EXPECT_THAT(taken(2), IsEmpty());
-  desk.release(1);
+  dispatcher.release(1);
 
   EXPECT_THAT(taken(2), ElementsAre("a2"));
 }
 
-TEST_F(DeskTest, LetsReadyGroupsTakeTurns) {
+TEST_F(DispatcherTest, LetsReadyGroupsTakeTurns) {
   receive({"a1", "a2", "a3", "b1"});
 
   EXPECT_THAT(taken(1, 1), ElementsAre("a1"));
@@ -76,36 +76,36 @@ TEST_F(DeskTest, LetsReadyGroupsTakeTurns) {
   EXPECT_THAT(taken(1, 1), ElementsAre("a2"));
 }
 
-TEST_F(DeskTest, HasNoOrderForMessagesWithoutAGroup) {
+TEST_F(DispatcherTest, HasNoOrderForMessagesWithoutAGroup) {
   receive({"-1", "-2"});
 
   EXPECT_THAT(taken(1), ElementsAre("-1"));
   EXPECT_THAT(taken(2), ElementsAre("-2"));
 }
 
-TEST_F(DeskTest, ParksAGroupInItsPlaceUntilItIsDue) {
+TEST_F(DispatcherTest, ParksAGroupInItsPlaceUntilItIsDue) {
   receive({"a1", "a2", "b1", "a3"});
-  desk.park(1, take(1, 2).messages, start + 10ms);
+  dispatcher.park(1, take(1, 2).messages, start + 10ms);
 
   EXPECT_THAT(taken(2), ElementsAre("b1"));
   EXPECT_THAT(taken(2, 10, start + 9ms), IsEmpty());
-  EXPECT_EQ(desk.nextDue(), start + 10ms);
+  EXPECT_EQ(dispatcher.nextDue(), start + 10ms);
   EXPECT_THAT(taken(2, 10, start + 10ms), ElementsAre("a1", "a2", "a3"));
 }
 
-TEST_F(DeskTest, ParksOneMessageWithoutAGroupAmongOthersOfItsKind) {
+TEST_F(DispatcherTest, ParksOneMessageWithoutAGroupAmongOthersOfItsKind) {
   receive({"-1", "-2"});
   std::vector<Message> first = take(1).messages;
   EXPECT_THAT(taken(1), ElementsAre("-2"));
 
-  desk.park(1, std::move(first), start + 10ms);
+  dispatcher.park(1, std::move(first), start + 10ms);
   finish(1, 1);
 
   EXPECT_THAT(taken(2, 10, start + 10ms), ElementsAre("-1"));
 }
 
-TEST_F(DeskTest, HoldsBackOnlyTheGroupThatIsOverItsRate) {
-  desk.limit({.groups = {{GroupId{"a"}, Rate{.perSecond = 100, .burst = 2}}}});
+TEST_F(DispatcherTest, HoldsBackOnlyTheGroupThatIsOverItsRate) {
+  dispatcher.limit({.groups = {{GroupId{"a"}, Rate{.perSecond = 100, .burst = 2}}}});
   receive({"a1", "a2", "a3", "b1", "a4"});
 
   EXPECT_THAT(taken(1), ElementsAre("a1", "a2"));
@@ -113,12 +113,12 @@ TEST_F(DeskTest, HoldsBackOnlyTheGroupThatIsOverItsRate) {
   EXPECT_THAT(taken(1), ElementsAre("b1"));
 
   EXPECT_THAT(taken(1, 10, start + 9ms), IsEmpty());
-  EXPECT_EQ(desk.nextDue(), start + 10ms);
+  EXPECT_EQ(dispatcher.nextDue(), start + 10ms);
   EXPECT_THAT(taken(1, 10, start + 10ms), ElementsAre("a3"));
 }
 
-TEST_F(DeskTest, TellsOnceOfEachMessageThatIsHeldBack) {
-  desk.limit({.groups = {{GroupId{"a"}, Rate{.perSecond = 100, .burst = 1}}}});
+TEST_F(DispatcherTest, TellsOnceOfEachMessageThatIsHeldBack) {
+  dispatcher.limit({.groups = {{GroupId{"a"}, Rate{.perSecond = 100, .burst = 1}}}});
   receive({"a1", "a2", "a3", "b1"});
   ASSERT_THAT(taken(1, 1), ElementsAre("a1"));
   finish(1, 1);
@@ -131,69 +131,69 @@ TEST_F(DeskTest, TellsOnceOfEachMessageThatIsHeldBack) {
   EXPECT_THAT(toldOf(start), IsEmpty());  // the turn was b1's
   finish(1, 1);
   EXPECT_THAT(toldOf(start), ElementsAre("a2"));
-  desk.limit({.groups = {{GroupId{"a"}, Rate{.perSecond = 50, .burst = 1}}}});
+  dispatcher.limit({.groups = {{GroupId{"a"}, Rate{.perSecond = 50, .burst = 1}}}});
   EXPECT_THAT(toldOf(start + 1ms), IsEmpty());
   EXPECT_THAT(toldOf(start + 20ms), IsEmpty());  // a2 goes
   finish(1, 1);
   EXPECT_THAT(toldOf(start + 21ms), ElementsAre("a3"));
 }
 
-TEST_F(DeskTest, LooksAtWhoIsHeldBackAgainWhenTheRulesChange) {
-  desk.limit({.queue = Rate{.perSecond = 1, .burst = 1}});
+TEST_F(DispatcherTest, LooksAtWhoIsHeldBackAgainWhenTheRulesChange) {
+  dispatcher.limit({.queue = Rate{.perSecond = 1, .burst = 1}});
   receive({"a1", "b1", "c1"});
   EXPECT_THAT(taken(1), ElementsAre("a1"));
   EXPECT_THAT(taken(2), IsEmpty());
 
-  desk.limit({});
+  dispatcher.limit({});
 
   EXPECT_THAT(taken(2), ElementsAre("b1"));
 }
 
-TEST_F(DeskTest, WhatBeginsAgainTakesAnotherTokenOrWaitsForIt) {
-  desk.limit({.groups = {{GroupId{"a"}, Rate{10, 1}}}});
+TEST_F(DispatcherTest, WhatBeginsAgainTakesAnotherTokenOrWaitsForIt) {
+  dispatcher.limit({.groups = {{GroupId{"a"}, Rate{10, 1}}}});
   receive({"a1"});
   ASSERT_THAT(taken(0), ElementsAre("a1"));
 
-  EXPECT_EQ(desk.takeTurn(GroupId{"a"}, start), start + 100ms);
-  EXPECT_EQ(desk.takeTurn(GroupId{"a"}, start + 100ms), start + 100ms);
-  EXPECT_EQ(desk.takeTurn(GroupId{"a"}, start + 100ms), start + 200ms);
+  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, start), start + 100ms);
+  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, start + 100ms), start + 100ms);
+  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, start + 100ms), start + 200ms);
 }
 
-TEST_F(DeskTest, ASuspectWaitsForTheQueuesTokenAndLeavesItsGroupInDebt) {
-  desk.limit({.queue = Rate{100, 3}, .groups = {{GroupId{"a"}, Rate{10, 1}}}});
+TEST_F(DispatcherTest, ASuspectWaitsForTheQueuesTokenAndLeavesItsGroupInDebt) {
+  dispatcher.limit({.queue = Rate{100, 3}, .groups = {{GroupId{"a"}, Rate{10, 1}}}});
 
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(desk.takeSuspectsTurn(GroupId{"a"}, start), start);
-  EXPECT_EQ(desk.takeSuspectsTurn(GroupId{"a"}, start), start + 10ms);
-  EXPECT_EQ(desk.takeTurn(GroupId{"a"}, start + 10ms), start + 300ms);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(dispatcher.takeSuspectsTurn(GroupId{"a"}, start), start);
+  EXPECT_EQ(dispatcher.takeSuspectsTurn(GroupId{"a"}, start), start + 10ms);
+  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, start + 10ms), start + 300ms);
 }
 
-TEST_F(DeskTest, AParkedGroupGivesTheTokensOfThoseBackThatHaveNotBegun) {
-  desk.limit({.queue = Rate{1, 4}});
+TEST_F(DispatcherTest, AParkedGroupGivesTheTokensOfThoseBackThatHaveNotBegun) {
+  dispatcher.limit({.queue = Rate{1, 4}});
   receive({"a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4"});
   std::vector<Message> ofA = take(0).messages;
   ASSERT_EQ(ofA.size(), 4U);
 
-  desk.giveBack(GroupId{"a"}, 3, start);
-  desk.park(0, std::move(ofA), start + 1h);
+  dispatcher.giveBack(GroupId{"a"}, 3, start);
+  dispatcher.park(0, std::move(ofA), start + 1h);
 
   EXPECT_THAT(taken(1), ElementsAre("b1", "b2", "b3"));
 }
 
-TEST_F(DeskTest, WhatIsHeldBackGoesAtOnceWhenATokenComesBack) {
-  desk.limit({.queue = Rate{1, 1}});
+TEST_F(DispatcherTest, WhatIsHeldBackGoesAtOnceWhenATokenComesBack) {
+  dispatcher.limit({.queue = Rate{1, 1}});
   receive({"a1", "b1", "c1"});
   ASSERT_THAT(taken(0), ElementsAre("a1"));
   ASSERT_THAT(taken(1), IsEmpty());  // b and c wait
 
-  desk.giveBack(GroupId{"a"}, 1, start);
+  dispatcher.giveBack(GroupId{"a"}, 1, start);
 
-  EXPECT_TRUE(desk.isReady(start));
+  EXPECT_TRUE(dispatcher.isReady(start));
   EXPECT_THAT(taken(1), ElementsAre("b1"));
   EXPECT_THAT(taken(2), IsEmpty());
-  EXPECT_EQ(desk.nextDue(), start + 1s);
+  EXPECT_EQ(dispatcher.nextDue(), start + 1s);
 }
 
-TEST_F(DeskTest, CoversWhatIsInTheFrontOfTheWindow) {
+TEST_F(DispatcherTest, CoversWhatIsInTheFrontOfTheWindow) {
   receive({"a1", "a2", "b1", "b2", "c1"});
 
   EXPECT_EQ(take(1).covered, 2U);
@@ -201,7 +201,7 @@ TEST_F(DeskTest, CoversWhatIsInTheFrontOfTheWindow) {
   EXPECT_EQ(take(3).covered, 0U);
 }
 
-TEST_F(DeskTest, MovesItsFrontWithWhatIsAcknowledgedInWhateverOrder) {
+TEST_F(DispatcherTest, MovesItsFrontWithWhatIsAcknowledgedInWhateverOrder) {
   receive({"a1", "b1", "b2", "c1", "d1", "e1"});
   take(1);
   take(2);
@@ -212,66 +212,66 @@ TEST_F(DeskTest, MovesItsFrontWithWhatIsAcknowledgedInWhateverOrder) {
   EXPECT_EQ(take(3).covered, 0U);
 }
 
-TEST_F(DeskTest, HandsOutSuspectsAloneAndInTheOrderOfTheSource) {
-  desk.suspect({MessageId{"d1"}, MessageId{"b1"}}, 0, 0);
+TEST_F(DispatcherTest, HandsOutSuspectsAloneAndInTheOrderOfTheSource) {
+  dispatcher.suspect({MessageId{"d1"}, MessageId{"b1"}}, 0, 0);
   receive({"a1", "b1", "c1", "d1", "b2"});
 
-  EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("b1", "d1"));
-  EXPECT_FALSE(desk.hasSuspects());
+  EXPECT_THAT(idsOf(dispatcher.takeSuspects(0, 10).messages), ElementsAre("b1", "d1"));
+  EXPECT_FALSE(dispatcher.hasSuspects());
   finish(0, 2);
-  desk.trust();
+  dispatcher.trust();
 
   EXPECT_THAT(taken(1), ElementsAre("a1"));
   EXPECT_THAT(taken(2), ElementsAre("c1"));
   EXPECT_THAT(taken(3), ElementsAre("b2"));
 }
 
-TEST_F(DeskTest, SuspectsTheWholeFrontWhenNobodyKnowsMore) {
-  desk.suspect({}, 3, 0);
+TEST_F(DispatcherTest, SuspectsTheWholeFrontWhenNobodyKnowsMore) {
+  dispatcher.suspect({}, 3, 0);
   receive({"a1", "a2", "b1", "c1"});
 
-  EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("a1", "a2", "b1"));
+  EXPECT_THAT(idsOf(dispatcher.takeSuspects(0, 10).messages), ElementsAre("a1", "a2", "b1"));
 }
 
-TEST_F(DeskTest, LeavesWhatFollowsAFailedSuspectWithItsGroup) {
-  desk.suspect({}, 3, 0);
+TEST_F(DispatcherTest, LeavesWhatFollowsAFailedSuspectWithItsGroup) {
+  dispatcher.suspect({}, 3, 0);
   receive({"a1", "a2", "b1", "c1"});
-  desk.park(0, desk.takeSuspects(0, 1).messages, start + 10ms);
+  dispatcher.park(0, dispatcher.takeSuspects(0, 1).messages, start + 10ms);
 
-  EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("b1"));
+  EXPECT_THAT(idsOf(dispatcher.takeSuspects(0, 10).messages), ElementsAre("b1"));
   finish(0, 1);
-  desk.trust();
+  dispatcher.trust();
 
   EXPECT_THAT(taken(1), ElementsAre("c1"));
   EXPECT_THAT(taken(1, 10, start + 10ms), ElementsAre("a1", "a2"));
 }
 
-TEST_F(DeskTest, KeepsInItsFrontWhatTheSourceDoesNotKnowToBeDone) {
+TEST_F(DispatcherTest, KeepsInItsFrontWhatTheSourceDoesNotKnowToBeDone) {
   receive({"a1", "b1", "c1", "d1"});
   take(0);
-  desk.acknowledge(0, std::vector<Message>(1), false);
-  desk.release(0);
+  dispatcher.acknowledge(0, std::vector<Message>(1), false);
+  dispatcher.release(0);
   take(1), take(2);
 
   EXPECT_EQ(take(3).covered, 0U) << "a successor's front would end before it";
-  desk.park(3, held[3], start);
-  desk.confirm(1);
+  dispatcher.park(3, held[3], start);
+  dispatcher.confirm(1);
 
-  EXPECT_EQ(desk.take(3, 1, start).covered, 1U);
+  EXPECT_EQ(dispatcher.take(3, 1, start).covered, 1U);
 }
 
-TEST_F(DeskTest, HandsOutWhatIsBeforeASuspectInItsGroupWithIt) {
-  desk.suspect({MessageId{"a2"}}, 0, 0);
+TEST_F(DispatcherTest, HandsOutWhatIsBeforeASuspectInItsGroupWithIt) {
+  dispatcher.suspect({MessageId{"a2"}}, 0, 0);
   receive({"a1", "a2", "a3"});
 
-  EXPECT_THAT(idsOf(desk.takeSuspects(0, 10).messages), ElementsAre("a1", "a2"));
+  EXPECT_THAT(idsOf(dispatcher.takeSuspects(0, 10).messages), ElementsAre("a1", "a2"));
 }
 
-TEST_F(DeskTest, LetsAParkedGroupWaitOnWhenTheSourceBeginsAnew) {
+TEST_F(DispatcherTest, LetsAParkedGroupWaitOnWhenTheSourceBeginsAnew) {
   receive({"a1", "a2"});
-  desk.park(0, take(0).messages, start + 5s);
+  dispatcher.park(0, take(0).messages, start + 5s);
 
-  desk.clear();
+  dispatcher.clear();
   receive({"a1", "a2", "b1"});
 
   EXPECT_THAT(taken(0), ElementsAre("b1"));
@@ -279,38 +279,38 @@ TEST_F(DeskTest, LetsAParkedGroupWaitOnWhenTheSourceBeginsAnew) {
   EXPECT_THAT(taken(1, 10, start + 5s), ElementsAre("a1", "a2"));
 }
 
-TEST_F(DeskTest, TakesNoMoreThanItsWindowAndItsBytesAllow) {
-  EXPECT_EQ(desk.room(), 100U);
+TEST_F(DispatcherTest, TakesNoMoreThanItsWindowAndItsBytesAllow) {
+  EXPECT_EQ(dispatcher.room(), 100U);
   receive({"a1", "b1"});
-  EXPECT_EQ(desk.room(), 98U);
+  EXPECT_EQ(dispatcher.room(), 98U);
 
   Message large;
   large.body = std::string(1000, 'x');
-  desk.receive({large});
+  dispatcher.receive({large});
 
-  EXPECT_EQ(desk.room(), 0U);
-  EXPECT_FALSE(desk.wantsMore());
+  EXPECT_EQ(dispatcher.room(), 0U);
+  EXPECT_FALSE(dispatcher.wantsMore());
 }
 
-TEST_F(DeskTest, AGroupThatWaitsLeavesRoomForOthersUpToTheWholeWindow) {
+TEST_F(DispatcherTest, AGroupThatWaitsLeavesRoomForOthersUpToTheWholeWindow) {
   for (int i = 0; i < 60; ++i) receive({"a" + std::to_string(i)});
-  EXPECT_FALSE(desk.wantsMore());
+  EXPECT_FALSE(dispatcher.wantsMore());
 
-  desk.park(0, take(0, 60).messages, start + 1h);
-  EXPECT_TRUE(desk.wantsMore());
+  dispatcher.park(0, take(0, 60).messages, start + 1h);
+  EXPECT_TRUE(dispatcher.wantsMore());
   for (int i = 60; i < 99; ++i) receive({"a" + std::to_string(i)});
-  EXPECT_TRUE(desk.wantsMore());
+  EXPECT_TRUE(dispatcher.wantsMore());
   receive({"b1"});
-  EXPECT_FALSE(desk.wantsMore());
+  EXPECT_FALSE(dispatcher.wantsMore());
   EXPECT_THAT(taken(1), ElementsAre("b1"));
 }
 
-TEST_F(DeskTest, ForgetsEverythingWhenTheSourceBeginsAnew) {
+TEST_F(DispatcherTest, ForgetsEverythingWhenTheSourceBeginsAnew) {
   receive({"a1", "b1", "b2"});
   take(1);
-  desk.park(2, take(2).messages, start);
+  dispatcher.park(2, take(2).messages, start);
 
-  desk.clear();
+  dispatcher.clear();
   receive({"a1", "b1"});
 
   EXPECT_THAT(taken(1), ElementsAre("a1"));
@@ -319,15 +319,15 @@ TEST_F(DeskTest, ForgetsEverythingWhenTheSourceBeginsAnew) {
 
 /// Whatever lanes do, in whatever order: each message is handed out once at a time, a group is in one lane only and in
 /// its order, and everything comes to an end.
-class DeskStorm : public DeskTest, public testing::WithParamInterface<int> {};
+class DispatcherStorm : public DispatcherTest, public testing::WithParamInterface<int> {};
 
-TEST_P(DeskStorm, KeepsEveryGroupInOneLaneAndInItsOrder) {
+TEST_P(DispatcherStorm, KeepsEveryGroupInOneLaneAndInItsOrder) {
   Random random{static_cast<std::uint64_t>(GetParam())};
   std::map<std::string, int> sent;
   std::map<std::string, int> done;
   BootTime now = start;
   int left = 300;
-  for (int step = 0; step < 20'000 && (left > 0 || desk.window() > 0); ++step) {
+  for (int step = 0; step < 20'000 && (left > 0 || dispatcher.window() > 0); ++step) {
     now += 1ms;
     const std::size_t lane = random.below(4);
     auto& mine = held[lane];
@@ -337,7 +337,7 @@ TEST_P(DeskStorm, KeepsEveryGroupInOneLaneAndInItsOrder) {
       --left;
     } else if (random.below(3) > 0 && mine.size() < 5) {
       const std::size_t max = 1 + random.below(4);
-      hold(lane, random.below(2) == 0 ? desk.take(lane, max, now) : desk.sweep(lane, max, now));
+      hold(lane, random.below(2) == 0 ? dispatcher.take(lane, max, now) : dispatcher.sweep(lane, max, now));
     } else if (!mine.empty() && random.below(4) == 0) {
       const std::string group = mine.front().group.value;
       std::vector<Message> back;
@@ -346,7 +346,7 @@ TEST_P(DeskStorm, KeepsEveryGroupInOneLaneAndInItsOrder) {
         if (goes) back.push_back(each);
         return goes;
       });
-      desk.park(lane, back, now + std::chrono::milliseconds(random.below(20)));
+      dispatcher.park(lane, back, now + std::chrono::milliseconds(random.below(20)));
     } else if (!mine.empty()) {
       const std::string id = mine.front().id.value;
       EXPECT_EQ(std::stoi(id.substr(1)), ++done[id.substr(0, 1)]);
@@ -358,10 +358,10 @@ TEST_P(DeskStorm, KeepsEveryGroupInOneLaneAndInItsOrder) {
       for (const Message& message : messages) lanesOf[message.group.value].insert(number);
     for (const auto& [group, lanes] : lanesOf) ASSERT_EQ(lanes.size(), 1U) << group;
   }
-  EXPECT_EQ(desk.window(), 0U);
+  EXPECT_EQ(dispatcher.window(), 0U);
   EXPECT_EQ(done, sent);
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, DeskStorm, testing::Range(1, 201));
+INSTANTIATE_TEST_SUITE_P(Seeds, DispatcherStorm, testing::Range(1, 201));
 
 }  // namespace
 }  // namespace tenure::pipeline

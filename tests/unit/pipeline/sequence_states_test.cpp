@@ -1,4 +1,4 @@
-/// Where groups stand while no lane has them, and what the desk owes them.
+/// Where groups stand while no lane has them, and what the dispatcher owes them.
 #include "pipeline/sequence_states.hpp"
 
 #include <gmock/gmock.h>
@@ -59,23 +59,23 @@ TEST(SequenceStates, CountWhatFollowsOnTheirPositions) {
   EXPECT_EQ(stateOf("g", 3, {4, 5, 7}).place.readyCount(), 2U);
 }
 
-class DeskVisits : public testing::Test {
+class DispatcherVisits : public testing::Test {
  protected:
   void receive(const std::string& id) {
     Message message;
     message.id.value = id;
     message.group.value = id.substr(0, 1);
     message.position = ++position;
-    desk.receive({message});
+    dispatcher.receive({message});
   }
-  Dispatcher::Share take(std::size_t lane, BootTime now = start) { return desk.take(lane, 4, now); }
+  Dispatcher::Share take(std::size_t lane, BootTime now = start) { return dispatcher.take(lane, 4, now); }
 
-  Dispatcher desk{{.messages = 100, .bytes = 1000, .front = 3}, 4};
+  Dispatcher dispatcher{{.messages = 100, .bytes = 1000, .front = 3}, 4};
   std::int64_t position = 0;
 };
 
-TEST_F(DeskVisits, AreOfOneLaneAtATime) {
-  desk.owe("a", 7);
+TEST_F(DispatcherVisits, AreOfOneLaneAtATime) {
+  dispatcher.owe("a", 7);
 
   const Dispatcher::Share visit = take(1);
   EXPECT_TRUE(visit.isVisit);
@@ -83,15 +83,15 @@ TEST_F(DeskVisits, AreOfOneLaneAtATime) {
   EXPECT_EQ(visit.allowed, 4U) << "no more than asked for";
   receive("a1");
   EXPECT_THAT(take(2).messages, IsEmpty());
-  desk.release(1);
+  dispatcher.release(1);
 
   EXPECT_EQ(take(2).messages.size(), 1U);
-  desk.owe("a", 1);
+  dispatcher.owe("a", 1);
   EXPECT_FALSE(take(1).isVisit) << "the other one has it";
 }
 
-TEST_F(DeskVisits, ToAGapAreNotOwedAnyMoreWhenSomethingCame) {
-  desk.owe("a", 0);
+TEST_F(DispatcherVisits, ToAGapAreNotOwedAnyMoreWhenSomethingCame) {
+  dispatcher.owe("a", 0);
   receive("a1");
 
   const Dispatcher::Share share = take(1);
@@ -100,35 +100,35 @@ TEST_F(DeskVisits, ToAGapAreNotOwedAnyMoreWhenSomethingCame) {
   EXPECT_EQ(share.messages.size(), 1U);
 }
 
-TEST_F(DeskVisits, KeepTheRate) {
-  desk.limit({.eachGroup = Rate{.perSecond = 100, .burst = 3}});
-  desk.owe("a", 5);
+TEST_F(DispatcherVisits, KeepTheRate) {
+  dispatcher.limit({.eachGroup = Rate{.perSecond = 100, .burst = 3}});
+  dispatcher.owe("a", 5);
   EXPECT_EQ(take(1).allowed, 3U);
-  desk.owe("a", 2);
-  desk.release(1);
+  dispatcher.owe("a", 2);
+  dispatcher.release(1);
 
   EXPECT_FALSE(take(1).isVisit);
-  EXPECT_EQ(desk.nextDue(), start + 10ms);
+  EXPECT_EQ(dispatcher.nextDue(), start + 10ms);
   EXPECT_EQ(take(1, start + 10ms).allowed, 1U);
 }
 
-TEST_F(DeskVisits, WaitWithTheirGroupAndAreNotForgottenWithTheWindow) {
-  desk.owe("a", 1);
+TEST_F(DispatcherVisits, WaitWithTheirGroupAndAreNotForgottenWithTheWindow) {
+  dispatcher.owe("a", 1);
   EXPECT_TRUE(take(1).isVisit);
-  desk.owe("a", 1);
-  desk.park(1, {}, start + 10ms, "a");
-  desk.release(1);
-  desk.owe("b", 1);
-  desk.clear();
+  dispatcher.owe("a", 1);
+  dispatcher.park(1, {}, start + 10ms, "a");
+  dispatcher.release(1);
+  dispatcher.owe("b", 1);
+  dispatcher.clear();
 
   EXPECT_EQ(take(1).group, "b");
   EXPECT_FALSE(take(2).isVisit);
   EXPECT_TRUE(take(2, start + 10ms).isVisit);
 }
 
-TEST_F(DeskVisits, ToLookAtAGapAreForgottenWithTheWindow) {
-  desk.owe("a", 0);
-  desk.clear();
+TEST_F(DispatcherVisits, ToLookAtAGapAreForgottenWithTheWindow) {
+  dispatcher.owe("a", 0);
+  dispatcher.clear();
 
   EXPECT_FALSE(take(1).isVisit);
 }

@@ -1,4 +1,4 @@
-/// Where a server serves its clients: one queue a connection, answered in order. A write waits for its commit and holds
+/// The clients that a server serves: one queue a connection, answered in order. A write waits for its commit and holds
 /// up what comes behind it; a read is answered from the server's own tree. Private to the room.
 #pragma once
 
@@ -9,10 +9,10 @@ namespace tenure::ensemble {
 
 class Server;
 
-class Desk {
+class Clients {
  public:
-  explicit Desk(Server& server) noexcept : server_(&server) {}
-  ~Desk() { dropAll(); }
+  explicit Clients(Server& server) noexcept : server_(&server) {}
+  ~Clients() { dropAll(); }
 
   /// A client's connection has come in; returns the number that its messages carry.
   std::uint64_t accept(std::shared_ptr<Connection> wire, MachineId machine, IClientEnd& client);

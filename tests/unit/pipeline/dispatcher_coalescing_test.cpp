@@ -1,8 +1,8 @@
-/// A desk that collapses: one message stands for others, and nobody is handed out before all that waits was seen.
+/// A dispatcher that coalesces: one message stands for others, and nobody is handed out before all that waits was seen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "desk_scene.hpp"
+#include "dispatcher_scene.hpp"
 
 namespace tenure::pipeline {
 namespace {
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class DeskCollapse : public DeskScene {
+class DispatcherCoalescing : public DispatcherScene {
  protected:
   /// "a1" is message 1 of group a, "-k1" one without a group and with the key k.
   static Message messageOf(const std::string& id, std::int64_t position) {
@@ -26,88 +26,88 @@ class DeskCollapse : public DeskScene {
   void arrive(const std::vector<std::string>& ids) {
     std::vector<Message> messages;
     for (const std::string& id : ids) messages.push_back(messageOf(id, ++position));
-    desk.receive(std::move(messages));
+    dispatcher.receive(std::move(messages));
   }
   void look(const std::vector<std::string>& ids = {}) {
-    desk.beginLook();
+    dispatcher.beginLook();
     arrive(ids);
-    desk.endLook();
+    dispatcher.endLook();
   }
   std::vector<std::string> taken(std::size_t lane, BootTime now = start) {
-    return idsOf(hold(lane, desk.take(lane, 10, now)).messages);
+    return idsOf(hold(lane, dispatcher.take(lane, 10, now)).messages);
   }
-  std::vector<std::string> suspects() { return idsOf(hold(0, desk.takeSuspects(0, 10)).messages); }
+  std::vector<std::string> suspects() { return idsOf(hold(0, dispatcher.takeSuspects(0, 10)).messages); }
   /// All that the lane holds is done, or ended without a run.
   void finish(std::size_t lane, bool dropped = false) {
     std::vector<std::int64_t> positions;
     for (const Message& message : held[lane])
       if (dropped) positions.push_back(message.position);
-    desk.acknowledge(lane, held[lane], true, positions);
+    dispatcher.acknowledge(lane, held[lane], true, positions);
     held[lane].clear();
-    desk.release(lane);
+    dispatcher.release(lane);
   }
   static Dispatcher::Limits limits() { return {.messages = 100, .bytes = 100'000, .front = 2}; }
 
-  Dispatcher desk{limits(), 4, Coalescer("key", 1'000)};
+  Dispatcher dispatcher{limits(), 4, Coalescer("key", 1'000)};
 };
 
-TEST_F(DeskCollapse, GivesTheFirstOfThoseThatAskForTheSame) {
+TEST_F(DispatcherCoalescing, GivesTheFirstOfThoseThatAskForTheSame) {
   look({"a1", "a2", "b1", "a3"});
 
   EXPECT_THAT(taken(1), ElementsAre("a1"));
   EXPECT_THAT(taken(2), ElementsAre("b1"));
-  EXPECT_THAT(idsOf(desk.begin(held[1].front())), ElementsAre("a2", "a3"));
-  EXPECT_EQ(desk.window(), 2U) << "those that are stood for take no place";
+  EXPECT_THAT(idsOf(dispatcher.begin(held[1].front())), ElementsAre("a2", "a3"));
+  EXPECT_EQ(dispatcher.window(), 2U) << "those that are stood for take no place";
 }
 
-TEST_F(DeskCollapse, WhatComesBeforeARunBeginsIsStoodForAndNoneThatComesLater) {
+TEST_F(DispatcherCoalescing, WhatComesBeforeARunBeginsIsStoodForAndNoneThatComesLater) {
   look({"a1"});
   EXPECT_THAT(taken(1), ElementsAre("a1"));
   arrive({"a2"});
-  EXPECT_THAT(idsOf(desk.begin(held[1].front())), ElementsAre("a2"));
+  EXPECT_THAT(idsOf(dispatcher.begin(held[1].front())), ElementsAre("a2"));
   arrive({"a3", "a4"});
 
   finish(1);
   look();
 
   EXPECT_THAT(taken(2), ElementsAre("a3"));
-  EXPECT_THAT(idsOf(desk.begin(held[2].front())), ElementsAre("a4"));
+  EXPECT_THAT(idsOf(dispatcher.begin(held[2].front())), ElementsAre("a4"));
 }
 
-TEST_F(DeskCollapse, GivesNothingBeforeALookHasShownWhatElseCame) {
+TEST_F(DispatcherCoalescing, GivesNothingBeforeALookHasShownWhatElseCame) {
   arrive({"a1"});
-  EXPECT_TRUE(desk.wantsLook());
+  EXPECT_TRUE(dispatcher.wantsLook());
   EXPECT_THAT(taken(1), IsEmpty());
-  desk.beginLook();
+  dispatcher.beginLook();
   EXPECT_THAT(taken(1), IsEmpty());
   arrive({"a2", "b1"});
-  desk.endLook();
+  dispatcher.endLook();
 
-  EXPECT_FALSE(desk.wantsLook());
+  EXPECT_FALSE(dispatcher.wantsLook());
   EXPECT_THAT(taken(1), ElementsAre("a1"));
   EXPECT_THAT(taken(2), ElementsAre("b1"));
 }
 
-TEST_F(DeskCollapse, ALookThatBeganBeforeAGroupWasLetGoIsNotEnough) {
+TEST_F(DispatcherCoalescing, ALookThatBeganBeforeAGroupWasLetGoIsNotEnough) {
   look({"a1"});
   EXPECT_THAT(taken(1), ElementsAre("a1"));
-  desk.begin(held[1].front());
+  dispatcher.begin(held[1].front());
   arrive({"a2"});
-  desk.beginLook();
-  desk.endLook();
+  dispatcher.beginLook();
+  dispatcher.endLook();
   finish(1);
 
   EXPECT_THAT(taken(2), IsEmpty()) << "more may have come while it ran";
   look({"a3"});
 
   EXPECT_THAT(taken(2), ElementsAre("a2"));
-  EXPECT_THAT(idsOf(desk.begin(held[2].front())), ElementsAre("a3"));
+  EXPECT_THAT(idsOf(dispatcher.begin(held[2].front())), ElementsAre("a3"));
 }
 
-TEST_F(DeskCollapse, ThoseOfOneKeyAndNoGroupWaitForEachOther) {
+TEST_F(DispatcherCoalescing, ThoseOfOneKeyAndNoGroupWaitForEachOther) {
   look({"-k1"});
   EXPECT_THAT(taken(1), ElementsAre("-k1"));
-  desk.begin(held[1].front());
+  dispatcher.begin(held[1].front());
   look({"-k2", "-m1", "-k3"});
 
   EXPECT_THAT(taken(2), ElementsAre("-m1"));
@@ -118,7 +118,7 @@ TEST_F(DeskCollapse, ThoseOfOneKeyAndNoGroupWaitForEachOther) {
   EXPECT_THAT(taken(3), ElementsAre("-k2"));
 }
 
-TEST_F(DeskCollapse, TheHeirOfOneThatWasDroppedComesNext) {
+TEST_F(DispatcherCoalescing, TheHeirOfOneThatWasDroppedComesNext) {
   look({"a1", "a2", "a3"});
   EXPECT_THAT(taken(1), ElementsAre("a1"));
 
@@ -126,17 +126,17 @@ TEST_F(DeskCollapse, TheHeirOfOneThatWasDroppedComesNext) {
   look();
 
   EXPECT_THAT(taken(2), ElementsAre("a2"));
-  EXPECT_THAT(idsOf(desk.begin(held[2].front())), ElementsAre("a3"));
+  EXPECT_THAT(idsOf(dispatcher.begin(held[2].front())), ElementsAre("a3"));
   finish(2);
-  EXPECT_EQ(desk.window(), 0U);
+  EXPECT_EQ(dispatcher.window(), 0U);
 }
 
-TEST_F(DeskCollapse, NothingOfItsGroupIsHandedOutBehindOneThatStandsForOthers) {
+TEST_F(DispatcherCoalescing, NothingOfItsGroupIsHandedOutBehindOneThatStandsForOthers) {
   Message other = messageOf("a3", 3);
   other.headers = {{"key", "another"}};
-  desk.beginLook();
-  desk.receive({messageOf("a1", 1), messageOf("a2", 2), other});
-  desk.endLook();
+  dispatcher.beginLook();
+  dispatcher.receive({messageOf("a1", 1), messageOf("a2", 2), other});
+  dispatcher.endLook();
 
   EXPECT_THAT(taken(1), ElementsAre("a1"));
   finish(1, true);
@@ -145,71 +145,71 @@ TEST_F(DeskCollapse, NothingOfItsGroupIsHandedOutBehindOneThatStandsForOthers) {
   EXPECT_THAT(taken(1), ElementsAre("a2", "a3"));
 }
 
-TEST_F(DeskCollapse, WhereNoHeirIsLeftEverythingHasToBeReadAgain) {
+TEST_F(DispatcherCoalescing, WhereNoHeirIsLeftEverythingHasToBeReadAgain) {
   std::vector<std::string> ids;
   for (std::size_t i = 0; i < Coalescer::mostSuccessors + 2; ++i) ids.push_back("a" + std::to_string(i));
   look(ids);
   for (std::size_t i = 0; i <= Coalescer::mostSuccessors; ++i) {
     look();
-    EXPECT_FALSE(desk.mustBeReadAgain());
+    EXPECT_FALSE(dispatcher.mustBeReadAgain());
     EXPECT_FALSE(taken(1).empty());
     finish(1, true);
   }
 
-  EXPECT_TRUE(desk.mustBeReadAgain());
+  EXPECT_TRUE(dispatcher.mustBeReadAgain());
   look({"b1"});
   EXPECT_THAT(taken(2), IsEmpty());
-  desk.clear();
+  dispatcher.clear();
   look({"a65", "b1"});
   EXPECT_THAT(taken(2), ElementsAre("a65"));
 }
 
-TEST_F(DeskCollapse, AnHeirIsNotInTheFrontWhereverItsPredecessorWas) {
+TEST_F(DispatcherCoalescing, AnHeirIsNotInTheFrontWhereverItsPredecessorWas) {
   look({"a1", "a2"});
   EXPECT_THAT(taken(1), ElementsAre("a1"));
   finish(1, true);
   look();
 
-  const Dispatcher::Share share = desk.take(1, 10, start);
+  const Dispatcher::Share share = dispatcher.take(1, 10, start);
 
   EXPECT_THAT(idsOf(share.messages), ElementsAre("a2"));
   EXPECT_EQ(share.covered, 0U);
-  desk.park(1, share.messages, start);
+  dispatcher.park(1, share.messages, start);
   look();
-  EXPECT_EQ(desk.take(1, 10, start).covered, 0U);
+  EXPECT_EQ(dispatcher.take(1, 10, start).covered, 0U);
 }
 
-TEST_F(DeskCollapse, ReadsNoMoreThanAPageAtATime) {
+TEST_F(DispatcherCoalescing, ReadsNoMoreThanAPageAtATime) {
   Dispatcher wide{{.messages = 5'000, .bytes = 100'000, .front = 2}, 4, Coalescer("key", 1'000)};
 
   EXPECT_EQ(wide.room(), Coalescer::page);
 }
 
-TEST_F(DeskCollapse, ASuspectStandsForOthersAndItsHeirIsOneAsWell) {
-  desk.suspect({}, 2, 0);
+TEST_F(DispatcherCoalescing, ASuspectStandsForOthersAndItsHeirIsOneAsWell) {
+  dispatcher.suspect({}, 2, 0);
   arrive({"a1", "a2", "b1", "c1", "a3"});
 
   EXPECT_THAT(suspects(), ElementsAre("a1")) << "b1 may not come between it and its heir";
   finish(0, true);
   EXPECT_THAT(suspects(), ElementsAre("a2"));
-  EXPECT_THAT(idsOf(desk.begin(held[0].front())), ElementsAre("a3"));
+  EXPECT_THAT(idsOf(dispatcher.begin(held[0].front())), ElementsAre("a3"));
   finish(0);
   EXPECT_THAT(suspects(), ElementsAre("b1"));
   finish(0);
 
-  EXPECT_FALSE(desk.hasSuspects());
-  desk.trust();
+  EXPECT_FALSE(dispatcher.hasSuspects());
+  dispatcher.trust();
   look();
   EXPECT_THAT(taken(1), ElementsAre("c1"));
 }
 
-TEST_F(DeskCollapse, OneThatMayHaveKilledStandsForNobody) {
-  desk.suspect({MessageId{"a2"}}, 0, 0);
+TEST_F(DispatcherCoalescing, OneThatMayHaveKilledStandsForNobody) {
+  dispatcher.suspect({MessageId{"a2"}}, 0, 0);
   arrive({"a1", "a2", "a3"});
 
   EXPECT_THAT(suspects(), ElementsAre("a1", "a2"));
   finish(0);
-  desk.trust();
+  dispatcher.trust();
   look();
   EXPECT_THAT(taken(1), ElementsAre("a3"));
 }

@@ -1,4 +1,4 @@
-/// What the tests of a desk have in common: the ids of what was handed out, and who holds it.
+/// What the tests of a dispatcher have in common: the ids of what was handed out, and who holds it.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace tenure::pipeline {
 
-class DeskScene : public testing::Test {
+class DispatcherScene : public testing::Test {
  protected:
   static std::vector<std::string> idsOf(const std::vector<Message>& messages) {
     std::vector<std::string> ids;

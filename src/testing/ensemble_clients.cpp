@@ -1,4 +1,4 @@
-#include "testing/ensemble_desk.hpp"
+#include "testing/ensemble_clients.hpp"
 
 #include <algorithm>
 
@@ -7,19 +7,19 @@
 
 namespace tenure::ensemble {
 
-Desk::Guest* Desk::find(std::uint64_t connection) {
+Clients::Guest* Clients::find(std::uint64_t connection) {
   const auto found = guests_.find(connection);
   return found == guests_.end() ? nullptr : &found->second;
 }
 
-std::uint64_t Desk::accept(std::shared_ptr<Connection> wire, MachineId machine, IClientEnd& client) {
+std::uint64_t Clients::accept(std::shared_ptr<Connection> wire, MachineId machine, IClientEnd& client) {
   const std::uint64_t connection = ++server_->world().lastConnection;
   wire->onClosed(server_->id(), [this, connection] { drop(connection); });
   guests_.emplace(connection, Guest{.wire = std::move(wire), .machine = machine, .client = &client});
   return connection;
 }
 
-void Desk::drop(std::uint64_t connection) {
+void Clients::drop(std::uint64_t connection) {
   const auto found = guests_.find(connection);
   if (found == guests_.end()) return;
   found->second.wire->close(server_->id());
@@ -28,11 +28,11 @@ void Desk::drop(std::uint64_t connection) {
     for (auto& [path, watching] : *watches) watching.erase(connection);
 }
 
-void Desk::dropAll() {
+void Clients::dropAll() {
   while (!guests_.empty()) drop(guests_.begin()->first);
 }
 
-void Desk::onHello(std::uint64_t connection, const Hello& hello) {
+void Clients::onHello(std::uint64_t connection, const Hello& hello) {
   Guest* guest = find(connection);
   if (guest == nullptr) return;
   // No leader, or the client has seen more than this server: it must try another.
@@ -55,7 +55,7 @@ void Desk::onHello(std::uint64_t connection, const Hello& hello) {
   });
 }
 
-void Desk::welcome(std::uint64_t connection, SessionId session, Welcome::Kind kind) {
+void Clients::welcome(std::uint64_t connection, SessionId session, Welcome::Kind kind) {
   Guest* guest = find(connection);
   if (guest == nullptr) return;
   guest->wire->send(server_->id(), [client = guest->client, told = Welcome{kind, session, guest->timeout}] {
@@ -67,7 +67,7 @@ void Desk::welcome(std::uint64_t connection, SessionId session, Welcome::Kind ki
     drop(connection);
 }
 
-void Desk::onRequest(std::uint64_t connection, std::int64_t xid, Operation operation) {
+void Clients::onRequest(std::uint64_t connection, std::int64_t xid, Operation operation) {
   Guest* guest = find(connection);
   if (guest == nullptr || guest->session.value == 0 || server_->role() == nullptr) return;
   server_->role()->touch(guest->session);
@@ -84,7 +84,7 @@ void Desk::onRequest(std::uint64_t connection, std::int64_t xid, Operation opera
 }
 
 // Writes go to the leader as they come; what is behind them waits here.
-void Desk::pass(std::uint64_t connection, Guest& guest, const Waiting& waiting) {
+void Clients::pass(std::uint64_t connection, Guest& guest, const Waiting& waiting) {
   const Origin origin{server_->id(), connection, waiting.xid};
   if (isWrite(waiting.operation))
     server_->role()->submit({origin, guest.session, guest.identity, waiting.operation});
@@ -92,7 +92,7 @@ void Desk::pass(std::uint64_t connection, Guest& guest, const Waiting& waiting) 
     server_->role()->sync(origin);
 }
 
-void Desk::onApplied(const Transaction& transaction, const Reply& reply) {
+void Clients::onApplied(const Transaction& transaction, const Reply& reply) {
   const bool ours = transaction.origin.server == server_->id();
   // Not an answer but the end of the connection: leader and client would disagree for ever on where the session is.
   if (ours && transaction.sessionMoved) return drop(transaction.origin.connection);
@@ -104,14 +104,14 @@ void Desk::onApplied(const Transaction& transaction, const Reply& reply) {
   }
 }
 
-void Desk::closeSession(SessionId session) {
+void Clients::closeSession(SessionId session) {
   std::vector<std::uint64_t> leaving;
   for (const auto& [connection, guest] : guests_)
     if (guest.session == session) leaving.push_back(connection);
   for (const std::uint64_t connection : leaving) drop(connection);
 }
 
-void Desk::answer(const Origin& origin, Reply reply) {
+void Clients::answer(const Origin& origin, Reply reply) {
   Guest* guest = find(origin.connection);
   if (guest == nullptr) return;
   const auto asked = std::ranges::find(guest->waiting, origin.xid, &Waiting::xid);
@@ -119,7 +119,7 @@ void Desk::answer(const Origin& origin, Reply reply) {
   drain(origin.connection);
 }
 
-void Desk::drain(std::uint64_t connection) {
+void Clients::drain(std::uint64_t connection) {
   Guest* guest = find(connection);
   while (guest != nullptr && !guest->waiting.empty()) {
     Waiting& next = guest->waiting.front();
@@ -140,7 +140,7 @@ void Desk::drain(std::uint64_t connection) {
   }
 }
 
-void Desk::say(Guest& guest, std::int64_t xid, Reply reply) {
+void Clients::say(Guest& guest, std::int64_t xid, Reply reply) {
   if (reply.zxid == 0) reply.zxid = server_->tree().lastZxid();
   guest.wire->send(server_->id(),
                    [client = guest.client, xid, reply = std::move(reply)] { client->onReply(xid, reply); });
@@ -148,8 +148,8 @@ void Desk::say(Guest& guest, std::int64_t xid, Reply reply) {
 
 // Reading
 
-Reply Desk::readNode(const Guest& guest, const std::string& path,
-                     const std::function<void(const ZNode&, Reply&)>& fill) {
+Reply Clients::readNode(const Guest& guest, const std::string& path,
+                        const std::function<void(const ZNode&, Reply&)>& fill) {
   Reply reply;
   const ZNode* node = server_->tree().find(path);
   if (node == nullptr)
@@ -161,7 +161,7 @@ Reply Desk::readNode(const Guest& guest, const std::string& path,
   return reply;
 }
 
-Reply Desk::read(std::uint64_t connection, const Guest& guest, const Operation& operation) {
+Reply Clients::read(std::uint64_t connection, const Guest& guest, const Operation& operation) {
   if (const auto* get = std::get_if<Get>(&operation))
     return readNode(guest, get->path, [&](const ZNode& node, Reply& reply) {
       reply.data = node.data;
@@ -188,7 +188,7 @@ Reply Desk::read(std::uint64_t connection, const Guest& guest, const Operation& 
 
 // Watches
 
-void Desk::fire(Watches& watches, const std::string& path, WatchEvent event, std::set<std::uint64_t>& told) {
+void Clients::fire(Watches& watches, const std::string& path, WatchEvent event, std::set<std::uint64_t>& told) {
   const auto found = watches.find(path);
   if (found == watches.end()) return;
   const std::set<std::uint64_t> watching = std::move(found->second);
@@ -200,13 +200,13 @@ void Desk::fire(Watches& watches, const std::string& path, WatchEvent event, std
   }
 }
 
-void Desk::onEvent(const std::string& path, WatchEvent event) {
+void Clients::onEvent(const std::string& path, WatchEvent event) {
   std::set<std::uint64_t> told;  // a deletion is told once to a connection that has both kinds of watches
   if (event != WatchEvent::childrenChanged) fire(dataWatches_, path, event, told);
   if (event == WatchEvent::childrenChanged || event == WatchEvent::deleted) fire(childWatches_, path, event, told);
 }
 
-void Desk::leaveWatches(std::uint64_t connection, Guest& guest, const SetWatches& watches) {
+void Clients::leaveWatches(std::uint64_t connection, Guest& guest, const SetWatches& watches) {
   const auto tell = [&](const std::string& path, WatchEvent event) {
     guest.wire->send(server_->id(), [client = guest.client, path, event] { client->onEvent(path, event); });
   };
