@@ -72,7 +72,7 @@ void Coalescer::standFor(Run& run, Message message) {
     successorBytes_ += bytes;
   }
   run.others.push_back(isSuccessor ? std::move(message) : stubOf(std::move(message)));
-  ++collapsed_;
+  ++coalesced_;
 }
 
 void Coalescer::close(std::int64_t run, const std::string& place) {
@@ -144,7 +144,7 @@ std::vector<Message> Coalescer::left(std::span<const Message> messages) {
 }
 
 void Coalescer::forget(std::int64_t position, const Run& run) {
-  collapsed_ -= run.others.size() - run.first;
+  coalesced_ -= run.others.size() - run.first;
   for (std::size_t i = run.first; i < run.successors; ++i) successorBytes_ -= weightOf(run.others[i]);
   const auto open = open_.find(run.place);
   if (open != open_.end() && open->second.run == position) open_.erase(open);
@@ -153,7 +153,7 @@ void Coalescer::forget(std::int64_t position, const Run& run) {
 /// It goes on to stand for what comes, as long as nothing else of its group has come.
 Message Coalescer::inherit(std::int64_t dropped, Run run) {
   Message successor = std::move(run.others[run.first++]);
-  --collapsed_;
+  --coalesced_;
   successorBytes_ -= weightOf(successor);
   bytes_ += weightOf(successor);
   const auto open = open_.find(run.place);
@@ -165,7 +165,7 @@ Message Coalescer::inherit(std::int64_t dropped, Run run) {
 void Coalescer::clear() {
   runs_.clear();
   open_.clear();
-  collapsed_ = bytes_ = successorBytes_ = 0;
+  coalesced_ = bytes_ = successorBytes_ = 0;
   undone();
 }
 

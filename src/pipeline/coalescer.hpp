@@ -45,7 +45,7 @@ class Coalescer {
   /// What is read at a time: most of it takes no place.
   static constexpr std::size_t page = 1024;
   /// It may be worth while to read more before the next one begins.
-  bool mayReadOn() const noexcept { return collapsed_ < ahead_ && bytes_ < mostBytes; }
+  bool mayReadOn() const noexcept { return coalesced_ < ahead_ && bytes_ < mostBytes; }
 
   void begins(const Message& message);
   bool standsForOthers(const Message& message) const;
@@ -92,7 +92,7 @@ class Coalescer {
   const std::size_t ahead_;
   std::unordered_map<std::int64_t, Run> runs_;  // by position: those that may stand for others, or do
   std::unordered_map<std::string, Open> open_;  // of a group, or of a key without a group: who waits and stands
-  std::size_t collapsed_ = 0;
+  std::size_t coalesced_ = 0;
   std::size_t bytes_ = 0;
   std::size_t successorBytes_ = 0;
   std::vector<Message> settled_;

@@ -1,4 +1,4 @@
-/// Collapsing and rate limits, as an operator asks for them.
+/// Coalescing and rate limits, as an operator asks for them.
 #include <gmock/gmock.h>
 
 #include <fstream>

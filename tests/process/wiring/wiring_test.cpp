@@ -235,9 +235,9 @@ TEST_P(DeadLettersElsewhere, GoBackToTheirQueueAndAreDoneThen) {
   EXPECT_EQ(told(consumer, SIGTERM), 0) << consumer.output();
 }
 
-class CollapsingOnRabbit : public ToolInElection {};
+class CoalescingOnRabbit : public ToolInElection {};
 
-TEST_F(CollapsingOnRabbit, IsShownFarMoreThanOthersAre) {
+TEST_F(CoalescingOnRabbit, IsShownFarMoreThanOthersAre) {
   const RabbitPlace rabbit;
   const std::string url = rabbit.url() + "&queue=refreshes";
   const auto request = [](const std::string& id, const std::string& group) {

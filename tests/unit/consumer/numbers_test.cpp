@@ -404,7 +404,7 @@ TEST_F(Numbers, TakenBeforeItsHandlerStartsANumberIsPastWithTheTaking) {
   EXPECT_THAT(deadIds(), ElementsAre("g2"));
 }
 
-TEST_F(Numbers, CannotBeCombinedWithCollapsing) {
+TEST_F(Numbers, CannotBeCombinedWithCoalescing) {
   options.coalesce = Coalesce::byKey;
   EXPECT_THROW(enrol(), std::system_error);
 }

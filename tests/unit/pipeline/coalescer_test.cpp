@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class CollapserTest : public testing::Test {
+class CoalescerTest : public testing::Test {
  protected:
   /// The next message of the source; whether it goes on.
   bool read(const std::string& group, const std::string& body = "refresh") {
@@ -52,7 +52,7 @@ class CollapserTest : public testing::Test {
   std::int64_t position = 0;
 };
 
-TEST_F(CollapserTest, TheFirstStandsForThoseThatFollow) {
+TEST_F(CoalescerTest, TheFirstStandsForThoseThatFollow) {
   EXPECT_TRUE(read("a"));
   EXPECT_FALSE(read("a"));
   EXPECT_TRUE(read("b"));
@@ -62,7 +62,7 @@ TEST_F(CollapserTest, TheFirstStandsForThoseThatFollow) {
   EXPECT_EQ(run(), 0U);
 }
 
-TEST_F(CollapserTest, OnceItHasBegunItStandsForNobodyElse) {
+TEST_F(CoalescerTest, OnceItHasBegunItStandsForNobodyElse) {
   read("a");
   sieve->begins(waiting.front());
 
@@ -71,7 +71,7 @@ TEST_F(CollapserTest, OnceItHasBegunItStandsForNobodyElse) {
   EXPECT_EQ(run(), 0U);
 }
 
-TEST_F(CollapserTest, WhoTakesADroppedOnesPlaceIsAsItCameAndStandsForTheOthers) {
+TEST_F(CoalescerTest, WhoTakesADroppedOnesPlaceIsAsItCameAndStandsForTheOthers) {
   read("a", "first");
   read("a", "second");
   read("a", "third");
@@ -84,7 +84,7 @@ TEST_F(CollapserTest, WhoTakesADroppedOnesPlaceIsAsItCameAndStandsForTheOthers) 
   EXPECT_EQ(run(), 1U);
 }
 
-TEST_F(CollapserTest, AnHeirStandsForWhatComesUnlessAnotherOfItsGroupCameBetween) {
+TEST_F(CoalescerTest, AnHeirStandsForWhatComesUnlessAnotherOfItsGroupCameBetween) {
   sieve.emplace("key", 100'000);
   key = "all";
   read("a");
@@ -102,7 +102,7 @@ TEST_F(CollapserTest, AnHeirStandsForWhatComesUnlessAnotherOfItsGroupCameBetween
   EXPECT_TRUE(read("a"));
 }
 
-TEST_F(CollapserTest, BehindItsHeirsItsOthersHaveToBeReadAgain) {
+TEST_F(CoalescerTest, BehindItsHeirsItsOthersHaveToBeReadAgain) {
   for (std::size_t i = 0; i < Coalescer::mostSuccessors + 2; ++i) read("a");
 
   for (std::size_t i = 0; i < Coalescer::mostSuccessors; ++i) {
@@ -115,7 +115,7 @@ TEST_F(CollapserTest, BehindItsHeirsItsOthersHaveToBeReadAgain) {
   EXPECT_THAT(sieve->left(waiting), IsEmpty());
 }
 
-TEST_F(CollapserTest, HeirsThatAreTooLargeAreNotKept) {
+TEST_F(CoalescerTest, HeirsThatAreTooLargeAreNotKept) {
   read("a");
   for (std::size_t bytes = 0; bytes <= Coalescer::mostSuccessorBytes; bytes += 1U << 20U)
     read("a", std::string(1U << 20U, 'x'));
@@ -128,7 +128,7 @@ TEST_F(CollapserTest, HeirsThatAreTooLargeAreNotKept) {
   EXPECT_TRUE(sieve->leavesStubs()) << "what the first ones kept was too much for it";
 }
 
-TEST_F(CollapserTest, WhatIsUndoneHasDroppedNobody) {
+TEST_F(CoalescerTest, WhatIsUndoneHasDroppedNobody) {
   read("a");
   read("a");
   sieve->dropped(waiting.front());

@@ -36,7 +36,7 @@ class IntakeTest : public testing::Test {
   }
 
   Intake plain{{.messages = 4, .bytes = 100, .front = 2}, std::nullopt};
-  Intake collapsing{{.messages = 10, .bytes = 100, .front = 2}, Coalescer("", 1'000)};
+  Intake coalescing{{.messages = 10, .bytes = 100, .front = 2}, Coalescer("", 1'000)};
 };
 
 TEST_F(IntakeTest, HasRoomForSoManyMessagesAndSoManyBytes) {
@@ -82,47 +82,47 @@ TEST_F(IntakeTest, WhoIsTrustedIsNotSuspectedAgain) {
 }
 
 TEST_F(IntakeTest, OneStandsForThoseThatComeBeforeItBegins) {
-  const auto received = receive(collapsing, {"a1", "a2", "b3"});
+  const auto received = receive(coalescing, {"a1", "a2", "b3"});
   ASSERT_THAT(received, SizeIs(2));
-  receive(collapsing, {"a4"});
+  receive(coalescing, {"a4"});
 
-  EXPECT_THAT(collapsing.begin(received[0].entry.message), SizeIs(2));
-  EXPECT_THAT(receive(collapsing, {"a5"}), SizeIs(1)) << "it came after the run began";
+  EXPECT_THAT(coalescing.begin(received[0].entry.message), SizeIs(2));
+  EXPECT_THAT(receive(coalescing, {"a5"}), SizeIs(1)) << "it came after the run began";
 }
 
 TEST_F(IntakeTest, WhoLeavesWithoutARunHasAnHeirThatKeepsItsPlace) {
-  const auto received = receive(collapsing, {"a1", "a2"});
-  EXPECT_TRUE(collapsing.mayLeaveSuccessor(received[0].entry.message));
+  const auto received = receive(coalescing, {"a1", "a2"});
+  EXPECT_TRUE(coalescing.mayLeaveSuccessor(received[0].entry.message));
 
-  const auto successor = collapsing.leave(received[0].entry.number, received[0].entry.message, false, true);
+  const auto successor = coalescing.leave(received[0].entry.number, received[0].entry.message, false, true);
 
   ASSERT_TRUE(successor);
   EXPECT_EQ(successor->id.value, "a2");
-  EXPECT_EQ(collapsing.window(), 1U);
-  EXPECT_FALSE(collapsing.isInFront({received[0].entry.number, *successor, true}));
+  EXPECT_EQ(coalescing.window(), 1U);
+  EXPECT_FALSE(coalescing.isInFront({received[0].entry.number, *successor, true}));
 }
 
 TEST_F(IntakeTest, TheSourceIsToldOfThoseWhoWereStoodFor) {
-  const auto received = receive(collapsing, {"a1", "a2"});
-  collapsing.begin(received[0].entry.message);
-  leave(collapsing, received[0], false);
+  const auto received = receive(coalescing, {"a1", "a2"});
+  coalescing.begin(received[0].entry.message);
+  leave(coalescing, received[0], false);
 
-  collapsing.confirm(2);
+  coalescing.confirm(2);
 
-  EXPECT_EQ(collapsing.window(), 0U);
+  EXPECT_EQ(coalescing.window(), 0U);
 }
 
 TEST_F(IntakeTest, AnHeirOfWhomOnlyAStubIsLeftHasToBeReadAgain) {
-  const auto received = receive(collapsing, {"a1"});
-  for (std::size_t i = 0; i < Coalescer::mostSuccessors; ++i) receive(collapsing, {"a" + std::to_string(i + 2)});
-  receive(collapsing, {"a100"});
+  const auto received = receive(coalescing, {"a1"});
+  for (std::size_t i = 0; i < Coalescer::mostSuccessors; ++i) receive(coalescing, {"a" + std::to_string(i + 2)});
+  receive(coalescing, {"a100"});
   Intake::Number number = received[0].entry.number;
   std::optional<Message> next = received[0].entry.message;
-  while (next) next = collapsing.leave(number, Message(*next), false, true);
+  while (next) next = coalescing.leave(number, Message(*next), false, true);
 
-  EXPECT_TRUE(collapsing.mustBeReadAgain());
-  collapsing.clear();
-  EXPECT_FALSE(collapsing.mustBeReadAgain());
+  EXPECT_TRUE(coalescing.mustBeReadAgain());
+  coalescing.clear();
+  EXPECT_FALSE(coalescing.mustBeReadAgain());
 }
 
 }  // namespace

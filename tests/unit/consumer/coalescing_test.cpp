@@ -14,9 +14,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using Acknowledging = memory::Database::Acknowledging;
 
-class ConsumerCollapse : public Scene {
+class ConsumerCoalescing : public Scene {
  protected:
-  ConsumerCollapse() { options.coalesce = Coalesce::byKey; }
+  ConsumerCoalescing() { options.coalesce = Coalesce::byKey; }
 
   void refresh(const std::string& id, const std::string& group, const Headers& headers = {}) {
     world.deliver({NewMessage{MessageId{id}, GroupId{group}, "refresh", headers}});
@@ -34,14 +34,14 @@ class ConsumerCollapse : public Scene {
       return Outcome::done();
     };
   }
-  std::size_t collapsed() const {
+  std::size_t coalesced() const {
     std::size_t sum = 0;
     for (const auto& told : events.of<RequestsCoalesced>()) sum += told.messages;
     return sum;
   }
 };
 
-TEST_F(ConsumerCollapse, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMoreRun) {
+TEST_F(ConsumerCoalescing, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMoreRun) {
   for (const Acknowledging how : {Acknowledging::inTransaction, Acknowledging::afterCommit}) {
     acknowledging = how;
     handled.clear();
@@ -60,7 +60,7 @@ TEST_F(ConsumerCollapse, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMo
   EXPECT_THAT(doneIds(), ElementsAre("one-first", "one-0", "two-first", "two-0")) << "the others leave no key";
 }
 
-TEST_F(ConsumerCollapse, WithoutItEachHasItsRun) {
+TEST_F(ConsumerCoalescing, WithoutItEachHasItsRun) {
   options.coalesce = Coalesce::never;
   refreshes("cache", 3, "r");
 
@@ -69,7 +69,7 @@ TEST_F(ConsumerCollapse, WithoutItEachHasItsRun) {
   EXPECT_THAT(handled, ElementsAre("r0", "r1", "r2"));
 }
 
-TEST_F(ConsumerCollapse, TheFirstOfThoseThatWaitRunsInItsPlace) {
+TEST_F(ConsumerCoalescing, TheFirstOfThoseThatWaitRunsInItsPlace) {
   for (const auto& [id, group] :
        {std::pair{"a1", "a"}, {"b1", "b"}, {"a2", "a"}, {"c1", "c"}, {"b2", "b"}, {"a3", "a"}})
     refresh(id, group);
@@ -77,10 +77,10 @@ TEST_F(ConsumerCollapse, TheFirstOfThoseThatWaitRunsInItsPlace) {
   workOff(elect());
 
   EXPECT_THAT(handled, ElementsAre("a1", "b1", "c1"));
-  EXPECT_EQ(collapsed(), 3);
+  EXPECT_EQ(coalesced(), 3);
 }
 
-TEST_F(ConsumerCollapse, WhatHasNoKeyIsNeverCollapsed) {
+TEST_F(ConsumerCoalescing, WhatHasNoKeyIsNeverCoalesced) {
   produce({"x", "y"});
 
   workOff(elect());
@@ -88,7 +88,7 @@ TEST_F(ConsumerCollapse, WhatHasNoKeyIsNeverCollapsed) {
   EXPECT_THAT(handled, ElementsAre("x", "y"));
 }
 
-TEST_F(ConsumerCollapse, TheKeyMayBeAHeader) {
+TEST_F(ConsumerCoalescing, TheKeyMayBeAHeader) {
   options.coalesceKey = "page";
   refresh("1", "", {{"page", "home"}});
   refresh("2", "", {{"page", "news"}});
@@ -101,7 +101,7 @@ TEST_F(ConsumerCollapse, TheKeyMayBeAHeader) {
   EXPECT_THAT(handled, ElementsAre("1", "2", "4", "5"));
 }
 
-TEST_F(ConsumerCollapse, OneNeverStandsForARequestBeyondAnotherMessageOfItsGroup) {
+TEST_F(ConsumerCoalescing, OneNeverStandsForARequestBeyondAnotherMessageOfItsGroup) {
   options.coalesceKey = "refresh";
   refresh("r1", "tenant", {{"refresh", "all"}});
   refresh("r2", "tenant", {{"refresh", "all"}});
@@ -116,7 +116,7 @@ TEST_F(ConsumerCollapse, OneNeverStandsForARequestBeyondAnotherMessageOfItsGroup
   EXPECT_THAT(handled, ElementsAre("r1", "import", "stranger", "r3", "elsewhere"));
 }
 
-TEST_F(ConsumerCollapse, BeyondItsBoundItTakesMoreRunsAndLosesNothing) {
+TEST_F(ConsumerCoalescing, BeyondItsBoundItTakesMoreRunsAndLosesNothing) {
   options.coalesceAhead = 100;
   refreshes("cache", 10'000, "r");
 
@@ -124,10 +124,10 @@ TEST_F(ConsumerCollapse, BeyondItsBoundItTakesMoreRunsAndLosesNothing) {
 
   EXPECT_GE(handled.size(), 2);
   EXPECT_LE(handled.size(), 100);
-  EXPECT_EQ(collapsed() + handled.size(), 10'000);
+  EXPECT_EQ(coalesced() + handled.size(), 10'000);
 }
 
-TEST_F(ConsumerCollapse, NothingIsAcknowledgedBeforeTheRunThatStandsForItIsCommitted) {
+TEST_F(ConsumerCoalescing, NothingIsAcknowledgedBeforeTheRunThatStandsForItIsCommitted) {
   refreshes("cache", 5, "r");
   ConsumerReplica& first = elect();
   diesOf(first, "r0");
@@ -138,7 +138,7 @@ TEST_F(ConsumerCollapse, NothingIsAcknowledgedBeforeTheRunThatStandsForItIsCommi
   EXPECT_THAT(handled, ElementsAre("r0", "r0"));
 }
 
-TEST_F(ConsumerCollapse, WhatCameAfterARunThatIsKnownHasARunOfItsOwn) {
+TEST_F(ConsumerCoalescing, WhatCameAfterARunThatIsKnownHasARunOfItsOwn) {
   acknowledging = Acknowledging::afterCommit;
   refresh("before", "cache");
   world.fail(Operation::acknowledge, Errc::unavailable, 1000);
@@ -150,10 +150,10 @@ TEST_F(ConsumerCollapse, WhatCameAfterARunThatIsKnownHasARunOfItsOwn) {
   workOff(elect());
 
   EXPECT_THAT(handled, ElementsAre("before", "after0"));
-  EXPECT_EQ(collapsed(), 2);
+  EXPECT_EQ(coalesced(), 2);
 }
 
-TEST_F(ConsumerCollapse, WhenTheFirstDiesTheNextTakesItsPlace) {
+TEST_F(ConsumerCoalescing, WhenTheFirstDiesTheNextTakesItsPlace) {
   options.maxAttempts = 1;
   behaviour = [](const Delivery& delivery) {
     return delivery.message.id.value == "r0" ? Outcome::failed("bad") : Outcome::done();
@@ -165,10 +165,10 @@ TEST_F(ConsumerCollapse, WhenTheFirstDiesTheNextTakesItsPlace) {
 
   EXPECT_THAT(deadIds(), ElementsAre("r0"));
   EXPECT_THAT(handled, ElementsAre("r0", "r1", "stranger"));
-  EXPECT_EQ(collapsed(), 1);
+  EXPECT_EQ(coalesced(), 1);
 }
 
-TEST_F(ConsumerCollapse, WhenTheLastThatWaitsForAnExternalHandlerDiesTheNextTakesItsPlace) {
+TEST_F(ConsumerCoalescing, WhenTheLastThatWaitsForAnExternalHandlerDiesTheNextTakesItsPlace) {
   options.maxAttempts = 1;
   options.handlerIsExternal = true;
   behaviour = [](const Delivery& delivery) {
@@ -182,7 +182,7 @@ TEST_F(ConsumerCollapse, WhenTheLastThatWaitsForAnExternalHandlerDiesTheNextTake
   EXPECT_THAT(handled, ElementsAre("r0", "r1"));
 }
 
-TEST_F(ConsumerCollapse, ARunThatIsKilledIsRepeatedForAllWhoWaitByThen) {
+TEST_F(ConsumerCoalescing, ARunThatIsKilledIsRepeatedForAllWhoWaitByThen) {
   options.handlerIsExternal = true;
   refreshes("cache", 3, "r");
   diesOf(elect(), "r0");
@@ -191,11 +191,11 @@ TEST_F(ConsumerCollapse, ARunThatIsKilledIsRepeatedForAllWhoWaitByThen) {
   workOff(elect());
 
   EXPECT_THAT(handled, ElementsAre("r0", "r0"));
-  EXPECT_EQ(collapsed(), 2'002);
+  EXPECT_EQ(coalesced(), 2'002);
   EXPECT_THAT(world.waiting(), IsEmpty());
 }
 
-TEST_F(ConsumerCollapse, OnlyTheOneThatKillsIsChargedAndThoseThatItStoodForGoOnWithoutIt) {
+TEST_F(ConsumerCoalescing, OnlyTheOneThatKillsIsChargedAndThoseThatItStoodForGoOnWithoutIt) {
   options.handlerIsExternal = true;
   options.maxAttempts = 2;
   refreshes("cache", 100, "r");
@@ -212,7 +212,7 @@ TEST_F(ConsumerCollapse, OnlyTheOneThatKillsIsChargedAndThoseThatItStoodForGoOnW
   EXPECT_THAT(world.waiting(), IsEmpty());
 }
 
-TEST_F(ConsumerCollapse, AKilledRunThatWasCommittedStandsForNobodyAndTheNextRunsForTheRest) {
+TEST_F(ConsumerCoalescing, AKilledRunThatWasCommittedStandsForNobodyAndTheNextRunsForTheRest) {
   acknowledging = Acknowledging::afterCommit;
   options.handlerIsExternal = true;
   refresh("r", "cache");
@@ -223,10 +223,10 @@ TEST_F(ConsumerCollapse, AKilledRunThatWasCommittedStandsForNobodyAndTheNextRuns
   workOff(elect());
 
   EXPECT_THAT(handled, ElementsAre("r", "later0"));
-  EXPECT_EQ(collapsed(), 99);
+  EXPECT_EQ(coalesced(), 99);
 }
 
-TEST_F(ConsumerCollapse, ARunThatIsOverIsNotForWhatCameLaterAlsoWhenAllIsDeliveredAnew) {
+TEST_F(ConsumerCoalescing, ARunThatIsOverIsNotForWhatCameLaterAlsoWhenAllIsDeliveredAnew) {
   options.handlerIsExternal = true;
   options.retryBase = options.retryMax = 10s;
   for (const Guarantee delivery : {Guarantee::exactlyOnceEffect, Guarantee::atLeastOnce}) {
@@ -251,7 +251,7 @@ TEST_F(ConsumerCollapse, ARunThatIsOverIsNotForWhatCameLaterAlsoWhenAllIsDeliver
   }
 }
 
-TEST_F(ConsumerCollapse, AnAttemptThatIsRepeatedStandsForWhatItStoodFor) {
+TEST_F(ConsumerCoalescing, AnAttemptThatIsRepeatedStandsForWhatItStoodFor) {
   behaviour = [](const Delivery& delivery) {
     return delivery.attempt == 1 ? Outcome::failed("not yet") : Outcome::done();
   };
@@ -260,10 +260,10 @@ TEST_F(ConsumerCollapse, AnAttemptThatIsRepeatedStandsForWhatItStoodFor) {
   workOff(elect());
 
   EXPECT_THAT(handled, ElementsAre("r0", "r0"));
-  EXPECT_EQ(collapsed(), 2);
+  EXPECT_EQ(coalesced(), 2);
 }
 
-TEST_F(ConsumerCollapse, AKillerBehindThousandsOfOthersIsFoundAtOnce) {
+TEST_F(ConsumerCoalescing, AKillerBehindThousandsOfOthersIsFoundAtOnce) {
   refreshes("cache", 5'000, "r");
   refresh("killer", "other");
   diesOf(elect(), "killer");
@@ -277,7 +277,7 @@ TEST_F(ConsumerCollapse, AKillerBehindThousandsOfOthersIsFoundAtOnce) {
   EXPECT_EQ(events.of<MessageSuspected>().back().message, "killer");
 }
 
-TEST_F(ConsumerCollapse, DoesNotGoWithAtMostOnce) {
+TEST_F(ConsumerCoalescing, DoesNotGoWithAtMostOnce) {
   options.delivery = Guarantee::atMostOnce;
 
   EXPECT_THROW(enrol(), std::system_error);
@@ -286,7 +286,7 @@ TEST_F(ConsumerCollapse, DoesNotGoWithAtMostOnce) {
 // --- whatever goes wrong
 
 /// Time is counted in steps. Each key's committed value is the step at which its last committed run began.
-class CollapseStorm : public ConsumerCollapse, public testing::WithParamInterface<int> {
+class CoalescingStorm : public ConsumerCoalescing, public testing::WithParamInterface<int> {
  protected:
   bool oneIn(std::uint64_t n) { return random.below(n) == 0; }
 
@@ -358,7 +358,7 @@ class CollapseStorm : public ConsumerCollapse, public testing::WithParamInterfac
   std::map<std::string, std::pair<std::string, std::int64_t>> asked;  // id → key, when
 };
 
-TEST_P(CollapseStorm, EveryRequestIsFollowedByARunThatBeganAfterIt) {
+TEST_P(CoalescingStorm, EveryRequestIsFollowedByARunThatBeganAfterIt) {
   drawOptions();
   produceSome();
   behaviour = [this](const Delivery& delivery) { return run(delivery); };
@@ -384,7 +384,7 @@ TEST_P(CollapseStorm, EveryRequestIsFollowedByARunThatBeganAfterIt) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, CollapseStorm, testing::Range(1, 501));
+INSTANTIATE_TEST_SUITE_P(Seeds, CoalescingStorm, testing::Range(1, 501));
 
 }  // namespace
 }  // namespace tenure::test

@@ -1,4 +1,4 @@
-/// Lanes that collapse: one run stands for all of its key that wait, in whichever lane, and no request is left without
+/// Lanes that coalesce: one run stands for all of its key that wait, in whichever lane, and no request is left without
 /// a run that began after it.
 #include <mutex>
 
@@ -12,9 +12,9 @@ using testing::SizeIs;
 using testing::UnorderedElementsAre;
 using Acknowledging = memory::Database::Acknowledging;
 
-class LanesCollapse : public ConsumerLanes {
+class LanesCoalescing : public ConsumerLanes {
  protected:
-  LanesCollapse() {
+  LanesCoalescing() {
     options.coalesce = Coalesce::byKey;
     handler = [this](const Delivery& delivery) {
       const std::string& id = delivery.message.id.value;
@@ -34,7 +34,7 @@ class LanesCollapse : public ConsumerLanes {
       messages.push_back({MessageId{prefix + std::to_string(i)}, GroupId{group}, "refresh", {}});
     world.deliver(std::move(messages));
   }
-  std::size_t collapsed() const {
+  std::size_t coalesced() const {
     std::size_t sum = 0;
     for (const auto& told : events.of<RequestsCoalesced>()) sum += told.messages;
     return sum;
@@ -45,7 +45,7 @@ class LanesCollapse : public ConsumerLanes {
   std::function<Outcome(const std::string& id)> onRun = [](const std::string&) { return Outcome::done(); };
 };
 
-TEST_F(LanesCollapse, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMoreRun) {
+TEST_F(LanesCoalescing, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMoreRun) {
   for (const Acknowledging how : {Acknowledging::inTransaction, Acknowledging::afterCommit}) {
     acknowledging = how;
     runs.clear();
@@ -66,7 +66,7 @@ TEST_F(LanesCollapse, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMoreR
   EXPECT_EQ(events.of<RequestsCoalesced>()[1].messages, 9'999);
 }
 
-TEST_F(LanesCollapse, ARunThatIsOverIsNotForWhatCameAfterItBegan) {
+TEST_F(LanesCoalescing, ARunThatIsOverIsNotForWhatCameAfterItBegan) {
   options.handlerIsExternal = true;
   options.retryBase = options.retryMax = 20ms;
   onRun = [&, first = true](const std::string&) mutable {
@@ -85,7 +85,7 @@ TEST_F(LanesCollapse, ARunThatIsOverIsNotForWhatCameAfterItBegan) {
   EXPECT_THAT(events.of<AttemptFailed>(), SizeIs(1));
 }
 
-TEST_F(LanesCollapse, EachOfManyKeysHasOneMoreRun) {
+TEST_F(LanesCoalescing, EachOfManyKeysHasOneMoreRun) {
   std::atomic<int> begun = 0;
   std::atomic<bool> sent = false;
   const std::vector<std::string> keys{"a", "b", "c", "d"};
@@ -105,10 +105,10 @@ TEST_F(LanesCollapse, EachOfManyKeysHasOneMoreRun) {
   leader.handOver();
 
   EXPECT_THAT(runs, SizeIs(8));
-  EXPECT_EQ(runs.size() + collapsed(), 4 + 4 * 500U);
+  EXPECT_EQ(runs.size() + coalesced(), 4 + 4 * 500U);
 }
 
-TEST_F(LanesCollapse, ThoseWithoutAGroupRunOneAfterTheOtherForTheirKey) {
+TEST_F(LanesCoalescing, ThoseWithoutAGroupRunOneAfterTheOtherForTheirKey) {
   options.coalesceKey = "page";
   std::atomic<int> inWork = 0;
   onRun = [&](const std::string& id) {
@@ -129,7 +129,7 @@ TEST_F(LanesCollapse, ThoseWithoutAGroupRunOneAfterTheOtherForTheirKey) {
   EXPECT_THAT(runs, UnorderedElementsAre("home0", "news0", "home1"));
 }
 
-TEST_F(LanesCollapse, OneThatDiesLeavesItsPlaceToTheNext) {
+TEST_F(LanesCoalescing, OneThatDiesLeavesItsPlaceToTheNext) {
   options.maxAttempts = 1;
   onRun = [](const std::string& id) {
     return id == "a0" || id == "a1" ? Outcome::failed("it is poison") : Outcome::done();
@@ -145,7 +145,7 @@ TEST_F(LanesCollapse, OneThatDiesLeavesItsPlaceToTheNext) {
   EXPECT_THAT(deadIds(), ElementsAre("a0", "a1"));
 }
 
-TEST_F(LanesCollapse, SoManyMayDieThatTheRestHasToBeReadAgain) {
+TEST_F(LanesCoalescing, SoManyMayDieThatTheRestHasToBeReadAgain) {
   for (const Acknowledging how : {Acknowledging::inTransaction, Acknowledging::afterCommit}) {
     acknowledging = how;
     const std::string round = how == Acknowledging::inTransaction ? "one-" : "two-";
@@ -167,7 +167,7 @@ TEST_F(LanesCollapse, SoManyMayDieThatTheRestHasToBeReadAgain) {
   }
 }
 
-TEST_F(LanesCollapse, TheRestIsReadAgainAlsoWhereNobodyWaitsForMessages) {
+TEST_F(LanesCoalescing, TheRestIsReadAgainAlsoWhereNobodyWaitsForMessages) {
   options.maxAttempts = 1;
   options.deadLetterLimit = 0;
   options.idleWait = 0ms;
@@ -181,7 +181,7 @@ TEST_F(LanesCollapse, TheRestIsReadAgainAlsoWhereNobodyWaitsForMessages) {
   EXPECT_THAT(runs, SizeIs(150));
 }
 
-TEST_F(LanesCollapse, ASuccessorAfterALostLeaderNeedsOneRunForAll) {
+TEST_F(LanesCoalescing, ASuccessorAfterALostLeaderNeedsOneRunForAll) {
   options.maxBatch = 1;
   refreshes(100, "a", "a");
   LanedReplica& leader = elect();

@@ -83,7 +83,7 @@ class PunctualSource final : public ForwardingSource {
   std::deque<Message> arrived_;
 };
 
-class CollapseSuite : public testing::TestWithParam<Wiring> {
+class CoalescingSuite : public testing::TestWithParam<Wiring> {
  protected:
   struct Process {
     Process(Replica from, Replica to, std::int64_t token) : queue(from), store(to), source(*from.source), term(token) {}
@@ -214,7 +214,7 @@ class CollapseSuite : public testing::TestWithParam<Wiring> {
   std::int64_t token_ = 0;
 };
 
-TEST_P(CollapseSuite, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMoreRun) {
+TEST_P(CoalescingSuite, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMoreRun) {
   requestOne("first", "a");
   Process& leader = elect(1);
   onRun_ = [&](const std::string& id) {
@@ -231,7 +231,7 @@ TEST_P(CollapseSuite, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMoreR
   EXPECT_EQ(left(), 0U);
 }
 
-TEST_P(CollapseSuite, KeysThatComeByTurnsHaveOneMoreRunEach) {
+TEST_P(CoalescingSuite, KeysThatComeByTurnsHaveOneMoreRunEach) {
   // A broker searches all that is in work for what is acknowledged out of its order: b's, while the first a runs.
   constexpr std::size_t each = 1'000;
   requestOne("first", "a");
@@ -253,7 +253,7 @@ TEST_P(CollapseSuite, KeysThatComeByTurnsHaveOneMoreRunEach) {
   EXPECT_EQ(runs("b"), 1);
 }
 
-TEST_P(CollapseSuite, ASuccessorAfterAnOrderlyHandoverNeedsTheOneMoreRunOnly) {
+TEST_P(CoalescingSuite, ASuccessorAfterAnOrderlyHandoverNeedsTheOneMoreRunOnly) {
   requestOne("first", "a");
   Process& leader = elect(1);
   onRun_ = [&](const std::string& id) {
@@ -273,7 +273,7 @@ TEST_P(CollapseSuite, ASuccessorAfterAnOrderlyHandoverNeedsTheOneMoreRunOnly) {
   EXPECT_EQ(left(), 0U);
 }
 
-TEST_P(CollapseSuite, ASuccessorOfALostLeaderRepeatsTheRunThatWasLostAndNoOther) {
+TEST_P(CoalescingSuite, ASuccessorOfALostLeaderRepeatsTheRunThatWasLostAndNoOther) {
   options_.maxBatch = 1;  // the first one is committed
   requestOne("first", "a");
   Process& leader = elect(1);
@@ -297,7 +297,7 @@ TEST_P(CollapseSuite, ASuccessorOfALostLeaderRepeatsTheRunThatWasLostAndNoOther)
   EXPECT_EQ(left(), 0U);
 }
 
-TEST_P(CollapseSuite, BeyondWhatMayWaitThereAreMoreRunsAndNothingIsLost) {
+TEST_P(CoalescingSuite, BeyondWhatMayWaitThereAreMoreRunsAndNothingIsLost) {
   constexpr std::size_t ahead = 100;
   options_.coalesceAhead = ahead;
   if (auto* rabbit = dynamic_cast<RabbitWorld*>(world_.get())) rabbit->options().prefetch = ahead;
@@ -312,7 +312,7 @@ TEST_P(CollapseSuite, BeyondWhatMayWaitThereAreMoreRunsAndNothingIsLost) {
   EXPECT_EQ(left(), 0U);
 }
 
-TEST_P(CollapseSuite, OneThatDiesTakesNobodyWithIt) {
+TEST_P(CoalescingSuite, OneThatDiesTakesNobodyWithIt) {
   options_.maxAttempts = 1;
   request(4, "a");
   requestOne("stranger", "b");
@@ -330,7 +330,7 @@ TEST_P(CollapseSuite, OneThatDiesTakesNobodyWithIt) {
   EXPECT_EQ(left(), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(On, CollapseSuite, testing::ValuesIn(wirings()), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(On, CoalescingSuite, testing::ValuesIn(wirings()), testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace tenure::test
