@@ -9,9 +9,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 /// A message that is out of attempts holds up those behind it.
-class ConsumerBlockade : public Scene {
+class ConsumerBlocks : public Scene {
  protected:
-  ConsumerBlockade() {
+  ConsumerBlocks() {
     options.onDead = OnDead::block;
     options.maxAttempts = 2;
     options.retryBase = 1s;
@@ -33,7 +33,7 @@ class ConsumerBlockade : public Scene {
   bool mended = false;
 };
 
-TEST_F(ConsumerBlockade, ThoseBehindItWaitAndItIsSaidForWhom) {
+TEST_F(ConsumerBlocks, ThoseBehindItWaitAndItIsSaidForWhom) {
   produce({"a", "b", "c"});
   ConsumerReplica& leader = elect();
 
@@ -51,7 +51,7 @@ TEST_F(ConsumerBlockade, ThoseBehindItWaitAndItIsSaidForWhom) {
   EXPECT_EQ(found().attempts[0].state, AttemptState::blocked);
 }
 
-TEST_F(ConsumerBlockade, ItIsTriedAgainAtTheLongestWait) {
+TEST_F(ConsumerBlocks, ItIsTriedAgainAtTheLongestWait) {
   produce({"b"});
   ConsumerReplica& leader = elect();
   workUntilBlocked(leader);
@@ -63,7 +63,7 @@ TEST_F(ConsumerBlockade, ItIsTriedAgainAtTheLongestWait) {
   EXPECT_EQ(events.of<AttemptFailed>().back().retryIn, 10s);
 }
 
-TEST_F(ConsumerBlockade, ItEndsWhenItSucceeds) {
+TEST_F(ConsumerBlocks, ItEndsWhenItSucceeds) {
   produce({"a", "b", "c"});
   ConsumerReplica& leader = elect();
   workUntilBlocked(leader);
@@ -77,7 +77,7 @@ TEST_F(ConsumerBlockade, ItEndsWhenItSucceeds) {
   EXPECT_THAT(found().attempts, IsEmpty());
 }
 
-TEST_F(ConsumerBlockade, AnOperatorReleasesItToTheDeadLettersBeforeItsNextAttempt) {
+TEST_F(ConsumerBlocks, AnOperatorReleasesItToTheDeadLettersBeforeItsNextAttempt) {
   options.retryMax = 1h;
   produce({"a", "b", "c"});
   ConsumerReplica& leader = elect();
@@ -96,7 +96,7 @@ TEST_F(ConsumerBlockade, AnOperatorReleasesItToTheDeadLettersBeforeItsNextAttemp
   EXPECT_EQ(events.of<QueueUnblocked>()[0].how, "dead_lettered");
 }
 
-TEST_F(ConsumerBlockade, ItIsReleasedAlsoWhereItIsTriedAgainMoreOftenThanTheQuestionIsAsked) {
+TEST_F(ConsumerBlocks, ItIsReleasedAlsoWhereItIsTriedAgainMoreOftenThanTheQuestionIsAsked) {
   options.retryBase = options.retryMax = 50ms;
   produce({"b", "c"});
   ConsumerReplica& leader = elect();
@@ -108,7 +108,7 @@ TEST_F(ConsumerBlockade, ItIsReleasedAlsoWhereItIsTriedAgainMoreOftenThanTheQues
   EXPECT_THAT(deadIds(), ElementsAre("b"));
 }
 
-TEST_F(ConsumerBlockade, AnAttemptThatFailsMeanwhileDoesNotTakeTheReleaseBack) {
+TEST_F(ConsumerBlocks, AnAttemptThatFailsMeanwhileDoesNotTakeTheReleaseBack) {
   produce({"b"});
   ConsumerReplica& leader = elect();
   workUntilBlocked(leader);
@@ -124,7 +124,7 @@ TEST_F(ConsumerBlockade, AnAttemptThatFailsMeanwhileDoesNotTakeTheReleaseBack) {
   EXPECT_EQ(timesHandled("b"), 3);
 }
 
-TEST_F(ConsumerBlockade, AfterAHandoverItStillStands) {
+TEST_F(ConsumerBlocks, AfterAHandoverItStillStands) {
   produce({"a", "b", "c"});
   ConsumerReplica& first = elect();
   workUntilBlocked(first);
@@ -138,7 +138,7 @@ TEST_F(ConsumerBlockade, AfterAHandoverItStillStands) {
   EXPECT_EQ(timesHandled("c"), 0);
 }
 
-TEST_F(ConsumerBlockade, WhatWasReleasedBetweenTermsIsNotTriedAgain) {
+TEST_F(ConsumerBlocks, WhatWasReleasedBetweenTermsIsNotTriedAgain) {
   produce({"b", "c"});
   ConsumerReplica& first = elect();
   workUntilBlocked(first);
@@ -153,7 +153,7 @@ TEST_F(ConsumerBlockade, WhatWasReleasedBetweenTermsIsNotTriedAgain) {
   EXPECT_THAT(doneIds(), ElementsAre("c"));
 }
 
-TEST_F(ConsumerBlockade, ASuccessorThatSkipsSetsItAside) {
+TEST_F(ConsumerBlocks, ASuccessorThatSkipsSetsItAside) {
   produce({"b", "c"});
   ConsumerReplica& first = elect();
   workUntilBlocked(first);
@@ -166,7 +166,7 @@ TEST_F(ConsumerBlockade, ASuccessorThatSkipsSetsItAside) {
   EXPECT_THAT(doneIds(), ElementsAre("c"));
 }
 
-TEST_F(ConsumerBlockade, ARejectedMessageBlocksNobody) {
+TEST_F(ConsumerBlocks, ARejectedMessageBlocksNobody) {
   behaviour = [](const Delivery& delivery) {
     return delivery.message.id.value == "b" ? Outcome::reject("no such order") : Outcome::done();
   };
@@ -178,7 +178,7 @@ TEST_F(ConsumerBlockade, ARejectedMessageBlocksNobody) {
   EXPECT_THAT(events.of<QueueBlocked>(), IsEmpty());
 }
 
-TEST_F(ConsumerBlockade, WhatTheStoreRefusesBlocksToo) {
+TEST_F(ConsumerBlocks, WhatTheStoreRefusesBlocksToo) {
   behaviour = [this](const Delivery& delivery) {
     if (delivery.message.id.value == "b" && !mended) world.fail(memory::Operation::commit, Errc::invalidArgument);
     return Outcome::done();
@@ -197,7 +197,7 @@ TEST_F(ConsumerBlockade, WhatTheStoreRefusesBlocksToo) {
   EXPECT_THAT(deadIds(), IsEmpty());
 }
 
-TEST_F(ConsumerBlockade, AKillerIsTriedAgainOnlyAfterTheLongestWait) {
+TEST_F(ConsumerBlocks, AKillerIsTriedAgainOnlyAfterTheLongestWait) {
   produce({"b", "c"});
   for (int death = 0; death < 3; ++death) diesOf(elect(), "b");  // in work, then its two attempts
   ConsumerReplica& fourth = elect();
@@ -215,7 +215,7 @@ TEST_F(ConsumerBlockade, AKillerIsTriedAgainOnlyAfterTheLongestWait) {
   EXPECT_THAT(doneIds(), ElementsAre("b", "c"));
 }
 
-TEST_F(ConsumerBlockade, AKillerIsReleasedWithoutAnotherDeath) {
+TEST_F(ConsumerBlocks, AKillerIsReleasedWithoutAnotherDeath) {
   produce({"b", "c"});
   for (int death = 0; death < 3; ++death) diesOf(elect(), "b");
   ConsumerReplica& fourth = elect();
@@ -229,7 +229,7 @@ TEST_F(ConsumerBlockade, AKillerIsReleasedWithoutAnotherDeath) {
   EXPECT_THAT(deadIds(), ElementsAre("b"));
 }
 
-TEST_F(ConsumerBlockade, AStoreThatIsAwayIsAskedNoMoreThanWithoutIt) {
+TEST_F(ConsumerBlocks, AStoreThatIsAwayIsAskedNoMoreThanWithoutIt) {
   produce({"b"});
   ConsumerReplica& leader = elect();
   workUntilBlocked(leader);
@@ -241,7 +241,7 @@ TEST_F(ConsumerBlockade, AStoreThatIsAwayIsAskedNoMoreThanWithoutIt) {
   EXPECT_THAT(events.of<OutageEnded>(), SizeIs(1));
 }
 
-TEST_F(ConsumerBlockade, AtMostOnceHasNothingToHoldUpWith) {
+TEST_F(ConsumerBlocks, AtMostOnceHasNothingToHoldUpWith) {
   options.delivery = Guarantee::atMostOnce;
 
   EXPECT_THROW(elect(), std::system_error);
