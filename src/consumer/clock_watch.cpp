@@ -46,13 +46,13 @@ std::optional<std::string> ClockWatch::look(Whose whose, WallTime wall, BootTime
   } else if (passed < -tolerance) {
     wrong = "it goes back by " + lengthOf(passed) + ": it says " + at;
   } else if (before->wall < trustedFrom_) {
-    wrong = "the one before it, of another machine or boot, was in doubt: it says " + at;
+    wrong = "the one before it, of another machine or boot, was not trusted: it says " + at;
   }
   if (wrong) trustedFrom_ = wall + keepFor_;
   return wrong;
 }
 
-std::string ClockWatch::doubt(WallTime key, WallTime wall) {
+std::string ClockWatch::distrust(WallTime key, WallTime wall) {
   trustedFrom_ = std::max(trustedFrom_, key);
   return "an idempotency key of " + formatWallTime(key) + " lies in its future: it says " + formatWallTime(wall);
 }

@@ -1,7 +1,7 @@
 /// Watches the clock by which the ages of idempotency keys are reckoned: one that is wrong would have them forgotten
 /// while their messages may still come again. Pure.
 ///
-///   trusted ──it has not run as CLOCK_BOOTTIME has since the last look──▶ doubted ──that long ago──▶ trusted
+///   trusted ──it has not run as CLOCK_BOOTTIME has since the last look──▶ distrusted ──that long ago──▶ trusted
 ///           └─a key lies in the future of it────────────────────────────▶
 ///
 /// Whichever of the two readings was wrong: once it has run evenly for as long as keys are kept, every key that it
@@ -33,7 +33,7 @@ class ClockWatch {
   /// What is wrong with it, if anything is. `bootId` says of which boot `boot` counts.
   std::optional<std::string> look(Whose whose, WallTime wall, BootTime boot, const std::string& bootId);
   /// A key lies in its future. What is to be said of that.
-  std::string doubt(WallTime key, WallTime wall);
+  std::string distrust(WallTime key, WallTime wall);
   /// Whether what it calls old may be forgotten.
   bool isTrusted(WallTime wall) const noexcept { return wall >= trustedFrom_; }
   /// Whether it is the leader's own, as far as is known: nobody has read the store's.

@@ -31,14 +31,14 @@ void Sweeper::lookedAt(const std::optional<WallTime>& storesClock, const Now& no
   swept_ = false;
   clockOffset_ = storesClock ? *storesClock - now.wall : std::chrono::milliseconds{0};
   if (clockOffset_ > ClockWatch::tolerance || clockOffset_ < -ClockWatch::tolerance)
-    doubt(Whose::leader, "it says " + formatWallTime(now.wall) + ", the store's " + formatWallTime(*storesClock));
+    distrust(Whose::leader, "it says " + formatWallTime(now.wall) + ", the store's " + formatWallTime(*storesClock));
   look(storesClock ? Whose::store : Whose::leader, now.wall + clockOffset_, now);
 }
 
 void Sweeper::pruned(const Pruned& pruned, const Now& now) {
   if (pruned.future)
-    doubt(state_.notes->clock.isLeaders() ? ClockWatch::Whose::leader : ClockWatch::Whose::store,
-          state_.notes->clock.doubt(*pruned.future, now.wall + clockOffset_));
+    distrust(state_.notes->clock.isLeaders() ? ClockWatch::Whose::leader : ClockWatch::Whose::store,
+             state_.notes->clock.distrust(*pruned.future, now.wall + clockOffset_));
   pruner_.did(pruned, now.boot);
   looked_ = !pruner_.isBetweenPasses() && !pruned.future;
   if (pruned.future) pruner_.rest(now.boot);
@@ -57,17 +57,17 @@ void Sweeper::glance(const Now& now) {
   if (state_.role == Role::lane || !clock.isLeaders()) return;
   const auto wrong = clock.look(ClockWatch::Whose::leader, now.wall, now.boot, thisProcess().bootId);
   if (!wrong) return;
-  doubt(ClockWatch::Whose::leader, *wrong);
+  distrust(ClockWatch::Whose::leader, *wrong);
   toBook_ = clock.record();
 }
 
 void Sweeper::look(ClockWatch::Whose whose, WallTime wall, const Now& now) {
   ClockWatch& clock = state_.notes->clock;
-  if (auto wrong = clock.look(whose, wall, now.boot, thisProcess().bootId)) doubt(whose, *std::move(wrong));
+  if (auto wrong = clock.look(whose, wall, now.boot, thisProcess().bootId)) distrust(whose, *std::move(wrong));
   toBook_ = clock.record();
 }
 
-void Sweeper::doubt(ClockWatch::Whose whose, std::string what) {
+void Sweeper::distrust(ClockWatch::Whose whose, std::string what) {
   state_.tell(ClockDistrusted{whose == ClockWatch::Whose::store ? "the store's" : "the leader's", std::move(what)});
 }
 

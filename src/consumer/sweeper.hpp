@@ -1,7 +1,7 @@
 /// Forgets, step by step, what is old: idempotency keys, and lines of the log; by a clock that is watched. Pure.
 ///
 ///   a pass is due ─► look at the clock ─► trusted: prune, step by step, until it is through
-///                                      └► doubted: rest until the next pass
+///                                      └► distrusted: rest until the next pass
 ///
 /// A pass may be long: nobody who comes meanwhile waits for more than a step.
 #pragma once
@@ -44,7 +44,7 @@ class Sweeper {
 
  private:
   void look(ClockWatch::Whose whose, WallTime wall, const Now& now);
-  void doubt(ClockWatch::Whose whose, std::string what);
+  void distrust(ClockWatch::Whose whose, std::string what);
 
   LaneState& state_;
   Pruner pruner_;

@@ -90,7 +90,7 @@ TEST_F(Watched, WhatIsWrongWithALeadersDoesNotMatterOnceTheStoreHasShownItsOwn) 
 TEST_F(Watched, AKeyInItsFutureIsWaitedFor) {
   watch.look(Whose::leader, midday, running, "boot");
 
-  watch.doubt(midday + 2h, midday);
+  watch.distrust(midday + 2h, midday);
 
   EXPECT_FALSE(watch.isTrusted(midday + 1h));
   EXPECT_TRUE(watch.isTrusted(midday + 2h));
