@@ -51,7 +51,7 @@ void Driver::release() noexcept {
   owner_ = {};
   places_.clear();
   isInDoubt_ = false;
-  careful_ = 0;
+  pessimistic_ = 0;
 }
 
 std::unique_ptr<storage::IStoreDriver> Driver::openLane(std::int64_t number) {
@@ -272,7 +272,7 @@ Result<QueuePlace> Driver::placeOf(Connection& connection, const std::string& qu
 Result<Committed> Driver::failed(Connection& connection, const Failure& failure, const Places& places, bool isGuess,
                                  const Commit& commit) {
   const bool isLost = connection.isLost();
-  if (isLost && isGuess) goCarefully();  // perhaps it was too much at once
+  if (isLost && isGuess) goPessimistic();  // perhaps it was too much at once
   // The server has said why, and did so before the COMMIT.
   const bool isKnown = !failure.sqlState.empty() && failure.command < places.commit;
   if (isLost && !isKnown) {
@@ -291,7 +291,7 @@ Result<Committed> Driver::failed(Connection& connection, const Failure& failure,
   const bool isOurs = failure.command >= places.ours && failure.command < places.commit;
   if (isOurs && isUnexpected(failure.sqlState)) return Committed{Outcome::conflict};
   if (isLost || !isGuess || endsTransaction(meaningOf(failure.sqlState))) return failure.error;
-  goCarefully();
+  goPessimistic();
   return Error{Errc::transactionConflict, failure.error.detail};
 }
 

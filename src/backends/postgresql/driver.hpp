@@ -68,14 +68,14 @@ class Driver final : public storage::IStoreDriver {
                                     const storage::Commit& commit);
   Translations& translations() noexcept { return translations_; }
   /// Whether a handler's writes may be kept back.
-  bool mayGuess() const noexcept { return careful_ == 0; }
-  void goCarefully() noexcept { careful_ = carefulFor; }
+  bool mayGuess() const noexcept { return pessimistic_ == 0; }
+  void goPessimistic() noexcept { pessimistic_ = pessimisticFor; }
   void countMessage() noexcept {
-    if (careful_ > 0) --careful_;
+    if (pessimistic_ > 0) --pessimistic_;
   }
 
  private:
-  static constexpr std::size_t carefulFor = 256;
+  static constexpr std::size_t pessimisticFor = 256;
   enum class Against { queue, everybody };  // those who wait for their turn; those who do not as well
 
   Result<void> claimPatiently(const Term& term, const storage::ClaimJudge& judge);
@@ -123,8 +123,8 @@ class Driver final : public storage::IStoreDriver {
   std::size_t numberedAppends_ = 0;
   RowSets rows_;
   Translations translations_;
-  bool isInDoubt_ = false;   // the last commit: it may be waiting for a standby
-  std::size_t careful_ = 0;  // for how many messages more nothing is kept back
+  bool isInDoubt_ = false;       // the last commit: it may be waiting for a standby
+  std::size_t pessimistic_ = 0;  // for how many messages more nothing is kept back
 };
 
 }  // namespace tenure::postgresql

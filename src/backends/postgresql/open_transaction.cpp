@@ -108,7 +108,7 @@ Exchange OpenTransaction::send(std::optional<Command> question) {
   isSent_ = true;
   const BootTime start = BootClock::now();
   Exchange exchange = connection_->exchange(all, all.size() - 1);
-  if (isGuess && BootClock::now() - start > slowExchange) driver_.goCarefully();
+  if (isGuess && BootClock::now() - start > slowExchange) driver_.goPessimistic();
   if (exchange) {
     kept_.clear();
     keptBytes_ = 0;
@@ -134,9 +134,9 @@ Error OpenTransaction::endBy(const Failure& failure) {
   if (isFenceTableGone(failure)) return end(errorOf(failure));
   if (placeOf(failure) < 0) return end(driver_.refusedAtFence(*connection_, failure, *expected_));
   const bool isLost = connection_->isLost();
-  if (isLost && isGuess_) driver_.goCarefully();  // perhaps it was too much at once
+  if (isLost && isGuess_) driver_.goPessimistic();  // perhaps it was too much at once
   if (isLost || !isGuess_ || endsTransaction(meaningOf(failure.sqlState))) return end(failure.error);
-  driver_.goCarefully();
+  driver_.goPessimistic();
   return end({Errc::transactionConflict, failure.error.detail});
 }
 

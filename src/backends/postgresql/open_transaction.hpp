@@ -8,7 +8,7 @@
 ///
 /// What needs no answer is kept back and travels with the next question or with the commit, so that a batch whose
 /// handlers ask nothing is one round trip. A kept write that fails there cannot be told apart from its neighbours any
-/// more: the transaction is undone, and for a while nothing is kept back (Driver::goCarefully).
+/// more: the transaction is undone, and for a while nothing is kept back (Driver::goPessimistic).
 ///
 /// A mark is a place in what is kept back; it becomes a savepoint when something behind it is sent before the commit.
 /// PostgreSQL undoes everything back to a savepoint when a statement fails, so a statement that is asked for needs one
