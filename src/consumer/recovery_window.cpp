@@ -12,9 +12,9 @@ constexpr std::string_view ofTerm =
     "\x1f"
     "suspects of ";
 
-ConsumerName reachRecordOf(const ConsumerName& consumer) { return ConsumerName{consumer.value + "\x1freach"}; }
+ConsumerName windowRecordOf(const ConsumerName& consumer) { return ConsumerName{consumer.value + "\x1fwindow"}; }
 
-std::optional<RecoveryWindow> reachFrom(const std::vector<MessageId>& words) {
+std::optional<RecoveryWindow> windowFrom(const std::vector<MessageId>& words) {
   if (words.size() != 3) return std::nullopt;
   std::array<std::size_t, 3> numbers{};
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -51,15 +51,15 @@ void readWhose(ConsumerState& state) {
 }
 
 Result<std::optional<RecoveryWindow>> declaredWindow(IFencedStore& store, const ConsumerName& consumer) {
-  const Result<ConsumerState> declared = store.consumerState(reachRecordOf(consumer));
+  const Result<ConsumerState> declared = store.consumerState(windowRecordOf(consumer));
   if (!declared) return declared.error();
-  return reachFrom(declared->inWork);
+  return windowFrom(declared->inWork);
 }
 
 Result<void> declare(IFencedTransaction& transaction, const ConsumerName& consumer, const RecoveryWindow& window) {
   const std::array words{MessageId{std::to_string(window.front)}, MessageId{std::to_string(window.lanes)},
                          MessageId{std::to_string(window.window)}};
-  return transaction.recordInWork(reachRecordOf(consumer), words, false);
+  return transaction.recordInWork(windowRecordOf(consumer), words, false);
 }
 
 }  // namespace tenure::consuming
