@@ -13,9 +13,9 @@
 ///                 again, and the store drops it as known.
 ///
 /// A message is unfit when it has no id (see MissingId) or is larger than a queue of ours allows; it is delivered as
-/// it is and the consumer buries it. A body over `largestBody` never enters this process: its message is delivered
-/// without it (leftOutHeader) and buried with that reason. Acknowledging it rejects it at the broker, which hands it,
-/// with its body, to the queue's dead-letter exchange where it has one.
+/// it is and the consumer dead-letters it. A body over `largestBody` never enters this process: its message is
+/// delivered without it (leftOutHeader) and is a dead letter with that reason. Acknowledging it rejects it at the
+/// broker, which hands it, with its body, to the queue's dead-letter exchange where it has one.
 ///
 /// Limits:  the broker closes the channel when one message stays unacknowledged for its `consumer_timeout` (30 min):
 ///          `prefetch` messages must be handled in less. A quorum queue drops or dead-letters what was delivered more
@@ -62,7 +62,7 @@ enum class Exclusivity {
 
 /// What becomes of a message whose producer gave it no message_id.
 enum class MissingId {
-  deadLetter,  // delivered without an id; the consumer buries it
+  deadLetter,  // delivered without an id; the consumer dead-letters it
   /// A digest of all that was published: two messages alike in everything, their timestamp included, become one. What
   /// the broker adds is left out: of headers named x-… those that are no strings, and x-first-death-…, x-last-death-….
   derive,

@@ -46,7 +46,7 @@ class LastWillHelper final : private ISessionObserver {
   void run() {
     static_cast<void>(line_.send(encodeReady()));
     listen();
-    when(owner_, [this] { bury(); });
+    when(owner_, [this] { ownerIsGone(); });
     context_.run();
   }
 
@@ -62,9 +62,9 @@ class LastWillHelper final : private ISessionObserver {
 
   void listen() {
     when(lineStream_, [this] {
-      if (buried_) return;
+      if (isGone_) return;
       if (hear()) return listen();
-      isPastItsEnd(ownerPid_) ? bury() : feed(LineEnded{});
+      isPastItsEnd(ownerPid_) ? ownerIsGone() : feed(LineEnded{});
     });
   }
 
@@ -97,8 +97,8 @@ class LastWillHelper final : private ISessionObserver {
 
   // --- when it is gone
 
-  void bury() {
-    if (std::exchange(buried_, true)) return;
+  void ownerIsGone() {
+    if (std::exchange(isGone_, true)) return;
     // Its last word counts, also when its death is noticed first.
     while (isReadable(line_.descriptor()) && hear()) {
     }
@@ -191,7 +191,7 @@ class LastWillHelper final : private ISessionObserver {
   pid_t ownerPid_;
   Descriptor children_;
   Stream childrenStream_{context_};
-  bool buried_ = false;
+  bool isGone_ = false;
   std::string will_;  // as it came
   LastWillMachine machine_;
   std::vector<MultiOp> resignation_;

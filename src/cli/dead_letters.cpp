@@ -147,13 +147,13 @@ NewMessage asRequeued(NewMessage message) {
   return message;
 }
 
-/// From the store to a queue elsewhere. Each letter is pardoned before it is sent, or the consumer would drop it, and
+/// From the store to a queue elsewhere. Each letter is reset before it is sent, or the consumer would drop it, and
 /// purged after: a failure in between leaves it listed, and the same id is not done twice once it was handled.
 Result<Numbers> sendBack(IMessageSink& sink, IStoreAdmin& store, const std::vector<DeadLetter>& letters) {
   Numbers sentBack;
   for (const DeadLetter& letter : letters) {
     const NewMessage message = asRequeued(letter.message);
-    if (const auto pardoned = store.pardonDeadLetters({{letter.number}}); !pardoned) return pardoned;
+    if (const auto reset = store.resetDeadLetters({{letter.number}}); !reset) return reset;
     if (const auto sent = sink.append({&message, 1}); !sent) return sent.error();
     if (const auto purged = store.purgeDeadLetters({{letter.number}}); !purged) return purged;
     sentBack.push_back(letter.number);

@@ -205,7 +205,7 @@ class Delivery {
   std::optional<MessageId> ran_;          // an external handler is done with it
   std::optional<AttemptRecord> refused_;  // the store cannot take it
   std::optional<MessageSkipped> skipped_;
-  std::pair<std::string, int> burial_;  // why, and after how many attempts
+  std::pair<std::string, int> death_;  // why, and after how many attempts
   BootTime runBegan_{};
   Duration lastRun_{};
   BootTime notBefore_ = BootTime::min();  // of the head

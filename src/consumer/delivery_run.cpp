@@ -116,23 +116,23 @@ Decision Delivery::postpone(const Outcome& outcome, const Now& now) {
 // --- its end
 
 Decision Delivery::deadLetter(std::string_view reason, int attempts, bool withKey, const Now& now) {
-  burial_ = {std::string(reason), attempts};
+  death_ = {std::string(reason), attempts};
   const AttemptRecord* before = state_.histories.attemptsOf(message().id);
   const WallTime firstAt = before != nullptr ? before->firstAt : now.wall;
   return Action{
-      WriteDeadLetter{head_.message, burial_.first, attempts, firstAt, key_.marked, withKey && state_.dedups()}};
+      WriteDeadLetter{head_.message, death_.first, attempts, firstAt, key_.marked, withKey && state_.dedups()}};
 }
 
 /// What an operator has let go is no slip of his.
 void Delivery::deadLettered(const Now& now) {
   Booking& booking = state_.booking;
-  booking.news.push_back(MessageDeadLettered{message().id.value, burial_.first, burial_.second});
+  booking.news.push_back(MessageDeadLettered{message().id.value, death_.first, death_.second});
   booking.ends = true;
   if (!taken_ && state_.histories.isReleased(message().id)) return;
   if (std::exchange(booking.succeeded, false)) state_.streak().broken();
-  const Streak::Death death = state_.streak().died(message().id, burial_.first, now.wall);
+  const Streak::Death death = state_.streak().died(message().id, death_.first, now.wall);
   if (death.counted) ++booking.deaths;
-  if (death.stops) booking.news.push_back(ConsumerStopped{state_.streak().record().attempts, burial_.first});
+  if (death.stops) booking.news.push_back(ConsumerStopped{state_.streak().record().attempts, death_.first});
 }
 
 void Delivery::settle(bool ran, bool wasDeadLettered) {

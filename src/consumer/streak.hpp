@@ -7,8 +7,8 @@
 ///      └── one is done or skipped ──┘
 ///
 /// It is kept in the store as an attempt record that stands for no message (deadInARow()), in the transaction that
-/// buries: so every leader finds the consumer stopped, and an operator's release of that record is the word to go on.
-/// All lanes of a term share one. The same message twice is one.
+/// dead-letters: so every leader finds the consumer stopped, and an operator's release of that record is the word to go
+/// on. All lanes of a term share one. The same message twice is one.
 ///
 /// Threads: any.
 #pragma once

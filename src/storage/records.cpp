@@ -89,10 +89,10 @@ Row deadLetterRow(const ConsumerName& consumer, const DeadLetter& letter) {
           millisecondsOf(letter.diedAt)};
 }
 
-Result<BuriedLetter> deadLetterFrom(const Row& row) {
+Result<StoredLetter> deadLetterFrom(const Row& row) {
   Result<Headers> headers = headersFromText(textIn(row, deadLetter::headers));
   if (!headers) return headers.error();
-  BuriedLetter found;
+  StoredLetter found;
   found.consumer = ConsumerName{textIn(row, deadLetter::consumer)};
   DeadLetter& letter = found.letter;
   letter.number = integerIn(row, deadLetter::number);

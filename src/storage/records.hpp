@@ -30,12 +30,12 @@ ConsumerState inWorkFrom(const Row* row, FencingToken previous);
 
 /// Its number is given by the store.
 Row deadLetterRow(const ConsumerName& consumer, const DeadLetter& letter);
-struct BuriedLetter {
+struct StoredLetter {
   ConsumerName consumer;
   DeadLetter letter;
 };
 /// Errors: storeFailed.
-Result<BuriedLetter> deadLetterFrom(const Row& row);
+Result<StoredLetter> deadLetterFrom(const Row& row);
 
 /// Its number is given by the store.
 Row logRow(const ConsumerName& consumer, FencingToken token, const LoggedAttempt& attempt);

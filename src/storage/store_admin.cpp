@@ -88,7 +88,7 @@ Result<void> StoreAdmin::moveTo(const FenceRow& from, const FenceRow& to) {
 Result<void> StoreAdmin::visit(const DeadLetterFilter& choice, std::int64_t after, const Visit& visit) {
   const Scan behind{.table = Table::deadLetter, .after = {after}, .atMost = rowsAPage};
   return forEachRow(behind, [&](const Row& row) -> Result<bool> {
-    const Result<BuriedLetter> letter = deadLetterFrom(row);
+    const Result<StoredLetter> letter = deadLetterFrom(row);
     if (!letter) return letter.error();
     return isChosen(choice, letter->letter) ? visit(*letter) : true;
   });
@@ -97,7 +97,7 @@ Result<void> StoreAdmin::visit(const DeadLetterFilter& choice, std::int64_t afte
 Result<std::vector<DeadLetter>> StoreAdmin::deadLetters(std::size_t limit, const DeadLetterFilter& choice) {
   std::vector<DeadLetter> letters;
   if (limit == 0) return letters;
-  const Result<void> visited = visit(choice, 0, [&](const BuriedLetter& each) -> Result<bool> {
+  const Result<void> visited = visit(choice, 0, [&](const StoredLetter& each) -> Result<bool> {
     letters.push_back(each.letter);
     return letters.size() < limit;
   });
@@ -110,7 +110,7 @@ Result<std::vector<std::int64_t>> StoreAdmin::requeueDeadLetters(const DeadLette
   return change(choice, Verb::requeue);
 }
 
-Result<std::vector<std::int64_t>> StoreAdmin::pardonDeadLetters(const DeadLetterFilter& choice) {
+Result<std::vector<std::int64_t>> StoreAdmin::resetDeadLetters(const DeadLetterFilter& choice) {
   return change(choice, Verb::reset);
 }
 
@@ -119,16 +119,16 @@ Result<std::vector<std::int64_t>> StoreAdmin::purgeDeadLetters(const DeadLetterF
 }
 
 /// As many as one commit takes well, from behind that number on.
-Result<std::vector<BuriedLetter>> StoreAdmin::chosen(const DeadLetterFilter& choice, std::int64_t after) {
-  std::vector<BuriedLetter> letters;
+Result<std::vector<StoredLetter>> StoreAdmin::chosen(const DeadLetterFilter& choice, std::int64_t after) {
+  std::vector<StoredLetter> letters;
   std::size_t bytes = 0;
-  const Result<void> visited = visit(choice, after, [&](const BuriedLetter& each) -> Result<bool> {
+  const Result<void> visited = visit(choice, after, [&](const StoredLetter& each) -> Result<bool> {
     bytes += each.letter.message.body.size() + 1024;
     if (!letters.empty() && bytes > driver_->limits().commitBytes / 2) return false;
     letters.push_back(each);
     return letters.size() < driver_->limits().maxBatch;
   });
-  return visited ? Result<std::vector<BuriedLetter>>(std::move(letters)) : visited.error();
+  return visited ? Result<std::vector<StoredLetter>>(std::move(letters)) : visited.error();
 }
 
 Result<std::vector<std::int64_t>> StoreAdmin::change(const DeadLetterFilter& choice, Verb verb) {
@@ -145,15 +145,15 @@ Result<std::vector<std::int64_t>> StoreAdmin::change(const DeadLetterFilter& cho
       ++repeats;
       continue;
     }
-    for (const BuriedLetter& letter : *letters) changed.push_back(letter.letter.number);
+    for (const StoredLetter& letter : *letters) changed.push_back(letter.letter.number);
   }
   return Error{Errc::storeBusy, "the dead letters change again and again while they are read"};
 }
 
 /// A key that is done belongs to another body that came under the same id, and stays.
-Result<void> StoreAdmin::add(std::span<const BuriedLetter> letters, Verb verb, WriteSet& writes) {
+Result<void> StoreAdmin::add(std::span<const StoredLetter> letters, Verb verb, WriteSet& writes) {
   std::vector<RowName> names;
-  for (const BuriedLetter& letter : letters) {
+  for (const StoredLetter& letter : letters) {
     const Row number{letter.letter.number};
     if (verb == Verb::reset)
       writes.expect(Table::deadLetter, number, Expectation::present());

@@ -26,7 +26,7 @@ class StoreAdmin final : public IStoreAdmin {
   Result<void> moveTo(const FenceRow& from, const FenceRow& to) override;
   Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const DeadLetterFilter& choice) override;
   Result<std::vector<std::int64_t>> requeueDeadLetters(const DeadLetterFilter& choice) override;
-  Result<std::vector<std::int64_t>> pardonDeadLetters(const DeadLetterFilter& choice) override;
+  Result<std::vector<std::int64_t>> resetDeadLetters(const DeadLetterFilter& choice) override;
   Result<std::vector<std::int64_t>> purgeDeadLetters(const DeadLetterFilter& choice) override;
   Result<std::vector<FailingMessage>> failing() override;
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override;
@@ -37,7 +37,7 @@ class StoreAdmin final : public IStoreAdmin {
 
  private:
   /// Whether there is more to see.
-  using Visit = std::function<Result<bool>(const BuriedLetter& letter)>;
+  using Visit = std::function<Result<bool>(const StoredLetter& letter)>;
   enum class Verb { requeue, reset, purge };
 
   template <class Use>
@@ -46,8 +46,8 @@ class StoreAdmin final : public IStoreAdmin {
   /// From behind that number on.
   Result<void> visit(const DeadLetterFilter& choice, std::int64_t after, const Visit& visit);
   Result<std::vector<std::int64_t>> change(const DeadLetterFilter& choice, Verb verb);
-  Result<std::vector<BuriedLetter>> chosen(const DeadLetterFilter& choice, std::int64_t after);
-  Result<void> add(std::span<const BuriedLetter> letters, Verb verb, WriteSet& writes);
+  Result<std::vector<StoredLetter>> chosen(const DeadLetterFilter& choice, std::int64_t after);
+  Result<void> add(std::span<const StoredLetter> letters, Verb verb, WriteSet& writes);
   Result<void> readLog(const ConsumerName& consumer, const LogChoice& choice, std::vector<LogLine>& lines);
 
   std::unique_ptr<IStoreDriver> driver_;

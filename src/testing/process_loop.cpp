@@ -96,18 +96,18 @@ Strand& ProcessLoop::idleStrand() {
   return idle != strands_.end() ? **idle : *strands_.emplace_back(std::make_unique<Strand>(*this));
 }
 
-void ProcessLoop::die(bool landing, Task buried) {
+void ProcessLoop::die(bool landing, Task isDown) {
   if (!std::exchange(dead_, true)) {
     *alive_ = false;
     kept_.clear();
-    buried_ = std::move(buried);
+    isDown_ = std::move(isDown);
   }
   for (const auto& strand : strands_) strand->die(landing);
 }
 
 void ProcessLoop::down() {
   const bool all = std::ranges::none_of(strands_, [](const auto& strand) { return strand->underWay(); });
-  if (all && buried_) world_->post(std::exchange(buried_, {}));
+  if (all && isDown_) world_->post(std::exchange(isDown_, {}));
 }
 
 }  // namespace tenure::test

@@ -71,8 +71,8 @@ class ProcessLoop final : public ILoop, public IThreads {
   std::unique_ptr<ISignal> makeSignal() override;
 
   /// No task runs any more. `landing`: requests under way to a server arrive there nevertheless, and only then are
-  /// their fibers taken down; `buried` is called when that has been done. Told again, it takes them down at once.
-  void die(bool landing = false, Task buried = {});
+  /// their fibers taken down; `isDown` is called when that has been done. Told again, it takes them down at once.
+  void die(bool landing = false, Task isDown = {});
   bool dead() const noexcept { return dead_; }
 
   // --- for its strands
@@ -102,7 +102,7 @@ class ProcessLoop final : public ILoop, public IThreads {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::deque<Task> kept_;
   std::vector<std::unique_ptr<Strand>> strands_;  // the career thread's first
-  Task buried_;
+  Task isDown_;
 };
 
 }  // namespace tenure::test

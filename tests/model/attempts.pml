@@ -51,7 +51,7 @@ byte handovers = HANDOVERS;
 inline commit(wanted) {
   n = front;
   do
-  :: n < front + settled -> attempts[n] = 0; n++ /* forgiven */
+  :: n < front + settled -> attempts[n] = 0; n++ /* cleared */
   :: else -> break
   od;
   front = front + settled;
@@ -114,7 +114,7 @@ beginHead:
      :: suspects > 0 && charged != head && attempts[head] >= ATTEMPTS ->
         d_step {
           assert(head == killer || deathsAlone[head] >= ATTEMPTS); /* the innocent are not condemned */
-          settled++ /* bury */
+          settled++ /* a dead letter */
         };
         goto proceed
 #ifndef CHARGE_LATER

@@ -102,14 +102,15 @@ void Ghost::effect(FencingToken token, const Booking::Effect& effect) {
   known.by = token;
   if (!isKeyless()) close(known);
   checkOrder(known);
-  if (effect.fate == MessageFate::dead) return checkBurial(effect, known);
+  if (effect.fate == MessageFate::dead) return checkDeath(effect, known);
   if (takesFirst()) return;
   if (!known.well) violated("B1: " + effect.id.value + " has its effect, and its handler was not done with it");
   if (!known.skipped) extendChain(known);
 }
 
-/// What has no key of its own (its id is another message's, or there are none) is buried again if its acknowledgement
-/// did not get through. Without keys it may have its effect again as well, but not by the same line of work.
+/// What has no key of its own (its id is another message's, or there are none) becomes a dead letter again if its
+/// acknowledgement did not get through. Without keys it may have its effect again as well, but not by the same line of
+/// work.
 void Ghost::repeated(FencingToken token, const Booking::Effect& effect, Known& known, bool sameCopy) {
   const bool letters = known.fate == MessageFate::dead && effect.fate == MessageFate::dead;
   const bool mayComeAgain = !known.acknowledged || known.returned;
@@ -183,7 +184,7 @@ int Ghost::placeOf(int copy) const {
 
 /// Nobody dies for nothing: each attempt that counts against a message was one, or the end of a term that had it in
 /// work.
-void Ghost::checkBurial(const Booking::Effect& effect, const Known& known) {
+void Ghost::checkDeath(const Booking::Effect& effect, const Known& known) {
   if (effect.attempts > known.starts + uncleanEnds())
     violated("S9: " + effect.id.value + " is dead after " + std::to_string(effect.attempts) + " attempts, but had " +
              std::to_string(known.starts) + " and " + std::to_string(uncleanEnds()) + " terms ended uncleanly");

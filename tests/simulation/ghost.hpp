@@ -204,7 +204,7 @@ class Ghost {
   void checkPlace(const NewMessage& message, int copy, bool mayBeLate = false);
   int placeOf(int copy) const;
   void checkOverlap(const Handling& start);
-  void checkBurial(const Booking::Effect& effect, const Known& known);
+  void checkDeath(const Booking::Effect& effect, const Known& known);
   void complain(Complaint complaint);
 
   std::map<Instance, Known> messages_;

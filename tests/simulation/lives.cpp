@@ -19,7 +19,7 @@ void Simulation::startLater(int slot, Duration delay) {
 }
 
 /// SIGKILL, or an exit. Its supervisor starts another one. What it has started may live on for a while.
-void Simulation::bury(Process& process, Duration restartAfter, bool inOrder) {
+void Simulation::lose(Process& process, Duration restartAfter, bool inOrder) {
   const int number = process.number();
   const bool orphans = plan_.spawns && ghost_.isHandling(number) && !drawOneIn(3);
   ghost_.handlerLost(number, orphans);
@@ -89,7 +89,7 @@ void Simulation::exited(Process& process, ExitStatus status, bool careerIsHome) 
   // It is called by what is about to be taken down.
   loop_.post([this, forGood, careerIsHome, number = process.number()] {
     if (Process* gone = alive(number))
-      bury(*gone, departing_ || forGood ? Duration{1000h} : Duration{300ms}, careerIsHome);
+      lose(*gone, departing_ || forGood ? Duration{1000h} : Duration{300ms}, careerIsHome);
   });
 }
 

@@ -164,7 +164,7 @@ void Process::limit(const RateRules& rules) {
   if (!set) simulation_.ghost().violated("the limits refuse rules: " + set.error().message());
 }
 
-void Process::kill(Task buried) {
+void Process::kill(Task isDown) {
   trace("killed");
   client_.reset();
   if (term_) simulation_.ghost().ended(token(), false);
@@ -172,7 +172,7 @@ void Process::kill(Task buried) {
   inOffice_ = false;
   // What a server has been asked may still be done; nobody will hear of it.
   const bool landing = simulation_.drawOneIn(2);
-  loop_.die(landing, std::move(buried));
+  loop_.die(landing, std::move(isDown));
 }
 
 void Process::freeze(bool hard) {

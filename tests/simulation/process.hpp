@@ -48,7 +48,7 @@ class Process final : public IEventSink, private IElectionListener, private care
 
   // --- what befalls it
 
-  void kill(Task buried);
+  void kill(Task isDown);
   void freeze(bool hard);
   void thaw();
   /// How often so far.

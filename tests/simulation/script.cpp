@@ -138,7 +138,7 @@ void Simulation::takeAlong(Process& process, Part& part) {
   if (part.plan.kills <= part.kills) return;
   ++part.kills;
   loop_.post([this, number = process.number()] {
-    if (Process* dying = alive(number)) bury(*dying, 500ms);
+    if (Process* dying = alive(number)) lose(*dying, 500ms);
   });
   spend(process.loop(), 1h);
 }

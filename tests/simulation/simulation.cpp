@@ -186,7 +186,7 @@ void Simulation::breakOneForGood() {
   Process* process = inSlot(plan_.replicas - 1);
   if (process == nullptr) return;
   if (drawOneIn(2)) return pause(*process, 1000h, false);
-  bury(*process, 1000h);
+  lose(*process, 1000h);
 }
 
 bool Simulation::somebodyServes() const {

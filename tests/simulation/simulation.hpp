@@ -150,7 +150,7 @@ class Simulation {
   // lives.cpp
   void start(int slot);
   void startLater(int slot, Duration delay);
-  void bury(Process& process, Duration restartAfter, bool inOrder = false);
+  void lose(Process& process, Duration restartAfter, bool inOrder = false);
   void carryOut(const Process& process);
   void loseConnection(int number);
   Process* alive(int number);

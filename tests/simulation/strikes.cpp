@@ -44,7 +44,7 @@ void Simulation::strike(const Fault& fault, int number) {
 
 void Simulation::strike(const Fault& fault, Process& process) {
   switch (fault.kind) {
-    case FaultKind::kill: report_.coverage.mark(process.stage(), Column::killed); return bury(process, fault.lasts);
+    case FaultKind::kill: report_.coverage.mark(process.stage(), Column::killed); return lose(process, fault.lasts);
     case FaultKind::pause: return pause(process, fault.lasts, fault.flag);
     case FaultKind::hangControl:
       process.disturb();

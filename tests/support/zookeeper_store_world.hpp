@@ -24,7 +24,7 @@ class ZooKeeperStoreWorld : public BackendWorld {
   void dropFence(const std::string& election) override;
 
   /// The ids of its dead letters.
-  std::vector<std::string> buried() const {
+  std::vector<std::string> deadIds() const {
     std::vector<std::string> ids;
     for (const DeadLetter& letter : zookeeper::openStoreAdmin(options())->deadLetters().value())
       ids.push_back(letter.message.id.value);

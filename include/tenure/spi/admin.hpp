@@ -140,7 +140,7 @@ class IStoreAdmin {
   /// of them is lost or there twice, whatever fails; a store with SQL moves all of them or none.
   virtual Result<std::vector<std::int64_t>> requeueDeadLetters(const DeadLetterFilter& choice) = 0;
   /// Only the second half of it, for a queue that is kept elsewhere: the caller sends them there, then purges them.
-  virtual Result<std::vector<std::int64_t>> pardonDeadLetters(const DeadLetterFilter& choice) = 0;
+  virtual Result<std::vector<std::int64_t>> resetDeadLetters(const DeadLetterFilter& choice) = 0;
   virtual Result<std::vector<std::int64_t>> purgeDeadLetters(const DeadLetterFilter& choice) = 0;
 
   /// Those of every consumer in the store, by consumer and id.

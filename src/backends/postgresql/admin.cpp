@@ -49,9 +49,7 @@ class Admin final : public IDatabaseAdmin {
   Result<Numbers> requeueDeadLetters(const DeadLetterFilter& choice) override {
     return store().requeueDeadLetters(choice);
   }
-  Result<Numbers> pardonDeadLetters(const DeadLetterFilter& choice) override {
-    return store().pardonDeadLetters(choice);
-  }
+  Result<Numbers> resetDeadLetters(const DeadLetterFilter& choice) override { return store().resetDeadLetters(choice); }
   Result<Numbers> purgeDeadLetters(const DeadLetterFilter& choice) override { return store().purgeDeadLetters(choice); }
   Result<std::vector<FailingMessage>> failing() override { return store().failing(); }
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override {

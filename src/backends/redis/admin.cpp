@@ -33,8 +33,8 @@ class Admin final : public IDatabaseAdmin {
   Result<std::vector<std::int64_t>> requeueDeadLetters(const DeadLetterFilter& choice) override {
     return store_.requeueDeadLetters(choice);
   }
-  Result<std::vector<std::int64_t>> pardonDeadLetters(const DeadLetterFilter& choice) override {
-    return store_.pardonDeadLetters(choice);
+  Result<std::vector<std::int64_t>> resetDeadLetters(const DeadLetterFilter& choice) override {
+    return store_.resetDeadLetters(choice);
   }
   Result<std::vector<std::int64_t>> purgeDeadLetters(const DeadLetterFilter& choice) override {
     return store_.purgeDeadLetters(choice);

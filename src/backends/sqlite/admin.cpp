@@ -39,8 +39,8 @@ class Admin final : public IDatabaseAdmin {
   Result<Numbers> requeueDeadLetters(const DeadLetterFilter& choice) override {
     return writing<Numbers>([&] { return store_.requeueDeadLetters(choice); });
   }
-  Result<Numbers> pardonDeadLetters(const DeadLetterFilter& choice) override {
-    return writing<Numbers>([&] { return store_.pardonDeadLetters(choice); });
+  Result<Numbers> resetDeadLetters(const DeadLetterFilter& choice) override {
+    return writing<Numbers>([&] { return store_.resetDeadLetters(choice); });
   }
   Result<Numbers> purgeDeadLetters(const DeadLetterFilter& choice) override {
     return writing<Numbers>([&] { return store_.purgeDeadLetters(choice); });

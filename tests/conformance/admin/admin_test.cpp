@@ -32,8 +32,8 @@ class AdminSuite : public testing::TestWithParam<Backend> {
     writes(*transaction);
     ASSERT_THAT(transaction->commit(), succeeds());
   }
-  void bury(const std::string& id, const std::string& group = "g", std::chrono::hours age = {},
-            const Headers& headers = {{"name", "value"}, {"broken", "\xff"}}) {
+  void deadLetter(const std::string& id, const std::string& group = "g", std::chrono::hours age = {},
+                  const Headers& headers = {{"name", "value"}, {"broken", "\xff"}}) {
     DeadLetter letter{.message = {}, .reason = "no such order", .attempts = 5, .firstAt = at_, .diedAt = at_ - age};
     letter.message.id = MessageId{id};
     letter.message.group = GroupId{group};
@@ -54,7 +54,7 @@ class AdminSuite : public testing::TestWithParam<Backend> {
                   succeeds());
     });
   }
-  std::vector<std::string> buried() {
+  std::vector<std::string> deadIds() {
     std::vector<std::string> ids;
     for (const DeadLetter& letter : admin_->deadLetters().value()) ids.push_back(letter.message.id.value);
     return ids;
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, QueueAdminSuite, testing::ValuesIn(databaseBa
 TEST_P(QueueAdminSuite, CountsWhatWaitsAndWhatDied) {
   produce("a", "12345");
   produce("b", "123");
-  bury("dead");
+  deadLetter("dead");
   commit([&](IFencedTransaction& transaction) {
     EXPECT_THAT(transaction.clearAttempt(consumer, MessageId{"dead"}), succeeds());
     EXPECT_THAT(transaction.recordAttempt(consumer, {MessageId{"a"}, 1, "x", at_, at_}), succeeds());
@@ -107,7 +107,7 @@ TEST_P(QueueAdminSuite, CountsWhatWaitsAndWhatDied) {
 }
 
 TEST_P(AdminSuite, ReadsADeadLetterAsItWasBuried) {
-  bury("m");
+  deadLetter("m");
 
   const std::vector<DeadLetter> letters = admin_->deadLetters().value();
 
@@ -143,18 +143,18 @@ TEST_P(QueueAdminSuite, AnInspectionTellsWhoseTheQueueIsAndLeavesItSo) {
 }
 
 TEST_P(AdminSuite, ListsNoMoreThanAsked) {
-  for (const char* id : {"a", "b", "c"}) bury(id);
+  for (const char* id : {"a", "b", "c"}) deadLetter(id);
 
   EXPECT_EQ(admin_->deadLetters(2).value().size(), 2U);
 }
 
 TEST_P(QueueAdminSuite, ARequeuedMessageComesLastAndIsFreshAgain) {
-  bury("m");
+  deadLetter("m");
   produce("later", "body");
 
   EXPECT_THAT(admin_->requeueDeadLetters({}).value(), SizeIs(1));
 
-  EXPECT_THAT(buried(), IsEmpty());
+  EXPECT_THAT(deadIds(), IsEmpty());
   const std::vector<Message> messages = waiting();
   ASSERT_EQ(messages.size(), 2U);
   EXPECT_EQ(messages[1].id.value, "m");
@@ -167,7 +167,7 @@ TEST_P(QueueAdminSuite, ARequeuedMessageHasMissedItsTurnAmongTheNumbered) {
   const std::string name{numberHeader};
   const std::string past{storage::pastNumberHeader};
   const std::string text = R"([")" + name + R"(","7"])";
-  bury("m", "g", {}, {{name, "7"}, {text, text}, {"a " + name, name}});
+  deadLetter("m", "g", {}, {{name, "7"}, {text, text}, {"a " + name, name}});
 
   EXPECT_THAT(admin_->requeueDeadLetters({}).value(), SizeIs(1));
 
@@ -191,29 +191,29 @@ TEST_P(QueueAdminSuite, ARequeuedMessageLeavesTheKeyOfTheOtherBodyThatIsDone) {
 }
 
 TEST_P(QueueAdminSuite, RequeuesAndPurgesByNumber) {
-  for (const char* id : {"a", "b", "c"}) bury(id);
+  for (const char* id : {"a", "b", "c"}) deadLetter(id);
   const std::vector<DeadLetter> letters = admin_->deadLetters().value();
 
   EXPECT_THAT(admin_->requeueDeadLetters({{4711, letters[1].number}}).value(), ElementsAre(letters[1].number));
   EXPECT_THAT(admin_->purgeDeadLetters({{letters[0].number}}).value(), ElementsAre(letters[0].number));
 
-  EXPECT_THAT(buried(), ElementsAre("c"));
+  EXPECT_THAT(deadIds(), ElementsAre("c"));
   EXPECT_EQ(waiting().size(), 1U);
   EXPECT_EQ(admission("a", "body of a"), Admission::duplicate) << "a purge forgives nothing";
 }
 
 TEST_P(AdminSuite, PurgesByNumberAndForgivesNothing) {
-  for (const char* id : {"a", "b", "c"}) bury(id);
+  for (const char* id : {"a", "b", "c"}) deadLetter(id);
   const std::vector<DeadLetter> letters = admin_->deadLetters().value();
 
   EXPECT_THAT(admin_->purgeDeadLetters({{4711, letters[1].number}}).value(), ElementsAre(letters[1].number));
 
-  EXPECT_THAT(buried(), ElementsAre("a", "c"));
+  EXPECT_THAT(deadIds(), ElementsAre("a", "c"));
   EXPECT_EQ(admission("b", "body of b"), Admission::duplicate);
 }
 
 TEST_P(QueueAdminSuite, ARequeueKeepsTheOrderOfWhatDied) {
-  for (const char* id : {"a", "b", "c", "d"}) bury(id, id == std::string("b") ? "other" : "g");
+  for (const char* id : {"a", "b", "c", "d"}) deadLetter(id, id == std::string("b") ? "other" : "g");
   const std::vector<DeadLetter> letters = admin_->deadLetters().value();
 
   EXPECT_THAT(admin_->requeueDeadLetters({{letters[3].number, letters[2].number, letters[0].number}}).value(),
@@ -225,8 +225,8 @@ TEST_P(QueueAdminSuite, ARequeueKeepsTheOrderOfWhatDied) {
 }
 
 TEST_P(QueueAdminSuite, WhatWasRequeuedOrPurgedIsNotThereForASecondTime) {
-  bury("a");
-  bury("b");
+  deadLetter("a");
+  deadLetter("b");
   const std::vector<DeadLetter> letters = admin_->deadLetters().value();
   ASSERT_THAT(admin_->requeueDeadLetters({{letters[0].number}}).value(), SizeIs(1));
   ASSERT_THAT(admin_->purgeDeadLetters({{letters[1].number}}).value(), SizeIs(1));
@@ -238,26 +238,26 @@ TEST_P(QueueAdminSuite, WhatWasRequeuedOrPurgedIsNotThereForASecondTime) {
 }
 
 TEST_P(AdminSuite, ChoosesByGroupAndByAge) {
-  bury("old", "g", std::chrono::hours{48});
-  bury("young", "g");
-  bury("stranger", "other", std::chrono::hours{48});
+  deadLetter("old", "g", std::chrono::hours{48});
+  deadLetter("young", "g");
+  deadLetter("stranger", "other", std::chrono::hours{48});
   const DeadLetterFilter old{.group = GroupId{"g"}, .diedBefore = at_ - std::chrono::hours{24}};
 
   ASSERT_THAT(admin_->deadLetters(10, old).value(), SizeIs(1));
   EXPECT_EQ(admin_->deadLetters(10, old).value()[0].message.id.value, "old");
   EXPECT_THAT(admin_->purgeDeadLetters(old).value(), SizeIs(1));
-  EXPECT_THAT(buried(), ElementsAre("young", "stranger"));
+  EXPECT_THAT(deadIds(), ElementsAre("young", "stranger"));
   EXPECT_THAT(admin_->purgeDeadLetters({.group = GroupId{"other"}}).value(), SizeIs(1));
-  EXPECT_THAT(buried(), ElementsAre("young"));
+  EXPECT_THAT(deadIds(), ElementsAre("young"));
 }
 
 TEST_P(AdminSuite, AGroupNobodyIsInChoosesNothing) {
-  bury("a");
+  deadLetter("a");
 
   EXPECT_THAT(admin_->purgeDeadLetters({.group = GroupId{""}}).value(), IsEmpty());
-  EXPECT_THAT(admin_->pardonDeadLetters({.numbers = {4711}}).value(), IsEmpty());
+  EXPECT_THAT(admin_->resetDeadLetters({.numbers = {4711}}).value(), IsEmpty());
 
-  EXPECT_THAT(buried(), ElementsAre("a"));
+  EXPECT_THAT(deadIds(), ElementsAre("a"));
 }
 
 TEST_P(AdminSuite, TellsWhoFailsAndWhoBlocks) {
@@ -313,18 +313,18 @@ TEST_P(AdminSuite, ASuccessThatClearsTheAttemptsClearsTheReleaseToo) {
   EXPECT_EQ(admin_->failing().value()[0].attempts.state, AttemptState::retrying);
 }
 
-TEST_P(AdminSuite, APardonLeavesTheLetterForItsCallerToSend) {
-  bury("m");
+TEST_P(AdminSuite, AResetLeavesTheLetterForItsCallerToSend) {
+  deadLetter("m");
 
-  EXPECT_THAT(admin_->pardonDeadLetters({}).value(), SizeIs(1));
+  EXPECT_THAT(admin_->resetDeadLetters({}).value(), SizeIs(1));
 
-  EXPECT_THAT(buried(), ElementsAre("m"));
+  EXPECT_THAT(deadIds(), ElementsAre("m"));
   EXPECT_THAT(leader_.source ? waiting() : std::vector<Message>{}, IsEmpty());
   EXPECT_EQ(admission("m", "body of m"), Admission::fresh);
 }
 
 TEST_P(QueueAdminSuite, ARequeuedMessageWakesTheConsumer) {
-  bury("m");
+  deadLetter("m");
   ASSERT_THAT(leader_.source->attach(term_), succeeds());
   std::thread operating([&] { EXPECT_THAT(admin_->requeueDeadLetters({}).value(), SizeIs(1)); });
 
@@ -401,7 +401,7 @@ FenceRow heir(std::int64_t token = 20) {
 
 TEST_P(QueueAdminSuite, AMovedQueueIsTheOtherElectionsWithAllThatIsKeptOfIt) {
   produce("a", "12345");
-  bury("dead");
+  deadLetter("dead");
   fail("b", 2, AttemptState::retrying);
   commit([&](IFencedTransaction& transaction) { EXPECT_THAT(transaction.put("balance", "17"), succeeds()); });
   const Replica next = world_->open();
@@ -419,12 +419,12 @@ TEST_P(QueueAdminSuite, AMovedQueueIsTheOtherElectionsWithAllThatIsKeptOfIt) {
   EXPECT_EQ(transaction->admit(consumer, MessageId{"dead"}, digestOf("body of dead"), MessageFate::done).value(),
             Admission::duplicate);
   transaction->rollback();
-  EXPECT_THAT(buried(), ElementsAre("dead"));
+  EXPECT_THAT(deadIds(), ElementsAre("dead"));
   EXPECT_THAT(next.store->consumerState(consumer).value().attempts, SizeIs(2));
 }
 
 TEST_P(AdminSuite, AMovedStoreKeepsWhatTheHandlersHavePutAndTheDeadLettersGoOn) {
-  bury("a");
+  deadLetter("a");
   commit([&](IFencedTransaction& transaction) { EXPECT_THAT(transaction.put("balance", "17"), succeeds()); });
   ASSERT_THAT(admin_->moveTo(admin_->fenceRows().value()[0], heir()), succeeds());
   leader_ = world_->open();

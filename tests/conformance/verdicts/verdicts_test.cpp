@@ -184,9 +184,9 @@ TEST_P(VerdictsSuite, ManyDeadLettersInARowStopEveryLeaderUntilAnOperatorLetsThe
   const auto stops = [this] { return events_.of<ConsumerStopped>().size(); };
   slip_ = true;
   serveUntil([&] { return stops() == 1; });
-  const std::size_t buried = dead().size();
-  EXPECT_GE(buried, 4U);
-  EXPECT_LE(buried, 4U + GetParam().lanes) << "those that were under way";
+  const std::size_t died = dead().size();
+  EXPECT_GE(died, 4U);
+  EXPECT_LE(died, 4U + GetParam().lanes) << "those that were under way";
   slip_ = false;
   const int started = starts_[0];
 
@@ -196,7 +196,7 @@ TEST_P(VerdictsSuite, ManyDeadLettersInARowStopEveryLeaderUntilAnOperatorLetsThe
   ASSERT_THAT(admin->release(options_.name, deadInARow()), succeeds());
   serve();
 
-  EXPECT_EQ(dead().size(), buried);
+  EXPECT_EQ(dead().size(), died);
   EXPECT_EQ(stops(), 2U);
 }
 

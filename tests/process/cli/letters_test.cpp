@@ -21,7 +21,7 @@ class Letters : public ToolInElection {
     return tenure(onQueue({"dead-letters", command}, more));
   }
   /// Rejects every message.
-  void buryAll(const std::string& lines, std::size_t count) {
+  void deadLetterAll(const std::string& lines, std::size_t count) {
     produce(lines);
     Program replica = consume("gravedigger", {"--exec", "exit 65"});
     ASSERT_TRUE(replica.waitForOutput(" message_dead_lettered ", count)) << replica.output();
@@ -62,7 +62,7 @@ TEST_F(Letters, ABlockedQueueSaysByWhomAndGoesOnWhenItIsReleased) {
 }
 
 TEST_F(Letters, AreShownWithHeadersAndBodyToPeopleAndToScripts) {
-  buryAll("{\"id\":\"m\",\"group\":\"g\",\"body\":\"one\\u001b\\ntwo\",\"headers\":{\"type\":\"order\"}}\n", 1);
+  deadLetterAll("{\"id\":\"m\",\"group\":\"g\",\"body\":\"one\\u001b\\ntwo\",\"headers\":{\"type\":\"order\"}}\n", 1);
   const auto listed = nlohmann::json::parse(letters("list", {"--json"}).output);
   const std::string number = std::to_string(listed["number"].get<int>());
 
@@ -81,7 +81,7 @@ TEST_F(Letters, AreShownWithHeadersAndBodyToPeopleAndToScripts) {
 }
 
 TEST_F(Letters, WhatIsNamedTwiceOrNotThereIsSaid) {
-  buryAll(numbered(2), 2);
+  deadLetterAll(numbered(2), 2);
 
   const Run twice = letters("requeue", {"1", "1", "4711"});
 
@@ -96,7 +96,8 @@ TEST_F(Letters, WhatIsNamedTwiceOrNotThereIsSaid) {
 }
 
 TEST_F(Letters, AreChosenByGroupAndByAge) {
-  buryAll("{\"id\":\"a\",\"group\":\"one\",\"body\":\"b\"}\n{\"id\":\"b\",\"group\":\"two\",\"body\":\"b\"}\n", 2);
+  deadLetterAll("{\"id\":\"a\",\"group\":\"one\",\"body\":\"b\"}\n{\"id\":\"b\",\"group\":\"two\",\"body\":\"b\"}\n",
+                2);
 
   EXPECT_EQ(letters("purge", {"--older-than", "1h"}).exit, 1);
   EXPECT_EQ(letters("requeue", {"--group", "one"}).output, "1 requeued\n");

@@ -96,7 +96,7 @@ class KillSwitchRun : public testing::Test {
     const auto limit = std::chrono::steady_clock::now() + 9min;
     for (std::size_t killed = 0; killed < kills && std::chrono::steady_clock::now() < limit;) {
       while (line.size() < inLine) line.push_back(start(plan.next()));
-      killed += buryTheDead(line);
+      killed += removeTheDead(line);
       pauseBetweenLooks();
     }
     producer.signal(SIGTERM);
@@ -165,7 +165,7 @@ class KillSwitchRun : public testing::Test {
     return Program(words, folder_ / "producer.log");
   }
 
-  static std::size_t buryTheDead(std::list<Program>& line) {
+  static std::size_t removeTheDead(std::list<Program>& line) {
     return static_cast<std::size_t>(std::erase_if(line, [](Program& replica) {
       const auto ending = replica.waitForEnd(0ms);
       if (!ending) return false;

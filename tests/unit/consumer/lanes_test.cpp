@@ -128,7 +128,7 @@ TEST_F(ConsumerLanes, ParkTheGroupOfAFailedMessageAndKeepItsOrder) {
   expectEachOnceInOrder();
 }
 
-TEST_F(ConsumerLanes, BuryWhatFailsForGoodAndGoOnWithItsGroup) {
+TEST_F(ConsumerLanes, DeadLetterWhatFailsForGoodAndGoOnWithItsGroup) {
   handler = [&](const Delivery& delivery) {
     return delivery.message.id.value == "a2" ? Outcome::failed("never") : Outcome::done();
   };

@@ -172,7 +172,7 @@ TEST_F(Consuming, KeepsTheOrderAcrossTermsAndHandlesEachMessageOnce) {
             "t");
 }
 
-TEST_F(Consuming, BuriesAMessageThatItsStatementCannotTakeAndKeepsItsNeighbours) {
+TEST_F(Consuming, DeadLettersAMessageThatItsStatementCannotTakeAndKeepsItsNeighbours) {
   world_.ask("ALTER TABLE ledger ADD CHECK (id <> '5')");
   produce(0, 10);
 
@@ -283,7 +283,7 @@ TEST_F(Consuming, AHandlerThatFailsBehindItsWritesLeavesNothingOfThem) {
   EXPECT_EQ(ledger("count(*) FILTER (WHERE id = '5')"), "0");
 }
 
-TEST_F(Consuming, BuriesAMessageWhoseEffectADeferredConstraintForbids) {
+TEST_F(Consuming, DeadLettersAMessageWhoseEffectADeferredConstraintForbids) {
   world_.ask(
       "CREATE TABLE customer(id text PRIMARY KEY); INSERT INTO customer SELECT n::text FROM generate_series(0, 9)"
       " AS n WHERE n <> 5; GRANT ALL ON customer TO PUBLIC;"

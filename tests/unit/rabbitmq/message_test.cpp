@@ -37,7 +37,7 @@ amqp_basic_properties_t withHeaders(amqp_basic_properties_t properties, std::vec
   return properties;
 }
 
-TEST_F(ForeignMessage, Row29WithoutAnIdIsDeliveredForTheConsumerToBury) {
+TEST_F(ForeignMessage, Row29WithoutAnIdIsDeliveredForTheConsumerToDeadLetter) {
   const Message message = arrived({}, "body");
 
   EXPECT_EQ(message.id.value, "");
@@ -60,7 +60,7 @@ TEST_F(ForeignMessage, Row29WithoutAnIdMayGetOneThatStaysTheSame) {
   EXPECT_EQ(before.front(), after.front());
 }
 
-TEST_F(ForeignMessage, Row29OverTheLimitArrivesWholeForTheConsumerToBury) {
+TEST_F(ForeignMessage, Row29OverTheLimitArrivesWholeForTheConsumerToDeadLetter) {
   const std::string body(2 * maxBodyBytes, 'x');
 
   EXPECT_EQ(arrived(withId("big"), body).body, body);

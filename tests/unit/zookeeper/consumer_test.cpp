@@ -70,7 +70,7 @@ TEST_F(ZooKeeperConsumer, Row24ABatchThatIsTooLargeTogetherIsCommittedInParts) {
   consume();
 
   for (int i = 0; i < 12; ++i) EXPECT_EQ(stored("m" + std::to_string(i)), 200U);
-  EXPECT_THAT(world_.buried(), IsEmpty());
+  EXPECT_THAT(world_.deadIds(), IsEmpty());
   EXPECT_THAT(events_.of<OutageBegan>(), IsEmpty()) << "no reconnecting";
 }
 
@@ -81,7 +81,7 @@ TEST_F(ZooKeeperConsumer, Row24AMessageThatIsTooLargeAloneIsADeadLetterAndItsNei
 
   consume();
 
-  EXPECT_THAT(world_.buried(), ElementsAre("too large"));
+  EXPECT_THAT(world_.deadIds(), ElementsAre("too large"));
   EXPECT_EQ(stored("before"), 1U);
   EXPECT_EQ(stored("too large"), 0U);
   EXPECT_EQ(stored("after"), 1U);
