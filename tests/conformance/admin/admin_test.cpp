@@ -106,7 +106,7 @@ TEST_P(QueueAdminSuite, CountsWhatWaitsAndWhatDied) {
   EXPECT_EQ(stats.election, "orders");
 }
 
-TEST_P(AdminSuite, ReadsADeadLetterAsItWasBuried) {
+TEST_P(AdminSuite, ReadsADeadLetterAsItWasWritten) {
   deadLetter("m");
 
   const std::vector<DeadLetter> letters = admin_->deadLetters().value();
@@ -199,10 +199,10 @@ TEST_P(QueueAdminSuite, RequeuesAndPurgesByNumber) {
 
   EXPECT_THAT(deadIds(), ElementsAre("c"));
   EXPECT_EQ(waiting().size(), 1U);
-  EXPECT_EQ(admission("a", "body of a"), Admission::duplicate) << "a purge forgives nothing";
+  EXPECT_EQ(admission("a", "body of a"), Admission::duplicate) << "a purge keeps the keys";
 }
 
-TEST_P(AdminSuite, PurgesByNumberAndForgivesNothing) {
+TEST_P(AdminSuite, PurgesByNumberAndKeepsTheKeys) {
   for (const char* id : {"a", "b", "c"}) deadLetter(id);
   const std::vector<DeadLetter> letters = admin_->deadLetters().value();
 

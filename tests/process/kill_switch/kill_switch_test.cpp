@@ -123,7 +123,7 @@ class KillSwitchRun : public testing::Test {
     for (const history::Complaint& complaint : report.complaints)
       ADD_FAILURE() << toString(complaint.rule) << ": " << complaint.text;
     EXPECT_GT(report.confirmed, 100U);
-    EXPECT_EQ(buried_, endingIn(published, "13"));
+    EXPECT_EQ(dead_, endingIn(published, "13"));
     expectThatTheLogIsTrue(ledger);
     std::printf("%zu kills at %zu points, %zu terms, %zu messages\n", diary().size(), pointsReached().size(),
                 report.terms, report.published);
@@ -212,10 +212,10 @@ class KillSwitchRun : public testing::Test {
   /// A replica that died after the commit has told nobody of its dead letters; the store has them.
   history::ProcessHistory settledWithoutARow(const std::set<std::string>& published) {
     for (const DeadLetter& letter : adminOf(*storage_)->deadLetters(100'000).value())
-      buried_.insert(letter.message.id.value);
+      dead_.insert(letter.message.id.value);
     history::ProcessHistory story{.name = "store", .lines = {}};
     std::set<std::string> settled = endingIn(published, "26");
-    settled.insert(buried_.begin(), buried_.end());
+    settled.insert(dead_.begin(), dead_.end());
     for (const std::string& id : settled) {
       history::Line line;
       line.op = history::Op::dead;
@@ -241,7 +241,7 @@ class KillSwitchRun : public testing::Test {
   int lanes_ = 0;
   bool numbered_ = false;
   int started_ = 0;
-  std::set<std::string> buried_;
+  std::set<std::string> dead_;
 };
 
 /// All that a run of two hundred has to come to; fewer kills come to fewer of them.

@@ -121,7 +121,7 @@ TEST_F(CommitterTest, WhatDidNotCommitCountsForNoDeath) {
   EXPECT_FALSE(at().streak().counts());
 }
 
-TEST_F(CommitterTest, WhatIsForgivenIsForgottenWhenItIsDurable) {
+TEST_F(CommitterTest, WhatIsClearedIsForgottenWhenItIsDurable) {
   at().histories.put(attemptsAt("a", 1));
   settle({"a"});
   at().booking.cleared = MessageId{"a"};

@@ -215,7 +215,7 @@ TEST_P(AtMostOnce, AnEffectThatTheStoreTookBackIsADeadLetterToo) {
   EXPECT_THAT(deadIds(), ElementsAre("1"));
 }
 
-TEST_P(AtMostOnce, AnEffectWhoseReplyWasLostIsNeitherRepeatedNorBuried) {
+TEST_P(AtMostOnce, AnEffectWhoseReplyWasLostIsNeitherRepeatedNorADeadLetter) {
   produce({"1"});
   behaviour = [&](const Delivery&) {
     world.loseCommitReply(true);

@@ -278,7 +278,7 @@ TEST_F(ConsumerFailure, Row29WhatIsOverTheLimitsIsADeadLetterAndNeverReachesTheH
   EXPECT_EQ(world.deadLetters()[1].reason, "its headers are over 64 KiB");
 }
 
-TEST_F(ConsumerFailure, AnUnfitMessageThatIsDeliveredAgainIsBuriedOnce) {
+TEST_F(ConsumerFailure, AnUnfitMessageThatIsDeliveredAgainIsOneDeadLetter) {
   acknowledging = memory::Database::Acknowledging::afterCommit;
   world.deliver({NewMessage{MessageId{"a"}, GroupId{std::string(256, 'g')}, "", {}}});
   world.fail(memory::Operation::acknowledge, Errc::unavailable);

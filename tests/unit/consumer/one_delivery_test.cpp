@@ -66,7 +66,7 @@ TEST_F(OneDelivery, WhatHasAKeyIsDropped) {
   EXPECT_THAT(at().booking.news, SizeIs(1));
 }
 
-TEST_F(OneDelivery, WhatHasAKeyOfAnotherBodyIsBuriedWithoutOne) {
+TEST_F(OneDelivery, WhatHasAKeyOfAnotherBodyIsADeadLetterWithoutOne) {
   head.isFirst = false;
   asks<Admit>(begin());
 
@@ -103,7 +103,7 @@ TEST_F(OneDelivery, InALaneItIsGivenBackMeanwhile) {
   EXPECT_GE(expectA<Delivery::GivesBack>(run(Outcome::failed("no"))).until, now.boot);
 }
 
-TEST_F(OneDelivery, TheLastFailureBuriesIt) {
+TEST_F(OneDelivery, TheLastFailureMakesADeadLetterOfIt) {
   options.maxAttempts = 1;
 
   const WriteDeadLetter deadLetter = asks<WriteDeadLetter>(run(Outcome::failed("no")));
@@ -123,7 +123,7 @@ TEST_F(OneDelivery, OrItBlocksThoseBehindIt) {
   EXPECT_EQ(at().booking.record->state, AttemptState::blocked);
 }
 
-TEST_F(OneDelivery, ARejectedOneIsBuriedAtOnceAndASkippedOneOnlyLosesItsWrites) {
+TEST_F(OneDelivery, ARejectedOneIsADeadLetterAtOnceAndASkippedOneOnlyLosesItsWrites) {
   EXPECT_EQ(asks<WriteDeadLetter>(run(Outcome::reject("never"))).reason, "never");
   delivery().forgetTransaction();
 
@@ -155,7 +155,7 @@ TEST_F(OneDelivery, ASuspectIsChargedBeforeItBegins) {
   EXPECT_EQ(asks<Handle>(begin()).attempt, 1);
 }
 
-TEST_F(OneDelivery, ASuspectThatIsOutOfAttemptsIsBuried) {
+TEST_F(OneDelivery, ASuspectThatIsOutOfAttemptsIsADeadLetter) {
   head.isSuspect = true;
   at().histories.put(attemptsAt("a", 5, std::string(processDied)));
   asks<Look>(begin());
@@ -164,7 +164,7 @@ TEST_F(OneDelivery, ASuspectThatIsOutOfAttemptsIsBuried) {
   EXPECT_THAT(asks<WriteDeadLetter>(begin()).reason, HasSubstr("during its last attempt"));
 }
 
-TEST_F(OneDelivery, WhatAnOperatorReleasedIsBuried) {
+TEST_F(OneDelivery, WhatAnOperatorReleasedIsADeadLetter) {
   AttemptRecord released = attemptsAt("a", 2, "no");
   released.state = AttemptState::released;
   at().histories.put(released);
@@ -240,7 +240,7 @@ TEST_F(OneDelivery, AtMostOnceTakesItBeforeItStartsAndStartsItOnce) {
   EXPECT_FALSE(deadLetter.withKey) << "it has one";
 }
 
-TEST_F(OneDelivery, WhatIsTakenWhenItsLeaderLeavesBeforeItsTurnIsBuriedUnbegun) {
+TEST_F(OneDelivery, WhatIsTakenWhenItsLeaderLeavesBeforeItsTurnIsADeadLetterUnbegun) {
   options.delivery = Guarantee::atMostOnce;
   delivery().take(head.message);
   now.mayBegin = false;

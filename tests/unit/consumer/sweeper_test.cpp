@@ -64,7 +64,7 @@ TEST_F(SweeperTest, BetweenTwoStepsSomebodyElseMayCome) {
   EXPECT_EQ(steps<Prune>().step.after, "m");
 }
 
-TEST_F(SweeperTest, ByAClockThatIsDoubtedNothingIsForgotten) {
+TEST_F(SweeperTest, ByAClockThatIsDistrustedNothingIsForgotten) {
   sweeper();
   pass(2min);
   steps<LookAtClock>();

@@ -24,7 +24,7 @@ class Meanwhile : public testing::Test {
     EXPECT_THAT(transaction->commit(), succeeds());
     return admission;
   }
-  void bury() {
+  void deadLetter() {
     const auto transaction = leader.begin();
     ASSERT_THAT(admit(*transaction, MessageFate::dead), succeeds());
     DeadLetter letter;
@@ -71,7 +71,7 @@ TEST_F(Meanwhile, AnotherElectionWithTheSameConsumersNameUndoesTheLaterOne) {
 }
 
 TEST_F(Meanwhile, AnOperatorWhoRequeuesUndoesWhatTookTheMessageForDead) {
-  bury();
+  deadLetter();
   const auto late = leader.begin();
   ASSERT_EQ(admit(*late).value(), Admission::duplicate);
   ASSERT_THAT(late->put("effect", "of a duplicate"), succeeds());
@@ -83,7 +83,7 @@ TEST_F(Meanwhile, AnOperatorWhoRequeuesUndoesWhatTookTheMessageForDead) {
 }
 
 TEST_F(Meanwhile, AnOperatorWhoPurgesChangesNothingForTheMessage) {
-  bury();
+  deadLetter();
   const auto late = leader.begin();
   ASSERT_EQ(admit(*late).value(), Admission::duplicate);
 

@@ -119,10 +119,10 @@ TEST_F(Oversize, GoesWithItsBodyToTheDeadLetterExchangeWhenItIsSettled) {
   source->detach();
 
   EXPECT_EQ(waiting(), 0);
-  const std::optional<Delivered> buried = Stranger(grave).firstOf(grave.queue);
-  ASSERT_TRUE(buried.has_value());
-  EXPECT_EQ(buried->properties.messageId, "huge");
-  EXPECT_EQ(buried->body.size(), maxBodyBytes + 1);
+  const std::optional<Delivered> handedOn = Stranger(grave).firstOf(grave.queue);
+  ASSERT_TRUE(handedOn.has_value());
+  EXPECT_EQ(handedOn->properties.messageId, "huge");
+  EXPECT_EQ(handedOn->body.size(), maxBodyBytes + 1);
 }
 
 TEST_F(Oversize, IsGoneFromAQueueWithoutADeadLetterExchangeWhenItIsSettled) {

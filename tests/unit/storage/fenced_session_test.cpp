@@ -188,15 +188,15 @@ TEST_F(FencedSessions, DeadLettersAreNumberedOnWhateverElseWasUndone) {
   const auto session = leader(term_);
   DeadLetter letter;
   letter.message = messageWith("dead");
-  const auto bury = [&] {
+  const auto deadLetter = [&] {
     auto transaction = session->begin(term_).value();
     EXPECT_THAT(transaction->deadLetter(books, letter), succeeds());
     return transaction->commit();
   };
-  ASSERT_THAT(bury(), succeeds());
+  ASSERT_THAT(deadLetter(), succeeds());
   values_->faults = {Fault::unavailable};
-  ASSERT_THAT(bury(), failsWith(Errc::unavailable));
-  ASSERT_THAT(bury(), succeeds());
+  ASSERT_THAT(deadLetter(), failsWith(Errc::unavailable));
+  ASSERT_THAT(deadLetter(), succeeds());
 
   const auto letters = StoreAdmin(driver(), false).deadLetters(9, {}).value();
 
