@@ -133,7 +133,7 @@ class Conversation {
   bool provenEnd() const noexcept { return provenEnd_; }
 
  private:
-  static constexpr Duration leashStep = 5ms;  // below it a moved deadline is not worth a packet
+  static constexpr Duration deadlineStep = 5ms;  // below it a moved deadline is not worth a packet
   static constexpr int lookAgainMs = 50;
   static constexpr int wakeGuardianMs = 1'000;
 
@@ -176,7 +176,7 @@ class Conversation {
   void sendUntil() {
     const BootTime until = limits_.until();
     const bool same = until == until_ || (until != BootTime::min() && until_ != BootTime::min() &&
-                                          until < until_ + leashStep && until_ < until + leashStep);
+                                          until < until_ + deadlineStep && until_ < until + deadlineStep);
     if (same) return;
     until_ = until;
     toldAt_ = BootClock::now();

@@ -14,12 +14,12 @@
 ///
 /// Guardian and keepers are child subreapers: an orphan below them becomes their child, so that a keeper without
 /// children has proof that nothing of its command is left. A command may also get a control group (control_group.hpp).
-/// The line is the leash: when the tool's end closes, for whatever reason, the keeper kills at once. The deadline is a
-/// point on CLOCK_BOOTTIME that the tool moves on and the keeper's own timer keeps, so that it holds while the tool is
-/// frozen, and a deadline that the tool computed before a pause does not become a later one by it. It travels on the
-/// line and not in shared memory: the keeper sleeps until it is due, and needs to poll nothing; an order that did not
-/// arrive leaves the one before in force, which is an earlier one. The keeper has it and not the last-will helper, so
-/// that it also holds where there is no last will.
+/// The line is what a command hangs by: when the tool's end closes, for whatever reason, the keeper kills at once. The
+/// deadline is a point on CLOCK_BOOTTIME that the tool moves on and the keeper's own timer keeps, so that it holds
+/// while the tool is frozen, and a deadline that the tool computed before a pause does not become a later one by it. It
+/// travels on the line and not in shared memory: the keeper sleeps until it is due, and needs to poll nothing; an order
+/// that did not arrive leaves the one before in force, which is an earlier one. The keeper has it and not the last-will
+/// helper, so that it also holds where there is no last will.
 ///
 /// Guardian and keepers have a session of their own and block every signal: what is sent to the tool's process group
 /// does not reach them. Against those that cannot be blocked they stand in for one another, and a command has not ended

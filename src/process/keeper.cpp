@@ -151,7 +151,7 @@ class Keeper {
     const std::optional<ChildOrder> order = readRecord<ChildOrder>(packet->bytes);
     if (!order) return;
     if (order->kind == ChildOrder::Kind::stop) return feed(StopAsked{});
-    feed(LeashMoved{order->until});
+    feed(DeadlineMoved{order->until});
   }
 
   void reap() {

@@ -17,8 +17,8 @@ bool KeeperMachine::mayStart(BootTime now) {
 Actions KeeperMachine::on(const KeeperInput& input, BootTime now) {
   if (phase_ == Phase::over) return {};
   if (std::holds_alternative<StopAsked>(input)) return terminate(EndCause::stopAsked, now);
-  if (const auto* leash = std::get_if<LeashMoved>(&input)) {
-    limits_.until = leash->until;
+  if (const auto* moved = std::get_if<DeadlineMoved>(&input)) {
+    limits_.until = moved->until;
     return onTick(now);
   }
   if (std::holds_alternative<ToolGone>(input)) {

@@ -26,7 +26,7 @@ namespace tenure {
 
 /// The tool's orders.
 struct StopAsked {};
-struct LeashMoved {
+struct DeadlineMoved {
   BootTime until;
 };
 struct ToolGone {};
@@ -36,7 +36,7 @@ struct Reaped {
   bool nothingLeft = false;
 };
 struct Tick {};
-using KeeperInput = std::variant<StopAsked, LeashMoved, ToolGone, Reaped, Tick>;
+using KeeperInput = std::variant<StopAsked, DeadlineMoved, ToolGone, Reaped, Tick>;
 
 enum class KeeperAction {
   terminateAll,  // SIGTERM to every descendant that has had none

@@ -104,8 +104,8 @@ TEST_F(GuardianTest, SignalsSentToItAreNotHeard) {
 }
 
 TEST_F(GuardianTest, FrozenToolDoesNotKeepACommandAlivePastItsDeadline) {
-  const ChildLimits leash{.until = [] { return BootClock::now() + 100ms; }};
-  Tool tool(marked.command(withDaemon()), leash);
+  const ChildLimits deadline{.until = [] { return BootClock::now() + 100ms; }};
+  Tool tool(marked.command(withDaemon()), deadline);
   ASSERT_EQ(doorbell.nextLine(), "daemon");
 
   tool.send(SIGSTOP);

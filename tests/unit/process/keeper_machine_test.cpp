@@ -60,10 +60,10 @@ TEST(KeeperMachine, WhatACommandThatWasAskedToEndHasLeftBehindIsAskedToo) {
   EXPECT_EQ(keeper.wakeAt(), t0 + 5s) << "it has the same time as the command had";
 }
 
-TEST(KeeperMachine, TheLeashKillsWhenItIsNotMovedInTime) {
+TEST(KeeperMachine, TheDeadlineKillsWhenItIsNotMovedInTime) {
   KeeperMachine keeper({.until = t0 + 3s, .grace = 5s});
 
-  EXPECT_THAT(keeper.on(LeashMoved{t0 + 4s}, t0 + 2s), IsEmpty());
+  EXPECT_THAT(keeper.on(DeadlineMoved{t0 + 4s}, t0 + 2s), IsEmpty());
   EXPECT_THAT(keeper.on(Tick{}, t0 + 3s), IsEmpty());
   EXPECT_EQ(keeper.wakeAt(), t0 + 4s);
   EXPECT_THAT(keeper.on(Tick{}, t0 + 4s), ElementsAre(killAll));
@@ -72,14 +72,14 @@ TEST(KeeperMachine, TheLeashKillsWhenItIsNotMovedInTime) {
   EXPECT_EQ(keeper.report().cause, EndCause::overdue);
 }
 
-TEST(KeeperMachine, ALeashInThePastKillsAtOnceWhateverTheGrace) {
+TEST(KeeperMachine, ADeadlineInThePastKillsAtOnceWhateverTheGrace) {
   KeeperMachine keeper({.grace = 5s});
   keeper.on(StopAsked{}, t0);
 
-  EXPECT_THAT(keeper.on(LeashMoved{BootTime::min()}, t0 + 1s), ElementsAre(killAll));
+  EXPECT_THAT(keeper.on(DeadlineMoved{BootTime::min()}, t0 + 1s), ElementsAre(killAll));
 }
 
-TEST(KeeperMachine, AWarningTerminatesBeforeTheLeashKills) {
+TEST(KeeperMachine, AWarningTerminatesBeforeTheDeadlineKills) {
   KeeperMachine keeper({.until = t0 + 3s, .grace = 5s, .warning = 200ms});
 
   EXPECT_EQ(keeper.wakeAt(), t0 + 2800ms);
