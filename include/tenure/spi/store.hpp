@@ -96,8 +96,8 @@ struct LoggedAttempt {
 ///
 /// Errors of any write:  isTermOver()     fenced or regressed; roll back and hand over
 ///                       storeBusy, storeFull, storeFailed, unavailable   nothing was committed
-///                       undone   what was kept back, or foreseen, did not hold: handle its messages again, from now on
-///                                each step is asked for by itself
+///                       transactionConflict   what was kept back, or foreseen, did not hold: handle its messages
+///                                again, from now on each step is asked for by itself
 /// Threads: the career thread.
 class IFencedTransaction : public Transaction {
  public:
