@@ -165,8 +165,6 @@ std::vector<Entry> GroupScheduler::sweep(std::size_t lane, std::size_t max, Boot
   if (looks_ || limitsAnything()) return entries;
   std::size_t steps = max * (1 + others);
   for (Number number = order_.begin(); number < order_.end() && entries.size() < max && steps > 0; ++number) {
-    number = std::max(number, order_.begin());  // what is taken first is forgotten
-    if (number >= order_.end()) break;
     Line* line = order_[number];
     if (line == nullptr) continue;
     --steps;

@@ -160,7 +160,7 @@ class GroupScheduler {
     Number begin() const noexcept { return first_; }
     Number end() const noexcept { return first_ + lines_.size(); }
     /// Nullptr: it does not wait.
-    Line* operator[](Number number) const noexcept { return lines_[number - first_]; }
+    Line* operator[](Number number) const noexcept { return number < first_ ? nullptr : lines_[number - first_]; }
 
    private:
     std::deque<Line*> lines_;  // the first is there
