@@ -128,8 +128,7 @@ Result<void> FencedTransaction::enqueue(const NewMessage& message, std::string_v
   if (!limits.keepsQueue)
     return Error{Errc::unsupported, session_.name() + ": a store without a queue, to which no message can be sent"};
   if (Result<void> checked = checkMessage(message, limits.numbersMessages); !checked) return checked;
-  if (const auto text = headersToText(message.headers); !text)
-    return Error{text.error().code, "message \"" + escaped(message.id.value) + "\": " + text.error().detail};
+  if (const auto text = headersTextOf(message); !text) return text.error();
   if (!queue.empty())
     if (const auto name = parseElectionName(queue); !name)
       return Error{name.error().code, "queue \"" + escaped(queue) + "\": " + name.error().detail};

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "storage/headers_text.hpp"
 
 namespace tenure::storage {
 namespace {
@@ -35,6 +36,12 @@ Result<void> checkMessage(const NewMessage& message, bool numbered) {
     return Error{Errc::invalidArgument, "message \"" + escaped(message.id.value) + "\": it has a header \"" +
                                             std::string(numberHeader) + "\" already"};
   return {};
+}
+
+Result<std::optional<std::string>> headersTextOf(const NewMessage& message) {
+  auto text = headersToText(message.headers);
+  if (!text) return Error{text.error().code, "message \"" + escaped(message.id.value) + "\": " + text.error().detail};
+  return text;
 }
 
 }  // namespace tenure::storage

@@ -2,17 +2,23 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
+#include <string>
 
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
 
 namespace tenure::storage {
 
-/// Errors:  invalidArgument  id or group is not what ids.hpp allows
+/// Errors:  invalidArgument  id or group is not what values.hpp allows
 ///          payloadTooLarge  body or headers are over the limits of message.hpp
 ///          The detail names the message.
 /// `numbered`: the sink adds a number, so there must be none yet, and room for it.
 Result<void> checkMessage(const NewMessage& message, bool numbered = false);
+
+/// Its headers as they are kept in a column (headers_text.hpp).
+/// Errors:  invalidArgument  a name or value is not UTF-8; the detail names the message
+Result<std::optional<std::string>> headersTextOf(const NewMessage& message);
 
 /// How long a numbering sink knows an id that was sent before.
 inline constexpr std::chrono::hours sentIdsAreKept{7 * 24};

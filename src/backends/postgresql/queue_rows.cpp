@@ -59,8 +59,8 @@ struct Columns {
 Result<Columns> columnsOf(std::span<const NewMessage> messages) {
   Columns columns;
   for (const NewMessage& message : messages) {
-    const Result<std::optional<std::string>> text = storage::headersToText(message.headers);
-    if (!text) return Error{text.error().code, "message \"" + escaped(message.id.value) + "\": " + text.error().detail};
+    const Result<std::optional<std::string>> text = storage::headersTextOf(message);
+    if (!text) return text.error();
     columns.ids.add(message.id.value);
     columns.groups.add(message.group.value);
     columns.bodies.add(message.body);

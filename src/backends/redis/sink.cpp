@@ -47,14 +47,13 @@ class Sink final : public IMessageSink {
     std::size_t bytes = 0;
     for (const NewMessage& message : messages) {
       if (const Result<void> checked = storage::checkMessage(message); !checked) return checked.error();
-      Result<std::optional<std::string>> text = storage::headersToText(message.headers);
-      const auto named = [&](const std::string& what) {
-        return "message \"" + escaped(message.id.value) + "\": " + what;
-      };
-      if (!text) return Error{text.error().code, named(text.error().detail)};
+      Result<std::optional<std::string>> text = storage::headersTextOf(message);
+      if (!text) return text.error();
       all.push_back(std::move(*text).value_or(""));
       bytes += message.id.value.size() + message.group.value.size() + message.body.size() + all.back().size();
-      if (bytes > maxBatchBytes) return Error{Errc::payloadTooLarge, named("the batch up to it is over 256 MiB")};
+      if (bytes > maxBatchBytes)
+        return Error{Errc::payloadTooLarge,
+                     "message \"" + escaped(message.id.value) + "\": the batch up to it is over 256 MiB"};
     }
     return all;
   }
