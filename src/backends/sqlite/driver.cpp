@@ -1,15 +1,16 @@
 #include "backends/sqlite/driver.hpp"
 
+#include <map>
 #include <tuple>
+#include <vector>
 
 #include "backends/sqlite/inspection.hpp"
-#include "backends/sqlite/numbering.hpp"
 #include "backends/sqlite/open_transaction.hpp"
+#include "backends/sqlite/queue_rows.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "backends/sqlite/user_sql.hpp"
 #include "base/assert.hpp"
 #include "base/process_identity.hpp"
-#include "storage/headers_text.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -227,34 +228,28 @@ Result<bool> Driver::writeAll(const storage::Commit& commit) {
   if (!met || !*met) return met;
   if (const Result<void> deleted = deleteByPosition(*connection_, writes.acknowledged()); !deleted)
     return deleted.error();
-  // What an operator puts back has no turn any more.
-  const bool givesNumbers = limits_.numbersMessages && commit.expected != nullptr;
-  for (const SentMessage& sent : writes.enqueued())
-    if (const Result<void> added = enqueue(sent, givesNumbers); !added) return added.error();
+  if (const Result<void> sent = addSent(commit); !sent) return sent.error();
   return true;
 }
 
-Result<void> Driver::enqueue(const SentMessage& sent, bool givesNumbers) {
-  const Result<std::int64_t> queue =
-      sent.queue.empty() ? Result<std::int64_t>(owner_.queue) : ensureQueue(*connection_, sent.queue);
-  if (!queue) return queue.error();
-  const WallTime now = systemClock().wallNow();
-  std::vector<NewMessage> numbered{sent.message};
-  if (givesNumbers) {
-    Result<std::vector<NewMessage>> given = giveNumbers(*connection_, *queue, numbered, now);
-    if (!given) return given.error();
-    numbered = std::move(*given);
-    if (numbered.empty()) return {};  // it was sent before
+/// In the order in which they were sent, whichever way their queue was named.
+Result<void> Driver::addSent(const storage::Commit& commit) {
+  std::map<std::string, std::int64_t> numbers{{"", owner_.queue}};
+  std::map<std::int64_t, std::vector<NewMessage>> byQueue;
+  for (const SentMessage& sent : commit.writes->enqueued()) {
+    const auto [known, isNew] = numbers.try_emplace(sent.queue);
+    if (isNew) {
+      const Result<std::int64_t> queue = ensureQueue(*connection_, sent.queue);
+      if (!queue) return queue.error();
+      known->second = *queue;
+    }
+    byQueue[known->second].push_back(sent.message);
   }
-  const NewMessage& message = numbered.front();
-  if (Result<void> counted = connection_->run("UPDATE tenure_queue SET last = last + 1 WHERE number = ?1", *queue);
-      !counted)
-    return counted;
-  return connection_->run(
-      "INSERT INTO tenure_message(n, id, grp, body, headers, enqueued_at)"
-      " SELECT last, ?2, ?3, ?4, ?5, ?6 FROM tenure_queue WHERE number = ?1",
-      *queue, message.id.value, message.group.value, Blob{message.body}, storage::headersToTextAnyhow(message.headers),
-      now);
+  // What an operator puts back has no turn any more.
+  const bool givesNumbers = limits_.numbersMessages && commit.expected != nullptr;
+  for (const auto& [queue, messages] : byQueue)
+    if (const auto added = appendTo(*connection_, queue, messages, givesNumbers); !added) return added.error();
+  return {};
 }
 
 std::unique_ptr<storage::ISqlTransaction> Driver::open() { return std::make_unique<OpenTransaction>(*this); }
@@ -264,18 +259,5 @@ Result<void> Driver::checkSql(std::string_view sql, std::span<const SqlParameter
 }
 
 Result<Findings> Driver::inspect() { return sqlite::inspect(file_.options()); }
-
-Result<void> deleteByPosition(Connection& connection, std::span<const std::int64_t> positions) {
-  for (std::size_t first = 0; first < positions.size();) {
-    std::size_t last = first;
-    // Places without a gap: nobody else's message can lie between them.
-    while (last + 1 < positions.size() && positions[last + 1] == positions[last] + 1) ++last;
-    const Result<void> deleted =
-        connection.run("DELETE FROM tenure_message WHERE n BETWEEN ?1 AND ?2", positions[first], positions[last]);
-    if (!deleted) return deleted;
-    first = last + 1;
-  }
-  return {};
-}
 
 }  // namespace tenure::sqlite

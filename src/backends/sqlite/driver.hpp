@@ -65,7 +65,7 @@ class Driver final : public storage::IStoreDriver {
                           const Term* term);
   static storage::Limits limitsFor(const Options& options);
   Result<bool> writeAll(const storage::Commit& commit);
-  Result<void> enqueue(const SentMessage& sent, bool givesNumbers);
+  Result<void> addSent(const storage::Commit& commit);
   Result<std::optional<storage::Rows>> readAll(std::span<const storage::RowName> rows, const storage::Fence* expected);
   Result<void> findQueue();
   bool makeRoom(const Term& term);
@@ -82,8 +82,5 @@ class Driver final : public storage::IStoreDriver {
   std::vector<ProcessIdentity> suspects_;
   std::optional<HolderLook> firstLook_;  // at a holder of the lock that may be frozen
 };
-
-/// Deletes messages from the queue; runs of neighbours at once.
-Result<void> deleteByPosition(Connection& connection, std::span<const std::int64_t> positions);
 
 }  // namespace tenure::sqlite

@@ -1,8 +1,6 @@
 #include "backends/sqlite/connection.hpp"
-#include "backends/sqlite/numbering.hpp"
+#include "backends/sqlite/queue_rows.hpp"
 #include "backends/sqlite/schema.hpp"
-#include "base/text.hpp"
-#include "storage/headers_text.hpp"
 #include "storage/message_check.hpp"
 
 namespace tenure::sqlite {
@@ -37,42 +35,10 @@ class Sink final : public IMessageSink {
   Result<void> insert(std::span<const NewMessage> messages) {
     const Result<std::int64_t> queue = ensureQueue(*connection_, options_.queue);
     if (!queue) return queue.error();
-    const WallTime now = systemClock().wallNow();
-    if (!options_.numbered) return insert(*queue, messages, now);
-    Result<std::vector<NewMessage>> numbered = giveNumbers(*connection_, *queue, messages, now);
-    if (!numbered) return numbered.error();
-    leaving_ = static_cast<std::int64_t>(messages.size() - numbered->size());
-    return insert(*queue, *numbered, now);
-  }
-
-  Result<void> insert(std::int64_t queue, std::span<const NewMessage> messages, WallTime now) {
-    if (messages.empty()) return {};
-    const Result<std::int64_t> first = reserve(queue, static_cast<std::int64_t>(messages.size()));
-    if (!first) return first.error();
-    std::int64_t position = *first;
-    for (const NewMessage& message : messages)
-      if (Result<void> inserted = insert(message, position++, now); !inserted) return inserted;
+    const Result<std::size_t> leftOut = appendTo(*connection_, *queue, messages, options_.numbered);
+    if (!leftOut) return leftOut.error();
+    leaving_ = static_cast<std::int64_t>(*leftOut);
     return {};
-  }
-
-  /// The first of `count` positions after the queue's last.
-  Result<std::int64_t> reserve(std::int64_t queue, std::int64_t count) {
-    const Result<void> moved =
-        connection_->run("UPDATE tenure_queue SET last = last + ?2 WHERE number = ?1", queue, count);
-    if (!moved) return moved.error();
-    Query last = connection_->query("SELECT last FROM tenure_queue WHERE number = ?1", queue);
-    const Result<bool> row = last.next();
-    if (!row) return row.error();
-    return last.integer(0) - count + 1;
-  }
-
-  Result<void> insert(const NewMessage& message, std::int64_t position, WallTime at) {
-    const Result<std::optional<std::string>> headers = storage::headersToText(message.headers);
-    if (!headers)
-      return Error{headers.error().code, "message \"" + escaped(message.id.value) + "\": " + headers.error().detail};
-    return connection_->run(
-        "INSERT INTO tenure_message(n, id, grp, body, headers, enqueued_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6)", position,
-        message.id.value, message.group.value, Blob{message.body}, *headers, at);
   }
 
   Options options_;

@@ -1,6 +1,7 @@
 #include "backends/sqlite/source.hpp"
 
 #include "backends/sqlite/driver.hpp"
+#include "backends/sqlite/queue_rows.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "base/assert.hpp"
 #include "storage/fenced_transaction.hpp"

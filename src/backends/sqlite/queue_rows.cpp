@@ -1,0 +1,116 @@
+#include "backends/sqlite/queue_rows.hpp"
+
+#include <vector>
+
+#include "backends/sqlite/connection.hpp"
+#include "storage/message_check.hpp"
+
+namespace tenure::sqlite {
+namespace {
+
+/// A few of those that are too old to be asked about, with each that sends: as many as come, and some more.
+Result<void> forgetOldIds(Connection& connection, std::size_t sending, WallTime now) {
+  return connection.run(
+      "DELETE FROM tenure_sent WHERE (queue, id) IN (SELECT queue, id FROM tenure_sent WHERE at < ?1 LIMIT ?2)",
+      now - storage::sentIdsAreKept, static_cast<std::int64_t>(2 * sending));
+}
+
+Result<bool> isNew(Connection& connection, std::int64_t queue, const MessageId& id, WallTime now) {
+  Query added =
+      connection.query("INSERT INTO tenure_sent(queue, id, at) VALUES(?1, ?2, ?3) ON CONFLICT DO NOTHING RETURNING 1",
+                       queue, id.value, now);
+  const Result<bool> row = added.next();
+  if (!row || !*row) return row;
+  const Result<bool> end = added.next();  // only then is the statement complete
+  if (!end) return end;
+  return true;
+}
+
+Result<std::int64_t> nextNumber(Connection& connection, std::int64_t queue, const GroupId& group) {
+  Query raised = connection.query(
+      "INSERT INTO tenure_number(queue, grp, last) VALUES(?1, ?2, 1)"
+      " ON CONFLICT(queue, grp) DO UPDATE SET last = last + 1 RETURNING last",
+      queue, group.value);
+  const Result<bool> row = raised.next();
+  if (!row) return row.error();
+  const std::int64_t number = raised.integer(0);
+  const Result<bool> end = raised.next();
+  if (!end) return end.error();
+  return number;
+}
+
+/// Those whose ids were not sent before, each but those without a group with its number in a header.
+Result<std::vector<NewMessage>> giveNumbers(Connection& connection, std::int64_t queue,
+                                            std::span<const NewMessage> messages, WallTime now) {
+  if (const Result<void> forgotten = forgetOldIds(connection, messages.size(), now); !forgotten)
+    return forgotten.error();
+  std::vector<NewMessage> numbered;
+  for (const NewMessage& message : messages) {
+    const Result<bool> fresh = isNew(connection, queue, message.id, now);
+    if (!fresh) return fresh.error();
+    if (!*fresh) continue;
+    numbered.push_back(message);
+    if (message.group.value.empty()) continue;
+    const Result<std::int64_t> number = nextNumber(connection, queue, message.group);
+    if (!number) return number.error();
+    numbered.back().headers.emplace_back(numberHeader, std::to_string(*number));
+  }
+  return numbered;
+}
+
+/// The first of `count` places after the queue's last.
+Result<std::int64_t> reserve(Connection& connection, std::int64_t queue, std::int64_t count) {
+  const Result<void> moved = connection.run("UPDATE tenure_queue SET last = last + ?2 WHERE number = ?1", queue, count);
+  if (!moved) return moved.error();
+  Query last = connection.query("SELECT last FROM tenure_queue WHERE number = ?1", queue);
+  const Result<bool> row = last.next();
+  if (!row) return row.error();
+  return last.integer(0) - count + 1;
+}
+
+Result<void> insert(Connection& connection, std::int64_t queue, std::span<const NewMessage> messages, WallTime at) {
+  if (messages.empty()) return {};
+  const Result<std::int64_t> first = reserve(connection, queue, static_cast<std::int64_t>(messages.size()));
+  if (!first) return first.error();
+  std::int64_t position = *first;
+  for (const NewMessage& message : messages) {
+    const Result<std::optional<std::string>> headers = storage::headersTextOf(message);
+    if (!headers) return headers.error();
+    const Result<void> inserted = connection.run(
+        "INSERT INTO tenure_message(n, id, grp, body, headers, enqueued_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6)", position++,
+        message.id.value, message.group.value, Blob{message.body}, *headers, at);
+    if (!inserted) return inserted;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::size_t> appendTo(Connection& connection, std::int64_t queue, std::span<const NewMessage> messages,
+                             bool withNumbers) {
+  const WallTime now = systemClock().wallNow();
+  std::vector<NewMessage> numbered;
+  if (withNumbers) {
+    Result<std::vector<NewMessage>> given = giveNumbers(connection, queue, messages, now);
+    if (!given) return given.error();
+    numbered = std::move(*given);
+  }
+  const std::span<const NewMessage> stored = withNumbers ? std::span<const NewMessage>(numbered) : messages;
+  if (const Result<void> inserted = insert(connection, queue, stored, now); !inserted) return inserted.error();
+  return messages.size() - stored.size();
+}
+
+Result<void> deleteByPosition(Connection& connection, std::span<const std::int64_t> positions) {
+  for (std::size_t first = 0; first < positions.size();) {
+    std::size_t last = first;
+    // Places without a gap: nobody else's message can lie between them.
+    while (last + 1 < positions.size() && positions[last + 1] == positions[last] + 1) ++last;
+    const Result<void> deleted =
+        connection.run("DELETE FROM tenure_message WHERE n BETWEEN ?1 AND ?2", positions[first], positions[last]);
+    if (!deleted) return deleted;
+    first = last + 1;
+  }
+  return {};
+}
+
+}  // namespace tenure::sqlite

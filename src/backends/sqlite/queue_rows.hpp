@@ -1,0 +1,23 @@
+/// The rows of queues: what comes to their ends, and what leaves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "tenure/message.hpp"
+#include "tenure/result.hpp"
+
+namespace tenure::sqlite {
+
+class Connection;
+
+/// Call it under the write lock: then the next place, and the next number, is nobody else's. With numbers each message
+/// gets one within its group, in a header, but those without a group, and what was sent before is left out: how many.
+Result<std::size_t> appendTo(Connection& connection, std::int64_t queue, std::span<const NewMessage> messages,
+                             bool withNumbers);
+
+/// Deletes messages; runs of neighbours at once.
+Result<void> deleteByPosition(Connection& connection, std::span<const std::int64_t> positions);
+
+}  // namespace tenure::sqlite
