@@ -1,4 +1,4 @@
-/// What a URL names, as the tool needs it, and what a component tells of its schemes.
+/// What a component tells of its schemes, and what the tool asks of a place besides.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,6 @@
 
 namespace tenure::urls {
 
-/// What a URL names. Nothing is connected or opened before one of its ends is asked for.
 class Backend : public IPlace {
  public:
   using Parameters = std::vector<std::pair<std::string, std::string>>;
@@ -60,6 +59,29 @@ class Backend : public IPlace {
 
  private:
   Parameters parameters_;
+};
+
+/// A database that is queue and store in one; the rest is the scheme's own. Its functions are those of the namespace of
+/// its options.
+template <class Options, class Database>
+class DatabaseBackend : public Backend {
+ public:
+  explicit DatabaseBackend(Options options) : options_(std::move(options)) {}
+
+  const std::string& queue() const noexcept final { return options_.queue; }
+  void setQueue(std::string name) override { options_.queue = std::move(name); }
+  Ends open(IEventSink& events) const final {
+    const auto database = std::make_shared<Database>(options_, events);
+    return {{database, &database->source()}, {database, &database->store()}};
+  }
+  Result<std::unique_ptr<IMessageSink>> sink() const final { return openSink(options_); }
+  Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const final {
+    return std::unique_ptr<IQueueAdmin>(openAdmin(options_));
+  }
+  std::unique_ptr<IStoreAdmin> storeAdmin() const final { return openAdmin(options_); }
+
+ protected:
+  Options options_;
 };
 
 /// One scheme; without a form it is told by another.

@@ -5,13 +5,11 @@
 namespace tenure::urls {
 namespace {
 
-class PostgresqlBackend final : public Backend {
+class PostgresqlBackend final : public DatabaseBackend<postgresql::Options, postgresql::Database> {
  public:
-  explicit PostgresqlBackend(postgresql::Options options) : options_(std::move(options)) {}
+  using DatabaseBackend::DatabaseBackend;
 
   bool hasSql() const noexcept override { return true; }
-  const std::string& queue() const noexcept override { return options_.queue; }
-  void setQueue(std::string name) override { options_.queue = std::move(name); }
   Result<void> numberMessages() override {
     options_.numbered = true;
     return {};
@@ -23,20 +21,8 @@ class PostgresqlBackend final : public Backend {
 
   std::vector<std::string> secretVariables() const override { return {"PGPASSWORD"}; }
 
-  Ends open(IEventSink& events) const override {
-    const auto database = std::make_shared<postgresql::Database>(options_, events);
-    return {{database, &database->source()}, {database, &database->store()}};
-  }
-  Result<std::unique_ptr<IMessageSink>> sink() const override { return postgresql::openSink(options_); }
-  Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const override {
-    return std::unique_ptr<IQueueAdmin>(postgresql::openAdmin(options_));
-  }
-  std::unique_ptr<IStoreAdmin> storeAdmin() const override { return postgresql::openAdmin(options_); }
   std::string schemaSql() const override { return postgresql::schemaSql(); }
   Result<void> applySchema() const override { return postgresql::applySchema(options_); }
-
- private:
-  postgresql::Options options_;
 };
 
 Result<std::unique_ptr<Backend>> make(const Url& url) {

@@ -5,11 +5,10 @@
 namespace tenure::urls {
 namespace {
 
-class RedisBackend final : public Backend {
+class RedisBackend final : public DatabaseBackend<redis::Options, redis::Database> {
  public:
-  explicit RedisBackend(redis::Options options) : options_(std::move(options)) {}
+  using DatabaseBackend::DatabaseBackend;
 
-  const std::string& queue() const noexcept override { return options_.queue; }
   void setQueue(std::string name) override { options_.queue = redisQueueFor(name); }
   void setCreate(bool create) override { options_.create = options_.create && create; }  // the URL may forbid it
   std::string place() const override {
@@ -20,19 +19,6 @@ class RedisBackend final : public Backend {
   }
 
   bool forgetsByItself() const noexcept override { return true; }
-
-  Ends open(IEventSink& events) const override {
-    const auto database = std::make_shared<redis::Database>(options_, events);
-    return {{database, &database->source()}, {database, &database->store()}};
-  }
-  Result<std::unique_ptr<IMessageSink>> sink() const override { return redis::openSink(options_); }
-  Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const override {
-    return std::unique_ptr<IQueueAdmin>(redis::openAdmin(options_));
-  }
-  std::unique_ptr<IStoreAdmin> storeAdmin() const override { return redis::openAdmin(options_); }
-
- private:
-  redis::Options options_;
 };
 
 Result<std::unique_ptr<Backend>> make(const Url& url) {

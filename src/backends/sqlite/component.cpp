@@ -4,13 +4,11 @@
 namespace tenure::urls {
 namespace {
 
-class SqliteBackend final : public Backend {
+class SqliteBackend final : public DatabaseBackend<sqlite::Options, sqlite::Database> {
  public:
-  explicit SqliteBackend(sqlite::Options options) : options_(std::move(options)) {}
+  using DatabaseBackend::DatabaseBackend;
 
   bool hasSql() const noexcept override { return true; }
-  const std::string& queue() const noexcept override { return options_.queue; }
-  void setQueue(std::string name) override { options_.queue = std::move(name); }
   void setCreate(bool create) override { options_.create = create; }
   Result<void> numberMessages() override {
     options_.numbered = true;
@@ -23,19 +21,6 @@ class SqliteBackend final : public Backend {
   std::vector<std::pair<std::string, std::string>> environment() const override {
     return {{"TENURE_STORE_FILE", std::filesystem::absolute(options_.file)}};
   }
-
-  Ends open(IEventSink& events) const override {
-    const auto database = std::make_shared<sqlite::Database>(options_, events);
-    return {{database, &database->source()}, {database, &database->store()}};
-  }
-  Result<std::unique_ptr<IMessageSink>> sink() const override { return sqlite::openSink(options_); }
-  Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const override {
-    return std::unique_ptr<IQueueAdmin>(sqlite::openAdmin(options_));
-  }
-  std::unique_ptr<IStoreAdmin> storeAdmin() const override { return sqlite::openAdmin(options_); }
-
- private:
-  sqlite::Options options_;
 };
 
 Result<std::unique_ptr<Backend>> make(const Url& url) {
