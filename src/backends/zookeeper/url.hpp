@@ -1,9 +1,4 @@
-/// What a URL of this scheme sets: from its parts to the backend's options. A parameter is a row (urls/option.hpp),
-/// which makes its line of `tenure urls`, of the manual and of docs/reference as well.
-///
-/// Errors:  invalidArgument  a part that is missing, out of place, or not what its parameter takes; the detail names
-/// the
-///          part and says what was expected
+/// What a URL of this scheme sets (urls/url.hpp).
 #pragma once
 
 #include "tenure/zookeeper.hpp"
