@@ -58,8 +58,7 @@ class Candidate::Impl {
         children_(options.lastWill),
         lastWill_(loop_, options.lastWill, options.zookeeper, emit_),
         coordination_(reach(loop_, options.zookeeper)),
-        runner_(career::CareerMachine(options.limits, /*exitWhenHung=*/false), loop_, thread_, career, emit_,
-                outlets()),
+        runner_(career::CareerMachine(options.limits), loop_, thread_, career, emit_, outlets()),
         election_(settingsOf(options, lastWill_), loop_, *coordination_, runner_, emit_, Random(freshSeed())) {}
 
   ExitStatus run() {

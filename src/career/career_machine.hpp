@@ -157,9 +157,7 @@ constexpr std::chrono::milliseconds abortLimit{1'000};
 
 class CareerMachine {
  public:
-  /// `exitWhenHung`: end the process when a given-up phase is still out after abortLimit; otherwise wait for it.
-  explicit CareerMachine(CareerLimits limits, bool exitWhenHung = true) noexcept
-      : limits_(limits), exitWhenHung_(exitWhenHung) {}
+  explicit CareerMachine(CareerLimits limits) noexcept : limits_(limits) {}
   /// Before the first input.
   void exitWhenHung() noexcept { exitWhenHung_ = true; }
 
@@ -245,7 +243,7 @@ class CareerMachine {
   void checkInvariants() const;
 
   CareerLimits limits_;
-  bool exitWhenHung_;
+  bool exitWhenHung_ = false;
   std::optional<Office> office_;
   std::optional<Preparation> preparation_;  // while it is out; in office, until it is inaugurated
   bool next_ = false;                       // in line

@@ -26,6 +26,7 @@ class Life final : private career::IPhaseWorker {
         client_(world.ensemble.connect({.sessionTimeout = options.zookeeper.sessionTimeout, .loop = &loop_})),
         runner_(career::CareerMachine(options.limits), loop_, *this, career, emit_, outlets()),
         election_(settingsOf(options), loop_, *client_, runner_, emit_, world.random.fork()) {
+    runner_.exitWhenHung();
     world_.processes.push_back(&loop_);
     world_.alive.insert(pid_);
     election_.start();

@@ -67,6 +67,7 @@ Process::Process(Simulation& simulation, int slot, int number)
       election_(electionSettings(), electionLoop_, coordination_, *this, Emitter(*this, loop_, electionName()),
                 random_.fork()) {
   limit(simulation.rules());
+  runner_.exitWhenHung();
 }
 
 Process::~Process() { loop_.die(); }

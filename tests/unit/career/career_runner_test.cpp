@@ -40,6 +40,8 @@ class Diary final : public ILeaderCareer {
 
 class Stage : public testing::Test {
  protected:
+  Stage() { runner.exitWhenHung(); }
+
   std::shared_ptr<TermState> elect(std::int64_t token, Duration sessionTimeout = 24h) {
     auto term = std::make_shared<TermState>(tenure::test::identityWith(token), sessionTimeout, loop);
     term->lease().confirm(loop.now());

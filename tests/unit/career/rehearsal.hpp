@@ -91,7 +91,9 @@ class Rehearsal {
  public:
   static constexpr FencingToken term{7};
 
-  explicit Rehearsal(bool exitWhenHung = true) : machine_(limits(), exitWhenHung) {}
+  explicit Rehearsal(bool exitWhenHung = true) : machine_(limits()) {
+    if (exitWhenHung) machine_.exitWhenHung();
+  }
 
   // Named places to begin a story from.
   static Rehearsal preparing(bool exitWhenHung = true) {
