@@ -80,11 +80,11 @@ StandbyLine::Successor StandbyLine::successor(std::int64_t czxid, const std::opt
 }
 
 std::optional<CandidateUuid> StandbyLine::preferred(std::int64_t czxid, BootTime now) const {
-  const std::vector<StandbyEntry> entry = behind(czxid);
-  const auto found = std::find_if(entry.begin(), entry.end(), [now](const StandbyEntry& each) {
+  const std::vector<StandbyEntry> standbys = behind(czxid);
+  const auto found = std::find_if(standbys.begin(), standbys.end(), [now](const StandbyEntry& each) {
     return mayBePreferred(each) && now - each.seen >= each.record.preferredAfter;
   });
-  return found == entry.end() ? std::nullopt : std::optional(found->uuid);
+  return found == standbys.end() ? std::nullopt : std::optional(found->uuid);
 }
 
 BootTime StandbyLine::preferredAt(std::int64_t czxid) const {

@@ -1,4 +1,4 @@
-/// What operators ask of a store and do to it (tenure/admin.hpp), written once over the driver's verbs.
+/// What operators ask of a store and do to it (tenure/spi/admin.hpp), written once over the driver's verbs.
 ///
 /// An operator has no fence. What they change, they change as they have seen it: each write expects the row that was
 /// read, and where that is another one by now, all of it is looked at once more. So a leader that works meanwhile loses
