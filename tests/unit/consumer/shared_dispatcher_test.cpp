@@ -1,29 +1,20 @@
 /// Which lane gets something, and when, beside others that are at work.
 #include "consumer/shared_dispatcher.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "parts.hpp"
 #include "support/manual_clock.hpp"
 
 namespace tenure::consuming {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
 class SharedDispatcherTest : public testing::Test {
  protected:
   void receive(const std::vector<std::string>& ids) {
-    std::vector<Message> messages;
-    for (const std::string& id : ids) {
-      Message message;
-      message.id.value = id;
-      message.group.value = id.substr(0, 1);
-      message.position = ++position_;
-      messages.push_back(std::move(message));
-    }
+    std::vector<Message> messages = messagesOf(ids);
+    for (Message& message : messages) message.group.value = message.id.value.substr(0, 1);
     dispatcher_.receive(std::move(messages));
   }
   static std::vector<std::string> idsOf(const Share& share) {
@@ -35,11 +26,7 @@ class SharedDispatcherTest : public testing::Test {
   std::vector<std::string> taken(std::size_t lane) { return idsOf(dispatcher_.take(lane, 10, clock_.now(), {})); }
   void finish(std::size_t lane, const std::vector<std::string>& ids) {
     Acknowledge done;
-    for (const std::string& id : ids) {
-      Message message;
-      message.id.value = id;
-      done.settled.push_back(sealed(std::move(message)));
-    }
+    for (const std::string& id : ids) done.settled.push_back(letterOf(id));
     dispatcher_.acknowledge(lane, done, false);
     dispatcher_.release(lane, {});
   }
@@ -47,7 +34,6 @@ class SharedDispatcherTest : public testing::Test {
   test::ManualClock clock_;
   SharedDispatcher dispatcher_{pipeline::Dispatcher({.messages = 100, .bytes = 1000, .front = 3}, 3), 3, clock_,
                                systemThreads()};
-  std::int64_t position_ = 0;
 };
 
 TEST_F(SharedDispatcherTest, LanesWithStoresOfTheirOwnBeginBesideEachOther) {
@@ -84,12 +70,7 @@ TEST_F(SharedDispatcherTest, WhoWaitsForHisTurnGetsItWhenALaneTurnsOutToBeSlow) 
   SharedDispatcher dispatcher{pipeline::Dispatcher({.messages = 100, .bytes = 1000, .front = 3}, 3), 3, systemClock(),
                               systemThreads()};
   dispatcher.serialize();
-  std::vector<Message> messages(2);
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    messages[i].id.value = std::to_string(i);
-    messages[i].position = static_cast<std::int64_t>(i + 1);
-  }
-  dispatcher.receive(std::move(messages));
+  dispatcher.receive(messagesOf({"0", "1"}));
   ASSERT_THAT(idsOf(dispatcher.take(1, 1, systemClock().now(), {})), ElementsAre("0"));
 
   EXPECT_THAT(idsOf(dispatcher.take(2, 1, systemClock().now() + 1h, {})), ElementsAre("1"));
