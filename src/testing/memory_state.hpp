@@ -1,43 +1,47 @@
-/// What a World holds. Every member is guarded by the mutex; a transaction writes in place, keeps how to undo it, and
-/// is the only writer until it ends, as with SQLite's write lock.
+/// What a World holds, and which faults strike whoever asks it. Every member is guarded by the mutex.
 #pragma once
 
-#include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
-#include <unordered_map>
+#include <string>
+#include <vector>
 
-#include "tenure/spi/store.hpp"
+#include "storage/driver.hpp"
 #include "tenure/testing/memory.hpp"
 
 namespace tenure::memory {
 
-class MemoryTransaction;
-
 /// 0 is who claimed; its lanes are 1, 2, …
 using Lane = std::int64_t;
 
-struct Fence {
-  TermIdentity holder;
-  std::map<Lane, std::int64_t> sequences{{0, 0}};  // commits of the term
-};
+/// What outlives a server's restart.
+struct Kept {
+  std::map<std::string, storage::Row> rows;     // by nameOf their keys: each table's in their order
+  std::map<std::string, std::int64_t> numbers;  // the last that was given, by what is counted
+  std::optional<storage::Fence> fence;
+  std::map<Lane, storage::Fence> lanes;   // that have joined the fence's term
+  bool isClaimed = false;                 // from the first claim on
+  storage::QueueOwner owner;              // who consumes the queue
+  std::map<std::int64_t, Message> queue;  // by position: messages leave it in any order
+  std::int64_t lastPosition = 0;
 
-struct Key {
-  BodyDigest digest;
-  MessageFate fate;
-  WallTime at{};
-  Admission admit(const BodyDigest& other) const noexcept {
-    return digest == other ? Admission::duplicate : Admission::reused;
+  void enqueue(NewMessage message, WallTime now) {
+    const std::int64_t position = ++lastPosition;
+    queue.emplace_hint(queue.end(), position, Message{std::move(message), now, position});
   }
-};
-
-struct Books {
-  std::unordered_map<std::string, Key> keys;
-  std::map<MessageId, AttemptRecord> attempts;
-  std::vector<MessageId> inWork;
-  bool moreInWork = false;
-  FencingToken recordedBy;
+  const storage::Row* find(storage::Table table, std::span<const storage::Value> key) const {
+    const auto found = rows.find(storage::nameOf(table, key));
+    return found == rows.end() ? nullptr : &found->second;
+  }
+  /// The rows of a table, in their order, whose keys begin so.
+  template <class Use>
+  void forEach(storage::Table table, const storage::Row& prefix, Use use) const {
+    const std::string begin = storage::nameOf(table, prefix) + '\0';
+    for (auto row = rows.lower_bound(begin); row != rows.end() && row->first.starts_with(begin); ++row)
+      use(row->second);
+  }
 };
 
 struct Fault {
@@ -47,25 +51,17 @@ struct Fault {
 
 struct State {
   mutable std::mutex mutex;
-  std::map<std::int64_t, Message> queue;  // by position: messages leave it in any order
-  std::int64_t lastPosition = 0;
-  std::string queueOwner;  // the election that consumes it
-  std::map<ElectionName, Fence> fences;
-  std::set<ElectionName> lostFences;
-  std::map<ConsumerName, Books> books;
-  std::vector<DeadLetter> deadLetters;
-  std::vector<LoggedAttempt> log;
-  std::map<std::string, std::string, std::less<>> values;
+  Kept kept;
   std::vector<LedgerEntry> ledger;
   std::int64_t commits = 0;
-  std::map<Operation, Fault> faults;
-  std::optional<bool> lostReply;  // of the next commit; true: it lands
-  MemoryTransaction* writer = nullptr;
+  std::size_t reads = 0;
+  std::set<const void*> writing;  // transactions that have written and not ended
 
-  void enqueue(NewMessage message, WallTime now) {
-    const std::int64_t position = ++lastPosition;
-    queue.emplace_hint(queue.end(), position, Message{std::move(message), now, position});
-  }
+  std::map<Operation, Fault> faults;
+  std::optional<bool> lostReply;                                     // of the next commit; true: it lands
+  std::function<void()> beforeNextCommit;                            // somebody else is faster
+  std::string server;                                                // that answers
+  storage::Limits limits{.looksAreDear = true, .keepsQueue = true};  // a look at a key costs as much as making it
 
   /// The fault that strikes this operation, if any; used up by it.
   Result<void> strike(Operation operation) {
@@ -75,16 +71,6 @@ struct State {
     const Errc error = found->second.error;
     if (--found->second.times == 0) faults.erase(found);
     return Error{error, "as the test asked"};
-  }
-
-  /// As the term finds it that claims after `previous`.
-  ConsumerState found(const ConsumerName& consumer, FencingToken previous) const {
-    const auto place = books.find(consumer);
-    static const Books none;
-    const Books& kept = place == books.end() ? none : place->second;
-    ConsumerState state{kept.inWork, kept.moreInWork || kept.recordedBy != previous, {}, kept.recordedBy};
-    for (const auto& [id, attempt] : kept.attempts) state.attempts.push_back(attempt);
-    return state;
   }
 };
 

@@ -1,15 +1,20 @@
 #include <algorithm>
 
-#include "testing/memory_state.hpp"
+#include "storage/records.hpp"
+#include "storage/store_admin.hpp"
+#include "testing/memory_driver.hpp"
 
 namespace tenure::memory {
+
+using storage::Row;
+using storage::Table;
 
 World::World() : state_(std::make_unique<State>()) {}
 World::~World() = default;
 
 void World::deliver(std::vector<NewMessage> messages) {
   const std::lock_guard lock(state_->mutex);
-  for (NewMessage& message : messages) state_->enqueue(std::move(message), systemClock().wallNow());
+  for (NewMessage& message : messages) state_->kept.enqueue(std::move(message), systemClock().wallNow());
 }
 
 void World::fail(Operation operation, Errc error, int times) {
@@ -29,17 +34,13 @@ void World::heal() {
 }
 
 bool World::release(const ConsumerName& consumer, const MessageId& id) {
-  const std::lock_guard lock(state_->mutex);
-  auto& attempts = state_->books[consumer].attempts;
-  const auto found = attempts.find(id);
-  if (found == attempts.end() || found->second.state != AttemptState::blocked) return false;
-  found->second.state = AttemptState::released;
-  return true;
+  return storage::StoreAdmin(std::make_unique<Driver>(*state_), true).release(consumer, id).has_value();
 }
 
 void World::loseFence(const ElectionName& election) {
   const std::lock_guard lock(state_->mutex);
-  if (state_->fences.erase(election) > 0) state_->lostFences.insert(election);
+  std::optional<storage::Fence>& fence = state_->kept.fence;
+  if (fence && fence->row.election == election) fence.reset();
 }
 
 std::vector<LedgerEntry> World::ledger() const {
@@ -49,37 +50,51 @@ std::vector<LedgerEntry> World::ledger() const {
 
 std::vector<DeadLetter> World::deadLetters() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->deadLetters;
+  std::vector<DeadLetter> letters;
+  state_->kept.forEach(Table::deadLetter, {},
+                       [&](const Row& row) { letters.push_back(storage::deadLetterFrom(row).value().letter); });
+  return letters;
 }
 
 std::vector<MessageId> World::waiting() const {
   const std::lock_guard lock(state_->mutex);
   std::vector<MessageId> ids;
-  for (const auto& [position, message] : state_->queue) ids.push_back(message.id);
+  for (const auto& [position, message] : state_->kept.queue) ids.push_back(message.id);
   return ids;
 }
 
 std::optional<std::string> World::value(std::string_view key) const {
   const std::lock_guard lock(state_->mutex);
-  const auto found = state_->values.find(key);
-  return found == state_->values.end() ? std::nullopt : std::optional{found->second};
+  const Row* row = state_->kept.find(Table::state, Row{std::string(key)});
+  return row == nullptr ? std::nullopt : std::optional(storage::textIn(*row, storage::state::value));
+}
+
+bool World::isKnown(const ConsumerName& consumer, const MessageId& id) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->kept.find(Table::key, storage::keyNamed(consumer, id)) != nullptr;
 }
 
 ConsumerState World::consumerState(const ConsumerName& consumer) const {
   const std::lock_guard lock(state_->mutex);
-  const auto& fences = state_->fences;
-  return state_->found(consumer, fences.empty() ? FencingToken{} : fences.begin()->second.holder.token);
+  const Kept& kept = state_->kept;
+  const FencingToken previous = kept.fence ? kept.fence->row.token : FencingToken{};
+  ConsumerState state = storage::inWorkFrom(kept.find(Table::inWork, Row{consumer.value}), previous);
+  kept.forEach(Table::attempt, {consumer.value},
+               [&](const Row& row) { state.attempts.push_back(storage::attemptFrom(row).attempts); });
+  return state;
 }
 
 std::vector<LoggedAttempt> World::log() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->log;
+  std::vector<LoggedAttempt> lines;
+  state_->kept.forEach(Table::log, {}, [&](const Row& row) { lines.push_back(storage::logLineFrom(row).attempt); });
+  return lines;
 }
 
 FencingToken World::fenceToken(const ElectionName& election) const {
   const std::lock_guard lock(state_->mutex);
-  const auto found = state_->fences.find(election);
-  return found == state_->fences.end() ? FencingToken{} : found->second.holder.token;
+  const std::optional<storage::Fence>& fence = state_->kept.fence;
+  return fence && fence->row.election == election ? fence->row.token : FencingToken{};
 }
 
 std::int64_t World::commits() const {
@@ -87,9 +102,9 @@ std::int64_t World::commits() const {
   return state_->commits;
 }
 
-bool World::isLocked() const {
+bool World::isWriting() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->writer != nullptr;
+  return !state_->writing.empty();
 }
 
 }  // namespace tenure::memory

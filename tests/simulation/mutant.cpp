@@ -81,7 +81,17 @@ Result<void> MutantStore::reallyClaim(const Term& term) {
   identity.token = FencingToken{++fence_.invented};
   auto state = std::make_shared<TermState>(std::move(identity), std::chrono::hours{1}, loop_);
   state->lease().confirm(loop_.now());
-  return inner().claim(Term(state));
+  invented_.emplace(state);
+  return inner().claim(*invented_);
+}
+
+void MutantStore::release() noexcept {
+  invented_.reset();
+  inner().release();
+}
+
+Result<ConsumerState> MutantStore::consumerState(const ConsumerName& consumer) {
+  return isUnclaimed() ? world_.consumerState(consumer) : inner().consumerState(consumer);
 }
 
 Result<void> MutantStore::claim(const Term& term) {
@@ -98,24 +108,26 @@ Result<std::unique_ptr<IFencedTransaction>> MutantStore::begin(const Term& term)
     fence_.highest = raised_ = term.token();
     if (Result<void> claimed = reallyClaim(term); !claimed) return claimed.error();
   }
-  auto begun = inner().begin(term);
+  auto begun = inner().begin(claimed(term));
   if (!begun) return begun.error();
   return std::unique_ptr<IFencedTransaction>{std::make_unique<MutantTransaction>(*this, term, std::move(*begun))};
 }
 
 Result<std::unique_ptr<IFencedTransaction>> MutantStore::beginAnyway(const Term& term) {
   if (Result<void> claimed = reallyClaim(term); !claimed) return claimed.error();
-  return inner().begin(term);
+  return inner().begin(claimed(term));
 }
 
 Result<std::vector<Admission>> MutantStore::known(const ConsumerName& consumer, std::span<const Message> messages) {
-  if (mutant_ == Mutant::noDedup) return std::vector<Admission>(messages.size(), Admission::fresh);
+  if (mutant_ == Mutant::noDedup || isUnclaimed()) return std::vector<Admission>(messages.size(), Admission::fresh);
   return inner().known(consumer, messages);
 }
 
 // --- the transaction
 
 Result<void> MutantTransaction::pass(Step step) {
+  if (store_.mutant() == Mutant::checkThenWrite && !lookedAtTheFence_)
+    if (const auto looked = inner().get("whatever"); !looked) return looked.error();
   steps_.push_back(std::move(step));
   Result<void> result = steps_.back()(inner());
   const bool fenced = !result && result.error().is(Errc::staleTerm);

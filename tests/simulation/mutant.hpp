@@ -8,6 +8,7 @@
 
 #include "coordination/coordination.hpp"
 #include "support/forwarding_store.hpp"
+#include "tenure/testing/memory.hpp"
 #include "testing/process_loop.hpp"
 
 namespace tenure::simulation {
@@ -72,15 +73,19 @@ struct BrokenFence {
 
 class MutantStore final : public test::ForwardingStore {
  public:
-  MutantStore(Mutant mutant, IFencedStore& inner, BrokenFence& fence, const ProcessLoop& loop)
-      : ForwardingStore(inner), mutant_(mutant), fence_(fence), loop_(loop) {}
+  MutantStore(Mutant mutant, IFencedStore& inner, const memory::World& world, BrokenFence& fence,
+              const ProcessLoop& loop)
+      : ForwardingStore(inner), mutant_(mutant), world_(world), fence_(fence), loop_(loop) {}
 
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
+  Result<CommitFate> resolve(const Term& term) override { return inner().resolve(claimed(term)); }
+  Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   // To the real store, the terms are invented ones.
   Result<Pruned> prune(const Term&, const Pruning&) override { return Pruned{}; }
   Result<std::size_t> pruneLog(const Term&, const LogPruning&) override { return std::size_t{0}; }
+  void release() noexcept override;
 
   Mutant mutant() const noexcept { return mutant_; }
   /// Whoever asks works in a lane.
@@ -91,11 +96,17 @@ class MutantStore final : public test::ForwardingStore {
 
  private:
   Result<void> reallyClaim(const Term& term);
+  /// As the real store knows it.
+  const Term& claimed(const Term& term) const noexcept { return invented_ ? *invented_ : term; }
+  /// The real store has heard of no term yet.
+  bool isUnclaimed() const noexcept { return mutant_ == Mutant::lazyClaim && !invented_; }
 
   Mutant mutant_;
+  const memory::World& world_;
   BrokenFence& fence_;
   const ProcessLoop& loop_;
   FencingToken raised_;
+  std::optional<Term> invented_;
 };
 
 }  // namespace tenure::simulation

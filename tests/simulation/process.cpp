@@ -81,7 +81,8 @@ IFencedStore& Process::storeOf(Simulation& simulation) {
     case Mutant::noLetter:
     case Mutant::lostAttempts:
     case Mutant::laneWithoutFence:
-      return mutantStore_.emplace(simulation.mutant(), database_.store(), simulation.brokenFence(), loop_);
+      return mutantStore_.emplace(simulation.mutant(), database_.store(), simulation.store(), simulation.brokenFence(),
+                                  loop_);
     default: return database_.store();
   }
 }

@@ -82,7 +82,7 @@ void Simulation::blocked(const MessageId& id) {
 
 /// In a transaction of the operator's own, which waits its turn.
 void Simulation::release(const MessageId& id) {
-  if (store_.isLocked()) return void(loop_.after(1ms, [this, id] { release(id); }));
+  if (store_.isWriting()) return void(loop_.after(1ms, [this, id] { release(id); }));
   if (store_.release(plan_.consumer.name, id)) trace(0, "released", 0);
 }
 

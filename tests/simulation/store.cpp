@@ -20,7 +20,8 @@ Result<void> Store::claim(const Term& term) {
   Simulation& simulation = process_.simulation();
   if (lane_) return join(term);
   if (simulation.mutant() == Mutant::readBeforeClaim) {
-    Result<ConsumerState> early = read(simulation.plan().consumer.name);
+    Result<ConsumerState> early =
+        read([&] { return simulation.store().consumerState(simulation.plan().consumer.name); });
     if (!early) return early.error();
     readEarly_ = std::move(*early);
   }
@@ -49,7 +50,7 @@ Result<void> Store::claimNow(const Term& term, BootTime begun) {
   Simulation& simulation = process_.simulation();
   if (simulation.storeDown()) return storeIsDown();
   // A holder that stands still is waited for, a while; then it is evicted.
-  if (simulation.store().isLocked() && simulation.loop().now() - begun < simulation.plan().lockLimit &&
+  if (simulation.store().isWriting() && simulation.loop().now() - begun < simulation.plan().lockLimit &&
       simulation.drawOneIn(2))
     return Error{Errc::storeBusy, "another transaction writes"};
   Result<void> claimed = inner_.claim(term);
@@ -83,19 +84,19 @@ Result<CommitFate> Store::resolve(const Term& term) {
   });
 }
 
-Result<ConsumerState> Store::read(const ConsumerName& consumer) {
+Result<ConsumerState> Store::read(const std::function<Result<ConsumerState>()>& found) {
   const Plan& plan = process_.simulation().plan();
   return process_.remotely<Result<ConsumerState>>(plan.storeLatency, plan.embeddedStore,
                                                   [&]() -> Result<ConsumerState> {
                                                     if (process_.simulation().storeDown()) return storeIsDown();
                                                     process_.simulation().ghost().stateRead(process_.token());
-                                                    return inner_.consumerState(consumer);
+                                                    return found();
                                                   });
 }
 
 Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   if (readEarly_) return *std::exchange(readEarly_, std::nullopt);
-  Result<ConsumerState> found = read(consumer);
+  Result<ConsumerState> found = read([&] { return inner_.consumerState(consumer); });
   if (found && process_.simulation().mutant() == Mutant::inWorkForgotten) {
     found->inWork.clear();
     found->moreInWork = false;
@@ -139,12 +140,8 @@ Result<Pruned> Store::pruneNow(const Term& term, const Pruning& step) {
   process_.trace("prune", pruned ? static_cast<std::int64_t>(pruned->removed) : -1);
   if (!pruned || pruned->removed == 0) return pruned;
   std::vector<MessageId> gone;
-  for (const MessageId& id : simulation.ghost().keys()) {
-    Message message;
-    message.id = id;
-    const auto admission = inner_.known(step.consumer, {&message, 1});
-    if (admission && admission->front() == Admission::fresh) gone.push_back(id);
-  }
+  for (const MessageId& id : simulation.ghost().keys())
+    if (!simulation.store().isKnown(step.consumer, id)) gone.push_back(id);
   simulation.ghost().keysForgotten(gone, simulation.loop().now());
   return pruned;
 }

@@ -36,7 +36,7 @@ class Store final : public IFencedStore {
  private:
   Result<void> claimNow(const Term& term, BootTime begun);
   Result<void> join(const Term& term);
-  Result<ConsumerState> read(const ConsumerName& consumer);
+  Result<ConsumerState> read(const std::function<Result<ConsumerState>()>& found);
   Result<Pruned> pruneNow(const Term& term, const Pruning& step);
 
   Process& process_;

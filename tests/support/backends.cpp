@@ -1,7 +1,6 @@
 #include "support/backends.hpp"
 
 #include "append_file_store/driver.hpp"
-#include "support/memory_values.hpp"
 #include "support/postgres_server.hpp"
 #include "support/program.hpp"
 #include "support/rabbitmq_world.hpp"
@@ -20,24 +19,11 @@ class MemoryWorld final : public BackendWorld {
     return {{database, &database->store()}, {database, &database->source()}};
   }
   std::unique_ptr<IMessageSink> sink() override { return memory::openSink(world_); }
+  std::unique_ptr<IStoreAdmin> storeAdmin() override { return memory::openAdmin(world_); }
   void dropFence(const std::string& election) override { world_.loseFence(ElectionName{election}); }
 
  private:
   memory::World world_;
-};
-
-/// The least that a driver of a key-value store has to do, in memory. It is a store alone.
-class ValuesWorld final : public BackendWorld {
- public:
-  Replica open(IEventSink& events) override { return {spi::openStore(driver(), events), nullptr}; }
-  std::unique_ptr<IMessageSink> sink() override { return nullptr; }
-  std::unique_ptr<IStoreAdmin> storeAdmin() override { return spi::openAdmin(driver()); }
-  void dropFence(const std::string&) override { shared_->values.erase({spi::Table::fence, "fence"}); }
-
- private:
-  std::unique_ptr<MemoryDriver> driver() const { return std::make_unique<MemoryDriver>(shared_); }
-
-  std::shared_ptr<MemoryValues> shared_ = std::make_shared<MemoryValues>();
 };
 
 /// A driver as somebody else writes one, from the public headers alone. It is a store alone.
@@ -81,7 +67,6 @@ const std::vector<Backend>& storeBackends() {
       {.name = "sqlite", .make = make<SqliteWorld>, .hasSql = true, .hasServer = false},
       {"postgresql", make<PostgresWorld>, true},
       {.name = "memory", .make = make<MemoryWorld>, .hasServer = false},
-      {.name = "values", .make = make<ValuesWorld>, .hasServer = false, .hasQueue = false},
       {.name = "appendFile", .make = make<AppendFileWorld>, .hasServer = false, .hasQueue = false},
       {.name = "redis", .make = make<RedisWorld>, .leaderPrunes = false},
       {.name = "zookeeper", .make = make<BreakableZooKeeperWorld>, .hasQueue = false},
@@ -111,7 +96,7 @@ const std::vector<Backend>& operatedStores() {
   static const std::vector<Backend> backends = [] {
     std::vector<Backend> all = databaseBackends();
     all.push_back({.name = "zookeeper", .make = make<ZooKeeperStoreWorld>});
-    all.push_back({.name = "values", .make = make<ValuesWorld>});
+    all.push_back({.name = "memory", .make = make<MemoryWorld>});
     all.push_back({.name = "appendFile", .make = make<AppendFileWorld>});
     return all;
   }();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tenure/events.hpp"
+#include "tenure/spi/admin.hpp"
 #include "tenure/spi/source.hpp"
 #include "tenure/spi/store.hpp"
 #include "tenure/values.hpp"
@@ -55,18 +56,21 @@ class World {
   std::vector<DeadLetter> deadLetters() const;
   std::vector<MessageId> waiting() const;
   std::optional<std::string> value(std::string_view key) const;
+  /// Its key is kept.
+  bool isKnown(const ConsumerName& consumer, const MessageId& id) const;
   /// As a successor would find it.
   ConsumerState consumerState(const ConsumerName& consumer) const;
-  /// The consume log of all consumers.
+  /// The consume log, consumer by consumer.
   std::vector<LoggedAttempt> log() const;
   FencingToken fenceToken(const ElectionName& election) const;
   std::int64_t commits() const;
-  /// Some transaction has written and not ended: it alone may write.
-  bool isLocked() const;
+  /// Some transaction has written and not ended; of those only that began after the last claim.
+  bool isWriting() const;
 
  private:
   friend class Database;
   friend std::unique_ptr<IMessageSink> openSink(World& world, const IClock& clock);
+  friend std::unique_ptr<IStoreAdmin> openAdmin(World& world, const IClock& clock);
   std::unique_ptr<State> state_;
 };
 
@@ -74,9 +78,7 @@ class World {
 class Database {
  public:
   enum class Acknowledging { inTransaction, afterCommit };
-  /// How lanes commit: all through the one store, which has one transaction at a time, as with SQLite; or beside each
-  /// other, as with PostgreSQL: what one writes is kept until its commit, and what it was told of keys is judged again
-  /// there (Errc::transactionConflict).
+  /// How lanes commit: all through the one store, as with SQLite; or beside each other, as with PostgreSQL.
   enum class Lanes { inTurn, besideEachOther };
 
   /// Borrows world, events and clock.
@@ -94,5 +96,6 @@ class Database {
 
 /// With the limits that every queue keeps.
 std::unique_ptr<IMessageSink> openSink(World& world, const IClock& clock = systemClock());
+std::unique_ptr<IStoreAdmin> openAdmin(World& world, const IClock& clock = systemClock());
 
 }  // namespace tenure::memory

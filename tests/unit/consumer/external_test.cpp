@@ -39,7 +39,7 @@ TEST_F(ConsumerExternal, NothingIsPendingAndNoLockIsHeldWhileItRuns) {
   std::vector<std::size_t> committedBefore;
   consume([&](const Delivery&) {
     committedBefore.push_back(world.ledger().size());
-    EXPECT_FALSE(world.isLocked());
+    EXPECT_FALSE(world.isWriting());
     return Outcome::done();
   }).inaugurate(term);
 

@@ -60,7 +60,7 @@ TEST_F(ConsumerThrottle, WhatIsDoneIsCommittedWhileTheNextWaits) {
   leader.execute();
 
   EXPECT_THAT(doneIds(), ElementsAre("0", "1"));
-  EXPECT_FALSE(world.isLocked());
+  EXPECT_FALSE(world.isWriting());
   ASSERT_THAT(events.of<MessageHeldBack>(), SizeIs(1));
   EXPECT_EQ(events.of<MessageHeldBack>()[0].held, 1s);
 }

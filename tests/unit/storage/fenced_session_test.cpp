@@ -3,24 +3,21 @@
 
 #include <gmock/gmock.h>
 
-#include "storage/key_value/key_value_store.hpp"
+#include "storage/records.hpp"
 #include "storage/store_admin.hpp"
 #include "support/events.hpp"
-#include "support/memory_values.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
+#include "testing/memory_driver.hpp"
 
 namespace tenure::storage {
 namespace {
 
+using memory::Operation;
 using test::failsWith;
-using test::MemoryDriver;
-using test::MemoryValues;
 using test::succeeds;
 using test::TestTerm;
 using testing::ElementsAre;
-using testing::IsEmpty;
-using Fault = MemoryValues::Fault;
 
 const ConsumerName books{"ledger"};
 const WallTime at{std::chrono::milliseconds{1'790'000'000'000}};
@@ -34,9 +31,8 @@ Message messageWith(const std::string& id) {
 
 class FencedSessions : public testing::Test {
  protected:
-  std::unique_ptr<IStoreDriver> driver() {
-    return std::make_unique<KeyValueStore>(std::make_unique<MemoryDriver>(values_));
-  }
+  FencedSessions() { state_.limits.looksAreDear = false; }
+  std::unique_ptr<IStoreDriver> driver() { return std::make_unique<memory::Driver>(state_); }
   std::unique_ptr<FencedSession> session() { return std::make_unique<FencedSession>(driver(), events_); }
   std::unique_ptr<FencedSession> leader(const Term& term) {
     auto leading = session();
@@ -54,7 +50,20 @@ class FencedSessions : public testing::Test {
     return transaction.admit(books, MessageId{id}, digestOf("body"), MessageFate::done);
   }
 
-  std::shared_ptr<MemoryValues> values_ = std::make_shared<MemoryValues>();
+  /// An operator's, or a stranger's.
+  void write(const WriteSet& writes) { ASSERT_EQ(driver()->commit({.writes = &writes})->outcome, Outcome::committed); }
+  void makeKey(const std::string& id, FencingToken token) {
+    WriteSet writes;
+    writes.put(Table::key, keyRow(books, MessageId{id}, MessageFate::done, digestOf("another"), token, at));
+    write(writes);
+  }
+  void forgetKey(const std::string& id) {
+    WriteSet writes;
+    writes.remove(Table::key, keyNamed(books, MessageId{id}));
+    write(writes);
+  }
+
+  memory::State state_;
   test::RecordedEvents events_;
   TestTerm term_{7};
 };
@@ -63,7 +72,7 @@ class FencedSessions : public testing::Test {
 
 TEST_F(FencedSessions, ACommitThatLandedWithoutAReplyIsFoundOut) {
   const auto session = leader(term_);
-  values_->faults = {Fault::lostAfter};
+  state_.lostReply = true;
   ASSERT_THAT(put(*session, "v"), failsWith(Errc::outcomeUnknown));
   EXPECT_THAT(session->begin(term_), failsWith(Errc::outcomeUnknown)) << "nothing begins before it is resolved";
 
@@ -75,7 +84,7 @@ TEST_F(FencedSessions, ACommitThatLandedWithoutAReplyIsFoundOut) {
 
 TEST_F(FencedSessions, ACommitThatWasLostIsTakenOffItsNumber) {
   const auto session = leader(term_);
-  values_->faults = {Fault::lostBefore};
+  state_.lostReply = false;
   ASSERT_THAT(put(*session, "v"), failsWith(Errc::outcomeUnknown));
 
   EXPECT_EQ(session->resolve(term_).value(), CommitFate::notCommitted);
@@ -86,8 +95,9 @@ TEST_F(FencedSessions, ACommitThatWasLostIsTakenOffItsNumber) {
 
 TEST_F(FencedSessions, AResolvingWhoseOwnReplyIsLostIsRepeated) {
   const auto session = leader(term_);
-  values_->faults = {Fault::lostBefore, Fault::lostAfter};
+  state_.lostReply = false;
   ASSERT_THAT(put(*session, "v"), failsWith(Errc::outcomeUnknown));
+  state_.lostReply = true;
   ASSERT_THAT(session->resolve(term_), failsWith(Errc::outcomeUnknown));
 
   EXPECT_EQ(session->resolve(term_).value(), CommitFate::notCommitted);
@@ -97,7 +107,7 @@ TEST_F(FencedSessions, AResolvingWhoseOwnReplyIsLostIsRepeated) {
 
 TEST_F(FencedSessions, ANewerTermsCommitIsNotTakenForTheLostOne) {
   const auto session = leader(term_);
-  values_->faults = {Fault::lostBefore};
+  state_.lostReply = false;
   ASSERT_THAT(put(*session, "v"), failsWith(Errc::outcomeUnknown));
   const TestTerm newer(8);
   leader(newer);
@@ -115,7 +125,7 @@ TEST_F(FencedSessions, AKeyThatSomebodyElseHasMadeSinceTheLookUndoesTheBatch) {
   auto transaction = session->begin(term_).value();
   ASSERT_EQ(admit(*transaction, "a").value(), Admission::fresh);
   ASSERT_EQ(admit(*transaction, "b").value(), Admission::fresh);
-  values_->values[{spi::Table::key, std::string("ledger\0b", 8)}] = "0;16:0123456789abcdef5;0;";
+  makeKey("b", FencingToken{5});
 
   EXPECT_THAT(transaction->commit(), failsWith(Errc::transactionConflict));
 
@@ -132,7 +142,7 @@ TEST_F(FencedSessions, ADuplicateWhoseKeyIsForgottenBeforeTheCommitIsNotDropped)
   ASSERT_THAT(first->commit(), succeeds());
   auto second = session->begin(term_).value();
   ASSERT_EQ(admit(*second, "a").value(), Admission::duplicate);
-  values_->values.erase({spi::Table::key, std::string("ledger\0a", 8)});
+  forgetKey("a");
 
   EXPECT_THAT(second->commit(), failsWith(Errc::transactionConflict));
 
@@ -158,19 +168,6 @@ TEST_F(FencedSessions, WhatAnOperatorReleasesStaysSoWhateverIsRecordedMeanwhile)
   EXPECT_EQ(state.attempts.front().state, AttemptState::released);
 }
 
-TEST_F(FencedSessions, AReleaseBetweenTheReadingAndTheWritingOfAnAttemptUndoesTheCommit) {
-  const auto session = leader(term_);
-  AttemptRecord record{MessageId{"m"}, 1, "no", at, at, AttemptState::blocked};
-  auto first = session->begin(term_).value();
-  ASSERT_THAT(first->recordAttempt(books, record), succeeds());
-  ASSERT_THAT(first->commit(), succeeds());
-  auto second = session->begin(term_).value();
-  ASSERT_THAT(second->recordAttempt(books, record), succeeds());
-  values_->beforeNextBatch = [&] { EXPECT_THAT(StoreAdmin(driver(), false).release(books, record.id), succeeds()); };
-
-  EXPECT_THAT(second->commit(), failsWith(Errc::transactionConflict));
-}
-
 TEST_F(FencedSessions, WhoeverIsFencedHearsOfTheFenceWhateverElseHasChanged) {
   const auto session = leader(term_);
   auto transaction = session->begin(term_).value();
@@ -194,7 +191,7 @@ TEST_F(FencedSessions, DeadLettersAreNumberedOnWhateverElseWasUndone) {
     return transaction->commit();
   };
   ASSERT_THAT(deadLetter(), succeeds());
-  values_->faults = {Fault::unavailable};
+  state_.faults[Operation::commit] = {Errc::unavailable, 1};
   ASSERT_THAT(deadLetter(), failsWith(Errc::unavailable));
   ASSERT_THAT(deadLetter(), succeeds());
 
@@ -212,13 +209,13 @@ TEST_F(FencedSessions, OneLookServesAllThatAreExpected) {
   std::vector<Message> expected;
   for (int i = 0; i < 100; ++i) expected.push_back(messageWith(std::to_string(i)));
   session->expect(expected);
-  const std::size_t before = values_->reads;
+  const std::size_t before = state_.reads;
   auto transaction = session->begin(term_).value();
 
   for (const Message& message : expected) EXPECT_EQ(admit(*transaction, message.id.value).value(), Admission::fresh);
   ASSERT_THAT(transaction->commit(), succeeds());
 
-  EXPECT_EQ(values_->reads - before, 1U);
+  EXPECT_EQ(state_.reads - before, 1U);
 }
 
 TEST_F(FencedSessions, TheLookForTheNextBatchRidesOnTheCommit) {
@@ -230,17 +227,17 @@ TEST_F(FencedSessions, TheLookForTheNextBatchRidesOnTheCommit) {
   ASSERT_EQ(admit(*one, "a").value(), Admission::fresh);
   session->expect(second);
   ASSERT_THAT(one->commit(), succeeds());
-  const std::size_t before = values_->reads;
+  const std::size_t before = state_.reads;
 
   auto two = session->begin(term_).value();
   EXPECT_EQ(admit(*two, "b").value(), Admission::fresh);
   EXPECT_THAT(two->commit(), succeeds());
 
-  EXPECT_EQ(values_->reads, before);
+  EXPECT_EQ(state_.reads, before);
 }
 
 TEST_F(FencedSessions, WhereLooksAreDearWhatIsExpectedIsTakenForNewOnceNothingCameTwiceForAWhile) {
-  values_->limits.readsAreDear = true;
+  state_.limits.looksAreDear = true;
   const auto session = leader(term_);
   const auto handle = [&](const std::string& id) {
     const std::vector<Message> expected{messageWith(id)};
@@ -251,11 +248,11 @@ TEST_F(FencedSessions, WhereLooksAreDearWhatIsExpectedIsTakenForNewOnceNothingCa
     return admission;
   };
   for (int i = 0; i < 256; ++i) ASSERT_EQ(handle("m" + std::to_string(i)), Admission::fresh);
-  const std::size_t before = values_->reads;
+  const std::size_t before = state_.reads;
 
   EXPECT_EQ(handle("next"), Admission::fresh);
 
-  EXPECT_EQ(values_->reads, before) << "it was not looked at";
+  EXPECT_EQ(state_.reads, before) << "it was not looked at";
   const std::vector<Message> again{messageWith("next")};
   session->expect(again);
   auto wrong = session->begin(term_).value();
@@ -265,7 +262,7 @@ TEST_F(FencedSessions, WhereLooksAreDearWhatIsExpectedIsTakenForNewOnceNothingCa
 }
 
 TEST_F(FencedSessions, WhoeverWasAskedAboutBeforehandWasLookedAtToo) {
-  values_->limits.readsAreDear = true;
+  state_.limits.looksAreDear = true;
   const auto session = leader(term_);
   const auto handle = [&](const std::string& id) {
     const std::vector<Message> expected{messageWith(id)};
@@ -276,18 +273,18 @@ TEST_F(FencedSessions, WhoeverWasAskedAboutBeforehandWasLookedAtToo) {
     EXPECT_THAT(transaction->commit(), succeeds());
   };
   for (int i = 0; i < 256; ++i) handle("m" + std::to_string(i));
-  const std::size_t before = values_->reads;
+  const std::size_t before = state_.reads;
 
   handle("next");
 
-  EXPECT_EQ(values_->reads, before);
+  EXPECT_EQ(state_.reads, before);
 }
 
 // --- what fits into one commit
 
 TEST_F(FencedSessions, ATransactionIsFullByWhatItsWritesCostBesideTheirRows) {
-  values_->limits.batchBytes = 1200;
-  values_->limits.bytesAWrite = 200;
+  state_.limits.commitBytes = 1200;
+  state_.limits.bytesAWrite = 200;
   const auto session = leader(term_);
   auto transaction = session->begin(term_).value();
   for (const char* id : {"a", "b"}) ASSERT_THAT(admit(*transaction, id), succeeds());
@@ -301,8 +298,8 @@ TEST_F(FencedSessions, ATransactionIsFullByWhatItsWritesCostBesideTheirRows) {
 }
 
 TEST_F(FencedSessions, AStepOfForgettingGoesNoFurtherThanACommitDoes) {
-  values_->limits.batchBytes = 1200;
-  values_->limits.bytesAWrite = 200;
+  state_.limits.commitBytes = 1200;
+  state_.limits.bytesAWrite = 200;
   const auto session = leader(term_);
   for (const char* id : {"a", "b", "c", "d"}) {
     auto transaction = session->begin(term_).value();
@@ -325,7 +322,7 @@ TEST_F(FencedSessions, AStepOfForgettingGoesNoFurtherThanACommitDoes) {
 TEST_F(FencedSessions, AServerThatWasRestartedWithOurLastChangeIsClaimedAnew) {
   const auto session = leader(term_);
   ASSERT_THAT(put(*session, "v"), succeeds());
-  values_->server = "second";
+  state_.server = "second";
 
   EXPECT_THAT(put(*session, "w"), succeeds());
 
@@ -337,7 +334,7 @@ TEST_F(FencedSessions, EachChangeHasANumberOfItsOwnThoughTheServerIsClaimedAnewB
   const auto session = leader(term_);
   auto transaction = session->begin(term_).value();
   ASSERT_THAT(transaction->put("k", "v"), succeeds());
-  values_->server = "second";
+  state_.server = "second";
 
   ASSERT_THAT(transaction->commit(), succeeds());
 
@@ -348,17 +345,17 @@ TEST_F(FencedSessions, EachChangeHasANumberOfItsOwnThoughTheServerIsClaimedAnewB
 
 TEST_F(FencedSessions, AServerThatHasLostOurLastChangeEndsTheTerm) {
   const auto session = leader(term_);
-  const auto before = values_->values;
+  const memory::Kept before = state_.kept;
   ASSERT_THAT(put(*session, "v"), succeeds());
-  values_->values = before;
-  values_->server = "second";
+  state_.kept = before;
+  state_.server = "second";
 
   EXPECT_THAT(put(*session, "w"), failsWith(Errc::fenceLost));
 }
 
 TEST_F(FencedSessions, APlaceThatWasEmptiedIsNotClaimedAsANewOne) {
   const auto session = leader(term_);
-  values_->values.clear();
+  state_.kept = {};
   const TestTerm later(8);
 
   EXPECT_THAT(session->claim(later), failsWith(Errc::fenceLost));
@@ -377,23 +374,12 @@ TEST_F(FencedSessions, AKeyThatIsMadeAnewWhileItIsForgottenStays) {
   auto first = session->begin(term_).value();
   ASSERT_EQ(admit(*first, "a").value(), Admission::fresh);
   ASSERT_THAT(first->commit(), succeeds());
-  const spi::Name name{spi::Table::key, std::string("ledger\0a", 8)};
-  values_->beforeNextBatch = [&] { values_->values[name] = "0;16:0123456789abcdef7;1790000000000;"; };
+  state_.beforeNextCommit = [&] { makeKey("a", FencingToken{7}); };
 
   EXPECT_THAT(session->prune(term_, {.consumer = books, .before = WallTime::max(), .atMost = 10}),
               failsWith(Errc::transactionConflict));
 
-  EXPECT_TRUE(values_->values.contains(name));
-}
-
-TEST_F(FencedSessions, ADamagedRecordIsToldByItsName) {
-  const auto session = leader(term_);
-  values_->values[{spi::Table::key, std::string("ledger\0a", 8)}] = "nonsense";
-
-  const auto admission = admit(*session->begin(term_).value(), "a");
-
-  ASSERT_THAT(admission, failsWith(Errc::storeFailed));
-  EXPECT_THAT(admission.error().detail, testing::HasSubstr("is damaged"));
+  EXPECT_EQ(state_.kept.rows.size(), 1U);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST_F(MemoryLanes, FindAtTheirCommitWhatAnotherOneHasAdmittedMeanwhile) {
 
   EXPECT_EQ(world.value("k"), std::nullopt);
   EXPECT_EQ(world.ledger().size(), 1U);
-  EXPECT_FALSE(world.isLocked());
+  EXPECT_FALSE(world.isWriting());
 }
 
 TEST_F(MemoryLanes, AreFencedAsTheirLeaderIs) {

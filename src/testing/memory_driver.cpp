@@ -1,0 +1,204 @@
+#include "testing/memory_driver.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tenure::memory {
+
+using storage::Committed;
+using storage::Fence;
+using storage::FenceFound;
+using storage::Outcome;
+using storage::Row;
+using storage::Rows;
+using storage::Write;
+
+// --- the fence
+
+/// A queue that is consumed into another store has an owner, and no fence.
+FenceFound Driver::find(const ElectionName& election) const {
+  const Kept& kept = state_.kept;
+  FenceFound found;
+  if (kept.isClaimed || kept.owner.election != election.value) found.owner = kept.owner;
+  if (!kept.fence) return found;
+  Fence fence = *kept.fence;
+  if (lane_ != 0) {
+    const auto joined = kept.lanes.find(lane_);
+    fence.row.sequence = joined == kept.lanes.end() ? -1 : joined->second.row.sequence;
+    fence.change = joined == kept.lanes.end() ? std::string{} : joined->second.change;
+  }
+  found.stored.push_back({std::move(fence.row), {}});
+  found.change = std::move(fence.change);
+  return found;
+}
+
+bool Driver::isAt(const Fence& expected) const {
+  const Kept& kept = state_.kept;
+  if (lane_ == 0) return kept.fence && kept.fence->change == expected.change;
+  const auto joined = kept.lanes.find(lane_);
+  return joined != kept.lanes.end() && joined->second.change == expected.change;
+}
+
+Result<FenceFound> Driver::readFence(const ElectionName& election) {
+  const std::lock_guard lock(state_.mutex);
+  return find(election);
+}
+
+Result<std::vector<storage::StoredFence>> Driver::fences() {
+  const std::lock_guard lock(state_.mutex);
+  return find({}).stored;
+}
+
+Result<Findings> Driver::inspect() {
+  const std::lock_guard lock(state_.mutex);
+  Findings findings;
+  for (const storage::StoredFence& fence : find({}).stored)
+    findings.push_back({Severity::fact, "fence of " + fence.row.election.value, storage::described(fence.row)});
+  return findings;
+}
+
+/// From here on no lane of an earlier claim has joined.
+Result<void> Driver::claim(const ElectionName& election, const Term* term, const storage::ClaimJudge& judge) {
+  const std::lock_guard lock(state_.mutex);
+  if (Result<void> struck = state_.strike(Operation::claim); !struck) return struck;
+  Result<std::optional<Fence>> next = judge(find(election));
+  if (!next) return next.error();
+  if (!*next) return {};
+  Kept& kept = state_.kept;
+  if (lane_ != 0) {
+    kept.lanes[lane_] = std::move(**next);
+    return {};
+  }
+  kept.owner = {(*next)->row.election.value, (*next)->row.path};
+  kept.isClaimed = true;
+  kept.fence = std::move(**next);
+  kept.lanes.clear();
+  if (term != nullptr) state_.writing.clear();
+  return {};
+}
+
+std::unique_ptr<storage::IStoreDriver> Driver::openLane(std::int64_t number) {
+  return hasLanes_ ? std::make_unique<Driver>(state_, clock_, hasLanes_, number) : nullptr;
+}
+
+// --- rows
+
+Rows Driver::rowsOf(std::span<const storage::RowName> names) const {
+  Rows rows;
+  rows.reserve(names.size());
+  for (const storage::RowName& name : names) {
+    const Row* row = state_.kept.find(name.table, name.key);
+    rows.push_back(row == nullptr ? std::nullopt : std::optional(*row));
+  }
+  return rows;
+}
+
+Result<std::optional<Rows>> Driver::read(std::span<const storage::RowName> rows, const Fence* expected) {
+  const std::lock_guard lock(state_.mutex);
+  ++state_.reads;
+  if (expected != nullptr && !isAt(*expected)) return std::optional<Rows>{};
+  return std::optional{rowsOf(rows)};
+}
+
+Result<std::vector<Row>> Driver::scan(const storage::Scan& scan) {
+  const std::lock_guard lock(state_.mutex);
+  const auto& all = state_.kept.rows;
+  const std::string begin = storage::nameOf(scan.table, scan.prefix) + '\0';
+  auto first = all.lower_bound(begin);
+  auto last = all.lower_bound(begin.substr(0, begin.size() - 1) + '\1');
+  if (!scan.after.empty()) {
+    Row key = scan.prefix;
+    key.insert(key.end(), scan.after.begin(), scan.after.end());
+    const std::string after = storage::nameOf(scan.table, key);
+    const bool isWhole = key.size() == storage::schemaOf(scan.table).keys;
+    if (scan.backward)
+      last = all.lower_bound(after);
+    else
+      first = isWhole ? all.upper_bound(after) : all.lower_bound(after + '\1');
+  }
+  std::vector<Row> found;
+  const auto take = [&](auto from, auto to) {
+    for (std::size_t skipped = 0; from != to && found.size() < scan.atMost; ++from)
+      if (skipped++ >= scan.skip) found.push_back(from->second);
+  };
+  if (scan.backward)
+    take(std::make_reverse_iterator(last), std::make_reverse_iterator(first));
+  else
+    take(first, last);
+  return found;
+}
+
+// --- committing
+
+Result<Committed> Driver::commit(const storage::Commit& commit) {
+  if (const auto first = std::exchange(state_.beforeNextCommit, {})) first();
+  const std::lock_guard lock(state_.mutex);
+  const bool isBurning = commit.writes->isEmpty();
+  if (commit.expected != nullptr) {
+    const Result<void> struck = state_.strike(isBurning ? Operation::resolve : Operation::commit);
+    if (!struck) return struck.error();
+    if (!isAt(*commit.expected)) return Committed{Outcome::fenced};
+  }
+  const std::optional<bool> lost =
+      commit.expected == nullptr ? std::nullopt : std::exchange(state_.lostReply, std::nullopt);
+  if (lost.value_or(true)) {
+    if (!write(*commit.writes)) return Committed{Outcome::conflict};
+    if (commit.expected != nullptr) (lane_ == 0 ? *state_.kept.fence : state_.kept.lanes.at(lane_)) = *commit.next;
+    if (commit.expected != nullptr && !isBurning) ++state_.commits;
+  }
+  if (lost) return Error{Errc::outcomeUnknown, "the reply was lost"};
+  return Committed{.read = rowsOf(commit.alsoRead)};
+}
+
+/// False, and nothing is written, where an expectation is not met.
+bool Driver::write(const storage::WriteSet& writes) {
+  Kept& kept = state_.kept;
+  std::vector<std::map<std::string, Row>::iterator> places;  // of the writes, in their order
+  bool isMet = true;
+  writes.forEach([&](const Write& write) {
+    const auto place = kept.rows.lower_bound(write.name);
+    const bool isThere = place != kept.rows.end() && place->first == write.name;
+    isMet = isMet && write.expected.isMetBy(isThere ? &place->second : nullptr);
+    places.push_back(place);
+  });
+  if (!isMet) return false;
+  // What is removed may be where something else is put: it goes last.
+  auto place = places.begin();
+  writes.forEach([&](const Write& write) {
+    if (write.what == Write::What::put) put(write, *place);
+    ++place;
+  });
+  writes.forEach([&](const Write& write) {
+    if (write.what == Write::What::remove) kept.rows.erase(write.name);
+  });
+  for (const std::int64_t position : writes.acknowledged()) kept.queue.erase(position);
+  for (const SentMessage& sent : writes.enqueued()) kept.enqueue(sent.message, clock_.wallNow());
+  return true;
+}
+
+/// `place`: of the row that is there, or that comes behind it.
+void Driver::put(const Write& write, std::map<std::string, Row>::iterator place) {
+  namespace key = storage::key;
+  const storage::Schema& schema = storage::schemaOf(write.table);
+  if (write.name.empty()) {
+    Row row = write.row;
+    const std::size_t number = schema.placeOf(storage::Rule::assigned);
+    row[number] = ++state_.kept.numbers[storage::nameOf(write.table, std::span{row}.first(number))];
+    state_.kept.rows.emplace(storage::nameOf(write.table, std::span{row}.first(schema.keys)), std::move(row));
+    return;
+  }
+  if (place == state_.kept.rows.end() || place->first != write.name) {
+    place = state_.kept.rows.emplace_hint(place, write.name, write.row);
+  } else {
+    Row row = write.row;
+    const std::size_t most = schema.placeOf(storage::Rule::keepsMore);
+    if (most < row.size()) row[most] = std::max(row[most], place->second[most]);
+    place->second = std::move(row);
+  }
+  if (write.table != storage::Table::key) return;
+  const MessageFate fate = storage::integerIn(write.row, key::state) == 0 ? MessageFate::done : MessageFate::dead;
+  state_.ledger.push_back(
+      {FencingToken{storage::integerIn(write.row, key::token)}, MessageId{storage::textIn(write.row, key::id)}, fate});
+}
+
+}  // namespace tenure::memory
