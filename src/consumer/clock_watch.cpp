@@ -36,17 +36,18 @@ std::optional<std::string> ClockWatch::look(Whose whose, WallTime wall, BootTime
   if (before && before->whose != whose && whose == Whose::store) trustedFrom_ = {};  // all keys are dated by that one
   if (!before || before->whose != whose) return std::nullopt;
   const milliseconds passed = wall - before->wall;
-  const std::string at = formatWallTime(wall) + ", and " + formatWallTime(before->wall) + " at the last look";
+  const auto at = [&] { return formatWallTime(wall) + ", and " + formatWallTime(before->wall) + " at the last look"; };
   std::optional<std::string> wrong;
   if (before->bootId == bootId) {
     const milliseconds really = last_->boot - before->boot;
     const milliseconds ahead = passed - really;
-    if (ahead > tolerance) wrong = "it is " + lengthOf(ahead) + " ahead of what has passed since the last look: " + at;
-    if (ahead < -tolerance) wrong = "it is " + lengthOf(ahead) + " behind what has passed since the last look: " + at;
+    if (ahead > tolerance)
+      wrong = "it is " + lengthOf(ahead) + " ahead of what has passed since the last look: " + at();
+    if (ahead < -tolerance) wrong = "it is " + lengthOf(ahead) + " behind what has passed since the last look: " + at();
   } else if (passed < -tolerance) {
-    wrong = "it goes back by " + lengthOf(passed) + ": it says " + at;
+    wrong = "it goes back by " + lengthOf(passed) + ": it says " + at();
   } else if (before->wall < trustedFrom_) {
-    wrong = "the one before it, of another machine or boot, was not trusted: it says " + at;
+    wrong = "the one before it, of another machine or boot, was not trusted: it says " + at();
   }
   if (wrong) trustedFrom_ = wall + keepFor_;
   return wrong;
