@@ -29,15 +29,8 @@ std::vector<MessageId> split(std::string_view joinedIds) {
 
 Row keyRow(const ConsumerName& consumer, const MessageId& id, MessageFate fate, const BodyDigest& digest,
            FencingToken token, WallTime at) {
-  Row row;  // one is made for each message: nothing of it is copied twice
-  row.reserve(schemaOf(Table::key).columns.size());
-  row.emplace_back(consumer.value);
-  row.emplace_back(id.value);
-  row.emplace_back(std::int64_t{fate == MessageFate::dead ? 1 : 0});
-  row.emplace_back(bytesOf(digest));
-  row.emplace_back(token.value);
-  row.emplace_back(millisecondsOf(at));
-  return row;
+  return rowWith(consumer.value, id.value, std::int64_t{fate == MessageFate::dead ? 1 : 0}, bytesOf(digest),
+                 token.value, millisecondsOf(at));
 }
 
 Admission admissionOf(const Row* row, const BodyDigest& digest) {
@@ -46,13 +39,9 @@ Admission admissionOf(const Row* row, const BodyDigest& digest) {
 }
 
 Row attemptRow(const ConsumerName& consumer, const AttemptRecord& record) {
-  return {consumer.value,
-          record.id.value,
-          std::int64_t{record.attempts},
-          record.lastError,
-          millisecondsOf(record.firstAt),
-          millisecondsOf(record.lastAt),
-          static_cast<std::int64_t>(record.state)};
+  return rowWith(consumer.value, record.id.value, std::int64_t{record.attempts}, record.lastError,
+                 millisecondsOf(record.firstAt), millisecondsOf(record.lastAt),
+                 static_cast<std::int64_t>(record.state));
 }
 
 FailingMessage attemptFrom(const Row& row) {
@@ -66,7 +55,7 @@ FailingMessage attemptFrom(const Row& row) {
 }
 
 Row inWorkRow(const ConsumerName& consumer, FencingToken token, std::span<const MessageId> ids, bool more) {
-  return {consumer.value, token.value, std::int64_t{more ? 1 : 0}, joined(ids)};
+  return rowWith(consumer.value, token.value, std::int64_t{more ? 1 : 0}, joined(ids));
 }
 
 ConsumerState inWorkFrom(const Row* row, FencingToken previous) {
@@ -82,18 +71,10 @@ ConsumerState inWorkFrom(const Row* row, FencingToken previous) {
 
 Row deadLetterRow(const ConsumerName& consumer, const DeadLetter& letter) {
   const Message& message = letter.message;
-  return {letter.number,
-          consumer.value,
-          message.id.value,
-          message.group.value,
-          message.body,
-          headersToTextAnyhow(message.headers).value_or(""),
-          millisecondsOf(message.enqueuedAt),
-          message.position,
-          letter.reason,
-          std::int64_t{letter.attempts},
-          millisecondsOf(letter.firstAt),
-          millisecondsOf(letter.diedAt)};
+  return rowWith(letter.number, consumer.value, message.id.value, message.group.value, message.body,
+                 headersToTextAnyhow(message.headers).value_or(""), millisecondsOf(message.enqueuedAt),
+                 message.position, letter.reason, std::int64_t{letter.attempts}, millisecondsOf(letter.firstAt),
+                 millisecondsOf(letter.diedAt));
 }
 
 Result<StoredLetter> deadLetterFrom(const Row& row) {
@@ -118,15 +99,9 @@ Result<StoredLetter> deadLetterFrom(const Row& row) {
 }
 
 Row logRow(const ConsumerName& consumer, FencingToken token, const LoggedAttempt& attempt) {
-  return {consumer.value,
-          std::int64_t{0},
-          attempt.message.value,
-          std::int64_t{attempt.attempt},
-          static_cast<std::int64_t>(attempt.end),
-          attempt.error,
-          token.value,
-          millisecondsOf(attempt.beganAt),
-          millisecondsOf(attempt.endedAt)};
+  return rowWith(consumer.value, std::int64_t{0}, attempt.message.value, std::int64_t{attempt.attempt},
+                 static_cast<std::int64_t>(attempt.end), attempt.error, token.value, millisecondsOf(attempt.beganAt),
+                 millisecondsOf(attempt.endedAt));
 }
 
 LogLine logLineFrom(const Row& row) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -96,6 +97,15 @@ enum : std::size_t { consumer, number, id, attempt, end, error, token, beganAt, 
 }
 namespace state {
 enum : std::size_t { key, value };
+}
+
+/// One is made for each message: nothing of it is copied twice.
+template <class... Of>
+Row rowWith(Of&&... values) {
+  Row row;
+  row.reserve(sizeof...(values));
+  (row.emplace_back(std::forward<Of>(values)), ...);
+  return row;
 }
 
 inline std::int64_t integerIn(const Row& row, std::size_t place) {

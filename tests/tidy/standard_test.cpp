@@ -55,7 +55,7 @@ const std::map<std::string, Names>& standardHeaders() {
       {"type_traits", {"is_convertible_v", "is_same_v", "is_trivially_copyable_v", "true_type", "type_identity_t"}},
       {"unordered_map", {"unordered_map", "unordered_multimap"}},
       {"unordered_set", {"unordered_set"}},
-      {"utility", {"cmp_greater", "exchange", "move", "pair", "swap"}},
+      {"utility", {"cmp_greater", "exchange", "forward", "move", "pair", "swap"}},
       {"variant", {"get", "get_if", "monostate", "variant", "variant_alternative_t"}},
       {"vector", {"vector"}},
   };
