@@ -134,6 +134,7 @@ Result<void> FencedSession::claimAnew() {
 Result<std::unique_ptr<IFencedTransaction>> FencedSession::begin(const Term& term) {
   if (const Result<void> ours = holdsClaim(term); !ours) return ours.error();
   if (claimed_->inDoubt) return Error{Errc::outcomeUnknown, "the last commit is not resolved"};
+  lookahead_.forgetAssumed();
   return std::unique_ptr<IFencedTransaction>(
       std::make_unique<FencedTransaction>(*this, claimed_->term, driver_->open()));
 }
@@ -258,13 +259,8 @@ Result<std::vector<Admission>> FencedSession::known(const ConsumerName& consumer
   return known;
 }
 
-Result<std::optional<Row>> FencedSession::findKey(const ConsumerName& consumer, const MessageId& id,
-                                                  std::vector<MessageId>& assumed, const Look& look) {
-  if (lookahead_.assumes(id)) {
-    assumed.push_back(lookahead_.take(id, 1).front());
-    return std::optional<Row>{};
-  }
-  if (lookahead_.useAbsent(consumer, id)) return std::optional<Row>{};
+Result<std::optional<Row>> FencedSession::findKey(const ConsumerName& consumer, const MessageId& id, const Look& look) {
+  if (lookahead_.assume(id) || lookahead_.useAbsent(consumer, id)) return std::optional<Row>{};
   Result<Rows> rows = lookAt(consumer, lookahead_.take(id, limits().rowsALook), look);
   if (!rows) return rows.error();
   lookahead_.useAbsent(consumer, id);

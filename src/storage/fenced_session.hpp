@@ -65,10 +65,8 @@ class FencedSession final : public IFencedStore {
 
   // For its transactions:
   using Look = std::function<Result<Rows>(std::span<const RowName> rows)>;
-  /// A message's key, by a hint or by a look at it and at those expected behind it. `assumed` gets the ids that nobody
-  /// has looked at. Errors: isTermOver(), a read's.
-  Result<std::optional<Row>> findKey(const ConsumerName& consumer, const MessageId& id, std::vector<MessageId>& assumed,
-                                     const Look& look);
+  /// A message's key, by a hint or by a look at it and at those expected behind it. Errors: isTermOver(), a read's.
+  Result<std::optional<Row>> findKey(const ConsumerName& consumer, const MessageId& id, const Look& look);
   /// `looksAtFence`: together with the fence, which must be ours; else its lock is held, or what is read is a hint.
   /// Errors: isTermOver(), a read's.
   Result<Rows> read(std::span<const RowName> rows, bool looksAtFence);
@@ -79,8 +77,8 @@ class FencedSession final : public IFencedStore {
   Result<void> commit(const WriteSet& writes, ISqlTransaction* sql = nullptr, const std::optional<Fence>& begun = {});
   /// Why the fence was not found as expected.
   Error fenced();
-  /// They were assumed to be new by a transaction that was undone.
-  void expectAgain(std::span<const MessageId> ids) { lookahead_.expectAgain(ids); }
+  /// What the last transaction assumed to be new comes again: it was undone.
+  void expectAssumed() { lookahead_.expectAssumed(); }
   std::string name() const { return driver_->name(); }
   const Limits& limits() const noexcept { return driver_->limits(); }
   bool isFull(const WriteSet& writes) const noexcept {

@@ -144,8 +144,8 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
   if (const Write* own = writes_.find(name)) return admissionOf(&own->row, digest);
   const auto known = stored_.find(name);
   const auto look = [this](std::span<const RowName> rows) { return read(rows); };
-  auto found = known == stored_.end() ? session_.findKey(consumer, id, assumed_, look)
-                                      : Result<std::optional<Row>>(known->second);
+  auto found =
+      known == stored_.end() ? session_.findKey(consumer, id, look) : Result<std::optional<Row>>(known->second);
   if (!found) return breakOff(found.error());
   if (!*found) {
     Row row = keyRow(consumer, id, fate, digest, term_.token(), at_);
@@ -199,7 +199,7 @@ Result<void> FencedTransaction::commit() {
   Result<void> committed = status();
   if (committed && (!writes_.isEmpty() || (sql_ && sql_->hasBegun())))
     committed = session_.commit(writes_, sql_.get(), begun_);
-  if (!committed && committed.error().is(Errc::transactionConflict)) session_.expectAgain(assumed_);
+  if (!committed && committed.error().is(Errc::transactionConflict)) session_.expectAssumed();
   rollback();
   return committed;
 }

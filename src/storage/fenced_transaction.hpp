@@ -71,7 +71,6 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   std::optional<Error> broken_;  // a handler may swallow it: whoever asks next must hear the same
   WriteSet writes_;
   std::map<std::string, std::optional<Row>> stored_;  // by name
-  std::vector<MessageId> assumed_;                    // to be new
 };
 
 }  // namespace tenure::storage

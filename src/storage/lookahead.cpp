@@ -16,29 +16,44 @@ constexpr std::size_t pessimisticFor = 256;
 void Lookahead::expect(std::span<const Message> messages) {
   for (const Message& message : messages) expected_.push_back(message.id);
   if (expected_.size() <= furthest) return;
-  expected_.erase(expected_.begin(), expected_.end() - static_cast<std::ptrdiff_t>(furthest));
+  const auto tooMany = static_cast<std::ptrdiff_t>(expected_.size() - furthest);
+  expected_.erase(expected_.begin(), expected_.begin() + tooMany);
+  assumed_ = std::max<std::ptrdiff_t>(assumed_ - tooMany, 0);
 }
 
 void Lookahead::expectAgain(std::span<const MessageId> ids) {
-  expected_.insert(expected_.begin(), ids.begin(), ids.end());
+  if (ids.empty()) return;  // a deque that gets nothing in its midst moves each of its strings onto itself, and away
+  expected_.insert(next(), ids.begin(), ids.end());
 }
 
-bool Lookahead::expects(const MessageId& id) const {
-  return std::find(expected_.begin(), expected_.end(), id) != expected_.end();
-}
+bool Lookahead::expects(const MessageId& id) const { return std::find(next(), expected_.end(), id) != expected_.end(); }
 
 std::vector<MessageId> Lookahead::take(const MessageId& id, std::size_t count) {
-  const auto first = std::find(expected_.begin(), expected_.end(), id);
+  const auto first = std::find(next(), expected_.end(), id);
   if (first == expected_.end()) return {id};
   const auto last = first + std::min(expected_.end() - first, static_cast<std::ptrdiff_t>(count));
   std::vector<MessageId> taken{std::move_iterator(first), std::move_iterator(last)};
-  expected_.erase(expected_.begin(), last);
+  expected_.erase(next(), last);
   return taken;
 }
 
 std::vector<MessageId> Lookahead::takeNext(std::size_t count) {
-  if (consumer_.value.empty() || expected_.empty()) return {};
-  return take(expected_.front(), count);
+  if (consumer_.value.empty() || next() == expected_.end()) return {};
+  return take(*next(), count);
+}
+
+bool Lookahead::assume(const MessageId& id) {
+  if (!looksAreDear_ || pessimistic_ > 0) return false;
+  const auto found = std::find(next(), expected_.end(), id);
+  if (found == expected_.end()) return false;
+  expected_.erase(next(), found);
+  ++assumed_;
+  return true;
+}
+
+void Lookahead::forgetAssumed() noexcept {
+  expected_.erase(expected_.begin(), next());
+  assumed_ = 0;
 }
 
 void Lookahead::sawPresent() noexcept { pessimistic_ = pessimisticFor; }
@@ -65,6 +80,7 @@ void Lookahead::distrust() noexcept {
 
 void Lookahead::clear() noexcept {
   expected_.clear();
+  assumed_ = 0;
   absent_.clear();
 }
 

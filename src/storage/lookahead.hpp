@@ -33,8 +33,12 @@ class Lookahead {
   /// Whose the absent ones are.
   const ConsumerName& consumer() const noexcept { return consumer_; }
 
-  /// Whether it is to be taken for absent though nobody has looked.
+  /// Whether it is to be taken for absent though nobody has looked. After assume(), neither it nor what lies before is
+  /// expected any more, until expectAssumed() takes everything back that was assumed since forgetAssumed().
   bool assumes(const MessageId& id) const { return looksAreDear_ && pessimistic_ == 0 && expects(id); }
+  bool assume(const MessageId& id);
+  void forgetAssumed() noexcept;
+  void expectAssumed() noexcept { assumed_ = 0; }
   void sawPresent() noexcept;
   void sawAbsent(const ConsumerName& consumer, const MessageId& id);
   bool isAbsent(const ConsumerName& consumer, const MessageId& id) const;
@@ -46,9 +50,13 @@ class Lookahead {
   void clear() noexcept;
 
  private:
+  auto next() const noexcept { return expected_.begin() + assumed_; }
+  auto next() noexcept { return expected_.begin() + assumed_; }
+
   const bool looksAreDear_;
   std::size_t pessimistic_ = 0;  // for so many looks more nothing is assumed
   std::deque<MessageId> expected_;
+  std::ptrdiff_t assumed_ = 0;  // so many of the first are not expected as long as they are assumed
   ConsumerName consumer_;
   std::unordered_set<MessageId> absent_;
 };

@@ -94,6 +94,35 @@ TEST(Lookahead, AssumesOnlyWhereLooksAreDearAndOnlyWhatIsExpected) {
   EXPECT_FALSE(dear.assumes(MessageId{"stranger"}));
 }
 
+TEST(Lookahead, ExpectsWhatItAssumedAgainUntilThatIsForgotten) {
+  Lookahead lookahead(true);
+  lookahead.expect(messagesWith({"0", "1", "2", "3"}));
+
+  EXPECT_TRUE(lookahead.assume(MessageId{"0"}));
+  EXPECT_FALSE(lookahead.assume(MessageId{"0"})) << "once";
+  lookahead.forgetAssumed();
+  EXPECT_TRUE(lookahead.assume(MessageId{"2"}));
+  EXPECT_FALSE(lookahead.expects(MessageId{"1"})) << "it lay before";
+  lookahead.expectAssumed();
+
+  EXPECT_FALSE(lookahead.expects(MessageId{"0"}));
+  EXPECT_THAT(lookahead.take(MessageId{"2"}, 9), ElementsAre(MessageId{"2"}, MessageId{"3"}));
+}
+
+TEST(Lookahead, WhatComesAgainComesBehindWhatIsAssumed) {
+  Lookahead lookahead(true);
+  lookahead.sawAbsent(ledger, first);
+  lookahead.expect(messagesWith({"0", "1", "2"}));
+  lookahead.assume(MessageId{"0"});
+
+  lookahead.expectAgain({});
+  lookahead.expectAgain(lookahead.takeNext(1));
+
+  EXPECT_THAT(lookahead.takeNext(9), ElementsAre(MessageId{"1"}, MessageId{"2"}));
+  lookahead.expectAssumed();
+  EXPECT_THAT(lookahead.takeNext(9), ElementsAre(MessageId{"0"}));
+}
+
 TEST(Lookahead, AssumesNothingForAWhileAfterSomethingWasThere) {
   Lookahead lookahead(true);
   lookahead.expect(messagesWith({"first"}));
