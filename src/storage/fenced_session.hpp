@@ -77,6 +77,9 @@ class FencedSession final : public IFencedStore {
   Result<void> commit(const WriteSet& writes, ISqlTransaction* sql = nullptr, const std::optional<Fence>& begun = {});
   /// Why the fence was not found as expected.
   Error fenced();
+  /// Empty; of the last transaction, if that gave it back: most are as large as the one before.
+  WriteSet takeWriteSet() noexcept { return std::move(spare_); }
+  void giveBack(WriteSet writes) noexcept { spare_ = std::move(writes); }
   /// What the last transaction assumed to be new comes again: it was undone.
   void expectAssumed() { lookahead_.expectAssumed(); }
   std::string name() const { return driver_->name(); }
@@ -119,6 +122,7 @@ class FencedSession final : public IFencedStore {
   std::optional<Claimed> claimed_;
   bool everClaimed_ = false;  // by this object: from then on an empty place is one that was emptied
   Lookahead lookahead_;
+  WriteSet spare_;
 };
 
 }  // namespace tenure::storage

@@ -98,10 +98,9 @@ Result<std::optional<Row>> FencedTransaction::stored(Table table, Row key) {
 Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) {
   if (const Result<void> valid = checkStateKey(key); !valid) return valid.error();
   if (const Result<void> sound = status(); !sound) return sound.error();
-  const Row name{std::string(key)};
-  if (const Write* own = writes_.find(Table::state, name))
+  if (const Write* own = writes_.find(nameOf(Table::state, {key})))
     return own->what == Write::What::put ? std::optional(textIn(own->row, state::value)) : std::nullopt;
-  const auto row = stored(Table::state, name);
+  const auto row = stored(Table::state, {std::string(key)});
   if (!row) return row.error();
   return *row ? std::optional(textIn(**row, state::value)) : std::nullopt;
 }
@@ -112,7 +111,7 @@ Result<void> FencedTransaction::put(std::string_view key, std::string_view value
     return Error{Errc::payloadTooLarge, "state \"" + escaped(key) + "\" has " + std::to_string(value.size()) +
                                             " bytes, at most " + std::to_string(session_.limits().stateBytes)};
   if (Result<void> sound = status(); !sound) return sound;
-  writes_.put(Table::state, {std::string(key), std::string(value)});
+  writes_.put(Table::state, rowWith(std::string(key), std::string(value)));
   return {};
 }
 
@@ -140,7 +139,7 @@ Result<void> FencedTransaction::enqueue(const NewMessage& message, std::string_v
 Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                            MessageFate fate) {
   if (const Result<void> sound = status(); !sound) return sound.error();
-  std::string name = nameOf(Table::key, keyNamed(consumer, id));
+  std::string name = nameOf(Table::key, {consumer.value, id.value});
   if (const Write* own = writes_.find(name)) return admissionOf(&own->row, digest);
   const auto known = stored_.find(name);
   const auto look = [this](std::span<const RowName> rows) { return read(rows); };
@@ -201,6 +200,7 @@ Result<void> FencedTransaction::commit() {
     committed = session_.commit(writes_, sql_.get(), begun_);
   if (!committed && committed.error().is(Errc::transactionConflict)) session_.expectAssumed();
   rollback();
+  session_.giveBack(std::move(writes_));
   return committed;
 }
 

@@ -21,7 +21,11 @@ namespace tenure::storage {
 class FencedTransaction final : public IFencedTransaction, private ISqlStatements {
  public:
   FencedTransaction(FencedSession& session, Term term, std::unique_ptr<ISqlTransaction> sql)
-      : session_(session), term_(std::move(term)), sql_(std::move(sql)), at_(session.now()) {}
+      : session_(session),
+        term_(std::move(term)),
+        sql_(std::move(sql)),
+        at_(session.now()),
+        writes_(session.takeWriteSet()) {}
   ~FencedTransaction() override { FencedTransaction::rollback(); }
 
   Result<std::optional<std::string>> get(std::string_view key) override;

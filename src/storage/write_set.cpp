@@ -1,6 +1,8 @@
 #include "storage/write_set.hpp"
 
+#include <bit>
 #include <cstdio>
+#include <functional>
 
 #include "base/assert.hpp"
 
@@ -15,6 +17,8 @@ std::size_t bytesOf(const Row& row) noexcept {
   }
   return bytes;
 }
+
+char digitOf(Table table) noexcept { return static_cast<char>('0' + static_cast<int>(table)); }
 
 bool isNumberedByStore(const Write& write) {
   const Schema& schema = schemaOf(write.table);
@@ -37,7 +41,7 @@ bool Expectation::isMetBy(const Row* row) const {
 std::string nameOf(Table table, std::span<const Value> key) {
   std::string name;
   name.reserve(64);
-  name.push_back(static_cast<char>('0' + static_cast<int>(table)));
+  name.push_back(digitOf(table));
   for (const Value& value : key) {
     name.push_back('\0');
     if (const auto* text = std::get_if<std::string>(&value)) {
@@ -48,6 +52,16 @@ std::string nameOf(Table table, std::span<const Value> key) {
     std::snprintf(digits.data(), digits.size(), "%019lld", static_cast<long long>(std::get<std::int64_t>(value)));
     name += digits.data();
   }
+  return name;
+}
+
+std::string nameOf(Table table, std::initializer_list<std::string_view> key) {
+  std::size_t size = 1;
+  for (const std::string_view value : key) size += 1 + value.size();
+  std::string name;
+  name.reserve(size);
+  name.push_back(digitOf(table));
+  for (const std::string_view value : key) name.append(1, '\0').append(value);
   return name;
 }
 
@@ -76,36 +90,51 @@ void WriteSet::enqueue(NewMessage message, std::string queue) {
   enqueued_.push_back({std::move(message), std::move(queue)});
 }
 
-void WriteSet::add(Write write) {
+void WriteSet::add(Write&& write) {
   bytes_ += bytesOf(write.row);
   if (write.name.empty() && !isNumberedByStore(write))
     write.name = nameOf(write.table, std::span{write.row}.first(schemaOf(write.table).keys));
-  writes_.push_back({std::move(write)});
+  writes_.push_back(std::move(write));
   index(writes_.size() - 1);
 }
 
+/// Of the name, or where it would be.
+std::size_t WriteSet::slotOf(std::string_view name) const noexcept {
+  const std::size_t last = slots_.size() - 1;
+  std::size_t slot = last & std::hash<std::string_view>{}(name);
+  while (slots_[slot] != 0 && writes_[slots_[slot] - 1].name != name) slot = (slot + 1) & last;
+  return slot;
+}
+
+/// Anew, with slots for as many again.
+void WriteSet::indexFirst(std::size_t places) {
+  slots_.assign(std::bit_ceil(4 * writes_.size() + 4), 0);
+  for (std::size_t place = 0; place < places; ++place) index(place);
+}
+
 void WriteSet::index(std::size_t place) {
-  Entry& entry = writes_[place];
-  entry.counts = true;
-  if (entry.write.name.empty()) return;
-  const auto [known, isFirst] = latest_.try_emplace(entry.write.name, place);
-  if (isFirst) return;
-  Entry& before = writes_[known->second];
-  // Whoever only expects something takes no write's place.
-  if (entry.write.what == Write::What::expect) {
-    entry.counts = false;
-    return;
+  if (2 * place >= slots_.size()) return indexFirst(place + 1);
+  Write& write = writes_[place];
+  write.counts = true;
+  if (write.name.empty()) return;
+  std::uint32_t& slot = slots_[slotOf(write.name)];
+  if (slot != 0) {
+    // Whoever only expects something takes no write's place.
+    if (write.what == Write::What::expect) {
+      write.counts = false;
+      return;
+    }
+    Write& before = writes_[slot - 1];
+    before.counts = false;
+    write.expected = before.expected;
   }
-  before.counts = false;
-  entry.write.expected = before.write.expected;
-  known->second = place;
+  slot = static_cast<std::uint32_t>(place + 1);
 }
 
 const Write* WriteSet::find(std::string_view name) const {
-  const auto known = latest_.find(name);
-  if (known == latest_.end()) return nullptr;
-  const Write& write = writes_[known->second].write;
-  return write.what == Write::What::expect ? nullptr : &write;
+  if (slots_.empty()) return nullptr;
+  const std::uint32_t slot = slots_[slotOf(name)];
+  return slot == 0 || writes_[slot - 1].what == Write::What::expect ? nullptr : &writes_[slot - 1];
 }
 
 void WriteSet::mark() noexcept { mark_ = {writes_.size(), acknowledged_.size(), enqueued_.size(), bytes_}; }
@@ -115,9 +144,8 @@ void WriteSet::rollbackToMark() {
   enqueued_.resize(mark_.enqueued);
   bytes_ = mark_.bytes;
   if (writes_.size() == mark_.writes) return;
-  latest_.clear();
+  indexFirst(mark_.writes);
   writes_.erase(writes_.begin() + static_cast<std::ptrdiff_t>(mark_.writes), writes_.end());
-  for (std::size_t place = 0; place < writes_.size(); ++place) index(place);
 }
 
 void WriteSet::clear() {

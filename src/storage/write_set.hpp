@@ -5,10 +5,11 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
+#include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
 #include "storage/tables.hpp"
@@ -48,17 +49,22 @@ struct Write {
   Row row;
   Expectation expected{};
   std::string name{};  // nameOf its key; empty where the store gives the row's number
+  bool counts = true;  // no other write of its row stands for it
 };
 
 /// What tells one row's key from every other: a digit for its table, then its values, each behind a NUL, numbers with
 /// leading zeros. In the order of these, a table's rows are in the order of their keys.
 std::string nameOf(Table table, std::span<const Value> key);
+/// Of a key of texts alone.
+std::string nameOf(Table table, std::initializer_list<std::string_view> key);
 
 class WriteSet {
  public:
   WriteSet() = default;
   WriteSet(const WriteSet&) = delete;
   WriteSet& operator=(const WriteSet&) = delete;
+  WriteSet(WriteSet&&) noexcept = default;
+  WriteSet& operator=(WriteSet&&) noexcept = default;
 
   /// `name` is nameOf the row's key, where that is known already.
   void put(Table table, Row row, Expectation expected = {}, std::string name = {});
@@ -70,7 +76,6 @@ class WriteSet {
   void enqueue(NewMessage message, std::string queue = {});
 
   /// The transaction's own last word on a row; nullptr where it has none. An `expect` is none.
-  const Write* find(Table table, const Row& key) const { return find(nameOf(table, key)); }
   const Write* find(std::string_view name) const;
 
   bool isEmpty() const noexcept { return writes_.empty() && acknowledged_.empty() && enqueued_.empty(); }
@@ -79,22 +84,19 @@ class WriteSet {
 
   void mark() noexcept;
   void rollbackToMark();
+  /// It keeps its memory for the next one.
   void clear();
 
   /// Those that count, in their order.
   template <class Use>
   void forEach(Use use) const {
-    for (const Entry& entry : writes_)
-      if (entry.counts) use(entry.write);
+    for (const Write& write : writes_)
+      if (write.counts) use(write);
   }
   std::span<const std::int64_t> acknowledged() const noexcept { return acknowledged_; }
   std::span<const SentMessage> enqueued() const noexcept { return enqueued_; }
 
  private:
-  struct Entry {
-    Write write;
-    bool counts = true;
-  };
   struct Mark {
     std::size_t writes = 0;
     std::size_t acknowledged = 0;
@@ -102,11 +104,15 @@ class WriteSet {
     std::size_t bytes = 0;
   };
 
-  void add(Write write);
+  void add(Write&& write);
   void index(std::size_t place);
+  std::size_t slotOf(std::string_view name) const noexcept;
+  void indexFirst(std::size_t places);
 
-  std::deque<Entry> writes_;
-  std::unordered_map<std::string_view, std::size_t> latest_;  // by name
+  std::vector<Write> writes_;
+  /// By the hash of a name, or behind it: 1 and the place of the write with that name that counts; 0: none. At most
+  /// half of them are taken.
+  std::vector<std::uint32_t> slots_;
   std::vector<std::int64_t> acknowledged_;
   std::vector<SentMessage> enqueued_;
   std::size_t bytes_ = 0;

@@ -35,6 +35,7 @@ const std::map<std::string, Names>& standardHeaders() {
       {"exception", {"exception", "exception_ptr"}},
       {"filesystem", {"filesystem"}},
       {"functional", {"equal_to", "function", "hash", "less"}},
+      {"initializer_list", {"initializer_list"}},
       {"iosfwd", {"istream", "ostream"}},
       {"iterator", {"next", "prev"}},
       {"limits", {"numeric_limits"}},

@@ -56,7 +56,7 @@ TEST(WriteSets, GoBackToTheirMarkAsIfNothingHadComeAfterIt) {
   EXPECT_THAT(statesOf(writes), ElementsAre("a=1"));
   EXPECT_THAT(writes.acknowledged(), IsEmpty());
   EXPECT_EQ(writes.bytes(), bytes);
-  EXPECT_EQ(writes.find(Table::state, {std::string("b")}), nullptr);
+  EXPECT_EQ(writes.find(nameOf(Table::state, {"b"})), nullptr);
 }
 
 TEST(WriteSets, KeepEveryRowWhoseNumberTheStoreGives) {
@@ -78,7 +78,31 @@ TEST(WriteSets, AnExpectationTakesNoWritesPlace) {
   writes.expect(Table::state, {std::string("a")}, Expectation::present());
 
   EXPECT_THAT(statesOf(writes), ElementsAre("a=1"));
-  EXPECT_NE(writes.find(Table::state, {std::string("a")}), nullptr);
+  EXPECT_NE(writes.find(nameOf(Table::state, {"a"})), nullptr);
+}
+
+TEST(WriteSets, FindEachOfManyRowsAndThoseOfTheNextTransactionAfterThem) {
+  const auto number = [](int i) { return std::to_string(i); };
+  WriteSet writes;
+  for (const int some : {1000, 3, 100}) {
+    for (int i = 0; i < some; ++i) writes.put(Table::state, stateWith(number(i), "first"));
+    writes.mark();
+    for (int i = 0; i < 2 * some; ++i) writes.put(Table::state, stateWith(number(i), "second"));
+
+    writes.rollbackToMark();
+
+    for (int i = 0; i < 2 * some; ++i) {
+      const Write* found = writes.find(nameOf(Table::state, {number(i)}));
+      ASSERT_EQ(found != nullptr, i < some) << i;
+      EXPECT_TRUE(found == nullptr || found->row == stateWith(number(i), "first")) << i;
+    }
+    writes.clear();
+    EXPECT_EQ(writes.find(nameOf(Table::state, {"0"})), nullptr);
+  }
+}
+
+TEST(WriteSets, NameATextAloneAsTheyNameItInARow) {
+  EXPECT_EQ(nameOf(Table::key, {"orders", "m1"}), nameOf(Table::key, Row{std::string("orders"), std::string("m1")}));
 }
 
 TEST(WriteSets, NamesAreInTheOrderOfTheirKeys) {
