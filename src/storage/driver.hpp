@@ -72,7 +72,7 @@ struct Commit {
   /// Nullptr: an operator's, which no fence concerns.
   const Fence* expected = nullptr;
   const Fence* next = nullptr;
-  const WriteSet* writes = nullptr;
+  WriteSet* writes = nullptr;  // what is committed may be taken out of it
   /// Rows that will be asked for next: where that costs no journey of its own, they may be read with the commit.
   std::span<const RowName> alsoRead{};
 };

@@ -171,12 +171,12 @@ Result<Rows> FencedSession::read(std::span<const RowName> rows, bool looksAtFenc
   return std::move(**found);
 }
 
-Result<void> FencedSession::commit(const WriteSet& writes, ISqlTransaction* sql, const std::optional<Fence>& begun) {
+Result<void> FencedSession::commit(WriteSet& writes, ISqlTransaction* sql, const std::optional<Fence>& begun) {
   if (const std::size_t bytes = writes.bytes(limits().bytesAWrite); bytes > limits().commitBytes)
     return Error{Errc::payloadTooLarge, "a transaction of " + std::to_string(bytes) + " bytes, at most " +
                                             std::to_string(limits().commitBytes)};
   if (Result<void> reached = reach(); !reached) return reached;
-  const Fence next = begun ? *begun : nextFence();
+  Fence next = begun ? *begun : nextFence();
   std::vector<MessageId> ahead;
   std::vector<RowName> alsoRead;
   if (!limits().looksAreDear) ahead = lookahead_.takeNext(limits().rowsALook);
@@ -195,7 +195,7 @@ Result<void> FencedSession::commit(const WriteSet& writes, ISqlTransaction* sql,
     return Error{Errc::transactionConflict, "what the transaction rests on was changed by somebody else"};
   for (std::size_t i = 0; i < committed->read.size(); ++i)
     if (!committed->read[i]) lookahead_.sawAbsent(lookahead_.consumer(), ahead[i]);
-  claimed_->fence = next;
+  claimed_->fence = std::move(next);
   return {};
 }
 
@@ -204,7 +204,7 @@ Result<CommitFate> FencedSession::resolve(const Term& term) {
   if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
   // The same at each attempt: this one's reply may be lost as well.
   if (!claimed_->burning) claimed_->burning = nextFence();
-  const WriteSet nothing;
+  WriteSet nothing;
   const Result<Committed> burnt = driver_->commit({&claimed_->fence, &*claimed_->burning, &nothing});
   if (!burnt) return burnt.error();
   Fence now = *claimed_->burning;

@@ -74,7 +74,7 @@ class FencedSession final : public IFencedStore {
   Result<Fence> begin(ISqlTransaction& sql);
   /// `begun`: what begin() said, where it was called. Errors: transactionConflict, outcomeUnknown, isTermOver(), a
   /// commit's.
-  Result<void> commit(const WriteSet& writes, ISqlTransaction* sql = nullptr, const std::optional<Fence>& begun = {});
+  Result<void> commit(WriteSet& writes, ISqlTransaction* sql = nullptr, const std::optional<Fence>& begun = {});
   /// Why the fence was not found as expected.
   Error fenced();
   /// Empty; of the last transaction, if that gave it back: most are as large as the one before.

@@ -93,6 +93,12 @@ class WriteSet {
     for (const Write& write : writes_)
       if (write.counts) use(write);
   }
+  /// The same, for whoever carries them out and takes what they hold: it may only be cleared after that.
+  template <class Use>
+  void forEach(Use use) {
+    for (Write& write : writes_)
+      if (write.counts) use(write);
+  }
   std::span<const std::int64_t> acknowledged() const noexcept { return acknowledged_; }
   std::span<const SentMessage> enqueued() const noexcept { return enqueued_; }
 

@@ -57,6 +57,7 @@ class Source final : public IMessageSource {
     const std::lock_guard lock(state_.mutex);
     if (Result<void> struck = state_.strike(Operation::fetch); !struck) return struck.error();
     std::vector<Message> messages;
+    messages.reserve(std::min(max, state_.kept.queue.size()));
     for (auto next = state_.kept.queue.upper_bound(fetched_); next != state_.kept.queue.end() && messages.size() < max;
          ++next)
       messages.push_back(next->second);

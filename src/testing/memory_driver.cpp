@@ -150,25 +150,34 @@ Result<Committed> Driver::commit(const storage::Commit& commit) {
   return Committed{.read = rowsOf(commit.alsoRead)};
 }
 
+/// Where the row is, or before which it belongs: mostly where the `last` one was, for ids mostly ascend.
+Driver::Place Driver::placeOf(const std::string& name, Place last) {
+  auto& rows = state_.kept.rows;
+  const bool isHere =
+      (last == rows.end() || name <= last->first) && (last == rows.begin() || std::prev(last)->first < name);
+  return isHere ? last : rows.lower_bound(name);
+}
+
 /// False, and nothing is written, where an expectation is not met.
-bool Driver::write(const storage::WriteSet& writes) {
+bool Driver::write(storage::WriteSet& writes) {
   Kept& kept = state_.kept;
-  std::vector<std::map<std::string, Row>::iterator> places;  // of the writes, in their order
+  std::vector<Place> places;  // of the writes, in their order
+  auto place = kept.rows.end();
   bool isMet = true;
-  writes.forEach([&](const Write& write) {
-    const auto place = kept.rows.lower_bound(write.name);
+  writes.forEach([&](Write& write) {
+    place = placeOf(write.name, place);
     const bool isThere = place != kept.rows.end() && place->first == write.name;
     isMet = isMet && write.expected.isMetBy(isThere ? &place->second : nullptr);
     places.push_back(place);
   });
   if (!isMet) return false;
   // What is removed may be where something else is put: it goes last.
-  auto place = places.begin();
-  writes.forEach([&](const Write& write) {
-    if (write.what == Write::What::put) put(write, *place);
-    ++place;
+  auto next = places.begin();
+  writes.forEach([&](Write& write) {
+    if (write.what == Write::What::put) put(write, *next);
+    ++next;
   });
-  writes.forEach([&](const Write& write) {
+  writes.forEach([&](Write& write) {
     if (write.what == Write::What::remove) kept.rows.erase(write.name);
   });
   for (const std::int64_t position : writes.acknowledged()) kept.queue.erase(position);
@@ -177,28 +186,28 @@ bool Driver::write(const storage::WriteSet& writes) {
 }
 
 /// `place`: of the row that is there, or that comes behind it.
-void Driver::put(const Write& write, std::map<std::string, Row>::iterator place) {
+void Driver::put(Write& write, Place place) {
   namespace key = storage::key;
   const storage::Schema& schema = storage::schemaOf(write.table);
   if (write.name.empty()) {
-    Row row = write.row;
+    Row row = std::move(write.row);
     const std::size_t number = schema.placeOf(storage::Rule::assigned);
     row[number] = ++state_.kept.numbers[storage::nameOf(write.table, std::span{row}.first(number))];
     state_.kept.rows.emplace(storage::nameOf(write.table, std::span{row}.first(schema.keys)), std::move(row));
     return;
   }
   if (place == state_.kept.rows.end() || place->first != write.name) {
-    place = state_.kept.rows.emplace_hint(place, write.name, write.row);
+    place = state_.kept.rows.emplace_hint(place, std::move(write.name), std::move(write.row));
   } else {
-    Row row = write.row;
     const std::size_t most = schema.placeOf(storage::Rule::keepsMore);
-    if (most < row.size()) row[most] = std::max(row[most], place->second[most]);
-    place->second = std::move(row);
+    if (most < write.row.size()) write.row[most] = std::max(write.row[most], place->second[most]);
+    place->second = std::move(write.row);
   }
   if (write.table != storage::Table::key) return;
-  const MessageFate fate = storage::integerIn(write.row, key::state) == 0 ? MessageFate::done : MessageFate::dead;
+  const Row& row = place->second;
+  const MessageFate fate = storage::integerIn(row, key::state) == 0 ? MessageFate::done : MessageFate::dead;
   state_.ledger.push_back(
-      {FencingToken{storage::integerIn(write.row, key::token)}, MessageId{storage::textIn(write.row, key::id)}, fate});
+      {FencingToken{storage::integerIn(row, key::token)}, MessageId{storage::textIn(row, key::id)}, fate});
 }
 
 }  // namespace tenure::memory

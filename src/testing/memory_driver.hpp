@@ -28,11 +28,14 @@ class Driver final : public storage::IStoreDriver {
   void release() noexcept override {}
 
  private:
+  using Place = std::map<std::string, storage::Row>::iterator;
+
   storage::FenceFound find(const ElectionName& election) const;
   bool isAt(const storage::Fence& expected) const;
   storage::Rows rowsOf(std::span<const storage::RowName> names) const;
-  bool write(const storage::WriteSet& writes);
-  void put(const storage::Write& write, std::map<std::string, storage::Row>::iterator place);
+  Place placeOf(const std::string& name, Place last);
+  bool write(storage::WriteSet& writes);
+  void put(storage::Write& write, Place place);
 
   State& state_;
   const IClock& clock_;

@@ -51,7 +51,7 @@ class FencedSessions : public testing::Test {
   }
 
   /// An operator's, or a stranger's.
-  void write(const WriteSet& writes) { ASSERT_EQ(driver()->commit({.writes = &writes})->outcome, Outcome::committed); }
+  void write(WriteSet& writes) { ASSERT_EQ(driver()->commit({.writes = &writes})->outcome, Outcome::committed); }
   void makeKey(const std::string& id, FencingToken token) {
     WriteSet writes;
     writes.put(Table::key, keyRow(books, MessageId{id}, MessageFate::done, digestOf("another"), token, at));
