@@ -96,8 +96,9 @@ struct MessageForgone {
 };
 struct SuspectsFound {
   TENURE_EVENT("suspects_found", warn)
-  std::size_t messages = 0;  // may have been in work when an earlier term died; each runs alone
-  void fields(auto&& f) const { f("messages", messages); }
+  std::size_t messages = 0;  // may have been in work when an earlier term died
+  std::size_t together = 1;  // 1: each runs alone; else so many at a time, to find where the killer is
+  void fields(auto&& f) const { f("messages", messages), f("together", together); }
 };
 struct MessageSuspected {
   TENURE_EVENT("message_suspected", debug)

@@ -116,6 +116,7 @@ struct Commit {
   std::vector<LoggedAttempt> log{};
   std::vector<MessageId> inWork{};  // which the next transaction may touch
   bool more = false;                // and later ones
+  std::size_t voids = 0;            // the first lanes of which nothing is in work any more
   std::vector<Letter> settled{};    // to be acknowledged, here where source and store share transactions
   std::vector<Message> others{};
   NumberWrites numbers{};

@@ -30,7 +30,6 @@ bool judge(AttemptRecord& attempt, const TermIdentity& term) {
 
 /// What all processes outlived that may have had it in work, none has died of.
 void judge(ConsumerState& state, const TermIdentity& term) {
-  readWhose(state);
   if (mayHaveDied(state.recordedBy, term)) return;
   if (term.lost.anyAfter(state.recordedBy)) {
     const LostTerms& lost = term.lost;
@@ -82,6 +81,7 @@ Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer
   std::unordered_set<MessageId> counted;  // before they began
   for (AttemptRecord& attempt : state->attempts)
     if (judge(attempt, term)) counted.insert(attempt.id);
+  const bool isNarrowedDown = readWhose(*state);
   judge(*state, term);
   // Whoever claimed since, without a record of its own, has begun nothing that matters where its process lives.
   const bool namesTheOnlyOne =
@@ -89,7 +89,7 @@ Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer
   if (theirs == RecoveryWindow{.front = 1} && namesTheOnlyOne && mayHaveDied(state->recordedBy, term) &&
       !counted.contains(state->inWork.front()))
     chargeTheOnlyOne(*state, now);
-  Recollection all{*std::move(state), *declared, streak, clock};
+  Recollection all{*std::move(state), *declared, streak, clock, isNarrowedDown};
   for (std::size_t lane = 1; lane <= std::max(own.lanes, theirs.lanes); ++lane) {
     Result<ConsumerState> ofLane = store.consumerState(recordOf(consumer, lane));
     if (!ofLane) return ofLane.error();

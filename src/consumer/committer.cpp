@@ -10,7 +10,7 @@ Committer::Committer(LaneState& at)
 bool Committer::isOver(const LaneQueue& queue, Duration lastRun, const Now& now) const noexcept {
   const std::size_t settled = queue.settled();
   const bool lastHeld = queue.held() > 0 && settled == queue.held();  // the source knows nothing of those
-  if (state_.booking.ends || lastHeld || settled >= queue.granted() || settled >= sizer_.size() || queue.suspects() > 0)
+  if (state_.booking.ends || lastHeld || settled >= queue.granted() || settled >= sizer_.size() || queue.areAlone())
     return true;
   if (now.stopAsked || !now.mayBegin || now.transactionIsFull) return true;
   return now.boot - batchBegan_ + lastRun >= sizer_.workLimit(settled);
@@ -30,7 +30,7 @@ Commit Committer::close(const LaneQueue& queue, InWorkRecord::Entry entry, const
                         const Now& now) {
   const Booking& booking = state_.booking;
   TENURE_ASSERT(queue.settled() <= queue.size() && queue.joined() == 0);
-  TENURE_ASSERT(queue.suspects() == 0 || queue.settled() <= 1);  // a suspect is alone in its transaction
+  TENURE_ASSERT(!queue.areAlone() || queue.settled() <= 1);
   TENURE_ASSERT(!booking.record || !booking.cleared);
   TENURE_ASSERT(!booking.charges || (booking.record && queue.settled() == 0));
   TENURE_ASSERT(!booking.takes || queue.settled() == 1);
@@ -38,7 +38,7 @@ Commit Committer::close(const LaneQueue& queue, InWorkRecord::Entry entry, const
   // Nothing begins that a successor would not find in the record.
   TENURE_ASSERT(queue.settled() <= queue.granted() || state_.namesEach());
   entry_ = std::move(entry);
-  Commit commit{.more = entry_.more};
+  Commit commit{.more = entry_.more, .voids = entry_.voids};
   commit.inWork = std::move(entry_.inWork);
   if (booking.cleared) commit.cleared.push_back(*booking.cleared);
   if (booking.record) commit.records.push_back(*booking.record);

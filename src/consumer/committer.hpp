@@ -5,7 +5,8 @@
 ///                                                              └─ unknown: asked what became of it, before anything
 ///                                                              else
 ///
-/// How many messages share a commit is measured (batch_sizer.hpp). A suspect is alone in its transaction.
+/// How many messages share a commit is measured (batch_sizer.hpp). A suspect is alone in its
+/// transaction, where there are few.
 #pragma once
 
 #include <algorithm>

@@ -195,6 +195,7 @@ Decision Delivery::looked(bool known) {
 
 /// Makes the attempt at a suspect durable before its handler starts.
 Decision Delivery::charge(const Now& now) {
+  if (!head_.isFirst) return CommitFirst{};
   const int attempt = attemptNumber();
   const AttemptRecord* before = state_.histories.attemptsOf(message().id);
   const bool died = before != nullptr && before->lastError == processDied;

@@ -13,14 +13,30 @@ void InWorkRecord::restore(const Recollection& left) {
   if (lane_.takesFirst()) return;  // whatever was in work is either taken or was not begun
   expects_ = !left.state.inWork.empty() || left.state.moreInWork;
   suspectsOf_ = left.state.recordedBy;
+  theirsIsOpen_ = left.state.moreInWork;
+  namedByThem_ = left.state.inWork.size();
+  areNarrowedDown_ = left.isNarrowedDown;
 }
 
+/// Of all that stand before the last suspect. The others are some that were committed, and not acknowledged.
+std::size_t InWorkRecord::mostSuspects() const noexcept {
+  const std::size_t stoodFor = lane_.coalesces() ? namedByThem_ : 0;  // by each, one that its leader did not see
+  return namedByThem_ + (theirsIsOpen_ ? theirs().front + stoodFor : 0);
+}
+
+/// Once they are narrowed down, they are to the last.
 void InWorkRecord::surveyed(LaneQueue& queue, const Survey& survey) {
   if (!lane_.takesFirst()) queue.findSuspects(survey);
   if (lane_.role == Role::recovery) queue.suspectAll();
-  queue.grant(queue.suspects() > 0 ? queue.suspects() : lane_.namesEach() ? 0 : limit_);
+  const bool areMany = few_ > 1 && !areNarrowedDown_ && std::min(queue.suspects(), mostSuspects()) > fewSuspects;
+  queue.narrow(areMany || (queue.narrows() && queue.suspects() > 0));
+  queue.grant(queue.narrows() ? 0 : queue.suspects() > 0 ? queue.suspects() : lane_.namesEach() ? 0 : limit_);
   state_ = State::open;
   expects_ = false;
+}
+
+void InWorkRecord::came(LaneQueue& queue) const noexcept {
+  if (lane_.role == Role::recovery && isOpen()) queue.suspectAll();
 }
 
 /// Where each is named when it begins, one that failed in good order has to answer for nothing while it waits.
@@ -29,33 +45,55 @@ std::size_t InWorkRecord::suspectsAfter(const LaneQueue& queue, bool cameHome) c
   return queue.suspects() - std::min(queue.suspects(), queue.settled());
 }
 
+InWorkRecord::Entry InWorkRecord::nextFew(const LaneQueue& queue, Entry entry) const {
+  entry.isNarrow = true;
+  entry.names = std::min(few_, entry.suspectsLeft);
+  entry.inWork.push_back(suspectsOf(suspectsOf_, true));
+  for (const Letter& letter : queue.letters().subspan(queue.settled(), entry.names)) entry.inWork.push_back(letter->id);
+  if (!hasVoided_) entry.voids = std::max(own_.lanes, theirs().lanes);
+  return entry;
+}
+
+/// Before the lanes. Suspects that are not in hand may come next, or the lanes have who comes next, when what is left
+/// here is parked.
+bool InWorkRecord::isOpenElsewhere(const LaneQueue& queue, const Entry& entry, const Ending& ending) const noexcept {
+  if (lane_.role != Role::recovery) return false;
+  if (ending.closes) return queue.narrows();  // the lanes' records do not name them any more
+  return entry.suspectsLeft == 0 || theirsIsOpen_ || lane_.coalesces();
+}
+
 InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& ending) const {
   const std::size_t left = queue.size() - queue.settled();
   Entry entry;
   entry.suspectsLeft = suspectsAfter(queue, ending.cameHome);
+  if (queue.narrows() && entry.suspectsLeft > 0 && !ending.closes) return nextFew(queue, std::move(entry));
   // The records of a predecessor's lanes stand until this term has declared how far it goes itself.
   const bool named = lane_.role == Role::total && entry.suspectsLeft > theirs().front && theirs().lanes > 0;
   const std::size_t wanted = named                    ? theirs().front
                              : entry.suspectsLeft > 0 ? entry.suspectsLeft
                              : ending.closes          ? 0
                                                       : ending.batch;
-  // Who comes next is not in hand, or the lanes have him when what is left here is parked.
-  const bool elsewhere = ending.elsewhere || (lane_.role == Role::recovery && !ending.closes) || named;
+  const bool elsewhere = ending.elsewhere || named || isOpenElsewhere(queue, entry, ending);
   const bool leavesOpen = lane_.role != Role::lane && (!lane_.namesEach() || entry.suspectsLeft > 0);
   entry.names = std::min(wanted, left);
   entry.more = leavesOpen && (left < wanted || (elsewhere && wanted > 0));
   const bool areTheirs = entry.suspectsLeft > 0 && !(lane_.namesEach() && lane_.booking.charges);
   entry.inWork.reserve(entry.names + 1);
-  if (areTheirs) entry.inWork.push_back(suspectsOf(suspectsOf_));
+  if (areTheirs) entry.inWork.push_back(suspectsOf(suspectsOf_, !queue.narrows() && !entry.more));
   for (const Letter& letter : queue.letters().subspan(queue.settled(), entry.names)) entry.inWork.push_back(letter->id);
   return entry;
 }
 
 void InWorkRecord::committed(const Entry& entry, LaneQueue& queue) {
-  recorded_ = true;
+  recorded_ = Written{entry.isNarrow, entry.more};
+  hasVoided_ = hasVoided_ || entry.isNarrow;
   queue.setSuspects(entry.suspectsLeft);
+  if (entry.suspectsLeft == 0 && lane_.role == Role::total) queue.narrow(false);
   const bool leavesOpen = entry.more || lane_.takesFirst();
-  queue.grant(entry.suspectsLeft > 0 ? entry.suspectsLeft : leavesOpen ? limit_ : entry.names);
+  queue.grant(queue.narrows()          ? entry.names
+              : entry.suspectsLeft > 0 ? entry.suspectsLeft
+              : leavesOpen             ? limit_
+                                       : entry.names);
   state_ = entry.names > 0 || entry.more ? State::open : State::closed;
 }
 

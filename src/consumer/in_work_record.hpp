@@ -10,8 +10,13 @@
 /// record does not cover is ever begun, so a killer is always among the suspects, and only a message that was alone in
 /// work when its process died is charged with it (charges.hpp). An external handler works on one at a time, and that
 /// one is named before it begins; there nobody has to be suspected to be charged.
+///
+/// Where there are many suspects they are narrowed down first: they share transactions, few at a time, and nobody is
+/// charged. Only those few are on record then, of all that an earlier term may have died of. If the process dies again
+/// it has died of one of them, and its successor has few suspects. Whose own death is counted already stays alone.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -30,6 +35,8 @@ class InWorkRecord {
     bool more = false;
     std::size_t names = 0;         // of those in hand
     std::size_t suspectsLeft = 0;  // when it is durable
+    bool isNarrow = false;         // it names few of the suspects, and no others are on record any more
+    std::size_t voids = 0;         // so many lanes' records say from now on that nothing is in work
   };
   struct Ending {
     bool closes = false;     // nothing begins after it
@@ -39,11 +46,16 @@ class InWorkRecord {
   };
 
   explicit InWorkRecord(const LaneState& lane)
-      : lane_(lane), own_(recoveryWindowOf(lane.options)), limit_(batchLimitOf(lane.options)) {}
+      : lane_(lane),
+        own_(recoveryWindowOf(lane.options)),
+        limit_(batchLimitOf(lane.options)),
+        few_(std::min(fewSuspects, limit_)) {}
 
   void restore(const Recollection& left);
   /// Who is suspect is known; how many may begin, and are to be told of.
   void surveyed(LaneQueue& queue, const Survey& survey);
+  /// More came. Before the lanes whatever comes is suspect; the record leaves open how many are to come.
+  void came(LaneQueue& queue) const noexcept;
   /// The suspects are to be found at the source once more.
   void unread() noexcept { state_ = State::unread; }
   void expectAgain() noexcept { expects_ = true; }
@@ -54,7 +66,11 @@ class InWorkRecord {
   bool isUnread() const noexcept { return state_ == State::unread; }
   bool isOpen() const noexcept { return state_ == State::open; }
   /// The record is this term's own.
-  bool isOwn() const noexcept { return recorded_; }
+  bool isOwn() const noexcept { return recorded_.has_value(); }
+  /// It names few of the suspects, of whom more are left.
+  bool isNarrow() const noexcept { return recorded_ && recorded_->narrow; }
+  /// The front may begin without being named.
+  bool coversFront() const noexcept { return !recorded_ || recorded_->more || lane_.takesFirst(); }
   /// Somebody may have been in work, who was not looked for yet.
   bool expects() const noexcept { return expects_; }
   const RecoveryWindow& own() const noexcept { return own_; }
@@ -63,17 +79,32 @@ class InWorkRecord {
   /// Of those that an earlier term may have died of.
   RecoveryWindow theirs() const noexcept { return declared_.value_or(own_); }
   std::size_t limit() const noexcept { return limit_; }
+  /// So many suspects are handled at once.
+  std::size_t together(const LaneQueue& queue) const noexcept { return queue.narrows() ? few_ : 1; }
   bool mayBegin(const LaneQueue& queue) const noexcept { return queue.settled() < queue.granted(); }
 
  private:
+  /// As this term has written it.
+  struct Written {
+    bool narrow = false;
+    bool more = false;
+  };
+  std::size_t mostSuspects() const noexcept;
+  bool isOpenElsewhere(const LaneQueue& queue, const Entry& entry, const Ending& ending) const noexcept;
+  Entry nextFew(const LaneQueue& queue, Entry entry) const;
   std::size_t suspectsAfter(const LaneQueue& queue, bool cameHome) const noexcept;
 
   const LaneState& lane_;
   const RecoveryWindow own_;
   const std::size_t limit_;  // messages in a transaction
+  const std::size_t few_;
   State state_ = State::unread;
-  bool recorded_ = false;
+  std::optional<Written> recorded_;
   bool expects_ = false;
+  bool theirsIsOpen_ = true;  // whoever is not named may have been in work as well
+  std::size_t namedByThem_ = 0;
+  bool areNarrowedDown_ = false;
+  bool hasVoided_ = false;  // the lanes' records
   std::optional<RecoveryWindow> declared_;
   FencingToken suspectsOf_;
 };

@@ -61,7 +61,7 @@ Action Lane::handOver(const Now& now) {
   if (inWork_.isUnread() && inWork_.expects()) return over(false);  // its suspects stay on record as they are
   if (delivery_.hasCharge())                                        // with a start that did not come
     delivery_.takeBackCharge();
-  else if (queue_.suspects() > 0 && inWork_.isOwn())
+  else if (queue_.suspects() > 0 && inWork_.isOwn() && !inWork_.isNarrow())
     return over(false);
   return commit(now);
 }
@@ -97,8 +97,8 @@ Action Lane::ask(Action action) {
 
 Return Lane::over(bool again) const {
   const bool hasAny = queue_.size() > 0 || delivery_.hasTaken() || parkUntil_ || (expects_ && numbers_.hasReady());
-  const bool mayGoOn =
-      termState_.attached && committer_.isOutcomeKnown() && !inWork_.isUnread() && inWork_.isDeclared();
+  const bool mayGoOn = termState_.attached && committer_.isOutcomeKnown() && !inWork_.isUnread() &&
+                       inWork_.isDeclared() && inWork_.coversFront();
   return {.again = again, .isIdle = !hasAny && mayGoOn, .isClosed = !inWork_.isOpen()};
 }
 
@@ -236,7 +236,7 @@ Action Lane::took(Share share, const Now& now) {
   supply_.areCounted = share.areCounted;
   supply_.mayReadOn = share.mayReadOn;
   if (state_.role == Role::lane && share.areCounted) delivery_.bringTokens(share.messages);
-  if (state_.role != Role::total && queue_.granted() >= queue_.size())
+  if (state_.role == Role::lane && queue_.granted() >= queue_.size())
     queue_.grant(std::max(queue_.granted(), queue_.size() + share.covered));
   if (share.asked) {
     supply_.topped = true;
@@ -244,8 +244,7 @@ Action Lane::took(Share share, const Now& now) {
     sweeper_.mayGoOn();
   }
   queue_.add(std::move(share.messages));
-  // Whatever comes before the lanes is suspect; its record leaves open how many are to come.
-  if (state_.role == Role::recovery && inWork_.isOpen()) queue_.suspectAll();
+  inWork_.came(queue_);
   if (share.survey && inWork_.isUnread()) return surveyed(*share.survey, now);
   if (queue_.size() == 0 && !inWork_.isUnread() && !numbers_.isVisiting()) return emptied(now);
   if (queue_.settled() > 0 && queue_.settled() == queue_.size()) state_.booking.ends = true;
@@ -254,7 +253,7 @@ Action Lane::took(Share share, const Now& now) {
 
 Action Lane::surveyed(const Survey& survey, const Now& now) {
   inWork_.surveyed(queue_, survey);
-  if (queue_.suspects() > 0) state_.tell(SuspectsFound{queue_.suspects()});
+  if (queue_.suspects() > 0) state_.tell(SuspectsFound{queue_.suspects(), inWork_.together(queue_)});
   if (state_.role == Role::total) sweeper_.start(now.boot);
   return proceed(now);
 }
@@ -262,7 +261,8 @@ Action Lane::surveyed(const Survey& survey, const Now& now) {
 /// There is nothing left to do.
 Action Lane::emptied(const Now& now) {
   const bool handsOverToLanes = state_.role == Role::recovery && !now.stopAsked;
-  if (handsOverToLanes && sweeper_.toBook()) return commit(now);  // before any key of theirs
+  if (handsOverToLanes && (sweeper_.toBook() || !inWork_.coversFront()))
+    return commit(now);  // before any key of theirs
   if (handsOverToLanes && !inWork_.isDeclared()) return ask(Declare{inWork_.own()});
   return over(state_.options.idleWait > 0ms && !now.stopAsked);
 }
@@ -275,7 +275,7 @@ Action Lane::loaded(const pipeline::Ready& ready, std::vector<Message> messages,
   if (state_.role == Role::lane && supply_.areCounted) delivery_.bringTokens(messages);
   queue_.addKept(std::move(messages));
   if (state_.role == Role::lane && !state_.takesFirst()) queue_.grant(0);  // they are on no record
-  if (state_.role == Role::recovery && inWork_.isOpen()) queue_.suspectAll();
+  inWork_.came(queue_);
   return proceed(now);
 }
 
@@ -283,20 +283,24 @@ Action Lane::loaded(const pipeline::Ready& ready, std::vector<Message> messages,
 
 Head Lane::headOf(const Now& now) const {
   Head head{.isFirst = queue_.settled() == 0,
-            .isSuspect = queue_.isSuspect(),
+            .isSuspect = queue_.isSuspect() && !queue_.narrows(),
             .isNamed = queue_.granted() > 0,
             .mayHaveCome = queue_.held() == 0 && delivery_.remembersAny(),
             .place = queue_.settled(),
             .isCounted = state_.role == Role::total ? now.isLimited : supply_.areCounted,
             .storeIsAway = outages_.storeIsAway()};
-  if (queue_.settled() + queue_.joined() < queue_.size()) head.message = queue_.head();
+  if (queue_.settled() + queue_.joined() >= queue_.size()) return head;
+  head.message = queue_.head();
+  // What a process has died of already is charged before it begins, among however many.
+  if (queue_.isSuspect() && queue_.narrows()) head.isSuspect = state_.histories.hasDied(head.message->id);
   return head;
 }
 
 Action Lane::beginHead(const Now& now) {
   const bool mayBegin = !state_.streak().isStopped() && !state_.streak().isLeftOver();
   // A successor would not find it among its suspects.
-  if (mayBegin && state_.role == Role::lane && !inWork_.mayBegin(queue_)) return takeAheadOrCommit(now);
+  const bool isNamedFirst = state_.role == Role::lane || queue_.narrows();
+  if (mayBegin && isNamedFirst && !inWork_.mayBegin(queue_)) return takeAheadOrCommit(now);
   if (queue_.settled() == 0) committer_.begin(now.boot);
   if (mayBegin && joins(now)) return join(now);
   if (const Message& head = *queue_.head(); !toldOfHorizon_ && sweeper_.isBeyondHorizon(head, now.wall)) {

@@ -3,7 +3,8 @@
 ///   ├─ settled ─┼─ joined ─┼─ head … ─────────────────────┤
 ///   ├─ held ─────┤ kept in the store: the source knows nothing of them
 ///   ├─ apart ──┤   come one by one
-///   ├─ suspects ─────┤  an earlier term may have died of them
+///   ├─ suspects ─────┤  an earlier term may have died of them: each is alone in its transaction, or they are
+///                       narrowed down first, and share transactions like any others
 ///   ├─ granted ──────────┤  the durable record allows them to begin
 ///
 /// The settled ones are booked in the open transaction, the joined ones wait for each other.
@@ -34,6 +35,8 @@ class LaneQueue {
   std::size_t suspects() const noexcept { return suspects_; }
   std::size_t granted() const noexcept { return granted_; }
   bool isSuspect() const noexcept { return settled_ < suspects_; }
+  bool narrows() const noexcept { return narrows_; }
+  bool areAlone() const noexcept { return suspects_ > 0 && !narrows_; }
 
   // What comes.
 
@@ -66,7 +69,11 @@ class LaneQueue {
       if (survey.named.contains(letters()[i]->id)) suspects_ = i + 1;
     if (survey.first > 0) suspects_ = std::max(suspects_, std::min(held_ + survey.first, size()));
   }
-  void suspectAll() noexcept { suspects_ = granted_ = size(); }
+  void suspectAll() noexcept {
+    suspects_ = size();
+    if (!narrows_) granted_ = size();
+  }
+  void narrow(bool narrows) noexcept { narrows_ = narrows; }
   void setSuspects(std::size_t suspects) noexcept { suspects_ = suspects; }
   void grant(std::size_t messages) noexcept { granted_ = messages; }
 
@@ -106,6 +113,7 @@ class LaneQueue {
     const Letter first = head();
     Group group;
     LaneQueue stays;
+    stays.narrows_ = narrows_;
     for (std::size_t i = 0; i < size(); ++i) {
       const Letter& letter = letters()[i];
       if (first->group.value.empty() ? i == 0 : letter->group == first->group) {
@@ -137,6 +145,7 @@ class LaneQueue {
   std::size_t joined_ = 0;
   std::size_t apart_ = 0;
   std::size_t suspects_ = 0;
+  bool narrows_ = false;
   std::size_t granted_ = 0;
 };
 

@@ -107,6 +107,8 @@ Result<void> LaneRunner::book(const Commit& commit) {
   for (const AttemptRecord& record : commit.records)
     if (done) done = transaction_->recordAttempt(name_, record);
   if (done && !commit.log.empty()) done = transaction_->logAttempts(name_, commit.log);
+  for (std::size_t lane = 1; lane <= commit.voids; ++lane)
+    if (done) done = transaction_->recordInWork(recordOf(name_, lane), {}, false);
   if (done) done = transaction_->recordInWork(recordName_, commit.inWork, commit.more);
   if (done && shares_ && !commit.settled.empty()) done = context_.acknowledge(*transaction_, stubsOf(commit.settled));
   if (done && shares_ && !commit.others.empty()) done = context_.acknowledge(*transaction_, commit.others);

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "consumer/attempt_log.hpp"
+#include "consumer/charges.hpp"
 #include "consumer/clock_watch.hpp"
 #include "consumer/coalesced_set.hpp"
-#include "consumer/recovery_window.hpp"
 #include "consumer/streak.hpp"
 #include "consumer/values.hpp"
 #include "tenure/consumer.hpp"
@@ -37,6 +37,10 @@ class Histories {
   }
   void put(const AttemptRecord& record) { attempts_.insert_or_assign(record.id, record); }
   void release(const MessageId& id) { attempts_.at(id).state = AttemptState::released; }
+  bool hasDied(const MessageId& id) const {
+    const AttemptRecord* before = attemptsOf(id);
+    return before != nullptr && before->lastError == processDied;
+  }
   bool isReleased(const MessageId& id) const {
     const AttemptRecord* before = attemptsOf(id);
     return before != nullptr && before->state == AttemptState::released;

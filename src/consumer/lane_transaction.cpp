@@ -10,7 +10,7 @@ namespace tenure::consuming {
 /// May the head be handled with its neighbours?
 bool Lane::joins(const Now& now) const {
   const std::size_t taken = queue_.settled() + queue_.joined();
-  if (!state_.together || taken < queue_.apart() || queue_.suspects() > 0 || taken >= queue_.size()) return false;
+  if (!state_.together || taken < queue_.apart() || queue_.areAlone() || taken >= queue_.size()) return false;
   if (queue_.held() > 0 && taken >= queue_.held()) return false;
   if (numbers_.turnOf(*queue_.head()) > pipeline::Turn::next) return false;
   const std::size_t most = std::min({queue_.granted(), committer_.size(), queue_.size()});
@@ -18,6 +18,7 @@ bool Lane::joins(const Now& now) const {
   const bool lonely = queue_.joined() == 0 && most - taken < 2;
   if (lonely || state_.takesFirst() || outages_.storeIsAway() || delivery_.remembersAny() || delivery_.hasRun())
     return false;
+  if (state_.role == Role::recovery) return false;  // they are of any group, and whoever is guilty is looked for
   if (state_.coalesces() || headOf(now).isCounted) return false;  // they look at each one
   return delivery_.isPlain(*queue_.head());
 }

@@ -11,6 +11,9 @@ namespace {
 constexpr std::string_view ofTerm =
     "\x1f"
     "suspects of ";
+constexpr std::string_view fewOfTerm =
+    "\x1f"
+    "few suspects of ";
 
 ConsumerName windowRecordOf(const ConsumerName& consumer) { return ConsumerName{consumer.value + "\x1fwindow"}; }
 
@@ -41,13 +44,19 @@ ConsumerName recordOf(const ConsumerName& consumer, std::size_t lane) {
   return ConsumerName{consumer.value + '\x1f' + std::to_string(lane)};
 }
 
-MessageId suspectsOf(FencingToken term) { return MessageId{std::string(ofTerm) + std::to_string(term.value)}; }
+MessageId suspectsOf(FencingToken term, bool narrowedDown) {
+  return MessageId{std::string(narrowedDown ? fewOfTerm : ofTerm) + std::to_string(term.value)};
+}
 
-void readWhose(ConsumerState& state) {
-  if (state.inWork.empty() || !state.inWork.front().value.starts_with(ofTerm)) return;
-  if (const auto token = parseInteger(std::string_view(state.inWork.front().value).substr(ofTerm.size())))
-    state.recordedBy = FencingToken{*token};
+bool readWhose(ConsumerState& state) {
+  if (state.inWork.empty()) return false;
+  std::string_view word = state.inWork.front().value;
+  const bool narrowedDown = word.starts_with(fewOfTerm);
+  if (!narrowedDown && !word.starts_with(ofTerm)) return false;
+  word.remove_prefix(narrowedDown ? fewOfTerm.size() : ofTerm.size());
+  if (const auto token = parseInteger(word)) state.recordedBy = FencingToken{*token};
   state.inWork.erase(state.inWork.begin());
+  return narrowedDown;
 }
 
 Result<std::optional<RecoveryWindow>> declaredWindow(IFencedStore& store, const ConsumerName& consumer) {

@@ -19,6 +19,10 @@ struct RecoveryWindow {
   friend bool operator==(const RecoveryWindow&, const RecoveryWindow&) = default;
 };
 
+/// More suspects than that are narrowed down, so many at a time: of 512, a killer is found by 16 commits and 32
+/// messages that come alone.
+inline constexpr std::size_t fewSuspects = 32;
+
 /// How many messages share a transaction at most.
 std::size_t batchLimitOf(const ConsumerOptions& options) noexcept;
 RecoveryWindow recoveryWindowOf(const ConsumerOptions& options) noexcept;
@@ -29,15 +33,16 @@ struct Recollection {
   std::optional<RecoveryWindow> window{};  // nullopt: nobody has written it down
   std::optional<AttemptRecord> streak{};   // of dead letters
   std::optional<AttemptRecord> clock{};    // the last look at it
+  bool isNarrowedDown = false;             // whoever is in work comes alone, however many they are
 };
 
 /// A lane's own record is that of a consumer with another name: none that a person would choose.
 ConsumerName recordOf(const ConsumerName& consumer, std::size_t lane);
 
 /// Begins a record that holds what is left of the suspects of an earlier term: it is about that one.
-MessageId suspectsOf(FencingToken term);
-/// Without that word, as the record of the term it is about.
-void readWhose(ConsumerState& state);
+MessageId suspectsOf(FencingToken term, bool narrowedDown);
+/// Without that word, as the record of the term it is about. True: they are narrowed down.
+bool readWhose(ConsumerState& state);
 Result<std::optional<RecoveryWindow>> declaredWindow(IFencedStore& store, const ConsumerName& consumer);
 /// Part of the transaction.
 Result<void> declare(IFencedTransaction& transaction, const ConsumerName& consumer, const RecoveryWindow& window);

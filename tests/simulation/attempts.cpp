@@ -17,7 +17,7 @@ Complaint Attempts::began(FencingToken term, const MessageId& id, int attempt, B
     return "R1: " + id.value + " is tried again " + inMilliseconds(rest->second.until - now) + " too early";
   begun_[id] = attempt;
   const auto suspect = suspects_.extract(id);
-  if (suspect && ordered_ && !isCharged(id, suspect.mapped(), count, attempt))
+  if (suspect && ordered_ && !isCharged(id, suspect.mapped(), count, attempt) && !isNarrowedDown(id, suspect.mapped()))
     return "R5: " + id.value + " starts again without a charge though its process has died";
   if (attempt < count.attempts + (count.charge ? 0 : 1))
     return "R2: attempt " + std::to_string(attempt) + " at " + id.value + ", against which " +
@@ -29,12 +29,41 @@ Complaint Attempts::began(FencingToken term, const MessageId& id, int attempt, B
 
 bool Attempts::isCharged(const MessageId& id, const Suspect& suspect, const Count& count, int attempt) const {
   if (count.charge) return count.attempts == attempt;
-  return named_ == id && count.attempts >= suspect.attempts && count.attempts + 1 == attempt;
+  const bool isNamed = inWork_.ids.size() == 1 && !inWork_.more && !inWork_.areTheirs && inWork_.ids.front() == id;
+  return isNamed && count.attempts >= suspect.attempts && count.attempts + 1 == attempt;
 }
 
 void Attempts::died(const MessageId& id, const GroupId& group) {
   const auto begun = begun_.find(id);
-  suspects_.insert_or_assign(id, Suspect{group, begun == begun_.end() ? 1 : begun->second});
+  const bool wasAlone = counts_[id].charge;
+  suspects_.insert_or_assign(
+      id, Suspect{group, begun == begun_.end() ? 1 : begun->second, wasAlone, !wasAlone && mayBeMany()});
+}
+
+void Attempts::named(InWork inWork) {
+  inWork_ = std::move(inWork);
+  isClaimed_ = false;
+  if (!areFew() || inWork_.ids.empty()) return;
+  for (auto& [id, suspect] : suspects_) suspect.leftOut = suspect.amongMany && !isNamed(id);
+}
+
+/// A term that ends before it has named anybody leaves them many once more.
+void Attempts::claimed() {
+  if (std::exchange(isClaimed_, true))
+    for (auto& [id, suspect] : suspects_) suspect.amongMany = !suspect.wasAlone && mayBeMany();
+}
+
+/// Where the record leaves open who may be in work that is whole batches, and with lanes what each has named besides.
+bool Attempts::mayBeMany() const noexcept {
+  if (areFew()) return false;
+  const std::size_t batches = 2 * options_.maxBatch * std::max<std::size_t>(options_.ordering.lanes, 1);
+  return inWork_.ids.size() > few || batches > few;
+}
+
+bool Attempts::isNarrowedDown(const MessageId& id, const Suspect& suspect) const {
+  if (isClaimed_) return false;
+  if (suspect.leftOut) return isNamed(id) || inWork_.more || inWork_.ids.empty();  // where the lanes name their own
+  return suspect.amongMany && areFew() && isNamed(id);
 }
 
 void Attempts::ended(FencingToken term, const MessageId& id, const Outcome& outcome, BootTime now) {

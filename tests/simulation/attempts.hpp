@@ -6,22 +6,37 @@
 ///   R4 a wait is no longer than the backoff allows
 ///   R5 what has taken its process with it is charged, durably, before it starts again; not what waits in a group with
 ///      a suspect that failed in good order, which is on its way to the lanes; and where each is named alone when it
-///      begins, so that its death is counted afterwards, it is enough that the one before is counted, durably
+///      begins, so that its death is counted afterwards, it is enough that the one before is counted, durably. What
+///      died among many is not charged yet: it starts once more when only few are on record, and it is one of them, or
+///      like any other when few were on record without it
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tenure/consumer.hpp"
 
 namespace tenure::simulation {
+
+/// As the consumer has it: so many suspects come alone.
+inline constexpr std::size_t few = 32;
 
 /// What was broken; nothing if all was kept.
 using Complaint = std::optional<std::string>;
 
 class Attempts {
  public:
+  /// As it is on record.
+  struct InWork {
+    std::vector<MessageId> ids;
+    bool more = false;
+    bool areTheirs = false;  // suspects of an earlier term
+  };
+
   /// `ordered`: what was given and not acknowledged comes again in its order. Only then a message that has taken its
   /// process with it is sure to be found (R3, R5).
   Attempts(const ConsumerOptions& options, bool ordered) : options_(options), ordered_(ordered) {}
@@ -45,8 +60,10 @@ class Attempts {
   void parked(const GroupId& group);
   /// Durable: nothing counts against it any more when `attempts` is 0. One that blocks has no attempts left to charge.
   void recorded(const MessageId& id, int attempts, bool charge, bool blocks);
-  /// Durable: who is in work, where that is one message and no other.
-  void named(const std::optional<MessageId>& only) { named_ = only; }
+  /// Durable: who is in work.
+  void named(InWork inWork);
+  /// A term begins: until it has named somebody, anybody may be in work.
+  void claimed();
 
  private:
   struct Rest {
@@ -61,10 +78,17 @@ class Attempts {
 
   struct Suspect {
     GroupId group;
-    int attempts = 0;  // that have to count against it, with the one in which its process died
+    int attempts = 0;       // that have to count against it, with the one in which its process died
+    bool wasAlone = false;  // it was charged before
+    bool amongMany = false;
+    bool leftOut = false;  // when few of them were on record
   };
 
   bool isCharged(const MessageId& id, const Suspect& suspect, const Count& count, int attempt) const;
+  bool areFew() const noexcept { return !isClaimed_ && !inWork_.more && inWork_.ids.size() <= few; }
+  bool isNamed(const MessageId& id) const { return std::ranges::find(inWork_.ids, id) != inWork_.ids.end(); }
+  bool mayBeMany() const noexcept;
+  bool isNarrowedDown(const MessageId& id, const Suspect& suspect) const;
   void rest(FencingToken term, const MessageId& id, Duration wait);
 
   const ConsumerOptions& options_;
@@ -73,7 +97,8 @@ class Attempts {
   std::map<MessageId, Count> counts_;
   std::map<MessageId, Suspect> suspects_;
   std::map<MessageId, int> begun_;  // the attempt that began last
-  std::optional<MessageId> named_;
+  InWork inWork_;
+  bool isClaimed_ = false;
 };
 
 }  // namespace tenure::simulation

@@ -59,6 +59,7 @@ void Ghost::claimed(FencingToken token, const CandidateUuid& by) {
   if (claims_ > 1 && token != highest_) ended(highest_, false);
   highest_ = token;
   holder_ = by;
+  attempts_.claimed();
 }
 
 void Ghost::ended(FencingToken token, bool clean) {
@@ -82,8 +83,11 @@ void Ghost::committed(FencingToken token, const Booking& booking, BootTime now) 
   checkHistory(booking);
   for (const Booking::Attempt& one : booking.attempts) attempts_.recorded(one.id, one.attempts, one.charge, one.blocks);
   complain(numbers_.committed(booking.numbers));
-  if (booking.closes) attempts_.named(booking.names);
-  if (booking.closes) *booking.closes ? void(closed_.insert(token)) : void(closed_.erase(token));
+  if (const auto& inWork = booking.inWork) {
+    const bool closes = inWork->ids.empty() && !inWork->more;
+    closes ? void(closed_.insert(token)) : void(closed_.erase(token));
+    attempts_.named(*inWork);
+  }
   for (const Message& message : booking.acknowledged) acknowledged(message);
 }
 

@@ -59,8 +59,7 @@ struct Booking {
   std::vector<Attempt> attempts;
   std::vector<LoggedAttempt> log;
   NumbersBooking numbers;
-  std::optional<bool> closes;      // nothing is in work after it
-  std::optional<MessageId> names;  // or this one alone
+  std::optional<Attempts::InWork> inWork;  // who may be in work after it
   std::vector<Message> acknowledged;
 };
 

@@ -56,6 +56,7 @@ constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descr
     {"returned-is-known", "what a broker delivers again is done", {"S5", "G1"}},
     {"forgets-early", "keys are forgotten before their time", {"P1"}},
     {"returns-last", "what a broker delivers again comes after what it delivers for the first time", {"S3"}},
+    {"narrowed-unrecorded", "many suspects come few at a time, and the record does not say which", {"R5"}},
 }};
 
 const Description& of(Mutant mutant) noexcept { return descriptions[static_cast<std::size_t>(mutant)]; }

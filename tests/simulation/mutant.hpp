@@ -55,6 +55,7 @@ enum class Mutant {
   returnedIsKnown,      // what a broker delivers again is done
   forgetsEarly,         // keys are forgotten before their time
   returnsLast,          // what a broker delivers again comes after what it delivers for the first time
+  narrowedUnrecorded,   // many suspects come few at a time, and the record does not say which
   count
 };
 std::string_view toString(Mutant mutant) noexcept;

@@ -280,6 +280,28 @@ void drawQuiet(Plan& plan, Draw draw) {
   }
 }
 
+/// A large batch of quick ones at once, and one of them kills its process.
+void drawFlood(Plan& plan, Draw draw) {
+  ConsumerOptions& options = plan.consumer;
+  if (options.handlerIsExternal || options.delivery == Guarantee::atMostOnce || !draw.oneIn(10)) return;
+  options.maxBatch = static_cast<std::size_t>(draw.number(40, 120));
+  const int groups = draw.number(1, 8);
+  const int count = draw.number(50, 110);
+  const Duration at = draw.time(0s, plan.chaos / 2);
+  const int killer = draw.number(0, count - 1);
+  for (int i = 0; i < count; ++i) {
+    MessagePlan message;
+    message.id = 20'000 + i;
+    message.group = draw.number(0, groups - 1);
+    message.at = at;
+    message.handling = draw.time(10us, 1ms);
+    if (i == killer) message.kills = draw.oneIn(2) ? 1000 : draw.number(1, 6);
+    plan.messages.push_back(message);
+  }
+  std::stable_sort(plan.messages.begin(), plan.messages.end(),
+                   [](const MessagePlan& a, const MessagePlan& b) { return a.at < b.at; });
+}
+
 }  // namespace
 
 Plan drawPlan(std::uint64_t seed) {
@@ -302,6 +324,7 @@ Plan drawPlan(std::uint64_t seed) {
   drawReturns(plan, draw.fork());
   drawQuiet(plan, draw.fork());
   drawStop(plan, draw.fork());
+  drawFlood(plan, draw.fork());
   return plan;
 }
 

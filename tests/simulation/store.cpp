@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "consumer/recovery_window.hpp"
 #include "process.hpp"
 #include "simulation.hpp"
 
@@ -247,10 +248,14 @@ void StoreTransaction::note(std::string_view key, std::optional<std::string> val
 }
 
 Result<void> StoreTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
+  const bool isMain = consumer == process_.simulation().plan().consumer.name;
+  ConsumerState state;
+  state.inWork.assign(ids.begin(), ids.end());
+  consuming::readWhose(state);
+  const bool narrows = isMain && state.inWork.size() == few && !more;
+  if (narrows && process_.simulation().mutant() == Mutant::narrowedUnrecorded) return {};
   Result<void> written = ForwardingTransaction::recordInWork(consumer, ids, more);
-  if (!written || consumer != process_.simulation().plan().consumer.name) return written;
-  booking_.closes = ids.empty() && !more;
-  booking_.names = ids.size() == 1 && !more ? std::optional(ids.front()) : std::nullopt;
+  if (written && isMain) booking_.inWork = Attempts::InWork{std::move(state.inWork), more, state.recordedBy.value != 0};
   return written;
 }
 

@@ -75,6 +75,16 @@ TEST_F(CommitterTest, ASuspectIsAloneInIt) {
   EXPECT_TRUE(isOver());
 }
 
+TEST_F(CommitterTest, SuspectsThatAreNarrowedDownShareIt) {
+  committer().begin(now.boot);
+  settle({"a"});
+  hand.grant(10);
+  hand.setSuspects(3);
+  hand.narrow(true);
+
+  EXPECT_FALSE(isOver());
+}
+
 TEST_F(CommitterTest, ItsCommitCarriesAllThatIsToBeWritten) {
   settle({"a", "b"});
   at().booking.record = attemptsAt("c", 2);

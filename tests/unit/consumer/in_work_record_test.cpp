@@ -82,7 +82,7 @@ TEST_F(LedgerTest, SuspectsStayOnRecordAsTheOtherTermsUntilTheLastIsDone) {
   EXPECT_EQ(hand.granted(), 2U);
 
   const InWorkRecord::Entry first = commit(1);
-  EXPECT_THAT(idsOf(first.inWork), ElementsAre(suspectsOf(FencingToken{3}).value, "b"));
+  EXPECT_THAT(idsOf(first.inWork), ElementsAre(suspectsOf(FencingToken{3}, true).value, "b"));
   EXPECT_EQ(hand.suspects(), 1U);
 
   const InWorkRecord::Entry second = commit(1);
@@ -123,6 +123,160 @@ TEST_F(LedgerTest, BeforeTheLanesAllIsSuspectAndMoreMayCome) {
   EXPECT_EQ(hand.suspects(), 2U);
 
   EXPECT_TRUE(commit(1).more);
+}
+
+/// Forty suspects of an earlier term, m1 …, and one more message.
+class NarrowingTest : public LedgerTest {
+ protected:
+  void findForty(bool more = false) {
+    std::vector<std::string> ids;
+    for (int i = 1; i <= 40; ++i) ids.push_back("m" + std::to_string(i));
+    Recollection left;
+    left.state = leftInWork(ids, more);
+    ledger().restore(left);
+    ids.emplace_back("later");
+    hand.add(messagesOf(ids));
+    Survey survey;
+    for (const MessageId& id : left.state.inWork) survey.named.insert(id);
+    ledger().surveyed(hand, survey);
+  }
+  /// As suspects of the term that may have died of them: this one may outlive them without having begun any.
+  static std::vector<std::string> stillSuspect(const InWorkRecord::Entry& entry, bool narrowedDown = true) {
+    EXPECT_EQ(entry.inWork.front(), suspectsOf(FencingToken{3}, narrowedDown));
+    return idsOf({entry.inWork.begin() + 1, entry.inWork.end()});
+  }
+};
+
+TEST_F(NarrowingTest, ManySuspectsAreNamedFewAtATimeBeforeTheyBegin) {
+  options.maxBatch = 100;
+  findForty();
+  EXPECT_EQ(hand.suspects(), 40U);
+  EXPECT_FALSE(hand.areAlone());
+  EXPECT_FALSE(ledger().mayBegin(hand)) << "not before the record says so";
+
+  const InWorkRecord::Entry few = commit(0);
+  EXPECT_THAT(stillSuspect(few), testing::SizeIs(fewSuspects));
+  EXPECT_EQ(stillSuspect(few).front(), "m1");
+  EXPECT_FALSE(few.more);
+  EXPECT_EQ(hand.granted(), fewSuspects);
+
+  const InWorkRecord::Entry rest = commit(fewSuspects);
+  EXPECT_THAT(stillSuspect(rest), testing::SizeIs(40 - fewSuspects));
+  EXPECT_EQ(hand.granted(), 40 - fewSuspects);
+
+  const InWorkRecord::Entry past = commit(40 - fewSuspects);
+  EXPECT_THAT(idsOf(past.inWork), ElementsAre("later"));
+  EXPECT_TRUE(past.more);
+  EXPECT_FALSE(hand.narrows());
+}
+
+TEST_F(NarrowingTest, AsManyAsMayComeAloneDo) {
+  options.maxBatch = 100;
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < fewSuspects; ++i) ids.push_back("m" + std::to_string(i));
+  hand.add(messagesOf(ids));
+
+  ledger().surveyed(hand, {.named = {}, .first = fewSuspects});
+
+  EXPECT_TRUE(hand.areAlone());
+}
+
+TEST_F(NarrowingTest, FewStayAloneWhateverComesBeforeThemOnceMore) {
+  options.maxBatch = 100;
+  Recollection left;
+  left.state = leftInWork({"m39", "m40"});
+  ledger().restore(left);
+  std::vector<std::string> ids;
+  for (int i = 1; i <= 40; ++i) ids.push_back("m" + std::to_string(i));
+  hand.add(messagesOf(ids));
+
+  ledger().surveyed(hand, {.named = {MessageId{"m39"}, MessageId{"m40"}}});
+
+  EXPECT_EQ(hand.suspects(), 40U) << "those before them were committed, and not acknowledged";
+  EXPECT_TRUE(hand.areAlone());
+}
+
+TEST_F(NarrowingTest, WhoWasNarrowedDownComesAloneHoweverManyStandBetweenThem) {
+  options.maxBatch = 100;
+  std::vector<std::string> ids;
+  for (int i = 1; i <= 40; ++i) ids.push_back("m" + std::to_string(i));
+  Recollection left;
+  left.state = leftInWork(ids);  // by somebody who found fewer, and others among them
+  left.isNarrowedDown = true;
+  ledger().restore(left);
+  hand.add(messagesOf(ids));
+
+  ledger().surveyed(hand, {.named = {left.state.inWork.begin(), left.state.inWork.end()}});
+
+  EXPECT_TRUE(hand.areAlone());
+  EXPECT_THAT(stillSuspect(commit(1)), testing::SizeIs(39));
+}
+
+TEST_F(NarrowingTest, NoMoreAreNamedAtATimeThanATransactionMayHave) {
+  findForty();
+
+  EXPECT_THAT(stillSuspect(commit(0)), ElementsAre("m1", "m2", "m3", "m4"));
+}
+
+TEST_F(NarrowingTest, WhereEachIsNamedByItselfTheyStayAlone) {
+  options.handlerIsExternal = true;
+  findForty();
+
+  EXPECT_TRUE(hand.areAlone());
+}
+
+TEST_F(NarrowingTest, TheFirstCommitClosesTheRecordsOfLanesAndNoOther) {
+  role = Role::recovery;
+  options.maxBatch = 100;
+  options.ordering = Ordering::perGroup(3);
+  findForty(true);
+
+  const InWorkRecord::Entry first = commit(0);
+  EXPECT_EQ(first.voids, 3U);
+  EXPECT_FALSE(first.more) << "the lanes do not begin yet";
+  EXPECT_FALSE(ledger().coversFront());
+  EXPECT_EQ(commit(fewSuspects).voids, 0U);
+}
+
+TEST_F(NarrowingTest, BeforeTheLanesThoseThatComeLaterAreNamedAsWell) {
+  role = Role::recovery;
+  options.maxBatch = 100;
+  options.ordering = Ordering::perGroup(2);
+  findForty(true);
+  static_cast<void>(commit(0));
+  static_cast<void>(commit(fewSuspects));
+  const InWorkRecord::Entry last = commit(hand.size());
+  EXPECT_TRUE(last.more) << "the lanes may begin";
+
+  hand.add(messagesOf({"x", "y"}));
+  ledger().came(hand);
+
+  EXPECT_EQ(hand.suspects(), 2U);
+  EXPECT_FALSE(ledger().mayBegin(hand));
+  EXPECT_THAT(stillSuspect(commit(0)), ElementsAre("x", "y"));
+}
+
+TEST_F(NarrowingTest, ATermThatEndsInBetweenLeavesTheRestOnRecordAsTheyWere) {
+  options.maxBatch = 100;
+  findForty();
+  static_cast<void>(commit(0));
+
+  const InWorkRecord::Entry leaving = commit(3, {.closes = true, .batch = 100});
+
+  EXPECT_THAT(stillSuspect(leaving, false), testing::SizeIs(37));
+}
+
+TEST_F(NarrowingTest, FewSuspectsOfOneThatWasNarrowedDownStayTheOnlyOnesBeforeTheLanes) {
+  role = Role::recovery;
+  options.ordering = Ordering::perGroup(2);
+  Recollection left;
+  left.state = leftInWork({"a", "b"});
+  ledger().restore(left);
+  hand.add(messagesOf({"a", "b"}));
+  ledger().surveyed(hand, {});
+
+  EXPECT_FALSE(commit(1).more);
+  EXPECT_TRUE(commit(1).more) << "now the lanes may begin";
 }
 
 TEST_F(LedgerTest, WhoTakesMessagesFirstHasNoSuspects) {

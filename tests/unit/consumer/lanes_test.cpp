@@ -195,8 +195,10 @@ TEST_F(ConsumerLanes, CondemnOnlyTheMessageThatKillsItsProcess) {
 TEST_F(ConsumerLanes, SuspectAllOfAFrontThatIsLargerThanOneRead) {
   options.maxBatch = 12;
   std::atomic<bool> dies = true;
-  handler = [&](const Delivery&) {
+  std::atomic<int> beforeTheLanes = 0;
+  handler = [&, career = std::this_thread::get_id()](const Delivery&) {
     if (dies) replicas.back()->term().loseLease();
+    if (!dies && std::this_thread::get_id() == career) ++beforeTheLanes;
     return Outcome::done();
   };
   for (int i = 0; i < 48; ++i) produce(std::to_string(i), "group " + std::to_string(i));
@@ -207,9 +209,42 @@ TEST_F(ConsumerLanes, SuspectAllOfAFrontThatIsLargerThanOneRead) {
   LanedReplica& successor = elect();
   workOff(successor);
 
-  EXPECT_THAT(events.of<MessageSuspected>(), SizeIs(48));
+  EXPECT_EQ(beforeTheLanes, 48);
+  EXPECT_THAT(events.of<MessageSuspected>(), IsEmpty()) << "they are many, and come twelve at a time";
   killed.handOver();
   successor.handOver();
+}
+
+TEST_F(ConsumerLanes, FindAKillerAmongManyWithTwoDeathsThatAreNotCharged) {
+  options.maxBatch = 100;
+  options.maxAttempts = 2;
+  std::atomic<int> starts = 0;
+  std::atomic<bool> died = false;
+  handler = [&](const Delivery& delivery) {
+    if (delivery.message.id.value != "c58") return Outcome::done();
+    ++starts;
+    died = true;
+    replicas.back()->term().loseLease();
+    return Outcome::done();
+  };
+  produceEvenly(800, {"a", "b", "c", "d", "e", "f", "g", "h"});
+
+  for (int term = 0; term < 10 && !world.waiting().empty(); ++term) {
+    LanedReplica& leader = elect();
+    died = false;
+    try {
+      while (!died && !world.waiting().empty()) leader.execute();
+    } catch (const EndTerm&) {
+      died = true;
+    }
+    leader.handOver();
+  }
+
+  ASSERT_THAT(deadIds(), ElementsAre("c58"));
+  EXPECT_EQ(world.deadLetters().front().attempts, 2);
+  EXPECT_LE(starts, 4) << "in a lane, among few, and as often as it has attempts";
+  EXPECT_THAT(world.ledger(), SizeIs(800));
+  expectEachOnceInOrder();
 }
 
 TEST_F(ConsumerLanes, LetAMessageWaitAlsoWhenTheReplyToItsFailedAttemptWasLost) {

@@ -185,15 +185,15 @@ TEST_F(LanesThrottle, ANumberThatComesEarlyUsesOneTokenWhenItsTurnHasCome) {
 TEST_F(LanesThrottle, BeforeTheLanesBeginTheQueuesRateHoldsAsWell) {
   const Rate rate{200, 5};
   EXPECT_TRUE(limits.set({.queue = rate}));
-  produceEvenly(40, {"a", "b", "c", "d"});
+  produceEvenly(32, {"a", "b", "c", "d"});
   die();
 
   LanedReplica& successor = elect();
   workOff(successor);
   successor.handOver();
 
-  EXPECT_THAT(events.of<MessageSuspected>(), SizeIs(40));
-  EXPECT_THAT(starts, SizeIs(40));
+  EXPECT_THAT(events.of<MessageSuspected>(), SizeIs(32));
+  EXPECT_THAT(starts, SizeIs(32));
   expectKept(startsOf("all"), rate);
 }
 

@@ -1,4 +1,5 @@
 /// A handler of many at once in lanes: each call has messages of one group, and nothing else is promised less.
+#include <atomic>
 #include <mutex>
 
 #include "base/random.hpp"
@@ -136,6 +137,31 @@ TEST_F(TogetherInLanes, AGroupThatWaitsForItsNextAttemptKeepsNobodyElse) {
   EXPECT_THAT(deadIds(), IsEmpty());
   EXPECT_THAT(world.ledger(), SizeIs(40));
   expectEachOnceInOrder();
+}
+
+/// Before the lanes, where suspects of many groups share a transaction: whoever is guilty is looked for.
+TEST_F(TogetherInLanes, ManySuspectsComeOneByOneThoughTheyShareTransactions) {
+  options.maxBatch = 100;
+  std::atomic<bool> died = false;
+  verdict = [&](const Message& message, std::size_t) {
+    if (message.id.value == "c34" && !died.exchange(true)) replicas.back()->term().loseLease();
+    return Outcome::done();
+  };
+  produceEvenly(400, {"a", "b", "c", "d", "e", "f", "g", "h"});
+  LanedReplica& first = electTogether();
+  try {
+    while (!died && !world.waiting().empty()) first.execute();
+  } catch (const EndTerm&) {
+  }
+  first.handOver();
+
+  workOff(electTogether());  // each call has one group: the fixture looks
+  replicas.back()->handOver();
+
+  ASSERT_THAT(events.of<SuspectsFound>(), SizeIs(1));
+  EXPECT_EQ(events.of<SuspectsFound>()[0].together, 32U);
+  expectEachOnceInOrder();
+  expectOneEffectEach();
 }
 
 /// What a rate lets through is counted message by message.

@@ -121,19 +121,19 @@ class LanesReach : public ConsumerLanes {
 };
 
 TEST_F(LanesReach, FewerLanesFindWhatMoreLanesMayHaveBegun) {
-  options.maxBatch = 12;
+  options.maxBatch = 8;
   dieWith(60);
 
   options.ordering = Ordering::perGroup(1);
-  expectSuspects(48);
+  expectSuspects(32);
 }
 
 TEST_F(LanesReach, MoreLanesSuspectNoMoreThanFewerMayHaveBegun) {
-  options.maxBatch = 12;
+  options.maxBatch = 8;
   dieWith(60);
 
   options.maxBatch = 64;
-  expectSuspects(48);
+  expectSuspects(32);
 }
 
 TEST_F(LanesReach, CommandsBeginOneByOneInEachLane) {
@@ -145,11 +145,11 @@ TEST_F(LanesReach, CommandsBeginOneByOneInEachLane) {
 }
 
 TEST_F(LanesReach, OneLineFindsWhatLanesMayHaveBegun) {
-  options.maxBatch = 12;
+  options.maxBatch = 8;
   dieWith(60);
 
   options.ordering = Ordering::total();
-  expectSuspects(48);
+  expectSuspects(32);
 }
 
 TEST_F(LanesReach, LanesFindWhatOneLineMayHaveBegun) {

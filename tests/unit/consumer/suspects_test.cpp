@@ -282,6 +282,136 @@ TEST_F(ConsumerSuspects, ASuspectIsFoundAgainWhenWhatIsBeforeItCouldNotBeAcknowl
   EXPECT_THAT(deadIds(), ElementsAre("b"));
 }
 
+/// A hundred messages in one batch, of which m40 kills its process; at most 32 of them are narrowed down at a time.
+class ConsumerNarrowing : public ConsumerSuspects {
+ protected:
+  void SetUp() override {
+    options.maxBatch = 100;
+    options.maxAttempts = 2;
+    for (int i = 0; i < 100; ++i) produce({"m" + std::to_string(i)});
+  }
+  /// With that many suspects, and nobody charged.
+  void dieNarrowed(const std::string& id) {
+    dieIn(id);
+    EXPECT_THAT(found().attempts, IsEmpty());
+    EXPECT_THAT(inWorkIds(), SizeIs(32)) << "of all that may have killed it, those are left";
+  }
+};
+
+TEST_F(ConsumerNarrowing, ManySuspectsShareTransactionsFewAtATimeAndNobodyIsCharged) {
+  dieIn("m40");
+  handled.clear();
+  behaviour = [&](const Delivery& delivery) {
+    const std::vector<std::string> named = inWorkIds();
+    EXPECT_THAT(named, SizeIs(testing::Le(32U)));
+    EXPECT_THAT(named, testing::Contains(delivery.message.id.value)) << "or its successor would not find it";
+    EXPECT_FALSE(found().moreInWork);
+    return Outcome::done();
+  };
+  const auto before = world.commits();
+
+  workOff(elect());
+
+  EXPECT_THAT(events.of<MessageSuspected>(), IsEmpty());
+  ASSERT_THAT(events.of<SuspectsFound>(), SizeIs(1));
+  EXPECT_EQ(events.of<SuspectsFound>()[0].messages, 100U);
+  EXPECT_EQ(events.of<SuspectsFound>()[0].together, 32U);
+  EXPECT_LE(world.commits() - before, 6) << "one that names the first of them, and four with their effects";
+  EXPECT_THAT(doneIds(), SizeIs(100));
+}
+
+TEST_F(ConsumerNarrowing, AKillerAmongManyIsADeadLetterAfterAttemptsOfItsOwnAndNobodyElseIsCharged) {
+  dieIn("m40");        // among a hundred
+  dieNarrowed("m40");  // among 32
+  dieIn("m40");        // alone, first start
+  ASSERT_THAT(found().attempts, SizeIs(1));
+  EXPECT_EQ(found().attempts[0].id.value, "m40");
+  dieIn("m40");  // alone, second start
+
+  workOff(elect());
+
+  EXPECT_EQ(timesHandled("m40"), 4);
+  EXPECT_THAT(deadIds(), ElementsAre("m40"));
+  EXPECT_EQ(world.deadLetters()[0].attempts, 2);
+  EXPECT_THAT(doneIds(), SizeIs(99));
+  EXPECT_EQ(timesHandled("m39"), 3) << "and done with the second start alone";
+}
+
+TEST_F(ConsumerNarrowing, SeveralKillersAreFoundOneAfterTheOther) {
+  dieIn("m10");
+  dieNarrowed("m10");
+  dieIn("m10");
+  dieIn("m10");
+  dieIn("m90");  // in an ordinary batch once more
+  for (int death = 0; death < 3; ++death) dieIn("m90");
+
+  workOff(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("m10", "m90"));
+  EXPECT_THAT(doneIds(), SizeIs(98));
+}
+
+TEST_F(ConsumerNarrowing, WhoWasNarrowedDownStaysAloneWhateverTheNextTermDiesOf) {
+  dieIn("m40");
+  dieNarrowed("m40");
+  dieIn("m40");  // alone
+  elect();       // dies before its first commit
+
+  dieIn("m40");
+  EXPECT_EQ(events.of<SuspectsFound>().back().together, 1U);
+  EXPECT_EQ(events.of<MessageSuspected>().back().message, "m40");
+  workOff(elect());
+
+  EXPECT_EQ(timesHandled("m40"), 4);
+  EXPECT_THAT(deadIds(), ElementsAre("m40"));
+}
+
+TEST_F(ConsumerNarrowing, ACleanHandoverInTheMiddleKeepsTheRestUnderSuspicion) {
+  dieIn("m40");
+  ConsumerReplica* successor = nullptr;
+  behaviour = [&](const Delivery&) {
+    successor->term().requestStop();
+    return Outcome::done();
+  };
+  successor = &elect();
+  successor->execute();
+  successor->handOver();
+  EXPECT_THAT(inWorkIds(), SizeIs(99));
+  behaviour = [](const Delivery&) { return Outcome::done(); };
+
+  workOff(elect());
+
+  EXPECT_EQ(events.of<SuspectsFound>().back().messages, 99U);
+  EXPECT_EQ(events.of<SuspectsFound>().back().together, 32U);
+}
+
+TEST_F(ConsumerNarrowing, AFailureInGoodOrderIsThatMessagesAlone) {
+  dieIn("m40");
+  behaviour = [](const Delivery& delivery) {
+    return delivery.message.id.value == "m5" ? Outcome::failed("no") : Outcome::done();
+  };
+
+  workOff(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("m5"));
+  EXPECT_THAT(doneIds(), SizeIs(99));
+}
+
+TEST_F(ConsumerNarrowing, ASourceThatDoesNotHearOfABatchCostsNobodyAnAttempt) {
+  acknowledging = memory::Database::Acknowledging::afterCommit;
+  dieIn("m40");
+  world.fail(memory::Operation::acknowledge, Errc::unavailable);
+
+  dieIn("m40");
+  EXPECT_THAT(found().attempts, IsEmpty());
+  dieIn("m40");
+  dieIn("m40");
+  workOff(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("m40"));
+  EXPECT_THAT(doneIds(), SizeIs(99));
+}
+
 TEST_F(ConsumerSuspects, ACleanHandoverInTheMiddleKeepsTheRestUnderSuspicionUncharged) {
   produce({"a", "b", "c"});
   dieIn("b");
