@@ -192,7 +192,7 @@ struct ConsumerOptions {
   /// as this, no group waits for another.
   std::size_t laneWindow = 4096;
   /// Messages that share a transaction at most, 1..4096, and no more than the store takes; 1 commits each on its own.
-  std::size_t maxBatch = 64;
+  std::size_t maxBatch = 512;
   /// A batch is committed when its first message has waited this long, 0..10 s.
   std::chrono::milliseconds latencyTarget{20};
   /// Always up to maxBatch messages a commit, and a latencyTarget for handlers alone. Otherwise batches shrink where

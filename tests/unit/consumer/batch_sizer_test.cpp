@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "tenure/consumer.hpp"
+
 namespace tenure::consuming {
 namespace {
 
@@ -73,6 +78,35 @@ TEST(BatchSizer, ADiskThatMissesTheTargetAloneGetsNoMoreCommitsThanHalfTheTarget
   settleDown(sizer, {.handler = 100us, .commitFixed = 50ms});
 
   EXPECT_NEAR(static_cast<double>(sizer.size()), 100, 2);
+}
+
+/// With the default options. As many share a commit as wait, and fit; its work ends with its time.
+TEST(BatchSizer, BatchesGrowWithABacklogAndShrinkWhenItIsGoneAndTheTargetHolds) {
+  const ConsumerOptions options;
+  BatchSizer sizer(options.maxBatch, options.latencyTarget, options.fixedBatch);
+  const Machinery quick{.handler = 15us, .commitFixed = 4ms, .commitEach = 4us};
+  const Machinery slow{.handler = 200us, .commitFixed = 4ms, .commitEach = 50us};
+  const auto workOff = [&](std::size_t waiting, const Machinery& machinery) {
+    std::vector<std::size_t> batches;
+    while (waiting > 0) {
+      std::size_t batch = std::min(sizer.size(), waiting);
+      while (machinery.work(batch) > sizer.workLimit(batch)) --batch;
+      sizer.committed(batch, machinery.work(batch), machinery.commit(batch));
+      batches.push_back(batch);
+      waiting -= batch;
+    }
+    return batches;
+  };
+
+  for (int quiet = 0; quiet < 30; ++quiet) EXPECT_EQ(workOff(1, quick), std::vector<std::size_t>{1});
+  EXPECT_EQ(workOff(20'000, quick)[10], options.maxBatch) << "a backlog of quick ones has all that a batch may have";
+
+  const std::vector<std::size_t> late = workOff(20'000, slow);
+  for (std::size_t i = 10; i < late.size(); ++i) EXPECT_LE(slow.batch(late[i]), options.latencyTarget * 11 / 10);
+  EXPECT_GE(late[10], 55U) << "and no more commits than the target takes";
+
+  EXPECT_EQ(workOff(20'000, quick)[20], options.maxBatch);
+  for (int quiet = 0; quiet < 30; ++quiet) EXPECT_EQ(workOff(1, quick), std::vector<std::size_t>{1});
 }
 
 TEST(BatchSizer, OneSlowCommitAtMostHalvesTheBatch) {
