@@ -131,8 +131,12 @@ Result<std::vector<Row>> Driver::scan(const storage::Scan& scan) {
 // --- committing
 
 Result<Committed> Driver::commit(const storage::Commit& commit) {
-  if (const auto first = std::exchange(state_.beforeNextCommit, {})) first();
-  const std::lock_guard lock(state_.mutex);
+  std::unique_lock lock(state_.mutex);
+  if (const auto first = std::exchange(state_.beforeNextCommit, {})) {
+    lock.unlock();  // it asks the world for things itself
+    first();
+    lock.lock();
+  }
   const bool isBurning = commit.writes->isEmpty();
   if (commit.expected != nullptr) {
     const Result<void> struck = state_.strike(isBurning ? Operation::resolve : Operation::commit);
