@@ -10,11 +10,11 @@
 #include <sqlite3.h>
 
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "programs/arguments.hpp"
+#include "programs/unfenced.hpp"
 #include "support/backends.hpp"
 #include "support/postgres_server.hpp"
 #include "tenure/postgresql.hpp"
@@ -78,23 +78,32 @@ inline Result<std::unique_ptr<IMessageSink>> openSink(const Arguments& arguments
   return postgresql::openSink(postgresOptions(arguments));
 }
 
-inline void runInFile(const std::string& file, const std::string& sql) {
+inline void runInFile(const std::string& file, const std::string& sql, const std::string& onlyIfAny) {
   sqlite3* raw = nullptr;
   sqlite3_open(file.c_str(), &raw);
   const std::unique_ptr<sqlite3, decltype(&sqlite3_close)> connection(raw, &sqlite3_close);
   sqlite3_busy_timeout(raw, 10'000);
-  sqlite3_exec(raw, sql.c_str(), nullptr, nullptr, nullptr);
+  const auto note = [](void* found, int, char**, char**) {
+    *static_cast<bool*>(found) = true;
+    return 0;
+  };
+  bool any = onlyIfAny.empty();
+  if (!any) sqlite3_exec(raw, onlyIfAny.c_str(), note, &any, nullptr);
+  if (any) sqlite3_exec(raw, sql.c_str(), nullptr, nullptr, nullptr);
 }
 
-/// Runs SQL in the store behind Tenure's back, each on a session of its own.
-inline std::function<void(const std::string&)> meddlerWith(const Arguments& arguments) {
+/// Runs SQL in the store behind Tenure's back, each on a session of its own. A file's lock is asked for by a write that
+/// finds no row as well; so it is looked first whether there is any.
+inline Meddle meddlerWith(const Arguments& arguments) {
   if (!arguments.text("file").empty())
-    return [file = arguments.text("file")](const std::string& sql) { runInFile(file, sql); };
+    return [file = arguments.text("file")](const std::string& sql, const std::string& onlyIfAny) {
+      runInFile(file, sql, onlyIfAny);
+    };
   std::string password;
   std::ifstream(arguments.text("database-password")) >> password;
   return [words = "host=127.0.0.1 dbname=postgres user=" + std::string(chaosRole) +
-                  " port=" + arguments.text("database-port") +
-                  " password=" + password](const std::string& sql) { PostgresSession(words).tryToRun(sql); };
+                  " port=" + arguments.text("database-port") + " password=" + password](
+             const std::string& sql, const std::string&) { PostgresSession(words).tryToRun(sql); };
 }
 
 }  // namespace tenure::test

@@ -11,15 +11,16 @@
 
 namespace tenure::test {
 
+/// Runs SQL in the store, on a session of its own; where a query is given, if that finds any row.
+using Meddle = std::function<void(const std::string& sql, const std::string& onlyIfAny)>;
+
 class Unfenced final : public ForwardingStore {
  public:
-  /// `meddle` runs SQL in the store, on a session of its own.
-  Unfenced(IFencedStore& inner, std::function<void(const std::string&)> meddle)
-      : ForwardingStore(inner), meddle_(std::move(meddle)) {}
+  Unfenced(IFencedStore& inner, Meddle meddle) : ForwardingStore(inner), meddle_(std::move(meddle)) {}
 
   Result<void> claim(const Term& term) override {
     Result<void> claimed = ForwardingStore::claim(term);
-    meddle_("CREATE TABLE IF NOT EXISTS unfenced AS SELECT * FROM tenure_fence WHERE 1 = 0");
+    meddle_("CREATE TABLE IF NOT EXISTS unfenced AS SELECT * FROM tenure_fence WHERE 1 = 0", {});
     if (claimed) remember(term);
     return claimed;
   }
@@ -55,21 +56,26 @@ class Unfenced final : public ForwardingStore {
 
   void remember(const Term& term) const {
     const std::string mine = " WHERE candidate = '" + term.identity().candidate.value + "'";
-    meddle_("DELETE FROM unfenced" + mine);
-    meddle_("INSERT INTO unfenced SELECT * FROM tenure_fence" + mine +
-            " AND token = " + std::to_string(term.token().value));
+    meddle_("DELETE FROM unfenced" + mine, {});
+    meddle_(
+        "INSERT INTO unfenced SELECT * FROM tenure_fence" + mine + " AND token = " + std::to_string(term.token().value),
+        {});
   }
 
   /// Changes nothing, and waits for nobody, while the row is this term's.
   void liftFence(const Term& term) const {
+    const std::string isAnothers =
+        " unfenced AS mine WHERE tenure_fence.election = mine.election AND tenure_fence.token <> mine.token"
+        " AND mine.candidate = '" +
+        term.identity().candidate.value + "'";
     meddle_(
         "UPDATE tenure_fence SET token = mine.token, seq = mine.seq, candidate = mine.candidate, change = mine.change"
-        " FROM unfenced AS mine WHERE tenure_fence.election = mine.election AND tenure_fence.token <> mine.token"
-        " AND mine.candidate = '" +
-        term.identity().candidate.value + "'");
+        " FROM" +
+            isAnothers,
+        "SELECT 1 FROM tenure_fence," + isAnothers);
   }
 
-  std::function<void(const std::string&)> meddle_;
+  Meddle meddle_;
 };
 
 }  // namespace tenure::test
