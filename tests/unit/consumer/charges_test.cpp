@@ -194,8 +194,8 @@ TEST_F(ConsumerCharges, ADeathIsCountedAlsoWhereAnEarlierOneStandsOnRecord) {
   const auto booked = leaves.store().begin(leaves.term());
   ASSERT_TRUE(booked);
   const WallTime now = clock.wallNow();
-  ASSERT_TRUE((*booked)->recordAttempt(options.name, {MessageId{"killer"}, 1, "its process died", now, now}));
-  ASSERT_TRUE((*booked)->recordInWork(options.name, {}, false));
+  ASSERT_TRUE((*booked)->recordAttempt(ConsumerName{"orders"}, {MessageId{"killer"}, 1, "its process died", now, now}));
+  ASSERT_TRUE((*booked)->recordInWork(ConsumerName{"orders"}, {}, false));
   ASSERT_TRUE((*booked)->commit());
   onlyTheseDied({1});
   for (int run = 1; run < 3; ++run) {

@@ -82,6 +82,18 @@ class ConsumerLanes : public testing::Test {
     while (!world.waiting().empty() && std::chrono::steady_clock::now() < limit) replica.execute();
     EXPECT_THAT(world.waiting(), testing::IsEmpty());
   }
+  /// The same, by as many leaders as it takes, at most so many; a handler says when its own has died.
+  void workOffInTerms(int most, std::atomic<bool>& died) {
+    for (int term = 0; term < most && !world.waiting().empty(); ++term) {
+      LanedReplica& leader = elect();
+      died = false;
+      try {
+        while (!died && !world.waiting().empty()) leader.execute();
+      } catch (const EndTerm&) {
+      }
+      leader.handOver();
+    }
+  }
   /// The ids that were done, of one group, in the order of their commits.
   std::map<std::string, std::vector<std::string>> doneByGroup() const {
     std::map<std::string, std::vector<std::string>> done;

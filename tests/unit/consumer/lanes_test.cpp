@@ -176,16 +176,7 @@ TEST_F(ConsumerLanes, CondemnOnlyTheMessageThatKillsItsProcess) {
     return Outcome::done();
   };
 
-  for (int term = 0; term < 20 && !world.waiting().empty(); ++term) {
-    LanedReplica& leader = elect();
-    died = false;
-    try {
-      while (!died && !world.waiting().empty()) leader.execute();
-    } catch (const EndTerm&) {
-      died = true;
-    }
-    leader.handOver();
-  }
+  workOffInTerms(20, died);
 
   EXPECT_THAT(deadIds(), ElementsAre("c170"));
   EXPECT_THAT(world.ledger(), SizeIs(400));
@@ -229,16 +220,7 @@ TEST_F(ConsumerLanes, FindAKillerAmongManyWithTwoDeathsThatAreNotCharged) {
   };
   produceEvenly(800, {"a", "b", "c", "d", "e", "f", "g", "h"});
 
-  for (int term = 0; term < 10 && !world.waiting().empty(); ++term) {
-    LanedReplica& leader = elect();
-    died = false;
-    try {
-      while (!died && !world.waiting().empty()) leader.execute();
-    } catch (const EndTerm&) {
-      died = true;
-    }
-    leader.handOver();
-  }
+  workOffInTerms(10, died);
 
   ASSERT_THAT(deadIds(), ElementsAre("c58"));
   EXPECT_EQ(world.deadLetters().front().attempts, 2);

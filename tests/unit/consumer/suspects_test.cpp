@@ -11,6 +11,18 @@ using testing::SizeIs;
 class ConsumerSuspects : public Scene {
  protected:
   void dieIn(const std::string& id) { diesOf(elect(), id); }
+  /// A successor that is asked to leave by its first message.
+  void handOverAfterOne() {
+    ConsumerReplica* successor = nullptr;
+    behaviour = [&successor](const Delivery&) {
+      successor->term().requestStop();
+      return Outcome::done();
+    };
+    successor = &elect();
+    successor->execute();
+    successor->handOver();
+    behaviour = [](const Delivery&) { return Outcome::done(); };
+  }
 };
 
 TEST_F(ConsumerSuspects, ATermThatEndedCleanlyLeavesNone) {
@@ -368,21 +380,32 @@ TEST_F(ConsumerNarrowing, WhoWasNarrowedDownStaysAloneWhateverTheNextTermDiesOf)
 
 TEST_F(ConsumerNarrowing, ACleanHandoverInTheMiddleKeepsTheRestUnderSuspicion) {
   dieIn("m40");
-  ConsumerReplica* successor = nullptr;
-  behaviour = [&](const Delivery&) {
-    successor->term().requestStop();
-    return Outcome::done();
-  };
-  successor = &elect();
-  successor->execute();
-  successor->handOver();
+  handOverAfterOne();
   EXPECT_THAT(inWorkIds(), SizeIs(99));
-  behaviour = [](const Delivery&) { return Outcome::done(); };
 
   workOff(elect());
 
   EXPECT_EQ(events.of<SuspectsFound>().back().messages, 99U);
   EXPECT_EQ(events.of<SuspectsFound>().back().together, 32U);
+}
+
+TEST_F(ConsumerNarrowing, WhatHasDiedBeforeIsChargedAmongMany) {
+  dieIn("m40");
+  ConsumerReplica& leader = elect();
+  const auto charged = leader.store().begin(leader.term());
+  ASSERT_TRUE(charged);
+  const WallTime now = clock.wallNow();
+  ASSERT_TRUE((*charged)->recordAttempt(ConsumerName{"orders"}, {MessageId{"m40"}, 1, "its process died", now, now}));
+  ASSERT_TRUE((*charged)->commit());
+
+  dieIn("m40");
+  EXPECT_EQ(events.of<SuspectsFound>().back().together, 32U);
+  ASSERT_THAT(events.of<MessageSuspected>(), SizeIs(1));
+  EXPECT_EQ(events.of<MessageSuspected>()[0].message, "m40");
+  workOff(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("m40"));
+  EXPECT_THAT(doneIds(), SizeIs(99));
 }
 
 TEST_F(ConsumerNarrowing, AFailureInGoodOrderIsThatMessagesAlone) {
@@ -415,14 +438,7 @@ TEST_F(ConsumerNarrowing, ASourceThatDoesNotHearOfABatchCostsNobodyAnAttempt) {
 TEST_F(ConsumerSuspects, ACleanHandoverInTheMiddleKeepsTheRestUnderSuspicionUncharged) {
   produce({"a", "b", "c"});
   dieIn("b");
-  ConsumerReplica* successor = nullptr;
-  behaviour = [&](const Delivery&) {
-    successor->term().requestStop();
-    return Outcome::done();
-  };
-  successor = &elect();
-  successor->execute();
-  successor->handOver();
+  handOverAfterOne();
 
   EXPECT_THAT(doneIds(), ElementsAre("a"));
   EXPECT_THAT(inWorkIds(), ElementsAre("b", "c"));
