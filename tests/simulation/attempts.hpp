@@ -18,12 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include "consumer/recovery_window.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::simulation {
-
-/// As the consumer has it: so many suspects come alone.
-inline constexpr std::size_t few = 32;
 
 /// What was broken; nothing if all was kept.
 using Complaint = std::optional<std::string>;
@@ -85,7 +83,7 @@ class Attempts {
   };
 
   bool isCharged(const MessageId& id, const Suspect& suspect, const Count& count, int attempt) const;
-  bool areFew() const noexcept { return !isClaimed_ && !inWork_.more && inWork_.ids.size() <= few; }
+  bool areFew() const noexcept { return !isClaimed_ && !inWork_.more && inWork_.ids.size() <= consuming::fewSuspects; }
   bool isNamed(const MessageId& id) const { return std::ranges::find(inWork_.ids, id) != inWork_.ids.end(); }
   bool mayBeMany() const noexcept;
   bool isNarrowedDown(const MessageId& id, const Suspect& suspect) const;

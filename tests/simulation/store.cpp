@@ -252,7 +252,7 @@ Result<void> StoreTransaction::recordInWork(const ConsumerName& consumer, std::s
   ConsumerState state;
   state.inWork.assign(ids.begin(), ids.end());
   consuming::readWhose(state);
-  const bool narrows = isMain && state.inWork.size() == few && !more;
+  const bool narrows = isMain && state.inWork.size() == consuming::fewSuspects && !more;
   if (narrows && process_.simulation().mutant() == Mutant::narrowedUnrecorded) return {};
   Result<void> written = ForwardingTransaction::recordInWork(consumer, ids, more);
   if (written && isMain) booking_.inWork = Attempts::InWork{std::move(state.inWork), more, state.recordedBy.value != 0};
