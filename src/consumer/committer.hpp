@@ -5,8 +5,8 @@
 ///                                                              └─ unknown: asked what became of it, before anything
 ///                                                              else
 ///
-/// How many messages share a commit is measured (batch_sizer.hpp). A suspect is alone in its
-/// transaction, where there are few.
+/// How many messages share a commit is measured (batch_sizer.hpp). Where there are few suspects, each is alone in its
+/// transaction.
 #pragma once
 
 #include <algorithm>

@@ -195,10 +195,10 @@ Decision Delivery::looked(bool known) {
 
 /// Makes the attempt at a suspect durable before its handler starts.
 Decision Delivery::charge(const Now& now) {
-  if (!head_.isFirst) return CommitFirst{};
+  if (!head_.isFirst) return CommitFirst{};  // among many it has neighbours
   const int attempt = attemptNumber();
   const AttemptRecord* before = state_.histories.attemptsOf(message().id);
-  const bool died = before != nullptr && before->lastError == processDied;
+  const bool died = state_.histories.hasDied(message().id);
   if (attempt > state_.options.maxAttempts) {
     if (!state_.blocks()) {
       if (died) state_.log.died(*before);

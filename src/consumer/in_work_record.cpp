@@ -12,23 +12,20 @@ void InWorkRecord::restore(const Recollection& left) {
   }
   if (lane_.takesFirst()) return;  // whatever was in work is either taken or was not begun
   expects_ = !left.state.inWork.empty() || left.state.moreInWork;
-  suspectsOf_ = left.state.recordedBy;
-  theirsIsOpen_ = left.state.moreInWork;
-  namedByThem_ = left.state.inWork.size();
-  areNarrowedDown_ = left.isNarrowedDown;
+  left_ = {left.state.recordedBy, left.state.inWork.size(), left.state.moreInWork, left.isNarrowedDown};
 }
 
 /// Of all that stand before the last suspect. The others are some that were committed, and not acknowledged.
 std::size_t InWorkRecord::mostSuspects() const noexcept {
-  const std::size_t stoodFor = lane_.coalesces() ? namedByThem_ : 0;  // by each, one that its leader did not see
-  return namedByThem_ + (theirsIsOpen_ ? theirs().front + stoodFor : 0);
+  const std::size_t stoodFor = lane_.coalesces() ? left_.named : 0;  // by each, one that its leader did not see
+  return left_.named + (left_.more ? theirs().front + stoodFor : 0);
 }
 
 /// Once they are narrowed down, they are to the last.
 void InWorkRecord::surveyed(LaneQueue& queue, const Survey& survey) {
   if (!lane_.takesFirst()) queue.findSuspects(survey);
   if (lane_.role == Role::recovery) queue.suspectAll();
-  const bool areMany = few_ > 1 && !areNarrowedDown_ && std::min(queue.suspects(), mostSuspects()) > fewSuspects;
+  const bool areMany = few_ > 1 && !left_.isNarrowedDown && std::min(queue.suspects(), mostSuspects()) > fewSuspects;
   queue.narrow(areMany || (queue.narrows() && queue.suspects() > 0));
   queue.grant(queue.narrows() ? 0 : queue.suspects() > 0 ? queue.suspects() : lane_.namesEach() ? 0 : limit_);
   state_ = State::open;
@@ -48,8 +45,8 @@ std::size_t InWorkRecord::suspectsAfter(const LaneQueue& queue, bool cameHome) c
 InWorkRecord::Entry InWorkRecord::nextFew(const LaneQueue& queue, Entry entry) const {
   entry.isNarrow = true;
   entry.names = std::min(few_, entry.suspectsLeft);
-  entry.inWork.push_back(suspectsOf(suspectsOf_, true));
-  for (const Letter& letter : queue.letters().subspan(queue.settled(), entry.names)) entry.inWork.push_back(letter->id);
+  entry.inWork.push_back(suspectsOf(left_.by, true));
+  name(queue, entry);
   if (!hasVoided_) entry.voids = std::max(own_.lanes, theirs().lanes);
   return entry;
 }
@@ -59,7 +56,7 @@ InWorkRecord::Entry InWorkRecord::nextFew(const LaneQueue& queue, Entry entry) c
 bool InWorkRecord::isOpenElsewhere(const LaneQueue& queue, const Entry& entry, const Ending& ending) const noexcept {
   if (lane_.role != Role::recovery) return false;
   if (ending.closes) return queue.narrows();  // the lanes' records do not name them any more
-  return entry.suspectsLeft == 0 || theirsIsOpen_ || lane_.coalesces();
+  return entry.suspectsLeft == 0 || left_.more || lane_.coalesces();
 }
 
 InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& ending) const {
@@ -78,10 +75,14 @@ InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& end
   entry.names = std::min(wanted, left);
   entry.more = leavesOpen && (left < wanted || (elsewhere && wanted > 0));
   const bool areTheirs = entry.suspectsLeft > 0 && !(lane_.namesEach() && lane_.booking.charges);
-  entry.inWork.reserve(entry.names + 1);
-  if (areTheirs) entry.inWork.push_back(suspectsOf(suspectsOf_, !queue.narrows() && !entry.more));
-  for (const Letter& letter : queue.letters().subspan(queue.settled(), entry.names)) entry.inWork.push_back(letter->id);
+  if (areTheirs) entry.inWork.push_back(suspectsOf(left_.by, !queue.narrows() && !entry.more));
+  name(queue, entry);
   return entry;
+}
+
+void InWorkRecord::name(const LaneQueue& queue, Entry& entry) {
+  entry.inWork.reserve(entry.inWork.size() + entry.names);
+  for (const Letter& letter : queue.letters().subspan(queue.settled(), entry.names)) entry.inWork.push_back(letter->id);
 }
 
 void InWorkRecord::committed(const Entry& entry, LaneQueue& queue) {

@@ -84,6 +84,13 @@ class InWorkRecord {
   bool mayBegin(const LaneQueue& queue) const noexcept { return queue.settled() < queue.granted(); }
 
  private:
+  /// As an earlier term has left it.
+  struct Left {
+    FencingToken by;
+    std::size_t named = 0;
+    bool more = true;  // whoever is not named may have been in work as well
+    bool isNarrowedDown = false;
+  };
   /// As this term has written it.
   struct Written {
     bool narrow = false;
@@ -92,6 +99,7 @@ class InWorkRecord {
   std::size_t mostSuspects() const noexcept;
   bool isOpenElsewhere(const LaneQueue& queue, const Entry& entry, const Ending& ending) const noexcept;
   Entry nextFew(const LaneQueue& queue, Entry entry) const;
+  static void name(const LaneQueue& queue, Entry& entry);
   std::size_t suspectsAfter(const LaneQueue& queue, bool cameHome) const noexcept;
 
   const LaneState& lane_;
@@ -101,12 +109,9 @@ class InWorkRecord {
   State state_ = State::unread;
   std::optional<Written> recorded_;
   bool expects_ = false;
-  bool theirsIsOpen_ = true;  // whoever is not named may have been in work as well
-  std::size_t namedByThem_ = 0;
-  bool areNarrowedDown_ = false;
+  Left left_;
   bool hasVoided_ = false;  // the lanes' records
   std::optional<RecoveryWindow> declared_;
-  FencingToken suspectsOf_;
 };
 
 }  // namespace tenure::consuming

@@ -283,7 +283,6 @@ Action Lane::loaded(const pipeline::Ready& ready, std::vector<Message> messages,
 
 Head Lane::headOf(const Now& now) const {
   Head head{.isFirst = queue_.settled() == 0,
-            .isSuspect = queue_.isSuspect() && !queue_.narrows(),
             .isNamed = queue_.granted() > 0,
             .mayHaveCome = queue_.held() == 0 && delivery_.remembersAny(),
             .place = queue_.settled(),
@@ -292,7 +291,7 @@ Head Lane::headOf(const Now& now) const {
   if (queue_.settled() + queue_.joined() >= queue_.size()) return head;
   head.message = queue_.head();
   // What a process has died of already is charged before it begins, among however many.
-  if (queue_.isSuspect() && queue_.narrows()) head.isSuspect = state_.histories.hasDied(head.message->id);
+  head.isSuspect = queue_.isSuspect() && (!queue_.narrows() || state_.histories.hasDied(head.message->id));
   return head;
 }
 
