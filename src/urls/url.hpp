@@ -2,9 +2,8 @@
 /// the business of its backend's url.hpp: each parameter is a row (option.hpp), which makes its line of `tenure urls`,
 /// of the manual and of docs/reference as well. Each reader of a scheme has the
 ///
-///     Errors:  invalidArgument  a part that is missing, out of place, or not what its parameter takes; the detail
-///     names
-///                               the part and says what was expected
+///     Errors:  invalidArgument  a part that is missing, out of place, or not what its parameter takes;
+///                               the detail names the part and says what was expected
 ///
 ///     sqlite:orders.db?queue=orders        postgresql://shop@db.example:5432/shop?queue=orders
 ///
