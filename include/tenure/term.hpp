@@ -40,14 +40,17 @@ enum class EndReason {
 };
 std::string_view toString(EndReason reason) noexcept;
 
-/// Earlier terms whose process may have died while it led. Of a term that is none of them it is proven that its process
-/// outlived it: nothing that it had in work has killed it.
+/// Earlier terms whose process may have died while it led: all but those that a process is known to have outlived, so
+/// that nothing they had in work has killed it. A store may know terms that are listed nowhere: ensembles are restored.
 struct LostTerms {
   FencingToken unknownUpTo{std::numeric_limits<std::int64_t>::max()};  // of those up to this one nothing is known
-  std::vector<FencingToken> later{};                                   // ascending
+  std::vector<FencingToken> later{};                                   // lost, as far as is known; ascending
+  std::vector<FencingToken> outlived{};                                // later ones as well, ascending
 
   bool contains(FencingToken term) const noexcept;
   bool anyAfter(FencingToken term) const noexcept;
+  /// Tells the fate of one, in place of what was known of it. Of more than 32 the oldest is forgotten.
+  void tell(FencingToken term, bool isOutlived);
   friend bool operator==(const LostTerms&, const LostTerms&) = default;
 };
 

@@ -214,7 +214,6 @@ class ElectionMachine {
   };
   std::optional<Bequest> bequest() const;
   void findLostTerms();
-  void outlived(FencingToken term);
 
   // election_steering.cpp: who follows
   void handle(const input::HandoverWanted& in);

@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto livenessInterval = 100ms;
-constexpr std::size_t mostLost = 32;
+constexpr std::size_t mostServed = 32;
 // A create of ours that the servers handle together with our successor's write would hold up its taking office.
 constexpr Duration afterYou = 10ms;
 
@@ -139,16 +139,10 @@ void ElectionMachine::findLostTerms() {
   lost_ = before.lost;
   lost_.unknownUpTo = std::min(lost_.unknownUpTo, FencingToken{token().value - 1});  // of our own we shall know
   const bool standsAgain = before.fate != HolderFate::died && candidates_.standsBehind(before.candidate);
-  if (before.known && mayHaveDied(before) && before.token < token() && !standsAgain)
-    lost_.later.push_back(before.token);
-  for (const FencingToken served : served_) outlived(served);
-  if (lost_.later.size() > mostLost) {
-    lost_.unknownUpTo = std::max(lost_.unknownUpTo, lost_.later.front());
-    lost_.later.erase(lost_.later.begin());
-  }
+  if (before.known && before.token.value != 0 && before.token < token())
+    lost_.tell(before.token, !mayHaveDied(before) || standsAgain);
+  for (const FencingToken served : served_) lost_.tell(served, true);
 }
-
-void ElectionMachine::outlived(FencingToken term) { std::erase(lost_.later, term); }
 
 /// One write that proves us a candidate, meta and the marker unchanged since we read them, and makes the marker ours.
 void ElectionMachine::mark() {
@@ -184,7 +178,7 @@ std::optional<ProcessIdentity> ElectionMachine::uncleanPredecessor() const {
 
 void ElectionMachine::takeOffice(BootTime confirmedAt) {
   phase_ = Phase::office;
-  if (served_.size() == mostLost) served_.erase(served_.begin());
+  if (served_.size() == mostServed) served_.erase(served_.begin());
   served_.push_back(token());
   careerIsHome_ = false;
   flow_ = 0;

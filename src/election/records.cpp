@@ -79,29 +79,42 @@ ProcessIdentity processIn(const Json& json) {
   return process;
 }
 
+void put(Json& json, const char* key, const std::vector<FencingToken>& terms) {
+  if (terms.empty()) return;
+  Json tokens = Json::array();
+  for (const FencingToken token : terms) tokens.push_back(decimal(token.value));
+  json[key] = std::move(tokens);
+}
+
 void put(Json& json, const LostTerms& lost) {
   json["fatesUnknownUpTo"] = decimal(lost.unknownUpTo.value);
-  if (lost.later.empty()) return;
-  Json tokens = Json::array();
-  for (const FencingToken token : lost.later) tokens.push_back(decimal(token.value));
-  json["lost"] = std::move(tokens);
+  put(json, "lost", lost.later);
+  put(json, "outlived", lost.outlived);
+}
+
+/// Empty where there are none, nothing where they cannot be understood.
+std::optional<std::vector<FencingToken>> termsIn(const Json& json, const char* key) {
+  std::vector<FencingToken> terms;
+  const auto tokens = json.find(key);
+  if (tokens == json.end()) return terms;
+  if (!tokens->is_array()) return std::nullopt;
+  for (const Json& each : *tokens) {
+    const auto token = each.is_string() ? parseInteger(each.get_ref<const std::string&>()) : std::nullopt;
+    if (!token || *token <= 0) return std::nullopt;
+    terms.push_back(FencingToken{*token});
+  }
+  std::ranges::sort(terms);
+  return terms;
 }
 
 /// Garbage never acquits a term: then nothing is known of any.
 LostTerms lostIn(const Json& json) {
   const auto upTo = parseInteger(textIn(json, "fatesUnknownUpTo"));
   if (!upTo || *upTo < 0) return {};
-  LostTerms lost{FencingToken{*upTo}, {}};
-  const auto tokens = json.find("lost");
-  if (tokens == json.end()) return lost;
-  if (!tokens->is_array()) return {};
-  for (const Json& each : *tokens) {
-    const auto token = each.is_string() ? parseInteger(each.get_ref<const std::string&>()) : std::nullopt;
-    if (!token || *token <= 0) return {};
-    lost.later.push_back(FencingToken{*token});
-  }
-  std::ranges::sort(lost.later);
-  return lost;
+  auto later = termsIn(json, "lost");
+  auto outlived = termsIn(json, "outlived");
+  if (!later || !outlived) return {};
+  return {FencingToken{*upTo}, *std::move(later), *std::move(outlived)};
 }
 
 HolderFate fateIn(const Json& json) {

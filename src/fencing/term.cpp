@@ -7,6 +7,8 @@
 namespace tenure {
 namespace {
 
+constexpr std::size_t mostFates = 32;
+
 /// How much a reason says: a request to leave yields to a loss found while leaving.
 int weight(EndReason reason) noexcept {
   switch (reason) {
@@ -44,11 +46,25 @@ void TermState::setEndReason(EndReason reason) noexcept {
 }
 
 bool LostTerms::contains(FencingToken term) const noexcept {
-  return term <= unknownUpTo || std::binary_search(later.begin(), later.end(), term);
+  return term <= unknownUpTo || !std::binary_search(outlived.begin(), outlived.end(), term);
 }
 
 bool LostTerms::anyAfter(FencingToken term) const noexcept {
   return unknownUpTo > term || (!later.empty() && later.back() > term);
+}
+
+void LostTerms::tell(FencingToken term, bool isOutlived) {
+  std::erase(later, term);
+  std::erase(outlived, term);
+  if (term <= unknownUpTo) return;
+  std::vector<FencingToken>& fate = isOutlived ? outlived : later;
+  fate.insert(std::ranges::lower_bound(fate, term), term);
+  while (later.size() + outlived.size() > mostFates) {
+    const bool wasOutlived = later.empty() || (!outlived.empty() && outlived.front() < later.front());
+    std::vector<FencingToken>& oldest = wasOutlived ? outlived : later;
+    unknownUpTo = oldest.front();
+    oldest.erase(oldest.begin());
+  }
 }
 
 const TermIdentity& Term::identity() const noexcept { return state_->identity(); }

@@ -13,8 +13,9 @@ class ConsumerCharges : public Scene {
   void dieIn(const std::string& id) { diesOf(elect(), id); }
   /// From here on every term's process is known to live, but for these.
   void onlyTheseDied(std::vector<std::int64_t> tokens) {
-    lostTerms = {FencingToken{0}, {}};
-    for (const std::int64_t each : tokens) lostTerms.later.push_back(FencingToken{each});
+    lostTerms = {FencingToken{0}, {}, {}};
+    for (std::int64_t each = 1; each <= 20; ++each) lostTerms.tell(FencingToken{each}, true);
+    for (const std::int64_t each : tokens) lostTerms.tell(FencingToken{each}, false);
   }
   void everyProcessLives() { onlyTheseDied({}); }
   /// A store that takes the charge and nothing after it.
@@ -200,7 +201,7 @@ TEST_F(ConsumerCharges, ADeathIsCountedAlsoWhereAnEarlierOneStandsOnRecord) {
   onlyTheseDied({1});
   for (int run = 1; run < 3; ++run) {
     dieIn("killer");
-    lostTerms.later.push_back(FencingToken{token});
+    lostTerms.tell(FencingToken{token}, false);
   }
 
   workOff(elect());
@@ -219,7 +220,7 @@ TEST_F(ConsumerCharges, ACleanHandoverBeforeTheNextRunForgetsNoDeath) {
     elect().handOver();
   }
   dieIn("killer");
-  lostTerms.later.push_back(FencingToken{token});
+  lostTerms.tell(FencingToken{token}, false);
 
   workOff(elect());
 
