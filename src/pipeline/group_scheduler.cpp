@@ -28,6 +28,7 @@ GroupScheduler::Line& GroupScheduler::add(const std::string& name, Entry entry) 
   waitingBytes_ += entry.message.body.size();
   if (!rests_.empty()) restAgain(line, entry.message.id);
   order_.add(entry.number, line);
+  copies_.add(Copies::hashOf(entry.message.id), entry.number);
   line.waiting.push_back(std::move(entry));
   if (line.waits) ++resting_;
   makeReady(line);
@@ -69,6 +70,8 @@ void GroupScheduler::clear() {
   looking_ = false;
   parked_.clear();
   heldBack_.clear();
+  copies_.clear();
+  behindCopies_.clear();
   waiting_ = resting_ = waitingBytes_ = 0;
   for (const auto& [until, visit] : owed) {
     owe(visit.first, visit.second);
@@ -145,7 +148,11 @@ GroupScheduler::Turn GroupScheduler::take(std::size_t lane, std::size_t max, Boo
     if (line.owed == 0 && !line.waiting.empty()) line.owed.reset();
     if (line.owed) visit(line, lane, max, now, turn);
     if (turn.isVisit || line.waits) continue;
-    while (turn.entries.size() < max && !line.waiting.empty()) {
+    if (isBehindCopy(line, lane)) {
+      waitForCopy(line);
+      continue;
+    }
+    while (turn.entries.size() < max && !line.waiting.empty() && !isBehindCopy(line, lane)) {
       if (const BootTime due = throttle_.mayGo(group, now); due > now) {
         if (turn.entries.empty()) holdBack(line, due, now, turn);
         break;
@@ -168,7 +175,7 @@ std::vector<Entry> GroupScheduler::sweep(std::size_t lane, std::size_t max, Boot
     Line* line = order_[number];
     if (line == nullptr) continue;
     --steps;
-    if (!isFreeFor(*line, lane) || line->waiting.front().number != number) continue;
+    if (!isFreeFor(*line, lane) || line->waiting.front().number != number || isBehindCopy(*line, lane)) continue;
     unlist(*line);
     handOut(*line, lane, entries);
   }
@@ -180,15 +187,15 @@ bool GroupScheduler::isFreeFor(const Line& line, std::size_t lane) const noexcep
   return line.listedIn == &ready_ || (line.held + line.unreleased > 0 && line.lane == lane);
 }
 
-bool GroupScheduler::isNext(const Line& line, Number number) const noexcept {
-  return !line.waits && !line.waiting.empty() && line.waiting.front().number <= number;
+bool GroupScheduler::isNext(const Line& line, Number number, std::size_t lane) const {
+  return !line.waits && !line.waiting.empty() && line.waiting.front().number <= number && !isBehindCopy(line, lane);
 }
 
 void GroupScheduler::takeUpTo(Line& line, Number number, std::size_t lane, const EndsTurn& endsTurn,
                               std::vector<Entry>& to) {
   unlist(line);
   do handOut(line, lane, to);
-  while (isNext(line, number) && !endsTurn(to.back().message));
+  while (isNext(line, number, lane) && !endsTurn(to.back().message));
 }
 
 /// As many as may go now.
@@ -216,11 +223,34 @@ void GroupScheduler::holdBack(Line& line, BootTime until, BootTime now, Turn& tu
   wait(line, until, heldBack_);
 }
 
+/// In its own line it comes behind the earlier one anyway.
+bool GroupScheduler::isBehindCopy(const Line& line, std::size_t lane) const {
+  const Entry& next = line.waiting.front();
+  const auto before = copies_.before(Copies::hashOf(next.message.id), next.number);
+  if (next.isSuccessor || !before) return false;
+  const auto& held = lanes_[lane].held;
+  const auto first = std::ranges::find(held, *before, &Held::number);
+  return first == held.end() || first->line != &line;
+}
+
+void GroupScheduler::waitForCopy(Line& line) {
+  rest(line);
+  behindCopies_.emplace(line.waiting.front().number, &line);
+}
+
+void GroupScheduler::letCopyGo(const Held& done) {
+  if (done.isSuccessor) return;
+  const auto next = copies_.remove(done.id, done.number);
+  if (!next) return;
+  if (const auto line = behindCopies_.extract(*next)) wake(*line.mapped());
+}
+
 /// Its next one.
 void GroupScheduler::handOut(Line& line, std::size_t lane, std::vector<Entry>& to) {
   Entry& next = line.waiting.front();
   line.lane = lane;
-  lanes_[lane].held.push_back({next.number, next.message.position, &line, next.isSuccessor});
+  lanes_[lane].held.push_back(
+      {next.number, next.message.position, &line, next.isSuccessor, Copies::hashOf(next.message.id)});
   ++line.held;
   --waiting_;
   waitingBytes_ -= next.message.body.size();
@@ -237,6 +267,7 @@ GroupScheduler::Held GroupScheduler::finish(std::size_t lane) {
   --done.line->held;
   ++done.line->unreleased;
   at.unreleased.push_back(done.line);
+  letCopyGo(done);
   return done;
 }
 
@@ -290,9 +321,19 @@ void GroupScheduler::giveBack(const GroupId& group, std::size_t tokens, BootTime
   }
 }
 
-void GroupScheduler::wait(Line& line, BootTime until, Waits& among) {
+void GroupScheduler::rest(Line& line) noexcept {
   line.waits = true;
   resting_ += line.waiting.size();
+}
+
+void GroupScheduler::wake(Line& line) {
+  line.waits = false;
+  resting_ -= line.waiting.size();
+  makeReady(line);
+}
+
+void GroupScheduler::wait(Line& line, BootTime until, Waits& among) {
+  rest(line);
   among.emplace(until, &line);
 }
 
@@ -303,9 +344,7 @@ void GroupScheduler::resume(Waits& among, BootTime now) {
 void GroupScheduler::resumeFirst(Waits& among) {
   Line& line = *among.begin()->second;
   among.erase(among.begin());
-  line.waits = false;
-  resting_ -= line.waiting.size();
-  makeReady(line);
+  wake(line);
 }
 
 bool GroupScheduler::isReady(BootTime now) const noexcept {

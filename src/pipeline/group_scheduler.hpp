@@ -12,6 +12,8 @@
 /// all free lines, in the order of the source. A store then finds side by side what is side by side in the queue. A
 /// message without a line is one of its own.
 ///
+/// A copy of a message that another lane has, or that waits elsewhere, waits for that one's commit (copies.hpp).
+///
 /// A line that a rate limit holds back waits as a parked one does, and keeps nobody else.
 ///
 /// Where messages are coalesced, a line that was let go, or got its first message, may not be taken before a look at
@@ -32,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/copies.hpp"
 #include "pipeline/throttle.hpp"
 #include "pipeline/window.hpp"
 #include "tenure/consumer_events.hpp"
@@ -65,6 +68,7 @@ class GroupScheduler {
     std::int64_t position;
     Line* line;
     bool isSuccessor;
+    Copies::Hash id;
   };
   /// Nothing more is given to the lane behind this message.
   using EndsTurn = std::function<bool(const Message&)>;
@@ -87,8 +91,8 @@ class GroupScheduler {
   /// Up to `max` messages of ready lines, and of those that the lane has already, the oldest first; no visits, and
   /// nothing where a rate limit counts.
   std::vector<Entry> sweep(std::size_t lane, std::size_t max, BootTime now);
-  /// Something of it up to that number waits, and not for a time.
-  bool isNext(const Line& line, Number number) const noexcept;
+  /// Something of it up to that number waits, and not for a time or behind a copy.
+  bool isNext(const Line& line, Number number, std::size_t lane) const;
   bool isInHand(const Line& line) const noexcept { return line.held > 0; }
   /// What is next, up to that number, whatever the limits.
   void takeUpTo(Line& line, Number number, std::size_t lane, const EndsTurn& endsTurn, std::vector<Entry>& to);
@@ -140,7 +144,7 @@ class GroupScheduler {
     std::size_t unreleased = 0;  // finished, and not released
     std::optional<std::size_t> owed{};
     MessageId told{};            // of which it was told that it is held back
-    bool waits = false;          // parked or held back
+    bool waits = false;          // parked, held back, or behind a copy
     Ready* listedIn = nullptr;   // where it is ready, unseen or in sight,
     Ready::iterator listedAt{};  // and at which place
   };
@@ -171,6 +175,9 @@ class GroupScheduler {
   BootTime takeTurn(const GroupId& heldUpBy, const GroupId& group, BootTime now);
   void visit(Line& line, std::size_t lane, std::size_t max, BootTime now, Turn& turn);
   void holdBack(Line& line, BootTime until, BootTime now, Turn& turn);
+  bool isBehindCopy(const Line& line, std::size_t lane) const;
+  void waitForCopy(Line& line);
+  void letCopyGo(const Held& done);
   void handOut(Line& line, std::size_t lane, std::vector<Entry>& to);
   void restAgain(Line& line, const MessageId& id);
   void forgetIfIdle(Line& line);
@@ -179,6 +186,8 @@ class GroupScheduler {
   void list(Line& line, Ready& in);
   void unlist(Line& line) noexcept;
   void move(Ready& from, Ready& to);
+  void rest(Line& line) noexcept;
+  void wake(Line& line);
   void wait(Line& line, BootTime until, Waits& among);
   void resume(Waits& among, BootTime now);
   void resumeFirst(Waits& among);
@@ -194,10 +203,12 @@ class GroupScheduler {
   bool looking_ = false;
   Waits parked_;
   Waits heldBack_;
-  std::unordered_map<MessageId, BootTime> rests_;  // of parked ones that were forgotten
+  Copies copies_;
+  std::unordered_map<Number, Line*> behindCopies_;  // by the number of their first one
+  std::unordered_map<MessageId, BootTime> rests_;   // of parked ones that were forgotten
   Throttle throttle_;
   std::size_t waiting_ = 0;
-  std::size_t resting_ = 0;  // of those: parked, or held back
+  std::size_t resting_ = 0;  // of those: their line waits
   std::size_t waitingBytes_ = 0;
 };
 

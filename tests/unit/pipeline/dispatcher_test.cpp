@@ -52,6 +52,72 @@ TEST_F(DispatcherTest, GivesALaneMessagesOfOneGroupInTheirOrder) {
   EXPECT_THAT(taken(3), IsEmpty());
 }
 
+TEST_F(DispatcherTest, ACopyWaitsForTheCommitOfTheFirstOne) {
+  receive({"-1", "-1", "b1", "-1"});
+  EXPECT_THAT(taken(1), ElementsAre("-1"));
+  EXPECT_THAT(taken(2), ElementsAre("b1"));
+  EXPECT_THAT(taken(3), IsEmpty());
+
+  finish(1, 1);
+
+  EXPECT_THAT(taken(3), ElementsAre("-1"));
+  EXPECT_THAT(taken(1), IsEmpty());
+  finish(3, 1);
+  EXPECT_THAT(taken(1), ElementsAre("-1"));
+}
+
+TEST_F(DispatcherTest, ACopyWaitsWhileTheFirstOneIsParked) {
+  receive({"-1", "-1"});
+  const Dispatcher::Share first = take(1);
+  dispatcher.park(1, first.messages, start + 1s);
+
+  EXPECT_THAT(taken(2), IsEmpty());
+  EXPECT_THAT(taken(2, 10, start + 1s), ElementsAre("-1"));
+  EXPECT_THAT(taken(3, 10, start + 1s), IsEmpty());
+}
+
+TEST_F(DispatcherTest, CopiesInOneLineComeTogether) {
+  receive({"a1", "a1", "a2"});
+
+  EXPECT_THAT(taken(1), ElementsAre("a1", "a1", "a2"));
+}
+
+TEST_F(DispatcherTest, ACopyInAnotherGroupKeepsItsGroupBehindIt) {
+  std::vector<Message> messages(3);
+  messages[0].id = messages[2].id = MessageId{"twice"};
+  messages[1].id = MessageId{"b1"};
+  messages[0].group = GroupId{"a"};
+  messages[1].group = messages[2].group = GroupId{"b"};
+  for (Message& message : messages) message.position = ++position;
+  dispatcher.receive(messages);
+  EXPECT_THAT(taken(1), ElementsAre("twice"));
+  EXPECT_THAT(taken(2), ElementsAre("b1")) << "what stands before the copy goes";
+  finish(2, 1);
+  receive({"b2"});
+  EXPECT_THAT(taken(2), IsEmpty());
+
+  finish(1, 1);
+
+  EXPECT_THAT(taken(2), ElementsAre("twice", "b2"));
+}
+
+TEST_F(DispatcherTest, NoCopyIsSweptWhileTheFirstOneIsElsewhere) {
+  receive({"-1", "-2", "-1", "-3", "-4", "-5", "-6", "-7"});
+  EXPECT_THAT(taken(1), ElementsAre("-1"));
+
+  EXPECT_THAT(idsOf(hold(2, dispatcher.sweep(2, 3, start)).messages), ElementsAre("-2", "-3", "-4"));
+}
+
+TEST_F(DispatcherTest, AfterItWasClearedNoCopyWaitsForWhatCameBefore) {
+  receive({"-1", "-1"});
+  EXPECT_THAT(taken(1), ElementsAre("-1"));
+  dispatcher.clear();
+
+  receive({"-1"});
+
+  EXPECT_THAT(taken(2), ElementsAre("-1"));
+}
+
 TEST_F(DispatcherTest, KeepsAGroupWithItsLaneUntilTheLaneLetsGo) {
   receive({"a1"});
   EXPECT_THAT(taken(1), ElementsAre("a1"));

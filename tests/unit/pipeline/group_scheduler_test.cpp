@@ -234,13 +234,13 @@ TEST_F(GroupSchedulerTest, SuspectsAreTakenUpToTheirNumberWhateverTheLimits) {
   GroupScheduler::Line& line = add(scheduler, "a1");
   add(scheduler, "a2");
   add(scheduler, "a3");
-  ASSERT_TRUE(scheduler.isNext(line, 2));
+  ASSERT_TRUE(scheduler.isNext(line, 2, 0));
 
   std::vector<Entry> entries;
   scheduler.takeUpTo(line, 2, 0, never, entries);
 
   EXPECT_THAT(entries, SizeIs(2));
-  EXPECT_FALSE(scheduler.isNext(line, 2));
+  EXPECT_FALSE(scheduler.isNext(line, 2, 0));
   EXPECT_TRUE(scheduler.isInHand(line));
 }
 

@@ -1,0 +1,60 @@
+/// Which of the messages that are not done has the same id as an earlier one: it waits for that one's commit, and finds
+/// its key then. Ids are told apart by a hash; two that share one only wait for each other. Pure.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "pipeline/window.hpp"
+#include "tenure/values.hpp"
+
+namespace tenure::pipeline {
+
+class Copies {
+ public:
+  using Number = Window::Number;
+  using Hash = std::size_t;
+  static Hash hashOf(const MessageId& id) noexcept { return std::hash<MessageId>{}(id); }
+
+  /// Numbers grow.
+  void add(Hash id, Number number) {
+    if (!first_.try_emplace(id, number).second) later_[id].insert(number);
+  }
+  /// The one that comes before it; nullopt: it is the first.
+  std::optional<Number> before(Hash id, Number number) const {
+    if (later_.empty()) return std::nullopt;
+    const auto first = first_.find(id);
+    return first == first_.end() || first->second == number ? std::nullopt : std::optional(first->second);
+  }
+  /// It is done; which one is the first now, where another one is.
+  std::optional<Number> remove(Hash id, Number number) {
+    const auto later = later_.find(id);
+    const auto first = first_.find(id);
+    if (first == first_.end()) return std::nullopt;
+    if (later == later_.end()) {
+      if (first->second == number) first_.erase(first);
+      return std::nullopt;
+    }
+    const bool wasFirst = first->second == number;
+    if (wasFirst)
+      first->second = later->second.extract(later->second.begin()).value();
+    else
+      later->second.erase(number);
+    if (later->second.empty()) later_.erase(later);
+    return wasFirst ? std::optional(first->second) : std::nullopt;
+  }
+  void clear() noexcept {
+    first_.clear();
+    later_.clear();
+  }
+
+ private:
+  std::unordered_map<Hash, Number> first_;
+  std::map<Hash, std::set<Number>> later_;
+};
+
+}  // namespace tenure::pipeline
