@@ -73,8 +73,10 @@ InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& end
   const bool elsewhere = ending.elsewhere || named || isOpenElsewhere(queue, entry, ending);
   const bool leavesOpen = lane_.role != Role::lane && (!lane_.namesEach() || entry.suspectsLeft > 0);
   entry.names = std::min(wanted, left);
-  entry.more = leavesOpen && (left < wanted || (elsewhere && wanted > 0));
-  const bool areTheirs = entry.suspectsLeft > 0 && !(lane_.namesEach() && lane_.booking.charges);
+  // A successor is to look for those as well that did not come into this term's hands.
+  const bool isToldOn = ending.closes && hasMoreSuspects();
+  entry.more = leavesOpen && (left < wanted || (elsewhere && wanted > 0) || isToldOn);
+  const bool areTheirs = (entry.suspectsLeft > 0 || isToldOn) && !(lane_.namesEach() && lane_.booking.charges);
   if (areTheirs) entry.inWork.push_back(suspectsOf(left_.by, !queue.narrows() && !entry.more));
   name(queue, entry);
   return entry;

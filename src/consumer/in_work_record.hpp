@@ -56,6 +56,8 @@ class InWorkRecord {
   void surveyed(LaneQueue& queue, const Survey& survey);
   /// More came. Before the lanes whatever comes is suspect; the record leaves open how many are to come.
   void came(LaneQueue& queue) const noexcept;
+  /// Before the lanes: no suspect is left, neither in hand nor where they come from.
+  void recovered() noexcept { isRecovered_ = true; }
   /// The suspects are to be found at the source once more.
   void unread() noexcept { state_ = State::unread; }
   void expectAgain() noexcept { expects_ = true; }
@@ -98,6 +100,9 @@ class InWorkRecord {
   };
   std::size_t mostSuspects() const noexcept;
   bool isOpenElsewhere(const LaneQueue& queue, const Entry& entry, const Ending& ending) const noexcept;
+  bool hasMoreSuspects() const noexcept {
+    return lane_.role == Role::recovery && !isRecovered_ && (left_.named > 0 || left_.more);
+  }
   Entry nextFew(const LaneQueue& queue, Entry entry) const;
   static void name(const LaneQueue& queue, Entry& entry);
   std::size_t suspectsAfter(const LaneQueue& queue, bool cameHome) const noexcept;
@@ -110,7 +115,8 @@ class InWorkRecord {
   std::optional<Written> recorded_;
   bool expects_ = false;
   Left left_;
-  bool hasVoided_ = false;  // the lanes' records
+  bool hasVoided_ = false;    // the lanes' records
+  bool isRecovered_ = false;  // before the lanes
   std::optional<RecoveryWindow> declared_;
 };
 

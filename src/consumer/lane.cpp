@@ -261,6 +261,7 @@ Action Lane::surveyed(const Survey& survey, const Now& now) {
 /// There is nothing left to do.
 Action Lane::emptied(const Now& now) {
   const bool handsOverToLanes = state_.role == Role::recovery && !now.stopAsked;
+  if (handsOverToLanes) inWork_.recovered();
   if (handsOverToLanes && (sweeper_.toBook() || !inWork_.coversFront()))
     return commit(now);  // before any key of theirs
   if (handsOverToLanes && !inWork_.isDeclared()) return ask(Declare{inWork_.own()});

@@ -125,6 +125,24 @@ TEST_F(LedgerTest, BeforeTheLanesAllIsSuspectAndMoreMayCome) {
   EXPECT_TRUE(commit(1).more);
 }
 
+TEST_F(LedgerTest, BeforeTheLanesATermThatLeavesTellsOnWhomItDidNotComeTo) {
+  role = Role::recovery;
+  options.ordering = Ordering::perGroup(2);
+  Recollection left;
+  left.state = leftInWork({"a", "elsewhere"}, false);
+  ledger().restore(left);
+  hand.add(messagesOf({"a"}));
+  ledger().surveyed(hand, {});
+
+  const InWorkRecord::Entry entry = commit(1, {.closes = true, .batch = 4});
+
+  EXPECT_TRUE(entry.more);
+  EXPECT_THAT(idsOf(entry.inWork), ElementsAre(suspectsOf(left.state.recordedBy, false).value));
+  EXPECT_TRUE(ledger().isOpen());
+  ledger().recovered();
+  EXPECT_FALSE(commit(0, {.closes = true, .batch = 4}).more);
+}
+
 /// Forty suspects of an earlier term, m1 …, and one more message.
 class NarrowingTest : public LedgerTest {
  protected:
