@@ -53,16 +53,19 @@ class ISqlStatements {
 class Transaction {
  public:
   virtual ~Transaction() = default;
-  /// Small named state, 1..255 bytes of key and at most 1 MiB of value. Reads see the transaction's own writes.
+  /// Small named state, 1..255 bytes of key and at most 1 MiB of value. Reads see the transaction's own writes. What
+  /// was read still holds when it commits, also where lanes commit beside each other.
   virtual Result<std::optional<std::string>> get(std::string_view key) = 0;
   virtual Result<void> put(std::string_view key, std::string_view value) = 0;
   virtual Result<void> erase(std::string_view key) = 0;
   /// Sends a message: to the end of the queue that the store was opened for, or of another one in the same place, which
   /// is made where it is not there. It comes there with the commit, once, and never when this is undone. Give it an id
   /// that follows from the message in hand, so that it is the same in each attempt; what a queue has twice under one id
-  /// its consumer drops, and a numbered queue leaves out.
+  /// its consumer drops, and a numbered queue leaves out. Where the messages in hand come from elsewhere, name the
+  /// queue: the store's own is consumed by no election.
   ///
   /// Errors:  payloadTooLarge, invalidArgument   as IMessageSink::append
+  ///          permissionDenied   the store's user may not send to that queue
   ///          unsupported   the store keeps no queue
   virtual Result<void> enqueue(const NewMessage& message, std::string_view queue = {}) {
     static_cast<void>(message), static_cast<void>(queue);

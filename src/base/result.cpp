@@ -41,6 +41,7 @@ constexpr std::array meanings{
     Meaning{Errc::fenceLost, "the fence row is lost"},
     Meaning{Errc::clonedLeader, "another writer uses this term's token"},
     Meaning{Errc::payloadTooLarge, "payload too large"},
+    Meaning{Errc::commitRefused, "commit refused"},
     Meaning{Errc::idReused, "message id reused with another body"},
     Meaning{Errc::storeBusy, "store busy"},
     Meaning{Errc::storeFull, "store full"},

@@ -79,6 +79,15 @@ std::string escaped(std::string_view bytes, std::size_t limit) {
   return at < bytes.size() ? out + "…" : out;
 }
 
+std::string shortened(std::string text, std::size_t limit) {
+  if (text.size() <= limit) return text;
+  const std::string end = "… (" + std::to_string(text.size()) + " bytes)";
+  std::size_t keep = limit - std::min(limit, end.size());
+  while (keep > 0 && (static_cast<unsigned char>(text[keep]) & 0xC0U) == 0x80U) --keep;
+  text.resize(keep);
+  return text + end;
+}
+
 std::string printable(std::string_view text) {
   std::string out;
   while (!text.empty()) {

@@ -19,6 +19,10 @@ std::string escaped(std::string_view bytes, std::size_t limit = 200);
 /// quotes, backslashes and line breaks stay.
 std::string printable(std::string_view text);
 
+/// So many bytes of it at most, whole characters of UTF-8, and what it had: "…" and its size. Itself when it is
+/// shorter.
+std::string shortened(std::string text, std::size_t limit);
+
 /// Valid UTF-8 without NUL: what a database may keep as text.
 bool isText(std::string_view bytes) noexcept;
 

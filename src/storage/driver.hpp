@@ -134,6 +134,7 @@ class ISqlTransaction {
 
 /// Errors of all, besides what stands with each:  unavailable, storeBusy, storeFull, storeFailed, payloadTooLarge
 ///          outcomeUnknown  of claim and commit: the reply was lost
+///          commitRefused   of commit: these writes, whenever they come; the store is well
 /// Threads: one at a time.
 class IStoreDriver {
  public:
@@ -159,6 +160,11 @@ class IStoreDriver {
   virtual Result<std::optional<Rows>> read(std::span<const RowName> rows, const Fence* expected) = 0;
   virtual Result<std::vector<Row>> scan(const Scan& scan) = 0;
   virtual Result<Committed> commit(const Commit& commit) = 0;
+  /// As spi::IKeyValueDriver::tryQueue.
+  virtual Result<void> tryQueue(const std::string& queue) {
+    static_cast<void>(queue);
+    return {};
+  }
 
   /// Nullptr where the store speaks no SQL; what it says is under the lock of the fence then. One at a time.
   virtual std::unique_ptr<ISqlTransaction> open() { return nullptr; }

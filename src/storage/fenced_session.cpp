@@ -103,28 +103,32 @@ Result<void> FencedSession::holdsClaim(const Term& term) const {
 Result<void> FencedSession::reach() {
   if (!claimed_) return Error{Errc::staleTerm, "the store was released"};
   if (Result<void> connected = driver_->connect({}); !connected) return connected;
-  if (driver_->server() == claimed_->server || claimed_->inDoubt) return {};
-  return claimAnew();
+  const bool isKnown = driver_->server() == claimed_->server && claimed_->anew.empty();
+  return isKnown || claimed_->inDoubt ? Result<void>{} : claimAnew();
 }
 
 Result<void> FencedSession::claimAnew() {
   const Term term = claimed_->term;
   emit(term, Warned{driver_->name() + " was restarted or replaced since the claim: it is claimed anew"});
   lookahead_.distrust();
-  const Fence before = claimed_->fence;
-  std::optional<Fence> written;
+  const Fence& before = claimed_->fence;
+  std::vector<Fence>& written = claimed_->anew;
+  const auto isOurLast = [&](const FenceFound& found) {
+    return holds(found, term.identity(), before) ||
+           std::ranges::any_of(written, [&](const Fence& each) { return holds(found, term.identity(), each); });
+  };
   const Result<void> again =
       driver_->claim(term.identity().election, &term, [&](const FenceFound& found) -> Result<std::optional<Fence>> {
-        if (!holds(found, term.identity(), before))
-          return judgeFenced(found.stored, term.identity(), before.row.sequence);
+        if (!isOurLast(found)) return judgeFenced(found.stored, term.identity(), before.row.sequence);
         const Result<Fence> next = judge(found, term);
         if (!next) return next.error();
-        return written = *next;
+        return written.emplace_back(*next);
       });
   // If its reply was lost, no commit of ours is in doubt: the next look finds what it left.
   if (!again && isOutcomeUnknown(again.error().code)) return Error{Errc::unavailable, again.error().detail};
   if (!again) return again;
-  claimed_->fence = std::move(*written);
+  claimed_->fence = std::move(written.back());
+  written.clear();
   claimed_->server = driver_->server();
   return {};
 }
@@ -196,6 +200,14 @@ Result<void> FencedSession::commit(WriteSet& writes, ISqlTransaction* sql, const
   for (std::size_t i = 0; i < committed->read.size(); ++i)
     if (!committed->read[i]) lookahead_.sawAbsent(lookahead_.consumer(), ahead[i]);
   claimed_->fence = std::move(next);
+  return {};
+}
+
+Result<void> FencedSession::tryQueue(const std::string& queue) {
+  if (queue.empty() || !claimed_ || claimed_->triedQueues.contains(queue)) return {};
+  if (const Result<void> reached = reach(); !reached) return reached;
+  if (const Result<void> tried = driver_->tryQueue(queue); !tried) return tried;
+  claimed_->triedQueues.insert(queue);
   return {};
 }
 

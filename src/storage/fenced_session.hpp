@@ -21,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,6 +64,8 @@ class FencedSession final : public IFencedStore {
   /// Whose lane this is; itself when it is none.
   const FencedSession& main() const noexcept { return main_; }
 
+  bool isLane() const noexcept { return &main_ != this; }
+
   // For its transactions:
   using Look = std::function<Result<Rows>(std::span<const RowName> rows)>;
   /// A message's key, by a hint or by a look at it and at those expected behind it. Errors: isTermOver(), a read's.
@@ -80,6 +83,8 @@ class FencedSession final : public IFencedStore {
   /// Empty; of the last transaction, if that gave it back: most are as large as the one before.
   WriteSet takeWriteSet() noexcept { return std::move(spare_); }
   void giveBack(WriteSet writes) noexcept { spare_ = std::move(writes); }
+  /// Before the term's first message to that queue. Errors: those of IStoreDriver::tryQueue, unavailable.
+  Result<void> tryQueue(const std::string& queue);
   /// What the last transaction assumed to be new comes again: it was undone.
   void expectAssumed() { lookahead_.expectAssumed(); }
   std::string name() const { return driver_->name(); }
@@ -100,10 +105,11 @@ class FencedSession final : public IFencedStore {
     std::string server;              // that has it
     std::optional<Fence> inDoubt{};  // what a commit that may have happened made of it
     std::optional<Fence> burning{};  // what takes that commit's number away
+    std::vector<Fence> anew{};       // what claims made anew have written whose replies were lost
     LogBound logBound{};
+    std::set<std::string> triedQueues{};
   };
 
-  bool isLane() const noexcept { return &main_ != this; }
   Result<void> holdsClaim(const Term& term) const;
   Result<void> reach();
   Result<void> claimAnew();

@@ -1,6 +1,9 @@
 #include "storage/fenced_transaction.hpp"
 
+#include <algorithm>
+
 #include "base/assert.hpp"
+#include "base/left_out.hpp"
 #include "base/text.hpp"
 #include "storage/headers_text.hpp"
 #include "storage/message_check.hpp"
@@ -10,10 +13,24 @@ namespace tenure::storage {
 namespace {
 
 constexpr std::size_t longestStateKey = 255;
+/// What a commit has room for beside a letter: fence, key, and who is in work.
+constexpr std::size_t besideLetter = 64U << 10U;
+
+std::size_t deadLetterBytes(const DeadLetter& letter) {
+  std::size_t bytes = letter.message.id.value.size() + letter.message.group.value.size() + letter.message.body.size() +
+                      letter.reason.size() + 512;
+  for (const auto& [name, value] : letter.message.headers) bytes += name.size() + value.size() + 8;
+  return bytes;
+}
 
 Result<void> checkStateKey(std::string_view key) {
   if (!key.empty() && key.size() <= longestStateKey) return {};
   return Error{Errc::invalidArgument, "state key \"" + escaped(key) + "\": expected 1 to 255 bytes"};
+}
+
+/// The store is well: only what was asked for cannot be done.
+bool isOfCall(const Error& error) {
+  return error.is(Errc::permissionDenied) || error.is(Errc::invalidArgument) || error.is(Errc::notFound);
 }
 
 }  // namespace
@@ -102,7 +119,15 @@ Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) 
     return own->what == Write::What::put ? std::optional(textIn(own->row, state::value)) : std::nullopt;
   const auto row = stored(Table::state, {std::string(key)});
   if (!row) return row.error();
+  if (session_.isLane()) expectStill(key, *row);
   return *row ? std::optional(textIn(**row, state::value)) : std::nullopt;
+}
+
+/// Another lane may change it before the commit.
+void FencedTransaction::expectStill(std::string_view key, const std::optional<Row>& row) {
+  if (writes_.knows(nameOf(Table::state, {key}))) return;
+  writes_.expect(Table::state, {std::string(key)},
+                 row ? Expectation::has(state::value, (*row)[state::value]) : Expectation::absent());
 }
 
 Result<void> FencedTransaction::put(std::string_view key, std::string_view value) {
@@ -132,6 +157,8 @@ Result<void> FencedTransaction::enqueue(const NewMessage& message, std::string_v
     if (const auto name = parseElectionName(queue); !name)
       return Error{name.error().code, "queue \"" + escaped(queue) + "\": " + name.error().detail};
   if (Result<void> sound = status(); !sound) return sound;
+  if (Result<void> tried = session_.tryQueue(std::string(queue)); !tried)
+    return isOfCall(tried.error()) ? tried : breakOff(tried.error());
   writes_.enqueue(message, std::string(queue));
   return {};
 }
@@ -177,6 +204,10 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
   if (Result<void> sound = status(); !sound) return sound;
   DeadLetter unnumbered = letter;
   unnumbered.number = 0;
+  const std::size_t room = session_.limits().commitBytes - std::min(session_.limits().commitBytes / 2, besideLetter);
+  const std::size_t others = deadLetterBytes(letter) - letter.message.body.size();
+  leaveOut(unnumbered.message, room - std::min(room, others),
+           "a letter of this store has at most " + std::to_string(room) + " bytes");
   writes_.put(Table::deadLetter, deadLetterRow(consumer, unnumbered));
   return {};
 }

@@ -64,6 +64,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Error heard(Error error);
   /// As it is in the store; asked for once. A failure is the transaction's end.
   Result<std::optional<Row>> stored(Table table, Row key);
+  void expectStill(std::string_view key, const std::optional<Row>& row);
   Error breakOff(Error why);
 
   FencedSession& session_;

@@ -78,6 +78,9 @@ class WriteSet {
   /// The transaction's own last word on a row; nullptr where it has none. An `expect` is none.
   const Write* find(std::string_view name) const;
 
+  /// Something is said of the row, be it that it is expected.
+  bool knows(std::string_view name) const noexcept { return !slots_.empty() && slots_[slotOf(name)] != 0; }
+
   bool isEmpty() const noexcept { return writes_.empty() && acknowledged_.empty() && enqueued_.empty(); }
   /// About what it takes to send them, with so much for each beside its row.
   std::size_t bytes(std::size_t aWrite = 0) const noexcept { return bytes_ + aWrite * writes_.size(); }

@@ -64,17 +64,23 @@ Result<void> Driver::claim(const ElectionName& election, const Term* term, const
   Result<std::optional<Fence>> next = judge(find(election));
   if (!next) return next.error();
   if (!*next) return {};
+  const std::optional<bool> lost = std::exchange(state_.lostClaim, std::nullopt);
+  if (lost && state_.recognizesNoLostClaim) (*next)->change += " by somebody else";
+  if (lost.value_or(true)) take(std::move(**next), term != nullptr);
+  return lost ? Result<void>(Error{Errc::outcomeUnknown, "the reply was lost"}) : Result<void>{};
+}
+
+void Driver::take(Fence next, bool isTerms) {
   Kept& kept = state_.kept;
   if (lane_ != 0) {
-    kept.lanes[lane_] = std::move(**next);
-    return {};
+    kept.lanes[lane_] = std::move(next);
+    return;
   }
-  kept.owner = {(*next)->row.election.value, (*next)->row.path};
+  kept.owner = {next.row.election.value, next.row.path};
   kept.isClaimed = true;
-  kept.fence = std::move(**next);
+  kept.fence = std::move(next);
   kept.lanes.clear();
-  if (term != nullptr) state_.writing.clear();
-  return {};
+  if (isTerms) state_.writing.clear();
 }
 
 std::unique_ptr<storage::IStoreDriver> Driver::openLane(std::int64_t number) {
@@ -142,6 +148,7 @@ Result<Committed> Driver::commit(const storage::Commit& commit) {
     const Result<void> struck = state_.strike(isBurning ? Operation::resolve : Operation::commit);
     if (!struck) return struck.error();
     if (!isAt(*commit.expected)) return Committed{Outcome::fenced};
+    if (const Result<void> taken = judge(*commit.writes); !taken) return taken.error();
   }
   const std::optional<bool> lost =
       commit.expected == nullptr ? std::nullopt : std::exchange(state_.lostReply, std::nullopt);
@@ -160,6 +167,23 @@ Driver::Place Driver::placeOf(const std::string& name, Place last) {
   const bool isHere =
       (last == rows.end() || name <= last->first) && (last == rows.begin() || std::prev(last)->first < name);
   return isHere ? last : rows.lower_bound(name);
+}
+
+/// What it is to refuse, as a test asked.
+Result<void> Driver::judge(const storage::WriteSet& writes) const {
+  Result<void> taken;
+  for (const SentMessage& sent : writes.enqueued())
+    if (state_.closedQueues.contains(sent.queue)) taken = Error{Errc::commitRefused, "queue " + sent.queue};
+  writes.forEach([&](const Write& write) {
+    if (write.what != Write::What::put) return;
+    if (write.table == storage::Table::deadLetter &&
+        storage::textIn(write.row, storage::deadLetter::body).size() > state_.largestLetter)
+      taken = Error{Errc::payloadTooLarge, "a dead letter, as the test asked"};
+    if (write.table != storage::Table::key || storage::integerIn(write.row, storage::key::state) != 0) return;
+    const auto found = state_.refused.find(storage::textIn(write.row, storage::key::id));
+    if (found != state_.refused.end()) taken = Error{found->second, "as the test asked"};
+  });
+  return taken;
 }
 
 /// False, and nothing is written, where an expectation is not met.
@@ -185,7 +209,8 @@ bool Driver::write(storage::WriteSet& writes) {
     if (write.what == Write::What::remove) kept.rows.erase(write.name);
   });
   for (const std::int64_t position : writes.acknowledged()) kept.queue.erase(position);
-  for (const SentMessage& sent : writes.enqueued()) kept.enqueue(sent.message, clock_.wallNow());
+  for (const SentMessage& sent : writes.enqueued())
+    sent.queue.empty() ? kept.enqueue(sent.message, clock_.wallNow()) : kept.others[sent.queue].push_back(sent.message);
   return true;
 }
 

@@ -32,8 +32,10 @@ class Driver final : public storage::IStoreDriver {
 
   storage::FenceFound find(const ElectionName& election) const;
   bool isAt(const storage::Fence& expected) const;
+  void take(storage::Fence next, bool isTerms);
   storage::Rows rowsOf(std::span<const storage::RowName> names) const;
   Place placeOf(const std::string& name, Place last);
+  Result<void> judge(const storage::WriteSet& writes) const;
   bool write(storage::WriteSet& writes);
   void put(storage::Write& write, Place place);
 

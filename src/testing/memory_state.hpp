@@ -26,6 +26,7 @@ struct Kept {
   storage::QueueOwner owner;              // who consumes the queue
   std::map<std::int64_t, Message> queue;  // by position: messages leave it in any order
   std::int64_t lastPosition = 0;
+  std::map<std::string, std::vector<NewMessage>> others;  // queues that nobody here consumes, by name
 
   void enqueue(NewMessage message, WallTime now) {
     const std::int64_t position = ++lastPosition;
@@ -58,9 +59,15 @@ struct State {
   std::set<const void*> writing;  // transactions that have written and not ended
 
   std::map<Operation, Fault> faults;
-  std::optional<bool> lostReply;                                     // of the next commit; true: it lands
-  std::function<void()> beforeNextCommit;                            // somebody else is faster
-  std::string server;                                                // that answers
+  std::optional<bool> lostReply;             // of the next commit; true: it lands
+  std::optional<bool> lostClaim;             // the same of the next claim
+  std::map<std::string, Errc> refused;       // messages of which none lands as done
+  std::size_t largestLetter = maxBodyBytes;  // of a dead letter's body
+  bool hasOtherQueues = false;               // to which messages may be sent
+  std::set<std::string> closedQueues;        // to which nothing may be sent
+  bool recognizesNoLostClaim = false;        // a mutant's: what it has written looks a stranger's
+  std::function<void()> beforeNextCommit;    // somebody else is faster
+  std::string server;                        // that answers
   storage::Limits limits{.looksAreDear = true, .keepsQueue = true};  // a look at a key costs as much as making it
 
   /// The fault that strikes this operation, if any; used up by it.
@@ -72,6 +79,11 @@ struct State {
     if (--found->second.times == 0) faults.erase(found);
     return Error{error, "as the test asked"};
   }
+};
+
+/// Of a world, for the simulation's faults.
+struct StateOf {
+  static State& in(World& world);
 };
 
 }  // namespace tenure::memory

@@ -36,7 +36,7 @@ Result<void> FaultyTransaction::erase(std::string_view key) {
 }
 
 Result<void> FaultyTransaction::enqueue(const NewMessage& message, std::string_view queue) {
-  if (!queue.empty())
+  if (!queue.empty() && !state_.hasOtherQueues)
     return Error{Errc::unsupported, "queue \"" + std::string(queue) + "\": a World has only one queue"};
   const Result<void> may = entered();
   return may ? inner_->enqueue(message, queue) : may;

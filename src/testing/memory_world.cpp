@@ -27,10 +27,21 @@ void World::loseCommitReply(bool landed) {
   state_->lostReply = landed;
 }
 
+void World::refuse(const MessageId& id, Errc error) {
+  const std::lock_guard lock(state_->mutex);
+  state_->refused[id.value] = error;
+}
+
+void World::refuseLetters(std::size_t bodyBytes) {
+  const std::lock_guard lock(state_->mutex);
+  state_->largestLetter = bodyBytes;
+}
+
 void World::heal() {
   const std::lock_guard lock(state_->mutex);
   state_->faults.clear();
   state_->lostReply.reset();
+  state_->lostClaim.reset();
 }
 
 bool World::release(const ConsumerName& consumer, const MessageId& id) {
@@ -42,6 +53,8 @@ void World::loseFence(const ElectionName& election) {
   std::optional<storage::Fence>& fence = state_->kept.fence;
   if (fence && fence->row.election == election) fence.reset();
 }
+
+State& StateOf::in(World& world) { return *world.state_; }
 
 std::vector<LedgerEntry> World::ledger() const {
   const std::lock_guard lock(state_->mutex);

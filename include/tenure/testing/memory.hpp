@@ -45,6 +45,9 @@ class World {
   void fail(Operation operation, Errc error, int times = 1);
   /// The next commit's reply is lost, after it has landed or instead of it.
   void loseCommitReply(bool landed);
+  /// For good: no commit lands that says that this message is done, and none with a dead letter whose body is larger.
+  void refuse(const MessageId& id, Errc error = Errc::commitRefused);
+  void refuseLetters(std::size_t bodyBytes);
   /// As IStoreAdmin::release; false when it blocks nobody.
   bool release(const ConsumerName& consumer, const MessageId& id);
   /// No fault that was asked for strikes any more.
@@ -69,6 +72,7 @@ class World {
 
  private:
   friend class Database;
+  friend struct StateOf;
   friend std::unique_ptr<IMessageSink> openSink(World& world, const IClock& clock);
   friend std::unique_ptr<IStoreAdmin> openAdmin(World& world, const IClock& clock);
   std::unique_ptr<State> state_;

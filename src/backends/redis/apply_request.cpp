@@ -27,6 +27,7 @@ ApplyRequest::ApplyRequest(const spi::Batch& batch, const Keys& keys, std::strin
   arguments_.reserve(4 * batch.writes.size() + 64);
   arguments_ = {{}, keep, now};
   expectAll();
+  lookAhead();
   close(open("write", 0));
   writeAll();
   writeQueue(headers);
@@ -83,8 +84,24 @@ void ApplyRequest::expectAll() {
   }
   for (const Table table : hashTables) {
     const Group& group = groups_[placeOf(table)];
+    if (!group.expectNone.empty() || !group.expectValue.empty()) touch(hashOf(table), 'h');
     check("none", hashOf(table), group.expectNone, name);
     check("is", hashOf(table), group.expectValue, both);
+  }
+}
+
+/// At what the writes raise.
+void ApplyRequest::lookAhead() {
+  if (keysMade() > 0) {
+    touch(Keys::keyCount, 'h');
+    close(open("countable", Keys::keyCount));
+  }
+  for (const auto& [name, queue] : queues_) {
+    touch(queue.first, 'h');
+    touch(queue.first + 1, 's');
+    const std::size_t head = open("room", queue.first);
+    arguments_.push_back(made(std::to_string(queue.messages.size())));
+    close(head);
   }
 }
 
@@ -112,20 +129,23 @@ void ApplyRequest::writeAll() {
   }
 }
 
+std::size_t ApplyRequest::keysMade() const noexcept {
+  std::size_t made = 0;
+  for (std::size_t i = put; i < ranges_.size(); i += deeds)
+    if (static_cast<Expected::Of>(i / deeds) != Expected::Of::value) made += ranges_[i].writes.size();
+  return made;
+}
+
 void ApplyRequest::writeKeys() {
   const auto value = [this](const spi::Write& write) { arguments_.push_back(*write.value); };
-  std::size_t made = 0;
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     const KeyRange& range = ranges_[i];
-    const auto of = static_cast<Expected::Of>(i / deeds);
-    if (i % deeds == put && of != Expected::Of::value) made += range.writes.size();
     if (i % deeds == put) sections("keep", range.first, range.writes, value);
     if (i % deeds == remove) sections("delete", range.first, range.writes, {});
   }
-  if (made == 0) return;
-  touch(Keys::keyCount, 'h');
+  if (keysMade() == 0) return;
   const std::size_t head = open("count", Keys::keyCount);
-  arguments_.push_back(this->made(std::to_string(made)));
+  arguments_.push_back(made(std::to_string(keysMade())));
   close(head);
 }
 
@@ -138,8 +158,6 @@ void ApplyRequest::writeQueue(std::span<const std::string> headers) {
     close(head);
   }
   for (const auto& [name, queue] : queues_) {
-    touch(queue.first, 'h');
-    touch(queue.first + 1, 's');
     const std::size_t head = open("append", queue.first);
     for (const std::size_t i : queue.messages) {
       const NewMessage& message = batch_.enqueued[i].message;
@@ -169,7 +187,10 @@ std::size_t ApplyRequest::open(std::string_view what, std::size_t key) {
 
 void ApplyRequest::close(std::size_t head) { arguments_[head] = made(std::to_string(arguments_.size() - head - 1)); }
 
-void ApplyRequest::touch(std::size_t place, char kind) { touched_.append(std::to_string(place)).push_back(kind); }
+void ApplyRequest::touch(std::size_t place, char kind) {
+  if (!touchedPlaces_.insert(place).second) return;
+  touched_.append(std::to_string(place)).push_back(kind);
+}
 
 std::size_t ApplyRequest::firstUnmet(ReplyView places) const {
   std::size_t first = batch_.writes.size();

@@ -1,16 +1,18 @@
 /// A batch of the storage core as the keys and arguments of the apply script. Pure.
 ///
-///   ARGV  what must be of a kind before it is written · milliseconds to keep keys · time of appended messages ·
+///   ARGV  what must be of a kind before it is looked at or written · milliseconds to keep keys · time of appended
+///   messages ·
 ///         sections: what to do, the place of its key, how many values, the values
 ///
-/// Sections of expectations stand before "write", all others behind it. What one command can take together shares a
-/// section, in whatever order it came: no name is there twice.
+/// Sections of expectations, and those that look at what is raised, stand before "write", all others behind it. What
+/// one command can take together shares a section, in whatever order it came: no name is there twice.
 #pragma once
 
 #include <array>
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,6 +61,8 @@ class ApplyRequest {
   void sort(std::size_t place);
   void placeKeys(const Keys& keys);
   void expectAll();
+  void lookAhead();
+  std::size_t keysMade() const noexcept;
   void writeAll();
   void writeKeys();
   void writeQueue(std::span<const std::string> headers);
@@ -73,6 +77,7 @@ class ApplyRequest {
   Arguments keys_;
   Arguments arguments_;
   std::string touched_;
+  std::set<std::size_t> touchedPlaces_;
   std::deque<std::string> made_;  // that some of the others are views of
   Places fence_;
   std::array<Group, spi::tableCount> groups_;

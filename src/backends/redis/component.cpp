@@ -39,6 +39,7 @@ a-z 0-9 . _ - is filed under its first 31 bytes, with - for what may not be ther
 digest: shop:orders under shop-orders. and 32 hexadecimal digits. Least rights:
   ACL SETUSER USER on resetkeys ~tenure:{QUEUE}:* -@all +info +config|get +select +evalsha +eval
   +script|load +@read +@write +type +time
+and ~tenure:{OTHER}:* for each queue that its handlers send to.
 )help";
 
 Options parameters() {

@@ -209,8 +209,10 @@ Result<Reply> Connection::run(const Script& script, const Arguments& keys, const
     command[1] = script.text;
     reply = exchange(command, script.writes);
   }
-  if (reply && reply->view().isError()) return errorOf(reply->view().bytes());
-  return reply;
+  if (!reply || !reply->view().isError()) return reply;
+  const std::string_view refusal = reply->view().bytes();
+  if (script.writes && mayHaveWritten(refusal)) return Error{Errc::outcomeUnknown, escaped(refusal)};
+  return errorOf(refusal);
 }
 
 Result<Reply> Connection::exchange(const Arguments& command, bool writes, Companion* companion) {

@@ -8,6 +8,7 @@
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/time_text.hpp"
 #include "backends/shared/cut_off.hpp"
+#include "base/text.hpp"
 #include "storage/headers_text.hpp"
 
 namespace tenure::redis {
@@ -56,7 +57,9 @@ Result<void> Driver::connect(const std::stop_token& stop) {
   const bool isNew = link_.current() == nullptr;
   const Result<Connection*> connection = link_.use(stop);
   Result<void> fit = connection ? Result<void>{} : connection.error();
+  if (isNew) permitted_.clear();
   if (fit && (isNew || whom_ == For::operators)) fit = isOfThisLayout(**connection);
+  if (fit && whom_ == For::terms) fit = askForRights(**connection, link_.options().queue);
   if (!fit) {
     link_.drop();
     return backends::unlessStopped(fit.error(), stop);
@@ -75,6 +78,26 @@ Result<void> Driver::isOfThisLayout(Connection& connection) const {
   if (whom_ == For::operators && (*answers)[2].view().integer() == 0)
     return Error{Errc::notFound, "there is no queue \"" + link_.options().queue + "\""};
   return {};
+}
+
+/// Once a connection and queue. Operators are asked when they write.
+Result<void> Driver::askForRights(Connection& connection, const std::string& queue) {
+  if (permitted_.contains(queue)) return {};
+  const Keys keys(queue);
+  Arguments places{keys[Keys::queue], keys[Keys::messages]};
+  const std::string never = keys.id("");
+  if (queue == link_.options().queue)
+    places.insert(places.end(), {never, keys[Keys::inWork], keys[Keys::attemptNames]});
+  const Result<Reply> reply = connection.run(rightsScript, places, {});
+  if (!reply) return Error{reply.error().code, "queue \"" + queue + "\": " + reply.error().detail};
+  if ((*reply)[0].bytes() != "ok") return denied((*reply)[1].bytes(), (*reply)[2].bytes());
+  permitted_.insert(queue);
+  return {};
+}
+
+Result<void> Driver::tryQueue(const std::string& queue) {
+  const Result<Connection*> connection = this->connection();
+  return connection ? askForRights(**connection, queue) : connection.error();
 }
 
 Result<void> Driver::claimed(const FenceRow& fence) {
@@ -178,6 +201,7 @@ Result<spi::Applied> Driver::apply(const spi::Batch& batch) {
     // A producer that may create makes the queue anew on an emptied server, but never a fence.
     if (isClaim && !link_.options().create) return noQueue(link_.options().queue);
   }
+  if (const Result<void> asked = askForRights(**connection, link_.options().queue); !asked) return asked.error();
   const std::string now = timeText(systemClock().wallNow());
   const ApplyRequest request(batch, keys_, keep_, now, headers);
   std::vector<std::string> ids;
@@ -190,11 +214,28 @@ Result<spi::Applied> Driver::apply(const spi::Batch& batch) {
   const Result<Reply> reply =
       (*connection)->run(applyScript, request.keys(), request.arguments(), looksOn ? &look : nullptr);
   if (!reply) return reply.error();
+  if ((*reply)[0].bytes() == "damaged") {
+    const std::string_view key = (*reply)[1].bytes();
+    const bool isOurs = std::ranges::find(keys_.fixed, key) != keys_.fixed.end();
+    const bool isOfQueue = !isOurs || key == keys_[Keys::queue] || key == keys_[Keys::messages];
+    return damaged(key, (*reply)[2].bytes(), isOfQueue);
+  }
   if ((*reply)[0].bytes() != "ok") return spi::Applied{.unmet = request.firstUnmet((*reply)[1])};
   spi::Applied applied;
   if (!look.reply || look.reply->view().size() != ids.size()) return applied;
   for (std::size_t i = 0; i < ids.size(); ++i) applied.read.push_back(valueOf((*look.reply)[i]));
   return applied;
+}
+
+/// The server's.
+Result<std::optional<WallTime>> Driver::clock() {
+  const Result<Connection*> connection = this->connection();
+  if (!connection) return connection.error();
+  const Result<Reply> time = (*connection)->read({"TIME"});
+  if (!time) return time.error();
+  const std::int64_t seconds = parseInteger((*time)[0].bytes()).value_or(0);
+  const std::int64_t microseconds = parseInteger((*time)[1].bytes()).value_or(0);
+  return std::optional(WallTime{std::chrono::milliseconds{seconds * 1000 + microseconds / 1000}});
 }
 
 Result<std::size_t> Driver::countKeys() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,9 @@ class Driver final : public spi::IKeyValueDriver {
   Result<spi::Values> read(std::span<const spi::Name> names) override;
   Result<std::vector<spi::NamedValue>> scan(const spi::Range& range) override;
   Result<spi::Applied> apply(const spi::Batch& batch) override;
+  Result<void> tryQueue(const std::string& queue) override;
 
+  Result<std::optional<WallTime>> clock() override;
   Result<std::size_t> countKeys() override;
   void limitAnswers(AnswerTimer* timer) noexcept override { link_.limitAnswers(timer); }
   void release() noexcept override { link_.drop(); }
@@ -41,6 +44,7 @@ class Driver final : public spi::IKeyValueDriver {
 
  private:
   Result<void> isOfThisLayout(Connection& connection) const;
+  Result<void> askForRights(Connection& connection, const std::string& queue);
   Result<std::vector<spi::NamedValue>> scanHash(const spi::Range& range);
 
   Link link_;
@@ -50,6 +54,7 @@ class Driver final : public spi::IKeyValueDriver {
   IEventSink& events_;
   For whom_;
   std::string runId_;
+  std::set<std::string> permitted_;  // queues of which this connection's user has the rights
 };
 
 }  // namespace tenure::redis

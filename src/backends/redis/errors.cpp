@@ -1,5 +1,6 @@
 #include "backends/redis/errors.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.hpp"
@@ -61,7 +62,23 @@ Error errorOf(std::string_view reply) {
   return {Errc::storeFailed, escaped(reply)};
 }
 
+bool mayHaveWritten(std::string_view reply) noexcept {
+  const std::string_view known = withoutScript(reply);
+  // A right that is missing for the script's own commands: Redis says so when it comes to them.
+  if (known.starts_with("NOPERM ") && known.find("script:") != std::string_view::npos) return true;
+  return std::ranges::none_of(meanings, [&](const Meaning& each) { return known.starts_with(each.prefix); });
+}
+
 bool isUnknownScript(std::string_view reply) noexcept { return reply.starts_with("NOSCRIPT"); }
+
+Error damaged(std::string_view key, std::string_view what, bool ofQueue) {
+  return {ofQueue ? Errc::commitRefused : Errc::storeFailed, escaped(key) + ": " + escaped(what)};
+}
+
+Error denied(std::string_view command, std::string_view key) {
+  return {Errc::permissionDenied, "this user may not run " + escaped(command) + " on " + escaped(key) +
+                                      ": expected the rights that tenure urls names"};
+}
 
 Error noQueue(const std::string& queue) {
   return {Errc::notFound, "there is no queue \"" + queue +

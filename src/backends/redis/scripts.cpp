@@ -8,12 +8,32 @@ namespace tenure::redis {
   "  local found = redis.call('TYPE', key).ok\n" \
   "  return found == kind or found == 'none'\n"  \
   "end\n"                                        \
-  "local function stranger(key) return redis.error_reply('WRONGTYPE ' .. key .. ' is not ours') end\n"
-// Below 2^53 a double is exact; a million messages a second need 285 years to get there.
+  "local function stranger(key) return {'damaged', key, 'it holds values of another type'} end\n"
 #define HOUR_IN                                                                         \
   "local function hourIn(milliseconds)\n"                                               \
   "  local now = redis.call('TIME')\n"                                                  \
   "  return string.format('%.0f', math.floor((now[1] + milliseconds / 1000) / 3600))\n" \
+  "end\n"
+// What is wrong with a number that a HINCRBY is to raise, or with a queue that so many messages are to be appended to;
+// nil: nothing. Below 2^53 a double is exact; a million messages a second need 285 years to get there.
+#define SOUND                                                                                                         \
+  "local function isCount(text)\n"                                                                                    \
+  "  return text == '0' or (string.find(text, '^[1-9]%d*$') ~= nil and tonumber(text) < 2 ^ 53)\n"                    \
+  "end\n"                                                                                                             \
+  "local function brokenQueue(place, count)\n"                                                                        \
+  "  local last = redis.call('HGET', KEYS[place], 'last') or '0'\n"                                                   \
+  "  if not isCount(last) or tonumber(last) + count >= 2 ^ 53 then\n"                                                 \
+  "    return 'its last position is \"' .. string.sub(last, 1, 40) .. '\": expected a number from 0 to 2^53'\n"       \
+  "  end\n"                                                                                                           \
+  "  if redis.call('EXISTS', KEYS[place + 1]) == 0 then return nil end\n"                                             \
+  "  local facts = redis.call('XINFO', 'STREAM', KEYS[place + 1])\n"                                                  \
+  "  for i = 1, #facts, 2 do\n"                                                                                       \
+  "    if facts[i] == 'last-generated-id' and tonumber(string.match(facts[i + 1], '^%d+')) > tonumber(last) then\n"   \
+  "      return 'the newest entry in ' .. KEYS[place + 1] .. ' was ' .. facts[i + 1] .. ', above its last position '" \
+  " .. last\n"                                                                                                        \
+  "             .. ': others than Tenure have written to it; raise the field last of ' .. KEYS[place]\n"              \
+  "    end\n"                                                                                                         \
+  "  end\n"                                                                                                           \
   "end\n"
 // The messages' four values each, from `first` to `last`; the queue's two keys are neighbours.
 #define APPEND                                                                                                       \
@@ -29,14 +49,15 @@ namespace tenure::redis {
   "end\n"
 #define STOP_IF_OLDER "if redis.call('HEXISTS', KEYS[1], 'election') == 1 then return {'older'} end\n"
 
-const Script applyScript{.text = EXPECT_KIND HOUR_IN APPEND R"lua(
+const Script applyScript{.text = EXPECT_KIND HOUR_IN SOUND APPEND R"lua(
 local kinds = {h = 'hash', s = 'stream', z = 'zset'}
 for at, kind in string.gmatch(ARGV[1], '(%d+)(%l)') do
   local key = KEYS[tonumber(at)]
   if not isKind(key, kinds[kind]) then return stranger(key) end
 end
 
-local keep, checked, unmet = ARGV[2], 0, {}
+local keep, checked, unmet, damaged = ARGV[2], 0, {}, nil
+local hour = keep == '0' and 'never' or hourIn(tonumber(keep))
 local function expect(isMet)
   checked = checked + 1
   if not isMet then unmet[#unmet + 1] = checked end
@@ -62,14 +83,22 @@ while at < arguments do
     for i = first, last, 2 do expect(redis.call('HGET', KEYS[place], ARGV[i]) == ARGV[i + 1]) end
   elseif what == 'none' then
     for i = first, last do expect(redis.call('HEXISTS', KEYS[place], ARGV[i]) == 0) end
+  elseif what == 'room' then
+    local broken = brokenQueue(place, tonumber(ARGV[first]))
+    if broken and not damaged then damaged = {'damaged', KEYS[place], broken} end
+  elseif what == 'countable' then
+    if not isCount(redis.call('HGET', KEYS[place], hour) or '0') and not damaged then
+      damaged = {'damaged', KEYS[place], 'its field ' .. hour .. ' is no number'}
+    end
   elseif what == 'write' then
     if #unmet > 0 then return {'unmet', unmet} end
+    if damaged then return damaged end
   elseif what == 'set' or (what == 'keep' and keep == '0') then
     for i = first, last do redis.call('SET', KEYS[place + i - first], ARGV[i]) end
   elseif what == 'keep' then
     for i = first, last do redis.call('SET', KEYS[place + i - first], ARGV[i], 'PX', keep) end
   elseif what == 'count' then
-    redis.call('HINCRBY', KEYS[place], keep == '0' and 'never' or hourIn(tonumber(keep)), ARGV[first])
+    redis.call('HINCRBY', KEYS[place], hour, ARGV[first])
   elseif what == 'delete' then
     redis.call('DEL', unpack(KEYS, place, place + tonumber(ARGV[first]) - 1))
   elseif what == 'put' then
@@ -128,10 +157,35 @@ return {'ok'}
 )lua",
                                .writes = true};
 
-const Script appendScript{.text = EXPECT_KIND APPEND STOP_IF_OLDER R"lua(
+const Script appendScript{.text = EXPECT_KIND SOUND APPEND STOP_IF_OLDER R"lua(
 if ARGV[1] == '0' and redis.call('EXISTS', KEYS[1]) == 0 then return {'absent'} end
 if not isKind(KEYS[2], 'stream') then return stranger(KEYS[2]) end
+local broken = brokenQueue(1, (#ARGV - 2) / 4)
+if broken then return {'damaged', KEYS[1], broken} end
 append(1, ARGV[2], 3, #ARGV)
+return {'ok'}
+)lua",
+                          .writes = true};
+
+// Each command in a form that changes nothing, whatever is there.
+const Script rightsScript{.text = R"lua(
+local forms = {
+  {2, 'TYPE'}, {2, 'EXISTS'}, {2, 'XINFO', 'STREAM'}, {1, 'HGET', ''}, {1, 'HEXISTS', ''},
+  {1, 'HINCRBY', '', 'no number'}, {2, 'XADD', '0-0', 'a', 'b'}, {2, 'XDEL', '0-0'},
+  {3, 'MGET'}, {3, 'SET', '', 'XX'}, {3, 'DEL'}, {4, 'HSET', 'a', 'b', 'c'}, {4, 'HDEL', ''},
+  {5, 'ZADD', 'XX', '0', ''}, {5, 'ZREM', ''},
+}
+for _, form in ipairs(forms) do
+  local key, command = KEYS[form[1]], {form[2]}
+  if key then
+    if form[2] == 'XINFO' then command = {'XINFO', 'STREAM', key} else command = {form[2], key, unpack(form, 3)} end
+    local reply = redis.pcall(unpack(command))
+    local err = type(reply) == 'table' and reply.err
+    if err and (string.find(err, 'NOPERM', 1, true) or string.find(err, "can't run", 1, true)) then
+      return {'denied', form[2], key}
+    end
+  end
+end
 return {'ok'}
 )lua",
                           .writes = true};

@@ -36,6 +36,7 @@ class Sink final : public IMessageSink {
         (*connection)->run(appendScript, {keys_[Keys::queue], keys_[Keys::messages]}, arguments);
     if (!reply) return reply.error();
     if ((*reply)[0].bytes() == "ok") return {};
+    if ((*reply)[0].bytes() == "damaged") return damaged((*reply)[1].bytes(), (*reply)[2].bytes(), false);
     if ((*reply)[0].bytes() == "older") return olderLayout(link_.options().queue);
     return noQueue(link_.options().queue);
   }

@@ -33,6 +33,8 @@ class KeyValueStore final : public IStoreDriver {
   Result<std::optional<Rows>> read(std::span<const RowName> rows, const Fence* expected) override;
   Result<std::vector<Row>> scan(const Scan& scan) override;
   Result<Committed> commit(const Commit& commit) override;
+  Result<std::optional<WallTime>> clock() override { return values_->clock(); }
+  Result<void> tryQueue(const std::string& queue) override { return values_->tryQueue(queue); }
 
   Result<Findings> inspect() override;
   Result<std::size_t> countKeys() override { return values_->countKeys(); }

@@ -8,6 +8,7 @@
 #include "support/events.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
+#include "tenure/spi/source.hpp"
 #include "testing/memory_driver.hpp"
 
 namespace tenure::storage {
@@ -341,6 +342,91 @@ TEST_F(FencedSessions, EachChangeHasANumberOfItsOwnThoughTheServerIsClaimedAnewB
   const auto fences = driver()->fences().value();
   ASSERT_EQ(fences.size(), 1U);
   EXPECT_EQ(fences.front().row.sequence, 2) << "the claim, the claim anew, the commit";
+}
+
+TEST_F(FencedSessions, TheLostReplyOfAClaimMadeAnewIsNoClone) {
+  for (const bool lands : {true, false}) {
+    const auto session = leader(term_);
+    state_.server += "another";
+    state_.lostClaim = lands;
+    ASSERT_THAT(put(*session, "v"), failsWith(Errc::unavailable));
+    state_.server += "a third";
+    state_.lostClaim = lands;
+    ASSERT_THAT(put(*session, "v"), failsWith(Errc::unavailable)) << "and once more";
+
+    EXPECT_THAT(put(*session, "w"), succeeds()) << lands;
+  }
+}
+
+TEST_F(FencedSessions, ANewerTermsClaimIsNotTakenForTheLostOneOfAClaimMadeAnew) {
+  const auto session = leader(term_);
+  state_.server = "second";
+  state_.lostClaim = false;
+  ASSERT_THAT(put(*session, "v"), failsWith(Errc::unavailable));
+  const auto newer = leader(TestTerm(8));
+
+  EXPECT_THAT(put(*session, "w"), failsWith(Errc::staleTerm));
+}
+
+TEST_F(FencedSessions, WhatALaneHasReadIsExpectedAtItsCommit) {
+  const auto main =
+      std::make_unique<FencedSession>(std::make_unique<memory::Driver>(state_, systemClock(), true), events_);
+  ASSERT_THAT(main->claim(term_), succeeds());
+  const auto one = main->openLane(1);
+  const auto two = main->openLane(2);
+  for (const auto& lane : {one.get(), two.get()}) ASSERT_THAT(lane->claim(term_), succeeds());
+  auto first = one->begin(term_).value();
+  auto second = two->begin(term_).value();
+  for (const auto& transaction : {first.get(), second.get()}) {
+    ASSERT_EQ(transaction->get("a").value(), std::nullopt);
+    ASSERT_EQ(transaction->get("b").value(), std::nullopt);
+  }
+  ASSERT_THAT(first->put("a", "of one"), succeeds());
+  ASSERT_THAT(second->put("b", "of two"), succeeds());
+
+  EXPECT_THAT(first->commit(), succeeds());
+  EXPECT_THAT(second->commit(), failsWith(Errc::transactionConflict)) << "it rests on there being no a";
+}
+
+TEST_F(FencedSessions, WhatALaneWritesWithoutReadingItRestsOnNothing) {
+  const auto main =
+      std::make_unique<FencedSession>(std::make_unique<memory::Driver>(state_, systemClock(), true), events_);
+  ASSERT_THAT(main->claim(term_), succeeds());
+  const auto one = main->openLane(1);
+  const auto two = main->openLane(2);
+  for (const auto& lane : {one.get(), two.get()}) ASSERT_THAT(lane->claim(term_), succeeds());
+  auto first = one->begin(term_).value();
+  auto second = two->begin(term_).value();
+  ASSERT_THAT(first->put("a", "of one"), succeeds());
+  ASSERT_EQ(first->get("a").value(), "of one");
+  ASSERT_THAT(second->put("a", "of two"), succeeds());
+
+  EXPECT_THAT(first->commit(), succeeds());
+  EXPECT_THAT(second->commit(), succeeds());
+}
+
+TEST_F(FencedSessions, ALetterIsCutToWhatACommitTakesAndSaysSo) {
+  state_.limits.commitBytes = 10'000;
+  const auto session = leader(term_);
+  auto transaction = session->begin(term_).value();
+  DeadLetter letter{.message = messageWith("large"), .reason = "why"};
+  letter.message.body = std::string(20'000, 'x');
+  ASSERT_THAT(transaction->deadLetter(books, letter), succeeds());
+  letter.message = messageWith("small");
+  ASSERT_THAT(transaction->deadLetter(books, letter), succeeds());
+
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  StoreAdmin admin(driver(), true);
+  const auto letters = admin.deadLetters(10, {}).value();
+  ASSERT_EQ(letters.size(), 2U);
+  EXPECT_GT(letters[0].message.body.size(), 3'000U);
+  EXPECT_LT(letters[0].message.body.size(), 5'000U);
+  ASSERT_EQ(letters[0].message.headers.size(), 1U);
+  EXPECT_EQ(letters[0].message.headers[0].first, leftOutHeader);
+  EXPECT_THAT(letters[0].message.headers[0].second, testing::HasSubstr("20000 bytes"));
+  EXPECT_EQ(letters[1].message.body, "body");
+  EXPECT_TRUE(letters[1].message.headers.empty());
 }
 
 TEST_F(FencedSessions, AServerThatHasLostOurLastChangeEndsTheTerm) {
