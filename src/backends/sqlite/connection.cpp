@@ -182,8 +182,9 @@ Result<void> Connection::script(const char* sql) {
   return {};
 }
 
-Result<void> Connection::commit() {
-  const int code = prepare("COMMIT").step();
+Result<void> Connection::commit(const std::function<bool()>& mayWait) {
+  int code = prepare("COMMIT").step();
+  while ((code & 0xFF) == SQLITE_BUSY && mayWait && mayWait()) code = prepare("COMMIT").step();
   if (code == SQLITE_DONE) return {};
   Error error = errorOf(db_, code);
   rollback();
@@ -192,7 +193,7 @@ Result<void> Connection::commit() {
     case SQLITE_FULL:  // the journal was not given up yet: it undoes what was written
     case SQLITE_ERROR: return error;
     // A user's deferred foreign key: the store is well, the writes are not.
-    case SQLITE_CONSTRAINT: return Error{Errc::invalidArgument, error.detail};
+    case SQLITE_CONSTRAINT: return Error{Errc::commitRefused, error.detail};
     default: return Error{Errc::outcomeUnknown, error.detail};
   }
 }

@@ -165,9 +165,13 @@ class Connection {
 
   void whenBusy(std::function<bool()> ask) { lockWait_.whenOver(std::move(ask)); }
   bool inTransaction() const noexcept { return sqlite3_get_autocommit(db_) == 0; }
+  /// `mayWait`: asked while readers keep it from committing, each time that the limit of a lock has passed; what was
+  /// written stays, and it is tried again.
+  ///
   /// Errors:  storeBusy, storeFull, storeFailed   not committed
+  ///          commitRefused                       against a rule that is checked at its end
   ///          outcomeUnknown                      an I/O error at a point where it may have been
-  Result<void> commit();
+  Result<void> commit(const std::function<bool()>& mayWait = {});
   /// Harmless when there is none.
   void rollback() noexcept;
 

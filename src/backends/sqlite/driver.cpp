@@ -4,6 +4,7 @@
 #include <tuple>
 #include <vector>
 
+#include "backends/shared/answer_wait.hpp"
 #include "backends/sqlite/inspection.hpp"
 #include "backends/sqlite/open_transaction.hpp"
 #include "backends/sqlite/queue_rows.hpp"
@@ -100,6 +101,7 @@ void Driver::release() noexcept {
   connection_.reset();
   owner_ = {};
   pessimistic_ = 0;
+  term_.reset();
 }
 
 // --- the fence
@@ -127,6 +129,7 @@ Result<void> Driver::claim(const ElectionName& election, const Term* term, const
     return *next ? writeFence(election, *queue, **next, term) : Result<void>{};
   };
   if (Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun;
+  term_ = term != nullptr ? std::optional(*term) : std::nullopt;
   Result<void> written = inTransaction();
   if (written) written = connection_->commit();
   if (!written) connection_->rollback();
@@ -209,10 +212,19 @@ Result<Committed> Driver::commit(const storage::Commit& commit) {
   return *begun == Outcome::committed ? finish(commit) : Committed{*begun};
 }
 
+/// What was written stays while readers are in the way, as long as lease and outage limit allow.
+Result<void> Driver::commitPatiently() {
+  if (timer_ == nullptr || !term_) return connection_->commit();
+  backends::AnswerWait wait(timer_, timer_->limit());
+  Result<void> committed = connection_->commit([&] { return term_->valid() && wait.goesOn(); });
+  if (committed || !committed.error().is(Errc::storeBusy)) wait.answered();
+  return committed;
+}
+
 Result<Committed> Driver::finish(const storage::Commit& commit) {
   const Result<bool> written = writeAll(commit);
   const bool isMet = written && *written;
-  const Result<void> committed = isMet ? connection_->commit() : Result<void>{};
+  const Result<void> committed = isMet ? commitPatiently() : Result<void>{};
   if (!isMet || !committed) connection_->rollback();
   if (!written) return written.error();
   if (!committed) return committed.error();

@@ -47,7 +47,7 @@ class Driver final : public storage::IStoreDriver {
   std::unique_ptr<storage::ISqlTransaction> open() override;
   Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<Findings> inspect() override;
-  void limitAnswers(AnswerTimer*) noexcept override {}
+  void limitAnswers(AnswerTimer* timer) noexcept override { timer_ = timer; }
   void release() noexcept override;
 
   // For its transactions:
@@ -64,6 +64,7 @@ class Driver final : public storage::IStoreDriver {
   Result<void> writeFence(const ElectionName& election, const Queue& queue, const storage::Fence& next,
                           const Term* term);
   static storage::Limits limitsFor(const Options& options);
+  Result<void> commitPatiently();
   Result<bool> writeAll(const storage::Commit& commit);
   Result<void> addSent(const storage::Commit& commit);
   Result<std::optional<storage::Rows>> readAll(std::span<const storage::RowName> rows, const storage::Fence* expected);
@@ -79,6 +80,8 @@ class Driver final : public storage::IStoreDriver {
   RowTables tables_;
   RowTables::Owner owner_;
   std::size_t pessimistic_ = 0;
+  std::optional<Term> term_;  // that has claimed
+  AnswerTimer* timer_ = nullptr;
   std::vector<ProcessIdentity> suspects_;
   std::optional<HolderLook> firstLook_;  // at a holder of the lock that may be frozen
 };
