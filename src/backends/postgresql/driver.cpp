@@ -194,12 +194,30 @@ Result<Committed> Driver::commit(const Commit& commit) {
   return finish(**connection, {beginTransaction()}, 0, false, commit);
 }
 
-/// In the order in which others wait least: what is in work last of the rows, the look behind them.
+/// In one journey, but where a queue is sent to for the first time.
 Result<Committed> Driver::finish(Connection& connection, std::vector<Command> kept, std::size_t fence, bool isGuess,
                                  const Commit& commit) {
+  const std::set<std::string> unknown = unknownQueues(commit);
+  if (unknown.empty()) return finishWith({}, connection, std::move(kept), fence, isGuess, commit);
+  const Exchange begun = kept.empty() ? Exchange{} : connection.exchange(kept);
+  if (!begun) return failed(connection, *begun.failure, {fence, kept.size(), kept.size()}, isGuess, commit);
+  QueuePlaces made;
+  if (const Result<void> placed = makeQueues(connection, unknown, made); !placed) {
+    connection.rollback();
+    return placed.error();
+  }
+  return finishWith(std::move(made), connection, {}, 0, false, commit);
+}
+
+/// In the order in which others wait least: what is in work last of the rows, the look behind them.
+Result<Committed> Driver::finishWith(QueuePlaces made, Connection& connection, std::vector<Command> kept,
+                                     std::size_t fence, bool isGuess, const Commit& commit) {
   Places places{fence, kept.size(), 0};
-  Result<std::vector<Command>> rows = rowCommands(connection, commit);
-  if (!rows) return rows.error();
+  Result<std::vector<Command>> rows = rowCommands(commit, made);
+  if (!rows) {
+    connection.rollback();
+    return rows.error();
+  }
   std::vector<Command> all = std::move(kept);
   all.insert(all.end(), std::move_iterator(rows->begin()), std::move_iterator(rows->end()));
   const std::size_t unread = all.size();
@@ -216,32 +234,70 @@ Result<Committed> Driver::finish(Connection& connection, std::vector<Command> ke
     isInDoubt_ = isOutcomeUnknown(committed.error().code);
     return committed.error();
   }
+  places_.merge(made);
   const auto looked = std::span{exchange.answers}.subspan(unread, look.places.size());
   Committed committed{Outcome::committed};
   if (!commit.alsoRead.empty()) committed.read = rowsFrom(commit.alsoRead, look, looked);
   return committed;
 }
 
-Result<std::vector<Command>> Driver::rowCommands(Connection& connection, const storage::Commit& commit) {
+/// Those to which no message was sent before.
+std::set<std::string> Driver::unknownQueues(const Commit& commit) const {
+  std::set<std::string> unknown;
+  for (const SentMessage& sent : commit.writes->enqueued())
+    if (!places_.contains(sent.queue)) unknown.insert(sent.queue);
+  return unknown;
+}
+
+/// Within the transaction: what is undone has made none. In the order of their names, as others make them.
+Result<void> Driver::makeQueues(Connection& connection, const std::set<std::string>& names, QueuePlaces& made) {
+  for (const std::string& queue : names) {
+    const Result<std::int64_t> number =
+        queue.empty() ? Result<std::int64_t>(owner_.queue) : ensureQueue(connection, queue);
+    if (!number) return number.error();
+    Result<std::string> channel = channelOf(connection, *number);
+    if (!channel) return channel.error();
+    made.emplace(queue, QueuePlace{*number, std::move(*channel)});
+  }
+  return {};
+}
+
+Result<void> Driver::tryQueue(const std::string& queue) {
+  if (places_.contains(queue)) return {};
+  const auto connection = session();
+  if (!connection) return connection.error();
+  const Result<Answer> may = (*connection)
+                                 ->ask(
+                                     "SELECT 1 WHERE has_table_privilege('tenure_message', 'INSERT') AND "
+                                     "(has_table_privilege('tenure_queue', 'INSERT')"
+                                     " OR EXISTS(SELECT 1 FROM tenure_queue WHERE name = $1))",
+                                     queue);
+  if (!may) return may.error();
+  if (may->rows() > 0) return {};
+  return Error{Errc::permissionDenied, name() + ": this user may not send to queue \"" + queue +
+                                           "\": no right to INSERT on tenure_message, or on tenure_queue to make it"};
+}
+
+Result<std::vector<Command>> Driver::rowCommands(const Commit& commit, const QueuePlaces& made) {
   const storage::WriteSet& writes = *commit.writes;
   std::vector<Command> commands;
   const auto acknowledged = writes.acknowledged();
   if (!acknowledged.empty())
     commands.push_back(deleteByPosition(owner_.queue, {acknowledged.begin(), acknowledged.end()}));
-  if (const Result<void> sent = addSent(connection, commit, commands); !sent) return sent.error();
+  if (const Result<void> sent = addSent(commit, made, commands); !sent) return sent.error();
   std::vector<Command> rows = rows_.writes(owner_, writes);
   commands.insert(commands.end(), std::move_iterator(rows.begin()), std::move_iterator(rows.end()));
   return commands;
 }
 
 /// Queue by queue in the order of their numbers, so that two who send to the same ones cannot wait for each other.
-Result<void> Driver::addSent(Connection& connection, const Commit& commit, std::vector<Command>& commands) {
+Result<void> Driver::addSent(const Commit& commit, const QueuePlaces& made, std::vector<Command>& commands) {
   std::map<std::int64_t, std::pair<QueuePlace, std::vector<NewMessage>>> byQueue;
   for (const SentMessage& sent : commit.writes->enqueued()) {
-    Result<QueuePlace> place = placeOf(connection, sent.queue);
-    if (!place) return place.error();
-    auto& [queue, messages] = byQueue[place->number];
-    queue = std::move(*place);
+    const auto known = places_.find(sent.queue);
+    const QueuePlace& place = known != places_.end() ? known->second : made.at(sent.queue);
+    auto& [queue, messages] = byQueue[place.number];
+    queue = place;
     messages.push_back(sent.message);
   }
   // What an operator puts back has no turn any more.
@@ -254,19 +310,6 @@ Result<void> Driver::addSent(Connection& connection, const Commit& commit, std::
     commands.push_back(std::move(*append));
   }
   return {};
-}
-
-Result<QueuePlace> Driver::placeOf(Connection& connection, const std::string& queue) {
-  if (const auto known = places_.find(queue); known != places_.end()) return known->second;
-  const auto find = [&] { return postgresql::findQueue(connection, queue); };
-  const Result<std::int64_t> found = queue.empty() ? Result<std::int64_t>(owner_.queue) : find();
-  const Result<std::int64_t> number = found ? found : ensureQueue(connection, queue);
-  if (!number) return number.error();
-  Result<std::string> channel = channelOf(connection, *number);
-  if (!channel) return channel.error();
-  QueuePlace place{*number, std::move(*channel)};
-  if (found) places_.emplace(queue, place);  // or it is made with this transaction, and may be undone with it
-  return place;
 }
 
 Result<Committed> Driver::failed(Connection& connection, const Failure& failure, const Places& places, bool isGuess,
@@ -285,9 +328,9 @@ Result<Committed> Driver::failed(Connection& connection, const Failure& failure,
     const Error refused = refusedAtFence(connection, failure, *commit.expected);
     return refused.is(Errc::staleTerm) ? Result<Committed>(Committed{Outcome::fenced}) : refused;
   }
-  // A deferred constraint: the store is well, the writes are not.
-  if (failure.command == places.commit && failure.sqlState.starts_with("23"))
-    return Error{Errc::invalidArgument, failure.error.detail};
+  // A deferred constraint or trigger: the store is well, the writes are not.
+  if (failure.command == places.commit && !isOfStore(failure.sqlState))
+    return Error{Errc::commitRefused, failure.error.detail};
   const bool isOurs = failure.command >= places.ours && failure.command < places.commit;
   if (isOurs && isUnexpected(failure.sqlState)) return Committed{Outcome::conflict};
   if (isLost || !isGuess || endsTransaction(meaningOf(failure.sqlState))) return failure.error;

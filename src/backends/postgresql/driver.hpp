@@ -48,6 +48,7 @@ class Driver final : public storage::IStoreDriver {
                                             const storage::Fence* expected) override;
   Result<std::vector<storage::Row>> scan(const storage::Scan& scan) override;
   Result<storage::Committed> commit(const storage::Commit& commit) override;
+  Result<void> tryQueue(const std::string& queue) override;
   std::unique_ptr<storage::ISqlTransaction> open() override;
   std::unique_ptr<storage::IStoreDriver> openLane(std::int64_t number) override;
   Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) override;
@@ -91,9 +92,14 @@ class Driver final : public storage::IStoreDriver {
   void emit(const Term& term, Body body);
 
   Result<void> findQueue(Connection& connection);
-  Result<std::vector<Command>> rowCommands(Connection& connection, const storage::Commit& commit);
-  Result<void> addSent(Connection& connection, const storage::Commit& commit, std::vector<Command>& commands);
-  Result<QueuePlace> placeOf(Connection& connection, const std::string& queue);
+  using QueuePlaces = std::map<std::string, QueuePlace>;  // by name
+  std::set<std::string> unknownQueues(const storage::Commit& commit) const;
+  Result<void> makeQueues(Connection& connection, const std::set<std::string>& names, QueuePlaces& made);
+  /// `made` in the transaction that is open.
+  Result<storage::Committed> finishWith(QueuePlaces made, Connection& connection, std::vector<Command> kept,
+                                        std::size_t fence, bool isGuess, const storage::Commit& commit);
+  Result<std::vector<Command>> rowCommands(const storage::Commit& commit, const QueuePlaces& made);
+  Result<void> addSent(const storage::Commit& commit, const QueuePlaces& made, std::vector<Command>& commands);
   /// Looks at rows; where each is among the names.
   struct Look {
     std::vector<Command> commands{};
@@ -119,7 +125,7 @@ class Driver final : public storage::IStoreDriver {
   std::optional<TermIdentity> term_;   // whose the session is
   std::weak_ptr<Connection> checked_;  // without a term: its tables are those of this build
   RowSets::Owner owner_;
-  std::map<std::string, QueuePlace> places_;  // by name; those to which messages were sent
+  QueuePlaces places_;  // to which messages were sent
   std::size_t numberedAppends_ = 0;
   RowSets rows_;
   Translations translations_;

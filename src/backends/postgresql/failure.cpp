@@ -1,5 +1,6 @@
 #include "backends/postgresql/failure.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace tenure::postgresql {
@@ -36,6 +37,12 @@ Errc meaningOf(std::string_view sqlState) noexcept {
   for (const Meaning& meaning : meanings)
     if (sqlState.starts_with(meaning.prefix)) return meaning.code;
   return Errc::storeFailed;
+}
+
+bool isOfStore(std::string_view sqlState) noexcept {
+  constexpr std::array<std::string_view, 8> classes{"08", "25", "40", "53", "55", "57", "58", "XX"};
+  return sqlState.empty() ||
+         std::ranges::any_of(classes, [&](std::string_view each) { return sqlState.starts_with(each); });
 }
 
 bool endsTransaction(Errc meaning) noexcept {

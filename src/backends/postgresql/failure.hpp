@@ -16,6 +16,10 @@ Errc meaningOf(std::string_view sqlState) noexcept;
 /// The server's state rather than the statement decided: the transaction is over, whoever's statement it was.
 bool endsTransaction(Errc meaning) noexcept;
 
+/// Of a COMMIT that was answered by this: the server's trouble, or its operator's doing. Or else its transaction is to
+/// blame, whenever it comes: a rule that is checked at the end.
+bool isOfStore(std::string_view sqlState) noexcept;
+
 /// What a round trip failed with.
 struct Failure {
   std::size_t command = 0;  // the index of the one that failed

@@ -1,6 +1,7 @@
 #include "backends/postgresql/row_sets.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace tenure::postgresql {
 namespace {
@@ -216,6 +217,8 @@ std::string RowSets::sqlOf(const Kind& kind, const Shape& shape) const {
     }
     case Verb::expect: return parts.count + parts.found("1");
     case Verb::lock: return parts.count + parts.found("1", " FOR UPDATE");
+    case Verb::share: return parts.count + parts.found("1", " FOR SHARE");
+    case Verb::hold: return "SELECT count(*) FROM " + parts.found("1", " FOR UPDATE");
   }
   return {};
 }
@@ -282,7 +285,16 @@ void RowSets::add(std::vector<Set>& sets, const Kind& kind, const Write& write) 
 
 std::vector<Command> RowSets::writes(const Owner& owner, const storage::WriteSet& writes) {
   std::vector<Set> sets;
+  std::vector<Command> commands;
+  WritePointers states;
   writes.forEach([&](const Write& write) {
+    if (write.table == Table::state) states.push_back(&write);
+  });
+  const bool wasRead = std::ranges::any_of(states, [](const Write* each) { return each->expected.of != Of::nothing; });
+  if (wasRead) expectState(owner, states, commands);
+  for (const Write* each : states) addPlain(sets, *each);
+  writes.forEach([&](const Write& write) {
+    if (write.table == Table::state) return;
     const Of of = write.expected.of;
     const std::size_t place = of == Of::value ? write.expected.place : 0;
     const auto addAs = [&](Verb verb, Of expects) {
@@ -298,14 +310,53 @@ std::vector<Command> RowSets::writes(const Owner& owner, const storage::WriteSet
     addAs(Verb::upsert, Of::nothing);
   });
   std::stable_partition(sets.begin(), sets.end(), [](const Set& set) { return set.kind.table != Table::inWork; });
-  std::vector<Command> commands;
   for (Set& set : sets) commands.push_back(commandFor(owner, set));
   return commands;
 }
 
-/// In the order of their keys: two that insert the same ones never wait for each other.
+/// Once its expectation is met.
+void RowSets::addPlain(std::vector<Set>& sets, const Write& write) {
+  if (write.what == Write::What::put) add(sets, {.table = write.table, .verb = Verb::upsert}, write);
+  if (write.what == Write::What::remove) add(sets, {.table = write.table, .verb = Verb::remove}, write);
+}
+
+/// The keys that are not known to be there have no row to lock: whoever may make one holds the key's lock alone.
+void RowSets::expectState(const Owner& owner, const WritePointers& writes, std::vector<Command>& commands) {
+  std::map<std::int64_t, bool> absent;  // by the lock's number: whether it is held alone
+  std::vector<Set> present;
+  std::vector<Set> none;
+  WritePointers ordered = writes;
+  std::ranges::sort(ordered, {}, &Write::name);
+  for (const Write* write : ordered) {
+    const bool isWritten = write->what != Write::What::expect;
+    const bool isThere = write->expected.of == Of::value;
+    if (isThere || isWritten) {
+      Kind kind{Table::state, Verb::hold};
+      if (isThere) kind = {Table::state, isWritten ? Verb::lock : Verb::share, Of::value, write->expected.place};
+      if (present.empty() || present.back().kind != kind) present.push_back({kind});
+      present.back().writes.push_back(write);
+    }
+    if (isThere) continue;
+    const BodyDigest digest = digestOf(owner.election + write->name);
+    absent[std::bit_cast<std::array<std::int64_t, 2>>(digest)[0]] |= isWritten;
+    if (write->expected.of == Of::absence) add(none, {Table::state, Verb::expect, Of::absence}, *write);
+  }
+  if (!absent.empty()) {
+    Array keys(TypeId::bigint);
+    Array alone(TypeId::bigint);
+    for (const auto& [key, isAlone] : absent) keys.add(key), alone.add(std::int64_t{isAlone});
+    commands.push_back(
+        command("SELECT CASE WHEN alone = 1 THEN pg_advisory_xact_lock(key) ELSE pg_advisory_xact_lock_shared(key) END"
+                " FROM unnest($1, $2) AS given(key, alone)",
+                keys, alone));
+  }
+  for (std::vector<Set>* sets : {&present, &none})
+    for (Set& set : *sets) commands.push_back(commandFor(owner, set));
+}
+
+/// In the order of their keys: two that write the same ones never wait for each other.
 Command RowSets::commandFor(const Owner& owner, Set& set) {
-  if (set.kind.table == Table::key)
+  if (set.kind.table == Table::key || set.kind.table == Table::state)
     std::ranges::sort(set.writes, [](const Write* one, const Write* other) { return one->name < other->name; });
   RowPointers rows;
   ValuePointers expected;

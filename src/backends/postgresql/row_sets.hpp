@@ -4,6 +4,10 @@
 /// plain statement for it. Each text is made once.
 ///
 ///   insert   INSERT … SELECT … FROM unnest(…): of a row that is there already the server says so by its SQLSTATE
+///   state    what a lane's handlers have read is locked before anything of theirs is written, in the order of its
+///   keys:
+///            FOR UPDATE where it is written as well, else FOR SHARE; what need not be there by an advisory lock of its
+///            key. So no two lanes wait for each other
 ///   others   where something is expected, 1 / (how many were found = how many there should be) fails
 ///
 /// Both end the transaction, so that what follows in the same journey is not done.
@@ -44,7 +48,7 @@ class RowSets {
   std::vector<Command> writes(const Owner& owner, const storage::WriteSet& writes);
 
  private:
-  enum class Verb { select, insert, upsert, remove, expect, lock };
+  enum class Verb { select, insert, upsert, remove, expect, lock, share, hold };
   /// What one statement says of rows of one table.
   struct Kind {
     storage::Table table = storage::Table::key;
@@ -63,7 +67,11 @@ class RowSets {
   using RowPointers = std::vector<const storage::Row*>;
   using ValuePointers = std::vector<const storage::Value*>;
 
+  using WritePointers = std::vector<const storage::Write*>;
+
   static void add(std::vector<Set>& sets, const Kind& kind, const storage::Write& write);
+  void expectState(const Owner& owner, const WritePointers& writes, std::vector<Command>& commands);
+  static void addPlain(std::vector<Set>& sets, const storage::Write& write);
   static Shape shapeOf(const Kind& kind, const RowPointers& rows, const ValuePointers& expected);
   Command commandFor(const Owner& owner, Set& set);
   Command commandFor(const Owner& owner, const Kind& kind, const RowPointers& rows, const ValuePointers& expected);

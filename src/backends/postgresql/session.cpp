@@ -42,6 +42,7 @@ void Session::use(std::shared_ptr<Connection> connection, const std::string& nam
 Result<void> Session::checkTables() {
   if (isChecked_) return {};
   Result<void> checked = checkSchema(*connection_);
+  if (checked) checked = checkRights(*connection_);
   isChecked_ = checked.has_value();
   return checked;
 }

@@ -20,11 +20,11 @@ class Session {
   explicit Session(const Options& options, std::string nameWithoutTerm = "tenure standby")
       : options_(options), nameWithoutTerm_(std::move(nameWithoutTerm)) {}
 
-  /// Errors as Connection::open and checkSchema, and storeBusy when the lost one does not end.
+  /// Errors as Connection::open, checkSchema and checkRights, and storeBusy when the lost one does not end.
   Result<std::shared_ptr<Connection>> get(const TermIdentity& term);
   /// The same, without a look at the tables where there was none yet: for a claim, whose limit includes that look.
   Result<std::shared_ptr<Connection>> reach(const TermIdentity& term);
-  /// Whether the tables are those of this build; asks once a session.
+  /// Whether the tables are those of this build, and may be written to; asks once a session.
   Result<void> checkTables();
   /// Errors as Connection::open, checkSchema and checkRights; cancelled after a stop.
   Result<void> prepare(const std::stop_token& stop);

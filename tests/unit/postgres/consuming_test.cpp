@@ -41,6 +41,22 @@ class Consuming : public testing::Test {
     }));
     consumer.handOver(term);
   }
+  /// The same, in as many terms as it takes.
+  void leadThrough(std::int64_t token) {
+    for (; waiting() != "0" && token < 107; ++token) {
+      TermIdentity identity = test::identityWith(token);
+      identity.lost.unknownUpTo = {};  // no process has died
+      const test::TestTerm term(identity);
+      Database database(world_.options(), noEvents());
+      Consumer consumer(database.source(), database.store(), handler_, options_, events_);
+      try {
+        consumer.inaugurate(term);
+        for (int i = 0; i < 1000 && waiting() != "0"; ++i) consumer.execute(term);
+      } catch (const EndTerm&) {
+      }
+      consumer.handOver(term);
+    }
+  }
   /// Of ten, after its two attempts.
   void expectOnlyTheFifthDied(const std::string& reason) {
     EXPECT_EQ(ledger("count(*)"), "9");
@@ -297,6 +313,49 @@ TEST_F(Consuming, DeadLettersAMessageWhoseEffectADeferredConstraintForbids) {
   ASSERT_EQ(dead.size(), 1U);
   EXPECT_EQ(dead[0].message.id.value, "5");
   EXPECT_THAT(dead[0].reason, testing::HasSubstr("violates foreign key constraint"));
+}
+
+TEST_F(Consuming, ACommitThatADeferredTriggerRefusesIsThatMessagesAttempt) {
+  world_.ask(
+      "CREATE FUNCTION refuse() RETURNS trigger AS $$ BEGIN RAISE EXCEPTION 'not the fifth'; END $$ LANGUAGE plpgsql;"
+      "CREATE CONSTRAINT TRIGGER refuses AFTER INSERT ON ledger DEFERRABLE INITIALLY DEFERRED FOR EACH ROW"
+      " WHEN (NEW.id = '5') EXECUTE FUNCTION refuse()");
+  handler_ = write;
+  produce(0, 10);
+
+  lead(7);
+
+  expectOnlyTheFifthDied("not the fifth");
+  EXPECT_TRUE(events_.of<OutageBegan>().empty());
+}
+
+/// What a server says at a commit when its own state is to blame, until it is mended.
+TEST_F(Consuming, ATroubleOfTheServersAtTheCommitCountsNoAttempt) {
+  for (const std::string state : {"53100", "25006", "58030", "57014"}) {
+    world_.ask(
+        "CREATE TABLE trouble(t int); GRANT ALL ON trouble TO PUBLIC; CREATE FUNCTION trouble() RETURNS trigger AS $$"
+        " BEGIN IF EXISTS(SELECT 1 FROM trouble) THEN RETURN NULL; END IF;"
+        " RAISE EXCEPTION 'no room' USING ERRCODE = '" +
+        state +
+        "'; END $$ LANGUAGE plpgsql; CREATE CONSTRAINT TRIGGER troubles AFTER INSERT ON ledger DEFERRABLE INITIALLY"
+        " DEFERRED FOR EACH ROW WHEN (NEW.id = '5') EXECUTE FUNCTION trouble()");
+    produce(0, 10);
+    int tries = 0;
+    handler_ = [&](const Delivery& delivery) {
+      if (delivery.message.id.value == "5" && ++tries == 5) world_.ask("INSERT INTO trouble VALUES(1)");
+      return write(delivery);
+    };
+
+    leadThrough(7);
+
+    EXPECT_EQ(ledger("count(*)"), "10") << state;
+    EXPECT_GE(tries, 5) << state;
+    for (const AttemptFailed& each : events_.of<AttemptFailed>()) ADD_FAILURE() << state << ": " << each.error;
+    EXPECT_TRUE(openAdmin(world_.options())->deadLetters().value().empty()) << state;
+    world_.ask(
+        "DROP TRIGGER troubles ON ledger; DROP FUNCTION trouble; DROP TABLE trouble; DELETE FROM ledger;"
+        "DELETE FROM tenure_key");
+  }
 }
 
 TEST_F(Consuming, GoesOnAfterItsSessionsWereEnded) {

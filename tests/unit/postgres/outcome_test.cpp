@@ -73,6 +73,27 @@ TEST_F(ABrokenConnection, FindsTheKeysOfThoseThatComeNextLookedUpByTheCommitBefo
   EXPECT_THAT(leader_.store().known(consumer, {&next[1], 1}), failsWith(Errc::unavailable)) << "it has a key by now";
 }
 
+TEST(ATransaction, ThatIsUndoneLeavesNoneOfTheQueuesThatItSendsTo) {
+  PostgresWorld world;
+  Leader leader(world.options(), 7);
+  ASSERT_THAT(leader.claim(), succeeds());
+  {
+    const auto given = leader.begin();
+    ASSERT_THAT(given->enqueue({MessageId{"m"}, {}, "body", {}}, "other"), succeeds());
+    ASSERT_THAT(given->enqueue({MessageId{"n"}, {}, "body", {}}, "another"), succeeds());
+    world.ask("ALTER TABLE tenure_message ADD CONSTRAINT refuses CHECK (id <> 'n')");
+    EXPECT_THAT(given->commit(), testing::Not(succeeds()));
+  }
+  EXPECT_EQ(world.ask("SELECT count(*) FROM tenure_queue WHERE name LIKE '%other'"), "0");
+  world.ask("ALTER TABLE tenure_message DROP CONSTRAINT refuses");
+
+  const auto sent = leader.begin();
+  ASSERT_THAT(sent->enqueue({MessageId{"m"}, {}, "body", {}}, "other"), succeeds());
+  EXPECT_THAT(sent->commit(), succeeds());
+  EXPECT_EQ(world.ask("SELECT count(*) FROM tenure_message JOIN tenure_queue ON queue = number WHERE name = 'other'"),
+            "1");
+}
+
 TEST_F(ABrokenConnection, InsideATransactionUndoesIt) {
   ASSERT_THAT(leader_.claim(), succeeds());
   auto transaction = leader_.begin();

@@ -28,6 +28,10 @@ TEST(PostgresStandby, SaysWhichRightsItLacks) {
 
   ASSERT_THAT(looked, failsWith(Errc::permissionDenied));
   EXPECT_THAT(looked.error().detail, HasSubstr("tenure_fence"));
+  Leader unasked(options, 9);
+  const Result<void> claimed = unasked.claim();
+  ASSERT_THAT(claimed, failsWith(Errc::permissionDenied)) << "who leads at once is asked as well";
+  EXPECT_THAT(claimed.error().detail, HasSubstr("tenure_fence"));
   world.ask("DROP OWNED BY " + role + "; DROP ROLE " + role);
 }
 
