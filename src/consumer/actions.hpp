@@ -105,8 +105,9 @@ struct WriteDeadLetter {  // in the transaction: a dead letter and the end of it
   std::string reason;
   int attempts = 0;
   WallTime firstAt{};
-  bool undo = false;     // first back to the mark: the handler's writes must not stay
-  bool withKey = false;  // and its key with the fate `dead`; not when the key belongs to another body
+  bool undo = false;         // first back to the mark: the handler's writes must not stay
+  bool withKey = false;      // and its key with the fate `dead`; not when the key belongs to another body
+  bool withoutBody = false;  // the store has refused to take it whole
 };
 /// Books what is settled and says what comes next, durably → did
 struct Commit {

@@ -60,7 +60,8 @@ void Committer::committed(const LaneQueue& queue, const Now& now) {
   Booking& booking = state_.booking;
   if (outcomeKnown_) sizer_.committed(queue.settled(), commitBegan_ - batchBegan_, now.boot - commitBegan_);
   outcomeKnown_ = true;
-  undoneBefore_ = false;
+  undone_ = 0;
+  inTurn_ -= inTurn_ > 0 ? 1 : 0;
   state_.log.committed();
   if (booking.cleared) state_.histories.clearAttempts(*booking.cleared);
   if (booking.record) state_.histories.put(*booking.record);

@@ -50,10 +50,21 @@ class Committer {
   bool isOutcomeKnown() const noexcept { return outcomeKnown_; }
   void outcomeIsUnknown() noexcept { outcomeKnown_ = false; }
   void outcomeIsKnown() noexcept { outcomeKnown_ = true; }
-  /// It is handled again; false: for a second time without a commit between.
-  bool mayUndo() noexcept { return !std::exchange(undoneBefore_, true); }
+  /// Others got into its way: it is handled again. How often in a row.
+  int undo() noexcept {
+    inTurn_ = commitsInTurn;
+    return ++undone_;
+  }
+  /// Of the next transaction.
+  Company company() const noexcept {
+    if (undone_ > 1) return Company::alone;
+    return inTurn_ > 0 ? Company::inTurn : Company::beside;
+  }
 
  private:
+  /// What lanes get into each other's way about is mostly what they will go on with.
+  static constexpr int commitsInTurn = 64;
+
   const AttemptRecord* streakToBook();
 
   LaneState& state_;
@@ -64,7 +75,8 @@ class Committer {
   bool booksStreak_ = false;
   AttemptRecord streak_;  // as it is booked
   bool outcomeKnown_ = true;
-  bool undoneBefore_ = false;  // since the last commit
+  int undone_ = 0;  // since the last commit
+  int inTurn_ = 0;  // for so many commits more
 };
 
 }  // namespace tenure::consuming

@@ -1,5 +1,6 @@
 #include "consumer/delivery.hpp"
 
+#include "base/text.hpp"
 #include "consumer/charges.hpp"
 #include "consumer/message_limits.hpp"
 
@@ -12,6 +13,7 @@ using Decision = Delivery::Decision;
 
 Decision Delivery::begin(const Head& head, const Now& now) {
   head_ = head;
+  logged_.reset();
   if (state_.streak().isStopped()) return standDown(now);
   if (state_.streak().isLeftOver()) return CommitFirst{};  // before anything new is recorded in its place
   if (head_.mayHaveCome && wasCommitted()) return dropRepeat();
@@ -19,7 +21,7 @@ Decision Delivery::begin(const Head& head, const Now& now) {
     if (numbers_.isUnknown(message())) return Action{numbers_.question(message())};  // its number is past with it
     return refuse(why, now);
   }
-  if (refused_ && refused_->id == message().id) return cannotBeStored(now);
+  if (isRefused() && !state_.histories.isReleased(message().id)) return cannotBeStored(now);
   if (auto turn = findTurn(now)) return *std::move(turn);
   if (state_.histories.isReleased(message().id)) return letGo(now);
   const HeadOfLineBlock& block = state_.histories.block;
@@ -97,16 +99,25 @@ Decision Delivery::refuse(std::string_view why, const Now& now) {
   return key_.isKnown ? admit() : deadLetter(why, 0, hasKey, now);
 }
 
-/// What it holds against a message need not last, but only who blocks waits to see.
+/// What is too large stays so, but where a consumer blocks it waits for a word. A letter that was refused is written
+/// once more, and then without its body.
 Decision Delivery::cannotBeStored(const Now& now) {
-  const std::string why = refused_->lastError;
-  if (!state_.blocks()) return deadLetter(why, attemptNumber() - 1, false, now);
+  if (const std::optional<Death> death = refused_->death) {
+    if (death->end && !state_.options.handlerIsExternal) logEnd(*death->end, death->reason, now);
+    logged_ = death->end;
+    return deadLetter(death->reason, death->attempts, death->withKey, now);
+  }
+  const std::string why = refused_->why;
+  if (!refused_->counts && !state_.blocks()) return deadLetter(why, attemptNumber() - 1, false, now);
   refused_.reset();
   return attemptFailed(Outcome::failed(why), now);
 }
 
-void Delivery::refusedByStore(const MessageId& id, const std::string& why) {
-  refused_ = AttemptRecord{.id = id, .lastError = "the store refused it: " + why};
+bool Delivery::refusedByStore(const MessageId& id, const std::string& why, bool counts) {
+  const bool isNew = !refused_ || refused_->id != id;
+  if (isNew) refused_ = Refused{id, shortened("the store refused it: " + why, longestReason), counts, std::nullopt};
+  if (isDying_ && death_.id == id) refused_->death = death_;
+  return ++refused_->times <= 3;
 }
 
 /// Nullopt: it is handled like any other.
@@ -227,6 +238,14 @@ void Delivery::takeBackCharge() {
     state_.booking.record = before_;
   else
     state_.booking.cleared = charged_;
+}
+
+void Delivery::rest(const Now& now) {
+  const auto wait = backoff_.draw(refused_->times);
+  notBefore_ = now.boot + wait;
+  state_.tell(Warned{"message \"" + escaped(refused_->id.value) +
+                     "\" is neither done nor a dead letter, and is tried again in " + formatDuration(wait) + ": " +
+                     refused_->why});
 }
 
 // --- its key

@@ -93,8 +93,11 @@ class Delivery {
   Decision overstrained(const Head& head, const std::string& why, const Now& now);
   /// It was to be handled with others, and has a key.
   Decision known(const Head& head, Admission admission, const Now& now);
-  /// The store cannot take it.
-  void refusedByStore(const MessageId& id, const std::string& why);
+  /// The store cannot take it. `counts`: as an attempt; or else it never will. False: nor its dead letter, not even
+  /// without a body.
+  bool refusedByStore(const MessageId& id, const std::string& why, bool counts);
+  /// Then it is tried again later and later.
+  void rest(const Now& now);
 
   /// It is settled: what its transaction says of it.
   void settle(bool ran, bool wasDeadLettered);
@@ -119,7 +122,11 @@ class Delivery {
   bool hasCharge() const noexcept { return charged_.has_value(); }
   /// Its handler did not come to an end of its own: a clean end counts nothing.
   void takeBackCharge();
-  void runIsDurable() noexcept { ran_.reset(); }
+  void runIsDurable() noexcept {
+    ran_.reset();
+    refused_.reset();
+    isDying_ = false;
+  }
   bool hasRun() const noexcept { return ran_.has_value(); }
   const std::optional<MessageId>& whoseRunIsOver() const noexcept { return ran_; }
   Duration lastRun() const noexcept { return lastRun_; }
@@ -185,6 +192,7 @@ class Delivery {
     return state_.options.handlerIsExternal || (head_.isFirst && !head_.storeIsAway);
   }
   bool needsTurn() const;
+  bool isRefused() const { return refused_ && refused_->id == message().id; }
   bool isCharged() const { return charged_ == message().id; }
   bool hasRunBefore() const { return ran_ == message().id; }
   int attemptNumber() const;
@@ -203,9 +211,25 @@ class Delivery {
   std::optional<MessageId> charged_;      // a suspect whose attempt is durable
   std::optional<AttemptRecord> before_;   // its record before that
   std::optional<MessageId> ran_;          // an external handler is done with it
-  std::optional<AttemptRecord> refused_;  // the store cannot take it
+  struct Death {
+    MessageId id{};
+    std::string reason{};
+    int attempts = 0;
+    bool withKey = false;
+    std::optional<AttemptEnd> end{};  // of the attempt that it is the end of
+  };
+  struct Refused {
+    MessageId id;
+    std::string why;
+    bool counts;
+    std::optional<Death> death;  // it is its dead letter that was refused
+    int times = 0;               // in a row
+  };
+  std::optional<Refused> refused_;  // by the store
   std::optional<MessageSkipped> skipped_;
-  std::pair<std::string, int> death_;  // why, and after how many attempts
+  Death death_;                       // the last one that was written
+  bool isDying_ = false;              // and is not durable
+  std::optional<AttemptEnd> logged_;  // of the head, since it began
   BootTime runBegan_{};
   Duration lastRun_{};
   BootTime notBefore_ = BootTime::min();  // of the head

@@ -64,11 +64,13 @@ Decision Delivery::undone(const Now&) {
 
 Decision Delivery::overstrained(const Head& head, const std::string& why, const Now& now) {
   head_ = head;
+  logged_.reset();
   return attemptFailed(Outcome::failed(why), now);
 }
 
 Decision Delivery::known(const Head& head, Admission admission, const Now& now) {
   head_ = head;
+  logged_.reset();
   return dropKnown(admission, now);  // no mark stands before it: what it would undo belongs to those before
 }
 
@@ -116,23 +118,28 @@ Decision Delivery::postpone(const Outcome& outcome, const Now& now) {
 // --- its end
 
 Decision Delivery::deadLetter(std::string_view reason, int attempts, bool withKey, const Now& now) {
-  death_ = {std::string(reason), attempts};
+  death_ = {message().id, std::string(reason), attempts, withKey, logged_};
+  isDying_ = true;
   const AttemptRecord* before = state_.histories.attemptsOf(message().id);
-  const WallTime firstAt = before != nullptr ? before->firstAt : now.wall;
-  return Action{
-      WriteDeadLetter{head_.message, death_.first, attempts, firstAt, key_.marked, withKey && state_.dedups()}};
+  return Action{WriteDeadLetter{.message = head_.message,
+                                .reason = death_.reason,
+                                .attempts = attempts,
+                                .firstAt = before != nullptr ? before->firstAt : now.wall,
+                                .undo = key_.marked,
+                                .withKey = withKey && state_.dedups(),
+                                .withoutBody = isRefused() && refused_->death && refused_->times > 1}};
 }
 
 /// What an operator has let go is no slip of his.
 void Delivery::deadLettered(const Now& now) {
   Booking& booking = state_.booking;
-  booking.news.push_back(MessageDeadLettered{message().id.value, death_.first, death_.second});
+  booking.news.push_back(MessageDeadLettered{message().id.value, death_.reason, death_.attempts});
   booking.ends = true;
   if (!taken_ && state_.histories.isReleased(message().id)) return;
   if (std::exchange(booking.succeeded, false)) state_.streak().broken();
-  const Streak::Death death = state_.streak().died(message().id, death_.first, now.wall);
+  const Streak::Death death = state_.streak().died(message().id, death_.reason, now.wall);
   if (death.counted) ++booking.deaths;
-  if (death.stops) booking.news.push_back(ConsumerStopped{state_.streak().record().attempts, death_.first});
+  if (death.stops) booking.news.push_back(ConsumerStopped{state_.streak().record().attempts, death_.reason});
 }
 
 void Delivery::settle(bool ran, bool wasDeadLettered) {
@@ -180,6 +187,7 @@ void Delivery::record(int attempts, const std::string& error, const Now& now) {
 }
 
 void Delivery::logEnd(AttemptEnd end, const std::string& why, const Now& now) {
+  logged_ = end;
   if (state_.log.isKept()) state_.log.ended(message().id, attemptNumber(), end, why, now.wall);
 }
 

@@ -22,6 +22,7 @@ Engine::Engine(IMessageSource& source, IFencedStore& store, Handlers handlers, c
     : setting_{source, store,  source.sharesTransactionsWith(store), std::move(handlers), options, events,
                clock,  threads},
       sourceTimer_(options.outageLimit, watch_),
+      turns_(threads),
       access_(clock, threads) {}
 
 Engine::~Engine() { join(); }

@@ -139,6 +139,7 @@ class Engine final : public ILeaderCareer {
   std::optional<SharedDispatcher> dispatcher_;  // with lanes
   std::unique_ptr<IWorkerContext> context_;     // the main runner's
   std::optional<LaneRunner> main_;
+  LaneTurns turns_;
   SerialAccess access_;  // a lane that was not handed over may still be behind it
   std::vector<std::unique_ptr<LaneThread>> lanes_;
   bool isSerialized_ = false;  // the store is used by one at a time

@@ -17,7 +17,7 @@ inline bool isTransient(const Error& error) noexcept {
 
 /// The message's fault, not the store's.
 inline bool isRefusal(const Error& error) noexcept {
-  return error.is(Errc::payloadTooLarge) || error.is(Errc::invalidArgument);
+  return error.is(Errc::payloadTooLarge) || error.is(Errc::invalidArgument) || error.is(Errc::commitRefused);
 }
 
 /// For OutageBegan, while an answer is waited for.

@@ -1,4 +1,5 @@
-/// What a handler gets where some keys of the store are the consumer's own.
+/// What a handler gets where some keys of the store are the consumer's own, or where its messages come from elsewhere:
+/// the store's own queue is then consumed by no election, and a message has to name the one that it is for.
 #pragma once
 
 #include "pipeline/sequence_text.hpp"
@@ -8,7 +9,11 @@ namespace tenure::consuming {
 
 class GuardedTransaction final : public Transaction {
  public:
-  explicit GuardedTransaction(Transaction& inner) : inner_(inner) {}
+  struct Rules {
+    bool reservesKeys = false;
+    bool namesQueues = false;
+  };
+  GuardedTransaction(Transaction& inner, Rules rules) : inner_(inner), rules_(rules) {}
 
   Result<std::optional<std::string>> get(std::string_view key) override {
     if (isReserved(key)) return refusal();
@@ -21,17 +26,24 @@ class GuardedTransaction final : public Transaction {
     return isReserved(key) ? Result<void>{refusal()} : inner_.erase(key);
   }
   Result<void> enqueue(const NewMessage& message, std::string_view queue) override {
+    if (rules_.namesQueues && queue.empty())
+      return Error{Errc::invalidArgument,
+                   "name the queue: messages do not come from this store, and the queue that it "
+                   "was opened for is consumed by no election"};
     return inner_.enqueue(message, queue);
   }
   ISqlStatements* sql() noexcept override { return inner_.sql(); }
 
  private:
-  static bool isReserved(std::string_view key) noexcept { return key.starts_with(pipeline::numbersPrefix); }
+  bool isReserved(std::string_view key) const noexcept {
+    return rules_.reservesKeys && key.starts_with(pipeline::numbersPrefix);
+  }
   static Error refusal() {
     return {Errc::invalidArgument, "keys under \"" + std::string(pipeline::numbersPrefix) + "\" are the consumer's"};
   }
 
   Transaction& inner_;
+  const Rules rules_;
 };
 
 }  // namespace tenure::consuming

@@ -78,6 +78,7 @@ class Lane {
   void answeredLate(Side side, const Now& now) { outages_.answeredLate(side, now); }
   /// Since when that side has failed and not gone well again.
   std::optional<BootTime> failingSince(Side side) const noexcept { return outages_.failingSince(side); }
+  Company company() const noexcept { return committer_.company(); }
   /// The term is lost: nothing can be written any more, only told.
   void lose(const std::string& why);
   /// Which forgets keys.
@@ -148,6 +149,7 @@ class Lane {
   // Failures.
   Action commitFailed(const Error& error, const Now& now);
   Action sideStepFailed(const Error& error, const Now& now);
+  Action undoneByOthers(const Error& error, const Now& now);
   Action overstrained(const Error& error, const Now& now);
   Action storeFailed(const Error& error, const Now& now);
   Action sourceFailed(const Error& error, const Now& now);

@@ -1,5 +1,7 @@
 // The lane's answers without a value, and its failures: what is tried again, what a message has to answer for, and what
 // ends the term.
+#include <algorithm>
+
 #include "consumer/errors.hpp"
 #include "consumer/lane.hpp"
 
@@ -43,12 +45,7 @@ Action Lane::failed(const Error& error, const Now& now) {
     return over(false);
   }
   if (isTermOver(error.code)) return quit(error);
-  if (error.is(Errc::transactionConflict) && !delivery_.hasTaken()) {
-    forgetTransaction();
-    if (!committer_.mayUndo()) return troubled(Side::store, error, now);
-    state_.tell(Warned{"a batch is handled again: " + error.message()});
-    return proceed(now);
-  }
+  if (error.is(Errc::transactionConflict) && !delivery_.hasTaken()) return undoneByOthers(error, now);
   const bool ran = asked<Handle>() || asked<HandleTogether>();
   const bool heardOfHandler = ran || asked<Admit>() || (asked<Commit>() && queue_.settled() > 0);
   const bool ofTransaction = error.is(Errc::heldTooLong) || (ran && isRefusal(error));
@@ -85,6 +82,18 @@ Action Lane::sideStepFailed(const Error& error, const Now& now) {
   return ask(Resolve{});
 }
 
+/// Its messages are handled again; the second time its first one, while all other lanes wait. What undoes that as well
+/// is none of them.
+Action Lane::undoneByOthers(const Error& error, const Now& now) {
+  const int times = committer_.undo();
+  if (times > 1) queue_.separate();
+  forgetTransaction();
+  if (times > 2) return troubled(Side::store, error, now);
+  if (times == 1) state_.tell(Warned{"a batch is handled again: " + error.message()});
+  if (times > 1) queue_.grant(std::min<std::size_t>(queue_.granted(), 1));
+  return proceed(now);
+}
+
 /// A handler asked more of its transaction, in time or in size, than the store allows. Alone in it, it has only itself
 /// to blame. Else it comes alone next time, when it may compute before it holds anything.
 Action Lane::overstrained(const Error& error, const Now& now) {
@@ -100,8 +109,10 @@ Action Lane::storeFailed(const Error& error, const Now& now) {
   if (delivery_.hasTaken()) return takenRefused(error, now);
   const bool ofMessage = asked<Admit>() || (asked<Commit>() && queue_.settled() == 1);
   if (ofMessage && isRefusal(error)) {
-    delivery_.refusedByStore(asked<Admit>() ? queue_.head()->id : queue_.letters().front()->id, error.message());
+    const MessageId& id = asked<Admit>() ? queue_.head()->id : queue_.letters().front()->id;
+    const bool isNew = delivery_.refusedByStore(id, error.message(), error.is(Errc::commitRefused));
     forgetTransaction();
+    if (!isNew) delivery_.rest(now);
     return proceed(now);
   }
   forgetTransaction();

@@ -25,7 +25,7 @@ void LaneRunner::inaugurate(const Term& term) {
   sourceTimer_.reset();
   lane_.reset();
   enter(term);
-  transaction_.reset();
+  end();
   ConsumerOptions named = options_;
   named.name = name_;
   lane_.emplace(named, random_.fork(),

@@ -95,8 +95,9 @@ class LaneRunner final {
   Result<void> forgetAttempts(const Prune& prune);
   void foretell(std::span<const Message> messages);
   Transaction& handed() noexcept;
-  Action ran(const Outcome& outcome);
+  Action ran(Outcome outcome);
   Result<void> begin();
+  void end() noexcept;
   void abandon() noexcept;
   Action refused(const Error& error);
   Action did(const Result<void>& result);
@@ -124,6 +125,7 @@ class LaneRunner final {
   WallTime wallAtEntry_{};
 
   std::optional<Lane> lane_;
+  LaneTurns::Hold turn_;
   std::unique_ptr<IFencedTransaction> transaction_;
   NumberLists::Hold lists_;
   std::optional<GuardedTransaction> guarded_;

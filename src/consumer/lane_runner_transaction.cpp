@@ -1,8 +1,10 @@
 // What the runner does in the open transaction: keys, handlers, the commit, and numbers.
 #include <exception>
 
+#include "base/left_out.hpp"
 #include "base/text.hpp"
 #include "consumer/lane_runner.hpp"
+#include "consumer/message_limits.hpp"
 
 namespace tenure::consuming {
 namespace {
@@ -21,11 +23,19 @@ Outcome called(const Callee& handler, const Of& delivery) {
   }
 }
 
+/// As a dead letter that the store has not taken whole.
+Message withoutBody(Message message) {
+  leaveOut(message, 0, "the store refused all of it");
+  return message;
+}
+
 }  // namespace
 
 Result<void> LaneRunner::begin() {
   if (transaction_) return {};
+  turn_ = context_.enter(lane_->company());
   Result<std::unique_ptr<IFencedTransaction>> begun = store_.begin(*term_);
+  if (!begun) turn_.release();
   if (!begun) return begun.error();
   transaction_ = std::move(*begun);
   return {};
@@ -33,7 +43,12 @@ Result<void> LaneRunner::begin() {
 
 void LaneRunner::abandon() noexcept {
   if (transaction_) transaction_->rollback();
+  end();
+}
+
+void LaneRunner::end() noexcept {
   transaction_.reset();
+  turn_.release();
 }
 
 /// The store refused: nothing of the transaction may stay.
@@ -80,7 +95,7 @@ Result<void> LaneRunner::book(const WriteDeadLetter& deadLetter) {
   Result<void> done = begin();
   if (done && deadLetter.undo) done = transaction_->rollbackToMark();
   if (done)
-    done = transaction_->deadLetter(name_, {.message = message,
+    done = transaction_->deadLetter(name_, {.message = deadLetter.withoutBody ? withoutBody(message) : message,
                                             .reason = deadLetter.reason,
                                             .attempts = deadLetter.attempts,
                                             .firstAt = deadLetter.firstAt,
@@ -93,7 +108,7 @@ Result<void> LaneRunner::book(const WriteDeadLetter& deadLetter) {
 Action LaneRunner::perform(Commit& commit) {
   context_.reportProgress();
   const Result<void> committed = book(commit);
-  if (committed) transaction_.reset();
+  if (committed) end();
   Action next = committed ? lane_->did(now()) : refused(committed.error());
   if (committed || !isOutcomeUnknown(committed.error().code)) lists_.release();
   return next;
@@ -160,15 +175,17 @@ Action LaneRunner::perform(HandleTogether& asked) {
 }
 
 /// What the store refused is not the message's fault, whatever the handler makes of it.
-Action LaneRunner::ran(const Outcome& outcome) {
+Action LaneRunner::ran(Outcome outcome) {
   if (const Result<void> sound = transaction_->status(); !sound) return refused(sound.error());
+  outcome.reason = shortened(std::move(outcome.reason), longestReason);
   return lane_->ran(outcome, now());
 }
 
 /// What a handler may write to.
 Transaction& LaneRunner::handed() noexcept {
-  if (!options_.followNumbers) return *transaction_;
-  return guarded_.emplace(*transaction_);
+  if (!options_.followNumbers && shares_) return *transaction_;
+  return guarded_.emplace(*transaction_,
+                          GuardedTransaction::Rules{.reservesKeys = options_.followNumbers, .namesQueues = !shares_});
 }
 
 // --- numbers

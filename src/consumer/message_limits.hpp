@@ -7,6 +7,9 @@
 
 namespace tenure::consuming {
 
+/// Why an attempt failed, as it is kept and told; what is longer is cut.
+inline constexpr std::size_t longestReason = 4096;
+
 bool isWithinLimits(const MessageId& id) noexcept;
 /// Why it cannot be consumed; empty when it can. The body may be any bytes. It may point into the message.
 std::string_view brokenLimit(const Message& message) noexcept;

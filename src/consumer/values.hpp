@@ -41,6 +41,9 @@ enum class Role {
   lane,      // those of one group at a time, beside other lanes
 };
 
+/// Which other lanes may have a transaction open beside a lane's (lane_turns.hpp).
+enum class Company { beside, inTurn, alone };
+
 /// What the shell saw right before it asked.
 struct Now {
   BootTime boot{};

@@ -129,6 +129,9 @@ class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
   bool prunes() const noexcept override { return number_ == 1; }
   NumberLists& lists() noexcept override { return *engine_.lists_; }
   std::shared_ptr<Notes> notes() const override { return engine_.notes_; }
+  LaneTurns::Hold enter(Company company) override {
+    return engine_.isSerialized_ ? LaneTurns::Hold{} : engine_.turns_.enter(company, *this);
+  }
   void excuse(bool excused) noexcept override { dispatcher_.excuse(number_, excused); }
   void waitsForStore(bool waits) noexcept override { excuse(waits); }
   void limitAnswers(AnswerTimer*) noexcept override {}

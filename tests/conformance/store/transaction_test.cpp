@@ -7,6 +7,32 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+/// What a store cannot hold whole is cut, and says so.
+TEST_P(StoreSuite, ADeadLetterOfTheLargestBodyIsTaken) {
+  const Leader leader = leaderWith(7);
+  auto transaction = begin(leader);
+  DeadLetter letter;
+  letter.message = messageWith("large", std::string(maxBodyBytes, 'x'));
+  letter.reason = "why";
+  ASSERT_THAT(transaction->admit(consumer, letter.message.id, digestOf(letter.message.body), MessageFate::dead),
+              succeeds());
+  ASSERT_THAT(transaction->deadLetter(consumer, letter), succeeds());
+
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  const auto admin = world_->storeAdmin();
+  if (!admin) return;
+  const std::vector<DeadLetter> letters = admin->deadLetters().value();
+  ASSERT_EQ(letters.size(), 1U);
+  const Message& kept = letters[0].message;
+  const bool isWhole = kept.body.size() == maxBodyBytes;
+  EXPECT_EQ(kept.headers.empty(), isWhole);
+  if (!isWhole) {
+    EXPECT_EQ(kept.headers.at(0).first, leftOutHeader);
+    EXPECT_GT(kept.body.size(), maxBodyBytes / 2);
+  }
+}
+
 TEST_P(StoreSuite, StateIsReadInItsOwnTransactionAndAfterTheCommit) {
   const Leader leader = leaderWith(7);
   auto transaction = begin(leader);

@@ -153,11 +153,14 @@ TEST_F(CommitterTest, WhatItDidIsToldWhenItIsTrue) {
 }
 
 TEST_F(CommitterTest, MayBeUndoneOnceBetweenTwoCommits) {
-  EXPECT_TRUE(committer().mayUndo());
-  EXPECT_FALSE(committer().mayUndo());
+  EXPECT_EQ(committer().undo(), 1);
+  EXPECT_EQ(committer().company(), Company::inTurn);
+  EXPECT_EQ(committer().undo(), 2);
+  EXPECT_EQ(committer().company(), Company::alone);
   close();
   committer().committed(hand, now);
-  EXPECT_TRUE(committer().mayUndo());
+  EXPECT_EQ(committer().company(), Company::inTurn) << "for a while";
+  EXPECT_EQ(committer().undo(), 1);
 }
 
 }  // namespace

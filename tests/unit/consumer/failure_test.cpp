@@ -349,6 +349,85 @@ TEST_F(ConsumerFailure, AHandlerThatAsksTooMuchOfOneTransactionFailsItsAttempt) 
   EXPECT_EQ(timesHandled("c"), 1);
 }
 
+TEST_F(ConsumerFailure, ACommitThatIsRefusedForOneMessageIsThatMessagesAttemptAndThenItsDeadLetter) {
+  options.maxAttempts = 3;
+  world.refuse(MessageId{"b"});
+  produce({"a", "b", "c", "d"});
+
+  workOff(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("a", "c", "d"));
+  ASSERT_THAT(deadIds(), ElementsAre("b"));
+  EXPECT_EQ(world.deadLetters()[0].attempts, 3);
+  EXPECT_THAT(world.deadLetters()[0].reason, HasSubstr("commit refused"));
+  EXPECT_THAT(events.of<AttemptFailed>(), SizeIs(2));
+  EXPECT_THAT(events.of<OutageBegan>(), IsEmpty());
+}
+
+TEST_F(ConsumerFailure, ALetterThatIsRefusedGoesWithoutItsBodyAndSaysSo) {
+  world.refuseLetters(3);
+  behaviour = [](const Delivery& delivery) {
+    return delivery.message.id.value == "b" ? Outcome::reject("bad") : Outcome::done();
+  };
+  produce({"a", "b", "c"});
+
+  workOff(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("a", "c"));
+  ASSERT_THAT(deadIds(), ElementsAre("b"));
+  EXPECT_EQ(world.deadLetters()[0].message.body, "");
+  ASSERT_THAT(world.deadLetters()[0].message.headers, SizeIs(1));
+  EXPECT_THAT(world.deadLetters()[0].message.headers[0].second, HasSubstr("body of 9 bytes"));
+}
+
+TEST_F(ConsumerFailure, AMessageThatTheStoreTakesInNoFormIsToldAndTriedLaterAndLater) {
+  behaviour = [this](const Delivery&) {
+    world.fail(memory::Operation::commit, Errc::payloadTooLarge, 1'000'000);
+    return Outcome::reject("bad");
+  };
+  produce({"a"});
+  ConsumerReplica& replica = elect();
+
+  const BootTime began = clock.now();
+  while (clock.now() - began < 1h) replica.execute();
+
+  EXPECT_THAT(handled, SizeIs(1)) << "its letter is what is refused";
+  EXPECT_THAT(events.of<Warned>(), SizeIs(testing::AllOf(testing::Ge(30U), testing::Le(500U))));
+  world.heal();
+  workOff(replica);
+  EXPECT_THAT(deadIds(), ElementsAre("a"));
+  EXPECT_EQ(world.deadLetters()[0].reason, "bad");
+}
+
+TEST_F(ConsumerFailure, AnAttemptsReasonIsCut) {
+  options.maxAttempts = 2;
+  behaviour = [](const Delivery&) { return Outcome::failed(std::string(2'000'000, 'x')); };
+  produce({"a"});
+
+  workOff(elect());
+
+  ASSERT_THAT(deadIds(), ElementsAre("a"));
+  EXPECT_LE(world.deadLetters()[0].reason.size(), 4096U);
+  EXPECT_THAT(world.deadLetters()[0].reason, HasSubstr("2000000 bytes"));
+  EXPECT_LE(events.of<AttemptFailed>().at(0).error.size(), 4096U);
+}
+
+TEST_F(ConsumerFailure, ASendWithoutAQueueIsRefusedWhereMessagesComeFromElsewhere) {
+  acknowledging = memory::Database::Acknowledging::afterCommit;
+  std::vector<Result<void>> sent;
+  behaviour = [&](const Delivery& delivery) {
+    sent.push_back(delivery.transaction.enqueue({MessageId{"next"}, {}, "body", {}}));
+    return Outcome::done();
+  };
+  produce({"a"});
+
+  workOff(elect());
+
+  ASSERT_THAT(sent, SizeIs(1));
+  ASSERT_FALSE(sent[0]);
+  EXPECT_THAT(sent[0].error().detail, HasSubstr("name the queue"));
+}
+
 TEST_F(ConsumerFailure, Row31HostileIdsAndGroupsAreOnlyBytes) {
   produce("'; DROP TABLE keys; --", "b");
   produce("$(reboot)\r\nSET x", "b");

@@ -210,9 +210,14 @@ TEST_F(LaneTest, AnHeirComesNext) {
   EXPECT_EQ(look.message->id.value, "b");
 }
 
-TEST_F(LaneTest, WhatTheStoreUndidIsHandledAgainOnceAndThenItIsAnOutage) {
+TEST_F(LaneTest, WhatTheStoreUndidIsHandledAgainThenAloneAndThenItIsAnOutage) {
   handleFirst(workOn({"a", "b"}));
   expect<Look>(lane.failed(Errc::transactionConflict, now));
+  expect<Handle>(lane.looked(false, now));
+  expect<Admit>(lane.ran(Outcome::done(), now));
+  EXPECT_EQ(lane.company(), Company::inTurn);
+  expect<Look>(lane.failed(Errc::transactionConflict, now));
+  EXPECT_EQ(lane.company(), Company::alone);
   expect<Handle>(lane.looked(false, now));
   expect<Admit>(lane.ran(Outcome::done(), now));
 

@@ -1,0 +1,62 @@
+/// Lanes of a store that commits beside each other: which of them may have a transaction open.
+///
+///   beside   any number of them; they find out at the commit whether they got into each other's way
+///   inTurn   of those whose transactions were undone, one at a time, beside the others
+///   alone    no other one: it cannot be undone by a lane again
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "base/threads.hpp"
+#include "consumer/serialized_store.hpp"
+#include "consumer/values.hpp"
+
+namespace tenure::consuming {
+
+/// Threads: any.
+class LaneTurns {
+ public:
+  explicit LaneTurns(IThreads& threads) : changed_(threads.makeSignal()) {}
+
+  /// A transaction may be open as long as this lives.
+  class Hold {
+   public:
+    Hold() = default;
+    Hold(LaneTurns& turns, Company company) : turns_(&turns), company_(company) {}
+    Hold(Hold&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)), company_(other.company_) {}
+    Hold& operator=(Hold&& other) noexcept {
+      if (this != &other) {
+        release();
+        turns_ = std::exchange(other.turns_, nullptr);
+        company_ = other.company_;
+      }
+      return *this;
+    }
+    ~Hold() { release(); }
+    explicit operator bool() const noexcept { return turns_ != nullptr; }
+    void release() noexcept {
+      if (LaneTurns* turns = std::exchange(turns_, nullptr)) turns->leave(company_);
+    }
+
+   private:
+    LaneTurns* turns_ = nullptr;
+    Company company_ = Company::beside;
+  };
+
+  /// Waits as long as others have transactions open that keep it out: no lane waits that has one itself.
+  [[nodiscard]] Hold enter(Company company, IAccessWatch& watch);
+
+ private:
+  bool mayEnter(Company company) const noexcept;
+  void leave(Company company) noexcept;
+
+  std::mutex mutex_;
+  const std::unique_ptr<ISignal> changed_;
+  std::size_t open_ = 0;  // transactions
+  bool inTurn_ = false;   // one of them is
+  bool alone_ = false;    // a lane is alone, or waits until it is
+};
+
+}  // namespace tenure::consuming
