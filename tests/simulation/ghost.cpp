@@ -30,7 +30,17 @@ int copyOf(const NewMessage& message) {
   return found == message.headers.end() ? 0 : std::stoi(found->second);
 }
 
+bool hasLeftOut(const NewMessage& message) {
+  return std::ranges::count(message.headers, leftOutHeader, &Headers::value_type::first) > 0;
+}
+
+MessageId withCopyMark(const MessageId& id, std::int64_t position) {
+  return MessageId{id.value + '#' + std::to_string(position)};
+}
+MessageId withoutCopyMark(const MessageId& id) { return MessageId{id.value.substr(0, id.value.find('#'))}; }
+
 Ghost::Instance Ghost::instanceOf(const NewMessage& message) const {
+  if (const int copy = copyOf(message); copy != 0 && hasLeftOut(message)) return copies_.at(copy);
   return {message.id.value, message.body, isKeyless() ? copyOf(message) : 0};
 }
 
@@ -141,6 +151,34 @@ void Ghost::ran(const Booking::Effect& effect) {
 void Ghost::extendChain(const Known& known) {
   std::string& chain = chains_[known.message.group.value];
   chain = link(chain, known.message.id.value);
+  sent_.insert(known.message.id.value);
+}
+
+void Ghost::refused(int process, bool inLane, const Booking& booking, BootTime now) {
+  constexpr std::size_t most = 16;
+  Refused of{process, {}};
+  for (const Booking::Effect& effect : booking.effects) {
+    of.second.push_back(effect.id);
+    if (effect.fate != MessageFate::done) continue;
+    history_.ended(effect.id, Outcome::failed("refused"));
+    const auto known = messages_.find({effect.id.value, effect.body, isKeyless() ? effect.copy : 0});
+    if (lanes_ > 0 && !inLane && known != messages_.end()) attempts_.parked(known->second.message.group);
+  }
+  std::deque<BootTime>& times = refusals_[of];
+  times.push_back(now);
+  while (times.front() + std::chrono::seconds{1} < now) times.pop_front();
+  if (times.size() > most) violated("busy: a commit is refused again and again, without a wait between");
+}
+
+void Ghost::wentOn(int process, const Booking& booking) {
+  const auto isOf = [&](const MessageId& id) {
+    return std::ranges::count(booking.effects, id, &Booking::Effect::id) +
+               std::ranges::count(booking.attempts, id, &Booking::Attempt::id) >
+           0;
+  };
+  std::erase_if(refusals_, [&](const auto& each) {
+    return each.first.first == process && std::ranges::any_of(each.first.second, isOf);
+  });
 }
 
 void Ghost::keysForgotten(std::span<const MessageId> ids, BootTime now) {
@@ -174,7 +212,7 @@ bool Ghost::hasHadItsPlace(const Known& known) const {
 }
 
 void Ghost::checkPlace(const NewMessage& message, int copy, bool mayBeLate) {
-  if (pipeline::numberOf(message)) return;
+  if (pipeline::numberOf(message) || (lanes_ > 0 && message.group.value.empty())) return;
   int& last = lastPlaces_[lanes_ > 0 ? message.group : GroupId{}];
   const int place = placeOf(copy);
   if (place < last && !mayBeLate) violated("S3: " + message.id.value + " comes after a later message");
@@ -269,7 +307,10 @@ void Ghost::checkOverlap(const Handling& start) {
     else if (other.token < start.token && other.token > announced_)
       violated("S6: term " + name(start.token) + " handles " + start.id.value + " while term " + name(other.token) +
                " still does, and no barrier has reached its limit");
-    if (other.call != start.call && other.process == start.process && other.group == start.group)
+    if (other.call != start.call && other.process == start.process && other.id == start.id)
+      violated("S6: copies: one process handles " + start.id.value + " twice at once");
+    const bool isOneLine = other.group == start.group && (lanes_ == 0 || !start.group.value.empty());
+    if (other.call != start.call && other.process == start.process && isOneLine)
       violated("S6: one process handles two messages of group " + start.group.value);
   }
   if (here.size() > std::max(lanes_, std::size_t{1}))

@@ -9,6 +9,9 @@
 ///   S4 no commit on a base that an earlier   S9 every message ends done or dead, once, and the dead leave a note
 ///      term has changed since it was read
 ///
+///   E1 the counter that handlers of all       E2 each effect has sent its message, once
+///      groups share counts each effect
+///
 ///   G1 at least once: each copy that a      B1 an effect stays only of a handler that was done with it
 ///      producer sent is acknowledged only
 ///      after a run of its own
@@ -22,6 +25,7 @@
 /// The first broken promise is kept; the run ends there.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -76,6 +80,11 @@ struct Start {
 
 /// Which of all that producers have sent; 0 where it does not say. It travels in a header.
 int copyOf(const NewMessage& message);
+/// A dead letter that is cut.
+bool hasLeftOut(const NewMessage& message);
+/// What a mutant adds to an id, so that its scheduler does not see that two are one.
+MessageId withCopyMark(const MessageId& id, std::int64_t position);
+MessageId withoutCopyMark(const MessageId& id);
 
 class Ghost {
  public:
@@ -95,6 +104,11 @@ class Ghost {
   void claimed(FencingToken token, const CandidateUuid& by);
   void stateRead(FencingToken token);
   void committed(FencingToken token, const Booking& booking, BootTime now);
+  /// The store is well, and does not take it: as often in so short a time nobody asks who waits between.
+  void refused(int process, bool inLane, const Booking& booking, BootTime now);
+  /// A commit of the process has landed.
+  void wentOn(int process, const Booking& booking);
+  std::string bodyOf(int copy) const { return copies_.at(copy).body; }
   std::vector<MessageId> keys() const { return keys_.all(); }
   /// By the store. Under those ids messages are new again.
   void keysForgotten(std::span<const MessageId> ids, BootTime now);
@@ -144,6 +158,8 @@ class Ghost {
   std::string openMessages() const;
   /// At the end: the chain that handlers wrote, as it must be.
   std::map<std::string, std::string> chains() const { return chains_; }
+  /// Of effects: what each has sent, and their count.
+  const std::multiset<std::string>& sent() const noexcept { return sent_; }
   std::int64_t commits() const noexcept { return static_cast<std::int64_t>(commits_.size()); }
   std::int64_t claims() const noexcept { return claims_; }
   FencingToken highest() const noexcept { return highest_; }
@@ -216,6 +232,9 @@ class Ghost {
   Keys keys_;
   BootTime now_{};
   std::map<std::string, std::string> chains_;
+  std::multiset<std::string> sent_;
+  using Refused = std::pair<int, std::vector<MessageId>>;  // by which process, of which messages
+  std::map<Refused, std::deque<BootTime>> refusals_;
   std::vector<FencingToken> commits_;
   std::map<FencingToken, std::size_t> readAt_;
   FencingToken highest_;

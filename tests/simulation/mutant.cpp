@@ -56,6 +56,12 @@ constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descr
     {"returned-is-known", "what a broker delivers again is done", {"S5", "G1"}},
     {"forgets-early", "keys are forgotten before their time", {"P1"}},
     {"returns-last", "what a broker delivers again comes after what it delivers for the first time", {"S3"}},
+    {"half-applied", "a commit is written but for what the queue that it sends to does not take", {"E2"}},
+    {"reads-forgotten", "what a lane has read is not expected at its commit", {"E1", "S3: the chain"}},
+    {"letters-whole", "a dead letter that its store does not take is not cut", {"L2", "busy"}},
+    {"refusal-ends-term", "a commit that is refused for one message ends the term", {"L2", "L1"}},
+    {"lost-claim-forgotten", "what a claim made anew has written without a reply looks a stranger's", {"L5", "S7"}},
+    {"copies-apart", "copies of a message are strangers to the scheduler", {"S6: copies"}},
     {"narrowed-unrecorded", "many suspects come few at a time, and the record does not say which", {"R5"}},
 }};
 

@@ -55,6 +55,12 @@ enum class Mutant {
   returnedIsKnown,      // what a broker delivers again is done
   forgetsEarly,         // keys are forgotten before their time
   returnsLast,          // what a broker delivers again comes after what it delivers for the first time
+  halfApplied,          // a commit is written but for what the queue that it sends to does not take
+  readsForgotten,       // what a lane has read is not expected at its commit
+  lettersWhole,         // a dead letter that its store does not take is not cut
+  refusalEndsTerm,      // a commit that is refused for one message ends the term
+  lostClaimForgotten,   // what a claim made anew has written without a reply looks a stranger's
+  copiesApart,          // copies of a message are strangers to the scheduler
   narrowedUnrecorded,   // many suspects come few at a time, and the record does not say which
   count
 };

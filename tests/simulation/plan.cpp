@@ -302,6 +302,22 @@ void drawFlood(Plan& plan, Draw draw) {
                    [](const MessagePlan& a, const MessagePlan& b) { return a.at < b.at; });
 }
 
+/// What handlers of all groups have in common, and what the store does not take.
+void drawEffects(Plan& plan, Draw draw) {
+  const ConsumerOptions& options = plan.consumer;
+  const bool mayBeApart = options.ordering != Ordering::total() && !options.followNumbers;
+  if (mayBeApart && options.coalesce == Coalesce::never && draw.oneIn(2))
+    for (MessagePlan& message : plan.messages)
+      if (message.group == 0) message.group = -1;
+  plan.largestLetter = draw.oneIn(4) ? static_cast<std::size_t>(draw.number(0, 12)) : maxBodyBytes;
+  if (options.delivery != Guarantee::exactlyOnceEffect || options.handlerIsExternal) return;
+  plan.counts = draw.oneIn(2);
+  plan.sends = draw.oneIn(2);
+  const bool refuses = draw.oneIn(4);
+  for (MessagePlan& message : plan.messages)
+    message.refused = refuses && message.kind == MessagePlan::Kind::ordinary && draw.oneIn(10);
+}
+
 }  // namespace
 
 Plan drawPlan(std::uint64_t seed) {
@@ -325,6 +341,7 @@ Plan drawPlan(std::uint64_t seed) {
   drawQuiet(plan, draw.fork());
   drawStop(plan, draw.fork());
   drawFlood(plan, draw.fork());
+  drawEffects(plan, draw.fork());
   return plan;
 }
 

@@ -50,6 +50,8 @@ enum class FaultKind {
   sourceOutage,
   flap,   // of one replica: the ways between it, its server and the leading server come and go, each way for itself
   steer,  // an operator wants slot `number` to follow; `flag`: after `lasts`
+  restartStore,  // with all that it had; the reply to the claim that is made anew is lost, `flag`: it landed
+  closeQueue,    // nothing may be sent to it for `lasts`
   count
 };
 const char* toString(FaultKind kind) noexcept;
@@ -74,7 +76,7 @@ inline constexpr const char* keyHeader = "key";
 struct MessagePlan {
   enum class Kind { ordinary, repeated, reused, unfit } kind = Kind::ordinary;
   int id = 0;
-  int group = 0;
+  int group = 0;  // below 0: none
   Duration at{};
   Duration handling{};
   int failures = 0;                             // attempts that fail
@@ -84,10 +86,12 @@ struct MessagePlan {
   int kills = 0;                                // attempts that take the process with them
   bool hangs = false;                           // the first attempt never heeds its stop
   Outcome::Kind verdict = Outcome::Kind::done;  // when all that is over: done, skip or reject
+  bool refused = false;                         // no commit lands that says it is done
   int number = 0;                               // in its group; 0: none
   int key = 0;                                  // by which it is coalesced; 0: none, or its group is
 };
 std::string describe(const MessagePlan& message);
+inline std::string groupName(int group) { return group < 0 ? "" : "g" + std::to_string(group); }
 
 enum class Queue {
   table,   // in the store's own database: acknowledged in the transaction
@@ -135,7 +139,10 @@ struct Plan {
   Duration lockLimit{};  // how long a claim waits for a frozen holder's lock
   ConsumerOptions consumer;
   memory::Database::Lanes lanes{};
-  bool together = false;  // its handler takes many at once
+  bool together = false;                     // its handler takes many at once
+  bool counts = false;                       // handlers of all groups share a counter
+  bool sends = false;                        // and each sends a message to another queue
+  std::size_t largestLetter = maxBodyBytes;  // bytes of a body that a dead letter may have
   Duration chaos{};
   bool oneStaysBroken = false;  // the last replica never comes back
   int preferred = -1;           // the slot whose replica wants the office

@@ -35,6 +35,9 @@ std::string pipelineOf(const Plan& plan) {
     text << ", coalesced by " << (options.coalesceKey.empty() ? "group" : "key") << " up to " << options.coalesceAhead;
   text << ", stopped by " << options.deadLetterLimit << " dead letters";
   if (plan.together) text << ", handled together";
+  if (plan.counts) text << ", counted";
+  if (plan.sends) text << ", each sends one";
+  if (plan.largestLetter < maxBodyBytes) text << ", letters of " << plan.largestLetter << " bytes";
   if (options.keepLogFor.count() > 0)
     text << ", " << options.keepLogLines << " attempts logged for " << options.keepLogFor.count() << " h";
   for (const LimitsPlan& limits : plan.limits) {
@@ -76,7 +79,9 @@ const char* toString(FaultKind kind) noexcept {
                                    "store outage",
                                    "source outage",
                                    "flap",
-                                   "steer"};
+                                   "steer",
+                                   "restart store",
+                                   "close queue"};
   static_assert(std::size(names) == static_cast<std::size_t>(FaultKind::count));
   return names[static_cast<std::size_t>(kind)];
 }

@@ -122,7 +122,12 @@ consuming::Handlers Process::handlers() {
       const Outcome outcome = simulation_.handleTogether(*this, delivery);
       return simulation_.mutant() == Mutant::failureInBatch ? Outcome::done() : outcome;
     };
-  return {[this](const Delivery& delivery) { return simulation_.handle(*this, delivery); }, std::move(many)};
+  return {[this](const Delivery& delivery) {
+            Message message = delivery.message;
+            message.id = withoutCopyMark(message.id);
+            return simulation_.handle(*this, {message, delivery.transaction, delivery.term, delivery.attempt});
+          },
+          std::move(many)};
 }
 
 ConsumerOptions Process::consumerOptions() const {

@@ -42,17 +42,31 @@ void spend(const ProcessLoop& loop, Duration time) {
 }
 
 Outcome extendChain(const Delivery& delivery, int group) {
-  const std::string key = "chain g" + std::to_string(group);
+  const std::string key = "chain " + groupName(group);
   const Result<std::optional<std::string>> before = delivery.transaction.get(key);
   if (!before) return Outcome::failed(before.error().message());
   const Result<void> put = delivery.transaction.put(key, link(before->value_or(""), delivery.message.id.value));
   return put ? Outcome::done() : Outcome::failed(put.error().message());
 }
 
+Outcome count(const Delivery& delivery) {
+  const Result<std::optional<std::string>> before = delivery.transaction.get(sharedCounter);
+  if (!before) return Outcome::failed(before.error().message());
+  const int count = std::stoi(before->value_or("0")) + 1;
+  const Result<void> put = delivery.transaction.put(sharedCounter, std::to_string(count));
+  return put ? Outcome::done() : Outcome::failed(put.error().message());
+}
+
+Outcome sendOne(const Delivery& delivery) {
+  const NewMessage next{delivery.message.id, {}, "follows", {}};
+  const Result<void> sent = delivery.transaction.enqueue(next, followUps);
+  return sent ? Outcome::done() : Outcome::failed(sent.error().message());
+}
+
 }  // namespace
 
 void Simulation::produce(const MessagePlan& message) {
-  NewMessage made{MessageId{"m" + std::to_string(message.id)}, GroupId{"g" + std::to_string(message.group)}, {}, {}};
+  NewMessage made{MessageId{"m" + std::to_string(message.id)}, GroupId{groupName(message.group)}, {}, {}};
   made.body = "body of " + made.id.value;
   if (message.number > 0) made.headers = {{std::string(numberHeader), std::to_string(message.number)}};
   if (message.key > 0) made.headers.emplace_back(keyHeader, std::to_string(message.key));
@@ -61,6 +75,7 @@ void Simulation::produce(const MessagePlan& message) {
   if (unfit) made.group.value.assign(300, 'g');
   parts_.try_emplace({made.id.value, made.body}, Part{.plan = message, .body = made.body});
   ghost_.produced(made, partOf(made).plan.verdict == Outcome::Kind::skip);
+  if (message.refused) store_.refuse(made.id);
   trace(0, "produced", message.id);
   if (plan_.queue == Queue::broker) return broker_.append(made, loop_.wallNow());
   if (unfit) return store_.deliver({made});  // a foreign producer, which keeps no limits
@@ -88,7 +103,7 @@ void Simulation::release(const MessageId& id) {
 
 GroupId Simulation::groupOf(const MessageId& id) const {
   const auto part = parts_.lower_bound({id.value, ""});
-  return GroupId{"g" + std::to_string(part == parts_.end() ? 0 : part->second.plan.group)};
+  return GroupId{groupName(part == parts_.end() ? 0 : part->second.plan.group)};
 }
 
 std::string Simulation::bodyOf(const MessageId& id, const BodyDigest& digest) const {
@@ -150,7 +165,10 @@ Outcome Simulation::leaveEffect(const Delivery& delivery, int group) const {
     const Result<void> put = delivery.transaction.put(note, message.id.value + '/' + message.body);
     if (!put) return Outcome::failed(put.error().message());
   }
-  return extendChain(delivery, group);
+  Outcome left = extendChain(delivery, group);
+  if (plan_.counts && left.kind == Outcome::Kind::done) left = count(delivery);
+  if (plan_.sends && left.kind == Outcome::Kind::done) left = sendOne(delivery);
+  return left;
 }
 
 Outcome Simulation::handleTogether(Process& process, const BatchDelivery& delivery) {

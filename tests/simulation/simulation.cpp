@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "testing/memory_state.hpp"
+
 namespace tenure::simulation {
 namespace {
 
@@ -50,6 +52,8 @@ Simulation::~Simulation() {
 }
 
 Report Simulation::run() {
+  if (plan_.largestLetter < maxBodyBytes) store_.refuseLetters(plan_.largestLetter);
+  memory::StateOf::in(store_).hasOtherQueues = true;
   begin();
   runUntil([this] { return chaosIsOver(); }, plan_.chaos + 1s);
   if (!ghost_.violation()) heal();
@@ -165,6 +169,7 @@ void Simulation::heal() {
   trace(0, "healed", 0);
   healed_ = true;
   storeDownUntil_ = sourceDownUntil_ = {};
+  memory::StateOf::in(store_).closedQueues.clear();
   ensemble_.healAll();
   for (int server = 1; server <= plan_.servers; ++server) {
     ensemble_.thaw(MemoryEnsemble::server(server));
@@ -226,10 +231,23 @@ void Simulation::awaitDepartures() {
     ghost_.violated("L4: SIGTERM does not end a replica;" + stand());
 }
 
+/// What the effects of all groups have in common.
+void Simulation::checkShared() {
+  if (plan_.counts && store_.value(sharedCounter).value_or("0") != std::to_string(ghost_.sent().size()))
+    ghost_.violated("E1: " + std::to_string(ghost_.sent().size()) + " effects, and the handlers' count is " +
+                    store_.value(sharedCounter).value_or("0"));
+  if (!plan_.sends) return;
+  std::multiset<std::string> sent;
+  for (const NewMessage& message : memory::StateOf::in(store_).kept.others[std::string(followUps)])
+    sent.insert(message.id.value);
+  if (sent != ghost_.sent()) ghost_.violated("E2: what the effects have sent is not what came");
+}
+
 void Simulation::checkEnd() {
   if (!plan_.consumer.handlerIsExternal)
     for (const auto& [group, chain] : ghost_.chains())
       if (store_.value("chain " + group) != chain) ghost_.violated("S3: the chain of group " + group + " is broken");
+  checkShared();
   for (const auto& [slot, number] : slots_)
     if (const Process* frozen = alive(number)) ghost_.died(frozen->token());  // it will never say anything
   ghost_.checkLetters(store_.deadLetters());

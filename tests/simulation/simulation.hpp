@@ -131,6 +131,7 @@ class Simulation {
   void awaitLeader();
   void awaitMessages();
   void awaitDepartures();
+  void checkShared();
   void checkEnd();
   bool afterEvent();
   void checkLeases();
@@ -172,6 +173,8 @@ class Simulation {
   void markEverywhere(Column column);
   void deleteCandidates(int attempts);
   void steer(const Fault& fault);
+  void restartStore(bool landed);
+  void closeQueue(Duration lasts);
 
   // script.cpp: what producers, operators and handlers do
   void produce(const MessagePlan& message);

@@ -77,13 +77,17 @@ void Source::dropReturned(std::vector<Message>& messages) {
 }
 
 /// For mutants whose scheduler does not keep a group together: what it takes for another group, it hands out like one.
-/// And for one to which all keys are alike.
+/// And for those to which no ids are alike, or all keys.
 void Source::misplace(Message& message) const {
   const Simulation& simulation = process_.simulation();
   const bool everyOne = simulation.mutant() == Mutant::groupFreedEarly;
   const bool ofParked = simulation.mutant() == Mutant::parkedOvertaken && process_.hasParked(message.group);
   if (simulation.plan().consumer.ordering != Ordering::total() && (everyOne || ofParked))
     message.group.value += " " + std::to_string(message.position);
+  const ConsumerOptions& options = simulation.plan().consumer;
+  const bool isPlain = !options.followNumbers && options.coalesce == Coalesce::never && options.keepLogFor.count() == 0;
+  if (simulation.mutant() == Mutant::copiesApart && isPlain && options.ordering != Ordering::total())
+    message.id = withCopyMark(message.id, message.position);
   if (simulation.mutant() != Mutant::keysAlike) return;
   for (auto& [name, value] : message.headers)
     if (name == keyHeader) value = "1";

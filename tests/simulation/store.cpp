@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "consumer/errors.hpp"
 #include "consumer/recovery_window.hpp"
 #include "process.hpp"
 #include "simulation.hpp"
+#include "testing/memory_state.hpp"
 
 namespace tenure::simulation {
 namespace {
@@ -110,7 +112,9 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
   using Known = Result<std::vector<Admission>>;
   return process_.remotely<Known>(plan.storeLatency, plan.embeddedStore, [&]() -> Known {
     if (process_.simulation().storeDown()) return storeIsDown();
-    return inner_.known(consumer, messages);
+    std::vector<Message> whole(messages.begin(), messages.end());
+    for (Message& message : whole) message.id = withoutCopyMark(message.id);
+    return inner_.known(consumer, whole);
   });
 }
 
@@ -182,11 +186,21 @@ Result<void> StoreTransaction::pass(Step step) {
 
 Result<std::optional<std::string>> StoreTransaction::get(std::string_view key) {
   if (broken_) return *broken_;
+  if (process_.simulation().mutant() == Mutant::readsForgotten && !written_.contains(std::string(key)))
+    return process_.simulation().store().value(key);
   return ForwardingTransaction::get(key);
+}
+
+/// A mutant leaves out what its queue does not take, and writes the rest.
+Result<void> StoreTransaction::enqueue(const NewMessage& message, std::string_view queue) {
+  const bool isClosed = memory::StateOf::in(process_.simulation().store()).closedQueues.contains(std::string(queue));
+  if (isClosed && process_.simulation().mutant() == Mutant::halfApplied) return {};
+  return ForwardingTransaction::enqueue(message, queue);
 }
 
 Result<Admission> StoreTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                           MessageFate fate) {
+  if (const MessageId whole = withoutCopyMark(id); whole != id) return admit(consumer, whole, digest, fate);
   Result<Admission> admission = ForwardingTransaction::admit(consumer, id, digest, fate);
   if (!admission || *admission != Admission::fresh) return admission;
   if (fate == MessageFate::done)
@@ -211,6 +225,7 @@ Result<void> StoreTransaction::put(std::string_view key, std::string_view value)
   if (isSwallowed(key)) return {};
   if (key.starts_with(ranPrefix)) return noteRun(std::stoi(std::string(key.substr(ranPrefix.size()))), value);
   Result<void> written = ForwardingTransaction::put(key, value);
+  written_.emplace(key);
   if (written) note(key, std::string(value));
   return written;
 }
@@ -275,6 +290,16 @@ Result<void> StoreTransaction::clearAttempt(const ConsumerName& consumer, const 
 }
 
 Result<void> StoreTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
+  if (process_.simulation().mutant() == Mutant::lettersWhole && hasLeftOut(letter.message)) {
+    DeadLetter whole = letter;
+    whole.message.body = process_.simulation().ghost().bodyOf(copyOf(letter.message));
+    return ForwardingTransaction::deadLetter(consumer, whole);
+  }
+  if (const MessageId whole = withoutCopyMark(letter.message.id); whole != letter.message.id) {
+    DeadLetter plain = letter;
+    plain.message.id = whole;
+    return deadLetter(consumer, plain);
+  }
   const Message& message = letter.message;
   const bool ofGap = message.id.value.starts_with(missing);
   if (ofGap && process_.simulation().mutant() == Mutant::gapWithoutNote) return {};
@@ -283,12 +308,13 @@ Result<void> StoreTransaction::deadLetter(const ConsumerName& consumer, const De
   if (ofGap)
     booking_.numbers.gaps.emplace_back(message.group, std::stoll(message.headers.front().second));
   else
-    booking_.effects.push_back({.id = message.id,
-                                .fate = MessageFate::dead,
-                                .body = message.body,
-                                .attempts = letter.attempts,
-                                .keyed = false,
-                                .copy = copyOf(message)});
+    booking_.effects.push_back(
+        {.id = withoutCopyMark(message.id),
+         .fate = MessageFate::dead,
+         .body = hasLeftOut(message) ? process_.simulation().ghost().bodyOf(copyOf(message)) : message.body,
+         .attempts = letter.attempts,
+         .keyed = false,
+         .copy = copyOf(message)});
   return written;
 }
 
@@ -338,6 +364,12 @@ Result<void> StoreTransaction::land() {
   process_.trace("commit", committed ? 0 : committed.error().code.value());
   const bool landed = committed || (lost.value_or(false) && committed.error().is(Errc::outcomeUnknown));
   if (landed) simulation.ghost().committed(token_, booking_, simulation.loop().now());
+  if (landed) simulation.ghost().wentOn(process_.number(), booking_);
+  if (!committed && consuming::isRefusal(committed.error())) {
+    simulation.ghost().refused(process_.number(), process_.loop().inLane(), booking_, simulation.loop().now());
+    simulation.coverage().saw("commit_refused");
+    if (simulation.mutant() == Mutant::refusalEndsTerm) committed = Error{Errc::storeFailed, "refused"};
+  }
   if (landed && std::ranges::any_of(booking_.effects, &Booking::Effect::noted))
     simulation.coverage().saw(plan.consumer.delivery == Guarantee::atMostOnce ? "ran_at_most_once"
                                                                               : "ran_at_least_once");

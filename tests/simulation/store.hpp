@@ -14,6 +14,9 @@ class Process;
 /// A handler puts this and its message's copy, with id and body: where ids are no keys, that is how its effect is
 /// known. Nothing of it reaches the store.
 inline constexpr std::string_view ranPrefix = "ran ";
+/// What handlers of all groups count in, and the queue to which each sends a message.
+inline constexpr std::string_view sharedCounter = "count";
+inline constexpr std::string_view followUps = "next";
 
 class Store final : public IFencedStore {
  public:
@@ -57,6 +60,7 @@ class StoreTransaction final : public test::ForwardingTransaction {
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
   Result<void> put(std::string_view key, std::string_view value) override;
+  Result<void> enqueue(const NewMessage& message, std::string_view queue) override;
   Result<void> erase(std::string_view key) override;
   Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
@@ -79,6 +83,7 @@ class StoreTransaction final : public test::ForwardingTransaction {
   FencingToken token_;
   Booking booking_;
   std::size_t mark_ = 0;
+  std::set<std::string> written_;  // of the handlers' state
   std::optional<Error> broken_;
 };
 

@@ -1,6 +1,7 @@
 // How each fault of the plan strikes.
 #include "election/records.hpp"
 #include "simulation.hpp"
+#include "testing/memory_state.hpp"
 
 namespace tenure::simulation {
 namespace {
@@ -206,6 +207,8 @@ void Simulation::strikeWorld(const Fault& fault) {
     }
     case FaultKind::deleteParent: return deleteCandidates(5);
     case FaultKind::steer: return steer(fault);
+    case FaultKind::restartStore: return restartStore(fault.flag);
+    case FaultKind::closeQueue: return closeQueue(fault.lasts);
     case FaultKind::storeOutage:
       storeDownUntil_ = std::max(storeDownUntil_, loop_.now() + fault.lasts);
       return markEverywhere(Column::storeDown);
@@ -214,6 +217,19 @@ void Simulation::strikeWorld(const Fault& fault) {
       return markEverywhere(Column::sourceDown);
     default: return;
   }
+}
+
+void Simulation::restartStore(bool landed) {
+  memory::State& state = memory::StateOf::in(store_);
+  state.server += "+";
+  state.lostClaim = landed;
+  state.recognizesNoLostClaim = mutant_ == Mutant::lostClaimForgotten;
+}
+
+void Simulation::closeQueue(Duration lasts) {
+  std::set<std::string>& closed = memory::StateOf::in(store_).closedQueues;
+  closed.emplace(followUps);
+  loop_.after(lasts, [&closed] { closed.clear(); });
 }
 
 /// Whoever stands between the leader and the one that is named loses its place, but nobody who leads its office.
