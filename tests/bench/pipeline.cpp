@@ -2,10 +2,10 @@
 ///
 ///   pipeline [--messages N] [--rounds N] [--slow N]
 ///
-/// Source and store are in memory, so that what is left is the framework's; the lanes are measured on a file as well.
-/// Groups: 200, taking turns. The stages take turns within a round, and the best round counts: the machine's other work
-/// only ever slows one down. A handler that waits, as for somebody else's answer, keeps its lane and not the processor;
-/// of slow ones fewer messages are run.
+/// Source and store are in memory, so that what is left is the framework's; the lanes are measured on a file as well,
+/// and on PostgreSQL where their handlers share state. Groups: 200, taking turns. The stages take turns within a round,
+/// and the best round counts: the machine's other work only ever slows one down. A handler that waits, as for somebody
+/// else's answer, keeps its lane and not the processor; of slow ones fewer messages are run.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -21,6 +21,7 @@
 #include "pipeline/dispatcher.hpp"
 #include "pipeline/sequencer.hpp"
 #include "pipeline/throttle.hpp"
+#include "support/postgres_server.hpp"
 #include "support/sqlite_world.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
@@ -150,10 +151,26 @@ Seconds numbers(std::size_t count) {
 
 // --- together
 
-std::size_t sizeOf(const Delivery&) { return 1; }
-std::size_t sizeOf(const BatchDelivery& delivery) { return delivery.messages.size(); }
+enum class Where { memory, file, server };
 
-enum class Where { memory, file };
+/// When so many messages were committed: a handler may be called again for what other lanes have undone.
+class Committed final : public IEventSink {
+ public:
+  explicit Committed(std::size_t count) : left_(count) {}
+  void on(const Event& event) noexcept override {
+    const auto* batch = std::get_if<BatchCommitted>(&event.body);
+    if (batch == nullptr || left_.fetch_sub(batch->messages) != batch->messages) return;
+    last_ = Clock::now();
+    isOver_ = true;
+  }
+  bool isOver() const noexcept { return isOver_; }
+  Clock::time_point last() const noexcept { return last_; }
+
+ private:
+  std::atomic<std::size_t> left_;
+  std::atomic<bool> isOver_ = false;
+  Clock::time_point last_;
+};
 
 /// Consumes `count` messages; only the executing is timed. The store's file takes one transaction at a time, as the
 /// memory does.
@@ -162,31 +179,29 @@ Seconds consume(std::size_t count, ConsumerOptions options, std::function<Outcom
                 Where where = Where::memory) {
   memory::World memory;
   std::optional<test::SqliteWorld> file;
+  std::optional<test::PostgresWorld> server;
   test::Replica ends;
   if (where == Where::memory) {
     const auto database = std::make_shared<memory::Database>(memory);
     ends = {std::shared_ptr<IFencedStore>(database, &database->store()),
             std::shared_ptr<IMessageSource>(database, &database->source())};
     memory.deliver(newMessages(count));
-  } else {
+  } else if (where == Where::file) {
     ends = file.emplace().open();
     file->sink()->append(newMessages(count)).value();
+  } else {
+    ends = server.emplace().open();
+    server->sink()->append(newMessages(count)).value();
   }
   const TestTerm term{1};
   options.idleWait = options.ordering.lanes > 0 ? 1ms : 0ms;
-  std::atomic<std::size_t> handled = 0;
-  Clock::time_point last;  // of its handlers: an execute comes back later than that
-  const auto counting = [&](const AnyDelivery& delivery) {
-    Outcome outcome = handler(delivery);
-    if ((handled += sizeOf(delivery)) == count) last = Clock::now();
-    return outcome;
-  };
-  Consumer consumer{*ends.source, *ends.store, counting, options, noEvents()};
+  Committed committed(count);
+  Consumer consumer{*ends.source, *ends.store, std::move(handler), options, committed};
   consumer.prepare({});
   consumer.inaugurate(term);
   const Clock::time_point began = Clock::now();
-  while (handled < count) consumer.execute(term);
-  const Seconds took = last - began;
+  while (!committed.isOver()) consumer.execute(term);
+  const Seconds took = committed.last() - began;  // an execute comes back later than that
   term.requestStop();
   consumer.execute(term);
   consumer.handOver(term);
@@ -207,6 +222,17 @@ Handler computing(std::chrono::microseconds time) {
   return [time](const Delivery&) {
     for (const auto until = Clock::now() + time; Clock::now() < until;) continue;
     return Outcome::done();
+  };
+}
+
+/// In the handlers' state: one counter for all messages, or one for each group.
+Handler counting(bool eachGroup) {
+  return [eachGroup](const Delivery& delivery) {
+    const std::string key = eachGroup ? "n of " + delivery.message.group.value : "n";
+    const auto before = delivery.transaction.get(key);
+    if (!before) return Outcome::failed(before.error().message());
+    const auto put = delivery.transaction.put(key, std::to_string(std::stoi(before->value_or("0")) + 1));
+    return put ? Outcome::done() : Outcome::failed(put.error().message());
   };
 }
 
@@ -248,17 +274,13 @@ void printStages(const Options& options) {
   for (const Row& row : rows) std::printf("%-34s %10.0f\n", row.name.c_str(), row.best * nanoseconds);
 }
 
-void printLanes(const Options& options, const std::string& title, Where where) {
-  struct Work {
-    std::string name;
-    std::size_t messages;
-    Handler handler;
-  };
-  const std::vector<Work> works{
-      {"0", options.messages, doNothing},
-      {"100 us, computing", options.slowMessages, computing(100us)},
-      {"5 ms, waiting", std::max<std::size_t>(options.slowMessages / 5, 8), waiting(5ms)},
-  };
+struct Work {
+  std::string name;
+  std::size_t messages;
+  Handler handler;
+};
+
+void printLanes(const Options& options, const std::string& title, Where where, const std::vector<Work>& works) {
   std::printf("\n%-18s %14s", title.c_str(), "one line /s");
   for (const std::size_t lanes : laneCounts) std::printf(" %8zu", lanes);
   std::printf(" lanes\n");
@@ -281,8 +303,19 @@ void printLanes(const Options& options, const std::string& title, Where where) {
 
 int run(const Options& options) {
   printStages(options);
-  printLanes(options, "in memory", Where::memory);
-  printLanes(options, "in a file", Where::file);
+  const std::vector<Work> works{
+      {"0", options.messages, doNothing},
+      {"100 us, computing", options.slowMessages, computing(100us)},
+      {"5 ms, waiting", std::max<std::size_t>(options.slowMessages / 5, 8), waiting(5ms)},
+  };
+  printLanes(options, "in memory", Where::memory, works);
+  printLanes(options, "in a file", Where::file, works);
+  const std::vector<Work> counters{
+      {"0", options.slowMessages, doNothing},
+      {"one counter", options.slowMessages, counting(false)},
+      {"one each group", options.slowMessages, counting(true)},
+  };
+  printLanes(options, "on PostgreSQL", Where::server, counters);
   return 0;
 }
 
