@@ -1,9 +1,13 @@
 // A connection that breaks at each step of a leader's work, and a server that goes away in the middle of it: what is
 // answered, and what is in the database afterwards.
+#include <filesystem>
+#include <fstream>
 #include <future>
+#include <set>
 
 #include "leading.hpp"
 #include "support/tcp_proxy.hpp"
+#include "tenure/consumer.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -271,6 +275,45 @@ TEST_F(ACrashOfTheServer, IsUnavailableWhileItLasts) {
 
   server_.start();
   EXPECT_THAT(leader_.put("k", "v"), succeeds());
+}
+
+TEST_F(ACrashOfTheServer, AsAStandbyThatTakesNoWritesForAWhileCountsNoAttempt) {
+  std::vector<NewMessage> messages;
+  for (int i = 0; i < 10; ++i) messages.push_back({MessageId{std::to_string(i)}, {}, "body", {}});
+  ASSERT_THAT(world_.sink()->append(messages), succeeds());
+  const std::filesystem::path signal = server_.folder() / "data" / "standby.signal";
+  const auto restart = [&](bool readOnly) {
+    server_.stop();
+    readOnly ? void(std::ofstream(signal)) : void(std::filesystem::remove(signal));
+    server_.start();
+  };
+  std::set<std::string> handled;
+  const auto handler = [&](const Delivery& delivery) {
+    if (handled.insert(delivery.message.id.value).second && handled.size() == 6) restart(true);
+    const Result<void> put = delivery.transaction.put(delivery.message.id.value, "done");
+    return put ? Outcome::done() : Outcome::failed(put.error().message());
+  };
+  test::RecordedEvents events;
+  int refused = 0;  // terms
+  for (std::int64_t token = 8; handled.size() < 10 && token < 200; ++token) {
+    TermIdentity identity = test::identityWith(token);
+    identity.lost.unknownUpTo = {};  // no process has died
+    const test::TestTerm term(identity);
+    Database database(world_.options(), noEvents());
+    Consumer consumer(database.source(), database.store(), handler, {.outageLimit = 100ms, .idleWait = 10ms}, events);
+    try {
+      consumer.inaugurate(term);
+      for (int i = 0; i < 1'000 && handled.size() < 10; ++i) consumer.execute(term);
+    } catch (const EndTerm&) {
+      if (++refused == 3) restart(false);
+    }
+    consumer.handOver(term);
+  }
+
+  EXPECT_GE(refused, 3);
+  EXPECT_EQ(handled.size(), 10U);
+  EXPECT_TRUE(events.of<AttemptFailed>().empty());
+  EXPECT_TRUE(openAdmin(world_.options())->deadLetters().value().empty());
 }
 
 /// On a server of its own, whose synchronous standby never comes.
