@@ -74,7 +74,7 @@ Result<QueueStats> Admin::stats() {
   const Result<Answer> counted = open->connection->ask(
       "SELECT count(*), coalesce(sum(octet_length(body)), 0)::bigint, min(enqueued_at),"
       " (SELECT count(*) FROM tenure_dead_letter WHERE queue = $1),"
-      " (SELECT count(*) FROM tenure_attempt WHERE id IN (SELECT id FROM tenure_message WHERE queue = $1))"
+      " (SELECT count(DISTINCT id) FROM tenure_message WHERE queue = $1 AND id IN (SELECT id FROM tenure_attempt))"
       " FROM tenure_message WHERE queue = $1",
       open->queue.number);
   if (!counted) return counted.error();

@@ -80,8 +80,8 @@ Result<QueueStats> Admin::stats() {
                       ->query(
                           "SELECT count(*), coalesce(sum(length(body)), 0), min(enqueued_at),"
                           " (SELECT count(*) FROM tenure_dead_letter WHERE queue = ?1),"
-                          " (SELECT count(*) FROM tenure_attempt WHERE id IN (SELECT id FROM tenure_message WHERE n > "
-                          "?2 AND n <= ?3))"
+                          " (SELECT count(DISTINCT id) FROM tenure_message WHERE n > ?2 AND n <= ?3"
+                          "  AND id IN (SELECT id FROM tenure_attempt))"
                           " FROM tenure_message WHERE n > ?2 AND n <= ?3",
                           queue, positionIn(queue, 0), lastPositionIn(queue));
   const Result<bool> row = counted.next();
