@@ -49,7 +49,8 @@ class PatientCommit : public testing::Test {
 };
 
 TEST_F(PatientCommit, WaitsForAReaderManyTimesAsLongAsForALock) {
-  if (isInWalMode(options_.file)) GTEST_SKIP() << "needs rollback-journal: readers are in nobody's way in the other one";
+  if (isInWalMode(options_.file))
+    GTEST_SKIP() << "needs rollback-journal: readers are in nobody's way in the other one";
   AnswerTimer timer(30s, watch_);
   std::thread reading([&] {
     const BootTime until = BootClock::now() + 20 * options_.lockLimit;
@@ -63,7 +64,8 @@ TEST_F(PatientCommit, WaitsForAReaderManyTimesAsLongAsForALock) {
 }
 
 TEST_F(PatientCommit, EndsWithTheLease) {
-  if (isInWalMode(options_.file)) GTEST_SKIP() << "needs rollback-journal: readers are in nobody's way in the other one";
+  if (isInWalMode(options_.file))
+    GTEST_SKIP() << "needs rollback-journal: readers are in nobody's way in the other one";
   AnswerTimer timer(1h, watch_);
   std::thread losing([&] {
     const BootTime until = BootClock::now() + 5 * options_.lockLimit;
@@ -77,7 +79,8 @@ TEST_F(PatientCommit, EndsWithTheLease) {
 }
 
 TEST_F(PatientCommit, EndsWithTheOutageLimitAndIsToldBefore) {
-  if (isInWalMode(options_.file)) GTEST_SKIP() << "needs rollback-journal: readers are in nobody's way in the other one";
+  if (isInWalMode(options_.file))
+    GTEST_SKIP() << "needs rollback-journal: readers are in nobody's way in the other one";
   AnswerTimer timer(1s, watch_);
   const BootTime began = BootClock::now();
 
