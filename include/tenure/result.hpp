@@ -44,7 +44,7 @@ enum class Errc {
   storeFailed,          // I/O error or corruption
   heldTooLong,          // a transaction was left idle for longer than its store allows; nothing was committed
   transactionConflict,  // the store took the transaction back and blames nobody: handle its messages again
-  commitRefused,        // the store takes no such change, whoever writes it: it is to be blamed on its messages
+  commitRefused,        // the store is well and rejects this commit for what its messages wrote
   gapTooOld,            // a group's next number has not come in time, or too many messages wait for it
 
   careerFailed,  // user code threw something of its own

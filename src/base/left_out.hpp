@@ -1,5 +1,5 @@
-/// A message that something cannot take whole: it keeps so much of its body, and says so (leftOutHeader). Consumed
-/// again, it becomes a dead letter at once.
+/// Cuts a message's body to `keep` bytes and adds leftOutHeader with the reason. A consumer that gets such a message
+/// makes a dead letter of it at once.
 #pragma once
 
 #include <cstddef>

@@ -19,8 +19,8 @@ std::string escaped(std::string_view bytes, std::size_t limit = 200);
 /// quotes, backslashes and line breaks stay.
 std::string printable(std::string_view text);
 
-/// So many bytes of it at most, whole characters of UTF-8, and what it had: "…" and its size. Itself when it is
-/// shorter.
+/// The text cut to at most `limit` bytes, at a UTF-8 character, with "… (N bytes)" at its end; a shorter text
+/// unchanged.
 std::string shortened(std::string text, std::size_t limit);
 
 /// Valid UTF-8 without NUL: what a database may keep as text.

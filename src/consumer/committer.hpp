@@ -50,19 +50,19 @@ class Committer {
   bool isOutcomeKnown() const noexcept { return outcomeKnown_; }
   void outcomeIsUnknown() noexcept { outcomeKnown_ = false; }
   void outcomeIsKnown() noexcept { outcomeKnown_ = true; }
-  /// Others got into its way: it is handled again. How often in a row.
+  /// A conflict undid the transaction. Returns how many conflicts there were since the last commit.
   int undo() noexcept {
     inTurn_ = commitsInTurn;
     return ++undone_;
   }
-  /// Of the next transaction.
+  /// Which other lanes may run beside the next transaction.
   Company company() const noexcept {
     if (undone_ > 1) return Company::alone;
     return inTurn_ > 0 ? Company::inTurn : Company::beside;
   }
 
  private:
-  /// What lanes get into each other's way about is mostly what they will go on with.
+  /// A lane takes turns for so many commits after a conflict: lanes that conflicted once usually conflict again.
   static constexpr int commitsInTurn = 64;
 
   const AttemptRecord* streakToBook();
@@ -75,8 +75,8 @@ class Committer {
   bool booksStreak_ = false;
   AttemptRecord streak_;  // as it is booked
   bool outcomeKnown_ = true;
-  int undone_ = 0;  // since the last commit
-  int inTurn_ = 0;  // for so many commits more
+  int undone_ = 0;  // conflicts since the last commit
+  int inTurn_ = 0;  // commits that are left to be made in turn
 };
 
 }  // namespace tenure::consuming

@@ -99,8 +99,8 @@ Decision Delivery::refuse(std::string_view why, const Now& now) {
   return key_.isKnown ? admit() : deadLetter(why, 0, hasKey, now);
 }
 
-/// What is too large stays so, but where a consumer blocks it waits for a word. A letter that was refused is written
-/// once more, and then without its body.
+/// A message that is too large becomes a dead letter; under OnDead::block it is a failed attempt. A refused dead letter
+/// is written once more, and then without its body.
 Decision Delivery::cannotBeStored(const Now& now) {
   if (const std::optional<Death> death = refused_->death) {
     if (death->end && !state_.options.handlerIsExternal) logEnd(*death->end, death->reason, now);

@@ -93,10 +93,11 @@ class Delivery {
   Decision overstrained(const Head& head, const std::string& why, const Now& now);
   /// It was to be handled with others, and has a key.
   Decision known(const Head& head, Admission admission, const Now& now);
-  /// The store cannot take it. `counts`: as an attempt; or else it never will. False: nor its dead letter, not even
-  /// without a body.
+  /// The store refused the message's commit. `counts`: the refusal counts as a failed attempt; if not, the message is
+  /// too large and becomes a dead letter. Returns false once its dead letter was refused without a body, too: call
+  /// rest().
   bool refusedByStore(const MessageId& id, const std::string& why, bool counts);
-  /// Then it is tried again later and later.
+  /// The refused message waits, longer each time, and a warning is told.
   void rest(const Now& now);
 
   /// It is settled: what its transaction says of it.
@@ -216,20 +217,20 @@ class Delivery {
     std::string reason{};
     int attempts = 0;
     bool withKey = false;
-    std::optional<AttemptEnd> end{};  // of the attempt that it is the end of
+    std::optional<AttemptEnd> end{};  // how the last attempt ended, if it was logged
   };
   struct Refused {
     MessageId id;
     std::string why;
     bool counts;
-    std::optional<Death> death;  // it is its dead letter that was refused
+    std::optional<Death> death;  // the dead letter, if that was what the store refused
     int times = 0;               // in a row
   };
   std::optional<Refused> refused_;  // by the store
   std::optional<MessageSkipped> skipped_;
   Death death_;                       // the last one that was written
-  bool isDying_ = false;              // and is not durable
-  std::optional<AttemptEnd> logged_;  // of the head, since it began
+  bool isDying_ = false;              // death_ is written and not yet durable
+  std::optional<AttemptEnd> logged_;  // how the head's attempt ended, if it was logged since begin()
   BootTime runBegan_{};
   Duration lastRun_{};
   BootTime notBefore_ = BootTime::min();  // of the head

@@ -1,5 +1,5 @@
-/// What a handler gets where some keys of the store are the consumer's own, or where its messages come from elsewhere:
-/// the store's own queue is then consumed by no election, and a message has to name the one that it is for.
+/// The transaction that a handler gets. It refuses keys that belong to the consumer. Where the messages come from
+/// another source, it also refuses a send that names no queue: no election consumes the store's own queue there.
 #pragma once
 
 #include "pipeline/sequence_text.hpp"

@@ -73,7 +73,7 @@ InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& end
   const bool elsewhere = ending.elsewhere || named || isOpenElsewhere(queue, entry, ending);
   const bool leavesOpen = lane_.role != Role::lane && (!lane_.namesEach() || entry.suspectsLeft > 0);
   entry.names = std::min(wanted, left);
-  // A successor is to look for those as well that did not come into this term's hands.
+  // Suspects that this term never took from the dispatcher: the successor has to look for them, too.
   const bool isToldOn = ending.closes && hasMoreSuspects();
   entry.more = leavesOpen && (left < wanted || (elsewhere && wanted > 0) || isToldOn);
   const bool areTheirs = (entry.suspectsLeft > 0 || isToldOn) && !(lane_.namesEach() && lane_.booking.charges);

@@ -82,8 +82,8 @@ Action Lane::sideStepFailed(const Error& error, const Now& now) {
   return ask(Resolve{});
 }
 
-/// Its messages are handled again; the second time its first one, while all other lanes wait. What undoes that as well
-/// is none of them.
+/// A conflict. The batch is handled again; after a second one its first message alone, while all other lanes wait. A
+/// third conflict cannot come from a lane: it counts as an outage.
 Action Lane::undoneByOthers(const Error& error, const Now& now) {
   const int times = committer_.undo();
   if (times > 1) queue_.separate();

@@ -1,8 +1,8 @@
 /// Lanes of a store that commits beside each other: which of them may have a transaction open.
 ///
-///   beside   any number of them; they find out at the commit whether they got into each other's way
-///   inTurn   of those whose transactions were undone, one at a time, beside the others
-///   alone    no other one: it cannot be undone by a lane again
+///   beside   any number of lanes; the commit finds out whether they conflict
+///   inTurn   one at a time of the lanes whose transactions a conflict has undone; lanes that are beside may join
+///   alone    one lane only: no other lane can undo its transaction
 #pragma once
 
 #include <memory>
@@ -45,7 +45,7 @@ class LaneTurns {
     Company company_ = Company::beside;
   };
 
-  /// Waits as long as others have transactions open that keep it out: no lane waits that has one itself.
+  /// Waits until the other lanes allow it. A lane never waits here while it has a transaction open.
   [[nodiscard]] Hold enter(Company company, IAccessWatch& watch);
 
  private:
@@ -54,9 +54,9 @@ class LaneTurns {
 
   std::mutex mutex_;
   const std::unique_ptr<ISignal> changed_;
-  std::size_t open_ = 0;  // transactions
-  bool inTurn_ = false;   // one of them is
-  bool alone_ = false;    // a lane is alone, or waits until it is
+  std::size_t open_ = 0;  // how many lanes have a transaction open
+  bool inTurn_ = false;   // a lane runs in turn
+  bool alone_ = false;    // a lane runs alone, or waits to
 };
 
 }  // namespace tenure::consuming

@@ -7,7 +7,7 @@
 
 namespace tenure::consuming {
 
-/// Why an attempt failed, as it is kept and told; what is longer is cut.
+/// Bytes of an attempt's reason that are kept and told; the rest is cut.
 inline constexpr std::size_t longestReason = 4096;
 
 bool isWithinLimits(const MessageId& id) noexcept;

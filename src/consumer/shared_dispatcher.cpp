@@ -30,7 +30,7 @@ Share SharedDispatcher::take(std::size_t lane, std::size_t max, BootTime until, 
       const auto turn = [&] { return isHalted() ? until : nextTurn(lane).value_or(until); };
       const BootTime planned = turn();
       watching_ += watches ? 1 : 0;
-      // What became due since `now` was read may be due since ever.
+      // A line that became due after `now` was read has BootTime::min() as its time.
       ready_->wait(lock, std::clamp(planned, now, until) - now, stop, [&] { return canTake() || turn() < planned; });
       watching_ -= watches ? 1 : 0;
     }

@@ -1,5 +1,6 @@
-/// Which of the messages that are not done has the same id as an earlier one: it waits for that one's commit, and finds
-/// its key then. Ids are told apart by a hash; two that share one only wait for each other. Pure.
+/// Finds copies: messages in the window with the same id as an earlier one. A copy waits for the first one's commit,
+/// and then finds its key. Ids are compared by their hash; two different ids with one hash only wait for each other.
+/// Pure.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +25,13 @@ class Copies {
   void add(Hash id, Number number) {
     if (!first_.try_emplace(id, number).second) later_[id].insert(number);
   }
-  /// The one that comes before it; nullopt: it is the first.
+  /// The first message with this id; nullopt if that is the given one.
   std::optional<Number> before(Hash id, Number number) const {
     if (later_.empty()) return std::nullopt;
     const auto first = first_.find(id);
     return first == first_.end() || first->second == number ? std::nullopt : std::optional(first->second);
   }
-  /// It is done; which one is the first now, where another one is.
+  /// The message with that number is done. Returns the next copy if it is that one's turn now.
   std::optional<Number> remove(Hash id, Number number) {
     const auto later = later_.find(id);
     const auto first = first_.find(id);

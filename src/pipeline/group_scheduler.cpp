@@ -223,7 +223,7 @@ void GroupScheduler::holdBack(Line& line, BootTime until, BootTime now, Turn& tu
   wait(line, until, heldBack_);
 }
 
-/// In its own line it comes behind the earlier one anyway.
+/// A copy in the same line as the first message comes behind it anyway, so it need not wait.
 bool GroupScheduler::isBehindCopy(const Line& line, std::size_t lane) const {
   const Entry& next = line.waiting.front();
   const auto before = copies_.before(Copies::hashOf(next.message.id), next.number);

@@ -204,11 +204,11 @@ class GroupScheduler {
   Waits parked_;
   Waits heldBack_;
   Copies copies_;
-  std::unordered_map<Number, Line*> behindCopies_;  // by the number of their first one
-  std::unordered_map<MessageId, BootTime> rests_;   // of parked ones that were forgotten
+  std::unordered_map<Number, Line*> behindCopies_;  // by the number of the line's first message
+  std::unordered_map<MessageId, BootTime> rests_;   // until when parked messages wait that clear() forgot
   Throttle throttle_;
   std::size_t waiting_ = 0;
-  std::size_t resting_ = 0;  // of those: their line waits
+  std::size_t resting_ = 0;  // messages in lines that are parked, held back, or behind a copy
   std::size_t waitingBytes_ = 0;
 };
 

@@ -134,7 +134,7 @@ class ISqlTransaction {
 
 /// Errors of all, besides what stands with each:  unavailable, storeBusy, storeFull, storeFailed, payloadTooLarge
 ///          outcomeUnknown  of claim and commit: the reply was lost
-///          commitRefused   of commit: these writes, whenever they come; the store is well
+///          commitRefused   of commit: the store is well and rejects these writes
 /// Threads: one at a time.
 class IStoreDriver {
  public:

@@ -105,7 +105,7 @@ class FencedSession final : public IFencedStore {
     std::string server;              // that has it
     std::optional<Fence> inDoubt{};  // what a commit that may have happened made of it
     std::optional<Fence> burning{};  // what takes that commit's number away
-    std::vector<Fence> anew{};       // what claims made anew have written whose replies were lost
+    std::vector<Fence> anew{};       // fences written by claims made anew whose replies were lost
     LogBound logBound{};
     std::set<std::string> triedQueues{};
   };

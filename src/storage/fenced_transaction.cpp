@@ -28,7 +28,7 @@ Result<void> checkStateKey(std::string_view key) {
   return Error{Errc::invalidArgument, "state key \"" + escaped(key) + "\": expected 1 to 255 bytes"};
 }
 
-/// The store is well: only what was asked for cannot be done.
+/// Only this call failed; the transaction goes on.
 bool isOfCall(const Error& error) {
   return error.is(Errc::permissionDenied) || error.is(Errc::invalidArgument) || error.is(Errc::notFound);
 }

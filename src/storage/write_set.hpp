@@ -78,7 +78,7 @@ class WriteSet {
   /// The transaction's own last word on a row; nullptr where it has none. An `expect` is none.
   const Write* find(std::string_view name) const;
 
-  /// Something is said of the row, be it that it is expected.
+  /// Whether the set writes or expects this row.
   bool knows(std::string_view name) const noexcept { return !slots_.empty() && slots_[slotOf(name)] != 0; }
 
   bool isEmpty() const noexcept { return writes_.empty() && acknowledged_.empty() && enqueued_.empty(); }

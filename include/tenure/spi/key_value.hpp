@@ -121,7 +121,7 @@ struct Limits {
 ///                 outcomeUnknown          of apply: the reply was lost
 ///                 storeBusy, storeFull, storeFailed, authenticationFailed, permissionDenied, configurationRefused
 ///                 notFound                there is no such place, and a claim would not make it
-///                 commitRefused           of apply: this batch, whenever it comes; the fault of what is in it
+///                 commitRefused           of apply: the store is well and rejects this batch for its contents
 /// Whatever the error, but for outcomeUnknown: nothing was changed, and nothing of it is ever found later. A driver
 /// repeats no batch whose reply was lost; the library finds out what became of it, by its expectation on the fence.
 ///
@@ -154,7 +154,7 @@ class IKeyValueDriver {
   virtual Result<Values> read(std::span<const Name> names) = 0;
   virtual Result<std::vector<NamedValue>> scan(const Range& range) = 0;
   virtual Result<Applied> apply(const Batch& batch) = 0;
-  /// Whether a batch may send messages to that queue, of a driver that keeps queues: asked before the first one.
+  /// Whether this user may send messages to that queue. Asked once a term, before the first message.
   ///
   /// Errors:  permissionDenied, invalidArgument   never with this user, or to this queue
   virtual Result<void> tryQueue(const std::string& queue) {
@@ -164,8 +164,8 @@ class IKeyValueDriver {
 
   /// As IStoreAdmin::inspect: what is particular to this store. Comes after connect().
   virtual Result<Findings> inspect() { return Findings{}; }
-  /// What the clock says by which the driver lets keys expire; nullopt where it does not. Watched: where it has not run
-  /// as CLOCK_BOOTTIME has, an alarm is told.
+  /// The time of the clock by which keys expire in the store; nullopt where they do not expire. The library compares it
+  /// with CLOCK_BOOTTIME and raises an alarm when they disagree.
   virtual Result<std::optional<WallTime>> clock() { return std::optional<WallTime>{}; }
   /// How many values of Table::key there are, where they expire.
   virtual Result<std::size_t> countKeys() { return std::size_t{0}; }

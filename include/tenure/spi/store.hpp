@@ -96,7 +96,7 @@ struct LoggedAttempt {
 ///
 /// Errors of any write:  isTermOver()     fenced or regressed; roll back and hand over
 ///                       storeBusy, storeFull, storeFailed, unavailable   nothing was committed
-///                       commitRefused   this commit, whoever makes it: the fault of what is in it
+///                       commitRefused   the store is well and rejects this commit for its contents
 ///                       transactionConflict   what was kept back, or foreseen, did not hold: handle its messages
 ///                                again, from now on each step is asked for by itself
 /// Threads: the career thread.

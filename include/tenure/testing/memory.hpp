@@ -45,8 +45,9 @@ class World {
   void fail(Operation operation, Errc error, int times = 1);
   /// The next commit's reply is lost, after it has landed or instead of it.
   void loseCommitReply(bool landed);
-  /// For good: no commit lands that says that this message is done, and none with a dead letter whose body is larger.
+  /// From now on the store rejects each commit that marks this message as done.
   void refuse(const MessageId& id, Errc error = Errc::commitRefused);
+  /// From now on the store rejects each commit with a dead letter whose body is larger.
   void refuseLetters(std::size_t bodyBytes);
   /// As IStoreAdmin::release; false when it blocks nobody.
   bool release(const ConsumerName& consumer, const MessageId& id);

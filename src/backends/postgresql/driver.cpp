@@ -194,7 +194,7 @@ Result<Committed> Driver::commit(const Commit& commit) {
   return finish(**connection, {beginTransaction()}, 0, false, commit);
 }
 
-/// In one journey, but where a queue is sent to for the first time.
+/// In one round trip; in two where a message goes to a queue for the first time.
 Result<Committed> Driver::finish(Connection& connection, std::vector<Command> kept, std::size_t fence, bool isGuess,
                                  const Commit& commit) {
   const std::set<std::string> unknown = unknownQueues(commit);
@@ -241,7 +241,7 @@ Result<Committed> Driver::finishWith(QueuePlaces made, Connection& connection, s
   return committed;
 }
 
-/// Those to which no message was sent before.
+/// The queues of this commit to which this driver has not sent a message before.
 std::set<std::string> Driver::unknownQueues(const Commit& commit) const {
   std::set<std::string> unknown;
   for (const SentMessage& sent : commit.writes->enqueued())
@@ -249,7 +249,8 @@ std::set<std::string> Driver::unknownQueues(const Commit& commit) const {
   return unknown;
 }
 
-/// Within the transaction: what is undone has made none. In the order of their names, as others make them.
+/// Inside the transaction, so that a rollback removes them. In the order of their names: two senders that make the same
+/// queues cannot wait for each other.
 Result<void> Driver::makeQueues(Connection& connection, const std::set<std::string>& names, QueuePlaces& made) {
   for (const std::string& queue : names) {
     const Result<std::int64_t> number =

@@ -16,8 +16,8 @@ Errc meaningOf(std::string_view sqlState) noexcept;
 /// The server's state rather than the statement decided: the transaction is over, whoever's statement it was.
 bool endsTransaction(Errc meaning) noexcept;
 
-/// Of a COMMIT that was answered by this: the server's trouble, or its operator's doing. Or else its transaction is to
-/// blame, whenever it comes: a rule that is checked at the end.
+/// Whether a COMMIT failed because of the server or its operator. If not, the transaction broke a rule that is checked
+/// at its end.
 bool isOfStore(std::string_view sqlState) noexcept;
 
 /// What a round trip failed with.

@@ -314,13 +314,14 @@ std::vector<Command> RowSets::writes(const Owner& owner, const storage::WriteSet
   return commands;
 }
 
-/// Once its expectation is met.
+/// The write itself, after expectState has checked its expectation.
 void RowSets::addPlain(std::vector<Set>& sets, const Write& write) {
   if (write.what == Write::What::put) add(sets, {.table = write.table, .verb = Verb::upsert}, write);
   if (write.what == Write::What::remove) add(sets, {.table = write.table, .verb = Verb::remove}, write);
 }
 
-/// The keys that are not known to be there have no row to lock: whoever may make one holds the key's lock alone.
+/// A key without a known row has no row to lock. An advisory lock stands in: exclusive for a transaction that may
+/// insert the row, shared for one that has only read its absence.
 void RowSets::expectState(const Owner& owner, const WritePointers& writes, std::vector<Command>& commands) {
   std::map<std::int64_t, bool> absent;  // by the lock's number: whether it is held alone
   std::vector<Set> present;

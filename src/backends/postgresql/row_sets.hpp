@@ -4,10 +4,10 @@
 /// plain statement for it. Each text is made once.
 ///
 ///   insert   INSERT … SELECT … FROM unnest(…): of a row that is there already the server says so by its SQLSTATE
-///   state    what a lane's handlers have read is locked before anything of theirs is written, in the order of its
-///   keys:
-///            FOR UPDATE where it is written as well, else FOR SHARE; what need not be there by an advisory lock of its
-///            key. So no two lanes wait for each other
+///   state    rows that a lane's handlers have read are locked in the order of their keys, before the lane's first
+///   write:
+///            FOR UPDATE if they are also written, else FOR SHARE; a missing row by an advisory lock on its key. So two
+///            lanes that read what they write cannot deadlock
 ///   others   where something is expected, 1 / (how many were found = how many there should be) fails
 ///
 /// Both end the transaction, so that what follows in the same journey is not done.

@@ -90,7 +90,7 @@ void ApplyRequest::expectAll() {
   }
 }
 
-/// At what the writes raise.
+/// Checks of the counters and streams that the writes will raise.
 void ApplyRequest::lookAhead() {
   if (keysMade() > 0) {
     touch(Keys::keyCount, 'h');

@@ -1,11 +1,10 @@
 /// A batch of the storage core as the keys and arguments of the apply script. Pure.
 ///
-///   ARGV  what must be of a kind before it is looked at or written · milliseconds to keep keys · time of appended
-///   messages ·
+///   ARGV  places and types of the keys to check · milliseconds to keep keys · time of appended messages ·
 ///         sections: what to do, the place of its key, how many values, the values
 ///
-/// Sections of expectations, and those that look at what is raised, stand before "write", all others behind it. What
-/// one command can take together shares a section, in whatever order it came: no name is there twice.
+/// Sections of expectations, and those that look at what is raised, stand before "write", all others behind it. Writes
+/// that one command can take together share a section, whatever their order in the batch: no name occurs twice.
 #pragma once
 
 #include <array>

@@ -4,8 +4,8 @@
 ///   call:  send, wait for the one reply; any failure of the stream spends the connection for ever
 ///
 /// A lost reply means nothing where the request only reads, and an unknown outcome where it writes: the caller says
-/// which it is. An error reply becomes an Error (errors.hpp): that nothing was changed, or, of a script that writes, an
-/// unknown outcome where it may have come to the middle.
+/// which it is. An error reply becomes an Error (errors.hpp): nothing was changed, or the
+/// outcome is unknown if a script may have failed after its first write.
 /// Threads: one at a time.
 #pragma once
 

@@ -14,8 +14,8 @@ namespace tenure::redis {
   "  local now = redis.call('TIME')\n"                                                  \
   "  return string.format('%.0f', math.floor((now[1] + milliseconds / 1000) / 3600))\n" \
   "end\n"
-// What is wrong with a number that a HINCRBY is to raise, or with a queue that so many messages are to be appended to;
-// nil: nothing. Below 2^53 a double is exact; a million messages a second need 285 years to get there.
+// isCount: whether HINCRBY can raise this number. brokenQueue: why `count` messages cannot be appended to the queue, or
+// nil. Below 2^53 a double is exact; a million messages a second need 285 years to get there.
 #define SOUND                                                                                                         \
   "local function isCount(text)\n"                                                                                    \
   "  return text == '0' or (string.find(text, '^[1-9]%d*$') ~= nil and tonumber(text) < 2 ^ 53)\n"                    \
@@ -167,7 +167,7 @@ return {'ok'}
 )lua",
                           .writes = true};
 
-// Each command in a form that changes nothing, whatever is there.
+// Runs each command with arguments that make it change nothing, to learn which ones this user may not run.
 const Script rightsScript{.text = R"lua(
 local forms = {
   {2, 'TYPE'}, {2, 'EXISTS'}, {2, 'XINFO', 'STREAM'}, {1, 'HGET', ''}, {1, 'HEXISTS', ''},

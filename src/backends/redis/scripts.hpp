@@ -3,13 +3,14 @@
 ///
 /// Lua's numbers are doubles, so that positions are passed on as strings.
 ///
-/// Redis undoes nothing of a script that fails in the middle. So no command behind the first write may be able to fail:
-/// before it, a script looks at the type of each key that it writes, at the counters that it raises, and at the newest
-/// id of each stream that it appends to. Which commands its user may run is asked once a connection and queue
-/// (rightsScript). An error reply that Redis does not give before a first write is an unknown outcome (errors.hpp).
+/// Redis undoes nothing when a script fails after its first write. So a script checks beforehand all that can make a
+/// later command fail: the types of the keys, the counters that it raises, and the newest id of each stream that it
+/// appends to. The user's rights are checked once for each connection and queue (rightsScript); a right that is revoked
+/// later can still make a script fail after its first write. The outcome is unknown if an error reply can come from
+/// there (errors.hpp).
 ///
-/// What they answer is an array whose first element is a word: "ok", or why nothing was changed. "damaged" comes with
-/// the key and a sentence.
+/// A script answers with an array. Its first element is a word: "ok", or why nothing was changed. Behind "damaged"
+/// stand the key and a sentence.
 #pragma once
 
 #include "backends/redis/connection.hpp"

@@ -165,8 +165,8 @@ class Connection {
 
   void whenBusy(std::function<bool()> ask) { lockWait_.whenOver(std::move(ask)); }
   bool inTransaction() const noexcept { return sqlite3_get_autocommit(db_) == 0; }
-  /// `mayWait`: asked while readers keep it from committing, each time that the limit of a lock has passed; what was
-  /// written stays, and it is tried again.
+  /// `mayWait`: asked each time that readers have blocked the COMMIT for the lock limit; true tries it again. The
+  /// transaction stays open meanwhile.
   ///
   /// Errors:  storeBusy, storeFull, storeFailed   not committed
   ///          commitRefused                       against a rule that is checked at its end

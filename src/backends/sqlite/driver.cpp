@@ -212,7 +212,7 @@ Result<Committed> Driver::commit(const storage::Commit& commit) {
   return *begun == Outcome::committed ? finish(commit) : Committed{*begun};
 }
 
-/// What was written stays while readers are in the way, as long as lease and outage limit allow.
+/// Tries COMMIT again while readers block it, until the lease ends or the outage limit has passed.
 Result<void> Driver::commitPatiently() {
   if (timer_ == nullptr || !term_) return connection_->commit();
   backends::AnswerWait wait(timer_, timer_->limit());
