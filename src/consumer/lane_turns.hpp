@@ -35,7 +35,6 @@ class LaneTurns {
       return *this;
     }
     ~Hold() { release(); }
-    explicit operator bool() const noexcept { return turns_ != nullptr; }
     void release() noexcept {
       if (LaneTurns* turns = std::exchange(turns_, nullptr)) turns->leave(company_);
     }

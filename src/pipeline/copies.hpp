@@ -26,9 +26,9 @@ class Copies {
     if (!first_.try_emplace(id, number).second) later_[id].insert(number);
   }
   /// The first message with this id; nullopt if that is the given one.
-  std::optional<Number> before(Hash id, Number number) const {
-    if (later_.empty()) return std::nullopt;
-    const auto first = first_.find(id);
+  std::optional<Number> before(const MessageId& id, Number number) const {
+    if (later_.empty()) return std::nullopt;  // mostly, and without a hash
+    const auto first = first_.find(hashOf(id));
     return first == first_.end() || first->second == number ? std::nullopt : std::optional(first->second);
   }
   /// The message with that number is done. Returns the next copy if it is that one's turn now.

@@ -226,7 +226,7 @@ void GroupScheduler::holdBack(Line& line, BootTime until, BootTime now, Turn& tu
 /// A copy in the same line as the first message comes behind it anyway, so it need not wait.
 bool GroupScheduler::isBehindCopy(const Line& line, std::size_t lane) const {
   const Entry& next = line.waiting.front();
-  const auto before = copies_.before(Copies::hashOf(next.message.id), next.number);
+  const auto before = copies_.before(next.message.id, next.number);
   if (next.isSuccessor || !before) return false;
   const auto& held = lanes_[lane].held;
   const auto first = std::ranges::find(held, *before, &Held::number);

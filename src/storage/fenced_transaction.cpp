@@ -16,9 +16,8 @@ constexpr std::size_t longestStateKey = 255;
 /// What a commit has room for beside a letter: fence, key, and who is in work.
 constexpr std::size_t besideLetter = 64U << 10U;
 
-std::size_t deadLetterBytes(const DeadLetter& letter) {
-  std::size_t bytes = letter.message.id.value.size() + letter.message.group.value.size() + letter.message.body.size() +
-                      letter.reason.size() + 512;
+std::size_t bytesBesideBody(const DeadLetter& letter) {
+  std::size_t bytes = letter.message.id.value.size() + letter.message.group.value.size() + letter.reason.size() + 512;
   for (const auto& [name, value] : letter.message.headers) bytes += name.size() + value.size() + 8;
   return bytes;
 }
@@ -205,8 +204,7 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
   DeadLetter unnumbered = letter;
   unnumbered.number = 0;
   const std::size_t room = session_.limits().commitBytes - std::min(session_.limits().commitBytes / 2, besideLetter);
-  const std::size_t others = deadLetterBytes(letter) - letter.message.body.size();
-  leaveOut(unnumbered.message, room - std::min(room, others),
+  leaveOut(unnumbered.message, room - std::min(room, bytesBesideBody(letter)),
            "a letter of this store has at most " + std::to_string(room) + " bytes");
   writes_.put(Table::deadLetter, deadLetterRow(consumer, unnumbered));
   return {};

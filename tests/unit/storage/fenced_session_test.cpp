@@ -30,6 +30,20 @@ Message messageWith(const std::string& id) {
   return message;
 }
 
+/// A leader with two lanes that commit beside each other.
+struct TwoLanes {
+  TwoLanes(memory::State& state, IEventSink& events, const Term& term)
+      : main(std::make_unique<memory::Driver>(state, systemClock(), true), events) {
+    EXPECT_THAT(main.claim(term), succeeds());
+    one = main.openLane(1);
+    two = main.openLane(2);
+    for (IFencedStore* lane : {one.get(), two.get()}) EXPECT_THAT(lane->claim(term), succeeds());
+  }
+  FencedSession main;
+  std::unique_ptr<IFencedStore> one;
+  std::unique_ptr<IFencedStore> two;
+};
+
 class FencedSessions : public testing::Test {
  protected:
   FencedSessions() { state_.limits.looksAreDear = false; }
@@ -369,14 +383,9 @@ TEST_F(FencedSessions, ANewerTermsClaimIsNotTakenForTheLostOneOfAClaimMadeAnew) 
 }
 
 TEST_F(FencedSessions, WhatALaneHasReadIsExpectedAtItsCommit) {
-  const auto main =
-      std::make_unique<FencedSession>(std::make_unique<memory::Driver>(state_, systemClock(), true), events_);
-  ASSERT_THAT(main->claim(term_), succeeds());
-  const auto one = main->openLane(1);
-  const auto two = main->openLane(2);
-  for (const auto& lane : {one.get(), two.get()}) ASSERT_THAT(lane->claim(term_), succeeds());
-  auto first = one->begin(term_).value();
-  auto second = two->begin(term_).value();
+  const TwoLanes lanes(state_, events_, term_);
+  auto first = lanes.one->begin(term_).value();
+  auto second = lanes.two->begin(term_).value();
   for (const auto& transaction : {first.get(), second.get()}) {
     ASSERT_EQ(transaction->get("a").value(), std::nullopt);
     ASSERT_EQ(transaction->get("b").value(), std::nullopt);
@@ -389,14 +398,9 @@ TEST_F(FencedSessions, WhatALaneHasReadIsExpectedAtItsCommit) {
 }
 
 TEST_F(FencedSessions, WhatALaneWritesWithoutReadingItRestsOnNothing) {
-  const auto main =
-      std::make_unique<FencedSession>(std::make_unique<memory::Driver>(state_, systemClock(), true), events_);
-  ASSERT_THAT(main->claim(term_), succeeds());
-  const auto one = main->openLane(1);
-  const auto two = main->openLane(2);
-  for (const auto& lane : {one.get(), two.get()}) ASSERT_THAT(lane->claim(term_), succeeds());
-  auto first = one->begin(term_).value();
-  auto second = two->begin(term_).value();
+  const TwoLanes lanes(state_, events_, term_);
+  auto first = lanes.one->begin(term_).value();
+  auto second = lanes.two->begin(term_).value();
   ASSERT_THAT(first->put("a", "of one"), succeeds());
   ASSERT_EQ(first->get("a").value(), "of one");
   ASSERT_THAT(second->put("a", "of two"), succeeds());
