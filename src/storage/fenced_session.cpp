@@ -213,7 +213,7 @@ Result<void> FencedSession::tryQueue(const std::string& queue) {
 
 Result<CommitFate> FencedSession::resolve(const Term& term) {
   if (const Result<void> ours = holdsClaim(term); !ours) return ours.error();
-  if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
+  if (const Result<void> reached = reach(); !reached) return reached.error();
   // The same at each attempt: this one's reply may be lost as well.
   if (!claimed_->burning) claimed_->burning = nextFence();
   WriteSet nothing;

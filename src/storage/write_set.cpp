@@ -18,6 +18,11 @@ std::size_t bytesOf(const Row& row) noexcept {
   return bytes;
 }
 
+std::size_t bytesOf(const Expectation& expected) noexcept {
+  const auto* text = std::get_if<std::string>(&expected.value);
+  return text == nullptr ? 0 : text->size();
+}
+
 char digitOf(Table table) noexcept { return static_cast<char>('0' + static_cast<int>(table)); }
 
 bool isNumberedByStore(const Write& write) {
@@ -91,7 +96,7 @@ void WriteSet::enqueue(NewMessage message, std::string queue) {
 }
 
 void WriteSet::add(Write&& write) {
-  bytes_ += bytesOf(write.row);
+  bytes_ += bytesOf(write.row) + bytesOf(write.expected);
   if (write.name.empty() && !isNumberedByStore(write))
     write.name = nameOf(write.table, std::span{write.row}.first(schemaOf(write.table).keys));
   writes_.push_back(std::move(write));

@@ -372,6 +372,17 @@ TEST_F(FencedSessions, TheLostReplyOfAClaimMadeAnewIsNoClone) {
   }
 }
 
+TEST_F(FencedSessions, ResolvingKnowsWhatALostClaimMadeAnewHasWritten) {
+  const auto session = leader(term_);
+  state_.server = "second";
+  state_.lostClaim = true;
+  ASSERT_THAT(put(*session, "v"), failsWith(Errc::unavailable));
+
+  EXPECT_EQ(session->resolve(term_).value(), CommitFate::notCommitted);
+
+  EXPECT_THAT(put(*session, "w"), succeeds());
+}
+
 TEST_F(FencedSessions, ANewerTermsClaimIsNotTakenForTheLostOneOfAClaimMadeAnew) {
   const auto session = leader(term_);
   state_.server = "second";

@@ -40,6 +40,13 @@ TEST(WriteSets, KeepWhatWasExpectedOfARowBeforeTheTransaction) {
   EXPECT_THAT(expected, ElementsAre(Expectation::Of::absence));
 }
 
+TEST(WriteSets, CountTheBytesOfWhatIsExpected) {
+  WriteSet writes;
+  writes.expect(Table::state, {std::string("a")}, Expectation::has(state::value, std::string(10'000, 'x')));
+
+  EXPECT_GT(writes.bytes(), 10'000U);
+}
+
 TEST(WriteSets, GoBackToTheirMarkAsIfNothingHadComeAfterIt) {
   WriteSet writes;
   writes.put(Table::state, stateWith("a", "1"));
