@@ -29,8 +29,12 @@ ApplyRequest::ApplyRequest(const spi::Batch& batch, const Keys& keys, std::strin
   expectAll();
   lookAhead();
   close(open("write", 0));
-  writeAll();
-  writeQueue(headers);
+  // What a retry cannot add again stands last: see scripts.hpp.
+  append(headers);
+  writeTables();
+  writeKeys();
+  acknowledge();
+  writeFence();
   arguments_[0] = touched_;
 }
 
@@ -105,17 +109,11 @@ void ApplyRequest::lookAhead() {
   }
 }
 
-void ApplyRequest::writeAll() {
+void ApplyRequest::writeTables() {
   const auto value = [this](const spi::Write& write) { arguments_.push_back(*write.value); };
   const auto name = [this](const spi::Write& write) { arguments_.push_back(write.name.text); };
   const auto both = [&](const spi::Write& write) { name(write), value(write); };
   const auto scored = [&](const spi::Write& write) { arguments_.push_back("0"), name(write); };
-  for (const std::size_t place : fence_) {
-    const spi::Write& fence = batch_.writes[place];
-    if (fence.isWritten && fence.value) sections("set", Keys::fence, {place}, value);
-    if (fence.isWritten && !fence.value) sections("delete", Keys::fence, {place}, {});
-  }
-  writeKeys();
   for (const Table table : hashTables) {
     const Group& group = groups_[placeOf(table)];
     if (group.put.empty() && group.removed.empty()) continue;
@@ -149,7 +147,7 @@ void ApplyRequest::writeKeys() {
   close(head);
 }
 
-void ApplyRequest::writeQueue(std::span<const std::string> headers) {
+void ApplyRequest::acknowledge() {
   if (!batch_.acknowledged.empty()) touch(Keys::messages, 's');
   for (std::size_t from = 0; from < batch_.acknowledged.size(); from += mostValues) {
     const std::size_t head = open("done", Keys::messages);
@@ -157,6 +155,18 @@ void ApplyRequest::writeQueue(std::span<const std::string> headers) {
       arguments_.push_back(made(entryOf(batch_.acknowledged[i])));
     close(head);
   }
+}
+
+void ApplyRequest::writeFence() {
+  const auto value = [this](const spi::Write& write) { arguments_.push_back(*write.value); };
+  for (const std::size_t place : fence_) {
+    const spi::Write& fence = batch_.writes[place];
+    if (fence.isWritten && fence.value) sections("set", Keys::fence, {place}, value);
+    if (fence.isWritten && !fence.value) sections("delete", Keys::fence, {place}, {});
+  }
+}
+
+void ApplyRequest::append(std::span<const std::string> headers) {
   for (const auto& [name, queue] : queues_) {
     const std::size_t head = open("append", queue.first);
     for (const std::size_t i : queue.messages) {
@@ -178,6 +188,12 @@ void ApplyRequest::sections(std::string_view what, std::size_t key, const Places
     for (std::size_t i = from; values && i < from + some; ++i) values(batch_.writes[writes[i]]);
     close(head);
   }
+}
+
+bool ApplyRequest::appendsTo(std::string_view key) const {
+  return std::ranges::any_of(queues_, [&](const auto& queue) {
+    return key == keys_[queue.second.first - 1] || key == keys_[queue.second.first];
+  });
 }
 
 std::size_t ApplyRequest::open(std::string_view what, std::size_t key) {

@@ -35,6 +35,8 @@ class ApplyRequest {
   const Arguments& arguments() const noexcept { return arguments_; }
   /// From the script's answer: which write's expectation is the first that is not met.
   std::size_t firstUnmet(ReplyView places) const;
+  /// Whether the key belongs to a queue that the batch sends to.
+  bool appendsTo(std::string_view key) const;
 
  private:
   using Places = std::vector<std::size_t>;  // in the batch
@@ -62,9 +64,11 @@ class ApplyRequest {
   void expectAll();
   void lookAhead();
   std::size_t keysMade() const noexcept;
-  void writeAll();
+  void append(std::span<const std::string> headers);
+  void writeTables();
   void writeKeys();
-  void writeQueue(std::span<const std::string> headers);
+  void acknowledge();
+  void writeFence();
   void sections(std::string_view what, std::size_t key, const Places& writes, const Values& values);
   /// A section's values stand between these two.
   std::size_t open(std::string_view what, std::size_t key);

@@ -84,11 +84,14 @@ Result<void> Driver::isOfThisLayout(Connection& connection) const {
 Result<void> Driver::askForRights(Connection& connection, const std::string& queue) {
   if (permitted_.contains(queue)) return {};
   const Keys keys(queue);
-  Arguments places{keys[Keys::queue], keys[Keys::messages]};
-  const std::string never = keys.id("");
-  if (queue == link_.options().queue)
-    places.insert(places.end(), {never, keys[Keys::inWork], keys[Keys::attemptNames]});
+  const bool isOurs = queue == link_.options().queue;
+  Arguments places{keys[Keys::queue], keys[Keys::messages], keys_.fixed.front()};
+  const std::string never = keys_.id("");
+  if (isOurs) places.insert(places.end(), {never, keys_[Keys::inWork], keys_[Keys::attemptNames]});
   const Result<Reply> reply = connection.run(rightsScript, places, {});
+  if (!reply && !isOurs && reply.error().is(Errc::configurationRefused))
+    return Error{Errc::invalidArgument, "queue \"" + queue + "\": expected one in the same slot of the cluster as \"" +
+                                            link_.options().queue + "\": " + reply.error().detail};
   if (!reply) return Error{reply.error().code, "queue \"" + queue + "\": " + reply.error().detail};
   if ((*reply)[0].bytes() != "ok") return denied((*reply)[1].bytes(), (*reply)[2].bytes());
   permitted_.insert(queue);
@@ -213,12 +216,12 @@ Result<spi::Applied> Driver::apply(const spi::Batch& batch) {
   look.command.insert(look.command.end(), ids.begin(), ids.end());
   const Result<Reply> reply =
       (*connection)->run(applyScript, request.keys(), request.arguments(), looksOn ? &look : nullptr);
+  // The user may have lost a right in the middle: the next step asks for all of them again.
+  if (!reply && isOutcomeUnknown(reply.error().code)) permitted_.clear();
   if (!reply) return reply.error();
   if ((*reply)[0].bytes() == "damaged") {
     const std::string_view key = (*reply)[1].bytes();
-    const bool isOurs = std::ranges::find(keys_.fixed, key) != keys_.fixed.end();
-    const bool isOfQueue = !isOurs || key == keys_[Keys::queue] || key == keys_[Keys::messages];
-    return damaged(key, (*reply)[2].bytes(), isOfQueue);
+    return damaged(key, (*reply)[2].bytes(), request.appendsTo(key));
   }
   if ((*reply)[0].bytes() != "ok") return spi::Applied{.unmet = request.firstUnmet((*reply)[1])};
   spi::Applied applied;

@@ -47,7 +47,9 @@ namespace tenure::redis {
   "               'body', ARGV[at + 2], 'headers', ARGV[at + 3], 'at', time)\n"                                      \
   "  end\n"                                                                                                          \
   "end\n"
-#define STOP_IF_OLDER "if redis.call('HEXISTS', KEYS[1], 'election') == 1 then return {'older'} end\n"
+#define STOP_IF_STRANGE_OR_OLDER                                       \
+  "if not isKind(KEYS[1], 'hash') then return stranger(KEYS[1]) end\n" \
+  "if redis.call('HEXISTS', KEYS[1], 'election') == 1 then return {'older'} end\n"
 
 const Script applyScript{.text = EXPECT_KIND HOUR_IN SOUND APPEND R"lua(
 local kinds = {h = 'hash', s = 'stream', z = 'zset'}
@@ -138,7 +140,7 @@ end
 return {'ok', keys}
 )lua"};
 
-const Script attachScript{.text = STOP_IF_OLDER R"lua(
+const Script attachScript{.text = EXPECT_KIND STOP_IF_STRANGE_OR_OLDER R"lua(
 local owner = redis.call('HGET', KEYS[1], 'owner')
 if not owner then
   if ARGV[2] == '0' and redis.call('EXISTS', KEYS[1]) == 0 then return {'absent'} end
@@ -150,14 +152,17 @@ return {'ok'}
 )lua",
                           .writes = true};
 
-const Script acknowledgeScript{.text = R"lua(
+const Script acknowledgeScript{.text = EXPECT_KIND R"lua(
+for place, kind in ipairs({'hash', 'stream'}) do
+  if not isKind(KEYS[place], kind) then return stranger(KEYS[place]) end
+end
 if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return {'lost'} end
 for id in string.gmatch(ARGV[2], '%S+') do redis.call('XDEL', KEYS[2], id) end
 return {'ok'}
 )lua",
                                .writes = true};
 
-const Script appendScript{.text = EXPECT_KIND SOUND APPEND STOP_IF_OLDER R"lua(
+const Script appendScript{.text = EXPECT_KIND SOUND APPEND STOP_IF_STRANGE_OR_OLDER R"lua(
 if ARGV[1] == '0' and redis.call('EXISTS', KEYS[1]) == 0 then return {'absent'} end
 if not isKind(KEYS[2], 'stream') then return stranger(KEYS[2]) end
 local broken = brokenQueue(1, (#ARGV - 2) / 4)
@@ -167,18 +172,19 @@ return {'ok'}
 )lua",
                           .writes = true};
 
-// Runs each command with arguments that make it change nothing, to learn which ones this user may not run.
+// Runs each command with arguments that make it change nothing, to learn which ones this user may not run. So it counts
+// as a script that only reads.
 const Script rightsScript{.text = R"lua(
 local forms = {
-  {2, 'TYPE'}, {2, 'EXISTS'}, {2, 'XINFO', 'STREAM'}, {1, 'HGET', ''}, {1, 'HEXISTS', ''},
-  {1, 'HINCRBY', '', 'no number'}, {2, 'XADD', '0-0', 'a', 'b'}, {2, 'XDEL', '0-0'},
-  {3, 'MGET'}, {3, 'SET', '', 'XX'}, {3, 'DEL'}, {4, 'HSET', 'a', 'b', 'c'}, {4, 'HDEL', ''},
-  {5, 'ZADD', 'XX', '0', ''}, {5, 'ZREM', ''},
+  {1, 'TYPE', 1}, {2, 'TYPE', 2}, {2, 'EXISTS', 2}, {2, 'XINFO', 'STREAM', 2}, {1, 'HGET', 1, ''}, {1, 'HEXISTS', 1, ''},
+  {1, 'HINCRBY', 1, '', 'no number'}, {2, 'XADD', 2, '0-0', 'a', 'b'}, {2, 'XDEL', 2, '0-0'},
+  {4, 'TIME'}, {4, 'MGET', 4}, {4, 'SET', 4, '', 'XX'}, {4, 'DEL', 4}, {5, 'HSET', 5, 'a', 'b', 'c'}, {5, 'HDEL', 5, ''},
+  {6, 'ZADD', 6, 'XX', '0', ''}, {6, 'ZREM', 6, ''},
 }
 for _, form in ipairs(forms) do
-  local key, command = KEYS[form[1]], {form[2]}
+  local key, command = KEYS[form[1]], {}
   if key then
-    if form[2] == 'XINFO' then command = {'XINFO', 'STREAM', key} else command = {form[2], key, unpack(form, 3)} end
+    for i = 2, #form do command[i - 1] = type(form[i]) == 'number' and KEYS[form[i]] or form[i] end
     local reply = redis.pcall(unpack(command))
     local err = type(reply) == 'table' and reply.err
     if err and (string.find(err, 'NOPERM', 1, true) or string.find(err, "can't run", 1, true)) then
@@ -187,7 +193,6 @@ for _, form in ipairs(forms) do
   end
 end
 return {'ok'}
-)lua",
-                          .writes = true};
+)lua"};
 
 }  // namespace tenure::redis

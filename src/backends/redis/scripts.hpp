@@ -5,9 +5,12 @@
 ///
 /// Redis undoes nothing when a script fails after its first write. So a script checks beforehand all that can make a
 /// later command fail: the types of the keys, the counters that it raises, and the newest id of each stream that it
-/// appends to. The user's rights are checked once for each connection and queue (rightsScript); a right that is revoked
-/// later can still make a script fail after its first write. The outcome is unknown if an error reply can come from
-/// there (errors.hpp).
+/// appends to. The user's rights are checked once for each connection and queue (rightsScript).
+///
+/// A right that is revoked later can still make the apply script fail after its first write. Its outcome is then
+/// unknown (errors.hpp), and the rights are asked for again, which ends the term. The order of the writes makes the
+/// next term handle the message again: first what is sent, then tables, keys, acknowledgements, and the fence last. So
+/// what was sent may be sent twice, under the same ids, and a handler may find its own state written; nothing is lost.
 ///
 /// A script answers with an array. Its first element is a word: "ok", or why nothing was changed. Behind "damaged"
 /// stand the key and a sentence.
@@ -27,18 +30,18 @@ extern const Script scanScript;
 /// KEYS key-count.  Forgets the hours that are over, which may be repeated.  ok, how many keys there are
 extern const Script countScript;
 
-/// KEYS queue · ARGV owner, whether to create.  ok | owned, owner | absent | older
+/// KEYS queue · ARGV owner, whether to create.  ok | owned, owner | absent | older | damaged
 extern const Script attachScript;
 
-/// KEYS queue, messages · ARGV the owner that consumes it, then their entries.  ok | lost
+/// KEYS queue, messages · ARGV the owner that consumes it, then their entries.  ok | lost | damaged
 extern const Script acknowledgeScript;
 
 /// KEYS queue, messages · ARGV whether to create, time, then id, group, body, headers of each.
 /// ok | absent | older | damaged
 extern const Script appendScript;
 
-/// KEYS queue, messages; of a place that is also written to, then a string that is never there, a hash, a sorted set.
-/// ok | denied, command, key
+/// KEYS queue, messages, a key of the election's own queue; for that queue also a string that is never there, a hash, a
+/// sorted set.  ok | denied, command, key
 extern const Script rightsScript;
 
 }  // namespace tenure::redis

@@ -74,6 +74,7 @@ Result<void> Source::attach(const Term& term) {
   const std::string_view answer = (*reply)[0].bytes();
   if (answer == "absent") return noQueue(link_.options().queue);
   if (answer == "older") return olderLayout(link_.options().queue);
+  if (answer == "damaged") return damaged((*reply)[1].bytes(), (*reply)[2].bytes(), false);
   if (answer == "owned") {
     const storage::QueueOwner other = storage::fenceFrom(std::nullopt, (*reply)[1].text()).owner;
     return Error{Errc::queueOwned, "it is consumed by election " + other.election + " at " + other.path};
@@ -230,6 +231,7 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
   // Repeating it is harmless: nothing is unknown here.
   if (!reply && isOutcomeUnknown(reply.error().code)) return Error{Errc::unavailable, reply.error().detail};
   if (!reply) return reply.error();
+  if ((*reply)[0].bytes() == "damaged") return damaged((*reply)[1].bytes(), (*reply)[2].bytes(), false);
   return (*reply)[0].bytes() == "ok" ? Result<void>{} : lost();
 }
 

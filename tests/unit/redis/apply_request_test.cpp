@@ -26,7 +26,7 @@ TEST(ApplyRequest, TellsExpectationsBeforeWrites) {
 
   EXPECT_THAT(argumentsOf(batch),
               ElementsAre("4h6h", "1000", "5", "key-is", "3", "1", "old", "none", "4", "1", "c", "write", "0", "0",
-                          "set", "3", "1", "new", "put", "4", "2", "c", "1", "put", "6", "2", "k", "v"));
+                          "put", "4", "2", "c", "1", "put", "6", "2", "k", "v", "set", "3", "1", "new"));
 }
 
 TEST(ApplyRequest, NamesTogetherTheKeysThatAreTreatedAlike) {

@@ -184,27 +184,6 @@ TEST_F(Loss, APromotedReplicaThatHasEverythingIsGoneOnWith) {
   EXPECT_EQ(events_.of<Warned>().size(), 1U) << "the server is another one";
 }
 
-TEST_F(Loss, Row36KeysOfATransactionShareASlotOfACluster) {
-  RedisServer cluster({"--cluster-enabled", "yes"});
-  cluster.ask({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
-  ASSERT_TRUE(eventually([&] {
-    return cluster.ask({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos;
-  }));
-  Leader leader(cluster.options(), TestTerm(7));
-  ASSERT_THAT(redis::openSink(cluster.options()).value()->append(std::vector{newMessage("m")}), succeeds());
-  ASSERT_THAT(leader.claim(), succeeds());
-  ASSERT_THAT(leader.source().attach(leader.term()), succeeds());
-  const std::vector<Message> messages = leader.source().fetch(10, BootTime::min(), {}).value();
-  const auto transaction = leader.begin();
-  EXPECT_THAT(transaction->admit(ConsumerName{"{other}"}, MessageId{"{tag}"}, digestOf("b"), MessageFate::done),
-              succeeds());
-  EXPECT_THAT(transaction->put("k", "v"), succeeds());
-  EXPECT_THAT(transaction->deadLetter(ledger, letterOf(messages.at(0))), succeeds());
-  EXPECT_THAT(leader.source().acknowledge(*transaction, messages), succeeds());
-
-  EXPECT_THAT(transaction->commit(), succeeds());
-}
-
 TEST_F(Loss, Row36ANodeWithoutTheSlotIsNamedAsSuch) {
   RedisServer cluster({"--cluster-enabled", "yes"});
 
@@ -224,6 +203,46 @@ TEST_F(Loss, Row36AScriptThatIsKilledWroteNothing) {
   server_.ask({"SCRIPT", "KILL"});
   ASSERT_TRUE(eventually([&] { return !isBusy(); }));
   EXPECT_THAT(leader_.put("k", "3"), succeeds());
+}
+
+/// A cluster of one node with all slots.
+class InCluster : public testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.ask({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+    ASSERT_TRUE(eventually([&] {
+      return cluster_.ask({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos;
+    }));
+    ASSERT_THAT(leader_.claim(), succeeds());
+  }
+
+  RedisServer cluster_{{"--cluster-enabled", "yes"}};
+  Leader leader_{cluster_.options(), TestTerm(7)};
+};
+
+TEST_F(InCluster, Row36KeysOfATransactionShareASlot) {
+  ASSERT_THAT(redis::openSink(cluster_.options()).value()->append(std::vector{newMessage("m")}), succeeds());
+  ASSERT_THAT(leader_.source().attach(leader_.term()), succeeds());
+  const std::vector<Message> messages = leader_.source().fetch(10, BootTime::min(), {}).value();
+  const auto transaction = leader_.begin();
+  EXPECT_THAT(transaction->admit(ConsumerName{"{other}"}, MessageId{"{tag}"}, digestOf("b"), MessageFate::done),
+              succeeds());
+  EXPECT_THAT(transaction->put("k", "v"), succeeds());
+  EXPECT_THAT(transaction->deadLetter(ledger, letterOf(messages.at(0))), succeeds());
+  EXPECT_THAT(leader_.source().acknowledge(*transaction, messages), succeeds());
+
+  EXPECT_THAT(transaction->commit(), succeeds());
+}
+
+TEST_F(InCluster, ASendToAQueueOfAnotherSlotIsRefusedWhenItIsCalledAndTheTermGoesOn) {
+  const auto transaction = leader_.begin();
+
+  const Result<void> refused = transaction->enqueue(newMessage("m"), "other");
+
+  ASSERT_THAT(refused, failsWith(Errc::invalidArgument));
+  EXPECT_THAT(refused.error().detail, testing::HasSubstr("\"other\""));
+  EXPECT_THAT(transaction->put("k", "v"), succeeds());
+  EXPECT_THAT(transaction->commit(), succeeds());
 }
 
 }  // namespace
