@@ -127,7 +127,7 @@ class Driver final : public storage::IStoreDriver {
   RowSets::Owner owner_;
   QueuePlaces places_;  // to which messages were sent
   std::size_t numberedAppends_ = 0;
-  RowSets rows_;
+  RowSets rows_{lane_.has_value()};
   Translations translations_;
   bool isInDoubt_ = false;       // the last commit: it may be waiting for a standby
   std::size_t pessimistic_ = 0;  // for how many messages more nothing is kept back

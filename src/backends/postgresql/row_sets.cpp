@@ -291,7 +291,7 @@ std::vector<Command> RowSets::writes(const Owner& owner, const storage::WriteSet
     if (write.table == Table::state) states.push_back(&write);
   });
   const bool wasRead = std::ranges::any_of(states, [](const Write* each) { return each->expected.of != Of::nothing; });
-  if (wasRead) expectState(owner, states, commands);
+  if (wasRead || (besideOthers_ && states.size() > 1)) expectState(owner, states, commands);
   for (const Write* each : states) addPlain(sets, *each);
   writes.forEach([&](const Write& write) {
     if (write.table == Table::state) return;
@@ -314,10 +314,13 @@ std::vector<Command> RowSets::writes(const Owner& owner, const storage::WriteSet
   return commands;
 }
 
-/// The write itself, after expectState has checked its expectation.
+/// The write itself, after expectState has checked its expectation. A row that was read as absent may since have been
+/// inserted by a lane that did not read it, and so takes no lock: the insert fails then.
 void RowSets::addPlain(std::vector<Set>& sets, const Write& write) {
-  if (write.what == Write::What::put) add(sets, {.table = write.table, .verb = Verb::upsert}, write);
-  if (write.what == Write::What::remove) add(sets, {.table = write.table, .verb = Verb::remove}, write);
+  const bool isAbsent = write.expected.of == Of::absence;
+  if (write.what == Write::What::put)
+    add(sets, {.table = write.table, .verb = isAbsent ? Verb::insert : Verb::upsert}, write);
+  if (write.what == Write::What::remove && !isAbsent) add(sets, {.table = write.table, .verb = Verb::remove}, write);
 }
 
 /// A key without a known row has no row to lock. An advisory lock stands in: exclusive for a transaction that may

@@ -4,10 +4,9 @@
 /// plain statement for it. Each text is made once.
 ///
 ///   insert   INSERT … SELECT … FROM unnest(…): of a row that is there already the server says so by its SQLSTATE
-///   state    rows that a lane's handlers have read are locked in the order of their keys, before the lane's first
-///   write:
-///            FOR UPDATE if they are also written, else FOR SHARE; a missing row by an advisory lock on its key. So two
-///            lanes that read what they write cannot deadlock
+///   state    where a lane's handlers have read rows, or write several, all of these are locked in the order of their
+///            keys, before the lane's first write: FOR UPDATE if they are written, else FOR SHARE; a missing row by an
+///            advisory lock on its key. So two lanes cannot deadlock
 ///   others   where something is expected, 1 / (how many were found = how many there should be) fails
 ///
 /// Both end the transaction, so that what follows in the same journey is not done.
@@ -32,6 +31,9 @@ bool isUnexpected(std::string_view sqlState) noexcept;
 
 class RowSets {
  public:
+  /// `besideOthers`: other lanes commit at the same time.
+  explicit RowSets(bool besideOthers) : besideOthers_(besideOthers) {}
+
   /// Whose rows are meant, in tables that hold those of several.
   struct Owner {
     std::int64_t queue = 0;
@@ -79,6 +81,7 @@ class RowSets {
   std::string sqlOf(const Kind& kind, const Shape& shape) const;
   SqlText textFor(const Kind& kind, const Shape& shape);
 
+  const bool besideOthers_;
   storage::Statements statements_{storage::Dialect{.sigil = '$', .greater = "greatest"}};
   std::map<std::string, SqlText> texts_;  // by kind and shape
 };

@@ -81,6 +81,53 @@ TEST_F(LanesState, ThatIsWrittenWithoutBeingReadCountsForNothing) {
   EXPECT_THAT(two->commit(), succeeds());
 }
 
+TEST_F(LanesState, ThatWasReadAsAbsentIsNotLostToAnotherLanesUnreadWrite) {
+  for (int round = 0; round < 100; ++round) {
+    const std::string key = "k" + std::to_string(round);
+    const auto reader = begin(0);
+    const auto writer = begin(1);
+    ASSERT_EQ(read(*reader, key), std::nullopt);
+    ASSERT_THAT(reader->put(key, "of the reader"), succeeds());
+    ASSERT_THAT(writer->put(key, "of the writer"), succeeds());
+    Result<void> written;
+    std::thread beside([&] { written = writer->commit(); });
+    const Result<void> committed = reader->commit();
+    beside.join();
+
+    ASSERT_THAT(written, succeeds());
+    EXPECT_TRUE(committed || committed.error().is(Errc::transactionConflict));
+    EXPECT_EQ(begin(0)->get(key).value(), "of the writer") << "it rests on nothing, so it comes second";
+  }
+}
+
+TEST_F(LanesState, ThatIsOnlyWrittenMakesNoLanesWaitForEachOther) {
+  for (const std::string key : {"a", "b", "m"}) ASSERT_THAT(leader_.put(key, "v"), succeeds());
+  auto stranger = world_.session();
+  stranger.ask("BEGIN");
+  stranger.ask("SELECT FROM tenure_state WHERE key = 'm' FOR UPDATE");
+  const auto one = begin(0);
+  const auto two = begin(1);
+  const auto write = [](IFencedTransaction& transaction, const std::string& put, const std::string& erased) {
+    EXPECT_THAT(transaction.put(put, "w"), succeeds());
+    EXPECT_THAT(transaction.put("m", "w"), succeeds());
+    EXPECT_THAT(transaction.erase(erased), succeeds());
+  };
+  write(*one, "a", "b");
+  write(*two, "b", "a");
+  Result<void> first;
+  Result<void> second;
+  std::thread onLaneOne([&] { first = one->commit(); });
+  std::thread onLaneTwo([&] { second = two->commit(); });
+  EXPECT_TRUE(test::eventually([&] { return world_.ask("SELECT count(*) FROM pg_locks WHERE NOT granted") == "2"; }));
+
+  stranger.ask("COMMIT");
+  onLaneOne.join();
+  onLaneTwo.join();
+
+  EXPECT_THAT(first, succeeds());
+  EXPECT_THAT(second, succeeds());
+}
+
 TEST_F(LanesState, InWhateverOrderItIsReadAndWrittenNoLanesWaitForEachOther) {
   constexpr int rounds = 200;
   const std::vector<std::string> keys{"a", "b", "c", "d", "e"};

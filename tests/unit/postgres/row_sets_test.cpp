@@ -33,7 +33,7 @@ class Sets : public testing::Test {
     return all;
   }
 
-  RowSets sets_;
+  RowSets sets_{true};
   WriteSet writes_;
 };
 
