@@ -362,6 +362,14 @@ Action Lane::ran(const Outcome& outcome, const Now& now) {
   return queue_.joined() > 0 ? ranTogether(outcome, now) : decide(delivery_.ran(outcome, now), now);
 }
 
+/// A handler does not start after a stop, or while the lease is late. What is taken has its start in any case.
+std::optional<Action> Lane::reconsider(const Now& now) {
+  const bool mayStart = !now.stopAsked && now.mayBegin;
+  if (mayStart || queue_.settled() > 0 || delivery_.hasTaken()) return std::nullopt;
+  state_.booking.news.clear();
+  return ask(Abandon{});
+}
+
 Action Lane::inquired(const ConsumerState& found, const Now& now) {
   outages_.wentWell(Side::store, now);
   delivery_.inquired(found);

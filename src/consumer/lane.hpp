@@ -67,6 +67,8 @@ class Lane {
   Action looked(bool known, const Now& now);
   Action admitted(Admission admission, const Now& now);
   Action ran(const Outcome& outcome, const Now& now);
+  /// Other lanes kept the lane waiting for a transaction. Nullopt: the handler starts nevertheless.
+  std::optional<Action> reconsider(const Now& now);
   Action resolved(CommitFate fate, const Now& now);
   Action lookedAt(const std::optional<WallTime>& storesClock, const Now& now);
   Action pruned(const Pruned& pruned, const Now& now);

@@ -95,6 +95,7 @@ class LaneRunner final {
   Result<void> forgetAttempts(const Prune& prune);
   void foretell(std::span<const Message> messages);
   Transaction& handed() noexcept;
+  std::optional<Action> reconsider();
   Action ran(Outcome outcome);
   Result<void> begin();
   void end() noexcept;

@@ -34,6 +34,10 @@ Message withoutBody(Message message) {
 Result<void> LaneRunner::begin() {
   if (transaction_) return {};
   turn_ = context_.enter(lane_->company());
+  if (turn_.hasWaited() && !term_->valid()) {
+    turn_.release();
+    return Error{Errc::leaseLost, "while other lanes were waited for"};
+  }
   Result<std::unique_ptr<IFencedTransaction>> begun = store_.begin(*term_);
   if (!begun) turn_.release();
   if (!begun) return begun.error();
@@ -162,17 +166,22 @@ Action LaneRunner::perform(Handle& asked) {
   Result<void> ready = begin();
   if (ready && asked.mark) ready = transaction_->mark();
   if (!ready) return refused(ready.error());
+  if (auto other = reconsider()) return *std::move(other);
   return ran(called(handlers_.one, tenure::Delivery{*asked.message, handed(), *term_, asked.attempt}));
 }
 
 Action LaneRunner::perform(HandleTogether& asked) {
   context_.reportProgress();
   if (const Result<void> ready = begin(); !ready) return refused(ready.error());
+  if (auto other = reconsider()) return *std::move(other);
   std::vector<Message> messages;
   messages.reserve(asked.messages.size());
   for (const Letter& letter : asked.messages) messages.push_back(*letter);
   return ran(called(handlers_.many, BatchDelivery{messages, handed(), *term_, 1}));
 }
+
+/// What the lane does in place of a handler that was not to start before its turn came.
+std::optional<Action> LaneRunner::reconsider() { return turn_.hasWaited() ? lane_->reconsider(now()) : std::nullopt; }
 
 /// What the store refused is not the message's fault, whatever the handler makes of it.
 Action LaneRunner::ran(Outcome outcome) {

@@ -6,8 +6,10 @@ bool LaneTurns::mayEnter(Company company) const noexcept { return !alone_ && (co
 
 LaneTurns::Hold LaneTurns::enter(Company company, IAccessWatch& watch) {
   std::unique_lock lock(mutex_);
+  bool hasWaited = false;
   const auto await = [&](const std::function<bool()>& isOver) {
     if (isOver()) return;
+    hasWaited = true;
     watch.waitsForStore(true);
     while (!isOver()) changed_->wait(lock, std::chrono::hours{1}, {}, isOver);
     watch.waitsForStore(false);
@@ -19,7 +21,7 @@ LaneTurns::Hold LaneTurns::enter(Company company, IAccessWatch& watch) {
   }
   inTurn_ = inTurn_ || company == Company::inTurn;
   ++open_;
-  return {*this, company};
+  return {*this, company, hasWaited};
 }
 
 void LaneTurns::leave(Company company) noexcept {

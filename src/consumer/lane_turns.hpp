@@ -24,17 +24,22 @@ class LaneTurns {
   class Hold {
    public:
     Hold() = default;
-    Hold(LaneTurns& turns, Company company) : turns_(&turns), company_(company) {}
-    Hold(Hold&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)), company_(other.company_) {}
+    Hold(LaneTurns& turns, Company company, bool hasWaited)
+        : turns_(&turns), company_(company), hasWaited_(hasWaited) {}
+    Hold(Hold&& other) noexcept
+        : turns_(std::exchange(other.turns_, nullptr)), company_(other.company_), hasWaited_(other.hasWaited_) {}
     Hold& operator=(Hold&& other) noexcept {
       if (this != &other) {
         release();
         turns_ = std::exchange(other.turns_, nullptr);
         company_ = other.company_;
+        hasWaited_ = other.hasWaited_;
       }
       return *this;
     }
     ~Hold() { release(); }
+    /// Time has passed for other lanes: what the lane knew when it asked may have changed.
+    bool hasWaited() const noexcept { return hasWaited_; }
     void release() noexcept {
       if (LaneTurns* turns = std::exchange(turns_, nullptr)) turns->leave(company_);
     }
@@ -42,6 +47,7 @@ class LaneTurns {
    private:
     LaneTurns* turns_ = nullptr;
     Company company_ = Company::beside;
+    bool hasWaited_ = false;
   };
 
   /// Waits until the other lanes allow it. A lane never waits here while it has a transaction open.

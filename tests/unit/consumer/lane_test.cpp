@@ -224,6 +224,19 @@ TEST_F(LaneTest, WhatTheStoreUndidIsHandledAgainThenAloneAndThenItIsAnOutage) {
   expect<Wait>(lane.failed(Errc::transactionConflict, now));
 }
 
+TEST_F(LaneTest, AHandlerWhoseLaneHadToWaitDoesNotStartAfterAStop) {
+  expect<Look>(workOn({"a"}));
+  expect<Handle>(lane.looked(false, now));
+  EXPECT_FALSE(lane.reconsider(now)) << "nothing has changed";
+  now.stopAsked = true;
+
+  const std::optional<Action> other = lane.reconsider(now);
+
+  ASSERT_TRUE(other);
+  expect<Abandon>(*other);
+  EXPECT_FALSE(expect<Return>(lane.did(now)).again);
+}
+
 TEST_F(LaneTest, ABatchThatTheStoreRefusesAsAWholeComesOneByOne) {
   handleFirst(workOn({"a", "b", "c"}));
   expect<Admit>(lane.admitted(Admission::fresh, now));
