@@ -55,9 +55,11 @@ class Committer {
     inTurn_ = commitsInTurn;
     return ++undone_;
   }
+  /// For the rest of the term: no conflict may undo a handler that starts at most once.
+  void keepOut() noexcept { keepsOut_ = true; }
   /// Which other lanes may run beside the next transaction.
   Company company() const noexcept {
-    if (undone_ > 1) return Company::alone;
+    if (undone_ > 1 || keepsOut_) return Company::alone;
     return inTurn_ > 0 ? Company::inTurn : Company::beside;
   }
 
@@ -77,6 +79,7 @@ class Committer {
   bool outcomeKnown_ = true;
   int undone_ = 0;  // conflicts since the last commit
   int inTurn_ = 0;  // commits that are left to be made in turn
+  bool keepsOut_ = false;
 };
 
 }  // namespace tenure::consuming

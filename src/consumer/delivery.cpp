@@ -14,6 +14,7 @@ using Decision = Delivery::Decision;
 Decision Delivery::begin(const Head& head, const Now& now) {
   head_ = head;
   logged_.reset();
+  isDying_ = false;
   if (state_.streak().isStopped()) return standDown(now);
   if (state_.streak().isLeftOver()) return CommitFirst{};  // before anything new is recorded in its place
   if (head_.mayHaveCome && wasCommitted()) return dropRepeat();

@@ -47,7 +47,10 @@ Decision Delivery::goOnWithTaken(const Head& head, BootTime notBefore, const Now
   return takenFailed(troubled ? taken_->trouble : "its leader left before its turn came", now);
 }
 
-Letter Delivery::closeTaken() { return std::exchange(taken_, std::nullopt)->message; }
+Letter Delivery::closeTaken() {
+  runIsDurable();
+  return std::exchange(taken_, std::nullopt)->message;
+}
 
 Decision Delivery::takenFailed(const std::string& why, const Now& now) {
   head_.message = taken_->message;

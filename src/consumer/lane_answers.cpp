@@ -131,13 +131,21 @@ Action Lane::sourceFailed(const Error& error, const Now& now) {
   return isTransient(error) ? troubled(Side::source, error, now) : quit(error);
 }
 
-/// The handler has had its one start: what the store did not take becomes a dead letter when the store is back. What an
-/// external handler has done is done.
+/// The handler has had its one start: what the store did not take becomes a dead letter, where the store is away as
+/// soon as it is back. What an external handler has done is done. After a conflict the lane keeps other lanes out.
 Action Lane::takenRefused(const Error& error, const Now& now) {
   delivery_.takenRefused(error);
   forgetTransaction();
-  const bool mayPass = isTransient(error) || isRefusal(error) || error.is(Errc::transactionConflict);
-  return mayPass ? troubled(Side::store, error, now) : quit(error);
+  if (error.is(Errc::transactionConflict)) {
+    if (!delivery_.isTakenDone()) committer_.keepOut();
+    return proceed(now);
+  }
+  if (isRefusal(error) || error.is(Errc::heldTooLong)) {
+    const bool isNew = delivery_.refusedByStore(delivery_.taken().id, error.message(), true);
+    if (!isNew) delivery_.rest(now);
+    return proceed(now);
+  }
+  return isTransient(error) ? troubled(Side::store, error, now) : quit(error);
 }
 
 Action Lane::troubled(Side side, const Error& error, const Now& now) {

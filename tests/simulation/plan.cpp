@@ -310,10 +310,11 @@ void drawEffects(Plan& plan, Draw draw) {
     for (MessagePlan& message : plan.messages)
       if (message.group == 0) message.group = -1;
   plan.largestLetter = draw.oneIn(4) ? static_cast<std::size_t>(draw.number(0, 12)) : maxBodyBytes;
-  if (options.delivery != Guarantee::exactlyOnceEffect || options.handlerIsExternal) return;
+  if (options.delivery == Guarantee::atLeastOnce || options.handlerIsExternal) return;
   plan.counts = draw.oneIn(2);
   plan.sends = draw.oneIn(2);
-  const bool refuses = draw.oneIn(4);
+  // At most once the refused commit would be the one that takes a message, before its handler starts.
+  const bool refuses = options.delivery == Guarantee::exactlyOnceEffect && draw.oneIn(4);
   for (MessagePlan& message : plan.messages)
     message.refused = refuses && message.kind == MessagePlan::Kind::ordinary && draw.oneIn(10);
 }

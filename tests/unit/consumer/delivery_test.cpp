@@ -213,6 +213,39 @@ TEST_P(AtMostOnce, AnEffectThatTheStoreTookBackIsADeadLetterToo) {
 
   EXPECT_THAT(handled, ElementsAre("1", "2"));
   EXPECT_THAT(deadIds(), ElementsAre("1"));
+  EXPECT_THAT(events.of<OutageBegan>(), IsEmpty()) << "the store is there";
+}
+
+TEST_P(AtMostOnce, AnEffectThatTheStoreRefusesIsADeadLetterAndNoOutage) {
+  produce({"1", "2"});
+  behaviour = [&](const Delivery& delivery) {
+    if (delivery.message.id.value == "1") world.fail(Operation::commit, Errc::commitRefused);
+    return Outcome::done();
+  };
+
+  workOff(elect());
+  replicas.back().execute();
+
+  EXPECT_THAT(handled, ElementsAre("1", "2"));
+  EXPECT_THAT(deadIds(), ElementsAre("1"));
+  EXPECT_THAT(events.of<OutageBegan>(), IsEmpty());
+}
+
+TEST_P(AtMostOnce, ALetterThatItsStoreRefusesGoesWithoutItsBody) {
+  world.refuseLetters(3);
+  produce({"1", "2"});
+  behaviour = [](const Delivery& delivery) {
+    return delivery.message.id.value == "1" ? Outcome::reject("bad") : Outcome::done();
+  };
+
+  workOff(elect());
+  replicas.back().execute();
+
+  EXPECT_THAT(handled, ElementsAre("1", "2"));
+  ASSERT_THAT(deadIds(), ElementsAre("1"));
+  EXPECT_EQ(world.deadLetters()[0].message.body, "");
+  EXPECT_EQ(world.deadLetters()[0].reason, "bad");
+  EXPECT_THAT(events.of<OutageBegan>(), IsEmpty());
 }
 
 TEST_P(AtMostOnce, AnEffectWhoseReplyWasLostIsNeitherRepeatedNorADeadLetter) {

@@ -380,6 +380,19 @@ TEST_F(ConsumerFailure, ALetterThatIsRefusedGoesWithoutItsBodyAndSaysSo) {
   EXPECT_THAT(world.deadLetters()[0].message.headers[0].second, HasSubstr("body of 9 bytes"));
 }
 
+TEST_F(ConsumerFailure, ALetterThatAnOutageUndidIsForgottenWhenItsMessageIsHandledAgain) {
+  behaviour = [this](const Delivery&) {
+    world.fail(memory::Operation::commit, handled.size() == 1 ? Errc::unavailable : Errc::payloadTooLarge);
+    return handled.size() == 1 ? Outcome::reject("bad") : Outcome::done();
+  };
+  produce({"a"});
+
+  workOff(elect());
+
+  ASSERT_THAT(deadIds(), ElementsAre("a"));
+  EXPECT_THAT(world.deadLetters()[0].reason, HasSubstr("the store refused it"));
+}
+
 TEST_F(ConsumerFailure, AMessageThatTheStoreTakesInNoFormIsToldAndTriedLaterAndLater) {
   behaviour = [this](const Delivery&) {
     world.fail(memory::Operation::commit, Errc::payloadTooLarge, 1'000'000);

@@ -416,6 +416,60 @@ TEST_F(ConsumerLanes, WhatWasTakenAndPostponedBeforeTheLanesIsNotForgotten) {
   EXPECT_THAT(deadIds(), testing::IsEmpty());
 }
 
+/// A conflict costs a message its only start: a lane that had one keeps the others out from then on.
+TEST_F(ConsumerLanes, AtMostOnceAConflictCostsEachLaneOneMessageAtMostAndIsNoOutage) {
+  options.delivery = Guarantee::atMostOnce;
+  committing = memory::Database::Lanes::besideEachOther;
+  handler = [](const Delivery& delivery) {
+    const auto n = delivery.transaction.get("n");
+    std::this_thread::yield();
+    const Result<void> put = delivery.transaction.put("n", std::to_string(std::stoi(n->value_or("0")) + 1));
+    return put ? Outcome::done() : Outcome::failed(put.error().message());
+  };
+  produceEvenly(400, {"a", "b", "c", "d", "e", "f"});
+  LanedReplica& leader = elect();
+
+  workOff(leader);
+  leader.execute();
+  leader.handOver();
+
+  const std::size_t dead = world.deadLetters().size();
+  EXPECT_LE(dead, 4U);
+  EXPECT_EQ(world.value("n"), std::to_string(400 - dead));
+  EXPECT_THAT(events.of<OutageBegan>(), IsEmpty());
+}
+
+TEST_F(ConsumerLanes, AHandlerDoesNotStartAfterAStopThatCameWhileItsLaneWaitedForItsTurn) {
+  committing = memory::Database::Lanes::besideEachOther;
+  std::latch holds(1);
+  std::latch release(1);
+  std::atomic<int> starts = 0;
+  handler = [&](const Delivery& delivery) {
+    if (delivery.message.group.value == "slow") {
+      holds.count_down();
+      release.wait();
+      return Outcome::done();
+    }
+    holds.wait();
+    if (++starts <= 2) world.fail(memory::Operation::commit, Errc::transactionConflict);
+    return Outcome::done();
+  };
+  produce("slow0", "slow");
+  produce("a0", "a");
+  LanedReplica& leader = elect();
+  std::thread career([&] {
+    while (leader.execute()) continue;
+  });
+  while (starts < 2) std::this_thread::yield();
+
+  leader.term().requestStop();
+  release.count_down();
+  career.join();
+  leader.handOver();
+
+  EXPECT_EQ(starts, 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, LaneDelivery, testing::Values(Guarantee::atLeastOnce, Guarantee::atMostOnce));
 
 class LaneStorm : public ConsumerLanes, public testing::WithParamInterface<int> {
