@@ -78,8 +78,12 @@ struct Error {
 /// What `Result::value()` throws when there is only an error.
 [[noreturn]] void throw_exception_from_error(const Error& error, const boost::source_location& where);
 
+/// A T or an Error. An Error that is ignored is an effect that is lost, so the compiler warns of it.
 template <class T>
-using Result = boost::system::result<T, Error>;
+class [[nodiscard]] Result : public boost::system::result<T, Error> {
+ public:
+  using boost::system::result<T, Error>::result;
+};
 
 }  // namespace tenure
 

@@ -49,6 +49,9 @@ class ISqlStatements {
 /// The writes that any store can apply atomically, and SQL where the store speaks it. Nothing is visible to others
 /// before the commit; all of it is undone when the handler fails. The store's lock is taken at the first call that has
 /// to be answered: a write may be kept back until then, or until the commit.
+///
+/// A handler's first failed call is remembered, here and in sql(): Outcome::done() after it is a failed attempt with
+/// that error as its reason, unless the handler has called acceptFailures().
 /// Threads: the one that runs the handler.
 class Transaction {
  public:
@@ -73,6 +76,11 @@ class Transaction {
   }
   /// The store's SQL, or nullptr where it has none.
   virtual ISqlStatements* sql() noexcept { return nullptr; }
+  /// The handler has dealt with the calls that have failed so far; a later one is remembered again. In every store the
+  /// failed call itself has changed nothing, and what the handler wrote before it is kept: SQLite undoes the statement
+  /// alone, PostgreSQL goes back to a savepoint before it. What ends the transaction (the term is over, the store is
+  /// away) is not forgiven: the message is handled again.
+  virtual void acceptFailures() noexcept {}
 };
 
 }  // namespace tenure

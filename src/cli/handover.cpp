@@ -151,10 +151,12 @@ class Steering {
     bool told = false;
     while (true) {
       const auto changed = std::make_shared<bool>(false);
-      session_.ask<std::vector<std::string>>([&](ICoordination& coordination, Callback<std::vector<std::string>> done) {
-        coordination.children(
-            paths_.candidates, [changed](WatchEvent) { *changed = true; }, std::move(done));
-      });
+      // Without an answer to this one, the next question has none either.
+      static_cast<void>(session_.ask<std::vector<std::string>>(
+          [&](ICoordination& coordination, Callback<std::vector<std::string>> done) {
+            coordination.children(
+                paths_.candidates, [changed](WatchEvent) { *changed = true; }, std::move(done));
+          }));
       Result<ElectionView> view = ledElection();
       if (!view || options.to.empty() || view->knows(options.to)) return view;
       if (!std::exchange(told, true))
@@ -186,7 +188,9 @@ class Steering {
       const auto changed = std::make_shared<bool>(false);
       const auto watched = watch(paths_.marker, changed);
       if (!watched) return watched.error();
-      if (!elected.empty()) watch(paths_.candidate(elected), changed);
+      if (!elected.empty())
+        if (const auto seen = watch(paths_.candidate(elected), changed); !seen && !seen.error().is(Errc::notFound))
+          return seen.error();
       Result<ElectionView> view = look();
       if (!view) return view;
       const CandidateView* leader = view->marker.token != former ? view->leader() : nullptr;

@@ -1,13 +1,18 @@
-/// The transaction that a handler gets. It refuses keys that belong to the consumer. Where the messages come from
-/// another source, it also refuses a send that names no queue: no election consumes the store's own queue there.
+/// The transaction that a handler gets. It remembers the first call that failed, until the handler accepts that.
+///
+/// It refuses keys that belong to the consumer. Where the messages come from another source, it also refuses a send
+/// that names no queue: no election consumes the store's own queue there.
 #pragma once
+
+#include <optional>
+#include <utility>
 
 #include "pipeline/sequence_text.hpp"
 #include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
 
-class GuardedTransaction final : public Transaction {
+class GuardedTransaction final : public Transaction, private ISqlStatements {
  public:
   struct Rules {
     bool reservesKeys = false;
@@ -16,25 +21,44 @@ class GuardedTransaction final : public Transaction {
   GuardedTransaction(Transaction& inner, Rules rules) : inner_(inner), rules_(rules) {}
 
   Result<std::optional<std::string>> get(std::string_view key) override {
-    if (isReserved(key)) return refusal();
-    return inner_.get(key);
+    return heard(isReserved(key) ? Result<std::optional<std::string>>(refusal()) : inner_.get(key));
   }
   Result<void> put(std::string_view key, std::string_view value) override {
-    return isReserved(key) ? Result<void>{refusal()} : inner_.put(key, value);
+    return heard(isReserved(key) ? Result<void>(refusal()) : inner_.put(key, value));
   }
   Result<void> erase(std::string_view key) override {
-    return isReserved(key) ? Result<void>{refusal()} : inner_.erase(key);
+    return heard(isReserved(key) ? Result<void>(refusal()) : inner_.erase(key));
   }
   Result<void> enqueue(const NewMessage& message, std::string_view queue) override {
     if (rules_.namesQueues && queue.empty())
-      return Error{Errc::invalidArgument,
-                   "name the queue: messages do not come from this store, and the queue that it "
-                   "was opened for is consumed by no election"};
-    return inner_.enqueue(message, queue);
+      return heard(Result<void>(Error{Errc::invalidArgument,
+                                      "name the queue: messages do not come from this store, and the queue that it "
+                                      "was opened for is consumed by no election"}));
+    return heard(inner_.enqueue(message, queue));
   }
-  ISqlStatements* sql() noexcept override { return inner_.sql(); }
+  ISqlStatements* sql() noexcept override { return inner_.sql() != nullptr ? this : nullptr; }
+  void acceptFailures() noexcept override { failure_.reset(); }
+
+  /// The first one that the handler has not accepted.
+  const std::optional<Error>& failure() const noexcept { return failure_; }
 
  private:
+  Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override {
+    return heard(inner_.sql()->execute(sql, parameters));
+  }
+  Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) override {
+    return heard(inner_.sql()->write(sql, parameters));
+  }
+  /// A question changes nothing, whatever its answer.
+  Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) override {
+    return inner_.sql()->check(sql, parameters);
+  }
+
+  template <class T>
+  Result<T> heard(Result<T> result) {
+    if (!result && !failure_) failure_ = result.error();
+    return result;
+  }
   bool isReserved(std::string_view key) const noexcept {
     return rules_.reservesKeys && key.starts_with(pipeline::numbersPrefix);
   }
@@ -44,6 +68,7 @@ class GuardedTransaction final : public Transaction {
 
   Transaction& inner_;
   const Rules rules_;
+  std::optional<Error> failure_;
 };
 
 }  // namespace tenure::consuming

@@ -186,13 +186,14 @@ std::optional<Action> LaneRunner::reconsider() { return turn_.hasWaited() ? lane
 /// What the store refused is not the message's fault, whatever the handler makes of it.
 Action LaneRunner::ran(Outcome outcome) {
   if (const Result<void> sound = transaction_->status(); !sound) return refused(sound.error());
+  if (outcome.kind == Outcome::Kind::done && guarded_->failure())
+    outcome = Outcome::failed("done, though a call has failed: " + guarded_->failure()->message());
   outcome.reason = shortened(std::move(outcome.reason), longestReason);
   return lane_->ran(outcome, now());
 }
 
 /// What a handler may write to.
 Transaction& LaneRunner::handed() noexcept {
-  if (!options_.followNumbers && shares_) return *transaction_;
   return guarded_.emplace(*transaction_,
                           GuardedTransaction::Rules{.reservesKeys = options_.followNumbers, .namesQueues = !shares_});
 }

@@ -28,7 +28,7 @@ double median(std::vector<double> values) {
 double claimTook(BackendWorld& world, std::int64_t token, bool prepared) {
   const Replica replica = world.open();
   const TestTerm term(token);
-  if (prepared) replica.store->prepare({});
+  if (prepared) replica.store->prepare({}).value();
   const auto start = std::chrono::steady_clock::now();
   TENURE_ASSERT(replica.store->claim(term).has_value());
   return milliseconds(std::chrono::steady_clock::now() - start);

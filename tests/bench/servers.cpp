@@ -29,15 +29,19 @@ void warmUp(const std::string& host, int rounds) {
   const std::string path = "/warm-" + freshUuid();
   for (int i = 0; i < rounds; ++i) {
     if (!control.runUntil([&] { return session.connected; })) throw std::runtime_error(host + " does not serve");
-    control.await<CreatedNode>([&](auto done) { server->create(path, "x", CreateMode::ephemeral, done); });
-    control.await<Node>([&](auto done) {
-      server->get(
-          path, [](WatchEvent) {}, done);
-    });
-    control.await<std::vector<std::string>>([&](auto done) { server->children("/", {}, done); });
-    control.await<std::vector<std::string>>([&](auto done) {
-      server->multi({CheckOp{path}, SetOp{path, "y"}, RemoveOp{path}}, done);
-    });
+    control.await<CreatedNode>([&](auto done) { server->create(path, "x", CreateMode::ephemeral, done); }).value();
+    control
+        .await<Node>([&](auto done) {
+          server->get(
+              path, [](WatchEvent) {}, done);
+        })
+        .value();
+    control.await<std::vector<std::string>>([&](auto done) { server->children("/", {}, done); }).value();
+    control
+        .await<std::vector<std::string>>([&](auto done) {
+          server->multi({CheckOp{path}, SetOp{path, "y"}, RemoveOp{path}}, done);
+        })
+        .value();
   }
   control.awaitDone([&](auto done) { server->close(done); });
 }

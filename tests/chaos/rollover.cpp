@@ -47,7 +47,7 @@ void rollOverZxid(const test::Ensemble& ensemble) {
   client->start(session);
   connect();
   const std::string path = "/roll-over";
-  loop.await<CreatedNode>([&](auto done) { client->create(path, "", CreateMode::persistent, done); });
+  loop.await<CreatedNode>([&](auto done) { client->create(path, "", CreateMode::persistent, done); }).value();
 
   std::int64_t first = 0;
   for (int rounds = 0; rounds < 1'000; ++rounds) {

@@ -100,7 +100,7 @@ class VerdictsSuite : public testing::TestWithParam<Way> {
     if (!noted) return Outcome::retryLater(noted.error().message(), 5ms);
     if (slip_) return Outcome::reject("a slip of the operator's");
     if (id == killer_) term_->loseLease();
-    if (const auto verdict = verdicts_.find(id); verdict != verdicts_.end()) return verdict->second(delivery.attempt);
+    if (const auto verdict = verdicts_.find(id); verdict != verdicts_.end()) return verdict->second(delivery);
     return Outcome::done();
   }
 
@@ -136,7 +136,7 @@ class VerdictsSuite : public testing::TestWithParam<Way> {
                            .retryMax = 5ms,
                            .idleWait = 20ms};
   RecordedEvents events_;
-  std::map<std::string, std::function<Outcome(int attempt)>> verdicts_;
+  std::map<std::string, std::function<Outcome(const Delivery&)>> verdicts_;
   std::string killer_;
   std::atomic<bool> slip_ = false;
   std::array<std::atomic<int>, 2> starts_{};  // of the others, and of the killer
@@ -145,11 +145,13 @@ class VerdictsSuite : public testing::TestWithParam<Way> {
 };
 
 TEST_P(VerdictsSuite, EachHasItsEndAndItsNeighboursHaveTheirEffectsInOrder) {
-  verdicts_["g0.3"] = [](int attempt) { return attempt == 1 ? Outcome::failed("not yet") : Outcome::done(); };
-  verdicts_["g0.7"] = [](int) { return Outcome::failed("never"); };
-  verdicts_["g1.4"] = [](int) { return Outcome::reject("no order at all"); };
-  verdicts_["g2.5"] = [](int) { return Outcome::skip("nothing to do"); };
-  verdicts_["g2.8"] = [](int) -> Outcome { throw std::runtime_error("thrown"); };
+  verdicts_["g0.3"] = [](const Delivery& delivery) {
+    return delivery.attempt == 1 ? Outcome::failed("not yet") : Outcome::done();
+  };
+  verdicts_["g0.7"] = [](const Delivery&) { return Outcome::failed("never"); };
+  verdicts_["g1.4"] = [](const Delivery&) { return Outcome::reject("no order at all"); };
+  verdicts_["g2.5"] = [](const Delivery&) { return Outcome::skip("nothing to do"); };
+  verdicts_["g2.8"] = [](const Delivery&) -> Outcome { throw std::runtime_error("thrown"); };
 
   serve();
 
@@ -159,6 +161,31 @@ TEST_P(VerdictsSuite, EachHasItsEndAndItsNeighboursHaveTheirEffectsInOrder) {
   EXPECT_THAT(dead(), UnorderedElementsAre(Pair("g0.7", maxAttempts), Pair("g1.4", 1), Pair("g2.8", maxAttempts)));
   ASSERT_EQ(events_.of<MessageSkipped>().size(), 1U);
   EXPECT_EQ(events_.of<MessageSkipped>()[0].message, "g2.5");
+}
+
+/// What SQL stores have beside state and messages: a statement that fails.
+void fail(Transaction& transaction) {
+  static_cast<void>(transaction.put("", "an empty key"));
+  if (ISqlStatements* sql = transaction.sql())
+    static_cast<void>(sql->execute("SELECT no_such_column FROM no_such_table"));
+}
+
+TEST_P(VerdictsSuite, ACallThatFailedFailsItsAttemptUnlessItsHandlerAcceptsThat) {
+  verdicts_["g0.3"] = [](const Delivery& delivery) {
+    fail(delivery.transaction);
+    return Outcome::done();
+  };
+  verdicts_["g1.4"] = [](const Delivery& delivery) {
+    fail(delivery.transaction);
+    delivery.transaction.acceptFailures();
+    return Outcome::done();
+  };
+
+  serve();
+
+  EXPECT_EQ(effectsOf("g0"), allBut({3}));
+  EXPECT_EQ(effectsOf("g1"), allBut({})) << "what was written before the failed call is kept";
+  EXPECT_THAT(dead(), ElementsAre(Pair("g0.3", maxAttempts)));
 }
 
 TEST_P(VerdictsSuite, AKillerOfItsProcessIsADeadLetterAndItsNeighboursAreNot) {

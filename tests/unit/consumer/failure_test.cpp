@@ -115,6 +115,50 @@ TEST_F(ConsumerFailure, TheWaitGrowsExponentiallyAndIsDrawnBelowItsBound) {
   EXPECT_LE(failures[3].retryIn, 250ms);
 }
 
+TEST_F(ConsumerFailure, ACallThatFailedAndWasIgnoredFailsItsAttempt) {
+  options.maxAttempts = 2;
+  behaviour = [](const Delivery& delivery) {
+    if (delivery.message.id.value == "b") static_cast<void>(delivery.transaction.put("", "an empty key"));
+    return Outcome::done();
+  };
+  produce({"a", "b", "c"});
+
+  workOff(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("a", "c"));
+  ASSERT_THAT(deadIds(), ElementsAre("b"));
+  EXPECT_THAT(world.deadLetters()[0].reason, HasSubstr("expected 1 to 255 bytes"));
+}
+
+TEST_F(ConsumerFailure, ACallWhoseFailureIsAcceptedLeavesTheRestOfTheTransactionAsItIs) {
+  behaviour = [](const Delivery& delivery) {
+    static_cast<void>(delivery.transaction.put("kept", "1"));
+    static_cast<void>(delivery.transaction.put("", "an empty key"));
+    delivery.transaction.acceptFailures();
+    return Outcome::done();
+  };
+  produce({"a"});
+
+  workOff(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("a"));
+  EXPECT_EQ(world.value("kept"), "1");
+}
+
+TEST_F(ConsumerFailure, AnAcceptedFailureCoversNoLaterOne) {
+  options.maxAttempts = 1;
+  behaviour = [](const Delivery& delivery) {
+    delivery.transaction.acceptFailures();
+    static_cast<void>(delivery.transaction.erase(""));
+    return Outcome::done();
+  };
+  produce({"a"});
+
+  workOff(elect());
+
+  EXPECT_THAT(deadIds(), ElementsAre("a"));
+}
+
 TEST_F(ConsumerFailure, TheNextAttemptDoesNotStartBeforeItsWaitIsOver) {
   options.retryBase = options.retryMax = 5s;
   std::vector<BootTime> starts;
@@ -235,8 +279,8 @@ TEST_F(ConsumerFailure, AHandoverItselfCountsNothing) {
 
 TEST_F(ConsumerFailure, AnErrorOfTheTransactionInTheHandlerIsOneFailedAttempt) {
   behaviour = [](const Delivery& delivery) {
-    const Result<void> refused = delivery.transaction.put("", "no key");
-    return delivery.attempt == 1 && !refused ? Outcome::failed(refused.error().message()) : Outcome::done();
+    if (delivery.attempt > 1) return Outcome::done();
+    return Outcome::failed(delivery.transaction.put("", "no key").error().message());
   };
   produce({"a"});
 
@@ -316,7 +360,7 @@ TEST_F(ConsumerFailure, AHandlerThatHoldsItsTransactionTooLongFailsItsAttemptAnd
   behaviour = [this](const Delivery& delivery) {
     if (delivery.message.id.value != "slow") return Outcome::done();
     world.fail(memory::Operation::write, Errc::heldTooLong);
-    delivery.transaction.put("a", "b");
+    static_cast<void>(delivery.transaction.put("a", "b"));
     return Outcome::done();
   };
   produce({"a", "slow", "c"});
@@ -336,7 +380,7 @@ TEST_F(ConsumerFailure, AHandlerThatAsksTooMuchOfOneTransactionFailsItsAttempt) 
   behaviour = [this](const Delivery& delivery) {
     if (delivery.message.id.value != "large") return Outcome::done();
     world.fail(memory::Operation::write, Errc::payloadTooLarge);
-    delivery.transaction.put("a", "b");
+    static_cast<void>(delivery.transaction.put("a", "b"));
     return Outcome::done();
   };
   produce({"a", "large", "c"});
@@ -430,6 +474,7 @@ TEST_F(ConsumerFailure, ASendWithoutAQueueIsRefusedWhereMessagesComeFromElsewher
   std::vector<Result<void>> sent;
   behaviour = [&](const Delivery& delivery) {
     sent.push_back(delivery.transaction.enqueue({MessageId{"next"}, {}, "body", {}}));
+    delivery.transaction.acceptFailures();
     return Outcome::done();
   };
   produce({"a"});

@@ -39,7 +39,7 @@ TEST(Claim, FirstOnesThatMeetAreOrderedToo) {
 TEST(Claim, TakesTheSessionThatTheNextInLineHadOpened) {
   PostgresWorld world;
   Leader next(world.options(), 8);
-  next.store().prepare({});
+  ASSERT_THAT(next.store().prepare({}), succeeds());
   const std::string opened = sessionOf(world, "tenure standby");
   ASSERT_NE(opened, "none");
 
@@ -53,7 +53,7 @@ TEST(Claim, TakesTheSessionThatTheNextInLineHadOpened) {
 TEST(Claim, DoesNotNeedTheSessionThatTheNextInLineHadOpened) {
   PostgresWorld world;
   Leader next(world.options(), 8);
-  next.store().prepare({});
+  ASSERT_THAT(next.store().prepare({}), succeeds());
   terminate(world, "tenure standby");
 
   ASSERT_THAT(next.claim(), succeeds());
@@ -81,7 +81,7 @@ TEST(Claim, APreparationWhoseServerSaysNothingEndsWithTheStop) {
   Leader next(options, 8);
   std::stop_source stop;
 
-  auto preparing = std::async(std::launch::async, [&] { next.store().prepare(stop.get_token()); });
+  auto preparing = std::async(std::launch::async, [&] { static_cast<void>(next.store().prepare(stop.get_token())); });
   ASSERT_TRUE(accept(silent.get(), nullptr, nullptr) >= 0) << "it has connected";
   stop.request_stop();
 

@@ -287,7 +287,7 @@ TEST(Preparation, EndsWithTheStopWhenItsServerSaysNothing) {
   Leader next(options, TestTerm(8));
   std::stop_source stop;
 
-  auto preparing = std::async(std::launch::async, [&] { next.store().prepare(stop.get_token()); });
+  auto preparing = std::async(std::launch::async, [&] { static_cast<void>(next.store().prepare(stop.get_token())); });
   ASSERT_TRUE(accept(silent.get(), nullptr, nullptr) >= 0) << "it has connected";
   stop.request_stop();
 
