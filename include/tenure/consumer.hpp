@@ -120,7 +120,8 @@ enum class Coalesce {
 enum class OnDead {
   /// It is set aside as a dead letter, and they go on.
   skip,
-  /// They wait: it is tried again every ConsumerOptions::retryMax, by whoever leads, until it succeeds or an operator
+  /// They wait: it is tried again every ConsumerOptions::retryMax (the longest of retryDelays), by whoever leads, until
+  /// it succeeds or an operator
   /// releases it (IStoreAdmin::release, `tenure queue release`), which makes a dead letter of it. Not with at most
   /// once.
   block,
@@ -198,11 +199,18 @@ struct ConsumerOptions {
   /// Always up to maxBatch messages a commit, and a latencyTarget for handlers alone. Otherwise batches shrink where
   /// the measured time of handlers and commit together would miss the target, and grow again where it would hold.
   bool fixedBatch = false;
-  /// Failed attempts until a message becomes a dead letter, 1..1000.
-  int maxAttempts = 5;
-  /// Exponential with full jitter: attempt n waits up to min(retryMax, retryBase · 2^(n-1)).
-  std::chrono::milliseconds retryBase{200};
-  std::chrono::milliseconds retryMax{30'000};
+  /// Failed attempts until a message becomes a dead letter, 1..1000; nullopt: one more than there are retryDelays, or
+  /// 12 where there are none. With the waits below that is after about 14 minutes.
+  std::optional<int> maxAttempts{};
+  int attempts() const noexcept {
+    return maxAttempts.value_or(retryDelays.empty() ? 12 : static_cast<int>(retryDelays.size()) + 1);
+  }
+  /// After its n-th failed attempt a message waits from half to all of min(retryMax, retryBase · 2^(n-1)).
+  std::chrono::milliseconds retryBase{1'000};
+  std::chrono::milliseconds retryMax{300'000};
+  /// In place of these: exactly the n-th after the n-th failure, and the last one from then on; up to 999 of them, each
+  /// 0..30 d.
+  std::vector<std::chrono::milliseconds> retryDelays{};
   OnDead onDead = OnDead::skip;
   /// So many different messages that become dead letters, without one between them that is done, stop the consumer: the
   /// stop is on record in the store, and whoever leads waits until an operator lets it go on (`tenure queue resume`,

@@ -73,6 +73,16 @@ struct AttemptFailed {
     f("message", message), f("attempt", attempt), f("error", error), f("retry_in_ms", retryIn);
   }
 };
+struct QueueHeldUp {
+  TENURE_EVENT("queue_held_up", warn)  // in total order, from 10 s on: at most once a minute
+  std::string message;                 // fails, and all behind it wait
+  std::chrono::milliseconds age{};     // since its first failure in this term
+  std::chrono::milliseconds retryIn{};
+  std::string reason;
+  void fields(auto&& f) const {
+    f("message", message), f("for_ms", age), f("retry_in_ms", retryIn), f("reason", reason);
+  }
+};
 struct MessagePostponed {
   TENURE_EVENT("message_postponed", info)
   std::string message;  // its handler asked for later; not a failed attempt

@@ -58,7 +58,7 @@ using EventBody =
                  KeyAlarmRaised, BeyondHorizon, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported,
                  Reloaded, Warned, RequestsCoalesced, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked,
                  BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted,
-                 MessageStuck>;
+                 MessageStuck, QueueHeldUp>;
 
 struct Event {
   WallTime at{};

@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "tenure/result.hpp"
@@ -19,6 +20,12 @@ namespace tenure {
 template <class Tag, class Rep>
 struct Id {
   Rep value{};
+  /// Of a string literal, whose kind anybody can see where it stands.
+  template <std::size_t N>
+  requires std::is_same_v<Rep, std::string> Id& operator=(const char (&literal)[N]) {
+    value = literal;
+    return *this;
+  }
   friend auto operator<=>(const Id&, const Id&) = default;
 };
 

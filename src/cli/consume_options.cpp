@@ -98,11 +98,33 @@ Options paceRows(ConsumeOptions& options) {
   };
 }
 
+/// "10s,30s,1m"
+Value delays(std::vector<std::chrono::milliseconds>& into) {
+  const auto take = [&into](const std::string& text) {
+    into.clear();
+    for (std::size_t from = 0; from <= text.size();) {
+      const std::size_t comma = std::min(text.find(',', from), text.size());
+      const auto delay = parseDuration(std::string_view(text).substr(from, comma - from));
+      if (!delay || into.size() == limits::retryDelays) return false;
+      into.push_back(std::chrono::duration_cast<std::chrono::milliseconds>(*delay));
+      if (*delay != into.back() || !limits::retryDelay.holds(into.back())) return false;
+      from = comma + 1;
+    }
+    return true;
+  };
+  Value made = parsed("TIMES", "at most 999 times from 0s to 30d with commas between, such as 10s,30s,1m,5m", take);
+  made.range = "0s to 30d";
+  return made;
+}
+
 Options failureRows(ConsumeOptions& options) {
   ConsumerOptions& tuning = options.tuning;
+  const auto hasDelays = [&tuning] { return !tuning.retryDelays.empty(); };
+  Value attempts = count(tuning.maxAttempts, limits::maxAttempts);
+  attempts.byDefault = std::to_string(ConsumerOptions{}.attempts());
   return {
       {"--max-attempts",
-       count(tuning.maxAttempts, limits::maxAttempts),
+       attempts,
        "Maximum number of failed attempts until a message is a dead letter",
        {.field = "ConsumerOptions::maxAttempts",
         .idle = {{"with --delivery at-most-once", [&tuning] { return tuning.delivery == Guarantee::atMostOnce; },
@@ -117,12 +139,19 @@ Options failureRows(ConsumeOptions& options) {
        {.field = "ConsumerOptions::deadLetterLimit"}},
       {"--retry-base",
        duration(tuning.retryBase),
-       "Maximum wait after the first failed attempt; it doubles with each",
-       {.field = "ConsumerOptions::retryBase"}},
+       "Maximum wait after the first failed attempt; it doubles with each, and a message waits at least half of it",
+       {.field = "ConsumerOptions::retryBase", .idle = {{"with --retry-delays", hasDelays}}}},
       {"--retry-max",
        duration(tuning.retryMax),
        "Maximum wait between attempts, at least --retry-base",
-       {.field = "ConsumerOptions::retryMax"}},
+       {.field = "ConsumerOptions::retryMax", .idle = {{"with --retry-delays", hasDelays}}}},
+      {"--retry-delays",
+       delays(tuning.retryDelays),
+       "The wait after each failed attempt, such as 10s,30s,1m,5m; --max-attempts is then one more than these",
+       {.field = "ConsumerOptions::retryDelays",
+        .more =
+            "Exactly these, without jitter; with a larger --max-attempts the last one counts from then on. A message "
+            "waits in its place, and those behind it, or behind it in its group, wait for it."}},
   };
 }
 

@@ -19,7 +19,9 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
   complaints.require(options.laneWindow, limits::laneWindow, "consumer.laneWindow");
   complaints.require(options.latencyTarget, limits::latencyTarget, "consumer.latencyTarget",
                      ": the store's lock is held that long");
-  complaints.require(options.maxAttempts, limits::maxAttempts, "consumer.maxAttempts");
+  complaints.require(options.attempts(), limits::maxAttempts, "consumer.maxAttempts");
+  for (const std::chrono::milliseconds delay : options.retryDelays)
+    complaints.require(delay, limits::retryDelay, "consumer.retryDelays");
   complaints.require(options.retryBase >= 0ms, "consumer.retryBase", options.retryBase, "must not be negative");
   complaints.require(options.retryMax >= options.retryBase, "consumer.retryMax", options.retryMax,
                      "must be at least retryBase");

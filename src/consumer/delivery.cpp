@@ -211,7 +211,7 @@ Decision Delivery::charge(const Now& now) {
   const int attempt = attemptNumber();
   const AttemptRecord* before = state_.histories.attemptsOf(message().id);
   const bool died = state_.histories.hasDied(message().id);
-  if (attempt > state_.options.maxAttempts) {
+  if (attempt > state_.options.attempts()) {
     if (!state_.blocks()) {
       if (died) state_.log.died(*before);
       const std::string why = died ? std::string(processDied) + " during its last attempt" : before->lastError;
@@ -242,7 +242,7 @@ void Delivery::takeBackCharge() {
 }
 
 void Delivery::rest(const Now& now) {
-  const auto wait = backoff_.draw(refused_->times);
+  const auto wait = retryDelays_.after(refused_->times);
   notBefore_ = now.boot + wait;
   state_.tell(Warned{"message \"" + escaped(refused_->id.value) +
                      "\" is neither done nor a dead letter, and is tried again in " + formatDuration(wait) + ": " +

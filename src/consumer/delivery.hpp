@@ -33,10 +33,10 @@
 #include <utility>
 #include <variant>
 
-#include "base/backoff.hpp"
 #include "consumer/actions.hpp"
 #include "consumer/lane_state.hpp"
 #include "consumer/numbers.hpp"
+#include "consumer/retry_delays.hpp"
 
 namespace tenure::consuming {
 
@@ -75,7 +75,7 @@ class Delivery {
   using Decision = std::variant<Action, Settled, CommitFirst, Waits, GivesBack, GoesOn, GivesUp, Ends>;
 
   Delivery(LaneState& at, Numbers& numbers, Random random)
-      : state_(at), numbers_(numbers), backoff_(at.options.retryBase, at.options.retryMax, random) {}
+      : state_(at), numbers_(numbers), retryDelays_(at.options, random) {}
 
   /// It is its turn.
   Decision begin(const Head& head, const Now& now);
@@ -186,6 +186,7 @@ class Delivery {
   Decision skip(const Outcome& outcome, const Now& now);
   Decision attemptFailed(const Outcome& outcome, const Now& now);
   Decision postpone(const Outcome& outcome, const Now& now);
+  void tellWhoHoldsUp(std::chrono::milliseconds wait, const std::string& why, const Now& now);
   Decision dropKnown(Admission admission, const Now& now);
   Decision startOver();
   Decision deadLetter(std::string_view reason, int attempts, bool withKey, const Now& now);
@@ -202,7 +203,7 @@ class Delivery {
 
   LaneState& state_;
   Numbers& numbers_;
-  Backoff backoff_;
+  RetryDelays retryDelays_;
 
   Head head_;
   Key key_;
@@ -228,6 +229,12 @@ class Delivery {
   };
   std::optional<Refused> refused_;  // by the store
   std::optional<MessageSkipped> skipped_;
+  struct HeldUp {  // the queue, by the head's failures
+    MessageId id{};
+    BootTime since{};
+    BootTime nextWord{};
+  };
+  HeldUp heldUp_;
   Death death_;                       // the last one that was written
   bool isDying_ = false;              // death_ is written and not yet durable
   std::optional<AttemptEnd> logged_;  // how the head's attempt ended, if it was logged since begin()

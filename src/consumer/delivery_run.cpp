@@ -79,26 +79,39 @@ Decision Delivery::known(const Head& head, Admission admission, const Now& now) 
 Decision Delivery::attemptFailed(const Outcome& outcome, const Now& now) {
   if (taken_) return takenFailed(outcome.reason, now);
   const int attempt = attemptNumber();
-  const bool last = attempt >= state_.options.maxAttempts;
+  const bool last = attempt >= state_.options.attempts();
   logEnd(AttemptEnd::failed, outcome.reason, now);
   if (last && !state_.blocks()) return deadLetter(outcome.reason, attempt, true, now);
   record(attempt, outcome.reason, now);
-  const auto wait = last ? state_.options.retryMax : backoff_.draw(attempt);
+  const auto wait = last ? longestRetryDelay(state_.options) : retryDelays_.after(attempt);
   state_.booking.news.push_back(AttemptFailed{message().id.value, attempt, outcome.reason, wait});
   if (last) {
     state_.booking.record->state = AttemptState::blocked;
     return CommitFirst{};
   }
+  tellWhoHoldsUp(wait, outcome.reason, now);
   if (state_.role != Role::total) return GivesBack{now.boot + wait};
   notBefore_ = now.boot + wait;
   return CommitFirst{};
 }
 
+/// As soon as it is certain, before its next attempt begins.
+void Delivery::tellWhoHoldsUp(std::chrono::milliseconds wait, const std::string& why, const Now& now) {
+  if (state_.role != Role::total) return;
+  if (heldUp_.id != message().id) heldUp_ = {message().id, now.boot, BootTime::min()};
+  const Duration held = now.boot - heldUp_.since;
+  if (held + wait < 10s || now.boot < heldUp_.nextWord) return;
+  heldUp_.nextWord = now.boot + 1min;
+  state_.booking.news.push_back(
+      QueueHeldUp{message().id.value, std::chrono::floor<std::chrono::milliseconds>(held), wait, why});
+}
+
 Decision Delivery::postpone(const Outcome& outcome, const Now& now) {
   const auto& after = outcome.retryAfter;
   const Postponements& so = state_.histories.postpone(message().id, now.wall);
-  const auto wait = after > 0ms ? after : backoff_.draw(so.times);
+  const auto wait = after > 0ms ? after : retryDelays_.after(so.times);
   state_.booking.news.push_back(MessagePostponed{message().id.value, outcome.reason, wait});
+  tellWhoHoldsUp(wait, outcome.reason, now);
   if (auto stuck = state_.notes->stuck.postponed(message().id, so, outcome.reason, now.wall, now.boot))
     state_.booking.news.push_back(*std::move(stuck));
   if (taken_)

@@ -106,7 +106,8 @@ void Lane::noteRecord(const Now& now) {
   if (booking.charges) return delivery_.chargeIsDurable(booking.record->id);
   if (booking.cleared || booking.record) delivery_.forgetCharge();
   if (!booking.record || booking.record->state != AttemptState::blocked || phase_ == Phase::leaving) return;
-  auto news = state_.histories.block.raise(*queue_.head(), *booking.record, now.boot, state_.options.retryMax);
+  auto news =
+      state_.histories.block.raise(*queue_.head(), *booking.record, now.boot, longestRetryDelay(state_.options));
   if (news) booking.news.push_back(*std::move(news));
 }
 

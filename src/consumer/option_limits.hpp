@@ -12,6 +12,8 @@ inline constexpr Range<std::size_t> lanes{0, 64};
 inline constexpr Range<std::size_t> laneWindow{64, 100'000};
 inline constexpr Range<milliseconds> latencyTarget{milliseconds{0}, std::chrono::seconds{10}};
 inline constexpr Range<int> maxAttempts{1, 1000};
+inline constexpr Range<milliseconds> retryDelay{milliseconds{0}, std::chrono::hours{30 * 24}};
+inline constexpr std::size_t retryDelays = 999;
 inline constexpr Range<std::size_t> deadLetterLimit{0, 1'000'000};
 inline constexpr Range<milliseconds> idleWait{milliseconds{0}, std::chrono::seconds{30}};
 inline constexpr Range<std::size_t> coalesceAhead{1, 10'000'000};

@@ -22,7 +22,7 @@ Complaint Attempts::began(FencingToken term, const MessageId& id, int attempt, B
   if (attempt < count.attempts + (count.charge ? 0 : 1))
     return "R2: attempt " + std::to_string(attempt) + " at " + id.value + ", against which " +
            std::to_string(count.attempts) + " count already";
-  if (attempt > options_.maxAttempts && ordered_ && options_.onDead == OnDead::skip)
+  if (attempt > options_.attempts() && ordered_ && options_.onDead == OnDead::skip)
     return "R3: attempt " + std::to_string(attempt) + " at " + id.value;
   return std::nullopt;
 }
@@ -77,7 +77,7 @@ Complaint Attempts::failed(FencingToken term, const MessageId& id, int attempt, 
   rest(term, id, wait);
   const Duration doubled = options_.retryBase * (std::int64_t{1} << std::clamp(attempt - 1, 0, 30));
   const Duration most =
-      attempt < options_.maxAttempts ? std::min<Duration>(options_.retryMax, doubled) : options_.retryMax;
+      attempt < options_.attempts() ? std::min<Duration>(options_.retryMax, doubled) : options_.retryMax;
   if (wait <= most) return std::nullopt;
   return "R4: " + id.value + " waits " + inMilliseconds(wait) + " after attempt " + std::to_string(attempt);
 }

@@ -128,7 +128,7 @@ std::string describe(const Plan& plan) {
        << queues[static_cast<int>(plan.queue)] << (plan.embeddedStore ? ", store embedded" : ", store a server")
        << ", store " << inMilliseconds(plan.storeLatency) << ", commit " << inMilliseconds(plan.commitLatency)
        << ", network " << inMilliseconds(plan.networkLatency) << ", lock " << inMilliseconds(plan.lockLimit)
-       << ", batch " << plan.consumer.maxBatch << ", attempts " << plan.consumer.maxAttempts
+       << ", batch " << plan.consumer.maxBatch << ", attempts " << plan.consumer.attempts()
        << (plan.consumer.handlerIsExternal ? ", external handler" : "") << ", chaos " << inMilliseconds(plan.chaos)
        << (plan.oneStaysBroken ? ", one stays broken" : "") << ", drift " << plan.drift << " ppm";
   if (plan.blind > 0) text << ", one look in " << plan.blind << " shows nothing";

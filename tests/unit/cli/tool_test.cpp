@@ -134,6 +134,8 @@ TEST(Tool, AnOptionThatAnotherOnesValueLeavesIdleIsRefused) {
        "--max-batch does nothing with --delivery at-most-once"},
       {{"--sql", "SELECT 1", "--delivery", "at-most-once", "--max-attempts", "5"},
        "--max-attempts does nothing with --delivery at-most-once"},
+      {{"--sql", "SELECT 1", "--retry-delays", "1s,2s", "--retry-max", "5s"},
+       "--retry-max does nothing with --retry-delays"},
       {{"--sql", "SELECT 1", "--lanes", "0", "--lane-window", "100"}, "--lane-window does nothing without --lanes"},
       {{"--sql", "SELECT 1", "--coalesce", "none", "--coalesce-ahead", "5"},
        "--coalesce-ahead does nothing without --coalesce"},
@@ -169,6 +171,8 @@ TEST(Tool, TheHelpOfAnOptionTellsTheLimitsThatItIsHeldTo) {
            {"--max-batch", "5000", "1 to 4096"},
            {"--latency-target", "1h", "0s to 10s"},
            {"--max-attempts", "0", "1 to 1000"},
+           {"--retry-delays", "10s,", "0s to 30d"},
+           {"--retry-delays", "10s,31d", "0s to 30d"},
            {"--dead-letter-limit", "1000001", "0 to 1,000,000"},
            {"--key-alarm", "1000000000001", "0 to 1,000,000,000,000"},
            {"--execute-limit", "25h", "1ms to 1d"},
@@ -184,7 +188,7 @@ TEST(Tool, TheHelpOfAnOptionTellsTheLimitsThatItIsHeldTo) {
     EXPECT_THAT(answer.err, AllOf(HasSubstr(std::string(option) + ": \"" + value + "\" is not "),
                                   HasSubstr(std::string(" from ") + limits)));
     const std::size_t at =
-        std::min(page.find(std::string(" ") + option + " N "), page.find(std::string(" ") + option + " TIME "));
+        std::min(page.find(std::string(" ") + option + " N "), page.find(std::string(" ") + option + " TIME"));
     ASSERT_NE(at, std::string::npos) << option;
     EXPECT_THAT(page.substr(at, page.find(") ", at) - at), HasSubstr(limits));
   }

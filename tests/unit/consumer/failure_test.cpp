@@ -3,9 +3,12 @@
 namespace tenure::test {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::Ge;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Le;
 using testing::SizeIs;
 
 class ConsumerFailure : public Scene {
@@ -99,7 +102,7 @@ TEST_F(ConsumerFailure, WhatTheFailedHandlerWroteIsUndoneAndWhatPrecedesIsDurabl
   EXPECT_EQ(found().attempts[0].lastError, "no stock");
 }
 
-TEST_F(ConsumerFailure, TheWaitGrowsExponentiallyAndIsDrawnBelowItsBound) {
+TEST_F(ConsumerFailure, TheWaitGrowsExponentiallyAndIsDrawnFromTheUpperHalfOfItsBound) {
   options.retryBase = 100ms;
   options.retryMax = 250ms;
   fails("a", 4);
@@ -109,10 +112,74 @@ TEST_F(ConsumerFailure, TheWaitGrowsExponentiallyAndIsDrawnBelowItsBound) {
 
   const auto failures = events.of<AttemptFailed>();
   ASSERT_THAT(failures, SizeIs(4));
-  EXPECT_LE(failures[0].retryIn, 100ms);
-  EXPECT_LE(failures[1].retryIn, 200ms);
-  EXPECT_LE(failures[2].retryIn, 250ms);
-  EXPECT_LE(failures[3].retryIn, 250ms);
+  const auto isOf = [](std::chrono::milliseconds bound) { return AllOf(Ge(bound / 2), Le(bound)); };
+  EXPECT_THAT(failures[0].retryIn, isOf(100ms));
+  EXPECT_THAT(failures[1].retryIn, isOf(200ms));
+  EXPECT_THAT(failures[2].retryIn, isOf(250ms));
+  EXPECT_THAT(failures[3].retryIn, isOf(250ms));
+}
+
+TEST_F(ConsumerFailure, ByDefaultAMessageIsGivenUpAfterSomeFifteenMinutes) {
+  const ConsumerOptions defaults;
+  options.maxAttempts = defaults.maxAttempts;
+  options.retryBase = defaults.retryBase;
+  options.retryMax = defaults.retryMax;
+  behaviour = [](const Delivery&) { return Outcome::failed("the service is away"); };
+  produce({"a"});
+  ConsumerReplica& replica = elect();
+  const BootTime began = clock.now();
+
+  while (deadIds().empty()) replica.execute();
+
+  EXPECT_GE(clock.now() - began, 9min);
+  EXPECT_LE(clock.now() - began, 19min);
+  EXPECT_THAT(handled, SizeIs(12));
+}
+
+TEST_F(ConsumerFailure, DelaysOfOnesOwnAreKeptExactlyAndSayHowManyAttemptsThereAre) {
+  options.maxAttempts.reset();
+  options.retryDelays = {10s, 30s, 5min};
+  behaviour = [](const Delivery& delivery) {
+    return delivery.message.id.value == "a" ? Outcome::failed("no") : Outcome::done();
+  };
+  produce({"a", "b"});
+  ConsumerReplica& replica = elect();
+
+  while (!world.waiting().empty()) replica.execute();
+
+  std::vector<std::chrono::milliseconds> waits;
+  for (const AttemptFailed& failed : events.of<AttemptFailed>()) waits.push_back(failed.retryIn);
+  EXPECT_THAT(waits, ElementsAre(10s, 30s, 5min));
+  EXPECT_THAT(handled, ElementsAre("a", "a", "a", "a", "b")) << "it keeps its place";
+}
+
+TEST_F(ConsumerFailure, WithMoreAttemptsThanDelaysTheLastDelayStays) {
+  options.maxAttempts = 4;
+  options.retryDelays = {1s, 2s};
+  fails("a", 3);
+  produce({"a"});
+
+  workOff(elect());
+
+  ASSERT_THAT(events.of<AttemptFailed>(), SizeIs(3));
+  EXPECT_EQ(events.of<AttemptFailed>()[2].retryIn, 2s);
+}
+
+TEST_F(ConsumerFailure, AQueueThatIsHeldUpForTenSecondsIsTold) {
+  options.retryDelays = {1s, 2s, 4s, 8s, 30s, 30s, 30s};
+  options.maxAttempts.reset();
+  fails("a", 7);
+  produce({"a", "b"});
+  ConsumerReplica& replica = elect();
+
+  while (!world.waiting().empty()) replica.execute();
+
+  const auto told = events.of<QueueHeldUp>();
+  ASSERT_THAT(told, SizeIs(2)) << "once a minute";
+  EXPECT_EQ(told[0].message, "a");
+  EXPECT_GE(told[0].age, 7s);
+  EXPECT_EQ(told[0].retryIn, 8s);
+  EXPECT_GE(told[1].age, 67s);
 }
 
 TEST_F(ConsumerFailure, ACallThatFailedAndWasIgnoredFailsItsAttempt) {

@@ -120,6 +120,7 @@ class ConsumerLanes : public testing::Test {
   RecordedEvents events;
   ConsumerOptions options{.name = ConsumerName{"orders"},
                           .ordering = Ordering::perGroup(4),
+                          .maxAttempts = 5,
                           .retryBase = 1ms,
                           .retryMax = 5ms,
                           .idleWait = 20ms};

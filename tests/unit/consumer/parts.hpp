@@ -70,7 +70,7 @@ class PartTest : public testing::Test {
     return events;
   }
 
-  ConsumerOptions options{.maxBatch = 4};
+  ConsumerOptions options{.maxBatch = 4, .maxAttempts = 5};
   Role role = Role::total;
   Now now{.boot = BootTime{1h}};
 

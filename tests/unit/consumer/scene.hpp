@@ -126,7 +126,7 @@ class Scene : public testing::Test {
   memory::World world;
   ManualClock clock;
   RecordedEvents events;
-  ConsumerOptions options{.idleWait = 100ms};
+  ConsumerOptions options{.maxAttempts = 5, .retryBase = 200ms, .retryMax = 30s, .idleWait = 100ms};
   memory::Database::Acknowledging acknowledging = memory::Database::Acknowledging::inTransaction;
   std::int64_t token = 0;
   LostTerms lostTerms{};  // as the next term knows of them: by default nobody knows of any that its process lives
