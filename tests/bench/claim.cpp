@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/assert.hpp"
+#include "bench/help.hpp"
 #include "support/postgres_server.hpp"
 #include "support/redis_server.hpp"
 #include "support/terms.hpp"
@@ -44,9 +45,17 @@ void measure(const char* name, BackendWorld& world, int rounds) {
   std::printf("%-12s connecting %6.2f ms   prepared %6.2f ms\n", name, median(cold), median(warm));
 }
 
+constexpr const char* helpPage =
+    R"(claim - how long a claim takes on PostgreSQL and on Redis, for a cold replica and for the next in line
+
+usage: claim [--rounds N]
+
+  --rounds N   claims of each kind; medians are shown (50))";
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  tenure::bench::helpIfAsked(argc, argv, helpPage);
   const int rounds = argc == 3 && std::string(argv[1]) == "--rounds" ? std::max(1, std::stoi(argv[2])) : 50;
   PostgresWorld postgres;
   measure("postgresql", postgres, rounds);

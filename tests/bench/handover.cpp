@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "bench/commits.hpp"
+#include "bench/help.hpp"
 #include "bench/servers.hpp"
 #include "support/replicas.hpp"
 
@@ -95,9 +96,22 @@ Gaps measure(const Scenario& scenario, int backlog) {
   return gapsOf(std::move(commits));
 }
 
+constexpr const char* helpPage =
+    R"(handover - how long nobody commits when the office changes hands, on three ZooKeeper servers of its own
+
+usage: handover [--graceful N] [--willed-kills N] [--kills N] [--session-ms N] [--warm-up N] [--backlog N]
+
+  --graceful N      handovers by SIGUSR1 (30)
+  --willed-kills N  leaders with a last will that are killed, at a session timeout of 30 s (20)
+  --kills N         leaders without one that are killed, at --session-ms (3)
+  --session-ms N    session timeout in milliseconds (2000)
+  --warm-up N       rounds before the ensemble is measured (2000)
+  --backlog N       messages that wait in the queue (2000000))";
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  tenure::bench::helpIfAsked(argc, argv, helpPage);
   const int sessionMs = number(argc, argv, "--session-ms", 2000);
   const int backlog = number(argc, argv, "--backlog", 2'000'000);
   bool good = true;

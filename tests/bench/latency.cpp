@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/assert.hpp"
+#include "bench/help.hpp"
 #include "support/program.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
@@ -68,9 +69,17 @@ void report(const char* what, std::vector<double> values) {
               values[values.size() * 99 / 100], values.back());
 }
 
+constexpr const char* helpPage =
+    R"(latency - from before the append of a message until its handler begins, on one SQLite file
+
+usage: latency [--messages N]
+
+  --messages N   one at a time (300))";
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  tenure::bench::helpIfAsked(argc, argv, helpPage);
   const bool asked = argc == 3 && std::string(argv[1]) == "--messages";
   Samples samples = measure(asked ? std::max(1, std::stoi(argv[2])) : 300);
   std::printf("%-32s %9s %9s %9s %9s\n", "", "min ms", "median", "p99", "max");

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/help.hpp"
 #include "pipeline/coalescer.hpp"
 #include "pipeline/dispatcher.hpp"
 #include "pipeline/sequencer.hpp"
@@ -319,10 +320,20 @@ int run(const Options& options) {
   return 0;
 }
 
+constexpr const char* helpPage =
+    R"(pipeline - what each stage of a message's way costs, and how lanes multiply the rate of slow handlers
+
+usage: pipeline [--messages N] [--rounds N] [--slow N]
+
+  --messages N   messages of each run
+  --rounds N     rounds; the best one counts
+  --slow N       messages of runs with slow handlers)";
+
 }  // namespace
 }  // namespace tenure::bench
 
 int main(int argc, char** argv) {
+  tenure::bench::helpIfAsked(argc, argv, tenure::bench::helpPage);
   tenure::bench::Options options;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i];

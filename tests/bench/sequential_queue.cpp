@@ -38,6 +38,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "bench/help.hpp"
 #include "queue_designs.hpp"
 
 namespace tenure::bench {
@@ -239,10 +240,20 @@ std::string option(int argc, char** argv, const std::string& name, const std::st
   return otherwise;
 }
 
+constexpr const char* helpPage =
+    R"(sequential_queue - SequentialQueue beside simpler designs, over a backlog of 1,000 groups
+
+usage: sequential_queue [--seconds S] [--rounds N] [--beside all|dispatch]
+
+  --seconds S   of each run with a slow group (0.5)
+  --rounds N    rounds; medians are shown (5)
+  --beside WHO  which designs it is measured beside (all))";
+
 }  // namespace
 }  // namespace tenure::bench
 
 int main(int argc, char** argv) {
+  tenure::bench::helpIfAsked(argc, argv, tenure::bench::helpPage);
   using namespace tenure::bench;
   const std::chrono::duration<double> seconds(std::stod(option(argc, argv, "--seconds", "0.5")));
   const Settings settings{std::chrono::duration_cast<Clock::duration>(seconds),

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "bench/help.hpp"
 #include "bench/soak_store.hpp"
 #include "support/ensemble.hpp"
 #include "support/replicas.hpp"
@@ -54,9 +55,17 @@ int soakReplica(int messages) {
   return good ? 0 : 1;
 }
 
+constexpr const char* helpPage = R"(soak - a leader's memory over many messages
+
+usage: soak [--messages N] [--backend NAME]
+
+  --messages N    messages to consume (1000000)
+  --backend NAME  sqlite, postgresql, redis, rabbitmq or zookeeper (sqlite))";
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  tenure::bench::helpIfAsked(argc, argv, helpPage);
   const int messages = std::max(samples, std::stoi(asked("--messages", "1000000", argc, argv)));
   const std::string backend = asked("--backend", "sqlite", argc, argv);
   return backend == "sqlite" ? soakReplica(messages)

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/random.hpp"
+#include "bench/help.hpp"
 #include "support/ensemble.hpp"
 #include "tenure/candidate.hpp"
 
@@ -146,9 +147,18 @@ int number(int argc, char** argv, const std::string& option, int otherwise) {
   return otherwise;
 }
 
+constexpr const char* helpPage =
+    R"(standby - what a warm standby saves at a handover, on three ZooKeeper servers of its own
+
+usage: standby [--handovers N] [--load-ms N]
+
+  --handovers N   of each kind (30)
+  --load-ms N     what the career takes to load, in milliseconds (50))";
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  tenure::bench::helpIfAsked(argc, argv, helpPage);
   const int handovers = number(argc, argv, "--handovers", 30);
   const std::chrono::milliseconds cost{number(argc, argv, "--load-ms", 50)};
   std::printf("handovers of a career that takes %lld ms to load, gap in ms\n", static_cast<long long>(cost.count()));

@@ -43,6 +43,7 @@
 #include <sstream>
 
 #include "bench/backends/runners.hpp"
+#include "bench/help.hpp"
 
 namespace {
 
@@ -105,9 +106,19 @@ double load() {
   return getloadavg(&minute, 1) == 1 ? minute : 0;
 }
 
+constexpr const char* helpPage = R"(backends - every store and queue beside the same work done with its bare client
+
+usage: backends [--only NAMES] [--messages N] [--rounds N] [--batch SIZES]
+
+  --only NAMES    with commas between; without it all of them
+  --messages N    messages of each run, at least 64 (4096)
+  --rounds N      rounds; medians are shown (7)
+  --batch SIZES   messages a transaction, with commas between)";
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  tenure::bench::helpIfAsked(argc, argv, helpPage);
   const Wishes wishes = wishesFrom(argc, argv);
   std::printf("%-26s %5s %10s %10s %6s %6s %6s\n", "", "batch", "tenure/s", "bare/s", "wall", "cpu", "load");
   for (const Contest& contest : contests) {
