@@ -117,15 +117,26 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   return settings;
 }
 
+/// What no wait mends is told before the replica contends. All else it tells as the next in line (not_ready).
+Result<void> canEverWork(const Backend::Ends& ends) {
+  for (const Result<void>& looked : {ends.store->prepare({}), ends.source->prepare({})})
+    if (!looked && isFatal(looked.error().code)) return looked;
+  return {};
+}
+
 Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler& handler) {
   const auto log = makeLogSink(options.replica.logLevel, settings.candidate.id);
   std::optional<StatusFile> status;
   if (!options.statusFile.empty())
     status.emplace(options.statusFile,
                    StatusBoard{settings.candidate.election, settings.candidate.id, thisProcess().pid}, *log);
-  EventFork events(status ? std::vector<IEventSink*>{log.get(), &*status} : std::vector<IEventSink*>{log.get()});
+  LastWord lastWord;
+  std::vector<IEventSink*> sinks{log.get(), &lastWord};
+  if (status) sinks.push_back(&*status);
+  EventFork events(std::move(sinks));
 
   const Backend::Ends ends = settings.wiring.open(events);
+  if (const Result<void> fit = canEverWork(ends); !fit) return refuse("", fit.error());
   RateLimits limits(settings.rates);
   if (options.flow.limits()) settings.consumer.limits = &limits;
   settings.candidate.onReload = [&] {
@@ -136,7 +147,9 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
   SqlCareer checked(consumer, *ends.store, options.sql);
   ILeaderCareer& career = options.sql.empty() ? static_cast<ILeaderCareer&>(consumer) : checked;
   Candidate candidate(settings.candidate, career, events);
-  return static_cast<Exit>(runUntilSignalled(candidate));
+  const auto exit = static_cast<Exit>(runUntilSignalled(candidate));
+  if (exit == Exit::configuration) complain(lastWord.why());
+  return exit;
 }
 
 Exit runCommands(const ConsumeOptions& options, Settings settings) {

@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cli/status_board.hpp"
@@ -40,6 +43,26 @@ class StatusFile final : public IEventSink {
 };
 
 /// Hands each event to several readers, in order.
+/// Keeps why the replica gave up, or why its last phase failed. Threads: any.
+class LastWord final : public IEventSink {
+ public:
+  void on(const Event& event) noexcept override {
+    const auto* gaveUp = std::get_if<GaveUp>(&event.body);
+    const auto* failed = std::get_if<PhaseFailed>(&event.body);
+    if (gaveUp == nullptr && failed == nullptr) return;
+    const std::lock_guard lock(mutex_);
+    why_ = gaveUp != nullptr ? gaveUp->why : failed->error;
+  }
+  std::string why() const {
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string why_;
+};
+
 class EventFork final : public IEventSink {
  public:
   explicit EventFork(std::vector<IEventSink*> sinks) : sinks_(std::move(sinks)) {}

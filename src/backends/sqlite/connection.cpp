@@ -25,6 +25,7 @@ Errc meaningOf(int code) noexcept {
     case SQLITE_IOERR:
     case SQLITE_NOMEM:
     case SQLITE_CANTOPEN: return Errc::unavailable;
+    case SQLITE_NOTADB: return Errc::configurationRefused;
     default: return Errc::storeFailed;
   }
 }

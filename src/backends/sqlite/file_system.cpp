@@ -35,6 +35,9 @@ Result<long> fileSystemType(const std::filesystem::path& path) {
 Result<void> requireLocalFileSystem(const std::filesystem::path& file, const FileSystemType& typeOf) {
   Result<long> type = typeOf(file);
   if (!type && type.error().is(Errc::notFound)) type = typeOf(file.parent_path());
+  if (!type && type.error().is(Errc::notFound))
+    return Error{Errc::configurationRefused, "there is no folder " + file.parent_path().string() + " for " +
+                                                 file.filename().string() + ": expected one that exists"};
   if (!type) return type.error();
   for (const Refused& refused : refusedTypes)
     if (refused.type == static_cast<unsigned long>(*type))

@@ -12,6 +12,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 class Consume : public ToolInElection {};
 
@@ -180,6 +181,28 @@ TEST_F(Consume, OptionsThatCannotBeParsedAreUsageAndThoseThatDoNotFitAreConfigur
   EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--id", "two words"}), 78);
   EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--root", "relative"}), 78);
   EXPECT_EQ(exitWith({"--sql", "SELECT 1", "--digest-file", at("absent")}), 78);
+}
+
+TEST_F(Consume, WhatNoWaitMendsEndsItBeforeItContends) {
+  std::ofstream(at("letter.txt")) << std::string(5'000, 'x');
+  const std::vector<std::pair<std::string, std::string>> hopeless{
+      {at("no/such/folder/q.db"), "there is no folder " + at("no/such/folder")},
+      {at("letter.txt"), "file is not a database"}};
+  for (const auto& [file, why] : hopeless) {
+    const auto ended = tenure(inElection("consume", {"--queue", "sqlite:" + file, "--sql", "SELECT 1"}));
+    EXPECT_EQ(ended.exit, 78) << file;
+    EXPECT_THAT(ended.output, AllOf(HasSubstr("tenure: "), HasSubstr(why), Not(HasSubstr(" enrolled "))));
+  }
+}
+
+TEST_F(Consume, ARefusalThatComesLaterEndsWithOneLineAsThatOfAnyCommand) {
+  ASSERT_EQ(tenure({"produce", "--queue", queue()}, numbered(1)).exit, 0);
+
+  const auto ended = tenure(inElection("consume", {"--queue", queue(), "--sql", "INSERT INTO absent VALUES (1)"}));
+
+  EXPECT_EQ(ended.exit, 78);
+  EXPECT_THAT(ended.output.substr(ended.output.rfind('\n', ended.output.size() - 2) + 1),
+              AllOf(StartsWith("tenure: "), HasSubstr("no such table: absent")));
 }
 
 TEST_F(Consume, ARefusalNamesTheOptionThatWasGiven) {

@@ -98,7 +98,7 @@ TEST(Inspection, OfWhatIsNoDatabaseFails) {
   const test::SqliteWorld world;
   std::ofstream(world.options().file) << std::string(4096, 'x');
 
-  EXPECT_THAT(openAdmin(world.options())->inspect(), test::failsWith(Errc::storeFailed));
+  EXPECT_THAT(openAdmin(world.options())->inspect(), test::failsWith(Errc::configurationRefused));
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST(SqliteFile, ThatIsNoDatabaseIsNotTouched) {
       "looks at its beginning and says no";
   std::ofstream(world.options().file) << text;
 
-  EXPECT_THAT(Connection::open(world.options()), failsWith(Errc::storeFailed));
+  EXPECT_THAT(Connection::open(world.options()), failsWith(Errc::configurationRefused));
 
   std::ifstream file(world.options().file);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), text);
@@ -179,7 +179,7 @@ TEST(LocalFileSystem, IsThatOfTheFolderWhenTheFileIsAbsent) {
   };
 
   EXPECT_THAT(requireLocalFileSystem("/data/queue.db", type), failsWith(Errc::configurationRefused));
-  EXPECT_THAT(requireLocalFileSystem("/nowhere/queue.db", type), failsWith(Errc::notFound));
+  EXPECT_THAT(requireLocalFileSystem("/nowhere/queue.db", type), failsWith(Errc::configurationRefused));
 }
 
 }  // namespace
