@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   }
   tenure::CandidateOptions options;
   options.zookeeper.hosts = argv[1];
-  options.election = {"cache-refresh"};
+  options.election = "cache-refresh";
   const tenure::sqlite::Options file{.file = argv[2]};
 
   try {

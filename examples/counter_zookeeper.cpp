@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   try {
     tenure::CandidateOptions options;
     options.zookeeper.hosts = argv[1];
-    options.election = {"counter"};
+    options.election = "counter";
     options.limits.idleInterval = std::chrono::milliseconds{500};
     tenure::zookeeper::StoreOptions place;
     place.zookeeper = options.zookeeper;

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   }
   tenure::CandidateOptions options;
   options.zookeeper.hosts = argv[1];
-  options.election = {"hello"};
+  options.election = "hello";
 
   try {
     Greeter career;

@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   try {
     tenure::CandidateOptions options;
     options.zookeeper.hosts = argv[1];
-    options.election = {"invoices"};
+    options.election = "invoices";
     tenure::rabbitmq::Options broker;
     broker.port = portFrom(argv[2]);
     broker.queue = "orders";

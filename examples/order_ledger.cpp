@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   }
   tenure::CandidateOptions options;
   options.zookeeper.hosts = argv[1];
-  options.election = {"order-ledger"};
+  options.election = "order-ledger";
   const tenure::sqlite::Options file{.file = argv[2]};
 
   try {

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   }
   tenure::CandidateOptions options;
   options.zookeeper.hosts = argv[1];
-  options.election = {"order-numbers"};
+  options.election = "order-numbers";
   const tenure::sqlite::Options file{.file = argv[2]};
   tenure::ConsumerOptions numbers;
   numbers.followNumbers = true;

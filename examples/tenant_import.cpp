@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   }
   tenure::CandidateOptions options;
   options.zookeeper.hosts = argv[1];
-  options.election = {"tenant-import"};
+  options.election = "tenant-import";
   const tenure::sqlite::Options file{.file = argv[2]};
 
   try {

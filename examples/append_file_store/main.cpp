@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   try {
     tenure::CandidateOptions options;
     options.zookeeper.hosts = argv[1];
-    options.election = {"ledger"};
+    options.election = "ledger";
     options.limits.idleInterval = std::chrono::milliseconds{500};
 
     const auto log = tenure::makeLogSink();  // to standard error

@@ -16,7 +16,7 @@ int main() {
   tenure::test::World world;
   Counting career;
   tenure::CandidateOptions options;
-  options.election = {"x"};
+  options.election = "x";
   tenure::test::Process first(world, options, career);
   if (!world.advanceUntil([&] { return first.leads(); })) return 1;
   tenure::test::Process second(world, options, career);
