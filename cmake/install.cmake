@@ -1,6 +1,8 @@
 # `cmake --install`: library, headers, the tool, and a package for find_package(tenure).
 include(CMakePackageConfigHelpers)
 install(TARGETS tenure EXPORT tenure-targets)
+# All that is installed, without tests and examples: deploy/demo builds this.
+add_custom_target(tenure_installed DEPENDS tenure_cli tenure_last_will tenure_manual tenure_testing)
 if(TARGET tenure_cli)
   install(TARGETS tenure_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   foreach(part 1 5 7)

@@ -1,6 +1,10 @@
 /// Expected failures are values: `Result<T>` holds a T or an Error.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Tenure needs C++20: compile with -std=c++20, or link tenure::core with CMake, which asks for it"
+#endif
+
 #include <boost/system/result.hpp>
 #include <string>
 #include <system_error>

@@ -3,18 +3,36 @@
 #include <algorithm>
 
 #include "cli/help_page.hpp"
-#include "tenure/postgresql.hpp"
-#include "tenure/rabbitmq.hpp"
-#include "tenure/redis.hpp"
 #include "tenure/sqlite.hpp"
 #include "tenure/zookeeper.hpp"
+// Each of these can be left out of a build: cmake -DTENURE_RABBITMQ=OFF.
+#ifdef TENURE_HAS_POSTGRESQL
+#include "tenure/postgresql.hpp"
+#endif
+#ifdef TENURE_HAS_REDIS
+#include "tenure/redis.hpp"
+#endif
+#ifdef TENURE_HAS_RABBITMQ
+#include "tenure/rabbitmq.hpp"
+#endif
 
 namespace tenure::cli {
 namespace {
 
 const std::vector<Component>& components() {
-  static const std::vector<Component> all{sqlite::component(), postgresql::component(), redis::component(),
-                                          rabbitmq::component(), zookeeper::component()};
+  static const std::vector<Component> all{
+      sqlite::component(),
+#ifdef TENURE_HAS_POSTGRESQL
+      postgresql::component(),
+#endif
+#ifdef TENURE_HAS_REDIS
+      redis::component(),
+#endif
+#ifdef TENURE_HAS_RABBITMQ
+      rabbitmq::component(),
+#endif
+      zookeeper::component(),
+  };
   return all;
 }
 
