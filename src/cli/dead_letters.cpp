@@ -46,8 +46,8 @@ tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders
 tenure dead-letters requeue 17 --queue sqlite:orders.db?queue=orders
 tenure dead-letters purge --older-than 30d --queue sqlite:orders.db?queue=orders)help";
 constexpr const char* listHelp =
-    R"help(A message becomes a dead letter after its last attempt; the first column is its number.
-A body that is no UTF-8 is null in JSON; body_base64 has it then.
+    R"help(A message becomes a dead letter after its last attempt; the first column is its number, the last one
+the first 40 bytes of its body. A body that is no UTF-8 is null in JSON; body_base64 has it then.
 )help";
 
 constexpr const char* listExamples = R"help(tenure dead-letters list --queue sqlite:orders.db?queue=orders
@@ -114,6 +114,7 @@ Exit list(const ListOptions& options) {
   if (!wiring) return refuse("", wiring.error());
   const auto letters = wiring->storeBackend().storeAdmin()->deadLetters(options.limit, options.which.choice());
   if (!letters) return refuse(options.wiring.storeName(), letters.error());
+  if (!options.json && !letters->empty()) std::cout << "number  died  id  group  attempts  reason  body\n";
   for (const DeadLetter& letter : *letters) std::cout << (options.json ? letterJson(letter) : letterLine(letter));
   std::cout << std::flush;
   return Exit::done;

@@ -7,7 +7,7 @@
 
 namespace tenure::cli {
 
-/// One line, without its body.
+/// One line, with the first 40 bytes of its body.
 std::string letterLine(const DeadLetter& letter);
 /// All of it, safe in a terminal: a body that is UTF-8 as text, any other as the hexadecimal dump of its beginning.
 std::string letterPage(const DeadLetter& letter);

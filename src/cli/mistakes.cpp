@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <numeric>
 
+#include "base/text.hpp"
 #include "cli/help_page.hpp"
 
 namespace tenure::cli {
@@ -122,6 +124,20 @@ std::string inUserWords(const CLI::ParseError& error, const CLI::App& tool) {
   return text;
 }
 
+/// A complaint about an option's value that was not on the command line names the variable or the key it stood under.
+std::string withItsPlace(const std::string& complaint, const CLI::App& command, const Words& given) {
+  const std::string option = complaint.substr(0, complaint.find(": "));
+  const auto isIt = [&](const std::string& word) { return word == option || word.starts_with(option + "="); };
+  if (!option.starts_with("--") || std::any_of(given.begin(), given.end(), isIt)) return complaint;
+  const CLI::Option* known = command.get_option_no_throw(option);
+  const std::string variable = known == nullptr ? "" : known->get_envname();
+  const char* value = variable.empty() ? nullptr : std::getenv(variable.c_str());
+  const bool isOfVariable = value != nullptr && complaint.find('"' + escaped(value) + '"') != std::string::npos;
+  const std::string place =
+      isOfVariable ? variable + " (" + option + ")" : option.substr(2) + " in the file of --config";
+  return place + complaint.substr(option.size());
+}
+
 /// A value that an option does not take, wherever it stood, and a file that cannot be read as one.
 bool isRefusedValue(const CLI::ParseError& error) {
   const std::string& kind = error.get_name();
@@ -147,15 +163,17 @@ void turnHelpAround(std::vector<std::string>& words) {
   words.emplace_back("--help");
 }
 
-Exit explain(const CLI::App& tool, const CLI::ParseError& error, const std::vector<Command>& commands) {
+Exit explain(const CLI::App& tool, const CLI::ParseError& error, const std::vector<Command>& commands,
+             const std::vector<std::string>& given) {
   const auto strangers = unknownWords(tool);
   if (error.get_exit_code() == 0 && !strangers) {
     std::cout << (error.get_name() == "CallForVersion" ? error.what() + std::string("\n") : pageOf(tool, commands));
     return Exit::done;
   }
   const bool isRefused = isRefusedValue(error);
-  complain((strangers && !isRefused ? *strangers : inUserWords(error, tool)) + "; see " + fullName(namedCommand(tool)) +
-           " --help");
+  std::string complaint = strangers && !isRefused ? *strangers : inUserWords(error, tool);
+  if (error.get_name() == "ValidationError") complaint = withItsPlace(complaint, namedCommand(tool), given);
+  complain(complaint + "; see " + fullName(namedCommand(tool)) + " --help");
   return isRefused ? Exit::configuration : Exit::usage;
 }
 

@@ -23,7 +23,8 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 void turnHelpAround(std::vector<std::string>& words);
 
 /// Answers what the parser threw: a wish for help is fulfilled, anything else is a complaint that repeats no value
-/// beside an option that does not exist, because that may be a secret.
-Exit explain(const CLI::App& tool, const CLI::ParseError& error, const std::vector<Command>& commands);
+/// beside an option that does not exist, because that may be a secret. `given`: the words of the command line.
+Exit explain(const CLI::App& tool, const CLI::ParseError& error, const std::vector<Command>& commands,
+             const std::vector<std::string>& given);
 
 }  // namespace tenure::cli

@@ -89,11 +89,12 @@ Exit parseAndRun(Words words) {
   const Command* chosen = nullptr;
   declareTool(tool, all, chosen);
   turnHelpAround(words);
+  const Words given = words;
   try {
     std::reverse(words.begin(), words.end());  // so the parser wants it
     tool.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    return explain(tool, error, all);
+    return explain(tool, error, all, given);
   }
   if (!tool.got_subcommand("consume") && !tool.got_subcommand("run")) {
     releaseSignals();

@@ -220,6 +220,21 @@ TEST_F(Consume, ARefusalNamesTheOptionThatWasGiven) {
               AllOf(HasSubstr("--consumer: \"two words\" is not 1 to 64 of"), Not(HasSubstr("election"))));
 }
 
+TEST_F(Consume, ARefusalNamesTheVariableOrTheKeyUnderWhichTheValueStood) {
+  write("tenure.toml", "[consume]\nmax-attempts = 0\n");
+  const Arguments words = inElection("consume", {"--queue", queue(), "--sql", "SELECT 1"});
+  Arguments withFile{"--config", at("tenure.toml")};
+  withFile.insert(withFile.end(), words.begin(), words.end());
+
+  const Run ofVariable = tenure(words, "", {"TENURE_MAX_BATCH=0"});
+  const Run ofFile = tenure(withFile);
+
+  EXPECT_EQ(ofVariable.exit, 78);
+  EXPECT_THAT(ofVariable.output, HasSubstr("TENURE_MAX_BATCH (--max-batch): \"0\" is not a whole number"));
+  EXPECT_EQ(ofFile.exit, 78);
+  EXPECT_THAT(ofFile.output, HasSubstr("max-attempts in the file of --config: \"0\" is not a whole number"));
+}
+
 TEST_F(Consume, ACountThatIsNegativeOrTooLongIsRefusedByName) {
   const auto complaintOf = [&](Arguments more) {
     more.insert(more.end(), {"--queue", queue(), "--sql", "SELECT 1"});
@@ -370,7 +385,8 @@ TEST_F(Consume, ACommandThatKeepsFailingMakesADeadLetterThatCanBeRequeuedAndPurg
   ASSERT_TRUE(replica.waitForOutput("message_dead_lettered")) << replica.output();
   EXPECT_EQ(told(replica, SIGTERM), 0);
   EXPECT_THAT(tenure({"dead-letters", "list", "--queue", queue()}).output,
-              AllOf(HasSubstr("poison"), HasSubstr("attempts=2"), HasSubstr("exit status 1")));
+              AllOf(StartsWith("number  died  id  group  attempts  reason  body\n"), HasSubstr("poison"),
+                    HasSubstr("attempts=2"), HasSubstr("exit status 1"), HasSubstr("  \"x\"\n")));
 
   EXPECT_EQ(tenure({"dead-letters", "requeue", "--all", "--queue", queue()}).output, "1 requeued\n");
   Program again = consume("b", failing);

@@ -100,11 +100,11 @@ TEST_F(Produce, Row31StoresSqlAndControlCharactersAsTheyAre) {
   EXPECT_EQ(waiting(), 1);
 }
 
-TEST_F(Produce, AQueueThatCannotBeOpenedIsExit69) {
+TEST_F(Produce, AQueueInAFolderThatIsNotThereIsExit78) {
   const Run run = tenure({"produce", "--queue", "sqlite:" + at("absent/q.db")}, "a\n");
 
-  EXPECT_EQ(run.exit, 69);
-  EXPECT_THAT(run.output, HasSubstr("--queue"));
+  EXPECT_EQ(run.exit, 78);
+  EXPECT_THAT(run.output, HasSubstr("there is no folder"));
 }
 
 TEST_F(Produce, AFileThatIsNoDatabaseIsRefusedAndLeftAlone) {
