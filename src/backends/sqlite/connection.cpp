@@ -20,6 +20,7 @@ Errc meaningOf(int code) noexcept {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return Errc::storeBusy;
     case SQLITE_FULL: return Errc::storeFull;
+    case SQLITE_INTERRUPT: return Errc::timedOut;
     case SQLITE_READONLY:
     case SQLITE_PERM: return Errc::permissionDenied;
     case SQLITE_IOERR:
@@ -70,6 +71,7 @@ Error errorOf(sqlite3* db, int code) {
   const int kind = code & 0xFF;
   if (systemError != 0 && (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN))
     detail += std::string(" (") + std::strerror(systemError) + ")";
+  if (kind == SQLITE_INTERRUPT) detail += ": a look that takes longer would keep a leader from its commit";
   if (kind == SQLITE_BUSY && file != nullptr)
     if (const auto holder = lockHolder(file)) detail += ", held by process " + std::to_string(*holder);
   return {meaningOf(code), std::move(detail)};
@@ -168,7 +170,19 @@ Result<void> Connection::configure(const JournalPlan& plan) {
   return run("PRAGMA synchronous=" + std::string(plan.synchronous));
 }
 
+void Connection::limitLooks(std::chrono::milliseconds limit) noexcept {
+  constexpr int stepsBetween = 10'000;  // some hundred microseconds
+  lookLimit_ = limit;
+  sqlite3_progress_handler(db_, stepsBetween, &Connection::onProgress, this);
+}
+
+int Connection::onProgress(void* connection) noexcept {
+  const auto* self = static_cast<const Connection*>(connection);
+  return !self->inTransaction() && BootClock::now() > self->looksUntil_ ? 1 : 0;
+}
+
 Query Connection::prepare(std::string_view sql) {
+  if (lookLimit_ > Duration{}) looksUntil_ = BootClock::now() + lookLimit_;
   if (const Prepared* known = statements_.find(sql)) return {db_, known->statement, SQLITE_OK};
   sqlite3_stmt* statement = nullptr;
   const int code =

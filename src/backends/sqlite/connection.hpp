@@ -163,6 +163,10 @@ class Connection {
   /// Several statements at once, without values.
   Result<void> script(const char* sql);
 
+  /// From now on each statement that reads outside a transaction ends with timedOut after this long: readers keep a
+  /// leader from its commit.
+  void limitLooks(std::chrono::milliseconds limit) noexcept;
+
   void whenBusy(std::function<bool()> ask) { lockWait_.whenOver(std::move(ask)); }
   bool inTransaction() const noexcept { return sqlite3_get_autocommit(db_) == 0; }
   /// `mayWait`: asked each time that readers have blocked the COMMIT for the lock limit; true tries it again. The
@@ -196,6 +200,7 @@ class Connection {
  private:
   Connection(sqlite3* db, std::filesystem::path file, std::chrono::milliseconds lockLimit);
   Query prepare(std::string_view sql);
+  static int onProgress(void* connection) noexcept;
   Result<void> configure(const JournalPlan& plan);
 
   sqlite3* db_;
@@ -204,6 +209,8 @@ class Connection {
   StatementCache statements_;
   StatementCache userStatements_;
   bool userMode_ = false;
+  Duration lookLimit_{};  // zero: none
+  BootTime looksUntil_{};
 };
 
 }  // namespace tenure::sqlite

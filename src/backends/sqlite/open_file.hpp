@@ -33,6 +33,7 @@ class OpenFile {
       }
     if (!opened) return opened.error();
     std::shared_ptr<Connection> connection = std::move(*opened);
+    if (whom_ == For::operators) connection->limitLooks(longestLook);
     open_ = connection;
     return connection;
   }
@@ -50,6 +51,8 @@ class OpenFile {
     if (!schema) return schema.error();
     return reading;
   }
+
+  static constexpr std::chrono::seconds longestLook{1};
 
   Options options_;
   const For whom_;

@@ -3,10 +3,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
+#include "backends/sqlite/connection.hpp"
+#include "support/events.hpp"
 #include "support/results.hpp"
 #include "support/sqlite_world.hpp"
+#include "support/terms.hpp"
+#include "tenure/consumer.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -48,6 +53,56 @@ void expectThatAllCanBeRead(IDatabaseAdmin& admin) {
 
 void produce(const Options& options, const std::string& id) {
   ASSERT_THAT(openSink(options).value()->append(std::vector{NewMessage{MessageId{id}, {}, "body", {}}}), succeeds());
+}
+
+TEST(Operator, ALookThatTakesTooLongIsGivenUp) {
+  const test::SqliteWorld world;
+  const auto connection = Connection::open(world.options()).value();
+  connection->limitLooks(std::chrono::milliseconds{20});
+  const std::string endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+
+  const auto looked = connection->query(endless).next();
+
+  ASSERT_THAT(looked, failsWith(Errc::timedOut));
+  EXPECT_THAT(looked.error().detail, testing::HasSubstr("keep a leader from its commit"));
+}
+
+/// A leader commits all the time, while an operator looks at a million messages that wait.
+TEST(Operator, LooksAtAMillionMessagesCostALeaderNoTerm) {
+  const test::SqliteWorld world;
+  produce(world.options(), "first");
+  {
+    const auto connection = Connection::open(world.options()).value();
+    ASSERT_THAT(connection->run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)"
+                                " INSERT INTO tenure_message(n, id, grp, body, enqueued_at)"
+                                " SELECT (SELECT max(n) FROM tenure_message) + i, 'm' || i, '', 'body', 0 FROM n"),
+                succeeds());
+  }
+  const test::TestTerm term(7);
+  test::RecordedEvents events;
+  Database database(world.options(), events);
+  std::atomic<int> handled = 0;
+  ConsumerOptions options;
+  options.maxBatch = 10;
+  Consumer consumer(
+      database.source(), database.store(), [&](const Delivery&) { return ++handled, Outcome::done(); }, options,
+      events);
+  consumer.inaugurate(term);
+  std::thread leader([&] {
+    while (!term->stopToken().stop_requested()) consumer.execute(term);
+  });
+  const auto admin = openAdmin(world.options());
+  int looks = 0;
+  for (int before = handled; looks < 3 || handled < before + 100; ++looks) {
+    const auto stats = admin->stats();
+    EXPECT_TRUE(stats || stats.error().is(Errc::timedOut)) << stats.error().message();
+  }
+  term.requestStop();
+  leader.join();
+  consumer.handOver(term);
+
+  EXPECT_TRUE(events.of<OutageBegan>().empty());
+  EXPECT_TRUE(term->valid());
 }
 
 TEST(Operator, CountsOnlyTheQueueThatWasAskedFor) {
