@@ -225,7 +225,7 @@ TEST_P(DeadLettersElsewhere, GoBackToTheirQueueAndAreDoneThen) {
                                  "--exec", "test -e " + at("mended")});
   Program consumer = start(inElection("consume", failing), "a");
   ASSERT_TRUE(consumer.waitForOutput(" message_dead_lettered ")) << consumer.output();
-  EXPECT_THAT(lettersNow("list"), HasSubstr("m-1  attempts=1"));
+  EXPECT_THAT(lettersNow("list"), HasSubstr("m-1  \"g\"  attempts=1"));
 
   write("mended", "");
   EXPECT_THAT(lettersNow("requeue", {"--all"}), HasSubstr("1 requeued"));
