@@ -1,3 +1,5 @@
+#include <array>
+
 #include "base/process_identity.hpp"
 #include "cli/command_lookup.hpp"
 #include "cli/commands.hpp"
@@ -119,7 +121,9 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
 
 /// What no wait mends is told before the replica contends. All else it tells as the next in line (not_ready).
 Result<void> canEverWork(const Backend::Ends& ends) {
-  for (const Result<void>& looked : {ends.store->prepare({}), ends.source->prepare({})})
+  const std::array looks{ends.store->prepare({}), ends.source->prepare({})};
+  ends.store->release();  // those far behind in line keep nothing open
+  for (const Result<void>& looked : looks)
     if (!looked && isFatal(looked.error().code)) return looked;
   return {};
 }
