@@ -1,4 +1,6 @@
 // What operators ask and do: of the queue here, of the store by the rules that all stores share.
+#include <algorithm>
+
 #include "backends/sqlite/driver.hpp"
 #include "backends/sqlite/inspection.hpp"
 #include "backends/sqlite/schema.hpp"
@@ -7,6 +9,8 @@
 
 namespace tenure::sqlite {
 namespace {
+
+constexpr std::size_t peekedAtOnce = 16;  // they may be large
 
 Options ofWhatIsThere(Options options) {
   options.create = false;
@@ -96,24 +100,40 @@ Result<QueueStats> Admin::stats() {
   return stats;
 }
 
+/// Up to `limit` messages behind `after`. The statement has ended when they are returned: `each` may be as slow as a
+/// pager, and a statement that is open keeps a leader from its commit.
+Result<std::vector<Message>> readSome(Connection& connection, std::int64_t after, std::int64_t last,
+                                      std::size_t limit) {
+  Query rows = connection.query(
+      "SELECT n, id, grp, body, headers, enqueued_at FROM tenure_message WHERE n > ?1 AND n <= ?2 ORDER BY n LIMIT ?3",
+      after, last, static_cast<std::int64_t>(limit));
+  std::vector<Message> messages;
+  for (;;) {
+    const Result<bool> row = rows.next();
+    if (!row) return row.error();
+    if (!*row) return messages;
+    Result<Message> message = messageFrom(rows);
+    if (!message) return message.error();
+    messages.push_back(*std::move(message));
+  }
+}
+
 Result<void> Admin::peek(std::size_t limit, const std::function<void(const Message&)>& each) {
   const auto connection = file_.acquire();
   if (!connection) return connection.error();
   const Result<Queue> found = readQueue(**connection, file_.options().queue);
   if (!found) return found.error();
-  Query rows = (*connection)
-                   ->query(
-                       "SELECT n, id, grp, body, headers, enqueued_at FROM tenure_message WHERE n > ?1 AND n <= ?2 "
-                       "ORDER BY n LIMIT ?3",
-                       positionIn(found->number, 0), lastPositionIn(found->number), static_cast<std::int64_t>(limit));
-  for (;;) {
-    const Result<bool> row = rows.next();
-    if (!row) return row.error();
-    if (!*row) return {};
-    const Result<Message> message = messageFrom(rows);
-    if (!message) return message.error();
-    each(*message);
+  std::int64_t after = positionIn(found->number, 0);
+  for (std::size_t seen = 0; seen < limit;) {
+    const std::size_t some = std::min(limit - seen, peekedAtOnce);
+    const auto messages = readSome(**connection, after, lastPositionIn(found->number), some);
+    if (!messages) return messages.error();
+    for (const Message& message : *messages) each(message);
+    if (messages->size() < some) return {};
+    after = messages->back().position;
+    seen += some;
   }
+  return {};
 }
 
 }  // namespace

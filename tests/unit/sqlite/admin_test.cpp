@@ -67,6 +67,21 @@ TEST(Operator, ALookThatTakesTooLongIsGivenUp) {
   EXPECT_THAT(looked.error().detail, testing::HasSubstr("keep a leader from its commit"));
 }
 
+TEST(Operator, AMessageThatIsShownKeepsNobodyFromACommit) {
+  const test::SqliteWorld world;
+  for (int i = 0; i < 40; ++i) produce(world.options(), std::to_string(i));
+  std::vector<std::string> shown;
+
+  const auto peeked = openAdmin(world.options())->peek(35, [&](const Message& message) {
+    shown.push_back(message.id.value);
+    produce(world.options(), "new" + message.id.value);
+  });
+
+  EXPECT_THAT(peeked, succeeds());
+  ASSERT_THAT(shown, testing::SizeIs(35));
+  for (int i = 0; i < 35; ++i) EXPECT_EQ(shown[static_cast<std::size_t>(i)], std::to_string(i));
+}
+
 /// A leader commits all the time, while an operator looks at a million messages that wait.
 TEST(Operator, LooksAtAMillionMessagesCostALeaderNoTerm) {
   const test::SqliteWorld world;
