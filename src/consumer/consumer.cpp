@@ -20,6 +20,8 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
   complaints.require(options.latencyTarget, limits::latencyTarget, "consumer.latencyTarget",
                      ": the store's lock is held that long");
   complaints.require(options.attempts(), limits::maxAttempts, "consumer.maxAttempts");
+  complaints.require(options.retryDelays.size() <= limits::retryDelays, "consumer.retryDelays",
+                     std::to_string(options.retryDelays.size()) + " delays", "must be up to 999");
   for (const std::chrono::milliseconds delay : options.retryDelays)
     complaints.require(delay, limits::retryDelay, "consumer.retryDelays");
   complaints.require(options.retryBase >= 0ms, "consumer.retryBase", options.retryBase, "must not be negative");

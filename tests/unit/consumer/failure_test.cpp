@@ -1,3 +1,5 @@
+#include <system_error>
+
 #include "scene.hpp"
 
 namespace tenure::test {
@@ -163,6 +165,18 @@ TEST_F(ConsumerFailure, WithMoreAttemptsThanDelaysTheLastDelayStays) {
 
   ASSERT_THAT(events.of<AttemptFailed>(), SizeIs(3));
   EXPECT_EQ(events.of<AttemptFailed>()[2].retryIn, 2s);
+}
+
+TEST_F(ConsumerFailure, MoreDelaysThanThereCanBeAttemptsAreRefused) {
+  options.retryDelays.assign(1000, 1s);
+  options.maxAttempts = 3;
+
+  try {
+    elect();
+    ADD_FAILURE() << "it was not refused";
+  } catch (const std::system_error& refusal) {
+    EXPECT_THAT(refusal.what(), HasSubstr("consumer.retryDelays = 1000 delays: must be up to 999"));
+  }
 }
 
 TEST_F(ConsumerFailure, AQueueThatIsHeldUpForTenSecondsIsTold) {
