@@ -7,6 +7,9 @@
 
 namespace tenure {
 
+/// The bound after the `failures`th failure, 1 at the first: `base`, doubled with each, and never more than `max`.
+std::chrono::milliseconds doubled(std::chrono::milliseconds base, std::chrono::milliseconds max, int failures) noexcept;
+
 class Backoff {
  public:
   Backoff(std::chrono::milliseconds base, std::chrono::milliseconds max, Random random) noexcept

@@ -12,9 +12,7 @@ using Decision = Delivery::Decision;
 // --- before it starts
 
 Decision Delivery::begin(const Head& head, const Now& now) {
-  head_ = head;
-  logged_.reset();
-  isDying_ = false;
+  takeUp(head);
   if (state_.streak().isStopped()) return standDown(now);
   if (state_.streak().isLeftOver()) return CommitFirst{};  // before anything new is recorded in its place
   if (head_.mayHaveCome && wasCommitted()) return dropRepeat();
@@ -37,6 +35,12 @@ Decision Delivery::begin(const Head& head, const Now& now) {
   if (needsTurn()) return askForTurn();
   if (head_.isSuspect && !isCharged()) return charge(now);
   return beginsUnlocked() ? run(now) : admit();
+}
+
+void Delivery::takeUp(const Head& head) {
+  head_ = head;
+  logged_.reset();
+  isDying_ = false;
 }
 
 /// A store that was away is asked for something first, or the handler would be run in vain.

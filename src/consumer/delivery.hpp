@@ -167,6 +167,7 @@ class Delivery {
   };
 
   const Message& message() const noexcept { return *head_.message; }
+  void takeUp(const Head& head);
   bool wasCommitted();
   Decision beginWithoutKey(const Now& now);
   Decision askForTurn() const { return Action{TakeTurn{message().group}}; }

@@ -63,16 +63,12 @@ Decision Delivery::undone(const Now&) {
 }
 
 Decision Delivery::overstrained(const Head& head, const std::string& why, const Now& now) {
-  head_ = head;
-  logged_.reset();
-  isDying_ = false;
+  takeUp(head);
   return attemptFailed(Outcome::failed(shortened(why, longestReason)), now);
 }
 
 Decision Delivery::known(const Head& head, Admission admission, const Now& now) {
-  head_ = head;
-  logged_.reset();
-  isDying_ = false;
+  takeUp(head);
   return dropKnown(admission, now);  // no mark stands before it: what it would undo belongs to those before
 }
 

@@ -156,6 +156,7 @@ class Lane {
   Action storeFailed(const Error& error, const Now& now);
   Action sourceFailed(const Error& error, const Now& now);
   Action takenRefused(const Error& error, const Now& now);
+  Action refusedByStore(const MessageId& id, const Error& error, bool counts, const Now& now);
   Action troubled(Side side, const Error& error, const Now& now);
   void forgoWhatMayBeTaken(const std::string& why);
   Action quit(const Error& error);

@@ -110,13 +110,17 @@ Action Lane::storeFailed(const Error& error, const Now& now) {
   const bool ofMessage = asked<Admit>() || (asked<Commit>() && queue_.settled() == 1);
   if (ofMessage && isRefusal(error)) {
     const MessageId& id = asked<Admit>() ? queue_.head()->id : queue_.letters().front()->id;
-    const bool isNew = delivery_.refusedByStore(id, error.message(), error.is(Errc::commitRefused));
-    forgetTransaction();
-    if (!isNew) delivery_.rest(now);
-    return proceed(now);
+    return refusedByStore(id, error, error.is(Errc::commitRefused), now);
   }
   forgetTransaction();
   return isTransient(error) ? troubled(Side::store, error, now) : quit(error);
+}
+
+Action Lane::refusedByStore(const MessageId& id, const Error& error, bool counts, const Now& now) {
+  const bool goesOn = delivery_.refusedByStore(id, error.message(), counts);
+  forgetTransaction();
+  if (!goesOn) delivery_.rest(now);
+  return proceed(now);
 }
 
 /// Delivery starts again at the next attach, with what was not acknowledged; what is in hand is committed first.
@@ -140,11 +144,7 @@ Action Lane::takenRefused(const Error& error, const Now& now) {
     if (!delivery_.isTakenDone()) committer_.keepOut();
     return proceed(now);
   }
-  if (isRefusal(error) || error.is(Errc::heldTooLong)) {
-    const bool isNew = delivery_.refusedByStore(delivery_.taken().id, error.message(), true);
-    if (!isNew) delivery_.rest(now);
-    return proceed(now);
-  }
+  if (isRefusal(error) || error.is(Errc::heldTooLong)) return refusedByStore(delivery_.taken().id, error, true, now);
   return isTransient(error) ? troubled(Side::store, error, now) : quit(error);
 }
 
