@@ -103,6 +103,18 @@ class AtMostOnce : public Scene, public testing::WithParamInterface<Acknowledgin
     options.delivery = Guarantee::atMostOnce;
     acknowledging = GetParam();
   }
+  /// Of two messages. The first is a dead letter then, and the second done.
+  void commitsOfTheFirstFail(Errc error, int times) {
+    produce({"1", "2"});
+    behaviour = [=, this](const Delivery& delivery) {
+      if (delivery.message.id.value == "1") world.fail(Operation::commit, error, times);
+      return Outcome::done();
+    };
+    workOff(elect());
+    replicas.back().execute();
+    EXPECT_THAT(handled, ElementsAre("1", "2"));
+    EXPECT_THAT(deadIds(), ElementsAre("1"));
+  }
 };
 INSTANTIATE_TEST_SUITE_P(Queues, AtMostOnce, testing::Values(Acknowledging::inTransaction, Acknowledging::afterCommit));
 
@@ -187,32 +199,12 @@ TEST_P(AtMostOnce, OneThatWaitsWhenItsLeaderLeavesBecomesADeadLetter) {
 }
 
 TEST_P(AtMostOnce, AnEffectThatTheStoreDidNotTakeBecomesADeadLetterWhenItIsBack) {
-  produce({"1", "2"});
-  behaviour = [&](const Delivery& delivery) {
-    if (delivery.message.id.value == "1") world.fail(Operation::commit, Errc::unavailable, 3);
-    return Outcome::done();
-  };
-
-  workOff(elect());
-  replicas.back().execute();
-
-  EXPECT_THAT(handled, ElementsAre("1", "2"));
-  EXPECT_THAT(deadIds(), ElementsAre("1"));
+  commitsOfTheFirstFail(Errc::unavailable, 3);
   EXPECT_THAT(events.of<MessageForgone>(), IsEmpty());
 }
 
 TEST_P(AtMostOnce, AnEffectThatTheStoreTookBackIsADeadLetterToo) {
-  produce({"1", "2"});
-  behaviour = [&](const Delivery& delivery) {
-    if (delivery.message.id.value == "1") world.fail(Operation::commit, Errc::transactionConflict);
-    return Outcome::done();
-  };
-
-  workOff(elect());
-  replicas.back().execute();
-
-  EXPECT_THAT(handled, ElementsAre("1", "2"));
-  EXPECT_THAT(deadIds(), ElementsAre("1"));
+  commitsOfTheFirstFail(Errc::transactionConflict, 1);
   EXPECT_THAT(events.of<OutageBegan>(), IsEmpty()) << "the store is there";
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <optional>
 
 #include "lanes_scene.hpp"
 #include "storm.hpp"
@@ -439,35 +440,58 @@ TEST_F(ConsumerLanes, AtMostOnceAConflictCostsEachLaneOneMessageAtMostAndIsNoOut
   EXPECT_THAT(events.of<OutageBegan>(), IsEmpty());
 }
 
-TEST_F(ConsumerLanes, AHandlerDoesNotStartAfterAStopThatCameWhileItsLaneWaitedForItsTurn) {
-  committing = memory::Database::Lanes::besideEachOther;
-  std::latch holds(1);
-  std::latch release(1);
-  std::atomic<int> starts = 0;
-  handler = [&](const Delivery& delivery) {
-    if (delivery.message.group.value == "slow") {
-      holds.count_down();
-      release.wait();
+/// One lane waits for its turn, behind another that is still in its handler.
+class LaneBeforeItsTurn : public ConsumerLanes {
+ protected:
+  LaneBeforeItsTurn() {
+    committing = memory::Database::Lanes::besideEachOther;
+    handler = [this](const Delivery& delivery) {
+      if (delivery.message.group.value == "slow") {
+        holds_.count_down();
+        release_.wait();
+        return Outcome::done();
+      }
+      holds_.wait();
+      if (++starts_ <= 2) world.fail(memory::Operation::commit, Errc::transactionConflict);
       return Outcome::done();
-    }
-    holds.wait();
-    if (++starts <= 2) world.fail(memory::Operation::commit, Errc::transactionConflict);
-    return Outcome::done();
-  };
-  produce("slow0", "slow");
-  produce("a0", "a");
-  LanedReplica& leader = elect();
-  std::thread career([&] {
-    while (leader.execute()) continue;
-  });
-  while (starts < 2) std::this_thread::yield();
+    };
+    produce("slow0", "slow");
+    produce("a0", "a");
+  }
+  /// Returns what ended the term, nullopt after a stop.
+  std::optional<EndReason> meanwhile(const std::function<void(LanedReplica&)>& happens) {
+    LanedReplica& leader = elect();
+    std::optional<EndReason> ended;
+    std::thread career([&] {
+      try {
+        while (leader.execute()) continue;
+      } catch (const EndTerm& end) {
+        ended = end.reason();
+      }
+    });
+    while (starts_ < 2) std::this_thread::yield();
+    happens(leader);
+    release_.count_down();
+    career.join();
+    leader.handOver();
+    return ended;
+  }
+  int starts() const { return starts_; }
 
-  leader.term().requestStop();
-  release.count_down();
-  career.join();
-  leader.handOver();
+ private:
+  std::latch holds_{1};
+  std::latch release_{1};
+  std::atomic<int> starts_ = 0;
+};
 
-  EXPECT_EQ(starts, 2);
+TEST_F(LaneBeforeItsTurn, StartsNoHandlerAfterAStop) {
+  EXPECT_EQ(meanwhile([](LanedReplica& leader) { leader.term().requestStop(); }), std::nullopt);
+  EXPECT_EQ(starts(), 2);
+}
+
+TEST_F(LaneBeforeItsTurn, StartsNoHandlerAfterTheLeaseIsLost) {
+  EXPECT_EQ(meanwhile([](LanedReplica& leader) { leader.term().loseLease(); }), EndReason::leaseLost);
+  EXPECT_EQ(starts(), 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, LaneDelivery, testing::Values(Guarantee::atLeastOnce, Guarantee::atMostOnce));
