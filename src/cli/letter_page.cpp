@@ -69,10 +69,9 @@ std::string base64(std::string_view bytes) {
 std::string letterLine(const DeadLetter& letter) {
   constexpr std::size_t shownBytes = 40;
   const Message& message = letter.message;
-  const bool isCut = message.body.size() > shownBytes;
   return std::to_string(letter.number) + "  " + formatWallTime(letter.diedAt) + "  " + escaped(message.id.value) +
          "  \"" + escaped(message.group.value) + "\"  attempts=" + std::to_string(letter.attempts) + "  \"" +
-         escaped(letter.reason) + "\"  \"" + escaped(message.body.substr(0, shownBytes)) + (isCut ? "\"...\n" : "\"\n");
+         escaped(letter.reason) + "\"  \"" + escaped(message.body, shownBytes) + "\"\n";
 }
 
 std::string letterPage(const DeadLetter& letter) {

@@ -7,7 +7,7 @@
 
 namespace tenure::cli {
 
-/// One line, with the first 40 bytes of its body.
+/// One line; of the body its first 40 bytes.
 std::string letterLine(const DeadLetter& letter);
 /// All of it, safe in a terminal: a body that is UTF-8 as text, any other as the hexadecimal dump of its beginning.
 std::string letterPage(const DeadLetter& letter);
