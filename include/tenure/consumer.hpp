@@ -120,10 +120,10 @@ enum class Coalesce {
 enum class OnDead {
   /// It is set aside as a dead letter, and they go on.
   skip,
-  /// They wait: it is tried again every ConsumerOptions::retryMax (the longest of retryDelays), by whoever leads, until
-  /// it succeeds or an operator
-  /// releases it (IStoreAdmin::release, `tenure queue release`), which makes a dead letter of it. Not with at most
-  /// once.
+  /// They wait: it is tried again every ConsumerOptions::retryMax (the longest of retryDelays), by each leader, until
+  /// it
+  /// succeeds or an operator releases it (IStoreAdmin::release, `tenure queue release`), which makes a dead letter of
+  /// it. Not with at most once.
   block,
 };
 

@@ -20,7 +20,7 @@ namespace tenure {
 template <class Tag, class Rep>
 struct Id {
   Rep value{};
-  /// Of a string literal, whose kind anybody can see where it stands.
+  /// A string literal may be assigned without naming the type; any other string may not.
   template <std::size_t N>
   requires std::is_same_v<Rep, std::string> Id& operator=(const char (&literal)[N]) {
     value = literal;

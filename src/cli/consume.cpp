@@ -119,10 +119,11 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   return settings;
 }
 
-/// What no wait mends is told before the replica contends. All else it tells as the next in line (not_ready).
+/// An error that waiting cannot mend ends the command before the replica contends. Any other error is told by the next
+/// in line (not_ready), which tries again.
 Result<void> canEverWork(const Backend::Ends& ends) {
   const std::array looks{ends.store->prepare({}), ends.source->prepare({})};
-  ends.store->release();  // those far behind in line keep nothing open
+  ends.store->release();  // a replica far behind in line keeps no connection open
   for (const Result<void>& looked : looks)
     if (!looked && isFatal(looked.error().code)) return looked;
   return {};

@@ -1,7 +1,7 @@
 /// The transaction that a handler gets. It remembers the first call that failed, until the handler accepts that.
 ///
-/// It refuses keys that belong to the consumer. Where the messages come from another source, it also refuses a send
-/// that names no queue: no election consumes the store's own queue there.
+/// It refuses keys that belong to the consumer. Where source and store are two places, it also refuses a send that
+/// names no queue: no election consumes the queue that the store was opened for.
 #pragma once
 
 #include <optional>
@@ -49,7 +49,7 @@ class GuardedTransaction final : public Transaction, private ISqlStatements {
   Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) override {
     return heard(inner_.sql()->write(sql, parameters));
   }
-  /// A question changes nothing, whatever its answer.
+  /// A failed check leaves nothing undone, so that it is not remembered.
   Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) override {
     return inner_.sql()->check(sql, parameters);
   }

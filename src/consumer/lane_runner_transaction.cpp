@@ -180,7 +180,7 @@ Action LaneRunner::perform(HandleTogether& asked) {
   return ran(called(handlers_.many, BatchDelivery{messages, handed(), *term_, 1}));
 }
 
-/// What the lane does in place of a handler that was not to start before its turn came.
+/// After a wait for its turn, a lane looks at lease and stop again before it calls its handler.
 std::optional<Action> LaneRunner::reconsider() { return turn_.hasWaited() ? lane_->reconsider(now()) : std::nullopt; }
 
 /// What the store refused is not the message's fault, whatever the handler makes of it.

@@ -29,7 +29,7 @@ ApplyRequest::ApplyRequest(const spi::Batch& batch, const Keys& keys, std::strin
   expectAll();
   lookAhead();
   close(open("write", 0));
-  // What a retry cannot add again stands last: see scripts.hpp.
+  // Sends first, acknowledgements and fence last: a script that fails between its writes loses nothing (scripts.hpp).
   append(headers);
   writeTables();
   writeKeys();

@@ -9,8 +9,8 @@
 ///
 /// A right that is revoked later can still make the apply script fail after its first write. Its outcome is then
 /// unknown (errors.hpp), and the rights are asked for again, which ends the term. The order of the writes makes the
-/// next term handle the message again: first what is sent, then tables, keys, acknowledgements, and the fence last. So
-/// what was sent may be sent twice, under the same ids, and a handler may find its own state written; nothing is lost.
+/// next term handle the message again: first the sends, then tables, keys, acknowledgements, and the fence last. So
+/// nothing is lost, but a message may be sent twice, under the same id, and a handler may find its own state written.
 ///
 /// A script answers with an array. Its first element is a word: "ok", or why nothing was changed. Behind "damaged"
 /// stand the key and a sentence.

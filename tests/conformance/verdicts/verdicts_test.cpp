@@ -163,7 +163,7 @@ TEST_P(VerdictsSuite, EachHasItsEndAndItsNeighboursHaveTheirEffectsInOrder) {
   EXPECT_EQ(events_.of<MessageSkipped>()[0].message, "g2.5");
 }
 
-/// What SQL stores have beside state and messages: a statement that fails.
+/// A key that every store refuses, and in SQL stores a statement that fails as well.
 void fail(Transaction& transaction) {
   static_cast<void>(transaction.put("", "an empty key"));
   if (ISqlStatements* sql = transaction.sql())
