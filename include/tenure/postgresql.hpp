@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tenure/events.hpp"
@@ -42,6 +43,9 @@ struct Options {
   bool tls = false;
   std::filesystem::path tlsAuthority;
   std::string queue = "default";
+  /// Of a store alone, for operators: the queue is kept elsewhere, and this is the one (IQueueAdmin::identity). Empty:
+  /// it did not tell, and is the only one of that name. A consumer finds out by itself.
+  std::optional<QueueIdentity> elsewhere{};
   /// How long a claim may take, whatever it waits for, until it ends those in its way; it then has a second more. And
   /// how long any other statement waits for a lock.
   std::chrono::milliseconds lockLimit{2'000};

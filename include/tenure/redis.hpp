@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tenure/events.hpp"
@@ -43,6 +44,9 @@ struct Options {
   bool tls = false;
   /// Like an election's name: `[A-Za-z0-9._-]{1,64}`.
   std::string queue = "default";
+  /// Of a store alone, for operators: the queue is kept elsewhere, and this is the one (IQueueAdmin::identity). A
+  /// consumer finds out by itself.
+  std::optional<QueueIdentity> elsewhere{};
   std::chrono::milliseconds connectLimit{5'000};
   /// How long a request waits for its reply. A commit's outcome is unknown after it.
   std::chrono::milliseconds replyLimit{5'000};

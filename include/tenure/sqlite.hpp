@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tenure/events.hpp"
@@ -24,6 +25,9 @@ namespace tenure::sqlite {
 struct Options {
   std::filesystem::path file;
   std::string queue = "default";
+  /// Of a store alone, for operators: the queue is kept elsewhere, and this is the one (IQueueAdmin::identity). Empty:
+  /// it did not tell, and is the only one of that name. A consumer finds out by itself.
+  std::optional<QueueIdentity> elsewhere{};
   /// How long a claim or commit waits for the file's write lock.
   std::chrono::milliseconds lockLimit{2'000};
   /// After lockLimit, kill the lock's holder when it is proven to be the unclean predecessor, and frozen: stopped, or

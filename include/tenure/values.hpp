@@ -46,6 +46,9 @@ using MessageId = Id<struct MessageIdTag, std::string>;
 using GroupId = Id<struct GroupIdTag, std::string>;
 /// Who consumes: idempotency keys, attempts and dead letters carry it, so that consumers may share a store.
 using ConsumerName = Id<struct ConsumerNameTag, std::string>;
+/// Which queue it is, whatever host, port or user it is reached by: the queue keeps it itself, and another queue never
+/// has the same. Empty: the queue does not tell.
+using QueueIdentity = Id<struct QueueIdentityTag, std::string>;
 
 /// Each refuses with Errc::invalidArgument; the detail shows the value escaped and says what was expected.
 Result<ElectionName> parseElectionName(std::string_view text);

@@ -1,8 +1,9 @@
+#include "base/digest.hpp"
+
 #include <xxhash.h>
 
 #include <cstring>
-
-#include "tenure/spi/store.hpp"
+#include <string_view>
 
 namespace tenure {
 
@@ -13,6 +14,16 @@ BodyDigest digestOf(std::string_view body) noexcept {
   static_assert(sizeof canonical.digest == sizeof digest);
   std::memcpy(digest.data(), canonical.digest, sizeof digest);
   return digest;
+}
+
+std::string hexadecimal(const BodyDigest& digest) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte byte : digest) {
+    text += digits[std::to_integer<std::size_t>(byte) >> 4U];
+    text += digits[std::to_integer<std::size_t>(byte) & 15U];
+  }
+  return text;
 }
 
 }  // namespace tenure

@@ -64,6 +64,7 @@ Result<Named> parsed(const CheckOptions& options) {
     named.store->setQueue(named.queue->queue());
     const auto heard = checkStoreIsHeard(*named.queue, *named.store);
     if (!heard) return tenure::cli::named("--store", heard.error());
+    if (named.store->place() != named.queue->place()) identify(*named.queue, *named.store);
   }
   if (!options.election.zookeeper.hosts.empty()) {
     auto address = parse(options.election);
@@ -133,6 +134,18 @@ void judgeFence(const FenceRow& row, const ElectionAddress& address, const Ensem
                 ensemble.meta->ensemble.value + ": another ensemble, or one rebuilt; see tenure fence rebase --help");
 }
 
+/// Whose the queue is, in its own place or in that of its store.
+void judgeOwner(const char* name, const Backend& place, const ElectionAddress& address, Inspection& found) {
+  const auto admin = place.queueAdmin();
+  const auto stats = admin ? (*admin)->stats() : admin.error();
+  if (!stats || stats->election.empty()) return;
+  const std::string path = address.path();
+  const bool ours = stats->election == address.election.value && path.starts_with(stats->path);  // a long one comes cut
+  const std::string at = stats->path.empty() ? "" : " at " + stats->path;
+  found.require(ours, name, "of election " + stats->election + at,
+                "election " + address.election.value + " at " + path);
+}
+
 void judgeElection(const Named& named, const EnsembleFindings& ensemble, Inspection& found) {
   const ElectionName& election = named.ensemble->election;
   if (Backend* store = named.storeBackend()) {
@@ -143,13 +156,8 @@ void judgeElection(const Named& named, const EnsembleFindings& ensemble, Inspect
         judgeFence(**claim, *named.ensemble, ensemble, found);
   }
   if (!named.queue || election.value.empty()) return;
-  const auto admin = named.queue->queueAdmin();
-  const auto stats = admin ? (*admin)->stats() : admin.error();
-  if (!stats || stats->election.empty()) return;
-  const std::string path = named.ensemble->path();
-  const bool ours = stats->election == election.value && path.starts_with(stats->path);  // a long one comes cut
-  const std::string at = stats->path.empty() ? "" : " at " + stats->path;
-  found.require(ours, "queue", "of election " + stats->election + at, "election " + election.value + " at " + path);
+  judgeOwner("queue", *named.queue, *named.ensemble, found);
+  if (named.store && named.store->isQueue()) judgeOwner("queue, in the store", *named.store, *named.ensemble, found);
 }
 
 /// Each is asked once more for what concerns the election; whoever did not answer before would keep us waiting again.

@@ -22,11 +22,21 @@ Result<std::optional<FenceRow>> claimIn(Backend& store, const ElectionName& elec
   auto row = rowOf(election, store);
   if (row ? row->has_value() : !row.error().is(Errc::notFound)) return row;
   const std::string queue = store.queue();
+  const auto elsewhere = store.elsewhere();
   store.setQueue(claimOf(election));
+  store.setElsewhere({});
   auto ofRun = rowOf(election, store);
   if (ofRun && ofRun->has_value()) return ofRun;
   store.setQueue(queue);
+  store.setElsewhere(elsewhere);
   return ofRun || ofRun.error().is(Errc::notFound) ? row : ofRun;
+}
+
+/// A queue that cannot be asked is known to its store by its name, if it is the only one of that name there.
+void identify(const Backend& queue, Backend& store) {
+  const auto admin = queue.queueAdmin();
+  const auto identity = admin ? (*admin)->identity() : admin.error();
+  store.setElsewhere(identity ? *identity : QueueIdentity{});
 }
 
 Option QueueOption::row(bool required) {
@@ -72,6 +82,7 @@ Result<Wiring> WiringOption::parsed(bool create) const {
   if (*queueEnd == nullptr) return Wiring{nullptr, *std::move(storeEnd)};
   auto wiring = wire(*std::move(queueEnd), *std::move(storeEnd));
   if (!wiring) return named("--store", wiring.error());
+  if (!create && !wiring->isOneDatabase()) identify(*wiring->queue, *wiring->store);
   return wiring;
 }
 

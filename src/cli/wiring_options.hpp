@@ -38,6 +38,9 @@ inline std::string claimOf(const ElectionName& election) { return "(fence of " +
 /// the one where it was found. Nothing when the election has never claimed; notFound when there is no such store.
 Result<std::optional<FenceRow>> claimIn(Backend& store, const ElectionName& election);
 
+/// Tells a store that is another place than the queue which queue is meant.
+void identify(const Backend& queue, Backend& store);
+
 /// `--queue URL [--store URL]`
 struct WiringOption {
   QueueOption queue;

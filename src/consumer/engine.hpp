@@ -79,6 +79,10 @@ class Engine final : public ILeaderCareer {
     IEventSink& events;
     const IClock& clock;
     IThreads& threads;
+
+    Result<QueueIdentity> identity(const std::stop_token& stop) const {
+      return shares ? QueueIdentity{} : source.identity(stop);
+    }
   };
   struct LaneThread {
     std::unique_ptr<IFencedStore> store;

@@ -55,6 +55,8 @@ class Lane {
   // Answers to the last action.
   Action did(const Now& now);
   Action failed(const Error& error, const Now& now);
+  /// To a Claim: the queue could not be asked which one it is.
+  Action unidentified(const Error& error, const Now& now);
   Action recalled(const Recollection& left, const Now& now);
   Action reopened(const std::vector<std::string>& places, const Now& now);
   Action consulted(const Consult& asked, const std::optional<std::string>& place, const Now& now);

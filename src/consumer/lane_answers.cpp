@@ -57,6 +57,8 @@ Action Lane::failed(const Error& error, const Now& now) {
   return storeFailed(error, now);
 }
 
+Action Lane::unidentified(const Error& error, const Now& now) { return sourceFailed(error, now); }
+
 Action Lane::commitFailed(const Error& error, const Now& now) {
   if (isOutcomeUnknown(error.code)) {
     trouble_ = error;

@@ -188,7 +188,12 @@ Action LaneRunner::perform(Quit& quit) {
 
 // --- the store, between transactions
 
-Action LaneRunner::perform(Claim&) { return did(store_.claim(*term_)); }
+Action LaneRunner::perform(Claim&) {
+  const Result<QueueIdentity> queue = context_.identity();
+  if (!queue) return lane_->unidentified(queue.error(), now());
+  if (!queue->value.empty()) store_.serve(*queue);
+  return did(store_.claim(*term_));
+}
 
 Action LaneRunner::perform(Recall&) {
   const Result<Recollection> left = context_.recall(name_, now().wall);

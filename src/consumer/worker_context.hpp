@@ -26,6 +26,8 @@ class IWorkerContext {
   /// What earlier terms left, as this worker is to see it.
   virtual Result<Recollection> recall(const ConsumerName& consumer, WallTime now) = 0;
 
+  /// Of the queue, where it is kept elsewhere than with the store; else empty.
+  virtual Result<QueueIdentity> identity() { return QueueIdentity{}; }
   virtual Result<void> attach(const Attach& attach) = 0;
   virtual Result<Share> take(Take take) = 0;
   /// Groups of which nothing is left in its hands are free. Of those that follow numbers: where they stand.

@@ -17,6 +17,7 @@ class Engine::TotalContext final : public IWorkerContext {
   void reportProgress() noexcept override { term_.reportProgress(); }
   ConsumerName recordName(const ConsumerName& consumer) const override { return consumer; }
   Result<Recollection> recall(const ConsumerName& consumer, WallTime now) override;
+  Result<QueueIdentity> identity() override { return of_.identity(stopToken()); }
   Result<void> attach(const Attach& attach) override;
   Result<Share> take(Take take) override;
   void release(std::vector<pipeline::SequenceState>) override {}
@@ -62,6 +63,7 @@ class Engine::RecoveryContext final : public IWorkerContext {
   void reportProgress() noexcept override;
   ConsumerName recordName(const ConsumerName& consumer) const override { return consumer; }
   Result<Recollection> recall(const ConsumerName& consumer, WallTime now) override;
+  Result<QueueIdentity> identity() override { return of_.identity(stopToken()); }
   Result<void> attach(const Attach& attach) override;
   Result<Share> take(Take take) override;
   void release(std::vector<pipeline::SequenceState> states) override;

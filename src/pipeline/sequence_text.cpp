@@ -2,8 +2,8 @@
 
 #include <optional>
 
+#include "base/digest.hpp"
 #include "base/text.hpp"
-#include "tenure/spi/store.hpp"
 
 namespace tenure::pipeline {
 namespace {
@@ -11,14 +11,7 @@ namespace {
 constexpr std::size_t digestDigits = 32;
 constexpr std::size_t markDigits = 16;
 
-std::string hexOf(std::string_view bytes, std::size_t digits) {
-  std::string text;
-  for (const std::byte byte : digestOf(bytes)) {
-    text += openDigits[std::to_integer<unsigned>(byte) >> 4U];
-    text += openDigits[std::to_integer<unsigned>(byte) & 15U];
-  }
-  return text.substr(0, digits);
-}
+std::string hexOf(std::string_view bytes, std::size_t digits) { return hexadecimal(digestOf(bytes)).substr(0, digits); }
 
 /// Any bytes, one after the other, each with its length before it.
 class Fields {

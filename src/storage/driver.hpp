@@ -150,6 +150,8 @@ class IStoreDriver {
   /// Which server answers: another text after it was restarted or replaced. Empty where that makes no difference.
   virtual std::string server() const { return {}; }
 
+  /// As IFencedStore::serve.
+  virtual void serve(const QueueIdentity& queue) { static_cast<void>(queue); }
   /// From here on rows that are an election's own are this one's; so they are after a claim.
   virtual Result<FenceFound> readFence(const ElectionName& election) = 0;
   /// Every one that is there, for people.

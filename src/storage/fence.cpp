@@ -5,6 +5,18 @@
 #include "base/text.hpp"
 
 namespace tenure::storage {
+
+Error noSuchQueue(const std::string& place, const WhichQueue& queue) {
+  const std::string name = " queue \"" + escaped(queue.name) + "\"";
+  if (!queue.elsewhere) return {Errc::notFound, place + " has no" + name};
+  return {Errc::notFound, place + " has not served a" + name + " that is kept elsewhere" +
+                              (queue.elsewhere->value.empty() ? "" : ", " + escaped(queue.elsewhere->value))};
+}
+
+Error severalQueues(const std::string& place, const WhichQueue& queue) {
+  return {Errc::invalidArgument, place + " serves several queues \"" + escaped(queue.name) +
+                                     "\" that are kept elsewhere, and yours did not tell which one it is"};
+}
 namespace {
 
 std::string describe(const FenceRow& row) {

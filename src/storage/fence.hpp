@@ -22,6 +22,17 @@ struct StoredFence {
   std::string damage;
 };
 
+/// The queue whose rows are meant, among those of its place.
+struct WhichQueue {
+  std::string name;
+  /// It is kept elsewhere, and this is the one. Empty: it is the only one of that name that is.
+  std::optional<QueueIdentity> elsewhere{};
+};
+
+/// What a place says that has no such queue, or has several that it cannot tell apart.
+Error noSuchQueue(const std::string& place, const WhichQueue& queue);
+Error severalQueues(const std::string& place, const WhichQueue& queue);
+
 /// Who consumes the queue; both empty before the first term.
 struct QueueOwner {
   std::string election;

@@ -46,7 +46,13 @@ void FencedSession::emit(const Term& term, Body body) {
 
 // --- the claim
 
+void FencedSession::serve(const QueueIdentity& queue) {
+  served_ = queue;
+  driver_->serve(queue);
+}
+
 Result<void> FencedSession::claim(const Term& term) {
+  if (isLane() && !main_.served_.value.empty()) serve(main_.served_);
   const BootTime start = clock_.now();
   claimed_.reset();
   lookahead_.distrust();

@@ -45,6 +45,7 @@ class FencedSession final : public IFencedStore {
   Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) override {
     return driver_->checkSql(sql, parameters);
   }
+  void serve(const QueueIdentity& queue) override;
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;
@@ -126,6 +127,7 @@ class FencedSession final : public IFencedStore {
   const IClock& clock_;
   const FencedSession& main_;
   std::optional<Claimed> claimed_;
+  QueueIdentity served_;      // empty: that of the store's own place
   bool everClaimed_ = false;  // by this object: from then on an empty place is one that was emptied
   Lookahead lookahead_;
   WriteSet spare_;

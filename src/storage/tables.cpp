@@ -60,11 +60,11 @@ constexpr std::array stateColumns{
 };
 
 constexpr std::array<Schema, tableCount> schemas{{
-    {Table::key, "tenure_key", Scope::all, 2, keyColumns},
-    {Table::attempt, "tenure_attempt", Scope::all, 2, attemptColumns},
-    {Table::inWork, "tenure_in_work", Scope::all, 1, inWorkColumns},
+    {Table::key, "tenure_key", Scope::queue, 2, keyColumns},
+    {Table::attempt, "tenure_attempt", Scope::queue, 2, attemptColumns},
+    {Table::inWork, "tenure_in_work", Scope::queue, 1, inWorkColumns},
     {Table::deadLetter, "tenure_dead_letter", Scope::queue, 1, deadLetterColumns},
-    {Table::log, "tenure_log", Scope::all, 2, logColumns},
+    {Table::log, "tenure_log", Scope::queue, 2, logColumns},
     {Table::state, "tenure_state", Scope::election, 1, stateColumns},
 }};
 

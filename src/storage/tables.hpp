@@ -49,8 +49,8 @@ struct Column {
   Rule rule = Rule::none;
 };
 
-/// Whose rows they are, where several share a database: of everybody, of the place's queue, or of the election.
-enum class Scope : std::uint8_t { all, queue, election };
+/// Whose rows they are, where several share a database.
+enum class Scope : std::uint8_t { queue, election };
 
 struct Schema {
   Table table;

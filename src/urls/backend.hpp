@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,8 +27,10 @@ class Backend : public IPlace {
   virtual bool isStore() const noexcept { return true; }
   virtual bool hasSql() const noexcept { return false; }
   virtual const std::string& queue() const noexcept = 0;
-  /// For a store beside a queue that is kept elsewhere: under which name it files the queue's owner and dead letters.
   virtual void setQueue(std::string name) = 0;
+  /// For operators, of a store beside a queue that is kept elsewhere: which one. Nothing where its place is its own.
+  virtual void setElsewhere(std::optional<QueueIdentity> /*queue*/) {}
+  virtual std::optional<QueueIdentity> elsewhere() const { return {}; }
   /// A producer or consumer makes what is absent where the backend allows it, a reader does not.
   virtual void setCreate(bool) {}
   /// Its sink gives each message of a group its number. Errors: unsupported.
@@ -70,6 +73,8 @@ class DatabaseBackend : public Backend {
 
   const std::string& queue() const noexcept final { return options_.queue; }
   void setQueue(std::string name) override { options_.queue = std::move(name); }
+  void setElsewhere(std::optional<QueueIdentity> queue) final { options_.elsewhere = std::move(queue); }
+  std::optional<QueueIdentity> elsewhere() const final { return options_.elsewhere; }
   Ends open(IEventSink& events) const final {
     const auto database = std::make_shared<Database>(options_, events);
     return {{database, &database->source()}, {database, &database->store()}};

@@ -23,12 +23,12 @@ BareSqlite::BareSqlite(const std::filesystem::path& file, const Term& term, cons
   mark_ = prepare("SAVEPOINT mark");
   unmark_ = prepare("RELEASE mark");
   key_ = prepare(
-      "INSERT INTO tenure_key(consumer, id, state, digest, token, at) VALUES('default', ?1, 0, ?2, ?3, ?4)"
-      " ON CONFLICT(consumer, id) DO NOTHING");
+      "INSERT INTO tenure_key(queue, consumer, id, state, digest, token, at) VALUES(1, 'default', ?1, 0, ?2, ?3, ?4)"
+      " ON CONFLICT(queue, consumer, id) DO NOTHING");
   effect_ = prepare(effect);
   inWork_ = prepare(
-      "INSERT INTO tenure_in_work(consumer, token, more, ids) VALUES('default', ?1, ?2, ?3)"
-      " ON CONFLICT(consumer) DO UPDATE SET token = ?1, more = ?2, ids = ?3");
+      "INSERT INTO tenure_in_work(queue, consumer, token, more, ids) VALUES(1, 'default', ?1, ?2, ?3)"
+      " ON CONFLICT(queue, consumer) DO UPDATE SET token = ?1, more = ?2, ids = ?3");
   delete_ = prepare("DELETE FROM tenure_message WHERE n BETWEEN ?1 AND ?2");
   commit_ = prepare("COMMIT");
   sqlite3_stmt* seq = prepare("SELECT seq FROM tenure_fence WHERE election = ?1");

@@ -60,6 +60,7 @@ class RecordedSource final : public IMessageSource {
                  Acknowledging acknowledging)
       : inner_(inner), store_(store), innermost_(innermost), history_(history), acknowledging_(acknowledging) {}
 
+  Result<QueueIdentity> identity(const std::stop_token& stop) override { return inner_.identity(stop); }
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     return inner_.fetch(max, deadline, stop);

@@ -181,6 +181,7 @@ class KillSource final : public IMessageSource {
  public:
   KillSource(IMessageSource& inner, KillStore& store, KillSwitch& kill) : inner_(inner), store_(store), kill_(kill) {}
 
+  Result<QueueIdentity> identity(const std::stop_token& stop) override { return inner_.identity(stop); }
   Result<void> attach(const Term& term) override {
     return kill_.around("attach", [&] { return inner_.attach(term); });
   }

@@ -55,6 +55,12 @@ std::unique_ptr<BackendWorld> make() {
 
 }  // namespace
 
+Replica openBeside(BackendWorld& store, BackendWorld& queue) {
+  Replica replica = store.open();
+  if (&store != &queue) replica.store->serve(queue.open().source->identity({}).value());
+  return replica;
+}
+
 std::vector<Backend> with(bool Backend::*property, const std::vector<Backend>& backends) {
   std::vector<Backend> having;
   for (const Backend& backend : backends)

@@ -38,6 +38,11 @@ class BackendWorld {
   virtual std::unique_ptr<IDatabaseAdmin> admin() { return nullptr; }
   /// Nullptr for a queue alone, and for what no operator ever sees.
   virtual std::unique_ptr<IStoreAdmin> storeAdmin() { return admin(); }
+  /// The same for a store beside a queue that is kept elsewhere; nullptr where a store's place is its own.
+  virtual std::unique_ptr<IStoreAdmin> adminOf(const QueueIdentity& elsewhere) {
+    static_cast<void>(elsewhere);
+    return storeAdmin();
+  }
   /// From now on replicas give up soon on a lock that another one holds.
   virtual void beImpatient() {}
   /// What an accident or an operator's slip does: the election's fence is gone from the store, where there is one.
@@ -58,6 +63,9 @@ struct Backend {
   bool hasQueue = true;      // or else it is a store alone
   friend std::ostream& operator<<(std::ostream& out, const Backend& backend) { return out << backend.name; }
 };
+
+/// One more replica of a store beside `queue`, which may be the same world: it serves that queue, as a leader's would.
+Replica openBeside(BackendWorld& store, BackendWorld& queue);
 
 /// Those of them that have it: a suite names what it needs where it is instantiated, and no test of it is left out.
 std::vector<Backend> with(bool Backend::*property, const std::vector<Backend>& backends);

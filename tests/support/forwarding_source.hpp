@@ -11,6 +11,7 @@ class ForwardingSource : public IMessageSource {
   explicit ForwardingSource(IMessageSource& inner) : inner_(inner) {}
 
   Result<void> prepare(const std::stop_token& stop) override { return inner_.prepare(stop); }
+  Result<QueueIdentity> identity(const std::stop_token& stop) override { return inner_.identity(stop); }
   Result<void> attach(const Term& term) override { return inner_.attach(term); }
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     return inner_.fetch(max, deadline, std::move(stop));

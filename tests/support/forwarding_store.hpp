@@ -16,6 +16,7 @@ class ForwardingStore : public IFencedStore {
   Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) override {
     return inner_.checkSql(sql, parameters);
   }
+  void serve(const QueueIdentity& queue) override { inner_.serve(queue); }
   Result<void> claim(const Term& term) override { return inner_.claim(term); }
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override { return inner_.begin(term); }
   Result<CommitFate> resolve(const Term& term) override { return inner_.resolve(term); }

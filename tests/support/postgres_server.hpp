@@ -87,6 +87,11 @@ class PostgresWorld final : public BackendWorld {
   std::unique_ptr<IMessageSink> sink() override;
   std::shared_ptr<IMessageSource> queue(const std::string& name) override;
   std::unique_ptr<IDatabaseAdmin> admin() override { return postgresql::openAdmin(options_); }
+  std::unique_ptr<IStoreAdmin> adminOf(const QueueIdentity& elsewhere) override {
+    postgresql::Options served = options_;
+    served.elsewhere = elsewhere;
+    return postgresql::openAdmin(served);
+  }
   /// And nobody is evicted: who is blocked stays so.
   void beImpatient() override;
   void dropFence(const std::string& election) override;

@@ -60,6 +60,11 @@ class RedisWorld final : public BackendWorld {
   std::unique_ptr<IMessageSink> sink() override;
   std::shared_ptr<IMessageSource> queue(const std::string& name) override;
   std::unique_ptr<IDatabaseAdmin> admin() override { return redis::openAdmin(options()); }
+  std::unique_ptr<IStoreAdmin> adminOf(const QueueIdentity& elsewhere) override {
+    redis::Options served = options();
+    served.elsewhere = elsewhere;
+    return redis::openAdmin(served);
+  }
   void dropFence(const std::string& election) override;
   bool endConnections() override;
   bool killServer() override;

@@ -19,6 +19,11 @@ class SqliteWorld final : public BackendWorld {
   std::unique_ptr<IMessageSink> sink() override;
   std::shared_ptr<IMessageSource> queue(const std::string& name) override;
   std::unique_ptr<IDatabaseAdmin> admin() override { return sqlite::openAdmin(options()); }
+  std::unique_ptr<IStoreAdmin> adminOf(const QueueIdentity& elsewhere) override {
+    sqlite::Options served = options();
+    served.elsewhere = elsewhere;
+    return sqlite::openAdmin(served);
+  }
   void beImpatient() override { lockLimit_ = std::chrono::milliseconds{50}; }
   void dropFence(const std::string& election) override;
 

@@ -101,6 +101,8 @@ class IQueueAdmin {
   virtual Result<Findings> inspect() = 0;
   /// Errors:  notFound (there is no such queue), storeBusy, storeFailed, unavailable, configurationRefused
   virtual Result<QueueStats> stats() = 0;
+  /// As IMessageSource::identity, and makes nothing: empty where the queue is absent.
+  virtual Result<QueueIdentity> identity() { return QueueIdentity{}; }
   /// Of a queue that is kept apart from its store: makes it `to`'s, as IStoreAdmin::moveTo does.
   virtual Result<void> moveTo(const FenceRow& from, const FenceRow& to) = 0;
   /// Hands out the first `limit` messages that are not acknowledged, in order, and takes none of them.
@@ -143,14 +145,14 @@ class IStoreAdmin {
   virtual Result<std::vector<std::int64_t>> resetDeadLetters(const DeadLetterFilter& choice) = 0;
   virtual Result<std::vector<std::int64_t>> purgeDeadLetters(const DeadLetterFilter& choice) = 0;
 
-  /// Those of every consumer in the store, by consumer and id.
+  /// Those of every consumer of the queue, by consumer and id.
   virtual Result<std::vector<FailingMessage>> failing() = 0;
   /// Lets a message go that blocks its queue: its leader makes a dead letter of it, within a second or so when it has
   /// one.
   /// Errors:  notFound  it blocks nobody (any more)
   virtual Result<void> release(const ConsumerName& consumer, const MessageId& id) = 0;
 
-  /// That of every consumer in the store.
+  /// That of every consumer of the queue.
   virtual Result<std::vector<InWorkRecord>> inWork() = 0;
   /// What an election's handlers have put there (Transaction::put), in the order of keys; nullopt where there is none.
   virtual Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,

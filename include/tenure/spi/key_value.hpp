@@ -135,6 +135,8 @@ class IKeyValueDriver {
   /// For people: "redis cache:6379/0 queue orders".
   virtual std::string name() const = 0;
   virtual const Limits& limits() const noexcept = 0;
+  /// As IFencedStore::serve, for a driver that keeps several queues in one place.
+  virtual void serve(const QueueIdentity& queue) { static_cast<void>(queue); }
   /// Connects where it is not connected. Ends early after a stop. Called before each step, so it costs nothing where
   /// the connection stands; a driver whose connection broke drops it, and makes another one here. Called by those who
   /// only look, too: it makes nothing. A place that is not there yet has no values, and the first batch makes it.

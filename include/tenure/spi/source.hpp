@@ -31,6 +31,15 @@ class IMessageSource {
     return {};
   }
 
+  /// Which queue it is. A store that is another place files the queue's owner, keys, attempts and dead letters under
+  /// it, so that two queues of one name share nothing. Asked by each term before its claim; may make an absent queue.
+  ///
+  /// Errors:  those of attach()
+  virtual Result<QueueIdentity> identity(const std::stop_token& stop) {
+    static_cast<void>(stop);
+    return QueueIdentity{};
+  }
+
   /// Takes the source for this term; delivery starts again at the first message that was not acknowledged.
   ///
   /// Errors:  queueOwned   the queue belongs to another election

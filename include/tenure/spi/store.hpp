@@ -189,6 +189,10 @@ class IFencedStore {
     return Error{Errc::unsupported, "the store speaks no SQL"};
   }
 
+  /// From the next claim on, what is kept here is of that queue, which is kept elsewhere. Without it: of the queue of
+  /// the store's own place.
+  virtual void serve(const QueueIdentity& queue) { static_cast<void>(queue); }
+
   /// Raises the fence: from here on only `term` can commit here. Call it before anything is read.
   ///
   /// Errors:  staleTerm        a newer term has claimed; nothing was changed

@@ -21,8 +21,8 @@ Result<OpenQueue> openQueue(const Options& options) {
   Result<std::unique_ptr<Connection>> connection = Connection::open(options, "tenure");
   if (!connection) return connection.error();
   if (const Result<void> schema = checkSchema(**connection); !schema) return schema.error();
-  if (const auto number = findQueue(**connection, options.queue); !number) return number.error();
-  const Exchange found = (*connection)->exchange(std::vector{selectQueue(options.queue)});
+  if (const auto number = findQueue(**connection, whichQueue(options)); !number) return number.error();
+  const Exchange found = (*connection)->exchange(std::vector{selectQueue(whichQueue(options))});
   if (!found) return found.error();
   return OpenQueue{std::move(*connection), queueFrom(found.answers[0])};
 }
@@ -35,6 +35,7 @@ class Admin final : public IDatabaseAdmin {
 
   Result<Findings> inspect() override { return postgresql::inspect(options_); }
   Result<QueueStats> stats() override;
+  Result<QueueIdentity> identity() override;
   Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) override;
 
   Result<std::vector<FenceRow>> fenceRows() override { return store().fenceRows(); }
@@ -86,6 +87,12 @@ Result<QueueStats> Admin::stats() {
                    .election = open->queue.owner.election};
   if (!counted->isNull(0, 2)) stats.oldest = counted->time(0, 2);
   return stats;
+}
+
+Result<QueueIdentity> Admin::identity() {
+  const Result<OpenQueue> open = openQueue(options_);
+  if (open) return identityOf(*open->connection, open->queue.number);
+  return open.error().is(Errc::notFound) ? Result<QueueIdentity>(QueueIdentity{}) : open.error();
 }
 
 Result<void> Admin::peek(std::size_t limit, const std::function<void(const Message&)>& each) {

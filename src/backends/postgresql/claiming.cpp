@@ -89,7 +89,7 @@ Result<void> Driver::claimBefore(const Term& term, const ClaimJudge& judge, Boot
 /// The owner is read first: a first claim that lands in between shows in the fence, never as a fence that is lost.
 Result<void> Driver::judgeAndWrite(Connection& connection, const TermIdentity& term, const ClaimJudge& judge,
                                    milliseconds limit, Against whom) {
-  const std::vector<Command> question{selectQueue(options_.queue), lockFence(term.election.value)};
+  const std::vector<Command> question{selectQueue(which_), lockFence(term.election.value)};
   std::vector<Command> inTurn{awaitTurn(term.election.value, Turn::alone)};
   if (whom == Against::everybody) inTurn.push_back(lockFenceTable());
   inTurn.insert(inTurn.end(), question.begin(), question.end());
@@ -99,7 +99,7 @@ Result<void> Driver::judgeAndWrite(Connection& connection, const TermIdentity& t
   Exchange read = connection.exchange(eachWithin(limit, inTurn));
   if (read && fromBehind(read, 1).rows() == 0) {
     // Waits for another first claim, whose fence must then be seen as well.
-    if (const auto added = ensureQueue(connection, options_.queue); !added) return added.error();
+    if (const auto added = ensureQueue(connection, which_); !added) return added.error();
     read = connection.exchange(eachWithin(limit, question));
   }
   if (!read) return errorOf(*read.failure);
@@ -154,7 +154,7 @@ Result<void> Driver::join(const Term& term, const ClaimJudge& judge) {
     const std::string& election = term.identity().election.value;
     const Exchange shared =
         (*connection)
-            ->exchange(std::vector{beginTransaction(), awaitTurn(election, Turn::shared), selectQueue(options_.queue),
+            ->exchange(std::vector{beginTransaction(), awaitTurn(election, Turn::shared), selectQueue(which_),
                                    shareFence(election), lockLane(election, *lane_)});
     if (!shared) return errorOf(*shared.failure);
     FenceFound found = foundIn(shared.answers[3]);
@@ -180,7 +180,7 @@ Result<void> Driver::claimAsOperator(const ElectionName& election, const ClaimJu
   const auto inTransaction = [&]() -> Result<void> {
     const Exchange read = (*connection)
                               ->exchange(std::vector{beginTransaction(), awaitTurn(election.value, Turn::alone),
-                                                     lockFence(election.value), selectQueue(options_.queue)});
+                                                     lockFence(election.value), selectQueue(which_)});
     if (!read) return errorOf(*read.failure);
     FenceFound found = foundIn(read.answers[2]);
     const Queue queue = queueFrom(read.answers[3]);

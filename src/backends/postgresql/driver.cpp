@@ -151,6 +151,7 @@ Rows Driver::rowsFrom(std::span<const RowName> names, const Look& look, std::spa
 Result<std::optional<Rows>> Driver::read(std::span<const RowName> names, const Fence* expected) {
   const auto connection = session();
   if (!connection) return connection.error();
+  if (const Result<void> found = findQueue(**connection); !found) return found.error();
   Look look = lookFor(names);
   std::vector<Command> questions = look.commands;
   if (expected != nullptr) questions.push_back(selectFence(expected->row.election.value, lane_));
@@ -174,7 +175,7 @@ Result<std::vector<Row>> Driver::scan(const storage::Scan& scan) {
 
 Result<void> Driver::findQueue(Connection& connection) {
   if (owner_.queue != 0) return {};
-  const Result<std::int64_t> number = postgresql::findQueue(connection, options_.queue);
+  const Result<std::int64_t> number = postgresql::findQueue(connection, which_);
   if (!number) return number.error();
   owner_.queue = *number;
   return {};
@@ -254,7 +255,7 @@ std::set<std::string> Driver::unknownQueues(const Commit& commit) const {
 Result<void> Driver::makeQueues(Connection& connection, const std::set<std::string>& names, QueuePlaces& made) {
   for (const std::string& queue : names) {
     const Result<std::int64_t> number =
-        queue.empty() ? Result<std::int64_t>(owner_.queue) : ensureQueue(connection, queue);
+        queue.empty() ? Result<std::int64_t>(owner_.queue) : ensureQueue(connection, {queue});
     if (!number) return number.error();
     Result<std::string> channel = channelOf(connection, *number);
     if (!channel) return channel.error();
@@ -271,7 +272,7 @@ Result<void> Driver::tryQueue(const std::string& queue) {
                                  ->ask(
                                      "SELECT 1 WHERE has_table_privilege('tenure_message', 'INSERT') AND "
                                      "(has_table_privilege('tenure_queue', 'INSERT')"
-                                     " OR EXISTS(SELECT 1 FROM tenure_queue WHERE name = $1))",
+                                     " OR EXISTS(SELECT 1 FROM tenure_queue WHERE name = $1 AND NOT elsewhere))",
                                      queue);
   if (!may) return may.error();
   if (may->rows() > 0) return {};

@@ -23,6 +23,7 @@
 #include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/queue_rows.hpp"
 #include "backends/postgresql/row_sets.hpp"
+#include "backends/postgresql/schema.hpp"
 #include "backends/postgresql/session.hpp"
 #include "backends/postgresql/user_statement.hpp"
 #include "storage/driver.hpp"
@@ -34,13 +35,18 @@ class Driver final : public storage::IStoreDriver {
  public:
   /// Borrows both.
   Driver(const Options& options, IEventSink& events, std::string nameWithoutTerm = "tenure standby", Lane lane = {})
-      : options_(options), events_(events), lane_(lane), session_(options, std::move(nameWithoutTerm)) {}
+      : options_(options),
+        events_(events),
+        lane_(lane),
+        which_(whichQueue(options)),
+        session_(options, std::move(nameWithoutTerm)) {}
   ~Driver() override { Driver::release(); }
 
   std::string name() const override;
   const storage::Limits& limits() const noexcept override { return limits_; }
   Result<void> prepare(const std::stop_token& stop) override { return session_.prepare(stop); }
   Result<void> connect(const std::stop_token& stop) override;
+  void serve(const QueueIdentity& queue) override { which_.elsewhere = queue; }
   Result<storage::FenceFound> readFence(const ElectionName& election) override;
   Result<std::vector<storage::StoredFence>> fences() override;
   Result<void> claim(const ElectionName& election, const Term* term, const storage::ClaimJudge& judge) override;
@@ -121,6 +127,7 @@ class Driver final : public storage::IStoreDriver {
   IEventSink& events_;
   const Lane lane_;
   const storage::Limits limits_{.logHasGaps = true, .keepsQueue = true, .numbersMessages = options_.numbered};
+  storage::WhichQueue which_;
   Session session_;
   std::optional<TermIdentity> term_;   // whose the session is
   std::weak_ptr<Connection> checked_;  // without a term: its tables are those of this build

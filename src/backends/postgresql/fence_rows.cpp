@@ -146,8 +146,16 @@ storage::FenceFound foundIn(const Answer& rows) {
   return found;
 }
 
-Command selectQueue(const std::string& queue) {
-  return command("SELECT number, coalesce(election, ''), coalesce(path, '') FROM tenure_queue WHERE name = $1", queue);
+Command selectQueue(const storage::WhichQueue& queue) {
+  constexpr const char* here =
+      "SELECT number, coalesce(election, ''), coalesce(path, '') FROM tenure_queue WHERE name = $1 AND NOT elsewhere";
+  constexpr const char* named =
+      "SELECT number, coalesce(election, ''), coalesce(path, '') FROM tenure_queue WHERE name = $1 AND elsewhere";
+  constexpr const char* identified =
+      "SELECT number, coalesce(election, ''), coalesce(path, '') FROM tenure_queue WHERE identity = $1";
+  if (!queue.elsewhere) return command(here, queue.name);
+  if (queue.elsewhere->value.empty()) return command(named, queue.name);
+  return command(identified, queue.elsewhere->value);
 }
 
 Queue queueFrom(const Answer& row) {

@@ -64,8 +64,8 @@ std::vector<storage::StoredFence> fencesFrom(const Answer& rows);
 /// Without whose the queue is.
 storage::FenceFound foundIn(const Answer& rows);
 
-/// Number and owner of a queue; no row when there is none.
-Command selectQueue(const std::string& queue);
+/// Number and owner of a queue; no row when there is none, several where several of that name are kept elsewhere.
+Command selectQueue(const storage::WhichQueue& queue);
 /// Number 0 where there is none.
 Queue queueFrom(const Answer& row);
 /// Only when nobody owns it.

@@ -76,7 +76,7 @@ Result<void> lookAtStandbys(Connection& connection, Inspection& found) {
 }
 
 Result<void> lookAtQueue(Connection& connection, const Options& options, Inspection& found) {
-  const Exchange read = connection.exchange(std::vector{selectQueue(options.queue), selectFences()});
+  const Exchange read = connection.exchange(std::vector{selectQueue(whichQueue(options)), selectFences()});
   if (!read) return read.error();
   if (read.answers[0].rows() == 0) {
     found.fact("queue", "absent", "the first producer or leader makes it");

@@ -4,23 +4,27 @@
 #include <array>
 
 #include "backends/postgresql/connection.hpp"
+#include "backends/postgresql/fence_rows.hpp"
 #include "base/text.hpp"
 
 namespace tenure::postgresql {
 namespace {
 
-constexpr std::int64_t schemaVersion = 4;
+constexpr std::int64_t schemaVersion = 5;
 
 // Rows that every commit changes leave room on their page, so that their new versions stay there and are cleaned up in
 // passing; tables that empty as fast as they fill are vacuumed by what goes, not by a share of what is left.
 constexpr std::string_view createTables = R"sql(CREATE TABLE tenure_schema(version bigint NOT NULL);
-INSERT INTO tenure_schema VALUES(4);
+INSERT INTO tenure_schema VALUES(5);
 CREATE TABLE tenure_queue(
   number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  name text NOT NULL UNIQUE,
+  name text NOT NULL,
+  identity text NOT NULL UNIQUE DEFAULT gen_random_uuid()::text,  -- of a queue that is kept elsewhere, as its place tells it
+  elsewhere boolean NOT NULL DEFAULT false,  -- its messages are not here: only its owner, keys, attempts, dead letters
   last bigint NOT NULL DEFAULT 0,  -- n of the newest message ever
   election text, path text)        -- that consumes it; null before the first term
   WITH (fillfactor = 10);
+CREATE UNIQUE INDEX tenure_queue_here ON tenure_queue(name) WHERE NOT elsewhere;
 CREATE TABLE tenure_message(
   queue bigint NOT NULL REFERENCES tenure_queue, n bigint NOT NULL,
   id bytea NOT NULL, grp bytea NOT NULL, body bytea NOT NULL,
@@ -56,19 +60,20 @@ CREATE TABLE tenure_lane(
   PRIMARY KEY(election, lane))
   WITH (fillfactor = 10);
 CREATE TABLE tenure_key(
-  consumer text NOT NULL, id bytea NOT NULL,
+  queue bigint NOT NULL, consumer text NOT NULL, id bytea NOT NULL,
   state bigint NOT NULL,           -- 0 done, 1 dead
   digest bytea NOT NULL, token bigint NOT NULL, at bigint NOT NULL,
-  PRIMARY KEY(consumer, id));
+  PRIMARY KEY(queue, consumer, id));
 CREATE TABLE tenure_attempt(
-  consumer text NOT NULL, id bytea NOT NULL,
+  queue bigint NOT NULL, consumer text NOT NULL, id bytea NOT NULL,
   attempts bigint NOT NULL, last_error bytea NOT NULL, first_at bigint NOT NULL, last_at bigint NOT NULL,
   standing bigint NOT NULL DEFAULT 0,  -- 0 retrying, 1 blocked, 2 released
-  PRIMARY KEY(consumer, id));
+  PRIMARY KEY(queue, consumer, id));
 CREATE TABLE tenure_in_work(
-  consumer text PRIMARY KEY,
+  queue bigint NOT NULL, consumer text NOT NULL,
   token bigint NOT NULL, more bigint NOT NULL,
-  ids bytea NOT NULL)              -- each id followed by a NUL
+  ids bytea NOT NULL,              -- each id followed by a NUL
+  PRIMARY KEY(queue, consumer))
   WITH (fillfactor = 10);
 CREATE TABLE tenure_dead_letter(
   number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -76,15 +81,16 @@ CREATE TABLE tenure_dead_letter(
   id bytea NOT NULL, grp bytea NOT NULL, body bytea NOT NULL, headers text, enqueued_at bigint NOT NULL,
   position bigint NOT NULL, reason bytea NOT NULL, attempts bigint NOT NULL,
   first_at bigint NOT NULL, died_at bigint NOT NULL);
+CREATE INDEX tenure_dead_letter_of ON tenure_dead_letter(queue, number);
 CREATE TABLE tenure_state(
   election text NOT NULL, key bytea NOT NULL, value bytea NOT NULL,
   PRIMARY KEY(election, key));
 CREATE TABLE tenure_log(
-  consumer text NOT NULL, n bigint GENERATED ALWAYS AS IDENTITY,  -- nearly in the order of commits
+  queue bigint NOT NULL, consumer text NOT NULL, n bigint GENERATED ALWAYS AS IDENTITY,  -- nearly in the order of commits
   id bytea NOT NULL, attempt bigint NOT NULL,
   outcome bigint NOT NULL, error bytea NOT NULL,
   token bigint NOT NULL, began_at bigint NOT NULL, ended_at bigint NOT NULL,
-  PRIMARY KEY(consumer, n));
+  PRIMARY KEY(queue, consumer, n));
 )sql";
 
 constexpr std::array<std::string_view, 13> tables{
@@ -203,20 +209,32 @@ Result<std::string> channelOf(Connection& connection, std::int64_t queue) {
   return "tenure_" + std::to_string(table->integer(0, 0)) + "_" + std::to_string(queue);
 }
 
-Result<std::int64_t> findQueue(Connection& connection, const std::string& queue) {
-  const Result<Answer> found = connection.ask("SELECT number FROM tenure_queue WHERE name = $1", queue);
+Result<std::int64_t> findQueue(Connection& connection, const storage::WhichQueue& queue) {
+  const Exchange found = connection.exchange(std::vector{selectQueue(queue)});
   if (!found) return found.error();
-  if (found->rows() == 1) return found->integer(0, 0);
-  return Error{Errc::notFound, connection.name() + " has no queue \"" + escaped(queue) + "\""};
+  const Answer& rows = found.answers[0];
+  if (rows.rows() == 1) return rows.integer(0, 0);
+  return rows.rows() == 0 ? storage::noSuchQueue(connection.name(), queue)
+                          : storage::severalQueues(connection.name(), queue);
 }
 
-Result<std::int64_t> ensureQueue(Connection& connection, const std::string& queue) {
+Result<std::int64_t> ensureQueue(Connection& connection, const storage::WhichQueue& queue) {
   const Result<std::int64_t> known = findQueue(connection, queue);
   if (known || !known.error().is(Errc::notFound)) return known;
   const Result<void> added =
-      connection.run("INSERT INTO tenure_queue(name) VALUES($1) ON CONFLICT(name) DO NOTHING", queue);
+      queue.elsewhere
+          ? connection.run(
+                "INSERT INTO tenure_queue(name, elsewhere, identity) VALUES($1, true, $2) ON CONFLICT DO NOTHING",
+                queue.name, queue.elsewhere->value)
+          : connection.run("INSERT INTO tenure_queue(name) VALUES($1) ON CONFLICT DO NOTHING", queue.name);
   if (!added) return added.error();
   return findQueue(connection, queue);
+}
+
+Result<QueueIdentity> identityOf(Connection& connection, std::int64_t queue) {
+  const Result<Answer> identity = connection.ask("SELECT identity FROM tenure_queue WHERE number = $1", queue);
+  if (!identity) return identity.error();
+  return QueueIdentity{identity->rows() == 0 ? "" : identity->text(0, 0)};
 }
 
 }  // namespace tenure::postgresql

@@ -20,6 +20,8 @@
 #include <string>
 #include <string_view>
 
+#include "storage/fence.hpp"
+#include "tenure/postgresql.hpp"
 #include "tenure/result.hpp"
 
 namespace tenure::postgresql {
@@ -45,9 +47,11 @@ std::string allTables();
 /// The channel on which appends to the queue are told; no other database's schema has the same.
 Result<std::string> channelOf(Connection& connection, std::int64_t queue);
 
-/// The queue's number. Errors: notFound.
-Result<std::int64_t> findQueue(Connection& connection, const std::string& queue);
+inline storage::WhichQueue whichQueue(const Options& options) { return {options.queue, options.elsewhere}; }
+/// The queue's number. Errors: notFound; invalidArgument  several of that name are kept elsewhere
+Result<std::int64_t> findQueue(Connection& connection, const storage::WhichQueue& queue);
 /// The same, with a new row where there is none.
-Result<std::int64_t> ensureQueue(Connection& connection, const std::string& queue);
+Result<std::int64_t> ensureQueue(Connection& connection, const storage::WhichQueue& queue);
+Result<QueueIdentity> identityOf(Connection& connection, std::int64_t queue);
 
 }  // namespace tenure::postgresql

@@ -17,7 +17,7 @@ class Sink final : public IMessageSink {
     Result<std::unique_ptr<Connection>> opened = Connection::open(options_, "tenure produce");
     if (!opened) return opened.error();
     if (const Result<void> schema = checkSchema(**opened); !schema) return schema;
-    const Result<std::int64_t> queue = ensureQueue(**opened, options_.queue);
+    const Result<std::int64_t> queue = ensureQueue(**opened, whichQueue(options_));
     if (!queue) return queue.error();
     Result<std::string> channel = channelOf(**opened, *queue);
     if (!channel) return channel.error();

@@ -30,6 +30,15 @@ bool isOwnedBy(const storage::QueueOwner& owner, const TermIdentity& term) {
 
 }  // namespace
 
+Result<QueueIdentity> Source::identity(const std::stop_token& stop) {
+  const auto opened = Connection::open(options_, "tenure", stop, timer_);
+  if (!opened) return opened.error();
+  if (const Result<void> schema = checkSchema(**opened); !schema) return schema.error();
+  const Result<std::int64_t> number = ensureQueue(**opened, whichQueue(options_));
+  if (!number) return number.error();
+  return identityOf(**opened, *number);
+}
+
 Result<void> Source::attach(const Term& term) {
   detach();
   Result<std::unique_ptr<Connection>> opened = Connection::open(options_, sourceSession(term.identity()), {}, timer_);
@@ -56,12 +65,13 @@ Result<void> Source::own(const TermIdentity& term) {
 
 /// After a claim in the same database the queue is ours already, and nothing has to be written.
 Result<Queue> Source::ownedQueue(const TermIdentity& term) {
-  const Result<std::int64_t> number = ensureQueue(*connection_, options_.queue);
+  const Result<std::int64_t> number = ensureQueue(*connection_, whichQueue(options_));
   if (!number) return number.error();
-  const Exchange found = connection_->exchange(std::vector{selectQueue(options_.queue)});
+  const Exchange found = connection_->exchange(std::vector{selectQueue(whichQueue(options_))});
   if (!found) return found.error();
   if (Queue queue = queueFrom(found.answers[0]); !queue.owner.election.empty()) return queue;
-  const Exchange taken = connection_->exchange(std::vector{takeQueue(*number, term), selectQueue(options_.queue)});
+  const Exchange taken =
+      connection_->exchange(std::vector{takeQueue(*number, term), selectQueue(whichQueue(options_))});
   if (!taken) return taken.error();
   return queueFrom(taken.answers[1]);
 }

@@ -25,6 +25,7 @@ class Source final : public IMessageSource {
   Source(const Options& options, const storage::FencedSession& store) : options_(options), store_(store) {}
 
   Result<void> prepare(const std::stop_token& stop) override { return Session(options_).prepare(stop); }
+  Result<QueueIdentity> identity(const std::stop_token& stop) override;
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;

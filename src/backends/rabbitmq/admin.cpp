@@ -29,6 +29,14 @@ class Admin final : public IQueueAdmin {
     if (const Result<void> closed = (*connection)->close(); !closed) return closed.error();
     return stats;
   }
+  Result<QueueIdentity> identity() override {
+    if (Result<void> valid = validate(options_); !valid) return valid.error();
+    const auto connection = Connection::open(options_, "tenure asks which broker this is");
+    if (!connection) return connection.error();
+    QueueIdentity identity = identityIn(**connection, options_);
+    if (const Result<void> closed = (*connection)->close(); !closed) return closed.error();
+    return identity;
+  }
   Result<void> moveTo(const FenceRow& from, const FenceRow& to) override {
     if (Result<void> valid = validate(options_); !valid) return valid;
     auto connection = Connection::open(options_, "tenure moves " + options_.queue);
@@ -44,7 +52,8 @@ class Admin final : public IQueueAdmin {
     return Error{
         Errc::unsupported,
         "RabbitMQ shows a message only to who takes it, and taking one would disturb the order of the leader's;"
-        " `tenure queue stats` counts them, and `tenure queue failing --store URL` names those that failed or"
+        " `tenure queue stats` counts them, and `tenure queue failing --queue URL --store URL` names those that failed "
+        "or"
         " are postponed"};
   }
 

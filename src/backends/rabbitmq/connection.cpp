@@ -151,11 +151,11 @@ int Connection::descriptor() const noexcept { return amqp_get_sockfd(state_); }
 
 std::chrono::seconds Connection::heartbeat() const noexcept { return std::chrono::seconds{amqp_get_heartbeat(state_)}; }
 
-std::string Connection::serverVersion() const {
+std::string Connection::serverProperty(std::string_view name) const {
   const amqp_table_t* properties = amqp_get_server_properties(state_);
   for (int i = 0; properties != nullptr && i < properties->num_entries; ++i) {
     const amqp_table_entry_t& entry = properties->entries[i];
-    if (viewOf(entry.key) == "version" && entry.value.kind == AMQP_FIELD_KIND_UTF8)
+    if (viewOf(entry.key) == name && entry.value.kind == AMQP_FIELD_KIND_UTF8)
       return std::string(viewOf(entry.value.value.bytes));
   }
   return {};

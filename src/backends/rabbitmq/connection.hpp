@@ -76,7 +76,8 @@ class Connection {
   Result<void> readArrived(const std::function<Result<void>(const amqp_frame_t&)>& take);
 
   int descriptor() const noexcept;
-  std::string serverVersion() const;
+  /// What the broker tells of itself under that name, such as "version"; empty where it does not.
+  std::string serverProperty(std::string_view name) const;
   /// As the broker agreed to it.
   std::chrono::seconds heartbeat() const noexcept;
 

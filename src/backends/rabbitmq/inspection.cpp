@@ -80,7 +80,7 @@ Result<void> judgeDeliveryLimit(Connection& connection, DeclaredQueue& queue, co
   queue.limitTold = limit->told;
   if (limit->declared) queue.arguments.insert_or_assign(deliveryLimitArgument, *limit->declared);
   const bool byPolicy = !limit->declared && options.deliveryLimit == DeliveryLimitFrom::policy;
-  const std::string danger = dangerOf(*limit, connection.serverVersion(), options);
+  const std::string danger = dangerOf(*limit, connection.serverProperty("version"), options);
   found.require(danger.empty(), deliveryLimitArgument,
                 byPolicy          ? "by a policy"
                 : limit->declared ? shown(*limit->declared)
@@ -145,7 +145,8 @@ Result<Findings> inspect(const Options& options) {
   const auto connection = Connection::open(options, "tenure checks " + options.queue);
   if (!connection) return connection.error();
   Inspection found;
-  found.fact("RabbitMQ", (*connection)->serverVersion(), options.host + ":" + std::to_string(portOf(options)));
+  found.fact("RabbitMQ", (*connection)->serverProperty("version"),
+             options.host + ":" + std::to_string(portOf(options)));
   found.expectSafe(options.tls.on || isOnThisMachine(options.host), "TLS", options.tls.on ? "yes" : "none",
                    "amqps://: password and messages could be read on their way");
   const std::chrono::seconds heartbeat = (*connection)->heartbeat();

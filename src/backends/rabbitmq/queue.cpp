@@ -5,6 +5,15 @@
 #include "base/text.hpp"
 
 namespace tenure::rabbitmq {
+
+QueueIdentity identityIn(const Connection& connection, const Options& options) {
+  std::string identity = "rabbitmq:";
+  for (const std::string& part : {connection.serverProperty("cluster_name"), options.virtualHost, options.queue}) {
+    identity += identity.back() == ':' ? "" : "/";
+    for (const char c : part) identity += c == '/' ? "%2F" : c == '%' ? "%25" : std::string(1, c);
+  }
+  return QueueIdentity{identity};
+}
 namespace {
 
 using namespace std::chrono_literals;
@@ -206,7 +215,8 @@ bool namesDeliveryLimit(const Options& options) { return options.arguments.conta
 Result<Options> withDeliveryLimit(Connection& connection, Options options, bool absent) {
   if (options.type != QueueType::quorum || namesDeliveryLimit(options)) return options;
   if (absent) {
-    if (knowsNoDeliveryLimit(connection.serverVersion())) options.arguments[deliveryLimitArgument] = noDeliveryLimit;
+    if (knowsNoDeliveryLimit(connection.serverProperty("version")))
+      options.arguments[deliveryLimitArgument] = noDeliveryLimit;
     return options;
   }
   const Result<DeliveryLimit> limit = readDeliveryLimit(connection, options);
@@ -246,7 +256,7 @@ Result<void> checkDeliveryLimit(Connection& connection, const Options& options) 
   else
     limit = readDeliveryLimit(connection, options);
   if (!limit) return limit.error();
-  const std::string danger = dangerOf(*limit, connection.serverVersion(), options);
+  const std::string danger = dangerOf(*limit, connection.serverProperty("version"), options);
   if (danger.empty()) return {};
   return Error{Errc::configurationRefused, "queue " + quoted(options.queue) + ": " + danger};
 }

@@ -14,6 +14,9 @@
 
 namespace tenure::rabbitmq {
 
+/// The broker's cluster name, virtual host and queue: the same under each of the cluster's hosts.
+QueueIdentity identityIn(const Connection& connection, const Options& options);
+
 /// What is known of a queue that somebody declared. AMQP has no question for it, but the broker's refusals of another
 /// declaration tell, one argument at a time.
 struct DeclaredQueue {

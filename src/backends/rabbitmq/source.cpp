@@ -26,12 +26,23 @@ Result<void> Source::prepare(const std::stop_token&) {
   if (Result<void> valid = validate(options_); !valid) return valid;
   const auto connection = Connection::open(options_, "tenure standby, would consume " + options_.queue);
   if (!connection) return connection.error();
+  prepared_ = identityIn(**connection, options_);
   const Result<QueueCounts> found = (*connection)->inspect(Channel::work, options_.queue);
   if (!found && !(found.error().is(Errc::notFound) && options_.create)) return found.error();
   if (!found) return {};
   if (Result<void> safe = checkDeliveryLimit(**connection, options_); !safe) return safe;
   static_cast<void>((*connection)->close());
   return {};
+}
+
+Result<QueueIdentity> Source::identity(const std::stop_token&) {
+  if (const auto prepared = std::exchange(prepared_, {})) return *prepared;
+  if (Result<void> valid = validate(options_); !valid) return valid.error();
+  const auto connection = Connection::open(options_, "tenure asks which broker this is", timer_);
+  if (!connection) return connection.error();
+  QueueIdentity identity = identityIn(**connection, options_);
+  static_cast<void>((*connection)->close());
+  return identity;
 }
 
 Result<void> Source::attach(const Term& term) {

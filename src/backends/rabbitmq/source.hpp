@@ -28,6 +28,7 @@ class Source final : public IMessageSource, private IIncoming {
   ~Source() override { detach(); }
 
   Result<void> prepare(const std::stop_token& stop) override;
+  Result<QueueIdentity> identity(const std::stop_token& stop) override;
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }
@@ -52,6 +53,7 @@ class Source final : public IMessageSource, private IIncoming {
 
   const Options options_;
   IEventSink& events_;
+  std::optional<QueueIdentity> prepared_;  // for the next claim, by the last look of a standby
   ElectionName election_;
   FencingToken token_;
   AnswerTimer* timer_ = nullptr;

@@ -19,6 +19,7 @@ class Admin final : public IDatabaseAdmin {
 
   Result<Findings> inspect() override { return redis::inspect(options_); }
   Result<QueueStats> stats() override;
+  Result<QueueIdentity> identity() override;
   Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) override;
 
   Result<std::vector<FenceRow>> fenceRows() override { return store_.fenceRows(); }
@@ -79,7 +80,11 @@ Result<QueueStats> Admin::stats() {
   if (!failing) return failing.error();
   QueueStats stats;
   const ReplyView owner = (*answers)[0].view();
-  if (!owner.isNil()) stats.election = storage::fenceFrom(std::nullopt, owner.text()).owner.election;
+  if (!owner.isNil()) {
+    storage::QueueOwner whose = storage::fenceFrom(std::nullopt, owner.text()).owner;
+    stats.election = std::move(whose.election);
+    stats.path = std::move(whose.path);
+  }
   stats.waiting = (*answers)[1].view().integer();
   stats.deadLetters = (*answers)[2].view().integer();
   stats.retrying = std::ranges::count_if(*failing, [](const FailingMessage& each) { return !isNote(each.attempts); });
@@ -88,6 +93,18 @@ Result<QueueStats> Admin::stats() {
   if (!oldest) return oldest.error();
   stats.oldest = oldest->enqueuedAt;
   return stats;
+}
+
+Result<QueueIdentity> Admin::identity() {
+  if (const Result<void> connected = driver_.connect({}); !connected) {
+    if (connected.error().is(Errc::notFound)) return QueueIdentity{};
+    return connected.error();
+  }
+  const Result<Connection*> connection = driver_.connection();
+  if (!connection) return connection.error();
+  const Result<Reply> identity = (*connection)->read({"HGET", driver_.keys()[Keys::queue], "identity"});
+  if (!identity) return identity.error();
+  return QueueIdentity{identity->view().isNil() ? "" : identity->view().text()};
 }
 
 Result<void> Admin::peek(std::size_t limit, const std::function<void(const Message&)>& each) {

@@ -39,7 +39,8 @@ a-z 0-9 . _ - is filed under its first 31 bytes, with - for what may not be ther
 digest: shop:orders under shop-orders. and 32 hexadecimal digits. Least rights:
   ACL SETUSER USER on resetkeys ~tenure:{QUEUE}:* -@all +info +config|get +select +evalsha +eval
   +script|load +@read +@write +type +time
-and ~tenure:{OTHER}:* for each queue that its handlers send to.
+and ~tenure:{OTHER}:* for each queue that its handlers send to. The store of a queue elsewhere needs
+~tenure:{QUEUE@*}:* instead: an @ and a digest of that queue's identity follow the name.
 )help";
 
 Options parameters() {

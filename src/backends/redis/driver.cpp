@@ -8,6 +8,7 @@
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/time_text.hpp"
 #include "backends/shared/cut_off.hpp"
+#include "base/digest.hpp"
 #include "base/text.hpp"
 #include "storage/headers_text.hpp"
 
@@ -41,7 +42,8 @@ std::pair<std::string, std::string> endsOf(const spi::Range& range) {
 
 Driver::Driver(const Options& options, IEventSink& events, For whom)
     : link_(options),
-      keys_(options.queue),
+      tag_(tagOf(options.queue, options.elsewhere)),
+      keys_(tag_),
       keep_(std::to_string(std::chrono::milliseconds(options.keepIdsFor).count())),
       events_(events),
       whom_(whom) {
@@ -49,17 +51,31 @@ Driver::Driver(const Options& options, IEventSink& events, For whom)
   limits_.keepsQueue = true;
 }
 
+std::string tagOf(const std::string& queue, const std::optional<QueueIdentity>& elsewhere) {
+  if (!elsewhere) return queue;
+  return elsewhere->value.empty() ? std::string() : queue + "@" + hexadecimal(digestOf(elsewhere->value));
+}
+
 std::string Driver::name() const { return nameOf(link_.options()) + " queue " + link_.options().queue; }
+
+void Driver::serve(const QueueIdentity& queue) {
+  tag_ = tagOf(link_.options().queue, queue);
+  keys_ = Keys(tag_);
+}
 
 // --- connecting
 
 Result<void> Driver::connect(const std::stop_token& stop) {
+  if (const auto& elsewhere = link_.options().elsewhere; elsewhere && elsewhere->value.empty())
+    return Error{Errc::unavailable, "queue \"" + link_.options().queue +
+                                        "\" is kept elsewhere and did not tell which one it is: without that its keys "
+                                        "cannot be found here"};
   const bool isNew = link_.current() == nullptr;
   const Result<Connection*> connection = link_.use(stop);
   Result<void> fit = connection ? Result<void>{} : connection.error();
   if (isNew) permitted_.clear();
   if (fit && (isNew || whom_ == For::operators)) fit = isOfThisLayout(**connection);
-  if (fit && whom_ == For::terms) fit = askForRights(**connection, link_.options().queue);
+  if (fit && whom_ == For::terms) fit = askForRights(**connection, tag_);
   if (!fit) {
     link_.drop();
     return backends::unlessStopped(fit.error(), stop);
@@ -76,7 +92,7 @@ Result<void> Driver::isOfThisLayout(Connection& connection) const {
   if ((*answers)[0].view().bytes() == "hash" || (*answers)[1].view().integer() != 0)
     return olderLayout(link_.options().queue);
   if (whom_ == For::operators && (*answers)[2].view().integer() == 0)
-    return Error{Errc::notFound, "there is no queue \"" + link_.options().queue + "\""};
+    return Error{Errc::notFound, "there is no queue \"" + tag_ + "\""};
   return {};
 }
 
@@ -84,7 +100,7 @@ Result<void> Driver::isOfThisLayout(Connection& connection) const {
 Result<void> Driver::askForRights(Connection& connection, const std::string& queue) {
   if (permitted_.contains(queue)) return {};
   const Keys keys(queue);
-  const bool isOurs = queue == link_.options().queue;
+  const bool isOurs = queue == tag_;
   Arguments places{keys[Keys::queue], keys[Keys::messages], keys_.fixed.front()};
   const std::string never = keys_.id("");
   if (isOurs) places.insert(places.end(), {never, keys_[Keys::inWork], keys_[Keys::attemptNames]});
@@ -204,7 +220,7 @@ Result<spi::Applied> Driver::apply(const spi::Batch& batch) {
     // A producer that may create makes the queue anew on an emptied server, but never a fence.
     if (isClaim && !link_.options().create) return noQueue(link_.options().queue);
   }
-  if (const Result<void> asked = askForRights(**connection, link_.options().queue); !asked) return asked.error();
+  if (const Result<void> asked = askForRights(**connection, tag_); !asked) return asked.error();
   const std::string now = timeText(systemClock().wallNow());
   const ApplyRequest request(batch, keys_, keep_, now, headers);
   std::vector<std::string> ids;

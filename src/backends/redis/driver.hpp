@@ -23,6 +23,7 @@ class Driver final : public spi::IKeyValueDriver {
 
   std::string name() const override;
   const spi::Limits& limits() const noexcept override { return limits_; }
+  void serve(const QueueIdentity& queue) override;
   Result<void> connect(const std::stop_token& stop) override;
   std::string server() const override { return runId_; }
   /// Says so when the password travelled in clear.
@@ -48,6 +49,7 @@ class Driver final : public spi::IKeyValueDriver {
   Result<std::vector<spi::NamedValue>> scanHash(const spi::Range& range);
 
   Link link_;
+  std::string tag_;  // of the keys; empty where they cannot be found
   Keys keys_;
   spi::Limits limits_;
   std::string keep_;  // milliseconds

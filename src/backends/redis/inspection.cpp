@@ -64,7 +64,7 @@ Result<Inspection> lookAtServer(Connection& connection, const Options& options) 
 }
 
 Result<void> lookAtQueue(Connection& connection, const Options& options, Inspection& found) {
-  const Keys keys(options.queue);
+  const Keys keys(tagOf(options.queue, options.elsewhere));
   const std::array<Arguments, 4> questions{{{"HLEN", keys[Keys::queue]},
                                             {"HMGET", keys[Keys::queue], "owner", "election"},
                                             {"TYPE", keys[Keys::fence]},

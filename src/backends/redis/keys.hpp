@@ -1,7 +1,9 @@
-/// The keys of one queue. All carry the queue's name as hash tag, so that a script may touch any of them together.
-/// Values are as the storage core writes them (storage/key_value/encoding.hpp).
+/// The keys of one queue. All carry the queue's name as hash tag, so that a script may touch any of them together. What
+/// a store keeps of a queue elsewhere has a tag of its own: the name, an @ and a digest of the queue's identity. Values
+/// are as the storage core writes them (storage/key_value/encoding.hpp).
 ///
-///   tenure:{orders}:queue      hash    owner: which election consumes it · last: the newest position ever
+///   tenure:{orders}:queue      hash    owner: which election consumes it · last: the newest position ever ·
+///                                      identity: a random uuid, made when it is first asked for
 ///   tenure:{orders}:messages   stream  <position>-0 → id, group, body, headers, at
 ///   tenure:{orders}:fence      string
 ///   tenure:{orders}:counters   hash    the last numbers given
@@ -19,12 +21,16 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "tenure/spi/key_value.hpp"
 
 namespace tenure::redis {
+
+/// The tag of a queue's keys. Of one that is kept elsewhere and did not tell which one it is: empty.
+std::string tagOf(const std::string& queue, const std::optional<QueueIdentity>& elsewhere);
 
 struct Keys {
   /// Where the scripts find them, from 1 on; idempotency keys come behind.
@@ -45,7 +51,7 @@ struct Keys {
   };
   static constexpr std::size_t places = logNames;
 
-  explicit Keys(std::string_view queueName) : prefix("tenure:{" + std::string(queueName) + "}:") {
+  explicit Keys(std::string_view tag) : prefix("tenure:{" + std::string(tag) + "}:") {
     constexpr std::array<std::string_view, places> names{
         "queue",    "messages",       "fence", "counters",   "in-work", "state",    "key-count",
         "attempts", "attempts:names", "dead",  "dead:names", "log",     "log:names"};

@@ -140,6 +140,15 @@ end
 return {'ok', keys}
 )lua"};
 
+const Script identityScript{.text = EXPECT_KIND STOP_IF_STRANGE_OR_OLDER R"lua(
+local identity = redis.call('HGET', KEYS[1], 'identity')
+if identity then return {'ok', identity} end
+if ARGV[2] == '0' and redis.call('EXISTS', KEYS[1]) == 0 then return {'absent'} end
+redis.call('HSET', KEYS[1], 'identity', ARGV[1])
+return {'ok', ARGV[1]}
+)lua",
+                            .writes = true};
+
 const Script attachScript{.text = EXPECT_KIND STOP_IF_STRANGE_OR_OLDER R"lua(
 local owner = redis.call('HGET', KEYS[1], 'owner')
 if not owner then

@@ -31,6 +31,7 @@ extern const Script scanScript;
 extern const Script countScript;
 
 /// KEYS queue · ARGV owner, whether to create.  ok | owned, owner | absent | older | damaged
+extern const Script identityScript;
 extern const Script attachScript;
 
 /// KEYS queue, messages · ARGV the owner that consumes it, then their entries.  ok | lost | damaged

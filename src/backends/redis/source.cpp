@@ -12,6 +12,7 @@
 #include "backends/redis/scripts.hpp"
 #include "backends/shared/cut_off.hpp"
 #include "base/assert.hpp"
+#include "base/random.hpp"
 #include "base/text.hpp"
 #include "storage/fenced_transaction.hpp"
 #include "storage/key_value/encoding.hpp"
@@ -59,6 +60,22 @@ Result<void> Source::prepare(const std::stop_token& stop) {
   const auto connection = Connection::open(link_.options(), stop);
   if (!connection) return backends::unlessStopped(connection.error(), stop);
   return {};
+}
+
+Result<QueueIdentity> Source::identity(const std::stop_token& stop) {
+  const Result<Connection*> connection = link_.use(stop);
+  if (!connection) return connection.error();
+  const std::string proposal = freshUuid();
+  const Result<Reply> reply =
+      (*connection)->run(identityScript, {keys_[Keys::queue]}, {proposal, link_.options().create ? "1" : "0"});
+  // Asking once more is harmless: nothing is unknown here.
+  if (!reply)
+    return isOutcomeUnknown(reply.error().code) ? Error{Errc::unavailable, reply.error().detail} : reply.error();
+  const std::string_view answer = (*reply)[0].bytes();
+  if (answer == "absent") return noQueue(link_.options().queue);
+  if (answer == "older") return olderLayout(link_.options().queue);
+  if (answer == "damaged") return damaged((*reply)[1].bytes(), (*reply)[2].bytes(), false);
+  return QueueIdentity{(*reply)[1].text()};
 }
 
 Result<void> Source::attach(const Term& term) {

@@ -43,6 +43,7 @@ class Source final : public IMessageSource {
       : link_(options), waiting_(options), keys_(options.queue), store_(store) {}
 
   Result<void> prepare(const std::stop_token& stop) override;
+  Result<QueueIdentity> identity(const std::stop_token& stop) override;
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == &store_; }

@@ -38,13 +38,7 @@ std::string redisQueueFor(const std::string& name) {
   std::string filed = name.substr(0, readableBytes);
   std::replace_if(
       filed.begin(), filed.end(), [](char c) { return !isPlain(c); }, '-');
-  filed += '.';
-  for (const std::byte byte : digestOf(name)) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    filed += digits[std::to_integer<std::size_t>(byte) >> 4U];
-    filed += digits[std::to_integer<std::size_t>(byte) & 15U];
-  }
-  return filed;
+  return filed + "." + hexadecimal(digestOf(name));
 }
 
 Result<redis::Options> redisOptions(const Url& url) {

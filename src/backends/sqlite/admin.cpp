@@ -27,6 +27,7 @@ class Admin final : public IDatabaseAdmin {
 
   Result<Findings> inspect() override { return sqlite::inspect(file_.options()); }
   Result<QueueStats> stats() override;
+  Result<QueueIdentity> identity() override;
   Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) override;
 
   Result<std::vector<FenceRow>> fenceRows() override { return store_.fenceRows(); }
@@ -77,7 +78,7 @@ class Admin final : public IDatabaseAdmin {
 Result<QueueStats> Admin::stats() {
   const auto connection = file_.acquire();
   if (!connection) return connection.error();
-  const Result<Queue> found = readQueue(**connection, file_.options().queue);
+  const Result<Queue> found = readQueue(**connection, whichQueue(file_.options()));
   if (!found) return found.error();
   const std::int64_t queue = found->number;
   Query counted = (*connection)
@@ -98,6 +99,15 @@ Result<QueueStats> Admin::stats() {
                    .election = found->owner.election};
   if (!counted.isNull(2)) stats.oldest = counted.time(2);
   return stats;
+}
+
+Result<QueueIdentity> Admin::identity() {
+  const auto connection = file_.acquire();
+  if (!connection && connection.error().is(Errc::notFound)) return QueueIdentity{};
+  if (!connection) return connection.error();
+  const Result<Queue> found = readQueue(**connection, whichQueue(file_.options()));
+  if (found) return identityOf(**connection, found->number);
+  return found.error().is(Errc::notFound) ? Result<QueueIdentity>(QueueIdentity{}) : found.error();
 }
 
 /// Up to `limit` messages behind `after`. The statement has ended when they are returned: `each` may be as slow as a
@@ -121,7 +131,7 @@ Result<std::vector<Message>> readSome(Connection& connection, std::int64_t after
 Result<void> Admin::peek(std::size_t limit, const std::function<void(const Message&)>& each) {
   const auto connection = file_.acquire();
   if (!connection) return connection.error();
-  const Result<Queue> found = readQueue(**connection, file_.options().queue);
+  const Result<Queue> found = readQueue(**connection, whichQueue(file_.options()));
   if (!found) return found.error();
   std::int64_t after = positionIn(found->number, 0);
   for (std::size_t seen = 0; seen < limit;) {

@@ -117,8 +117,8 @@ Result<std::vector<StoredFence>> Driver::fences() { return readFences(*connectio
 Result<void> Driver::claim(const ElectionName& election, const Term* term, const storage::ClaimJudge& judge) {
   if (Result<void> opened = term != nullptr ? openFor(*term) : connect({}); !opened) return opened;
   const auto inTransaction = [&]() -> Result<void> {
-    const Result<Queue> queue = term != nullptr ? readOrAddQueue(*connection_, file_.options().queue)
-                                                : readQueue(*connection_, file_.options().queue);
+    const Result<Queue> queue =
+        term != nullptr ? readOrAddQueue(*connection_, which_) : readQueue(*connection_, which_);
     if (!queue) return queue.error();
     Result<FenceFound> found = readFence(election);
     if (!found) return found.error();
@@ -152,7 +152,7 @@ Result<void> Driver::writeFence(const ElectionName& election, const Queue& queue
 
 Result<void> Driver::findQueue() {
   if (owner_.queue != 0) return {};
-  const Result<Queue> queue = readQueue(*connection_, file_.options().queue);
+  const Result<Queue> queue = readQueue(*connection_, which_);
   if (!queue) return queue.error();
   owner_.queue = queue->number;
   return {};
@@ -161,6 +161,7 @@ Result<void> Driver::findQueue() {
 /// Outside a transaction each statement would take the file's lock, and let it go.
 Result<std::optional<Rows>> Driver::read(std::span<const storage::RowName> rows, const Fence* expected) {
   TENURE_ASSERT(connection_ != nullptr);
+  if (const Result<void> known = findQueue(); !known) return known.error();
   if (connection_->inTransaction() || rows.size() + (expected != nullptr ? 1 : 0) < 2) return readAll(rows, expected);
   if (const Result<void> begun = connection_->run("BEGIN"); !begun) return begun.error();
   auto found = readAll(rows, expected);
@@ -251,7 +252,7 @@ Result<void> Driver::addSent(const storage::Commit& commit) {
   for (const SentMessage& sent : commit.writes->enqueued()) {
     const auto [known, isNew] = numbers.try_emplace(sent.queue);
     if (isNew) {
-      const Result<std::int64_t> queue = ensureQueue(*connection_, sent.queue);
+      const Result<std::int64_t> queue = ensureQueue(*connection_, {sent.queue});
       if (!queue) return queue.error();
       known->second = *queue;
     }

@@ -21,6 +21,7 @@
 #include "backends/sqlite/lock_holder.hpp"
 #include "backends/sqlite/open_file.hpp"
 #include "backends/sqlite/row_tables.hpp"
+#include "backends/sqlite/schema.hpp"
 #include "backends/sqlite/standby.hpp"
 #include "storage/driver.hpp"
 #include "tenure/events.hpp"
@@ -30,13 +31,15 @@ namespace tenure::sqlite {
 class Driver final : public storage::IStoreDriver {
  public:
   /// Borrows both.
-  Driver(OpenFile& file, IEventSink& events) : file_(file), events_(events), limits_(limitsFor(file.options())) {}
+  Driver(OpenFile& file, IEventSink& events)
+      : file_(file), events_(events), limits_(limitsFor(file.options())), which_(whichQueue(file.options())) {}
   ~Driver() override { Driver::release(); }
 
   std::string name() const override { return std::filesystem::absolute(file_.options().file).string(); }
   const storage::Limits& limits() const noexcept override { return limits_; }
   Result<void> prepare(const std::stop_token&) override { return lookAsStandby(file_.options()); }
   Result<void> connect(const std::stop_token& stop) override;
+  void serve(const QueueIdentity& queue) override { which_.elsewhere = queue; }
   Result<storage::FenceFound> readFence(const ElectionName& election) override;
   Result<std::vector<StoredFence>> fences() override;
   Result<void> claim(const ElectionName& election, const Term* term, const storage::ClaimJudge& judge) override;
@@ -76,6 +79,7 @@ class Driver final : public storage::IStoreDriver {
   OpenFile& file_;
   IEventSink& events_;
   const storage::Limits limits_;
+  storage::WhichQueue which_;
   std::shared_ptr<Connection> connection_;
   RowTables tables_;
   RowTables::Owner owner_;

@@ -60,7 +60,7 @@ Result<std::vector<StoredFence>> readFences(Connection& connection) {
   }
 }
 
-Result<Queue> readQueue(Connection& connection, const std::string& queue) {
+Result<Queue> readQueue(Connection& connection, const storage::WhichQueue& queue) {
   const Result<std::int64_t> number = findQueue(connection, queue);
   if (!number) return number.error();
   Query row = connection.query("SELECT election, path FROM tenure_queue WHERE number = ?1", *number);
@@ -69,7 +69,7 @@ Result<Queue> readQueue(Connection& connection, const std::string& queue) {
   return Queue{*number, {row.text(0), row.text(1)}};
 }
 
-Result<Queue> readOrAddQueue(Connection& connection, const std::string& queue) {
+Result<Queue> readOrAddQueue(Connection& connection, const storage::WhichQueue& queue) {
   const Result<std::int64_t> number = ensureQueue(connection, queue);
   if (!number) return number.error();
   return readQueue(connection, queue);

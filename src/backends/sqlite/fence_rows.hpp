@@ -30,9 +30,9 @@ struct Queue {
   QueueOwner owner;
 };
 /// Errors: notFound.
-Result<Queue> readQueue(Connection& connection, const std::string& queue);
+Result<Queue> readQueue(Connection& connection, const storage::WhichQueue& queue);
 /// The same, with a new row where there is none.
-Result<Queue> readOrAddQueue(Connection& connection, const std::string& queue);
+Result<Queue> readOrAddQueue(Connection& connection, const storage::WhichQueue& queue);
 Result<void> writeOwner(Connection& connection, std::int64_t queue, const QueueOwner& owner);
 /// For all queues of the election.
 Result<void> writePath(Connection& connection, const QueueOwner& owner);

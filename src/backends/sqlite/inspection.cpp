@@ -61,7 +61,7 @@ Result<void> lookAtContents(Connection& connection, Inspection& found) {
 }
 
 Result<void> lookAtQueue(Connection& connection, const Options& options, Inspection& found) {
-  const Result<Queue> queue = readQueue(connection, options.queue);
+  const Result<Queue> queue = readQueue(connection, whichQueue(options));
   if (!queue && !queue.error().is(Errc::notFound)) return queue.error();
   if (!queue)
     found.fact("queue", "absent", "the first producer or leader makes it");

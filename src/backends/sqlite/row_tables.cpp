@@ -22,14 +22,13 @@ void bind(Query& query, int index, const Value& value, Kind kind) {
     query.borrowAt(index, std::string_view(std::get<std::string>(value)));
 }
 
-/// Whose rows they are, where the table says so. How many parameters that takes.
+/// Whose rows they are. How many parameters that takes.
 int bindOwner(Query& query, const Schema& schema, const RowTables::Owner& owner) {
-  switch (schema.scope) {
-    case storage::Scope::all: return 0;
-    case storage::Scope::queue: query.borrowAt(1, owner.queue); return 1;
-    case storage::Scope::election: query.borrowAt(1, std::string_view(owner.election)); return 1;
-  }
-  return 0;
+  if (schema.scope == storage::Scope::queue)
+    query.borrowAt(1, owner.queue);
+  else
+    query.borrowAt(1, std::string_view(owner.election));
+  return 1;
 }
 
 int bindAll(Query& query, const Statement& statement, const Schema& schema, const RowTables::Owner& owner,

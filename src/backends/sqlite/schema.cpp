@@ -4,21 +4,24 @@
 #include <set>
 
 #include "backends/sqlite/connection.hpp"
-#include "base/text.hpp"
+#include "base/random.hpp"
 
 namespace tenure::sqlite {
 namespace {
 
-constexpr std::int64_t schemaVersion = 3;
+constexpr std::int64_t schemaVersion = 4;
 
 constexpr const char* createTables = R"sql(
 CREATE TABLE tenure_schema(version INTEGER NOT NULL);
-INSERT INTO tenure_schema VALUES(3);
+INSERT INTO tenure_schema VALUES(4);
 CREATE TABLE tenure_queue(
   number INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  identity TEXT NOT NULL UNIQUE,  -- a random uuid; of a queue that is kept elsewhere, as its place tells it
+  elsewhere INTEGER NOT NULL,   -- 0: its messages are here; 1: only its owner, keys, attempts and dead letters
   last INTEGER NOT NULL,        -- n of the newest message ever
   election TEXT, path TEXT);    -- that consumes it; null before the first term
+CREATE UNIQUE INDEX tenure_queue_here ON tenure_queue(name) WHERE elsewhere = 0;
 CREATE TABLE tenure_message(
   n INTEGER PRIMARY KEY,        -- queue number << 40 | place in the queue
   id TEXT NOT NULL, grp TEXT NOT NULL, body BLOB NOT NULL,
@@ -42,34 +45,36 @@ CREATE TABLE tenure_fence(
   claimed_at INTEGER NOT NULL,
   change TEXT NOT NULL) WITHOUT ROWID;  -- who made the last change of seq
 CREATE TABLE tenure_key(
-  consumer TEXT NOT NULL, id TEXT NOT NULL,
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL, id TEXT NOT NULL,
   state INTEGER NOT NULL,       -- 0 done, 1 dead
   digest BLOB NOT NULL, token INTEGER NOT NULL, at INTEGER NOT NULL,
-  PRIMARY KEY(consumer, id)) WITHOUT ROWID;
+  PRIMARY KEY(queue, consumer, id)) WITHOUT ROWID;
 CREATE TABLE tenure_attempt(
-  consumer TEXT NOT NULL, id TEXT NOT NULL,
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL, id TEXT NOT NULL,
   attempts INTEGER NOT NULL, last_error TEXT NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
   standing INTEGER NOT NULL DEFAULT 0,  -- 0 retrying, 1 blocked, 2 released
-  PRIMARY KEY(consumer, id)) WITHOUT ROWID;
+  PRIMARY KEY(queue, consumer, id)) WITHOUT ROWID;
 CREATE TABLE tenure_in_work(
-  consumer TEXT NOT NULL PRIMARY KEY,
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL,
   token INTEGER NOT NULL, more INTEGER NOT NULL,
-  ids BLOB NOT NULL) WITHOUT ROWID;  -- each id followed by a NUL
+  ids BLOB NOT NULL,            -- each id followed by a NUL
+  PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
 CREATE TABLE tenure_dead_letter(
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   queue INTEGER NOT NULL, consumer TEXT NOT NULL,
   id TEXT NOT NULL, grp TEXT NOT NULL, body BLOB NOT NULL, headers TEXT, enqueued_at INTEGER NOT NULL,
   position INTEGER NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL,
   first_at INTEGER NOT NULL, died_at INTEGER NOT NULL);
+CREATE INDEX tenure_dead_letter_of ON tenure_dead_letter(queue);
 CREATE TABLE tenure_state(
   election TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL,
   PRIMARY KEY(election, key)) WITHOUT ROWID;
 CREATE TABLE tenure_log(
-  consumer TEXT NOT NULL, n INTEGER NOT NULL,  -- in the order of commits
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL, n INTEGER NOT NULL,  -- in the order of commits
   id TEXT NOT NULL, attempt INTEGER NOT NULL,
   outcome INTEGER NOT NULL, error TEXT NOT NULL,
   token INTEGER NOT NULL, began_at INTEGER NOT NULL, ended_at INTEGER NOT NULL,
-  PRIMARY KEY(consumer, n)) WITHOUT ROWID;
+  PRIMARY KEY(queue, consumer, n)) WITHOUT ROWID;
 )sql";
 
 constexpr std::array<std::string_view, 12> tables{
@@ -147,22 +152,32 @@ Result<void> lookAtSchema(Connection& connection, bool mayCreate) {
   return ensureSchema(connection, false);
 }
 
-Result<std::int64_t> findQueue(Connection& connection, const std::string& queue) {
-  Query number = connection.query("SELECT number FROM tenure_queue WHERE name = ?1", queue);
+Result<std::int64_t> findQueue(Connection& connection, const storage::WhichQueue& queue) {
+  const bool isNamedOnly = queue.elsewhere && queue.elsewhere->value.empty();
+  Query number = !queue.elsewhere
+                     ? connection.query("SELECT number FROM tenure_queue WHERE name = ?1 AND elsewhere = 0", queue.name)
+                 : isNamedOnly
+                     ? connection.query("SELECT number FROM tenure_queue WHERE name = ?1 AND elsewhere = 1", queue.name)
+                     : connection.query("SELECT number FROM tenure_queue WHERE identity = ?1", queue.elsewhere->value);
   const Result<bool> found = number.next();
   if (!found) return found.error();
-  if (*found) return number.integer(0);
-  return Error{Errc::notFound, connection.file().string() + " has no queue \"" + escaped(queue) + "\""};
+  const std::string file = connection.file().string();
+  if (!*found) return storage::noSuchQueue(file, queue);
+  const std::int64_t first = number.integer(0);
+  const Result<bool> another = number.next();
+  if (!another) return another.error();
+  return *another ? Result<std::int64_t>(storage::severalQueues(file, queue)) : first;
 }
 
-Result<std::int64_t> ensureQueue(Connection& connection, const std::string& queue) {
+Result<std::int64_t> ensureQueue(Connection& connection, const storage::WhichQueue& queue) {
   const Result<std::int64_t> known = findQueue(connection, queue);
   if (known || !known.error().is(Errc::notFound)) return known;
+  const std::string identity = queue.elsewhere ? queue.elsewhere->value : freshUuid();
   Query added = connection.query(
-      "INSERT INTO tenure_queue(number, name, last)"
-      " SELECT next, ?1, next << 40 FROM (SELECT coalesce(max(number), 0) + 1 AS next FROM tenure_queue)"
+      "INSERT INTO tenure_queue(number, name, identity, elsewhere, last)"
+      " SELECT next, ?1, ?2, ?3, next << 40 FROM (SELECT coalesce(max(number), 0) + 1 AS next FROM tenure_queue)"
       " RETURNING number",
-      queue);
+      queue.name, identity, std::int64_t{queue.elsewhere ? 1 : 0});
   const Result<bool> row = added.next();
   if (!row) return row.error();
   const std::int64_t number = added.integer(0);
@@ -170,6 +185,13 @@ Result<std::int64_t> ensureQueue(Connection& connection, const std::string& queu
   const Result<bool> end = added.next();
   if (!end) return end.error();
   return number;
+}
+
+Result<QueueIdentity> identityOf(Connection& connection, std::int64_t queue) {
+  Query identity = connection.query("SELECT identity FROM tenure_queue WHERE number = ?1", queue);
+  const Result<bool> found = identity.next();
+  if (!found) return found.error();
+  return QueueIdentity{*found ? identity.text(0) : ""};
 }
 
 }  // namespace tenure::sqlite

@@ -1,6 +1,7 @@
 /// Tenure's tables in a SQLite file, all named tenure_*. Others in the same file are the user's.
 ///
-///   tenure_queue ─1:n─ tenure_message          the queue: who owns it, and what waits
+///   tenure_queue ─1:n─ tenure_message          the queue: who owns it, and what waits; of one that is kept elsewhere
+///                                              the owner alone
 ///   tenure_number  tenure_sent                 what a numbering sink gave each group, and which ids it has had
 ///   tenure_fence                               one row an election: which term may commit
 ///   tenure_key                                 what was done or died already
@@ -15,7 +16,9 @@
 #include <cstdint>
 #include <string>
 
+#include "storage/fence.hpp"
 #include "tenure/result.hpp"
+#include "tenure/sqlite.hpp"
 
 namespace tenure::sqlite {
 
@@ -35,9 +38,11 @@ constexpr std::int64_t positionIn(std::int64_t queue, std::int64_t place) noexce
 }
 constexpr std::int64_t lastPositionIn(std::int64_t queue) noexcept { return positionIn(queue + 1, 0) - 1; }
 
+inline storage::WhichQueue whichQueue(const Options& options) { return {options.queue, options.elsewhere}; }
 /// The queue's number, which may need a new row. Call it inside a transaction.
-Result<std::int64_t> ensureQueue(Connection& connection, const std::string& queue);
-/// The queue's number. Errors: notFound.
-Result<std::int64_t> findQueue(Connection& connection, const std::string& queue);
+Result<std::int64_t> ensureQueue(Connection& connection, const storage::WhichQueue& queue);
+/// The queue's number. Errors: notFound; invalidArgument  several of that name are kept elsewhere
+Result<std::int64_t> findQueue(Connection& connection, const storage::WhichQueue& queue);
+Result<QueueIdentity> identityOf(Connection& connection, std::int64_t queue);
 
 }  // namespace tenure::sqlite

@@ -33,7 +33,7 @@ class Sink final : public IMessageSink {
 
  private:
   Result<void> insert(std::span<const NewMessage> messages) {
-    const Result<std::int64_t> queue = ensureQueue(*connection_, options_.queue);
+    const Result<std::int64_t> queue = ensureQueue(*connection_, whichQueue(options_));
     if (!queue) return queue.error();
     const Result<std::size_t> leftOut = appendTo(*connection_, *queue, messages, options_.numbered);
     if (!leftOut) return leftOut.error();

@@ -36,6 +36,21 @@ Result<Message> messageFrom(const Query& row) {
   return message;
 }
 
+Result<QueueIdentity> Source::identity(const std::stop_token&) {
+  const Result<std::shared_ptr<Connection>> opened = file_.acquire();
+  if (!opened) return opened.error();
+  Connection& connection = **opened;
+  if (const auto known = findQueue(connection, whichQueue(file_.options())); known)
+    return identityOf(connection, *known);
+  if (const Result<void> locked = connection.run("BEGIN IMMEDIATE"); !locked) return locked.error();
+  const Result<std::int64_t> made = ensureQueue(connection, whichQueue(file_.options()));
+  const Result<void> committed = made ? connection.commit() : Result<void>{};
+  if (!made || !committed) connection.rollback();
+  if (!made) return made.error();
+  if (!committed) return committed.error();
+  return identityOf(connection, *made);
+}
+
 Result<void> Source::attach(const Term& term) {
   Result<std::shared_ptr<Connection>> opened = file_.acquire();
   if (!opened) return opened.error();
@@ -58,13 +73,13 @@ Result<void> Source::own(const TermIdentity& term) {
     end_ = lastPositionIn(queue);
   };
   // After a claim in the same file the queue is ours already, and nothing has to be locked.
-  if (const Result<Queue> known = readQueue(*connection_, file_.options().queue);
+  if (const Result<Queue> known = readQueue(*connection_, whichQueue(file_.options()));
       known && isOwnedBy(known->owner, term)) {
     begin(known->number);
     return {};
   }
   if (Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked;
-  const Result<Queue> queue = readOrAddQueue(*connection_, file_.options().queue);
+  const Result<Queue> queue = readOrAddQueue(*connection_, whichQueue(file_.options()));
   if (!queue) return queue.error();
   if (!queue->owner.election.empty() && !isOwnedBy(queue->owner, term))
     return Error{Errc::queueOwned, "it is consumed by election " + queue->owner.election + " at " + queue->owner.path};

@@ -23,6 +23,7 @@ class Source final : public IMessageSource {
   Source(OpenFile& file, const IFencedStore& store, IEventSink& events) : file_(file), store_(store), events_(events) {}
 
   Result<void> prepare(const std::stop_token&) override { return lookAsStandby(file_.options()); }
+  Result<QueueIdentity> identity(const std::stop_token& stop) override;
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == &store_; }

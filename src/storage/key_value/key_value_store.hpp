@@ -24,6 +24,7 @@ class KeyValueStore final : public IStoreDriver {
 
   std::string name() const override { return values_->name(); }
   const Limits& limits() const noexcept override { return limits_; }
+  void serve(const QueueIdentity& queue) override { values_->serve(queue); }
   Result<void> connect(const std::stop_token& stop) override { return values_->connect(stop); }
   std::string server() const override { return values_->server(); }
 

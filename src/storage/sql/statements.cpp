@@ -13,7 +13,6 @@ std::string joined(const std::vector<std::string>& parts, std::string_view betwe
 
 std::string_view scopeColumn(const Schema& schema) noexcept {
   switch (schema.scope) {
-    case Scope::all: return {};
     case Scope::queue: return "queue";
     case Scope::election: return "election";
   }
@@ -33,22 +32,20 @@ Statements::Statements(const Dialect& dialect) : dialect_(dialect) {
 std::string Statements::parameter(std::size_t number) const { return dialect_.sigil + std::to_string(number); }
 
 Statements::OfTable Statements::make(const Schema& schema) const {
-  const bool isScoped = schema.scope != Scope::all;
   std::vector<std::size_t> keys;
   for (std::size_t place = 0; place < schema.keys; ++place) keys.push_back(place);
   OfTable made;
   made.insert = insertOf(schema);
   made.upsert = made.insert;
   made.insert.sql += " ON CONFLICT DO NOTHING";
-  made.remove = {"DELETE FROM " + std::string(schema.name) + byKey(schema), isScoped, keys};
-  made.select = {"SELECT " + columnsOf(schema) + " FROM " + std::string(schema.name) + byKey(schema), isScoped, keys};
+  made.remove = {"DELETE FROM " + std::string(schema.name) + byKey(schema), keys};
+  made.select = {"SELECT " + columnsOf(schema) + " FROM " + std::string(schema.name) + byKey(schema), keys};
   made.upsert.sql += orReplace(schema);
   return made;
 }
 
 std::string Statements::orReplace(const Schema& schema) const {
-  std::vector<std::string> conflict;
-  if (schema.scope != Scope::all) conflict.emplace_back(scopeColumn(schema));
+  std::vector<std::string> conflict{std::string(scopeColumn(schema))};
   for (const Column& column : schema.keyColumns()) conflict.emplace_back(column.name);
   std::vector<std::string> sets;
   for (const Column& column : schema.valueColumns()) {
@@ -64,13 +61,9 @@ std::string Statements::orReplace(const Schema& schema) const {
 
 /// A number that the store gives is one more than the last one, or given by the table itself.
 Statement Statements::insertOf(const Schema& schema) const {
-  Statement statement{.isScoped = schema.scope != Scope::all};
-  std::vector<std::string> names;
-  std::vector<std::string> values;
-  if (statement.isScoped) {
-    names.emplace_back(scopeColumn(schema));
-    values.push_back(parameter(1));
-  }
+  Statement statement;
+  std::vector<std::string> names{std::string(scopeColumn(schema))};
+  std::vector<std::string> values{parameter(1)};
   for (std::size_t place = 0; place < schema.columns.size(); ++place) {
     const Column& column = schema.columns[place];
     const bool isGiven = column.rule != Rule::assigned;
@@ -78,12 +71,12 @@ Statement Statements::insertOf(const Schema& schema) const {
     names.emplace_back(column.name);
     if (isGiven) {
       statement.places.push_back(place);
-      values.push_back(parameter(statement.places.size() + (statement.isScoped ? 1 : 0)));
+      values.push_back(parameter(statement.places.size() + 1));
       continue;
     }
-    const std::string before(schema.columns[0].name);
     values.push_back("(SELECT coalesce(max(" + std::string(column.name) + "), 0) + 1 FROM " + std::string(schema.name) +
-                     " WHERE " + before + " = " + parameter(1) + ")");
+                     " WHERE " + std::string(scopeColumn(schema)) + " = " + parameter(1) + " AND " +
+                     std::string(schema.columns[0].name) + " = " + parameter(2) + ")");
   }
   statement.sql =
       "INSERT INTO " + std::string(schema.name) + "(" + joined(names, ", ") + ") VALUES(" + joined(values, ", ") + ")";
@@ -91,23 +84,21 @@ Statement Statements::insertOf(const Schema& schema) const {
 }
 
 std::string Statements::byKey(const Schema& schema) const {
-  std::vector<std::string> conditions;
-  if (schema.scope != Scope::all) conditions.push_back(std::string(scopeColumn(schema)) + " = " + parameter(1));
+  std::vector<std::string> conditions{std::string(scopeColumn(schema)) + " = " + parameter(1)};
   for (const Column& column : schema.keyColumns())
     conditions.push_back(std::string(column.name) + " = " + parameter(conditions.size() + 1));
   return " WHERE " + joined(conditions, " AND ");
 }
 
 std::string Statements::andHas(const Statement& statement, Table table, std::size_t place) const {
-  const std::size_t next = statement.places.size() + (statement.isScoped ? 2 : 1);
+  const std::size_t next = statement.places.size() + 2;
   return statement.sql + " AND " + std::string(schemaOf(table).columns[place].name) + " = " + parameter(next);
 }
 
 std::string Statements::scan(const Scan& scan) const {
   const Schema& schema = schemaOf(scan.table);
-  std::vector<std::string> conditions;
-  std::size_t number = 0;
-  if (schema.scope != Scope::all) conditions.push_back(std::string(scopeColumn(schema)) + " = " + parameter(++number));
+  std::size_t number = 1;
+  std::vector<std::string> conditions{std::string(scopeColumn(schema)) + " = " + parameter(number)};
   std::size_t place = 0;
   for (; place < scan.prefix.size(); ++place)
     conditions.push_back(std::string(schema.columns[place].name) + " = " + parameter(++number));
@@ -122,9 +113,9 @@ std::string Statements::scan(const Scan& scan) const {
   std::vector<std::string> order;
   for (const Column& column : schema.keyColumns())
     order.push_back(std::string(column.name) + (scan.backward ? " DESC" : ""));
-  return "SELECT " + columnsOf(schema) + " FROM " + std::string(schema.name) +
-         (conditions.empty() ? "" : " WHERE " + joined(conditions, " AND ")) + " ORDER BY " + joined(order, ", ") +
-         " LIMIT " + parameter(++number) + (scan.skip > 0 ? " OFFSET " + std::to_string(scan.skip) : "");
+  return "SELECT " + columnsOf(schema) + " FROM " + std::string(schema.name) + " WHERE " + joined(conditions, " AND ") +
+         " ORDER BY " + joined(order, ", ") + " LIMIT " + parameter(++number) +
+         (scan.skip > 0 ? " OFFSET " + std::to_string(scan.skip) : "");
 }
 
 }  // namespace tenure::storage

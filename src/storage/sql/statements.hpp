@@ -1,6 +1,6 @@
 /// The statements that keep rows in the tables of a database, in its own spelling. Each is for one row; its parameters
-/// are numbered from 1 on: first whose rows they are, where the table has a column for that, then what the row has for
-/// the columns that the statement names. Pure.
+/// are numbered from 1 on: first whose rows they are, then what the row has for the columns that the statement names.
+/// Pure.
 #pragma once
 
 #include <array>
@@ -21,10 +21,9 @@ struct Dialect {
   std::string_view greater = "max";  // of two values
 };
 
-/// A statement and where its parameters are in a row; what is in `scoped` tables comes first.
+/// A statement and where its parameters are in a row; whose rows they are comes before them.
 struct Statement {
   std::string sql{};
-  bool isScoped = false;
   std::vector<std::size_t> places{};
 };
 
@@ -63,7 +62,7 @@ class Statements {
   std::array<OfTable, tableCount> tables_;
 };
 
-/// The column that says whose rows they are; empty where they are everybody's.
+/// The column that says whose rows they are.
 std::string_view scopeColumn(const Schema& schema) noexcept;
 /// Of the rows that a scan or a select answers: the columns in their order.
 std::string columnsOf(const Schema& schema);

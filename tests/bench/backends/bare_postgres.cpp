@@ -68,14 +68,15 @@ void BarePostgres::prepareAll(const std::string& effect) {
           "WITH passed AS (UPDATE tenure_fence SET seq = seq + 1 WHERE election = $1 AND generation = $2 AND token = $3"
           " AND candidate = $4 AND ensemble = $5 AND seq = $6 RETURNING 1) SELECT 1 / count(*) FROM passed",
           {text, bigint, bigint, text, text, bigint});
-  prepare("key", "INSERT INTO tenure_key(consumer, id, state, digest, token, at) VALUES($1, $2, 0, $3, $4, $5)",
+  prepare("key",
+          "INSERT INTO tenure_key(queue, consumer, id, state, digest, token, at) VALUES(1, $1, $2, 0, $3, $4, $5)",
           {text, bytes, bytes, bigint, bigint});
   prepare("effect", effect, {untyped, untyped, untyped, bigint});
   prepare("mark", "SAVEPOINT mark", {});
   prepare("unmark", "RELEASE mark", {});
   prepare("work",
-          "INSERT INTO tenure_in_work(consumer, token, more, ids) VALUES($1, $2, 1, $3)"
-          " ON CONFLICT(consumer) DO UPDATE SET token = $2, more = 1, ids = $3",
+          "INSERT INTO tenure_in_work(queue, consumer, token, more, ids) VALUES(1, $1, $2, 1, $3)"
+          " ON CONFLICT(queue, consumer) DO UPDATE SET token = $2, more = 1, ids = $3",
           {text, bigint, bytes});
   prepare("delete", "DELETE FROM tenure_message WHERE queue = $1 AND n BETWEEN $2 AND $3", {bigint, bigint, bigint});
   prepare("commit", "COMMIT", {});

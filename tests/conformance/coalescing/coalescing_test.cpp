@@ -168,7 +168,7 @@ class CoalescingSuite : public testing::TestWithParam<Wiring> {
     return sum;
   }
   std::int64_t runs(const std::string& key) {
-    Replica replica = otherWorld_ ? otherWorld_->open() : world_->open();
+    Replica replica = openBeside(otherWorld_ ? *otherWorld_ : *world_, *world_);
     const TestTerm term(++token_);
     EXPECT_THAT(replica.store->claim(term), succeeds());
     auto transaction = replica.store->begin(term).value();

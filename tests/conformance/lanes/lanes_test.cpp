@@ -120,7 +120,7 @@ class LanesSuite : public testing::TestWithParam<BackendPair> {
 
   /// What the store holds for each group, asked by a term of its own.
   std::map<std::string, std::string> effects() {
-    Replica replica = otherWorld_ ? otherWorld_->open() : world_->open();
+    Replica replica = openBeside(otherWorld_ ? *otherWorld_ : *world_, *world_);
     const TestTerm term(++token_);
     EXPECT_THAT(replica.store->claim(term), succeeds());
     auto transaction = replica.store->begin(term).value();

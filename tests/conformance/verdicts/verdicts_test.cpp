@@ -106,7 +106,7 @@ class VerdictsSuite : public testing::TestWithParam<Way> {
 
   /// What the store holds for a group, asked by a term of its own.
   std::string effectsOf(const std::string& group) {
-    Replica replica = otherWorld_ ? otherWorld_->open() : world_->open();
+    Replica replica = openBeside(otherWorld_ ? *otherWorld_ : *world_, *world_);
     const TestTerm term(++token_);
     EXPECT_THAT(replica.store->claim(term), succeeds());
     auto transaction = replica.store->begin(term).value();
@@ -204,7 +204,8 @@ TEST_P(VerdictsSuite, AKillerOfItsProcessIsADeadLetterAndItsNeighboursAreNot) {
 }
 
 TEST_P(VerdictsSuite, ManyDeadLettersInARowStopEveryLeaderUntilAnOperatorLetsThemGoOn) {
-  const auto admin = (otherWorld_ ? *otherWorld_ : *world_).storeAdmin();
+  const auto admin =
+      otherWorld_ ? otherWorld_->adminOf(world_->open().source->identity({}).value()) : world_->storeAdmin();
   if (admin == nullptr) return;  // a store in memory has no operators: ConsumerStops shows it
   options_.deadLetterLimit = 4;
   options_.maxBatch = 1;

@@ -273,7 +273,8 @@ TEST_F(Consuming, AKeyThatSomebodyElseWroteMeanwhileUndoesTheBatchAndIsADuplicat
     // After the look at the keys of all, before the commit.
     if (delivery.message.id.value == "3")
       world_.ask(
-          "INSERT INTO tenure_key SELECT consumer, '\\x35', state, digest, token, at FROM tenure_key WHERE id = '\\x30'"
+          "INSERT INTO tenure_key SELECT queue, consumer, '\\x35', state, digest, token, at FROM tenure_key WHERE id = "
+          "'\\x30'"
           " ON CONFLICT DO NOTHING");
     return write(delivery);
   };

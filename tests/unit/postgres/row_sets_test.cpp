@@ -62,7 +62,7 @@ TEST_F(Sets, KeysAreMadeInTheirOrderSoThatTwoNeverWaitForEachOther) {
   const std::vector<Command> commands = sets_.writes({}, writes_);
 
   ASSERT_EQ(commands.size(), 1U);
-  EXPECT_EQ(commands[0].parameters.at(1).bytes, ids.parameter().bytes);
+  EXPECT_EQ(commands[0].parameters.at(2).bytes, ids.parameter().bytes);
 }
 
 TEST_F(Sets, WhatIsInWorkIsWrittenLast) {

@@ -23,6 +23,21 @@ class Attach : public Scene {
   Result<void> attach(const Options& options) { return makeSource(options, events_)->attach(term_); }
 };
 
+TEST_F(Attach, AQueueIsTheSameUnderEachNameOfItsHost) {
+  Options named = options_;
+  named.host = "localhost";
+  Options other = options_;
+  other.queue += "-other";
+
+  const QueueIdentity identity = openAdmin(options_).value()->identity().value();
+
+  EXPECT_THAT(identity.value, testing::StartsWith("rabbitmq:"));
+  EXPECT_THAT(identity.value, testing::EndsWith("/%2F/" + options_.queue));
+  EXPECT_EQ(openAdmin(named).value()->identity().value(), identity);
+  EXPECT_EQ(makeSource(named, events_)->identity({}).value(), identity);
+  EXPECT_NE(openAdmin(other).value()->identity().value(), identity);
+}
+
 TEST_F(Attach, IsRefusedWhileAnotherConsumerHoldsTheQueue) {
   const auto first = attached(term_);
   options_.attachLimit = 50ms;

@@ -20,6 +20,7 @@ class Disturbed final : public IMessageSource {
   Disturbed(std::unique_ptr<IMessageSource> source, Disturbance disturb)
       : source_(std::move(source)), disturb_(std::move(disturb)) {}
 
+  Result<QueueIdentity> identity(const std::stop_token& stop) override { return source_->identity(stop); }
   Result<void> attach(const Term& term) override { return source_->attach(term); }
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     return source_->fetch(max, deadline, std::move(stop));
@@ -134,7 +135,9 @@ class OversizeEffect : public Scene {
     const auto written = delivery.transaction.sql()->execute("INSERT INTO ledger(id) VALUES(:id)", parameters);
     return written ? Outcome::done() : Outcome::failed(written.error().message());
   }
-  std::vector<DeadLetter> letters() { return store_.admin()->deadLetters(10, {}).value(); }
+  std::vector<DeadLetter> letters() {
+    return store_.adminOf(openAdmin(options_).value()->identity().value())->deadLetters(10, {}).value();
+  }
   std::int64_t waiting() const { return openAdmin(options_).value()->stats()->waiting; }
 
   test::SqliteWorld store_;
