@@ -284,15 +284,19 @@ std::string reportText(const QueueReport& report, WallTime now) {
                              : report.isOfBroker ? "not known: the broker does not tell"
                                                  : "-";
   const char* leftOut = report.isOfBroker ? ", and those that the leader has been handed" : "";
-  return label("waiting") + std::to_string(queue.waiting) + " (" + orDash(queue.waitingBytes) + " bytes)" + leftOut +
-         "\n" + label("oldest") + oldest + "\n" +
-         (report.store ? storeText(*report.store, now) : withoutStoreText(report.whyNoStore)) + label("election") +
-         (queue.election.empty() ? "-" : escaped(queue.election)) + "\n";
+  const std::string count = (queue.waitingIsAtMost ? "at most " : "") + std::to_string(queue.waiting);
+  return label("waiting") + count + " (" + orDash(queue.waitingBytes) + " bytes)" + leftOut + "\n" + label("oldest") +
+         oldest + "\n" + (report.store ? storeText(*report.store, now) : withoutStoreText(report.whyNoStore)) +
+         label("election") + (queue.election.empty() ? "-" : escaped(queue.election)) + "\n";
 }
 
 std::string reportJson(const QueueReport& report, WallTime now) {
   const QueueStats& queue = report.queue;
-  Json out{{"waiting", queue.waiting}, {"waiting_bytes", nullptr}, {"oldest", nullptr}, {"oldest_age_ms", nullptr}};
+  Json out{{"waiting", queue.waiting},
+           {"waiting_is_at_most", queue.waitingIsAtMost},
+           {"waiting_bytes", nullptr},
+           {"oldest", nullptr},
+           {"oldest_age_ms", nullptr}};
   if (queue.waitingBytes) out["waiting_bytes"] = *queue.waitingBytes;
   if (queue.oldest) out["oldest"] = formatWallTime(*queue.oldest);
   if (queue.oldest) out["oldest_age_ms"] = (now - *queue.oldest).count();

@@ -10,6 +10,9 @@ namespace tenure {
 
 struct QueueStats {
   std::int64_t waiting = 0;
+  /// There are so many that they were not counted: `waiting` is how many places of the queue are taken, and some of
+  /// these may be done already.
+  bool waitingIsAtMost = false;
   /// Nullopt where the backend does not tell; the same for those below.
   std::optional<std::int64_t> waitingBytes;
   std::optional<std::int64_t> deadLetters;

@@ -4,6 +4,7 @@
 
 #include "backends/postgresql/driver.hpp"
 #include "backends/postgresql/inspection.hpp"
+#include "backends/postgresql/queue_stats.hpp"
 #include "backends/postgresql/schema.hpp"
 #include "storage/store_admin.hpp"
 
@@ -11,6 +12,7 @@ namespace tenure::postgresql {
 namespace {
 
 constexpr std::size_t peekedAtOnce = 16;  // they may be large
+constexpr std::chrono::seconds longestLook{1};
 
 struct OpenQueue {
   std::unique_ptr<Connection> connection;
@@ -72,21 +74,7 @@ class Admin final : public IDatabaseAdmin {
 Result<QueueStats> Admin::stats() {
   Result<OpenQueue> open = openQueue(options_);
   if (!open) return open.error();
-  const Result<Answer> counted = open->connection->ask(
-      "SELECT count(*), coalesce(sum(octet_length(body)), 0)::bigint, min(enqueued_at),"
-      " (SELECT count(*) FROM tenure_dead_letter WHERE queue = $1),"
-      " (SELECT count(DISTINCT id) FROM tenure_message WHERE queue = $1 AND id IN (SELECT id FROM tenure_attempt))"
-      " FROM tenure_message WHERE queue = $1",
-      open->queue.number);
-  if (!counted) return counted.error();
-  QueueStats stats{.waiting = counted->integer(0, 0),
-                   .waitingBytes = counted->integer(0, 1),
-                   .deadLetters = counted->integer(0, 3),
-                   .retrying = counted->integer(0, 4),
-                   .oldest = std::nullopt,
-                   .election = open->queue.owner.election};
-  if (!counted->isNull(0, 2)) stats.oldest = counted->time(0, 2);
-  return stats;
+  return statsOf(*open->connection, open->queue, longestLook);
 }
 
 Result<QueueIdentity> Admin::identity() {

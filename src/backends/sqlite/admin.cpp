@@ -3,6 +3,7 @@
 
 #include "backends/sqlite/driver.hpp"
 #include "backends/sqlite/inspection.hpp"
+#include "backends/sqlite/queue_stats.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "backends/sqlite/source.hpp"
 #include "storage/store_admin.hpp"
@@ -80,25 +81,7 @@ Result<QueueStats> Admin::stats() {
   if (!connection) return connection.error();
   const Result<Queue> found = readQueue(**connection, whichQueue(file_.options()));
   if (!found) return found.error();
-  const std::int64_t queue = found->number;
-  Query counted = (*connection)
-                      ->query(
-                          "SELECT count(*), coalesce(sum(length(body)), 0), min(enqueued_at),"
-                          " (SELECT count(*) FROM tenure_dead_letter WHERE queue = ?1),"
-                          " (SELECT count(DISTINCT id) FROM tenure_message WHERE n > ?2 AND n <= ?3"
-                          "  AND id IN (SELECT id FROM tenure_attempt))"
-                          " FROM tenure_message WHERE n > ?2 AND n <= ?3",
-                          queue, positionIn(queue, 0), lastPositionIn(queue));
-  const Result<bool> row = counted.next();
-  if (!row) return row.error();
-  QueueStats stats{.waiting = counted.integer(0),
-                   .waitingBytes = counted.integer(1),
-                   .deadLetters = counted.integer(3),
-                   .retrying = counted.integer(4),
-                   .oldest = std::nullopt,
-                   .election = found->owner.election};
-  if (!counted.isNull(2)) stats.oldest = counted.time(2);
-  return stats;
+  return statsOf(**connection, *found);
 }
 
 Result<QueueIdentity> Admin::identity() {

@@ -1,0 +1,15 @@
+/// What operators see of a queue at a glance.
+#pragma once
+
+#include <chrono>
+
+#include "backends/postgresql/fence_rows.hpp"
+#include "tenure/spi/admin.hpp"
+
+namespace tenure::postgresql {
+
+/// Where the counting takes longer than `limit`, the places that are taken stand for the messages. The connection is
+/// the operator's own, and keeps that limit.
+Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chrono::milliseconds limit);
+
+}  // namespace tenure::postgresql
