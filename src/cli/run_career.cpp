@@ -60,12 +60,11 @@ void RunCareer::inaugurate(const Term& term) {
 }
 
 bool RunCareer::execute(const Term& term) {
-  const BootTime begun = BootClock::now();
   emit_(CommandStarted{settings_.arguments.front()}, term.token());
   const Result<ChildEnd> end = run(term);
-  const Duration ran = BootClock::now() - begun;
+  const Duration ran = end ? end->ran : Duration::zero();
   const RunMachine::Next next =
-      end ? machine_.commandEnded(*end, term.endReason(), ran) : machine_.commandFailed(end.error());
+      end ? machine_.commandEnded(*end, term.endReason()) : machine_.commandFailed(end.error());
   const std::string how = end ? descriptionOf(*end) : end.error().message();
   emit_(CommandEnded{how, inMilliseconds(ran), std::string(toString(next.step))}, term.token());
   return perform(next, term, how);

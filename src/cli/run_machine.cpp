@@ -12,7 +12,7 @@ bool isLoss(EndReason reason) noexcept {
 
 }  // namespace
 
-RunMachine::Next RunMachine::commandEnded(const ChildEnd& end, EndReason ending, Duration ran) {
+RunMachine::Next RunMachine::commandEnded(const ChildEnd& end, EndReason ending) {
   if (!end.nothingLeft) return leaveWith(static_cast<int>(Exit::hung), true);
   if (end.cause == EndCause::overdue && ending == EndReason::none) return {.step = Step::lose};
   if (end.cause == EndCause::stopAsked && end.killed && ending == EndReason::stopAsked)
@@ -20,8 +20,8 @@ RunMachine::Next RunMachine::commandEnded(const ChildEnd& end, EndReason ending,
   const bool forItsTerm = end.cause == EndCause::stopAsked || end.cause == EndCause::overdue;
   if (forItsTerm || ending != EndReason::none) return {};
   switch (onExit_) {
-    case OnExit::resign: return {.step = Step::resign, .failed = end.exitCode != 0 || ran < soonest};
-    case OnExit::restart: return startAgain(ran);
+    case OnExit::resign: return {.step = Step::resign, .failed = end.exitCode != 0 || end.ran < soonest};
+    case OnExit::restart: return startAgain(end.ran);
     case OnExit::exit: break;
   }
   return leaveWith(shellCodeOf(end));

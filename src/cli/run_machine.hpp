@@ -48,8 +48,8 @@ class RunMachine {
 
   explicit RunMachine(OnExit onExit) noexcept : onExit_(onExit) {}
 
-  /// `ending` is what the term said at that moment, `ran` how long the command did.
-  Next commandEnded(const ChildEnd& end, EndReason ending, Duration ran);
+  /// `ending` is what the term said at that moment.
+  Next commandEnded(const ChildEnd& end, EndReason ending);
   /// It could not be run, or nobody knows how it ended.
   Next commandFailed(const Error& error);
   /// True: leave the race.

@@ -43,8 +43,12 @@ SpawnRequest requestFor(const ChildCommand& command, const ChildLimits& limits, 
 }
 
 ChildEnd endFrom(const ChildReport& report) {
-  ChildEnd end{
-      .exitCode = {}, .signal = 0, .cause = report.cause, .killed = report.killed, .nothingLeft = report.nothingLeft};
+  ChildEnd end{.exitCode = {},
+               .signal = 0,
+               .cause = report.cause,
+               .killed = report.killed,
+               .nothingLeft = report.nothingLeft,
+               .ran = {}};
   if (WIFEXITED(report.waitStatus)) end.exitCode = WEXITSTATUS(report.waitStatus);
   if (WIFSIGNALED(report.waitStatus)) end.signal = WTERMSIG(report.waitStatus);
   return end;
@@ -117,7 +121,10 @@ class Conversation {
       if (waited[2].revents != 0) errors_.passOn();
       if (waited[0].revents != 0) {
         if (auto end = hear()) {
-          if (*end) (*end)->errors = errors_.take();
+          if (*end) {
+            (*end)->errors = errors_.take();
+            (*end)->ran = BootClock::now() - begunAt_;
+          }
           return *std::move(end);
         }
       }
@@ -149,6 +156,7 @@ class Conversation {
       return end;
     }
     if (news->kind == ChildNews::Kind::begun) {
+      begunAt_ = BootClock::now();
       keeper_ = news->keeper;
       keeperHandle_ = openProcess(keeper_);
       return std::nullopt;
@@ -192,6 +200,7 @@ class Conversation {
   Line line_;
   ErrorStream errors_;
   pid_t keeper_ = 0;
+  BootTime begunAt_ = BootClock::now();
   Descriptor keeperHandle_;
   const ChildLimits& limits_;
   BootTime toldAt_ = BootClock::now();  // the last order; it may name a time that has passed

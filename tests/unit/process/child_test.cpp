@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "process/control_group.hpp"
+#include "process/process_handle.hpp"
 #include "processes.hpp"
 
 namespace tenure::test {
@@ -135,6 +136,18 @@ TEST_F(Child, InAControlGroupOfItsOwnDiesInOneBlowHoweverItForks) {
   EXPECT_THAT(rung, HasSubstr("/tenure-"));
   EXPECT_TRUE(end.nothingLeft);
   EXPECT_THAT(marked.processes(), IsEmpty());
+}
+
+TEST_F(Child, TellsHowLongItRanWithoutWhatTheGuardianNeededToStartIt) {
+  constexpr Duration late = 40ms;  // a guardian that was stopped is continued after 50 ms
+  signalThrough(openProcess(guardian.pid()), SIGSTOP);
+  const BootTime asked = BootClock::now();
+  const auto until = [] { return BootTime::max(); };
+
+  const ChildEnd end = runChild(guardian, marked.command("exit 0"), {.until = until}).value();
+
+  EXPECT_GT(end.ran, Duration::zero());
+  EXPECT_LE(end.ran + late, BootClock::now() - asked);
 }
 
 TEST_F(Child, ReportsTheSignalThatKilledIt) {
