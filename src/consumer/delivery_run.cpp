@@ -1,4 +1,5 @@
 // From the start of its handler to its end in the transaction.
+#include "base/text.hpp"
 #include "consumer/charges.hpp"
 #include "consumer/delivery.hpp"
 #include "consumer/message_limits.hpp"

@@ -1,4 +1,5 @@
 #include "backends/postgresql/connection.hpp"
+#include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/queue_rows.hpp"
 #include "backends/postgresql/schema.hpp"
 #include "storage/message_check.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/digest.hpp"
 #include "base/text.hpp"
 
 namespace tenure::urls {
