@@ -562,7 +562,7 @@ TEST_F(ConsumerFailure, ASendWithoutAQueueIsRefusedWhereMessagesComeFromElsewher
 
   workOff(elect());
 
-  ASSERT_THAT(sent, SizeIs(1));
+  ASSERT_EQ(sent.size(), 1U);
   ASSERT_FALSE(sent[0]);
   EXPECT_THAT(sent[0].error().detail, HasSubstr("name the queue"));
 }
