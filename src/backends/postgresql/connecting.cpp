@@ -155,6 +155,10 @@ Error refusal(pg_conn* connection, const Options& options) {
   if (PQconnectionNeedsPassword(connection) != 0)
     return {Errc::authenticationFailed,
             sentence + (options.passwordFile.empty() ? " (in PGPASSWORD, PGPASSFILE or a password file)" : "")};
+  if (speaksAnotherProtocol(message))
+    return {meaningOfRefusal(message), "no PostgreSQL server listens at \"" + text(PQhost(connection)) + "\", port " +
+                                           text(PQport(connection)) +
+                                           ", but something that speaks another protocol: " + sentence};
   return {meaningOfRefusal(message), sentence};
 }
 

@@ -69,9 +69,16 @@ Errc meaningOfSentence(std::string_view sentence) noexcept {
 
 }  // namespace
 
+bool speaksAnotherProtocol(std::string_view message) noexcept {
+  return message.find("expected authentication request from server") != std::string_view::npos ||
+         message.find("invalid response to SSL negotiation") != std::string_view::npos ||
+         message.find("invalid response to GSSAPI negotiation") != std::string_view::npos;
+}
+
 Errc meaningOfRefusal(std::string_view message) {
   const auto says = [&](std::string_view part) { return message.find(part) != std::string_view::npos; };
-  if (says("certificate") || says("does not support SSL")) return Errc::configurationRefused;
+  if (says("certificate") || says("does not support SSL") || speaksAnotherProtocol(message))
+    return Errc::configurationRefused;
   const Errc told = meaningOfStates(message);
   return told == Errc::unavailable ? meaningOfSentence(message) : told;
 }

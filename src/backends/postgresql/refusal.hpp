@@ -19,6 +19,9 @@ namespace tenure::postgresql {
 /// `message` is libpq's, in as many lines as it likes, with codes or without.
 Errc meaningOfRefusal(std::string_view message);
 
+/// What listens there answered as no PostgreSQL server does.
+bool speaksAnotherProtocol(std::string_view message) noexcept;
+
 /// A server has said some of it, rather than libpq all of it.
 bool isServersWord(std::string_view message) noexcept;
 

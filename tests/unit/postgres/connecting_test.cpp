@@ -3,9 +3,11 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <fstream>
+#include <thread>
 
 #include "backends/postgresql/fence_rows.hpp"
 #include "leading.hpp"
@@ -275,6 +277,26 @@ TEST_F(Connecting, Row20WithoutTlsAtTheServerNothingIsSentInTheClear) {
 
   secure.host = server().folder().string();
   EXPECT_THAT(tryToConnect(secure), failsWith(Errc::configurationRefused)) << "a Unix socket has no TLS";
+}
+
+TEST_F(Connecting, AServerOfAnotherProtocolIsSaidToBeNoPostgresql) {
+  const test::Descriptor other = test::listenOn(0);
+  Options wrong = options();
+  wrong.port = test::portOf(other);
+  std::jthread answers([&other](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      pollfd waiting{.fd = other.get(), .events = POLLIN, .revents = 0};
+      if (poll(&waiting, 1, 20) != 1) continue;
+      const test::Descriptor guest(accept(other.get(), nullptr, nullptr));
+      test::receive(guest, 8);
+      test::sendAll(guest, "-ERR unknown command\r\n");
+    }
+  });
+
+  const Result<void> refused = tryToConnect(wrong);
+
+  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, HasSubstr("no PostgreSQL server listens at"));
 }
 
 TEST_F(Connecting, Row22AServerThatAcceptsAndStallsIsGivenUp) {
