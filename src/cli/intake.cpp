@@ -20,7 +20,9 @@ Intake::Intake(LineReader& reader, LineFormat format, IMessageSink& sink, BadLin
       backoff_(std::chrono::milliseconds{2}, std::chrono::milliseconds{200}, Random{freshSeed()}) {}
 
 Result<NewMessage> Intake::messageIn(const Line& line) const {
-  if (line.tooLong) return Error{Errc::payloadTooLarge, "longer than any message may be"};
+  if (line.tooLong)
+    return Error{Errc::payloadTooLarge, "the line has " + std::to_string(line.bytes) + " bytes, at most " +
+                                            std::to_string(reader_.longestLine()) + " are allowed"};
   Result<NewMessage> message = parseMessageLine(format_, line.text);
   if (!message || producer_.empty()) return message;
   Result<MessageId> id = messageIdOf(producer_, message->id.value);
@@ -30,6 +32,7 @@ Result<NewMessage> Intake::messageIn(const Line& line) const {
 }
 
 void Intake::take(const Line& line) {
+  lastLine_ = line.number;
   Result<NewMessage> message = messageIn(line);
   if (!message) {
     ++counts_.bad;
@@ -55,6 +58,7 @@ Result<void> Intake::store() {
   counts_.stored = taken_ - counts_.repeated;
   batch_.clear();
   batchBytes_ = 0;
+  counts_.nextLine = lastLine_ + 1;
   return {};
 }
 

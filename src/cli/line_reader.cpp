@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace tenure::cli {
 namespace {
@@ -30,14 +31,14 @@ std::optional<Line> LineReader::takeBuffered() {
   const std::size_t end = buffer_.find('\n', scanned_);
   if (end == std::string::npos) {
     scanned_ = buffer_.size();
-    if (scanned_ - begin_ > longest_) {
-      skipping_ = true;
-      begin_ = scanned_;
-    }
+    skipping_ = skipping_ || scanned_ - begin_ > longest_;
+    if (skipping_) skipped_ += scanned_ - std::exchange(begin_, scanned_);
     return std::nullopt;
   }
-  Line line{std::string_view(buffer_).substr(begin_, end - begin_), ++number_};
-  if (std::exchange(skipping_, false) || line.text.size() > longest_) line = {{}, number_, true};
+  Line line{.text = std::string_view(buffer_).substr(begin_, end - begin_), .number = ++number_};
+  line.bytes = line.text.size() + std::exchange(skipped_, 0);
+  line.tooLong = std::exchange(skipping_, false) || line.bytes > longest_;
+  if (line.tooLong) line.text = {};
   begin_ = scanned_ = end + 1;
   return line;
 }

@@ -14,7 +14,8 @@ namespace tenure::cli {
 struct Line {
   std::string_view text;  // without its line break; valid until the next call
   std::int64_t number = 0;
-  bool tooLong = false;  // more than the limit; `text` is empty
+  bool tooLong = false;   // more than the limit; `text` is empty
+  std::size_t bytes = 0;  // of all of it
 };
 
 class LineReader {
@@ -23,6 +24,7 @@ class LineReader {
 
   /// The next line, or nullopt at the end of the input. A last line without a line break counts.
   Result<std::optional<Line>> next();
+  std::size_t longestLine() const noexcept { return longest_; }
   /// False when next() would have to wait for whoever writes the input.
   bool isReady() const noexcept;
 
@@ -36,7 +38,8 @@ class LineReader {
   std::size_t begin_ = 0;    // of the current line
   std::size_t scanned_ = 0;  // no line break between begin_ and here
   std::int64_t number_ = 0;
-  bool skipping_ = false;  // inside a line that is too long
+  bool skipping_ = false;    // inside a line that is too long
+  std::size_t skipped_ = 0;  // of that line
   bool ended_ = false;
 };
 

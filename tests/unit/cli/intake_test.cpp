@@ -10,6 +10,7 @@ namespace tenure::cli {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -97,6 +98,17 @@ TEST(Intake, ABadLineIsToldWithItsNumberAndStopsNothing) {
   EXPECT_EQ(story.counts.bad, 1);
 }
 
+TEST(Intake, ALineThatIsTooLongIsToldWithItsSizeAndTheLimit) {
+  Story story;
+  const std::size_t limit = longestLine(LineFormat::lines);
+  feed(story, "a\n" + std::string(limit + 100'000, 'x') + "\nb\n", LineFormat::lines);
+
+  EXPECT_THAT(story.sink.bodies, ElementsAre("a", "b"));
+  EXPECT_THAT(story.complaints,
+              ElementsAre(AllOf(HasSubstr("2: "), HasSubstr(std::to_string(limit + 100'000) + " bytes"),
+                                HasSubstr("at most " + std::to_string(limit)))));
+}
+
 TEST(Intake, AProducersOwnIdsAreKeptApartFromOthers) {
   Story story;
   const std::string tooLong(252, 'x');
@@ -150,6 +162,7 @@ TEST(Intake, AFullDiskEndsItAndWhatWasStoredBeforeIsCounted) {
   ASSERT_FALSE(story.outcome);
   EXPECT_TRUE(story.outcome.error().is(Errc::storeFull));
   EXPECT_EQ(story.counts.stored, 512);
+  EXPECT_EQ(story.counts.nextLine, 513);
 }
 
 }  // namespace
