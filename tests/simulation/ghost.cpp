@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tenure/spi/source.hpp"
+
 namespace tenure::simulation {
 namespace {
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "conformance/store/store_suite.hpp"
+#include "support/program.hpp"
 
 namespace tenure::test {
 namespace {
