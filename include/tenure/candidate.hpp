@@ -46,13 +46,15 @@ struct CareerLimits {
 /// kernel's out-of-memory killer). A helper process, started by run(), watches this one. The moment it is gone, and not
 /// before, the helper closes its ZooKeeper session, so that nobody waits for the session timeout. When all that ran for
 /// the term is proven gone it also marks the term as ended, so that the successor does not wait for `barrierLimit`.
-/// Without its helper (not found, killed) a candidate says so in an event and goes on; its sudden death then costs the
-/// session timeout, as it does when the whole machine or container dies.
+/// A candidate tells in an event whether it has one. Without its helper (not found, killed) it goes on; its sudden
+/// death then costs the session timeout, as it does when the whole machine or container dies.
 ///
 /// While the session lasts the helper holds its key, and while it leads the digest. It is a child process: a program
-/// that waits for any child of its own will see it end.
+/// that waits for any child of its own may do so, and will see it end.
 struct LastWillOptions {
-  bool use = false;
+  /// Nullopt: where runUntilSignalled() is called and the helper is found. Whoever calls run() has to ask for it: a
+  /// library starts no process unasked.
+  std::optional<bool> use{};
   /// The helper's program. Empty: `tenure-last-will` beside this program, in ../libexec/tenure, or where the library
   /// that this program was linked with was installed to.
   std::string program{};
@@ -88,12 +90,12 @@ struct CandidateOptions {
   /// the leadership. Each failed term of this process doubles it, so that a preference does not flap. Every leader
   /// looks for new ones at a quarter of its own, 100 ms to 10 s.
   std::chrono::milliseconds preferredAfter{60'000};
-  /// How long a successor waits after an unclean end of our term before it leads; at most 30 min. 0 where every
-  /// effect goes through a fenced store (the claim is the barrier), else up to the execute limit. Nullopt: as long as
-  /// we may go on without hearing that we lead no more, which is half the session timeout that was negotiated.
+  /// How long a successor waits after an unclean end of our term before it leads; at most 30 min. Nullopt: as long as
+  /// we may go on without hearing that we lead no more, which is half the session timeout that was negotiated. Say 0
+  /// where every effect goes through a fenced store: the claim is the barrier then.
   /// A lost term whose phases have all come home, with no outcome unknown, is said to run no more: nobody waits for it.
   /// What it started beside them is for LastWillOptions::childrenGone.
-  std::optional<std::chrono::milliseconds> barrierLimit{0};
+  std::optional<std::chrono::milliseconds> barrierLimit{};
   /// What the program reads anew when a signal says so (runUntilSignalled), such as a log level. Threads: the control
   /// thread; must not block.
   std::function<void()> onReload{};

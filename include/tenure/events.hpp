@@ -52,13 +52,13 @@ using EventBody =
                  StoodBy, ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed,
                  HandoverAsked, HandoverScheduled, HandoverDeclined, HandoverCancelled, CandidateSentBack,
                  SettingsDiffer, SteppedAside, LeaseSoftLimitPassed, Prepared, NotReady, Ready, TermBegan, Inaugurated,
-                 PhaseFailed, PhaseOverran, TermEnded, GaveUp, Left, LastWillReady, LastWillLost, FenceClaimed,
-                 FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped, AttemptFailed,
-                 MessagePostponed, MessageForgone, SuspectsFound, MessageSuspected, MessageDeadLettered, KeysPruned,
-                 KeyAlarmRaised, BeyondHorizon, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported,
-                 Reloaded, Warned, RequestsCoalesced, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked,
-                 BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted,
-                 MessageStuck, QueueHeldUp>;
+                 PhaseFailed, PhaseOverran, TermEnded, GaveUp, Left, LastWillReady, LastWillOff, LastWillLost,
+                 FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped,
+                 AttemptFailed, MessagePostponed, MessageForgone, SuspectsFound, MessageSuspected, MessageDeadLettered,
+                 KeysPruned, KeyAlarmRaised, BeyondHorizon, OutageBegan, OutageEnded, CommandStarted, CommandEnded,
+                 StatusReported, Reloaded, Warned, RequestsCoalesced, MessageHeldBack, MessageSkipped, QueueBlocked,
+                 QueueUnblocked, BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed,
+                 ClockDistrusted, MessageStuck, QueueHeldUp>;
 
 struct Event {
   WallTime at{};

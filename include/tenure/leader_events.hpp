@@ -203,6 +203,11 @@ struct LastWillReady {
   std::int64_t pid = 0;
   void fields(auto&& f) const { f("pid", pid); }
 };
+struct LastWillOff {
+  TENURE_EVENT("last_will_off", info)  // none was started: a sudden death costs the session timeout
+  std::string why;
+  void fields(auto&& f) const { f("why", why); }
+};
 struct LastWillLost {
   TENURE_EVENT("last_will_lost", warn)  // no helper from now on: a sudden death costs the session timeout
   std::string why;

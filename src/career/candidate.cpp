@@ -61,10 +61,10 @@ class Candidate::Impl {
         runner_(career::CareerMachine(options.limits), loop_, thread_, career, emit_, outlets()),
         election_(settingsOf(options, lastWill_), loop_, *coordination_, runner_, emit_, Random(freshSeed())) {}
 
-  ExitStatus run() {
+  ExitStatus run(bool leavesAWill = false) {
     if (clearWay_) emit_(Warned{"the digest travels in clear to " + *clearWay_ + "; put a TLS tunnel in between"});
     const auto untilExit = boost::asio::make_work_guard(context_);
-    lastWill_.start();
+    lastWill_.start(leavesAWill);
     election_.start();
     context_.run();
     lastWill_.dismiss();
@@ -74,7 +74,7 @@ class Candidate::Impl {
   ExitStatus runUntilSignalled() {
     runner_.exitWhenHung();
     awaitSignals();
-    return run();
+    return run(true);
   }
 
   career::CareerRunner& runner() noexcept { return runner_; }

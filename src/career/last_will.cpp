@@ -16,11 +16,14 @@ LastWill::LastWill(AsioLoop& loop, LastWillOptions options, ZooKeeperOptions zoo
 
 LastWill::~LastWill() { dismiss(); }
 
-void LastWill::start() {
-  if (!options_.use) return;
+void LastWill::start(bool isUsual) {
+  if (!options_.use.value_or(isUsual))
+    return emit_(LastWillOff{options_.use ? "not wanted, say LastWillOptions::use (tenure: --no-last-will)"
+                                          : "run() starts one only when it is asked for"});
   const Result<std::string> program =
       options_.program.empty() ? findHelper(lastWillProgram) : Result<std::string>(options_.program);
   constexpr const char* mend = "; name it with LastWillOptions::program (tenure: --last-will-helper)";
+  if (!program && !options_.use) return emit_(LastWillOff{program.error().detail + mend});
   if (!program) return emit_(LastWillLost{program.error().detail + mend});
   Result<Helper> helper = Helper::start(*program);
   if (!helper) return emit_(LastWillLost{helper.error().detail + mend});

@@ -3,8 +3,8 @@
 ///     Election ── what is to be done ──► LastWill ── line ──► tenure-last-will      watches the candidate's pidfd
 ///                                           │                      │
 ///                                           ▼ event                ▼ once the candidate is gone, and not before
-///                               last_will_ready, last_will_lost    waits until nothing of the term runs any more,
-///                                                                  resigns for it, closes its session
+///                         last_will_ready, last_will_off or        waits until nothing of the term runs any more,
+///                         last_will_lost                           resigns for it, closes its session
 ///
 /// A helper that is missing, dies or does not listen changes nothing but the time a successor has to wait: that is said
 /// in an event, once, and the candidate goes on without. What is to be done is decided in election/will.hpp, and what
@@ -29,8 +29,8 @@ class LastWill {
   /// Dismisses the helper: none is left when this returns.
   ~LastWill();
 
-  /// Starts the helper, where one is wanted.
-  void start();
+  /// Starts the helper, where one is asked for or `isUsual` and it is found.
+  void start(bool isUsual);
   /// Replaces what is to be done; nullopt for nothing.
   void bequeath(const std::optional<Will>& will);
   /// The candidate leaves in order.

@@ -82,10 +82,9 @@ constexpr const char* consumeExamples = R"help(tenure consume --zookeeper 127.0.
 tenure consume --zookeeper zk1:2181,zk2:2181 --election mails --queue sqlite:mails.db \
   --exec 'send-mail --to "$TENURE_GROUP"' --status-file /run/mails.json)help";
 
-/// Effects outside the store may still be under way when a leader is gone: its successor waits.
-std::chrono::milliseconds barrierOf(const ConsumeOptions& options) {
-  constexpr std::chrono::milliseconds longest{30'000};
-  return options.exec.empty() ? std::chrono::milliseconds{0} : std::min(longest, options.limits.execute);
+/// What --sql does is all in the store, where the claim is the barrier. A command may have effects elsewhere.
+std::optional<std::chrono::milliseconds> barrierOf(const ConsumeOptions& options) {
+  return options.exec.empty() ? std::optional(std::chrono::milliseconds{0}) : std::nullopt;
 }
 
 /// What replicas must agree on beside their consumer's options.

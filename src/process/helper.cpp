@@ -102,8 +102,12 @@ Running& allRunning() {
   return running;
 }
 
-void waitFor(pid_t helper) {
-  while (waitpid(helper, nullptr, 0) < 0 && errno == EINTR) {
+/// By its handle: where the program waits for any child, the helper's number may be another child's by now.
+void waitFor(pid_t helper, const Descriptor& process) {
+  siginfo_t ended{};
+  const idtype_t kind = process ? P_PIDFD : P_PID;
+  const auto which = static_cast<id_t>(process ? process.get() : helper);
+  while (waitid(kind, which, &ended, WEXITED) < 0 && errno == EINTR) {
   }
   const std::lock_guard lock(allRunning().mutex);
   std::erase(allRunning().pids, helper);
@@ -135,7 +139,7 @@ Result<Helper> Helper::start(const std::string& program) {
   if (process) return Helper(pid, std::move(ends->first), std::move(process));
   const int error = errno;
   ::kill(pid, SIGKILL);  // ours, and not waited for yet: the number is its own
-  waitFor(pid);
+  waitFor(pid, process);
   return failed("pidfd_open", error);
 }
 
@@ -149,7 +153,7 @@ Helper::~Helper() {
   line_.close();
   pollfd ended{process_.get(), POLLIN, 0};
   if (poll(&ended, 1, farewellMs) != 1) kill();
-  waitFor(pid_);
+  waitFor(pid_, process_);
 }
 
 Result<std::string> findHelper(const std::string& name) {

@@ -92,7 +92,7 @@ class Life final : private career::IPhaseWorker {
 class Process::Impl {
  public:
   Impl(WorldParts& world, const CandidateOptions& options, ILeaderCareer& career, IEventSink& events)
-      : world_(world), hasWill_(options.lastWill.use) {
+      : world_(world), hasWill_(options.lastWill.use.value_or(false)) {
     life_.emplace(world, options, career, events, [this](ExitStatus status) {
       status_ = status;
       endLater(false);

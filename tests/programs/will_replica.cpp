@@ -1,21 +1,27 @@
 /// One replica with a last will, whose career dies as it is told.
 ///
 ///   will_replica hosts=H election=E [root=R] [session-ms=N] [barrier-ms=N] [digest=user:password]
-///                [helper=PROGRAM|none] [order=FILE] [group=own]
+///                [helper=PROGRAM|none|looked-for] [use=unsaid] [calls=run] [reaps=all] [order=FILE] [group=own]
 ///
-/// helper  the last will's program; "none" for no last will
+/// helper  the last will's program; "none" for no last will; "looked-for": all of LastWillOptions as it is
+/// use     "unsaid": LastWillOptions::use as it is
+/// calls   "run": run(), and not runUntilSignalled()
+/// reaps   "all": a thread of the program waits for any child, as a host with processes of its own may
 /// order   read by each execute until it is there; what it says is done:
 ///         segv, abort, exit (without a stop), oom (see deaths.hpp), hang (in spite of the stop token), list (our
 ///         descriptors, as a command that we run sees them), fork (a copy that lives on with all our descriptors; its
 ///         pid goes to standard output)
 /// group   in a process group of its own
+#include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <thread>
 
 #include "programs/arguments.hpp"
 #include "programs/deaths.hpp"
@@ -71,6 +77,11 @@ class Obedient final : public ILeaderCareer {
   std::atomic<bool> done_{false};
 };
 
+void reapAll(const std::stop_token& stop) {
+  while (!stop.stop_requested())
+    if (waitpid(-1, nullptr, 0) < 0) poll(nullptr, 0, 1);  // no child at the moment
+}
+
 CandidateOptions optionsFrom(const Arguments& arguments) {
   CandidateOptions options;
   options.zookeeper.hosts = arguments.text("hosts");
@@ -83,7 +94,8 @@ CandidateOptions optionsFrom(const Arguments& arguments) {
   options.limits.idleInterval = 5ms;
   options.limits.drain = 300ms;
   const std::string helper = arguments.text("helper");
-  options.lastWill.use = helper != "none";
+  if (helper == "looked-for") return options;
+  if (arguments.text("use") != "unsaid") options.lastWill.use = helper != "none";
   options.lastWill.program = helper.empty() ? TENURE_BINARY_DIR "/tenure-last-will" : helper;
   return options;
 }
@@ -96,5 +108,9 @@ int main(int argc, char** argv) {
   Obedient career(arguments.text("order"));
   const auto log = makeLogSink();
   Candidate candidate(optionsFrom(arguments), career, *log);
+  if (arguments.text("calls") == "run") return static_cast<int>(candidate.run());
+  const std::jthread reaper([&](const std::stop_token& stop) {
+    if (arguments.text("reaps") == "all") reapAll(stop);
+  });
   return runUntilSignalled(candidate);
 }

@@ -64,6 +64,40 @@ TEST_F(LastWillHelper, NotWantedItIsNotStarted) {
   ASSERT_TRUE(leader.waitForOutput(" inaugurated ")) << leader.output();
 
   EXPECT_FALSE(hasWord(leader)) << leader.output();
+  EXPECT_EQ(occurrences(leader.output(), " last_will_off "), 1U) << leader.output();
+}
+
+TEST_F(LastWillHelper, WithoutAWordItIsStartedWhereTheSignalsAreTaken) {
+  EXPECT_GT(helperOf(startLeader({"use=unsaid"})), 0);
+}
+
+TEST_F(LastWillHelper, WithoutAWordItIsNotStartedByRunAndThatIsSaid) {
+  Program& leader = start({"use=unsaid", "calls=run"});
+  ASSERT_TRUE(leader.waitForOutput(" inaugurated ")) << leader.output();
+
+  EXPECT_FALSE(hasWord(leader)) << leader.output();
+  EXPECT_THAT(leader.output(), HasSubstr(" last_will_off "));
+}
+
+TEST_F(LastWillHelper, WithoutAWordAndNotFoundItIsSaidWhereItWasLookedFor) {
+  Program& leader = start({"helper=looked-for"});
+  ASSERT_TRUE(leader.waitForOutput(" inaugurated ")) << leader.output();
+
+  EXPECT_THAT(leader.output(), testing::ContainsRegex("info last_will_off [^\n]*/test_programs/tenure-last-will"));
+}
+
+TEST_F(LastWillHelper, MayBeReapedByAHostThatWaitsForAnyChild) {
+  Program& leader = startLeader({"reaps=all"});
+  Program& successor = startStandby({"reaps=all"});
+  leader.signal(SIGKILL);
+  ASSERT_TRUE(leadsLongBeforeExpiry(successor)) << successor.output();
+  EXPECT_FALSE(waitedAtTheBarrier(successor)) << successor.output();
+
+  kill(static_cast<pid_t>(helperOf(successor)), SIGKILL);
+
+  EXPECT_TRUE(successor.waitForOutput(" last_will_lost ")) << successor.output();
+  successor.signal(SIGTERM);
+  EXPECT_EQ(successor.waitForEnd()->exitCode, 0) << successor.output();
 }
 
 // Frozen, the old leader cannot take its will back: the write itself has to notice.

@@ -6,6 +6,7 @@
 namespace tenure::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -60,7 +61,8 @@ TEST_F(ToolsWill, IsThereUnlessItIsTurnedOff) {
   Program without = consume("without", {"--no-last-will"});
   ASSERT_TRUE(without.waitForOutput(" stood_by ")) << without.output();
 
-  EXPECT_THAT(without.output(), Not(HasSubstr(" last_will_")));
+  EXPECT_THAT(without.output(),
+              AllOf(HasSubstr(" last_will_off "), HasSubstr("--no-last-will"), Not(HasSubstr(" last_will_ready "))));
   EXPECT_THAT(tenure({"consume", "--help"}).output, HasSubstr("--no-last-will"));
 }
 
