@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
 #include "cli/early_signals.hpp"
+#include "cli/environment.hpp"
 #include "cli/mistakes.hpp"
 #include "tenure/version.hpp"
 
@@ -83,6 +84,10 @@ Exit runCommand(const CLI::App& tool, const Command& command) {
   }
 }
 
+void tellOfUnknownVariables(const std::vector<Command>& all) {
+  for (const std::string& complaint : unknownVariables(environ, all)) complain(complaint);
+}
+
 Exit parseAndRun(Words words) {
   CLI::App tool;
   const std::vector<Command> all = commands(cutCommand(words), readerOf(tool));
@@ -94,8 +99,11 @@ Exit parseAndRun(Words words) {
     std::reverse(words.begin(), words.end());  // so the parser wants it
     tool.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    return explain(tool, error, all, given);
+    const Exit exit = explain(tool, error, all, given);
+    if (exit != Exit::done) tellOfUnknownVariables(all);
+    return exit;
   }
+  tellOfUnknownVariables(all);
   if (!tool.got_subcommand("consume") && !tool.got_subcommand("run")) {
     releaseSignals();
     occupyStandardOutput();
