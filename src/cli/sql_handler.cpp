@@ -102,29 +102,39 @@ EndTerm refused(const Error& error) {
   return {EndReason::failed, {Errc::configurationRefused, "--sql: " + error.detail}};
 }
 
-EndTerm slip(const std::string& why) {
-  return refused({Errc::invalidArgument, why + "; expected one INSERT, UPDATE, DELETE or SELECT"});
-}
-
-/// A server asked to prepare one of these says no more than "syntax error".
-bool controlsTransaction(const std::string& statement) {
-  constexpr std::string_view words[] = {"ABORT", "BEGIN", "COMMIT", "END", "RELEASE", "ROLLBACK", "SAVEPOINT", "START"};
+/// In capital letters.
+std::string firstWordOf(const std::string& statement) {
   const std::size_t begin = std::min(statement.find_first_not_of(" \t\r\n"), statement.size());
   std::string word;
   for (std::size_t i = begin; i < statement.size() && std::isalpha(static_cast<unsigned char>(statement[i])) != 0; ++i)
     word += static_cast<char>(std::toupper(static_cast<unsigned char>(statement[i])));
-  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+  return word;
+}
+
+/// A server asked to prepare one of these says no more than "syntax error".
+bool controlsTransaction(std::string_view firstWord) {
+  constexpr std::string_view words[] = {"ABORT", "BEGIN", "COMMIT", "END", "RELEASE", "ROLLBACK", "SAVEPOINT", "START"};
+  return std::find(std::begin(words), std::end(words), firstWord) != std::end(words);
+}
+
+/// A statement of a right kind has another fault: a table that is not there, say.
+EndTerm slip(const std::string& why, std::string_view firstWord) {
+  constexpr std::string_view words[] = {"INSERT", "UPDATE", "DELETE", "SELECT", "WITH", "REPLACE", "MERGE"};
+  const bool isRightKind = std::find(std::begin(words), std::end(words), firstWord) != std::end(words);
+  const std::string hint = isRightKind ? "" : "; expected one INSERT, UPDATE, DELETE or SELECT";
+  return refused({Errc::invalidArgument, why + hint});
 }
 
 /// Throws what makes the statement useless for every message; what keeps the store from saying so is returned.
 template <class Check>
 Result<void> refuseUnlessItFits(const std::string& statement, Check check) {
-  if (controlsTransaction(statement))
-    throw slip("\"" + escaped(statement) + "\" would end or divide the fenced transaction");
+  const std::string firstWord = firstWordOf(statement);
+  if (controlsTransaction(firstWord))
+    throw slip("\"" + escaped(statement) + "\" would end or divide the fenced transaction", firstWord);
   const std::vector<std::string> headers = headersIn(statement);
   const Parameters kinds = kindsOfParameters(headers);
   Result<void> checked = check(kinds);
-  if (!checked && checked.error().is(Errc::invalidArgument)) throw slip(checked.error().detail);
+  if (!checked && checked.error().is(Errc::invalidArgument)) throw slip(checked.error().detail, firstWord);
   return checked;
 }
 

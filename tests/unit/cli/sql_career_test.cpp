@@ -59,10 +59,16 @@ TEST_F(SqlCareerOnSqlite, RefusesTwoStatementsAndUnknownParametersWhenItTakesOff
     EXPECT_TRUE(endOfTerm([&] { begin(statement); }).is(Errc::configurationRefused)) << statement;
 }
 
-TEST_F(SqlCareerOnSqlite, SaysOfAStatementAsItWasGivenWhatWasExpected) {
-  for (const char* statement : {"COMMIT", " rollback", "SELECT 1; SELECT 2", "selekt 1", "DELETE FROM tenure_fence"})
+TEST_F(SqlCareerOnSqlite, SaysOfAStatementOfAnotherKindWhatWasExpected) {
+  for (const char* statement : {"COMMIT", " rollback", "selekt 1", "PRAGMA user_version"})
     EXPECT_THAT(endOfTerm([&] { begin(statement); }).detail,
                 AllOf(HasSubstr("expected one INSERT, UPDATE, DELETE or SELECT"), Not(HasSubstr("EXPLAIN"))))
+        << statement;
+}
+
+TEST_F(SqlCareerOnSqlite, SaysOfAStatementOfARightKindOnlyWhatIsWrongWithIt) {
+  for (const char* statement : {"SELECT 1; SELECT 2", "INSERT INTO absent VALUES(1)", "DELETE FROM tenure_fence"})
+    EXPECT_THAT(endOfTerm([&] { begin(statement); }).detail, AllOf(HasSubstr("--sql: "), Not(HasSubstr("expected"))))
         << statement;
 }
 
