@@ -20,9 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Page : public testing::TestWithParam<std::string> {
- protected:
-  Page() {
+/// The commands of a page, or of several, in a folder and on servers of the test.
+class Commands {
+ public:
+  Commands() {
     for (const char* part : {"deploy", "examples", "include", "src", "tests"})
       fs::create_symlink(house() / part, folder_ / part);
     fs::create_directory(folder_ / "build");
@@ -30,40 +31,45 @@ class Page : public testing::TestWithParam<std::string> {
     fs::permissions(folder_.path(), fs::perms::owner_all | fs::perms::others_exec | fs::perms::group_exec);
   }
 
-  /// Or the next page would find the queue as this one made it.
-  ~Page() override {
+  /// Or the next page would find the queues as this one made them.
+  ~Commands() {
     if (!usesBroker_) return;
-    try {
-      RabbitServer::shared().deleteQueue("orders");
-    } catch (const std::runtime_error&) {
-      // the page made none
-    }
+    for (const char* queue : {"orders", "payments", "shipments"}) try {
+        RabbitServer::shared().deleteQueue(queue);
+      } catch (const std::runtime_error&) {
+        // no page made it
+      }
   }
 
-  /// The page's commands with our servers' names in them, each told by its line.
-  std::string script() {
-    std::string all = "cd '" + folder_.path().string() + "'\n";
-    for (const Block& block : blocksOf(GetParam())) {
+  /// Adds the page's commands with our servers' names in them, each told by its line.
+  void add(const std::string& page) {
+    for (const Block& block : blocksOf(page)) {
       const bool command = block.language == "sh" || block.language == "test";
-      const std::string at = GetParam() + ':' + std::to_string(block.line);
+      const std::string at = page + ':' + std::to_string(block.line);
       if (!block.notRun.empty()) std::cout << at << ": not run: " << block.notRun << '\n';
       if (!block.runBy.empty()) std::cout << at << ": run by " << block.runBy << '\n';
-      if (command && block.notRun.empty() && block.runBy.empty()) all += "at=" + at + "\n" + onOurServers(block.text);
+      if (command && block.notRun.empty() && block.runBy.empty())
+        script_ += "at=" + at + "\n" + onOurServers(block.text);
     }
-    return all;
   }
 
-  Program run(const std::string& script) {
-    std::ofstream(folder_ / "page.sh") << script;
+  void succeed() {
+    Program commands = run();
+    const auto ending = commands.waitForEnd(std::chrono::minutes{20});
+    if (!ending) commands.signal(SIGTERM);
+    ASSERT_TRUE(ending) << "never came to its end\n" << commands.output();
+    EXPECT_EQ(ending->exitCode, 0) << commands.output();
+  }
+
+ private:
+  Program run() {
+    std::ofstream(folder_ / "page.sh") << "cd '" << folder_.path().string() << "'\n" << script_;
     const std::string path = std::string(TENURE_BINARY_DIR) + ':' + std::getenv("PATH");
     return {{TENURE_SOURCE_DIR "/tests/process/documents/run_page", folder_ / "page.sh"},
             folder_ / "page.txt",
             {"PATH=" + path, std::string("TENURE_RABBITMQ_PASSWORD=") + RabbitServer::password}};
   }
 
-  TemporaryFolder folder_;
-
- private:
   std::string onOurServers(std::string text) {
     replace(text, "/tmp/zk", [&] { return folder_ / "zk"; });
     replace(text, "zk1:2181,zk2:2181,zk3:2181", [] { return Ensemble::shared().hosts(); });
@@ -103,28 +109,40 @@ class Page : public testing::TestWithParam<std::string> {
     return "127.0.0.1:" + std::to_string(redis_->port());
   }
 
+  TemporaryFolder folder_;
+  std::string script_;
   std::string shop_;
   bool usesBroker_ = false;
   std::optional<RedisServer> redis_;
 };
 
+using Page = testing::TestWithParam<std::string>;
+
 TEST_P(Page, CanBeFollowedCommandByCommand) {
-  Program commands = run(script());
+  Commands commands;
+  commands.add(GetParam());
 
-  const auto ending = commands.waitForEnd(std::chrono::minutes{20});
+  commands.succeed();
+}
 
-  if (!ending) commands.signal(SIGTERM);
-  ASSERT_TRUE(ending) << "never came to its end\n" << commands.output();
-  EXPECT_EQ(ending->exitCode, 0) << commands.output();
+// As somebody does who tries Tenure out: the replicas of one guide still run when the next one begins.
+TEST(Pages, OfOneDatabaseCanBeFollowedOneAfterTheOther) {
+  Commands commands;
+  for (const char* page : {"docs/guides/exactly-once.md", "docs/guides/rabbitmq-to-postgresql.md",
+                           "docs/guides/from-rabbitmq-single-active-consumer.md", "docs/guides/from-advisory-lock.md"})
+    commands.add(page);
+
+  commands.succeed();
 }
 
 TEST_P(Page, ShowsCodeThatCompiles) {
+  const TemporaryFolder folder;
   for (const Block& block : blocksOf(GetParam())) {
     if (block.language != "cpp") continue;
-    std::ofstream(folder_ / "page.cpp") << block.text;
+    std::ofstream(folder / "page.cpp") << block.text;
     Program compiler({TENURE_COMPILER, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
-                      "-I" TENURE_SOURCE_DIR "/include", folder_ / "page.cpp"},
-                     folder_ / "compiler.txt");
+                      "-I" TENURE_SOURCE_DIR "/include", folder / "page.cpp"},
+                     folder / "compiler.txt");
     EXPECT_EQ(compiler.waitForEnd(std::chrono::minutes{5})->exitCode, 0) << GetParam() << ':' << block.line << '\n'
                                                                          << compiler.output();
   }
