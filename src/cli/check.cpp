@@ -47,8 +47,8 @@ the store's fence knows this ensemble and the queue this election.
 )help";
 
 constexpr const char* checkExamples = R"help(tenure check --zookeeper zk1:2181,zk2:2181,zk3:2181 --election orders \
-  --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop
-tenure check --queue sqlite:orders.db?queue=orders
+  --queue 'amqp://shop@mq/?queue=orders' --store postgresql://shop@db/shop
+tenure check --queue 'sqlite:orders.db?queue=orders'
 tenure check --store redis://cache/0 --json \
   | jq '.subjects[].findings[] | select(.severity != "fact")')help";
 

@@ -77,7 +77,7 @@ Signals:
 )help";
 
 constexpr const char* consumeExamples = R"help(tenure consume --zookeeper 127.0.0.1:2181 --election orders \
-  --queue sqlite:orders.db?queue=orders \
+  --queue 'sqlite:orders.db?queue=orders' \
   --sql "INSERT INTO ledger(id, grp, body) VALUES (:id, :group, :body)"
 tenure consume --zookeeper zk1:2181,zk2:2181 --election mails --queue sqlite:mails.db \
   --exec 'send-mail --to "$TENURE_GROUP"' --status-file /run/mails.json)help";

@@ -41,17 +41,17 @@ constexpr const char* lettersHelp =
 stays until somebody decides.
 )help";
 
-constexpr const char* lettersExamples = R"help(tenure dead-letters list --queue sqlite:orders.db?queue=orders
-tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders
-tenure dead-letters requeue 17 --queue sqlite:orders.db?queue=orders
-tenure dead-letters purge --older-than 30d --queue sqlite:orders.db?queue=orders)help";
+constexpr const char* lettersExamples = R"help(tenure dead-letters list --queue 'sqlite:orders.db?queue=orders'
+tenure dead-letters show 17 --queue 'sqlite:orders.db?queue=orders'
+tenure dead-letters requeue 17 --queue 'sqlite:orders.db?queue=orders'
+tenure dead-letters purge --older-than 30d --queue 'sqlite:orders.db?queue=orders')help";
 constexpr const char* listHelp =
     R"help(A message becomes a dead letter after its last attempt; the first column is its number, the last one
 the first 40 bytes of its body. A body that is no UTF-8 is null in JSON; body_base64 has it then.
 )help";
 
-constexpr const char* listExamples = R"help(tenure dead-letters list --queue sqlite:orders.db?queue=orders
-tenure dead-letters list --group tenant-3 --queue sqlite:orders.db?queue=orders --json \
+constexpr const char* listExamples = R"help(tenure dead-letters list --queue 'sqlite:orders.db?queue=orders'
+tenure dead-letters list --group tenant-3 --queue 'sqlite:orders.db?queue=orders' --json \
   | jq -r .reason)help";
 constexpr const char* showHelp =
     R"help(Reason, attempts, times, headers and body. A body that is no UTF-8 is shown as a hexadecimal dump of
@@ -59,8 +59,8 @@ its first KiB; with --json it is null, and body_base64 has all of it. Exit code 
 dead letter.
 )help";
 
-constexpr const char* showExamples = R"help(tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders
-tenure dead-letters show 17 --queue sqlite:orders.db?queue=orders --json \
+constexpr const char* showExamples = R"help(tenure dead-letters show 17 --queue 'sqlite:orders.db?queue=orders'
+tenure dead-letters show 17 --queue 'sqlite:orders.db?queue=orders' --json \
   | jq -r .body_base64 | base64 -d)help";
 constexpr const char* requeueHelp =
     R"help(They go to the end of the queue, the oldest first, with the same ids, and count their attempts from
@@ -70,16 +70,16 @@ without its body (tenure-left-out) stays. Exit code 1: one that was named is not
 chosen.
 )help";
 
-constexpr const char* requeueExamples = R"help(tenure dead-letters requeue 17 18 --queue sqlite:orders.db?queue=orders
-tenure dead-letters requeue --group tenant-3 --queue sqlite:orders.db?queue=orders
-tenure dead-letters requeue --all --queue sqlite:orders.db?queue=orders)help";
+constexpr const char* requeueExamples = R"help(tenure dead-letters requeue 17 18 --queue 'sqlite:orders.db?queue=orders'
+tenure dead-letters requeue --group tenant-3 --queue 'sqlite:orders.db?queue=orders'
+tenure dead-letters requeue --all --queue 'sqlite:orders.db?queue=orders')help";
 constexpr const char* purgeHelp =
     R"help(Their bodies are gone afterwards. Exit code 1: one that was named is not there, or none was chosen.
 )help";
 
-constexpr const char* purgeExamples = R"help(tenure dead-letters purge 17 --queue sqlite:orders.db?queue=orders
-tenure dead-letters purge --older-than 30d --queue sqlite:orders.db?queue=orders
-tenure dead-letters purge --all --queue sqlite:orders.db?queue=orders)help";
+constexpr const char* purgeExamples = R"help(tenure dead-letters purge 17 --queue 'sqlite:orders.db?queue=orders'
+tenure dead-letters purge --older-than 30d --queue 'sqlite:orders.db?queue=orders'
+tenure dead-letters purge --all --queue 'sqlite:orders.db?queue=orders')help";
 
 Options ChoiceOptions::rows() {
   const auto take = [this](const std::string& name) {

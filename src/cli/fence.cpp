@@ -25,15 +25,15 @@ constexpr const char* fenceHelp =
     R"help(The fence is what a store knows of the terms that claimed it; an older token commits nothing.
 )help";
 
-constexpr const char* fenceExamples = R"help(tenure fence show --queue sqlite:orders.db?queue=orders
-tenure fence rebase --queue sqlite:orders.db?queue=orders --zookeeper zk1:2181 --election orders)help";
+constexpr const char* fenceExamples = R"help(tenure fence show --queue 'sqlite:orders.db?queue=orders'
+tenure fence rebase --queue 'sqlite:orders.db?queue=orders' --zookeeper zk1:2181 --election orders)help";
 
 constexpr const char* showHelp =
     R"help(The fence of each election that has claimed the store: no commit gets in under an older token. In
 Redis each has a place of its own: what `tenure run` has claimed there is shown with --election.
 )help";
 
-constexpr const char* showExamples = R"help(tenure fence show --queue sqlite:orders.db?queue=orders
+constexpr const char* showExamples = R"help(tenure fence show --queue 'sqlite:orders.db?queue=orders'
 tenure fence show --store postgresql://shop@db/shop
 tenure fence show --store redis://cache --election clock)help";
 
@@ -51,7 +51,7 @@ generation. Stop all replicas, rebase, start them again.
 )help";
 
 constexpr const char* rebaseExamples =
-    R"help(tenure fence rebase --queue sqlite:orders.db?queue=orders --zookeeper zk1:2181 --election orders)help";
+    R"help(tenure fence rebase --queue 'sqlite:orders.db?queue=orders' --zookeeper zk1:2181 --election orders)help";
 
 using Json = nlohmann::ordered_json;
 

@@ -73,13 +73,13 @@ const char* const about =
     "Leader-elected, single-active consumers: one replica works, strictly in order, and a fencing\n"
     "token keeps every former leader from committing anything.";
 
-const char* const firstSteps = R"help(tenure produce --queue sqlite:orders.db?queue=orders <orders.txt
-tenure consume --zookeeper 127.0.0.1:2181 --election orders --queue sqlite:orders.db?queue=orders \
+const char* const firstSteps = R"help(tenure produce --queue 'sqlite:orders.db?queue=orders' <orders.txt
+tenure consume --zookeeper 127.0.0.1:2181 --election orders --queue 'sqlite:orders.db?queue=orders' \
   --sql "INSERT INTO ledger(body) VALUES (:body)"
 tenure run --zookeeper 127.0.0.1:2181 --election reports -- ./make-reports --every 5m
 tenure status --zookeeper 127.0.0.1:2181 --election orders
-tenure queue stats --queue sqlite:orders.db?queue=orders
-tenure check --zookeeper 127.0.0.1:2181 --queue sqlite:orders.db?queue=orders
+tenure queue stats --queue 'sqlite:orders.db?queue=orders'
+tenure check --zookeeper 127.0.0.1:2181 --queue 'sqlite:orders.db?queue=orders'
 tenure help COMMAND)help";
 
 const char* const urlHelp =

@@ -37,7 +37,7 @@ counted apart. For queues in SQLite and PostgreSQL, whose producers should agree
 )help";
 
 constexpr const char* produceExamples = R"help(seq 100 | tenure produce --queue sqlite:work.db
-tenure produce --queue sqlite:orders.db?queue=orders --format jsonl <orders.jsonl)help";
+tenure produce --queue 'sqlite:orders.db?queue=orders' --format jsonl <orders.jsonl)help";
 
 Exit produce(const ProduceOptions& options) {
   if (const auto id = messageIdOf(options.producer, "1"); !options.producer.empty() && !id)

@@ -37,11 +37,11 @@ struct LogOptions {
   bool json = false;
 };
 
-constexpr const char* queueExamples = R"help(tenure queue stats --queue sqlite:orders.db?queue=orders
-tenure queue peek --queue sqlite:orders.db?queue=orders
-tenure queue failing --blocked --queue sqlite:orders.db?queue=orders
-tenure queue release order-17 --queue sqlite:orders.db?queue=orders
-tenure queue log --outcome failed --since 1h --queue sqlite:orders.db?queue=orders)help";
+constexpr const char* queueExamples = R"help(tenure queue stats --queue 'sqlite:orders.db?queue=orders'
+tenure queue peek --queue 'sqlite:orders.db?queue=orders'
+tenure queue failing --blocked --queue 'sqlite:orders.db?queue=orders'
+tenure queue release order-17 --queue 'sqlite:orders.db?queue=orders'
+tenure queue log --outcome failed --since 1h --queue 'sqlite:orders.db?queue=orders')help";
 
 constexpr const char* statsHelp =
     R"help(  waiting       messages that are not acknowledged; RabbitMQ leaves out those that the leader has
@@ -58,9 +58,9 @@ name of another election. For a queue whose effects are kept elsewhere name that
 is not known is said to be so, in JSON null.
 )help";
 
-constexpr const char* statsExamples = R"help(tenure queue stats --queue sqlite:orders.db?queue=orders
-tenure queue stats --queue sqlite:orders.db?queue=orders --json | jq .waiting
-tenure queue stats --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop)help";
+constexpr const char* statsExamples = R"help(tenure queue stats --queue 'sqlite:orders.db?queue=orders'
+tenure queue stats --queue 'sqlite:orders.db?queue=orders' --json | jq .waiting
+tenure queue stats --queue 'amqp://shop@mq/?queue=orders' --store postgresql://shop@db/shop)help";
 
 constexpr const char* failingHelp =
     R"help(Messages that failed and are tried again, of every consumer in the store: how often, since when, and
@@ -69,8 +69,8 @@ the last error. One that is marked as blocked is out of attempts, and those behi
 Exit code 1: there is none.
 )help";
 
-constexpr const char* failingExamples = R"help(tenure queue failing --queue sqlite:orders.db?queue=orders
-tenure queue failing --blocked --queue sqlite:orders.db?queue=orders --json | jq -r .id)help";
+constexpr const char* failingExamples = R"help(tenure queue failing --queue 'sqlite:orders.db?queue=orders'
+tenure queue failing --blocked --queue 'sqlite:orders.db?queue=orders' --json | jq -r .id)help";
 
 constexpr const char* releaseHelp =
     R"help(The message goes to the dead letters, and those behind it go on: within about a second where
@@ -79,7 +79,7 @@ somebody leads, else when the next leader begins. From there it can be shown, re
 )help";
 
 constexpr const char* releaseExamples =
-    R"help(tenure queue release order-17 --queue sqlite:orders.db?queue=orders)help";
+    R"help(tenure queue release order-17 --queue 'sqlite:orders.db?queue=orders')help";
 
 constexpr const char* logHelp =
     R"help(What became of each attempt, in the order of commits: of consumers that keep a log (`tenure consume
@@ -88,8 +88,8 @@ has it if and only if it happened.
 Exit code 1: no attempt is logged at all.
 )help";
 
-constexpr const char* logExamples = R"help(tenure queue log --message order-17 --queue sqlite:orders.db?queue=orders
-tenure queue log --outcome failed --since 1h --queue sqlite:orders.db?queue=orders --json \
+constexpr const char* logExamples = R"help(tenure queue log --message order-17 --queue 'sqlite:orders.db?queue=orders'
+tenure queue log --outcome failed --since 1h --queue 'sqlite:orders.db?queue=orders' --json \
   | jq -r .error)help";
 
 const Choices<AttemptEnd> ends = [] {

@@ -28,8 +28,8 @@ and the old name, or messages that come again are done again.
 )help";
 
 constexpr const char* moveExamples =
-    R"help(tenure queue move-to invoices --queue sqlite:orders.db?queue=orders --zookeeper zk1:2181
-tenure queue move-to invoices --queue amqp://shop@mq/?queue=orders \
+    R"help(tenure queue move-to invoices --queue 'sqlite:orders.db?queue=orders' --zookeeper zk1:2181
+tenure queue move-to invoices --queue 'amqp://shop@mq/?queue=orders' \
   --store postgresql://shop@db/shop --zookeeper zk1:2181)help";
 
 /// Whose the queue is.

@@ -26,8 +26,8 @@ is taken, and the leader notices nothing. RabbitMQ shows a message only to who t
 Exit code 1: none waits.
 )help";
 
-constexpr const char* peekExamples = R"help(tenure queue peek --queue sqlite:orders.db?queue=orders
-tenure queue peek --limit 1 --queue sqlite:orders.db?queue=orders --json | jq .headers)help";
+constexpr const char* peekExamples = R"help(tenure queue peek --queue 'sqlite:orders.db?queue=orders'
+tenure queue peek --limit 1 --queue 'sqlite:orders.db?queue=orders' --json | jq .headers)help";
 
 using Json = nlohmann::ordered_json;
 /// By message; nullopt: not known.

@@ -22,8 +22,8 @@ Mend the cause first; whoever leads goes on within about a second. What became a
 put back with `tenure dead-letters requeue`. Exit code 1: nobody has stopped.
 )help";
 
-constexpr const char* resumeExamples = R"help(tenure queue resume --queue sqlite:orders.db?queue=orders
-tenure queue resume --queue amqp://shop@mq/?queue=orders --store postgresql://shop@db/shop)help";
+constexpr const char* resumeExamples = R"help(tenure queue resume --queue 'sqlite:orders.db?queue=orders'
+tenure queue resume --queue 'amqp://shop@mq/?queue=orders' --store postgresql://shop@db/shop)help";
 
 Exit resume(const ResumeOptions& options) {
   const auto wiring = options.wiring.parsed(false);

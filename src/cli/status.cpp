@@ -34,7 +34,7 @@ A reading, not evidence: by the time you act on it the leader may be another.
 
 constexpr const char* statusExamples = R"help(tenure status --zookeeper 127.0.0.1:2181 --election orders
 tenure status --zookeeper 127.0.0.1:2181 --election orders --json | jq -r .leader.id
-tenure status --zookeeper 127.0.0.1:2181 --election orders --queue sqlite:orders.db?queue=orders)help";
+tenure status --zookeeper 127.0.0.1:2181 --election orders --queue 'sqlite:orders.db?queue=orders')help";
 
 /// Nullopt when no queue was named.
 using Report = std::optional<QueueReport>;
