@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
     tenure::CandidateOptions options;
     options.zookeeper.hosts = argv[1];
     options.election = "counter";
+    options.barrierLimit = std::chrono::seconds{0};  // every effect is in the store, where the claim is the barrier
     options.limits.idleInterval = std::chrono::milliseconds{500};
     tenure::zookeeper::StoreOptions place;
     place.zookeeper = options.zookeeper;

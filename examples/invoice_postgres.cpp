@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
     tenure::CandidateOptions options;
     options.zookeeper.hosts = argv[1];
     options.election = "invoices";
+    options.barrierLimit = std::chrono::seconds{0};  // every effect is in the store, where the claim is the barrier
     tenure::rabbitmq::Options broker;
     broker.port = portFrom(argv[2]);
     broker.queue = "orders";

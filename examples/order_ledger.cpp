@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   tenure::CandidateOptions options;
   options.zookeeper.hosts = argv[1];
   options.election = "order-ledger";
+  options.barrierLimit = std::chrono::seconds{0};  // every effect is in the store, where the claim is the barrier
   const tenure::sqlite::Options file{.file = argv[2]};
 
   try {

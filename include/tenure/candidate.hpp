@@ -43,14 +43,14 @@ struct CareerLimits {
 };
 
 /// Failover in milliseconds when this process dies without a word (kill -9, a crash, exit() without stop(), the
-/// kernel's out-of-memory killer). A helper process, started by run(), watches this one. The moment it is gone, and not
+/// kernel's out-of-memory killer). A helper process watches this one. The moment it is gone, and not
 /// before, the helper closes its ZooKeeper session, so that nobody waits for the session timeout. When all that ran for
 /// the term is proven gone it also marks the term as ended, so that the successor does not wait for `barrierLimit`.
 /// A candidate tells in an event whether it has one. Without its helper (not found, killed) it goes on; its sudden
 /// death then costs the session timeout, as it does when the whole machine or container dies.
 ///
 /// While the session lasts the helper holds its key, and while it leads the digest. It is a child process: a program
-/// that waits for any child of its own may do so, and will see it end.
+/// may reap it with waitpid(-1).
 struct LastWillOptions {
   /// Nullopt: where runUntilSignalled() is called and the helper is found. Whoever calls run() has to ask for it: a
   /// library starts no process unasked.
@@ -90,9 +90,9 @@ struct CandidateOptions {
   /// the leadership. Each failed term of this process doubles it, so that a preference does not flap. Every leader
   /// looks for new ones at a quarter of its own, 100 ms to 10 s.
   std::chrono::milliseconds preferredAfter{60'000};
-  /// How long a successor waits after an unclean end of our term before it leads; at most 30 min. Nullopt: as long as
-  /// we may go on without hearing that we lead no more, which is half the session timeout that was negotiated. Say 0
-  /// where every effect goes through a fenced store: the claim is the barrier then.
+  /// How long a successor waits after an unclean end of our term before it leads; at most 30 min. Nullopt: half the
+  /// session timeout that was negotiated, as a leader that is cut off may work for so long. Say 0 where every effect
+  /// goes through a fenced store: the claim is the barrier then.
   /// A lost term whose phases have all come home, with no outcome unknown, is said to run no more: nobody waits for it.
   /// What it started beside them is for LastWillOptions::childrenGone.
   std::optional<std::chrono::milliseconds> barrierLimit{};
@@ -152,6 +152,7 @@ class Candidate {
 /// What a `main` wants: run(), with the signals of the process, whose exit code it returns. SIGTERM and SIGINT stop, a
 /// second one aborts; SIGUSR1 hands over and stands by again; SIGUSR2 reports the status as an event, SIGHUP calls
 /// CandidateOptions::onReload. So until the candidate's destructor.
+/// Starts the helper of the last will where it is found (LastWillOptions::use).
 /// A phase that stays away although it has to end is not waited for: the process ends, by _exit(status).
 /// The career thread blocks these signals; a child process inherits that and has to clear its mask.
 int runUntilSignalled(Candidate& candidate);

@@ -18,8 +18,8 @@ LastWill::~LastWill() { dismiss(); }
 
 void LastWill::start(bool isUsual) {
   if (!options_.use.value_or(isUsual))
-    return emit_(LastWillOff{options_.use ? "not wanted, say LastWillOptions::use (tenure: --no-last-will)"
-                                          : "run() starts one only when it is asked for"});
+    return emit_(LastWillOff{options_.use ? "turned off by LastWillOptions::use (tenure: --no-last-will)"
+                                          : "run() starts no helper unless LastWillOptions::use is true"});
   const Result<std::string> program =
       options_.program.empty() ? findHelper(lastWillProgram) : Result<std::string>(options_.program);
   constexpr const char* mend = "; name it with LastWillOptions::program (tenure: --last-will-helper)";

@@ -29,7 +29,7 @@ class LastWill {
   /// Dismisses the helper: none is left when this returns.
   ~LastWill();
 
-  /// Starts the helper, where one is asked for or `isUsual` and it is found.
+  /// Starts the helper if LastWillOptions::use says so; if that says nothing, when `isUsual` and the helper is found.
   void start(bool isUsual);
   /// Replaces what is to be done; nullopt for nothing.
   void bequeath(const std::optional<Will>& will);

@@ -82,7 +82,7 @@ constexpr const char* consumeExamples = R"help(tenure consume --zookeeper 127.0.
 tenure consume --zookeeper zk1:2181,zk2:2181 --election mails --queue sqlite:mails.db \
   --exec 'send-mail --to "$TENURE_GROUP"' --status-file /run/mails.json)help";
 
-/// What --sql does is all in the store, where the claim is the barrier. A command may have effects elsewhere.
+/// All effects of --sql are in the store, where the claim is the barrier. A command may have effects elsewhere.
 std::optional<std::chrono::milliseconds> barrierOf(const ConsumeOptions& options) {
   return options.exec.empty() ? std::optional(std::chrono::milliseconds{0}) : std::nullopt;
 }

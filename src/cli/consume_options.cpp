@@ -240,7 +240,7 @@ std::vector<Group> ConsumeOptions::groups() {
   return {{"Queue and store", wiring.rows()},
           {"Work", workRows(*this)},
           {"Election", replica.election.rows()},
-          {"Replica", replica.rows("0s with --sql; with --exec half the session timeout, as negotiated")},
+          {"Replica", replica.rows("half the session timeout, as negotiated; 0s with --sql")},
           {"Pace", joined(paceRows(*this), flow.rows())},
           {"Failures", failureRows(*this)},
           {"What is kept", memoryRows(*this)},

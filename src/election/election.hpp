@@ -53,7 +53,7 @@ struct ElectionSettings {
   /// What the candidacy says before it is told (tellReadiness). Unknown: nothing, and nobody waits for it.
   Readiness readiness = Readiness::unknown;
   /// As in CandidateOptions.
-  std::optional<std::chrono::milliseconds> barrierLimit{0};
+  std::optional<std::chrono::milliseconds> barrierLimit{};
   /// We start processes that may outlive this one.
   bool spawns = false;
   bool strictAcl = false;

@@ -52,9 +52,9 @@ struct ElectionMachineSettings {
   std::string root;
   CandidateRecord self;  // what our candidacies say
   CandidateUuid uuid;
-  EnsembleUuid freshEnsemble;                                // for a meta that is not there yet
-  std::optional<std::chrono::milliseconds> barrierLimit{0};  // nullopt: half the negotiated session timeout
-  bool spawns = false;                                       // processes that may outlive this one
+  EnsembleUuid freshEnsemble;                               // for a meta that is not there yet
+  std::optional<std::chrono::milliseconds> barrierLimit{};  // nullopt: half the negotiated session timeout
+  bool spawns = false;                                      // processes that may outlive this one
   bool strictAcl = false;
   bool allowShortSession = false;
   std::string hosts{};

@@ -103,6 +103,8 @@ CandidateOptions optionsFrom(const Arguments& arguments) {
   if (const char* digest = std::getenv("TENURE_CHAOS_DIGEST")) options.zookeeper.digest = Secret{digest};
   options.election = ElectionName{arguments.text("election")};
   options.id = CandidateId{arguments.text("id")};
+  options.barrierLimit = std::chrono::milliseconds{0};  // every effect is in the fenced store
+  options.lastWill.use = false;
   return options;
 }
 

@@ -108,6 +108,7 @@ CandidateOptions candidateFrom(const Arguments& arguments) {
   options.zookeeper.sessionTimeout = 10s;
   options.election = ElectionName{arguments.text("election")};
   options.id = CandidateId{arguments.text("id")};
+  options.barrierLimit = std::chrono::milliseconds{0};  // every effect is in the fenced store
   options.lastWill = {true, TENURE_BINARY_DIR "/tenure-last-will"};
   return options;
 }

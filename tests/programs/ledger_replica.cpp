@@ -134,6 +134,7 @@ int main(int argc, char** argv) {
   options.id = CandidateId{arguments.text("id")};
   options.limits.execute = std::chrono::milliseconds{arguments.number("execute-ms", 60'000)};
   options.limits.grace = std::chrono::milliseconds{arguments.number("grace-ms", 5'000)};
+  options.barrierLimit = 0ms;  // every effect is in the fenced store
   options.lastWill = {arguments.number("will", 0) != 0, TENURE_BINARY_DIR "/tenure-last-will"};
   const bool blind = arguments.number("blind", 0) != 0;
   Candidate candidate(options, blind ? static_cast<ILeaderCareer&>(blindfolded) : consumer, events);

@@ -147,6 +147,8 @@ int main(int argc, char** argv) {
   options.zookeeper.hosts = argv[1];
   options.election = {argv[2]};
   options.root = valueOr(settings, "root", "/tenure");
+  options.barrierLimit = std::chrono::milliseconds{0};
+  options.lastWill.use = false;
   options.zookeeper.digest = tenure::Secret{valueOr(settings, "digest", "")};
   options.limits.idleInterval = 10ms;
   set(settings, "session_ms", options.zookeeper.sessionTimeout);
