@@ -148,17 +148,16 @@ bool awaitOpened(pg_conn* connection, backends::AnswerWait& wait, const std::sto
 Error refusal(pg_conn* connection, const Options& options) {
   const std::string_view message = PQerrorMessage(connection);
   const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
-  if (message.empty())
-    return {Errc::unavailable, "connection to server at \"" + text(PQhost(connection)) + "\", port " +
-                                   text(PQport(connection)) + " failed: timeout expired"};
+  const std::string server = "server at \"" + text(PQhost(connection)) + "\", port " + text(PQport(connection));
+  if (isSilence(message))
+    return {Errc::unavailable,
+            "connection to " + server + " failed: it does not answer as a PostgreSQL server in time"};
+  if (isAnotherProtocol(message))
+    return {Errc::unavailable, "the " + server + " takes connections, and does not answer as a PostgreSQL server"};
   const std::string sentence = printable(sentenceOf(message));
   if (PQconnectionNeedsPassword(connection) != 0)
     return {Errc::authenticationFailed,
             sentence + (options.passwordFile.empty() ? " (in PGPASSWORD, PGPASSFILE or a password file)" : "")};
-  if (speaksAnotherProtocol(message))
-    return {meaningOfRefusal(message), "no PostgreSQL server listens at \"" + text(PQhost(connection)) + "\", port " +
-                                           text(PQport(connection)) +
-                                           ", but something that speaks another protocol: " + sentence};
   return {meaningOfRefusal(message), sentence};
 }
 

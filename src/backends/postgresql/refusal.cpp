@@ -69,16 +69,26 @@ Errc meaningOfSentence(std::string_view sentence) noexcept {
 
 }  // namespace
 
-bool speaksAnotherProtocol(std::string_view message) noexcept {
-  return message.find("expected authentication request from server") != std::string_view::npos ||
-         message.find("invalid response to SSL negotiation") != std::string_view::npos ||
-         message.find("invalid response to GSSAPI negotiation") != std::string_view::npos;
+bool isSilence(std::string_view message) noexcept {
+  const std::size_t end = message.find_last_not_of(" \n");
+  return end == std::string_view::npos || message.substr(0, end + 1).ends_with("failed:");
+}
+
+bool isAnotherProtocol(std::string_view message) noexcept {
+  constexpr std::string_view server = "connection to server";
+  const std::string_view first = message.substr(0, message.find("failed:"));  // libpq may have tried it twice
+  bool isOfSeveral = false;
+  for (std::size_t at = message.find(server, 1); at < message.size(); at = message.find(server, at + 1))
+    isOfSeveral = isOfSeveral || !message.substr(at).starts_with(first);
+  const auto says = [&](std::string_view part) { return message.find(part) != std::string_view::npos; };
+  return !isOfSeveral &&
+         (says("expected authentication request from server") || says("invalid response to SSL negotiation") ||
+          says("invalid response to GSSAPI negotiation") || says("server closed the connection unexpectedly"));
 }
 
 Errc meaningOfRefusal(std::string_view message) {
   const auto says = [&](std::string_view part) { return message.find(part) != std::string_view::npos; };
-  if (says("certificate") || says("does not support SSL") || speaksAnotherProtocol(message))
-    return Errc::configurationRefused;
+  if (says("certificate") || says("does not support SSL")) return Errc::configurationRefused;
   const Errc told = meaningOfStates(message);
   return told == Errc::unavailable ? meaningOfSentence(message) : told;
 }

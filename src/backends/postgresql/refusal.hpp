@@ -19,8 +19,10 @@ namespace tenure::postgresql {
 /// `message` is libpq's, in as many lines as it likes, with codes or without.
 Errc meaningOfRefusal(std::string_view message);
 
-/// What listens there answered as no PostgreSQL server does.
-bool speaksAnotherProtocol(std::string_view message) noexcept;
+/// The server that was tried last said nothing.
+bool isSilence(std::string_view message) noexcept;
+/// The only server that was tried answered in another protocol, or hung up.
+bool isAnotherProtocol(std::string_view message) noexcept;
 
 /// A server has said some of it, rather than libpq all of it.
 bool isServersWord(std::string_view message) noexcept;

@@ -280,23 +280,25 @@ TEST_F(Connecting, Row20WithoutTlsAtTheServerNothingIsSentInTheClear) {
 }
 
 TEST_F(Connecting, AServerOfAnotherProtocolIsSaidToBeNoPostgresql) {
-  const test::Descriptor other = test::listenOn(0);
-  Options wrong = options();
-  wrong.port = test::portOf(other);
-  std::jthread answers([&other](const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      pollfd waiting{.fd = other.get(), .events = POLLIN, .revents = 0};
-      if (poll(&waiting, 1, 20) != 1) continue;
-      const test::Descriptor guest(accept(other.get(), nullptr, nullptr));
-      test::receive(guest, 8);
-      test::sendAll(guest, "-ERR unknown command\r\n");
-    }
-  });
+  for (const std::string answer : {"-ERR unknown command\r\n", "SSH-2.0-x\r\n", "AMQP", ""}) {
+    const test::Descriptor other = test::listenOn(0);
+    Options wrong = options();
+    wrong.port = test::portOf(other);
+    const std::jthread answers([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        pollfd waiting{.fd = other.get(), .events = POLLIN, .revents = 0};
+        if (poll(&waiting, 1, 20) != 1) continue;
+        const test::Descriptor guest(accept(other.get(), nullptr, nullptr));
+        test::receive(guest, 8);
+        test::sendAll(guest, answer);
+      }
+    });
 
-  const Result<void> refused = tryToConnect(wrong);
+    const Result<void> refused = tryToConnect(wrong);
 
-  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
-  EXPECT_THAT(refused.error().detail, HasSubstr("no PostgreSQL server listens at"));
+    ASSERT_THAT(refused, failsWith(Errc::unavailable)) << answer;
+    EXPECT_THAT(refused.error().detail, HasSubstr("does not answer as a PostgreSQL server")) << answer;
+  }
 }
 
 TEST_F(Connecting, Row22AServerThatAcceptsAndStallsIsGivenUp) {
@@ -307,7 +309,10 @@ TEST_F(Connecting, Row22AServerThatAcceptsAndStallsIsGivenUp) {
   for (const bool tls : {false, true}) {
     stalled.tls = tls;
 
-    EXPECT_THAT(tryToConnect(stalled), failsWith(Errc::unavailable));
+    const Result<void> refused = tryToConnect(stalled);
+
+    ASSERT_THAT(refused, failsWith(Errc::unavailable));
+    EXPECT_THAT(refused.error().detail, HasSubstr("does not answer as a PostgreSQL server in time"));
   }
 }
 
