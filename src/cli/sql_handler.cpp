@@ -102,9 +102,23 @@ EndTerm refused(const Error& error) {
   return {EndReason::failed, {Errc::configurationRefused, "--sql: " + error.detail}};
 }
 
+/// Behind blanks, parentheses and comments.
+std::size_t beginOf(std::string_view statement) noexcept {
+  std::size_t begin = 0;
+  for (;;) {
+    begin = std::min(statement.find_first_not_of(" \t\r\n;(", begin), statement.size());
+    const std::string_view rest = statement.substr(begin);
+    const bool isLine = rest.starts_with("--");
+    if (!isLine && !rest.starts_with("/*")) return begin;
+    const std::size_t end = rest.find(isLine ? "\n" : "*/", 2);
+    if (end == std::string_view::npos) return statement.size();
+    begin += end + (isLine ? 1 : 2);
+  }
+}
+
 /// In capital letters.
 std::string firstWordOf(const std::string& statement) {
-  const std::size_t begin = std::min(statement.find_first_not_of(" \t\r\n"), statement.size());
+  const std::size_t begin = beginOf(statement);
   std::string word;
   for (std::size_t i = begin; i < statement.size() && std::isalpha(static_cast<unsigned char>(statement[i])) != 0; ++i)
     word += static_cast<char>(std::toupper(static_cast<unsigned char>(statement[i])));

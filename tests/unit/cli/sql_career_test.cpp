@@ -60,14 +60,15 @@ TEST_F(SqlCareerOnSqlite, RefusesTwoStatementsAndUnknownParametersWhenItTakesOff
 }
 
 TEST_F(SqlCareerOnSqlite, SaysOfAStatementOfAnotherKindWhatWasExpected) {
-  for (const char* statement : {"COMMIT", " rollback", "selekt 1", "PRAGMA user_version"})
+  for (const char* statement : {"COMMIT", " rollback", "/* now */ -- or never\n COMMIT", "selekt 1"})
     EXPECT_THAT(endOfTerm([&] { begin(statement); }).detail,
                 AllOf(HasSubstr("expected one INSERT, UPDATE, DELETE or SELECT"), Not(HasSubstr("EXPLAIN"))))
         << statement;
 }
 
 TEST_F(SqlCareerOnSqlite, SaysOfAStatementOfARightKindOnlyWhatIsWrongWithIt) {
-  for (const char* statement : {"SELECT 1; SELECT 2", "INSERT INTO absent VALUES(1)", "DELETE FROM tenure_fence"})
+  for (const char* statement :
+       {"SELECT 1; SELECT 2", "/**/ SELECT 1 FROM absent", "INSERT INTO absent VALUES(1)", "DELETE FROM tenure_fence"})
     EXPECT_THAT(endOfTerm([&] { begin(statement); }).detail, AllOf(HasSubstr("--sql: "), Not(HasSubstr("expected"))))
         << statement;
 }
