@@ -105,9 +105,7 @@ Running& allRunning() {
 /// By its handle: where the program waits for any child, the helper's number may be another child's by now.
 void waitFor(pid_t helper, const Descriptor& process) {
   siginfo_t ended{};
-  const idtype_t kind = process ? P_PIDFD : P_PID;
-  const auto which = static_cast<id_t>(process ? process.get() : helper);
-  while (waitid(kind, which, &ended, WEXITED) < 0 && errno == EINTR) {
+  while (waitid(P_PIDFD, static_cast<id_t>(process.get()), &ended, WEXITED) < 0 && errno == EINTR) {
   }
   const std::lock_guard lock(allRunning().mutex);
   std::erase(allRunning().pids, helper);
@@ -138,8 +136,10 @@ Result<Helper> Helper::start(const std::string& program) {
   ends->first.letGoFirst();
   if (process) return Helper(pid, std::move(ends->first), std::move(process));
   const int error = errno;
-  ::kill(pid, SIGKILL);  // ours, and not waited for yet: the number is its own
-  waitFor(pid, process);
+  // By number it is neither killed nor waited for: a program that reaps any child may have made the number another's.
+  // Without its line it ends by itself.
+  const std::lock_guard lock(allRunning().mutex);
+  std::erase(allRunning().pids, pid);
   return failed("pidfd_open", error);
 }
 
