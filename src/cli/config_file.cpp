@@ -1,5 +1,6 @@
 #include "cli/config_file.hpp"
 
+#include <algorithm>
 #include <fstream>
 
 namespace tenure::cli {
@@ -39,6 +40,16 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
     if (ordered.size() == before) ordered.push_back(item);  // known to nobody: let the parser say so
   }
   return ordered;
+}
+
+bool ConfigFile::names(const std::string& file, const std::string& command, const std::string& option) const {
+  std::ifstream input(file);
+  const std::vector<CLI::ConfigItem> found = from_config(input);
+  return std::any_of(found.begin(), found.end(), [&](const CLI::ConfigItem& item) {
+    std::string of = "tenure";
+    for (const std::string& parent : item.parents) of += " " + parent;
+    return item.name == option && of == command;
+  });
 }
 
 std::optional<std::string> ConfigFile::valueOf(const std::string& file, const std::string& command,

@@ -22,6 +22,8 @@ class ConfigFile final : public CLI::ConfigTOML {
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
+  /// Whether `file` has the option for `command` ("tenure queue stats"), or for all. Throws what the parser throws.
+  bool names(const std::string& file, const std::string& command, const std::string& option) const;
   /// What `file` says now of an option of `command`; nothing when it does not name it. Throws what the parser throws.
   std::optional<std::string> valueOf(const std::string& file, const std::string& command,
                                      const std::string& option) const;

@@ -36,7 +36,8 @@ std::vector<std::string> variablesOf(const std::vector<Command>& commands) {
 }  // namespace
 
 std::vector<std::string> unknownVariables(const char* const* environment, const std::vector<Command>& commands) {
-  const std::vector<std::string> options = variablesOf(commands);
+  std::vector<std::string> options = variablesOf(commands);
+  for (const std::string_view secret : secretVariables) options.emplace_back(secret.substr(prefix.size()));
   const auto isIn = [](const auto& names, std::string_view name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
   };
@@ -46,9 +47,9 @@ std::vector<std::string> unknownVariables(const char* const* environment, const 
     const std::string_view name = variable.substr(0, variable.find('='));
     if (!name.starts_with(prefix) || name.starts_with("TENURE_HEADER_") || isOfKubernetes(name)) continue;
     const std::string_view end = name.substr(prefix.size());
-    if (isIn(options, end) || isIn(secretVariables, name) || isIn(toldToCommands, name)) continue;
+    if (isIn(options, end) || isIn(toldToCommands, name)) continue;
     const auto meant = nearest(end, options);
-    complaints.push_back("the variable " + escaped(name) + " in the environment says nothing to any command" +
+    complaints.push_back("no command reads the variable " + escaped(name) +
                          (meant ? "; did you mean " + std::string(prefix) + *meant + "?" : ""));
   }
   return complaints;

@@ -1,4 +1,4 @@
-/// The tool's part of the environment: each option has a variable there, and a name that is none of them is a mistake
+/// The tool's part of the environment: most options have a variable there, and a name that is none of them is a mistake
 /// that would otherwise change nothing, in silence.
 #pragma once
 

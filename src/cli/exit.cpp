@@ -1,11 +1,23 @@
 #include "cli/exit.hpp"
 
 #include <cstdio>
+#include <utility>
 
 #include "base/text.hpp"
 #include "cli/rows.hpp"
 
 namespace tenure::cli {
+namespace {
+
+std::function<std::string(std::string)>& place() {
+  static std::function<std::string(std::string)> of;
+  return of;
+}
+
+}  // namespace
+
+PlacedComplaints::PlacedComplaints(std::function<std::string(std::string)> of) { place() = std::move(of); }
+PlacedComplaints::~PlacedComplaints() { place() = nullptr; }
 
 Exit exitFor(const Error& error) noexcept {
   if (error.is(Errc::authenticationFailed) || error.is(Errc::permissionDenied)) return Exit::authentication;
@@ -16,7 +28,7 @@ Exit exitFor(const Error& error) noexcept {
 std::string complaintOf(std::string_view what) { return "tenure: " + printable(withoutSecrets(what)) + "\n"; }
 
 void complain(std::string_view what) {
-  const std::string line = complaintOf(what);
+  const std::string line = complaintOf(place() ? place()(std::string(what)) : what);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

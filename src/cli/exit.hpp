@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -44,6 +45,15 @@ inline constexpr std::array<ExitRow, 10> exitRows{{
 }};
 
 Exit exitFor(const Error& error) noexcept;
+
+/// Says of each complaint, while it lives, where the value stood that is complained of. One at a time.
+class PlacedComplaints {
+ public:
+  explicit PlacedComplaints(std::function<std::string(std::string)> place);
+  ~PlacedComplaints();
+  PlacedComplaints(const PlacedComplaints&) = delete;
+  PlacedComplaints& operator=(const PlacedComplaints&) = delete;
+};
 
 /// "tenure: …", with whatever looks like a secret in a URL replaced by ***, and nothing in it that could move a cursor.
 std::string complaintOf(std::string_view what);

@@ -83,16 +83,18 @@ tenure check --zookeeper 127.0.0.1:2181 --queue 'sqlite:orders.db?queue=orders'
 tenure help COMMAND)help";
 
 const char* const urlHelp =
-    "A URL names a queue or a store, such as sqlite:orders.db?queue=orders; quote an & in a shell.\n"
+    "A URL names a queue or a store, such as 'sqlite:orders.db?queue=orders'; quote ? and & in a shell.\n"
     "`tenure urls` tells every form and parameter. A password comes from a file or the environment.\n";
 
 const char* const settingHelp =
     "An option can also stand in a file given with --config (TOML: `zookeeper = \"host:2181\"`, sections\n"
     "named after commands) or in the environment (--queue is TENURE_QUEUE there); a flag wins over the\n"
     "file, the file over the environment. What concerns one call only, such as --json, is not read from\n"
-    "the environment. Secrets come from files or the environment, never from the command line.\n";
+    "the environment. A TENURE_ variable that no command reads is told. Secrets come from files or the\n"
+    "environment, never from the command line.\n";
 
-const char* const urlsAbout = "Queues and stores are named by URL. Quote an & in a shell; % escapes stand for bytes.";
+const char* const urlsAbout =
+    "Queues and stores are named by URL. Quote ? and & in a shell; % escapes stand for bytes.";
 
 std::string helpRow(const std::string& name, const std::string& text, std::size_t column) {
   std::string line = "  " + name;

@@ -18,7 +18,7 @@ struct IntakeCounts {
   std::int64_t repeated = 0;  // left out of a numbered queue, which knows their ids
   std::int64_t bad = 0;
   std::int64_t unknown = 0;   // of the last batch, when its answer was lost: all of them are stored, or none
-  std::int64_t nextLine = 1;  // the first line of the input that is not known to be stored, or to be bad
+  std::int64_t nextLine = 1;  // to resume from: every good line before it is stored
 };
 
 /// A batch is stored when it is full, and when the input has nothing more at the moment: a slow producer's line does

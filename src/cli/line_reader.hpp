@@ -15,7 +15,7 @@ struct Line {
   std::string_view text;  // without its line break; valid until the next call
   std::int64_t number = 0;
   bool tooLong = false;   // more than the limit; `text` is empty
-  std::size_t bytes = 0;  // of all of it
+  std::size_t bytes = 0;  // of the whole line
 };
 
 class LineReader {
@@ -39,7 +39,7 @@ class LineReader {
   std::size_t scanned_ = 0;  // no line break between begin_ and here
   std::int64_t number_ = 0;
   bool skipping_ = false;    // inside a line that is too long
-  std::size_t skipped_ = 0;  // of that line
+  std::size_t skipped_ = 0;  // bytes of it dropped so far
   bool ended_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "cli/config_file.hpp"
 #include "cli/help_page.hpp"
 
 namespace tenure::cli {
@@ -124,18 +125,27 @@ std::string inUserWords(const CLI::ParseError& error, const CLI::App& tool) {
   return text;
 }
 
-/// A complaint about an option's value that was not on the command line names the variable or the key it stood under.
-std::string withItsPlace(const std::string& complaint, const CLI::App& command, const Words& given) {
-  const std::string option = complaint.substr(0, complaint.find(": "));
+/// Whether the configuration file has the option, for that command or for all.
+bool isInFile(const CLI::App& tool, const CLI::App& command, const std::string& option) {
+  const auto* file = dynamic_cast<const ConfigFile*>(tool.get_config_formatter_base().get());
+  const auto path = tool.get_config_ptr()->as<std::string>();
+  try {
+    return file != nullptr && !path.empty() && file->names(path, fullName(command), option);
+  } catch (const CLI::Error&) {
+    return false;
+  }
+}
+
+/// "TENURE_QUEUE (--queue)", "queue in the file of --config"; the option itself where it was on the command line.
+std::string placeOf(const std::string& option, const CLI::App& tool, const Words& given) {
   const auto isIt = [&](const std::string& word) { return word == option || word.starts_with(option + "="); };
-  if (!option.starts_with("--") || std::any_of(given.begin(), given.end(), isIt)) return complaint;
+  const CLI::App& command = namedCommand(tool);
   const CLI::Option* known = command.get_option_no_throw(option);
-  const std::string variable = known == nullptr ? "" : known->get_envname();
-  const char* value = variable.empty() ? nullptr : std::getenv(variable.c_str());
-  const bool isOfVariable = value != nullptr && complaint.find('"' + escaped(value) + '"') != std::string::npos;
-  const std::string place =
-      isOfVariable ? variable + " (" + option + ")" : option.substr(2) + " in the file of --config";
-  return place + complaint.substr(option.size());
+  if (known == nullptr || std::any_of(given.begin(), given.end(), isIt)) return option;
+  if (isInFile(tool, command, option.substr(2))) return option.substr(2) + " in the file of --config";
+  const std::string variable = known->get_envname();
+  const bool isSet = !variable.empty() && std::getenv(variable.c_str()) != nullptr;
+  return isSet ? variable + " (" + option + ")" : option;
 }
 
 /// A value that an option does not take, wherever it stood, and a file that cannot be read as one.
@@ -163,16 +173,24 @@ void turnHelpAround(std::vector<std::string>& words) {
   words.emplace_back("--help");
 }
 
-Exit explain(const CLI::App& tool, const CLI::ParseError& error, const std::vector<Command>& commands,
-             const std::vector<std::string>& given) {
+std::string withItsPlace(std::string complaint, const CLI::App& tool, const Words& given) {
+  const std::string excludes = " excludes ";
+  for (const std::size_t begin : {complaint.find(excludes) + excludes.size(), std::size_t{0}}) {
+    const std::size_t end = std::min(complaint.find_first_of(": ;", begin), complaint.size());
+    if (complaint.compare(begin, 2, "--") != 0) continue;
+    complaint.replace(begin, end - begin, placeOf(complaint.substr(begin, end - begin), tool, given));
+  }
+  return complaint;
+}
+
+Exit explain(const CLI::App& tool, const CLI::ParseError& error, const std::vector<Command>& commands) {
   const auto strangers = unknownWords(tool);
   if (error.get_exit_code() == 0 && !strangers) {
     std::cout << (error.get_name() == "CallForVersion" ? error.what() + std::string("\n") : pageOf(tool, commands));
     return Exit::done;
   }
   const bool isRefused = isRefusedValue(error);
-  std::string complaint = strangers && !isRefused ? *strangers : inUserWords(error, tool);
-  if (error.get_name() == "ValidationError") complaint = withItsPlace(complaint, namedCommand(tool), given);
+  const std::string complaint = strangers && !isRefused ? *strangers : inUserWords(error, tool);
   complain(complaint + "; see " + fullName(namedCommand(tool)) + " --help");
   return isRefused ? Exit::configuration : Exit::usage;
 }

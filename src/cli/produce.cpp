@@ -26,7 +26,7 @@ constexpr const char* produceHelp =
     R"help(Each line of standard input becomes a message, durable when the count is printed.
 Of a JSON line only body is needed; a body that is not text is stored as its JSON text.
 A line that is no message is reported with its number and stops nothing; the exit code is 65 then.
-Where the queue fails in the middle, the line to go on with is told.
+If the queue fails midway, the number of the line to resume from is printed.
 Give ids where the input may come twice: a consumer drops an id that it has seen. Where several
 producers write to one queue and each numbers its own messages, --producer keeps them apart:
 o-1 becomes shop/o-1.
@@ -60,13 +60,13 @@ Exit produce(const ProduceOptions& options) {
   std::cout << counts.stored << " stored";
   if (counts.repeated > 0) std::cout << ", " << counts.repeated << " sent before";
   std::cout << (counts.bad > 0 ? ", " + std::to_string(counts.bad) + " bad" : "");
-  if (counts.unknown > 0) std::cout << ", of " << counts.unknown << " more it is unknown";
+  if (counts.unknown > 0) std::cout << ", of " << counts.unknown << " more it is unknown whether they are stored";
   std::cout << std::endl;
   if (!outcome && counts.stored + counts.repeated + counts.unknown > 0)
-    complain("go on with line " + std::to_string(counts.nextLine) + " of the input" +
-             (counts.unknown > 0
-                  ? "; what is stored already comes again then, and counts once if it has an id of its own"
-                  : ": nothing from there on is stored"));
+    complain("resume from line " + std::to_string(counts.nextLine) + " of the input" +
+             (counts.unknown > 0 ? "; lines that were stored after all are then sent again, and a consumer drops those "
+                                   "with an id of their own"
+                                 : ": nothing from there on is stored"));
   if (!outcome) return refuse("", outcome.error());
   return counts.bad > 0 ? Exit::badInput : Exit::done;
 }

@@ -60,9 +60,10 @@ void RunCareer::inaugurate(const Term& term) {
 }
 
 bool RunCareer::execute(const Term& term) {
+  const BootTime asked = BootClock::now();
   emit_(CommandStarted{settings_.arguments.front()}, term.token());
   const Result<ChildEnd> end = run(term);
-  const Duration ran = end ? end->ran : Duration::zero();
+  const Duration ran = end ? end->ran : BootClock::now() - asked;
   const RunMachine::Next next =
       end ? machine_.commandEnded(*end, term.endReason()) : machine_.commandFailed(end.error());
   const std::string how = end ? descriptionOf(*end) : end.error().message();

@@ -95,11 +95,12 @@ Exit parseAndRun(Words words) {
   declareTool(tool, all, chosen);
   turnHelpAround(words);
   const Words given = words;
+  const PlacedComplaints placed([&](std::string what) { return withItsPlace(std::move(what), tool, given); });
   try {
     std::reverse(words.begin(), words.end());  // so the parser wants it
     tool.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    const Exit exit = explain(tool, error, all, given);
+    const Exit exit = explain(tool, error, all);
     if (exit != Exit::done) tellOfUnknownVariables(all);
     return exit;
   }

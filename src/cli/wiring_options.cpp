@@ -41,7 +41,7 @@ void identify(const Backend& queue, Backend& store) {
 
 Option QueueOption::row(bool required) {
   return {
-      "--queue", text(url, "URL"), "Which queue, for example sqlite:orders.db?queue=orders", {.required = required}};
+      "--queue", text(url, "URL"), "Which queue, for example 'sqlite:orders.db?queue=orders'", {.required = required}};
 }
 
 Result<std::unique_ptr<Backend>> QueueOption::parsed(bool create) const {

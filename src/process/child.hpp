@@ -56,7 +56,7 @@ struct ChildEnd {
   EndCause cause = EndCause::itself;
   bool killed = false;  // it did not end when it was asked to
   bool nothingLeft = true;
-  Duration ran{};        // since its keeper began: what the guardian had to clear up before is not in it
+  Duration ran{};        // how long it ran, without what the guardian cleared up before
   std::string errors{};  // the end of its standard error, at most errorsKept bytes, where that is kept
 
   static constexpr std::size_t errorsKept = 1'000;

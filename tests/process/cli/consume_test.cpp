@@ -233,6 +233,12 @@ TEST_F(Consume, ARefusalNamesTheVariableOrTheKeyUnderWhichTheValueStood) {
   EXPECT_THAT(ofVariable.output, HasSubstr("TENURE_MAX_BATCH (--max-batch): \"0\" is not a whole number"));
   EXPECT_EQ(ofFile.exit, 78);
   EXPECT_THAT(ofFile.output, HasSubstr("max-attempts in the file of --config: \"0\" is not a whole number"));
+  const auto complaintOf = [&](const std::string& setting) { return tenure(words, "", {setting}).output; };
+  EXPECT_THAT(complaintOf("TENURE_FIXED_BATCH=maybe"), HasSubstr("TENURE_FIXED_BATCH (--fixed-batch): \"maybe\""));
+  EXPECT_THAT(complaintOf("TENURE_EXEC=true"), HasSubstr("--sql excludes TENURE_EXEC (--exec)"));
+  EXPECT_THAT(complaintOf("TENURE_KEEP_LOG_LINES=3"),
+              HasSubstr("TENURE_KEEP_LOG_LINES (--keep-log-lines) does nothing"));
+  EXPECT_THAT(complaintOf("TENURE_STORE=foo"), HasSubstr("TENURE_STORE (--store): "));
 }
 
 TEST_F(Consume, ACountThatIsNegativeOrTooLongIsRefusedByName) {

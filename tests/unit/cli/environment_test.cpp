@@ -19,10 +19,9 @@ std::vector<std::string> complaintsOf(std::vector<const char*> environment) {
 }
 
 TEST(Environment, ANameThatNoCommandReadsIsToldWithTheOneThatMayBeMeant) {
-  EXPECT_THAT(
-      complaintsOf({"PATH=/bin", "TENURE_QUEUEE=sqlite:a.db?password=s3cret", "TENURE_ZZZZZZZZZ=1"}),
-      ElementsAre(AllOf(HasSubstr("TENURE_QUEUEE "), HasSubstr("did you mean TENURE_QUEUE?"), Not(HasSubstr("s3cret"))),
-                  AllOf(HasSubstr("TENURE_ZZZZZZZZZ "), Not(HasSubstr("mean")))));
+  EXPECT_THAT(complaintsOf({"PATH=/bin", "TENURE_QUEUEE=sqlite:a.db?password=s3cret", "TENURE_ZZZZZZZZZ=1"}),
+              ElementsAre(AllOf(HasSubstr("TENURE_QUEUEE; did you mean TENURE_QUEUE?"), Not(HasSubstr("s3cret"))),
+                          AllOf(HasSubstr("TENURE_ZZZZZZZZZ"), Not(HasSubstr("mean")))));
 }
 
 TEST(Environment, OptionsSecretsAndWhatACommandIsToldAreKnown) {
