@@ -25,6 +25,9 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+/// All of it; empty where there is no such file.
+std::string readFile(const std::filesystem::path& file);
+
 /// How a program ended: an exit code, or the signal that killed it.
 struct Ending {
   std::optional<int> exitCode;

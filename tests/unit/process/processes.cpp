@@ -74,13 +74,6 @@ std::string Doorbell::nextLine() {
   }
 }
 
-std::string readFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
-
 std::string temporaryPath(std::string_view name) {
   static int number = 0;
   return testing::TempDir() + "tenure-" + std::to_string(getpid()) + "-" + std::to_string(++number) + "-" +

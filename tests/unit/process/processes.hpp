@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "process/child.hpp"
+#include "support/program.hpp"
 
 namespace tenure::test {
 
@@ -41,8 +42,6 @@ class Doorbell {
   int end_ = -1;
 };
 
-/// Everything the command wrote into a file of its own is returned.
-std::string readFile(const std::string& path);
 std::string temporaryPath(std::string_view name);
 
 /// True when that process has ended; waits for it.

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "backends/sqlite/connection.hpp"
 #include "support/findings.hpp"
+#include "support/program.hpp"
 #include "support/results.hpp"
 #include "support/sqlite_world.hpp"
 
@@ -22,12 +22,6 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 Findings inspected(const Options& options) { return openAdmin(options)->inspect().value(); }
-
-std::string bytesOf(const std::filesystem::path& file) {
-  std::ostringstream bytes;
-  bytes << std::ifstream(file, std::ios::binary).rdbuf();
-  return bytes.str();
-}
 
 std::vector<std::string> filesIn(const std::filesystem::path& folder) {
   std::vector<std::string> names;
@@ -48,7 +42,7 @@ TEST(Inspection, OfNoFileMakesNone) {
 TEST(Inspection, OfASoundFileFindsFactsAndLeavesEachByte) {
   test::SqliteWorld world;
   ASSERT_THAT(world.sink()->append(std::vector{NewMessage{MessageId{"a"}, {}, "body", {}}}), succeeds());
-  const std::string before = bytesOf(world.options().file);
+  const std::string before = test::readFile(world.options().file);
   const auto files = filesIn(world.options().file.parent_path());
 
   const Findings found = inspected(world.options());
@@ -57,7 +51,7 @@ TEST(Inspection, OfASoundFileFindsFactsAndLeavesEachByte) {
   EXPECT_THAT(found, finds(Severity::fact, "SQLite", StartsWith("3.")));
   EXPECT_THAT(found, finds(Severity::fact, "quick_check", "ok"));
   EXPECT_THAT(found, finds(Severity::fact, "queue", "of no election yet"));
-  EXPECT_EQ(bytesOf(world.options().file), before);
+  EXPECT_EQ(test::readFile(world.options().file), before);
   EXPECT_EQ(filesIn(world.options().file.parent_path()), files);
 }
 
@@ -65,11 +59,11 @@ TEST(Inspection, OfAFileInTheOtherJournalModeWarnsAndLeavesItThere) {
   const test::SqliteWorld world;
   const bool plansWal = journalPlan(sqlite3_libversion_number()).mode == "wal";
   world.meddle("PRAGMA journal_mode = " + std::string(plansWal ? "delete" : "wal") + "; CREATE TABLE users(n)");
-  const std::string before = bytesOf(world.options().file);
+  const std::string before = test::readFile(world.options().file);
 
   EXPECT_THAT(inspected(world.options()), finds(Severity::warning, "journal_mode", _));
 
-  EXPECT_EQ(bytesOf(world.options().file), before);
+  EXPECT_EQ(test::readFile(world.options().file), before);
   EXPECT_THAT(filesIn(world.options().file.parent_path()), ElementsAre("queue.db"));
 }
 
