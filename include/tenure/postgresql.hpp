@@ -96,9 +96,10 @@ std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options);
 
 /// The tables, as SQL for psql or a migration tool; in a transaction of its own.
 std::string schemaSql();
-/// Creates the tables in the connection's current schema; nothing when they are there already.
+/// Creates the tables in the connection's current schema, or brings those of an earlier version to this one, step by
+/// step; all that is there stays.
 ///
-/// Errors:  configurationRefused  tables of another version, or only some of them, are there
+/// Errors:  configurationRefused  tables of a newer version, of one too old, or only some of them, are there
 ///          permissionDenied, authenticationFailed, unavailable, storeFailed
 Result<void> applySchema(const Options& options);
 

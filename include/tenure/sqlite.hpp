@@ -64,6 +64,15 @@ Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
 /// What operators do, each call on a connection of its own that opens what is there and creates nothing.
 std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options);
 
+/// The tables, as SQL.
+std::string schemaSql();
+/// Makes file and tables where they are absent, and brings tables of an earlier version to this one, step by step; all
+/// that is there stays. A leader's first claim does it as well; all others refuse such a file.
+///
+/// Errors:  configurationRefused  tables of a newer version, or of one too old, or another program's file
+///          storeBusy, storeFull, storeFailed, unavailable, permissionDenied
+Result<void> applySchema(const Options& options);
+
 /// What tenure::open() knows by it.
 Component component();
 

@@ -22,12 +22,20 @@ std::string_view toString(AttemptState state) noexcept {
   return "unknown";
 }
 
+std::string lastWordOf(const AttemptRecord& record) {
+  if (record.begunBy.value != 0)
+    return "begun by term " + std::to_string(record.begunBy.value) + ", which has not told how it ended";
+  if (record.postponements.times == 0) return record.lastError;
+  return "postponed " + std::to_string(record.postponements.times) + " times since " +
+         formatWallTime(record.postponements.since) + ": " + record.lastError;
+}
+
 std::string failingLine(const FailingMessage& failing) {
   const AttemptRecord& record = failing.attempts;
   return std::string(toString(record.state)) + "  " + escaped(record.id.value) +
          "  consumer=" + escaped(failing.consumer.value) + "  attempts=" + std::to_string(record.attempts) +
          "  first=" + formatWallTime(record.firstAt) + "  last=" + formatWallTime(record.lastAt) + "  \"" +
-         escaped(record.lastError) + "\"\n";
+         escaped(lastWordOf(record)) + "\"\n";
 }
 
 std::string failingJson(const FailingMessage& failing) {
@@ -38,7 +46,10 @@ std::string failingJson(const FailingMessage& failing) {
                  {"attempts", record.attempts},
                  {"first_at", formatWallTime(record.firstAt)},
                  {"last_at", formatWallTime(record.lastAt)},
-                 {"error", record.lastError}});
+                 {"error", record.lastError},
+                 {"begun_by", record.begunBy.value == 0 ? Json() : Json(std::to_string(record.begunBy.value))},
+                 {"process_died", record.processDied},
+                 {"postponed", record.postponements.times}});
 }
 
 std::string logLine(const LogLine& line) {

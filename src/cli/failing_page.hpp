@@ -7,6 +7,8 @@
 
 namespace tenure::cli {
 
+/// What its last attempt came to, as far as is known.
+std::string lastWordOf(const AttemptRecord& record);
 std::string failingLine(const FailingMessage& failing);
 std::string failingJson(const FailingMessage& failing);
 std::string_view toString(AttemptState state) noexcept;

@@ -63,7 +63,7 @@ std::string lineOf(const Message& message, const Attempts& attempts, WallTime no
            : attempts ? "0"
                       : "-") +
           "  bytes=" + std::to_string(message.body.size()) + "  " + beginningOf(message.body);
-  if (record != nullptr) line += "  " + std::string(toString(record->state)) + ": " + escaped(record->lastError);
+  if (record != nullptr) line += "  " + std::string(toString(record->state)) + ": " + escaped(lastWordOf(*record));
   return line + "\n";
 }
 

@@ -14,7 +14,6 @@
 namespace tenure::cli {
 namespace {
 
-using consuming::postponedIn;
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t shownEach = 10;
@@ -71,13 +70,13 @@ void addFailing(const std::vector<FailingMessage>& failing, const Consumers& con
     if (!consumers.have(each.consumer) || (isNote(each.attempts) && !isBlocked)) continue;
     if (isBlocked)
       report.blocked.push_back(each);
-    else if (postponedIn(each.attempts))
+    else if (each.attempts.postponements.times > 0)
       report.postponed.push_back(each);
     else
       ++report.retrying;
   }
   std::ranges::stable_sort(report.postponed, {},
-                           [](const FailingMessage& each) { return postponedIn(each.attempts)->since; });
+                           [](const FailingMessage& each) { return each.attempts.postponements.since; });
 }
 
 /// The groups of one consumer that wait for a number.
@@ -163,9 +162,9 @@ std::string inWorkText(const StoreReport& store) {
 }
 
 std::string postponedLine(const FailingMessage& each, WallTime now) {
-  const auto so = postponedIn(each.attempts);
-  return escaped(each.attempts.id.value) + "  " + std::to_string(so->times) + " times since " +
-         sinceText(so->since, now) + "  \"" + escaped(so->reason) + "\"\n";
+  const auto& [times, since] = each.attempts.postponements;
+  return escaped(each.attempts.id.value) + "  " + std::to_string(times) + " times since " + sinceText(since, now) +
+         "  \"" + escaped(each.attempts.lastError) + "\"\n";
 }
 
 std::string keptLine(const KeptGroup& each, WallTime now) {
@@ -208,13 +207,13 @@ std::string withoutStoreText(const std::string& why) {
 }
 
 Json postponedJson(const FailingMessage& each) {
-  const auto so = postponedIn(each.attempts);
+  const Postponements& so = each.attempts.postponements;
   return {{"id", each.attempts.id.value},
           {"consumer", each.consumer.value},
-          {"times", so->times},
-          {"since", formatWallTime(so->since)},
+          {"times", so.times},
+          {"since", formatWallTime(so.since)},
           {"last_at", formatWallTime(each.attempts.lastAt)},
-          {"reason", so->reason}};
+          {"reason", each.attempts.lastError}};
 }
 
 Json keptJson(const KeptGroup& each) {

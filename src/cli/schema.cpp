@@ -10,8 +10,11 @@ namespace {
 
 constexpr const char* schemaHelp =
     R"help(PostgreSQL's tables are made by you, once, in the schema that the connection finds first; a replica
-never creates them, so that a database that lost them is noticed. Tables of another version are
-refused with exit 78, and left alone. SQLite and Redis make their own.
+never creates them, so that a database that lost them is noticed. SQLite and Redis make their own.
+
+Tables of an earlier version are brought forward by `tenure schema apply`, step by step, each in one
+transaction, and keep all that is there; SQLite's also by the first leader of the new version. Until
+then every command refuses them with exit 78 and says so. A newer version's are always refused.
 )help";
 
 constexpr const char* schemaExamples = R"help(tenure schema apply --store postgresql://owner@db/shop
@@ -33,7 +36,9 @@ Exit apply(const Backend& backend) {
 struct SchemaOptions {
   StoreOption store;
 
-  Option row() { return store.row("Which database, for example postgresql://owner@db/shop", {.required = true}); }
+  Option row() {
+    return store.row("Which database or file, for example postgresql://owner@db/shop", {.required = true});
+  }
 };
 
 Exit act(const SchemaOptions& options, const Act& act) {
@@ -60,7 +65,7 @@ std::vector<Command> schemaCommands() {
            .act = [options] { return act(*options, print); },
            .hasUrls = true},
           {.name = "schema apply",
-           .about = "Make the tables; nothing when they are there",
+           .about = "Make the tables, or bring those of an earlier version forward",
            .groups = {{"Options", {options->row()}}},
            .help = "All that is there stays; `tenure schema --help` says what the tables are for.\n",
            .examples = schemaExamples,

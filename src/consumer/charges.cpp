@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
-#include "base/text.hpp"
 #include "consumer/streak.hpp"
 
 namespace tenure::consuming {
 namespace {
-
-constexpr std::string_view begunPrefix = "begun by term ";
-constexpr std::string_view begunSuffix = ", which has not told how it ended";
 
 /// Another generation's tokens may be above ours.
 bool mayHaveDied(FencingToken recordedBy, const TermIdentity& term) {
@@ -20,12 +17,11 @@ bool mayHaveDied(FencingToken recordedBy, const TermIdentity& term) {
 
 /// Whether it counts the death of a process in it already.
 bool judge(AttemptRecord& attempt, const TermIdentity& term) {
-  const auto by = whoBegan(attempt);
-  if (!by) return false;
-  const bool died = mayHaveDied(*by, term);
-  if (!died) --attempt.attempts;
-  attempt.lastError = died ? processDied : std::string_view{};
-  return died;
+  if (attempt.begunBy.value == 0) return false;
+  attempt.processDied = mayHaveDied(std::exchange(attempt.begunBy, {}), term);
+  if (!attempt.processDied) --attempt.attempts;
+  attempt.lastError = attempt.processDied ? processDied : std::string_view{};
+  return attempt.processDied;
 }
 
 /// What all processes outlived that may have had it in work, none has died of.
@@ -44,29 +40,17 @@ void judge(ConsumerState& state, const TermIdentity& term) {
 /// That an earlier death is on record says nothing of this one.
 void chargeTheOnlyOne(ConsumerState& state, WallTime now) {
   const MessageId& id = state.inWork.front();
-  const auto known = std::ranges::find(state.attempts, id, &AttemptRecord::id);
-  if (known == state.attempts.end()) {
-    state.attempts.push_back({id, 1, std::string(processDied), now, now});
-  } else {
-    ++known->attempts;
-    known->lastError = processDied;
-  }
+  auto known = std::ranges::find(state.attempts, id, &AttemptRecord::id);
+  if (known == state.attempts.end())
+    known = state.attempts.insert(known, {.id = id, .lastError = {}, .firstAt = now, .lastAt = now});
+  AttemptRecord& record = *known;
+  ++record.attempts;
+  record.postponements = {};
+  record.processDied = true;
+  record.lastError = processDied;
 }
 
 }  // namespace
-
-std::string begunBy(FencingToken term) {
-  return std::string(begunPrefix).append(std::to_string(term.value)).append(begunSuffix);
-}
-
-std::optional<FencingToken> whoBegan(const AttemptRecord& attempt) noexcept {
-  std::string_view text = attempt.lastError;
-  if (!text.starts_with(begunPrefix) || !text.ends_with(begunSuffix)) return std::nullopt;
-  text.remove_prefix(begunPrefix.size());
-  text.remove_suffix(begunSuffix.size());
-  const auto token = parseInteger(text);
-  return token ? std::optional(FencingToken{*token}) : std::nullopt;
-}
 
 Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer, const TermIdentity& term,
                                const RecoveryWindow& own, WallTime now) {

@@ -15,11 +15,7 @@
 
 namespace tenure::consuming {
 
-/// The error of an attempt that is counted and may still be taken back.
-std::string begunBy(FencingToken term);
-std::optional<FencingToken> whoBegan(const AttemptRecord& attempt) noexcept;
-
-/// And of one that took its process with it.
+/// For people: AttemptRecord::lastError of an attempt that took its process with it.
 inline constexpr std::string_view processDied = "its process died";
 
 /// Every record that a predecessor may have left, and those of the lanes, as if it were one, and as it stands once it

@@ -222,8 +222,9 @@ Decision Delivery::charge(const Now& now) {
       return deadLetter(why, attempt - 1, true, now);
     }
     if (!state_.histories.block.holds(message().id)) {  // each attempt costs a process: the next comes as late as any
-      record(attempt - 1, before->lastError, now);
-      state_.booking.record->state = AttemptState::blocked;
+      AttemptRecord& blocked = record(attempt - 1, before->lastError, now);
+      blocked.state = AttemptState::blocked;
+      blocked.processDied = died;
       return CommitFirst{};
     }
   }
@@ -232,14 +233,14 @@ Decision Delivery::charge(const Now& now) {
     state_.log.died(*before);
   }
   before_ = before != nullptr ? std::optional(*before) : std::nullopt;
-  record(attempt, begunBy(state_.token), now);
+  record(attempt, {}, now).begunBy = state_.token;
   state_.booking.charges = true;
   state_.booking.news.push_back(MessageSuspected{message().id.value, attempt});
   return CommitFirst{};
 }
 
 void Delivery::takeBackCharge() {
-  if (before_ && (before_->attempts > 0 || postponedIn(*before_)))
+  if (before_ && (before_->attempts > 0 || before_->postponements.times > 0))
     state_.booking.record = before_;
   else
     state_.booking.cleared = charged_;

@@ -199,7 +199,7 @@ class Delivery {
   bool isCharged() const { return charged_ == message().id; }
   bool hasRunBefore() const { return ran_ == message().id; }
   int attemptNumber() const;
-  void record(int attempts, const std::string& error, const Now& now);
+  AttemptRecord& record(int attempts, const std::string& error, const Now& now);
   void logEnd(AttemptEnd end, const std::string& why, const Now& now);
 
   LaneState& state_;

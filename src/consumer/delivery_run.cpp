@@ -114,7 +114,7 @@ Decision Delivery::postpone(const Outcome& outcome, const Now& now) {
   if (taken_)
     taken_->begun = false;
   else if (!now.stopAsked)  // else it may be its leader's word
-    record(attemptNumber() - 1, postponedText(so, outcome.reason), now);
+    record(attemptNumber() - 1, outcome.reason, now).postponements = so;
   else if (isCharged())
     takeBackCharge();
   logEnd(AttemptEnd::postponed, outcome.reason, now);
@@ -189,13 +189,14 @@ int Delivery::attemptNumber() const {
   return isCharged() ? before->attempts : before->attempts + 1;
 }
 
-void Delivery::record(int attempts, const std::string& error, const Now& now) {
-  Booking& booking = state_.booking;
+AttemptRecord& Delivery::record(int attempts, const std::string& error, const Now& now) {
   const AttemptRecord* before = state_.histories.attemptsOf(message().id);
-  booking.record = AttemptRecord{message().id, attempts, error, now.wall, now.wall};
-  if (before == nullptr) return;
-  booking.record->firstAt = before->firstAt;
-  booking.record->state = before->state;
+  AttemptRecord& made = state_.booking.record.emplace(AttemptRecord{message().id, attempts, error, now.wall, now.wall});
+  if (before != nullptr) {
+    made.firstAt = before->firstAt;
+    made.state = before->state;
+  }
+  return made;
 }
 
 void Delivery::logEnd(AttemptEnd end, const std::string& why, const Now& now) {

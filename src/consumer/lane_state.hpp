@@ -39,7 +39,7 @@ class Histories {
   void release(const MessageId& id) { attempts_.at(id).state = AttemptState::released; }
   bool hasDied(const MessageId& id) const {
     const AttemptRecord* before = attemptsOf(id);
-    return before != nullptr && before->lastError == processDied;
+    return before != nullptr && before->processDied;
   }
   bool isReleased(const MessageId& id) const {
     const AttemptRecord* before = attemptsOf(id);
@@ -53,8 +53,8 @@ class Histories {
   /// Once more. Where an earlier term has recorded some, they count on.
   const Postponements& postpone(const MessageId& id, WallTime now) {
     const auto [known, isNew] = postponements_.try_emplace(id, Postponements{0, now});
-    if (const AttemptRecord* before = attemptsOf(id); isNew && before != nullptr)
-      if (const auto recorded = postponedIn(*before)) known->second = *recorded;
+    if (const AttemptRecord* before = attemptsOf(id); isNew && before != nullptr && before->postponements.times > 0)
+      known->second = before->postponements;
     ++known->second.times;
     return known->second;
   }

@@ -1,6 +1,6 @@
-/// Messages that their handlers have asked to see again later: how often, since when and why. It is no failed attempt,
-/// but kept in the same record, as the text of its error, so that operators see it in every store, and a successor goes
-/// on counting. At most once keeps no such record: what is taken is nobody's but its leader's.
+/// Messages that their handlers have asked to see again later. It is no failed attempt, but kept in the same record
+/// (AttemptRecord::postponements), so that operators see it in every store, and a successor goes on counting. At most
+/// once keeps no such record: what is taken is nobody's but its leader's.
 ///
 /// One that is postponed without end waits for something that does not come: it raises an alarm.
 #pragma once
@@ -14,19 +14,6 @@
 #include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
-
-struct Postponements {
-  int times = 0;
-  WallTime since{};
-};
-
-/// What a record says of it.
-struct PostponedMessage : Postponements {
-  std::string reason;
-};
-/// The error of such a record.
-std::string postponedText(const Postponements& so, const std::string& reason);
-std::optional<PostponedMessage> postponedIn(const AttemptRecord& record);
 
 /// Of all lanes of a term. Threads: any.
 class StuckAlarm {

@@ -40,8 +40,9 @@ Admission admissionOf(const Row* row, const BodyDigest& digest) {
 
 Row attemptRow(const ConsumerName& consumer, const AttemptRecord& record) {
   return rowWith(consumer.value, record.id.value, std::int64_t{record.attempts}, record.lastError,
-                 millisecondsOf(record.firstAt), millisecondsOf(record.lastAt),
-                 static_cast<std::int64_t>(record.state));
+                 millisecondsOf(record.firstAt), millisecondsOf(record.lastAt), static_cast<std::int64_t>(record.state),
+                 record.begunBy.value, std::int64_t{record.processDied ? 1 : 0},
+                 std::int64_t{record.postponements.times}, millisecondsOf(record.postponements.since));
 }
 
 FailingMessage attemptFrom(const Row& row) {
@@ -51,7 +52,11 @@ FailingMessage attemptFrom(const Row& row) {
            .lastError = textIn(row, attempt::lastError),
            .firstAt = timeIn(row, attempt::firstAt),
            .lastAt = timeIn(row, attempt::lastAt),
-           .state = static_cast<AttemptState>(integerIn(row, attempt::standing))}};
+           .state = static_cast<AttemptState>(integerIn(row, attempt::standing)),
+           .begunBy = FencingToken{integerIn(row, attempt::begunBy)},
+           .processDied = integerIn(row, attempt::processDied) != 0,
+           .postponements = {.times = static_cast<int>(integerIn(row, attempt::postponed)),
+                             .since = timeIn(row, attempt::postponedSince)}}};
 }
 
 Row inWorkRow(const ConsumerName& consumer, FencingToken token, std::span<const MessageId> ids, bool more) {

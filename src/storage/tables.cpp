@@ -22,6 +22,10 @@ constexpr std::array attemptColumns{
     Column{"first_at"},
     Column{"last_at"},
     Column{"standing", Kind::integer, Rule::keepsMore},
+    Column{"begun_by", Kind::integer, Rule::none, true},
+    Column{"process_died", Kind::integer, Rule::none, true},
+    Column{"postponed", Kind::integer, Rule::none, true},
+    Column{"postponed_since", Kind::integer, Rule::none, true},
 };
 constexpr std::array inWorkColumns{
     Column{"consumer", Kind::text},

@@ -47,6 +47,7 @@ struct Column {
   std::string_view name;
   Kind kind = Kind::integer;
   Rule rule = Rule::none;
+  bool isLater = false;  // a value that an earlier version has written lacks it: 0 then
 };
 
 /// Whose rows they are, where several share a database.
@@ -71,7 +72,19 @@ namespace key {
 enum : std::size_t { consumer, id, state, digest, token, at };
 }
 namespace attempt {
-enum : std::size_t { consumer, id, attempts, lastError, firstAt, lastAt, standing };
+enum : std::size_t {
+  consumer,
+  id,
+  attempts,
+  lastError,
+  firstAt,
+  lastAt,
+  standing,
+  begunBy,
+  processDied,
+  postponed,
+  postponedSince
+};
 }
 namespace inWork {
 enum : std::size_t { consumer, token, more, ids };

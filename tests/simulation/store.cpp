@@ -12,7 +12,6 @@ namespace tenure::simulation {
 namespace {
 
 /// As the consumer has it: why an attempt counts that did not come home, and whose dead letter stands for a gap.
-constexpr std::string_view begun = "begun by term ";
 constexpr std::string_view missing = "missing-";
 
 Error storeIsDown() { return {Errc::unavailable, "the simulated store is down"}; }
@@ -275,7 +274,7 @@ Result<void> StoreTransaction::recordInWork(const ConsumerName& consumer, std::s
 }
 
 Result<void> StoreTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
-  const bool charge = record.lastError.starts_with(begun);
+  const bool charge = record.begunBy.value != 0;
   if (charge && process_.simulation().mutant() == Mutant::uncharged) return {};
   Result<void> written = ForwardingTransaction::recordAttempt(consumer, record);
   if (written)

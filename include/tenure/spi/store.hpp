@@ -44,14 +44,25 @@ enum class AttemptState {
   released,  // an operator has let it go: it becomes a dead letter
 };
 
+/// How often the handler of a message has asked to see it again later, and since when.
+struct Postponements {
+  int times = 0;
+  WallTime since{};
+  friend bool operator==(const Postponements&, const Postponements&) = default;
+};
+
 /// A message that failed and waits for its next attempt, or did not survive its last one.
 struct AttemptRecord {
   MessageId id;
-  int attempts = 0;  // started so far
-  std::string lastError;
+  int attempts = 0;       // started so far
+  std::string lastError;  // for people: of the last attempt, or why it was postponed
   WallTime firstAt{};
   WallTime lastAt{};
   AttemptState state = AttemptState::retrying;
+  FencingToken begunBy{};         // the term that has counted the last attempt beforehand; 0: how it ended is known
+  bool processDied = false;       // in the last attempt
+  Postponements postponements{};  // of a message that was not tried again since
+  friend bool operator==(const AttemptRecord&, const AttemptRecord&) = default;
 };
 
 struct DeadLetter {
@@ -119,10 +130,7 @@ class IFencedTransaction : public Transaction {
   virtual Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) = 0;
   /// Adds lines to the consume log, of a store that keeps one (IFencedStore::keepsLog): whatever is committed with them
   /// is in the log, and nothing else.
-  virtual Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
-    static_cast<void>(consumer), static_cast<void>(attempts);
-    return Errc::unsupported;
-  }
+  virtual Result<void> logAttempts(const ConsumerName&, std::span<const LoggedAttempt>) { return Errc::unsupported; }
   /// Durable when it returns. Errc::outcomeUnknown: ask IFencedStore::resolve before anything else.
   virtual Result<void> commit() = 0;
   virtual void rollback() noexcept = 0;

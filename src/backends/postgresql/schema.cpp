@@ -6,16 +6,17 @@
 #include "backends/postgresql/connection.hpp"
 #include "backends/postgresql/fence_rows.hpp"
 #include "base/text.hpp"
+#include "storage/schema_steps.hpp"
 
 namespace tenure::postgresql {
 namespace {
 
-constexpr std::int64_t schemaVersion = 5;
+constexpr std::int64_t schemaVersion = 6;
 
 // Rows that every commit changes leave room on their page, so that their new versions stay there and are cleaned up in
 // passing; tables that empty as fast as they fill are vacuumed by what goes, not by a share of what is left.
 constexpr std::string_view createTables = R"sql(CREATE TABLE tenure_schema(version bigint NOT NULL);
-INSERT INTO tenure_schema VALUES(5);
+INSERT INTO tenure_schema VALUES(6);
 CREATE TABLE tenure_queue(
   number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL,
@@ -68,6 +69,9 @@ CREATE TABLE tenure_attempt(
   queue bigint NOT NULL, consumer text NOT NULL, id bytea NOT NULL,
   attempts bigint NOT NULL, last_error bytea NOT NULL, first_at bigint NOT NULL, last_at bigint NOT NULL,
   standing bigint NOT NULL DEFAULT 0,  -- 0 retrying, 1 blocked, 2 released
+  begun_by bigint NOT NULL DEFAULT 0,  -- token of the term that began an attempt whose end is not known yet
+  process_died bigint NOT NULL DEFAULT 0,  -- 1: in the last attempt
+  postponed bigint NOT NULL DEFAULT 0, postponed_since bigint NOT NULL DEFAULT 0,
   PRIMARY KEY(queue, consumer, id));
 CREATE TABLE tenure_in_work(
   queue bigint NOT NULL, consumer text NOT NULL,
@@ -92,6 +96,22 @@ CREATE TABLE tenure_log(
   token bigint NOT NULL, began_at bigint NOT NULL, ended_at bigint NOT NULL,
   PRIMARY KEY(queue, consumer, n));
 )sql";
+
+constexpr std::array steps{
+    storage::SchemaStep{5, R"sql(
+ALTER TABLE tenure_attempt ADD COLUMN begun_by bigint NOT NULL DEFAULT 0,
+  ADD COLUMN process_died bigint NOT NULL DEFAULT 0,
+  ADD COLUMN postponed bigint NOT NULL DEFAULT 0, ADD COLUMN postponed_since bigint NOT NULL DEFAULT 0;
+UPDATE tenure_attempt
+  SET begun_by = substring(encode(last_error, 'escape') FROM '^begun by term (\d+),')::bigint, last_error = ''
+  WHERE encode(last_error, 'escape') ~ '^begun by term \d+, which has not told how it ended$';
+UPDATE tenure_attempt SET process_died = 1 WHERE last_error = 'its process died';
+UPDATE tenure_attempt
+  SET postponed = substring(encode(last_error, 'escape') FROM '^postponed (\d+) times')::bigint,
+      postponed_since = first_at, last_error = substr(last_error, position('\x5a3a20'::bytea IN last_error) + 3)
+  WHERE encode(last_error, 'escape') ~ '^postponed \d+ times since \S+Z: ';
+)sql"},
+};
 
 constexpr std::array<std::string_view, 13> tables{
     "tenure_schema",      "tenure_fence", "tenure_lane", "tenure_queue",   "tenure_message",
@@ -121,9 +141,8 @@ Result<std::int64_t> versionOf(Connection& connection) {
   return version->integer(0, 0);
 }
 
-Error otherVersion(const Connection& connection, std::int64_t version) {
-  return {Errc::configurationRefused, connection.name() + " has schema version " + std::to_string(version) +
-                                          ", this build knows " + std::to_string(schemaVersion)};
+Result<std::span<const storage::SchemaStep>> missingSteps(const Connection& connection, std::int64_t version) {
+  return storage::stepsFrom(connection.name(), version, schemaVersion, steps);
 }
 
 bool lacks(const Missing& missing, std::string_view table) {
@@ -134,12 +153,27 @@ Result<void> checkMissing(Connection& connection, const Missing& missing) {
   if (!lacks(missing, "tenure_schema")) {
     const Result<std::int64_t> version = versionOf(connection);
     if (!version) return version.error();
-    if (*version != schemaVersion) return otherVersion(connection, *version);
+    const auto toTake = missingSteps(connection, *version);
+    if (!toTake) return toTake.error();
+    if (!toTake->empty()) return storage::olderSchema(connection.name(), *version, schemaVersion);
   }
   if (missing.tables.empty()) return {};
   const bool fence = lacks(missing, "tenure_fence");
   return Error{fence ? Errc::fenceLost : Errc::storeFailed,
                connection.name() + ": table " + (fence ? "tenure_fence" : missing.tables.front()) + " is missing"};
+}
+
+/// Each step and the version it leads to are one transaction.
+Result<void> bringForward(Connection& connection) {
+  const Result<std::int64_t> version = versionOf(connection);
+  if (!version) return version.error();
+  const auto toTake = missingSteps(connection, *version);
+  if (!toTake) return toTake.error();
+  for (const storage::SchemaStep& step : *toTake) {
+    const std::string raise = "UPDATE tenure_schema SET version = " + std::to_string(step.from + 1) + ";\n";
+    if (const Result<void> taken = connection.script(std::string(step.sql) + raise); !taken) return taken;
+  }
+  return {};
 }
 
 }  // namespace
@@ -174,8 +208,13 @@ Result<void> applySchema(const Options& options) {
   // Two at the same time: the second waits and finds everything there.
   const Result<void> alone = connection.run("SELECT pg_advisory_lock(8391162081527821)");
   if (!alone) return alone;
-  const Result<Missing> missing = missingTables(connection);
+  Result<Missing> missing = missingTables(connection);
   if (!missing) return missing.error();
+  if (!lacks(*missing, "tenure_schema")) {
+    if (const Result<void> forward = bringForward(connection); !forward) return forward;
+    missing = missingTables(connection);
+    if (!missing) return missing.error();
+  }
   if (missing->tables.size() < tables.size()) {
     const Result<void> sound = checkMissing(connection, *missing);
     if (sound || sound.error().is(Errc::unavailable)) return sound;

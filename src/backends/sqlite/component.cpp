@@ -10,6 +10,8 @@ class SqliteBackend final : public DatabaseBackend<sqlite::Options, sqlite::Data
 
   bool hasSql() const noexcept override { return true; }
   void setCreate(bool create) override { options_.create = create; }
+  std::string schemaSql() const override { return sqlite::schemaSql(); }
+  Result<void> applySchema() const override { return sqlite::applySchema(options_); }
   Result<void> numberMessages() override {
     options_.numbered = true;
     return {};

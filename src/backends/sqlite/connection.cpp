@@ -114,7 +114,8 @@ Connection::~Connection() {
   sqlite3_close(db_);
 }
 
-Result<std::unique_ptr<Connection>> Connection::open(const Options& options, std::function<bool()> whenBusy) {
+Result<std::unique_ptr<Connection>> Connection::open(const Options& options, std::function<bool()> whenBusy,
+                                                     OlderSchema older) {
   // Absolute, because SQLite gives ":memory:" and the empty name meanings of their own.
   Options at = options;
   at.file = std::filesystem::absolute(options.file);
@@ -132,7 +133,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const Options& options, std
     return Error{Errc::permissionDenied, at.file.string() + " is read-only for this process"};
   const Result<void> configured = connection->configure(journalPlan(sqlite3_libversion_number()));
   if (!configured) return configured.error();
-  const Result<void> schema = ensureSchema(*connection, options.create);
+  const Result<void> schema = ensureSchema(*connection, options.create, older);
   if (!schema) return schema.error();
   return connection;
 }

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "backends/sqlite/lock_wait.hpp"
+#include "backends/sqlite/schema.hpp"
 #include "backends/sqlite/statement_cache.hpp"
 #include "tenure/sqlite.hpp"
 
@@ -124,7 +125,8 @@ class Query {
 
 class Connection {
  public:
-  /// Opens the file and makes sure that its schema is the one this build knows, creating both where allowed.
+  /// Opens the file and makes sure that its schema is the one this build knows: creates both where allowed, and brings
+  /// forward what an earlier version has made where `older` says so.
   ///
   /// Errors:  notFound              absent, and not to be created
   ///          configurationRefused  network file system, unsafe journal, another schema or text encoding
@@ -132,7 +134,8 @@ class Connection {
   ///          fenceLost             Tenure's tables are there but the fence's is not
   ///          storeBusy, storeFull, storeFailed, unavailable
   /// `whenBusy` is asked when the lock was not had within the limit: true waits once more.
-  static Result<std::unique_ptr<Connection>> open(const Options& options, std::function<bool()> whenBusy = {});
+  static Result<std::unique_ptr<Connection>> open(const Options& options, std::function<bool()> whenBusy = {},
+                                                  OlderSchema older = OlderSchema::refuse);
   /// Only reads, whatever the file is: no setting is changed, no schema asked for, and no file made beside it.
   static Result<std::unique_ptr<Connection>> look(const Options& options);
   ~Connection();

@@ -23,7 +23,8 @@ class OpenFile {
       if (whenBusy) connection->whenBusy(std::move(whenBusy));
       return connection;
     }
-    Result<std::unique_ptr<Connection>> opened = Connection::open(options_, std::move(whenBusy));
+    Result<std::unique_ptr<Connection>> opened = Connection::open(
+        options_, std::move(whenBusy), whom_ == For::leaders ? OlderSchema::bringForward : OlderSchema::refuse);
     const bool mayBeReadOnly =
         !opened && (opened.error().is(Errc::permissionDenied) || opened.error().is(Errc::unavailable));
     if (mayBeReadOnly && whom_ == For::operators)

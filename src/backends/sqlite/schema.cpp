@@ -5,15 +5,16 @@
 
 #include "backends/sqlite/connection.hpp"
 #include "base/random.hpp"
+#include "storage/schema_steps.hpp"
 
 namespace tenure::sqlite {
 namespace {
 
-constexpr std::int64_t schemaVersion = 4;
+constexpr std::int64_t schemaVersion = 5;
 
 constexpr const char* createTables = R"sql(
 CREATE TABLE tenure_schema(version INTEGER NOT NULL);
-INSERT INTO tenure_schema VALUES(4);
+INSERT INTO tenure_schema VALUES(5);
 CREATE TABLE tenure_queue(
   number INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
@@ -53,6 +54,9 @@ CREATE TABLE tenure_attempt(
   queue INTEGER NOT NULL, consumer TEXT NOT NULL, id TEXT NOT NULL,
   attempts INTEGER NOT NULL, last_error TEXT NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
   standing INTEGER NOT NULL DEFAULT 0,  -- 0 retrying, 1 blocked, 2 released
+  begun_by INTEGER NOT NULL DEFAULT 0,  -- token of the term that began an attempt whose end is not known yet
+  process_died INTEGER NOT NULL DEFAULT 0,  -- 1: in the last attempt
+  postponed INTEGER NOT NULL DEFAULT 0, postponed_since INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY(queue, consumer, id)) WITHOUT ROWID;
 CREATE TABLE tenure_in_work(
   queue INTEGER NOT NULL, consumer TEXT NOT NULL,
@@ -76,6 +80,21 @@ CREATE TABLE tenure_log(
   token INTEGER NOT NULL, began_at INTEGER NOT NULL, ended_at INTEGER NOT NULL,
   PRIMARY KEY(queue, consumer, n)) WITHOUT ROWID;
 )sql";
+
+constexpr std::array steps{
+    storage::SchemaStep{4, R"sql(
+ALTER TABLE tenure_attempt ADD COLUMN begun_by INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenure_attempt ADD COLUMN process_died INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenure_attempt ADD COLUMN postponed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenure_attempt ADD COLUMN postponed_since INTEGER NOT NULL DEFAULT 0;
+UPDATE tenure_attempt SET begun_by = CAST(substr(last_error, 15) AS INTEGER), last_error = ''
+  WHERE last_error GLOB 'begun by term [0-9]*, which has not told how it ended';
+UPDATE tenure_attempt SET process_died = 1 WHERE last_error = 'its process died';
+UPDATE tenure_attempt SET postponed = CAST(substr(last_error, 11) AS INTEGER), postponed_since = first_at,
+  last_error = substr(last_error, instr(last_error, 'Z: ') + 3)
+  WHERE last_error GLOB 'postponed [0-9]* times since *Z: *';
+)sql"},
+};
 
 constexpr std::array<std::string_view, 12> tables{
     "tenure_schema", "tenure_fence",   "tenure_queue",   "tenure_message",     "tenure_number", "tenure_sent",
@@ -101,17 +120,36 @@ Result<std::int64_t> versionOf(Connection& connection) {
   return version.integer(0);
 }
 
-Error otherVersion(const Connection& connection, std::int64_t version) {
-  return {Errc::configurationRefused, connection.file().string() + " has schema version " + std::to_string(version) +
-                                          ", this build knows " + std::to_string(schemaVersion)};
+/// Another process may have taken it by now.
+Result<void> take(Connection& connection, const storage::SchemaStep& step) {
+  if (const Result<void> begun = connection.run("BEGIN IMMEDIATE"); !begun) return begun;
+  const Result<std::int64_t> version = versionOf(connection);
+  Result<void> taken = version ? Result<void>{} : version.error();
+  if (taken && *version == step.from) {
+    taken = connection.script(std::string(step.sql).c_str());
+    if (taken) taken = connection.run("UPDATE tenure_schema SET version = ?1", step.from + 1);
+  }
+  if (taken) taken = connection.run("COMMIT");
+  if (!taken) connection.rollback();
+  return taken;
 }
 
-Result<void> checkTables(Connection& connection, const Names& present) {
-  if (present.contains("tenure_schema")) {
-    const Result<std::int64_t> version = versionOf(connection);
-    if (!version) return version.error();
-    if (*version != schemaVersion) return otherVersion(connection, *version);
-  }
+Result<void> checkVersion(Connection& connection, OlderSchema older) {
+  const Result<std::int64_t> version = versionOf(connection);
+  if (!version) return version.error();
+  const std::string file = connection.file().string();
+  const auto missing = storage::stepsFrom(file, *version, schemaVersion, steps);
+  if (!missing) return missing.error();
+  if (!missing->empty() && older == OlderSchema::refuse) return storage::olderSchema(file, *version, schemaVersion);
+  if (older == OlderSchema::bringForward)
+    for (const storage::SchemaStep& step : *missing)
+      if (const Result<void> taken = take(connection, step); !taken) return taken;
+  return {};
+}
+
+Result<void> checkTables(Connection& connection, const Names& present, OlderSchema older) {
+  if (present.contains("tenure_schema"))
+    if (const Result<void> version = checkVersion(connection, older); !version) return version;
   for (const std::string_view table : tables) {
     if (present.contains(table)) continue;
     return Error{table == "tenure_fence" ? Errc::fenceLost : Errc::storeFailed,
@@ -133,7 +171,7 @@ Result<void> makeSchema(Connection& connection) {
 
 }  // namespace
 
-Result<void> ensureSchema(Connection& connection, bool create) {
+Result<void> ensureSchema(Connection& connection, bool create, OlderSchema older) {
   Result<Names> present = presentTables(connection);
   if (!present) return present.error();
   if (create && present->empty()) {
@@ -141,7 +179,7 @@ Result<void> ensureSchema(Connection& connection, bool create) {
     present = presentTables(connection);
     if (!present) return present.error();
   }
-  if (!present->empty()) return checkTables(connection, *present);
+  if (!present->empty()) return checkTables(connection, *present, older);
   return Error{Errc::notFound, connection.file().string() + " holds no Tenure queue"};
 }
 
@@ -149,7 +187,14 @@ Result<void> lookAtSchema(Connection& connection, bool mayCreate) {
   const Result<Names> present = presentTables(connection);
   if (!present) return present.error();
   if (mayCreate && present->empty()) return {};
-  return ensureSchema(connection, false);
+  return ensureSchema(connection, false, OlderSchema::accept);
+}
+
+std::string schemaSql() { return "BEGIN;" + std::string(createTables) + "COMMIT;\n"; }
+
+Result<void> applySchema(const Options& options) {
+  const auto opened = Connection::open(options, {}, OlderSchema::bringForward);
+  return opened ? Result<void>{} : opened.error();
 }
 
 Result<std::int64_t> findQueue(Connection& connection, const storage::WhichQueue& queue) {

@@ -24,10 +24,17 @@ namespace tenure::sqlite {
 
 class Connection;
 
+/// What becomes of tables that an earlier version has made.
+enum class OlderSchema {
+  refuse,        // and name the command that brings them forward
+  accept,        // to look: a leader will bring them forward
+  bringForward,  // step by step; by leaders, and where it is asked for
+};
+
 /// Checks that the tables are there in this build's version; creates all of them when none is, where `create` allows
 /// it.
 /// A table that is missing from an existing schema is never created again: the fence's absence must be noticed.
-Result<void> ensureSchema(Connection& connection, bool create);
+Result<void> ensureSchema(Connection& connection, bool create, OlderSchema older = OlderSchema::refuse);
 
 /// Whether ensureSchema() would succeed, as far as a look can tell; makes nothing.
 Result<void> lookAtSchema(Connection& connection, bool mayCreate);

@@ -165,6 +165,10 @@ Result<Row> takeRow(Table table, const std::string& name, std::string_view& text
     return std::move(*row);
   }
   for (const Column& column : schema.valueColumns()) {
+    if (column.isLater && text.empty()) {
+      row->emplace_back(std::int64_t{0});
+      continue;
+    }
     std::optional<Value> value = takeValue(column.kind, text);
     if (!value) return damaged(name);
     row->push_back(std::move(*value));

@@ -36,7 +36,11 @@ TEST(QueueReport, ShowsTheFirstTenOfEachAndHowManyMoreThereAre) {
     const std::string number = std::to_string(i);
     report.store->postponed.push_back(
         {{"orders"},
-         {{"m-" + number}, 0, "postponed 3 times since 2026-05-04T09:12:33.000Z: no \x1b stock", now, now}});
+         {.id = {"m-" + number},
+          .lastError = "no \x1b stock",
+          .firstAt = now,
+          .lastAt = now,
+          .postponements = {.times = 3, .since = parseWallTime("2026-05-04T09:12:33.000Z").value()}}});
     report.store->kept.push_back({{"orders"}, {"g"}, 7, 2, now - 1h});
   }
 

@@ -99,7 +99,28 @@ TEST_F(ConsumerCharges, TheStoreSaysWhoHasBegunWhatIsNotOverYet) {
   dieIn("a");
 
   ASSERT_THAT(found().attempts, SizeIs(1));
-  EXPECT_EQ(found().attempts[0].lastError, "begun by term 2, which has not told how it ended");
+  EXPECT_EQ(found().attempts[0].begunBy, FencingToken{2});
+}
+
+// What people write decides nothing, whatever it looks like.
+TEST_F(ConsumerCharges, AHandlersErrorIsNoControlDataWhateverItSays) {
+  everyProcessLives();
+  for (const char* error : {"its process died", "begun by term 1, which has not told how it ended",
+                            "postponed 99 times since 2026-01-01T00:00:00.000Z: never"}) {
+    SCOPED_TRACE(error);
+    attempts.clear();
+    behaviour = [&](const Delivery&) { return Outcome::failed(error); };
+    produce({error});
+    ConsumerReplica& first = elect();
+    while (found().attempts.empty()) first.execute();
+    first.handOver();
+    behaviour = [](const Delivery&) { return Outcome::done(); };
+
+    workOff(elect());
+
+    EXPECT_THAT(attempts, ElementsAre(1, 2));
+  }
+  EXPECT_THAT(events.of<MessageSuspected>(), IsEmpty());
 }
 
 TEST_F(ConsumerCharges, AnOrderlyEndWithTheStoreAwayCountsNothing) {
@@ -195,7 +216,9 @@ TEST_F(ConsumerCharges, ADeathIsCountedAlsoWhereAnEarlierOneStandsOnRecord) {
   const auto booked = leaves.store().begin(leaves.term());
   ASSERT_TRUE(booked);
   const WallTime now = clock.wallNow();
-  ASSERT_TRUE((*booked)->recordAttempt(ConsumerName{"orders"}, {MessageId{"killer"}, 1, "its process died", now, now}));
+  ASSERT_TRUE((*booked)->recordAttempt(
+      ConsumerName{"orders"},
+      {.id = MessageId{"killer"}, .attempts = 1, .lastError = {}, .firstAt = now, .lastAt = now, .processDied = true}));
   ASSERT_TRUE((*booked)->recordInWork(ConsumerName{"orders"}, {}, false));
   ASSERT_TRUE((*booked)->commit());
   onlyTheseDied({1});

@@ -500,7 +500,7 @@ class NumbersStorm : public Numbers, public testing::WithParamInterface<int> {
   std::map<std::string, int> charges() const {
     std::map<std::string, int> charges;
     for (const AttemptRecord& attempt : found().attempts)
-      if (attempt.lastError.starts_with("begun by term")) charges.emplace(attempt.id.value, attempt.attempts);
+      if (attempt.begunBy.value != 0) charges.emplace(attempt.id.value, attempt.attempts);
     return charges;
   }
   void expectOnlyTheGuiltyDead() {

@@ -148,7 +148,7 @@ TEST_F(OneDelivery, ASuspectIsChargedBeforeItBegins) {
   expectA<Delivery::CommitFirst>(begin());
 
   EXPECT_TRUE(at().booking.charges);
-  EXPECT_EQ(whoBegan(*at().booking.record), FencingToken{7});
+  EXPECT_EQ(at().booking.record->begunBy, FencingToken{7});
   at().histories.put(*at().booking.record);
   delivery().chargeIsDurable(head.message->id);
   at().booking = {};
@@ -157,7 +157,9 @@ TEST_F(OneDelivery, ASuspectIsChargedBeforeItBegins) {
 
 TEST_F(OneDelivery, ASuspectThatIsOutOfAttemptsIsADeadLetter) {
   head.isSuspect = true;
-  at().histories.put(attemptsAt("a", 5, std::string(processDied)));
+  AttemptRecord died = attemptsAt("a", 5);
+  died.processDied = true;
+  at().histories.put(died);
   asks<Look>(begin());
   delivery().looked(false);
 

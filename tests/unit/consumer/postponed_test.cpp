@@ -6,7 +6,6 @@
 namespace tenure::test {
 namespace {
 
-using consuming::postponedIn;
 using testing::ElementsAre;
 using testing::Field;
 using testing::IsEmpty;
@@ -18,9 +17,9 @@ class Postponed : public Scene {
   void executeFor(ConsumerReplica& replica, Duration duration) {
     for (const BootTime end = clock.now() + duration; clock.now() < end; clock.advance(10ms)) replica.execute();
   }
-  consuming::PostponedMessage onRecord(const std::string& id) const {
+  Postponements onRecord(const std::string& id) const {
     for (const AttemptRecord& record : found().attempts)
-      if (record.id.value == id) return postponedIn(record).value_or(consuming::PostponedMessage{});
+      if (record.id.value == id) return record.postponements;
     return {};
   }
   static Handler later(std::chrono::milliseconds after) {
@@ -37,9 +36,9 @@ TEST_F(Postponed, HowOftenSinceWhenAndWhyIsOnRecordAndCountsNoAttempt) {
   executeFor(leader, 4500ms);
 
   EXPECT_EQ(onRecord("a").times, 5);
-  EXPECT_EQ(onRecord("a").reason, "the bank is closed");
   EXPECT_LT(onRecord("a").since - began, 1s);
   ASSERT_THAT(found().attempts, SizeIs(1));
+  EXPECT_EQ(found().attempts[0].lastError, "the bank is closed");
   EXPECT_EQ(found().attempts[0].attempts, 0);
   EXPECT_EQ(found().attempts[0].state, AttemptState::retrying);
 }
@@ -140,7 +139,7 @@ TEST_F(Postponed, WithAtMostOnceTheAlarmComesAsWell) {
 
 TEST(StuckAlarm, ManyMessagesAreToldOneAMinuteAndEachOnce) {
   consuming::StuckAlarm alarm;
-  const consuming::Postponements many{30, WallTime{}};
+  const Postponements many{30, WallTime{}};
   std::vector<std::string> told;
   const auto postponeAll = [&](BootTime now) {
     for (const char* id : {"a", "b", "c"})
@@ -153,23 +152,6 @@ TEST(StuckAlarm, ManyMessagesAreToldOneAMinuteAndEachOnce) {
   alarm.over({"b"});
   postponeAll(BootTime{} + 11min);
   EXPECT_THAT(told, ElementsAre("a", "b", "c", "b")) << "it came again, and got stuck again";
-}
-
-TEST(PostponedText, SaysWhatItWasMadeOf) {
-  const WallTime since{std::chrono::milliseconds{1'780'000'000'123}};
-  AttemptRecord record;
-  record.lastError = consuming::postponedText({17, since}, "exit status 75: no stock");
-
-  const auto read = postponedIn(record);
-
-  ASSERT_TRUE(read.has_value());
-  EXPECT_EQ(read->times, 17);
-  EXPECT_EQ(read->since, since);
-  EXPECT_EQ(read->reason, "exit status 75: no stock");
-  for (const char* other : {"", "postponed", "postponed often since ever: x", "no stock"}) {
-    record.lastError = other;
-    EXPECT_EQ(postponedIn(record), std::nullopt) << other;
-  }
 }
 
 }  // namespace

@@ -395,7 +395,9 @@ TEST_F(ConsumerNarrowing, WhatHasDiedBeforeIsChargedAmongMany) {
   const auto charged = leader.store().begin(leader.term());
   ASSERT_TRUE(charged);
   const WallTime now = clock.wallNow();
-  ASSERT_TRUE((*charged)->recordAttempt(ConsumerName{"orders"}, {MessageId{"m40"}, 1, "its process died", now, now}));
+  ASSERT_TRUE((*charged)->recordAttempt(
+      ConsumerName{"orders"},
+      {.id = MessageId{"m40"}, .attempts = 1, .lastError = {}, .firstAt = now, .lastAt = now, .processDied = true}));
   ASSERT_TRUE((*charged)->commit());
 
   dieIn("m40");

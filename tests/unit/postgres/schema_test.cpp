@@ -5,6 +5,7 @@
 
 #include "backends/postgresql/connection.hpp"
 #include "leading.hpp"
+#include "support/program.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -72,6 +73,41 @@ TEST(Schema, OfAnotherVersionIsRefusedAndLeftAlone) {
 
     EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), version);
   }
+}
+
+/// Name, type and default of each column of our tables there.
+std::string columnsOf(const std::string& role) {
+  return PostgresServer::shared().session().ask(
+      "SELECT string_agg(concat_ws(' ', table_name, column_name, data_type, column_default), ';'"
+      " ORDER BY table_name, ordinal_position) FROM information_schema.columns"
+      " WHERE table_schema = '" +
+      role + "' AND table_name LIKE 'tenure_%'");
+}
+
+TEST(Schema, OfTheVersionBeforeIsBroughtForwardByTheCommandAlone) {
+  const Options options = withoutTables("earlier");
+  const Options fresh = withoutTables("freshly");
+  test::PostgresSession session = PostgresServer::shared().session("earlier");
+  session.ask("SET ROLE earlier; " + test::readFile(TENURE_SOURCE_DIR "/tests/unit/postgres/schema_5.sql"));
+  session.ask(
+      "INSERT INTO tenure_attempt VALUES(1, 'c', 'begun', 2, 'begun by term 17, which has not told how it ended', 1, "
+      "2, 0),"
+      " (1, 'c', 'died', 3, 'its process died', 1, 2, 0), (1, 'c', 'failed', 1, 'postponed? no', 1, 2, 1),"
+      " (1, 'c', 'later', 0, 'postponed 5 times since 2026-11-25T08:00:00.000Z: no: stock', 1, 2, 0)");
+  EXPECT_THAT(openSink(options), failsWith(Errc::configurationRefused));
+  const Result<void> refused = Leader(options, 7).claim();
+  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, HasSubstr("tenure schema apply"));
+
+  ASSERT_THAT(applySchema(options), succeeds());
+  ASSERT_THAT(applySchema(fresh), succeeds());
+
+  EXPECT_EQ(columnsOf("earlier"), columnsOf("freshly"));
+  EXPECT_EQ(session.ask("SELECT version FROM tenure_schema"), "6");
+  EXPECT_EQ(session.ask("SELECT string_agg(concat_ws(' ', encode(id, 'escape'), begun_by, process_died, postponed,"
+                        " encode(last_error, 'escape')), '; ' ORDER BY id) FROM tenure_attempt"),
+            "begun 17 0 0 ; died 0 1 0 its process died; failed 0 0 0 postponed? no; later 0 0 5 no: stock");
+  EXPECT_THAT(Leader(options, 8).claim(), succeeds());
 }
 
 TEST(Schema, OfANewerVersionLetsReplicasOfTheOlderOneGoOnUntilTheyConnectAnew) {

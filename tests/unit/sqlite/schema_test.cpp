@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 
 #include "backends/sqlite/connection.hpp"
+#include "support/program.hpp"
 #include "support/results.hpp"
 #include "support/sqlite_world.hpp"
+#include "support/terms.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -38,6 +40,64 @@ TEST_F(AnotherVersion, WithoutItsFenceTableIsNotMadeAgain) {
   EXPECT_FALSE(Connection::open(world.options()));
 
   EXPECT_EQ(world.ask("SELECT count(*) FROM sqlite_schema WHERE name = 'tenure_fence'"), "0");
+}
+
+/// A file as the version before this one made it, with what its leader had on record.
+class EarlierVersion : public testing::Test {
+ protected:
+  EarlierVersion() {
+    world.meddle(test::readFile(TENURE_SOURCE_DIR "/tests/unit/sqlite/schema_4.sql"));
+    world.meddle(
+        "INSERT INTO tenure_queue VALUES(1, 'default', 'that one', 0, 1 << 40, NULL, NULL);"
+        "INSERT INTO tenure_attempt VALUES(1, 'c', 'begun', 2, 'begun by term 17, which has not told how it ended', 1, "
+        "2, 0),"
+        " (1, 'c', 'died', 3, 'its process died', 1, 2, 0), (1, 'c', 'failed', 1, 'postponed? no', 1, 2, 1),"
+        " (1, 'c', 'later', 0, 'postponed 5 times since 2026-11-25T08:00:00.000Z: no: stock', 1, 2, 0)");
+  }
+  /// Name, type and default of each column of each of our tables.
+  std::string columnsIn(const SqliteWorld& of) const {
+    return of.ask(
+        "SELECT group_concat(t.name || '.' || c.name || ' ' || c.type || ' ' || coalesce(c.dflt_value, '-') || c.pk, "
+        "';')"
+        " FROM (SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'tenure_*' ORDER BY name) t,"
+        " pragma_table_info(t.name) c");
+  }
+
+  SqliteWorld world;
+};
+
+TEST_F(EarlierVersion, IsRefusedWithTheCommandThatBringsItForward) {
+  const auto refused = openSink(world.options());
+
+  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail,
+              testing::AllOf(HasSubstr("has schema version 4"), HasSubstr("tenure schema apply")));
+  EXPECT_THAT(openAdmin(world.options())->failing(), failsWith(Errc::configurationRefused));
+  EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), "4");
+}
+
+TEST_F(EarlierVersion, IsBroughtForwardByTheCommandAndKeepsWhatIsThere) {
+  ASSERT_THAT(applySchema(world.options()), succeeds());
+  ASSERT_THAT(applySchema(world.options()), succeeds()) << "once more";
+
+  SqliteWorld fresh;
+  ASSERT_THAT(applySchema(fresh.options()), succeeds());
+  EXPECT_EQ(columnsIn(world), columnsIn(fresh));
+  EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), fresh.ask("SELECT version FROM tenure_schema"));
+  EXPECT_EQ(world.ask("SELECT group_concat(id || ' ' || begun_by || ' ' || process_died || ' ' || postponed || ' ' ||"
+                      " last_error, '; ') FROM (SELECT * FROM tenure_attempt ORDER BY id)"),
+            "begun 17 0 0 ; died 0 1 0 its process died; failed 0 0 0 postponed? no; later 0 0 5 no: stock");
+}
+
+TEST_F(EarlierVersion, IsBroughtForwardByALeadersFirstClaimAndLookedAtBefore) {
+  test::Replica leader = world.open();
+  EXPECT_THAT(leader.store->prepare({}), succeeds());
+  EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), "4") << "a standby only looks";
+
+  EXPECT_THAT(leader.store->claim(*test::TestTerm(7)), succeeds());
+
+  EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), "5");
+  EXPECT_THAT(openSink(world.options()), succeeds());
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+/// How tables that an earlier version of Tenure has made become those of this one: one step from each version to the
+/// next. Pure. A backend takes each step in a transaction of its own, which raises the version as well.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tenure/result.hpp"
+
+namespace tenure::storage {
+
+/// From `from` to `from` + 1.
+struct SchemaStep {
+  std::int64_t from;
+  std::string_view sql;
+};
+
+/// What `version` lacks of `known`, the first step first. `steps` are in order, and the last one leads to `known`.
+/// Errors:  configurationRefused  it is newer, or older than the first step; `where` names the store
+Result<std::span<const SchemaStep>> stepsFrom(const std::string& where, std::int64_t version, std::int64_t known,
+                                              std::span<const SchemaStep> steps);
+
+/// For all who may not take them.
+Error olderSchema(const std::string& where, std::int64_t version, std::int64_t known);
+
+}  // namespace tenure::storage
