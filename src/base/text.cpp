@@ -160,12 +160,28 @@ class Parts {
   unsigned number(std::size_t digits) {
     unsigned value = 0;
     for (; good_ && digits > 0; --digits) {
-      good_ = !rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9';
-      if (!good_) break;
+      if (good_ = isDigit(); !good_) break;
       value = value * 10 + static_cast<unsigned>(rest_.front() - '0');
       rest_.remove_prefix(1);
     }
     return value;
+  }
+  /// Of a second; what is below a millisecond does not count.
+  unsigned milliseconds() {
+    unsigned value = number(1) * 100;
+    for (unsigned unit = 10; good_ && isDigit(); unit /= 10) value += number(1) * unit;
+    return value;
+  }
+  /// "Z", or how far it is ahead of UTC.
+  std::chrono::minutes offset() {
+    if (has('Z')) return {};
+    const bool isBehind = has('-');
+    if (!isBehind) expect('+');
+    const std::chrono::hours hours{number(2)};
+    expect(':');
+    const std::chrono::minutes minutes{number(2)};
+    good_ = good_ && hours < std::chrono::hours{24} && minutes < std::chrono::hours{1};
+    return isBehind ? -(hours + minutes) : hours + minutes;
   }
   bool has(char c) {
     const bool there = good_ && !rest_.empty() && rest_.front() == c;
@@ -176,6 +192,7 @@ class Parts {
   bool complete() const { return good_ && rest_.empty(); }
 
  private:
+  bool isDigit() const { return !rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9'; }
   std::string_view rest_;
   bool good_ = true;
 };
@@ -195,15 +212,15 @@ Result<std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseco
   parts.expect(':');
   const unsigned minute = parts.number(2);
   const unsigned second = parts.has(':') ? parts.number(2) : 0;
-  const unsigned millisecond = parts.has('.') ? parts.number(3) : 0;
-  parts.expect('Z');
+  const unsigned millisecond = parts.has('.') ? parts.milliseconds() : 0;
+  const std::chrono::minutes ahead = parts.offset();
   const std::chrono::year_month_day date{std::chrono::year{static_cast<int>(year)}, std::chrono::month{month},
                                          std::chrono::day{day}};
   if (!parts.complete() || !date.ok() || hour > 23 || minute > 59 || second > 59)
     return Error{Errc::invalidArgument,
-                 "\"" + escaped(text) + "\" is not a time: expected UTC, for example 2026-05-04T09:12:33Z"};
+                 "\"" + escaped(text) + "\" is not a time: expected RFC 3339, as 2026-05-04T11:12:33+02:00"};
   return std::chrono::sys_days{date} + std::chrono::hours{hour} + std::chrono::minutes{minute} +
-         std::chrono::seconds{second} + std::chrono::milliseconds{millisecond};
+         std::chrono::seconds{second} + std::chrono::milliseconds{millisecond} - ahead;
 }
 
 bool isOnThisMachine(std::string_view host) noexcept {

@@ -34,7 +34,8 @@ std::string formatDuration(std::chrono::microseconds duration);
 /// 2026-05-04T09:12:33.481Z
 std::string formatWallTime(std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds> at);
 
-/// 2026-05-04T09:12Z, 2026-05-04T09:12:33Z or 2026-05-04T09:12:33.481Z: UTC, because nobody else knows our time zone.
+/// As RFC 3339 has it, seconds may be left out: 2026-05-04T09:12Z, 2026-05-04T09:12:33.481Z, 2026-05-04T11:12:33+02:00.
+/// Always with its offset from UTC, because nobody else knows our time zone.
 Result<std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>> parseWallTime(
     std::string_view text);
 

@@ -38,12 +38,34 @@ TEST(Text, ATimeIsReadAsItIsShown) {
   EXPECT_EQ(parseWallTime("2025-11-05T08:00:01Z").value(), parseWallTime("2025-11-05T08:00:01.000Z").value());
 }
 
-TEST(Text, ATimeThatIsNoneOrNotInUtcIsRefused) {
-  for (const char* text :
-       {"", "tomorrow", "2025-11-05", "2025-11-05T08:00:00", "2025-11-05T08:00:00+01:00", "2025-11-05 08:00:00Z",
-        "2025-02-29T08:00:00Z", "2025-13-01T08:00:00Z", "2025-00-01T08:00:00Z", "2025-11-05T24:00:00Z",
-        "2025-11-05T08:60:00Z", "2025-11-05T08:00:60Z", "2025-11-05T08:00:00Zx", "2025-11-05T08:00:00.5Z",
-        "+025-11-05T08:00:00Z", "2025-11-05T8:00:00Z", "2025-11-05T08:00.481Z "})
+TEST(Text, ATimeWithAnOffsetOrFinerThanAMillisecondIsReadAsRfc3339HasIt) {
+  const auto eight = parseWallTime("2025-11-05T08:00:00.500Z").value();
+  for (const char* text : {"2025-11-05T09:00:00.5+01:00", "2025-11-05T02:30:00.500-05:30", "2025-11-05T08:00:00.5009Z",
+                           "2025-11-06T00:00:00.500999999+16:00"})
+    EXPECT_EQ(parseWallTime(text).value(), eight) << text;
+}
+
+TEST(Text, ATimeThatIsNoneOrHasNoOffsetIsRefused) {
+  for (const char* text : {"",
+                           "tomorrow",
+                           "2025-11-05",
+                           "2025-11-05T08:00:00",
+                           "2025-11-05T08:00:00+1:00",
+                           "2025-11-05 08:00:00Z",
+                           "2025-11-05T08:00:00+24:00",
+                           "2025-11-05T08:00:00+01",
+                           "2025-11-05T08:00:00+01:60",
+                           "2025-11-05T08:00:00.Z",
+                           "2025-02-29T08:00:00Z",
+                           "2025-13-01T08:00:00Z",
+                           "2025-00-01T08:00:00Z",
+                           "2025-11-05T24:00:00Z",
+                           "2025-11-05T08:60:00Z",
+                           "2025-11-05T08:00:60Z",
+                           "2025-11-05T08:00:00Zx",
+                           "+025-11-05T08:00:00Z",
+                           "2025-11-05T8:00:00Z",
+                           "2025-11-05T08:00.481Z "})
     EXPECT_FALSE(parseWallTime(text)) << text;
 }
 
