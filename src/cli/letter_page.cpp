@@ -1,71 +1,11 @@
 #include "cli/letter_page.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "cli/content_page.hpp"
 
 namespace tenure::cli {
-namespace {
-
-constexpr std::size_t dumpedBytes = 1024;
-constexpr std::size_t bytesALine = 16;
-
-void addHex(std::string& text, unsigned value, int digits) {
-  constexpr std::string_view hex = "0123456789abcdef";
-  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) text += hex[(value >> static_cast<unsigned>(shift)) & 15U];
-}
-
-/// Offset, bytes, and those of them that are printable ASCII.
-std::string dumpLine(std::string_view bytes, std::size_t offset) {
-  std::string line;
-  addHex(line, static_cast<unsigned>(offset), 8);
-  line += ' ';
-  std::string plain;
-  for (std::size_t i = 0; i < bytesALine; ++i) {
-    line += i == bytesALine / 2 ? "  " : " ";
-    if (i >= bytes.size()) {
-      line += "  ";
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(bytes[i]);
-    addHex(line, byte, 2);
-    plain += byte >= ' ' && byte < 0x7F ? bytes[i] : '.';
-  }
-  return line + "  |" + plain + "|\n";
-}
-
-std::string dump(std::string_view bytes) {
-  std::string text;
-  const std::size_t shown = std::min(bytes.size(), dumpedBytes);
-  for (std::size_t at = 0; at < shown; at += bytesALine)
-    text += dumpLine(bytes.substr(at, std::min(bytesALine, shown - at)), at);
-  if (shown < bytes.size())
-    text += "… and " + std::to_string(bytes.size() - shown) + " bytes more; --json has them all\n";
-  return text;
-}
-
-std::string bodyText(std::string_view body) {
-  if (!isText(body)) return dump(body);
-  return body.empty() || body.ends_with('\n') ? printable(body) : printable(body) + "\n";
-}
-
-}  // namespace
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::string_view three = bytes.substr(at, 3);
-    unsigned bits = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      bits = bits << 8U | (i < three.size() ? static_cast<unsigned char>(three[i]) : 0U);
-    for (std::size_t i = 0; i < 4; ++i)
-      text += i <= three.size() ? letters[(bits >> (18U - 6U * static_cast<unsigned>(i))) & 63U] : '=';
-  }
-  return text;
-}
-
 std::string letterLine(const DeadLetter& letter) {
   constexpr std::size_t shownBytes = 40;
   const Message& message = letter.message;
@@ -76,36 +16,23 @@ std::string letterLine(const DeadLetter& letter) {
 
 std::string letterPage(const DeadLetter& letter) {
   const Message& message = letter.message;
-  std::string page = "number    " + std::to_string(letter.number) + "\nid        " + escaped(message.id.value) +
-                     "\ngroup     " + escaped(message.group.value) + "\nreason    " + escaped(letter.reason, 2000) +
-                     "\nattempts  " + std::to_string(letter.attempts) + "\nqueued    " +
-                     formatWallTime(message.enqueuedAt) + "\nfirst     " + formatWallTime(letter.firstAt) +
-                     "\ndied      " + formatWallTime(letter.diedAt) + "\n";
-  for (const auto& [name, value] : message.headers)
-    page += "header    " + escaped(name, 2000) + ": " + escaped(value, 2000) + "\n";
-  page +=
-      "body      " + std::to_string(message.body.size()) + " bytes" + (isText(message.body) ? "\n" : ", not UTF-8\n");
-  return page + (message.body.empty() ? "" : "\n") + bodyText(message.body);
+  return "number    " + std::to_string(letter.number) + "\nid        " + escaped(message.id.value) + "\ngroup     " +
+         escaped(message.group.value) + "\nreason    " + escaped(letter.reason, 2000) + "\nattempts  " +
+         std::to_string(letter.attempts) + "\nqueued    " + formatWallTime(message.enqueuedAt) + "\nfirst     " +
+         formatWallTime(letter.firstAt) + "\ndied      " + formatWallTime(letter.diedAt) + "\n" + contentPage(message);
 }
 
 std::string letterJson(const DeadLetter& letter) {
   const Message& message = letter.message;
-  nlohmann::ordered_json headers = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : message.headers) headers[name] = value;
   nlohmann::ordered_json out{{"number", letter.number},
                              {"id", message.id.value},
                              {"group", message.group.value},
-                             {"body", message.body},
-                             {"headers", headers},
                              {"reason", letter.reason},
                              {"attempts", letter.attempts},
                              {"enqueued_at", formatWallTime(message.enqueuedAt)},
                              {"first_at", formatWallTime(letter.firstAt)},
                              {"died_at", formatWallTime(letter.diedAt)}};
-  if (!isText(message.body)) {
-    out["body"] = nullptr;
-    out["body_base64"] = base64(message.body);
-  }
+  out.update(nlohmann::ordered_json::parse(contentJson(message)));
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

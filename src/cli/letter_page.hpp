@@ -14,6 +14,4 @@ std::string letterPage(const DeadLetter& letter);
 /// One JSON object on one line. `body` is null where the bytes are no UTF-8; `body_base64` has them then.
 std::string letterJson(const DeadLetter& letter);
 
-std::string base64(std::string_view bytes);
-
 }  // namespace tenure::cli

@@ -4,8 +4,8 @@
 
 #include "base/text.hpp"
 #include "cli/commands.hpp"
+#include "cli/content_page.hpp"
 #include "cli/failing_page.hpp"
-#include "cli/letter_page.hpp"
 #include "cli/options.hpp"
 #include "cli/queue_report.hpp"
 
@@ -69,8 +69,6 @@ std::string lineOf(const Message& message, const Attempts& attempts, WallTime no
 
 std::string jsonOf(const Message& message, const Attempts& attempts, WallTime now) {
   const AttemptRecord* record = recordOf(attempts, message.id);
-  Json headers = Json::object();
-  for (const auto& [name, value] : message.headers) headers[name] = value;
   Json out{{"id", message.id.value},
            {"group", message.group.value},
            {"enqueued_at", formatWallTime(message.enqueuedAt)},
@@ -78,16 +76,11 @@ std::string jsonOf(const Message& message, const Attempts& attempts, WallTime no
            {"attempts", nullptr},
            {"state", nullptr},
            {"error", nullptr},
-           {"headers", headers},
-           {"bytes", message.body.size()},
-           {"body", message.body}};
+           {"bytes", message.body.size()}};
   if (attempts) out["attempts"] = record != nullptr ? record->attempts : 0;
   if (record != nullptr) out["state"] = toString(record->state);
   if (record != nullptr) out["error"] = record->lastError;
-  if (!isText(message.body)) {
-    out["body"] = nullptr;
-    out["body_base64"] = base64(message.body);
-  }
+  out.update(Json::parse(contentJson(message)));
   return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

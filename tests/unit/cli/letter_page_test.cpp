@@ -1,3 +1,4 @@
+#include "cli/content_page.hpp"
 #include "cli/letter_page.hpp"
 
 #include <gmock/gmock.h>
