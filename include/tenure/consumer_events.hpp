@@ -176,6 +176,12 @@ struct ClockDistrusted {
   std::string what;
   void fields(auto&& f) const { f("clock", clock), f("what", what); }
 };
+struct ScheduledLate {
+  TENURE_EVENT("scheduled_late", warn)  // at most once a minute: messages came to their queue after their time
+  std::size_t messages = 0;             // of one look
+  std::chrono::milliseconds lateness{};
+  void fields(auto&& f) const { f("messages", messages), f("lateness_ms", lateness); }
+};
 struct BeyondHorizon {
   TENURE_EVENT("beyond_horizon", warn)  // once a term: a message as old as this may be a repeat that nobody can tell
   std::string message;

@@ -1,8 +1,10 @@
 /// What travels through a queue, and how it gets there.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,12 +26,21 @@ inline constexpr std::size_t maxHeaderBytes = 64U << 10U;  // names and values t
 /// broker the producer may. Who follows it: ConsumerOptions::followNumbers.
 inline constexpr std::string_view numberHeader = "tenure-number";
 
+/// How far ahead a message's time may lie.
+inline constexpr std::chrono::hours farthestDelivery{24 * 3653};
+
 /// A message as a producer hands it in. The body is any bytes.
 struct NewMessage {
   MessageId id{};
   GroupId group{};
   std::string body{};
   Headers headers{};
+  /// It comes to its queue then, by the clock of the queue's store, and waits beside the queue until then. Nullopt: it
+  /// comes there at once. A time in the past means now.
+  std::optional<WallTime> deliverAt{};
+  /// Takes the place of the message that waits for its time under the same id. False: that is an error, unless both
+  /// are the same.
+  bool replacesScheduled = false;
 };
 
 /// A message as a source delivers it.
@@ -55,11 +66,14 @@ class IMessageSink {
   /// Stores all of them in this order, or none. Durable when it returns.
   ///
   /// Errors:  payloadTooLarge, invalidArgument   names the message; nothing was stored
+  ///          alreadyScheduled   the detail names the message and both times; nothing was stored
+  ///          alreadyDone        a message that was to have a time had come to its queue before; nothing was stored
+  ///          unsupported        the queue keeps no message for a later time
   ///          storeBusy, storeFull, unavailable  nothing was stored
   ///          outcomeUnknown  append them again under the same ids; what is there twice is dropped as known
   virtual Result<void> append(std::span<const NewMessage> messages) = 0;
   /// How many of the messages appended so far were left out, because their ids had been sent before. Only a sink that
-  /// gives numbers leaves any out.
+  /// gives numbers leaves any out, and one that keeps a message for its time what it has already.
   virtual std::int64_t leftOut() const noexcept { return 0; }
 };
 

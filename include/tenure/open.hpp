@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tenure/events.hpp"
+#include "tenure/scheduled.hpp"
 #include "tenure/spi/admin.hpp"
 #include "tenure/spi/source.hpp"
 #include "tenure/spi/store.hpp"
@@ -45,6 +46,10 @@ class IPlace {
   /// Errors:  those of the backend's openSink(); unsupported  it keeps no queue
   virtual Result<std::unique_ptr<IMessageSink>> sink() const = 0;
   virtual Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const = 0;
+  /// Errors: as queueAdmin(); unsupported  the queue keeps no message for a later time
+  virtual Result<std::unique_ptr<ScheduledMessages>> scheduled() const {
+    return Error{Errc::unsupported, "this queue keeps no message for a later time; SQLite and PostgreSQL do"};
+  }
   /// Nullptr where it is no store.
   virtual std::unique_ptr<IStoreAdmin> storeAdmin() const = 0;
   /// Makes the tables of a database that wants them made before its first use; nothing elsewhere.

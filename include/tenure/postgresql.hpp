@@ -19,6 +19,7 @@
 #include <string>
 
 #include "tenure/events.hpp"
+#include "tenure/scheduled.hpp"
 #include "tenure/spi/admin.hpp"
 #include "tenure/spi/source.hpp"
 #include "tenure/spi/store.hpp"
@@ -93,6 +94,8 @@ Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
 
 /// What operators do, each call on a connection of its own.
 std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options);
+/// Messages that wait for their time (scheduled.hpp), each on a session of its own.
+std::unique_ptr<ScheduledMessages> openScheduled(const Options& options);
 
 /// The tables, as SQL for psql or a migration tool; in a transaction of its own.
 std::string schemaSql();

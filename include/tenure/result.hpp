@@ -43,6 +43,8 @@ enum class Errc {
 
   payloadTooLarge,      // over the limit of queue, store or znode
   idReused,             // a message id came again with another body
+  alreadyScheduled,     // a message of this id waits for its time, with another time or content
+  alreadyDone,          // a message of this id had its time, and has come to its queue
   storeBusy,            // the store's lock was not had within its limit; the detail names the holder
   storeFull,            // disk full or quota; nothing was committed
   storeFailed,          // I/O error or corruption

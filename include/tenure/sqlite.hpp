@@ -12,6 +12,7 @@
 #include <string>
 
 #include "tenure/events.hpp"
+#include "tenure/scheduled.hpp"
 #include "tenure/spi/admin.hpp"
 #include "tenure/spi/source.hpp"
 #include "tenure/spi/store.hpp"
@@ -63,6 +64,8 @@ Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
 
 /// What operators do, each call on a connection of its own that opens what is there and creates nothing.
 std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options);
+/// Messages that wait for their time (scheduled.hpp).
+std::unique_ptr<ScheduledMessages> openScheduled(const Options& options);
 
 /// The tables, as SQL.
 std::string schemaSql();

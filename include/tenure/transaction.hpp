@@ -46,6 +46,13 @@ class ISqlStatements {
   virtual Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) = 0;
 };
 
+/// What cancelling or rescheduling a message came to. Of a message's delivery and these, exactly one comes first.
+enum class ScheduleChange {
+  done,
+  fired,    // it has come to its queue already
+  unknown,  // no message of that id waits, nor has come to its queue in the last seven days
+};
+
 /// The writes that any store can apply atomically, and SQL where the store speaks it. Nothing is visible to others
 /// before the commit; all of it is undone when the handler fails. The store's lock is taken at the first call that has
 /// to be answered: a write may be kept back until then, or until the commit.
@@ -69,9 +76,24 @@ class Transaction {
   ///
   /// Errors:  payloadTooLarge, invalidArgument   as IMessageSink::append
   ///          permissionDenied   the store's user may not send to that queue
-  ///          unsupported   the store keeps no queue
+  ///          alreadyScheduled, alreadyDone       the same
+  ///          unsupported   the store keeps no queue, or no message for a later time
   virtual Result<void> enqueue(const NewMessage& message, std::string_view queue = {}) {
     static_cast<void>(message), static_cast<void>(queue);
+    return Error{Errc::unsupported, "the store keeps no queue"};
+  }
+  /// Takes back a message that waits for its time, with the commit: "paid" and "its timeout is gone" are one. Queues as
+  /// for enqueue(), but none is made.
+  ///
+  /// Errors:  invalidArgument   id or queue
+  ///          unsupported       the store keeps no message for a later time
+  virtual Result<ScheduleChange> cancelScheduled(const MessageId& id, std::string_view queue = {}) {
+    static_cast<void>(id), static_cast<void>(queue);
+    return Error{Errc::unsupported, "the store keeps no queue"};
+  }
+  /// Gives a message that waits another time. Errors: as cancelScheduled(); invalidArgument  more than ten years ahead
+  virtual Result<ScheduleChange> reschedule(const MessageId& id, WallTime at, std::string_view queue = {}) {
+    static_cast<void>(id), static_cast<void>(at), static_cast<void>(queue);
     return Error{Errc::unsupported, "the store keeps no queue"};
   }
   /// The store's SQL, or nullptr where it has none.

@@ -43,6 +43,8 @@ constexpr std::array meanings{
     Meaning{Errc::payloadTooLarge, "payload too large"},
     Meaning{Errc::commitRefused, "commit refused"},
     Meaning{Errc::idReused, "message id reused with another body"},
+    Meaning{Errc::alreadyScheduled, "already scheduled"},
+    Meaning{Errc::alreadyDone, "already done"},
     Meaning{Errc::storeBusy, "store busy"},
     Meaning{Errc::storeFull, "store full"},
     Meaning{Errc::heldTooLong, "transaction held for too long"},

@@ -30,11 +30,13 @@ class GuardedTransaction final : public Transaction, private ISqlStatements {
     return heard(isReserved(key) ? Result<void>(refusal()) : inner_.erase(key));
   }
   Result<void> enqueue(const NewMessage& message, std::string_view queue) override {
-    if (rules_.namesQueues && queue.empty())
-      return heard(Result<void>(Error{Errc::invalidArgument,
-                                      "name the queue: messages do not come from this store, and the queue that it "
-                                      "was opened for is consumed by no election"}));
-    return heard(inner_.enqueue(message, queue));
+    return heard(lacksName(queue) ? Result<void>(nameless()) : inner_.enqueue(message, queue));
+  }
+  Result<ScheduleChange> cancelScheduled(const MessageId& id, std::string_view queue) override {
+    return heard(lacksName(queue) ? Result<ScheduleChange>(nameless()) : inner_.cancelScheduled(id, queue));
+  }
+  Result<ScheduleChange> reschedule(const MessageId& id, WallTime at, std::string_view queue) override {
+    return heard(lacksName(queue) ? Result<ScheduleChange>(nameless()) : inner_.reschedule(id, at, queue));
   }
   ISqlStatements* sql() noexcept override { return inner_.sql() != nullptr ? this : nullptr; }
   void acceptFailures() noexcept override { failure_.reset(); }
@@ -61,6 +63,12 @@ class GuardedTransaction final : public Transaction, private ISqlStatements {
   }
   bool isReserved(std::string_view key) const noexcept {
     return rules_.reservesKeys && key.starts_with(pipeline::numbersPrefix);
+  }
+  bool lacksName(std::string_view queue) const noexcept { return rules_.namesQueues && queue.empty(); }
+  static Error nameless() {
+    return {Errc::invalidArgument,
+            "name the queue: messages do not come from this store, and the queue that it was opened for is consumed by "
+            "no election"};
   }
   static Error refusal() {
     return {Errc::invalidArgument, "keys under \"" + std::string(pipeline::numbersPrefix) + "\" are the consumer's"};

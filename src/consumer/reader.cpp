@@ -50,7 +50,8 @@ Result<void> Engine::readOnce(const Term& term, BootTime until, const std::stop_
   if (const Result<void> watched = watchGaps(term, stop); !watched) return watched;
   if (!dispatcher_->wantsMore()) {
     dispatcher_->await(until, stop);
-    return {};
+    const SerialAccess::Pass pass = passForReading();
+    return setting_.source.tend();
   }
   const bool onlyLooks = readsInTurn() && !dispatcher_->isAtRest();
   Result<std::vector<Message>> messages = fetch(onlyLooks ? onlyLook : until, stop);

@@ -58,6 +58,16 @@ Result<void> SerializedTransaction::enqueue(const NewMessage& message, std::stri
   return entered ? inner_->enqueue(message, queue) : entered;
 }
 
+Result<ScheduleChange> SerializedTransaction::cancelScheduled(const MessageId& id, std::string_view queue) {
+  const Result<void> entered = enter();
+  return entered ? inner_->cancelScheduled(id, queue) : entered.error();
+}
+
+Result<ScheduleChange> SerializedTransaction::reschedule(const MessageId& id, WallTime at, std::string_view queue) {
+  const Result<void> entered = enter();
+  return entered ? inner_->reschedule(id, at, queue) : entered.error();
+}
+
 ISqlStatements* SerializedTransaction::sql() noexcept { return enter() ? inner_->sql() : nullptr; }
 
 Result<Admission> SerializedTransaction::admit(const ConsumerName& consumer, const MessageId& id,

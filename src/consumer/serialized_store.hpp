@@ -67,6 +67,8 @@ class SerializedTransaction final : public IFencedTransaction {
   Result<void> put(std::string_view key, std::string_view value) override;
   Result<void> erase(std::string_view key) override;
   Result<void> enqueue(const NewMessage& message, std::string_view queue) override;
+  Result<ScheduleChange> cancelScheduled(const MessageId& id, std::string_view queue) override;
+  Result<ScheduleChange> reschedule(const MessageId& id, WallTime at, std::string_view queue) override;
   ISqlStatements* sql() noexcept override;
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override;

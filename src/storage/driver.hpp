@@ -11,6 +11,7 @@
 /// writes joins them at the commit.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -59,6 +60,25 @@ struct Scan {
   std::size_t skip = 0;   // so many before the first one; of a driver whose log has gaps
 };
 
+/// Rows of Table::waiting, of the queue that the driver was opened for, in the order in which they come to it.
+struct WaitingScan {
+  std::int64_t due = 0;    // from behind the row with this time
+  std::int64_t added = 0;  // and this place among those of the same time
+  std::size_t atMost = 0;
+};
+struct WaitingPage {
+  std::vector<Row> rows;
+  std::vector<std::int64_t> added;  // of each
+};
+
+struct WaitingCounts {
+  std::int64_t waiting = 0;
+  std::optional<std::chrono::milliseconds> lateness{};  // as ScheduledStats has it
+};
+/// Of those that came to their queue.
+inline constexpr std::chrono::minutes latenessAge{5};
+inline constexpr std::int64_t latenessRows = 1000;
+
 /// In the order of the names; nullopt: there is none.
 using Rows = std::vector<std::optional<Row>>;
 
@@ -69,12 +89,13 @@ enum class Outcome {
 };
 
 struct Commit {
-  /// Nullptr: an operator's, which no fence concerns.
+  /// Nullptr: an operator's or a producer's, which no fence concerns.
   const Fence* expected = nullptr;
   const Fence* next = nullptr;
   WriteSet* writes = nullptr;  // what is committed may be taken out of it
   /// Rows that will be asked for next: where that costs no journey of its own, they may be read with the commit.
   std::span<const RowName> alsoRead{};
+  bool isProducers = false;  // its messages get numbers, where messages do
 };
 struct Committed {
   Outcome outcome = Outcome::committed;
@@ -97,6 +118,7 @@ struct Limits {
   /// It takes messages, and gives those of each group numbers.
   bool keepsQueue = false;
   bool numbersMessages = false;
+  bool keepsScheduled = false;  // and such as have to wait for their time
 };
 
 /// A transaction on the server, for handlers who speak SQL. Before begin() it holds nothing there.
@@ -141,6 +163,8 @@ class IStoreDriver {
   virtual ~IStoreDriver() = default;
   /// For people: "redis cache:6379/0 queue orders".
   virtual std::string name() const = 0;
+  /// The queue that it was opened for; empty where its place keeps one alone.
+  virtual std::string queue() const { return {}; }
   virtual const Limits& limits() const noexcept = 0;
 
   /// What a standby does: as connect(), or less where a standby has to stay away.
@@ -161,6 +185,12 @@ class IStoreDriver {
   /// Nullopt where the fence is not the `expected` one; nullptr expects none.
   virtual Result<std::optional<Rows>> read(std::span<const RowName> rows, const Fence* expected) = 0;
   virtual Result<std::vector<Row>> scan(const Scan& scan) = 0;
+  /// Messages that wait for their time, by that, then as they were added. Only where Limits::keepsScheduled.
+  virtual Result<WaitingPage> waiting(const WaitingScan& scan) {
+    static_cast<void>(scan);
+    return WaitingPage{};
+  }
+  virtual Result<WaitingCounts> countWaiting() { return WaitingCounts{}; }
   virtual Result<Committed> commit(const Commit& commit) = 0;
   /// As spi::IKeyValueDriver::tryQueue.
   virtual Result<void> tryQueue(const std::string& queue) {

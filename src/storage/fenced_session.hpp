@@ -89,6 +89,7 @@ class FencedSession final : public IFencedStore {
   /// What the last transaction assumed to be new comes again: it was undone.
   void expectAssumed() { lookahead_.expectAssumed(); }
   std::string name() const { return driver_->name(); }
+  std::string queue() const { return driver_->queue(); }
   const Limits& limits() const noexcept { return driver_->limits(); }
   bool isFull(const WriteSet& writes) const noexcept {
     return writes.bytes(limits().bytesAWrite) > limits().commitBytes / 2;

@@ -8,6 +8,7 @@
 #include "storage/headers_text.hpp"
 #include "storage/message_check.hpp"
 #include "storage/records.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::storage {
 namespace {
@@ -25,6 +26,13 @@ std::size_t bytesBesideBody(const DeadLetter& letter) {
 Result<void> checkStateKey(std::string_view key) {
   if (!key.empty() && key.size() <= longestStateKey) return {};
   return Error{Errc::invalidArgument, "state key \"" + escaped(key) + "\": expected 1 to 255 bytes"};
+}
+
+/// An empty one is the store's own.
+Result<void> checkQueueName(std::string_view queue) {
+  const auto name = parseElectionName(queue.empty() ? "own" : queue);
+  if (name) return {};
+  return Error{name.error().code, "queue \"" + escaped(queue) + "\": " + name.error().detail};
 }
 
 /// Only this call failed; the transaction goes on.
@@ -111,14 +119,19 @@ Result<std::optional<Row>> FencedTransaction::stored(Table table, Row key) {
   return stored_.emplace(std::move(name), std::move(rows->front())).first->second;
 }
 
+Result<std::optional<Row>> FencedTransaction::current(Table table, Row key) {
+  if (const Write* own = writes_.find(nameOf(table, key)))
+    return own->what == Write::What::put ? std::optional(own->row) : std::nullopt;
+  return stored(table, std::move(key));
+}
+
 Result<std::optional<std::string>> FencedTransaction::get(std::string_view key) {
   if (const Result<void> valid = checkStateKey(key); !valid) return valid.error();
   if (const Result<void> sound = status(); !sound) return sound.error();
-  if (const Write* own = writes_.find(nameOf(Table::state, {key})))
-    return own->what == Write::What::put ? std::optional(textIn(own->row, state::value)) : std::nullopt;
-  const auto row = stored(Table::state, {std::string(key)});
+  const bool isOwn = writes_.find(nameOf(Table::state, {key})) != nullptr;
+  const auto row = current(Table::state, {std::string(key)});
   if (!row) return row.error();
-  if (session_.isLane()) expectStill(key, *row);
+  if (session_.isLane() && !isOwn) expectStill(key, *row);
   return *row ? std::optional(textIn(**row, state::value)) : std::nullopt;
 }
 
@@ -152,14 +165,68 @@ Result<void> FencedTransaction::enqueue(const NewMessage& message, std::string_v
     return Error{Errc::unsupported, session_.name() + ": a store without a queue, to which no message can be sent"};
   if (Result<void> checked = checkMessage(message, limits.numbersMessages); !checked) return checked;
   if (const auto text = headersTextOf(message); !text) return text.error();
-  if (!queue.empty())
-    if (const auto name = parseElectionName(queue); !name)
-      return Error{name.error().code, "queue \"" + escaped(queue) + "\": " + name.error().detail};
+  if (Result<void> named = checkQueueName(queue); !named) return named;
   if (Result<void> sound = status(); !sound) return sound;
   if (Result<void> tried = session_.tryQueue(std::string(queue)); !tried)
     return isOfCall(tried.error()) ? tried : breakOff(tried.error());
+  if (message.deliverAt) return schedule(message, queue);
   writes_.enqueue(message, std::string(queue));
   return {};
+}
+
+// --- messages that wait for their time
+
+Result<std::string> FencedTransaction::waitingRoom(std::string_view queue) const {
+  if (!session_.limits().keepsScheduled)
+    return Error{Errc::unsupported, session_.name() + ": this store keeps no message for a later time"};
+  if (const Result<void> named = checkQueueName(queue); !named) return named.error();
+  if (const Result<void> sound = status(); !sound) return sound.error();
+  return queue.empty() ? session_.queue() : std::string(queue);
+}
+
+Result<void> FencedTransaction::schedule(const NewMessage& message, std::string_view queue) {
+  const Result<std::string> room = waitingRoom(queue);
+  if (!room) return room.error();
+  if (Result<void> valid = checkTime(message, at_); !valid) return valid;
+  const Row key = waitingKey(*room, message.id);
+  const auto waiting = current(Table::waiting, key);
+  if (!waiting) return waiting.error();
+  const auto fired = *waiting ? Result<std::optional<Row>>{std::nullopt} : stored(Table::fired, key);
+  if (!fired) return fired.error();
+  auto change = toSchedule(*room, message, session_.limits().numbersMessages, at_, *waiting, *fired);
+  if (!change) return change.error();
+  if (*change) writes_.put(Table::waiting, std::move((*change)->row), std::move((*change)->expected));
+  return {};
+}
+
+Result<ScheduleChange> FencedTransaction::cancelScheduled(const MessageId& id, std::string_view queue) {
+  const Result<std::string> room = waitingRoom(queue);
+  if (!room) return room.error();
+  const Row key = waitingKey(*room, id);
+  const auto waiting = current(Table::waiting, key);
+  if (!waiting) return waiting.error();
+  if (*waiting) {
+    writes_.remove(Table::waiting, key, Expectation::has(waiting::due, (**waiting)[waiting::due]));
+    return ScheduleChange::done;
+  }
+  const auto fired = stored(Table::fired, key);
+  return fired ? Result<ScheduleChange>(changeWithout(*fired)) : fired.error();
+}
+
+Result<ScheduleChange> FencedTransaction::reschedule(const MessageId& id, WallTime at, std::string_view queue) {
+  const Result<std::string> room = waitingRoom(queue);
+  if (!room) return room.error();
+  if (const Result<void> valid = checkTime({.id = id, .deliverAt = at}, at_); !valid) return valid.error();
+  const Row key = waitingKey(*room, id);
+  const auto waiting = current(Table::waiting, key);
+  if (!waiting) return waiting.error();
+  if (*waiting) {
+    ToSchedule change = toReschedule(**waiting, at, at_);
+    writes_.put(Table::waiting, std::move(change.row), std::move(change.expected));
+    return ScheduleChange::done;
+  }
+  const auto fired = stored(Table::fired, key);
+  return fired ? Result<ScheduleChange>(changeWithout(*fired)) : fired.error();
 }
 
 Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,

@@ -32,6 +32,8 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Result<void> put(std::string_view key, std::string_view value) override;
   Result<void> erase(std::string_view key) override;
   Result<void> enqueue(const NewMessage& message, std::string_view queue) override;
+  Result<ScheduleChange> cancelScheduled(const MessageId& id, std::string_view queue) override;
+  Result<ScheduleChange> reschedule(const MessageId& id, WallTime at, std::string_view queue) override;
   ISqlStatements* sql() noexcept override { return sql_ ? this : nullptr; }
 
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
@@ -64,6 +66,11 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Error heard(Error error);
   /// As it is in the store; asked for once. A failure is the transaction's end.
   Result<std::optional<Row>> stored(Table table, Row key);
+  /// As the transaction itself has left it.
+  Result<std::optional<Row>> current(Table table, Row key);
+  /// The queue whose messages wait for their time. Errors: invalidArgument, unsupported, those of status().
+  Result<std::string> waitingRoom(std::string_view queue) const;
+  Result<void> schedule(const NewMessage& message, std::string_view queue);
   void expectStill(std::string_view key, const std::optional<Row>& row);
   Error breakOff(Error why);
 

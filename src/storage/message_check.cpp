@@ -38,6 +38,11 @@ Result<void> checkMessage(const NewMessage& message, bool numbered) {
   return {};
 }
 
+Result<void> checkNoTime(const NewMessage& message, const char* why) {
+  if (!message.deliverAt) return {};
+  return Error{Errc::unsupported, "message \"" + escaped(message.id.value) + "\" has a time: " + why};
+}
+
 Result<std::optional<std::string>> headersTextOf(const NewMessage& message) {
   auto text = headersToText(message.headers);
   if (!text) return Error{text.error().code, "message \"" + escaped(message.id.value) + "\": " + text.error().detail};

@@ -16,6 +16,9 @@ namespace tenure::storage {
 /// `numbered`: the sink adds a number, so there must be none yet, and room for it.
 Result<void> checkMessage(const NewMessage& message, bool numbered = false);
 
+/// For a queue that hands a message out as soon as it has it. Errors: unsupported  it is to have a time
+Result<void> checkNoTime(const NewMessage& message, const char* why);
+
 /// Its headers as they are kept in a column (headers_text.hpp).
 /// Errors:  invalidArgument  a name or value is not UTF-8; the detail names the message
 Result<std::optional<std::string>> headersTextOf(const NewMessage& message);

@@ -62,6 +62,16 @@ constexpr std::array stateColumns{
     Column{"key", Kind::anyText},
     Column{"value", Kind::bytes},
 };
+constexpr std::array waitingColumns{
+    Column{"queue", Kind::text}, Column{"id", Kind::anyText},   Column{"due"},      Column{"grp", Kind::anyText},
+    Column{"body", Kind::bytes}, Column{"headers", Kind::text}, Column{"numbered"},
+};
+constexpr std::array firedColumns{
+    Column{"queue", Kind::text},
+    Column{"id", Kind::anyText},
+    Column{"due"},
+    Column{"at"},
+};
 
 constexpr std::array<Schema, tableCount> schemas{{
     {Table::key, "tenure_key", Scope::queue, 2, keyColumns},
@@ -70,6 +80,8 @@ constexpr std::array<Schema, tableCount> schemas{{
     {Table::deadLetter, "tenure_dead_letter", Scope::queue, 1, deadLetterColumns},
     {Table::log, "tenure_log", Scope::queue, 2, logColumns},
     {Table::state, "tenure_state", Scope::election, 1, stateColumns},
+    {Table::waiting, "tenure_waiting", Scope::place, 2, waitingColumns},
+    {Table::fired, "tenure_fired", Scope::place, 2, firedColumns},
 }};
 
 }  // namespace

@@ -23,8 +23,10 @@ enum class Table : std::uint8_t {
   deadLetter,  // a message that nobody tries any more
   log,         // an attempt, for people
   state,       // a handler's own
+  waiting,     // a message that waits for its time
+  fired,       // a message that had one, and has come to its queue
 };
-inline constexpr std::size_t tableCount = 6;
+inline constexpr std::size_t tableCount = 8;
 
 using Value = std::variant<std::int64_t, std::string>;
 using Row = std::vector<Value>;
@@ -51,7 +53,11 @@ struct Column {
 };
 
 /// Whose rows they are, where several share a database.
-enum class Scope : std::uint8_t { queue, election };
+enum class Scope : std::uint8_t {
+  queue,
+  election,
+  place,  // everybody's: the queue's name is part of the key
+};
 
 struct Schema {
   Table table;
@@ -110,6 +116,12 @@ enum : std::size_t { consumer, number, id, attempt, end, error, token, beganAt, 
 }
 namespace state {
 enum : std::size_t { key, value };
+}
+namespace waiting {
+enum : std::size_t { queue, id, due, group, body, headers, numbered };
+}
+namespace fired {
+enum : std::size_t { queue, id, due, at };
 }
 
 /// One is made for each message: nothing of it is copied twice.

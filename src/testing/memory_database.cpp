@@ -1,7 +1,12 @@
 #include <algorithm>
 
+#include "delay/promoter.hpp"
 #include "storage/message_check.hpp"
+#include "storage/records.hpp"
+#include "storage/scheduled_messages.hpp"
 #include "storage/store_admin.hpp"
+#include "storage/timed_sink.hpp"
+#include "storage/waiting_rows.hpp"
 #include "testing/memory_store.hpp"
 
 namespace tenure::memory {
@@ -11,10 +16,60 @@ using namespace std::chrono_literals;
 
 constexpr auto pollInterval = 1ms;  // in the clock's own time, so that virtual time moves on
 
+/// Of the world's only queue.
+class WaitingRoom final : public delay::IWaitingRoom {
+ public:
+  WaitingRoom(State& state, const IClock& clock) : state_(state), clock_(clock) {}
+
+  void attach(const TermIdentity& term) { term_ = term; }
+
+  Result<Front> look() override {
+    const std::lock_guard lock(state_.mutex);
+    return Front{clock_.wallNow(), firstDue()};
+  }
+
+  Result<Promoted> promote(WallTime until, std::size_t atMost) override {
+    const std::lock_guard lock(state_.mutex);
+    Kept& kept = state_.kept;
+    if (Result<void> struck = state_.strike(Operation::promote); !struck) return struck.error();
+    if (!kept.reader || kept.reader->token != term_.token || kept.reader->election != term_.election)
+      return Error{Errc::staleTerm, "a newer term reads the queue"};
+    const WallTime now = clock_.wallNow();
+    Promoted promoted;
+    for (auto due = firstDue(); due && *due <= until && promoted.messages < atMost; due = firstDue()) {
+      const std::string name = kept.waiting.begin()->second;
+      auto found = storage::waitingFrom(kept.rows.at(name));
+      if (!found) return found.error();
+      const storage::Row key = storage::waitingKey("", found->message.id);
+      kept.rows[storage::nameOf(storage::Table::fired, key)] = storage::rowWith(
+          std::string(), found->message.id.value, storage::millisecondsOf(*due), storage::millisecondsOf(now));
+      kept.unscheduled(name);
+      kept.rows.erase(name);
+      found->message.deliverAt.reset();
+      kept.enqueue(std::move(found->message), now);
+      promoted.lateness = std::max(promoted.lateness, now - *due);
+      ++promoted.messages;
+    }
+    promoted.next = firstDue();
+    return promoted;
+  }
+
+ private:
+  std::optional<WallTime> firstDue() const {
+    const auto& waiting = state_.kept.waiting;
+    if (waiting.empty() || !waiting.begin()->first.queue.empty()) return std::nullopt;
+    return storage::wallTimeOf(waiting.begin()->first.due);
+  }
+
+  State& state_;
+  const IClock& clock_;
+  TermIdentity term_;
+};
+
 class Source final : public IMessageSource {
  public:
-  Source(State& state, const IClock& clock, const IFencedStore* sharing)
-      : state_(state), clock_(clock), sharing_(sharing) {}
+  Source(State& state, IEventSink& events, const IClock& clock, const IFencedStore* sharing)
+      : state_(state), clock_(clock), sharing_(sharing), room_(state, clock), promoter_(room_, events, clock) {}
 
   Result<void> attach(const Term& term) override {
     const std::lock_guard lock(state_.mutex);
@@ -23,12 +78,20 @@ class Source final : public IMessageSource {
     if (owner.election.empty()) owner = storage::ownerOf(term.identity());
     if (owner.election != term.identity().election.value)
       return Error{Errc::queueOwned, "by election " + owner.election};
+    std::optional<TermIdentity>& reader = state_.kept.reader;
+    if (reader && reader->election == term.identity().election && reader->generation == term.identity().generation &&
+        reader->token > term.token())
+      return Error{Errc::staleTerm, "a newer term reads the queue"};
+    reader = term.identity();
+    room_.attach(term.identity());
+    promoter_.attach(term.identity());
     fetched_ = 0;
     return {};
   }
 
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     while (true) {
+      if (const Result<void> promoted = promoter_.turn(); !promoted) return promoted.error();
       Result<std::vector<Message>> found = look(max);
       if (!found || !found->empty() || stop.stop_requested()) return found;
       const BootTime now = clock_.now();
@@ -36,6 +99,8 @@ class Source final : public IMessageSource {
       clock_.waitUntil(std::min(deadline, now + pollInterval), stop);
     }
   }
+
+  Result<void> tend() override { return promoter_.turn(); }
 
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == sharing_; }
 
@@ -68,6 +133,8 @@ class Source final : public IMessageSource {
   State& state_;
   const IClock& clock_;
   const IFencedStore* sharing_;
+  WaitingRoom room_;
+  delay::Promoter promoter_;
   std::int64_t fetched_ = 0;  // the last position handed out
 };
 
@@ -95,7 +162,7 @@ struct Database::Ports {
   Ports(State& state, IEventSink& events, const IClock& clock, Acknowledging acknowledging, Lanes lanes)
       : store(state, std::make_unique<storage::FencedSession>(
                          std::make_unique<Driver>(state, clock, lanes == Lanes::besideEachOther), events, clock)),
-        source(state, clock, acknowledging == Acknowledging::inTransaction ? &store : nullptr) {}
+        source(state, events, clock, acknowledging == Acknowledging::inTransaction ? &store : nullptr) {}
   FaultyStore store;
   Source source;
 };
@@ -108,11 +175,16 @@ IMessageSource& Database::source() noexcept { return ports_->source; }
 IFencedStore& Database::store() noexcept { return ports_->store; }
 
 std::unique_ptr<IMessageSink> openSink(World& world, const IClock& clock) {
-  return std::make_unique<Sink>(*world.state_, clock);
+  return std::make_unique<storage::TimedSink>(std::make_unique<Sink>(*world.state_, clock),
+                                              std::make_unique<Driver>(*world.state_, clock), clock);
 }
 
 std::unique_ptr<IStoreAdmin> openAdmin(World& world, const IClock& clock) {
   return std::make_unique<storage::StoreAdmin>(std::make_unique<Driver>(*world.state_, clock), true);
+}
+
+std::unique_ptr<ScheduledMessages> openScheduled(World& world, const IClock& clock) {
+  return std::make_unique<storage::ScheduledRows>(std::make_unique<Driver>(*world.state_, clock), clock);
 }
 
 }  // namespace tenure::memory

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "storage/records.hpp"
+
 namespace tenure::memory {
 
 using storage::Committed;
@@ -134,6 +136,52 @@ Result<std::vector<Row>> Driver::scan(const storage::Scan& scan) {
   return found;
 }
 
+// --- messages that wait for their time
+
+void Kept::scheduled(const std::string& name, const Row& row) {
+  namespace waiting = storage::waiting;
+  Place place{storage::textIn(row, waiting::queue), storage::integerIn(row, waiting::due), 0};
+  const auto before = waitingAt.find(name);
+  place.added = before == waitingAt.end() ? ++numbers["added"] : before->second.added;
+  unscheduled(name);
+  waitingAt[name] = place;
+  this->waiting[std::move(place)] = name;
+}
+
+void Kept::unscheduled(const std::string& name) {
+  const auto place = waitingAt.find(name);
+  if (place == waitingAt.end()) return;
+  waiting.erase(place->second);
+  waitingAt.erase(place);
+}
+
+Result<storage::WaitingPage> Driver::waiting(const storage::WaitingScan& scan) {
+  const std::lock_guard lock(state_.mutex);
+  storage::WaitingPage page;
+  const Kept& kept = state_.kept;
+  for (auto each = kept.waiting.upper_bound({"", scan.due, scan.added});
+       each != kept.waiting.end() && each->first.queue.empty() && page.rows.size() < scan.atMost; ++each) {
+    page.rows.push_back(kept.rows.at(each->second));
+    page.added.push_back(each->first.added);
+  }
+  return page;
+}
+
+Result<storage::WaitingCounts> Driver::countWaiting() {
+  namespace fired = storage::fired;
+  const std::lock_guard lock(state_.mutex);
+  storage::WaitingCounts counts;
+  counts.waiting =
+      std::ranges::count_if(state_.kept.waiting, [](const auto& each) { return each.first.queue.empty(); });
+  const WallTime since = clock_.wallNow() - storage::latenessAge;
+  state_.kept.forEach(storage::Table::fired, {std::string()}, [&](const Row& row) {
+    const std::int64_t at = storage::integerIn(row, fired::at);
+    const std::chrono::milliseconds lateness{at - storage::integerIn(row, fired::due)};
+    if (storage::wallTimeOf(at) > since) counts.lateness = std::max(counts.lateness.value_or(lateness), lateness);
+  });
+  return counts;
+}
+
 // --- committing
 
 Result<Committed> Driver::commit(const storage::Commit& commit) {
@@ -206,7 +254,9 @@ bool Driver::write(storage::WriteSet& writes) {
     ++next;
   });
   writes.forEach([&](Write& write) {
-    if (write.what == Write::What::remove) kept.rows.erase(write.name);
+    if (write.what != Write::What::remove) return;
+    if (write.table == storage::Table::waiting) kept.unscheduled(write.name);
+    kept.rows.erase(write.name);
   });
   for (const std::int64_t position : writes.acknowledged()) kept.queue.erase(position);
   for (const SentMessage& sent : writes.enqueued())
@@ -225,6 +275,7 @@ void Driver::put(Write& write, Place place) {
     state_.kept.rows.emplace(storage::nameOf(write.table, std::span{row}.first(schema.keys)), std::move(row));
     return;
   }
+  if (write.table == storage::Table::waiting) state_.kept.scheduled(write.name, write.row);
   if (place == state_.kept.rows.end() || place->first != write.name) {
     place = state_.kept.rows.emplace_hint(place, std::move(write.name), std::move(write.row));
   } else {

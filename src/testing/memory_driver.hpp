@@ -21,6 +21,8 @@ class Driver final : public storage::IStoreDriver {
   Result<std::optional<storage::Rows>> read(std::span<const storage::RowName> rows,
                                             const storage::Fence* expected) override;
   Result<std::vector<storage::Row>> scan(const storage::Scan& scan) override;
+  Result<storage::WaitingPage> waiting(const storage::WaitingScan& scan) override;
+  Result<storage::WaitingCounts> countWaiting() override;
   Result<storage::Committed> commit(const storage::Commit& commit) override;
   std::unique_ptr<storage::IStoreDriver> openLane(std::int64_t number) override;
   Result<Findings> inspect() override;

@@ -27,11 +27,23 @@ struct Kept {
   std::map<std::int64_t, Message> queue;  // by position: messages leave it in any order
   std::int64_t lastPosition = 0;
   std::map<std::string, std::vector<NewMessage>> others;  // queues that nobody here consumes, by name
+  std::optional<TermIdentity> reader;                     // that brings to the queue what is due
+  struct Place {                                          // of a message that waits for its time
+    std::string queue;
+    std::int64_t due = 0;
+    std::int64_t added = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  std::map<Place, std::string> waiting;    // names of rows, in the order in which they come to their queue
+  std::map<std::string, Place> waitingAt;  // and where each is
 
   void enqueue(NewMessage message, WallTime now) {
     const std::int64_t position = ++lastPosition;
     queue.emplace_hint(queue.end(), position, Message{std::move(message), now, position});
   }
+  /// Its row is written by who calls.
+  void scheduled(const std::string& name, const storage::Row& row);
+  void unscheduled(const std::string& name);
   const storage::Row* find(storage::Table table, std::span<const storage::Value> key) const {
     const auto found = rows.find(storage::nameOf(table, key));
     return found == rows.end() ? nullptr : &found->second;
@@ -68,7 +80,8 @@ struct State {
   bool recognizesNoLostClaim = false;        // a mutant's: what it has written looks a stranger's
   std::function<void()> beforeNextCommit;    // somebody else is faster
   std::string server;                        // that answers
-  storage::Limits limits{.looksAreDear = true, .keepsQueue = true};  // a look at a key costs as much as making it
+  storage::Limits limits{
+      .looksAreDear = true, .keepsQueue = true, .keepsScheduled = true};  // a look at a key costs as much as making it
 
   /// The fault that strikes this operation, if any; used up by it.
   Result<void> strike(Operation operation) {

@@ -42,6 +42,16 @@ Result<void> FaultyTransaction::enqueue(const NewMessage& message, std::string_v
   return may ? inner_->enqueue(message, queue) : may;
 }
 
+Result<ScheduleChange> FaultyTransaction::cancelScheduled(const MessageId& id, std::string_view queue) {
+  const Result<void> may = entered();
+  return may ? inner_->cancelScheduled(id, queue) : may.error();
+}
+
+Result<ScheduleChange> FaultyTransaction::reschedule(const MessageId& id, WallTime at, std::string_view queue) {
+  const Result<void> may = entered();
+  return may ? inner_->reschedule(id, at, queue) : may.error();
+}
+
 Result<Admission> FaultyTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                            MessageFate fate) {
   const Result<void> may = entered();

@@ -65,6 +65,7 @@ class RecordedSource final : public IMessageSource {
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     return inner_.fetch(max, deadline, stop);
   }
+  Result<void> tend() override { return inner_.tend(); }
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
   Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;

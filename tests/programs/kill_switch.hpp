@@ -188,6 +188,7 @@ class KillSource final : public IMessageSource {
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     return kill_.around("fetch", [&] { return inner_.fetch(max, deadline, stop); });
   }
+  Result<void> tend() override { return inner_.tend(); }
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
     const bool isOurs = &store == &store_ || &store == &store_.inner();
     return isOurs && inner_.sharesTransactionsWith(store_.inner());

@@ -20,6 +20,7 @@ class MemoryWorld final : public BackendWorld {
   }
   std::unique_ptr<IMessageSink> sink() override { return memory::openSink(world_); }
   std::unique_ptr<IStoreAdmin> storeAdmin() override { return memory::openAdmin(world_); }
+  std::unique_ptr<ScheduledMessages> scheduled() override { return memory::openScheduled(world_); }
   void dropFence(const std::string& election) override { world_.loseFence(ElectionName{election}); }
 
  private:
@@ -82,9 +83,9 @@ const std::vector<Backend>& storeBackends() {
 
 const std::vector<Backend>& sourceBackends() {
   static const std::vector<Backend> backends{
-      {.name = "sqlite", .make = make<SqliteWorld>, .hasSql = true, .hasServer = false},
-      {"postgresql", make<PostgresWorld>, true},
-      {.name = "memory", .make = make<MemoryWorld>, .hasServer = false},
+      {.name = "sqlite", .make = make<SqliteWorld>, .hasSql = true, .hasServer = false, .keepsScheduled = true},
+      {.name = "postgresql", .make = make<PostgresWorld>, .hasSql = true, .keepsScheduled = true},
+      {.name = "memory", .make = make<MemoryWorld>, .hasServer = false, .keepsScheduled = true},
       {.name = "redis", .make = make<RedisWorld>, .leaderPrunes = false},
       {.name = "rabbitmq", .make = make<RabbitWorld>, .hasStore = false},
       {.name = "rabbitmqQuorum", .make = make<RabbitQuorumWorld>, .hasStore = false},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tenure/events.hpp"
+#include "tenure/scheduled.hpp"
 #include "tenure/spi/admin.hpp"
 #include "tenure/spi/source.hpp"
 #include "tenure/spi/store.hpp"
@@ -43,6 +44,8 @@ class BackendWorld {
     static_cast<void>(elsewhere);
     return storeAdmin();
   }
+  /// Messages that wait for their time; nullptr where the queue keeps none.
+  virtual std::unique_ptr<ScheduledMessages> scheduled() { return nullptr; }
   /// From now on replicas give up soon on a lock that another one holds.
   virtual void beImpatient() {}
   /// What an accident or an operator's slip does: the election's fence is gone from the store, where there is one.
@@ -57,10 +60,11 @@ struct Backend {
   std::string name;
   std::function<std::unique_ptr<BackendWorld>()> make;
   bool hasSql = false;
-  bool leaderPrunes = true;  // or else keys expire by themselves (Redis)
-  bool hasStore = true;      // or else it is a queue alone, whose acknowledgements are part of no transaction
-  bool hasServer = true;     // or else there is no connection that could end, and nothing to kill
-  bool hasQueue = true;      // or else it is a store alone
+  bool leaderPrunes = true;     // or else keys expire by themselves (Redis)
+  bool hasStore = true;         // or else it is a queue alone, whose acknowledgements are part of no transaction
+  bool hasServer = true;        // or else there is no connection that could end, and nothing to kill
+  bool hasQueue = true;         // or else it is a store alone
+  bool keepsScheduled = false;  // messages that wait for their time
   friend std::ostream& operator<<(std::ostream& out, const Backend& backend) { return out << backend.name; }
 };
 

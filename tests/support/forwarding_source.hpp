@@ -16,6 +16,7 @@ class ForwardingSource : public IMessageSource {
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     return inner_.fetch(max, deadline, std::move(stop));
   }
+  Result<void> tend() override { return inner_.tend(); }
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
     return inner_.sharesTransactionsWith(store);
   }

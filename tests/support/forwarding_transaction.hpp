@@ -30,18 +30,21 @@ class ForwardingTransaction : public IFencedTransaction {
   Result<void> enqueue(const NewMessage& message, std::string_view queue) override {
     return pass([message, queue = std::string(queue)](auto& inner) { return inner.enqueue(message, queue); });
   }
+  Result<ScheduleChange> cancelScheduled(const MessageId& id, std::string_view queue) override {
+    return answered<ScheduleChange>(
+        [id, queue = std::string(queue)](auto& inner) { return inner.cancelScheduled(id, queue); });
+  }
+  Result<ScheduleChange> reschedule(const MessageId& id, WallTime at, std::string_view queue) override {
+    return answered<ScheduleChange>(
+        [id, at, queue = std::string(queue)](auto& inner) { return inner.reschedule(id, at, queue); });
+  }
   ISqlStatements* sql() noexcept override {
     onTouch();
     return inner_->sql();
   }
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                           MessageFate fate) override {
-    const auto admission = std::make_shared<Result<Admission>>(Admission::fresh);
-    const Result<void> passed = pass([=](auto& inner) {
-      *admission = inner.admit(consumer, id, digest, fate);
-      return *admission ? Result<void>{} : Result<void>{admission->error()};
-    });
-    return passed ? *admission : Result<Admission>{passed.error()};
+    return answered<Admission>([=](auto& inner) { return inner.admit(consumer, id, digest, fate); });
   }
   Result<void> status() const override { return inner_->status(); }
   bool isFull() const noexcept override { return inner_->isFull(); }
@@ -88,6 +91,17 @@ class ForwardingTransaction : public IFencedTransaction {
   }
   /// Called before anything that takes the store's lock.
   virtual void onTouch() noexcept {}
+
+  /// A write that answers something.
+  template <class T>
+  Result<T> answered(std::function<Result<T>(IFencedTransaction&)> ask) {
+    const auto answer = std::make_shared<Result<T>>(Error{Errc::storeFailed, "was not asked"});
+    const Result<void> passed = pass([=](auto& inner) {
+      *answer = ask(inner);
+      return *answer ? Result<void>{} : Result<void>{answer->error()};
+    });
+    return passed ? *answer : Result<T>{passed.error()};
+  }
 
   IFencedTransaction& inner() noexcept { return *inner_; }
   void replace(std::unique_ptr<IFencedTransaction> inner) noexcept { inner_ = std::move(inner); }

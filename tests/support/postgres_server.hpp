@@ -92,6 +92,7 @@ class PostgresWorld final : public BackendWorld {
     served.elsewhere = elsewhere;
     return postgresql::openAdmin(served);
   }
+  std::unique_ptr<ScheduledMessages> scheduled() override { return postgresql::openScheduled(options_); }
   /// And nobody is evicted: who is blocked stays so.
   void beImpatient() override;
   void dropFence(const std::string& election) override;

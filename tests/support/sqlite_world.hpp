@@ -24,6 +24,7 @@ class SqliteWorld final : public BackendWorld {
     served.elsewhere = elsewhere;
     return sqlite::openAdmin(served);
   }
+  std::unique_ptr<ScheduledMessages> scheduled() override { return sqlite::openScheduled(options()); }
   void beImpatient() override { lockLimit_ = std::chrono::milliseconds{50}; }
   void dropFence(const std::string& election) override;
 

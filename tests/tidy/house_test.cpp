@@ -44,7 +44,7 @@ bool mayInclude(const std::string& file, const std::string& include) {
   if (room == other) return backendOf(include) == backendOf(file) || backendOf(include) == "shared";
   // A store on ZooKeeper needs what nothing but coordination may speak.
   if (backendOf(file) == "zookeeper" && other == "coordination") return true;
-  if (room == "backends") return other == "base" || other == "storage" || other == "urls";
+  if (room == "backends") return other == "base" || other == "storage" || other == "urls" || other == "delay";
   if (other == "backends") return room == "cli";
   return floors().at(other) < floors().at(room);
 }
@@ -158,9 +158,9 @@ TEST(House, PublicHeadersStayFewAndSmall) {
       lines += header.lines.size();
     }
   }
-  EXPECT_LE(headers.size(), 15U) << testing::PrintToString(headers);
+  EXPECT_LE(headers.size(), 16U) << testing::PrintToString(headers);
   EXPECT_LE(lines, 2000U);
-  EXPECT_LE(linesBelow["spi"], 700U);
+  EXPECT_LE(linesBelow["spi"], 750U);
   EXPECT_LE(linesBelow["detail"], 1000U);
   EXPECT_THAT(linesBelow, testing::SizeIs(3)) << "spi, detail, and testing, of a library of its own";
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tenure/events.hpp"
+#include "tenure/scheduled.hpp"
 #include "tenure/spi/admin.hpp"
 #include "tenure/spi/source.hpp"
 #include "tenure/spi/store.hpp"
@@ -21,7 +22,7 @@
 namespace tenure::memory {
 
 /// Where a fault strikes.
-enum class Operation { claim, state, known, write, commit, resolve, prune, attach, fetch, acknowledge };
+enum class Operation { claim, state, known, write, commit, resolve, prune, attach, fetch, promote, acknowledge };
 
 /// One message as it was committed, in the order of the commits.
 struct LedgerEntry {
@@ -76,6 +77,7 @@ class World {
   friend struct StateOf;
   friend std::unique_ptr<IMessageSink> openSink(World& world, const IClock& clock);
   friend std::unique_ptr<IStoreAdmin> openAdmin(World& world, const IClock& clock);
+  friend std::unique_ptr<ScheduledMessages> openScheduled(World& world, const IClock& clock);
   std::unique_ptr<State> state_;
 };
 
@@ -102,5 +104,6 @@ class Database {
 /// With the limits that every queue keeps.
 std::unique_ptr<IMessageSink> openSink(World& world, const IClock& clock = systemClock());
 std::unique_ptr<IStoreAdmin> openAdmin(World& world, const IClock& clock = systemClock());
+std::unique_ptr<ScheduledMessages> openScheduled(World& world, const IClock& clock = systemClock());
 
 }  // namespace tenure::memory

@@ -6,6 +6,7 @@
 #include "backends/postgresql/inspection.hpp"
 #include "backends/postgresql/queue_stats.hpp"
 #include "backends/postgresql/schema.hpp"
+#include "storage/scheduled_messages.hpp"
 #include "storage/store_admin.hpp"
 
 namespace tenure::postgresql {
@@ -107,6 +108,12 @@ Result<void> Admin::peek(std::size_t limit, const std::function<void(const Messa
 }
 
 }  // namespace
+
+std::unique_ptr<ScheduledMessages> openScheduled(const Options& options) {
+  auto kept = std::make_shared<Options>(options);
+  auto driver = std::make_unique<Driver>(*kept, noEvents(), "tenure");
+  return std::make_unique<storage::ScheduledRows>(std::move(driver), systemClock(), std::move(kept));
+}
 
 std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options) { return std::make_unique<Admin>(options); }
 

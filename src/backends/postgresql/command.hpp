@@ -18,6 +18,9 @@
 
 namespace tenure::postgresql {
 
+/// What a notification says of a message that is due soon; one of a message that is there says nothing.
+inline constexpr std::string_view timePayload = "due";
+
 /// Type numbers of pg_type that never change.
 enum class TypeId : unsigned {
   unknown = 0,

@@ -21,6 +21,7 @@ class PostgresqlBackend final : public DatabaseBackend<postgresql::Options, post
 
   std::vector<std::string> secretVariables() const override { return {"PGPASSWORD"}; }
 
+  Result<std::unique_ptr<ScheduledMessages>> scheduled() const override { return postgresql::openScheduled(options_); }
   std::string schemaSql() const override { return postgresql::schemaSql(); }
   Result<void> applySchema() const override { return postgresql::applySchema(options_); }
 };

@@ -309,12 +309,13 @@ std::string Connection::name() const {
 
 int Connection::socket() const noexcept { return lost_ ? -1 : PQsocket(connection_); }
 
-Result<bool> Connection::takeNotifications() {
+Result<Connection::Heard> Connection::takeNotifications() {
   if (lost_) return lostBy_;
   if (PQconsumeInput(connection_) == 0) return loseByProtocol();
-  bool any = false;
+  Heard any;
   while (PGnotify* notification = PQnotifies(connection_)) {
-    any = true;
+    any.any = true;
+    any.ofTime = any.ofTime || notification->extra == timePayload;
     PQfreemem(notification);
   }
   return any;

@@ -102,8 +102,13 @@ class Connection {
 
   /// For waiting until a notification may have come; negative when lost.
   int socket() const noexcept;
-  /// Takes what has arrived; true when a notification is among it. Does not wait.
-  Result<bool> takeNotifications();
+  /// What notifications have told.
+  struct Heard {
+    bool any = false;
+    bool ofTime = false;  // a message has come that is due soon (notifySoon)
+  };
+  /// Takes what has arrived. Does not wait.
+  Result<Heard> takeNotifications();
 
  private:
   /// A statement as the server has it.

@@ -6,7 +6,9 @@ namespace tenure::postgresql {
 class Database::Impl {
  public:
   Impl(Options given, IEventSink& events)
-      : options(std::move(given)), store(std::make_unique<Driver>(options, events), events), source(options, store) {}
+      : options(std::move(given)),
+        store(std::make_unique<Driver>(options, events), events),
+        source(options, store, events) {}
 
   const Options options;
   storage::FencedSession store;

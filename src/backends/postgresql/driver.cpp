@@ -4,7 +4,9 @@
 #include "backends/postgresql/open_transaction.hpp"
 #include "backends/postgresql/schema.hpp"
 #include "backends/postgresql/statement_check.hpp"
+#include "backends/postgresql/waiting_room.hpp"
 #include "base/assert.hpp"
+#include "storage/records.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -17,6 +19,19 @@ using storage::Outcome;
 using storage::Row;
 using storage::RowName;
 using storage::Rows;
+
+/// Of the messages that are to wait, by their queues.
+std::map<std::string, WallTime> earliestTimes(const storage::WriteSet& writes) {
+  namespace waiting = storage::waiting;
+  std::map<std::string, WallTime> earliest;
+  writes.forEach([&](const storage::Write& write) {
+    if (write.table != storage::Table::waiting || write.what != storage::Write::What::put) return;
+    const WallTime due = storage::wallTimeOf(storage::integerIn(write.row, waiting::due));
+    const auto [known, isFirst] = earliest.try_emplace(storage::textIn(write.row, waiting::queue), due);
+    known->second = std::min(known->second, due);
+  });
+  return earliest;
+}
 
 bool isAt(const FenceFound& found, const Fence& expected) {
   return found.stored.size() == 1 && storage::isSame(found.stored.front().row, expected.row) &&
@@ -173,6 +188,20 @@ Result<std::vector<Row>> Driver::scan(const storage::Scan& scan) {
   return rows;
 }
 
+Result<storage::WaitingPage> Driver::waiting(const storage::WaitingScan& scan) {
+  const auto connection = session();
+  if (!connection) return connection.error();
+  const Exchange read = (*connection)->exchange(std::vector{selectWaiting(which_.name, scan)});
+  return read ? Result<storage::WaitingPage>(waitingFrom(read.answers[0])) : read.error();
+}
+
+Result<storage::WaitingCounts> Driver::countWaiting() {
+  const auto connection = session();
+  if (!connection) return connection.error();
+  const Exchange read = (*connection)->exchange(std::vector{postgresql::countWaiting(which_.name)});
+  return read ? Result<storage::WaitingCounts>(countsFrom(read.answers[0])) : read.error();
+}
+
 Result<void> Driver::findQueue(Connection& connection) {
   if (owner_.queue != 0) return {};
   const Result<std::int64_t> number = postgresql::findQueue(connection, which_);
@@ -288,6 +317,7 @@ Result<std::vector<Command>> Driver::rowCommands(const Commit& commit, const Que
     commands.push_back(deleteByPosition(owner_.queue, {acknowledged.begin(), acknowledged.end()}));
   if (const Result<void> sent = addSent(commit, made, commands); !sent) return sent.error();
   std::vector<Command> rows = rows_.writes(owner_, writes);
+  for (const auto& [queue, due] : earliestTimes(writes)) rows.push_back(notifySoon(queue, due));
   commands.insert(commands.end(), std::move_iterator(rows.begin()), std::move_iterator(rows.end()));
   return commands;
 }
@@ -303,7 +333,7 @@ Result<void> Driver::addSent(const Commit& commit, const QueuePlaces& made, std:
     messages.push_back(sent.message);
   }
   // What an operator puts back has no turn any more.
-  const bool givesNumbers = limits_.numbersMessages && commit.expected != nullptr;
+  const bool givesNumbers = limits_.numbersMessages && (commit.expected != nullptr || commit.isProducers);
   for (const auto& [number, sent] : byQueue) {
     const auto& [queue, messages] = sent;
     if (givesNumbers && numberedAppends_++ % appendsAForgetting == 0) commands.push_back(forgetSentIds());

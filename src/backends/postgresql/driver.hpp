@@ -43,6 +43,7 @@ class Driver final : public storage::IStoreDriver {
   ~Driver() override { Driver::release(); }
 
   std::string name() const override;
+  std::string queue() const override { return which_.name; }
   const storage::Limits& limits() const noexcept override { return limits_; }
   Result<void> prepare(const std::stop_token& stop) override { return session_.prepare(stop); }
   Result<void> connect(const std::stop_token& stop) override;
@@ -53,6 +54,8 @@ class Driver final : public storage::IStoreDriver {
   Result<std::optional<storage::Rows>> read(std::span<const storage::RowName> rows,
                                             const storage::Fence* expected) override;
   Result<std::vector<storage::Row>> scan(const storage::Scan& scan) override;
+  Result<storage::WaitingPage> waiting(const storage::WaitingScan& scan) override;
+  Result<storage::WaitingCounts> countWaiting() override;
   Result<storage::Committed> commit(const storage::Commit& commit) override;
   Result<void> tryQueue(const std::string& queue) override;
   std::unique_ptr<storage::ISqlTransaction> open() override;
@@ -126,7 +129,8 @@ class Driver final : public storage::IStoreDriver {
   const Options& options_;
   IEventSink& events_;
   const Lane lane_;
-  const storage::Limits limits_{.logHasGaps = true, .keepsQueue = true, .numbersMessages = options_.numbered};
+  const storage::Limits limits_{
+      .logHasGaps = true, .keepsQueue = true, .numbersMessages = options_.numbered, .keepsScheduled = true};
   storage::WhichQueue which_;
   Session session_;
   std::optional<TermIdentity> term_;   // whose the session is

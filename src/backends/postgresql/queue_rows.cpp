@@ -99,6 +99,13 @@ Result<Command> appendNumberedTo(const QueuePlace& queue, std::span<const NewMes
                  numberHeader);
 }
 
+Command notifySoon(const std::string& queue, WallTime due) {
+  return command(
+      "SELECT pg_notify('tenure_' || 'tenure_message'::regclass::oid::bigint || '_' || number, $3) FROM tenure_queue"
+      " WHERE name = $1 AND NOT elsewhere AND $2 < floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + 1000",
+      queue, due, timePayload);
+}
+
 Command forgetSentIds() {
   return command(forgetOldIds, systemClock().wallNow() - storage::sentIdsAreKept, idsAForgetting);
 }

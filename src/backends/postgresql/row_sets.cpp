@@ -50,8 +50,9 @@ Parameter parameterFor(const std::vector<const Value*>& values, storage::Kind ki
 }
 
 void addOwner(Command& command, const Schema& schema, const RowSets::Owner& owner) {
-  const bool isQueues = schema.scope == storage::Scope::queue;
-  command.parameters.push_back(isQueues ? parameterOf(owner.queue) : parameterOf(std::string_view(owner.election)));
+  if (schema.scope == storage::Scope::queue) command.parameters.push_back(parameterOf(owner.queue));
+  if (schema.scope == storage::Scope::election)
+    command.parameters.push_back(parameterOf(std::string_view(owner.election)));
 }
 
 bool isSame(const std::vector<const Value*>& values) {
@@ -160,10 +161,11 @@ RowSets::Parts RowSets::partsOf(const Kind& kind, const Shape& shape) {
   const Schema& schema = schemaOf(kind.table);
   Parts parts;
   parts.table = schema.name;
-  std::size_t number = 1;
-  parts.into = scopeColumn(schema);
-  parts.values = parameter(number);
-  parts.where = parts.any = "t." + parts.into + " = " + parts.values;
+  std::size_t number = 0;
+  if (parts.into = scopeColumn(schema); !parts.into.empty()) {
+    parts.values = parameter(++number);
+    parts.where = parts.any = "t." + parts.into + " = " + parts.values;
+  }
   const auto take = [&](bool isArray, const std::string& name) {
     if (!isArray) return parameter(++number);
     list(parts.arrays, "(SELECT " + parameter(++number) + ")");

@@ -95,6 +95,26 @@ CREATE TABLE tenure_log(
   outcome bigint NOT NULL, error bytea NOT NULL,
   token bigint NOT NULL, began_at bigint NOT NULL, ended_at bigint NOT NULL,
   PRIMARY KEY(queue, consumer, n));
+CREATE TABLE tenure_waiting(
+  queue text NOT NULL,             -- its name
+  id bytea NOT NULL,
+  due bigint NOT NULL DEFAULT 0,
+  added bigint GENERATED ALWAYS AS IDENTITY,
+  grp bytea NOT NULL DEFAULT '', body bytea NOT NULL,
+  headers text,                    -- as those of tenure_message
+  numbered bigint NOT NULL DEFAULT 0,  -- 1: gets a number when it comes to its queue
+  PRIMARY KEY(queue, id));
+CREATE INDEX tenure_waiting_due ON tenure_waiting(queue, due, added);
+CREATE TABLE tenure_fired(
+  queue text NOT NULL, id bytea NOT NULL, due bigint NOT NULL,
+  at bigint NOT NULL,              -- when it came to its queue
+  PRIMARY KEY(queue, id));
+CREATE INDEX tenure_fired_at ON tenure_fired(at);
+CREATE TABLE tenure_reader(
+  queue text PRIMARY KEY,          -- its name
+  election text NOT NULL, path text NOT NULL, generation bigint NOT NULL, token bigint NOT NULL,
+  asleep_until bigint NOT NULL DEFAULT 0)
+  WITH (fillfactor = 10);
 )sql";
 
 constexpr std::array steps{
@@ -110,13 +130,33 @@ UPDATE tenure_attempt
   SET postponed = substring(encode(last_error, 'escape') FROM '^postponed (\d+) times')::bigint,
       postponed_since = first_at, last_error = substr(last_error, position('\x5a3a20'::bytea IN last_error) + 3)
   WHERE encode(last_error, 'escape') ~ '^postponed \d+ times since \S+Z: ';
+CREATE TABLE tenure_waiting(
+  queue text NOT NULL,             -- its name
+  id bytea NOT NULL,
+  due bigint NOT NULL DEFAULT 0,
+  added bigint GENERATED ALWAYS AS IDENTITY,
+  grp bytea NOT NULL DEFAULT '', body bytea NOT NULL,
+  headers text,                    -- as those of tenure_message
+  numbered bigint NOT NULL DEFAULT 0,  -- 1: gets a number when it comes to its queue
+  PRIMARY KEY(queue, id));
+CREATE INDEX tenure_waiting_due ON tenure_waiting(queue, due, added);
+CREATE TABLE tenure_fired(
+  queue text NOT NULL, id bytea NOT NULL, due bigint NOT NULL,
+  at bigint NOT NULL,              -- when it came to its queue
+  PRIMARY KEY(queue, id));
+CREATE INDEX tenure_fired_at ON tenure_fired(at);
+CREATE TABLE tenure_reader(
+  queue text PRIMARY KEY,          -- its name
+  election text NOT NULL, path text NOT NULL, generation bigint NOT NULL, token bigint NOT NULL,
+  asleep_until bigint NOT NULL DEFAULT 0)
+  WITH (fillfactor = 10);
 )sql"},
 };
 
-constexpr std::array<std::string_view, 13> tables{
-    "tenure_schema",      "tenure_fence", "tenure_lane", "tenure_queue",   "tenure_message",
-    "tenure_number",      "tenure_sent",  "tenure_key",  "tenure_attempt", "tenure_in_work",
-    "tenure_dead_letter", "tenure_state", "tenure_log"};
+constexpr std::array<std::string_view, 16> tables{
+    "tenure_schema", "tenure_fence",   "tenure_lane",    "tenure_queue",   "tenure_message",     "tenure_number",
+    "tenure_sent",   "tenure_key",     "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state",
+    "tenure_log",    "tenure_waiting", "tenure_fired",   "tenure_reader"};
 
 struct Missing {
   std::vector<std::string> tables;

@@ -1,8 +1,10 @@
 #include "backends/postgresql/connection.hpp"
+#include "backends/postgresql/driver.hpp"
 #include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/queue_rows.hpp"
 #include "backends/postgresql/schema.hpp"
 #include "storage/message_check.hpp"
+#include "storage/timed_sink.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -93,7 +95,9 @@ class Sink final : public IMessageSink {
 Result<std::unique_ptr<IMessageSink>> openSink(const Options& options) {
   auto sink = std::make_unique<Sink>(options);
   if (const Result<void> opened = sink->open(); !opened) return opened.error();
-  return std::unique_ptr<IMessageSink>(std::move(sink));
+  auto kept = std::make_shared<Options>(options);
+  auto driver = std::make_unique<Driver>(*kept, noEvents(), "tenure produce");
+  return std::make_unique<storage::TimedSink>(std::move(sink), std::move(driver), systemClock(), std::move(kept));
 }
 
 }  // namespace tenure::postgresql

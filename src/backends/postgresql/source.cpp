@@ -60,6 +60,9 @@ Result<void> Source::own(const TermIdentity& term) {
   cursor_ = 0;
   const Result<std::string> channel = channelOf(*connection_, queue_);
   if (!channel) return channel.error();
+  if (const Result<void> raised = raiseReader(*connection_, options_.queue, term); !raised) return raised;
+  room_.attach(connection_.get(), {queue_, *channel}, term);
+  promoter_.attach(term);
   return connection_->run("LISTEN " + *channel);
 }
 
@@ -79,16 +82,28 @@ Result<Queue> Source::ownedQueue(const TermIdentity& term) {
 Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
   TENURE_ASSERT(connection_ != nullptr);
   for (;;) {
-    if (const Result<bool> heard = connection_->takeNotifications(); !heard) return heard.error();
+    if (const Result<void> tended = tend(); !tended) return tended.error();
     Result<std::vector<Message>> messages = look(max);
     if (!messages || !messages->empty()) return messages;
     const BootTime now = BootClock::now();
     if (deadline <= now || stop.stop_requested()) return messages;
     // libpq takes what comes with the look's answer off the socket, which then rings no more.
-    const Result<bool> heard = connection_->takeNotifications();
+    const auto heard = connection_->takeNotifications();
     if (!heard) return heard.error();
-    if (!*heard) wakeUp_.wait(connection_->socket(), std::min<Duration>(deadline - now, safetyNet), stop);
+    if (heard->ofTime) promoter_.wake();
+    const Duration untilDue = std::max<Duration>(promoter_.next() - now, 0s);
+    if (!heard->any) wakeUp_.wait(connection_->socket(), std::min({deadline - now, safetyNet, untilDue}), stop);
   }
+}
+
+Result<void> Source::tend() {
+  TENURE_ASSERT(connection_ != nullptr);
+  const auto heard = connection_->takeNotifications();
+  if (!heard) return heard.error();
+  if (heard->ofTime) promoter_.wake();
+  if (!promoter_.isTime()) return {};
+  const Result<void> arrived = takeAhead();
+  return arrived ? promoter_.turn() : arrived;
 }
 
 /// Bounds are hidden from the planner (row_sets.hpp).
@@ -167,6 +182,7 @@ void Source::limitAnswers(AnswerTimer* timer) noexcept {
 }
 
 void Source::detach() noexcept {
+  room_.detach();
   connection_.reset();
   ahead_.clear();
 }

@@ -13,6 +13,7 @@
 
 #include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/session.hpp"
+#include "backends/postgresql/waiting_room.hpp"
 #include "backends/postgresql/wake_up.hpp"
 #include "storage/fenced_session.hpp"
 #include "tenure/spi/source.hpp"
@@ -22,12 +23,14 @@ namespace tenure::postgresql {
 class Source final : public IMessageSource {
  public:
   /// Borrows both; `store` is the one of the same database.
-  Source(const Options& options, const storage::FencedSession& store) : options_(options), store_(store) {}
+  Source(const Options& options, const storage::FencedSession& store, IEventSink& events)
+      : options_(options), store_(store), room_(options), promoter_(room_, events, systemClock()) {}
 
   Result<void> prepare(const std::stop_token& stop) override { return Session(options_).prepare(stop); }
   Result<QueueIdentity> identity(const std::stop_token& stop) override;
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
+  Result<void> tend() override;
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
   Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
@@ -47,6 +50,8 @@ class Source final : public IMessageSource {
   const storage::FencedSession& store_;
   AnswerTimer* timer_ = nullptr;
   std::unique_ptr<Connection> connection_;
+  WaitingRoom room_;
+  delay::Promoter promoter_;
   WakeUp wakeUp_;
   std::int64_t queue_ = 0;
   std::int64_t cursor_ = 0;    // position of the last message that has arrived

@@ -6,6 +6,7 @@
 #include "backends/sqlite/queue_stats.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "backends/sqlite/source.hpp"
+#include "storage/scheduled_messages.hpp"
 #include "storage/store_admin.hpp"
 
 namespace tenure::sqlite {
@@ -130,6 +131,12 @@ Result<void> Admin::peek(std::size_t limit, const std::function<void(const Messa
 }
 
 }  // namespace
+
+std::unique_ptr<ScheduledMessages> openScheduled(const Options& options) {
+  auto file = std::make_shared<OpenFile>(ofWhatIsThere(options), OpenFile::For::operators);
+  auto driver = std::make_unique<Driver>(*file, noEvents());
+  return std::make_unique<storage::ScheduledRows>(std::move(driver), systemClock(), std::move(file));
+}
 
 std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options) { return std::make_unique<Admin>(options); }
 

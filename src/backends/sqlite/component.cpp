@@ -10,6 +10,7 @@ class SqliteBackend final : public DatabaseBackend<sqlite::Options, sqlite::Data
 
   bool hasSql() const noexcept override { return true; }
   void setCreate(bool create) override { options_.create = create; }
+  Result<std::unique_ptr<ScheduledMessages>> scheduled() const override { return sqlite::openScheduled(options_); }
   std::string schemaSql() const override { return sqlite::schemaSql(); }
   Result<void> applySchema() const override { return sqlite::applySchema(options_); }
   Result<void> numberMessages() override {

@@ -10,6 +10,7 @@
 #include "backends/sqlite/queue_rows.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "backends/sqlite/user_sql.hpp"
+#include "backends/sqlite/waiting_room.hpp"
 #include "base/assert.hpp"
 #include "base/process_identity.hpp"
 
@@ -45,7 +46,7 @@ void Driver::emit(const Term& term, Body body) {
 
 // A look at a key costs as much as making it.
 storage::Limits Driver::limitsFor(const Options& options) {
-  return {.looksAreDear = true, .keepsQueue = true, .numbersMessages = options.numbered};
+  return {.looksAreDear = true, .keepsQueue = true, .numbersMessages = options.numbered, .keepsScheduled = true};
 }
 
 // --- the file
@@ -145,6 +146,8 @@ Result<void> Driver::writeFence(const ElectionName& election, const Queue& queue
   }
   if (Result<void> written = sqlite::writeFence(*connection_, next); !written) return written;
   if (term == nullptr) return writePath(*connection_, owner);
+  if (!which_.elsewhere)
+    if (Result<void> raised = raiseReader(*connection_, which_.name, term->identity()); !raised) return raised;
   return queue.owner.election.empty() ? writeOwner(*connection_, queue.number, owner) : Result<void>{};
 }
 
@@ -188,6 +191,16 @@ Result<std::vector<Row>> Driver::scan(const storage::Scan& scan) {
   TENURE_ASSERT(connection_ != nullptr);
   if (const Result<void> found = findQueue(); !found) return found.error();
   return tables_.scan(*connection_, owner_, scan);
+}
+
+Result<storage::WaitingPage> Driver::waiting(const storage::WaitingScan& scan) {
+  TENURE_ASSERT(connection_ != nullptr);
+  return readWaiting(*connection_, which_.name, scan);
+}
+
+Result<storage::WaitingCounts> Driver::countWaiting() {
+  TENURE_ASSERT(connection_ != nullptr);
+  return sqlite::countWaiting(*connection_, which_.name);
 }
 
 // --- transactions
@@ -259,7 +272,7 @@ Result<void> Driver::addSent(const storage::Commit& commit) {
     byQueue[known->second].push_back(sent.message);
   }
   // What an operator puts back has no turn any more.
-  const bool givesNumbers = limits_.numbersMessages && commit.expected != nullptr;
+  const bool givesNumbers = limits_.numbersMessages && (commit.expected != nullptr || commit.isProducers);
   for (const auto& [queue, messages] : byQueue)
     if (const auto added = appendTo(*connection_, queue, messages, givesNumbers); !added) return added.error();
   return {};

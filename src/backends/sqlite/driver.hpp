@@ -36,6 +36,7 @@ class Driver final : public storage::IStoreDriver {
   ~Driver() override { Driver::release(); }
 
   std::string name() const override { return std::filesystem::absolute(file_.options().file).string(); }
+  std::string queue() const override { return which_.name; }
   const storage::Limits& limits() const noexcept override { return limits_; }
   Result<void> prepare(const std::stop_token&) override { return lookAsStandby(file_.options()); }
   Result<void> connect(const std::stop_token& stop) override;
@@ -46,6 +47,8 @@ class Driver final : public storage::IStoreDriver {
   Result<std::optional<storage::Rows>> read(std::span<const storage::RowName> rows,
                                             const storage::Fence* expected) override;
   Result<std::vector<storage::Row>> scan(const storage::Scan& scan) override;
+  Result<storage::WaitingPage> waiting(const storage::WaitingScan& scan) override;
+  Result<storage::WaitingCounts> countWaiting() override;
   Result<storage::Committed> commit(const storage::Commit& commit) override;
   std::unique_ptr<storage::ISqlTransaction> open() override;
   Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) override;

@@ -14,7 +14,7 @@ class OpenFile {
  public:
   /// Operators may look into a file that this process may not write. One that it may write is opened for that: what a
   /// dead leader left half done is undone then.
-  enum class For { leaders, operators };
+  enum class For { leaders, producers, operators };
   explicit OpenFile(Options options, For whom = For::leaders) : options_(std::move(options)), whom_(whom) {}
 
   /// Both ports get the same connection, so that they share transactions.

@@ -1,5 +1,6 @@
 #include "backends/sqlite/queue_rows.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "backends/sqlite/connection.hpp"
@@ -98,6 +99,21 @@ Result<std::size_t> appendTo(Connection& connection, std::int64_t queue, std::sp
   const std::span<const NewMessage> stored = withNumbers ? std::span<const NewMessage>(numbered) : messages;
   if (const Result<void> inserted = insert(connection, queue, stored, now); !inserted) return inserted.error();
   return messages.size() - stored.size();
+}
+
+Result<void> promoteTo(Connection& connection, std::int64_t queue, std::span<const storage::WaitingMessage> messages,
+                       WallTime now) {
+  std::vector<NewMessage> stored;
+  for (const storage::WaitingMessage& each : messages) {
+    if (!each.numbered) {
+      stored.push_back(each.message);
+      continue;
+    }
+    Result<std::vector<NewMessage>> numbered = giveNumbers(connection, queue, {&each.message, 1}, now);
+    if (!numbered) return numbered.error();
+    std::ranges::move(*numbered, std::back_inserter(stored));
+  }
+  return insert(connection, queue, stored, now);
 }
 
 Result<void> deleteByPosition(Connection& connection, std::span<const std::int64_t> positions) {

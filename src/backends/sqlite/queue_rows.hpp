@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "storage/waiting_rows.hpp"
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
 
@@ -16,6 +17,10 @@ class Connection;
 /// gets one within its group, in a header, but those without a group, and what was sent before is left out: how many.
 Result<std::size_t> appendTo(Connection& connection, std::int64_t queue, std::span<const NewMessage> messages,
                              bool withNumbers);
+
+/// The same for messages whose time has come: those that are to have numbers get them now.
+Result<void> promoteTo(Connection& connection, std::int64_t queue, std::span<const storage::WaitingMessage> messages,
+                       WallTime now);
 
 /// Deletes messages; runs of neighbours at once.
 Result<void> deleteByPosition(Connection& connection, std::span<const std::int64_t> positions);

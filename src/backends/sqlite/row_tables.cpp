@@ -24,11 +24,12 @@ void bind(Query& query, int index, const Value& value, Kind kind) {
 
 /// Whose rows they are. How many parameters that takes.
 int bindOwner(Query& query, const Schema& schema, const RowTables::Owner& owner) {
-  if (schema.scope == storage::Scope::queue)
-    query.borrowAt(1, owner.queue);
-  else
-    query.borrowAt(1, std::string_view(owner.election));
-  return 1;
+  switch (schema.scope) {
+    case storage::Scope::queue: query.borrowAt(1, owner.queue); return 1;
+    case storage::Scope::election: query.borrowAt(1, std::string_view(owner.election)); return 1;
+    case storage::Scope::place: return 0;
+  }
+  return 0;
 }
 
 int bindAll(Query& query, const Statement& statement, const Schema& schema, const RowTables::Owner& owner,

@@ -79,6 +79,25 @@ CREATE TABLE tenure_log(
   outcome INTEGER NOT NULL, error TEXT NOT NULL,
   token INTEGER NOT NULL, began_at INTEGER NOT NULL, ended_at INTEGER NOT NULL,
   PRIMARY KEY(queue, consumer, n)) WITHOUT ROWID;
+CREATE TABLE tenure_waiting(
+  added INTEGER PRIMARY KEY AUTOINCREMENT,
+  queue TEXT NOT NULL,          -- its name
+  id TEXT NOT NULL,
+  due INTEGER NOT NULL DEFAULT 0,
+  grp TEXT NOT NULL DEFAULT '', body BLOB NOT NULL,
+  headers TEXT,                 -- as those of tenure_message
+  numbered INTEGER NOT NULL DEFAULT 0,  -- 1: gets a number when it comes to its queue
+  UNIQUE(queue, id));
+CREATE INDEX tenure_waiting_due ON tenure_waiting(queue, due, added);
+CREATE TABLE tenure_fired(
+  queue TEXT NOT NULL, id TEXT NOT NULL, due INTEGER NOT NULL,
+  at INTEGER NOT NULL,          -- when it came to its queue
+  PRIMARY KEY(queue, id)) WITHOUT ROWID;
+CREATE INDEX tenure_fired_at ON tenure_fired(at);
+CREATE TABLE tenure_reader(
+  queue TEXT NOT NULL PRIMARY KEY,  -- its name
+  election TEXT NOT NULL, path TEXT NOT NULL, generation INTEGER NOT NULL, token INTEGER NOT NULL,
+  asleep_until INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 )sql";
 
 constexpr std::array steps{
@@ -93,12 +112,32 @@ UPDATE tenure_attempt SET process_died = 1 WHERE last_error = 'its process died'
 UPDATE tenure_attempt SET postponed = CAST(substr(last_error, 11) AS INTEGER), postponed_since = first_at,
   last_error = substr(last_error, instr(last_error, 'Z: ') + 3)
   WHERE last_error GLOB 'postponed [0-9]* times since *Z: *';
+CREATE TABLE tenure_waiting(
+  added INTEGER PRIMARY KEY AUTOINCREMENT,
+  queue TEXT NOT NULL,          -- its name
+  id TEXT NOT NULL,
+  due INTEGER NOT NULL DEFAULT 0,
+  grp TEXT NOT NULL DEFAULT '', body BLOB NOT NULL,
+  headers TEXT,                 -- as those of tenure_message
+  numbered INTEGER NOT NULL DEFAULT 0,  -- 1: gets a number when it comes to its queue
+  UNIQUE(queue, id));
+CREATE INDEX tenure_waiting_due ON tenure_waiting(queue, due, added);
+CREATE TABLE tenure_fired(
+  queue TEXT NOT NULL, id TEXT NOT NULL, due INTEGER NOT NULL,
+  at INTEGER NOT NULL,          -- when it came to its queue
+  PRIMARY KEY(queue, id)) WITHOUT ROWID;
+CREATE INDEX tenure_fired_at ON tenure_fired(at);
+CREATE TABLE tenure_reader(
+  queue TEXT NOT NULL PRIMARY KEY,  -- its name
+  election TEXT NOT NULL, path TEXT NOT NULL, generation INTEGER NOT NULL, token INTEGER NOT NULL,
+  asleep_until INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 )sql"},
 };
 
-constexpr std::array<std::string_view, 12> tables{
-    "tenure_schema", "tenure_fence",   "tenure_queue",   "tenure_message",     "tenure_number", "tenure_sent",
-    "tenure_key",    "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state",  "tenure_log"};
+constexpr std::array<std::string_view, 15> tables{
+    "tenure_schema", "tenure_fence", "tenure_queue",   "tenure_message", "tenure_number",
+    "tenure_sent",   "tenure_key",   "tenure_attempt", "tenure_in_work", "tenure_dead_letter",
+    "tenure_state",  "tenure_log",   "tenure_waiting", "tenure_fired",   "tenure_reader"};
 
 using Names = std::set<std::string, std::less<>>;
 
@@ -134,24 +173,32 @@ Result<void> take(Connection& connection, const storage::SchemaStep& step) {
   return taken;
 }
 
-Result<void> checkVersion(Connection& connection, OlderSchema older) {
+/// The version that it has then.
+Result<std::int64_t> checkVersion(Connection& connection, OlderSchema older) {
   const Result<std::int64_t> version = versionOf(connection);
   if (!version) return version.error();
   const std::string file = connection.file().string();
   const auto missing = storage::stepsFrom(file, *version, schemaVersion, steps);
   if (!missing) return missing.error();
   if (!missing->empty() && older == OlderSchema::refuse) return storage::olderSchema(file, *version, schemaVersion);
-  if (older == OlderSchema::bringForward)
-    for (const storage::SchemaStep& step : *missing)
-      if (const Result<void> taken = take(connection, step); !taken) return taken;
-  return {};
+  if (older == OlderSchema::accept) return version;
+  for (const storage::SchemaStep& step : *missing)
+    if (const Result<void> taken = take(connection, step); !taken) return taken.error();
+  return schemaVersion;
 }
 
-Result<void> checkTables(Connection& connection, const Names& present, OlderSchema older) {
-  if (present.contains("tenure_schema"))
-    if (const Result<void> version = checkVersion(connection, older); !version) return version;
+Result<void> checkTables(Connection& connection, Names present, OlderSchema older) {
+  bool isOlder = false;
+  if (present.contains("tenure_schema")) {
+    const Result<std::int64_t> version = checkVersion(connection, older);
+    if (!version) return version.error();
+    isOlder = *version < schemaVersion;
+    Result<Names> now = presentTables(connection);
+    if (!now) return now.error();
+    present = *std::move(now);
+  }
   for (const std::string_view table : tables) {
-    if (present.contains(table)) continue;
+    if (present.contains(table) || (isOlder && table != "tenure_fence")) continue;
     return Error{table == "tenure_fence" ? Errc::fenceLost : Errc::storeFailed,
                  connection.file().string() + ": table " + std::string(table) + " is missing"};
   }
@@ -179,7 +226,7 @@ Result<void> ensureSchema(Connection& connection, bool create, OlderSchema older
     present = presentTables(connection);
     if (!present) return present.error();
   }
-  if (!present->empty()) return checkTables(connection, *present, older);
+  if (!present->empty()) return checkTables(connection, *std::move(present), older);
   return Error{Errc::notFound, connection.file().string() + " holds no Tenure queue"};
 }
 

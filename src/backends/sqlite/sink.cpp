@@ -1,7 +1,9 @@
 #include "backends/sqlite/connection.hpp"
+#include "backends/sqlite/driver.hpp"
 #include "backends/sqlite/queue_rows.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "storage/message_check.hpp"
+#include "storage/timed_sink.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -52,7 +54,9 @@ class Sink final : public IMessageSink {
 Result<std::unique_ptr<IMessageSink>> openSink(const Options& options) {
   auto sink = std::make_unique<Sink>(options);
   if (const Result<void> opened = sink->open(); !opened) return opened.error();
-  return std::unique_ptr<IMessageSink>(std::move(sink));
+  auto file = std::make_shared<OpenFile>(options, OpenFile::For::producers);
+  auto driver = std::make_unique<Driver>(*file, noEvents());
+  return std::make_unique<storage::TimedSink>(std::move(sink), std::move(driver), systemClock(), std::move(file));
 }
 
 }  // namespace tenure::sqlite

@@ -68,15 +68,20 @@ Result<void> Source::attach(const Term& term) {
 }
 
 Result<void> Source::own(const TermIdentity& term) {
-  const auto begin = [this](std::int64_t queue) {
+  const std::string& name = file_.options().queue;
+  const auto begin = [&](std::int64_t queue) {
     cursor_ = positionIn(queue, 0);
     end_ = lastPositionIn(queue);
+    room_.attach(connection_, queue, name, term);
+    promoter_.attach(term);
   };
   // After a claim in the same file the queue is ours already, and nothing has to be locked.
   if (const Result<Queue> known = readQueue(*connection_, whichQueue(file_.options()));
       known && isOwnedBy(known->owner, term)) {
-    begin(known->number);
-    return {};
+    const Result<bool> reads = isReader(*connection_, name, term);
+    if (!reads) return reads.error();
+    if (*reads) begin(known->number);
+    if (*reads) return {};
   }
   if (Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked;
   const Result<Queue> queue = readOrAddQueue(*connection_, whichQueue(file_.options()));
@@ -84,6 +89,7 @@ Result<void> Source::own(const TermIdentity& term) {
   if (!queue->owner.election.empty() && !isOwnedBy(queue->owner, term))
     return Error{Errc::queueOwned, "it is consumed by election " + queue->owner.election + " at " + queue->owner.path};
   if (Result<void> written = writeOwner(*connection_, queue->number, storage::ownerOf(term)); !written) return written;
+  if (Result<void> raised = raiseReader(*connection_, name, term); !raised) return raised;
   begin(queue->number);
   return connection_->commit();
 }
@@ -93,14 +99,19 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
   LookAgain lookAgain(watch_.isWatching() ? safetyNet : withoutWatch);
   for (;;) {
     watch_.forget();
+    if (const Result<void> promoted = promote(); !promoted) return promoted.error();
     Result<std::vector<Message>> messages = look(max);
     if (!messages || !messages->empty()) return messages;
     const BootTime now = BootClock::now();
     if (deadline <= now || stop.stop_requested()) return messages;
-    const ChangeWatch::Woke woke = watch_.wait(std::min(deadline - now, lookAgain.next()), stop);
+    const Duration untilDue = std::max<Duration>(promoter_.next() - now, 0ms);
+    const ChangeWatch::Woke woke = watch_.wait(std::min({deadline - now, lookAgain.next(), untilDue}), stop);
     if (woke == ChangeWatch::Woke::changed) lookAgain.changed();
   }
 }
+
+/// At each look, for it costs less than to find out whether somebody has sent something.
+Result<void> Source::promote() { return connection_->inTransaction() ? Result<void>{} : promoter_.turn(); }
 
 Result<std::vector<Message>> Source::look(std::size_t max) {
   std::vector<Message> messages;
@@ -141,6 +152,7 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
 
 void Source::detach() noexcept {
   watch_.unwatch();
+  room_.detach();
   connection_.reset();
 }
 

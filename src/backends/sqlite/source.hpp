@@ -9,6 +9,7 @@
 #include "backends/sqlite/change_watch.hpp"
 #include "backends/sqlite/open_file.hpp"
 #include "backends/sqlite/standby.hpp"
+#include "backends/sqlite/waiting_room.hpp"
 #include "tenure/events.hpp"
 #include "tenure/spi/source.hpp"
 
@@ -26,6 +27,7 @@ class Source final : public IMessageSource {
   Result<QueueIdentity> identity(const std::stop_token& stop) override;
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
+  Result<void> tend() override { return promote(); }
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == &store_; }
   Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
@@ -35,11 +37,15 @@ class Source final : public IMessageSource {
   Result<void> own(const TermIdentity& term);
   /// What is there now, after the cursor, which it moves.
   Result<std::vector<Message>> look(std::size_t max);
+  /// What is due comes to the end of the queue first; not while a batch is open on the connection.
+  Result<void> promote();
 
   OpenFile& file_;
   const IFencedStore& store_;
   IEventSink& events_;
   std::shared_ptr<Connection> connection_;
+  WaitingRoom room_;
+  delay::Promoter promoter_{room_, events_, systemClock()};
   ChangeWatch watch_;
   std::int64_t cursor_ = 0;  // position of the last message delivered
   std::int64_t end_ = 0;     // the last position that the queue can ever have

@@ -130,6 +130,8 @@ spi::Table kindOf(Table table) noexcept {
     case Table::deadLetter: return spi::Table::deadLetter;
     case Table::log: return spi::Table::log;
     case Table::state: return spi::Table::state;
+    case Table::waiting:
+    case Table::fired: break;  // not in these stores yet
   }
   return spi::Table::state;
 }

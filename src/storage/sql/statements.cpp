@@ -9,12 +9,21 @@ std::string joined(const std::vector<std::string>& parts, std::string_view betwe
   return all;
 }
 
+/// Parameters that say whose rows they are.
+std::size_t ownersOf(const Schema& schema) noexcept { return scopeColumn(schema).empty() ? 0 : 1; }
+
+/// None for an empty name.
+std::vector<std::string> named(std::string_view column) {
+  return column.empty() ? std::vector<std::string>{} : std::vector{std::string(column)};
+}
+
 }  // namespace
 
 std::string_view scopeColumn(const Schema& schema) noexcept {
   switch (schema.scope) {
     case Scope::queue: return "queue";
     case Scope::election: return "election";
+    case Scope::place: return {};
   }
   return {};
 }
@@ -45,7 +54,7 @@ Statements::OfTable Statements::make(const Schema& schema) const {
 }
 
 std::string Statements::orReplace(const Schema& schema) const {
-  std::vector<std::string> conflict{std::string(scopeColumn(schema))};
+  std::vector<std::string> conflict = named(scopeColumn(schema));
   for (const Column& column : schema.keyColumns()) conflict.emplace_back(column.name);
   std::vector<std::string> sets;
   for (const Column& column : schema.valueColumns()) {
@@ -62,8 +71,9 @@ std::string Statements::orReplace(const Schema& schema) const {
 /// A number that the store gives is one more than the last one, or given by the table itself.
 Statement Statements::insertOf(const Schema& schema) const {
   Statement statement;
-  std::vector<std::string> names{std::string(scopeColumn(schema))};
-  std::vector<std::string> values{parameter(1)};
+  std::vector<std::string> names = named(scopeColumn(schema));
+  std::vector<std::string> values;
+  if (ownersOf(schema) > 0) values.push_back(parameter(1));
   for (std::size_t place = 0; place < schema.columns.size(); ++place) {
     const Column& column = schema.columns[place];
     const bool isGiven = column.rule != Rule::assigned;
@@ -71,7 +81,7 @@ Statement Statements::insertOf(const Schema& schema) const {
     names.emplace_back(column.name);
     if (isGiven) {
       statement.places.push_back(place);
-      values.push_back(parameter(statement.places.size() + 1));
+      values.push_back(parameter(statement.places.size() + ownersOf(schema)));
       continue;
     }
     values.push_back("(SELECT coalesce(max(" + std::string(column.name) + "), 0) + 1 FROM " + std::string(schema.name) +
@@ -84,21 +94,23 @@ Statement Statements::insertOf(const Schema& schema) const {
 }
 
 std::string Statements::byKey(const Schema& schema) const {
-  std::vector<std::string> conditions{std::string(scopeColumn(schema)) + " = " + parameter(1)};
+  std::vector<std::string> conditions;
+  if (ownersOf(schema) > 0) conditions.push_back(std::string(scopeColumn(schema)) + " = " + parameter(1));
   for (const Column& column : schema.keyColumns())
     conditions.push_back(std::string(column.name) + " = " + parameter(conditions.size() + 1));
   return " WHERE " + joined(conditions, " AND ");
 }
 
 std::string Statements::andHas(const Statement& statement, Table table, std::size_t place) const {
-  const std::size_t next = statement.places.size() + 2;
+  const std::size_t next = statement.places.size() + ownersOf(schemaOf(table)) + 1;
   return statement.sql + " AND " + std::string(schemaOf(table).columns[place].name) + " = " + parameter(next);
 }
 
 std::string Statements::scan(const Scan& scan) const {
   const Schema& schema = schemaOf(scan.table);
-  std::size_t number = 1;
-  std::vector<std::string> conditions{std::string(scopeColumn(schema)) + " = " + parameter(number)};
+  std::size_t number = ownersOf(schema);
+  std::vector<std::string> conditions;
+  if (number > 0) conditions.push_back(std::string(scopeColumn(schema)) + " = " + parameter(number));
   std::size_t place = 0;
   for (; place < scan.prefix.size(); ++place)
     conditions.push_back(std::string(schema.columns[place].name) + " = " + parameter(++number));

@@ -1,6 +1,6 @@
 /// The statements that keep rows in the tables of a database, in its own spelling. Each is for one row; its parameters
-/// are numbered from 1 on: first whose rows they are, then what the row has for the columns that the statement names.
-/// Pure.
+/// are numbered from 1 on: first whose rows they are, where a column tells, then what the row has for the columns that
+/// the statement names. Pure.
 #pragma once
 
 #include <array>
@@ -62,7 +62,7 @@ class Statements {
   std::array<OfTable, tableCount> tables_;
 };
 
-/// The column that says whose rows they are.
+/// The column that says whose rows they are; empty where they are everybody's, and no parameter says so.
 std::string_view scopeColumn(const Schema& schema) noexcept;
 /// Of the rows that a scan or a select answers: the columns in their order.
 std::string columnsOf(const Schema& schema);

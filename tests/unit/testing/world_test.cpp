@@ -339,5 +339,33 @@ TEST(WorldOfOneSeed, HasOneHistory) {
   EXPECT_EQ(history(7), history(7));
 }
 
+TEST(ScheduledInAWorld, ATimeoutOfHalfAnHourTakesMilliseconds) {
+  test::World world;
+  std::vector<std::string> handled;
+  const auto handle = [&](const Delivery& delivery) {
+    const WallTime now = world.clock().wallNow();
+    if (delivery.message.body == "created")
+      delivery.transaction.enqueue({.id = MessageId{"timeout"}, .body = "timeout", .deliverAt = now + 30min}).value();
+    if (delivery.message.body == "paid")
+      handled.push_back(delivery.transaction.cancelScheduled(MessageId{"timeout"}).value() == ScheduleChange::done
+                            ? "paid in time"
+                            : "paid too late");
+    if (delivery.message.body != "paid") handled.push_back(delivery.message.body);
+    return Outcome::done();
+  };
+  const auto consumer = world.consumer(handle);
+  test::Process leader(world, called("a"), *consumer);
+  world.database().deliver({{.id = MessageId{"created"}, .body = "created"}});
+  ASSERT_TRUE(world.advanceUntil([&] { return !handled.empty(); }));
+  const WallTime created = world.clock().wallNow();
+
+  ASSERT_TRUE(world.advanceUntil([&] { return handled.size() == 2; }, 1h));
+  EXPECT_GE(world.clock().wallNow() - created, 30min - 1s);
+  EXPECT_LE(world.clock().wallNow() - created, 30min + 2s);
+  world.database().deliver({{.id = MessageId{"paid"}, .body = "paid"}});
+  ASSERT_TRUE(world.advanceUntil([&] { return handled.size() == 3; }));
+  EXPECT_THAT(handled, ElementsAre("created", "timeout", "paid too late"));
+}
+
 }  // namespace
 }  // namespace tenure

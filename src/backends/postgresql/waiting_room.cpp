@@ -1,0 +1,229 @@
+#include "backends/postgresql/waiting_room.hpp"
+
+#include <algorithm>
+
+#include "backends/postgresql/fence_rows.hpp"
+#include "backends/postgresql/row_sets.hpp"
+#include "storage/message_check.hpp"
+#include "storage/records.hpp"
+#include "storage/waiting_rows.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using storage::Row;
+using storage::WaitingMessage;
+using storage::WaitingPage;
+
+constexpr std::int64_t enoughBytes = 8LL << 20U;
+constexpr std::string_view nothingToHold = "55P03";  // lock_not_available
+
+// By the server's clock.
+const std::string serverNow = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+const std::string firstDue = "(SELECT due FROM tenure_waiting WHERE queue = $1 ORDER BY due, added LIMIT 1)";
+const std::string waitingColumns = "queue, id, due, grp, body, headers, numbered, added";
+
+/// Of what came to its queue so long ago that nobody asks for it, as much as comes, and some more.
+Command forgetFired(std::size_t coming) {
+  return command(
+      "DELETE FROM tenure_fired WHERE ctid = ANY(ARRAY(SELECT ctid FROM tenure_fired WHERE at < $1 LIMIT $2"
+      " FOR UPDATE SKIP LOCKED))",
+      systemClock().wallNow() - storage::sentIdsAreKept, static_cast<std::int64_t>(2 * coming));
+}
+
+/// Runs of messages of one kind, each as one statement: their order is theirs.
+Result<void> addAppends(const QueuePlace& queue, const std::vector<WaitingMessage>& messages,
+                        std::vector<Command>& commands) {
+  for (auto begin = messages.begin(); begin != messages.end();) {
+    const auto end = std::find_if(begin, messages.end(),
+                                  [&](const WaitingMessage& each) { return each.numbered != begin->numbered; });
+    std::vector<NewMessage> run;
+    std::transform(begin, end, std::back_inserter(run), [](const WaitingMessage& each) { return each.message; });
+    Result<Command> append = begin->numbered ? appendNumberedTo(queue, run) : appendTo(queue, run);
+    if (!append) return append.error();
+    commands.push_back(*std::move(append));
+    begin = end;
+  }
+  return {};
+}
+
+}  // namespace
+
+Command selectWaiting(const std::string& queue, const storage::WaitingScan& scan) {
+  return command("SELECT " + waitingColumns +
+                     " FROM tenure_waiting WHERE queue = $1 AND (due, added) > ($2, $3)"
+                     " ORDER BY due, added LIMIT (SELECT $4)",
+                 queue, scan.due, scan.added, static_cast<std::int64_t>(scan.atMost));
+}
+
+WaitingPage waitingFrom(const Answer& rows) {
+  WaitingPage page;
+  for (int row = 0; row < rows.rows(); ++row) {
+    page.rows.push_back(RowSets::rowFrom(rows, row, storage::Table::waiting));
+    page.added.push_back(rows.integer(row, 7));
+  }
+  return page;
+}
+
+Command countWaiting(const std::string& queue) {
+  return command(
+      "SELECT (SELECT count(*) FROM tenure_waiting WHERE queue = $1), (SELECT max(at - due) FROM"
+      " (SELECT at, due FROM tenure_fired WHERE at > $2 AND queue = $1 ORDER BY at DESC LIMIT $3) AS last)",
+      queue, systemClock().wallNow() - storage::latenessAge, storage::latenessRows);
+}
+
+storage::WaitingCounts countsFrom(const Answer& row) {
+  storage::WaitingCounts counts{.waiting = row.integer(0, 0)};
+  if (!row.isNull(0, 1)) counts.lateness = std::chrono::milliseconds{row.integer(0, 1)};
+  return counts;
+}
+
+/// It need not be durable: a server that has lost it has lost the former reader's session as well.
+Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term) {
+  const std::vector raising{
+      beginTransaction(), command("SET LOCAL synchronous_commit = off"),
+      command("INSERT INTO tenure_reader AS reader(queue, election, path, generation, token) VALUES($1, $2, $3, $4, $5)"
+              " ON CONFLICT(queue) DO UPDATE SET election = $2, path = $3, generation = $4, token = $5,"
+              " asleep_until = 0 WHERE reader.election <> $2 OR reader.path <> $3"
+              " OR (reader.generation, reader.token) <= ($4, $5)",
+              queue, term.election.value, term.electionPath, term.generation, term.token.value),
+      command("COMMIT")};
+  const Exchange raised = connection.exchange(raising);
+  if (!raised) {
+    connection.rollback();
+    return raised.error();
+  }
+  if (raised.answers[2].changed() == 1) return {};
+  return Error{Errc::staleTerm, "a newer term reads queue \"" + queue + "\""};
+}
+
+void WaitingRoom::attach(Connection* connection, QueuePlace queue, const TermIdentity& term) {
+  connection_ = connection;
+  queue_ = std::move(queue);
+  term_ = term;
+  heldSince_.clear();
+}
+
+Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
+  const Result<Answer> front = connection_->ask("SELECT " + serverNow + ", " + firstDue, options_.queue);
+  if (!front) return front.error();
+  return Front{front->time(0, 0), front->isNull(0, 1) ? std::nullopt : std::optional(front->time(0, 1))};
+}
+
+Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
+  const auto inTransaction = [&]() -> Result<Promoted> {
+    const auto due = begin(until, atMost);
+    if (!due) return due.error();
+    if (!*due) return Promoted{.isHeld = true};
+    Result<WaitingPage> locked = lock(**due, until);
+    if (!locked) return locked.error();
+    const WaitingPage page = movable(**due, *std::move(locked));
+    if (page.rows.empty()) return Promoted{.isHeld = true};
+    return move(page);
+  };
+  const Result<Promoted> promoted = inTransaction();
+  if (!promoted || promoted->isHeld) connection_->rollback();
+  return promoted;
+}
+
+Result<std::optional<WaitingRoom::Due>> WaitingRoom::begin(WallTime until, std::size_t atMost) {
+  const std::vector question{
+      beginTransaction(),
+      command("SELECT 1 FROM tenure_reader WHERE queue = $1 AND election = $2 AND path = $3 AND generation = $4"
+              " AND token = $5 FOR UPDATE NOWAIT",
+              options_.queue, term_.election.value, term_.electionPath, term_.generation, term_.token.value),
+      command("SELECT generation, token FROM tenure_fence WHERE election = $1 AND path = $2 FOR SHARE NOWAIT",
+              term_.election.value, term_.electionPath),
+      command("SELECT added, grp FROM (SELECT due, added, grp,"
+              "  sum(octet_length(body)) OVER (ORDER BY due, added) - octet_length(body) AS before FROM ("
+              "   SELECT * FROM tenure_waiting WHERE queue = $1 AND due <= $2 ORDER BY due, added LIMIT (SELECT $3))"
+              "  AS next) AS measured WHERE before < $4 ORDER BY due, added",
+              options_.queue, until, static_cast<std::int64_t>(atMost), enoughBytes)};
+  const Exchange begun = connection_->exchange(question);
+  if (!begun && begun.failure->sqlState == nothingToHold) return std::optional<Due>{};
+  if (!begun) return begun.error();
+  const Answer& fence = begun.answers[2];
+  const bool isFenced = fence.rows() > 0 && std::pair(fence.integer(0, 0), fence.integer(0, 1)) >
+                                                std::pair(term_.generation, term_.token.value);
+  if (begun.answers[1].rows() == 0 || isFenced)
+    return Error{Errc::staleTerm, "a newer term reads queue \"" + options_.queue + "\""};
+  Due due;
+  const Answer& rows = begun.answers[3];
+  for (int row = 0; row < rows.rows(); ++row) {
+    due.added.push_back(rows.integer(row, 0));
+    due.groups.push_back(rows.text(row, 1));
+  }
+  return std::optional(std::move(due));
+}
+
+Result<WaitingPage> WaitingRoom::lock(const Due& due, WallTime until) {
+  Array added(TypeId::bigint);
+  for (const std::int64_t each : due.added) added.add(each);
+  const Result<Answer> locked =
+      connection_->ask("SELECT " + waitingColumns +
+                           " FROM tenure_waiting WHERE queue = $1 AND due <= $2 AND added = ANY((SELECT $3)::bigint[])"
+                           " ORDER BY due, added FOR UPDATE SKIP LOCKED",
+                       options_.queue, until, added);
+  return locked ? Result<WaitingPage>(waitingFrom(*locked)) : locked.error();
+}
+
+WaitingPage WaitingRoom::movable(const Due& due, WaitingPage locked) {
+  const std::set<std::int64_t> free(locked.added.begin(), locked.added.end());
+  if (free.size() == due.added.size()) {
+    heldSince_.clear();
+    return locked;
+  }
+  std::map<std::string, BootTime> held;
+  for (std::size_t i = 0; i < due.added.size(); ++i) {
+    if (free.contains(due.added[i]) || due.groups[i].empty()) continue;
+    const auto before = heldSince_.find(due.groups[i]);
+    held.emplace(due.groups[i], before == heldSince_.end() ? BootClock::now() : before->second);
+  }
+  heldSince_ = std::move(held);
+  WaitingPage page;
+  for (std::size_t i = 0; i < locked.rows.size(); ++i) {
+    const auto since = heldSince_.find(storage::textIn(locked.rows[i], storage::waiting::group));
+    if (since != heldSince_.end() && BootClock::now() - since->second < options_.lockLimit) continue;
+    page.rows.push_back(std::move(locked.rows[i]));
+    page.added.push_back(locked.added[i]);
+  }
+  return page;
+}
+
+Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page) {
+  std::vector<WaitingMessage> messages;
+  Array ids(TypeId::bytes);
+  Array times(TypeId::bigint);
+  for (const Row& row : page.rows) {
+    Result<WaitingMessage> message = storage::waitingFrom(row);
+    if (!message) return message.error();
+    ids.add(message->message.id.value);
+    times.add(storage::millisecondsOf(*message->message.deliverAt));
+    messages.push_back(*std::move(message));
+  }
+  std::vector commands{
+      command("DELETE FROM tenure_waiting WHERE queue = $1 AND id = ANY((SELECT $2)::bytea[])", options_.queue, ids),
+      command("INSERT INTO tenure_fired(queue, id, due, at) SELECT $1, id, due, " + serverNow +
+                  " FROM unnest($2::bytea[], $3::bigint[]) AS given(id, due)"
+                  " ON CONFLICT(queue, id) DO UPDATE SET due = excluded.due, at = excluded.at RETURNING at - due",
+              options_.queue, ids, times),
+      forgetFired(messages.size())};
+  if (const Result<void> added = addAppends(queue_, messages, commands); !added) return added.error();
+  commands.push_back(command("SELECT " + firstDue, options_.queue));
+  commands.push_back(command("COMMIT"));
+  const Exchange moved = connection_->exchange(commands);
+  if (!moved) return moved.error();
+  // What has become of it shows at the next look.
+  if (const Result<void> committed = checkCommitted(*connection_, moved.answers.back()); !committed)
+    return isOutcomeUnknown(committed.error().code) ? Error{Errc::unavailable, committed.error().detail}
+                                                    : committed.error();
+  Promoted promoted{.messages = messages.size()};
+  const Answer& lateness = moved.answers[1];
+  for (int row = 0; row < lateness.rows(); ++row)
+    promoted.lateness = std::max(promoted.lateness, std::chrono::milliseconds{lateness.integer(row, 0)});
+  const Answer& next = moved.answers[moved.answers.size() - 2];
+  if (!next.isNull(0, 0)) promoted.next = next.time(0, 0);
+  return promoted;
+}
+
+}  // namespace tenure::postgresql

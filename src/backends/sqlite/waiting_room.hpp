@@ -1,0 +1,43 @@
+/// Messages that wait for their time in a SQLite file, and how they come to their queue.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backends/sqlite/connection.hpp"
+#include "delay/promoter.hpp"
+#include "storage/driver.hpp"
+
+namespace tenure::sqlite {
+
+/// Those of a queue up to that time, in the order in which they come to it. Stops after some megabytes.
+Result<storage::WaitingPage> readWaiting(Connection& connection, const std::string& queue,
+                                         const storage::WaitingScan& scan, WallTime until = WallTime::max());
+
+Result<storage::WaitingCounts> countWaiting(Connection& connection, const std::string& queue);
+
+/// Whether the term is the one that reads the queue.
+Result<bool> isReader(Connection& connection, const std::string& queue, const TermIdentity& term);
+/// Makes the term the one that reads the queue. Under the write lock. Errors: staleTerm.
+Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term);
+
+/// Of the source's queue, for one term.
+class WaitingRoom final : public delay::IWaitingRoom {
+ public:
+  void attach(std::shared_ptr<Connection> connection, std::int64_t number, std::string queue, const TermIdentity& term);
+  void detach() noexcept { connection_.reset(); }
+
+  Result<Front> look() override;
+  Result<Promoted> promote(WallTime until, std::size_t atMost) override;
+
+ private:
+  Result<Promoted> move(const storage::WaitingPage& page);
+  Result<std::optional<WallTime>> firstDue();
+
+  std::shared_ptr<Connection> connection_;
+  std::int64_t number_ = 0;
+  std::string queue_;
+  TermIdentity term_;
+};
+
+}  // namespace tenure::sqlite

@@ -1,0 +1,64 @@
+#include "delay/promoter.hpp"
+
+#include <algorithm>
+
+#include "base/emit.hpp"
+#include "base/text.hpp"
+
+namespace tenure::delay {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration net = 1s;
+constexpr Duration again = 20ms;        // where somebody holds what is needed
+constexpr std::size_t together = 1000;  // messages in one transaction
+constexpr auto lateLimit = 5s;
+constexpr Duration tellingPace = 1min;
+
+}  // namespace
+
+void Promoter::attach(const TermIdentity& term) {
+  term_ = term;
+  dueClock_ = {};
+  wake();
+}
+
+Result<void> Promoter::turn() {
+  const Result<IWaitingRoom::Front> front = room_.look();
+  if (!front) return front.error();
+  const BootTime now = clock_.now();
+  const bool wasTrusted = dueClock_.isTrusted();
+  const WallTime reckoned = dueClock_.reckon(front->now, now);
+  tellClock(front->now, wasTrusted);
+  std::optional<WallTime> next = front->due;
+  if (next && *next <= reckoned) {
+    const Result<IWaitingRoom::Promoted> promoted = room_.promote(reckoned, together);
+    if (!promoted) return promoted.error();
+    if (promoted->isHeld) {
+      next_ = now + again;
+      return {};
+    }
+    tellLateness(*promoted);
+    next = promoted->next;
+  }
+  next_ = now + (next ? std::clamp<Duration>(*next - reckoned, 0s, net) : net);
+  return {};
+}
+
+void Promoter::tellLateness(const IWaitingRoom::Promoted& promoted) {
+  if (promoted.lateness < lateLimit || clock_.now() < nextTelling_) return;
+  nextTelling_ = clock_.now() + tellingPace;
+  tell(ScheduledLate{promoted.messages, promoted.lateness});
+}
+
+void Promoter::tellClock(WallTime stores, bool wasTrusted) {
+  if (!wasTrusted || dueClock_.isTrusted()) return;
+  tell(ClockDistrusted{"the store's", "it jumped to " + formatWallTime(stores) +
+                                          ": until it has gone on evenly for ten minutes, times of messages are "
+                                          "reckoned by the earlier of it and of the time that has passed since"});
+}
+
+void Promoter::tell(EventBody body) { Emitter(events_, clock_, term_.election)(std::move(body), term_.token); }
+
+}  // namespace tenure::delay

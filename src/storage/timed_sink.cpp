@@ -1,0 +1,82 @@
+#include "storage/timed_sink.hpp"
+
+#include <algorithm>
+
+#include "storage/message_check.hpp"
+#include "storage/waiting_rows.hpp"
+
+namespace tenure::storage {
+namespace {
+
+/// A message that others send at the same time, as often as that, is theirs.
+constexpr int mostConflicts = 16;
+
+}  // namespace
+
+Result<void> TimedSink::append(std::span<const NewMessage> messages) {
+  if (std::ranges::none_of(messages, hasTime)) return direct_->append(messages);
+  if (const Result<void> checked = check(messages); !checked) return checked;
+  if (const Result<void> made = direct_->append({}); !made) return made;  // the queue itself
+  if (const Result<void> connected = driver_->connect({}); !connected) return connected;
+  for (int conflicts = 0; conflicts < mostConflicts; ++conflicts) {
+    const auto leftOut = tryToAppend(messages);
+    if (!leftOut) return leftOut.error();
+    if (!*leftOut) continue;
+    leftOut_ += **leftOut;
+    return {};
+  }
+  return Error{Errc::storeBusy, "others send messages under the same ids all the time"};
+}
+
+Result<void> TimedSink::check(std::span<const NewMessage> messages) const {
+  const WallTime now = clock_.wallNow();
+  for (const NewMessage& message : messages) {
+    if (Result<void> valid = checkMessage(message, driver_->limits().numbersMessages); !valid) return valid;
+    if (Result<void> valid = checkTime(message, now); !valid) return valid;
+    if (const auto text = headersTextOf(message); !text) return text.error();
+  }
+  return {};
+}
+
+/// For each message that has a time: what waits under its id, and what has come under it.
+Result<Rows> TimedSink::readBeside(std::span<const NewMessage> messages) {
+  std::vector<RowName> names;
+  for (const NewMessage& message : messages) {
+    if (!hasTime(message)) continue;
+    names.push_back({Table::waiting, waitingKey(driver_->queue(), message.id)});
+    names.push_back({Table::fired, names.back().key});
+  }
+  Result<std::optional<Rows>> rows = driver_->read(names, nullptr);
+  if (!rows) return rows.error();
+  return **std::move(rows);
+}
+
+Result<std::optional<std::int64_t>> TimedSink::tryToAppend(std::span<const NewMessage> messages) {
+  const Result<Rows> found = readBeside(messages);
+  if (!found) return found.error();
+  const WallTime now = clock_.wallNow();
+  WriteSet writes;
+  std::int64_t leftOut = 0;
+  for (std::size_t place = 0; const NewMessage& message : messages) {
+    if (!hasTime(message)) {
+      writes.enqueue(message);
+      continue;
+    }
+    const std::optional<Row>& there = (*found)[place++];
+    const std::optional<Row>& fired = (*found)[place++];
+    const Write* own = writes.find(nameOf(Table::waiting, waitingKey(driver_->queue(), message.id)));
+    auto change = toSchedule(driver_->queue(), message, driver_->limits().numbersMessages, now,
+                             own != nullptr ? std::optional(own->row) : there, fired);
+    if (!change) return change.error();
+    if (*change)
+      writes.put(Table::waiting, std::move((*change)->row), std::move((*change)->expected));
+    else
+      ++leftOut;
+  }
+  if (writes.isEmpty()) return leftOut;
+  const Result<Committed> committed = driver_->commit({.writes = &writes, .isProducers = true});
+  if (!committed) return committed.error();
+  return committed->outcome == Outcome::committed ? std::optional(leftOut) : std::nullopt;
+}
+
+}  // namespace tenure::storage

@@ -1,0 +1,85 @@
+#include "storage/waiting_rows.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "storage/headers_text.hpp"
+#include "storage/message_check.hpp"
+#include "storage/records.hpp"
+
+namespace tenure::storage {
+namespace {
+
+std::string named(const MessageId& id) { return "message \"" + escaped(id.value) + "\""; }
+
+/// A time in the past means now, so that all of those are the same.
+std::int64_t dueOf(WallTime at, WallTime now) { return millisecondsOf(std::max(at, now)); }
+bool isSameTime(std::int64_t stored, WallTime asked, WallTime now) {
+  return wallTimeOf(stored) == asked || (wallTimeOf(stored) <= now && asked <= now);
+}
+
+bool isSame(const Row& there, const Row& ours, WallTime asked, WallTime now) {
+  const bool isSameContent =
+      std::ranges::all_of(std::array{waiting::group, waiting::body, waiting::headers, waiting::numbered},
+                          [&](std::size_t place) { return there.at(place) == ours.at(place); });
+  return isSameContent && isSameTime(integerIn(there, waiting::due), asked, now);
+}
+
+}  // namespace
+
+Result<void> checkTime(const NewMessage& message, WallTime now) {
+  if (!message.deliverAt) return {};
+  if (*message.deliverAt > now + farthestDelivery)
+    return Error{Errc::invalidArgument, named(message.id) + ": its time " + formatWallTime(*message.deliverAt) +
+                                            " is more than ten years ahead"};
+  if (std::ranges::count(message.headers, numberHeader, &Headers::value_type::first) > 0)
+    return Error{Errc::invalidArgument, named(message.id) + ": one with a header \"" + std::string(numberHeader) +
+                                            "\" has its turn already, and can have no time"};
+  return {};
+}
+
+Result<WaitingMessage> waitingFrom(const Row& row) {
+  Result<Headers> headers = headersFromText(textIn(row, waiting::headers));
+  if (!headers) return headers.error();
+  WaitingMessage found;
+  found.message.id = MessageId{textIn(row, waiting::id)};
+  found.message.group = GroupId{textIn(row, waiting::group)};
+  found.message.body = textIn(row, waiting::body);
+  found.message.headers = *std::move(headers);
+  found.message.deliverAt = wallTimeOf(integerIn(row, waiting::due));
+  found.numbered = integerIn(row, waiting::numbered) != 0;
+  return found;
+}
+
+Result<std::optional<ToSchedule>> toSchedule(std::string_view queue, const NewMessage& message, bool numbered,
+                                             WallTime now, const std::optional<Row>& waiting,
+                                             const std::optional<Row>& fired) {
+  const WallTime asked = message.deliverAt.value();
+  const auto headers = headersTextOf(message);
+  if (!headers) return headers.error();
+  Row row = rowWith(std::string(queue), message.id.value, dueOf(asked, now), message.group.value, message.body,
+                    headers->value_or(""), std::int64_t{numbered ? 1 : 0});
+  if (!waiting && !fired) return ToSchedule{std::move(row), Expectation::absent()};
+  if (!waiting) {
+    const std::int64_t due = integerIn(*fired, fired::due);
+    if (isSameTime(due, asked, now)) return std::optional<ToSchedule>{};
+    return Error{Errc::alreadyDone, named(message.id) + " was due at " + formatWallTime(wallTimeOf(due)) +
+                                        " and came to its queue at " +
+                                        formatWallTime(wallTimeOf(integerIn(*fired, fired::at)))};
+  }
+  if (isSame(*waiting, row, asked, now)) return std::optional<ToSchedule>{};
+  const std::int64_t due = integerIn(*waiting, waiting::due);
+  if (message.replacesScheduled) return ToSchedule{std::move(row), Expectation::has(waiting::due, due)};
+  const bool isOfSameTime = isSameTime(due, asked, now);
+  return Error{Errc::alreadyScheduled, named(message.id) + " waits for " + formatWallTime(wallTimeOf(due)) +
+                                           (isOfSameTime ? ", with other content" : "") + "; this one is for " +
+                                           formatWallTime(asked)};
+}
+
+ToSchedule toReschedule(const Row& waiting, WallTime at, WallTime now) {
+  ToSchedule change{waiting, Expectation::has(waiting::due, waiting.at(waiting::due))};
+  change.row.at(waiting::due) = dueOf(at, now);
+  return change;
+}
+
+}  // namespace tenure::storage

@@ -1,0 +1,49 @@
+/// Messages that wait for their time, as rows (tables.hpp): what a sender adds, and what cancelling and rescheduling
+/// do. Pure: each is decided from the rows that are there, and written where they are still the same.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/write_set.hpp"
+#include "tenure/message.hpp"
+#include "tenure/transaction.hpp"
+
+namespace tenure::storage {
+
+inline bool hasTime(const NewMessage& message) noexcept { return message.deliverAt.has_value(); }
+inline Row waitingKey(std::string_view queue, const MessageId& id) { return {std::string(queue), id.value}; }
+
+/// Errors:  invalidArgument  more than ten years ahead of `now`, or it brings its number
+Result<void> checkTime(const NewMessage& message, WallTime now);
+
+/// A message that waits, and whether it is to have a number when it comes to its queue.
+struct WaitingMessage {
+  NewMessage message;
+  bool numbered = false;
+};
+/// Errors: storeFailed.
+Result<WaitingMessage> waitingFrom(const Row& row);
+
+/// What is to be written for a message with a time: the row over what is there, if that is as `expected`; nullopt: the
+/// very same is there already. `waiting`, `fired`: the rows under its id.
+///
+/// Errors:  alreadyScheduled, alreadyDone  see IMessageSink::append
+///          invalidArgument                a header is not UTF-8
+struct ToSchedule {
+  Row row;
+  Expectation expected;
+};
+Result<std::optional<ToSchedule>> toSchedule(std::string_view queue, const NewMessage& message, bool numbered,
+                                             WallTime now, const std::optional<Row>& waiting,
+                                             const std::optional<Row>& fired);
+
+/// The row with another time.
+ToSchedule toReschedule(const Row& waiting, WallTime at, WallTime now);
+/// Where no row waits.
+inline ScheduleChange changeWithout(const std::optional<Row>& fired) {
+  return fired ? ScheduleChange::fired : ScheduleChange::unknown;
+}
+
+}  // namespace tenure::storage

@@ -1,0 +1,84 @@
+// A message comes to its queue, is taken back, or gets another time: of those that try at the same moment, one is
+// first. TENURE_RACES=20000 is the long form.
+#include <map>
+#include <thread>
+
+#include "base/text.hpp"
+#include "conformance/scheduled/scheduled_suite.hpp"
+
+namespace tenure::test {
+namespace {
+
+std::size_t races() {
+  const char* asked = std::getenv("TENURE_RACES");
+  return asked == nullptr ? 2000 : static_cast<std::size_t>(parseInteger(asked).value());
+}
+
+class ScheduledRace : public ScheduledSuite {
+ protected:
+  using Fates = std::map<std::string, ScheduleChange>;
+
+  static std::string id(std::size_t number) { return "m-" + std::to_string(number); }
+  WallTime timeOf(std::size_t number) const { return first_ + std::chrono::milliseconds{number / 2}; }
+  /// Each a little before its time, or after it where the others were slower.
+  template <class Verb>
+  Fates changeAll(std::chrono::milliseconds before, Verb verb) {
+    const auto scheduled = world_->scheduled();
+    Fates fates;
+    for (std::size_t i = 0; i < races(); ++i) {
+      while (now() < timeOf(i) - before) std::this_thread::yield();
+      fates[id(i)] = verb(*scheduled, MessageId{id(i)}).value();
+    }
+    return fates;
+  }
+
+  const WallTime first_ = now() + 50ms;
+};
+INSTANTIATE_TEST_SUITE_P(Backends, ScheduledRace, testing::ValuesIn(keepingScheduled()),
+                         testing::PrintToStringParamName());
+
+TEST_P(ScheduledRace, HasExactlyOneWinner) {
+  std::vector<NewMessage> messages;
+  for (std::size_t i = 0; i < races(); ++i) messages.push_back(timed(id(i), timeOf(i)));
+  ASSERT_THAT(send(messages), succeeds());
+
+  Fates cancelled;
+  Fates rescheduled;
+  std::jthread canceller([&] {
+    cancelled = changeAll(1ms, [](ScheduledMessages& all, const MessageId& each) { return all.cancel(each); });
+  });
+  std::jthread rescheduler([&] {
+    rescheduled =
+        changeAll(0ms, [](ScheduledMessages& all, const MessageId& each) { return all.reschedule(each, now()); });
+  });
+  std::map<std::string, int> came;
+  const auto take = [&] {
+    const auto fetched = ends_.source->fetch(100, BootClock::now() + 20ms, {}).value();
+    for (const Message& message : fetched) ++came[message.id.value];
+    return !fetched.empty();
+  };
+  const BootTime limit = BootClock::now() + 50s;
+  while (!waiting().empty() && BootClock::now() < limit) take();
+  canceller.join();
+  rescheduler.join();
+  while (take()) continue;
+
+  std::map<ScheduleChange, int> wins;
+  for (std::size_t i = 0; i < races(); ++i) {
+    const bool isCancelled = cancelled.at(id(i)) == ScheduleChange::done;
+    ++wins[cancelled.at(id(i))];
+    ASSERT_EQ(came[id(i)], isCancelled ? 0 : 1) << id(i);
+    if (isCancelled) {
+      ASSERT_NE(rescheduled.at(id(i)), ScheduleChange::fired) << id(i);
+    } else {
+      ASSERT_EQ(cancelled.at(id(i)), ScheduleChange::fired) << id(i);
+      ASSERT_NE(rescheduled.at(id(i)), ScheduleChange::unknown) << id(i);
+    }
+  }
+  RecordProperty("cancelled", wins[ScheduleChange::done]);
+  EXPECT_GT(wins[ScheduleChange::done], 0);
+  EXPECT_GT(wins[ScheduleChange::fired], 0);
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,144 @@
+#include "delay/promoter.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "support/events.hpp"
+#include "support/manual_clock.hpp"
+#include "support/results.hpp"
+#include "support/terms.hpp"
+
+namespace tenure::delay {
+namespace {
+
+using namespace std::chrono_literals;
+using test::failsWith;
+using test::succeeds;
+
+/// Times alone.
+class Room final : public IWaitingRoom {
+ public:
+  explicit Room(const IClock& clock) : clock_(clock) {}
+
+  Result<Front> look() override {
+    ++looks;
+    return Front{clock_.wallNow() + jump, first()};
+  }
+  Result<Promoted> promote(WallTime until, std::size_t atMost) override {
+    if (refusal) return *refusal;
+    Promoted promoted;
+    for (; !times.empty() && *times.begin() <= until && promoted.messages < atMost; times.erase(times.begin())) {
+      promoted.lateness = std::max(promoted.lateness, until - *times.begin());
+      ++promoted.messages;
+    }
+    came += promoted.messages;
+    promoted.next = first();
+    return promoted;
+  }
+
+  std::multiset<WallTime> times;
+  std::optional<Error> refusal;
+  std::chrono::milliseconds jump{0};
+  std::size_t looks = 0;
+  std::size_t came = 0;
+
+ private:
+  std::optional<WallTime> first() const { return times.empty() ? std::nullopt : std::optional(*times.begin()); }
+
+  const IClock& clock_;
+};
+
+class PromoterTest : public testing::Test {
+ protected:
+  PromoterTest() { promoter_.attach(test::identityWith(7)); }
+  /// What a source does while it has nothing else to do.
+  void sleepAndTurn() {
+    clock_.waitUntil(promoter_.next(), {});
+    ASSERT_THAT(promoter_.turn(), succeeds());
+  }
+  WallTime in(std::chrono::milliseconds time) const { return clock_.wallNow() + time; }
+
+  test::ManualClock clock_;
+  test::RecordedEvents events_;
+  Room room_{clock_};
+  Promoter promoter_{room_, events_, clock_};
+};
+
+TEST_F(PromoterTest, SleepsUntilTheFirstTime) {
+  room_.times = {in(300ms), in(700ms)};
+  sleepAndTurn();
+  EXPECT_EQ(promoter_.next(), clock_.now() + 300ms);
+  sleepAndTurn();
+  EXPECT_EQ(room_.came, 1U);
+  EXPECT_EQ(promoter_.next(), clock_.now() + 400ms);
+}
+
+TEST_F(PromoterTest, LooksOnceASecondWhereNothingIsDueSooner) {
+  room_.times = {in(1h)};
+  sleepAndTurn();
+  EXPECT_EQ(promoter_.next(), clock_.now() + 1s);
+}
+
+TEST_F(PromoterTest, IsWokenByAnEarlierTime) {
+  sleepAndTurn();
+  room_.times = {in(0ms)};
+  EXPECT_FALSE(promoter_.isTime());
+  promoter_.wake();
+  EXPECT_TRUE(promoter_.isTime());
+  ASSERT_THAT(promoter_.turn(), succeeds());
+  EXPECT_EQ(room_.came, 1U);
+}
+
+TEST_F(PromoterTest, WhatIsMoreThanOneTurnTakesIsTakenAtTheNext) {
+  for (int i = 0; i < 2500; ++i) room_.times.insert(in(0ms));
+  sleepAndTurn();
+  EXPECT_EQ(room_.came, 1000U);
+  EXPECT_EQ(promoter_.next(), clock_.now());
+  sleepAndTurn();
+  sleepAndTurn();
+  EXPECT_EQ(room_.came, 2500U);
+}
+
+TEST_F(PromoterTest, AClockThatJumpsAheadIsToldAndBringsNothing) {
+  room_.times = {in(1h)};
+  sleepAndTurn();
+  room_.jump = 24h;
+  sleepAndTurn();
+  sleepAndTurn();
+
+  EXPECT_EQ(room_.came, 0U);
+  EXPECT_EQ(events_.of<ClockDistrusted>().size(), 1U);
+}
+
+TEST_F(PromoterTest, LatenessIsToldAtMostOnceAMinute) {
+  room_.times = {in(-10s)};
+  sleepAndTurn();
+  room_.times = {in(-10s)};
+  sleepAndTurn();
+  EXPECT_EQ(events_.of<ScheduledLate>().size(), 1U);
+
+  clock_.advance(1min);
+  room_.times = {in(-10s), in(-1s)};
+  sleepAndTurn();
+  EXPECT_EQ(events_.of<ScheduledLate>().size(), 2U);
+}
+
+TEST_F(PromoterTest, ANewTermTrustsTheClockAsItIs) {
+  room_.times = {in(1h)};
+  sleepAndTurn();
+  room_.jump = 24h;
+  promoter_.attach(test::identityWith(8));
+  ASSERT_THAT(promoter_.turn(), succeeds());
+  EXPECT_EQ(room_.came, 1U);
+}
+
+TEST_F(PromoterTest, ARefusalIsTheSources) {
+  room_.times = {in(0ms)};
+  room_.refusal = Error{Errc::staleTerm, ""};
+  EXPECT_THAT(promoter_.turn(), failsWith(Errc::staleTerm));
+}
+
+}  // namespace
+}  // namespace tenure::delay
