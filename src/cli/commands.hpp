@@ -15,6 +15,7 @@ std::vector<Command> queueCommands();
 Command moveToCommand();
 Command peekCommand();
 Command resumeCommand();
+std::vector<Command> scheduledCommands();
 std::vector<Command> deadLetterCommands();
 std::vector<Command> fenceCommands();
 std::vector<Command> tokenCommands();

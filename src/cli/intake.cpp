@@ -8,7 +8,17 @@ namespace tenure::cli {
 namespace {
 constexpr std::size_t batchMessages = 512;
 constexpr std::size_t batchSize = 4U << 20U;
+
+bool isOfMessage(const Error& error) noexcept {
+  return error.is(Errc::alreadyScheduled) || error.is(Errc::alreadyDone);
+}
 }  // namespace
+
+Result<std::optional<WallTime>> Timing::from(WallTime now) const {
+  if (!delay) return at;
+  const Result<WallTime> after = timeAfter(now, *delay);
+  return after ? Result<std::optional<WallTime>>(*after) : after.error();
+}
 
 Intake::Intake(LineReader& reader, LineFormat format, IMessageSink& sink, BadLine onBadLine,
                std::chrono::milliseconds patience)
@@ -24,7 +34,14 @@ Result<NewMessage> Intake::messageIn(const Line& line) const {
     return Error{Errc::payloadTooLarge, "the line has " + std::to_string(line.bytes) + " bytes, at most " +
                                             std::to_string(reader_.longestLine()) + " are allowed"};
   Result<NewMessage> message = parseMessageLine(format_, line.text);
-  if (!message || producer_.empty()) return message;
+  if (!message) return message;
+  if (!message->deliverAt) {
+    const auto at = timing_.from(systemClock().wallNow());
+    if (!at) return at.error();
+    message->deliverAt = *at;
+  }
+  message->replacesScheduled = timing_.replaces;
+  if (producer_.empty()) return message;
   Result<MessageId> id = messageIdOf(producer_, message->id.value);
   if (!id) return id.error();
   message->id = *std::move(id);
@@ -41,22 +58,41 @@ void Intake::take(const Line& line) {
   }
   batchBytes_ += message->body.size();
   batch_.push_back(std::move(*message));
+  lines_.push_back(line.number);
+}
+
+Result<void> Intake::append(std::span<const NewMessage> messages) {
+  const BootTime giveUp = BootClock::now() + patience_;
+  backoff_.reset();
+  Result<void> stored = sink_.append(messages);
+  while (!stored && stored.error().is(Errc::storeBusy) && BootClock::now() < giveUp) {
+    std::this_thread::sleep_for(backoff_.next());
+    stored = sink_.append(messages);
+  }
+  if (stored) taken_ += static_cast<std::int64_t>(messages.size());
+  return stored;
+}
+
+Result<void> Intake::storeOneByOne() {
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    const Result<void> stored = append({&batch_[i], 1});
+    if (!stored && !isOfMessage(stored.error())) return stored;
+    if (stored) continue;
+    ++counts_.bad;
+    onBadLine_(lines_[i], stored.error().message());
+  }
+  return {};
 }
 
 Result<void> Intake::store() {
-  const BootTime giveUp = BootClock::now() + patience_;
-  backoff_.reset();
-  Result<void> stored = sink_.append(batch_);
-  while (!stored && stored.error().is(Errc::storeBusy) && BootClock::now() < giveUp) {
-    std::this_thread::sleep_for(backoff_.next());
-    stored = sink_.append(batch_);
-  }
+  Result<void> stored = append(batch_);
+  if (!stored && isOfMessage(stored.error())) stored = storeOneByOne();
   if (!stored && isOutcomeUnknown(stored.error().code)) counts_.unknown = static_cast<std::int64_t>(batch_.size());
   if (!stored) return stored;
   counts_.repeated = sink_.leftOut();
-  taken_ += static_cast<std::int64_t>(batch_.size());
   counts_.stored = taken_ - counts_.repeated;
   batch_.clear();
+  lines_.clear();
   batchBytes_ = 0;
   counts_.nextLine = lastLine_ + 1;
   return {};

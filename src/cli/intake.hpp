@@ -15,10 +15,20 @@ namespace tenure::cli {
 
 struct IntakeCounts {
   std::int64_t stored = 0;
-  std::int64_t repeated = 0;  // left out of a numbered queue, which knows their ids
+  std::int64_t repeated = 0;  // left out, because their ids are known
   std::int64_t bad = 0;
   std::int64_t unknown = 0;   // of the last batch, when its answer was lost: all of them are stored, or none
   std::int64_t nextLine = 1;  // to resume from: every good line before it is stored
+};
+
+/// When messages are to come to their queue.
+struct Timing {
+  std::optional<std::chrono::microseconds> delay{};  // from the moment at which the line is read
+  std::optional<WallTime> at{};
+  bool replaces = false;  // a message that waits under the same id
+
+  /// Errors: invalidArgument  more than ten years ahead
+  Result<std::optional<WallTime>> from(WallTime now) const;
 };
 
 /// A batch is stored when it is full, and when the input has nothing more at the moment: a slow producer's line does
@@ -33,6 +43,8 @@ class Intake {
          std::chrono::milliseconds patience = std::chrono::seconds{30});
   /// The ids in the input are this producer's own, see messageIdOf().
   void setProducer(std::string name) { producer_ = std::move(name); }
+  /// For each line that has no time of its own.
+  void setTiming(Timing timing) { timing_ = timing; }
 
   /// Reads to the end of the input. A bad line is told and skipped; an error says that the queue or the input failed
   /// and that nothing after the last stored batch was stored.
@@ -43,6 +55,9 @@ class Intake {
   void take(const Line& line);
   Result<NewMessage> messageIn(const Line& line) const;
   Result<void> store();
+  Result<void> append(std::span<const NewMessage> messages);
+  /// One message of the batch waits for another time already, or has had its: the others are stored.
+  Result<void> storeOneByOne();
   Result<void> flush();
 
   LineReader& reader_;
@@ -51,8 +66,10 @@ class Intake {
   BadLine onBadLine_;
   std::chrono::milliseconds patience_;
   std::string producer_{};
+  Timing timing_{};
   Backoff backoff_;
   std::vector<NewMessage> batch_;
+  std::vector<std::int64_t> lines_;  // of the batch's messages
   std::size_t batchBytes_ = 0;
   std::int64_t taken_ = 0;     // stored or left out
   std::int64_t lastLine_ = 0;  // that was read

@@ -86,6 +86,30 @@ Result<void> setBody(NewMessage& message, const Member& member) {
   return {};
 }
 
+Result<void> setTime(NewMessage& message, Result<WallTime> at, const Member& member) {
+  if (message.deliverAt) return bad("\"delay\" and \"deliver_at\" are both given");
+  if (!at) return bad("\"" + member.key + "\": " + at.error().detail);
+  if (*at > systemClock().wallNow() + farthestDelivery)
+    return bad("\"" + member.key + "\": " + formatWallTime(*at) + " is more than ten years ahead");
+  message.deliverAt = *at;
+  return {};
+}
+
+/// From the moment at which the line is read.
+Result<void> setDelay(NewMessage& message, const Member& member) {
+  const auto text = textOf(member);
+  if (!text) return bad("\"delay\" is not text: expected a time with its unit, as \"30s\"");
+  const auto delay = parseDuration(*text);
+  if (!delay) return setTime(message, delay.error(), member);
+  return setTime(message, timeAfter(systemClock().wallNow(), *delay), member);
+}
+
+Result<void> setDeliverAt(NewMessage& message, const Member& member) {
+  const auto text = textOf(member);
+  if (!text) return bad("\"deliver_at\" is not text: expected a time, as \"2026-05-04T09:12:33Z\"");
+  return setTime(message, parseWallTime(*text), member);
+}
+
 Result<void> setHeaders(NewMessage& message, const Member& member) {
   if (member.value.front() != '{') return bad("\"headers\" is not an object");
   for (const Member& header : membersOf(member.value)) {
@@ -100,7 +124,8 @@ struct Key {
   std::string_view name;
   Result<void> (*set)(NewMessage&, const Member&);
 };
-constexpr std::array keys{Key{"id", setId}, Key{"group", setGroup}, Key{"body", setBody}, Key{"headers", setHeaders}};
+constexpr std::array keys{Key{"id", setId},           Key{"group", setGroup}, Key{"body", setBody},
+                          Key{"headers", setHeaders}, Key{"delay", setDelay}, Key{"deliver_at", setDeliverAt}};
 
 Result<void> checkSizes(const NewMessage& message) {
   if (message.body.size() > maxBodyBytes) return large("a body", message.body.size(), maxBodyBytes);
@@ -131,7 +156,8 @@ Result<NewMessage> parseJsonLine(std::string_view line) {
   for (const Member& member : membersOf(line)) {
     const auto key = std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == member.key; });
     if (key == keys.end())
-      return bad("key \"" + escaped(member.key) + "\" is not known: expected id, group, body, headers");
+      return bad("key \"" + escaped(member.key) +
+                 "\" is not known: expected id, group, body, headers, delay, deliver_at");
     if (std::find(seen.begin(), seen.end(), member.key) != seen.end())
       return bad("key \"" + member.key + "\" is given twice");
     seen.push_back(member.key);
@@ -142,6 +168,11 @@ Result<NewMessage> parseJsonLine(std::string_view line) {
 }
 
 }  // namespace
+
+Result<WallTime> timeAfter(WallTime now, std::chrono::microseconds delay) {
+  if (delay <= farthestDelivery) return now + std::chrono::ceil<std::chrono::milliseconds>(delay);
+  return Error{Errc::invalidArgument, formatDuration(delay) + " is more than ten years ahead"};
+}
 
 std::size_t longestLine(LineFormat format) noexcept {
   // A JSON string may spend six characters on a byte (\u0000), and headers and id come on top.

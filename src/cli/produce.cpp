@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/intake.hpp"
 #include "cli/options.hpp"
+#include "cli/time_options.hpp"
 #include "cli/wiring_options.hpp"
 #include "tenure/message.hpp"
 
@@ -13,13 +14,15 @@ namespace {
 
 const Choices<LineFormat> formats{
     {"lines", LineFormat::lines, "the line is the body; an id is made for it"},
-    {"jsonl", LineFormat::jsonl, R"({"id":"o-1-paid", "group":"o-1", "body":"…", "headers":{"source":"shop"}})"}};
+    {"jsonl", LineFormat::jsonl,
+     R"({"id":"o-1-paid", "group":"o-1", "body":"…", "headers":{"source":"shop"}, "delay":"30m"})"}};
 
 struct ProduceOptions {
   QueueOption queue;
   LineFormat format = LineFormat::lines;
   std::string producer;
   bool numbered = false;
+  TimeOptions time;
 };
 
 constexpr const char* produceHelp =
@@ -30,6 +33,9 @@ If the queue fails midway, the number of the line to resume from is printed.
 Give ids where the input may come twice: a consumer drops an id that it has seen. Where several
 producers write to one queue and each numbers its own messages, --producer keeps them apart:
 o-1 becomes shop/o-1.
+A line with a time waits for it beside the queue, and comes to its end then: "delay" or "deliver_at"
+in JSON, --delay or --at for all lines without. `tenure scheduled` shows and cancels these. An id
+that waits already with another time or content is reported as a line that is no message.
 With --numbered the messages of each group get the numbers 1, 2, 3, … in the header tenure-number,
 whoever sends them, without gaps; an id that was sent in the last seven days is left out, and
 counted apart. For queues in SQLite and PostgreSQL, whose producers should agree on it;
@@ -37,7 +43,9 @@ counted apart. For queues in SQLite and PostgreSQL, whose producers should agree
 )help";
 
 constexpr const char* produceExamples = R"help(seq 100 | tenure produce --queue sqlite:work.db
-tenure produce --queue 'sqlite:orders.db?queue=orders' --format jsonl <orders.jsonl)help";
+tenure produce --queue 'sqlite:orders.db?queue=orders' --format jsonl <orders.jsonl
+echo '{"id":"o-1-timeout", "body":"o-1"}' \
+  | tenure produce --queue sqlite:work.db --format jsonl --delay 30m)help";
 
 Exit produce(const ProduceOptions& options) {
   if (const auto id = messageIdOf(options.producer, "1"); !options.producer.empty() && !id)
@@ -54,6 +62,7 @@ Exit produce(const ProduceOptions& options) {
     complain("line " + std::to_string(number) + ": " + why);
   });
   intake.setProducer(options.producer);
+  intake.setTiming(options.time.timing);
   const Result<void> outcome = intake.run();
 
   const IntakeCounts& counts = intake.counts();
@@ -86,7 +95,8 @@ Command produceCommand() {
              {"--numbered",
               flag(options->numbered),
               "Number the messages of each group; an id sent in the last seven days is left out",
-              {}}}}},
+              {}}}},
+           {"Time", joined(options->time.rows(), {options->time.replaceRow()})}},
       .help = produceHelp,
       .examples = produceExamples,
       .act = [options] { return produce(*options); },

@@ -46,6 +46,8 @@ tenure queue log --outcome failed --since 1h --queue 'sqlite:orders.db?queue=ord
 constexpr const char* statsHelp =
     R"help(  waiting       messages that are not acknowledged; RabbitMQ leaves out those that the leader has
   oldest        since when the oldest of them waits
+  scheduled     those that wait for their time, the next time, and by how much the latest of the
+                last five minutes came too late: `tenure scheduled list`
   in work       what the leader's term has on record as begun, or about to begin
   retrying      those that failed and are tried again
   postponed     those whose handler asked for later (exit code 75): how often, since when, why
@@ -53,7 +55,7 @@ constexpr const char* statsHelp =
   blocked       out of attempts, and those behind it wait: `tenure queue release`
   dead letters  `tenure dead-letters list`
 
-All but the first two are kept in the store: those of all its consumers, except one that bears the
+All but the first three are kept in the store: those of all its consumers, except one that bears the
 name of another election. For a queue whose effects are kept elsewhere name that with --store; what
 is not known is said to be so, in JSON null.
 )help";

@@ -21,8 +21,9 @@ struct PeekOptions {
 
 constexpr const char* peekHelp =
     R"help(The messages that are not acknowledged, in their order, those in work included: group, how long they
-wait, how often they were tried, size and the beginning of the body; with --json all of it. Nothing
-is taken, and the leader notices nothing. RabbitMQ shows a message only to who takes it.
+wait, how often they were tried, size and the beginning of the body; with --json all of it. A last
+line says how many wait for their time (`tenure scheduled list`), and the next time. Nothing is
+taken, and the leader notices nothing. RabbitMQ shows a message only to who takes it.
 Exit code 1: none waits.
 )help";
 
@@ -100,6 +101,9 @@ Exit peek(const PeekOptions& options) {
   const Result<void> peeked = (*admin)->peek(options.limit, show);
   std::cout << std::flush;
   if (!peeked) return refuse("--queue", peeked.error());
+  if (!options.json)
+    if (const auto scheduled = scheduledOf(*wiring->queue); scheduled && *scheduled && (*scheduled)->waiting > 0)
+      std::cout << "scheduled: " << scheduledText(**scheduled, now) << std::endl;
   return shown == 0 ? Exit::no : Exit::done;
 }
 

@@ -206,6 +206,13 @@ std::string withoutStoreText(const std::string& why) {
   return text;
 }
 
+Json scheduledJson(const ScheduledStats& scheduled) {
+  Json out{{"waiting", scheduled.waiting}, {"next", nullptr}, {"lateness_ms", nullptr}};
+  if (scheduled.next) out["next"] = formatWallTime(*scheduled.next);
+  if (scheduled.lateness) out["lateness_ms"] = scheduled.lateness->count();
+  return out;
+}
+
 Json postponedJson(const FailingMessage& each) {
   const Postponements& so = each.attempts.postponements;
   return {{"id", each.attempts.id.value},
@@ -238,6 +245,24 @@ void addStore(const StoreReport& store, Json& out) {
 
 }  // namespace
 
+Result<std::optional<ScheduledStats>> scheduledOf(const Backend& queue) {
+  const auto scheduled = queue.scheduled();
+  if (!scheduled && scheduled.error().is(Errc::unsupported)) return std::optional<ScheduledStats>{};
+  if (!scheduled) return scheduled.error();
+  const auto stats = (*scheduled)->stats();
+  return stats ? Result<std::optional<ScheduledStats>>(*stats) : stats.error();
+}
+
+std::string scheduledText(const ScheduledStats& scheduled, WallTime now) {
+  std::string text = std::to_string(scheduled.waiting);
+  if (scheduled.next && *scheduled.next <= now)
+    text += ", overdue since " + sinceText(*scheduled.next, now);
+  else if (scheduled.next)
+    text += ", the next at " + formatWallTime(*scheduled.next) + " (in " + ageText(*scheduled.next - now) + ")";
+  if (scheduled.lateness) text += "; lately up to " + formatDuration(*scheduled.lateness) + " late";
+  return text;
+}
+
 Result<Wiring> parseToLook(const QueueOption& queue, const StoreOption& store) {
   if (!store.url.empty()) return WiringOption{queue, store}.parsed(false);
   auto queueEnd = queue.parsed(false);
@@ -250,6 +275,9 @@ Result<QueueReport> reportOn(const Wiring& wiring) {
   auto stats = admin ? (*admin)->stats() : admin.error();
   if (!stats) return named("--queue", stats.error());
   QueueReport report{.queue = *std::move(stats), .store = std::nullopt, .isOfBroker = !wiring.queue->isStore()};
+  const auto scheduled = scheduledOf(*wiring.queue);
+  if (!scheduled) return named("--queue", scheduled.error());
+  report.scheduled = *scheduled;
   if (!wiring.storeBackend().isStore()) {
     report.whyNoStore = "name the store with --store";
     return report;
@@ -285,20 +313,20 @@ std::string reportText(const QueueReport& report, WallTime now) {
   const char* leftOut = report.isOfBroker ? ", and those that the leader has been handed" : "";
   const std::string count = (queue.waitingIsAtMost ? "at most " : "") + std::to_string(queue.waiting);
   return label("waiting") + count + " (" + orDash(queue.waitingBytes) + " bytes)" + leftOut + "\n" + label("oldest") +
-         oldest + "\n" + (report.store ? storeText(*report.store, now) : withoutStoreText(report.whyNoStore)) +
-         label("election") + (queue.election.empty() ? "-" : escaped(queue.election)) + "\n";
+         oldest + "\n" + (report.scheduled ? label("scheduled") + scheduledText(*report.scheduled, now) + "\n" : "") +
+         (report.store ? storeText(*report.store, now) : withoutStoreText(report.whyNoStore)) + label("election") +
+         (queue.election.empty() ? "-" : escaped(queue.election)) + "\n";
 }
 
 std::string reportJson(const QueueReport& report, WallTime now) {
   const QueueStats& queue = report.queue;
-  Json out{{"waiting", queue.waiting},
-           {"waiting_is_at_most", queue.waitingIsAtMost},
-           {"waiting_bytes", nullptr},
-           {"oldest", nullptr},
-           {"oldest_age_ms", nullptr}};
+  Json out{{"waiting", queue.waiting}, {"waiting_is_at_most", queue.waitingIsAtMost},
+           {"waiting_bytes", nullptr}, {"oldest", nullptr},
+           {"oldest_age_ms", nullptr}, {"scheduled", nullptr}};
   if (queue.waitingBytes) out["waiting_bytes"] = *queue.waitingBytes;
   if (queue.oldest) out["oldest"] = formatWallTime(*queue.oldest);
   if (queue.oldest) out["oldest_age_ms"] = (now - *queue.oldest).count();
+  if (report.scheduled) out["scheduled"] = scheduledJson(*report.scheduled);
   for (const char* unknown : {"in_work", "retrying", "postponed", "kept", "blocked", "dead_letters"})
     out[unknown] = nullptr;
   if (report.store) addStore(*report.store, out);

@@ -40,6 +40,7 @@ struct StoreReport {
 
 struct QueueReport {
   QueueStats queue;
+  std::optional<ScheduledStats> scheduled{};  // nullopt: the queue keeps no message for a later time
   std::optional<StoreReport> store;
   std::string whyNoStore{};  // nothing is known of it
   bool isOfBroker = false;   // which counts only what it has not handed out
@@ -48,6 +49,11 @@ struct QueueReport {
 /// `--queue URL [--store URL]` for who only looks: a queue that keeps no effects may come without its store. The error
 /// names the option.
 Result<Wiring> parseToLook(const QueueOption& queue, const StoreOption& store);
+
+/// Of messages that wait for their time; nullopt where the queue keeps none.
+Result<std::optional<ScheduledStats>> scheduledOf(const Backend& queue);
+/// "3, the next at 2026-05-04T09:12:33.000Z (in 12m 3s)"
+std::string scheduledText(const ScheduledStats& scheduled, WallTime now);
 
 /// The error names the option.
 Result<QueueReport> reportOn(const Wiring& wiring);

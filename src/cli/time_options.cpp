@@ -1,0 +1,37 @@
+#include "cli/time_options.hpp"
+
+#include "base/text.hpp"
+
+namespace tenure::cli {
+
+Options TimeOptions::rows() {
+  const auto takeDelay = [this](const std::string& text) {
+    const auto delay = parseDuration(text);
+    if (!delay || !timeAfter(systemClock().wallNow(), *delay)) return false;
+    timing.delay = *delay;
+    return true;
+  };
+  const auto takeAt = [this](const std::string& text) {
+    const auto at = parseWallTime(text);
+    if (!at || *at > systemClock().wallNow() + farthestDelivery) return false;
+    timing.at = *at;
+    return true;
+  };
+  return {{"--delay",
+           parsed("TIME", "a time with its unit, at most ten years, as 30s or 2h", takeDelay),
+           "They come to the queue so long after they were sent",
+           {.excludes = {"--at"}, .momentary = true}},
+          {"--at",
+           parsed("TIME", "a time with its offset, at most ten years ahead, as 2026-05-04T09:12:33Z", takeAt),
+           "They come to the queue at that time, in RFC 3339; one in the past means now",
+           {.excludes = {"--delay"}, .momentary = true}}};
+}
+
+Option TimeOptions::replaceRow() {
+  return {"--replace",
+          flag(timing.replaces),
+          "Take the place of messages that wait under the same ids",
+          {.momentary = true}};
+}
+
+}  // namespace tenure::cli
