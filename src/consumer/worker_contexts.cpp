@@ -1,5 +1,6 @@
 #include "consumer/worker_contexts.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 #include "consumer/charges.hpp"
@@ -58,7 +59,9 @@ Result<Recollection> Engine::RecoveryContext::recall(const ConsumerName& consume
   ConsumerState& state = left->state;
   const RecoveryWindow theirs = left->window.value_or(own);
   expects_ = !state.inWork.empty() || state.moreInWork;
-  dispatcher_.suspect({state.inWork.begin(), state.inWork.end()}, state.moreInWork ? theirs.front : 0, theirs.window);
+  // A record that names few suspects names also such as were found in the front, which may reach beyond the window.
+  dispatcher_.suspect({state.inWork.begin(), state.inWork.end()}, state.moreInWork ? theirs.front : 0,
+                      std::max(theirs.front, theirs.window));
   dispatcher_.remember(std::move(state.attempts));
   state.attempts.clear();
   return left;

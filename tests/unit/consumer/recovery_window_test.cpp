@@ -212,5 +212,38 @@ TEST_F(LanesReach, OneLineFindsTheKillerOnALanesRecord) {
   EXPECT_THAT(deadIds(), testing::Contains("killer"));
 }
 
+/// A front may be larger than what lanes read ahead: a record that names few of it names some from behind that, too.
+TEST_F(LanesReach, WhoWasFoundInTheFrontIsFoundAgainWhereARecordNamesIt) {
+  options.maxAttempts = 1;
+  options.maxBatch = 32;
+  options.laneWindow = 64;
+  std::atomic<int> starts = 0;
+  std::atomic<bool> stuckIsFree = false;
+  std::atomic<bool> died = false;
+  std::atomic<bool> diesOfAny = true;
+  handler = [&](const Delivery& delivery) {
+    if (delivery.message.id.value == "killer") ++starts;
+    if (diesOfAny || delivery.message.id.value == "killer") {
+      died = true;
+      replicas.back()->term().loseLease();
+    } else if (!stuckIsFree) {
+      return Outcome::retryLater("not yet", 1h);
+    }
+    return Outcome::done();
+  };
+  for (int i = 0; i < 70; ++i) produce("stuck" + std::to_string(i), "stuck");
+  produce("killer", "k");
+  workOffInTerms(1, died);
+  diesOfAny = false;
+  workOffInTerms(1, died);
+  ASSERT_EQ(starts, 1) << "it was narrowed down";
+  stuckIsFree = true;
+
+  workOffInTerms(10, died);
+
+  EXPECT_EQ(starts, 2) << "and then charged";
+  EXPECT_THAT(deadIds(), ElementsAre("killer"));
+}
+
 }  // namespace
 }  // namespace tenure::test
