@@ -214,7 +214,7 @@ struct ConsumerOptions {
   OnDead onDead = OnDead::skip;
   /// So many different messages that become dead letters, without one between them that is done, stop the consumer: the
   /// stop is on record in the store, and whoever leads waits until an operator lets it go on (`tenure queue resume`,
-  /// IStoreAdmin::release of deadInARow()). 0: nothing stops it.
+  /// IStoreAdmin::resume). 0: nothing stops it.
   std::size_t deadLetterLimit = 20;
   /// A store or source that leaves us without an answer for so long ends the term: counted from the first question that
   /// was not answered, whatever was tried since. What takes longer by itself (a statement) is an outage, too.

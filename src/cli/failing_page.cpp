@@ -11,6 +11,10 @@ using Json = nlohmann::ordered_json;
 
 std::string lineOf(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
+std::string_view stateOf(const DeadLetterStreak& streak) noexcept {
+  return streak.state == DeadLetterStreak::State::resumed ? "resumed" : "stopped";
+}
+
 }  // namespace
 
 std::string_view toString(AttemptState state) noexcept {
@@ -50,6 +54,23 @@ std::string failingJson(const FailingMessage& failing) {
                  {"begun_by", record.begunBy.value == 0 ? Json() : Json(std::to_string(record.begunBy.value))},
                  {"process_died", record.processDied},
                  {"postponed", record.postponements.times}});
+}
+
+std::string stoppedLine(const ConsumerStreak& stopped) {
+  const DeadLetterStreak& streak = stopped.streak;
+  return std::string(stateOf(streak)) + "  consumer=" + escaped(stopped.consumer.value) +
+         "  dead_letters=" + std::to_string(streak.deaths) + "  first=" + formatWallTime(streak.firstAt) +
+         "  last=" + formatWallTime(streak.lastAt) + "  \"" + escaped(streak.lastReason) + "\"\n";
+}
+
+std::string stoppedJson(const ConsumerStreak& stopped) {
+  const DeadLetterStreak& streak = stopped.streak;
+  return lineOf({{"consumer", stopped.consumer.value},
+                 {"state", stateOf(streak)},
+                 {"dead_letters", streak.deaths},
+                 {"first_at", formatWallTime(streak.firstAt)},
+                 {"last_at", formatWallTime(streak.lastAt)},
+                 {"reason", streak.lastReason}});
 }
 
 std::string logLine(const LogLine& line) {

@@ -1,4 +1,5 @@
-/// How messages that fail, and attempts in the log, are shown to people and to scripts: one line each. Pure.
+/// How messages that fail, consumers that stopped, and attempts in the log are shown to people and to scripts: one line
+/// each. Pure.
 #pragma once
 
 #include <string>
@@ -12,6 +13,11 @@ std::string lastWordOf(const AttemptRecord& record);
 std::string failingLine(const FailingMessage& failing);
 std::string failingJson(const FailingMessage& failing);
 std::string_view toString(AttemptState state) noexcept;
+
+/// At too many dead letters in a row; also when it is to go on, until its leader has heard of that.
+inline bool hasStopped(const ConsumerStreak& each) { return each.streak.state != DeadLetterStreak::State::counting; }
+std::string stoppedLine(const ConsumerStreak& stopped);
+std::string stoppedJson(const ConsumerStreak& stopped);
 
 std::string logLine(const LogLine& line);
 std::string logJson(const LogLine& line);

@@ -53,6 +53,7 @@ constexpr const char* statsHelp =
   postponed     those whose handler asked for later (exit code 75): how often, since when, why
   kept          numbered messages that came too early: which group waits for which number
   blocked       out of attempts, and those behind it wait: `tenure queue release`
+  stopped       consumers with too many dead letters in a row: `tenure queue resume`
   dead letters  `tenure dead-letters list`
 
 All but the first three are kept in the store: those of all its consumers, except one that bears the
@@ -67,8 +68,9 @@ tenure queue stats --queue 'amqp://shop@mq/?queue=orders' --store postgresql://s
 constexpr const char* failingHelp =
     R"help(Messages that failed and are tried again, of every consumer in the store: how often, since when, and
 the last error. One that is marked as blocked is out of attempts, and those behind it wait for it
-(`tenure consume --on-dead block`): mend the cause, or `tenure queue release` it.
-Exit code 1: there is none.
+(`tenure consume --on-dead block`): mend the cause, or `tenure queue release` it. Behind them come
+consumers that stopped at too many dead letters in a row: mend the cause, `tenure queue resume`.
+Exit code 1: there is neither.
 )help";
 
 constexpr const char* failingExamples = R"help(tenure queue failing --queue 'sqlite:orders.db?queue=orders'
@@ -112,22 +114,21 @@ Exit showStats(const StatsOptions& options) {
   return Exit::done;
 }
 
-/// What is kept of the consumer itself, and holds nobody up.
-bool isQuietNote(const FailingMessage& each) {
-  return isNote(each.attempts) && each.attempts.state != AttemptState::blocked;
-}
-
 Exit showFailing(const FailingOptions& options) {
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
-  auto failing = wiring->storeBackend().storeAdmin()->failing();
+  const auto store = wiring->storeBackend().storeAdmin();
+  auto failing = store->failing();
   if (!failing) return refuse(options.wiring.storeName(), failing.error());
-  std::erase_if(*failing, isQuietNote);
+  auto streaks = store->streaks();
+  if (!streaks) return refuse(options.wiring.storeName(), streaks.error());
+  std::erase_if(*streaks, [](const ConsumerStreak& each) { return !hasStopped(each); });
   if (options.blocked)
     std::erase_if(*failing, [](const FailingMessage& each) { return each.attempts.state == AttemptState::retrying; });
   for (const FailingMessage& each : *failing) std::cout << (options.json ? failingJson(each) : failingLine(each));
+  for (const ConsumerStreak& each : *streaks) std::cout << (options.json ? stoppedJson(each) : stoppedLine(each));
   std::cout << std::flush;
-  return failing->empty() ? Exit::no : Exit::done;
+  return failing->empty() && streaks->empty() ? Exit::no : Exit::done;
 }
 
 /// Who the message blocks. Error: notFound, invalidArgument (several do; one must be named).

@@ -1,6 +1,7 @@
 #include "cli/queue_report.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -40,22 +41,19 @@ class Consumers {
   std::vector<ElectionName> elections_;
 };
 
-/// Whose record it is: a lane's is that of a consumer with another name. Nullopt: it is about no messages.
-std::optional<ConsumerName> whoseRecord(const InWorkRecord& record) {
+/// Whose record it is: a lane's is that of a consumer with another name.
+ConsumerName whoseRecord(const InWorkRecord& record) {
   const std::string& name = record.consumer.value;
-  const std::size_t end = name.find('\x1f');
-  if (end == std::string::npos) return record.consumer;
-  const bool isLanes = parseInteger(std::string_view(name).substr(end + 1)).has_value();
-  return isLanes ? std::optional(ConsumerName{name.substr(0, end)}) : std::nullopt;
+  return ConsumerName{name.substr(0, name.find('\x1f'))};
 }
 
 std::set<ConsumerName> addInWork(const std::vector<InWorkRecord>& records, const Consumers& consumers,
                                  StoreReport& report) {
   std::set<ConsumerName> seen;
   for (const InWorkRecord& record : records) {
-    const auto whose = whoseRecord(record);
-    if (!whose || !consumers.have(*whose)) continue;
-    seen.insert(*whose);
+    const ConsumerName whose = whoseRecord(record);
+    if (!consumers.have(whose)) continue;
+    seen.insert(whose);
     ConsumerState named{.inWork = record.ids, .moreInWork = false, .attempts = {}};
     consuming::readWhose(named);
     report.inWork.insert(report.inWork.end(), named.inWork.begin(), named.inWork.end());
@@ -67,7 +65,7 @@ std::set<ConsumerName> addInWork(const std::vector<InWorkRecord>& records, const
 void addFailing(const std::vector<FailingMessage>& failing, const Consumers& consumers, StoreReport& report) {
   for (const FailingMessage& each : failing) {
     const bool isBlocked = each.attempts.state != AttemptState::retrying;
-    if (!consumers.have(each.consumer) || (isNote(each.attempts) && !isBlocked)) continue;
+    if (!consumers.have(each.consumer)) continue;
     if (isBlocked)
       report.blocked.push_back(each);
     else if (each.attempts.postponements.times > 0)
@@ -126,10 +124,14 @@ Result<StoreReport> reportOnStore(const Backend& backend, const QueueStats& queu
   if (!records) return records.error();
   const auto failing = store->failing();
   if (!failing) return failing.error();
+  const auto streaks = store->streaks();
+  if (!streaks) return streaks.error();
   const Consumers consumers(queue.election, *fences);
   StoreReport report;
   std::set<ConsumerName> seen = addInWork(*records, consumers, report);
   addFailing(*failing, consumers, report);
+  std::ranges::copy_if(*streaks, std::back_inserter(report.stopped),
+                       [&](const ConsumerStreak& each) { return hasStopped(each) && consumers.have(each.consumer); });
   for (const ElectionName& election : consumers.elections()) {
     seen.insert(ConsumerName{election.value});
     for (const ConsumerName& consumer : seen)
@@ -195,13 +197,14 @@ std::string storeText(const StoreReport& store, WallTime now) {
          label("kept") + std::to_string(messagesOf(store.kept)) +
          (groups == 0 ? "" : " in " + std::to_string(groups) + (groups == 1 ? " group" : " groups")) + "\n" +
          linesOf(store.kept, [&](const KeptGroup& each) { return keptLine(each, now); }) + label("blocked") +
-         std::to_string(store.blocked.size()) + "\n" + linesOf(store.blocked, failingLine) + label("dead letters") +
+         std::to_string(store.blocked.size()) + "\n" + linesOf(store.blocked, failingLine) + label("stopped") +
+         std::to_string(store.stopped.size()) + "\n" + linesOf(store.stopped, stoppedLine) + label("dead letters") +
          std::to_string(store.deadLetters) + (store.moreDeadLetters ? " or more" : "") + "\n";
 }
 
 std::string withoutStoreText(const std::string& why) {
   std::string text;
-  for (const char* what : {"in work", "retrying", "postponed", "kept", "blocked", "dead letters"})
+  for (const char* what : {"in work", "retrying", "postponed", "kept", "blocked", "stopped", "dead letters"})
     text += label(what) + "not known: " + why + "\n";
   return text;
 }
@@ -236,10 +239,11 @@ void addStore(const StoreReport& store, Json& out) {
   for (const MessageId& id : store.inWork) ids.push_back(id.value);
   out["in_work"] = {{"ids", ids}, {"more", store.moreInWork}};
   out["retrying"] = store.retrying;
-  for (const char* list : {"postponed", "kept", "blocked"}) out[list] = Json::array();
+  for (const char* list : {"postponed", "kept", "blocked", "stopped"}) out[list] = Json::array();
   for (const FailingMessage& each : store.postponed) out["postponed"].push_back(postponedJson(each));
   for (const KeptGroup& each : store.kept) out["kept"].push_back(keptJson(each));
   for (const FailingMessage& each : store.blocked) out["blocked"].push_back(Json::parse(failingJson(each)));
+  for (const ConsumerStreak& each : store.stopped) out["stopped"].push_back(Json::parse(stoppedJson(each)));
   out["dead_letters"] = store.deadLetters;
 }
 
@@ -327,7 +331,7 @@ std::string reportJson(const QueueReport& report, WallTime now) {
   if (queue.oldest) out["oldest"] = formatWallTime(*queue.oldest);
   if (queue.oldest) out["oldest_age_ms"] = (now - *queue.oldest).count();
   if (report.scheduled) out["scheduled"] = scheduledJson(*report.scheduled);
-  for (const char* unknown : {"in_work", "retrying", "postponed", "kept", "blocked", "dead_letters"})
+  for (const char* unknown : {"in_work", "retrying", "postponed", "kept", "blocked", "stopped", "dead_letters"})
     out[unknown] = nullptr;
   if (report.store) addStore(*report.store, out);
   out["election"] = queue.election.empty() ? Json() : Json(queue.election);

@@ -3,6 +3,7 @@
 ///     queue ── stats ──────────────▶ waiting, the oldest
 ///     store ── in-work records ────▶ in work
 ///           ├─ attempt records ────▶ retrying, postponed, blocked
+///           ├─ streaks ────────────▶ stopped
 ///           ├─ places of groups ───▶ kept for a number
 ///           └─ dead letters ───────▶ dead
 #pragma once
@@ -33,6 +34,7 @@ struct StoreReport {
   std::int64_t retrying = 0;
   std::vector<FailingMessage> postponed;  // that since longest first
   std::vector<FailingMessage> blocked;
+  std::vector<ConsumerStreak> stopped;
   std::vector<KeptGroup> kept;
   std::int64_t deadLetters = 0;
   bool moreDeadLetters = false;

@@ -29,19 +29,19 @@ Exit resume(const ResumeOptions& options) {
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
   const auto store = wiring->storeBackend().storeAdmin();
-  const auto failing = store->failing();
-  if (!failing) return refuse(options.wiring.storeName(), failing.error());
-  std::size_t resumed = 0;
-  for (const FailingMessage& each : *failing) {
+  const auto streaks = store->streaks();
+  if (!streaks) return refuse(options.wiring.storeName(), streaks.error());
+  std::size_t count = 0;
+  for (const ConsumerStreak& each : *streaks) {
     const bool isAsked = options.consumer.empty() || each.consumer.value == options.consumer;
-    if (!isAsked || each.attempts.id != deadInARow() || each.attempts.state != AttemptState::blocked) continue;
-    const Result<void> released = store->release(each.consumer, each.attempts.id);
-    if (!released && released.error().is(Errc::notFound)) continue;  // somebody was faster
-    if (!released) return refuse(options.wiring.storeName(), released.error());
+    if (!isAsked || each.streak.state != DeadLetterStreak::State::stopped) continue;
+    const Result<void> resumed = store->resume(each.consumer);
+    if (!resumed && resumed.error().is(Errc::notFound)) continue;  // somebody was faster
+    if (!resumed) return refuse(options.wiring.storeName(), resumed.error());
     std::cout << "resumed: " << escaped(each.consumer.value) << std::endl;
-    ++resumed;
+    ++count;
   }
-  if (resumed > 0) return Exit::done;
+  if (count > 0) return Exit::done;
   complain("no consumer has stopped");
   return Exit::no;
 }

@@ -111,9 +111,10 @@ struct WriteDeadLetter {  // in the transaction: a dead letter and the end of it
 };
 /// Books what is settled and says what comes next, durably → did
 struct Commit {
-  bool undo = false;                     // first back to the mark
-  std::vector<MessageId> cleared{};      // whose attempts are forgotten
-  std::vector<AttemptRecord> records{};  // of attempts, and those that stand for no message
+  bool undo = false;                 // first back to the mark
+  std::vector<MessageId> cleared{};  // whose attempts are forgotten
+  std::vector<AttemptRecord> records{};
+  std::vector<ConsumerFact> facts{};
   std::vector<LoggedAttempt> log{};
   std::vector<MessageId> inWork{};  // which the next transaction may touch
   bool more = false;                // and later ones

@@ -4,8 +4,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "consumer/streak.hpp"
-
 namespace tenure::consuming {
 namespace {
 
@@ -56,12 +54,7 @@ Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer
                                const RecoveryWindow& own, WallTime now) {
   Result<ConsumerState> state = store.consumerState(consumer);
   if (!state) return state.error();
-  const auto declared = declaredWindow(store, consumer);
-  if (!declared) return declared.error();
-  const RecoveryWindow theirs = declared->value_or(own);
-  const auto streak = noteIn(state->attempts, deadInARow());
-  const auto clock = noteIn(state->attempts, lastLookAtClock());
-  std::erase_if(state->attempts, isNote);
+  const RecoveryWindow theirs = state->facts.window.value_or(own);
   std::unordered_set<MessageId> counted;  // before they began
   for (AttemptRecord& attempt : state->attempts)
     if (judge(attempt, term)) counted.insert(attempt.id);
@@ -73,7 +66,7 @@ Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer
   if (theirs == RecoveryWindow{.front = 1} && namesTheOnlyOne && mayHaveDied(state->recordedBy, term) &&
       !counted.contains(state->inWork.front()))
     chargeTheOnlyOne(*state, now);
-  Recollection all{*std::move(state), *declared, streak, clock, isNarrowedDown};
+  Recollection all{*std::move(state), isNarrowedDown};
   for (std::size_t lane = 1; lane <= std::max(own.lanes, theirs.lanes); ++lane) {
     Result<ConsumerState> ofLane = store.consumerState(recordOf(consumer, lane));
     if (!ofLane) return ofLane.error();

@@ -1,7 +1,6 @@
 #include "consumer/clock_watch.hpp"
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
 #include "base/text.hpp"
@@ -17,29 +16,24 @@ std::string lengthOf(milliseconds by) { return formatDuration(by < milliseconds{
 
 }  // namespace
 
-void ClockWatch::restore(const std::optional<AttemptRecord>& record) {
-  if (!record) return;
-  std::istringstream words(record->lastError);
-  std::string whose;
-  std::string boot;
-  Look look;
-  look.wall = record->lastAt;
-  words >> whose >> look.bootId >> boot;
-  look.whose = whose == "store" ? Whose::store : Whose::leader;
-  look.boot = milliseconds{parseInteger(boot).value_or(0)};
-  last_ = std::move(look);
-  trustedFrom_ = record->firstAt;
+void ClockWatch::restore(const std::optional<ClockLook>& last) {
+  if (!last) return;
+  last_ = last;
+  trustedFrom_ = last->trustedFrom;
 }
 
 std::optional<std::string> ClockWatch::look(Whose whose, WallTime wall, BootTime boot, const std::string& bootId) {
-  const std::optional<Look> before = std::exchange(last_, Look{whose, wall, sinceBoot(boot), bootId});
-  if (before && before->whose != whose && whose == Whose::store) trustedFrom_ = {};  // all keys are dated by that one
-  if (!before || before->whose != whose) return std::nullopt;
+  const bool isStores = whose == Whose::store;
+  const std::optional<ClockLook> before = std::exchange(
+      last_, ClockLook{.isStores = isStores, .wall = wall, .bootId = bootId, .sinceBoot = sinceBoot(boot)});
+  const bool isAnother = before && before->isStores != isStores;
+  if (isAnother && isStores) trustedFrom_ = {};  // all keys are dated by that one
+  if (!before || isAnother) return std::nullopt;
   const milliseconds passed = wall - before->wall;
   const auto at = [&] { return formatWallTime(wall) + ", and " + formatWallTime(before->wall) + " at the last look"; };
   std::optional<std::string> wrong;
   if (before->bootId == bootId) {
-    const milliseconds really = last_->boot - before->boot;
+    const milliseconds really = last_->sinceBoot - before->sinceBoot;
     const milliseconds ahead = passed - really;
     if (ahead > tolerance)
       wrong = "it is " + lengthOf(ahead) + " ahead of what has passed since the last look: " + at();
@@ -58,18 +52,10 @@ std::string ClockWatch::distrust(WallTime key, WallTime wall) {
   return "an idempotency key of " + formatWallTime(key) + " lies in its future: it says " + formatWallTime(wall);
 }
 
-AttemptRecord ClockWatch::record() const {
-  AttemptRecord record;
-  record.id = lastLookAtClock();
-  record.attempts = 1;
-  if (!last_) return record;
-  record.lastError = std::string(last_->whose == Whose::store ? "store " : "leader ")
-                         .append(last_->bootId)
-                         .append(" ")
-                         .append(std::to_string(last_->boot.count()));
-  record.firstAt = trustedFrom_;
-  record.lastAt = last_->wall;
-  return record;
+ClockLook ClockWatch::record() const {
+  ClockLook look = last_.value_or(ClockLook{});
+  look.trustedFrom = trustedFrom_;
+  return look;
 }
 
 }  // namespace tenure::consuming

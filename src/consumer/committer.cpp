@@ -16,17 +16,16 @@ bool Committer::isOver(const LaneQueue& queue, Duration lastRun, const Now& now)
   return now.boot - batchBegan_ + lastRun >= sizer_.workLimit(settled);
 }
 
-/// Nullptr: the store knows it already.
-const AttemptRecord* Committer::streakToBook() {
+/// Nullopt: the store knows it already.
+std::optional<DeadLetterStreak> Committer::streakToBook() const {
   const Booking& booking = state_.booking;
   const Streak& streak = state_.streak();
   const bool isBroken = booking.succeeded && booking.deaths == 0 && streak.counts() && !streak.isStopped();
-  if (booking.deaths == 0 && !isBroken && !streak.isLeftOver()) return nullptr;
-  streak_ = isBroken ? noteCalled(deadInARow()) : streak.record();
-  return &streak_;
+  if (booking.deaths == 0 && !isBroken && !streak.isLeftOver()) return std::nullopt;
+  return isBroken ? DeadLetterStreak{} : streak.record();
 }
 
-Commit Committer::close(const LaneQueue& queue, InWorkRecord::Entry entry, const std::optional<AttemptRecord>& look,
+Commit Committer::close(const LaneQueue& queue, InWorkRecord::Entry entry, const std::optional<ClockLook>& look,
                         const Now& now) {
   const Booking& booking = state_.booking;
   TENURE_ASSERT(queue.settled() <= queue.size() && queue.joined() == 0);
@@ -42,11 +41,10 @@ Commit Committer::close(const LaneQueue& queue, InWorkRecord::Entry entry, const
   commit.inWork = std::move(entry_.inWork);
   if (booking.cleared) commit.cleared.push_back(*booking.cleared);
   if (booking.record) commit.records.push_back(*booking.record);
-  if (look) commit.records.push_back(*look);
-  const AttemptRecord* streak = streakToBook();
-  booksStreak_ = streak != nullptr;
-  if (streak != nullptr && streak->attempts > 0) commit.records.push_back(*streak);
-  if (streak != nullptr && streak->attempts == 0) commit.cleared.push_back(streak->id);
+  if (look) commit.facts.emplace_back(*look);
+  const std::optional<DeadLetterStreak> streak = streakToBook();
+  booksStreak_ = streak.has_value();
+  if (streak) commit.facts.emplace_back(*streak);
   commit.log.assign(state_.log.lines().begin(), state_.log.lines().end());
   if (queue.held() == 0) {
     commit.settled.assign(queue.settledOnes().begin(), queue.settledOnes().end());

@@ -34,8 +34,7 @@ class Committer {
   std::size_t ahead() const noexcept { return std::min(sizer_.quickOnes(), sizer_.size()); }
 
   /// All of it but the numbers, and whether the mark before the head is to be undone.
-  Commit close(const LaneQueue& queue, InWorkRecord::Entry entry, const std::optional<AttemptRecord>& look,
-               const Now& now);
+  Commit close(const LaneQueue& queue, InWorkRecord::Entry entry, const std::optional<ClockLook>& look, const Now& now);
   /// What the record in the store says from now on of who is in work.
   const InWorkRecord::Entry& entry() const noexcept { return entry_; }
   /// It is durable: what is known of its messages, before they leave the queue.
@@ -67,7 +66,7 @@ class Committer {
   /// A lane takes turns for so many commits after a conflict: lanes that conflicted once usually conflict again.
   static constexpr int commitsInTurn = 64;
 
-  const AttemptRecord* streakToBook();
+  std::optional<DeadLetterStreak> streakToBook() const;
 
   LaneState& state_;
   BatchSizer sizer_;
@@ -75,7 +74,6 @@ class Committer {
   BootTime commitBegan_{};
   InWorkRecord::Entry entry_;
   bool booksStreak_ = false;
-  AttemptRecord streak_;  // as it is booked
   bool outcomeKnown_ = true;
   int undone_ = 0;  // conflicts since the last commit
   int inTurn_ = 0;  // commits that are left to be made in turn

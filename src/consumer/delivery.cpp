@@ -196,7 +196,7 @@ Decision Delivery::standDown(const Now& now) {
 
 void Delivery::inquired(const ConsumerState& found) {
   if (state_.streak().isStopped()) {
-    if (state_.streak().heard(noteIn(found.attempts, deadInARow()))) state_.tell(ConsumerResumed{});
+    if (state_.streak().heard(found.facts.streak)) state_.tell(ConsumerResumed{});
     return;
   }
   for (const AttemptRecord& attempt : found.attempts)

@@ -151,7 +151,7 @@ void Delivery::deadLettered(const Now& now) {
   if (std::exchange(booking.succeeded, false)) state_.streak().broken();
   const Streak::Death death = state_.streak().died(message().id, death_.reason, now.wall);
   if (death.counted) ++booking.deaths;
-  if (death.stops) booking.news.push_back(ConsumerStopped{state_.streak().record().attempts, death_.reason});
+  if (death.stops) booking.news.push_back(ConsumerStopped{state_.streak().record().deaths, death_.reason});
 }
 
 void Delivery::settle(bool ran, bool wasDeadLettered) {

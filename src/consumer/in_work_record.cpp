@@ -5,7 +5,7 @@
 namespace tenure::consuming {
 
 void InWorkRecord::restore(const Recollection& left) {
-  declared_ = left.window;
+  declared_ = left.state.facts.window;
   if (lane_.role == Role::lane) {  // its suspects are dealt with; what stays of them is a record to close
     state_ = left.state.inWork.empty() ? State::closed : State::open;
     return;

@@ -168,9 +168,10 @@ Action Lane::recalled(const Recollection& left, const Now& now) {
   termState_.recalled = true;
   inWork_.restore(left);
   if (state_.role == Role::lane) return proceed(now);
-  sweeper_.restore(left.clock, now);
-  state_.streak().restore(left.streak);
-  if (state_.streak().isStopped()) state_.tell(ConsumerStopped{left.streak->attempts, left.streak->lastError});
+  const ConsumerFacts& facts = left.state.facts;
+  sweeper_.restore(facts.clock, now);
+  state_.streak().restore(facts.streak);
+  if (state_.streak().isStopped()) state_.tell(ConsumerStopped{facts.streak->deaths, facts.streak->lastReason});
   for (const AttemptRecord& attempt : left.state.attempts) state_.histories.put(attempt);
   expects_ = inWork_.expects();
   return proceed(now);

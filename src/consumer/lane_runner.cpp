@@ -210,7 +210,7 @@ Action LaneRunner::perform(Declare& declaration) {
   context_.reportProgress();
   abandon();
   Result<void> done = begin();
-  if (done) done = declare(*transaction_, name_, declaration.window);
+  if (done) done = transaction_->recordFact(name_, declaration.window);
   return did(commitAlone(std::move(done)));
 }
 
@@ -259,7 +259,7 @@ Result<void> LaneRunner::forgetAttempts(const Prune& prune) {
   std::vector<MessageId> old;
   for (const AttemptRecord& record : found->attempts) {
     const bool isHere = std::ranges::find(prune.here, record.id) != prune.here.end();
-    const bool isOver = record.lastAt < prune.step.before && !isHere && !isNote(record);
+    const bool isOver = record.lastAt < prune.step.before && !isHere;
     if (isOver && old.size() < together) old.push_back(record.id);
   }
   if (old.empty()) return {};

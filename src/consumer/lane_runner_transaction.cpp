@@ -125,6 +125,8 @@ Result<void> LaneRunner::book(const Commit& commit) {
     if (done) done = transaction_->clearAttempt(name_, id);
   for (const AttemptRecord& record : commit.records)
     if (done) done = transaction_->recordAttempt(name_, record);
+  for (const ConsumerFact& fact : commit.facts)
+    if (done) done = transaction_->recordFact(name_, fact);
   if (done && !commit.log.empty()) done = transaction_->logAttempts(name_, commit.log);
   for (std::size_t lane = 1; lane <= commit.voids; ++lane)
     if (done) done = transaction_->recordInWork(recordOf(name_, lane), {}, false);

@@ -1,9 +1,5 @@
 #include "consumer/message_limits.hpp"
 
-#include <algorithm>
-#include <array>
-
-#include "tenure/spi/admin.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::consuming {
@@ -28,8 +24,6 @@ std::string_view brokenLimit(const Message& message) noexcept {
     if (name == leftOutHeader) return value;
   if (message.id.value.empty()) return "it has no id";
   if (!isWithinLimits(message.id)) return "its id is not 1 to 255 bytes without NUL";
-  static const std::array ours{deadInARow(), lastLookAtClock()};
-  if (std::ranges::find(ours, message.id) != ours.end()) return "its id is one that Tenure uses itself";
   if (message.group.value.size() > maxNameBytes) return "its group is over 255 bytes";
   if (message.body.size() > maxBodyBytes) return "its body is over 1 MiB";
   if (sizeOf(message.headers) > maxHeaderBytes) return "its headers are over 64 KiB";

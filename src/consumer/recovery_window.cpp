@@ -1,7 +1,6 @@
 #include "consumer/recovery_window.hpp"
 
-#include <algorithm>
-#include <array>
+#include <string_view>
 
 #include "base/text.hpp"
 
@@ -14,19 +13,6 @@ constexpr std::string_view ofTerm =
 constexpr std::string_view fewOfTerm =
     "\x1f"
     "few suspects of ";
-
-ConsumerName windowRecordOf(const ConsumerName& consumer) { return ConsumerName{consumer.value + "\x1fwindow"}; }
-
-std::optional<RecoveryWindow> windowFrom(const std::vector<MessageId>& words) {
-  if (words.size() != 3) return std::nullopt;
-  std::array<std::size_t, 3> numbers{};
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto number = parseInteger(words[i].value);
-    if (!number || *number < 0) return std::nullopt;
-    numbers[i] = static_cast<std::size_t>(*number);
-  }
-  return RecoveryWindow{numbers[0], numbers[1], numbers[2]};
-}
 
 }  // namespace
 
@@ -57,18 +43,6 @@ bool readWhose(ConsumerState& state) {
   if (const auto token = parseInteger(word)) state.recordedBy = FencingToken{*token};
   state.inWork.erase(state.inWork.begin());
   return narrowedDown;
-}
-
-Result<std::optional<RecoveryWindow>> declaredWindow(IFencedStore& store, const ConsumerName& consumer) {
-  const Result<ConsumerState> declared = store.consumerState(windowRecordOf(consumer));
-  if (!declared) return declared.error();
-  return windowFrom(declared->inWork);
-}
-
-Result<void> declare(IFencedTransaction& transaction, const ConsumerName& consumer, const RecoveryWindow& window) {
-  const std::array words{MessageId{std::to_string(window.front)}, MessageId{std::to_string(window.lanes)},
-                         MessageId{std::to_string(window.window)}};
-  return transaction.recordInWork(windowRecordOf(consumer), words, false);
 }
 
 }  // namespace tenure::consuming

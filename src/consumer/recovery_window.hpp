@@ -4,20 +4,11 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 
 #include "tenure/consumer.hpp"
 #include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
-
-struct RecoveryWindow {
-  std::size_t front = 0;   // first messages that may be in work where a record says that there is more
-  std::size_t lanes = 0;   // each of which has a record of its own; 0: none
-  std::size_t window = 0;  // how many messages from the first one on those records may name
-
-  friend bool operator==(const RecoveryWindow&, const RecoveryWindow&) = default;
-};
 
 /// More suspects than that are narrowed down, so many at a time: of 512, a killer is found by 16 commits and 32
 /// messages that come alone.
@@ -30,10 +21,7 @@ RecoveryWindow recoveryWindowOf(const ConsumerOptions& options) noexcept;
 /// What earlier terms left.
 struct Recollection {
   ConsumerState state;
-  std::optional<RecoveryWindow> window{};  // nullopt: nobody has written it down
-  std::optional<AttemptRecord> streak{};   // of dead letters
-  std::optional<AttemptRecord> clock{};    // the last look at it
-  bool isNarrowedDown = false;             // whoever is in work comes alone, however many they are
+  bool isNarrowedDown = false;  // whoever is in work comes alone, however many they are
 };
 
 /// A lane's own record is that of a consumer with another name: none that a person would choose.
@@ -43,8 +31,5 @@ ConsumerName recordOf(const ConsumerName& consumer, std::size_t lane);
 MessageId suspectsOf(FencingToken term, bool narrowedDown);
 /// Without that word, as the record of the term it is about. True: they are narrowed down.
 bool readWhose(ConsumerState& state);
-Result<std::optional<RecoveryWindow>> declaredWindow(IFencedStore& store, const ConsumerName& consumer);
-/// Part of the transaction.
-Result<void> declare(IFencedTransaction& transaction, const ConsumerName& consumer, const RecoveryWindow& window);
 
 }  // namespace tenure::consuming

@@ -113,6 +113,11 @@ Result<void> SerializedTransaction::clearAttempt(const ConsumerName& consumer, c
   return entered ? inner_->clearAttempt(consumer, id) : entered;
 }
 
+Result<void> SerializedTransaction::recordFact(const ConsumerName& consumer, const ConsumerFact& fact) {
+  const Result<void> entered = enter();
+  return entered ? inner_->recordFact(consumer, fact) : entered;
+}
+
 Result<void> SerializedTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
   const Result<void> entered = enter();
   return entered ? inner_->deadLetter(consumer, letter) : entered;

@@ -3,11 +3,16 @@
 #include <algorithm>
 
 namespace tenure::consuming {
+namespace {
 
-void Streak::restore(const std::optional<AttemptRecord>& record) {
+using State = DeadLetterStreak::State;
+
+}  // namespace
+
+void Streak::restore(const std::optional<DeadLetterStreak>& record) {
   const std::lock_guard lock(mutex_);
   if (!record) return;
-  leftOver_ = record->state == AttemptState::released || (limit_ == 0 && record->state == AttemptState::retrying);
+  leftOver_ = record->state == State::resumed || (limit_ == 0 && record->state == State::counting);
   if (!leftOver_) record_ = *record;
 }
 
@@ -15,12 +20,12 @@ Streak::Death Streak::died(const MessageId& id, const std::string& reason, WallT
   const std::lock_guard lock(mutex_);
   if (limit_ == 0 || last_ == id) return {};
   last_ = id;
-  if (record_.attempts == 0) record_.firstAt = now;
+  if (record_.deaths == 0) record_.firstAt = now;
   record_.lastAt = now;
-  ++record_.attempts;
-  record_.lastError = reason;
-  const bool stops = record_.state != AttemptState::blocked && static_cast<std::size_t>(record_.attempts) >= limit_;
-  if (stops) record_.state = AttemptState::blocked;
+  ++record_.deaths;
+  record_.lastReason = reason;
+  const bool stops = record_.state != State::stopped && static_cast<std::size_t>(record_.deaths) >= limit_;
+  if (stops) record_.state = State::stopped;
   return {.counted = true, .stops = stops};
 }
 
@@ -28,23 +33,23 @@ void Streak::undone(int deaths) {
   const std::lock_guard lock(mutex_);
   if (deaths == 0) return;
   last_.reset();
-  record_.attempts = std::max(record_.attempts - deaths, 0);
-  if (static_cast<std::size_t>(record_.attempts) < limit_) record_.state = AttemptState::retrying;
+  record_.deaths = std::max(record_.deaths - deaths, 0);
+  if (static_cast<std::size_t>(record_.deaths) < limit_) record_.state = State::counting;
 }
 
 void Streak::broken() {
   const std::lock_guard lock(mutex_);
-  if (record_.state == AttemptState::blocked) return;
-  record_ = noteCalled(deadInARow());
+  if (record_.state == State::stopped) return;
+  record_ = {};
   last_.reset();
 }
 
-bool Streak::heard(const std::optional<AttemptRecord>& record) {
+bool Streak::heard(const std::optional<DeadLetterStreak>& record) {
   const std::lock_guard lock(mutex_);
-  if (record_.state != AttemptState::blocked) return true;  // another lane was told
-  if (record && record->state != AttemptState::released) return false;
+  if (record_.state != State::stopped) return true;  // another lane was told
+  if (record && record->state != State::resumed) return false;
   leftOver_ = record.has_value();
-  record_ = noteCalled(deadInARow());
+  record_ = {};
   last_.reset();
   return true;
 }
@@ -61,22 +66,17 @@ bool Streak::isLeftOver() const {
 
 bool Streak::isStopped() const {
   const std::lock_guard lock(mutex_);
-  return record_.state == AttemptState::blocked;
+  return record_.state == State::stopped;
 }
 
 bool Streak::counts() const {
   const std::lock_guard lock(mutex_);
-  return record_.attempts > 0;
+  return record_.deaths > 0;
 }
 
-AttemptRecord Streak::record() const {
+DeadLetterStreak Streak::record() const {
   const std::lock_guard lock(mutex_);
   return record_;
-}
-
-std::optional<AttemptRecord> noteIn(const std::vector<AttemptRecord>& attempts, const MessageId& id) {
-  const auto found = std::ranges::find(attempts, id, &AttemptRecord::id);
-  return found == attempts.end() ? std::nullopt : std::optional(*found);
 }
 
 }  // namespace tenure::consuming

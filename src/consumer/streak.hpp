@@ -6,29 +6,21 @@
 ///      ▲                            │
 ///      └── one is done or skipped ──┘
 ///
-/// It is kept in the store as an attempt record that stands for no message (deadInARow()), in the transaction that
-/// dead-letters: so every leader finds the consumer stopped, and an operator's release of that record is the word to go
-/// on. All lanes of a term share one. The same message twice is one.
+/// It is kept in the store, in the transaction that dead-letters: so every leader finds the consumer stopped, and an
+/// operator's word there (IStoreAdmin::resume) lets it go on. All lanes of a term share one. The same message twice is
+/// one.
 ///
 /// Threads: any.
 #pragma once
 
 #include <mutex>
 #include <optional>
-#include <utility>
-#include <vector>
+#include <string>
 
 #include "tenure/consumer.hpp"
-#include "tenure/spi/admin.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
-
-/// Of an attempt record that stands for no message.
-inline AttemptRecord noteCalled(MessageId id) {
-  AttemptRecord note;
-  note.id = std::move(id);
-  return note;
-}
 
 class Streak {
  public:
@@ -40,7 +32,7 @@ class Streak {
   };
 
   /// As earlier terms left it; nullopt: nothing is on record.
-  void restore(const std::optional<AttemptRecord>& record);
+  void restore(const std::optional<DeadLetterStreak>& record);
   /// A message becomes a dead letter in a transaction that has yet to commit.
   Death died(const MessageId& id, const std::string& reason, WallTime now);
   /// It did not commit, with so many of them.
@@ -48,7 +40,7 @@ class Streak {
   /// Durable: something was done.
   void broken();
   /// What an operator has said of it by now; nullopt: nothing is on record any more. True: we go on.
-  bool heard(const std::optional<AttemptRecord>& record);
+  bool heard(const std::optional<DeadLetterStreak>& record);
 
   /// What is on record is as record() says.
   void kept();
@@ -58,17 +50,14 @@ class Streak {
   bool isLeftOver() const;
   bool counts() const;
   /// As it is to be kept.
-  AttemptRecord record() const;
+  DeadLetterStreak record() const;
 
  private:
   const std::size_t limit_;
   mutable std::mutex mutex_;
-  AttemptRecord record_ = noteCalled(deadInARow());
+  DeadLetterStreak record_;
   std::optional<MessageId> last_;
   bool leftOver_ = false;
 };
-
-/// The one with this id.
-std::optional<AttemptRecord> noteIn(const std::vector<AttemptRecord>& attempts, const MessageId& id);
 
 }  // namespace tenure::consuming

@@ -47,7 +47,7 @@ void Sweeper::pruned(const Pruned& pruned, const Now& now) {
 
 void Sweeper::logPruned(std::size_t removed, const Now& now) { state_.log.pruned(removed, now.boot); }
 
-void Sweeper::restore(const std::optional<AttemptRecord>& look, const Now& now) {
+void Sweeper::restore(const std::optional<ClockLook>& look, const Now& now) {
   state_.notes->clock.restore(look);
   if (state_.notes->clock.isLeaders()) this->look(ClockWatch::Whose::leader, now.wall, now);
 }

@@ -30,12 +30,12 @@ class Sweeper {
   bool hasSwept() const noexcept { return swept_; }
 
   /// As earlier terms left it.
-  void restore(const std::optional<AttemptRecord>& look, const Now& now);
+  void restore(const std::optional<ClockLook>& look, const Now& now);
   /// With every commit: who sets the clock within a term dates keys wrongly, and whoever follows may have the right
   /// one. Lanes look at it only when they forget.
   void glance(const Now& now);
   /// The last look, until it is durable.
-  const std::optional<AttemptRecord>& toBook() const noexcept { return toBook_; }
+  const std::optional<ClockLook>& toBook() const noexcept { return toBook_; }
   void booked() noexcept { toBook_.reset(); }
 
   bool isBeyondHorizon(const Message& message, WallTime wall) const noexcept {
@@ -51,7 +51,7 @@ class Sweeper {
   bool swept_ = false;                       // since more was asked for
   bool looked_ = false;                      // at the clock, for the pass that is due
   std::chrono::milliseconds clockOffset_{};  // of the store's from ours
-  std::optional<AttemptRecord> toBook_;
+  std::optional<ClockLook> toBook_;
 };
 
 }  // namespace tenure::consuming

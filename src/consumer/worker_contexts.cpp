@@ -11,7 +11,7 @@ namespace tenure::consuming {
 Result<Recollection> Engine::TotalContext::recall(const ConsumerName& consumer, WallTime now) {
   const RecoveryWindow own = recoveryWindowOf(of_.options);
   Result<Recollection> left = recollect(of_.store, consumer, term_.identity(), own, now);
-  if (left) order().recalled(left->state, left->window.value_or(own));
+  if (left) order().recalled(left->state, left->state.facts.window.value_or(own));
   return left;
 }
 
@@ -57,7 +57,7 @@ Result<Recollection> Engine::RecoveryContext::recall(const ConsumerName& consume
   Result<Recollection> left = recollect(of_.store, consumer, term_.identity(), own, now);
   if (!left) return left;
   ConsumerState& state = left->state;
-  const RecoveryWindow theirs = left->window.value_or(own);
+  const RecoveryWindow theirs = left->state.facts.window.value_or(own);
   expects_ = !state.inWork.empty() || state.moreInWork;
   // A record that names few suspects names also such as were found in the front, which may reach beyond the window.
   dispatcher_.suspect({state.inWork.begin(), state.inWork.end()}, state.moreInWork ? theirs.front : 0,

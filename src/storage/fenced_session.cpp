@@ -242,11 +242,14 @@ Result<CommitFate> FencedSession::resolve(const Term& term) {
 }
 
 Result<ConsumerState> FencedSession::consumerState(const ConsumerName& consumer) {
-  const RowName inWork{Table::inWork, {consumer.value}};
-  const Result<Rows> recorded = read({&inWork, 1}, false);
+  std::vector<RowName> names{{Table::inWork, {consumer.value}}};
+  for (const Table table : factTables) names.push_back({table, {consumer.value}});
+  const Result<Rows> recorded = read(names, false);
   if (!recorded) return recorded.error();
   const std::optional<Row>& row = recorded->front();
   ConsumerState state = inWorkFrom(row ? &*row : nullptr, claimed_->previous);
+  for (std::size_t place = 0; place < factTables.size(); ++place)
+    if (const std::optional<Row>& fact = (*recorded)[place + 1]) addFact(place, *fact, state.facts);
   const Scan attempts{.table = Table::attempt, .prefix = {consumer.value}, .atMost = rowsAPage};
   const Result<void> scanned = forEachRow(*driver_, attempts, [&](const Row& each) -> Result<bool> {
     state.attempts.push_back(attemptFrom(each).attempts);

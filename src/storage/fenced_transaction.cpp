@@ -266,6 +266,16 @@ Result<void> FencedTransaction::clearAttempt(const ConsumerName& consumer, const
   return {};
 }
 
+Result<void> FencedTransaction::recordFact(const ConsumerName& consumer, const ConsumerFact& fact) {
+  if (Result<void> sound = status(); !sound) return sound;
+  const auto* streak = std::get_if<DeadLetterStreak>(&fact);
+  if (streak != nullptr && streak->deaths == 0)
+    writes_.remove(Table::streak, {consumer.value});
+  else
+    writes_.put(tableOf(fact), factRow(consumer, fact));
+  return {};
+}
+
 Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
   if (Result<void> sound = status(); !sound) return sound;
   DeadLetter unnumbered = letter;

@@ -74,6 +74,51 @@ ConsumerState inWorkFrom(const Row* row, FencingToken previous) {
   return found;
 }
 
+Table tableOf(const ConsumerFact& fact) noexcept { return factTables[fact.index()]; }
+
+Row factRow(const ConsumerName& consumer, const ConsumerFact& fact) {
+  struct RowOf {
+    const std::string& name;
+    Row operator()(const RecoveryWindow& window) const {
+      return rowWith(name, static_cast<std::int64_t>(window.front), static_cast<std::int64_t>(window.lanes),
+                     static_cast<std::int64_t>(window.window));
+    }
+    Row operator()(const DeadLetterStreak& streak) const {
+      return rowWith(name, std::int64_t{streak.deaths}, streak.lastReason, millisecondsOf(streak.firstAt),
+                     millisecondsOf(streak.lastAt), static_cast<std::int64_t>(streak.state));
+    }
+    Row operator()(const ClockLook& look) const {
+      return rowWith(name, std::int64_t{look.isStores ? 1 : 0}, millisecondsOf(look.wall), look.bootId,
+                     look.sinceBoot.count(), millisecondsOf(look.trustedFrom));
+    }
+  };
+  return std::visit(RowOf{consumer.value}, fact);
+}
+
+DeadLetterStreak streakFrom(const Row& row) {
+  return {.deaths = static_cast<int>(integerIn(row, streak::deaths)),
+          .lastReason = textIn(row, streak::lastReason),
+          .firstAt = timeIn(row, streak::firstAt),
+          .lastAt = timeIn(row, streak::lastAt),
+          .state = static_cast<DeadLetterStreak::State>(integerIn(row, streak::standing))};
+}
+
+void addFact(std::size_t place, const Row& row, ConsumerFacts& facts) {
+  const auto count = [&](std::size_t column) { return static_cast<std::size_t>(integerIn(row, column)); };
+  switch (factTables.at(place)) {
+    case Table::window:
+      facts.window = {.front = count(window::front), .lanes = count(window::lanes), .window = count(window::ahead)};
+      return;
+    case Table::streak: facts.streak = streakFrom(row); return;
+    default:
+      facts.clock = {.isStores = integerIn(row, clock::isStores) != 0,
+                     .wall = timeIn(row, clock::wall),
+                     .bootId = textIn(row, clock::bootId),
+                     .sinceBoot = std::chrono::milliseconds{integerIn(row, clock::sinceBoot)},
+                     .trustedFrom = timeIn(row, clock::trustedFrom)};
+  }
+}
+
 Row deadLetterRow(const ConsumerName& consumer, const DeadLetter& letter) {
   const Message& message = letter.message;
   return rowWith(letter.number, consumer.value, message.id.value, message.group.value, message.body,

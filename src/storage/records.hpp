@@ -4,6 +4,7 @@
 /// name.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,14 @@ Row inWorkRow(const ConsumerName& consumer, FencingToken token, std::span<const 
 /// Nullptr: nothing is recorded. Of what was recorded by another term than the one that claimed before, nobody knows
 /// how much it had begun.
 ConsumerState inWorkFrom(const Row* row, FencingToken previous);
+
+/// Where the facts of a consumer stand: a row of each of these tables, which are in the order of ConsumerFact.
+inline constexpr std::array factTables{Table::window, Table::streak, Table::clock};
+Table tableOf(const ConsumerFact& fact) noexcept;
+Row factRow(const ConsumerName& consumer, const ConsumerFact& fact);
+/// Of the row in `factTables[place]`.
+void addFact(std::size_t place, const Row& row, ConsumerFacts& facts);
+DeadLetterStreak streakFrom(const Row& row);
 
 /// Its number is given by the store.
 Row deadLetterRow(const ConsumerName& consumer, const DeadLetter& letter);

@@ -186,6 +186,16 @@ Result<std::vector<FailingMessage>> StoreAdmin::failing() {
   return read ? Result<std::vector<FailingMessage>>(std::move(found)) : read.error();
 }
 
+Result<std::vector<ConsumerStreak>> StoreAdmin::streaks() {
+  std::vector<ConsumerStreak> found;
+  const Scan all{.table = Table::streak, .atMost = rowsAPage};
+  const Result<void> read = forEachRow(all, [&](const Row& row) -> Result<bool> {
+    found.push_back({ConsumerName{textIn(row, streak::consumer)}, streakFrom(row)});
+    return true;
+  });
+  return read ? Result<std::vector<ConsumerStreak>>(std::move(found)) : read.error();
+}
+
 Result<std::vector<InWorkRecord>> StoreAdmin::inWork() {
   std::vector<InWorkRecord> found;
   const Scan all{.table = Table::inWork, .atMost = rowsAPage};
@@ -215,21 +225,37 @@ Result<std::vector<std::optional<std::string>>> StoreAdmin::state(const Election
 }
 
 Result<void> StoreAdmin::release(const ConsumerName& consumer, const MessageId& id) {
-  const RowName name{Table::attempt, keyNamed(consumer, id)};
+  constexpr auto blocked = static_cast<std::int64_t>(AttemptState::blocked);
+  constexpr auto released = static_cast<std::int64_t>(AttemptState::released);
+  const Result<bool> raised = raise({Table::attempt, keyNamed(consumer, id)}, attempt::standing, blocked, released);
+  if (!raised) return raised.error();
+  return *raised ? Result<void>{} : blocksNobody(id);
+}
+
+Result<void> StoreAdmin::resume(const ConsumerName& consumer) {
+  constexpr auto stopped = static_cast<std::int64_t>(DeadLetterStreak::State::stopped);
+  constexpr auto resumed = static_cast<std::int64_t>(DeadLetterStreak::State::resumed);
+  const Result<bool> raised = raise({Table::streak, {consumer.value}}, streak::standing, stopped, resumed);
+  if (!raised) return raised.error();
+  if (*raised) return {};
+  return Error{Errc::notFound, "consumer \"" + escaped(consumer.value) + "\" has not stopped"};
+}
+
+/// Whether the row had `from` in that place.
+Result<bool> StoreAdmin::raise(const RowName& name, std::size_t place, std::int64_t from, std::int64_t to) {
   for (int repeats = 0; repeats < mostRepeats; ++repeats) {
     Result<Rows> rows = read({&name, 1});
     if (!rows) return rows.error();
     std::optional<Row>& row = rows->front();
-    const auto blocked = static_cast<std::int64_t>(AttemptState::blocked);
-    if (!row || integerIn(*row, attempt::standing) != blocked) return blocksNobody(id);
-    row->at(attempt::standing) = static_cast<std::int64_t>(AttemptState::released);
+    if (!row || integerIn(*row, place) != from) return false;
+    row->at(place) = to;
     WriteSet writes;
-    writes.put(Table::attempt, std::move(*row), Expectation::has(attempt::standing, blocked));
+    writes.put(name.table, std::move(*row), Expectation::has(place, from));
     const Result<Committed> committed = driver_->commit({.writes = &writes});
     if (!committed) return committed.error();
-    if (committed->outcome == Outcome::committed) return {};
+    if (committed->outcome == Outcome::committed) return true;
   }
-  return Error{Errc::storeBusy, "the message's attempts change again and again while it is released"};
+  return Error{Errc::storeBusy, "the record changes again and again while it is changed"};
 }
 
 Result<void> StoreAdmin::readLog(const ConsumerName& consumer, const LogChoice& choice, std::vector<LogLine>& lines) {

@@ -30,6 +30,8 @@ class StoreAdmin final : public IStoreAdmin {
   Result<std::vector<std::int64_t>> purgeDeadLetters(const DeadLetterFilter& choice) override;
   Result<std::vector<FailingMessage>> failing() override;
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override;
+  Result<std::vector<ConsumerStreak>> streaks() override;
+  Result<void> resume(const ConsumerName& consumer) override;
   Result<std::vector<InWorkRecord>> inWork() override;
   Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
                                                         std::span<const std::string> keys) override;
@@ -48,6 +50,7 @@ class StoreAdmin final : public IStoreAdmin {
   Result<std::vector<std::int64_t>> change(const DeadLetterFilter& choice, Verb verb);
   Result<std::vector<StoredLetter>> chosen(const DeadLetterFilter& choice, std::int64_t after);
   Result<void> add(std::span<const StoredLetter> letters, Verb verb, WriteSet& writes);
+  Result<bool> raise(const RowName& name, std::size_t place, std::int64_t from, std::int64_t to);
   Result<void> readLog(const ConsumerName& consumer, const LogChoice& choice, std::vector<LogLine>& lines);
 
   std::unique_ptr<IStoreDriver> driver_;

@@ -73,6 +73,25 @@ constexpr std::array firedColumns{
     Column{"at"},
 };
 
+constexpr std::array windowColumns{
+    Column{"consumer", Kind::text},
+    Column{"front"},
+    Column{"lanes"},
+    Column{"ahead"},
+};
+constexpr std::array streakColumns{
+    Column{"consumer", Kind::text},
+    Column{"deaths"},
+    Column{"last_reason", Kind::anyText},
+    Column{"first_at"},
+    Column{"last_at"},
+    Column{"standing", Kind::integer, Rule::keepsMore},
+};
+constexpr std::array clockColumns{
+    Column{"consumer", Kind::text}, Column{"of_store"},   Column{"wall"},
+    Column{"boot_id", Kind::text},  Column{"since_boot"}, Column{"trusted_from"},
+};
+
 constexpr std::array<Schema, tableCount> schemas{{
     {Table::key, "tenure_key", Scope::queue, 2, keyColumns},
     {Table::attempt, "tenure_attempt", Scope::queue, 2, attemptColumns},
@@ -80,6 +99,9 @@ constexpr std::array<Schema, tableCount> schemas{{
     {Table::deadLetter, "tenure_dead_letter", Scope::queue, 1, deadLetterColumns},
     {Table::log, "tenure_log", Scope::queue, 2, logColumns},
     {Table::state, "tenure_state", Scope::election, 1, stateColumns},
+    {Table::window, "tenure_window", Scope::queue, 1, windowColumns},
+    {Table::streak, "tenure_streak", Scope::queue, 1, streakColumns},
+    {Table::clock, "tenure_clock", Scope::queue, 1, clockColumns},
     {Table::waiting, "tenure_waiting", Scope::place, 2, waitingColumns},
     {Table::fired, "tenure_fired", Scope::place, 2, firedColumns},
 }};

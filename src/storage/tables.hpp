@@ -23,10 +23,13 @@ enum class Table : std::uint8_t {
   deadLetter,  // a message that nobody tries any more
   log,         // an attempt, for people
   state,       // a handler's own
+  window,      // how far a consumer's term may go
+  streak,      // of a consumer's dead letters
+  clock,       // a consumer's last look at it
   waiting,     // a message that waits for its time
   fired,       // a message that had one, and has come to its queue
 };
-inline constexpr std::size_t tableCount = 8;
+inline constexpr std::size_t tableCount = 11;
 
 using Value = std::variant<std::int64_t, std::string>;
 using Row = std::vector<Value>;
@@ -116,6 +119,15 @@ enum : std::size_t { consumer, number, id, attempt, end, error, token, beganAt, 
 }
 namespace state {
 enum : std::size_t { key, value };
+}
+namespace window {
+enum : std::size_t { consumer, front, lanes, ahead };
+}
+namespace streak {
+enum : std::size_t { consumer, deaths, lastReason, firstAt, lastAt, standing };
+}
+namespace clock {
+enum : std::size_t { consumer, isStores, wall, bootId, sinceBoot, trustedFrom };
 }
 namespace waiting {
 enum : std::size_t { queue, id, due, group, body, headers, numbered };

@@ -75,6 +75,11 @@ Result<void> FaultyTransaction::clearAttempt(const ConsumerName& consumer, const
   return may ? inner_->clearAttempt(consumer, id) : may;
 }
 
+Result<void> FaultyTransaction::recordFact(const ConsumerName& consumer, const ConsumerFact& fact) {
+  const Result<void> may = entered();
+  return may ? inner_->recordFact(consumer, fact) : may;
+}
+
 Result<void> FaultyTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
   const Result<void> may = entered();
   return may ? inner_->deadLetter(consumer, letter) : may;

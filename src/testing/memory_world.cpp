@@ -48,6 +48,10 @@ bool World::release(const ConsumerName& consumer, const MessageId& id) {
   return storage::StoreAdmin(std::make_unique<Driver>(*state_), true).release(consumer, id).has_value();
 }
 
+bool World::resume(const ConsumerName& consumer) {
+  return storage::StoreAdmin(std::make_unique<Driver>(*state_), true).resume(consumer).has_value();
+}
+
 void World::loseFence(const ElectionName& election) {
   const std::lock_guard lock(state_->mutex);
   std::optional<storage::Fence>& fence = state_->kept.fence;
@@ -92,6 +96,9 @@ ConsumerState World::consumerState(const ConsumerName& consumer) const {
   const Kept& kept = state_->kept;
   const FencingToken previous = kept.fence ? kept.fence->row.token : FencingToken{};
   ConsumerState state = storage::inWorkFrom(kept.find(Table::inWork, Row{consumer.value}), previous);
+  for (std::size_t place = 0; place < storage::factTables.size(); ++place)
+    if (const Row* fact = kept.find(storage::factTables[place], Row{consumer.value}))
+      storage::addFact(place, *fact, state.facts);
   kept.forEach(Table::attempt, {consumer.value},
                [&](const Row& row) { state.attempts.push_back(storage::attemptFrom(row).attempts); });
   return state;

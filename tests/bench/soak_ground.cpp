@@ -14,8 +14,8 @@
 namespace tenure::bench {
 namespace {
 
-/// What is in work, and how far its terms go.
-constexpr std::size_t recordsOfWork = 2;
+/// What is in work.
+constexpr std::size_t recordsOfWork = 1;
 
 std::size_t numberIn(const std::string& text) { return static_cast<std::size_t>(parseInteger(text).value_or(0)); }
 
@@ -41,7 +41,7 @@ class PostgresGround : public Ground {
   std::size_t lastingKeys() override { return rows("tenure_key"); }
   std::vector<Remains> remains() override {
     return {{"messages", rows("tenure_message"), 0},
-            {"attempts", rows("tenure_attempt"), 1},
+            {"attempts", rows("tenure_attempt"), 0},
             {"dead letters", rows("tenure_dead_letter"), 0},
             {"records of work", rows("tenure_in_work"), recordsOfWork},
             {"fences", rows("tenure_fence"), 1},
@@ -112,7 +112,7 @@ class RedisGround final : public Ground {
   std::vector<Remains> remains() override {
     return {{"messages", numberIn(world_.server().ask({"XLEN", world_.key("messages")})), 0},
             {"keys that do not expire", lastingKeys(), 16},  // the queue's own
-            {"attempts", numberIn(world_.server().ask({"HLEN", world_.key("attempts")})), 1},
+            {"attempts", numberIn(world_.server().ask({"HLEN", world_.key("attempts")})), 0},
             {"records of work", numberIn(world_.server().ask({"HLEN", world_.key("in-work")})), recordsOfWork}};
   }
   std::string size() override {
@@ -160,7 +160,7 @@ class ZooKeeperGround final : public Ground {
   }
   std::vector<Remains> remains() override {
     return {{"keys", lastingKeys(), 0},
-            {"attempts", attempts(), 1},
+            {"attempts", attempts(), 0},
             {"dead letters", names("letters").size(), 0},
             {"records of work", names("in-work").size(), recordsOfWork},
             {"states", names("state").size(), groups}};

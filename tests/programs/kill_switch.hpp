@@ -21,10 +21,10 @@
 namespace tenure::test {
 
 /// Every await and commit point of the pipeline.
-constexpr std::array<std::string_view, 22> pipelineSteps{
-    "claim", "recall", "attach",  "fetch",  "known",       "begin",         "mark",        "undo",
-    "admit", "handle", "state",   "record", "record_work", "clear_attempt", "dead_letter", "acknowledge",
-    "log",   "commit", "resolve", "prune",  "detach",      "release"};
+constexpr std::array<std::string_view, 23> pipelineSteps{
+    "claim",       "recall", "attach", "fetch",   "known",       "begin",         "mark",   "undo",
+    "admit",       "handle", "state",  "record",  "record_work", "clear_attempt", "fact",   "dead_letter",
+    "acknowledge", "log",    "commit", "resolve", "prune",       "detach",        "release"};
 
 /// And what is done besides for messages that have numbers: groups' places and what comes early are read and written.
 constexpr std::array<std::string_view, 3> numberSteps{"read", "keep", "erase"};
@@ -107,6 +107,9 @@ class KillTransaction final : public ForwardingTransaction, private ISqlStatemen
   }
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override {
     return kill_.around("clear_attempt", [&] { return ForwardingTransaction::clearAttempt(consumer, id); });
+  }
+  Result<void> recordFact(const ConsumerName& consumer, const ConsumerFact& fact) override {
+    return kill_.around("fact", [&] { return ForwardingTransaction::recordFact(consumer, fact); });
   }
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override {
     return kill_.around("dead_letter", [&] { return ForwardingTransaction::deadLetter(consumer, letter); });

@@ -250,7 +250,7 @@ void Process::followMessages(const EventBody& event, FencingToken token) {
   }
   if (const auto* lost = std::get_if<MessageForgone>(&event)) simulation_.ghost().forgone(MessageId{lost->message});
   if (const auto* later = std::get_if<MessagePostponed>(&event)) simulation_.ghost().postponed(token, *later);
-  if (std::holds_alternative<ConsumerStopped>(event)) simulation_.blocked(deadInARow());
+  if (std::holds_alternative<ConsumerStopped>(event)) simulation_.stopped();
   if (const auto* blocked = std::get_if<QueueBlocked>(&event)) simulation_.blocked(MessageId{blocked->message});
 }
 

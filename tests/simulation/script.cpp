@@ -92,13 +92,18 @@ void Simulation::limit(const RateRules& rules) {
 }
 
 void Simulation::blocked(const MessageId& id) {
-  loop_.after(plan_.releaseAfter, [this, id] { release(id); });
+  loop_.after(plan_.releaseAfter,
+              [this, id] { operate([this, id] { return store_.release(plan_.consumer.name, id); }); });
+}
+
+void Simulation::stopped() {
+  loop_.after(plan_.releaseAfter, [this] { operate([this] { return store_.resume(plan_.consumer.name); }); });
 }
 
 /// In a transaction of the operator's own, which waits its turn.
-void Simulation::release(const MessageId& id) {
-  if (store_.isWriting()) return void(loop_.after(1ms, [this, id] { release(id); }));
-  if (store_.release(plan_.consumer.name, id)) trace(0, "released", 0);
+void Simulation::operate(const std::function<bool()>& act) {
+  if (store_.isWriting()) return void(loop_.after(1ms, [this, act] { operate(act); }));
+  if (act()) trace(0, "released", 0);
 }
 
 GroupId Simulation::groupOf(const MessageId& id) const {

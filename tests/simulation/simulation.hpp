@@ -120,6 +120,7 @@ class Simulation {
   Outcome handleTogether(Process& process, const BatchDelivery& delivery);
   /// An operator will see to it.
   void blocked(const MessageId& id);
+  void stopped();
   void trace(int process, const char* what, std::int64_t detail);
 
  private:
@@ -179,7 +180,7 @@ class Simulation {
   // script.cpp: what producers, operators and handlers do
   void produce(const MessagePlan& message);
   void limit(const RateRules& rules);
-  void release(const MessageId& id);
+  void operate(const std::function<bool()>& act);
   struct Part {
     MessagePlan plan;
     std::string body;

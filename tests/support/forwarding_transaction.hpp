@@ -61,6 +61,9 @@ class ForwardingTransaction : public IFencedTransaction {
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override {
     return pass([=](auto& inner) { return inner.clearAttempt(consumer, id); });
   }
+  Result<void> recordFact(const ConsumerName& consumer, const ConsumerFact& fact) override {
+    return pass([=](auto& inner) { return inner.recordFact(consumer, fact); });
+  }
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override {
     return pass([=](auto& inner) { return inner.deadLetter(consumer, letter); });
   }

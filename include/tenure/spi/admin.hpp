@@ -64,13 +64,11 @@ struct FailingMessage {
   AttemptRecord attempts;
 };
 
-/// The id of the attempt record that stands for no message, but for all that became dead letters in a row. When it
-/// blocks, its consumer is stopped, and goes on once it is released (ConsumerOptions::deadLetterLimit).
-inline MessageId deadInARow() { return MessageId{"tenure: dead letters in a row"}; }
-/// And of the one that keeps the consumer's last look at the clock by which it forgets idempotency keys.
-inline MessageId lastLookAtClock() { return MessageId{"tenure: last look at the clock"}; }
-/// Whether the record stands for no message.
-inline bool isNote(const AttemptRecord& record) { return record.id == deadInARow() || record.id == lastLookAtClock(); }
+/// A consumer one of whose last messages became a dead letter.
+struct ConsumerStreak {
+  ConsumerName consumer;
+  DeadLetterStreak streak;
+};
 
 /// Which messages a consumer's term may have in work. Each lane has a record of its own.
 struct InWorkRecord {
@@ -154,6 +152,12 @@ class IStoreAdmin {
   /// one.
   /// Errors:  notFound  it blocks nobody (any more)
   virtual Result<void> release(const ConsumerName& consumer, const MessageId& id) = 0;
+
+  /// Of every consumer of the queue that has one, by name.
+  virtual Result<std::vector<ConsumerStreak>> streaks() = 0;
+  /// Lets a consumer go on that stopped at too many dead letters in a row; its leader does within a second or so.
+  /// Errors:  notFound  it has not stopped (any more)
+  virtual Result<void> resume(const ConsumerName& consumer) = 0;
 
   /// That of every consumer of the queue.
   virtual Result<std::vector<InWorkRecord>> inWork() = 0;

@@ -29,8 +29,8 @@
 
 namespace tenure::spi {
 
-/// Kinds of values. A driver may keep each in the structure that suits it. Only keys, attempts, dead letters and the
-/// log are ever scanned.
+/// Kinds of values. A driver may keep each in the structure that suits it. Only those of fence, owner, counter and
+/// state are never scanned.
 enum class Table : std::uint8_t {
   fence,       // one of the place: who may commit
   owner,       // one of the place: whose it is; outlives the fence
@@ -41,8 +41,9 @@ enum class Table : std::uint8_t {
   deadLetter,  // with the message's body
   log,         // one a commit, where a log is kept
   state,       // a handler's own
+  fact,        // a few a consumer
 };
-inline constexpr std::size_t tableCount = 9;
+inline constexpr std::size_t tableCount = 10;
 
 struct Name {
   Table table = Table::fence;

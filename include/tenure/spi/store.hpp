@@ -12,6 +12,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "tenure/message.hpp"
@@ -63,6 +64,43 @@ struct AttemptRecord {
   bool processDied = false;       // in the last attempt
   Postponements postponements{};  // of a message that was not tried again since
   friend bool operator==(const AttemptRecord&, const AttemptRecord&) = default;
+};
+
+/// How far a term may go beyond the messages that its records of what is in work name.
+struct RecoveryWindow {
+  std::size_t front = 0;   // first messages that may be in work where a record says that there is more
+  std::size_t lanes = 0;   // each of which has a record of its own; 0: none
+  std::size_t window = 0;  // how many messages from the first one on those records may name
+  friend bool operator==(const RecoveryWindow&, const RecoveryWindow&) = default;
+};
+
+/// Messages that became dead letters in a row, with none between them that was done (ConsumerOptions::deadLetterLimit).
+struct DeadLetterStreak {
+  enum class State { counting, stopped, resumed };  // resumed: an operator lets the consumer go on
+  int deaths = 0;
+  std::string lastReason{};  // for people
+  WallTime firstAt{};
+  WallTime lastAt{};
+  State state = State::counting;
+  friend bool operator==(const DeadLetterStreak&, const DeadLetterStreak&) = default;
+};
+
+/// The last look at the clock by which idempotency keys are forgotten.
+struct ClockLook {
+  bool isStores = false;  // else the leader's
+  WallTime wall{};
+  std::string bootId{};                   // of the machine that looked
+  std::chrono::milliseconds sinceBoot{};  // there, on CLOCK_BOOTTIME
+  WallTime trustedFrom{};                 // before that, nothing is forgotten
+  friend bool operator==(const ClockLook&, const ClockLook&) = default;
+};
+
+/// What is kept of a consumer itself.
+using ConsumerFact = std::variant<RecoveryWindow, DeadLetterStreak, ClockLook>;
+struct ConsumerFacts {
+  std::optional<RecoveryWindow> window{};
+  std::optional<DeadLetterStreak> streak{};
+  std::optional<ClockLook> clock{};
 };
 
 struct DeadLetter {
@@ -127,6 +165,9 @@ class IFencedTransaction : public Transaction {
   /// What an operator has released stays so, whatever `record` says.
   virtual Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) = 0;
   virtual Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) = 0;
+  /// Replaces what was kept of its kind. A streak without deaths is forgotten; one that an operator has resumed stays
+  /// so, whatever `fact` says.
+  virtual Result<void> recordFact(const ConsumerName& consumer, const ConsumerFact& fact) = 0;
   virtual Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) = 0;
   /// Adds lines to the consume log, of a store that keeps one (IFencedStore::keepsLog): whatever is committed with them
   /// is in the log, and nothing else.
@@ -144,6 +185,7 @@ struct ConsumerState {
   bool moreInWork = false;
   std::vector<AttemptRecord> attempts;
   FencingToken recordedBy{};  // the term whose record of what is in work this is; 0: there is none
+  ConsumerFacts facts{};
 };
 
 /// What became of a commit whose reply was lost.

@@ -52,6 +52,8 @@ class World {
   void refuseLetters(std::size_t bodyBytes);
   /// As IStoreAdmin::release; false when it blocks nobody.
   bool release(const ConsumerName& consumer, const MessageId& id);
+  /// As IStoreAdmin::resume; false when it has not stopped.
+  bool resume(const ConsumerName& consumer);
   /// No fault that was asked for strikes any more.
   void heal();
   /// The fence row is gone though it was claimed before.

@@ -59,6 +59,8 @@ class Admin final : public IDatabaseAdmin {
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override {
     return store().release(consumer, id);
   }
+  Result<std::vector<ConsumerStreak>> streaks() override { return store().streaks(); }
+  Result<void> resume(const ConsumerName& consumer) override { return store().resume(consumer); }
   Result<std::vector<InWorkRecord>> inWork() override { return store().inWork(); }
   Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
                                                         std::span<const std::string> keys) override {

@@ -29,13 +29,11 @@ Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chro
   const Result<void> limited = connection.run("SET statement_timeout = " + std::to_string(limit.count()));
   if (!limited) return limited.error();
   if (const Result<void> counted = countWaiting(connection, queue.number, stats); !counted) return counted.error();
-  const std::string streak = deadInARow().value;
-  const std::string look = lastLookAtClock().value;
   const Result<Answer> others = connection.ask(
       "SELECT (SELECT count(*) FROM tenure_dead_letter WHERE queue = $1),"
-      " (SELECT count(*) FROM tenure_attempt WHERE queue = $1 AND id NOT IN ($2, $3)),"
+      " (SELECT count(*) FROM tenure_attempt WHERE queue = $1),"
       " (SELECT enqueued_at FROM tenure_message WHERE queue = $1 ORDER BY n LIMIT 1)",
-      queue.number, Blob{streak}, Blob{look});
+      queue.number);
   if (!others) return others.error();
   stats.deadLetters = others->integer(0, 0);
   stats.retrying = others->integer(0, 1);

@@ -79,6 +79,21 @@ CREATE TABLE tenure_in_work(
   ids bytea NOT NULL,              -- each id followed by a NUL
   PRIMARY KEY(queue, consumer))
   WITH (fillfactor = 10);
+CREATE TABLE tenure_window(
+  queue bigint NOT NULL, consumer text NOT NULL,
+  front bigint NOT NULL, lanes bigint NOT NULL, ahead bigint NOT NULL,
+  PRIMARY KEY(queue, consumer));
+CREATE TABLE tenure_streak(
+  queue bigint NOT NULL, consumer text NOT NULL,
+  deaths bigint NOT NULL, last_reason bytea NOT NULL, first_at bigint NOT NULL, last_at bigint NOT NULL,
+  standing bigint NOT NULL,        -- 0 counting, 1 stopped, 2 resumed
+  PRIMARY KEY(queue, consumer));
+CREATE TABLE tenure_clock(
+  queue bigint NOT NULL, consumer text NOT NULL,
+  of_store bigint NOT NULL,        -- whose: 0 the leader's, 1 the store's
+  wall bigint NOT NULL, boot_id text NOT NULL, since_boot bigint NOT NULL,
+  trusted_from bigint NOT NULL,
+  PRIMARY KEY(queue, consumer));
 CREATE TABLE tenure_dead_letter(
   number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   queue bigint NOT NULL REFERENCES tenure_queue, consumer text NOT NULL,
@@ -119,6 +134,35 @@ CREATE TABLE tenure_reader(
 
 constexpr std::array steps{
     storage::SchemaStep{5, R"sql(
+CREATE TABLE tenure_window(
+  queue bigint NOT NULL, consumer text NOT NULL,
+  front bigint NOT NULL, lanes bigint NOT NULL, ahead bigint NOT NULL,
+  PRIMARY KEY(queue, consumer));
+CREATE TABLE tenure_streak(
+  queue bigint NOT NULL, consumer text NOT NULL,
+  deaths bigint NOT NULL, last_reason bytea NOT NULL, first_at bigint NOT NULL, last_at bigint NOT NULL,
+  standing bigint NOT NULL,
+  PRIMARY KEY(queue, consumer));
+CREATE TABLE tenure_clock(
+  queue bigint NOT NULL, consumer text NOT NULL,
+  of_store bigint NOT NULL,
+  wall bigint NOT NULL, boot_id text NOT NULL, since_boot bigint NOT NULL,
+  trusted_from bigint NOT NULL,
+  PRIMARY KEY(queue, consumer));
+INSERT INTO tenure_streak SELECT queue, consumer, attempts, last_error, first_at, last_at, standing
+  FROM tenure_attempt WHERE id = 'tenure: dead letters in a row';
+INSERT INTO tenure_clock
+  SELECT queue, consumer, CASE words[1] WHEN 'store' THEN 1 ELSE 0 END, last_at, words[2], words[3]::bigint, first_at
+  FROM (SELECT *, regexp_match(encode(last_error, 'escape'), '^(store|leader) (\S+) (\d+)$') AS words
+        FROM tenure_attempt WHERE id = 'tenure: last look at the clock') AS looks
+  WHERE words IS NOT NULL;
+DELETE FROM tenure_attempt WHERE id IN ('tenure: dead letters in a row', 'tenure: last look at the clock');
+INSERT INTO tenure_window
+  SELECT queue, left(consumer, -7), words[1]::bigint, words[2]::bigint, words[3]::bigint
+  FROM (SELECT *, regexp_match(encode(ids, 'escape'), '^(\d+)\\000(\d+)\\000(\d+)\\000$') AS words
+        FROM tenure_in_work WHERE consumer LIKE '%' || chr(31) || 'window') AS windows
+  WHERE words IS NOT NULL;
+DELETE FROM tenure_in_work WHERE consumer LIKE '%' || chr(31) || 'window';
 ALTER TABLE tenure_attempt ADD COLUMN begun_by bigint NOT NULL DEFAULT 0,
   ADD COLUMN process_died bigint NOT NULL DEFAULT 0,
   ADD COLUMN postponed bigint NOT NULL DEFAULT 0, ADD COLUMN postponed_since bigint NOT NULL DEFAULT 0;
@@ -153,10 +197,11 @@ CREATE TABLE tenure_reader(
 )sql"},
 };
 
-constexpr std::array<std::string_view, 16> tables{
-    "tenure_schema", "tenure_fence",   "tenure_lane",    "tenure_queue",   "tenure_message",     "tenure_number",
-    "tenure_sent",   "tenure_key",     "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state",
-    "tenure_log",    "tenure_waiting", "tenure_fired",   "tenure_reader"};
+constexpr std::array<std::string_view, 19> tables{
+    "tenure_schema",      "tenure_fence",   "tenure_lane",  "tenure_queue",   "tenure_message",
+    "tenure_number",      "tenure_sent",    "tenure_key",   "tenure_attempt", "tenure_in_work",
+    "tenure_dead_letter", "tenure_state",   "tenure_log",   "tenure_window",  "tenure_streak",
+    "tenure_clock",       "tenure_waiting", "tenure_fired", "tenure_reader"};
 
 struct Missing {
   std::vector<std::string> tables;

@@ -8,6 +8,8 @@
 ///   tenure_fence ─1:n─ tenure_lane             one row an election: which term may commit; its lanes' commits
 ///   tenure_key                                 what was done or died already
 ///   tenure_attempt  tenure_in_work             what failed, what a term had in hand
+///   tenure_window  tenure_streak  tenure_clock what is kept of a consumer itself: how far its terms may go, its dead
+///                                              letters in a row, its last look at the clock
 ///   tenure_dead_letter  tenure_state
 ///
 /// A message's place is taken from its queue's row in the producer's transaction: who appends next waits for that

@@ -1,6 +1,4 @@
 // What operators ask and do: what every store answers (storage/store_admin.hpp), and what is the queue's.
-#include <algorithm>
-
 #include "backends/redis/driver.hpp"
 #include "backends/redis/inspection.hpp"
 #include "backends/redis/messages.hpp"
@@ -41,6 +39,8 @@ class Admin final : public IDatabaseAdmin {
     return store_.purgeDeadLetters(choice);
   }
   Result<std::vector<FailingMessage>> failing() override { return store_.failing(); }
+  Result<std::vector<ConsumerStreak>> streaks() override { return store_.streaks(); }
+  Result<void> resume(const ConsumerName& consumer) override { return store_.resume(consumer); }
   Result<std::vector<InWorkRecord>> inWork() override { return store_.inWork(); }
   Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
                                                         std::span<const std::string> keys) override {
@@ -87,7 +87,7 @@ Result<QueueStats> Admin::stats() {
   }
   stats.waiting = (*answers)[1].view().integer();
   stats.deadLetters = (*answers)[2].view().integer();
-  stats.retrying = std::ranges::count_if(*failing, [](const FailingMessage& each) { return !isNote(each.attempts); });
+  stats.retrying = static_cast<std::int64_t>(failing->size());
   if ((*answers)[3].view().size() == 0) return stats;
   const Result<Message> oldest = messageFrom((*answers)[3][0]);
   if (!oldest) return oldest.error();

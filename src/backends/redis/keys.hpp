@@ -13,6 +13,7 @@
 ///   tenure:{orders}:dead       hash    <number> → a dead letter
 ///   tenure:{orders}:log        hash    <consumer> NUL <number> → some lines
 ///   …:names of these three     zset    the same fields, in order
+///   tenure:{orders}:facts      hash    <a digit for its kind> NUL <consumer> → what is kept of a consumer itself
 ///   tenure:{orders}:id:<consumer> NUL <id>   string: what became of a message; expires (Options::keepIdsFor)
 ///   tenure:{orders}:key-count  hash    <hour since 1970, or never> → how many of these expire in it
 ///
@@ -48,13 +49,14 @@ struct Keys {
     deadNames,
     log,
     logNames,
+    facts,
   };
-  static constexpr std::size_t places = logNames;
+  static constexpr std::size_t places = facts;
 
   explicit Keys(std::string_view tag) : prefix("tenure:{" + std::string(tag) + "}:") {
     constexpr std::array<std::string_view, places> names{
-        "queue",    "messages",       "fence", "counters",   "in-work", "state",    "key-count",
-        "attempts", "attempts:names", "dead",  "dead:names", "log",     "log:names"};
+        "queue",    "messages",       "fence", "counters",   "in-work", "state",     "key-count",
+        "attempts", "attempts:names", "dead",  "dead:names", "log",     "log:names", "facts"};
     for (std::size_t i = 0; i < places; ++i) fixed[i] = prefix + std::string(names[i]);
   }
 
@@ -78,6 +80,7 @@ constexpr Keys::Place hashOf(spi::Table table) noexcept {
     case spi::Table::inWork: return Keys::inWork;
     case spi::Table::deadLetter: return Keys::dead;
     case spi::Table::log: return Keys::log;
+    case spi::Table::fact: return Keys::facts;
     default: return Keys::state;
   }
 }

@@ -56,6 +56,10 @@ class Admin final : public IDatabaseAdmin {
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override {
     return writing<void>([&] { return store_.release(consumer, id); });
   }
+  Result<std::vector<ConsumerStreak>> streaks() override { return store_.streaks(); }
+  Result<void> resume(const ConsumerName& consumer) override {
+    return writing<void>([&] { return store_.resume(consumer); });
+  }
   Result<std::vector<InWorkRecord>> inWork() override { return store_.inWork(); }
   Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
                                                         std::span<const std::string> keys) override {

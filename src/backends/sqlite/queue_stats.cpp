@@ -36,10 +36,9 @@ Result<QueueStats> statsOf(Connection& connection, const Queue& queue) {
   if (const Result<void> counted = countWaiting(connection, queue.number, stats); !counted) return counted.error();
   Query others = connection.query(
       "SELECT (SELECT count(*) FROM tenure_dead_letter WHERE queue = ?1),"
-      " (SELECT count(*) FROM tenure_attempt WHERE queue = ?1 AND id NOT IN (?4, ?5)),"
+      " (SELECT count(*) FROM tenure_attempt WHERE queue = ?1),"
       " (SELECT enqueued_at FROM tenure_message WHERE n > ?2 AND n <= ?3 ORDER BY n LIMIT 1)",
-      queue.number, positionIn(queue.number, 0), lastPositionIn(queue.number), deadInARow().value,
-      lastLookAtClock().value);
+      queue.number, positionIn(queue.number, 0), lastPositionIn(queue.number));
   const Result<bool> row = others.next();
   if (!row) return row.error();
   stats.deadLetters = others.integer(0);

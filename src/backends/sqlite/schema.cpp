@@ -63,6 +63,21 @@ CREATE TABLE tenure_in_work(
   token INTEGER NOT NULL, more INTEGER NOT NULL,
   ids BLOB NOT NULL,            -- each id followed by a NUL
   PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
+CREATE TABLE tenure_window(
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL,
+  front INTEGER NOT NULL, lanes INTEGER NOT NULL, ahead INTEGER NOT NULL,
+  PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
+CREATE TABLE tenure_streak(
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL,
+  deaths INTEGER NOT NULL, last_reason TEXT NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
+  standing INTEGER NOT NULL,    -- 0 counting, 1 stopped, 2 resumed
+  PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
+CREATE TABLE tenure_clock(
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL,
+  of_store INTEGER NOT NULL,    -- whose: 0 the leader's, 1 the store's
+  wall INTEGER NOT NULL, boot_id TEXT NOT NULL, since_boot INTEGER NOT NULL,
+  trusted_from INTEGER NOT NULL,
+  PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
 CREATE TABLE tenure_dead_letter(
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   queue INTEGER NOT NULL, consumer TEXT NOT NULL,
@@ -102,6 +117,38 @@ CREATE TABLE tenure_reader(
 
 constexpr std::array steps{
     storage::SchemaStep{4, R"sql(
+CREATE TABLE tenure_window(
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL,
+  front INTEGER NOT NULL, lanes INTEGER NOT NULL, ahead INTEGER NOT NULL,
+  PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
+CREATE TABLE tenure_streak(
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL,
+  deaths INTEGER NOT NULL, last_reason TEXT NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
+  standing INTEGER NOT NULL,
+  PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
+CREATE TABLE tenure_clock(
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL,
+  of_store INTEGER NOT NULL,
+  wall INTEGER NOT NULL, boot_id TEXT NOT NULL, since_boot INTEGER NOT NULL,
+  trusted_from INTEGER NOT NULL,
+  PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
+INSERT INTO tenure_streak SELECT queue, consumer, attempts, last_error, first_at, last_at, standing
+  FROM tenure_attempt WHERE id = 'tenure: dead letters in a row';
+INSERT INTO tenure_clock
+  SELECT queue, consumer, whose = 'store', last_at, substr(look, 1, instr(look, ' ') - 1),
+    CAST(substr(look, instr(look, ' ') + 1) AS INTEGER), first_at
+  FROM (SELECT *, substr(last_error, 1, instr(last_error, ' ') - 1) AS whose,
+          substr(last_error, instr(last_error, ' ') + 1) AS look
+        FROM tenure_attempt WHERE id = 'tenure: last look at the clock');
+DELETE FROM tenure_attempt WHERE id IN ('tenure: dead letters in a row', 'tenure: last look at the clock');
+INSERT INTO tenure_window
+  SELECT queue, substr(consumer, 1, length(consumer) - 7), CAST(CAST(substr(ids, 1, one - 1) AS TEXT) AS INTEGER),
+    CAST(CAST(substr(rest, 1, two - 1) AS TEXT) AS INTEGER),
+    CAST(CAST(substr(rest, two + 1, length(rest) - two - 1) AS TEXT) AS INTEGER)
+  FROM (SELECT *, instr(rest, x'00') AS two
+        FROM (SELECT *, instr(ids, x'00') AS one, substr(ids, instr(ids, x'00') + 1) AS rest FROM tenure_in_work
+              WHERE consumer GLOB '*' || char(31) || 'window'));
+DELETE FROM tenure_in_work WHERE consumer GLOB '*' || char(31) || 'window';
 ALTER TABLE tenure_attempt ADD COLUMN begun_by INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN process_died INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN postponed INTEGER NOT NULL DEFAULT 0;
@@ -134,10 +181,10 @@ CREATE TABLE tenure_reader(
 )sql"},
 };
 
-constexpr std::array<std::string_view, 15> tables{
-    "tenure_schema", "tenure_fence", "tenure_queue",   "tenure_message", "tenure_number",
-    "tenure_sent",   "tenure_key",   "tenure_attempt", "tenure_in_work", "tenure_dead_letter",
-    "tenure_state",  "tenure_log",   "tenure_waiting", "tenure_fired",   "tenure_reader"};
+constexpr std::array<std::string_view, 18> tables{
+    "tenure_schema", "tenure_fence",   "tenure_queue",   "tenure_message",     "tenure_number", "tenure_sent",
+    "tenure_key",    "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state",  "tenure_log",
+    "tenure_window", "tenure_streak",  "tenure_clock",   "tenure_waiting",     "tenure_fired",  "tenure_reader"};
 
 using Names = std::set<std::string, std::less<>>;
 

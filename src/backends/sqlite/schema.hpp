@@ -8,6 +8,8 @@
 ///   tenure_fence                               one row an election: which term may commit
 ///   tenure_key                                 what was done or died already
 ///   tenure_attempt  tenure_in_work             what failed, what a term had in hand
+///   tenure_window  tenure_streak  tenure_clock what is kept of a consumer itself: how far its terms may go, its dead
+///                                              letters in a row, its last look at the clock
 ///   tenure_dead_letter  tenure_state
 ///   tenure_log                                 what became of each attempt, where a consumer keeps that
 ///

@@ -13,7 +13,8 @@ bool isPlain(unsigned char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_';
 }
 
-constexpr std::array tops{"fence", "owner", "counters", "keys", "attempts", "in-work", "letters", "log", "state"};
+constexpr std::array tops{"fence",   "owner",   "counters", "keys",  "attempts",
+                          "in-work", "letters", "log",      "state", "facts"};
 static_assert(tops.size() == spi::tableCount);
 
 }  // namespace

@@ -10,6 +10,7 @@
 ///   <name>/letters/<folder>/<text>   a thousand numbers in a folder, for the same reason
 ///   <name>/log/<folder>/<text>
 ///   <name>/state/<text>
+///   <name>/facts/<text>
 ///
 /// Texts hold any bytes: a NUL stands as a comma, and what ZooKeeper or a terminal would stumble over as %xx.
 #pragma once
@@ -50,6 +51,8 @@ struct Paths {
 
   /// What `base` is below, the root and all above it, parents first. Others make and use it, too.
   std::vector<std::string> above() const;
+  /// The folder that a store of an earlier version lacks.
+  std::string later() const { return top(spi::Table::fact); }
   /// What is made with the store but for `base`, parents first.
   std::vector<std::string> madeFolders() const;
 

@@ -19,11 +19,14 @@ Result<bool> Driver::isMade() {
 /// For a claim. All that is below was made with the same rights. What we may not even read is not open to the world.
 Result<void> Driver::makeReady() {
   Result<bool> made = isMade();
+  const bool mayLackSome = made && *made;
   if (made && !*made) {
     if (Result<void> making = make(); !making) return making;
     made = isMade();
   }
   if (!made) return made.error();
+  if (mayLackSome)
+    if (Result<void> later = makeFolder(paths_.later()); !later) return later;
   const Result<bool> open = session_->isWorldWritable(paths_.base);
   if (!open && !open.error().is(Errc::permissionDenied)) return open.error();
   isOpenToAll_ = open && *open;

@@ -15,6 +15,11 @@ using nlohmann::json;
 
 constexpr std::size_t beforeKey = 2;  // of nameOf: the table's digit and a NUL
 
+/// Names of tables that share a kind keep what tells these apart.
+bool sharesKind(Table table) noexcept { return kindOf(table) == spi::Table::fact; }
+
+std::string inKind(Table table, std::string name) { return sharesKind(table) ? name : name.substr(beforeKey); }
+
 Error damaged(const std::string& name) {
   return {Errc::storeFailed, "the record \"" + escaped(name) + "\" is damaged"};
 }
@@ -130,20 +135,22 @@ spi::Table kindOf(Table table) noexcept {
     case Table::deadLetter: return spi::Table::deadLetter;
     case Table::log: return spi::Table::log;
     case Table::state: return spi::Table::state;
+    case Table::window:
+    case Table::streak:
+    case Table::clock: return spi::Table::fact;
     case Table::waiting:
     case Table::fired: break;  // not in these stores yet
   }
   return spi::Table::state;
 }
 
-spi::Name named(Table table, std::span<const Value> key) {
-  return {kindOf(table), nameOf(table, key).substr(beforeKey)};
-}
+spi::Name named(Table table, std::span<const Value> key) { return {kindOf(table), inKind(table, nameOf(table, key))}; }
 
-spi::Name nameOf(const Write& write) { return {kindOf(write.table), write.name.substr(beforeKey)}; }
+spi::Name nameOf(const Write& write) { return {kindOf(write.table), inKind(write.table, write.name)}; }
 
 std::string prefixOf(Table table, const Row& key) {
-  return key.empty() ? std::string{} : named(table, key).text + '\0';
+  if (key.empty()) return sharesKind(table) ? nameOf(table, {}) + '\0' : std::string{};
+  return named(table, key).text + '\0';
 }
 
 std::string textOf(Table table, const Row& row) {
@@ -160,7 +167,8 @@ std::string textOf(Table table, const Row& row) {
 
 Result<Row> takeRow(Table table, const std::string& name, std::string_view& text) {
   const Schema& schema = schemaOf(table);
-  std::optional<Row> row = keyFrom(schema, name);
+  const std::string_view key = name;
+  std::optional<Row> row = keyFrom(schema, sharesKind(table) ? key.substr(std::min(beforeKey, key.size())) : key);
   if (!row) return damaged(name);
   if (table == Table::state) {
     row->emplace_back(std::string(std::exchange(text, {})));

@@ -320,6 +320,49 @@ TEST_P(AdminSuite, ASuccessThatClearsTheAttemptsClearsTheReleaseToo) {
   EXPECT_EQ(admin_->failing().value()[0].attempts.state, AttemptState::retrying);
 }
 
+TEST_P(AdminSuite, SeesWhoseMessagesDieInARowAndWhoHasStopped) {
+  EXPECT_THAT(admin_->streaks().value(), IsEmpty());
+  const DeadLetterStreak stopped{.deaths = 20, .lastReason = "no stock", .state = DeadLetterStreak::State::stopped};
+  commit([&](IFencedTransaction& transaction) {
+    EXPECT_THAT(transaction.recordFact(consumer, stopped), succeeds());
+    EXPECT_THAT(transaction.recordFact(ConsumerName{"a"}, DeadLetterStreak{.deaths = 1}), succeeds());
+    EXPECT_THAT(transaction.recordFact(consumer, RecoveryWindow{.front = 1}), succeeds());
+    EXPECT_THAT(transaction.recordFact(consumer, ClockLook{}), succeeds());
+  });
+
+  const std::vector<ConsumerStreak> streaks = admin_->streaks().value();
+
+  ASSERT_THAT(streaks, SizeIs(2));
+  EXPECT_EQ(streaks[0].consumer, ConsumerName{"a"});
+  EXPECT_EQ(streaks[1].consumer, consumer);
+  EXPECT_TRUE(streaks[1].streak == stopped);
+  EXPECT_THAT(admin_->failing().value(), IsEmpty());
+  EXPECT_THAT(admin_->inWork().value(), IsEmpty());
+}
+
+TEST_P(AdminSuite, OnlyWhoHasStoppedIsResumedAndStaysSoWhateverIsRecordedMeanwhile) {
+  const auto record = [&](const ConsumerName& of, int deaths, DeadLetterStreak::State state) {
+    commit([&](IFencedTransaction& transaction) {
+      EXPECT_THAT(transaction.recordFact(of, DeadLetterStreak{.deaths = deaths, .state = state}), succeeds());
+    });
+  };
+  const auto found = [&] { return leader_.store->consumerState(consumer).value().facts.streak; };
+  record(consumer, 20, DeadLetterStreak::State::stopped);
+  record(ConsumerName{"counting"}, 1, DeadLetterStreak::State::counting);
+  EXPECT_THAT(admin_->resume(ConsumerName{"counting"}), failsWith(Errc::notFound));
+  EXPECT_THAT(admin_->resume(ConsumerName{"nobody"}), failsWith(Errc::notFound));
+
+  EXPECT_THAT(admin_->resume(consumer), succeeds());
+  EXPECT_THAT(admin_->resume(consumer), failsWith(Errc::notFound)) << "a second time";
+  record(consumer, 21, DeadLetterStreak::State::stopped);
+
+  ASSERT_TRUE(found());
+  EXPECT_EQ(found()->state, DeadLetterStreak::State::resumed);
+  EXPECT_EQ(found()->deaths, 21);
+  record(consumer, 0, DeadLetterStreak::State::counting);
+  EXPECT_FALSE(found()) << "its leader has heard of it";
+}
+
 TEST_P(AdminSuite, AResetLeavesTheLetterForItsCallerToSend) {
   deadLetter("m");
 

@@ -297,6 +297,70 @@ TEST_P(StoreSuite, AttemptsOutliveTheirTermUntilTheyAreCleared) {
   EXPECT_TRUE(state.attempts[0] == record);
 }
 
+TEST_P(StoreSuite, WhatIsKeptOfAConsumerItselfOutlivesItsTerm) {
+  const Leader first = leaderWith(7);
+  const WallTime at{std::chrono::milliseconds{1'790'000'000'123}};
+  const RecoveryWindow window{.front = 512, .lanes = 4, .window = 9000};
+  const DeadLetterStreak streak{.deaths = 20,
+                                .lastReason = "no such order \xff",
+                                .firstAt = at,
+                                .lastAt = at + std::chrono::seconds{5},
+                                .state = DeadLetterStreak::State::stopped};
+  const ClockLook look{.isStores = true,
+                       .wall = at,
+                       .bootId = "0b0f-17",
+                       .sinceBoot = std::chrono::hours{99},
+                       .trustedFrom = at + std::chrono::hours{1}};
+  auto transaction = begin(first);
+  ASSERT_THAT(transaction->recordFact(consumer, RecoveryWindow{.front = 1}), succeeds());
+  for (const ConsumerFact& fact : {ConsumerFact(window), ConsumerFact(streak), ConsumerFact(look)})
+    ASSERT_THAT(transaction->recordFact(consumer, fact), succeeds());
+  ASSERT_THAT(transaction->recordFact(ConsumerName{"another"}, ClockLook{}), succeeds());
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  const Leader second = leaderWith(8);
+  const ConsumerFacts facts = second.store->consumerState(consumer).value().facts;
+  const ConsumerFacts others = second.store->consumerState(ConsumerName{"another"}).value().facts;
+  const ConsumerFacts nobodys = second.store->consumerState(ConsumerName{"nobody"}).value().facts;
+
+  EXPECT_TRUE(facts.window == window);
+  EXPECT_TRUE(facts.streak == streak);
+  EXPECT_TRUE(facts.clock == look);
+  EXPECT_FALSE(others.window || others.streak);
+  EXPECT_TRUE(others.clock == ClockLook{});
+  EXPECT_FALSE(nobodys.window || nobodys.streak || nobodys.clock);
+}
+
+TEST_P(StoreSuite, AStreakWithoutDeathsIsForgotten) {
+  const Leader leader = leaderWith(7);
+  const auto record = [&](int deaths) {
+    auto transaction = begin(leader);
+    ASSERT_THAT(transaction->recordFact(consumer, DeadLetterStreak{.deaths = deaths}), succeeds());
+    ASSERT_THAT(transaction->commit(), succeeds());
+  };
+  record(3);
+  EXPECT_EQ(leader.store->consumerState(consumer).value().facts.streak->deaths, 3);
+
+  record(0);
+
+  EXPECT_FALSE(leader.store->consumerState(consumer).value().facts.streak);
+  record(0);
+}
+
+TEST_P(StoreSuite, WhatIsRecordedOfAConsumerIsFencedAndUndone) {
+  const Leader first = leaderWith(7);
+  auto transaction = begin(first);
+  ASSERT_THAT(transaction->recordFact(consumer, RecoveryWindow{.front = 9}), succeeds());
+  transaction->rollback();
+  transaction = begin(first);
+  const Result<void> written = transaction->recordFact(consumer, RecoveryWindow{.front = 7});
+  const Leader second = leaderWith(8);
+
+  EXPECT_THAT(written ? transaction->commit() : written, failsWith(Errc::staleTerm));
+
+  EXPECT_FALSE(second.store->consumerState(consumer).value().facts.window);
+}
+
 TEST_P(StoreSuite, ACommitWhoseReplyCameIsResolvedAsSuch) {
   const Leader leader = leaderWith(7);
   ASSERT_THAT(put(leader, "k", "v"), succeeds());

@@ -221,7 +221,7 @@ TEST_P(VerdictsSuite, ManyDeadLettersInARowStopEveryLeaderUntilAnOperatorLetsThe
   int looks = 0;
   serveUntil([&] { return stops() == 2 && ++looks > 20; });
   EXPECT_EQ(starts_[0], started) << "the successor waits too";
-  ASSERT_THAT(admin->release(options_.name, deadInARow()), succeeds());
+  ASSERT_THAT(admin->resume(options_.name), succeeds());
   serve();
 
   EXPECT_EQ(dead().size(), died);

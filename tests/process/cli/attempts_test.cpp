@@ -141,7 +141,10 @@ TEST_F(Attempts, TooManyDeadLettersInARowStopTheConsumerUntilItIsResumed) {
   EXPECT_EQ(told(first, SIGTERM), 0);
   ASSERT_TRUE(second.waitForOutput(" consumer_stopped ")) << "nobody else goes on: " << second.output();
   EXPECT_THAT(stats(), AllOf(HasSubstr("waiting       53 "), HasSubstr("dead letters  7")));
-  EXPECT_THAT(tenure(inElection("status", {"--queue", queue()})).output, HasSubstr("dead letters in a row"));
+  EXPECT_THAT(tenure(inElection("status", {"--queue", queue()})).output,
+              AllOf(HasSubstr("\nretrying      0\n"), HasSubstr("\nblocked       0\n"),
+                    HasSubstr("\nstopped       1\n  stopped  consumer="), HasSubstr("dead_letters=7")));
+  EXPECT_THAT(tenure(onQueue({"queue", "failing", "--blocked"})).output, HasSubstr("stopped  consumer="));
 
   write("mended", "");
   const Run resumed = tenure(onQueue({"queue", "resume"}));

@@ -118,7 +118,8 @@ TEST_P(StuckWorkOnRabbit, IsNotSaidToBeNoneWhereNobodyCanKnow) {
                               "oldest        not known: the broker does not tell\n"),
                     HasSubstr("postponed     not known: name the store with --store\n"), Not(HasSubstr(" 0\n"))));
   const json all = json::parse(tenure({"queue", "stats", "--json", "--queue", queueUrl()}).output);
-  for (const char* unknown : {"oldest", "in_work", "retrying", "postponed", "kept", "blocked", "dead_letters"})
+  for (const char* unknown :
+       {"oldest", "in_work", "retrying", "postponed", "kept", "blocked", "stopped", "dead_letters"})
     EXPECT_TRUE(all[unknown].is_null()) << unknown;
   EXPECT_THAT(tenure(withEnds({"queue", "stats"})).output, HasSubstr("postponed     not known: "))
       << "no leader has ever claimed the store";

@@ -53,6 +53,25 @@ TEST(QueueReport, ShowsTheFirstTenOfEachAndHowManyMoreThereAre) {
   EXPECT_EQ(nlohmann::json::parse(reportJson(report, now))["postponed"].size(), 13U);
 }
 
+TEST(QueueReport, NamesTheConsumersThatHaveStopped) {
+  QueueReport report = twentyFive();
+  EXPECT_THAT(reportText(report, now), HasSubstr("stopped       0\n"));
+  report.store->stopped.push_back({{"orders"},
+                                   {.deaths = 20,
+                                    .lastReason = "no \x1b stock",
+                                    .firstAt = now - 1h,
+                                    .lastAt = now,
+                                    .state = DeadLetterStreak::State::stopped}});
+
+  EXPECT_THAT(
+      reportText(report, now),
+      AllOf(HasSubstr("stopped       1\n  stopped  consumer=orders  dead_letters=20  "), Not(HasSubstr("\x1b"))));
+  const auto stopped = nlohmann::json::parse(reportJson(report, now))["stopped"];
+  EXPECT_EQ(stopped[0]["consumer"], "orders");
+  EXPECT_EQ(stopped[0]["state"], "stopped");
+  EXPECT_EQ(stopped[0]["dead_letters"], 20);
+}
+
 TEST(QueueReport, SaysWhatIsInWorkAsFarAsThatIsOnRecord) {
   QueueReport report = twentyFive();
   EXPECT_THAT(reportText(report, now), HasSubstr("in work       0\n"));

@@ -108,8 +108,8 @@ TEST_F(CommitterTest, ADeathInARowIsWrittenAndASuccessEndsTheRow) {
   at().streak().died(MessageId{"x"}, "bad", now.wall);
   at().booking.deaths = 1;
   Commit commit = close();
-  ASSERT_THAT(commit.records, SizeIs(1));
-  EXPECT_EQ(commit.records[0].id, deadInARow());
+  ASSERT_THAT(commit.facts, SizeIs(1));
+  EXPECT_EQ(std::get<DeadLetterStreak>(commit.facts[0]).deaths, 1);
   committer().committed(hand, now);
   committer().forget();
 
@@ -117,7 +117,8 @@ TEST_F(CommitterTest, ADeathInARowIsWrittenAndASuccessEndsTheRow) {
   at().booking.succeeded = true;
   commit = close();
 
-  EXPECT_THAT(idsOf(commit.cleared), ElementsAre(deadInARow().value));
+  ASSERT_THAT(commit.facts, SizeIs(1));
+  EXPECT_EQ(std::get<DeadLetterStreak>(commit.facts[0]), DeadLetterStreak{});
   committer().committed(hand, now);
   EXPECT_FALSE(at().streak().counts());
 }

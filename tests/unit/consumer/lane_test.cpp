@@ -38,7 +38,7 @@ class LaneTest : public testing::Test {
     expect<Recall>(lane.did(now));
     Recollection recollection;
     recollection.state = left;
-    recollection.window = recoveryWindowOf(options);
+    recollection.state.facts.window = recoveryWindowOf(options);
     expect<Attach>(lane.recalled(recollection, now));
     expect<Return>(lane.did(now));
   }

@@ -42,10 +42,7 @@ inline ConsumerState leftInWork(const std::vector<std::string>& ids, bool more =
   return state;
 }
 inline AttemptRecord attemptsAt(const std::string& id, int attempts, std::string error = {}) {
-  AttemptRecord record = noteCalled(MessageId{id});
-  record.attempts = attempts;
-  record.lastError = std::move(error);
-  return record;
+  return {.id = MessageId{id}, .attempts = attempts, .lastError = std::move(error)};
 }
 
 /// The one that is expected, or an empty one and a failure.

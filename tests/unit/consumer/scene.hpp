@@ -104,17 +104,7 @@ class Scene : public testing::Test {
     for (const auto& letter : world.deadLetters()) ids.push_back(letter.message.id.value);
     return ids;
   }
-  ConsumerState found() const {
-    ConsumerState state = world.consumerState(ConsumerName{"orders"});
-    std::erase_if(state.attempts, isNote);
-    return state;
-  }
-  /// What stands for no message.
-  std::vector<AttemptRecord> notes() const {
-    std::vector<AttemptRecord> all = world.consumerState(ConsumerName{"orders"}).attempts;
-    std::erase_if(all, [](const AttemptRecord& each) { return !isNote(each); });
-    return all;
-  }
+  ConsumerState found() const { return world.consumerState(ConsumerName{"orders"}); }
   std::vector<std::string> inWorkIds() const {
     std::vector<std::string> ids;
     for (const MessageId& id : found().inWork)

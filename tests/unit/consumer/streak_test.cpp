@@ -6,9 +6,7 @@
 namespace tenure::test {
 namespace {
 
-using testing::Each;
 using testing::ElementsAre;
-using testing::Field;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -27,7 +25,7 @@ class ConsumerStops : public Scene {
   void executeFor(ConsumerReplica& replica, Duration duration) {
     for (const BootTime end = clock.now() + duration; clock.now() < end; clock.advance(10ms)) replica.execute();
   }
-  bool resume() { return world.release(ConsumerName{"orders"}, deadInARow()); }
+  bool resume() { return world.resume(ConsumerName{"orders"}); }
 
   Handler failing = [](const Delivery&) { return Outcome::failed("a slip"); };
   Handler sound = [](const Delivery&) { return Outcome::done(); };
@@ -76,7 +74,7 @@ TEST_F(ConsumerStops, UntilAnOperatorLetsItGoOn) {
 
   EXPECT_THAT(doneIds(), ElementsAre("m4", "m5"));
   EXPECT_THAT(events.of<ConsumerResumed>(), SizeIs(1));
-  EXPECT_THAT(notes(), Each(Field(&AttemptRecord::id, lastLookAtClock()))) << "nothing of it is left on record";
+  EXPECT_FALSE(found().facts.streak) << "nothing of it is left on record";
 }
 
 TEST_F(ConsumerStops, AWordThatComesWhileNobodyLeadsIsHeardByTheNext) {
@@ -164,7 +162,7 @@ TEST_F(ConsumerStops, WithoutALimitNothingStopsIt) {
   workOff(elect());
 
   EXPECT_THAT(deadIds(), SizeIs(60));
-  EXPECT_THAT(notes(), Each(Field(&AttemptRecord::id, lastLookAtClock())));
+  EXPECT_FALSE(found().facts.streak);
 }
 
 TEST_F(ConsumerStops, AStopHoldsForAReplicaWithoutALimitToo) {
@@ -180,12 +178,33 @@ TEST_F(ConsumerStops, AStopHoldsForAReplicaWithoutALimitToo) {
   EXPECT_THAT(deadIds(), SizeIs(3));
 }
 
-TEST_F(ConsumerStops, AMessageUnderTheIdOfTheRecordIsUnfit) {
-  produce({deadInARow().value, "m1"});
+TEST_F(ConsumerStops, NoMessageIsTakenForTheRecordWhateverItsId) {
+  options.maxAttempts = 2;
+  const std::string odd = "tenure: dead letters in a row";
+  produce({odd, "m1"});
+  behaviour = [&](const Delivery& delivery) {
+    return delivery.attempt == 1 ? Outcome::failed("not yet") : Outcome::done();
+  };
 
   workOff(elect());
 
-  EXPECT_THAT(deadIds(), ElementsAre(deadInARow().value));
+  EXPECT_THAT(doneIds(), ElementsAre(odd, "m1"));
+}
+
+TEST_F(ConsumerStops, WhatIsOnRecordSaysHowManyAndSinceWhen) {
+  produceMany(2);
+  behaviour = failing;
+  const WallTime began = clock.wallNow();
+
+  workOff(elect());
+
+  const std::optional<DeadLetterStreak> streak = found().facts.streak;
+  ASSERT_TRUE(streak);
+  EXPECT_EQ(streak->deaths, 2);
+  EXPECT_EQ(streak->lastReason, "a slip");
+  EXPECT_EQ(streak->state, DeadLetterStreak::State::counting);
+  EXPECT_GE(streak->firstAt, began);
+  EXPECT_LE(streak->firstAt, streak->lastAt);
 }
 
 TEST(Streak, CountsTheSameMessageOnceAndForgetsWhatWasUndone) {

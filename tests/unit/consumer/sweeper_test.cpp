@@ -42,7 +42,8 @@ TEST_F(SweeperTest, TheClockIsLookedAtBeforeAPassAndItsReadingIsKept) {
   steps<LookAtClock>();
   sweeper().lookedAt(std::nullopt, now);
   ASSERT_TRUE(sweeper().toBook());
-  EXPECT_EQ(sweeper().toBook()->id, lastLookAtClock());
+  EXPECT_FALSE(sweeper().toBook()->isStores);
+  EXPECT_EQ(sweeper().toBook()->wall, now.wall);
   sweeper().booked();
   EXPECT_FALSE(sweeper().toBook());
 

@@ -93,7 +93,12 @@ TEST(Schema, OfTheVersionBeforeIsBroughtForwardByTheCommandAlone) {
       "INSERT INTO tenure_attempt VALUES(1, 'c', 'begun', 2, 'begun by term 17, which has not told how it ended', 1, "
       "2, 0),"
       " (1, 'c', 'died', 3, 'its process died', 1, 2, 0), (1, 'c', 'failed', 1, 'postponed? no', 1, 2, 1),"
-      " (1, 'c', 'later', 0, 'postponed 5 times since 2026-11-25T08:00:00.000Z: no: stock', 1, 2, 0)");
+      " (1, 'c', 'later', 0, 'postponed 5 times since 2026-11-25T08:00:00.000Z: no: stock', 1, 2, 0),"
+      " (1, 'c', 'tenure: dead letters in a row', 20, 'its process died', 3, 4, 1),"
+      " (1, 'c', 'tenure: last look at the clock', 1, 'store 0b-17 12345', 7, 6, 0),"
+      " (1, 'd', 'tenure: last look at the clock', 1, 'leader 0c 5', 0, 9, 0);"
+      "INSERT INTO tenure_in_work VALUES(1, 'c', 17, 1, '\\x6100'), (1, 'c' || chr(31) || '2', 17, 0, ''),"
+      " (1, 'c' || chr(31) || 'window', 17, 0, '512\\0004\\0009000\\000')");
   EXPECT_THAT(openSink(options), failsWith(Errc::configurationRefused));
   const Result<void> refused = Leader(options, 7).claim();
   ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
@@ -107,6 +112,18 @@ TEST(Schema, OfTheVersionBeforeIsBroughtForwardByTheCommandAlone) {
   EXPECT_EQ(session.ask("SELECT string_agg(concat_ws(' ', encode(id, 'escape'), begun_by, process_died, postponed,"
                         " encode(last_error, 'escape')), '; ' ORDER BY id) FROM tenure_attempt"),
             "begun 17 0 0 ; died 0 1 0 its process died; failed 0 0 0 postponed? no; later 0 0 5 no: stock");
+  EXPECT_EQ(
+      session.ask("SELECT string_agg(replace(consumer, chr(31), '/'), ' ' ORDER BY consumer) FROM tenure_in_work"),
+      "c c/2");
+  EXPECT_EQ(session.ask("SELECT concat_ws(' ', queue, consumer, front, lanes, ahead) FROM tenure_window"),
+            "1 c 512 4 9000");
+  EXPECT_EQ(session.ask("SELECT concat_ws(' ', consumer, deaths, encode(last_reason, 'escape'), first_at, last_at,"
+                        " standing) FROM tenure_streak"),
+            "c 20 its process died 3 4 1")
+      << "who has stopped has not forgotten it";
+  EXPECT_EQ(session.ask("SELECT string_agg(concat_ws(' ', consumer, of_store, wall, boot_id, since_boot, trusted_from),"
+                        " '; ' ORDER BY consumer) FROM tenure_clock"),
+            "c 1 6 0b-17 12345 7; d 0 9 0c 5 0");
   EXPECT_THAT(Leader(options, 8).claim(), succeeds());
 }
 

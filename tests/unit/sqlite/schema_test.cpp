@@ -48,11 +48,17 @@ class EarlierVersion : public testing::Test {
   EarlierVersion() {
     world.meddle(test::readFile(TENURE_SOURCE_DIR "/tests/unit/sqlite/schema_4.sql"));
     world.meddle(
-        "INSERT INTO tenure_queue VALUES(1, 'default', 'that one', 0, 1 << 40, NULL, NULL);"
+        "INSERT INTO tenure_queue VALUES(1, 'orders', 'that one', 0, 1 << 40, NULL, NULL);"
         "INSERT INTO tenure_attempt VALUES(1, 'c', 'begun', 2, 'begun by term 17, which has not told how it ended', 1, "
         "2, 0),"
         " (1, 'c', 'died', 3, 'its process died', 1, 2, 0), (1, 'c', 'failed', 1, 'postponed? no', 1, 2, 1),"
-        " (1, 'c', 'later', 0, 'postponed 5 times since 2026-11-25T08:00:00.000Z: no: stock', 1, 2, 0)");
+        " (1, 'c', 'later', 0, 'postponed 5 times since 2026-11-25T08:00:00.000Z: no: stock', 1, 2, 0),"
+        " (1, 'c', 'tenure: dead letters in a row', 20, 'its process died', 3, 4, 1),"
+        " (1, 'c', 'tenure: last look at the clock', 1, 'store 0b-17 12345', 7, 6, 0),"
+        " (1, 'd', 'tenure: last look at the clock', 1, 'leader 0c 5', 0, 9, 0);"
+        "INSERT INTO tenure_in_work VALUES(1, 'c', 17, 1, x'6100'), (1, 'c' || char(31) || '2', 17, 0, x''),"
+        " (1, 'c' || char(31) || 'window', 17, 0, CAST('512' || char(0) || '4' || char(0) || '9000' || char(0) AS "
+        "BLOB))");
   }
   /// Name, type and default of each column of each of our tables.
   std::string columnsIn(const SqliteWorld& of) const {
@@ -87,6 +93,33 @@ TEST_F(EarlierVersion, IsBroughtForwardByTheCommandAndKeepsWhatIsThere) {
   EXPECT_EQ(world.ask("SELECT group_concat(id || ' ' || begun_by || ' ' || process_died || ' ' || postponed || ' ' ||"
                       " last_error, '; ') FROM (SELECT * FROM tenure_attempt ORDER BY id)"),
             "begun 17 0 0 ; died 0 1 0 its process died; failed 0 0 0 postponed? no; later 0 0 5 no: stock");
+  EXPECT_EQ(world.ask("SELECT group_concat(hex(consumer), '; ') FROM tenure_in_work"), "63; 631F32");
+}
+
+TEST_F(EarlierVersion, WhatItKeptOfAConsumerAmongOtherRecordsHasAPlaceOfItsOwn) {
+  ASSERT_THAT(applySchema(world.options()), succeeds());
+
+  const auto admin = openAdmin(world.options());
+  const std::vector<ConsumerStreak> streaks = admin->streaks().value();
+  ASSERT_EQ(streaks.size(), 1U);
+  EXPECT_EQ(streaks[0].streak.deaths, 20);
+  EXPECT_EQ(streaks[0].streak.state, DeadLetterStreak::State::stopped);
+  EXPECT_THAT(admin->resume(ConsumerName{"c"}), succeeds());
+  test::Replica leader = world.open();
+  ASSERT_THAT(leader.store->claim(*test::TestTerm(18)), succeeds());
+  const ConsumerFacts facts = leader.store->consumerState(ConsumerName{"c"}).value().facts;
+  EXPECT_TRUE(facts.window == (RecoveryWindow{.front = 512, .lanes = 4, .window = 9000}));
+  EXPECT_TRUE(facts.streak == (DeadLetterStreak{.deaths = 20,
+                                                .lastReason = "its process died",
+                                                .firstAt = WallTime{std::chrono::milliseconds{3}},
+                                                .lastAt = WallTime{std::chrono::milliseconds{4}},
+                                                .state = DeadLetterStreak::State::resumed}));
+  EXPECT_TRUE(facts.clock == (ClockLook{.isStores = true,
+                                        .wall = WallTime{std::chrono::milliseconds{6}},
+                                        .bootId = "0b-17",
+                                        .sinceBoot = std::chrono::milliseconds{12345},
+                                        .trustedFrom = WallTime{std::chrono::milliseconds{7}}}));
+  EXPECT_FALSE(leader.store->consumerState(ConsumerName{"d"}).value().facts.clock->isStores);
 }
 
 TEST_F(EarlierVersion, IsBroughtForwardByALeadersFirstClaimAndLookedAtBefore) {

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <set>
+
 #include "storage/records.hpp"
 #include "support/results.hpp"
 
@@ -38,6 +41,24 @@ TEST(Encoding, WhatARowOfAnEarlierVersionLacksIsZero) {
   EXPECT_EQ(read.attempts.state, AttemptState::blocked);
   EXPECT_EQ(read.attempts.begunBy, FencingToken{});
   EXPECT_EQ(read.attempts.postponements, Postponements{});
+}
+
+TEST(Encoding, FactsOfOneKindAreToldApartByTheirNames) {
+  const ConsumerName books{"books"};
+  const std::vector<Row> rows{
+      factRow(books, RecoveryWindow{.front = 3, .lanes = 2, .window = 5}),
+      factRow(books, DeadLetterStreak{.deaths = 1, .lastReason = "no", .state = DeadLetterStreak::State::stopped}),
+      factRow(books, ClockLook{.isStores = true, .bootId = "0b", .sinceBoot = std::chrono::milliseconds{7}})};
+  std::set<std::string> names;
+  for (std::size_t place = 0; place < factTables.size(); ++place) {
+    const Table table = factTables[place];
+    const spi::Name called = named(table, std::array{Value{books.value}});
+    EXPECT_EQ(called.table, spi::Table::fact);
+    EXPECT_THAT(called.text, testing::StartsWith(prefixOf(table, {})));
+    EXPECT_TRUE(rowFrom(table, called.text, textOf(table, rows[place])).value() == rows[place]);
+    names.insert(called.text);
+  }
+  EXPECT_THAT(names, testing::SizeIs(3));
 }
 
 TEST(Encoding, WhatIsCutOffInTheMiddleIsDamaged) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/zookeeper/paths.hpp"
 #include "backends/zookeeper/session_thread.hpp"
 #include "support/events.hpp"
 #include "support/results.hpp"
@@ -176,6 +177,20 @@ TEST_F(ZooKeeperStore, OneThatIsLaidOutInAnotherWayIsRefusedAndLeftAsItIs) {
     EXPECT_THAT(openStoreAdmin(world_.options())->fenceRows(), failsWith(Errc::configurationRefused));
     EXPECT_EQ(session.get(base).value().data, text);
   }
+}
+
+TEST_F(ZooKeeperStore, OneOfTheVersionBeforeGetsTheFolderThatItLacksWithTheNextClaim) {
+  leaderWith(7);
+  SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
+  ASSERT_THAT(session.multi({RemoveOp{Paths("/tenure", world_.options().name).later()}}), succeeds());
+  EXPECT_THAT(openStoreAdmin(world_.options())->streaks().value(), SizeIs(0));
+
+  const Leader leader = leaderWith(8);
+  const auto transaction = leader.begin();
+  ASSERT_THAT(transaction->recordFact(ledger, RecoveryWindow{.front = 9}), succeeds());
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(leader.store->consumerState(ledger).value().facts.window->front, 9U);
 }
 
 TEST_F(ZooKeeperStore, ACandidacyThatIsGoneIsNotHeardOfWhereTheFenceSaysMore) {
