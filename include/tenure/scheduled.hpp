@@ -45,6 +45,8 @@ class ScheduledMessages {
   virtual Result<ScheduleChange> cancel(const MessageId& id) = 0;
   /// A time in the past means now. Errors: invalidArgument  more than ten years ahead
   virtual Result<ScheduleChange> reschedule(const MessageId& id, WallTime at) = 0;
+  /// Now, by the clock of the queue's store.
+  Result<ScheduleChange> runNow(const MessageId& id) { return reschedule(id, WallTime{}); }
 };
 
 }  // namespace tenure

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "storage/waiting_rows.hpp"
 #include "tenure/message.hpp"
 
 namespace tenure::cli {
@@ -41,6 +42,7 @@ Result<NewMessage> Intake::messageIn(const Line& line) const {
     message->deliverAt = *at;
   }
   message->replacesScheduled = timing_.replaces;
+  if (const auto valid = storage::checkTime(*message, systemClock().wallNow()); !valid) return valid.error();
   if (producer_.empty()) return message;
   Result<MessageId> id = messageIdOf(producer_, message->id.value);
   if (!id) return id.error();
@@ -76,10 +78,16 @@ Result<void> Intake::append(std::span<const NewMessage> messages) {
 Result<void> Intake::storeOneByOne() {
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     const Result<void> stored = append({&batch_[i], 1});
-    if (!stored && !isOfMessage(stored.error())) return stored;
-    if (stored) continue;
-    ++counts_.bad;
-    onBadLine_(lines_[i], stored.error().message());
+    if (!stored && !isOfMessage(stored.error())) {
+      batch_.erase(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(i));
+      batch_.resize(1);  // what became of it may be unknown; those behind it were not sent
+      return stored;
+    }
+    if (!stored) ++counts_.bad;
+    if (!stored) onBadLine_(lines_[i], stored.error().message());
+    counts_.repeated = sink_.leftOut();
+    counts_.stored = taken_ - counts_.repeated;
+    counts_.nextLine = lines_[i] + 1;
   }
   return {};
 }

@@ -35,7 +35,7 @@ producers write to one queue and each numbers its own messages, --producer keeps
 o-1 becomes shop/o-1.
 A line with a time waits for it beside the queue, and comes to its end then: "delay" or "deliver_at"
 in JSON, --delay or --at for all lines without. `tenure scheduled` shows and cancels these. An id
-that waits already with another time or content is reported as a line that is no message.
+that waits already with another time or content is a bad line: it is told with both times.
 With --numbered the messages of each group get the numbers 1, 2, 3, … in the header tenure-number,
 whoever sends them, without gaps; an id that was sent in the last seven days is left out, and
 counted apart. For queues in SQLite and PostgreSQL, whose producers should agree on it;

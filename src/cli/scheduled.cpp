@@ -36,6 +36,7 @@ struct AddOptions {
   std::string id;
   std::string group;
   std::string body;
+  bool numbered = false;
   TimeOptions time;
 };
 
@@ -213,6 +214,8 @@ Exit add(const AddOptions& options) {
   if (!*at) return wrongUsage("say when: --delay or --at");
   const auto queue = options.queue.parsed(true);
   if (!queue) return refuse("", queue.error());
+  if (options.numbered)
+    if (const auto numbers = (*queue)->numberMessages(); !numbers) return refuse("--numbered", numbers.error());
   const auto sink = (*queue)->sink();
   if (!sink) return refuse("--queue", sink.error());
   const NewMessage message{.id = MessageId{options.id},
@@ -225,7 +228,8 @@ Exit add(const AddOptions& options) {
   const bool isRefused = !added && (added.error().is(Errc::alreadyScheduled) || added.error().is(Errc::alreadyDone));
   if (isRefused) return complain(added.error().message()), Exit::badInput;
   if (!added) return refuse("--queue", added.error());
-  std::cout << escaped(options.id) << " scheduled for " << formatWallTime(**at) << std::endl;
+  std::cout << escaped(options.id) << ((*sink)->leftOut() > 0 ? " was scheduled before, for " : " scheduled for ")
+            << formatWallTime(**at) << std::endl;
   return Exit::done;
 }
 
@@ -307,7 +311,11 @@ Command addCommand() {
                       joined({{"id", valid(options->id, "ID", parseMessageId), "Of the message", {.required = true}},
                               options->queue.row(),
                               {"--body", text(options->body, "TEXT"), "What it says", {.momentary = true}},
-                              {"--group", text(options->group, "GROUP"), "Its ordering key", {.momentary = true}}},
+                              {"--group", text(options->group, "GROUP"), "Its ordering key", {.momentary = true}},
+                              {"--numbered",
+                               flag(options->numbered),
+                               "It gets its number within its group when it comes to the queue",
+                               {.momentary = true}}},
                              options->time.rows(), {options->time.replaceRow()})}},
           .help = addHelp,
           .examples = addExamples,
@@ -345,9 +353,7 @@ Command rescheduleCommand() {
 }
 
 Command runNowCommand() {
-  const auto apply = [](ScheduledMessages& scheduled, const MessageId& id) {
-    return scheduled.reschedule(id, systemClock().wallNow());
-  };
+  const auto apply = [](ScheduledMessages& scheduled, const MessageId& id) { return scheduled.runNow(id); };
   return changeCommand(
       {.name = "scheduled run-now",
        .about = "Bring messages that wait to their queue at once",
@@ -360,7 +366,7 @@ Command runNowCommand() {
 
 std::vector<Command> scheduledCommands() {
   return {{.name = "scheduled",
-           .about = "Messages that wait for their time: list, show, add, cancel, reschedule",
+           .about = "Messages that wait for their time: list, show, add, cancel, reschedule, run-now",
            .help = scheduledHelp,
            .examples = scheduledExamples},
           listCommand(),

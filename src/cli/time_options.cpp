@@ -19,11 +19,11 @@ Options TimeOptions::rows() {
   };
   return {{"--delay",
            parsed("TIME", "a time with its unit, at most ten years, as 30s or 2h", takeDelay),
-           "They come to the queue so long after they were sent",
+           "To come to the queue so long from now on, by the clock of this host",
            {.excludes = {"--at"}, .momentary = true}},
           {"--at",
            parsed("TIME", "a time with its offset, at most ten years ahead, as 2026-05-04T09:12:33Z", takeAt),
-           "They come to the queue at that time, in RFC 3339; one in the past means now",
+           "To come to the queue at that time, in RFC 3339; one in the past means now",
            {.excludes = {"--delay"}, .momentary = true}}};
 }
 

@@ -33,10 +33,10 @@ class GuardedTransaction final : public Transaction, private ISqlStatements {
     return heard(lacksName(queue) ? Result<void>(nameless()) : inner_.enqueue(message, queue));
   }
   Result<ScheduleChange> cancelScheduled(const MessageId& id, std::string_view queue) override {
-    return heard(lacksName(queue) ? Result<ScheduleChange>(nameless()) : inner_.cancelScheduled(id, queue));
+    return heard(lacksName(queue) ? Result<ScheduleChange>(elsewhere()) : inner_.cancelScheduled(id, queue));
   }
   Result<ScheduleChange> reschedule(const MessageId& id, WallTime at, std::string_view queue) override {
-    return heard(lacksName(queue) ? Result<ScheduleChange>(nameless()) : inner_.reschedule(id, at, queue));
+    return heard(lacksName(queue) ? Result<ScheduleChange>(elsewhere()) : inner_.reschedule(id, at, queue));
   }
   ISqlStatements* sql() noexcept override { return inner_.sql() != nullptr ? this : nullptr; }
   void acceptFailures() noexcept override { failure_.reset(); }
@@ -69,6 +69,11 @@ class GuardedTransaction final : public Transaction, private ISqlStatements {
     return {Errc::invalidArgument,
             "name the queue: messages do not come from this store, and the queue that it was opened for is consumed by "
             "no election"};
+  }
+  static Error elsewhere() {
+    return {Errc::unsupported,
+            "the queue is kept elsewhere, and no transaction of this store reaches its messages: use ScheduledMessages "
+            "of the queue, or name a queue of this store"};
   }
   static Error refusal() {
     return {Errc::invalidArgument, "keys under \"" + std::string(pipeline::numbersPrefix) + "\" are the consumer's"};

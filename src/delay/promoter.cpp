@@ -19,8 +19,10 @@ constexpr Duration tellingPace = 1min;
 }  // namespace
 
 void Promoter::attach(const TermIdentity& term) {
+  const bool isNew = term.token != term_.token || term.generation != term_.generation ||
+                     term.ensemble != term_.ensemble || term.election != term_.election;
+  if (isNew) dueClock_ = {};
   term_ = term;
-  dueClock_ = {};
   wake();
 }
 

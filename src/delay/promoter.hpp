@@ -47,7 +47,7 @@ class Promoter {
   /// Borrows all of them.
   Promoter(IWaitingRoom& room, IEventSink& events, const IClock& clock) : room_(room), events_(events), clock_(clock) {}
 
-  /// Of this term from now on.
+  /// Of this term from now on: a new one trusts the store's clock as it is.
   void attach(const TermIdentity& term);
   /// Somebody may have sent a message.
   void wake() noexcept { next_ = BootTime::min(); }

@@ -11,6 +11,7 @@
 /// writes joins them at the commit.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -222,6 +223,17 @@ class IStoreDriver {
   /// Gives back connections and locks.
   virtual void release() noexcept = 0;
 };
+
+/// Whether any of them is a queue's own: others are there without it.
+inline bool isOfQueue(Table table) noexcept { return schemaOf(table).scope != Scope::place; }
+inline bool concernsQueue(std::span<const RowName> rows) noexcept {
+  return std::ranges::any_of(rows, isOfQueue, &RowName::table);
+}
+inline bool concernsQueue(const WriteSet& writes) {
+  bool concerns = !writes.enqueued().empty() || !writes.acknowledged().empty();
+  writes.forEach([&](const Write& write) { concerns = concerns || isOfQueue(write.table); });
+  return concerns;
+}
 
 /// All rows of a scan, in pages of `atMost`, until `use` wants no more.
 template <class Use>  // Result<bool>(const Row&)

@@ -82,7 +82,10 @@ Result<ScheduleChange> ScheduledRows::cancel(const MessageId& id) {
 }
 
 Result<ScheduleChange> ScheduledRows::reschedule(const MessageId& id, WallTime at) {
-  const WallTime now = clock_.wallNow();
+  if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
+  const auto stores = driver_->clock();
+  if (!stores) return stores.error();
+  const WallTime now = stores->value_or(clock_.wallNow());
   if (const Result<void> valid = checkTime({.id = id, .deliverAt = at}, now); !valid) return valid.error();
   return change(id, [&](const Row& row, WriteSet& writes) {
     ToSchedule change = toReschedule(row, at, now);

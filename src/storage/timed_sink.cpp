@@ -54,7 +54,9 @@ Result<Rows> TimedSink::readBeside(std::span<const NewMessage> messages) {
 Result<std::optional<std::int64_t>> TimedSink::tryToAppend(std::span<const NewMessage> messages) {
   const Result<Rows> found = readBeside(messages);
   if (!found) return found.error();
-  const WallTime now = clock_.wallNow();
+  const auto stores = driver_->clock();
+  if (!stores) return stores.error();
+  const WallTime now = stores->value_or(clock_.wallNow());
   WriteSet writes;
   std::int64_t leftOut = 0;
   for (std::size_t place = 0; const NewMessage& message : messages) {

@@ -41,6 +41,10 @@ Result<std::optional<ToSchedule>> toSchedule(std::string_view queue, const NewMe
 
 /// The row with another time.
 ToSchedule toReschedule(const Row& waiting, WallTime at, WallTime now);
+/// For who is not the reader of the queue any more.
+inline Error newerReader(std::string_view queue) {
+  return {Errc::staleTerm, "queue \"" + std::string(queue) + "\" is read by a newer term"};
+}
 /// Where no row waits.
 inline ScheduleChange changeWithout(const std::optional<Row>& fired) {
   return fired ? ScheduleChange::fired : ScheduleChange::unknown;

@@ -32,8 +32,9 @@ class WaitingRoom final : public delay::IWaitingRoom {
     const std::lock_guard lock(state_.mutex);
     Kept& kept = state_.kept;
     if (Result<void> struck = state_.strike(Operation::promote); !struck) return struck.error();
-    if (!kept.reader || kept.reader->token != term_.token || kept.reader->election != term_.election)
-      return Error{Errc::staleTerm, "a newer term reads the queue"};
+    const bool isReader = kept.reader && kept.reader->token == term_.token &&
+                          kept.reader->generation == term_.generation && kept.reader->ensemble == term_.ensemble;
+    if (!isReader) return storage::newerReader("");
     const WallTime now = clock_.wallNow();
     Promoted promoted;
     for (auto due = firstDue(); due && *due <= until && promoted.messages < atMost; due = firstDue()) {
@@ -79,9 +80,10 @@ class Source final : public IMessageSource {
     if (owner.election != term.identity().election.value)
       return Error{Errc::queueOwned, "by election " + owner.election};
     std::optional<TermIdentity>& reader = state_.kept.reader;
-    if (reader && reader->election == term.identity().election && reader->generation == term.identity().generation &&
-        reader->token > term.token())
-      return Error{Errc::staleTerm, "a newer term reads the queue"};
+    const TermIdentity& ours = term.identity();
+    if (reader && reader->ensemble == ours.ensemble &&
+        std::pair(reader->generation, reader->token) > std::pair(ours.generation, ours.token))
+      return storage::newerReader("");
     reader = term.identity();
     room_.attach(term.identity());
     promoter_.attach(term.identity());

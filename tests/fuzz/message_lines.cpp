@@ -31,6 +31,10 @@ void requireAsTheLibraryReads(const NewMessage& message, std::string_view line) 
   if (object.contains("group")) require(object["group"] == message.group.value, "the group is the one given", line);
   const json& body = object.at("body");
   require(body.is_string() ? body == message.body : json::parse(message.body) == body, "so is the body", line);
+  const bool isTimed = object.contains("delay") || object.contains("deliver_at");
+  require(message.deliverAt.has_value() == isTimed, "it has a time where one is given", line);
+  if (isTimed)
+    require(*message.deliverAt <= systemClock().wallNow() + farthestDelivery, "a time is within its limit", line);
   const json headers = object.value("headers", json::object());
   for (const auto& [name, value] : message.headers) require(headers.contains(name), "so are the headers", line);
 }

@@ -1,4 +1,4 @@
-// Durations, integers, and what is shown of a stranger's bytes.
+// Durations, times, integers, and what is shown of a stranger's bytes.
 #include "claims.hpp"
 
 using namespace tenure;
@@ -12,6 +12,14 @@ void checkDuration(std::string_view text) {
   require(duration->count() >= 0 && duration->count() <= 1'000'000'000'000'000, "a duration has its limits", text);
   const auto again = parseDuration(formatDuration(*duration));
   require(again && *again == *duration, "a duration survives being written", text);
+}
+
+/// But for the first day of all, which an offset can put into a year that is not written.
+void checkTime(std::string_view text) {
+  const auto time = parseWallTime(text);
+  if (!isGood(time) || text.starts_with("0000") || text.starts_with("9999")) return;
+  const auto again = parseWallTime(formatWallTime(*time));
+  require(again && *again == *time, "a time survives being written", text);
 }
 
 void checkInteger(std::string_view text) {
@@ -35,6 +43,7 @@ void checkEscaped(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   checkDuration(text);
+  checkTime(text);
   checkInteger(text);
   checkEscaped(text);
   return 0;

@@ -50,8 +50,7 @@ class IMessageSource {
   /// `deadline` has passed (then empty), or until a stop is requested (then empty). A deadline in the past only looks.
   virtual Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) = 0;
 
-  /// What it does between batches, fetched or not: messages whose time has come are brought to the queue. Takes no lock
-  /// where there are none. Errors: those of fetch(), which does it as well
+  /// Between batches: brings to the queue what is due, as fetch() does, with its errors.
   virtual Result<void> tend() { return {}; }
 
   /// True when acknowledging can be part of that store's transaction, because both are one database.

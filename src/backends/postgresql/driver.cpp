@@ -166,7 +166,8 @@ Rows Driver::rowsFrom(std::span<const RowName> names, const Look& look, std::spa
 Result<std::optional<Rows>> Driver::read(std::span<const RowName> names, const Fence* expected) {
   const auto connection = session();
   if (!connection) return connection.error();
-  if (const Result<void> found = findQueue(**connection); !found) return found.error();
+  if (storage::concernsQueue(names))
+    if (const Result<void> found = findQueue(**connection); !found) return found.error();
   Look look = lookFor(names);
   std::vector<Command> questions = look.commands;
   if (expected != nullptr) questions.push_back(selectFence(expected->row.election.value, lane_));
@@ -220,7 +221,8 @@ Result<Committed> Driver::commit(const Commit& commit) {
     const std::size_t fence = passing.size();
     return finish(**connection, std::move(passing), fence, false, commit);
   }
-  if (const Result<void> found = findQueue(**connection); !found) return found.error();
+  if (storage::concernsQueue(*commit.writes))
+    if (const Result<void> found = findQueue(**connection); !found) return found.error();
   return finish(**connection, {beginTransaction()}, 0, false, commit);
 }
 
@@ -309,16 +311,18 @@ Result<void> Driver::tryQueue(const std::string& queue) {
                                            "\": no right to INSERT on tenure_message, or on tenure_queue to make it"};
 }
 
+/// The queue's row last, as the waiting room does it: who takes a message back there must not hold what its delivery
+/// waits for.
 Result<std::vector<Command>> Driver::rowCommands(const Commit& commit, const QueuePlaces& made) {
   const storage::WriteSet& writes = *commit.writes;
   std::vector<Command> commands;
   const auto acknowledged = writes.acknowledged();
   if (!acknowledged.empty())
     commands.push_back(deleteByPosition(owner_.queue, {acknowledged.begin(), acknowledged.end()}));
-  if (const Result<void> sent = addSent(commit, made, commands); !sent) return sent.error();
   std::vector<Command> rows = rows_.writes(owner_, writes);
   for (const auto& [queue, due] : earliestTimes(writes)) rows.push_back(notifySoon(queue, due));
   commands.insert(commands.end(), std::move_iterator(rows.begin()), std::move_iterator(rows.end()));
+  if (const Result<void> sent = addSent(commit, made, commands); !sent) return sent.error();
   return commands;
 }
 

@@ -127,7 +127,8 @@ CREATE TABLE tenure_fired(
 CREATE INDEX tenure_fired_at ON tenure_fired(at);
 CREATE TABLE tenure_reader(
   queue text PRIMARY KEY,          -- its name
-  election text NOT NULL, path text NOT NULL, generation bigint NOT NULL, token bigint NOT NULL,
+  election text NOT NULL, path text NOT NULL, ensemble text NOT NULL,
+  generation bigint NOT NULL, token bigint NOT NULL,
   asleep_until bigint NOT NULL DEFAULT 0)
   WITH (fillfactor = 10);
 )sql";
@@ -191,7 +192,8 @@ CREATE TABLE tenure_fired(
 CREATE INDEX tenure_fired_at ON tenure_fired(at);
 CREATE TABLE tenure_reader(
   queue text PRIMARY KEY,          -- its name
-  election text NOT NULL, path text NOT NULL, generation bigint NOT NULL, token bigint NOT NULL,
+  election text NOT NULL, path text NOT NULL, ensemble text NOT NULL,
+  generation bigint NOT NULL, token bigint NOT NULL,
   asleep_until bigint NOT NULL DEFAULT 0)
   WITH (fillfactor = 10);
 )sql"},

@@ -112,7 +112,7 @@ Result<std::vector<std::int64_t>> Session::evictOlder(Connection& connection, co
       "  WHERE usename = current_user AND datname = current_database() AND pid <> pg_backend_pid()"
       "  AND starts_with(application_name, $1)),"
       " told AS (SELECT pid, coalesce(substring(term FROM '^([0-9]{1,19})[.]')::numeric, 1) AS generation,"
-      "  substring(term FROM '^(?:[0-9]{1,19}[.])?([0-9]{1,19})$')::numeric AS token FROM named)"
+      "  substring(term FROM '^(?:[0-9]{1,19}[.])?([0-9]{1,19})(?:/source)?$')::numeric AS token FROM named)"
       " SELECT pid::bigint, pg_terminate_backend(pid)::int::bigint FROM told"
       " WHERE token IS NOT NULL AND (generation, token) < ($2, $3)",
       sessionPrefix(term.election), term.generation, term.token.value);

@@ -1,6 +1,7 @@
 #include "backends/postgresql/waiting_room.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/row_sets.hpp"
@@ -78,23 +79,24 @@ storage::WaitingCounts countsFrom(const Answer& row) {
   return counts;
 }
 
-/// It need not be durable: a server that has lost it has lost the former reader's session as well.
+/// It need not be durable: a server that has lost it has lost the former reader's session as well. Tokens of two
+/// ensembles cannot be compared: which of these may commit is the fence's to say, and only one reader is in the row.
 Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term) {
   const std::vector raising{
       beginTransaction(), command("SET LOCAL synchronous_commit = off"),
-      command("INSERT INTO tenure_reader AS reader(queue, election, path, generation, token) VALUES($1, $2, $3, $4, $5)"
-              " ON CONFLICT(queue) DO UPDATE SET election = $2, path = $3, generation = $4, token = $5,"
-              " asleep_until = 0 WHERE reader.election <> $2 OR reader.path <> $3"
-              " OR (reader.generation, reader.token) <= ($4, $5)",
-              queue, term.election.value, term.electionPath, term.generation, term.token.value),
+      command("INSERT INTO tenure_reader AS reader(queue, election, path, ensemble, generation, token)"
+              " VALUES($1, $2, $3, $4, $5, $6) ON CONFLICT(queue) DO UPDATE"
+              " SET election = $2, path = $3, ensemble = $4, generation = $5, token = $6, asleep_until = 0"
+              " WHERE reader.election <> $2 OR reader.path <> $3 OR reader.ensemble <> $4"
+              " OR (reader.generation, reader.token) <= ($5, $6)",
+              queue, term.election.value, term.electionPath, term.ensemble.value, term.generation, term.token.value),
       command("COMMIT")};
   const Exchange raised = connection.exchange(raising);
   if (!raised) {
     connection.rollback();
     return raised.error();
   }
-  if (raised.answers[2].changed() == 1) return {};
-  return Error{Errc::staleTerm, "a newer term reads queue \"" + queue + "\""};
+  return raised.answers[2].changed() == 1 ? Result<void>{} : storage::newerReader(queue);
 }
 
 void WaitingRoom::attach(Connection* connection, QueuePlace queue, const TermIdentity& term) {
@@ -121,7 +123,10 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
     if (page.rows.empty()) return Promoted{.isHeld = true};
     return move(page);
   };
-  const Result<Promoted> promoted = inTransaction();
+  Result<Promoted> promoted = inTransaction();
+  // A lock that was not had in time, or a deadlock: the others go first.
+  const bool isHeldUp = !promoted && promoted.error().is(Errc::storeBusy) && !connection_->isLost();
+  if (isHeldUp) promoted = Promoted{.isHeld = true};
   if (!promoted || promoted->isHeld) connection_->rollback();
   return promoted;
 }
@@ -129,11 +134,13 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
 Result<std::optional<WaitingRoom::Due>> WaitingRoom::begin(WallTime until, std::size_t atMost) {
   const std::vector question{
       beginTransaction(),
-      command("SELECT 1 FROM tenure_reader WHERE queue = $1 AND election = $2 AND path = $3 AND generation = $4"
-              " AND token = $5 FOR UPDATE NOWAIT",
-              options_.queue, term_.election.value, term_.electionPath, term_.generation, term_.token.value),
-      command("SELECT generation, token FROM tenure_fence WHERE election = $1 AND path = $2 FOR SHARE NOWAIT",
-              term_.election.value, term_.electionPath),
+      command("SELECT 1 FROM tenure_reader WHERE queue = $1 AND election = $2 AND path = $3 AND ensemble = $4"
+              " AND generation = $5 AND token = $6 FOR UPDATE NOWAIT",
+              options_.queue, term_.election.value, term_.electionPath, term_.ensemble.value, term_.generation,
+              term_.token.value),
+      command("SELECT generation, token FROM tenure_fence WHERE election = $1 AND path = $2 AND ensemble = $3"
+              " FOR SHARE NOWAIT",
+              term_.election.value, term_.electionPath, term_.ensemble.value),
       command("SELECT added, grp FROM (SELECT due, added, grp,"
               "  sum(octet_length(body)) OVER (ORDER BY due, added) - octet_length(body) AS before FROM ("
               "   SELECT * FROM tenure_waiting WHERE queue = $1 AND due <= $2 ORDER BY due, added LIMIT (SELECT $3))"
@@ -145,8 +152,7 @@ Result<std::optional<WaitingRoom::Due>> WaitingRoom::begin(WallTime until, std::
   const Answer& fence = begun.answers[2];
   const bool isFenced = fence.rows() > 0 && std::pair(fence.integer(0, 0), fence.integer(0, 1)) >
                                                 std::pair(term_.generation, term_.token.value);
-  if (begun.answers[1].rows() == 0 || isFenced)
-    return Error{Errc::staleTerm, "a newer term reads queue \"" + options_.queue + "\""};
+  if (begun.answers[1].rows() == 0 || isFenced) return storage::newerReader(options_.queue);
   Due due;
   const Answer& rows = begun.answers[3];
   for (int row = 0; row < rows.rows(); ++row) {
@@ -168,25 +174,24 @@ Result<WaitingPage> WaitingRoom::lock(const Due& due, WallTime until) {
 }
 
 WaitingPage WaitingRoom::movable(const Due& due, WaitingPage locked) {
-  const std::set<std::int64_t> free(locked.added.begin(), locked.added.end());
-  if (free.size() == due.added.size()) {
-    heldSince_.clear();
-    return locked;
-  }
-  std::map<std::string, BootTime> held;
-  for (std::size_t i = 0; i < due.added.size(); ++i) {
-    if (free.contains(due.added[i]) || due.groups[i].empty()) continue;
-    const auto before = heldSince_.find(due.groups[i]);
-    held.emplace(due.groups[i], before == heldSince_.end() ? BootClock::now() : before->second);
-  }
-  heldSince_ = std::move(held);
+  std::map<std::int64_t, std::size_t> free;  // where each row is that nobody holds
+  for (std::size_t i = 0; i < locked.added.size(); ++i) free.emplace(locked.added[i], i);
+  std::map<std::int64_t, BootTime> heldSince;
+  std::set<std::string> heldGroups;
   WaitingPage page;
-  for (std::size_t i = 0; i < locked.rows.size(); ++i) {
-    const auto since = heldSince_.find(storage::textIn(locked.rows[i], storage::waiting::group));
-    if (since != heldSince_.end() && BootClock::now() - since->second < options_.lockLimit) continue;
-    page.rows.push_back(std::move(locked.rows[i]));
-    page.added.push_back(locked.added[i]);
+  for (std::size_t i = 0; i < due.added.size(); ++i) {
+    const auto row = free.find(due.added[i]);
+    if (row == free.end()) {
+      const auto before = heldSince_.find(due.added[i]);
+      const BootTime since = before == heldSince_.end() ? BootClock::now() : before->second;
+      heldSince.emplace(due.added[i], since);
+      if (!due.groups[i].empty() && BootClock::now() - since < options_.lockLimit) heldGroups.insert(due.groups[i]);
+    } else if (!heldGroups.contains(due.groups[i])) {
+      page.rows.push_back(std::move(locked.rows[row->second]));
+      page.added.push_back(due.added[i]);
+    }
   }
+  heldSince_ = std::move(heldSince);
   return page;
 }
 

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 
 #include "backends/postgresql/connection.hpp"
@@ -57,7 +56,7 @@ class WaitingRoom final : public delay::IWaitingRoom {
   Connection* connection_ = nullptr;
   QueuePlace queue_;
   TermIdentity term_;
-  std::map<std::string, BootTime> heldSince_;  // by group
+  std::map<std::int64_t, BootTime> heldSince_;  // rows that others hold, by when they were added
 };
 
 }  // namespace tenure::postgresql

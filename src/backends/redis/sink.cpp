@@ -48,7 +48,8 @@ class Sink final : public IMessageSink {
     std::size_t bytes = 0;
     for (const NewMessage& message : messages) {
       if (const Result<void> checked = storage::checkMessage(message); !checked) return checked.error();
-      if (const Result<void> checked = storage::checkNoTime(message, "queues in SQLite and PostgreSQL keep such"); !checked)
+      if (const Result<void> checked = storage::checkNoTime(message, "queues in SQLite and PostgreSQL keep such");
+          !checked)
         return checked.error();
       Result<std::optional<std::string>> text = storage::headersTextOf(message);
       if (!text) return text.error();

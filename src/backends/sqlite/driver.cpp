@@ -164,7 +164,8 @@ Result<void> Driver::findQueue() {
 /// Outside a transaction each statement would take the file's lock, and let it go.
 Result<std::optional<Rows>> Driver::read(std::span<const storage::RowName> rows, const Fence* expected) {
   TENURE_ASSERT(connection_ != nullptr);
-  if (const Result<void> known = findQueue(); !known) return known.error();
+  if (storage::concernsQueue(rows))
+    if (const Result<void> known = findQueue(); !known) return known.error();
   if (connection_->inTransaction() || rows.size() + (expected != nullptr ? 1 : 0) < 2) return readAll(rows, expected);
   if (const Result<void> begun = connection_->run("BEGIN"); !begun) return begun.error();
   auto found = readAll(rows, expected);
@@ -217,7 +218,8 @@ Result<Outcome> Driver::begin(const Fence& expected, const Fence& next) {
 Result<Committed> Driver::commit(const storage::Commit& commit) {
   TENURE_ASSERT(connection_ != nullptr);
   if (commit.expected == nullptr) {
-    if (const Result<void> found = findQueue(); !found) return found.error();
+    if (storage::concernsQueue(*commit.writes))
+      if (const Result<void> found = findQueue(); !found) return found.error();
     if (const Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun.error();
     return finish(commit);
   }

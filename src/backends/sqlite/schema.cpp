@@ -111,7 +111,8 @@ CREATE TABLE tenure_fired(
 CREATE INDEX tenure_fired_at ON tenure_fired(at);
 CREATE TABLE tenure_reader(
   queue TEXT NOT NULL PRIMARY KEY,  -- its name
-  election TEXT NOT NULL, path TEXT NOT NULL, generation INTEGER NOT NULL, token INTEGER NOT NULL,
+  election TEXT NOT NULL, path TEXT NOT NULL, ensemble TEXT NOT NULL,
+  generation INTEGER NOT NULL, token INTEGER NOT NULL,
   asleep_until INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 )sql";
 
@@ -176,7 +177,8 @@ CREATE TABLE tenure_fired(
 CREATE INDEX tenure_fired_at ON tenure_fired(at);
 CREATE TABLE tenure_reader(
   queue TEXT NOT NULL PRIMARY KEY,  -- its name
-  election TEXT NOT NULL, path TEXT NOT NULL, generation INTEGER NOT NULL, token INTEGER NOT NULL,
+  election TEXT NOT NULL, path TEXT NOT NULL, ensemble TEXT NOT NULL,
+  generation INTEGER NOT NULL, token INTEGER NOT NULL,
   asleep_until INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 )sql"},
 };

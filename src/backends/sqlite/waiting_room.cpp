@@ -7,6 +7,7 @@
 #include "backends/sqlite/schema.hpp"
 #include "storage/message_check.hpp"
 #include "storage/records.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -60,20 +61,23 @@ Result<storage::WaitingCounts> countWaiting(Connection& connection, const std::s
 
 Result<bool> isReader(Connection& connection, const std::string& queue, const TermIdentity& term) {
   Query reader = connection.query(
-      "SELECT 1 FROM tenure_reader WHERE queue = ?1 AND election = ?2 AND path = ?3 AND generation = ?4 AND token = ?5",
-      queue, term.election.value, term.electionPath, term.generation, term.token.value);
+      "SELECT 1 FROM tenure_reader WHERE queue = ?1 AND election = ?2 AND path = ?3 AND ensemble = ?4"
+      " AND generation = ?5 AND token = ?6",
+      queue, term.election.value, term.electionPath, term.ensemble.value, term.generation, term.token.value);
   return reader.next();
 }
 
+/// Tokens of two ensembles cannot be compared: which of these may commit is the fence's to say, and only one reader is
+/// in the row.
 Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term) {
   const Result<int> raised = connection.change(
-      "INSERT INTO tenure_reader(queue, election, path, generation, token) VALUES(?1, ?2, ?3, ?4, ?5)"
-      " ON CONFLICT(queue) DO UPDATE SET election = ?2, path = ?3, generation = ?4, token = ?5, asleep_until = 0"
-      " WHERE election <> ?2 OR path <> ?3 OR (generation, token) <= (?4, ?5)",
-      queue, term.election.value, term.electionPath, term.generation, term.token.value);
+      "INSERT INTO tenure_reader(queue, election, path, ensemble, generation, token) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
+      " ON CONFLICT(queue) DO UPDATE SET election = ?2, path = ?3, ensemble = ?4, generation = ?5, token = ?6,"
+      " asleep_until = 0 WHERE election <> ?2 OR path <> ?3 OR ensemble <> ?4 OR (generation, token) <= (?5, ?6)",
+      queue, term.election.value, term.electionPath, term.ensemble.value, term.generation, term.token.value);
   if (!raised) return raised.error();
   if (*raised == 1) return {};
-  return Error{Errc::staleTerm, "a newer term reads queue \"" + queue + "\""};
+  return storage::newerReader(queue);
 }
 
 // --- what is due
@@ -106,7 +110,7 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
   const auto inTransaction = [&]() -> Result<Promoted> {
     const Result<bool> ours = isReader(*connection_, queue_, term_);
     if (!ours) return ours.error();
-    if (!*ours) return Error{Errc::staleTerm, "a newer term reads queue \"" + queue_ + "\""};
+    if (!*ours) return storage::newerReader(queue_);
     const Result<WaitingPage> page = readWaiting(*connection_, queue_, {.due = -1, .atMost = atMost}, until);
     return page ? move(*page) : page.error();
   };

@@ -96,6 +96,12 @@ TEST_P(ScheduledChanges, AHandlerSchedulesReschedulesAndIsTold) {
   EXPECT_EQ(nextTime("timeout"), std::to_string((at + 2h).time_since_epoch().count()));
 }
 
+TEST_P(ScheduledChanges, RunsNowByTheStoresClock) {
+  ASSERT_THAT(send({timed("waits", now() + 1h)}), succeeds());
+  EXPECT_EQ(scheduled_->runNow(MessageId{"waits"}).value(), ScheduleChange::done);
+  EXPECT_THAT(idsOf(await()), ElementsAre("waits"));
+}
+
 TEST_P(ScheduledChanges, AHandlerIsToldThatAMessageHasCome) {
   ASSERT_THAT(send({timed("due", now() - 1s)}), succeeds());
   ASSERT_THAT(idsOf(await()), ElementsAre("due"));

@@ -105,6 +105,7 @@ TEST_P(ScheduledDelivery, OneThatHasComeBeforeIsRefusedUnlessItIsTheSame) {
 
   EXPECT_THAT(send({timed("o-1", at)}), succeeds());
   EXPECT_THAT(send({timed("o-1", now() + 1h)}), failsWith(Errc::alreadyDone));
+  EXPECT_THAT(send({timed("o-1", now() + 1ms)}), failsWith(Errc::alreadyDone)) << "also one that is due at once";
   EXPECT_THAT(waiting(), IsEmpty());
 }
 

@@ -1,5 +1,6 @@
 // A message comes to its queue, is taken back, or gets another time: of those that try at the same moment, one is
 // first. TENURE_RACES=20000 is the long form.
+#include <atomic>
 #include <map>
 #include <thread>
 
@@ -78,6 +79,51 @@ TEST_P(ScheduledRace, HasExactlyOneWinner) {
   RecordProperty("cancelled", wins[ScheduleChange::done]);
   EXPECT_GT(wins[ScheduleChange::done], 0);
   EXPECT_GT(wins[ScheduleChange::fired], 0);
+}
+
+/// A commit that takes a message back and sends others locks what its delivery locks, and in the same order.
+TEST_P(ScheduledRace, OfAHandlersCommitHasOneAsWell) {
+  const std::size_t count = races() / 10;
+  std::vector<NewMessage> messages;
+  for (std::size_t i = 0; i < count; ++i) messages.push_back(timed(id(i), timeOf(i)));
+  ASSERT_THAT(send(messages), succeeds());
+  Replica reader = world_->open();
+  ASSERT_THAT(reader.source->attach(term_), succeeds());
+
+  std::map<std::string, int> came;
+  std::atomic<bool> isOver = false;
+  std::jthread reading([&] {
+    while (!isOver)
+      for (const Message& message : reader.source->fetch(100, BootClock::now() + 5ms, {}).value())
+        ++came[message.id.value];
+  });
+  std::size_t cancelled = 0;
+  const BootTime limit = BootClock::now() + 50s;
+  for (std::size_t i = 0; i < count;) {
+    ASSERT_LT(BootClock::now(), limit);
+    while (now() < timeOf(i) - 1ms) std::this_thread::yield();
+    auto transaction = begin();
+    const auto change = transaction->cancelScheduled(MessageId{id(i)});
+    ASSERT_THAT(change, succeeds());
+    ASSERT_THAT(transaction->enqueue({.id = MessageId{"next-" + id(i)}, .body = "body"}, {}), succeeds());
+    const Result<void> committed = transaction->commit();
+    if (!committed && committed.error().is(Errc::transactionConflict)) continue;  // it has come: once more
+    ASSERT_THAT(committed, succeeds());
+    cancelled += *change == ScheduleChange::done ? 1 : 0;
+    ++i;
+  }
+  while (!waiting().empty() && BootClock::now() < limit) std::this_thread::yield();
+  isOver = true;
+  reading.join();
+  for (const Message& message : reader.source->fetch(10'000, BootClock::now(), {}).value()) ++came[message.id.value];
+
+  std::size_t delivered = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    delivered += came[id(i)] == 1 ? 1 : 0;
+    ASSERT_LE(came[id(i)], 1) << id(i);
+    ASSERT_EQ(came["next-" + id(i)], 1) << id(i);
+  }
+  EXPECT_EQ(delivered + cancelled, count);
 }
 
 }  // namespace

@@ -171,6 +171,29 @@ TEST_F(Scheduled, WhatRunsNowCannotBeTakenBackAnyMore) {
   EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
+TEST_F(Scheduled, AnIdThatHasComeIsNotScheduledOnceMore) {
+  produce("");
+  ASSERT_EQ(scheduled("add", {"o-1", "--body", "b", "--delay", "0s"}).exit, 0);
+  Program replica = consume("a");
+  ASSERT_TRUE(ledgerReaches(1)) << replica.output();
+
+  const Run again = scheduled("add", {"o-1", "--body", "other", "--delay", "0s"});
+  EXPECT_EQ(again.exit, 65);
+  EXPECT_THAT(again.output, HasSubstr("already done: message \"o-1\" was due at"));
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+}
+
+TEST_F(Scheduled, ANumberOfItsProducersOwnIsABadLine) {
+  const Run run = send(R"({"id":"b1","body":"x"})"
+                       "\n"
+                       R"({"id":"b2","body":"x","headers":{"tenure-number":"1"},"delay":"1h"})"
+                       "\n"
+                       R"({"id":"b3","body":"x","delay":"1h"})"
+                       "\n");
+  EXPECT_EQ(run.exit, 65);
+  EXPECT_THAT(run.output, AllOf(HasSubstr("line 2: "), HasSubstr("2 stored, 1 bad")));
+}
+
 TEST_F(Scheduled, BadOptionsAreNamed) {
   EXPECT_THAT(scheduled("cancel").output, HasSubstr("say which: ids of messages, --group, or --due-before"));
   EXPECT_THAT(scheduled("reschedule", {"o-1"}).output, HasSubstr("say when: --delay or --at"));

@@ -28,6 +28,7 @@ class Room final : public IWaitingRoom {
   }
   Result<Promoted> promote(WallTime until, std::size_t atMost) override {
     if (refusal) return *refusal;
+    if (isHeld) return Promoted{.isHeld = true};
     Promoted promoted;
     for (; !times.empty() && *times.begin() <= until && promoted.messages < atMost; times.erase(times.begin())) {
       promoted.lateness = std::max(promoted.lateness, until - *times.begin());
@@ -40,6 +41,7 @@ class Room final : public IWaitingRoom {
 
   std::multiset<WallTime> times;
   std::optional<Error> refusal;
+  bool isHeld = false;
   std::chrono::milliseconds jump{0};
   std::size_t looks = 0;
   std::size_t came = 0;
@@ -132,6 +134,22 @@ TEST_F(PromoterTest, ANewTermTrustsTheClockAsItIs) {
   promoter_.attach(test::identityWith(8));
   ASSERT_THAT(promoter_.turn(), succeeds());
   EXPECT_EQ(room_.came, 1U);
+}
+
+TEST_F(PromoterTest, TheSameTermDoesNotTrustAJumpBecauseItsSourceWasAwayMeanwhile) {
+  room_.times = {in(1h)};
+  sleepAndTurn();
+  room_.jump = 24h;
+  promoter_.attach(test::identityWith(7));
+  ASSERT_THAT(promoter_.turn(), succeeds());
+  EXPECT_EQ(room_.came, 0U);
+}
+
+TEST_F(PromoterTest, WhatSomebodyHoldsIsLookedAtAgainSoon) {
+  room_.times = {in(0ms)};
+  room_.isHeld = true;
+  ASSERT_THAT(promoter_.turn(), succeeds());
+  EXPECT_EQ(promoter_.next(), clock_.now() + 20ms);
 }
 
 TEST_F(PromoterTest, ARefusalIsTheSources) {
