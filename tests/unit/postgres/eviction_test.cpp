@@ -258,13 +258,14 @@ class NamedSessions : public testing::Test {
 };
 
 TEST_F(NamedSessions, EvictionEndsThoseOfTheElectionsOlderTermsAndNoOther) {
-  for (const char* name :
-       {"orders/7", "orders/0", "orders/1.6", "orders/8", "orders/2.3", "orders/7/source", "orders/", "orders",
-        "orders2/7", "invoices/7", "orders/x", "orders/-1", "orders/1.", "orders/.1", "orders/1.2.3", "psql"})
+  for (const char* name : {"orders/7", "orders/0", "orders/1.6", "orders/8", "orders/2.3", "orders/7/source",
+                           "orders/8/source", "orders/7/other", "orders/", "orders", "orders2/7", "invoices/7",
+                           "orders/x", "orders/-1", "orders/1.", "orders/.1", "orders/1.2.3", "psql"})
     open(name);
   remember();
 
-  EXPECT_THAT(endedBy(test::identityWith(8)), testing::ElementsAre("orders/0", "orders/1.6", "orders/7"));
+  EXPECT_THAT(endedBy(test::identityWith(8)),
+              testing::ElementsAre("orders/0", "orders/1.6", "orders/7", "orders/7/source"));
 
   EXPECT_TRUE(test::eventually([&] { return sessionOf(world_, "orders/7") == "none"; }));
   EXPECT_NE(sessionOf(world_, "orders/8"), "none");
