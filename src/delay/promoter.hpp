@@ -50,7 +50,7 @@ class Promoter {
   /// Of this term from now on: a new one trusts the store's clock as it is.
   void attach(const TermIdentity& term);
   /// Somebody may have sent a message.
-  void wake() noexcept { next_ = BootTime::min(); }
+  void wake() noexcept { next_ = BootTime{}; }
   bool isTime() const noexcept { return clock_.now() >= next_; }
   /// When to look again.
   BootTime next() const noexcept { return next_; }
@@ -66,7 +66,7 @@ class Promoter {
   IEventSink& events_;
   const IClock& clock_;
   DueClock dueClock_;
-  BootTime next_ = BootTime::min();
+  BootTime next_{};  // long ago: at once
   BootTime nextTelling_ = BootTime::min();
   TermIdentity term_;
 };

@@ -21,13 +21,14 @@ class ScheduledRace : public ScheduledSuite {
 
   static std::string id(std::size_t number) { return "m-" + std::to_string(number); }
   WallTime timeOf(std::size_t number) const { return first_ + std::chrono::milliseconds{number / 2}; }
-  /// Each a little before its time, or after it where the others were slower.
-  template <class Verb>
-  Fates changeAll(std::chrono::milliseconds before, Verb verb) {
+  /// By turns, for a while each, a little before the times and well after them: both sides shall win some.
+  static std::chrono::milliseconds beforeIts(std::size_t number) { return number / 200 % 2 == 0 ? 1ms : -10ms; }
+  template <class Before, class Verb>
+  Fates changeAll(Before before, Verb verb) {
     const auto scheduled = world_->scheduled();
     Fates fates;
     for (std::size_t i = 0; i < races(); ++i) {
-      while (now() < timeOf(i) - before) std::this_thread::yield();
+      while (now() < timeOf(i) - before(i)) std::this_thread::yield();
       fates[id(i)] = verb(*scheduled, MessageId{id(i)}).value();
     }
     return fates;
@@ -46,11 +47,11 @@ TEST_P(ScheduledRace, HasExactlyOneWinner) {
   Fates cancelled;
   Fates rescheduled;
   std::jthread canceller([&] {
-    cancelled = changeAll(1ms, [](ScheduledMessages& all, const MessageId& each) { return all.cancel(each); });
+    cancelled = changeAll(beforeIts, [](ScheduledMessages& all, const MessageId& each) { return all.cancel(each); });
   });
   std::jthread rescheduler([&] {
-    rescheduled =
-        changeAll(0ms, [](ScheduledMessages& all, const MessageId& each) { return all.reschedule(each, now()); });
+    rescheduled = changeAll([](std::size_t) { return 0ms; },
+                            [](ScheduledMessages& all, const MessageId& each) { return all.reschedule(each, now()); });
   });
   std::map<std::string, int> came;
   const auto take = [&] {
