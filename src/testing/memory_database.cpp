@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr auto pollInterval = 1ms;  // in the clock's own time, so that virtual time moves on
 
-/// Of the world's only queue.
+/// The waiting room of the world's only queue.
 class WaitingRoom final : public delay::IWaitingRoom {
  public:
   WaitingRoom(State& state, const IClock& clock) : state_(state), clock_(clock) {}
@@ -34,7 +34,10 @@ class WaitingRoom final : public delay::IWaitingRoom {
     if (Result<void> struck = state_.strike(Operation::promote); !struck) return struck.error();
     const bool isReader = kept.reader && kept.reader->token == term_.token &&
                           kept.reader->generation == term_.generation && kept.reader->ensemble == term_.ensemble;
-    if (!isReader) return storage::newerReader("");
+    const bool isFenced =
+        kept.fence && kept.fence->row.ensemble == term_.ensemble &&
+        std::pair(kept.fence->row.generation, kept.fence->row.token) > std::pair(term_.generation, term_.token);
+    if (!isReader || isFenced) return storage::newerReader("");
     const WallTime now = clock_.wallNow();
     Promoted promoted;
     for (auto due = firstDue(); due && *due <= until && promoted.messages < atMost; due = firstDue()) {

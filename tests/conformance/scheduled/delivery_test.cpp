@@ -128,6 +128,15 @@ TEST_P(ScheduledDelivery, AFormerReaderBringsNothingMore) {
   EXPECT_THAT(idsOf(next.source->fetch(100, BootClock::now() + 30s, {}).value()), ElementsAre("due"));
 }
 
+TEST_P(ScheduledDelivery, AFormerTermBringsNothingMoreOnceItsSuccessorHasClaimed) {
+  Replica next = world_->open();
+  ASSERT_THAT(send({timed("due", now() - 1s)}), succeeds());
+  ASSERT_THAT(next.store->claim(TestTerm{8}), succeeds());
+
+  EXPECT_THAT(ends_.source->fetch(100, BootClock::now(), {}), failsWith(Errc::staleTerm));
+  EXPECT_THAT(waiting(), ElementsAre("due"));
+}
+
 TEST_P(ScheduledDelivery, AFormerTermCannotReadTheQueueAgain) {
   Replica next = world_->open();
   lead(next, TestTerm{8});
