@@ -2,9 +2,9 @@
 //
 //     order_timeout HOST:PORT[,HOST:PORT…] FILE
 //
-// FILE is both the queue and the book of orders. Every start sends the same six orders, and a payment for each; how
-// long a customer takes is written below. Of a payment and its order's timeout exactly one comes first, whatever
-// happens to the replicas.
+// FILE is both the queue and the book of orders. Every start sends the same six orders, and a payment for each after
+// the time in `customers`. An order is paid or cancelled, never both, whatever happens to the replicas; a payment that
+// comes too late is refunded.
 #include <iostream>
 #include <tenure/candidate.hpp>
 #include <tenure/consumer.hpp>
@@ -31,7 +31,7 @@ void produce(const tenure::sqlite::Options& file) {
   for (const tenure::NewMessage& event : events)
     if (const auto sent = sink->append({&event, 1});
         !sent && !sent.error().is(tenure::Errc::alreadyScheduled) && !sent.error().is(tenure::Errc::alreadyDone))
-      sent.value();  // it throws; the two are of an earlier start
+      sent.value();  // throws; alreadyScheduled and alreadyDone tell of an earlier start
 }
 
 void book(tenure::ISqlStatements& sql, const std::string& order, const std::string& state) {

@@ -178,7 +178,7 @@ struct ClockDistrusted {
 };
 struct ScheduledLate {
   TENURE_EVENT("scheduled_late", warn)  // at most once a minute: messages came to their queue after their time
-  std::size_t messages = 0;             // of one look
+  std::size_t messages = 0;             // that came in one transaction
   std::chrono::milliseconds lateness{};
   void fields(auto&& f) const { f("messages", messages), f("lateness_ms", lateness); }
 };

@@ -35,11 +35,11 @@ struct NewMessage {
   GroupId group{};
   std::string body{};
   Headers headers{};
-  /// It comes to its queue then, by the clock of the queue's store, and waits beside the queue until then. Nullopt: it
-  /// comes there at once. A time in the past means now.
+  /// The message waits beside its queue until then, by the clock of the queue's store. Nullopt, or a time in the past:
+  /// it comes to the queue at once.
   std::optional<WallTime> deliverAt{};
-  /// Takes the place of the message that waits for its time under the same id. False: that is an error, unless both
-  /// are the same.
+  /// Whether it takes the place of a message that waits under the same id. False: sending it is an error, unless both
+  /// have the same time and content.
   bool replacesScheduled = false;
 };
 
@@ -67,13 +67,13 @@ class IMessageSink {
   ///
   /// Errors:  payloadTooLarge, invalidArgument   names the message; nothing was stored
   ///          alreadyScheduled   the detail names the message and both times; nothing was stored
-  ///          alreadyDone        a message that was to have a time had come to its queue before; nothing was stored
+  ///          alreadyDone        a message with a time under this id has come to its queue; nothing was stored
   ///          unsupported        the queue keeps no message for a later time
   ///          storeBusy, storeFull, unavailable  nothing was stored
   ///          outcomeUnknown  append them again under the same ids; what is there twice is dropped as known
   virtual Result<void> append(std::span<const NewMessage> messages) = 0;
   /// How many of the messages appended so far were left out, because their ids had been sent before. Only a sink that
-  /// gives numbers leaves any out, and one that keeps a message for its time what it has already.
+  /// gives numbers leaves any out; and any sink a message with a time that waits already, or has come to its queue.
   virtual std::int64_t leftOut() const noexcept { return 0; }
 };
 

@@ -18,17 +18,17 @@ struct ScheduledFilter {
   std::optional<WallTime> dueBefore{};
 };
 
-/// What there is of a queue's.
+/// How many messages of a queue wait, and for when.
 struct ScheduledStats {
   std::int64_t waiting = 0;
-  std::optional<WallTime> next{};  // the first time
-  /// By how much the latest of the last thousand came to the queue too late, in the last five minutes; nullopt: none
-  /// came.
+  std::optional<WallTime> next{};  // when the next one comes to the queue
+  /// The greatest lateness of those that came to the queue in the last five minutes, of a thousand at most; nullopt:
+  /// none came.
   std::optional<std::chrono::milliseconds> lateness{};
 };
 
-/// Of one queue. What is changed is not fenced, and is exclusive with the leader: a message comes to its queue, is
-/// cancelled or gets another time, and whoever comes second is told.
+/// The messages of one queue that wait for their time. Changes need no fence: a message is delivered, cancelled or
+/// rescheduled, whichever commits first, and a change that comes too late is told so.
 ///
 /// Errors of all:  notFound (there is no such place), storeBusy, storeFailed, unavailable, configurationRefused
 /// Threads: one at a time.
@@ -37,15 +37,15 @@ class ScheduledMessages {
   virtual ~ScheduledMessages() = default;
 
   virtual Result<ScheduledStats> stats() = 0;
-  /// Hands out those that are asked for in the order in which they come to the queue, each with its deliverAt, until
-  /// `each` wants no more. Reads them page by page: what is added or changed meanwhile may be there or not.
+  /// Calls `each` with every message that the filter chooses, its deliverAt set, in the order in which they will come
+  /// to the queue, until it returns false. Reads page by page: a message that is changed meanwhile may be missed.
   virtual Result<void> list(const ScheduledFilter& filter, const std::function<bool(const NewMessage&)>& each) = 0;
-  /// Nullopt: none waits under that id.
+  /// Nullopt: no message waits under that id.
   virtual Result<std::optional<NewMessage>> find(const MessageId& id) = 0;
   virtual Result<ScheduleChange> cancel(const MessageId& id) = 0;
   /// A time in the past means now. Errors: invalidArgument  more than ten years ahead
   virtual Result<ScheduleChange> reschedule(const MessageId& id, WallTime at) = 0;
-  /// Now, by the clock of the queue's store.
+  /// It comes to the queue at once, behind those that are due already.
   Result<ScheduleChange> runNow(const MessageId& id) { return reschedule(id, WallTime{}); }
 };
 

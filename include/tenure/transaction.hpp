@@ -46,11 +46,12 @@ class ISqlStatements {
   virtual Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) = 0;
 };
 
-/// What cancelling or rescheduling a message came to. Of a message's delivery and these, exactly one comes first.
+/// The answer to cancelling or rescheduling a message. A message is delivered, cancelled or rescheduled: whichever
+/// commits first.
 enum class ScheduleChange {
   done,
-  fired,    // it has come to its queue already
-  unknown,  // no message of that id waits, nor has come to its queue in the last seven days
+  fired,    // too late: the message has come to its queue
+  unknown,  // no message waits under that id, and none with a time has come to its queue in the last seven days
 };
 
 /// The writes that any store can apply atomically, and SQL where the store speaks it. Nothing is visible to others
@@ -82,8 +83,8 @@ class Transaction {
     static_cast<void>(message), static_cast<void>(queue);
     return Error{Errc::unsupported, "the store keeps no queue"};
   }
-  /// Takes back a message that waits for its time, with the commit: "paid" and "its timeout is gone" are one. Queues as
-  /// for enqueue(), but none is made.
+  /// Takes back a message that waits for its time, in the commit of the handler's effect. Queues are named as for
+  /// enqueue(), but none is made.
   ///
   /// Errors:  invalidArgument   id or queue
   ///          unsupported       the store keeps no message for a later time

@@ -82,13 +82,9 @@ tenure dead-letters purge --older-than 30d --queue 'sqlite:orders.db?queue=order
 tenure dead-letters purge --all --queue 'sqlite:orders.db?queue=orders')help";
 
 Options ChoiceOptions::rows() {
-  const auto take = [this](const std::string& name) {
-    group = name;
-    return true;
-  };
   Option age{"--older-than", duration(olderThan), "Only those that died longer ago than that", {.momentary = true}};
   age.value.byDefault.clear();
-  return {{"--group", parsed("GROUP", {}, take), "Only those of this group", {.momentary = true}}, std::move(age)};
+  return {groupRow(group), std::move(age)};
 }
 
 Option ChoiceOptions::numberRow(std::string help, bool isOne) {

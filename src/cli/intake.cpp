@@ -1,6 +1,7 @@
 #include "cli/intake.hpp"
 
 #include <thread>
+#include <utility>
 
 #include "storage/waiting_rows.hpp"
 #include "tenure/message.hpp"
@@ -9,11 +10,11 @@ namespace tenure::cli {
 namespace {
 constexpr std::size_t batchMessages = 512;
 constexpr std::size_t batchSize = 4U << 20U;
+}  // namespace
 
 bool isOfMessage(const Error& error) noexcept {
   return error.is(Errc::alreadyScheduled) || error.is(Errc::alreadyDone);
 }
-}  // namespace
 
 Result<std::optional<WallTime>> Timing::from(WallTime now) const {
   if (!delay) return at;
@@ -36,13 +37,14 @@ Result<NewMessage> Intake::messageIn(const Line& line) const {
                                             std::to_string(reader_.longestLine()) + " are allowed"};
   Result<NewMessage> message = parseMessageLine(format_, line.text);
   if (!message) return message;
+  const WallTime now = systemClock().wallNow();
   if (!message->deliverAt) {
-    const auto at = timing_.from(systemClock().wallNow());
+    const auto at = timing_.from(now);
     if (!at) return at.error();
     message->deliverAt = *at;
   }
   message->replacesScheduled = timing_.replaces;
-  if (const auto valid = storage::checkTime(*message, systemClock().wallNow()); !valid) return valid.error();
+  if (const auto valid = storage::checkTime(*message, now); !valid) return valid.error();
   if (producer_.empty()) return message;
   Result<MessageId> id = messageIdOf(producer_, message->id.value);
   if (!id) return id.error();
@@ -75,21 +77,24 @@ Result<void> Intake::append(std::span<const NewMessage> messages) {
   return stored;
 }
 
+/// Of one that fails otherwise, the batch is that message alone: those behind it were not sent.
 Result<void> Intake::storeOneByOne() {
-  for (std::size_t i = 0; i < batch_.size(); ++i) {
-    const Result<void> stored = append({&batch_[i], 1});
-    if (!stored && !isOfMessage(stored.error())) {
-      batch_.erase(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(i));
-      batch_.resize(1);  // what became of it may be unknown; those behind it were not sent
-      return stored;
-    }
+  std::vector<NewMessage> all = std::exchange(batch_, {});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    batch_.assign(1, std::move(all[i]));
+    const Result<void> stored = append(batch_);
+    if (!stored && !isOfMessage(stored.error())) return stored;
     if (!stored) ++counts_.bad;
     if (!stored) onBadLine_(lines_[i], stored.error().message());
-    counts_.repeated = sink_.leftOut();
-    counts_.stored = taken_ - counts_.repeated;
-    counts_.nextLine = lines_[i] + 1;
+    countUpTo(lines_[i]);
   }
   return {};
+}
+
+void Intake::countUpTo(std::int64_t line) {
+  counts_.repeated = sink_.leftOut();
+  counts_.stored = taken_ - counts_.repeated;
+  counts_.nextLine = line + 1;
 }
 
 Result<void> Intake::store() {
@@ -97,12 +102,10 @@ Result<void> Intake::store() {
   if (!stored && isOfMessage(stored.error())) stored = storeOneByOne();
   if (!stored && isOutcomeUnknown(stored.error().code)) counts_.unknown = static_cast<std::int64_t>(batch_.size());
   if (!stored) return stored;
-  counts_.repeated = sink_.leftOut();
-  counts_.stored = taken_ - counts_.repeated;
   batch_.clear();
   lines_.clear();
   batchBytes_ = 0;
-  counts_.nextLine = lastLine_ + 1;
+  countUpTo(lastLine_);
   return {};
 }
 

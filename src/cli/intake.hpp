@@ -21,6 +21,9 @@ struct IntakeCounts {
   std::int64_t nextLine = 1;  // to resume from: every good line before it is stored
 };
 
+/// One message is refused for its id: another one waits under it, or has come to its queue.
+bool isOfMessage(const Error& error) noexcept;
+
 /// When messages are to come to their queue.
 struct Timing {
   std::optional<std::chrono::microseconds> delay{};  // from the moment at which the line is read
@@ -56,8 +59,10 @@ class Intake {
   Result<NewMessage> messageIn(const Line& line) const;
   Result<void> store();
   Result<void> append(std::span<const NewMessage> messages);
-  /// One message of the batch waits for another time already, or has had its: the others are stored.
+  /// After a message of the batch was refused for its id: the others are stored.
   Result<void> storeOneByOne();
+  /// Every good line up to this one is stored.
+  void countUpTo(std::int64_t line);
   Result<void> flush();
 
   LineReader& reader_;

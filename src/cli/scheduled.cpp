@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -48,7 +47,7 @@ struct ChangeOptions {
 
 constexpr const char* scheduledHelp =
     R"help(A message that was sent with a time waits beside its queue, and comes to the queue's end then. Until
-that moment it can be cancelled or get another time; exactly one of these comes first.
+that moment it can be cancelled or get another time.
 )help";
 
 constexpr const char* scheduledExamples =
@@ -112,16 +111,12 @@ Exit code 1: one of them was fired or unknown, or none was chosen.
 constexpr const char* runNowExamples = R"help(tenure scheduled run-now o-1-timeout --queue sqlite:work.db)help";
 
 Options Which::rows() {
-  const auto takeGroup = [this](const std::string& name) {
-    group = name;
-    return true;
-  };
   const auto takeTime = [this](const std::string& text) {
     const auto at = parseWallTime(text);
     if (at) dueBefore = *at;
     return at.has_value();
   };
-  return {{"--group", parsed("GROUP", {}, takeGroup), "Only those of this group", {.momentary = true}},
+  return {groupRow(group),
           {"--due-before",
            parsed("TIME", "a time with its offset, as 2026-05-04T09:12:33Z", takeTime),
            "Only those whose time is earlier, in RFC 3339",
@@ -225,8 +220,7 @@ Exit add(const AddOptions& options) {
                            .deliverAt = *at,
                            .replacesScheduled = options.time.timing.replaces};
   const Result<void> added = (*sink)->append({&message, 1});
-  const bool isRefused = !added && (added.error().is(Errc::alreadyScheduled) || added.error().is(Errc::alreadyDone));
-  if (isRefused) return complain(added.error().message()), Exit::badInput;
+  if (!added && isOfMessage(added.error())) return complain(added.error().message()), Exit::badInput;
   if (!added) return refuse("--queue", added.error());
   std::cout << escaped(options.id) << ((*sink)->leftOut() > 0 ? " was scheduled before, for " : " scheduled for ")
             << formatWallTime(**at) << std::endl;
@@ -235,7 +229,7 @@ Exit add(const AddOptions& options) {
 
 using Change = std::function<Result<ScheduleChange>(ScheduledMessages& scheduled, const MessageId& id)>;
 
-/// Before any is changed: a message that gets another time must not be met again.
+/// The ids of all chosen messages, before any is changed: a message with a new time would be listed a second time.
 Result<std::vector<std::string>> chosen(ScheduledMessages& scheduled, const Which& which) {
   std::vector<std::string> ids = which.ids;
   if (!ids.empty()) return ids;

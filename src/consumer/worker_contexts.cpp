@@ -37,7 +37,7 @@ Result<Receipt> Engine::TotalContext::acknowledge(const Acknowledge& done) {
   if (!of_.shares) acknowledged = of_.source.acknowledge(stubsOf(done.settled));
   if (acknowledged && !of_.shares && !done.others.empty()) acknowledged = of_.source.acknowledge(done.others);
   if (!acknowledged) return acknowledged.error();
-  static_cast<void>(of_.source.tend());  // what it fails with shows at the next fetch
+  static_cast<void>(of_.source.tend());  // the next fetch does it again, and reports its error
   return order().done(done);
 }
 

@@ -1,8 +1,8 @@
-/// By which clock a message's time is reckoned to have come: the store's, as long as it goes on evenly.
+/// What time it is for messages that wait: what the store's clock says, as long as that clock does not jump.
 ///
-/// After a jump of more than a minute, due times are reckoned by the earlier of that clock and of the last trusted look
-/// and the time that the machine has counted since. The clock is trusted again when both have gone on with the same
-/// difference for ten minutes, and by a new leader at once. Pure.
+/// After a jump of more than a minute it is the earlier of two times: what the store's clock says, and its last trusted
+/// reading plus the time that CLOCK_BOOTTIME has counted since. When both have differed by the same for ten minutes,
+/// the store's clock is trusted again. A new leader trusts it at once. Pure.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace tenure::delay {
 
 class DueClock {
  public:
-  /// `stores`: what the store's clock says now.
+  /// `stores`: the store's clock's reading at `now`.
   WallTime reckon(WallTime stores, BootTime now);
   bool isTrusted() const noexcept { return !jumped_; }
 
@@ -25,7 +25,7 @@ class DueClock {
   };
 
   std::optional<Point> trusted_;
-  std::optional<Point> jumped_;  // since when the clock has gone on evenly with another difference
+  std::optional<Point> jumped_;  // the first reading since the last jump; nullopt: the clock is trusted
 };
 
 }  // namespace tenure::delay

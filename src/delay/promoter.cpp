@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration net = 1s;
-constexpr Duration again = 20ms;        // where somebody holds what is needed
+constexpr Duration again = 20ms;        // where others have locked what is needed
 constexpr std::size_t together = 1000;  // messages in one transaction
 constexpr auto lateLimit = 5s;
 constexpr Duration tellingPace = 1min;

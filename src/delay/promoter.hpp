@@ -4,9 +4,8 @@
 ///   promote   one transaction in the queue's place, under the reader's token: what is due leaves the waiting room and
 ///             comes to the end of the queue, in the order of its times, then as it was added
 ///
-/// A source that has nothing to do sleeps until next(): the next time, and a second at most, so that a message for an
-/// earlier time is found even if its sender's wake-up was lost. It comes back at once where there was too much for one
-/// turn.
+/// An idle source sleeps until next(): the next message's time, and a second at most, so that a message with an earlier
+/// time is found even if its sender's wake-up was lost. Where more is due than one turn takes, next() is now.
 #pragma once
 
 #include <cstddef>
@@ -27,17 +26,17 @@ class IWaitingRoom {
   };
   struct Promoted {
     std::size_t messages = 0;
-    std::chrono::milliseconds lateness{0};  // of the one that was the latest
-    std::optional<WallTime> next{};         // of those that are left
-    bool isHeld = false;                    // somebody holds what is needed: nothing came, look again soon
+    std::chrono::milliseconds lateness{0};  // the greatest of theirs
+    std::optional<WallTime> next{};         // the first time of those that are left
+    bool isHeld = false;                    // nothing came, for others have locked what is needed: look again soon
   };
 
   virtual ~IWaitingRoom() = default;
   virtual Result<Front> look() = 0;
-  /// Those whose time is not after `until`, at most so many.
+  /// Moves the messages whose time is not after `until`, at most so many.
   ///
   /// Errors:  staleTerm   a newer term reads the queue; nothing was changed
-  ///          those of a commit, but outcomeUnknown: a message that was moved is in its queue, any other still waits
+  ///          those of a commit; unavailable instead of outcomeUnknown, for a repeat is harmless
   virtual Result<Promoted> promote(WallTime until, std::size_t atMost) = 0;
 };
 
@@ -47,9 +46,9 @@ class Promoter {
   /// Borrows all of them.
   Promoter(IWaitingRoom& room, IEventSink& events, const IClock& clock) : room_(room), events_(events), clock_(clock) {}
 
-  /// Of this term from now on: a new one trusts the store's clock as it is.
+  /// Works for this term from now on. A new term trusts the store's clock as it is.
   void attach(const TermIdentity& term);
-  /// Somebody may have sent a message.
+  /// A sender has told of a message with an earlier time.
   void wake() noexcept { next_ = BootTime{}; }
   bool isTime() const noexcept { return clock_.now() >= next_; }
   /// When to look again.

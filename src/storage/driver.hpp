@@ -61,10 +61,10 @@ struct Scan {
   std::size_t skip = 0;   // so many before the first one; of a driver whose log has gaps
 };
 
-/// Rows of Table::waiting, of the queue that the driver was opened for, in the order in which they come to it.
+/// Which rows of Table::waiting to read, of the driver's queue, in the order in which they come to it.
 struct WaitingScan {
-  std::int64_t due = 0;    // from behind the row with this time
-  std::int64_t added = 0;  // and this place among those of the same time
+  std::int64_t due = 0;    // those behind the row with this time
+  std::int64_t added = 0;  // and this `added`
   std::size_t atMost = 0;
 };
 struct WaitingPage {
@@ -76,7 +76,7 @@ struct WaitingCounts {
   std::int64_t waiting = 0;
   std::optional<std::chrono::milliseconds> lateness{};  // as ScheduledStats has it
 };
-/// Of those that came to their queue.
+/// Which messages count for the lateness: how long ago they came to their queue, and how many at most.
 inline constexpr std::chrono::minutes latenessAge{5};
 inline constexpr std::int64_t latenessRows = 1000;
 
@@ -119,7 +119,7 @@ struct Limits {
   /// It takes messages, and gives those of each group numbers.
   bool keepsQueue = false;
   bool numbersMessages = false;
-  bool keepsScheduled = false;  // and such as have to wait for their time
+  bool keepsScheduled = false;  // and messages that wait for their time
 };
 
 /// A transaction on the server, for handlers who speak SQL. Before begin() it holds nothing there.
@@ -186,7 +186,7 @@ class IStoreDriver {
   /// Nullopt where the fence is not the `expected` one; nullptr expects none.
   virtual Result<std::optional<Rows>> read(std::span<const RowName> rows, const Fence* expected) = 0;
   virtual Result<std::vector<Row>> scan(const Scan& scan) = 0;
-  /// Messages that wait for their time, by that, then as they were added. Only where Limits::keepsScheduled.
+  /// Messages that wait, in the order of their times, then as they were added. Only where Limits::keepsScheduled.
   virtual Result<WaitingPage> waiting(const WaitingScan& scan) {
     static_cast<void>(scan);
     return WaitingPage{};
@@ -224,7 +224,7 @@ class IStoreDriver {
   virtual void release() noexcept = 0;
 };
 
-/// Whether any of them is a queue's own: others are there without it.
+/// Whether any of them belongs to a queue, which must be there for that. Messages that wait need none.
 inline bool isOfQueue(Table table) noexcept { return schemaOf(table).scope != Scope::place; }
 inline bool concernsQueue(std::span<const RowName> rows) noexcept {
   return std::ranges::any_of(rows, isOfQueue, &RowName::table);
@@ -233,6 +233,12 @@ inline bool concernsQueue(const WriteSet& writes) {
   bool concerns = !writes.enqueued().empty() || !writes.acknowledged().empty();
   writes.forEach([&](const Write& write) { concerns = concerns || isOfQueue(write.table); });
   return concerns;
+}
+
+/// By the store's own clock; by `clock` where it has none.
+inline Result<WallTime> nowIn(IStoreDriver& driver, const IClock& clock) {
+  const Result<std::optional<WallTime>> stores = driver.clock();
+  return stores ? Result<WallTime>(stores->value_or(clock.wallNow())) : stores.error();
 }
 
 /// All rows of a scan, in pages of `atMost`, until `use` wants no more.

@@ -199,34 +199,35 @@ Result<void> FencedTransaction::schedule(const NewMessage& message, std::string_
   return {};
 }
 
-Result<ScheduleChange> FencedTransaction::cancelScheduled(const MessageId& id, std::string_view queue) {
+Result<ScheduleChange> FencedTransaction::changeWaiting(const MessageId& id, std::string_view queue,
+                                                        const std::function<void(const Row& waiting)>& change) {
   const Result<std::string> room = waitingRoom(queue);
   if (!room) return room.error();
   const Row key = waitingKey(*room, id);
   const auto waiting = current(Table::waiting, key);
   if (!waiting) return waiting.error();
   if (*waiting) {
-    writes_.remove(Table::waiting, key, Expectation::has(waiting::due, (**waiting)[waiting::due]));
+    change(**waiting);
     return ScheduleChange::done;
   }
   const auto fired = stored(Table::fired, key);
   return fired ? Result<ScheduleChange>(changeWithout(*fired)) : fired.error();
 }
 
+Result<ScheduleChange> FencedTransaction::cancelScheduled(const MessageId& id, std::string_view queue) {
+  return changeWaiting(id, queue, [&](const Row& row) {
+    writes_.remove(Table::waiting, {row[waiting::queue], row[waiting::id]},
+                   Expectation::has(waiting::due, row[waiting::due]));
+  });
+}
+
 Result<ScheduleChange> FencedTransaction::reschedule(const MessageId& id, WallTime at, std::string_view queue) {
-  const Result<std::string> room = waitingRoom(queue);
-  if (!room) return room.error();
+  if (const Result<std::string> room = waitingRoom(queue); !room) return room.error();
   if (const Result<void> valid = checkTime({.id = id, .deliverAt = at}, at_); !valid) return valid.error();
-  const Row key = waitingKey(*room, id);
-  const auto waiting = current(Table::waiting, key);
-  if (!waiting) return waiting.error();
-  if (*waiting) {
-    ToSchedule change = toReschedule(**waiting, at, at_);
+  return changeWaiting(id, queue, [&](const Row& row) {
+    ToSchedule change = toReschedule(row, at, at_);
     writes_.put(Table::waiting, std::move(change.row), std::move(change.expected));
-    return ScheduleChange::done;
-  }
-  const auto fired = stored(Table::fired, key);
-  return fired ? Result<ScheduleChange>(changeWithout(*fired)) : fired.error();
+  });
 }
 
 Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,

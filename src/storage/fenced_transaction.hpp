@@ -7,6 +7,7 @@
 /// and what others may write (idempotency keys, attempts) the commit expects as it was read.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -67,11 +68,14 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Error heard(Error error);
   /// As it is in the store; asked for once. A failure is the transaction's end.
   Result<std::optional<Row>> stored(Table table, Row key);
-  /// As the transaction itself has left it.
+  /// The row as the transaction's own writes have left it.
   Result<std::optional<Row>> current(Table table, Row key);
-  /// The queue whose messages wait for their time. Errors: invalidArgument, unsupported, those of status().
+  /// The name of the queue that is meant. Errors: invalidArgument, unsupported, those of status().
   Result<std::string> waitingRoom(std::string_view queue) const;
   Result<void> schedule(const NewMessage& message, std::string_view queue);
+  /// Calls `change` with the row, where the message waits.
+  Result<ScheduleChange> changeWaiting(const MessageId& id, std::string_view queue,
+                                       const std::function<void(const Row& waiting)>& change);
   void expectStill(std::string_view key, const std::optional<Row>& row);
   Error breakOff(Error why);
 

@@ -6,7 +6,7 @@ namespace tenure::storage {
 namespace {
 
 constexpr std::size_t waitingAPage = 64;  // their bodies may be large
-/// A message that is changed by others that often is theirs.
+/// After so many conflicts the caller is told that the store is busy.
 constexpr int mostTries = 16;
 
 bool isChosen(const ScheduledFilter& filter, const NewMessage& message) {
@@ -83,12 +83,11 @@ Result<ScheduleChange> ScheduledRows::cancel(const MessageId& id) {
 
 Result<ScheduleChange> ScheduledRows::reschedule(const MessageId& id, WallTime at) {
   if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
-  const auto stores = driver_->clock();
-  if (!stores) return stores.error();
-  const WallTime now = stores->value_or(clock_.wallNow());
-  if (const Result<void> valid = checkTime({.id = id, .deliverAt = at}, now); !valid) return valid.error();
+  const Result<WallTime> now = nowIn(*driver_, clock_);
+  if (!now) return now.error();
+  if (const Result<void> valid = checkTime({.id = id, .deliverAt = at}, *now); !valid) return valid.error();
   return change(id, [&](const Row& row, WriteSet& writes) {
-    ToSchedule change = toReschedule(row, at, now);
+    ToSchedule change = toReschedule(row, at, *now);
     writes.put(Table::waiting, std::move(change.row), std::move(change.expected));
   });
 }

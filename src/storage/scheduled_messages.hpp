@@ -11,7 +11,8 @@ namespace tenure::storage {
 
 class ScheduledRows final : public ScheduledMessages {
  public:
-  /// Borrows the clock, by which a time is past. `used`: by the driver.
+  /// `clock`, which is borrowed, tells which times are past, where the store has no clock. `used`: kept alive for the
+  /// driver.
   explicit ScheduledRows(std::unique_ptr<IStoreDriver> driver, const IClock& clock = systemClock(),
                          std::shared_ptr<void> used = {})
       : used_(std::move(used)), driver_(std::move(driver)), clock_(clock) {}
@@ -28,7 +29,7 @@ class ScheduledRows final : public ScheduledMessages {
     std::optional<Row> fired;
   };
   Result<Rows> rowsOf(const MessageId& id);
-  /// Adds what is to be done with a row that waits.
+  /// Adds the change of a message that waits to the writes.
   using Change = std::function<void(const Row& waiting, WriteSet& writes)>;
   Result<ScheduleChange> change(const MessageId& id, const Change& change);
 

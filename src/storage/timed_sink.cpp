@@ -8,7 +8,7 @@
 namespace tenure::storage {
 namespace {
 
-/// A message that others send at the same time, as often as that, is theirs.
+/// After so many conflicts the sender is told that the store is busy.
 constexpr int mostConflicts = 16;
 
 }  // namespace
@@ -38,7 +38,7 @@ Result<void> TimedSink::check(std::span<const NewMessage> messages) const {
   return {};
 }
 
-/// For each message that has a time: what waits under its id, and what has come under it.
+/// For each message that has a time, the two rows under its id: that of Table::waiting, then that of Table::fired.
 Result<Rows> TimedSink::readBeside(std::span<const NewMessage> messages) {
   std::vector<RowName> names;
   for (const NewMessage& message : messages) {
@@ -54,9 +54,8 @@ Result<Rows> TimedSink::readBeside(std::span<const NewMessage> messages) {
 Result<std::optional<std::int64_t>> TimedSink::tryToAppend(std::span<const NewMessage> messages) {
   const Result<Rows> found = readBeside(messages);
   if (!found) return found.error();
-  const auto stores = driver_->clock();
-  if (!stores) return stores.error();
-  const WallTime now = stores->value_or(clock_.wallNow());
+  const Result<WallTime> now = nowIn(*driver_, clock_);
+  if (!now) return now.error();
   WriteSet writes;
   std::int64_t leftOut = 0;
   for (std::size_t place = 0; const NewMessage& message : messages) {
@@ -67,7 +66,7 @@ Result<std::optional<std::int64_t>> TimedSink::tryToAppend(std::span<const NewMe
     const std::optional<Row>& there = (*found)[place++];
     const std::optional<Row>& fired = (*found)[place++];
     const Write* own = writes.find(nameOf(Table::waiting, waitingKey(driver_->queue(), message.id)));
-    auto change = toSchedule(driver_->queue(), message, driver_->limits().numbersMessages, now,
+    auto change = toSchedule(driver_->queue(), message, driver_->limits().numbersMessages, *now,
                              own != nullptr ? std::optional(own->row) : there, fired);
     if (!change) return change.error();
     if (*change)

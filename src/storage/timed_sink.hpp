@@ -1,5 +1,5 @@
-/// A sink whose messages may have a time: those go beside the queue, in the transaction in which the others of the same
-/// call come to its end. A call without any goes its own way, and costs what it costs without this.
+/// A sink for messages with and without a time. One call is one transaction: messages with a time are stored beside the
+/// queue, the others come to its end. A call without any message with a time is passed on as it is.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,9 @@ namespace tenure::storage {
 
 class TimedSink final : public IMessageSink {
  public:
-  /// `direct` makes the queue, at the latest with no messages. Borrows the clock, by which a time is past. `used`: by
-  /// the driver, which connects with the first message that has a time.
+  /// `direct` makes the queue when it is called without messages. `driver` connects with the first message that has a
+  /// time. `clock`, which is borrowed, tells which times are past, where the store has no clock. `used`: kept alive for
+  /// the driver.
   TimedSink(std::unique_ptr<IMessageSink> direct, std::unique_ptr<IStoreDriver> driver,
             const IClock& clock = systemClock(), std::shared_ptr<void> used = {})
       : direct_(std::move(direct)), used_(std::move(used)), driver_(std::move(driver)), clock_(clock) {}
@@ -23,14 +24,14 @@ class TimedSink final : public IMessageSink {
  private:
   Result<void> check(std::span<const NewMessage> messages) const;
   Result<Rows> readBeside(std::span<const NewMessage> messages);
-  /// Nullopt where another one has changed what it rests on.
+  /// How many were left out. Nullopt: another process has changed a row since it was read; nothing was stored.
   Result<std::optional<std::int64_t>> tryToAppend(std::span<const NewMessage> messages);
 
   const std::unique_ptr<IMessageSink> direct_;
   const std::shared_ptr<void> used_;
   const std::unique_ptr<IStoreDriver> driver_;
   const IClock& clock_;
-  std::int64_t leftOut_ = 0;  // of messages with a time: the very same was there
+  std::int64_t leftOut_ = 0;  // messages with a time that were there already
 };
 
 }  // namespace tenure::storage

@@ -12,7 +12,7 @@ namespace {
 
 std::string named(const MessageId& id) { return "message \"" + escaped(id.value) + "\""; }
 
-/// A time in the past means now, so that all of those are the same.
+/// A time in the past means now: what is stored is when the message was sent. All past times count as the same.
 std::int64_t dueOf(WallTime at, WallTime now) { return millisecondsOf(std::max(at, now)); }
 bool isSameTime(std::int64_t stored, WallTime asked, WallTime now) {
   return wallTimeOf(stored) == asked || (wallTimeOf(stored) <= now && asked <= now);
@@ -62,7 +62,7 @@ Result<std::optional<ToSchedule>> toSchedule(std::string_view queue, const NewMe
   if (!waiting && !fired) return ToSchedule{std::move(row), Expectation::absent()};
   if (!waiting) {
     const std::int64_t due = integerIn(*fired, fired::due);
-    // Of a time in the past it was kept when it was sent.
+    // Of a message with a time in the past, `due` is when it was sent: the same message again asks for an earlier time.
     if (millisecondsOf(asked) <= due) return std::optional<ToSchedule>{};
     return Error{Errc::alreadyDone, named(message.id) + " was due at " + formatWallTime(wallTimeOf(due)) +
                                         " and came to its queue at " +

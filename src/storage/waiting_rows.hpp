@@ -15,10 +15,10 @@ namespace tenure::storage {
 inline bool hasTime(const NewMessage& message) noexcept { return message.deliverAt.has_value(); }
 inline Row waitingKey(std::string_view queue, const MessageId& id) { return {std::string(queue), id.value}; }
 
-/// Errors:  invalidArgument  more than ten years ahead of `now`, or it brings its number
+/// Errors:  invalidArgument  more than ten years ahead of `now`, or it has a number already
 Result<void> checkTime(const NewMessage& message, WallTime now);
 
-/// A message that waits, and whether it is to have a number when it comes to its queue.
+/// A message that waits, and whether it gets a number when it comes to its queue.
 struct WaitingMessage {
   NewMessage message;
   bool numbered = false;
@@ -26,8 +26,8 @@ struct WaitingMessage {
 /// Errors: storeFailed.
 Result<WaitingMessage> waitingFrom(const Row& row);
 
-/// What is to be written for a message with a time: the row over what is there, if that is as `expected`; nullopt: the
-/// very same is there already. `waiting`, `fired`: the rows under its id.
+/// The row to write for a message with a time, and what must be in the store for that. Nullopt: the very same message
+/// waits already, or has come to its queue. `waiting`, `fired`: the rows under its id, as they were read.
 ///
 /// Errors:  alreadyScheduled, alreadyDone  see IMessageSink::append
 ///          invalidArgument                a header is not UTF-8
@@ -39,13 +39,13 @@ Result<std::optional<ToSchedule>> toSchedule(std::string_view queue, const NewMe
                                              WallTime now, const std::optional<Row>& waiting,
                                              const std::optional<Row>& fired);
 
-/// The row with another time.
+/// The row of a message that waits, with another time.
 ToSchedule toReschedule(const Row& waiting, WallTime at, WallTime now);
-/// For who is not the reader of the queue any more.
+/// The error of a term that is not the reader of the queue any more.
 inline Error newerReader(std::string_view queue) {
   return {Errc::staleTerm, "queue \"" + std::string(queue) + "\" is read by a newer term"};
 }
-/// Where no row waits.
+/// The answer where no message waits under the id.
 inline ScheduleChange changeWithout(const std::optional<Row>& fired) {
   return fired ? ScheduleChange::fired : ScheduleChange::unknown;
 }

@@ -27,7 +27,7 @@ struct Kept {
   std::map<std::int64_t, Message> queue;  // by position: messages leave it in any order
   std::int64_t lastPosition = 0;
   std::map<std::string, std::vector<NewMessage>> others;  // queues that nobody here consumes, by name
-  std::optional<TermIdentity> reader;                     // that brings to the queue what is due
+  std::optional<TermIdentity> reader;                     // the term that brings due messages to the queue
   struct Place {                                          // of a message that waits for its time
     std::string queue;
     std::int64_t due = 0;
@@ -41,7 +41,7 @@ struct Kept {
     const std::int64_t position = ++lastPosition;
     queue.emplace_hint(queue.end(), position, Message{std::move(message), now, position});
   }
-  /// Its row is written by who calls.
+  /// Keep the order of messages that wait; the caller writes or removes the row.
   void scheduled(const std::string& name, const storage::Row& row);
   void unscheduled(const std::string& name);
   const storage::Row* find(storage::Table table, std::span<const storage::Value> key) const {

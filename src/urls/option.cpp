@@ -155,6 +155,14 @@ Option jsonRow(bool& json, const std::string& what) {
   return {"--json", flag(json), "Print one JSON object" + (what.empty() ? "" : ' ' + what), {.momentary = true}};
 }
 
+Option groupRow(std::optional<std::string>& group) {
+  const auto take = [&group](const std::string& name) {
+    group = name;
+    return true;
+  };
+  return {"--group", parsed("GROUP", {}, take), "Only those of this group", {.momentary = true}};
+}
+
 Option limitRow(std::size_t& limit, const std::string& what) {
   return {"--limit", count(limit, Range<std::size_t>{1, 1'000'000}), "Maximum number " + what, {.momentary = true}};
 }

@@ -187,6 +187,8 @@ Options joined(Options first, const Options& second, const Options& third = {});
 
 /// `--json`: one object, or one "a line".
 Option jsonRow(bool& json, const std::string& what = {});
+/// `--group GROUP`: the empty one is a group as well.
+Option groupRow(std::optional<std::string>& group);
 /// `--limit N`: of what.
 Option limitRow(std::size_t& limit, const std::string& what);
 

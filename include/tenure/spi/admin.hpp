@@ -64,7 +64,7 @@ struct FailingMessage {
   AttemptRecord attempts;
 };
 
-/// A consumer one of whose last messages became a dead letter.
+/// The dead letters in a row of one consumer.
 struct ConsumerStreak {
   ConsumerName consumer;
   DeadLetterStreak streak;
@@ -153,7 +153,7 @@ class IStoreAdmin {
   /// Errors:  notFound  it blocks nobody (any more)
   virtual Result<void> release(const ConsumerName& consumer, const MessageId& id) = 0;
 
-  /// Of every consumer of the queue that has one, by name.
+  /// One for each consumer of the queue that has dead letters in a row, in the order of names.
   virtual Result<std::vector<ConsumerStreak>> streaks() = 0;
   /// Lets a consumer go on that stopped at too many dead letters in a row; its leader does within a second or so.
   /// Errors:  notFound  it has not stopped (any more)

@@ -89,13 +89,13 @@ struct DeadLetterStreak {
 struct ClockLook {
   bool isStores = false;  // else the leader's
   WallTime wall{};
-  std::string bootId{};                   // of the machine that looked
+  std::string bootId{};                   // of the host that looked
   std::chrono::milliseconds sinceBoot{};  // there, on CLOCK_BOOTTIME
   WallTime trustedFrom{};                 // before that, nothing is forgotten
   friend bool operator==(const ClockLook&, const ClockLook&) = default;
 };
 
-/// What is kept of a consumer itself.
+/// A record about a consumer, not about one of its messages.
 using ConsumerFact = std::variant<RecoveryWindow, DeadLetterStreak, ClockLook>;
 struct ConsumerFacts {
   std::optional<RecoveryWindow> window{};
@@ -165,8 +165,8 @@ class IFencedTransaction : public Transaction {
   /// What an operator has released stays so, whatever `record` says.
   virtual Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) = 0;
   virtual Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) = 0;
-  /// Replaces what was kept of its kind. A streak without deaths is forgotten; one that an operator has resumed stays
-  /// so, whatever `fact` says.
+  /// Replaces the consumer's record of that kind. A streak of 0 deaths removes it. A streak that an operator has
+  /// resumed stays resumed, whatever `fact` says.
   virtual Result<void> recordFact(const ConsumerName& consumer, const ConsumerFact& fact) = 0;
   virtual Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) = 0;
   /// Adds lines to the consume log, of a store that keeps one (IFencedStore::keepsLog): whatever is committed with them

@@ -18,7 +18,8 @@
 
 namespace tenure::postgresql {
 
-/// What a notification says of a message that is due soon; one of a message that is there says nothing.
+/// The payload of a notification about a message that waits and is due soon. A notification about a message in the
+/// queue has none.
 inline constexpr std::string_view timePayload = "due";
 
 /// Type numbers of pg_type that never change.

@@ -102,12 +102,12 @@ class Connection {
 
   /// For waiting until a notification may have come; negative when lost.
   int socket() const noexcept;
-  /// What notifications have told.
+  /// What the notifications since the last call were about.
   struct Heard {
     bool any = false;
-    bool ofTime = false;  // a message has come that is due soon (notifySoon)
+    bool ofTime = false;  // a message that waits and is due soon (notifySoon)
   };
-  /// Takes what has arrived. Does not wait.
+  /// Takes the notifications that have arrived. Does not wait.
   Result<Heard> takeNotifications();
 
  private:

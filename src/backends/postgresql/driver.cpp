@@ -20,7 +20,7 @@ using storage::Row;
 using storage::RowName;
 using storage::Rows;
 
-/// Of the messages that are to wait, by their queues.
+/// For each queue, the earliest time of the messages that this commit makes wait.
 std::map<std::string, WallTime> earliestTimes(const storage::WriteSet& writes) {
   namespace waiting = storage::waiting;
   std::map<std::string, WallTime> earliest;
@@ -311,8 +311,8 @@ Result<void> Driver::tryQueue(const std::string& queue) {
                                            "\": no right to INSERT on tenure_message, or on tenure_queue to make it"};
 }
 
-/// The queue's row last, as the waiting room does it: who takes a message back there must not hold what its delivery
-/// waits for.
+/// The queue's row is locked last, as by the waiting room: a commit that cancels a message and sends another one would
+/// else deadlock with the delivery of the first.
 Result<std::vector<Command>> Driver::rowCommands(const Commit& commit, const QueuePlaces& made) {
   const storage::WriteSet& writes = *commit.writes;
   std::vector<Command> commands;

@@ -43,9 +43,6 @@ constexpr const char* appendNumbered =
     "  FROM place, numbered)"
     " SELECT pg_notify($8, ''), $2::bigint - (SELECT count(*) FROM once) FROM place";
 
-constexpr const char* forgetOldIds =
-    "DELETE FROM tenure_sent WHERE ctid = ANY(ARRAY("
-    "SELECT ctid FROM tenure_sent WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))";
 constexpr std::int64_t idsAForgetting = 20'000;
 
 /// Columns of many messages.
@@ -106,9 +103,13 @@ Command notifySoon(const std::string& queue, WallTime due) {
       queue, due, timePayload);
 }
 
-Command forgetSentIds() {
-  return command(forgetOldIds, systemClock().wallNow() - storage::sentIdsAreKept, idsAForgetting);
+Command forgetOld(const std::string& table, std::int64_t atMost) {
+  return command("DELETE FROM " + table + " WHERE ctid = ANY(ARRAY(SELECT ctid FROM " + table +
+                     " WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))",
+                 systemClock().wallNow() - storage::sentIdsAreKept, atMost);
 }
+
+Command forgetSentIds() { return forgetOld("tenure_sent", idsAForgetting); }
 
 Command deleteByPosition(std::int64_t queue, std::vector<std::int64_t> positions) {
   std::ranges::sort(positions);

@@ -28,8 +28,11 @@ Result<Command> appendTo(const QueuePlace& queue, std::span<const NewMessage> me
 /// The same with numbers; the second column of the answer says how many were left out because their ids were there.
 Result<Command> appendNumberedTo(const QueuePlace& queue, std::span<const NewMessage> messages);
 
-/// Wakes the reader of a queue, by its name, for a message that is due before its next look by itself.
+/// Wakes the reader of the queue of that name, if the message is due before the reader looks by itself.
 Command notifySoon(const std::string& queue, WallTime due);
+
+/// Deletes rows of the table (tenure_sent, tenure_fired) that are older than storage::sentIdsAreKept.
+Command forgetOld(const std::string& table, std::int64_t atMost);
 
 /// Now and then, with every so many numbered appends: ids that are too old to be asked about.
 inline constexpr std::size_t appendsAForgetting = 64;

@@ -357,8 +357,8 @@ void RowSets::expectState(const Owner& owner, const WritePointers& writes, std::
     for (Set& set : *sets) commands.push_back(commandFor(owner, set));
 }
 
-/// In the order of their keys: two that write the same ones never wait for each other. But messages that wait for their
-/// time: those are numbered as they are added.
+/// Keys and state in the order of their names: two commits that write the same ones never wait for each other. Messages
+/// that wait for their time stay in the order in which they were sent, which their numbers keep.
 Command RowSets::commandFor(const Owner& owner, Set& set) {
   if (set.kind.table == Table::key || set.kind.table == Table::state)
     std::ranges::sort(set.writes, [](const Write* one, const Write* other) { return one->name < other->name; });

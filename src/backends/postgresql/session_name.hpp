@@ -15,7 +15,7 @@ namespace tenure::postgresql {
 std::string sessionPrefix(const ElectionName& election);
 /// Of the session that holds the fence.
 std::string storeSession(const TermIdentity& term);
-/// Of the session that fetches, and holds locks while it brings messages to the queue.
+/// The name of the session that fetches messages; it locks rows while it brings messages to the queue.
 std::string sourceSession(const TermIdentity& term);
 
 }  // namespace tenure::postgresql

@@ -5,7 +5,6 @@
 
 #include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/row_sets.hpp"
-#include "storage/message_check.hpp"
 #include "storage/records.hpp"
 #include "storage/waiting_rows.hpp"
 
@@ -24,15 +23,7 @@ const std::string serverNow = "floor(extract(epoch FROM clock_timestamp()) * 100
 const std::string firstDue = "(SELECT due FROM tenure_waiting WHERE queue = $1 ORDER BY due, added LIMIT 1)";
 const std::string waitingColumns = "queue, id, due, grp, body, headers, numbered, added";
 
-/// Of what came to its queue so long ago that nobody asks for it, as much as comes, and some more.
-Command forgetFired(std::size_t coming) {
-  return command(
-      "DELETE FROM tenure_fired WHERE ctid = ANY(ARRAY(SELECT ctid FROM tenure_fired WHERE at < $1 LIMIT $2"
-      " FOR UPDATE SKIP LOCKED))",
-      systemClock().wallNow() - storage::sentIdsAreKept, static_cast<std::int64_t>(2 * coming));
-}
-
-/// Runs of messages of one kind, each as one statement: their order is theirs.
+/// One statement for each run of messages that are numbered, or not: so they come to the queue in their order.
 Result<void> addAppends(const QueuePlace& queue, const std::vector<WaitingMessage>& messages,
                         std::vector<Command>& commands) {
   for (auto begin = messages.begin(); begin != messages.end();) {
@@ -79,8 +70,8 @@ storage::WaitingCounts countsFrom(const Answer& row) {
   return counts;
 }
 
-/// It need not be durable: a server that has lost it has lost the former reader's session as well. Tokens of two
-/// ensembles cannot be compared: which of these may commit is the fence's to say, and only one reader is in the row.
+/// The row need not be durable: a server that loses it in a crash has ended the former reader's session as well. Tokens
+/// of two ensembles cannot be compared: a term of another ensemble takes the row, and the fence decides who commits.
 Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term) {
   const std::vector raising{
       beginTransaction(), command("SET LOCAL synchronous_commit = off"),
@@ -174,7 +165,7 @@ Result<WaitingPage> WaitingRoom::lock(const Due& due, WallTime until) {
 }
 
 WaitingPage WaitingRoom::movable(const Due& due, WaitingPage locked) {
-  std::map<std::int64_t, std::size_t> free;  // where each row is that nobody holds
+  std::map<std::int64_t, std::size_t> free;  // by `added`, the place in `locked`
   for (std::size_t i = 0; i < locked.added.size(); ++i) free.emplace(locked.added[i], i);
   std::map<std::int64_t, BootTime> heldSince;
   std::set<std::string> heldGroups;
@@ -212,13 +203,13 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page)
                   " FROM unnest($2::bytea[], $3::bigint[]) AS given(id, due)"
                   " ON CONFLICT(queue, id) DO UPDATE SET due = excluded.due, at = excluded.at RETURNING at - due",
               options_.queue, ids, times),
-      forgetFired(messages.size())};
+      forgetOld("tenure_fired", static_cast<std::int64_t>(2 * messages.size()))};
   if (const Result<void> added = addAppends(queue_, messages, commands); !added) return added.error();
   commands.push_back(command("SELECT " + firstDue, options_.queue));
   commands.push_back(command("COMMIT"));
   const Exchange moved = connection_->exchange(commands);
   if (!moved) return moved.error();
-  // What has become of it shows at the next look.
+  // A repeat is harmless: the next look finds each message in the waiting room or in its queue.
   if (const Result<void> committed = checkCommitted(*connection_, moved.answers.back()); !committed)
     return isOutcomeUnknown(committed.error().code) ? Error{Errc::unavailable, committed.error().detail}
                                                     : committed.error();

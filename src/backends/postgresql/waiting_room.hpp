@@ -1,12 +1,13 @@
 /// Messages that wait for their time in PostgreSQL, and how they come to their queue.
 ///
 ///   look      the server's clock and the first time, in one question without a lock
-///   promote   BEGIN · the reader's row, NOWAIT · the fence, where it is kept here, NOWAIT · what is due
-///             · those of them that nobody holds, FOR UPDATE SKIP LOCKED
-///             · they leave, and come to the end of the queue · COMMIT
+///   promote   BEGIN · the reader's row, NOWAIT · the fence, where it is kept here, NOWAIT · the messages that are due
+///             · FOR UPDATE SKIP LOCKED, those that no other transaction has locked
+///             · delete these, and append them to the queue · COMMIT
 ///
-/// A row that somebody else holds (a handler that cancels it) is left for the next turn, and so are those of its group
-/// that come behind it, for as long as the lock limit. Nobody's lock is waited for.
+/// A message that another transaction has locked (a handler cancels it) is left for the next turn. Later messages of
+/// its group wait with it, for at most the lock limit. The queue's counter and a group's number are waited for as a
+/// producer does; where that takes longer than the lock limit, the turn is undone and comes again.
 #pragma once
 
 #include <map>
@@ -27,7 +28,7 @@ storage::WaitingCounts countsFrom(const Answer& row);
 /// Makes the term the one that reads the queue. Errors: staleTerm.
 Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term);
 
-/// Of the source's queue, for one term. Threads: the source's.
+/// The waiting room of the queue that a source reads, for one term. Threads: the source's.
 class WaitingRoom final : public delay::IWaitingRoom {
  public:
   explicit WaitingRoom(const Options& options) : options_(options) {}
@@ -40,15 +41,15 @@ class WaitingRoom final : public delay::IWaitingRoom {
   Result<Promoted> promote(WallTime until, std::size_t atMost) override;
 
  private:
-  /// What is due, in order, each with its group.
+  /// The messages that are due, in order, each with its group.
   struct Due {
     std::vector<std::int64_t> added;
     std::vector<std::string> groups;
   };
-  /// Begins the transaction; nullopt where somebody holds the reader's row or the fence.
+  /// Begins the transaction. Nullopt: another transaction has locked the reader's row or the fence.
   Result<std::optional<Due>> begin(WallTime until, std::size_t atMost);
   Result<storage::WaitingPage> lock(const Due& due, WallTime until);
-  /// Without what has to wait for a row that somebody else holds.
+  /// Those of the locked messages that need not wait for one that another transaction has locked.
   storage::WaitingPage movable(const Due& due, storage::WaitingPage locked);
   Result<Promoted> move(const storage::WaitingPage& page);
 
@@ -56,7 +57,7 @@ class WaitingRoom final : public delay::IWaitingRoom {
   Connection* connection_ = nullptr;
   QueuePlace queue_;
   TermIdentity term_;
-  std::map<std::int64_t, BootTime> heldSince_;  // rows that others hold, by when they were added
+  std::map<std::int64_t, BootTime> heldSince_;  // messages that other transactions have locked, by `added`
 };
 
 }  // namespace tenure::postgresql

@@ -9,13 +9,6 @@
 namespace tenure::sqlite {
 namespace {
 
-/// A few of those that are too old to be asked about, with each that sends: as many as come, and some more.
-Result<void> forgetOldIds(Connection& connection, std::size_t sending, WallTime now) {
-  return connection.run(
-      "DELETE FROM tenure_sent WHERE (queue, id) IN (SELECT queue, id FROM tenure_sent WHERE at < ?1 LIMIT ?2)",
-      now - storage::sentIdsAreKept, static_cast<std::int64_t>(2 * sending));
-}
-
 Result<bool> isNew(Connection& connection, std::int64_t queue, const MessageId& id, WallTime now) {
   Query added =
       connection.query("INSERT INTO tenure_sent(queue, id, at) VALUES(?1, ?2, ?3) ON CONFLICT DO NOTHING RETURNING 1",
@@ -43,7 +36,7 @@ Result<std::int64_t> nextNumber(Connection& connection, std::int64_t queue, cons
 /// Those whose ids were not sent before, each but those without a group with its number in a header.
 Result<std::vector<NewMessage>> giveNumbers(Connection& connection, std::int64_t queue,
                                             std::span<const NewMessage> messages, WallTime now) {
-  if (const Result<void> forgotten = forgetOldIds(connection, messages.size(), now); !forgotten)
+  if (const Result<void> forgotten = forgetOld(connection, "tenure_sent", messages.size(), now); !forgotten)
     return forgotten.error();
   std::vector<NewMessage> numbered;
   for (const NewMessage& message : messages) {
@@ -86,6 +79,12 @@ Result<void> insert(Connection& connection, std::int64_t queue, std::span<const 
 }
 
 }  // namespace
+
+Result<void> forgetOld(Connection& connection, const std::string& table, std::size_t adding, WallTime now) {
+  return connection.run(
+      "DELETE FROM " + table + " WHERE (queue, id) IN (SELECT queue, id FROM " + table + " WHERE at < ?1 LIMIT ?2)",
+      now - storage::sentIdsAreKept, static_cast<std::int64_t>(2 * adding));
+}
 
 Result<std::size_t> appendTo(Connection& connection, std::int64_t queue, std::span<const NewMessage> messages,
                              bool withNumbers) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "storage/waiting_rows.hpp"
 #include "tenure/message.hpp"
@@ -18,9 +19,13 @@ class Connection;
 Result<std::size_t> appendTo(Connection& connection, std::int64_t queue, std::span<const NewMessage> messages,
                              bool withNumbers);
 
-/// The same for messages whose time has come: those that are to have numbers get them now.
+/// Appends messages whose time has come. Those that are to have numbers get them now.
 Result<void> promoteTo(Connection& connection, std::int64_t queue, std::span<const storage::WaitingMessage> messages,
                        WallTime now);
+
+/// Deletes rows of the table (tenure_sent, tenure_fired) that are older than storage::sentIdsAreKept: at most twice as
+/// many as are being added, so that they never pile up.
+Result<void> forgetOld(Connection& connection, const std::string& table, std::size_t adding, WallTime now);
 
 /// Deletes messages; runs of neighbours at once.
 Result<void> deleteByPosition(Connection& connection, std::span<const std::int64_t> positions);

@@ -222,7 +222,7 @@ Result<void> take(Connection& connection, const storage::SchemaStep& step) {
   return taken;
 }
 
-/// The version that it has then.
+/// Which version the file has afterwards.
 Result<std::int64_t> checkVersion(Connection& connection, OlderSchema older) {
   const Result<std::int64_t> version = versionOf(connection);
   if (!version) return version.error();

@@ -3,10 +3,9 @@
 ///   tenure_queue ─1:n─ tenure_message          the queue: who owns it, and what waits; of one that is kept elsewhere
 ///                                              the owner alone
 ///   tenure_number  tenure_sent                 what a numbering sink gave each group, and which ids it has had
-///   tenure_waiting  tenure_fired               what waits for its time, and what had one, by the queue's name
-///   tenure_reader                              one row a queue: which term brings those to it
-///   tenure_fence                               one row an election: which term may commit
-///   tenure_key                                 what was done or died already
+///   tenure_waiting  tenure_fired               messages that wait for their time, and those that came; by the queue's
+///   name tenure_reader                              one row a queue: the term that brings them to it tenure_fence one
+///   row an election: which term may commit tenure_key                                 what was done or died already
 ///   tenure_attempt  tenure_in_work             what failed, what a term had in hand
 ///   tenure_window  tenure_streak  tenure_clock what is kept of a consumer itself: how far its terms may go, its dead
 ///                                              letters in a row, its last look at the clock

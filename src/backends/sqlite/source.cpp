@@ -80,8 +80,10 @@ Result<void> Source::own(const TermIdentity& term) {
       known && isOwnedBy(known->owner, term)) {
     const Result<bool> reads = isReader(*connection_, name, term);
     if (!reads) return reads.error();
-    if (*reads) begin(known->number);
-    if (*reads) return {};
+    if (*reads) {
+      begin(known->number);
+      return {};
+    }
   }
   if (Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked;
   const Result<Queue> queue = readOrAddQueue(*connection_, whichQueue(file_.options()));
@@ -110,7 +112,7 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
   }
 }
 
-/// At each look, for it costs less than to find out whether somebody has sent something.
+/// Looks at the waiting room each time: one look at an index, which needs no word from a sender.
 Result<void> Source::promote() { return connection_->inTransaction() ? Result<void>{} : promoter_.turn(); }
 
 Result<std::vector<Message>> Source::look(std::size_t max) {

@@ -37,7 +37,7 @@ class Source final : public IMessageSource {
   Result<void> own(const TermIdentity& term);
   /// What is there now, after the cursor, which it moves.
   Result<std::vector<Message>> look(std::size_t max);
-  /// What is due comes to the end of the queue first; not while a batch is open on the connection.
+  /// Brings messages that are due to the end of the queue; not while a batch is open on the connection.
   Result<void> promote();
 
   OpenFile& file_;

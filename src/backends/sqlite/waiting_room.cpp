@@ -1,11 +1,8 @@
 #include "backends/sqlite/waiting_room.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "backends/sqlite/queue_rows.hpp"
-#include "backends/sqlite/schema.hpp"
-#include "storage/message_check.hpp"
 #include "storage/records.hpp"
 #include "storage/waiting_rows.hpp"
 
@@ -16,13 +13,6 @@ using storage::Row;
 using storage::WaitingPage;
 
 constexpr std::size_t enoughBytes = 8U << 20U;
-
-/// Of what came to its queue so long ago that nobody asks for it, as much as comes, and some more.
-Result<void> forgetFired(Connection& connection, std::size_t coming, WallTime now) {
-  return connection.run(
-      "DELETE FROM tenure_fired WHERE (queue, id) IN (SELECT queue, id FROM tenure_fired WHERE at < ?1 LIMIT ?2)",
-      now - storage::sentIdsAreKept, static_cast<std::int64_t>(2 * coming));
-}
 
 }  // namespace
 
@@ -67,8 +57,8 @@ Result<bool> isReader(Connection& connection, const std::string& queue, const Te
   return reader.next();
 }
 
-/// Tokens of two ensembles cannot be compared: which of these may commit is the fence's to say, and only one reader is
-/// in the row.
+/// Tokens of two ensembles cannot be compared: a term of another ensemble takes the row, and the fence decides who
+/// commits.
 Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term) {
   const Result<int> raised = connection.change(
       "INSERT INTO tenure_reader(queue, election, path, ensemble, generation, token) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
@@ -117,9 +107,8 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
   Result<Promoted> promoted = inTransaction();
   const Result<void> committed = promoted ? connection_->commit() : Result<void>{};
   if (!promoted || !committed) connection_->rollback();
-  if (!promoted) return promoted;
-  if (committed) return promoted;
-  // What has become of it shows at the next look.
+  if (!promoted || committed) return promoted;
+  // A repeat is harmless: the next look finds each message in the waiting room or in its queue.
   const bool isUnknown = isOutcomeUnknown(committed.error().code);
   return isUnknown ? Error{Errc::unavailable, committed.error().detail} : committed.error();
 }
@@ -144,7 +133,7 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page)
                          each.message.id.value, *each.message.deliverAt, now);
     if (!fired) return fired.error();
   }
-  if (const Result<void> forgotten = forgetFired(*connection_, messages.size(), now); !forgotten)
+  if (const Result<void> forgotten = forgetOld(*connection_, "tenure_fired", messages.size(), now); !forgotten)
     return forgotten.error();
   const Result<std::optional<WallTime>> next = firstDue();
   if (!next) return next.error();

@@ -10,7 +10,7 @@
 
 namespace tenure::sqlite {
 
-/// Those of a queue up to that time, in the order in which they come to it. Stops after some megabytes.
+/// The messages of a queue that wait, up to that time, in the order in which they come to it; some megabytes at most.
 Result<storage::WaitingPage> readWaiting(Connection& connection, const std::string& queue,
                                          const storage::WaitingScan& scan, WallTime until = WallTime::max());
 
@@ -21,7 +21,7 @@ Result<bool> isReader(Connection& connection, const std::string& queue, const Te
 /// Makes the term the one that reads the queue. Under the write lock. Errors: staleTerm.
 Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term);
 
-/// Of the source's queue, for one term.
+/// The waiting room of the queue that a source reads, for one term. Threads: the source's.
 class WaitingRoom final : public delay::IWaitingRoom {
  public:
   void attach(std::shared_ptr<Connection> connection, std::int64_t number, std::string queue, const TermIdentity& term);
