@@ -41,23 +41,14 @@ class Consumers {
   std::vector<ElectionName> elections_;
 };
 
-/// Whose record it is: a lane's is that of a consumer with another name.
-ConsumerName whoseRecord(const InWorkRecord& record) {
-  const std::string& name = record.consumer.value;
-  return ConsumerName{name.substr(0, name.find('\x1f'))};
-}
-
 std::set<ConsumerName> addInWork(const std::vector<InWorkRecord>& records, const Consumers& consumers,
                                  StoreReport& report) {
   std::set<ConsumerName> seen;
   for (const InWorkRecord& record : records) {
-    const ConsumerName whose = whoseRecord(record);
-    if (!consumers.have(whose)) continue;
-    seen.insert(whose);
-    ConsumerState named{.inWork = record.ids, .moreInWork = false, .attempts = {}};
-    consuming::readWhose(named);
-    report.inWork.insert(report.inWork.end(), named.inWork.begin(), named.inWork.end());
-    report.moreInWork = report.moreInWork || record.more;
+    if (!consumers.have(record.consumer)) continue;
+    seen.insert(record.consumer);
+    report.inWork.insert(report.inWork.end(), record.inWork.ids.begin(), record.inWork.ids.end());
+    report.moreInWork = report.moreInWork || record.inWork.more;
   }
   return seen;
 }

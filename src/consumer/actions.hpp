@@ -116,10 +116,9 @@ struct Commit {
   std::vector<AttemptRecord> records{};
   std::vector<ConsumerFact> facts{};
   std::vector<LoggedAttempt> log{};
-  std::vector<MessageId> inWork{};  // which the next transaction may touch
-  bool more = false;                // and later ones
-  std::size_t voids = 0;            // the first lanes of which nothing is in work any more
-  std::vector<Letter> settled{};    // to be acknowledged, here where source and store share transactions
+  InWork inWork{};                // what the next transaction may touch
+  std::size_t voids = 0;          // the first lanes of which nothing is in work any more
+  std::vector<Letter> settled{};  // to be acknowledged, here where source and store share transactions
   std::vector<Message> others{};
   NumberWrites numbers{};
 };

@@ -23,21 +23,21 @@ bool judge(AttemptRecord& attempt, const TermIdentity& term) {
 }
 
 /// What all processes outlived that may have had it in work, none has died of.
-void judge(ConsumerState& state, const TermIdentity& term) {
-  if (mayHaveDied(state.recordedBy, term)) return;
-  if (term.lost.anyAfter(state.recordedBy)) {
+void judge(InWork& inWork, const TermIdentity& term) {
+  if (mayHaveDied(inWork.recordedBy, term)) return;
+  if (term.lost.anyAfter(inWork.recordedBy)) {
     const LostTerms& lost = term.lost;
     const FencingToken newest = lost.later.empty() ? lost.unknownUpTo : lost.later.back();
-    state.recordedBy = std::min(newest, FencingToken{term.token.value - 1});
+    inWork.recordedBy = std::min(newest, FencingToken{term.token.value - 1});
     return;
   }
-  state.inWork.clear();
-  state.moreInWork = false;
+  inWork.ids.clear();
+  inWork.more = false;
 }
 
 /// That an earlier death is on record says nothing of this one.
 void chargeTheOnlyOne(ConsumerState& state, WallTime now) {
-  const MessageId& id = state.inWork.front();
+  const MessageId& id = state.inWork.ids.front();
   auto known = std::ranges::find(state.attempts, id, &AttemptRecord::id);
   if (known == state.attempts.end())
     known = state.attempts.insert(known, {.id = id, .lastError = {}, .firstAt = now, .lastAt = now});
@@ -50,31 +50,30 @@ void chargeTheOnlyOne(ConsumerState& state, WallTime now) {
 
 }  // namespace
 
-Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer, const TermIdentity& term,
-                               const RecoveryWindow& own, WallTime now) {
+Result<ConsumerState> recollect(IFencedStore& store, const ConsumerName& consumer, const TermIdentity& term,
+                                const RecoveryWindow& own, WallTime now) {
   Result<ConsumerState> state = store.consumerState(consumer);
   if (!state) return state.error();
   const RecoveryWindow theirs = state->facts.window.value_or(own);
   std::unordered_set<MessageId> counted;  // before they began
   for (AttemptRecord& attempt : state->attempts)
     if (judge(attempt, term)) counted.insert(attempt.id);
-  const bool isNarrowedDown = readWhose(*state);
-  judge(*state, term);
+  InWork& inWork = state->inWork;
+  if (inWork.suspectsOf.value != 0) inWork.recordedBy = inWork.suspectsOf;
+  judge(inWork, term);
   // Whoever claimed since, without a record of its own, has begun nothing that matters where its process lives.
-  const bool namesTheOnlyOne =
-      state->inWork.size() == 1 && (!state->moreInWork || !term.lost.anyAfter(state->recordedBy));
-  if (theirs == RecoveryWindow{.front = 1} && namesTheOnlyOne && mayHaveDied(state->recordedBy, term) &&
-      !counted.contains(state->inWork.front()))
+  const bool namesTheOnlyOne = inWork.ids.size() == 1 && (!inWork.more || !term.lost.anyAfter(inWork.recordedBy));
+  if (theirs == RecoveryWindow{.front = 1} && namesTheOnlyOne && mayHaveDied(inWork.recordedBy, term) &&
+      !counted.contains(inWork.ids.front()))
     chargeTheOnlyOne(*state, now);
-  Recollection all{*std::move(state), isNarrowedDown};
   for (std::size_t lane = 1; lane <= std::max(own.lanes, theirs.lanes); ++lane) {
-    Result<ConsumerState> ofLane = store.consumerState(recordOf(consumer, lane));
+    Result<InWork> ofLane = store.inWorkOf(consumer, lane);
     if (!ofLane) return ofLane.error();
     judge(*ofLane, term);
-    if (all.state.inWork.empty() && !ofLane->inWork.empty()) all.state.recordedBy = ofLane->recordedBy;
-    all.state.inWork.insert(all.state.inWork.end(), ofLane->inWork.begin(), ofLane->inWork.end());
+    if (inWork.ids.empty() && !ofLane->ids.empty()) inWork.recordedBy = ofLane->recordedBy;
+    inWork.ids.insert(inWork.ids.end(), ofLane->ids.begin(), ofLane->ids.end());
   }
-  return all;
+  return state;
 }
 
 }  // namespace tenure::consuming

@@ -21,7 +21,7 @@ inline constexpr std::string_view processDied = "its process died";
 /// Every record that a predecessor may have left, and those of the lanes, as if it were one, and as it stands once it
 /// is known whose process may have died: of terms that all processes outlived nothing was in work that matters. `own`
 /// is how far a term without a declaration went.
-Result<Recollection> recollect(IFencedStore& store, const ConsumerName& consumer, const TermIdentity& term,
-                               const RecoveryWindow& own, WallTime now);
+Result<ConsumerState> recollect(IFencedStore& store, const ConsumerName& consumer, const TermIdentity& term,
+                                const RecoveryWindow& own, WallTime now);
 
 }  // namespace tenure::consuming

@@ -37,8 +37,7 @@ Commit Committer::close(const LaneQueue& queue, InWorkRecord::Entry entry, const
   // Nothing begins that a successor would not find in the record.
   TENURE_ASSERT(queue.settled() <= queue.granted() || state_.namesEach());
   entry_ = std::move(entry);
-  Commit commit{.more = entry_.more, .voids = entry_.voids};
-  commit.inWork = std::move(entry_.inWork);
+  Commit commit{.inWork = std::move(entry_.inWork), .voids = entry_.voids};
   if (booking.cleared) commit.cleared.push_back(*booking.cleared);
   if (booking.record) commit.records.push_back(*booking.record);
   if (look) commit.facts.emplace_back(*look);

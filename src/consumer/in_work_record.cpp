@@ -4,15 +4,16 @@
 
 namespace tenure::consuming {
 
-void InWorkRecord::restore(const Recollection& left) {
-  declared_ = left.state.facts.window;
+void InWorkRecord::restore(const ConsumerState& left) {
+  declared_ = left.facts.window;
   if (lane_.role == Role::lane) {  // its suspects are dealt with; what stays of them is a record to close
-    state_ = left.state.inWork.empty() ? State::closed : State::open;
+    state_ = left.inWork.ids.empty() ? State::closed : State::open;
     return;
   }
   if (lane_.takesFirst()) return;  // whatever was in work is either taken or was not begun
-  expects_ = !left.state.inWork.empty() || left.state.moreInWork;
-  left_ = {left.state.recordedBy, left.state.inWork.size(), left.state.moreInWork, left.isNarrowedDown};
+  const InWork& inWork = left.inWork;
+  expects_ = !inWork.ids.empty() || inWork.more;
+  left_ = {inWork.recordedBy, inWork.ids.size(), inWork.more, inWork.isNarrowedDown};
 }
 
 /// Of all that stand before the last suspect. The others are some that were committed, and not acknowledged.
@@ -45,7 +46,8 @@ std::size_t InWorkRecord::suspectsAfter(const LaneQueue& queue, bool cameHome) c
 InWorkRecord::Entry InWorkRecord::nextFew(const LaneQueue& queue, Entry entry) const {
   entry.isNarrow = true;
   entry.names = std::min(few_, entry.suspectsLeft);
-  entry.inWork.push_back(suspectsOf(left_.by, true));
+  entry.inWork.suspectsOf = left_.by;
+  entry.inWork.isNarrowedDown = true;
   name(queue, entry);
   if (!hasVoided_) entry.voids = std::max(own_.lanes, theirs().lanes);
   return entry;
@@ -75,29 +77,33 @@ InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& end
   entry.names = std::min(wanted, left);
   // Suspects that this term never took from the dispatcher: the successor has to look for them, too.
   const bool isToldOn = ending.closes && hasMoreSuspects();
-  entry.more = leavesOpen && (left < wanted || (elsewhere && wanted > 0) || isToldOn);
+  entry.inWork.more = leavesOpen && (left < wanted || (elsewhere && wanted > 0) || isToldOn);
   const bool areTheirs = (entry.suspectsLeft > 0 || isToldOn) && !(lane_.namesEach() && lane_.booking.charges);
-  if (areTheirs) entry.inWork.push_back(suspectsOf(left_.by, !queue.narrows() && !entry.more));
+  if (areTheirs) {
+    entry.inWork.suspectsOf = left_.by;
+    entry.inWork.isNarrowedDown = !queue.narrows() && !entry.inWork.more;
+  }
   name(queue, entry);
   return entry;
 }
 
 void InWorkRecord::name(const LaneQueue& queue, Entry& entry) {
-  entry.inWork.reserve(entry.inWork.size() + entry.names);
-  for (const Letter& letter : queue.letters().subspan(queue.settled(), entry.names)) entry.inWork.push_back(letter->id);
+  entry.inWork.ids.reserve(entry.names);
+  for (const Letter& letter : queue.letters().subspan(queue.settled(), entry.names))
+    entry.inWork.ids.push_back(letter->id);
 }
 
 void InWorkRecord::committed(const Entry& entry, LaneQueue& queue) {
-  recorded_ = Written{entry.isNarrow, entry.more};
+  recorded_ = Written{entry.isNarrow, entry.inWork.more};
   hasVoided_ = hasVoided_ || entry.isNarrow;
   queue.setSuspects(entry.suspectsLeft);
   if (entry.suspectsLeft == 0 && lane_.role == Role::total) queue.narrow(false);
-  const bool leavesOpen = entry.more || lane_.takesFirst();
+  const bool leavesOpen = entry.inWork.more || lane_.takesFirst();
   queue.grant(queue.narrows()          ? entry.names
               : entry.suspectsLeft > 0 ? entry.suspectsLeft
               : leavesOpen             ? limit_
                                        : entry.names);
-  state_ = entry.names > 0 || entry.more ? State::open : State::closed;
+  state_ = entry.names > 0 || entry.inWork.more ? State::open : State::closed;
 }
 
 }  // namespace tenure::consuming

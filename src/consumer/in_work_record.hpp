@@ -31,8 +31,7 @@ class InWorkRecord {
   enum class State { unread, open, closed };
   /// What the next commit says of the messages in hand.
   struct Entry {
-    std::vector<MessageId> inWork;
-    bool more = false;
+    InWork inWork{};
     std::size_t names = 0;         // of those in hand
     std::size_t suspectsLeft = 0;  // when it is durable
     bool isNarrow = false;         // it names few of the suspects, and no others are on record any more
@@ -51,7 +50,7 @@ class InWorkRecord {
         limit_(batchLimitOf(lane.options)),
         few_(std::min(fewSuspects, limit_)) {}
 
-  void restore(const Recollection& left);
+  void restore(const ConsumerState& left);
   /// Who is suspect is known; how many may begin, and are to be told of.
   void surveyed(LaneQueue& queue, const Survey& survey);
   /// More came. Before the lanes whatever comes is suspect; the record leaves open how many are to come.

@@ -163,16 +163,16 @@ std::optional<Action> Lane::sweepStep(const Now& now) {
 
 // --- the term's first steps
 
-Action Lane::recalled(const Recollection& left, const Now& now) {
+Action Lane::recalled(const ConsumerState& left, const Now& now) {
   outages_.wentWell(Side::store, now);
   termState_.recalled = true;
   inWork_.restore(left);
   if (state_.role == Role::lane) return proceed(now);
-  const ConsumerFacts& facts = left.state.facts;
+  const ConsumerFacts& facts = left.facts;
   sweeper_.restore(facts.clock, now);
   state_.streak().restore(facts.streak);
   if (state_.streak().isStopped()) state_.tell(ConsumerStopped{facts.streak->deaths, facts.streak->lastReason});
-  for (const AttemptRecord& attempt : left.state.attempts) state_.histories.put(attempt);
+  for (const AttemptRecord& attempt : left.attempts) state_.histories.put(attempt);
   expects_ = inWork_.expects();
   return proceed(now);
 }

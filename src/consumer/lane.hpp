@@ -57,7 +57,7 @@ class Lane {
   Action failed(const Error& error, const Now& now);
   /// To a Claim: the queue could not be asked which one it is.
   Action unidentified(const Error& error, const Now& now);
-  Action recalled(const Recollection& left, const Now& now);
+  Action recalled(const ConsumerState& left, const Now& now);
   Action reopened(const std::vector<std::string>& places, const Now& now);
   Action consulted(const Consult& asked, const std::optional<std::string>& place, const Now& now);
   Action loaded(const pipeline::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,

@@ -72,7 +72,6 @@ void LaneRunner::leave() {
 void LaneRunner::enter(const Term& term) {
   term_ = &term;
   name_ = options_.name.value.empty() ? ConsumerName{term.identity().election.value} : options_.name;
-  recordName_ = context_.recordName(name_);
   stop_ = context_.stopToken();
   emit_.emplace(events_, clock_, term.identity().election);
   store_.limitAnswers(&storeTimer_);
@@ -196,7 +195,7 @@ Action LaneRunner::perform(Claim&) {
 }
 
 Action LaneRunner::perform(Recall&) {
-  const Result<Recollection> left = context_.recall(name_, now().wall);
+  const Result<ConsumerState> left = context_.recall(name_, now().wall);
   return left ? lane_->recalled(*left, now()) : lane_->failed(left.error(), now());
 }
 

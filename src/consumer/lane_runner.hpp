@@ -119,7 +119,6 @@ class LaneRunner final {
   // The term, as of the running phase.
   const Term* term_ = nullptr;
   ConsumerName name_;
-  ConsumerName recordName_;
   std::stop_token stop_;
   std::optional<Emitter> emit_;
   BootTime bootAtEntry_{};

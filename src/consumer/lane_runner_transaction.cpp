@@ -129,8 +129,8 @@ Result<void> LaneRunner::book(const Commit& commit) {
     if (done) done = transaction_->recordFact(name_, fact);
   if (done && !commit.log.empty()) done = transaction_->logAttempts(name_, commit.log);
   for (std::size_t lane = 1; lane <= commit.voids; ++lane)
-    if (done) done = transaction_->recordInWork(recordOf(name_, lane), {}, false);
-  if (done) done = transaction_->recordInWork(recordName_, commit.inWork, commit.more);
+    if (done) done = transaction_->recordInWork(name_, lane, {});
+  if (done) done = transaction_->recordInWork(name_, context_.lane(), commit.inWork);
   if (done && shares_ && !commit.settled.empty()) done = context_.acknowledge(*transaction_, stubsOf(commit.settled));
   if (done && shares_ && !commit.others.empty()) done = context_.acknowledge(*transaction_, commit.others);
   if (done) done = book(commit.numbers);  // last, as others may wait for its lists

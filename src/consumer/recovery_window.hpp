@@ -18,18 +18,4 @@ inline constexpr std::size_t fewSuspects = 32;
 std::size_t batchLimitOf(const ConsumerOptions& options) noexcept;
 RecoveryWindow recoveryWindowOf(const ConsumerOptions& options) noexcept;
 
-/// What earlier terms left.
-struct Recollection {
-  ConsumerState state;
-  bool isNarrowedDown = false;  // whoever is in work comes alone, however many they are
-};
-
-/// A lane's own record is that of a consumer with another name: none that a person would choose.
-ConsumerName recordOf(const ConsumerName& consumer, std::size_t lane);
-
-/// Begins a record that holds what is left of the suspects of an earlier term: it is about that one.
-MessageId suspectsOf(FencingToken term, bool narrowedDown);
-/// Without that word, as the record of the term it is about. True: they are narrowed down.
-bool readWhose(ConsumerState& state);
-
 }  // namespace tenure::consuming

@@ -97,10 +97,9 @@ bool SerializedTransaction::keepsOthersOut() const noexcept {
 
 Result<void> SerializedTransaction::rollbackToMark() { return inner_ ? inner_->rollbackToMark() : Result<void>{}; }
 
-Result<void> SerializedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids,
-                                                 bool more) {
+Result<void> SerializedTransaction::recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) {
   const Result<void> entered = enter();
-  return entered ? inner_->recordInWork(consumer, ids, more) : entered;
+  return entered ? inner_->recordInWork(consumer, lane, inWork) : entered;
 }
 
 Result<void> SerializedTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
@@ -172,6 +171,11 @@ Result<CommitFate> SerializedStore::resolve(const Term& term) {
 Result<ConsumerState> SerializedStore::consumerState(const ConsumerName& consumer) {
   const SerialAccess::Pass pass = enter();
   return store_.consumerState(consumer);
+}
+
+Result<InWork> SerializedStore::inWorkOf(const ConsumerName& consumer, std::size_t lane) {
+  const SerialAccess::Pass pass = enter();
+  return store_.inWorkOf(consumer, lane);
 }
 
 Result<std::vector<Admission>> SerializedStore::known(const ConsumerName& consumer, std::span<const Message> messages) {

@@ -76,7 +76,7 @@ class SerializedTransaction final : public IFencedTransaction {
   bool isFull() const noexcept override;
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
-  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
+  Result<void> recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) override;
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> recordFact(const ConsumerName& consumer, const ConsumerFact& fact) override;
@@ -113,6 +113,7 @@ class SerializedStore final : public IFencedStore {
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
+  Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   std::size_t maxBatch() const noexcept override { return store_.maxBatch(); }
   Result<std::optional<WallTime>> clock() override;

@@ -9,13 +9,13 @@ TotalOrder::TotalOrder(const ConsumerOptions& options) : looks_(options.delivery
   if (options.coalesce == Coalesce::byKey) coalescer_.emplace(options.coalesceKey, options.coalesceAhead);
 }
 
-void TotalOrder::recalled(const ConsumerState& left, const RecoveryWindow& theirs) {
+void TotalOrder::recalled(const InWork& left, const RecoveryWindow& theirs) {
   if (!looks_) return;  // whatever was in work is either taken or was not begun
-  survey_.named = {left.inWork.begin(), left.inWork.end()};
+  survey_.named = {left.ids.begin(), left.ids.end()};
   const bool namedByLanes = theirs.lanes > 0 && !survey_.named.empty();
-  horizon_ = std::max(namedByLanes ? theirs.window : survey_.named.size(), left.moreInWork ? theirs.front : 0);
+  horizon_ = std::max(namedByLanes ? theirs.window : survey_.named.size(), left.more ? theirs.front : 0);
   // Where there may be more, those that were named stand for nobody: one behind each may have been in work as well.
-  if (left.moreInWork) survey_.first = theirs.front + (coalescer_ ? survey_.named.size() : 0);
+  if (left.more) survey_.first = theirs.front + (coalescer_ ? survey_.named.size() : 0);
 }
 
 void TotalOrder::attached(const std::optional<std::vector<MessageId>>& suspects) {

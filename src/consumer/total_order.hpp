@@ -26,7 +26,7 @@ class TotalOrder {
   explicit TotalOrder(const ConsumerOptions& options);
 
   /// What earlier terms left in work, and how far theirs went.
-  void recalled(const ConsumerState& left, const RecoveryWindow& theirs);
+  void recalled(const InWork& left, const RecoveryWindow& theirs);
   /// The source delivers from the first that is not acknowledged. Nullopt: who is suspect is as it was recalled.
   void attached(const std::optional<std::vector<MessageId>>& suspects);
 

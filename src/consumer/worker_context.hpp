@@ -21,10 +21,10 @@ class IWorkerContext {
   virtual Role role() const noexcept = 0;
   virtual std::stop_token stopToken() const noexcept = 0;
   virtual void reportProgress() noexcept = 0;
-  /// Under whose name its record of what is in work is kept.
-  virtual ConsumerName recordName(const ConsumerName& consumer) const = 0;
+  /// Whose record of what is in work it keeps: lane 0 is the consumer's one line, or what comes before its lanes.
+  virtual std::size_t lane() const noexcept { return 0; }
   /// What earlier terms left, as this worker is to see it.
-  virtual Result<Recollection> recall(const ConsumerName& consumer, WallTime now) = 0;
+  virtual Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) = 0;
 
   /// Of the queue, where it is kept elsewhere than with the store; else empty.
   virtual Result<QueueIdentity> identity() { return QueueIdentity{}; }

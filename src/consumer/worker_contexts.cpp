@@ -8,10 +8,10 @@
 namespace tenure::consuming {
 // --- total order
 
-Result<Recollection> Engine::TotalContext::recall(const ConsumerName& consumer, WallTime now) {
+Result<ConsumerState> Engine::TotalContext::recall(const ConsumerName& consumer, WallTime now) {
   const RecoveryWindow own = recoveryWindowOf(of_.options);
-  Result<Recollection> left = recollect(of_.store, consumer, term_.identity(), own, now);
-  if (left) order().recalled(left->state, left->state.facts.window.value_or(own));
+  Result<ConsumerState> left = recollect(of_.store, consumer, term_.identity(), own, now);
+  if (left) order().recalled(left->inWork, left->facts.window.value_or(own));
   return left;
 }
 
@@ -52,18 +52,18 @@ void Engine::RecoveryContext::park(Parked parked, BootTime until) {
   dispatcher_.park(mainWorker, std::move(parked), until);
 }
 
-Result<Recollection> Engine::RecoveryContext::recall(const ConsumerName& consumer, WallTime now) {
+Result<ConsumerState> Engine::RecoveryContext::recall(const ConsumerName& consumer, WallTime now) {
   const RecoveryWindow own = recoveryWindowOf(of_.options);
-  Result<Recollection> left = recollect(of_.store, consumer, term_.identity(), own, now);
+  Result<ConsumerState> left = recollect(of_.store, consumer, term_.identity(), own, now);
   if (!left) return left;
-  ConsumerState& state = left->state;
-  const RecoveryWindow theirs = left->state.facts.window.value_or(own);
-  expects_ = !state.inWork.empty() || state.moreInWork;
+  const InWork& inWork = left->inWork;
+  const RecoveryWindow theirs = left->facts.window.value_or(own);
+  expects_ = !inWork.ids.empty() || inWork.more;
   // A record that names few suspects names also such as were found in the front, which may reach beyond the window.
-  dispatcher_.suspect({state.inWork.begin(), state.inWork.end()}, state.moreInWork ? theirs.front : 0,
+  dispatcher_.suspect({inWork.ids.begin(), inWork.ids.end()}, inWork.more ? theirs.front : 0,
                       std::max(theirs.front, theirs.window));
-  dispatcher_.remember(std::move(state.attempts));
-  state.attempts.clear();
+  dispatcher_.remember(std::move(left->attempts));
+  left->attempts.clear();
   return left;
 }
 
@@ -113,10 +113,10 @@ Result<Receipt> Engine::RecoveryContext::acknowledge(const Acknowledge& done) {
 
 // --- a lane's
 
-Result<Recollection> Engine::LaneContext::recall(const ConsumerName& consumer, WallTime) {
-  Result<ConsumerState> state = store_->consumerState(recordOf(consumer, number_));
-  if (!state) return state.error();
-  return Recollection{*std::move(state)};
+Result<ConsumerState> Engine::LaneContext::recall(const ConsumerName& consumer, WallTime) {
+  Result<InWork> left = store_->inWorkOf(consumer, number_);
+  if (!left) return left.error();
+  return ConsumerState{.inWork = *std::move(left)};
 }
 
 Result<Share> Engine::LaneContext::take(Take take) {

@@ -15,8 +15,7 @@ class Engine::TotalContext final : public IWorkerContext {
   Role role() const noexcept override { return Role::total; }
   std::stop_token stopToken() const noexcept override { return term_.stopToken(); }
   void reportProgress() noexcept override { term_.reportProgress(); }
-  ConsumerName recordName(const ConsumerName& consumer) const override { return consumer; }
-  Result<Recollection> recall(const ConsumerName& consumer, WallTime now) override;
+  Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) override;
   Result<QueueIdentity> identity() override { return of_.identity(stopToken()); }
   Result<void> attach(const Attach& attach) override;
   Result<Share> take(Take take) override;
@@ -61,8 +60,7 @@ class Engine::RecoveryContext final : public IWorkerContext {
   Role role() const noexcept override { return Role::recovery; }
   std::stop_token stopToken() const noexcept override { return term_.stopToken(); }
   void reportProgress() noexcept override;
-  ConsumerName recordName(const ConsumerName& consumer) const override { return consumer; }
-  Result<Recollection> recall(const ConsumerName& consumer, WallTime now) override;
+  Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) override;
   Result<QueueIdentity> identity() override { return of_.identity(stopToken()); }
   Result<void> attach(const Attach& attach) override;
   Result<Share> take(Take take) override;
@@ -108,8 +106,8 @@ class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
   Role role() const noexcept override { return Role::lane; }
   std::stop_token stopToken() const noexcept override { return engine_.stop_.get_token(); }
   void reportProgress() noexcept override { dispatcher_.reportProgress(number_); }
-  ConsumerName recordName(const ConsumerName& consumer) const override { return recordOf(consumer, number_); }
-  Result<Recollection> recall(const ConsumerName& consumer, WallTime now) override;
+  std::size_t lane() const noexcept override { return number_; }
+  Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) override;
   Result<void> attach(const Attach&) override { return {}; }
   Result<Share> take(Take take) override;
   void release(std::vector<pipeline::SequenceState> states) override {

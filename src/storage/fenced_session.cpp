@@ -18,10 +18,6 @@ bool holds(const FenceFound& found, const TermIdentity& term, const Fence& chang
          found.stored.front().row.sequence == change.row.sequence && found.change == change.change;
 }
 
-std::chrono::milliseconds since(BootTime start, const IClock& clock) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(clock.now() - start);
-}
-
 }  // namespace
 
 FencedSession::FencedSession(std::unique_ptr<IStoreDriver> driver, IEventSink& events, const IClock& clock,
@@ -73,7 +69,8 @@ Result<void> FencedSession::claim(const Term& term) {
   TENURE_ASSERT(written.has_value());
   everClaimed_ = true;
   claimed_.emplace(Claimed{term, previous, std::move(*written), driver_->server()});
-  if (!isLane()) emit(term, FenceClaimed{driver_->name(), previous.value, since(start, clock_)});
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - start);
+  if (!isLane()) emit(term, FenceClaimed{driver_->name(), previous.value, took});
   return {};
 }
 
@@ -242,12 +239,11 @@ Result<CommitFate> FencedSession::resolve(const Term& term) {
 }
 
 Result<ConsumerState> FencedSession::consumerState(const ConsumerName& consumer) {
-  std::vector<RowName> names{{Table::inWork, {consumer.value}}};
+  std::vector<RowName> names{{Table::inWork, inWorkKey(consumer, 0)}};
   for (const Table table : factTables) names.push_back({table, {consumer.value}});
   const Result<Rows> recorded = read(names, false);
   if (!recorded) return recorded.error();
-  const std::optional<Row>& row = recorded->front();
-  ConsumerState state = inWorkFrom(row ? &*row : nullptr, claimed_->previous);
+  ConsumerState state{.inWork = inWorkFrom(recorded->front(), claimed_->previous)};
   for (std::size_t place = 0; place < factTables.size(); ++place)
     if (const std::optional<Row>& fact = (*recorded)[place + 1]) addFact(place, *fact, state.facts);
   const Scan attempts{.table = Table::attempt, .prefix = {consumer.value}, .atMost = rowsAPage};
@@ -256,6 +252,12 @@ Result<ConsumerState> FencedSession::consumerState(const ConsumerName& consumer)
     return true;
   });
   return scanned ? Result<ConsumerState>(std::move(state)) : scanned.error();
+}
+
+Result<InWork> FencedSession::inWorkOf(const ConsumerName& consumer, std::size_t lane) {
+  const Result<Rows> found = read(std::array{RowName{Table::inWork, inWorkKey(consumer, lane)}}, false);
+  if (!found) return found.error();
+  return found->front() ? inWorkFrom(*found->front()) : InWork{};
 }
 
 // --- keys
@@ -315,11 +317,12 @@ Result<Pruned> FencedSession::prune(const Term& term, const Pruning& step) {
   if (!page) return page.error();
   Pruned pruned;
   WriteSet writes;
+  const WallTime latest = step.now == WallTime::max() ? step.now : step.now + std::chrono::minutes{1};
   for (const Row& row : *page) {
     if (isFull(writes)) break;
     ++pruned.looked;
     const WallTime at = wallTimeOf(integerIn(row, key::at));
-    if (isOfTheFuture(at, step)) pruned.future = std::max(pruned.future.value_or(at), at);
+    if (at > latest) pruned.future = std::max(pruned.future.value_or(at), at);
     if (at >= step.before) continue;
     writes.remove(Table::key, {row[key::consumer], row[key::id]}, Expectation::has(key::at, row[key::at]));
     ++pruned.removed;

@@ -249,9 +249,9 @@ Result<Admission> FencedTransaction::admit(const ConsumerName& consumer, const M
   return admissionOf(&*stored_.try_emplace(std::move(name), std::move(*found)).first->second, digest);
 }
 
-Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
+Result<void> FencedTransaction::recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) {
   if (Result<void> sound = status(); !sound) return sound;
-  writes_.put(Table::inWork, inWorkRow(consumer, term_.token(), ids, more));
+  writes_.put(Table::inWork, inWorkRow(consumer, lane, term_.token(), inWork));
   return {};
 }
 

@@ -43,7 +43,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   bool isFull() const noexcept override { return session_.isFull(writes_) || (sql_ && sql_->isFull()); }
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
-  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
+  Result<void> recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) override;
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> recordFact(const ConsumerName& consumer, const ConsumerFact& fact) override;

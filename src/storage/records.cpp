@@ -59,18 +59,22 @@ FailingMessage attemptFrom(const Row& row) {
                              .since = timeIn(row, attempt::postponedSince)}}};
 }
 
-Row inWorkRow(const ConsumerName& consumer, FencingToken token, std::span<const MessageId> ids, bool more) {
-  return rowWith(consumer.value, token.value, std::int64_t{more ? 1 : 0}, joined(ids));
+Row inWorkRow(const ConsumerName& consumer, std::size_t lane, FencingToken token, const InWork& inWork) {
+  return rowWith(consumer.value, static_cast<std::int64_t>(lane), token.value, std::int64_t{inWork.more ? 1 : 0},
+                 joined(inWork.ids), inWork.suspectsOf.value, std::int64_t{inWork.isNarrowedDown ? 1 : 0});
 }
 
-ConsumerState inWorkFrom(const Row* row, FencingToken previous) {
-  ConsumerState found;
-  if (row != nullptr) {
-    found.recordedBy = FencingToken{integerIn(*row, inWork::token)};
-    found.moreInWork = integerIn(*row, inWork::more) != 0;
-    found.inWork = split(textIn(*row, inWork::ids));
-  }
-  if (found.recordedBy != previous) found.moreInWork = true;
+InWork inWorkFrom(const Row& row) {
+  return {.ids = split(textIn(row, inWork::ids)),
+          .more = integerIn(row, inWork::more) != 0,
+          .suspectsOf = FencingToken{integerIn(row, inWork::suspectsOf)},
+          .isNarrowedDown = integerIn(row, inWork::narrowed) != 0,
+          .recordedBy = FencingToken{integerIn(row, inWork::token)}};
+}
+
+InWork inWorkFrom(const std::optional<Row>& row, FencingToken previous) {
+  InWork found = row ? inWorkFrom(*row) : InWork{};
+  if (found.recordedBy != previous) found.more = true;
   return found;
 }
 

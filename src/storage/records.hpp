@@ -24,10 +24,14 @@ Admission admissionOf(const Row* key, const BodyDigest& digest);
 Row attemptRow(const ConsumerName& consumer, const AttemptRecord& record);
 FailingMessage attemptFrom(const Row& row);
 
-Row inWorkRow(const ConsumerName& consumer, FencingToken token, std::span<const MessageId> ids, bool more);
-/// Nullptr: nothing is recorded. Of what was recorded by another term than the one that claimed before, nobody knows
-/// how much it had begun.
-ConsumerState inWorkFrom(const Row* row, FencingToken previous);
+inline Row inWorkKey(const ConsumerName& consumer, std::size_t lane) {
+  return {consumer.value, static_cast<std::int64_t>(lane)};
+}
+Row inWorkRow(const ConsumerName& consumer, std::size_t lane, FencingToken token, const InWork& inWork);
+InWork inWorkFrom(const Row& row);
+/// Of a consumer's lane 0 (ConsumerState::inWork). Nullopt: nothing is recorded. `previous`: the term that claimed
+/// before.
+InWork inWorkFrom(const std::optional<Row>& row, FencingToken previous);
 
 /// Where the facts of a consumer stand: a row of each of these tables, which are in the order of ConsumerFact.
 inline constexpr std::array factTables{Table::window, Table::streak, Table::clock};

@@ -200,8 +200,8 @@ Result<std::vector<InWorkRecord>> StoreAdmin::inWork() {
   std::vector<InWorkRecord> found;
   const Scan all{.table = Table::inWork, .atMost = rowsAPage};
   const Result<void> read = forEachRow(all, [&](const Row& row) -> Result<bool> {
-    ConsumerState state = inWorkFrom(&row, FencingToken{integerIn(row, inWork::token)});
-    found.push_back({ConsumerName{textIn(row, inWork::consumer)}, std::move(state.inWork), state.moreInWork});
+    found.push_back({ConsumerName{textIn(row, inWork::consumer)},
+                     static_cast<std::size_t>(integerIn(row, inWork::lane)), inWorkFrom(row)});
     return true;
   });
   return read ? Result<std::vector<InWorkRecord>>(std::move(found)) : read.error();

@@ -28,10 +28,8 @@ constexpr std::array attemptColumns{
     Column{"postponed_since", Kind::integer, Rule::none, true},
 };
 constexpr std::array inWorkColumns{
-    Column{"consumer", Kind::text},
-    Column{"token"},
-    Column{"more"},
-    Column{"ids", Kind::bytes},
+    Column{"consumer", Kind::text}, Column{"lane"},        Column{"token"},    Column{"more"},
+    Column{"ids", Kind::bytes},     Column{"suspects_of"}, Column{"narrowed"},
 };
 constexpr std::array deadLetterColumns{
     Column{"number", Kind::integer, Rule::assigned},
@@ -95,7 +93,7 @@ constexpr std::array clockColumns{
 constexpr std::array<Schema, tableCount> schemas{{
     {Table::key, "tenure_key", Scope::queue, 2, keyColumns},
     {Table::attempt, "tenure_attempt", Scope::queue, 2, attemptColumns},
-    {Table::inWork, "tenure_in_work", Scope::queue, 1, inWorkColumns},
+    {Table::inWork, "tenure_in_work", Scope::queue, 2, inWorkColumns},
     {Table::deadLetter, "tenure_dead_letter", Scope::queue, 1, deadLetterColumns},
     {Table::log, "tenure_log", Scope::queue, 2, logColumns},
     {Table::state, "tenure_state", Scope::election, 1, stateColumns},

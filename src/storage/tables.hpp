@@ -96,7 +96,7 @@ enum : std::size_t {
 };
 }
 namespace inWork {
-enum : std::size_t { consumer, token, more, ids };
+enum : std::size_t { consumer, lane, token, more, ids, suspectsOf, narrowed };
 }
 namespace deadLetter {
 enum : std::size_t {

@@ -60,9 +60,9 @@ Result<Admission> FaultyTransaction::admit(const ConsumerName& consumer, const M
 
 Result<void> FaultyTransaction::rollbackToMark() { return broken_ ? Result<void>(*broken_) : inner_->rollbackToMark(); }
 
-Result<void> FaultyTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
+Result<void> FaultyTransaction::recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) {
   const Result<void> may = entered();
-  return may ? inner_->recordInWork(consumer, ids, more) : may;
+  return may ? inner_->recordInWork(consumer, lane, inWork) : may;
 }
 
 Result<void> FaultyTransaction::recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) {
@@ -118,6 +118,11 @@ Result<std::unique_ptr<IFencedTransaction>> FaultyStore::begin(const Term& term)
 Result<ConsumerState> FaultyStore::consumerState(const ConsumerName& consumer) {
   const Result<void> struck = strike(Operation::state);
   return struck ? inner_->consumerState(consumer) : struck.error();
+}
+
+Result<InWork> FaultyStore::inWorkOf(const ConsumerName& consumer, std::size_t lane) {
+  const Result<void> struck = strike(Operation::state);
+  return struck ? inner_->inWorkOf(consumer, lane) : struck.error();
 }
 
 Result<std::vector<Admission>> FaultyStore::known(const ConsumerName& consumer, std::span<const Message> messages) {

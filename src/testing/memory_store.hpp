@@ -25,7 +25,7 @@ class FaultyTransaction final : public IFencedTransaction {
   bool isFull() const noexcept override { return inner_->isFull(); }
   Result<void> mark() override { return inner_->mark(); }
   Result<void> rollbackToMark() override;
-  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
+  Result<void> recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) override;
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> recordFact(const ConsumerName& consumer, const ConsumerFact& fact) override;
@@ -56,6 +56,7 @@ class FaultyStore final : public IFencedStore {
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override { return inner_->resolve(term); }
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
+  Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   void expect(std::span<const Message> messages) override { inner_->expect(messages); }
   std::size_t maxBatch() const noexcept override { return inner_->maxBatch(); }

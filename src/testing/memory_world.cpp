@@ -95,7 +95,9 @@ ConsumerState World::consumerState(const ConsumerName& consumer) const {
   const std::lock_guard lock(state_->mutex);
   const Kept& kept = state_->kept;
   const FencingToken previous = kept.fence ? kept.fence->row.token : FencingToken{};
-  ConsumerState state = storage::inWorkFrom(kept.find(Table::inWork, Row{consumer.value}), previous);
+  const Row* recorded = kept.find(Table::inWork, storage::inWorkKey(consumer, 0));
+  ConsumerState state{.inWork =
+                          storage::inWorkFrom(recorded == nullptr ? std::nullopt : std::optional(*recorded), previous)};
   for (std::size_t place = 0; place < storage::factTables.size(); ++place)
     if (const Row* fact = kept.find(storage::factTables[place], Row{consumer.value}))
       storage::addFact(place, *fact, state.facts);

@@ -28,7 +28,7 @@ BareSqlite::BareSqlite(const std::filesystem::path& file, const Term& term, cons
   effect_ = prepare(effect);
   inWork_ = prepare(
       "INSERT INTO tenure_in_work(queue, consumer, token, more, ids) VALUES(1, 'default', ?1, ?2, ?3)"
-      " ON CONFLICT(queue, consumer) DO UPDATE SET token = ?1, more = ?2, ids = ?3");
+      " ON CONFLICT(queue, consumer, lane) DO UPDATE SET token = ?1, more = ?2, ids = ?3");
   delete_ = prepare("DELETE FROM tenure_message WHERE n BETWEEN ?1 AND ?2");
   commit_ = prepare("COMMIT");
   sqlite3_stmt* seq = prepare("SELECT seq FROM tenure_fence WHERE election = ?1");

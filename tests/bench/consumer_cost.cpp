@@ -80,7 +80,7 @@ void sameCallsBare(benchmark::State& state) {
         benchmark::DoNotOptimize(handler({message, *transaction, *term, 1}));
         ids[i].value = message.id.value;
       }
-      static_cast<void>(transaction->recordInWork(name, ids, false));
+      static_cast<void>(transaction->recordInWork(name, 0, {.ids = ids}));
       static_cast<void>(source.acknowledge(*transaction, *fetched));
       if (!transaction->commit()) state.SkipWithError("not committed");
     }

@@ -99,8 +99,8 @@ class KillTransaction final : public ForwardingTransaction, private ISqlStatemen
   Result<void> rollbackToMark() override {
     return kill_.around("undo", [&] { return ForwardingTransaction::rollbackToMark(); });
   }
-  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override {
-    return kill_.around("record_work", [&] { return ForwardingTransaction::recordInWork(consumer, ids, more); });
+  Result<void> recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) override {
+    return kill_.around("record_work", [&] { return ForwardingTransaction::recordInWork(consumer, lane, inWork); });
   }
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override {
     return kill_.around("record", [&] { return ForwardingTransaction::recordAttempt(consumer, record); });
@@ -156,6 +156,9 @@ class KillStore final : public ForwardingStore {
   }
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override {
     return kill_.around("recall", [&] { return ForwardingStore::consumerState(consumer); });
+  }
+  Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override {
+    return kill_.around("recall", [&] { return ForwardingStore::inWorkOf(consumer, lane); });
   }
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
     return kill_.around("known", [&] { return ForwardingStore::known(consumer, messages); });

@@ -88,6 +88,9 @@ class MutantStore final : public test::ForwardingStore {
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override { return inner().resolve(claimed(term)); }
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
+  Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override {
+    return isUnclaimed() ? Result<InWork>(InWork{}) : ForwardingStore::inWorkOf(consumer, lane);
+  }
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   // To the real store, the terms are invented ones.
   Result<Pruned> prune(const Term&, const Pruning&) override { return Pruned{}; }

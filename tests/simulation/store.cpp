@@ -18,12 +18,23 @@ Error storeIsDown() { return {Errc::unavailable, "the simulated store is down"};
 
 }  // namespace
 
+template <class Find>
+auto Store::read(const Find& find) -> decltype(find()) {
+  using Found = decltype(find());
+  const Plan& plan = process_.simulation().plan();
+  return process_.remotely<Found>(plan.storeLatency, plan.embeddedStore, [&]() -> Found {
+    if (process_.simulation().storeDown()) return storeIsDown();
+    process_.simulation().ghost().stateRead(process_.token());
+    return find();
+  });
+}
+
 Result<void> Store::claim(const Term& term) {
   Simulation& simulation = process_.simulation();
   if (lane_) return join(term);
   if (simulation.mutant() == Mutant::readBeforeClaim) {
-    Result<ConsumerState> early =
-        read([&] { return simulation.store().consumerState(simulation.plan().consumer.name); });
+    Result<ConsumerState> early = read(
+        [&]() -> Result<ConsumerState> { return simulation.store().consumerState(simulation.plan().consumer.name); });
     if (!early) return early.error();
     readEarly_ = std::move(*early);
   }
@@ -86,23 +97,19 @@ Result<CommitFate> Store::resolve(const Term& term) {
   });
 }
 
-Result<ConsumerState> Store::read(const std::function<Result<ConsumerState>()>& found) {
-  const Plan& plan = process_.simulation().plan();
-  return process_.remotely<Result<ConsumerState>>(plan.storeLatency, plan.embeddedStore,
-                                                  [&]() -> Result<ConsumerState> {
-                                                    if (process_.simulation().storeDown()) return storeIsDown();
-                                                    process_.simulation().ghost().stateRead(process_.token());
-                                                    return found();
-                                                  });
-}
-
 Result<ConsumerState> Store::consumerState(const ConsumerName& consumer) {
   if (readEarly_) return *std::exchange(readEarly_, std::nullopt);
   Result<ConsumerState> found = read([&] { return inner_.consumerState(consumer); });
   if (found && process_.simulation().mutant() == Mutant::inWorkForgotten) {
-    found->inWork.clear();
-    found->moreInWork = false;
+    found->inWork.ids.clear();
+    found->inWork.more = false;
   }
+  return found;
+}
+
+Result<InWork> Store::inWorkOf(const ConsumerName& consumer, std::size_t lane) {
+  Result<InWork> found = read([&] { return inner_.inWorkOf(consumer, lane); });
+  if (found && process_.simulation().mutant() == Mutant::inWorkForgotten) found->ids.clear();
   return found;
 }
 
@@ -261,15 +268,12 @@ void StoreTransaction::note(std::string_view key, std::optional<std::string> val
   if (key.starts_with(pipeline::numbersPrefix)) booking_.numbers.writes.push_back({std::string(key), std::move(value)});
 }
 
-Result<void> StoreTransaction::recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) {
-  const bool isMain = consumer == process_.simulation().plan().consumer.name;
-  ConsumerState state;
-  state.inWork.assign(ids.begin(), ids.end());
-  consuming::readWhose(state);
-  const bool narrows = isMain && state.inWork.size() == consuming::fewSuspects && !more;
+Result<void> StoreTransaction::recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) {
+  const bool isMain = lane == 0 && consumer == process_.simulation().plan().consumer.name;
+  const bool narrows = isMain && inWork.ids.size() == consuming::fewSuspects && !inWork.more;
   if (narrows && process_.simulation().mutant() == Mutant::narrowedUnrecorded) return {};
-  Result<void> written = ForwardingTransaction::recordInWork(consumer, ids, more);
-  if (written && isMain) booking_.inWork = Attempts::InWork{std::move(state.inWork), more, state.recordedBy.value != 0};
+  Result<void> written = ForwardingTransaction::recordInWork(consumer, lane, inWork);
+  if (written && isMain) booking_.inWork = Attempts::InWork{inWork.ids, inWork.more, inWork.suspectsOf.value != 0};
   return written;
 }
 

@@ -28,6 +28,7 @@ class Store final : public IFencedStore {
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
+  Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   Result<std::optional<WallTime>> clock() override;
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
@@ -39,7 +40,8 @@ class Store final : public IFencedStore {
  private:
   Result<void> claimNow(const Term& term, BootTime begun);
   Result<void> join(const Term& term);
-  Result<ConsumerState> read(const std::function<Result<ConsumerState>()>& found);
+  template <class Find>
+  auto read(const Find& find) -> decltype(find());
   Result<Pruned> pruneNow(const Term& term, const Pruning& step);
 
   Process& process_;
@@ -62,7 +64,7 @@ class StoreTransaction final : public test::ForwardingTransaction {
   Result<void> put(std::string_view key, std::string_view value) override;
   Result<void> enqueue(const NewMessage& message, std::string_view queue) override;
   Result<void> erase(std::string_view key) override;
-  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override;
+  Result<void> recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) override;
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;

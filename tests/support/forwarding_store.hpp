@@ -21,6 +21,9 @@ class ForwardingStore : public IFencedStore {
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override { return inner_.begin(term); }
   Result<CommitFate> resolve(const Term& term) override { return inner_.resolve(term); }
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override { return inner_.consumerState(consumer); }
+  Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override {
+    return inner_.inWorkOf(consumer, lane);
+  }
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
     return inner_.known(consumer, messages);
   }

@@ -50,10 +50,8 @@ class ForwardingTransaction : public IFencedTransaction {
   bool isFull() const noexcept override { return inner_->isFull(); }
   Result<void> mark() override { return inner_->mark(); }
   Result<void> rollbackToMark() override { return inner_->rollbackToMark(); }
-  Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) override {
-    return pass([=, ids = std::vector<MessageId>(ids.begin(), ids.end())](auto& inner) {
-      return inner.recordInWork(consumer, ids, more);
-    });
+  Result<void> recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) override {
+    return pass([=](auto& inner) { return inner.recordInWork(consumer, lane, inWork); });
   }
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override {
     return pass([=](auto& inner) { return inner.recordAttempt(consumer, record); });

@@ -63,8 +63,7 @@ class Work {
     return transaction.put("counter", std::to_string(std::stoi(value->value_or("0")) + 1));
   }
   Result<void> recordWork(IFencedTransaction& transaction) {
-    const std::vector<MessageId> next{MessageId{"n"}};
-    return transaction.recordInWork(consumer(), next, false);
+    return transaction.recordInWork(consumer(), 0, {.ids = {{"n"}}});
   }
   Result<void> commit(IFencedTransaction& transaction) { return transaction.commit(); }
 

@@ -70,11 +70,10 @@ struct ConsumerStreak {
   DeadLetterStreak streak;
 };
 
-/// Which messages a consumer's term may have in work. Each lane has a record of its own.
 struct InWorkRecord {
   ConsumerName consumer;
-  std::vector<MessageId> ids;
-  bool more = false;  // and later ones
+  std::size_t lane = 0;
+  InWork inWork{};
 };
 
 /// What to read of the consume log: all but for what is asked, the newest `limit` of it.

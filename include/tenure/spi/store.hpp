@@ -52,6 +52,17 @@ struct Postponements {
   friend bool operator==(const Postponements&, const Postponements&) = default;
 };
 
+/// Which messages a lane of a consumer may have begun. Lane 0 is the consumer's one line, or what comes before its
+/// lanes.
+struct InWork {
+  std::vector<MessageId> ids{};
+  bool more = false;            // later messages may be in work as well
+  FencingToken suspectsOf{};    // what is left of the suspects of that earlier term; 0: the writer's own messages
+  bool isNarrowedDown = false;  // of those suspects: each comes alone, however many they are
+  FencingToken recordedBy{};    // the term that has written it; 0: there is no record. Known to the store
+  friend bool operator==(const InWork&, const InWork&) = default;
+};
+
 /// A message that failed and waits for its next attempt, or did not survive its last one.
 struct AttemptRecord {
   MessageId id;
@@ -159,9 +170,8 @@ class IFencedTransaction : public Transaction {
   virtual bool isFull() const noexcept { return false; }
   virtual Result<void> mark() = 0;
   virtual Result<void> rollbackToMark() = 0;
-  /// Which messages the term will have in work after this commit: a successor finds them after an unclean end.
-  /// `more` says that later messages may be in work as well. Empty and not more: nothing is.
-  virtual Result<void> recordInWork(const ConsumerName& consumer, std::span<const MessageId> ids, bool more) = 0;
+  /// Which messages the lane will have in work after this commit: a successor finds them after an unclean end.
+  virtual Result<void> recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) = 0;
   /// What an operator has released stays so, whatever `record` says.
   virtual Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) = 0;
   virtual Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) = 0;
@@ -179,12 +189,10 @@ class IFencedTransaction : public Transaction {
 
 /// What a term finds out about its consumer, after its claim.
 struct ConsumerState {
-  std::vector<MessageId> inWork;  // recorded by an earlier term that did not clear it
-  /// Later ones may have been in work as well: so the record says, or it is not of the term that claimed before this
-  /// one. That one ended before its first commit, and nobody knows what it had begun.
-  bool moreInWork = false;
-  std::vector<AttemptRecord> attempts;
-  FencingToken recordedBy{};  // the term whose record of what is in work this is; 0: there is none
+  /// Of lane 0. There is `more` also where the record is not of the term that claimed before this one: that term ended
+  /// before its first commit, and what it had begun is not known.
+  InWork inWork{};
+  std::vector<AttemptRecord> attempts{};
   ConsumerFacts facts{};
 };
 
@@ -205,10 +213,6 @@ struct Pruned {
   std::string last{};                // where the next step goes on; empty when there is no more
   std::optional<WallTime> future{};  // that of a key for whose sake nothing was removed
 };
-/// Whether a key that was written then keeps the step from removing anything.
-inline bool isOfTheFuture(WallTime key, const Pruning& step) noexcept {
-  return step.now != WallTime::max() && key > step.now + std::chrono::minutes{1};
-}
 
 /// One step of shortening the consume log at its old end.
 struct LogPruning {
@@ -228,10 +232,7 @@ class IFencedStore {
   /// has opened is closed by release(). Comes back soon after a stop is asked for: its replica is elected then.
   ///
   /// Errors:  those for which a claim would fail; cancelled after a stop
-  virtual Result<void> prepare(const std::stop_token& stop) {
-    static_cast<void>(stop);
-    return {};
-  }
+  virtual Result<void> prepare(const std::stop_token& /*stop*/) { return {}; }
 
   /// ISqlStatements::check without a transaction, before a claim as well. No transaction may be open.
   virtual Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) {
@@ -261,6 +262,8 @@ class IFencedStore {
   virtual Result<CommitFate> resolve(const Term& term) = 0;
 
   virtual Result<ConsumerState> consumerState(const ConsumerName& consumer) = 0;
+  /// What a lane has left, from 1.
+  virtual Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) = 0;
   /// What admit() would say of each, without a lock: a hint for dropping early; admit() decides.
   virtual Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;
 
@@ -279,10 +282,7 @@ class IFencedStore {
   /// whose keys expire by themselves has nothing to do. No transaction may be open.
   ///
   /// Errors:  those of a commit; outcomeUnknown asks for resolve(), whatever was removed
-  virtual Result<Pruned> prune(const Term& term, const Pruning& step) {
-    static_cast<void>(term), static_cast<void>(step);
-    return Pruned{};
-  }
+  virtual Result<Pruned> prune(const Term& /*term*/, const Pruning& /*step*/) { return Pruned{}; }
 
   /// Whether it takes IFencedTransaction::logAttempts.
   virtual bool keepsLog() const noexcept { return false; }
@@ -296,10 +296,7 @@ class IFencedStore {
   /// and do not wait for each other. `number` tells a term's lanes apart. A store like this one, except that its
   /// claim() only joins the claim that this one has made for the term. This one must outlive it. Nullptr: the store
   /// commits one transaction after the other.
-  virtual std::unique_ptr<IFencedStore> openLane(std::int64_t number) {
-    static_cast<void>(number);
-    return nullptr;
-  }
+  virtual std::unique_ptr<IFencedStore> openLane(std::int64_t /*number*/) { return nullptr; }
 
   /// From now on each exchange with a server goes by this timer, which is borrowed; nullptr: by the store's own limits.
   /// For the library's own: one of yours comes back in less than ConsumerOptions::outageLimit by itself.

@@ -77,7 +77,10 @@ CREATE TABLE tenure_in_work(
   queue bigint NOT NULL, consumer text NOT NULL,
   token bigint NOT NULL, more bigint NOT NULL,
   ids bytea NOT NULL,              -- each id followed by a NUL
-  PRIMARY KEY(queue, consumer))
+  lane bigint NOT NULL DEFAULT 0,
+  suspects_of bigint NOT NULL DEFAULT 0,  -- token of the term that may have died of them; 0: they are new
+  narrowed bigint NOT NULL DEFAULT 0,     -- 1: those suspects come alone
+  PRIMARY KEY(queue, consumer, lane))
   WITH (fillfactor = 10);
 CREATE TABLE tenure_window(
   queue bigint NOT NULL, consumer text NOT NULL,
@@ -164,6 +167,19 @@ INSERT INTO tenure_window
         FROM tenure_in_work WHERE consumer LIKE '%' || chr(31) || 'window') AS windows
   WHERE words IS NOT NULL;
 DELETE FROM tenure_in_work WHERE consumer LIKE '%' || chr(31) || 'window';
+ALTER TABLE tenure_in_work DROP CONSTRAINT tenure_in_work_pkey,
+  ADD COLUMN lane bigint NOT NULL DEFAULT 0,
+  ADD COLUMN suspects_of bigint NOT NULL DEFAULT 0, ADD COLUMN narrowed bigint NOT NULL DEFAULT 0;
+UPDATE tenure_in_work SET lane = split_part(consumer, chr(31), 2)::bigint, consumer = split_part(consumer, chr(31), 1)
+  WHERE consumer ~ ('^[^' || chr(31) || ']*' || chr(31) || '\d+$');
+UPDATE tenure_in_work
+  SET narrowed = (words[1] IS NOT NULL)::int, suspects_of = words[2]::bigint,
+      ids = substr(ids, position('\x00'::bytea IN ids) + 1)
+  FROM (SELECT queue AS q, consumer AS c, lane AS l,
+          regexp_match(encode(ids, 'escape'), '^' || chr(31) || '(few )?suspects of (\d+)\\000') AS words
+        FROM tenure_in_work) AS heads
+  WHERE words IS NOT NULL AND (queue, consumer, lane) = (q, c, l);
+ALTER TABLE tenure_in_work ADD PRIMARY KEY(queue, consumer, lane);
 ALTER TABLE tenure_attempt ADD COLUMN begun_by bigint NOT NULL DEFAULT 0,
   ADD COLUMN process_died bigint NOT NULL DEFAULT 0,
   ADD COLUMN postponed bigint NOT NULL DEFAULT 0, ADD COLUMN postponed_since bigint NOT NULL DEFAULT 0;

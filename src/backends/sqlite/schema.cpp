@@ -60,9 +60,12 @@ CREATE TABLE tenure_attempt(
   PRIMARY KEY(queue, consumer, id)) WITHOUT ROWID;
 CREATE TABLE tenure_in_work(
   queue INTEGER NOT NULL, consumer TEXT NOT NULL,
+  lane INTEGER NOT NULL DEFAULT 0,
   token INTEGER NOT NULL, more INTEGER NOT NULL,
   ids BLOB NOT NULL,            -- each id followed by a NUL
-  PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
+  suspects_of INTEGER NOT NULL DEFAULT 0,  -- token of the term that may have died of them; 0: they are new
+  narrowed INTEGER NOT NULL DEFAULT 0,     -- 1: those suspects come alone
+  PRIMARY KEY(queue, consumer, lane)) WITHOUT ROWID;
 CREATE TABLE tenure_window(
   queue INTEGER NOT NULL, consumer TEXT NOT NULL,
   front INTEGER NOT NULL, lanes INTEGER NOT NULL, ahead INTEGER NOT NULL,
@@ -150,6 +153,25 @@ INSERT INTO tenure_window
         FROM (SELECT *, instr(ids, x'00') AS one, substr(ids, instr(ids, x'00') + 1) AS rest FROM tenure_in_work
               WHERE consumer GLOB '*' || char(31) || 'window'));
 DELETE FROM tenure_in_work WHERE consumer GLOB '*' || char(31) || 'window';
+ALTER TABLE tenure_in_work RENAME TO tenure_in_work_4;
+CREATE TABLE tenure_in_work(
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL,
+  lane INTEGER NOT NULL DEFAULT 0,
+  token INTEGER NOT NULL, more INTEGER NOT NULL,
+  ids BLOB NOT NULL,
+  suspects_of INTEGER NOT NULL DEFAULT 0,
+  narrowed INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(queue, consumer, lane)) WITHOUT ROWID;
+INSERT INTO tenure_in_work
+  SELECT queue, CASE WHEN unit > 0 THEN substr(consumer, 1, unit - 1) ELSE consumer END,
+    CASE WHEN unit > 0 THEN CAST(substr(consumer, unit + 1) AS INTEGER) ELSE 0 END, token, more,
+    CASE WHEN head GLOB char(31) || '*suspects of [0-9]*' THEN substr(ids, one + 1) ELSE ids END,
+    CASE WHEN head GLOB char(31) || 'suspects of [0-9]*' THEN CAST(substr(head, 14) AS INTEGER)
+         WHEN head GLOB char(31) || 'few suspects of [0-9]*' THEN CAST(substr(head, 18) AS INTEGER) ELSE 0 END,
+    head GLOB char(31) || 'few suspects of [0-9]*'
+  FROM (SELECT *, instr(consumer, char(31)) AS unit, instr(ids, x'00') AS one,
+          coalesce(CAST(substr(ids, 1, max(instr(ids, x'00') - 1, 0)) AS TEXT), '') AS head FROM tenure_in_work_4);
+DROP TABLE tenure_in_work_4;
 ALTER TABLE tenure_attempt ADD COLUMN begun_by INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN process_died INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN postponed INTEGER NOT NULL DEFAULT 0;

@@ -76,7 +76,7 @@ void BarePostgres::prepareAll(const std::string& effect) {
   prepare("unmark", "RELEASE mark", {});
   prepare("work",
           "INSERT INTO tenure_in_work(queue, consumer, token, more, ids) VALUES(1, $1, $2, 1, $3)"
-          " ON CONFLICT(queue, consumer) DO UPDATE SET token = $2, more = 1, ids = $3",
+          " ON CONFLICT(queue, consumer, lane) DO UPDATE SET token = $2, more = 1, ids = $3",
           {text, bigint, bytes});
   prepare("delete", "DELETE FROM tenure_message WHERE queue = $1 AND n BETWEEN $2 AND $3", {bigint, bigint, bigint});
   prepare("commit", "COMMIT", {});

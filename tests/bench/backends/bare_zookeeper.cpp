@@ -84,7 +84,8 @@ void BareZooKeeper::commit(std::span<const Row> rows, bool) {
     const storage::Row state{std::string(group), std::string(body)};
     add(parts, pathOf(Table::state, state), storage::textOf(Table::state, state));
   }
-  const storage::Row inWork = storage::inWorkRow(consumer, term_.token(), ids, true);
+  const storage::Row inWork =
+      storage::inWorkRow(consumer, 0, term_.token(), {.ids = {ids.begin(), ids.end()}, .more = true});
   add(parts, pathOf(Table::inWork, inWork), storage::textOf(Table::inWork, inWork));
   send(parts);
 }

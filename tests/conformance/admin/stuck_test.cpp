@@ -36,19 +36,19 @@ TEST_P(StoreLook, TellsWhatIsInWorkOfEachConsumer) {
   EXPECT_THAT(admin_->inWork().value(), IsEmpty());
   const ConsumerName odd{"a lane/\x1f\x31"};
   commit([&](IFencedTransaction& transaction) {
-    EXPECT_THAT(transaction.recordInWork({"ledger"}, std::vector{MessageId{"a"}, MessageId{"b"}}, true), succeeds());
-    EXPECT_THAT(transaction.recordInWork(odd, std::vector{MessageId{"c"}}, false), succeeds());
+    EXPECT_THAT(transaction.recordInWork({"ledger"}, 0, {.ids = {{"a"}, {"b"}}, .more = true}), succeeds());
+    EXPECT_THAT(transaction.recordInWork(odd, 3, {.ids = {{"c"}}}), succeeds());
   });
 
   const std::vector<InWorkRecord> records = admin_->inWork().value();
 
   ASSERT_THAT(records, SizeIs(2));
   EXPECT_EQ(records[0].consumer, odd);
-  EXPECT_THAT(records[0].ids, ElementsAre(MessageId{"c"}));
-  EXPECT_FALSE(records[0].more);
+  EXPECT_EQ(records[0].lane, 3U);
+  EXPECT_EQ(records[0].inWork, (InWork{.ids = {{"c"}}, .recordedBy = records[0].inWork.recordedBy}));
   EXPECT_EQ(records[1].consumer, ConsumerName{"ledger"});
-  EXPECT_THAT(records[1].ids, ElementsAre(MessageId{"a"}, MessageId{"b"}));
-  EXPECT_TRUE(records[1].more);
+  EXPECT_THAT(records[1].inWork.ids, ElementsAre(MessageId{"a"}, MessageId{"b"}));
+  EXPECT_TRUE(records[1].inWork.more);
 }
 
 TEST_P(StoreLook, ReadsWhatAnElectionsHandlersHavePut) {

@@ -231,46 +231,53 @@ TEST_P(StoreSuite, AMarkWithoutAWriteHoldsNothing) {
 
 TEST_P(StoreSuite, WhatATermHasInWorkIsFoundByTheNext) {
   const Leader first = leaderWith(7);
-  const std::vector<MessageId> ids{MessageId{"a"}, MessageId{"b\n"}};
+  const InWork all{.ids = {{"a"}, {"b\n"}}, .more = true};
+  const InWork lanes{.ids = {{"\x1fsuspects of 3"}}, .suspectsOf = FencingToken{3}, .isNarrowedDown = true};
   auto transaction = begin(first);
-  ASSERT_THAT(transaction->recordInWork(consumer, ids, true), succeeds());
+  ASSERT_THAT(transaction->recordInWork(consumer, 0, all), succeeds());
+  ASSERT_THAT(transaction->recordInWork(consumer, 2, lanes), succeeds());
   ASSERT_THAT(transaction->commit(), succeeds());
 
-  const ConsumerState state = leaderWith(8).store->consumerState(consumer).value();
-
-  EXPECT_EQ(state.inWork, ids);
-  EXPECT_TRUE(state.moreInWork);
-  EXPECT_EQ(state.recordedBy, FencingToken{7});
+  const Leader second = leaderWith(8);
+  const auto byTheFirst = [](InWork inWork) {
+    inWork.recordedBy = FencingToken{7};
+    return inWork;
+  };
+  EXPECT_EQ(second.store->consumerState(consumer).value().inWork, byTheFirst(all));
+  EXPECT_EQ(second.store->inWorkOf(consumer, 2).value(), byTheFirst(lanes));
+  EXPECT_EQ(second.store->inWorkOf(consumer, 1).value(), InWork{}) << "another lane";
+  EXPECT_THAT(second.store->consumerState({std::string(consumer.value) + "\x1f\x32"}).value().inWork.ids, IsEmpty())
+      << "another consumer";
 }
 
 TEST_P(StoreSuite, WorkThatWasClearedIsNotFound) {
   const Leader first = leaderWith(7);
   auto transaction = begin(first);
-  ASSERT_THAT(transaction->recordInWork(consumer, std::vector{MessageId{"a"}}, true), succeeds());
-  ASSERT_THAT(transaction->recordInWork(consumer, {}, false), succeeds());
+  ASSERT_THAT(transaction->recordInWork(consumer, 0, {.ids = {{"a"}}, .more = true}), succeeds());
+  ASSERT_THAT(transaction->recordInWork(consumer, 0, {}), succeeds());
   ASSERT_THAT(transaction->commit(), succeeds());
 
   const ConsumerState state = leaderWith(8).store->consumerState(consumer).value();
 
-  EXPECT_THAT(state.inWork, IsEmpty());
-  EXPECT_FALSE(state.moreInWork);
+  EXPECT_THAT(state.inWork.ids, IsEmpty());
+  EXPECT_FALSE(state.inWork.more);
 }
 
 TEST_P(StoreSuite, BeforeTheFirstTermNothingWasInWork) {
   const ConsumerState state = leaderWith(7).store->consumerState(consumer).value();
 
-  EXPECT_THAT(state.inWork, IsEmpty());
-  EXPECT_FALSE(state.moreInWork);
+  EXPECT_THAT(state.inWork.ids, IsEmpty());
+  EXPECT_FALSE(state.inWork.more);
 }
 
 TEST_P(StoreSuite, ATermThatLeftNoRecordMayHaveHadAnythingInWork) {
   const Leader first = leaderWith(7);
   auto transaction = begin(first);
-  ASSERT_THAT(transaction->recordInWork(consumer, {}, false), succeeds());
+  ASSERT_THAT(transaction->recordInWork(consumer, 0, {}), succeeds());
   ASSERT_THAT(transaction->commit(), succeeds());
   leaderWith(8);  // and ends before its first commit
 
-  EXPECT_TRUE(leaderWith(9).store->consumerState(consumer).value().moreInWork);
+  EXPECT_TRUE(leaderWith(9).store->consumerState(consumer).value().inWork.more);
 }
 
 TEST_P(StoreSuite, AttemptsOutliveTheirTermUntilTheyAreCleared) {

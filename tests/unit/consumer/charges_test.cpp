@@ -219,7 +219,7 @@ TEST_F(ConsumerCharges, ADeathIsCountedAlsoWhereAnEarlierOneStandsOnRecord) {
   ASSERT_TRUE((*booked)->recordAttempt(
       ConsumerName{"orders"},
       {.id = MessageId{"killer"}, .attempts = 1, .lastError = {}, .firstAt = now, .lastAt = now, .processDied = true}));
-  ASSERT_TRUE((*booked)->recordInWork(ConsumerName{"orders"}, {}, false));
+  ASSERT_TRUE((*booked)->recordInWork(ConsumerName{"orders"}, 0, {}));
   ASSERT_TRUE((*booked)->commit());
   onlyTheseDied({1});
   for (int run = 1; run < 3; ++run) {

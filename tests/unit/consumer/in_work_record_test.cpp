@@ -46,8 +46,8 @@ TEST_F(LedgerTest, EachCommitNamesTheNextBatchAndNothingElseMayBegin) {
 
   const InWorkRecord::Entry entry = commit(2);
 
-  EXPECT_THAT(idsOf(entry.inWork), ElementsAre("c", "d", "e", "f"));
-  EXPECT_FALSE(entry.more);
+  EXPECT_THAT(idsOf(entry.inWork.ids), ElementsAre("c", "d", "e", "f"));
+  EXPECT_FALSE(entry.inWork.more);
   EXPECT_EQ(hand.granted(), 4U);
 }
 
@@ -57,8 +57,8 @@ TEST_F(LedgerTest, WhereFewerWaitThanABatchHasLaterOnesMayComeIn) {
 
   const InWorkRecord::Entry entry = commit(1);
 
-  EXPECT_THAT(idsOf(entry.inWork), ElementsAre("b"));
-  EXPECT_TRUE(entry.more);
+  EXPECT_THAT(idsOf(entry.inWork.ids), ElementsAre("b"));
+  EXPECT_TRUE(entry.inWork.more);
 }
 
 TEST_F(LedgerTest, ALastCommitSaysThatNothingIsInWork) {
@@ -67,14 +67,13 @@ TEST_F(LedgerTest, ALastCommitSaysThatNothingIsInWork) {
 
   const InWorkRecord::Entry entry = commit(1, {.closes = true, .batch = 4});
 
-  EXPECT_THAT(entry.inWork, IsEmpty());
-  EXPECT_FALSE(entry.more);
+  EXPECT_THAT(entry.inWork.ids, IsEmpty());
+  EXPECT_FALSE(entry.inWork.more);
   EXPECT_EQ(ledger().state(), InWorkRecord::State::closed);
 }
 
 TEST_F(LedgerTest, SuspectsStayOnRecordAsTheOtherTermsUntilTheLastIsDone) {
-  Recollection left;
-  left.state = leftInWork({"a", "b"});
+  ConsumerState left = leftInWork({"a", "b"});
   ledger().restore(left);
   EXPECT_TRUE(ledger().expects());
   hand.add(messagesOf({"a", "b", "c"}));
@@ -82,11 +81,14 @@ TEST_F(LedgerTest, SuspectsStayOnRecordAsTheOtherTermsUntilTheLastIsDone) {
   EXPECT_EQ(hand.granted(), 2U);
 
   const InWorkRecord::Entry first = commit(1);
-  EXPECT_THAT(idsOf(first.inWork), ElementsAre(suspectsOf(FencingToken{3}, true).value, "b"));
+  EXPECT_THAT(idsOf(first.inWork.ids), ElementsAre("b"));
+  EXPECT_EQ(first.inWork.suspectsOf, FencingToken{3});
+  EXPECT_TRUE(first.inWork.isNarrowedDown);
   EXPECT_EQ(hand.suspects(), 1U);
 
   const InWorkRecord::Entry second = commit(1);
-  EXPECT_THAT(idsOf(second.inWork), ElementsAre("c")) << "that is this term's own";
+  EXPECT_THAT(idsOf(second.inWork.ids), ElementsAre("c"));
+  EXPECT_EQ(second.inWork.suspectsOf, FencingToken{}) << "that is this term's own";
   EXPECT_TRUE(ledger().isOwn());
 }
 
@@ -98,8 +100,8 @@ TEST_F(LedgerTest, AnExternalHandlersMessagesAreNamedOneByOne) {
 
   const InWorkRecord::Entry entry = commit(0, {.batch = 1});
 
-  EXPECT_THAT(idsOf(entry.inWork), ElementsAre("a"));
-  EXPECT_FALSE(entry.more);
+  EXPECT_THAT(idsOf(entry.inWork.ids), ElementsAre("a"));
+  EXPECT_FALSE(entry.inWork.more);
   EXPECT_EQ(hand.granted(), 1U);
 }
 
@@ -111,8 +113,8 @@ TEST_F(LedgerTest, ALaneNamesWhatItHasAndNoMore) {
 
   const InWorkRecord::Entry entry = commit(0);
 
-  EXPECT_THAT(idsOf(entry.inWork), ElementsAre("a", "b"));
-  EXPECT_FALSE(entry.more);
+  EXPECT_THAT(idsOf(entry.inWork.ids), ElementsAre("a", "b"));
+  EXPECT_FALSE(entry.inWork.more);
 }
 
 TEST_F(LedgerTest, BeforeTheLanesAllIsSuspectAndMoreMayCome) {
@@ -122,25 +124,26 @@ TEST_F(LedgerTest, BeforeTheLanesAllIsSuspectAndMoreMayCome) {
   ledger().surveyed(hand, {});
   EXPECT_EQ(hand.suspects(), 2U);
 
-  EXPECT_TRUE(commit(1).more);
+  EXPECT_TRUE(commit(1).inWork.more);
 }
 
 TEST_F(LedgerTest, BeforeTheLanesATermThatLeavesTellsOnWhomItDidNotComeTo) {
   role = Role::recovery;
   options.ordering = Ordering::perGroup(2);
-  Recollection left;
-  left.state = leftInWork({"a", "elsewhere"}, false);
+  ConsumerState left = leftInWork({"a", "elsewhere"}, false);
   ledger().restore(left);
   hand.add(messagesOf({"a"}));
   ledger().surveyed(hand, {});
 
   const InWorkRecord::Entry entry = commit(1, {.closes = true, .batch = 4});
 
-  EXPECT_TRUE(entry.more);
-  EXPECT_THAT(idsOf(entry.inWork), ElementsAre(suspectsOf(left.state.recordedBy, false).value));
+  EXPECT_TRUE(entry.inWork.more);
+  EXPECT_THAT(entry.inWork.ids, IsEmpty());
+  EXPECT_EQ(entry.inWork.suspectsOf, left.inWork.recordedBy);
+  EXPECT_FALSE(entry.inWork.isNarrowedDown);
   EXPECT_TRUE(ledger().isOpen());
   ledger().recovered();
-  EXPECT_FALSE(commit(0, {.closes = true, .batch = 4}).more);
+  EXPECT_FALSE(commit(0, {.closes = true, .batch = 4}).inWork.more);
 }
 
 /// Forty suspects of an earlier term, m1 …, and one more message.
@@ -149,19 +152,19 @@ class NarrowingTest : public LedgerTest {
   void findForty(bool more = false) {
     std::vector<std::string> ids;
     for (int i = 1; i <= 40; ++i) ids.push_back("m" + std::to_string(i));
-    Recollection left;
-    left.state = leftInWork(ids, more);
+    ConsumerState left = leftInWork(ids, more);
     ledger().restore(left);
     ids.emplace_back("later");
     hand.add(messagesOf(ids));
     Survey survey;
-    for (const MessageId& id : left.state.inWork) survey.named.insert(id);
+    for (const MessageId& id : left.inWork.ids) survey.named.insert(id);
     ledger().surveyed(hand, survey);
   }
   /// As suspects of the term that may have died of them: this one may outlive them without having begun any.
   static std::vector<std::string> stillSuspect(const InWorkRecord::Entry& entry, bool narrowedDown = true) {
-    EXPECT_EQ(entry.inWork.front(), suspectsOf(FencingToken{3}, narrowedDown));
-    return idsOf({entry.inWork.begin() + 1, entry.inWork.end()});
+    EXPECT_EQ(entry.inWork.suspectsOf, FencingToken{3});
+    EXPECT_EQ(entry.inWork.isNarrowedDown, narrowedDown);
+    return idsOf(entry.inWork.ids);
   }
 };
 
@@ -175,7 +178,7 @@ TEST_F(NarrowingTest, ManySuspectsAreNamedFewAtATimeBeforeTheyBegin) {
   const InWorkRecord::Entry few = commit(0);
   EXPECT_THAT(stillSuspect(few), testing::SizeIs(fewSuspects));
   EXPECT_EQ(stillSuspect(few).front(), "m1");
-  EXPECT_FALSE(few.more);
+  EXPECT_FALSE(few.inWork.more);
   EXPECT_EQ(hand.granted(), fewSuspects);
 
   const InWorkRecord::Entry rest = commit(fewSuspects);
@@ -183,8 +186,8 @@ TEST_F(NarrowingTest, ManySuspectsAreNamedFewAtATimeBeforeTheyBegin) {
   EXPECT_EQ(hand.granted(), 40 - fewSuspects);
 
   const InWorkRecord::Entry past = commit(40 - fewSuspects);
-  EXPECT_THAT(idsOf(past.inWork), ElementsAre("later"));
-  EXPECT_TRUE(past.more);
+  EXPECT_THAT(idsOf(past.inWork.ids), ElementsAre("later"));
+  EXPECT_TRUE(past.inWork.more);
   EXPECT_FALSE(hand.narrows());
 }
 
@@ -201,8 +204,7 @@ TEST_F(NarrowingTest, AsManyAsMayComeAloneDo) {
 
 TEST_F(NarrowingTest, FewStayAloneWhateverComesBeforeThemOnceMore) {
   options.maxBatch = 100;
-  Recollection left;
-  left.state = leftInWork({"m39", "m40"});
+  ConsumerState left = leftInWork({"m39", "m40"});
   ledger().restore(left);
   std::vector<std::string> ids;
   for (int i = 1; i <= 40; ++i) ids.push_back("m" + std::to_string(i));
@@ -218,13 +220,12 @@ TEST_F(NarrowingTest, WhoWasNarrowedDownComesAloneHoweverManyStandBetweenThem) {
   options.maxBatch = 100;
   std::vector<std::string> ids;
   for (int i = 1; i <= 40; ++i) ids.push_back("m" + std::to_string(i));
-  Recollection left;
-  left.state = leftInWork(ids);  // by somebody who found fewer, and others among them
-  left.isNarrowedDown = true;
+  ConsumerState left = leftInWork(ids);  // by somebody who found fewer, and others among them
+  left.inWork.isNarrowedDown = true;
   ledger().restore(left);
   hand.add(messagesOf(ids));
 
-  ledger().surveyed(hand, {.named = {left.state.inWork.begin(), left.state.inWork.end()}});
+  ledger().surveyed(hand, {.named = {left.inWork.ids.begin(), left.inWork.ids.end()}});
 
   EXPECT_TRUE(hand.areAlone());
   EXPECT_THAT(stillSuspect(commit(1)), testing::SizeIs(39));
@@ -251,7 +252,7 @@ TEST_F(NarrowingTest, TheFirstCommitClosesTheRecordsOfLanesAndNoOther) {
 
   const InWorkRecord::Entry first = commit(0);
   EXPECT_EQ(first.voids, 3U);
-  EXPECT_FALSE(first.more) << "the lanes do not begin yet";
+  EXPECT_FALSE(first.inWork.more) << "the lanes do not begin yet";
   EXPECT_FALSE(ledger().coversFront());
   EXPECT_EQ(commit(fewSuspects).voids, 0U);
 }
@@ -264,7 +265,7 @@ TEST_F(NarrowingTest, BeforeTheLanesThoseThatComeLaterAreNamedAsWell) {
   static_cast<void>(commit(0));
   static_cast<void>(commit(fewSuspects));
   const InWorkRecord::Entry last = commit(hand.size());
-  EXPECT_TRUE(last.more) << "the lanes may begin";
+  EXPECT_TRUE(last.inWork.more) << "the lanes may begin";
 
   hand.add(messagesOf({"x", "y"}));
   ledger().came(hand);
@@ -287,20 +288,19 @@ TEST_F(NarrowingTest, ATermThatEndsInBetweenLeavesTheRestOnRecordAsTheyWere) {
 TEST_F(NarrowingTest, FewSuspectsOfOneThatWasNarrowedDownStayTheOnlyOnesBeforeTheLanes) {
   role = Role::recovery;
   options.ordering = Ordering::perGroup(2);
-  Recollection left;
-  left.state = leftInWork({"a", "b"});
+  ConsumerState left = leftInWork({"a", "b"});
   ledger().restore(left);
   hand.add(messagesOf({"a", "b"}));
   ledger().surveyed(hand, {});
 
-  EXPECT_FALSE(commit(1).more);
-  EXPECT_TRUE(commit(1).more) << "now the lanes may begin";
+  EXPECT_FALSE(commit(1).inWork.more);
+  EXPECT_TRUE(commit(1).inWork.more) << "now the lanes may begin";
 }
 
 TEST_F(LedgerTest, WhoTakesMessagesFirstHasNoSuspects) {
   options.delivery = Guarantee::atMostOnce;
-  Recollection left;
-  left.state.inWork = {MessageId{"a"}};
+  ConsumerState left;
+  left.inWork.ids = {MessageId{"a"}};
   ledger().restore(left);
   EXPECT_FALSE(ledger().expects());
   hand.add(messagesOf({"a"}));

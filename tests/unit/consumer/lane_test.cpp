@@ -36,10 +36,9 @@ class LaneTest : public testing::Test {
   void takeOffice(const ConsumerState& left = {}) {
     expect<Claim>(lane.inaugurate(now));
     expect<Recall>(lane.did(now));
-    Recollection recollection;
-    recollection.state = left;
-    recollection.state.facts.window = recoveryWindowOf(options);
-    expect<Attach>(lane.recalled(recollection, now));
+    ConsumerState found = left;
+    found.facts.window = recoveryWindowOf(options);
+    expect<Attach>(lane.recalled(found, now));
     expect<Return>(lane.did(now));
   }
 
@@ -134,12 +133,12 @@ TEST_F(LaneTest, ABatchNeverGoesBeyondWhatTheRecordCovers) {
   const Commit commit = expect<Commit>(lane.ran(done, now));
 
   EXPECT_THAT(commit.settled, SizeIs(2));
-  EXPECT_THAT(idsOf(commit.inWork), ElementsAre("c"));
-  EXPECT_TRUE(commit.more);
+  EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("c"));
+  EXPECT_TRUE(commit.inWork.more);
 }
 
 TEST_F(LaneTest, AStopBetweenAChargeAndItsStartTakesTheChargeBack) {
-  takeOffice({.inWork = {MessageId{"a"}}, .moreInWork = false, .attempts = {}});
+  takeOffice({.inWork = {.ids = {{"a"}}}});
   expect<Take>(lane.execute(now));
   Share found = survey({.named = {MessageId{"a"}}, .first = 0});
   found.messages = messagesOf({"a"});
@@ -154,7 +153,7 @@ TEST_F(LaneTest, AStopBetweenAChargeAndItsStartTakesTheChargeBack) {
   const Commit leaving = expect<Commit>(lane.handOver(now));
 
   EXPECT_THAT(idsOf(leaving.cleared), ElementsAre("a"));
-  EXPECT_THAT(idsOf(leaving.inWork), Contains("a")) << "still a suspect";
+  EXPECT_THAT(idsOf(leaving.inWork.ids), Contains("a")) << "still a suspect";
 }
 
 TEST_F(LaneTest, WhatATransactionDidIsToldOnlyWhenItIsDurable) {
@@ -285,7 +284,7 @@ TEST_F(LaneTest, InALaneNothingBeginsThatIsOnNoRecord) {
 
   const Commit commit = expect<Commit>(beside.took(share({"a", "b"}), now));
 
-  EXPECT_THAT(idsOf(commit.inWork), ElementsAre("a", "b"));
+  EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("a", "b"));
   expect<Release>(beside.did(now));
   expect<Look>(beside.did(now));
 }
@@ -326,7 +325,7 @@ TEST_F(TakingAhead, QuickOnesOfSeveralGroupsAreNamedByOneCommit) {
   expect<Take>(beside.took(share({"d"}), now));
   const Commit commit = expect<Commit>(beside.took(share({}), now));
 
-  EXPECT_THAT(idsOf(commit.inWork), ElementsAre("b", "c", "d"));
+  EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("b", "c", "d"));
 }
 
 TEST_F(TakingAhead, NobodyWaitsBehindAStrangerWhoseHandlerIsSlow) {
@@ -334,7 +333,7 @@ TEST_F(TakingAhead, NobodyWaitsBehindAStrangerWhoseHandlerIsSlow) {
 
   const Commit commit = expect<Commit>(beside.took(share({"b", "c"}), now));
 
-  EXPECT_THAT(idsOf(commit.inWork), ElementsAre("b", "c"));
+  EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("b", "c"));
 }
 
 TEST_F(TakingAhead, NoTokenOfARateLimitIsTakenAhead) {

@@ -263,7 +263,7 @@ TEST_F(ConsumerLanes, LeaveTheFrontOnRecordWhenTheLastSuspectWasParkedBeforeThem
   while (events.of<AttemptFailed>().empty() || events.of<AttemptFailed>().back().error != "not yet")
     successor.execute();
 
-  EXPECT_TRUE(world.consumerState(ConsumerName{"orders"}).moreInWork) << "the lanes begin what is in the front";
+  EXPECT_TRUE(world.consumerState(ConsumerName{"orders"}).inWork.more) << "the lanes begin what is in the front";
   killed.handOver();
   successor.handOver();
 }

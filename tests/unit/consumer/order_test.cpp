@@ -117,7 +117,7 @@ TEST_F(ConsumerOrder, EveryCommitRecordsWhichMessagesAreInWorkNext) {
 
   EXPECT_THAT(seen, ElementsAre(IsEmpty(), IsEmpty(), ElementsAre("c", "d"), ElementsAre("c", "d")));
   EXPECT_THAT(inWorkIds(), IsEmpty());
-  EXPECT_TRUE(found().moreInWork);  // whatever comes next
+  EXPECT_TRUE(found().inWork.more);  // whatever comes next
 }
 
 TEST_F(ConsumerOrder, AMessageThatArrivesWhileABatchRunsJoinsIt) {

@@ -36,9 +36,9 @@ inline std::vector<std::string> idsOf(const std::vector<MessageId>& all) {
 /// What an earlier term left in work.
 inline ConsumerState leftInWork(const std::vector<std::string>& ids, bool more = false, std::int64_t by = 3) {
   ConsumerState state;
-  for (const std::string& id : ids) state.inWork.push_back(MessageId{id});
-  state.moreInWork = more;
-  state.recordedBy = FencingToken{by};
+  for (const std::string& id : ids) state.inWork.ids.push_back(MessageId{id});
+  state.inWork.more = more;
+  state.inWork.recordedBy = FencingToken{by};
   return state;
 }
 inline AttemptRecord attemptsAt(const std::string& id, int attempts, std::string error = {}) {

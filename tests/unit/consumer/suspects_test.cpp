@@ -34,7 +34,7 @@ TEST_F(ConsumerSuspects, ATermThatEndedCleanlyLeavesNone) {
 
   workOff(elect());
 
-  EXPECT_FALSE(found().inWork.empty() && !found().moreInWork) << "the successor's own record";
+  EXPECT_FALSE(found().inWork.ids.empty() && !found().inWork.more) << "the successor's own record";
   EXPECT_THAT(events.of<MessageSuspected>(), IsEmpty());
 }
 
@@ -42,12 +42,12 @@ TEST_F(ConsumerSuspects, ACleanEndClearsTheRecord) {
   produce({"a"});
   ConsumerReplica& leader = elect();
   workOff(leader);
-  ASSERT_TRUE(found().moreInWork);
+  ASSERT_TRUE(found().inWork.more);
 
   leader.handOver();
 
   EXPECT_THAT(inWorkIds(), IsEmpty());
-  EXPECT_FALSE(found().moreInWork);
+  EXPECT_FALSE(found().inWork.more);
 }
 
 TEST_F(ConsumerSuspects, TheLastCommitBeforeAStopClearsItWithoutACommitOfItsOwn) {
@@ -64,7 +64,7 @@ TEST_F(ConsumerSuspects, TheLastCommitBeforeAStopClearsItWithoutACommitOfItsOwn)
   const auto commits = world.commits();
   EXPECT_THAT(doneIds(), ElementsAre("a"));
   EXPECT_THAT(inWorkIds(), IsEmpty());
-  EXPECT_FALSE(found().moreInWork);
+  EXPECT_FALSE(found().inWork.more);
   leader->handOver();
   EXPECT_EQ(world.commits(), commits);
 }
@@ -193,7 +193,7 @@ TEST_F(ConsumerSuspects, WhatArrivedUnseenIsSuspectedUpToABatch) {
   options.maxBatch = 3;
   ConsumerReplica& leader = elect();
   leader.execute();  // idle: whatever comes next may be in work
-  ASSERT_TRUE(found().moreInWork);
+  ASSERT_TRUE(found().inWork.more);
   produce({"a", "b", "c", "d"});
 
   workOff(elect());
@@ -317,7 +317,7 @@ TEST_F(ConsumerNarrowing, ManySuspectsShareTransactionsFewAtATimeAndNobodyIsChar
     const std::vector<std::string> named = inWorkIds();
     EXPECT_THAT(named, SizeIs(testing::Le(32U)));
     EXPECT_THAT(named, testing::Contains(delivery.message.id.value)) << "or its successor would not find it";
-    EXPECT_FALSE(found().moreInWork);
+    EXPECT_FALSE(found().inWork.more);
     return Outcome::done();
   };
   const auto before = world.commits();

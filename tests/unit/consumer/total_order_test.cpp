@@ -51,7 +51,7 @@ TEST_F(SingleFileTest, WhereNobodyIsSuspectTheSurveyReadsNothing) {
 }
 
 TEST_F(SingleFileTest, TheSurveyReadsAsFarAsAPredecessorCanHaveGone) {
-  file().recalled(leftInWork({"a"}, true), {.front = 3});
+  file().recalled(leftInWork({"a"}, true).inWork, {.front = 3});
   file().attached(std::nullopt);
   file().receive(messagesOf({"a", "b"}), std::nullopt);
   EXPECT_TRUE(file().mustReadOn());
@@ -67,7 +67,7 @@ TEST_F(SingleFileTest, TheSurveyReadsAsFarAsAPredecessorCanHaveGone) {
 }
 
 TEST_F(SingleFileTest, TheSurveyEndsWhereTheSourceHasNoMore) {
-  file().recalled(leftInWork({}, true), {.front = 3});
+  file().recalled(leftInWork({}, true).inWork, {.front = 3});
   file().attached(std::nullopt);
   file().receive(messagesOf({"a"}), std::nullopt);
   file().receive({}, std::nullopt);
@@ -77,7 +77,7 @@ TEST_F(SingleFileTest, TheSurveyEndsWhereTheSourceHasNoMore) {
 }
 
 TEST_F(SingleFileTest, WhoIsSuspectInHandIsLookedForAgainAfterAnotherAttachment) {
-  file().recalled(leftInWork({}, true), {.front = 1});
+  file().recalled(leftInWork({}, true).inWork, {.front = 1});
   file().attached(std::nullopt);
   file().receive(messagesOf({"a"}), std::nullopt);
   file().take();
@@ -99,7 +99,7 @@ TEST_F(SingleFileTest, WhatWasReadBeforeAnotherAttachmentIsForgotten) {
 
 TEST_F(SingleFileTest, WhoWasTakenAtMostOnceIsNotLookedFor) {
   options.delivery = Guarantee::atMostOnce;
-  file().recalled(leftInWork({"a"}, true), {.front = 1});
+  file().recalled(leftInWork({"a"}, true).inWork, {.front = 1});
 
   EXPECT_FALSE(file().mustReadOn());
 }
@@ -138,7 +138,7 @@ TEST_F(SingleFileTest, ARunThatIsOverStandsForNobodyNew) {
 
 TEST_F(SingleFileTest, TheOnlyOneThatWasInWorkRunsOnceMoreForAllThatWait) {
   options.coalesce = Coalesce::byKey;
-  file().recalled(leftInWork({"a"}), {.front = 1});
+  file().recalled(leftInWork({"a"}).inWork, {.front = 1});
   file().attached(std::nullopt);
 
   file().receive(alike({"a", "b"}), std::nullopt);

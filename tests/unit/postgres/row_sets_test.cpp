@@ -66,7 +66,7 @@ TEST_F(Sets, KeysAreMadeInTheirOrderSoThatTwoNeverWaitForEachOther) {
 }
 
 TEST_F(Sets, WhatIsInWorkIsWrittenLast) {
-  writes_.put(Table::inWork, storage::inWorkRow(consumer, FencingToken{7}, {}, false));
+  writes_.put(Table::inWork, storage::inWorkRow(consumer, 0, FencingToken{7}, {}));
   putKey("a");
 
   EXPECT_THAT(texts(), ElementsAre(HasSubstr("tenure_key"), HasSubstr("tenure_in_work")));
@@ -119,7 +119,7 @@ TEST(ACommit, HasNoStatementThatIsPlannedAgainAndAgain) {
       EXPECT_THAT(transaction->clearAttempt(consumer, message.id), succeeds());
       ids.push_back(message.id);
     }
-    ASSERT_THAT(transaction->recordInWork(consumer, ids, true), succeeds());
+    ASSERT_THAT(transaction->recordInWork(consumer, 0, {.ids = ids, .more = true}), succeeds());
     ASSERT_THAT(source.acknowledge(*transaction, fetched), succeeds());
     ASSERT_THAT(transaction->commit(), succeeds());
   }

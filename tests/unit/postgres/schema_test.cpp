@@ -98,6 +98,7 @@ TEST(Schema, OfTheVersionBeforeIsBroughtForwardByTheCommandAlone) {
       " (1, 'c', 'tenure: last look at the clock', 1, 'store 0b-17 12345', 7, 6, 0),"
       " (1, 'd', 'tenure: last look at the clock', 1, 'leader 0c 5', 0, 9, 0);"
       "INSERT INTO tenure_in_work VALUES(1, 'c', 17, 1, '\\x6100'), (1, 'c' || chr(31) || '2', 17, 0, ''),"
+      " (1, 'd', 17, 1, '\\037suspects of 9\\000b\\000'), (1, 'e', 17, 0, '\\037few suspects of 10\\000'),"
       " (1, 'c' || chr(31) || 'window', 17, 0, '512\\0004\\0009000\\000')");
   EXPECT_THAT(openSink(options), failsWith(Errc::configurationRefused));
   const Result<void> refused = Leader(options, 7).claim();
@@ -112,9 +113,9 @@ TEST(Schema, OfTheVersionBeforeIsBroughtForwardByTheCommandAlone) {
   EXPECT_EQ(session.ask("SELECT string_agg(concat_ws(' ', encode(id, 'escape'), begun_by, process_died, postponed,"
                         " encode(last_error, 'escape')), '; ' ORDER BY id) FROM tenure_attempt"),
             "begun 17 0 0 ; died 0 1 0 its process died; failed 0 0 0 postponed? no; later 0 0 5 no: stock");
-  EXPECT_EQ(
-      session.ask("SELECT string_agg(replace(consumer, chr(31), '/'), ' ' ORDER BY consumer) FROM tenure_in_work"),
-      "c c/2");
+  EXPECT_EQ(session.ask("SELECT string_agg(concat_ws(' ', consumer, lane, token, more, encode(ids, 'hex'), suspects_of,"
+                        " narrowed), '; ' ORDER BY consumer, lane) FROM tenure_in_work"),
+            "c 0 17 1 6100 0 0; c 2 17 0  0 0; d 0 17 1 6200 9 0; e 0 17 0  10 1");
   EXPECT_EQ(session.ask("SELECT concat_ws(' ', queue, consumer, front, lanes, ahead) FROM tenure_window"),
             "1 c 512 4 9000");
   EXPECT_EQ(session.ask("SELECT concat_ws(' ', consumer, deaths, encode(last_reason, 'escape'), first_at, last_at,"

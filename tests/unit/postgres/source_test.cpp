@@ -238,7 +238,7 @@ TEST_F(Queue, ATransactionOfBookkeepingAloneIsOneRoundTripAndLeavesNoLock) {
   ASSERT_THAT(world_.sink()->append(std::vector{messageWith("m")}), succeeds());
   const std::vector<Message> messages = source().fetch(1, BootClock::now(), {}).value();
   const auto transaction = leader_.begin();
-  ASSERT_THAT(transaction->recordInWork(ConsumerName{"c"}, {}, false), succeeds());
+  ASSERT_THAT(transaction->recordInWork(ConsumerName{"c"}, 0, {}), succeeds());
   ASSERT_THAT(source().acknowledge(*transaction, messages), succeeds());
   EXPECT_EQ(world_.ask("SELECT count(*) FROM pg_locks WHERE relation = 'tenure_fence'::regclass"), "0")
       << "nothing was said to the server yet";

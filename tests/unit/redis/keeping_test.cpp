@@ -39,7 +39,7 @@ TEST_F(Keeping, Row31NothingInANameOrABodyIsAnInstruction) {
               Admission::fresh);
     EXPECT_THAT(transaction->put(message.id.value, message.body), succeeds());
     EXPECT_THAT(transaction->recordAttempt(consumer, {message.id, 1, message.body, {}, {}}), succeeds());
-    EXPECT_THAT(transaction->recordInWork(consumer, std::vector{message.id}, false), succeeds());
+    EXPECT_THAT(transaction->recordInWork(consumer, 0, {.ids = {message.id}}), succeeds());
     EXPECT_THAT(transaction->deadLetter(consumer, letterOf(message, message.body)), succeeds());
   }
   ASSERT_THAT(transaction->commit(), succeeds());
@@ -53,7 +53,7 @@ TEST_F(Keeping, Row31NothingInANameOrABodyIsAnInstruction) {
     EXPECT_EQ(letters[i].message.body, messages[i].body);
     EXPECT_EQ(letters[i].reason, messages[i].body);
     const ConsumerState state = leader_.store().consumerState(ConsumerName{hostile[i]}).value();
-    EXPECT_THAT(state.inWork, ElementsAre(MessageId{hostile[i]}));
+    EXPECT_THAT(state.inWork.ids, ElementsAre(MessageId{hostile[i]}));
     ASSERT_EQ(state.attempts.size(), 1U);
     EXPECT_EQ(state.attempts[0].lastError, messages[i].body);
   }
@@ -129,7 +129,7 @@ TEST_F(Keeping, AKeyThatIsNotOursStopsACommitBeforeItsFirstWrite) {
   world_.server().ask({"SET", world_.key("in-work"), "a stranger's"});
   const auto transaction = leader_.begin();
   ASSERT_THAT(transaction->put("k", "v"), succeeds());
-  ASSERT_THAT(transaction->recordInWork(ledger, {}, false), succeeds());
+  ASSERT_THAT(transaction->recordInWork(ledger, 0, {}), succeeds());
 
   EXPECT_THAT(transaction->commit(), failsWith(Errc::storeFailed));
 
