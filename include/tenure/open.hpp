@@ -48,7 +48,7 @@ class IPlace {
   virtual Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const = 0;
   /// Errors: as queueAdmin(); unsupported  the queue keeps no message for a later time
   virtual Result<std::unique_ptr<ScheduledMessages>> scheduled() const {
-    return Error{Errc::unsupported, "this queue keeps no message for a later time; SQLite and PostgreSQL do"};
+    return Error{Errc::unsupported, "this queue keeps no message for a later time; SQLite, PostgreSQL and Redis do"};
   }
   /// Nullptr where it is no store.
   virtual std::unique_ptr<IStoreAdmin> storeAdmin() const = 0;

@@ -21,6 +21,7 @@
 #include <string>
 
 #include "tenure/events.hpp"
+#include "tenure/scheduled.hpp"
 #include "tenure/spi/admin.hpp"
 #include "tenure/spi/source.hpp"
 #include "tenure/spi/store.hpp"
@@ -82,6 +83,9 @@ Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
 /// What operators do to one queue and its fence; connects at the first call, again after a loss, and creates nothing.
 /// Requeueing is all or nothing, unless the letters are more than one transaction takes.
 std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options);
+
+/// Messages that wait for their time (scheduled.hpp).
+std::unique_ptr<ScheduledMessages> openScheduled(const Options& options);
 
 /// What tenure::open() knows by it.
 Component component();

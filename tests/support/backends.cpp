@@ -86,7 +86,7 @@ const std::vector<Backend>& sourceBackends() {
       {.name = "sqlite", .make = make<SqliteWorld>, .hasSql = true, .hasServer = false, .keepsScheduled = true},
       {.name = "postgresql", .make = make<PostgresWorld>, .hasSql = true, .keepsScheduled = true},
       {.name = "memory", .make = make<MemoryWorld>, .hasServer = false, .keepsScheduled = true},
-      {.name = "redis", .make = make<RedisWorld>, .leaderPrunes = false},
+      {.name = "redis", .make = make<RedisWorld>, .leaderPrunes = false, .keepsScheduled = true},
       {.name = "rabbitmq", .make = make<RabbitWorld>, .hasStore = false},
       {.name = "rabbitmqQuorum", .make = make<RabbitQuorumWorld>, .hasStore = false},
   };

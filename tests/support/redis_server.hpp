@@ -60,6 +60,7 @@ class RedisWorld final : public BackendWorld {
   std::unique_ptr<IMessageSink> sink() override;
   std::shared_ptr<IMessageSource> queue(const std::string& name) override;
   std::unique_ptr<IDatabaseAdmin> admin() override { return redis::openAdmin(options()); }
+  std::unique_ptr<ScheduledMessages> scheduled() override { return redis::openScheduled(options()); }
   std::unique_ptr<IStoreAdmin> adminOf(const QueueIdentity& elsewhere) override {
     redis::Options served = options();
     served.elsewhere = elsewhere;

@@ -42,8 +42,10 @@ enum class Table : std::uint8_t {
   log,         // one a commit, where a log is kept
   state,       // a handler's own
   fact,        // a few a consumer
+  waiting,     // these two only for the library's own drivers
+  fired,
 };
-inline constexpr std::size_t tableCount = 10;
+inline constexpr std::size_t tableCount = 10;  // that every driver keeps
 
 struct Name {
   Table table = Table::fence;

@@ -24,7 +24,8 @@ constexpr std::size_t bytesBesideHeader = 6;
 Result<void> checkForWire(const NewMessage& message) {
   if (Result<void> checked = storage::checkMessage(message); !checked) return checked;
   if (Result<void> checked = storage::checkNoTime(
-          message, "RabbitMQ hands a message out as soon as it has it; send it to a queue in SQLite or PostgreSQL");
+          message,
+          "RabbitMQ hands a message out as soon as it has it; send it to a queue in SQLite, PostgreSQL or Redis");
       !checked)
     return checked;
   const std::string which = "message \"" + escaped(message.id.value) + "\": ";

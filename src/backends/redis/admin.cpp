@@ -2,8 +2,10 @@
 #include "backends/redis/driver.hpp"
 #include "backends/redis/inspection.hpp"
 #include "backends/redis/messages.hpp"
+#include "backends/redis/waiting_room.hpp"
 #include "storage/key_value/encoding.hpp"
 #include "storage/key_value/key_value_store.hpp"
+#include "storage/scheduled_messages.hpp"
 #include "storage/store_admin.hpp"
 
 namespace tenure::redis {
@@ -154,5 +156,10 @@ Result<void> Admin::moveTo(const FenceRow& from, const FenceRow& to) {
 }  // namespace
 
 std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options) { return std::make_unique<Admin>(options); }
+
+std::unique_ptr<ScheduledMessages> openScheduled(const Options& options) {
+  return std::make_unique<storage::ScheduledRows>(
+      std::make_unique<Store>(std::make_unique<Driver>(options, noEvents(), Driver::For::operators)));
+}
 
 }  // namespace tenure::redis

@@ -21,7 +21,7 @@ constexpr std::size_t placeOf(Table table) noexcept { return static_cast<std::si
 
 ApplyRequest::ApplyRequest(const spi::Batch& batch, const Keys& keys, std::string_view keep, std::string_view now,
                            std::span<const std::string> headers)
-    : batch_(batch), keys_(keys.fixed.begin(), keys.fixed.end()) {
+    : batch_(batch), keys_(keys.fixed.begin(), keys.fixed.end()), own_(keys) {
   for (std::size_t place = 0; place < batch.writes.size(); ++place) sort(place);
   placeKeys(keys);
   arguments_.reserve(4 * batch.writes.size() + 64);
@@ -31,6 +31,7 @@ ApplyRequest::ApplyRequest(const spi::Batch& batch, const Keys& keys, std::strin
   close(open("write", 0));
   // Sends first, acknowledgements and fence last: a script that fails between its writes loses nothing (scripts.hpp).
   append(headers);
+  writeWaiting();
   writeTables();
   writeKeys();
   acknowledge();
@@ -46,7 +47,9 @@ void ApplyRequest::sort(std::size_t place) {
     return;
   }
   if (write.name.table == Table::fence) return fence_.push_back(place);
-  Group& group = groups_[placeOf(write.name.table)];
+  const std::string_view queue = queueOf(write.name);
+  Group& group = write.name.table == Table::waiting ? queues_[queue == own_.tag ? std::string_view() : queue].waiting
+                                                    : groups_[placeOf(write.name.table)];
   if (write.expected.of == Expected::Of::absence) group.expectNone.push_back(place);
   if (write.expected.of == Expected::Of::value) group.expectValue.push_back(place);
   if (deed == put) group.put.push_back(place);
@@ -58,17 +61,18 @@ void ApplyRequest::placeKeys(const Keys& keys) {
     range.first = keys_.size() + 1;
     for (const std::size_t place : range.writes) keys_.push_back(made(keys.id(batch_.writes[place].name.text)));
   }
+  lastId_ = keys_.size();
   for (std::size_t i = 0; i < batch_.enqueued.size(); ++i) queues_[batch_.enqueued[i].queue].messages.push_back(i);
   for (auto& [name, queue] : queues_) {
     if (name.empty()) continue;
     const Keys others{name};
     queue.first = keys_.size() + 1;
-    keys_.insert(keys_.end(), {made(others[Keys::queue]), made(others[Keys::messages])});
+    for (std::size_t place = 0; place < Keys::toSend; ++place) keys_.push_back(made(others.fixed[place]));
   }
 }
 
 void ApplyRequest::expectAll() {
-  const auto name = [this](const spi::Write& write) { arguments_.push_back(write.name.text); };
+  const auto name = [this](const spi::Write& write) { arguments_.push_back(fieldOf(write.name)); };
   const auto expected = [this](const spi::Write& write) { arguments_.push_back(write.expected.value); };
   const auto both = [&](const spi::Write& write) { name(write), expected(write); };
   const auto check = [&](std::string_view what, std::size_t key, const Places& writes, const Values& values) {
@@ -86,12 +90,13 @@ void ApplyRequest::expectAll() {
     if (of == Expected::Of::value) check("key-is", range.first, range.writes, expected);
     if (of == Expected::Of::absence) check("key-none", range.first, range.writes, {});
   }
-  for (const Table table : hashTables) {
-    const Group& group = groups_[placeOf(table)];
-    if (!group.expectNone.empty() || !group.expectValue.empty()) touch(hashOf(table), 'h');
-    check("none", hashOf(table), group.expectNone, name);
-    check("is", hashOf(table), group.expectValue, both);
-  }
+  const auto ofHash = [&](std::size_t key, const Group& group) {
+    if (!group.expectNone.empty() || !group.expectValue.empty()) touch(key, 'h');
+    check("none", key, group.expectNone, name);
+    check("is", key, group.expectValue, both);
+  };
+  for (const Table table : hashTables) ofHash(hashOf(table), groups_[placeOf(table)]);
+  for (const auto& [queue, of] : queues_) ofHash(of.first + (Keys::waiting - Keys::queue), of.waiting);
 }
 
 /// Checks of the counters and streams that the writes will raise.
@@ -101,8 +106,7 @@ void ApplyRequest::lookAhead() {
     close(open("countable", Keys::keyCount));
   }
   for (const auto& [name, queue] : queues_) {
-    touch(queue.first, 'h');
-    touch(queue.first + 1, 's');
+    for (std::size_t place = 0; place < Keys::toSend; ++place) touch(queue.first + place, "hshhzs"[place]);
     const std::size_t head = open("room", queue.first);
     arguments_.push_back(made(std::to_string(queue.messages.size())));
     close(head);
@@ -168,6 +172,7 @@ void ApplyRequest::writeFence() {
 
 void ApplyRequest::append(std::span<const std::string> headers) {
   for (const auto& [name, queue] : queues_) {
+    if (queue.messages.empty()) continue;
     const std::size_t head = open("append", queue.first);
     for (const std::size_t i : queue.messages) {
       const NewMessage& message = batch_.enqueued[i].message;
@@ -177,10 +182,20 @@ void ApplyRequest::append(std::span<const std::string> headers) {
   }
 }
 
+void ApplyRequest::writeWaiting() {
+  const auto value = [this](const spi::Write& write) { arguments_.push_back(*write.value); };
+  const auto name = [this](const spi::Write& write) { arguments_.push_back(fieldOf(write.name)); };
+  const auto both = [&](const spi::Write& write) { name(write), value(write); };
+  for (const auto& [unused, queue] : queues_) {
+    sections("wait", queue.first, queue.waiting.put, both);
+    sections("wait-no-more", queue.first, queue.waiting.removed, name);
+  }
+}
+
 /// Without values, the section says of how many keys it speaks.
 void ApplyRequest::sections(std::string_view what, std::size_t key, const Places& writes, const Values& values) {
   constexpr std::size_t atOnce = mostValues / 2;
-  const bool isOfKeys = key > Keys::places;
+  const bool isOfKeys = key > Keys::places && key <= lastId_;
   for (std::size_t from = 0; from < writes.size(); from += atOnce) {
     const std::size_t some = std::min(atOnce, writes.size() - from);
     const std::size_t head = open(what, isOfKeys ? key + from : key);

@@ -49,9 +49,10 @@ class ApplyRequest {
     Places writes;
     std::size_t first = 0;  // among KEYS
   };
-  /// What is sent to it; where its two keys begin.
+  /// What is sent to it; where its keys begin.
   struct Queue {
     Places messages;
+    Group waiting{};
     std::size_t first = Keys::queue;
   };
   enum Deed { put, remove, nothing };
@@ -65,6 +66,7 @@ class ApplyRequest {
   void lookAhead();
   std::size_t keysMade() const noexcept;
   void append(std::span<const std::string> headers);
+  void writeWaiting();
   void writeTables();
   void writeKeys();
   void acknowledge();
@@ -84,9 +86,11 @@ class ApplyRequest {
   std::deque<std::string> made_;  // that some of the others are views of
   Places fence_;
   std::array<Group, spi::tableCount> groups_;
-  std::array<KeyRange, 3 * deeds> ranges_;  // by what is expected, then by what is done
-  Places expecting_;                        // in the order of the script's
-  std::map<std::string_view, Queue> queues_;
+  std::array<KeyRange, 3 * deeds> ranges_;    // by what is expected, then by what is done
+  Places expecting_;                          // in the order of the script's
+  std::map<std::string_view, Queue> queues_;  // the own one without a name
+  const Keys& own_;
+  std::size_t lastId_ = 0;  // among KEYS
 };
 
 }  // namespace tenure::redis

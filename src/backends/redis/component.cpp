@@ -18,6 +18,7 @@ class RedisBackend final : public DatabaseBackend<redis::Options, redis::Databas
     return "redis:" + server + "/" + std::to_string(options_.database) + "/" + options_.queue;
   }
 
+  Result<std::unique_ptr<ScheduledMessages>> scheduled() const override { return redis::openScheduled(options_); }
   bool forgetsByItself() const noexcept override { return true; }
 };
 

@@ -1,16 +1,14 @@
 #include "backends/redis/driver.hpp"
 #include "backends/redis/source.hpp"
 #include "storage/fenced_session.hpp"
-#include "storage/key_value/key_value_store.hpp"
 
 namespace tenure::redis {
 
 class Database::Impl {
  public:
   Impl(const Options& options, IEventSink& events)
-      : store(std::make_unique<storage::KeyValueStore>(std::make_unique<Driver>(options, events, Driver::For::terms)),
-              events),
-        source(options, store) {}
+      : store(std::make_unique<Store>(std::make_unique<Driver>(options, events, Driver::For::terms)), events),
+        source(options, store, events) {}
 
   storage::FencedSession store;
   Source source;

@@ -1,10 +1,14 @@
 #include "backends/redis/driver.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
 #include <optional>
 
 #include "backends/redis/apply_request.hpp"
 #include "backends/redis/errors.hpp"
+#include "backends/redis/messages.hpp"
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/time_text.hpp"
 #include "backends/shared/cut_off.hpp"
@@ -42,8 +46,7 @@ std::pair<std::string, std::string> endsOf(const spi::Range& range) {
 
 Driver::Driver(const Options& options, IEventSink& events, For whom)
     : link_(options),
-      tag_(tagOf(options.queue, options.elsewhere)),
-      keys_(tag_),
+      keys_(tagOf(options.queue, options.elsewhere)),
       keep_(std::to_string(std::chrono::milliseconds(options.keepIdsFor).count())),
       events_(events),
       whom_(whom) {
@@ -58,10 +61,7 @@ std::string tagOf(const std::string& queue, const std::optional<QueueIdentity>& 
 
 std::string Driver::name() const { return nameOf(link_.options()) + " queue " + link_.options().queue; }
 
-void Driver::serve(const QueueIdentity& queue) {
-  tag_ = tagOf(link_.options().queue, queue);
-  keys_ = Keys(tag_);
-}
+void Driver::serve(const QueueIdentity& queue) { keys_ = Keys(tagOf(link_.options().queue, queue)); }
 
 // --- connecting
 
@@ -75,7 +75,7 @@ Result<void> Driver::connect(const std::stop_token& stop) {
   Result<void> fit = connection ? Result<void>{} : connection.error();
   if (isNew) permitted_.clear();
   if (fit && (isNew || whom_ == For::operators)) fit = isOfThisLayout(**connection);
-  if (fit && whom_ == For::terms) fit = askForRights(**connection, tag_);
+  if (fit && whom_ == For::terms) fit = askForRights(**connection, keys_.tag);
   if (!fit) {
     link_.drop();
     return backends::unlessStopped(fit.error(), stop);
@@ -92,7 +92,7 @@ Result<void> Driver::isOfThisLayout(Connection& connection) const {
   if ((*answers)[0].view().bytes() == "hash" || (*answers)[1].view().integer() != 0)
     return olderLayout(link_.options().queue);
   if (whom_ == For::operators && (*answers)[2].view().integer() == 0)
-    return Error{Errc::notFound, "there is no queue \"" + tag_ + "\""};
+    return Error{Errc::notFound, "there is no queue \"" + keys_.tag + "\""};
   return {};
 }
 
@@ -100,7 +100,7 @@ Result<void> Driver::isOfThisLayout(Connection& connection) const {
 Result<void> Driver::askForRights(Connection& connection, const std::string& queue) {
   if (permitted_.contains(queue)) return {};
   const Keys keys(queue);
-  const bool isOurs = queue == tag_;
+  const bool isOurs = queue == keys_.tag;
   Arguments places{keys[Keys::queue], keys[Keys::messages], keys_.fixed.front()};
   const std::string never = keys_.id("");
   if (isOurs) places.insert(places.end(), {never, keys_[Keys::inWork], keys_[Keys::attemptNames]});
@@ -138,22 +138,22 @@ Result<Connection*> Driver::connection() {
 Result<spi::Values> Driver::read(std::span<const spi::Name> names) {
   const Result<Connection*> connection = this->connection();
   if (!connection) return connection.error();
-  std::array<std::vector<std::size_t>, spi::tableCount> places;
-  for (std::size_t i = 0; i < names.size(); ++i) places[static_cast<std::size_t>(names[i].table)].push_back(i);
-  std::vector<std::string> ids;
-  ids.reserve(places[static_cast<std::size_t>(Table::key)].size());
+  std::map<std::pair<Table, std::string_view>, std::vector<std::size_t>, std::greater<>> places;
+  for (std::size_t i = 0; i < names.size(); ++i) places[{names[i].table, queueOf(names[i])}].push_back(i);
+  std::deque<std::string> made;
+  const auto keep = [&](std::string text) { return std::string_view(made.emplace_back(std::move(text))); };
   std::vector<Arguments> commands;
   std::vector<std::size_t> order;  // of the replies' values
-  for (std::size_t table = spi::tableCount; table-- > 0;) {
-    const auto of = static_cast<Table>(table);
-    if (places[table].empty()) continue;
+  for (const auto& [of, wanted] : places) {
+    const auto& [table, queue] = of;
+    const bool isElsewhere = !queue.empty() && queue != keys_.tag;
+    const std::string_view hash = isElsewhere ? keep(Keys(queue)[hashOf(table)]) : keys_[hashOf(table)];
     Arguments& command = commands.emplace_back();
-    command = of == Table::key || of == Table::fence ? Arguments{"MGET"} : Arguments{"HMGET", keys_[hashOf(of)]};
-    for (const std::size_t place : places[table]) {
-      if (of == Table::key) ids.push_back(keys_.id(names[place].text));
-      command.push_back(of == Table::key     ? std::string_view(ids.back())
-                        : of == Table::fence ? std::string_view(keys_[Keys::fence])
-                                             : names[place].text);
+    command = table == Table::key || table == Table::fence ? Arguments{"MGET"} : Arguments{"HMGET", hash};
+    for (const std::size_t place : wanted) {
+      command.push_back(table == Table::key     ? keep(keys_.id(names[place].text))
+                        : table == Table::fence ? std::string_view(keys_[Keys::fence])
+                                                : fieldOf(names[place]));
       order.push_back(place);
     }
   }
@@ -220,7 +220,7 @@ Result<spi::Applied> Driver::apply(const spi::Batch& batch) {
     // A producer that may create makes the queue anew on an emptied server, but never a fence.
     if (isClaim && !link_.options().create) return noQueue(link_.options().queue);
   }
-  if (const Result<void> asked = askForRights(**connection, tag_); !asked) return asked.error();
+  if (const Result<void> asked = askForRights(**connection, keys_.tag); !asked) return asked.error();
   const std::string now = timeText(systemClock().wallNow());
   const ApplyRequest request(batch, keys_, keep_, now, headers);
   std::vector<std::string> ids;
@@ -252,9 +252,7 @@ Result<std::optional<WallTime>> Driver::clock() {
   if (!connection) return connection.error();
   const Result<Reply> time = (*connection)->read({"TIME"});
   if (!time) return time.error();
-  const std::int64_t seconds = parseInteger((*time)[0].bytes()).value_or(0);
-  const std::int64_t microseconds = parseInteger((*time)[1].bytes()).value_or(0);
-  return std::optional(WallTime{std::chrono::milliseconds{seconds * 1000 + microseconds / 1000}});
+  return std::optional(serverTime(time->view()));
 }
 
 Result<std::size_t> Driver::countKeys() {

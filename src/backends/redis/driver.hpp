@@ -49,8 +49,7 @@ class Driver final : public spi::IKeyValueDriver {
   Result<std::vector<spi::NamedValue>> scanHash(const spi::Range& range);
 
   Link link_;
-  std::string tag_;  // of the keys; empty where they cannot be found
-  Keys keys_;
+  Keys keys_;  // without a tag where they cannot be found
   spi::Limits limits_;
   std::string keep_;  // milliseconds
   IEventSink& events_;

@@ -91,4 +91,6 @@ Error olderLayout(const std::string& queue) {
                                           "does not read: expected a queue of this version, or none"};
 }
 
+Error queueLost() { return {Errc::fenceLost, "the queue is not ours any more: the store was emptied or replaced"}; }
+
 }  // namespace tenure::redis

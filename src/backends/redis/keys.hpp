@@ -3,8 +3,14 @@
 /// are as the storage core writes them (storage/key_value/encoding.hpp).
 ///
 ///   tenure:{orders}:queue      hash    owner: which election consumes it · last: the newest position ever ·
-///                                      identity: a random uuid, made when it is first asked for
+///                                      identity: a random uuid, made when it is first asked for · added: of what waits
+///                                      · reader, reader-generation, reader-token: the term that reads it
 ///   tenure:{orders}:messages   stream  <position>-0 → id, group, body, headers, at
+///   tenure:{orders}:waiting    hash    <id> → a message that waits for its time
+///   …:added, …:due             hash, zset   <id> → 16 digits: as it was added · these digits and the id, by time
+///   …:wake                     stream  one entry: a message came that is due before all others
+///   tenure:{orders}:fired      hash    <id> → of a message that had a time: when it was due, when it came to its queue
+///   tenure:{orders}:fired:at   zset    <id>, by when it came
 ///   tenure:{orders}:fence      string
 ///   tenure:{orders}:counters   hash    the last numbers given
 ///   tenure:{orders}:in-work    hash    <consumer> → what may have begun
@@ -36,8 +42,14 @@ std::string tagOf(const std::string& queue, const std::optional<QueueIdentity>& 
 struct Keys {
   /// Where the scripts find them, from 1 on; idempotency keys come behind.
   enum Place : std::size_t {
-    queue = 1,
+    queue = 1,  // the first six together, also of other queues that a handler sends to
     messages,
+    waiting,
+    waitingAdded,
+    waitingDue,
+    wake,
+    fired,
+    firedAt,
     fence,
     counters,
     inWork,
@@ -52,11 +64,13 @@ struct Keys {
     facts,
   };
   static constexpr std::size_t places = facts;
+  static constexpr std::size_t toSend = wake;  // the first ones
 
-  explicit Keys(std::string_view tag) : prefix("tenure:{" + std::string(tag) + "}:") {
+  explicit Keys(std::string_view of) : tag(of), prefix("tenure:{" + tag + "}:") {
     constexpr std::array<std::string_view, places> names{
-        "queue",    "messages",       "fence", "counters",   "in-work", "state",     "key-count",
-        "attempts", "attempts:names", "dead",  "dead:names", "log",     "log:names", "facts"};
+        "queue",          "messages", "waiting",    "waiting:added", "waiting:due", "waiting:wake", "fired",
+        "fired:at",       "fence",    "counters",   "in-work",       "state",       "key-count",    "attempts",
+        "attempts:names", "dead",     "dead:names", "log",           "log:names",   "facts"};
     for (std::size_t i = 0; i < places; ++i) fixed[i] = prefix + std::string(names[i]);
   }
 
@@ -67,9 +81,22 @@ struct Keys {
     return std::move(key.append(prefix).append("id:").append(name));
   }
 
+  std::string tag;
   std::string prefix;
   std::array<std::string, places> fixed;
 };
+
+/// What waits, and what came to its queue, is named by the queue's tag, a NUL and the id.
+constexpr bool isNamedByQueue(spi::Table table) noexcept {
+  return table == spi::Table::waiting || table == spi::Table::fired;
+}
+constexpr std::string_view queueOf(const spi::Name& name) noexcept {
+  return isNamedByQueue(name.table) ? std::string_view(name.text).substr(0, name.text.find('\0')) : std::string_view();
+}
+/// Under which field of its hash a value is.
+constexpr std::string_view fieldOf(const spi::Name& name) noexcept {
+  return isNamedByQueue(name.table) ? std::string_view(name.text).substr(name.text.find('\0') + 1) : name.text;
+}
 
 /// The hash with a table's values. Not for Table::key and Table::fence, which are strings.
 constexpr Keys::Place hashOf(spi::Table table) noexcept {
@@ -81,6 +108,8 @@ constexpr Keys::Place hashOf(spi::Table table) noexcept {
     case spi::Table::deadLetter: return Keys::dead;
     case spi::Table::log: return Keys::log;
     case spi::Table::fact: return Keys::facts;
+    case spi::Table::waiting: return Keys::waiting;
+    case spi::Table::fired: return Keys::fired;
     default: return Keys::state;
   }
 }

@@ -29,4 +29,10 @@ std::string entriesOf(std::span<const Message> messages) {
   return entries;
 }
 
+WallTime serverTime(ReplyView time) {
+  const std::int64_t seconds = parseInteger(time[0].bytes()).value_or(0);
+  const std::int64_t microseconds = parseInteger(time[1].bytes()).value_or(0);
+  return WallTime{std::chrono::milliseconds{seconds * 1000 + microseconds / 1000}};
+}
+
 }  // namespace tenure::redis

@@ -12,6 +12,8 @@ namespace tenure::redis {
 
 /// The entry of a stream, [id, [name, value, …]]; its number is its position. Errors: storeFailed.
 Result<Message> messageFrom(ReplyView entry);
+/// The answer to TIME.
+WallTime serverTime(ReplyView time);
 inline std::string entryOf(std::int64_t position) { return std::to_string(position) + "-0"; }
 /// The entries of these messages, a blank behind each: as many as may be make one argument, where a command takes a
 /// million at most.

@@ -32,7 +32,23 @@ extern const Script countScript;
 
 /// KEYS queue · ARGV owner, whether to create.  ok | owned, owner | absent | older | damaged
 extern const Script identityScript;
+
+/// KEYS queue · ARGV owner, whether to create, the term that reads it: reader, generation, token.
+/// ok | owned, owner | newer | absent | older | damaged
 extern const Script attachScript;
+
+/// KEYS queue, messages, waiting, its added, its due, fired, its at, fence · ARGV reader, generation, token, the last
+/// due time, how many messages, milliseconds to keep what fired; the term's election, path, ensemble.
+/// ok, how many came, the greatest lateness in milliseconds, [first one's member, its time] or [] | stale | lost |
+/// damaged
+extern const Script promoteScript;
+
+/// KEYS waiting, its due · ARGV time and 16 digits of the one before, how many.  [digits and id of each], [values]
+extern const Script waitingScript;
+
+/// KEYS waiting, fired, its at · ARGV how many milliseconds back, how many at most.
+/// ok, how many wait, the greatest lateness of those that came, in milliseconds, or empty
+extern const Script lateScript;
 
 /// KEYS queue, messages · ARGV the owner that consumes it, then their entries.  ok | lost | damaged
 extern const Script acknowledgeScript;

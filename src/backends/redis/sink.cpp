@@ -2,9 +2,11 @@
 #include "backends/redis/keys.hpp"
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/time_text.hpp"
+#include "backends/redis/waiting_room.hpp"
 #include "base/text.hpp"
 #include "storage/headers_text.hpp"
 #include "storage/message_check.hpp"
+#include "storage/timed_sink.hpp"
 
 namespace tenure::redis {
 namespace {
@@ -21,8 +23,8 @@ class Sink final : public IMessageSink {
     return connection ? Result<void>{} : connection.error();
   }
 
+  /// Without messages: makes the queue, where it may.
   Result<void> append(std::span<const NewMessage> messages) override {
-    if (messages.empty()) return {};
     const Result<std::vector<std::string>> headers = headersOf(messages);
     if (!headers) return headers.error();
     const Result<Connection*> connection = link_.use();
@@ -48,9 +50,6 @@ class Sink final : public IMessageSink {
     std::size_t bytes = 0;
     for (const NewMessage& message : messages) {
       if (const Result<void> checked = storage::checkMessage(message); !checked) return checked.error();
-      if (const Result<void> checked = storage::checkNoTime(message, "queues in SQLite and PostgreSQL keep such");
-          !checked)
-        return checked.error();
       Result<std::optional<std::string>> text = storage::headersTextOf(message);
       if (!text) return text.error();
       all.push_back(std::move(*text).value_or(""));
@@ -71,7 +70,8 @@ class Sink final : public IMessageSink {
 Result<std::unique_ptr<IMessageSink>> openSink(const Options& options) {
   auto sink = std::make_unique<Sink>(options);
   if (const Result<void> opened = sink->open(); !opened) return opened.error();
-  return std::unique_ptr<IMessageSink>(std::move(sink));
+  return std::make_unique<storage::TimedSink>(
+      std::move(sink), std::make_unique<Store>(std::make_unique<Driver>(options, noEvents(), Driver::For::terms)));
 }
 
 }  // namespace tenure::redis

@@ -16,6 +16,7 @@
 #include "base/text.hpp"
 #include "storage/fenced_transaction.hpp"
 #include "storage/key_value/encoding.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::redis {
 namespace {
@@ -28,6 +29,13 @@ constexpr std::size_t largestPage = 1024;
 constexpr std::size_t smallestPage = 4;
 constexpr Duration longestBlock = 1s;  // silence is not heard sooner
 
+/// Of an answer to XREAD, the entries of a stream.
+ReplyView of(const Reply& reply, std::string_view stream) {
+  for (std::size_t i = 0; i < reply.view().size(); ++i)
+    if (reply[i][0].bytes() == stream) return reply[i][1];
+  return ReplyView(nullptr);
+}
+
 std::size_t bytesOf(const std::vector<Message>& messages) {
   return std::accumulate(messages.begin(), messages.end(), std::size_t{0},
                          [](std::size_t sum, const Message& message) { return sum + message.body.size(); });
@@ -38,8 +46,6 @@ std::size_t nextPageSize(std::size_t size, std::size_t messages, std::size_t byt
   if (bytes > enoughBytes) return std::max(size / 4, smallestPage);
   return messages == size && bytes * 4 < enoughBytes ? std::min(size * 4, largestPage) : size;
 }
-
-Error lost() { return {Errc::fenceLost, "the queue is not ours any more: the store was emptied or replaced"}; }
 
 }  // namespace
 
@@ -83,8 +89,11 @@ Result<void> Source::attach(const Term& term) {
   const Result<Connection*> connection = link_.use();
   if (!connection) return connection.error();
   const std::string owner = storage::textOf(storage::ownerOf(term.identity()));
-  const Result<Reply> reply =
-      (*connection)->run(attachScript, {keys_[Keys::queue]}, {owner, link_.options().create ? "1" : "0"});
+  const TermIdentity& identity = term.identity();
+  const Result<Reply> reply = (*connection)
+                                  ->run(attachScript, {keys_[Keys::queue]},
+                                        {owner, link_.options().create ? "1" : "0", readerOf(identity),
+                                         std::to_string(identity.generation), std::to_string(identity.token.value)});
   // Owning it once more is harmless: nothing is unknown here.
   if (!reply)
     return isOutcomeUnknown(reply.error().code) ? Error{Errc::unavailable, reply.error().detail} : reply.error();
@@ -96,7 +105,10 @@ Result<void> Source::attach(const Term& term) {
     const storage::QueueOwner other = storage::fenceFrom(std::nullopt, (*reply)[1].text()).owner;
     return Error{Errc::queueOwned, "it is consumed by election " + other.election + " at " + other.path};
   }
+  if (answer == "newer") return storage::newerReader(link_.options().queue);
   owner_ = owner;
+  room_.attach(identity);
+  promoter_.attach(identity);
   runId_ = (*connection)->server().runId;
   cursor_ = 0;
   return {};
@@ -115,21 +127,30 @@ Result<void> Source::isStillOwned() {
   const Result<Reply> owner = (*connection)->read({"HGET", keys_[Keys::queue], "owner"});
   if (!owner) return owner.error();
   if (owner->view().bytes() == owner_) return {};
-  return lost();
+  return queueLost();
 }
 
 Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
-  Result<std::vector<Message>> messages = look(max);
   bell_.silence();
   const std::stop_callback ring(stop, [this] { bell_.ring(); });
-  while (messages && messages->empty()) {
+  for (;;) {
+    if (const Result<void> tended = tend(); !tended) return tended.error();
+    Result<std::vector<Message>> messages = look(max);
+    if (!messages || !messages->empty()) return messages;
     const BootTime now = BootClock::now();
-    if (deadline <= now || stop.stop_requested()) break;
-    messages = await(std::min(max, pageSize_), std::min(deadline - now, longestBlock));
-    if (!messages || !messages->empty() || stop.stop_requested()) break;
+    if (deadline <= now || stop.stop_requested()) return messages;
+    const Duration untilDue = std::max<Duration>(promoter_.next() - now, 1ms);
+    messages = await(std::min(max, pageSize_), std::min({deadline - now, longestBlock, untilDue}));
+    if (!messages || !messages->empty() || stop.stop_requested()) return messages;
     if (const Result<void> owned = isStillOwned(); !owned) return owned.error();
   }
-  return messages;
+}
+
+Result<void> Source::tend() {
+  if (!promoter_.isTime()) return {};
+  takeAhead();
+  const Result<Connection*> connection = connected();
+  return connection ? promoter_.turn() : connection.error();
 }
 
 Result<std::vector<Message>> Source::look(std::size_t max) {
@@ -172,7 +193,7 @@ void Source::takeAhead() {
 Arguments Source::readAfterCursor(std::string_view count, std::string_view after, std::string_view block) const {
   Arguments command{"XREAD", "COUNT", count};
   if (!block.empty()) command.insert(command.end(), {"BLOCK", block});
-  command.insert(command.end(), {"STREAMS", keys_[Keys::messages], after});
+  command.insert(command.end(), {"STREAMS", keys_[Keys::messages], keys_[Keys::wake], after, heardOf_});
   return command;
 }
 
@@ -219,7 +240,11 @@ Result<std::vector<Message>> Source::arrived(const Reply& reply) {
 
 /// Those that were asked for before others of them were looked at are known already.
 Result<std::vector<Message>> Source::messagesFrom(const Reply& reply) {
-  const ReplyView entries = reply[0][1];
+  if (const ReplyView told = of(reply, keys_[Keys::wake]); told.size() > 0) {
+    heardOf_ = told[told.size() - 1][0].text();
+    promoter_.wake();
+  }
+  const ReplyView entries = of(reply, keys_[Keys::messages]);
   std::vector<Message> messages;
   messages.reserve(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -249,7 +274,7 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
   if (!reply && isOutcomeUnknown(reply.error().code)) return Error{Errc::unavailable, reply.error().detail};
   if (!reply) return reply.error();
   if ((*reply)[0].bytes() == "damaged") return damaged((*reply)[1].bytes(), (*reply)[2].bytes(), false);
-  return (*reply)[0].bytes() == "ok" ? Result<void>{} : lost();
+  return (*reply)[0].bytes() == "ok" ? Result<void>{} : queueLost();
 }
 
 void Source::detach() noexcept {

@@ -1,6 +1,9 @@
 /// Redis as the queue's consuming end: a stream, read after a cursor that lives in memory. One leader consumes, so
 /// nothing is claimed or pending on the server; a message is gone when its acknowledgement deletes it.
 ///
+/// Between two reads it brings what is due (delay/promoter.hpp). Each read asks as well whether a message with an
+/// earlier time has come.
+///
 /// It waits in XREAD BLOCK on a connection of its own, which an append of anybody ends at once. A stop (an eventfd
 /// beside the socket) ends only our waiting: what the server was asked for stays asked, and is heard by the next fetch,
 /// while acknowledgements go on the other connection. A lost connection is made again; when another server process
@@ -17,6 +20,7 @@
 
 #include "backends/redis/connection.hpp"
 #include "backends/redis/keys.hpp"
+#include "backends/redis/waiting_room.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::redis {
@@ -39,13 +43,18 @@ class StopBell {
 class Source final : public IMessageSource {
  public:
   /// `store` is the one of the same Database.
-  Source(const Options& options, const IFencedStore& store)
-      : link_(options), waiting_(options), keys_(options.queue), store_(store) {}
+  Source(const Options& options, const IFencedStore& store, IEventSink& events)
+      : link_(options),
+        waiting_(options),
+        keys_(options.queue),
+        store_(store),
+        promoter_(room_, events, systemClock()) {}
 
   Result<void> prepare(const std::stop_token& stop) override;
   Result<QueueIdentity> identity(const std::stop_token& stop) override;
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
+  Result<void> tend() override;
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == &store_; }
   Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
@@ -82,6 +91,9 @@ class Source final : public IMessageSource {
   std::int64_t cursor_ = 0;    // position of the last message that has arrived
   std::deque<Message> ahead_;  // those that have arrived and were not handed out
   std::size_t pageSize_ = 16;
+  WaitingRoom room_{link_, keys_};
+  delay::Promoter promoter_;
+  std::string heardOf_ = "0-0";  // the newest entry of the stream that tells of an earlier time
 };
 
 }  // namespace tenure::redis

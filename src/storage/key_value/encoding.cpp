@@ -138,8 +138,8 @@ spi::Table kindOf(Table table) noexcept {
     case Table::window:
     case Table::streak:
     case Table::clock: return spi::Table::fact;
-    case Table::waiting:
-    case Table::fired: break;  // not in these stores yet
+    case Table::waiting: return spi::Table::waiting;
+    case Table::fired: return spi::Table::fired;
   }
   return spi::Table::state;
 }

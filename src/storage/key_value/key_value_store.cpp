@@ -48,7 +48,8 @@ Row merged(Table table, Row row, const std::optional<Row>& there) {
 
 }  // namespace
 
-KeyValueStore::KeyValueStore(std::unique_ptr<spi::IKeyValueDriver> values) : values_(std::move(values)) {
+KeyValueStore::KeyValueStore(std::unique_ptr<spi::IKeyValueDriver> values, bool keepsScheduled)
+    : values_(std::move(values)) {
   const spi::Limits& given = values_->limits();
   limits_ = {.commitBytes = given.batchBytes,
              .stateBytes = given.stateBytes,
@@ -57,7 +58,8 @@ KeyValueStore::KeyValueStore(std::unique_ptr<spi::IKeyValueDriver> values) : val
              .rowsALook = given.namesARead,
              .looksAreDear = given.readsAreDear,
              .keepsIdsFor = given.keepsKeysFor,
-             .keepsQueue = given.keepsQueue};
+             .keepsQueue = given.keepsQueue,
+             .keepsScheduled = keepsScheduled};
 }
 
 // --- the fence

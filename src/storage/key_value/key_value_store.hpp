@@ -18,9 +18,10 @@
 
 namespace tenure::storage {
 
-class KeyValueStore final : public IStoreDriver {
+class KeyValueStore : public IStoreDriver {
  public:
-  explicit KeyValueStore(std::unique_ptr<spi::IKeyValueDriver> values);
+  /// `keepsScheduled`: of a driver that keeps Table::waiting and Table::fired.
+  explicit KeyValueStore(std::unique_ptr<spi::IKeyValueDriver> values, bool keepsScheduled = false);
 
   std::string name() const override { return values_->name(); }
   const Limits& limits() const noexcept override { return limits_; }

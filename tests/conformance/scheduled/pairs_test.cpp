@@ -12,7 +12,8 @@ using testing::IsEmpty;
 std::vector<BackendPair> pairs() {
   return {{named(sourceBackends(), "sqlite"), named(storeBackends(), "postgresql")},
           {named(sourceBackends(), "postgresql"), named(storeBackends(), "sqlite")},
-          {named(sourceBackends(), "postgresql"), named(storeBackends(), "redis")}};
+          {named(sourceBackends(), "postgresql"), named(storeBackends(), "redis")},
+          {named(sourceBackends(), "redis"), named(storeBackends(), "postgresql")}};
 }
 
 class ScheduledElsewhere : public testing::TestWithParam<BackendPair> {

@@ -84,7 +84,7 @@ TEST_P(ScheduledRace, HasExactlyOneWinner) {
 
 /// A commit that takes a message back and sends others locks what its delivery locks, and in the same order.
 TEST_P(ScheduledRace, OfAHandlersCommitHasOneAsWell) {
-  const std::size_t count = races() / 10;
+  const std::size_t count = races();
   std::vector<NewMessage> messages;
   for (std::size_t i = 0; i < count; ++i) messages.push_back(timed(id(i), timeOf(i)));
   ASSERT_THAT(send(messages), succeeds());

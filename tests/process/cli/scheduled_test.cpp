@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "replica.hpp"
+#include "support/redis_server.hpp"
 
 namespace tenure::test {
 namespace {
@@ -192,6 +193,27 @@ TEST_F(Scheduled, ANumberOfItsProducersOwnIsABadLine) {
                        "\n");
   EXPECT_EQ(run.exit, 65);
   EXPECT_THAT(run.output, AllOf(HasSubstr("line 2: "), HasSubstr("2 stored, 1 bad")));
+}
+
+TEST_F(Scheduled, OnRedisTheSame) {
+  const std::string queue =
+      "redis://127.0.0.1:" + std::to_string(RedisServer::shared().port()) + "/0?queue=scheduled-on-redis";
+  const auto ask = [&](Arguments words) {
+    words.insert(words.end(), {"--queue", queue});
+    return tenure(words);
+  };
+  ASSERT_EQ(tenure({"produce", "--queue", queue, "--delay", "1h", "--format", "jsonl"},
+                   "{\"id\":\"late\",\"body\":\"1\"}\n{\"id\":\"early\",\"body\":\"2\",\"delay\":\"30m\"}\n")
+                .output,
+            "2 stored\n");
+
+  EXPECT_THAT(ask({"scheduled", "list"}).output, ContainsRegex("early(.|\n)*late"));
+  EXPECT_THAT(ask({"queue", "stats"}).output, ContainsRegex("scheduled +2, the next at "));
+  EXPECT_EQ(ask({"scheduled", "cancel", "early"}).output, "early cancelled\n");
+  EXPECT_EQ(ask({"scheduled", "run-now", "late"}).output, "late due\n");
+  const Run again = ask({"scheduled", "cancel", "early"});
+  EXPECT_EQ(again.output, "early unknown\n");
+  EXPECT_EQ(again.exit, 1);
 }
 
 TEST_F(Scheduled, BadOptionsAreNamed) {

@@ -25,8 +25,8 @@ TEST(ApplyRequest, TellsExpectationsBeforeWrites) {
   batch.writes.push_back({{Table::counter, "c"}, {Expected::Of::absence}, "1"});
 
   EXPECT_THAT(argumentsOf(batch),
-              ElementsAre("4h6h", "1000", "5", "key-is", "3", "1", "old", "none", "4", "1", "c", "write", "0", "0",
-                          "put", "4", "2", "c", "1", "put", "6", "2", "k", "v", "set", "3", "1", "new"));
+              ElementsAre("10h12h", "1000", "5", "key-is", "9", "1", "old", "none", "10", "1", "c", "write", "0", "0",
+                          "put", "10", "2", "c", "1", "put", "12", "2", "k", "v", "set", "9", "1", "new"));
 }
 
 TEST(ApplyRequest, NamesTogetherTheKeysThatAreTreatedAlike) {
@@ -39,9 +39,9 @@ TEST(ApplyRequest, NamesTogetherTheKeysThatAreTreatedAlike) {
   const std::vector<std::string> ids(request.keys().begin() + Keys::places, request.keys().end());
 
   EXPECT_THAT(ids, ElementsAre("tenure:{q}:id:gone", "tenure:{q}:id:a", "tenure:{q}:id:b", "tenure:{q}:id:seen"));
-  EXPECT_THAT(argumentsOf(batch), ElementsAre("7h", "1000", "5", "key-none", "16", "1", "2", "key-is", "18", "1", "x",
-                                              "countable", "7", "0", "write", "0", "0", "delete", "15", "1", "1",
-                                              "keep", "16", "2", "1", "2", "count", "7", "1", "2"));
+  EXPECT_THAT(argumentsOf(batch), ElementsAre("13h", "1000", "5", "key-none", "22", "1", "2", "key-is", "24", "1", "x",
+                                              "countable", "13", "0", "write", "0", "0", "delete", "21", "1", "1",
+                                              "keep", "22", "2", "1", "2", "count", "13", "1", "2"));
 }
 
 TEST(ApplyRequest, KeepsTheNamesOfWhatIsReadInOrder) {
@@ -50,8 +50,26 @@ TEST(ApplyRequest, KeepsTheNamesOfWhatIsReadInOrder) {
   batch.writes.push_back({{Table::attempt, "old"}, {}, std::nullopt});
 
   EXPECT_THAT(argumentsOf(batch),
-              ElementsAre("8h9z", "1000", "5", "write", "0", "0", "put", "8", "2", "new", "v", "remove", "8", "1",
-                          "old", "name", "9", "2", "0", "new", "forget", "9", "1", "old"));
+              ElementsAre("14h15z", "1000", "5", "write", "0", "0", "put", "14", "2", "new", "v", "remove", "14", "1",
+                          "old", "name", "15", "2", "0", "new", "forget", "15", "1", "old"));
+}
+
+TEST(ApplyRequest, WhatWaitsIsWrittenBesideItsOwnQueue) {
+  using namespace std::string_literals;
+  spi::Batch batch;
+  batch.writes.push_back({{Table::waiting, "q\0a"s}, {Expected::Of::absence}, "5;v"});
+  batch.writes.push_back({{Table::waiting, "q\0b"s}, {Expected::Of::value, "4;v"}, std::nullopt});
+  batch.writes.push_back({{Table::waiting, "other\0c"s}, {Expected::Of::absence}, "6;v"});
+  const ApplyRequest request(batch, keys, "1000", "5", {});
+  const std::vector<std::string> others(request.keys().begin() + Keys::places, request.keys().end());
+
+  EXPECT_THAT(others,
+              ElementsAre("tenure:{other}:queue", "tenure:{other}:messages", "tenure:{other}:waiting",
+                          "tenure:{other}:waiting:added", "tenure:{other}:waiting:due", "tenure:{other}:waiting:wake"));
+  EXPECT_THAT(argumentsOf(batch), ElementsAre("3h23h1h2s4h5z6s21h22s24h25z26s", "1000", "5", "none", "3", "1", "a",
+                                              "is", "3", "2", "b", "4;v", "none", "23", "1", "c", "room", "1", "1", "0",
+                                              "room", "21", "1", "0", "write", "0", "0", "wait", "1", "2", "a", "5;v",
+                                              "wait-no-more", "1", "1", "b", "wait", "21", "2", "c", "6;v"));
 }
 
 TEST(ApplyRequest, NoSectionIsLongerThanAScriptCanTakeAtOnce) {
