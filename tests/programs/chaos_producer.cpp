@@ -1,9 +1,10 @@
 /// The producer of the chaos runs: numbered messages in groups, each tried until it is durably in the queue, until
 /// SIGTERM. Its history says which were confirmed.
 ///
-///   chaos_producer STORAGE election=E history=FILE seed=N [per-second=N] [groups=N] [shuffled=1]
+///   chaos_producer STORAGE election=E history=FILE seed=N [per-second=N] [groups=N] [shuffled=1] [delay=MS]
 ///
 /// STORAGE where the queue is, as in programs/ends.hpp.
+/// delay     each message comes to its queue so much later
 /// shuffled  each message has its number in a header, and those that are sent together come in any order
 #include <poll.h>
 #include <signal.h>
@@ -26,18 +27,24 @@ volatile sig_atomic_t stopped = 0;
 
 class Producer {
  public:
-  Producer(IMessageSink& sink, const history::Writer& history, std::uint64_t seed, int groups, bool shuffles)
+  Producer(IMessageSink& sink, const history::Writer& history, std::uint64_t seed, int groups, bool shuffles,
+           std::chrono::milliseconds delay)
       : sink_(sink),
         history_(history),
         random_(seed),
         numbers_(static_cast<std::size_t>(groups)),
-        shuffles_(shuffles) {}
+        shuffles_(shuffles),
+        delay_(delay) {}
 
   /// How many it made durable.
   std::size_t publishSome() {
     std::vector<NewMessage> batch;
     for (std::uint64_t left = 1 + random_.below(8); left > 0; --left) batch.push_back(nextMessage());
     for (std::size_t i = batch.size(); shuffles_ && i > 1; --i) std::swap(batch[i - 1], batch[random_.below(i)]);
+    // One time for all: those of a group come in the order in which they were sent.
+    const WallTime at = systemClock().wallNow() + delay_;
+    for (NewMessage& message : batch)
+      if (delay_ > 0ms) message.deliverAt = at;
     while (!publish(batch)) poll(nullptr, 0, 50);
     return batch.size();
   }
@@ -76,6 +83,7 @@ class Producer {
   Random random_;
   std::vector<std::int64_t> numbers_;
   const bool shuffles_;
+  const std::chrono::milliseconds delay_;
   int last_ = 0;
 };
 
@@ -91,7 +99,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   Producer producer(**sink, history, static_cast<std::uint64_t>(arguments.number("seed", 1)),
-                    arguments.number("groups", 8), arguments.number("shuffled", 0) != 0);
+                    arguments.number("groups", 8), arguments.number("shuffled", 0) != 0,
+                    std::chrono::milliseconds{arguments.number("delay", 0)});
   const auto between = std::chrono::nanoseconds{1s} / arguments.number("per-second", 100);
   for (auto due = BootClock::now(); stopped == 0;) {
     due += between * producer.publishSome();

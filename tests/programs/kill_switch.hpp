@@ -21,10 +21,10 @@
 namespace tenure::test {
 
 /// Every await and commit point of the pipeline.
-constexpr std::array<std::string_view, 23> pipelineSteps{
-    "claim",       "recall", "attach", "fetch",   "known",       "begin",         "mark",   "undo",
-    "admit",       "handle", "state",  "record",  "record_work", "clear_attempt", "fact",   "dead_letter",
-    "acknowledge", "log",    "commit", "resolve", "prune",       "detach",        "release"};
+constexpr std::array<std::string_view, 24> pipelineSteps{
+    "claim",       "recall", "attach", "fetch",   "known",       "begin",         "mark",    "undo",
+    "admit",       "handle", "state",  "record",  "record_work", "clear_attempt", "fact",    "dead_letter",
+    "acknowledge", "log",    "commit", "resolve", "prune",       "detach",        "release", "tend"};
 
 /// And what is done besides for messages that have numbers: groups' places and what comes early are read and written.
 constexpr std::array<std::string_view, 3> numberSteps{"read", "keep", "erase"};
@@ -194,7 +194,9 @@ class KillSource final : public IMessageSource {
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     return kill_.around("fetch", [&] { return inner_.fetch(max, deadline, stop); });
   }
-  Result<void> tend() override { return inner_.tend(); }
+  Result<void> tend() override {
+    return kill_.around("tend", [&] { return inner_.tend(); });
+  }
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
     const bool isOurs = &store == &store_ || &store == &store_.inner();
     return isOurs && inner_.sharesTransactionsWith(store_.inner());

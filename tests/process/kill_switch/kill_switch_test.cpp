@@ -86,12 +86,15 @@ class KillSwitchRun : public testing::Test {
     return asked != nullptr ? std::strtoul(asked, nullptr, 10) : usual;
   }
 
-  void killAll(StorageKind kind, int lanes, std::size_t kills, bool numbered = false) {
+  /// What the messages have besides.
+  enum class With { nothing, numbers, times };
+
+  void killAll(StorageKind kind, int lanes, std::size_t kills, With with = With::nothing) {
     storage_ = chaos::makeStorage(kind, folder_.path(), folder_ / "page");
     lanes_ = lanes;
-    numbered_ = numbered;
+    with_ = with;
     Program producer = produce();
-    Plan plan(numbered);
+    Plan plan(with == With::numbers);
     std::list<Program> line;
     const auto limit = std::chrono::steady_clock::now() + 9min;
     for (std::size_t killed = 0; killed < kills && std::chrono::steady_clock::now() < limit;) {
@@ -147,7 +150,7 @@ class KillSwitchRun : public testing::Test {
                              "kill=" + point.name,
                              "at=" + std::to_string(point.occurrence),
                              "lanes=" + std::to_string(lanes_),
-                             "numbers=" + std::to_string(numbered_ ? 1 : 0)};
+                             "numbers=" + std::to_string(with_ == With::numbers ? 1 : 0)};
     const Program::Arguments where = storage_->wordsForProducer();
     words.insert(words.end(), where.begin(), where.end());
     words.insert(words.end(), point.words.begin(), point.words.end());
@@ -159,7 +162,8 @@ class KillSwitchRun : public testing::Test {
   Program produce() {
     Program::Arguments words{TENURE_BINARY_DIR "/test_programs/chaos_producer", "election=" + election_,
                              "history=" + (folder_ / "producer.history").string(), "seed=7", "per-second=1000"};
-    if (numbered_) words.insert(words.end(), {"shuffled=1", "groups=3"});
+    if (with_ == With::numbers) words.insert(words.end(), {"shuffled=1", "groups=3"});
+    if (with_ == With::times) words.emplace_back("delay=40");
     const Program::Arguments where = storage_->wordsForProducer();
     words.insert(words.end(), where.begin(), where.end());
     return Program(words, folder_ / "producer.log");
@@ -239,7 +243,7 @@ class KillSwitchRun : public testing::Test {
   std::unique_ptr<chaos::IStorage> storage_;
   const std::string election_ = std::string(election) + "-" + folder_.path().filename().string();
   int lanes_ = 0;
-  bool numbered_ = false;
+  With with_ = With::nothing;
   int started_ = 0;
   std::set<std::string> dead_;
 };
@@ -272,7 +276,19 @@ TEST_F(KillSwitchRun, WithLanesTheSame) {
 }
 
 TEST_F(KillSwitchRun, WithNumbersThatComeInAnyOrderTheSame) {
-  killAll(StorageKind::sqlite, 0, killsOr(30), true);
+  killAll(StorageKind::sqlite, 0, killsOr(30), With::numbers);
+
+  expectThatPromisesWereKept();
+}
+
+TEST_F(KillSwitchRun, WithMessagesThatWaitForTheirTimeTheSame) {
+  killAll(StorageKind::sqlite, 0, killsOr(20), With::times);
+
+  expectThatPromisesWereKept();
+}
+
+TEST_F(KillSwitchRun, OnPostgresqlWithLanesAndMessagesThatWaitTheSame) {
+  killAll(StorageKind::postgresql, 2, killsOr(20), With::times);
 
   expectThatPromisesWereKept();
 }
