@@ -1,15 +1,19 @@
 /// How late a message with a time comes: from its time until an empty handler has it, at one message a second, at a
-/// thousand, and where ten thousand are due within one second; and what a million that wait cost a leader that has
-/// nothing to do.
+/// thousand, and where ten thousand are due within one second; how long ten thousand take to come to their queue,
+/// beside a bare delete and insert of the same rows; and what a million that wait cost a leader that has nothing to do.
 ///
 ///   scheduled [--seconds N] [--burst N] [--waiting N]
 ///
 /// Beside Tenure, in the same run, what people write by hand: a poller of a PostgreSQL table (SKIP LOCKED, moved to a
 /// queue table) and a mover of a Redis sorted set, each once a second, as they are mostly found.
+#include <malloc.h>
+#include <sqlite3.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -19,6 +23,7 @@
 #include "support/backend_pairs.hpp"
 #include "support/postgres_server.hpp"
 #include "support/redis_server.hpp"
+#include "support/sqlite_world.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
 
@@ -169,7 +174,7 @@ void runRedisMover(const Times& times, Arrivals& arrivals) {
 
 std::vector<Design> designs() {
   std::vector<Design> all;
-  for (const char* name : {"memory", "sqlite", "postgresql"}) {
+  for (const char* name : {"memory", "sqlite", "postgresql", "redis"}) {
     const test::Backend backend = test::named(test::sourceBackends(), name);
     all.push_back({name, [backend](const Times& times, Arrivals& arrivals) { runTenure(backend, times, arrivals); }});
   }
@@ -187,6 +192,105 @@ double processorMilliseconds() {
   return of(usage.ru_utime) + of(usage.ru_stime);
 }
 
+// --- a bare delete and insert
+
+constexpr std::size_t movedTogether = 1000;
+const std::string body(16, 'x');
+
+double secondsOf(const std::function<void()>& work) {
+  const BootTime began = BootClock::now();
+  work();
+  return std::chrono::duration<double>(BootClock::now() - began).count();
+}
+
+/// What a promotion takes until nothing is due.
+double promoteAll(const std::string& backend, std::size_t count) {
+  const auto world = test::named(test::sourceBackends(), backend).make();
+  const Times times(count, std::chrono::floor<std::chrono::milliseconds>(Clock::now()) - 1h);
+  send(*world, times);
+  const test::Replica replica = world->open();
+  const test::TestTerm term{1};
+  replica.store->claim(term).value();
+  replica.source->attach(term).value();
+  const auto scheduled = world->scheduled();
+  return secondsOf([&] {
+    for (std::size_t turns = count / movedTogether; turns > 0; --turns) replica.source->tend().value();
+    TENURE_ASSERT(scheduled->stats().value().waiting == 0);
+  });
+}
+
+double moveInSqlite(std::size_t count) {
+  test::SqliteWorld world;
+  world.open().store->claim(test::TestTerm{1}).value();  // makes the file as it makes every file
+  sqlite3* file = nullptr;
+  const auto run = [&](const std::string& sql) {
+    TENURE_ASSERT(sqlite3_exec(file, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+  };
+  TENURE_ASSERT(sqlite3_open(world.options().file.c_str(), &file) == SQLITE_OK);
+  run("PRAGMA synchronous = FULL; CREATE TABLE later(added INTEGER PRIMARY KEY, id TEXT, due INTEGER, grp TEXT, body "
+      "BLOB,"
+      " headers TEXT, UNIQUE(id)); CREATE INDEX later_due ON later(due, added);"
+      " CREATE TABLE work(n INTEGER PRIMARY KEY, id TEXT, grp TEXT, body BLOB, headers TEXT, at INTEGER); BEGIN");
+  for (std::size_t i = 0; i < count; ++i)
+    run("INSERT INTO later(id, due, grp, body) VALUES('" + std::to_string(i) + "', 5, '', '" + body + "')");
+  run("COMMIT");
+  const std::string some = " FROM later WHERE due <= 9 ORDER BY due, added LIMIT " + std::to_string(movedTogether);
+  const double taken = secondsOf([&] {
+    for (std::size_t turns = count / movedTogether; turns > 0; --turns)
+      run("BEGIN IMMEDIATE; INSERT INTO work(id, grp, body, headers, at) SELECT id, grp, body, headers, 9" + some +
+          "; DELETE FROM later WHERE added IN (SELECT added" + some + "); COMMIT");
+  });
+  sqlite3_close(file);
+  return taken;
+}
+
+double moveInPostgres(std::size_t count) {
+  test::PostgresWorld world;
+  test::PostgresSession session = world.session();
+  session.ask(
+      "CREATE TABLE later(id bytea PRIMARY KEY, due bigint, added bigint GENERATED ALWAYS AS IDENTITY, grp bytea,"
+      " body bytea, headers text); CREATE INDEX ON later(due, added);"
+      " CREATE TABLE work(n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id bytea, grp bytea, body bytea,"
+      " headers text, at bigint); INSERT INTO later(id, due, grp, body) SELECT n::text::bytea, 5, '', '" +
+      body + "' FROM generate_series(1, " + std::to_string(count) + ") AS n; ANALYZE later");
+  const std::string move =
+      "WITH due AS (DELETE FROM later WHERE id IN (SELECT id FROM later WHERE due <= 9 ORDER BY due, added LIMIT " +
+      std::to_string(movedTogether) +
+      " FOR UPDATE SKIP LOCKED) RETURNING *)"
+      " INSERT INTO work(id, grp, body, headers, at) SELECT id, grp, body, headers, 9 FROM due ORDER BY due, added";
+  return secondsOf([&] {
+    for (std::size_t turns = count / movedTogether; turns > 0; --turns) session.ask(move);
+  });
+}
+
+/// By turns, the median of five.
+void reportMoves(std::size_t count) {
+  const auto compare = [&](const std::string& backend, double (*bare)(std::size_t)) {
+    std::vector<double> ours;
+    std::vector<double> theirs;
+    for (int round = 0; round < 5; ++round) {
+      ours.push_back(promoteAll(backend, count));
+      theirs.push_back(bare(count));
+    }
+    std::ranges::sort(ours);
+    std::ranges::sort(theirs);
+    std::printf("%-28s %10zu to their queue %10.1f ms, by a bare delete and insert %8.1f ms: %.2f times\n",
+                backend.c_str(), count, ours[2] * 1e3, theirs[2] * 1e3, ours[2] / theirs[2]);
+  };
+  compare("sqlite", moveInSqlite);
+  compare("postgresql", moveInPostgres);
+}
+
+/// What this process holds, after what it gave back.
+std::size_t kibibytesResident() {
+  malloc_trim(0);
+  std::ifstream pages("/proc/self/statm");
+  std::size_t all = 0;
+  std::size_t resident = 0;
+  pages >> all >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 1024;
+}
+
 /// What a leader with nothing to do takes a second, and how long it takes to find what comes first.
 void reportIdle(const test::Backend& backend, std::size_t waiting, int seconds) {
   const auto world = backend.make();
@@ -194,6 +298,7 @@ void reportIdle(const test::Backend& backend, std::size_t waiting, int seconds) 
   for (std::size_t i = 0; i < waiting; ++i)
     times[i] = std::chrono::floor<std::chrono::milliseconds>(Clock::now()) + 240h + std::chrono::seconds{i};
   send(*world, times);
+  const std::size_t held = kibibytesResident();
   const test::Replica replica = world->open();
   const test::TestTerm term{1};
   replica.store->claim(term).value();
@@ -205,8 +310,8 @@ void reportIdle(const test::Backend& backend, std::size_t waiting, int seconds) 
   constexpr int looks = 200;
   for (int i = 0; i < looks; ++i) replica.source->tend().value();
   const double look = milliseconds(std::chrono::duration_cast<Clock::duration>(BootClock::now() - began)) / looks;
-  std::printf("%-28s %10zu waiting %10.3f ms a second, %8.4f ms to ask what is next\n", backend.name.c_str(), waiting,
-              taken, look);
+  std::printf("%-28s %10zu waiting %10.3f ms a second, %8.4f ms to ask what is next, %zu KiB grown\n",
+              backend.name.c_str(), waiting, taken, look, std::max(kibibytesResident(), held) - held);
 }
 
 void measure(const Setting& setting) {
@@ -222,7 +327,8 @@ void measure(const Setting& setting) {
   load("1 a second", static_cast<std::size_t>(setting.seconds), 1s);
   load("1,000 a second", static_cast<std::size_t>(setting.seconds) * 1000, 1ms);
   load("a burst in one second", setting.burst, 1s / setting.burst);
-  for (const char* name : {"sqlite", "postgresql"})
+  reportMoves(setting.burst);
+  for (const char* name : {"sqlite", "postgresql", "redis"})
     for (const std::size_t waiting : {std::size_t{0}, setting.waiting})
       reportIdle(test::named(test::sourceBackends(), name), waiting, std::min(setting.seconds, 5));
 }
