@@ -43,9 +43,10 @@ void Delivery::takeUp(const Head& head) {
   isDying_ = false;
 }
 
-/// A store that was away is asked for something first, or the handler would be run in vain.
+/// A store that was away is asked for something first, or the handler would be run in vain. Not once a transaction is
+/// open: lanes that share a store would wait for their own turn in it.
 Decision Delivery::beginWithoutKey(const Now& now) {
-  if (head_.storeIsAway && !key_.isLookedUp) return Action{Look{head_.message}};
+  if (head_.isFirst && head_.storeIsAway && !key_.isLookedUp) return Action{Look{head_.message}};
   if (hasRunBefore()) return Settled{};
   if (needsTurn()) return askForTurn();
   if (head_.isSuspect && !isCharged()) return charge(now);

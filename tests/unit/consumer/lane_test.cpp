@@ -361,6 +361,26 @@ TEST_F(LaneTest, AnOutageCountsFromTheFirstQuestionThatWasNotAnswered) {
   expect<Quit>(lane.failed(Errc::unavailable, now));
 }
 
+/// The look needs the store's lock, which the lane's own transaction holds from the first handler on.
+TEST_F(LaneTest, AtLeastOnceAStoreThatWasAwayIsAskedBeforeABatchAndNotWithinIt) {
+  options.delivery = Guarantee::atLeastOnce;
+  Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});
+  expect<Claim>(beside.inaugurate(now));
+  expect<Recall>(beside.did(now));
+  expect<Return>(beside.recalled({}, now));
+  expect<Take>(beside.execute(now));
+  Share two = share({"a", "b"});
+  two.covered = 2;
+  expect<Handle>(beside.took(std::move(two), now));
+  expect<Handle>(beside.ran(Outcome::done(), now));
+  expect<Wait>(beside.failed(Errc::unavailable, now));
+  now.boot += 50ms;
+
+  expect<Look>(beside.did(now));
+  expect<Handle>(beside.looked(false, now));
+  expect<Handle>(beside.ran(Outcome::done(), now));
+}
+
 TEST_F(LaneTest, AnAnswerThatIsOnlyLateIsToldAndEndsNothing) {
   expect<Look>(workOn({"a"}));
   lane.takeNews();
