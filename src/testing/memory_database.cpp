@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "delay/promoter.hpp"
 #include "storage/message_check.hpp"
 #include "storage/records.hpp"
 #include "storage/scheduled_messages.hpp"
@@ -8,6 +7,7 @@
 #include "storage/timed_sink.hpp"
 #include "storage/waiting_rows.hpp"
 #include "testing/memory_store.hpp"
+#include "testing/memory_waiting_room.hpp"
 
 namespace tenure::memory {
 namespace {
@@ -15,60 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto pollInterval = 1ms;  // in the clock's own time, so that virtual time moves on
-
-/// The waiting room of the world's only queue.
-class WaitingRoom final : public delay::IWaitingRoom {
- public:
-  WaitingRoom(State& state, const IClock& clock) : state_(state), clock_(clock) {}
-
-  void attach(const TermIdentity& term) { term_ = term; }
-
-  Result<Front> look() override {
-    const std::lock_guard lock(state_.mutex);
-    return Front{clock_.wallNow(), firstDue()};
-  }
-
-  Result<Promoted> promote(WallTime until, std::size_t atMost) override {
-    const std::lock_guard lock(state_.mutex);
-    Kept& kept = state_.kept;
-    if (Result<void> struck = state_.strike(Operation::promote); !struck) return struck.error();
-    const bool isReader = kept.reader && kept.reader->token == term_.token &&
-                          kept.reader->generation == term_.generation && kept.reader->ensemble == term_.ensemble;
-    const bool isFenced =
-        kept.fence && kept.fence->row.ensemble == term_.ensemble &&
-        std::pair(kept.fence->row.generation, kept.fence->row.token) > std::pair(term_.generation, term_.token);
-    if (!isReader || isFenced) return storage::newerReader("");
-    const WallTime now = clock_.wallNow();
-    Promoted promoted;
-    for (auto due = firstDue(); due && *due <= until && promoted.messages < atMost; due = firstDue()) {
-      const std::string name = kept.waiting.begin()->second;
-      auto found = storage::waitingFrom(kept.rows.at(name));
-      if (!found) return found.error();
-      const storage::Row key = storage::waitingKey("", found->message.id);
-      kept.rows[storage::nameOf(storage::Table::fired, key)] = storage::rowWith(
-          std::string(), found->message.id.value, storage::millisecondsOf(*due), storage::millisecondsOf(now));
-      kept.unscheduled(name);
-      kept.rows.erase(name);
-      found->message.deliverAt.reset();
-      kept.enqueue(std::move(found->message), now);
-      promoted.lateness = std::max(promoted.lateness, now - *due);
-      ++promoted.messages;
-    }
-    promoted.next = firstDue();
-    return promoted;
-  }
-
- private:
-  std::optional<WallTime> firstDue() const {
-    const auto& waiting = state_.kept.waiting;
-    if (waiting.empty() || !waiting.begin()->first.queue.empty()) return std::nullopt;
-    return storage::wallTimeOf(waiting.begin()->first.due);
-  }
-
-  State& state_;
-  const IClock& clock_;
-  TermIdentity term_;
-};
 
 class Source final : public IMessageSource {
  public:
@@ -96,7 +42,7 @@ class Source final : public IMessageSource {
 
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     while (true) {
-      if (const Result<void> promoted = promoter_.turn(); !promoted) return promoted.error();
+      if (const Result<void> tended = tend(); !tended) return tended.error();
       Result<std::vector<Message>> found = look(max);
       if (!found || !found->empty() || stop.stop_requested()) return found;
       const BootTime now = clock_.now();
@@ -105,7 +51,7 @@ class Source final : public IMessageSource {
     }
   }
 
-  Result<void> tend() override { return promoter_.turn(); }
+  Result<void> tend() override { return state_.promotesItself ? promoter_.turn() : Result<void>{}; }
 
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == sharing_; }
 

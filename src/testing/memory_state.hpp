@@ -78,6 +78,7 @@ struct State {
   bool hasOtherQueues = false;               // to which messages may be sent
   std::set<std::string> closedQueues;        // to which nothing may be sent
   bool recognizesNoLostClaim = false;        // a mutant's: what it has written looks a stranger's
+  bool promotesItself = true;                // false: whoever uses its sources promotes in requests of its own
   std::function<void()> beforeNextCommit;    // somebody else is faster
   std::string server;                        // that answers
   storage::Limits limits{
