@@ -143,6 +143,9 @@ Plan shrink(Plan plan, Mutant mutant) {
   for (bool dropped = true; dropped;) {
     dropped = dropOneByOne(plan, &Plan::faults, stillFails);
     dropped = dropOneByOne(plan, &Plan::messages, stillFails) || dropped;
+    dropped = dropOneByOne(plan, &Plan::timed, stillFails) || dropped;
+    dropped = dropOneByOne(plan, &Plan::changes, stillFails) || dropped;
+    dropped = dropOneByOne(plan, &Plan::storeSteps, stillFails) || dropped;
     Plan fewer = plan;
     if (--fewer.replicas < 1 || !stillFails(fewer)) continue;
     plan = fewer;

@@ -46,10 +46,21 @@ Ghost::Instance Ghost::instanceOf(const NewMessage& message) const {
   return {message.id.value, message.body, isKeyless() ? copyOf(message) : 0};
 }
 
-void Ghost::produced(NewMessage& message, bool skipped) {
+int Ghost::mark(NewMessage& message) {
   const int copy = static_cast<int>(copies_.size()) + 1;
   message.headers.emplace_back(copyHeader, std::to_string(copy));
   copies_.emplace(copy, instanceOf(message));
+  return copy;
+}
+
+void Ghost::produced(NewMessage& message, bool skipped) {
+  mark(message);
+  came(message, skipped);
+}
+
+void Ghost::came(const NewMessage& message, bool skipped) {
+  const int copy = copyOf(message);
+  places_.try_emplace(copy, static_cast<int>(places_.size()) + 1);
   coalescing_.produced(copy, message);
   const auto [place, isNew] = messages_.try_emplace(instanceOf(message));
   if (!isNew) return;
@@ -94,6 +105,7 @@ void Ghost::committed(FencingToken token, const Booking& booking, BootTime now) 
   for (const Booking::Effect& one : booking.effects) effect(token, one);
   checkHistory(booking);
   for (const Booking::Attempt& one : booking.attempts) attempts_.recorded(one.id, one.attempts, one.charge, one.blocks);
+  for (const Times::Change& one : booking.times) complain(times_.changed(one));
   complain(numbers_.committed(booking.numbers));
   if (const auto& inWork = booking.inWork) {
     const bool closes = inWork->ids.empty() && !inWork->more;
@@ -223,7 +235,7 @@ void Ghost::checkPlace(const NewMessage& message, int copy, bool mayBeLate) {
 
 int Ghost::placeOf(int copy) const {
   const auto delivered = ordersByDelivery_ ? deliveries_.find(copy) : deliveries_.end();
-  return delivered == deliveries_.end() ? copy : delivered->second;
+  return delivered == deliveries_.end() ? places_.at(copy) : delivered->second;
 }
 
 /// Nobody dies for nothing: each attempt that counts against a message was one, or the end of a term that had it in

@@ -20,7 +20,8 @@
 ///                                               process has died
 ///
 /// Numbered messages are in order by their numbers, and those judge for themselves (numbers.hpp); so do attempts
-/// (attempts.hpp), rates (pace.hpp), what is coalesced (coalescing.hpp) and the log of attempts (history.hpp).
+/// (attempts.hpp), rates (pace.hpp), what is coalesced (coalescing.hpp), the log of attempts (history.hpp), and
+/// messages with a time before they come to the queue (times.hpp).
 ///
 /// The first broken promise is kept; the run ends there.
 #pragma once
@@ -39,6 +40,7 @@
 #include "pace.hpp"
 #include "tenure/message.hpp"
 #include "tenure/spi/store.hpp"
+#include "times.hpp"
 
 namespace tenure::simulation {
 
@@ -65,6 +67,7 @@ struct Booking {
   NumbersBooking numbers;
   std::optional<Attempts::InWork> inWork;  // who may be in work after it
   std::vector<Message> acknowledged;
+  std::vector<Times::Change> times;
 };
 
 /// A message in its handler.
@@ -99,8 +102,12 @@ class Ghost {
         coalescing_(options),
         history_(options) {}
 
-  /// Marks it as a copy of its own.
+  /// Marks it as a copy of its own, which has come to the queue.
   void produced(NewMessage& message, bool skipped = false);
+  /// Only that: it has a time.
+  int mark(NewMessage& message);
+  /// A message that is marked has come to the queue.
+  void came(const NewMessage& message, bool skipped);
   void claimed(FencingToken token, const CandidateUuid& by);
   void stateRead(FencingToken token);
   void committed(FencingToken token, const Booking& booking, BootTime now);
@@ -150,7 +157,10 @@ class Ghost {
   /// Of at most once, by its ids: some have an effect, some a dead letter, of some it was said that they are lost.
   void checkTaken(const std::vector<DeadLetter>& letters);
 
+  Times& times() noexcept { return times_; }
+
   void violated(std::string promise);
+  void complain(Complaint complaint);
   const std::optional<std::string>& violation() const noexcept { return violation_; }
 
   /// Every message has come to its end.
@@ -220,10 +230,10 @@ class Ghost {
   int placeOf(int copy) const;
   void checkOverlap(const Handling& start);
   void checkDeath(const Booking::Effect& effect, const Known& known);
-  void complain(Complaint complaint);
 
   std::map<Instance, Known> messages_;
   std::map<int, Instance> copies_;
+  std::map<int, int> places_;      // of copies in the queue, in which they have come
   std::map<int, int> deliveries_;  // of each copy the last
   int lastDelivery_ = 0;
   std::map<GroupId, int> lastPlaces_;  // without lanes there is one line for all
@@ -250,6 +260,7 @@ class Ghost {
   Numbers numbers_;
   Coalescing coalescing_;
   History history_;
+  Times times_;
   std::set<MessageId> forgone_;
   std::set<FencingToken> dead_;
   std::optional<std::string> violation_;

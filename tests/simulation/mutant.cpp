@@ -63,6 +63,14 @@ constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descr
     {"lost-claim-forgotten", "what a claim made anew has written without a reply looks a stranger's", {"L5", "S7"}},
     {"copies-apart", "copies of a message are strangers to the scheduler", {"S6: copies"}},
     {"narrowed-unrecorded", "many suspects come few at a time, and the record does not say which", {"R5"}},
+    {"promotion-unfenced", "messages with a time are promoted without the reader's token", {"D5"}},
+    {"two-promoters", "whoever stands by promotes as well", {"D5"}},
+    {"due-by-leader", "what is due goes by the leader's clock, though the store has one", {"D1"}},
+    {"fired-unrecorded", "a promotion leaves no record of what came to the queue", {"D2"}},
+    {"promoted-in-two", "a message leaves the room in one transaction and comes to the queue in another", {"D3"}},
+    {"promoted-backwards", "what is promoted at once comes in the reverse order", {"D4"}},
+    {"jump-believed", "after a jump the store's clock is believed at once", {"D1"}},
+    {"cancels-unlooked", "a cancellation does not look whether its message still waits when it commits", {"D2"}},
 }};
 
 const Description& of(Mutant mutant) noexcept { return descriptions[static_cast<std::size_t>(mutant)]; }

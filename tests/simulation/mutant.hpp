@@ -62,6 +62,14 @@ enum class Mutant {
   lostClaimForgotten,   // what a claim made anew has written without a reply looks a stranger's
   copiesApart,          // copies of a message are strangers to the scheduler
   narrowedUnrecorded,   // many suspects come few at a time, and the record does not say which
+  promotionUnfenced,    // messages with a time are promoted without the reader's token
+  twoPromoters,         // whoever stands by promotes as well
+  dueByLeader,          // what is due goes by the leader's clock, though the store has one
+  firedUnrecorded,      // a promotion leaves no record of what came to the queue
+  promotedInTwo,        // a message leaves the room in one transaction and comes to the queue in another
+  promotedBackwards,    // what is promoted at once comes in the reverse order
+  jumpBelieved,         // after a jump the store's clock is believed at once
+  cancelsUnlooked,      // a cancellation does not look whether its message still waits when it is committed
   count
 };
 std::string_view toString(Mutant mutant) noexcept;

@@ -343,6 +343,7 @@ Plan drawPlan(std::uint64_t seed) {
   drawStop(plan, draw.fork());
   drawFlood(plan, draw.fork());
   drawEffects(plan, draw.fork());
+  drawTimes(plan, draw.fork());
   return plan;
 }
 

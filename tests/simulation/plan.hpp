@@ -18,6 +18,8 @@ namespace tenure::simulation {
 
 using namespace std::chrono_literals;
 
+class Draw;
+
 enum class FaultKind {
   // of one replica
   kill,             // SIGKILL; started again after `lasts`
@@ -50,8 +52,10 @@ enum class FaultKind {
   sourceOutage,
   flap,   // of one replica: the ways between it, its server and the leading server come and go, each way for itself
   steer,  // an operator wants slot `number` to follow; `flag`: after `lasts`
-  restartStore,  // with all that it had; the reply to the claim that is made anew is lost, `flag`: it landed
-  closeQueue,    // nothing may be sent to it for `lasts`
+  restartStore,   // with all that it had; the reply to the claim that is made anew is lost, `flag`: it landed
+  closeQueue,     // nothing may be sent to it for `lasts`
+  failPromotion,  // of one replica: its next promotion is not heard
+  pausePromoter,  // … it is paused between its next look at what is due and its promotion
   count
 };
 const char* toString(FaultKind kind) noexcept;
@@ -108,6 +112,31 @@ struct LimitsPlan {
   RateRules rules;
 };
 
+/// A message with a time, which counts from the beginning, by the store's clock as it was then.
+struct TimedMessage {
+  MessagePlan message;  // `at`: when it is sent
+  Duration due{};       // below 0: it was past then
+  int sender = -1;      // the message whose handler sends it; -1: a producer does
+};
+std::string describe(const TimedMessage& one);
+
+/// Somebody takes it back, or gives it another time.
+struct TimeChange {
+  Duration at{};
+  int id = 0;
+  bool isCancel = false;
+  Duration due{};
+  int sender = -1;       // the message whose handler does it; -1: whoever is outside
+  bool isRaced = false;  // somebody else is faster, between its look and its commit
+};
+std::string describe(const TimeChange& change);
+
+/// Of the store's clock: a server's, or that of an embedded store's leader.
+struct StoreStep {
+  Duration at{};
+  std::chrono::milliseconds by{};
+};
+
 /// Of the quiet time.
 struct ClockStep {
   Duration at{};
@@ -156,8 +185,15 @@ struct Plan {
   Duration releaseAfter{};  // how long a message blocks its queue until an operator sees to it
   std::vector<MessagePlan> messages;
   std::vector<Fault> faults;
+  std::vector<TimedMessage> timed;
+  std::vector<TimeChange> changes;
+  std::vector<StoreStep> storeSteps;
+  std::vector<std::chrono::milliseconds> wallOffsets;  // of the slots' clocks; empty: they are right
 };
 Plan drawPlan(std::uint64_t seed);
 std::string describe(const Plan& plan);
+
+/// Where a plan has messages with a time (plan_times.cpp).
+void drawTimes(Plan& plan, Draw draw);
 
 }  // namespace tenure::simulation

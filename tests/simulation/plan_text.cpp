@@ -81,12 +81,17 @@ const char* toString(FaultKind kind) noexcept {
                                    "flap",
                                    "steer",
                                    "restart store",
-                                   "close queue"};
+                                   "close queue",
+                                   "fail promotion",
+                                   "pause promoter"};
   static_assert(std::size(names) == static_cast<std::size_t>(FaultKind::count));
   return names[static_cast<std::size_t>(kind)];
 }
 
-bool ofOneReplica(FaultKind kind) noexcept { return kind < FaultKind::isolateServer || kind == FaultKind::flap; }
+bool ofOneReplica(FaultKind kind) noexcept {
+  return kind < FaultKind::isolateServer || kind == FaultKind::flap || kind == FaultKind::failPromotion ||
+         kind == FaultKind::pausePromoter;
+}
 
 std::string describe(const Fault& fault) {
   std::ostringstream text;
@@ -118,6 +123,19 @@ std::string describe(const MessagePlan& message) {
   return text.str();
 }
 
+std::string describe(const TimedMessage& one) {
+  std::string text = describe(one.message) + ", due at " + inMilliseconds(one.due);
+  if (one.sender >= 0) text += ", sent by the handler of m" + std::to_string(one.sender);
+  return text;
+}
+
+std::string describe(const TimeChange& change) {
+  const std::string whose = change.sender >= 0 ? ", by the handler of m" + std::to_string(change.sender) : "";
+  const std::string what = change.isCancel ? "cancel" : "move to " + inMilliseconds(change.due);
+  return 'm' + std::to_string(change.id) + ", at " + inMilliseconds(change.at) + whose + ": " + what +
+         (change.isRaced ? ", while another moves it" : "");
+}
+
 std::string describe(const Plan& plan) {
   constexpr const char* queues[] = {"table", "log", "broker"};
   std::ostringstream text;
@@ -143,9 +161,15 @@ std::string describe(const Plan& plan) {
   for (const ClockStep& step : plan.clockSteps)
     text << ", slot " << step.slot << " sets its clock by " << step.by.count() << " ms after "
          << inMilliseconds(step.at);
+  for (const StoreStep& step : plan.storeSteps)
+    text << ", the store's clock is set by " << step.by.count() << " ms after " << inMilliseconds(step.at);
+  for (std::size_t slot = 0; slot < plan.wallOffsets.size(); ++slot)
+    text << ", the clock of slot " << slot << " is ahead by " << plan.wallOffsets[slot].count() << " ms";
   text << pipelineOf(plan);
   text << '\n';
   for (const MessagePlan& message : plan.messages) text << "  message " << describe(message) << '\n';
+  for (const TimedMessage& one : plan.timed) text << "  message " << describe(one) << '\n';
+  for (const TimeChange& change : plan.changes) text << "  change " << describe(change) << '\n';
   for (const Fault& fault : plan.faults) text << "  fault " << describe(fault) << '\n';
   return text.str();
 }

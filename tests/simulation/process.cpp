@@ -51,7 +51,7 @@ Process::Process(Simulation& simulation, int slot, int number)
       loop_(simulation.loop(), upSince(simulation.plan(), random_), driftOf(simulation.plan(), random_)),
       electionLoop_(loop_),
       consumerLoop_(loop_),
-      storeClock_(loop_, simulation.loop(), simulation.plan().embeddedStore),
+      storeClock_(loop_, simulation.serverClock(), simulation.plan().embeddedStore),
       database_(simulation.store(), *this, storeClock_,
                 simulation.plan().queue == Queue::table ? memory::Database::Acknowledging::inTransaction
                                                         : memory::Database::Acknowledging::afterCommit,
@@ -71,6 +71,19 @@ Process::Process(Simulation& simulation, int slot, int number)
 }
 
 Process::~Process() { loop_.die(); }
+
+void Process::start() {
+  election_.start();
+  if (!simulation_.plan().wallOffsets.empty())
+    loop_.stepWall(simulation_.plan().wallOffsets.at(static_cast<std::size_t>(slot_)));
+  if (simulation_.mutant() == Mutant::twoPromoters) promoteUnasked();
+}
+
+/// By a mutant: whoever it is promotes as well.
+void Process::promoteUnasked() {
+  source_.room().promoteUnasked();
+  loop_.after(300ms, [this] { promoteUnasked(); });
+}
 
 IFencedStore& Process::storeOf(Simulation& simulation) {
   switch (simulation.mutant()) {

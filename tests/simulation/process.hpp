@@ -25,18 +25,18 @@ namespace tenure::simulation {
 
 class Simulation;
 
-/// By which the store dates what it keeps: a server's own is right, an embedded one has its process's.
+/// By which the store dates what it keeps: a server has its own, an embedded one has its process's.
 class StoreClock final : public IClock {
  public:
-  StoreClock(const ILoop& process, const ILoop& world, bool isEmbedded)
-      : process_(process), wall_(isEmbedded ? process : world) {}
+  StoreClock(const ILoop& process, const IClock& server, bool isEmbedded)
+      : process_(process), wall_(isEmbedded ? process : server) {}
   BootTime now() const noexcept override { return process_.now(); }
   WallTime wallNow() const noexcept override { return wall_.wallNow(); }
   void waitUntil(BootTime deadline, const std::stop_token& stop) const override { process_.waitUntil(deadline, stop); }
 
  private:
   const ILoop& process_;
-  const ILoop& wall_;
+  const IClock& wall_;
 };
 
 class Process final : public IEventSink, private IElectionListener, private career::IPhaseWorker {
@@ -44,7 +44,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   Process(Simulation& simulation, int slot, int number);
   ~Process() override;
 
-  void start() { election_.start(); }
+  void start();
 
   // --- what befalls it
 
@@ -62,6 +62,8 @@ class Process final : public IEventSink, private IElectionListener, private care
     std::optional<Errc> failWrite;
     bool loseClaim = false;
     bool failAcknowledge = false;
+    bool failPromotion = false;
+    std::optional<Duration> pausePromoter;  // after a look that finds something due
   };
   Armed armed;
 
@@ -101,6 +103,7 @@ class Process final : public IEventSink, private IElectionListener, private care
 
   Simulation& simulation() noexcept { return simulation_; }
   Source& source() noexcept { return source_; }
+  const StoreClock& storeClock() const noexcept { return storeClock_; }
   /// Some message of it has failed or was postponed.
   bool hasParked(const GroupId& group) const { return parked_.contains(group); }
   void enter(Stage stage);
@@ -129,6 +132,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   consuming::Handlers handlers();
   ConsumerOptions consumerOptions() const;
   Duration draw(Duration most);
+  void promoteUnasked();
 
   Simulation& simulation_;
   const int slot_;

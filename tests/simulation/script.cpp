@@ -163,7 +163,7 @@ void Simulation::takeAlong(Process& process, Part& part) {
   spend(process.loop(), 1h);
 }
 
-Outcome Simulation::leaveEffect(const Delivery& delivery, int group) const {
+Outcome Simulation::leaveEffect(const Delivery& delivery, int group) {
   if (plan_.consumer.delivery != Guarantee::exactlyOnceEffect) {
     const std::string note = std::string(ranPrefix) + std::to_string(copyOf(delivery.message));
     const Message& message = delivery.message;
@@ -173,6 +173,7 @@ Outcome Simulation::leaveEffect(const Delivery& delivery, int group) const {
   Outcome left = extendChain(delivery, group);
   if (plan_.counts && left.kind == Outcome::Kind::done) left = count(delivery);
   if (plan_.sends && left.kind == Outcome::Kind::done) left = sendOne(delivery);
+  if (left.kind == Outcome::Kind::done) left = leaveSchedules(delivery);
   return left;
 }
 

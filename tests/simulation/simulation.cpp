@@ -40,7 +40,10 @@ Simulation::Simulation(Plan plan, Mutant mutant, Recording recording)
       ensemble_(loop_, ensembleOf(plan_), random_.next()),
       broker_(mutant != Mutant::noSourceExclusivity, plan_, Random(plan_.seed)),
       ghost_(plan_.consumer, plan_.returns == Returns::inAnyOrder),
-      sink_(memory::openSink(store_, loop_)),
+      serverClock_(loop_),
+      sink_(memory::openSink(store_, serverClock_)),
+      scheduled_(memory::openScheduled(store_, serverClock_)),
+      began_(loop_.wallNow()),
       operator_(ensemble_.connect({.sessionTimeout = 10s})) {
   report_.hash = 0xcbf29ce484222325U;
 }
@@ -54,6 +57,7 @@ Simulation::~Simulation() {
 Report Simulation::run() {
   if (plan_.largestLetter < maxBodyBytes) store_.refuseLetters(plan_.largestLetter);
   memory::StateOf::in(store_).hasOtherQueues = true;
+  memory::StateOf::in(store_).promotesItself = false;
   begin();
   runUntil([this] { return chaosIsOver(); }, plan_.chaos + 1s);
   if (!ghost_.violation()) heal();
@@ -81,6 +85,7 @@ void Simulation::begin() {
     limits.at == Duration{} ? limit(limits.rules)
                             : void(loop_.after(limits.at, [this, &limits] { limit(limits.rules); }));
   for (const Fault& fault : plan_.faults) schedule(fault);
+  beginSchedules();
   if (plan_.backupAt) loop_.after(*plan_.backupAt, [this] { backup_ = ensemble_.snapshot(); });
 }
 
@@ -213,8 +218,11 @@ bool Simulation::queueIsEmpty() const {
 }
 
 void Simulation::awaitMessages() {
-  const auto done = [this] { return ghost_.complete() && queueIsEmpty(); };
-  if (!runUntil(done, longestWork) && !ghost_.violation())
+  const auto done = [this] { return ghost_.complete() && queueIsEmpty() && roomIsSettled(); };
+  const bool isOver = runUntil(done, longestWork);
+  checkRoom();
+  if (!roomIsSettled()) ghost_.violated("D3: messages wait though their time has come;" + stand());
+  if (!isOver && !ghost_.violation())
     ghost_.violated("L2: messages do not come to their end:" + ghost_.openMessages() + ';' + stand());
 }
 

@@ -18,7 +18,8 @@
 /// older now than the store has seen, and then nobody may lead and the replicas give up (restore.cpp).
 ///
 /// Messages fail, ask for later, are rejected and skipped, block their queue until an operator releases them, wait for
-/// their bucket while its rate changes, and come under numbers in another order than theirs.
+/// their bucket while its rate changes, and come under numbers in another order than theirs. Some have a time, wait for
+/// it beside the queue, and are cancelled and moved meanwhile, while the clock that they go by is set (schedules.cpp).
 ///
 /// After every event: what the ghost knows of the store and the queue (ghost.hpp), at most one lease that its holder
 /// would believe in, as long as nobody broke what leases rest on (a stopped clock, a znode deleted by an operator), no
@@ -41,6 +42,7 @@
 #include "mutant.hpp"
 #include "plan.hpp"
 #include "process.hpp"
+#include "tenure/scheduled.hpp"
 #include "tenure/spi/store.hpp"
 #include "tenure/testing/memory.hpp"
 #include "testament.hpp"
@@ -71,6 +73,20 @@ struct Recording {
   bool print = false;    // all of them, as they happen
 };
 
+/// Of a store that is a server: right until it is set.
+class ServerClock final : public IClock {
+ public:
+  explicit ServerClock(const ILoop& world) : world_(world) {}
+  BootTime now() const noexcept override { return world_.now(); }
+  WallTime wallNow() const noexcept override { return world_.wallNow() + step_; }
+  void waitUntil(BootTime deadline, const std::stop_token& stop) const override { world_.waitUntil(deadline, stop); }
+  void step(std::chrono::milliseconds by) noexcept { step_ += by; }
+
+ private:
+  const ILoop& world_;
+  std::chrono::milliseconds step_{};
+};
+
 class Simulation {
  public:
   Simulation(Plan plan, Mutant mutant, Recording recording);
@@ -87,6 +103,7 @@ class Simulation {
   Ghost& ghost() noexcept { return ghost_; }
   BrokenFence& brokenFence() noexcept { return brokenFence_; }
   const Plan& plan() const noexcept { return plan_; }
+  const IClock& serverClock() const noexcept { return serverClock_; }
   Mutant mutant() const noexcept { return mutant_; }
   /// The limits of the moment.
   const RateRules& rules() const noexcept { return rules_; }
@@ -98,6 +115,13 @@ class Simulation {
   Duration drawTime(Duration most) noexcept {
     return Duration{static_cast<Duration::rep>(random_.fraction() * static_cast<double>(most.count()))};
   }
+
+  // For messages with a time.
+
+  void promoted(FencingToken by, const std::vector<NewMessage>& messages);
+  void sawChange(const Times::Change& change, ScheduleChange answer, bool inHandler = true);
+
+  void pause(Process& process, Duration lasts, bool hard);
 
   // For last wills.
 
@@ -142,6 +166,21 @@ class Simulation {
   std::string stand() const;
   bool queueIsEmpty() const;
 
+  // schedules.cpp: messages with a time
+  void beginSchedules();
+  const NewMessage& timed(const TimedMessage& one);
+  WallTime wallAt(Duration sinceBegin) const;
+  WallTime storesNow();
+  void stepStoresClock(std::chrono::milliseconds by);
+  void sendTimed(const TimedMessage& one);
+  void wakePromoter();
+  void change(const TimeChange& change);
+  bool tryToChange(const TimeChange& change);
+  void overtake(const TimeChange& change);
+  Outcome leaveSchedules(const Delivery& delivery);
+  bool roomIsSettled() { return plan_.timed.empty() || !ghost_.times().isDue(storesNow()); }
+  void checkRoom();
+
   // quiet.cpp
   void passTime();
 
@@ -169,7 +208,6 @@ class Simulation {
   void strikeRequest(const Fault& fault, Process& process);
   void strikeServer(const Fault& fault);
   void strikeWorld(const Fault& fault);
-  void pause(Process& process, Duration lasts, bool hard);
   void terminate(Process& process, int times, Duration apart);
   void markEverywhere(Column column);
   void deleteCandidates(int attempts);
@@ -193,7 +231,7 @@ class Simulation {
   Outcome actTogether(Process& process, const BatchDelivery& delivery);
   Part& partOf(const NewMessage& message) { return parts_.at({message.id.value, message.body}); }
   void takeAlong(Process& process, Part& part);
-  Outcome leaveEffect(const Delivery& delivery, int group) const;
+  Outcome leaveEffect(const Delivery& delivery, int group);
 
   const Plan plan_;
   const Mutant mutant_;
@@ -206,7 +244,11 @@ class Simulation {
   Ghost ghost_;
   BrokenFence brokenFence_;
   RateRules rules_;
+  ServerClock serverClock_;
   std::unique_ptr<IMessageSink> sink_;
+  std::unique_ptr<ScheduledMessages> scheduled_;
+  const WallTime began_;
+  std::map<int, NewMessage> timed_;  // by the numbers in their ids
   std::unique_ptr<MemoryClient> operator_;
   std::map<int, std::unique_ptr<Process>> processes_;  // by number; the dead whose last request is still under way, too
   std::map<int, int> slots_;                           // slot to number

@@ -14,6 +14,9 @@ Error queueIsDown() { return {Errc::unavailable, "the simulated queue is down"};
 
 }  // namespace
 
+Source::Source(Process& process, IMessageSource& table)
+    : process_(process), table_(table), room_(process), promoter_(room_, process, process.loop()) {}
+
 bool Source::sharesTransactionsWith(const IFencedStore&) const noexcept {
   return process_.simulation().plan().queue == Queue::table;
 }
@@ -26,6 +29,9 @@ Result<void> Source::attach(const Term& term) {
     Result<void> attached =
         simulation.plan().queue == Queue::broker ? simulation.broker().attach(process_.number()) : table_.attach(term);
     process_.trace("attach", attached ? 0 : attached.error().code.value());
+    if (!attached) return attached;
+    room_.attach(term.identity());
+    promoter_.attach(term.identity());
     return attached;
   });
 }
@@ -33,10 +39,16 @@ Result<void> Source::attach(const Term& term) {
 Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
   const ProcessLoop& loop = process_.loop();
   while (true) {
+    if (const Result<void> tended = tend(); !tended) return tended.error();
     Result<std::vector<Message>> found = look(max, stop);
     if (!found || !found->empty() || stop.stop_requested() || loop.now() >= deadline) return found;
     loop.waitUntil(std::min(deadline, loop.now() + pollInterval), stop);
   }
+}
+
+Result<void> Source::tend() {
+  if (process_.simulation().plan().timed.empty() || !promoter_.isTime()) return {};
+  return promoter_.turn();
 }
 
 Result<std::vector<Message>> Source::look(std::size_t max, const std::stop_token& stop) {

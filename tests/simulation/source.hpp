@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tenure/spi/source.hpp"
+#include "waiting_room.hpp"
 
 namespace tenure::simulation {
 
@@ -9,14 +10,19 @@ class Process;
 
 class Source final : public IMessageSource {
  public:
-  Source(Process& process, IMessageSource& table) : process_(process), table_(table) {}
+  Source(Process& process, IMessageSource& table);
 
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
+  Result<void> tend() override;
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
   Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
   void detach() noexcept override;
+
+  /// A sender has told of an earlier time.
+  void wake() noexcept { promoter_.wake(); }
+  WaitingRoom& room() noexcept { return room_; }
 
   /// What this process was given and has not seen acknowledged, by id; for a mutant that acknowledges early.
   std::vector<Message> given(std::span<const MessageId> ids) const;
@@ -32,6 +38,8 @@ class Source final : public IMessageSource {
   Process& process_;
   IMessageSource& table_;
   std::vector<Message> given_;
+  WaitingRoom room_;
+  delay::Promoter promoter_;
 };
 
 }  // namespace tenure::simulation

@@ -124,14 +124,14 @@ Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::s
   });
 }
 
-/// A server has its own, which is right.
+/// A server has its own.
 Result<std::optional<WallTime>> Store::clock() {
   const Plan& plan = process_.simulation().plan();
   if (plan.embeddedStore) return std::optional<WallTime>{};
   using Clock = Result<std::optional<WallTime>>;
   return process_.remotely<Clock>(plan.storeLatency, false, [&]() -> Clock {
     if (process_.simulation().storeDown()) return storeIsDown();
-    return std::optional{process_.simulation().loop().wallNow()};
+    return std::optional{process_.simulation().serverClock().wallNow()};
   });
 }
 
@@ -174,6 +174,12 @@ Result<std::size_t> Store::pruneLog(const Term& term, const LogPruning& step) {
 
 // --- the transaction
 
+StoreTransaction::StoreTransaction(Process& process, FencingToken token, std::unique_ptr<IFencedTransaction> inner)
+    : ForwardingTransaction(std::move(inner)),
+      process_(process),
+      token_(token),
+      begun_(process.storeClock().wallNow()) {}
+
 Result<void> StoreTransaction::pass(Step step) {
   if (broken_) return *broken_;
   const Plan& plan = process_.simulation().plan();
@@ -201,7 +207,10 @@ Result<std::optional<std::string>> StoreTransaction::get(std::string_view key) {
 Result<void> StoreTransaction::enqueue(const NewMessage& message, std::string_view queue) {
   const bool isClosed = memory::StateOf::in(process_.simulation().store()).closedQueues.contains(std::string(queue));
   if (isClosed && process_.simulation().mutant() == Mutant::halfApplied) return {};
-  return ForwardingTransaction::enqueue(message, queue);
+  Result<void> written = ForwardingTransaction::enqueue(message, queue);
+  if (written && message.deliverAt)
+    booking_.times.push_back({Times::Change::Kind::added, message.id, std::max(*message.deliverAt, begun_)});
+  return written;
 }
 
 Result<Admission> StoreTransaction::admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
@@ -218,12 +227,14 @@ Result<Admission> StoreTransaction::admit(const ConsumerName& consumer, const Me
 
 Result<void> StoreTransaction::mark() {
   mark_ = booking_.effects.size();
+  timesAtMark_ = booking_.times;
   return ForwardingTransaction::mark();
 }
 
 Result<void> StoreTransaction::rollbackToMark() {
   if (broken_) return *broken_;
   booking_.effects.resize(std::min(mark_, booking_.effects.size()));
+  booking_.times = timesAtMark_;
   return ForwardingTransaction::rollbackToMark();
 }
 
@@ -366,6 +377,7 @@ Result<void> StoreTransaction::land() {
   simulation.store().heal();  // nothing was written, or the fence refused: the lost reply was nobody's
   process_.trace("commit", committed ? 0 : committed.error().code.value());
   const bool landed = committed || (lost.value_or(false) && committed.error().is(Errc::outcomeUnknown));
+  if (landed && simulation.mutant() == Mutant::cancelsUnlooked) cancelUnlooked();
   if (landed) simulation.ghost().committed(token_, booking_, simulation.loop().now());
   if (landed) simulation.ghost().wentOn(process_.number(), booking_);
   if (!committed && consuming::isRefusal(committed.error())) {

@@ -53,8 +53,7 @@ class Store final : public IFencedStore {
 /// Collects what the transaction would come to, marks and roll-backs included. Each write takes its way to the store.
 class StoreTransaction final : public test::ForwardingTransaction {
  public:
-  StoreTransaction(Process& process, FencingToken token, std::unique_ptr<IFencedTransaction> inner)
-      : ForwardingTransaction(std::move(inner)), process_(process), token_(token) {}
+  StoreTransaction(Process& process, FencingToken token, std::unique_ptr<IFencedTransaction> inner);
 
   Result<std::optional<std::string>> get(std::string_view key) override;
   Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
@@ -63,6 +62,8 @@ class StoreTransaction final : public test::ForwardingTransaction {
   Result<void> rollbackToMark() override;
   Result<void> put(std::string_view key, std::string_view value) override;
   Result<void> enqueue(const NewMessage& message, std::string_view queue) override;
+  Result<ScheduleChange> cancelScheduled(const MessageId& id, std::string_view queue) override;
+  Result<ScheduleChange> reschedule(const MessageId& id, WallTime at, std::string_view queue) override;
   Result<void> erase(std::string_view key) override;
   Result<void> recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) override;
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
@@ -77,14 +78,21 @@ class StoreTransaction final : public test::ForwardingTransaction {
  private:
   Result<void> pass(Step step) override;
   Result<void> land();
+  bool leavesUnlooked(const MessageId& id);
+  void cancelUnlooked();
   Result<void> noteRun(int copy, std::string_view message);
   bool isSwallowed(std::string_view key) const;
   void note(std::string_view key, std::optional<std::string> value);
+  void note(const Times::Change& change);
+  Result<ScheduleChange> changeWaiting(const Times::Change& change,
+                                       std::function<Result<ScheduleChange>(IFencedTransaction&)> ask);
 
   Process& process_;
   FencingToken token_;
+  const WallTime begun_;  // by the store's clock
   Booking booking_;
   std::size_t mark_ = 0;
+  std::vector<Times::Change> timesAtMark_;
   std::set<std::string> written_;  // of the handlers' state
   std::optional<Error> broken_;
 };

@@ -143,6 +143,8 @@ void Simulation::strikeRequest(const Fault& fault, Process& process) {
     case FaultKind::loseCommit: process.armed.loseCommit = fault.flag; return;
     case FaultKind::failWrite: process.armed.failWrite = fault.flag ? Errc::storeFull : Errc::storeBusy; return;
     case FaultKind::loseClaim: process.armed.loseClaim = true; return;
+    case FaultKind::failPromotion: process.armed.failPromotion = true; return;
+    case FaultKind::pausePromoter: process.armed.pausePromoter = fault.lasts; return;
     case FaultKind::failAcknowledge: process.armed.failAcknowledge = true; return;
     case FaultKind::dropDelivery: return loseConnection(process.number());
     default: return;

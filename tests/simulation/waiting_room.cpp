@@ -1,0 +1,114 @@
+#include "waiting_room.hpp"
+
+#include "process.hpp"
+#include "simulation.hpp"
+#include "storage/waiting_rows.hpp"
+
+namespace tenure::simulation {
+namespace {
+
+Error roomIsDown() { return {Errc::unavailable, "the simulated queue is down"}; }
+
+}  // namespace
+
+WaitingRoom::WaitingRoom(Process& process)
+    : process_(process),
+      state_(memory::StateOf::in(process.simulation().store())),
+      inner_(state_, process.storeClock()) {}
+
+void WaitingRoom::attach(const TermIdentity& term) {
+  reader_ = term;
+  inner_.attach(term);
+  process_.simulation().ghost().times().attached(term.token);
+}
+
+Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
+  const Plan& plan = process_.simulation().plan();
+  return process_.remotely<Result<Front>>(plan.networkLatency, plan.embeddedStore, [&]() -> Result<Front> {
+    if (process_.simulation().sourceDown()) return roomIsDown();
+    Result<Front> front = inner_.look();
+    return front ? Result<Front>(seen(*front)) : front;
+  });
+}
+
+/// It may be paused with what it has found, and then be overtaken.
+delay::IWaitingRoom::Front WaitingRoom::seen(Front front) {
+  Simulation& simulation = process_.simulation();
+  simulation.ghost().times().looked(reader_.token, simulation.loop().now(), front.now);
+  if (simulation.mutant() == Mutant::dueByLeader) front.now = process_.loop().wallNow();
+  if (front.due && *front.due <= front.now)
+    if (const auto lasts = std::exchange(process_.armed.pausePromoter, std::nullopt))
+      simulation.pause(process_, *lasts, false);
+  return front;
+}
+
+Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
+  Simulation& simulation = process_.simulation();
+  const Plan& plan = simulation.plan();
+  return process_.remotely<Result<Promoted>>(plan.commitLatency, plan.embeddedStore, [&]() -> Result<Promoted> {
+    if (simulation.sourceDown()) return roomIsDown();
+    if (!plan.embeddedStore && simulation.drawOneIn(8)) return Promoted{.isHeld = true};
+    const std::int64_t last = state_.kept.lastPosition;
+    const bool isUnheard = std::exchange(process_.armed.failPromotion, false);
+    if (simulation.mutant() == Mutant::jumpBelieved) until = std::max(until, process_.storeClock().wallNow());
+    Result<Promoted> promoted = promoteNow(until, atMost);
+    process_.trace("promote", promoted ? static_cast<std::int64_t>(promoted->messages) : -1);
+    if (!promoted && promoted.error().is(Errc::staleTerm)) simulation.coverage().saw("promotion_refused");
+    if (promoted) breakResult(last, isUnheard);
+    if (promoted) tellGhost(last);
+    if (!promoted || !isUnheard) return promoted;
+    simulation.coverage().saw("promotion_unheard");
+    return Error{Errc::unavailable, "the promotion's reply is lost"};
+  });
+}
+
+Result<delay::IWaitingRoom::Promoted> WaitingRoom::promoteNow(WallTime until, std::size_t atMost) {
+  const Mutant mutant = process_.simulation().mutant();
+  const bool isUnfenced = mutant == Mutant::promotionUnfenced || mutant == Mutant::twoPromoters;
+  return isUnfenced ? promoteBroken(until, atMost) : inner_.promote(until, atMost);
+}
+
+/// By a mutant: whoever reads the queue, and whatever the fence says.
+Result<delay::IWaitingRoom::Promoted> WaitingRoom::promoteBroken(WallTime until, std::size_t atMost) {
+  const auto reader = std::exchange(state_.kept.reader, reader_);
+  const auto fence = std::exchange(state_.kept.fence, std::nullopt);
+  Result<Promoted> promoted = inner_.promote(until, atMost);
+  state_.kept.reader = reader;
+  state_.kept.fence = fence;
+  return promoted;
+}
+
+void WaitingRoom::promoteUnasked() {
+  if (process_.dead() || process_.frozen() || process_.simulation().sourceDown()) return;
+  const std::int64_t last = state_.kept.lastPosition;
+  const Front front = seen(inner_.look().value());
+  if (front.due && *front.due <= front.now && promoteNow(front.now, 1000)) tellGhost(last);
+}
+
+/// By mutants.
+void WaitingRoom::breakResult(std::int64_t last, bool isUnheard) {
+  auto& queue = state_.kept.queue;
+  const auto first = queue.upper_bound(last);
+  if (first == queue.end()) return;
+  switch (process_.simulation().mutant()) {
+    case Mutant::firedUnrecorded:
+      for (auto came = first; came != queue.end(); ++came)
+        state_.kept.rows.erase(storage::nameOf(storage::Table::fired, storage::waitingKey("", came->second.id)));
+      return;
+    case Mutant::promotedInTwo:  // the second does not land
+      if (isUnheard) queue.erase(first, queue.end());
+      return;
+    case Mutant::promotedBackwards:
+      return std::swap(static_cast<NewMessage&>(first->second), static_cast<NewMessage&>(queue.rbegin()->second));
+    default: return;
+  }
+}
+
+void WaitingRoom::tellGhost(std::int64_t last) {
+  std::vector<NewMessage> came;
+  for (auto next = state_.kept.queue.upper_bound(last); next != state_.kept.queue.end(); ++next)
+    came.push_back(next->second);
+  process_.simulation().promoted(reader_.token, came);
+}
+
+}  // namespace tenure::simulation
