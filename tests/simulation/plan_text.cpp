@@ -133,7 +133,7 @@ std::string describe(const TimeChange& change) {
   const std::string whose = change.sender >= 0 ? ", by the handler of m" + std::to_string(change.sender) : "";
   const std::string what = change.isCancel ? "cancel" : "move to " + inMilliseconds(change.due);
   return 'm' + std::to_string(change.id) + ", at " + inMilliseconds(change.at) + whose + ": " + what +
-         (change.isRaced ? ", while another moves it" : "");
+         (change.isRaced ? ", while another is faster" : "");
 }
 
 std::string describe(const Plan& plan) {

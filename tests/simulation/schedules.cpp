@@ -58,7 +58,7 @@ void Simulation::sendTimed(const TimedMessage& one) {
   const std::int64_t leftOut = sink_->leftOut();
   const Result<void> sent = sink_->append({&message, 1});
   const bool isThere = !sent && (sent.error().is(Errc::alreadyScheduled) || sent.error().is(Errc::alreadyDone));
-  if (isThere || (sent && sink_->leftOut() > leftOut)) return;
+  if (isThere || (sent && sink_->leftOut() > leftOut)) return ghost_.complain(ghost_.times().leftOut(message.id));
   if (!sent) return ghost_.violated("the sink refuses a message: " + sent.error().message());
   wakePromoter();
   const WallTime due = std::max(*message.deliverAt, serverClock_.wallNow());

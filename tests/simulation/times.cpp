@@ -38,6 +38,12 @@ Complaint Times::changed(const Change& change) {
   return std::nullopt;
 }
 
+Complaint Times::leftOut(const MessageId& id) const {
+  const auto known = known_.find(id);
+  if (known != known_.end() && known->second.fate != Fate::cancelled) return std::nullopt;
+  return "D3: " + id.value + " is told to be there already, and neither waits nor came";
+}
+
 Complaint Times::told(const MessageId& id, ScheduleChange answer) const {
   const auto known = known_.find(id);
   const bool hasCome = known != known_.end() && known->second.fate == Fate::came;

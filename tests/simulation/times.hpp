@@ -33,6 +33,8 @@ class Times {
 
   /// When it has landed.
   Complaint changed(const Change& change);
+  /// Sent again, it is told to be there already.
+  Complaint leftOut(const MessageId& id) const;
   /// Somebody wanted to change a message, and there was nothing to change.
   Complaint told(const MessageId& id, ScheduleChange answer) const;
   void attached(FencingToken reader) noexcept { reader_ = reader; }
