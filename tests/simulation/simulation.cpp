@@ -186,6 +186,7 @@ void Simulation::heal() {
     if (process == nullptr) continue;
     process->thaw();
     process->loop().unhang();
+    process->armed.pausePromoter.reset();
   }
   for (int slot = 0; slot < plan_.replicas; ++slot)
     if (!departing_ && inSlot(slot) == nullptr) start(slot);
