@@ -163,13 +163,16 @@ CREATE TABLE tenure_in_work(
   narrowed INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY(queue, consumer, lane)) WITHOUT ROWID;
 INSERT INTO tenure_in_work
-  SELECT queue, CASE WHEN unit > 0 THEN substr(consumer, 1, unit - 1) ELSE consumer END,
-    CASE WHEN unit > 0 THEN CAST(substr(consumer, unit + 1) AS INTEGER) ELSE 0 END, token, more,
-    CASE WHEN head GLOB char(31) || '*suspects of [0-9]*' THEN substr(ids, one + 1) ELSE ids END,
+  SELECT queue, CASE WHEN is_lane THEN substr(consumer, 1, unit - 1) ELSE consumer END,
+    CASE WHEN is_lane THEN CAST(substr(consumer, unit + 1) AS INTEGER) ELSE 0 END, token, more,
+    CASE WHEN head GLOB char(31) || 'suspects of [0-9]*' OR head GLOB char(31) || 'few suspects of [0-9]*'
+      THEN substr(ids, one + 1) ELSE ids END,
     CASE WHEN head GLOB char(31) || 'suspects of [0-9]*' THEN CAST(substr(head, 14) AS INTEGER)
          WHEN head GLOB char(31) || 'few suspects of [0-9]*' THEN CAST(substr(head, 18) AS INTEGER) ELSE 0 END,
     head GLOB char(31) || 'few suspects of [0-9]*'
   FROM (SELECT *, instr(consumer, char(31)) AS unit, instr(ids, x'00') AS one,
+          consumer GLOB '*' || char(31) || '[0-9]*'
+            AND substr(consumer, instr(consumer, char(31)) + 1) NOT GLOB '*[^0-9]*' AS is_lane,
           coalesce(CAST(substr(ids, 1, max(instr(ids, x'00') - 1, 0)) AS TEXT), '') AS head FROM tenure_in_work_4);
 DROP TABLE tenure_in_work_4;
 ALTER TABLE tenure_attempt ADD COLUMN begun_by INTEGER NOT NULL DEFAULT 0;

@@ -59,6 +59,8 @@ class EarlierVersion : public testing::Test {
         "INSERT INTO tenure_in_work VALUES(1, 'c', 17, 1, x'6100'), (1, 'c' || char(31) || '2', 17, 0, x''),"
         " (1, 'd', 17, 1, CAST(char(31) || 'suspects of 9' || char(0) || 'b' || char(0) AS BLOB)),"
         " (1, 'e', 17, 0, CAST(char(31) || 'few suspects of 10' || char(0) AS BLOB)),"
+        " (1, 'o', 17, 0, x''), (1, 'o' || char(31) || 'x', 17, 0, x''),"
+        " (1, 'p', 17, 0, CAST(char(31) || 'no suspects of 5' || char(0) AS BLOB)),"
         " (1, 'c' || char(31) || 'window', 17, 0, CAST('512' || char(0) || '4' || char(0) || '9000' || char(0) AS "
         "BLOB))");
   }
@@ -98,7 +100,8 @@ TEST_F(EarlierVersion, IsBroughtForwardByTheCommandAndKeepsWhatIsThere) {
   EXPECT_EQ(world.ask("SELECT group_concat(concat, '; ') FROM (SELECT consumer || ' ' || lane || ' ' || token || ' ' ||"
                       " more || ' ' || hex(ids) || ' ' || suspects_of || ' ' || narrowed AS concat"
                       " FROM tenure_in_work ORDER BY consumer, lane)"),
-            "c 0 17 1 6100 0 0; c 2 17 0  0 0; d 0 17 1 6200 9 0; e 0 17 0  10 1");
+            "c 0 17 1 6100 0 0; c 2 17 0  0 0; d 0 17 1 6200 9 0; e 0 17 0  10 1; o 0 17 0  0 0; o\x1fx 0 17 0  0 0;"
+            " p 0 17 0 1F6E6F207375737065637473206F66203500 0 0");
 }
 
 TEST_F(EarlierVersion, WhatItKeptOfAConsumerAmongOtherRecordsHasAPlaceOfItsOwn) {
