@@ -28,8 +28,13 @@ constexpr std::array attemptColumns{
     Column{"postponed_since", Kind::integer, Rule::none, true},
 };
 constexpr std::array inWorkColumns{
-    Column{"consumer", Kind::text}, Column{"lane"},        Column{"token"},    Column{"more"},
-    Column{"ids", Kind::bytes},     Column{"suspects_of"}, Column{"narrowed"},
+    Column{"consumer", Kind::text},
+    Column{"lane", Kind::integer, Rule::none, true},
+    Column{"token"},
+    Column{"more"},
+    Column{"ids", Kind::bytes},
+    Column{"suspects_of", Kind::integer, Rule::none, true},
+    Column{"narrowed", Kind::integer, Rule::none, true},
 };
 constexpr std::array deadLetterColumns{
     Column{"number", Kind::integer, Rule::assigned},

@@ -52,7 +52,7 @@ struct Column {
   std::string_view name;
   Kind kind = Kind::integer;
   Rule rule = Rule::none;
-  bool isLater = false;  // a value that an earlier version has written lacks it: 0 then
+  bool isLater = false;  // a name or value that an earlier version has written lacks it: 0 then
 };
 
 /// Whose rows they are, where several share a database.

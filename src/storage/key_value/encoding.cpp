@@ -45,11 +45,14 @@ std::optional<Value> takeValue(Kind kind, std::string_view& text) {
   return value;
 }
 
-/// The values of a key, each but the first behind a NUL. The last one may hold any byte but that.
+/// The values of a key, each but the first behind a NUL. The last one may hold any byte but that; a name that an
+/// earlier version has written may lack it.
 std::optional<Row> keyFrom(const Schema& schema, std::string_view name) {
+  const bool lacksLast = schema.columns[schema.keys - 1].isLater && name.find('\0') == std::string_view::npos;
+  const std::size_t given = schema.keys - (lacksLast ? 1 : 0);
   Row key;
-  for (std::size_t place = 0; place < schema.keys; ++place) {
-    const std::size_t end = place + 1 == schema.keys ? name.size() : name.find('\0');
+  for (std::size_t place = 0; place < given; ++place) {
+    const std::size_t end = place + 1 == given ? name.size() : name.find('\0');
     if (end == std::string_view::npos) return std::nullopt;
     const std::string_view value = name.substr(0, end);
     name.remove_prefix(std::min(end + 1, name.size()));
@@ -61,6 +64,7 @@ std::optional<Row> keyFrom(const Schema& schema, std::string_view name) {
     if (!number) return std::nullopt;
     key.emplace_back(*number);
   }
+  if (lacksLast) key.emplace_back(std::int64_t{0});
   return key;
 }
 

@@ -61,6 +61,16 @@ TEST(Encoding, FactsOfOneKindAreToldApartByTheirNames) {
   EXPECT_THAT(names, testing::SizeIs(3));
 }
 
+TEST(Encoding, WhatAnEarlierVersionHadInWorkIsOfLaneNone) {
+  using namespace std::string_literals;
+  const auto row = rowFrom(Table::inWork, "books", "7;1;2:a\0"s);
+  ASSERT_TRUE(row) << row.error().message();
+
+  EXPECT_EQ(integerIn(*row, inWork::lane), 0);
+  EXPECT_EQ(inWorkFrom(*row), (InWork{.ids = {{"a"}}, .more = true, .recordedBy = FencingToken{7}}));
+  EXPECT_EQ(integerIn(rowFrom(Table::inWork, "books\0002"s, "7;0;0:0;0;").value(), inWork::lane), 2);
+}
+
 TEST(Encoding, WhatIsCutOffInTheMiddleIsDamaged) {
   for (const char* text : {"", "3;", "3;2:n", "3;2:no1;2;", "3;2:no1;2;1;7", "3;2:no1;2;1;7;0;4;5;6;"})
     EXPECT_THAT(rowFrom(Table::attempt, name, text), failsWith(Errc::storeFailed)) << text;
