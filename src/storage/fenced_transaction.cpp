@@ -195,7 +195,7 @@ Result<void> FencedTransaction::schedule(const NewMessage& message, std::string_
   if (!fired) return fired.error();
   auto change = toSchedule(*room, message, session_.limits().numbersMessages, at_, *waiting, *fired);
   if (!change) return change.error();
-  if (*change) writes_.put(Table::waiting, std::move((*change)->row), std::move((*change)->expected));
+  if (*change) storage::schedule(**std::move(change), writes_);
   return {};
 }
 

@@ -70,7 +70,7 @@ Result<std::optional<std::int64_t>> TimedSink::tryToAppend(std::span<const NewMe
                              own != nullptr ? std::optional(own->row) : there, fired);
     if (!change) return change.error();
     if (*change)
-      writes.put(Table::waiting, std::move((*change)->row), std::move((*change)->expected));
+      schedule(**std::move(change), writes);
     else
       ++leftOut;
   }

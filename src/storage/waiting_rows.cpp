@@ -77,6 +77,13 @@ Result<std::optional<ToSchedule>> toSchedule(std::string_view queue, const NewMe
                                            formatWallTime(asked)};
 }
 
+void schedule(ToSchedule change, WriteSet& writes) {
+  const bool isNew = change.expected.of == Expectation::Of::absence;
+  Row key = {change.row.at(waiting::queue), change.row.at(waiting::id)};
+  writes.put(Table::waiting, std::move(change.row), std::move(change.expected));
+  if (isNew) writes.expect(Table::fired, std::move(key), Expectation::absent());
+}
+
 ToSchedule toReschedule(const Row& waiting, WallTime at, WallTime now) {
   ToSchedule change{waiting, Expectation::has(waiting::due, waiting.at(waiting::due))};
   change.row.at(waiting::due) = dueOf(at, now);

@@ -39,6 +39,10 @@ Result<std::optional<ToSchedule>> toSchedule(std::string_view queue, const NewMe
                                              WallTime now, const std::optional<Row>& waiting,
                                              const std::optional<Row>& fired);
 
+/// Adds the row to the writes. That a new message has not come to its queue is expected after its row is written: from
+/// then on no other transaction can bring a message of this id there.
+void schedule(ToSchedule change, WriteSet& writes);
+
 /// The row of a message that waits, with another time.
 ToSchedule toReschedule(const Row& waiting, WallTime at, WallTime now);
 /// The error of a term that is not the reader of the queue any more.

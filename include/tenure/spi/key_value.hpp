@@ -37,15 +37,15 @@ enum class Table : std::uint8_t {
   counter,     // a few
   key,         // one a handled message: most of all there is, for days
   attempt,     // one a failing message
-  inWork,      // one a consumer
+  inWork,      // one a lane
   deadLetter,  // with the message's body
   log,         // one a commit, where a log is kept
   state,       // a handler's own
   fact,        // a few a consumer
-  waiting,     // these two only for the library's own drivers
-  fired,
+  fired,       // these two only of a driver that keeps messages with a time; read in this order, the last one first
+  waiting,
 };
-inline constexpr std::size_t tableCount = 10;  // that every driver keeps
+inline constexpr std::size_t tableCount = 10;  // that every driver keeps: up to `fact`
 
 struct Name {
   Table table = Table::fence;

@@ -47,13 +47,18 @@ void ApplyRequest::sort(std::size_t place) {
     return;
   }
   if (write.name.table == Table::fence) return fence_.push_back(place);
-  const std::string_view queue = queueOf(write.name);
-  Group& group = write.name.table == Table::waiting ? queues_[queue == own_.tag ? std::string_view() : queue].waiting
-                                                    : groups_[placeOf(write.name.table)];
+  Group& group = groupOf(write.name);
   if (write.expected.of == Expected::Of::absence) group.expectNone.push_back(place);
   if (write.expected.of == Expected::Of::value) group.expectValue.push_back(place);
   if (deed == put) group.put.push_back(place);
   if (deed == remove) group.removed.push_back(place);
+}
+
+ApplyRequest::Group& ApplyRequest::groupOf(const spi::Name& name) {
+  if (!isNamedByQueue(name.table)) return groups_.at(placeOf(name.table));
+  const std::string_view of = queueOf(name);
+  Queue& queue = queues_[of == own_.tag ? std::string_view() : of];
+  return name.table == Table::waiting ? queue.waiting : queue.fired;
 }
 
 void ApplyRequest::placeKeys(const Keys& keys) {
@@ -96,7 +101,10 @@ void ApplyRequest::expectAll() {
     check("is", key, group.expectValue, both);
   };
   for (const Table table : hashTables) ofHash(hashOf(table), groups_[placeOf(table)]);
-  for (const auto& [queue, of] : queues_) ofHash(of.first + (Keys::waiting - Keys::queue), of.waiting);
+  for (const auto& [queue, of] : queues_) {
+    ofHash(of.first + (Keys::waiting - Keys::queue), of.waiting);
+    ofHash(of.first + (Keys::fired - Keys::queue), of.fired);
+  }
 }
 
 /// Checks of the counters and streams that the writes will raise.
@@ -106,7 +114,7 @@ void ApplyRequest::lookAhead() {
     close(open("countable", Keys::keyCount));
   }
   for (const auto& [name, queue] : queues_) {
-    for (std::size_t place = 0; place < Keys::toSend; ++place) touch(queue.first + place, "hshhzs"[place]);
+    for (std::size_t place = 0; place < Keys::toSend; ++place) touch(queue.first + place, "hshhzsh"[place]);
     const std::size_t head = open("room", queue.first);
     arguments_.push_back(made(std::to_string(queue.messages.size())));
     close(head);

@@ -53,6 +53,7 @@ class ApplyRequest {
   struct Queue {
     Places messages;
     Group waiting{};
+    Group fired{};
     std::size_t first = Keys::queue;
   };
   enum Deed { put, remove, nothing };
@@ -61,6 +62,7 @@ class ApplyRequest {
   using Values = std::function<void(const spi::Write& write)>;
 
   void sort(std::size_t place);
+  Group& groupOf(const spi::Name& name);
   void placeKeys(const Keys& keys);
   void expectAll();
   void lookAhead();

@@ -138,6 +138,8 @@ Result<Connection*> Driver::connection() {
 Result<spi::Values> Driver::read(std::span<const spi::Name> names) {
   const Result<Connection*> connection = this->connection();
   if (!connection) return connection.error();
+  // From the last table to the first: what waits before what came to its queue, so that a message that moves between
+  // the two reads is found.
   std::map<std::pair<Table, std::string_view>, std::vector<std::size_t>, std::greater<>> places;
   for (std::size_t i = 0; i < names.size(); ++i) places[{names[i].table, queueOf(names[i])}].push_back(i);
   std::deque<std::string> made;

@@ -7,13 +7,14 @@
 ///                                      · reader, reader-generation, reader-token: the term that reads it
 ///   tenure:{orders}:messages   stream  <position>-0 → id, group, body, headers, at
 ///   tenure:{orders}:waiting    hash    <id> → a message that waits for its time
-///   …:added, …:due             hash, zset   <id> → 16 digits: as it was added · these digits and the id, by time
-///   …:wake                     stream  one entry: a message came that is due before all others
+///   tenure:{orders}:waiting:added  hash    <id> → 16 digits, in the order in which messages were added
+///   tenure:{orders}:waiting:due    zset    these digits and the id, by time
+///   tenure:{orders}:waiting:wake   stream  one entry: a message came that is due before all others
 ///   tenure:{orders}:fired      hash    <id> → of a message that had a time: when it was due, when it came to its queue
 ///   tenure:{orders}:fired:at   zset    <id>, by when it came
 ///   tenure:{orders}:fence      string
 ///   tenure:{orders}:counters   hash    the last numbers given
-///   tenure:{orders}:in-work    hash    <consumer> → what may have begun
+///   tenure:{orders}:in-work    hash    <consumer> NUL <lane> → what may have begun
 ///   tenure:{orders}:state      hash    the handlers' own
 ///   tenure:{orders}:attempts   hash    <consumer> NUL <id> → what failed
 ///   tenure:{orders}:dead       hash    <number> → a dead letter
@@ -42,7 +43,7 @@ std::string tagOf(const std::string& queue, const std::optional<QueueIdentity>& 
 struct Keys {
   /// Where the scripts find them, from 1 on; idempotency keys come behind.
   enum Place : std::size_t {
-    queue = 1,  // the first six together, also of other queues that a handler sends to
+    queue = 1,  // the first seven together, also of other queues that a handler sends to
     messages,
     waiting,
     waitingAdded,
@@ -64,7 +65,7 @@ struct Keys {
     facts,
   };
   static constexpr std::size_t places = facts;
-  static constexpr std::size_t toSend = wake;  // the first ones
+  static constexpr std::size_t toSend = fired;  // the first ones
 
   explicit Keys(std::string_view of) : tag(of), prefix("tenure:{" + tag + "}:") {
     constexpr std::array<std::string_view, places> names{

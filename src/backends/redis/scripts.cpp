@@ -48,33 +48,34 @@ namespace tenure::redis {
   "               'body', ARGV[at + 2], 'headers', ARGV[at + 3], 'at', time)\n"                                      \
   "  end\n"                                                                                                          \
   "end\n"
-// Messages that wait: id and value of each, from `first` to `last`. Their queue's keys are neighbours (keys.hpp).
-#define WAIT                                                                                            \
-  "local function wait(place, first, last)\n"                                                           \
-  "  local front = redis.call('ZRANGE', KEYS[place + 4], 0, 0, 'WITHSCORES')[2]\n"                      \
-  "  local earliest = nil\n"                                                                            \
-  "  for i = first, last, 2 do\n"                                                                       \
-  "    local id, due = ARGV[i], string.match(ARGV[i + 1], '^%-?%d+')\n"                                 \
-  "    local added = redis.call('HGET', KEYS[place + 3], id)\n"                                         \
-  "    if not added then\n"                                                                             \
-  "      added = string.format('%016.0f', redis.call('HINCRBY', KEYS[place], 'added', 1))\n"            \
-  "      redis.call('HSET', KEYS[place + 3], id, added)\n"                                              \
-  "    end\n"                                                                                           \
-  "    redis.call('HSET', KEYS[place + 2], id, ARGV[i + 1])\n"                                          \
-  "    redis.call('ZADD', KEYS[place + 4], due, added .. id)\n"                                         \
-  "    if not earliest or tonumber(due) < earliest then earliest = tonumber(due) end\n"                 \
-  "  end\n"                                                                                             \
-  "  if not front or earliest < tonumber(front) then\n"                                                 \
-  "    redis.call('XADD', KEYS[place + 5], 'MAXLEN', 1, '*', 'due', string.format('%.0f', earliest))\n" \
-  "  end\n"                                                                                             \
-  "end\n"                                                                                               \
-  "local function waitNoMore(place, first, last)\n"                                                     \
-  "  for i = first, last do\n"                                                                          \
-  "    local added = redis.call('HGET', KEYS[place + 3], ARGV[i])\n"                                    \
-  "    if added then redis.call('ZREM', KEYS[place + 4], added .. ARGV[i]) end\n"                       \
-  "    redis.call('HDEL', KEYS[place + 3], ARGV[i])\n"                                                  \
-  "    redis.call('HDEL', KEYS[place + 2], ARGV[i])\n"                                                  \
-  "  end\n"                                                                                             \
+// Messages that wait: id and value of each, from `first` to `last`. Their queue's keys are neighbours (keys.hpp). A
+// wake-up that fails changes nothing else: the reader looks once a second.
+#define WAIT                                                                                             \
+  "local function wait(place, first, last)\n"                                                            \
+  "  local front = redis.call('ZRANGE', KEYS[place + 4], 0, 0, 'WITHSCORES')[2]\n"                       \
+  "  local earliest = nil\n"                                                                             \
+  "  for i = first, last, 2 do\n"                                                                        \
+  "    local id, due = ARGV[i], string.match(ARGV[i + 1], '^%-?%d+')\n"                                  \
+  "    local added = redis.call('HGET', KEYS[place + 3], id)\n"                                          \
+  "    if not added then\n"                                                                              \
+  "      added = string.format('%016.0f', redis.call('HINCRBY', KEYS[place], 'added', 1))\n"             \
+  "      redis.call('HSET', KEYS[place + 3], id, added)\n"                                               \
+  "    end\n"                                                                                            \
+  "    redis.call('HSET', KEYS[place + 2], id, ARGV[i + 1])\n"                                           \
+  "    redis.call('ZADD', KEYS[place + 4], due, added .. id)\n"                                          \
+  "    if not earliest or tonumber(due) < earliest then earliest = tonumber(due) end\n"                  \
+  "  end\n"                                                                                              \
+  "  if not front or earliest < tonumber(front) then\n"                                                  \
+  "    redis.pcall('XADD', KEYS[place + 5], 'MAXLEN', 1, '*', 'due', string.format('%.0f', earliest))\n" \
+  "  end\n"                                                                                              \
+  "end\n"                                                                                                \
+  "local function waitNoMore(place, first, last)\n"                                                      \
+  "  for i = first, last do\n"                                                                           \
+  "    local added = redis.call('HGET', KEYS[place + 3], ARGV[i])\n"                                     \
+  "    if added then redis.call('ZREM', KEYS[place + 4], added .. ARGV[i]) end\n"                        \
+  "    redis.call('HDEL', KEYS[place + 3], ARGV[i])\n"                                                   \
+  "    redis.call('HDEL', KEYS[place + 2], ARGV[i])\n"                                                   \
+  "  end\n"                                                                                              \
   "end\n"
 // Numbers of 64 bits, in digits.
 #define IS_LESS "local function isLess(a, b) return #a < #b or (#a == #b and a < b) end\n"
@@ -212,18 +213,20 @@ if reader[1] ~= ARGV[1] or reader[2] ~= ARGV[2] or reader[3] ~= ARGV[3] then ret
 -- Queue and store are one place: a successor may have claimed before it reads.
 local fence = string.match(redis.call('GET', KEYS[8]) or '', '^%S+ %S+ (.*)$')
 local isRead, claim = pcall(cjson.decode, fence or '')
-if fence and isRead and claim.election == ARGV[7] and claim.path == ARGV[8] and claim.ensemble == ARGV[9] then
+if fence and isRead and type(claim) == 'table' and claim.election == ARGV[7] and claim.path == ARGV[8] and claim.ensemble == ARGV[9] then
   local generation, token = tostring(claim.generation), tostring(claim.token)
   if isLess(ARGV[2], generation) or (ARGV[2] == generation and isLess(ARGV[3], token)) then return {'stale'} end
 end
 
 local function fieldsOf(value)
   local due, at = string.match(value, '^(%-?%d+);()')
+  if not due then return nil end
   local fields = {due}
   for i = 2, 4 do
     local length, first = string.match(value, '^(%d+):()', at)
     if not length then return nil end
     at = first + tonumber(length)
+    if at > #value + 1 then return nil end
     fields[i] = string.sub(value, first, at - 1)
   end
   return fields

@@ -30,7 +30,7 @@ extern const Script scanScript;
 /// KEYS key-count.  Forgets the hours that are over, which may be repeated.  ok, how many keys there are
 extern const Script countScript;
 
-/// KEYS queue · ARGV owner, whether to create.  ok | owned, owner | absent | older | damaged
+/// KEYS queue · ARGV a proposed identity, whether to create.  ok, identity | absent | older | damaged
 extern const Script identityScript;
 
 /// KEYS queue · ARGV owner, whether to create, the term that reads it: reader, generation, token.

@@ -107,6 +107,7 @@ Result<void> Source::attach(const Term& term) {
   }
   if (answer == "newer") return storage::newerReader(link_.options().queue);
   owner_ = owner;
+  heardOf_ = "0-0";
   room_.attach(identity);
   promoter_.attach(identity);
   runId_ = (*connection)->server().runId;

@@ -93,7 +93,7 @@ class Source final : public IMessageSource {
   std::size_t pageSize_ = 16;
   WaitingRoom room_{link_, keys_};
   delay::Promoter promoter_;
-  std::string heardOf_ = "0-0";  // the newest entry of the stream that tells of an earlier time
+  std::string heardOf_;  // the newest entry of the stream that tells of an earlier time
 };
 
 }  // namespace tenure::redis

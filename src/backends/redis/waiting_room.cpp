@@ -1,6 +1,7 @@
 #include "backends/redis/waiting_room.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "backends/redis/errors.hpp"
 #include "backends/redis/messages.hpp"
@@ -19,9 +20,9 @@ constexpr std::size_t addedDigits = 16;  // before the id, in a member of the so
 /// In the sorted set: the digits of `added`, then the id.
 std::string_view idIn(std::string_view member) { return member.substr(std::min(addedDigits, member.size())); }
 std::int64_t addedIn(std::string_view member) {
-  const std::size_t first = member.substr(0, addedDigits).find_first_not_of('0');
-  return parseInteger(member.substr(std::min(first, member.size()), addedDigits - std::min(first, addedDigits)))
-      .value_or(0);
+  std::int64_t added = 0;
+  std::from_chars(member.data(), member.data() + std::min(addedDigits, member.size()), added);
+  return added;
 }
 std::string digitsOf(std::int64_t added) {
   const std::string digits = std::to_string(added);

@@ -82,6 +82,32 @@ TEST_P(ScheduledRace, HasExactlyOneWinner) {
   EXPECT_GT(wins[ScheduleChange::fired], 0);
 }
 
+/// Two processes send the same messages, and the leader brings each as soon as it is there.
+TEST_P(ScheduledRace, OfTwoSendersBringsEachMessageOnce) {
+  const std::size_t count = races() / 4;
+  std::atomic<int> sending = 2;
+  const auto sendAll = [&] {
+    const auto sink = world_->sink();
+    for (std::size_t i = 0; i < count; ++i) {
+      const NewMessage message = timed(id(i), first_ - 1h);
+      EXPECT_THAT(sink->append({&message, 1}), succeeds());
+    }
+    --sending;
+  };
+  std::jthread one(sendAll);
+  std::jthread other(sendAll);
+  std::map<std::string, int> came;
+  const auto take = [&] {
+    const auto fetched = ends_.source->fetch(100, BootClock::now() + 5ms, {}).value();
+    for (const Message& message : fetched) ++came[message.id.value];
+    return !fetched.empty();
+  };
+  while (sending > 0) take();
+  while (take() || !waiting().empty()) continue;
+
+  for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(came[id(i)], 1) << id(i);
+}
+
 /// A commit that takes a message back and sends others locks what its delivery locks, and in the same order.
 TEST_P(ScheduledRace, OfAHandlersCommitHasOneAsWell) {
   const std::size_t count = races();

@@ -63,10 +63,10 @@ TEST(ApplyRequest, WhatWaitsIsWrittenBesideItsOwnQueue) {
   const ApplyRequest request(batch, keys, "1000", "5", {});
   const std::vector<std::string> others(request.keys().begin() + Keys::places, request.keys().end());
 
-  EXPECT_THAT(others,
-              ElementsAre("tenure:{other}:queue", "tenure:{other}:messages", "tenure:{other}:waiting",
-                          "tenure:{other}:waiting:added", "tenure:{other}:waiting:due", "tenure:{other}:waiting:wake"));
-  EXPECT_THAT(argumentsOf(batch), ElementsAre("3h23h1h2s4h5z6s21h22s24h25z26s", "1000", "5", "none", "3", "1", "a",
+  EXPECT_THAT(others, ElementsAre("tenure:{other}:queue", "tenure:{other}:messages", "tenure:{other}:waiting",
+                                  "tenure:{other}:waiting:added", "tenure:{other}:waiting:due",
+                                  "tenure:{other}:waiting:wake", "tenure:{other}:fired"));
+  EXPECT_THAT(argumentsOf(batch), ElementsAre("3h23h1h2s4h5z6s7h21h22s24h25z26s27h", "1000", "5", "none", "3", "1", "a",
                                               "is", "3", "2", "b", "4;v", "none", "23", "1", "c", "room", "1", "1", "0",
                                               "room", "21", "1", "0", "write", "0", "0", "wait", "1", "2", "a", "5;v",
                                               "wait-no-more", "1", "1", "b", "wait", "21", "2", "c", "6;v"));

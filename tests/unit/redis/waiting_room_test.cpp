@@ -94,10 +94,22 @@ TEST_F(WaitingOnRedis, AnEarlierMessageWakesAReaderThatSleepsUntilALaterOne) {
 
 TEST_F(WaitingOnRedis, ADamagedMessageIsToldAndNothingIsWritten) {
   send("sound", now() - 1s);
-  world_.server().ask({"HSET", world_.key("waiting"), "sound", "nonsense"});
+  for (const char* damaged : {"nonsense", "0:1:b0:0;", "5;0:1:b100:0;", "5;0:1:b"}) {
+    world_.server().ask({"HSET", world_.key("waiting"), "sound", damaged});
 
-  EXPECT_THAT(leader_.source().fetch(100, BootClock::now(), {}), failsWith(Errc::storeFailed));
-  EXPECT_EQ(world_.server().ask({"XLEN", world_.key("messages")}), "0");
+    EXPECT_THAT(leader_.source().fetch(100, BootClock::now(), {}), failsWith(Errc::storeFailed)) << damaged;
+    EXPECT_EQ(world_.server().ask({"XLEN", world_.key("messages")}), "0") << damaged;
+  }
+}
+
+TEST_F(WaitingOnRedis, WhatHasComeBetweenALookAndItsCommitIsNotScheduledOnceMore) {
+  const auto transaction = leader_.begin();
+  ASSERT_THAT(transaction->enqueue(timed("m", now() - 1s), {}), succeeds());
+  send("m", now() - 1s);
+  ASSERT_THAT(look(leader_), ElementsAre("m"));
+
+  EXPECT_THAT(transaction->commit(), failsWith(Errc::transactionConflict));
+  EXPECT_THAT(look(leader_), ElementsAre());
 }
 
 }  // namespace
