@@ -46,23 +46,29 @@ using Times = std::vector<WallTime>;
 
 double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
-Times evenly(std::size_t count, std::chrono::microseconds apart) {
+struct Load {
+  std::size_t count = 0;
+  std::chrono::microseconds apart{};
+};
+
+Times evenly(const Load& load) {
   Times times;
-  const Clock::time_point first = Clock::now() + 500ms + count * 300us;  // all are sent by then
-  for (std::size_t i = 0; i < count; ++i)
-    times.push_back(std::chrono::ceil<std::chrono::milliseconds>(first + i * apart));
+  const Clock::time_point first = Clock::now() + 500ms + load.count * 300us;  // all are sent by then
+  for (std::size_t i = 0; i < load.count; ++i)
+    times.push_back(std::chrono::ceil<std::chrono::milliseconds>(first + i * load.apart));
   return times;
 }
 
 /// How late each came.
 class Arrivals {
  public:
-  explicit Arrivals(const Times& times) : times_(times), late_(times.size(), -1) {}
+  explicit Arrivals(Times times) : times_(std::move(times)), late_(times_.size(), -1) {}
 
   void came(std::size_t number) {
     if (late_.at(number) < 0) ++count_;
     late_[number] = milliseconds(Clock::now() - times_[number]);
   }
+  const Times& times() const noexcept { return times_; }
   bool isComplete() const noexcept { return count_ == times_.size(); }
   void report(const std::string& design, const char* load) {
     std::ranges::sort(late_);
@@ -71,7 +77,7 @@ class Arrivals {
   }
 
  private:
-  const Times& times_;
+  const Times times_;
   std::vector<double> late_;
   std::size_t count_ = 0;
 };
@@ -79,7 +85,7 @@ class Arrivals {
 /// One way to have messages come later. Each of its runs has a queue of its own.
 struct Design {
   std::string name;
-  std::function<void(const Times& times, Arrivals& arrivals)> run;
+  std::function<Arrivals(const Load& load)> run;
 };
 
 void send(test::BackendWorld& world, const Times& times) {
@@ -93,9 +99,10 @@ void send(test::BackendWorld& world, const Times& times) {
   }
 }
 
-void runTenure(const test::Backend& backend, const Times& times, Arrivals& arrivals) {
+Arrivals runTenure(const test::Backend& backend, const Load& load) {
   const auto world = backend.make();
-  send(*world, times);
+  Arrivals arrivals(evenly(load));
+  send(*world, arrivals.times());
   const test::Replica replica = world->open();
   const test::TestTerm term{1};
   const auto handle = [&](const Delivery& delivery) {
@@ -106,6 +113,7 @@ void runTenure(const test::Backend& backend, const Times& times, Arrivals& arriv
   consumer.inaugurate(term);
   while (!arrivals.isComplete()) consumer.execute(term);
   consumer.handOver(term);
+  return arrivals;
 }
 
 /// Looks once a second, until all have come.
@@ -116,12 +124,14 @@ void pollEverySecond(const Arrivals& arrivals, const std::function<void()>& look
   }
 }
 
-void runPostgresPoller(const Times& times, Arrivals& arrivals) {
+Arrivals runPostgresPoller(const Load& load) {
   test::PostgresWorld world;
   test::PostgresSession session = world.session();
   session.ask(
       "CREATE TABLE later(id bigint PRIMARY KEY, due bigint NOT NULL); CREATE INDEX ON later(due);"
       " CREATE TABLE work(id bigint PRIMARY KEY)");
+  Arrivals arrivals(evenly(load));
+  const Times& times = arrivals.times();
   for (std::size_t i = 0; i < times.size(); i += together) {
     std::string rows;
     for (std::size_t k = i; k < std::min(i + together, times.size()); ++k)
@@ -143,11 +153,14 @@ void runPostgresPoller(const Times& times, Arrivals& arrivals) {
       at = end + 1;
     }
   });
+  return arrivals;
 }
 
-void runRedisMover(const Times& times, Arrivals& arrivals) {
+Arrivals runRedisMover(const Load& load) {
   const test::RedisServer& server = test::RedisServer::shared();
   server.ask({"DEL", "later", "work"});
+  Arrivals arrivals(evenly(load));
+  const Times& times = arrivals.times();
   for (std::size_t i = 0; i < times.size(); i += together) {
     std::vector<std::string> command{"ZADD", "later"};
     for (std::size_t k = i; k < std::min(i + together, times.size()); ++k)
@@ -170,13 +183,14 @@ void runRedisMover(const Times& times, Arrivals& arrivals) {
       at = end + 1;
     }
   });
+  return arrivals;
 }
 
 std::vector<Design> designs() {
   std::vector<Design> all;
   for (const char* name : {"memory", "sqlite", "postgresql", "redis"}) {
     const test::Backend backend = test::named(test::sourceBackends(), name);
-    all.push_back({name, [backend](const Times& times, Arrivals& arrivals) { runTenure(backend, times, arrivals); }});
+    all.push_back({name, [backend](const Load& load) { return runTenure(backend, load); }});
   }
   all.push_back({"poller, PostgreSQL", runPostgresPoller});
   all.push_back({"mover, Redis sorted set", runRedisMover});
@@ -195,6 +209,7 @@ double processorMilliseconds() {
 // --- a bare delete and insert
 
 constexpr std::size_t movedTogether = 1000;
+std::size_t turnsFor(std::size_t count) { return (count + movedTogether - 1) / movedTogether; }
 const std::string body(16, 'x');
 
 double secondsOf(const std::function<void()>& work) {
@@ -214,8 +229,8 @@ double promoteAll(const std::string& backend, std::size_t count) {
   replica.source->attach(term).value();
   const auto scheduled = world->scheduled();
   return secondsOf([&] {
-    for (std::size_t turns = count / movedTogether; turns > 0; --turns) replica.source->tend().value();
-    TENURE_ASSERT(scheduled->stats().value().waiting == 0);
+    for (std::size_t turns = turnsFor(count); turns > 0; --turns) replica.source->tend().value();
+    while (scheduled->stats().value().waiting > 0) replica.source->tend().value();
   });
 }
 
@@ -236,7 +251,7 @@ double moveInSqlite(std::size_t count) {
   run("COMMIT");
   const std::string some = " FROM later WHERE due <= 9 ORDER BY due, added LIMIT " + std::to_string(movedTogether);
   const double taken = secondsOf([&] {
-    for (std::size_t turns = count / movedTogether; turns > 0; --turns)
+    for (std::size_t turns = turnsFor(count); turns > 0; --turns)
       run("BEGIN IMMEDIATE; INSERT INTO work(id, grp, body, headers, at) SELECT id, grp, body, headers, 9" + some +
           "; DELETE FROM later WHERE added IN (SELECT added" + some + "); COMMIT");
   });
@@ -259,7 +274,7 @@ double moveInPostgres(std::size_t count) {
       " FOR UPDATE SKIP LOCKED) RETURNING *)"
       " INSERT INTO work(id, grp, body, headers, at) SELECT id, grp, body, headers, 9 FROM due ORDER BY due, added";
   return secondsOf([&] {
-    for (std::size_t turns = count / movedTogether; turns > 0; --turns) session.ask(move);
+    for (std::size_t turns = turnsFor(count); turns > 0; --turns) session.ask(move);
   });
 }
 
@@ -317,12 +332,7 @@ void reportIdle(const test::Backend& backend, std::size_t waiting, int seconds) 
 void measure(const Setting& setting) {
   std::printf("%-28s %-22s %10s %10s %10s\n", "", "due", "median ms", "p99", "max");
   const auto load = [&](const char* name, std::size_t count, std::chrono::microseconds apart) {
-    for (const Design& design : designs()) {
-      const Times times = evenly(count, apart);
-      Arrivals arrivals{times};
-      design.run(times, arrivals);
-      arrivals.report(design.name, name);
-    }
+    for (const Design& design : designs()) design.run({count, apart}).report(design.name, name);
   };
   load("1 a second", static_cast<std::size_t>(setting.seconds), 1s);
   load("1,000 a second", static_cast<std::size_t>(setting.seconds) * 1000, 1ms);

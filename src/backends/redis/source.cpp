@@ -27,7 +27,7 @@ constexpr std::size_t enoughBytes = 8U << 20U;  // a fetch of large messages sto
 constexpr std::size_t lightBytes = 1U << 20U;   // up to here the next ones are asked for ahead
 constexpr std::size_t largestPage = 1024;
 constexpr std::size_t smallestPage = 4;
-constexpr Duration longestBlock = 1s;  // silence is not heard sooner
+constexpr std::chrono::seconds longestBlock{1};  // silence is not heard sooner
 
 /// Of an answer to XREAD, the entries of a stream.
 ReplyView of(const Reply& reply, std::string_view stream) {
@@ -141,7 +141,7 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
     const BootTime now = BootClock::now();
     if (deadline <= now || stop.stop_requested()) return messages;
     const Duration untilDue = std::max<Duration>(promoter_.next() - now, 1ms);
-    messages = await(std::min(max, pageSize_), std::min({deadline - now, longestBlock, untilDue}));
+    messages = await(std::min(max, pageSize_), std::min<Duration>({deadline - now, longestBlock, untilDue}));
     if (!messages || !messages->empty() || stop.stop_requested()) return messages;
     if (const Result<void> owned = isStillOwned(); !owned) return owned.error();
   }
@@ -211,15 +211,14 @@ Result<std::vector<Message>> Source::page(std::size_t max) {
 Result<std::vector<Message>> Source::await(std::size_t max, Duration longest) {
   const Result<Connection*> connection = connected(waiting_);
   if (!connection) return connection.error();
-  BootTime until = BootClock::now() + longest;
+  // The server looks at the end of a blocking read ten times a second at most: this end is ours.
+  const BootTime until = BootClock::now() + longest;
   if (!(*connection)->isAsked()) {
     const std::string count = std::to_string(max);
     const std::string after = std::to_string(cursor_) + "-0";
-    // Rounded up, because 0 would be for ever.
-    const std::string block = std::to_string(std::chrono::ceil<std::chrono::milliseconds>(longest).count());
-    if (const Result<void> asked = (*connection)->ask(readAfterCursor(count, after, block), longest); !asked)
+    const std::string block = std::to_string(std::chrono::milliseconds{longestBlock}.count());
+    if (const Result<void> asked = (*connection)->ask(readAfterCursor(count, after, block), longestBlock); !asked)
       return asked.error();
-    until = BootTime::max();  // the server says when nothing came
   }
   const Result<std::optional<Reply>> reply = (*connection)->hear(until, bell_.descriptor());
   if (!reply) return reply.error();
