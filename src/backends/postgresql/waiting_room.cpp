@@ -108,7 +108,7 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
     const auto due = begin(until, atMost);
     if (!due) return due.error();
     if (!*due) return Promoted{.isHeld = true};
-    Result<WaitingPage> locked = lock(**due, until);
+    Result<WaitingPage> locked = lock(**due);
     if (!locked) return locked.error();
     const WaitingPage page = movable(**due, *std::move(locked));
     if (page.rows.empty()) return Promoted{.isHeld = true};
@@ -132,7 +132,7 @@ Result<std::optional<WaitingRoom::Due>> WaitingRoom::begin(WallTime until, std::
       command("SELECT generation, token FROM tenure_fence WHERE election = $1 AND path = $2 AND ensemble = $3"
               " FOR SHARE NOWAIT",
               term_.election.value, term_.electionPath, term_.ensemble.value),
-      command("SELECT added, grp FROM (SELECT due, added, grp,"
+      command("SELECT added, grp, due FROM (SELECT due, added, grp,"
               "  sum(octet_length(body)) OVER (ORDER BY due, added) - octet_length(body) AS before FROM ("
               "   SELECT * FROM tenure_waiting WHERE queue = $1 AND due <= $2 ORDER BY due, added LIMIT (SELECT $3))"
               "  AS next) AS measured WHERE before < $4 ORDER BY due, added",
@@ -150,17 +150,18 @@ Result<std::optional<WaitingRoom::Due>> WaitingRoom::begin(WallTime until, std::
     due.added.push_back(rows.integer(row, 0));
     due.groups.push_back(rows.text(row, 1));
   }
+  if (rows.rows() > 0) due.times = {rows.integer(0, 2), rows.integer(rows.rows() - 1, 2)};
   return std::optional(std::move(due));
 }
 
-Result<WaitingPage> WaitingRoom::lock(const Due& due, WallTime until) {
-  Array added(TypeId::bigint);
-  for (const std::int64_t each : due.added) added.add(each);
+/// A range of the index, and not a list: that would be compared with every message that is due.
+Result<WaitingPage> WaitingRoom::lock(const Due& due) {
+  if (due.added.empty()) return WaitingPage{};
   const Result<Answer> locked =
       connection_->ask("SELECT " + waitingColumns +
-                           " FROM tenure_waiting WHERE queue = $1 AND due <= $2 AND added = ANY((SELECT $3)::bigint[])"
-                           " ORDER BY due, added FOR UPDATE SKIP LOCKED",
-                       options_.queue, until, added);
+                           " FROM tenure_waiting WHERE queue = $1 AND (due, added) >= ($2, $3)"
+                           " AND (due, added) <= ($4, $5) ORDER BY due, added FOR UPDATE SKIP LOCKED",
+                       options_.queue, due.times.first, due.added.front(), due.times.second, due.added.back());
   return locked ? Result<WaitingPage>(waitingFrom(*locked)) : locked.error();
 }
 

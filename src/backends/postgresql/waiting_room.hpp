@@ -45,10 +45,11 @@ class WaitingRoom final : public delay::IWaitingRoom {
   struct Due {
     std::vector<std::int64_t> added;
     std::vector<std::string> groups;
+    std::pair<std::int64_t, std::int64_t> times{};  // of the first one and of the last one
   };
   /// Begins the transaction. Nullopt: another transaction has locked the reader's row or the fence.
   Result<std::optional<Due>> begin(WallTime until, std::size_t atMost);
-  Result<storage::WaitingPage> lock(const Due& due, WallTime until);
+  Result<storage::WaitingPage> lock(const Due& due);
   /// Those of the locked messages that need not wait for one that another transaction has locked.
   storage::WaitingPage movable(const Due& due, storage::WaitingPage locked);
   Result<Promoted> move(const storage::WaitingPage& page);
