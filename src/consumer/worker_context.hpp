@@ -21,7 +21,7 @@ class IWorkerContext {
   virtual Role role() const noexcept = 0;
   virtual std::stop_token stopToken() const noexcept = 0;
   virtual void reportProgress() noexcept = 0;
-  /// Whose record of what is in work it keeps: lane 0 is the consumer's one line, or what comes before its lanes.
+  /// The lane whose record of work it writes. Lane 0 is the consumer's one line, or the recovery before its lanes.
   virtual std::size_t lane() const noexcept { return 0; }
   /// What earlier terms left, as this worker is to see it.
   virtual Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) = 0;

@@ -37,7 +37,7 @@ enum class Table : std::uint8_t {
   counter,     // a few
   key,         // one a handled message: most of all there is, for days
   attempt,     // one a failing message
-  inWork,      // one a lane
+  inWork,      // one for each lane of a consumer
   deadLetter,  // with the message's body
   log,         // one a commit, where a log is kept
   state,       // a handler's own

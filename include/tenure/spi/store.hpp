@@ -57,8 +57,8 @@ struct Postponements {
 struct InWork {
   std::vector<MessageId> ids{};
   bool more = false;            // later messages may be in work as well
-  FencingToken suspectsOf{};    // what is left of the suspects of that earlier term; 0: the writer's own messages
-  bool isNarrowedDown = false;  // of those suspects: each comes alone, however many they are
+  FencingToken suspectsOf{};    // `ids` are suspects that this earlier term left; 0: messages of the term that writes
+  bool isNarrowedDown = false;  // each suspect is handled alone, however many they are
   FencingToken recordedBy{};    // the term that has written it; 0: there is no record. Known to the store
   friend bool operator==(const InWork&, const InWork&) = default;
 };
@@ -262,7 +262,7 @@ class IFencedStore {
   virtual Result<CommitFate> resolve(const Term& term) = 0;
 
   virtual Result<ConsumerState> consumerState(const ConsumerName& consumer) = 0;
-  /// What a lane has left, from 1.
+  /// What an earlier term recorded for a lane; lanes count from 1.
   virtual Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) = 0;
   /// What admit() would say of each, without a lock: a hint for dropping early; admit() decides.
   virtual Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;

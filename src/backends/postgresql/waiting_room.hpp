@@ -45,7 +45,7 @@ class WaitingRoom final : public delay::IWaitingRoom {
   struct Due {
     std::vector<std::int64_t> added;
     std::vector<std::string> groups;
-    std::pair<std::int64_t, std::int64_t> times{};  // of the first one and of the last one
+    std::pair<std::int64_t, std::int64_t> times{};  // when the first and the last of them are due
   };
   /// Begins the transaction. Nullopt: another transaction has locked the reader's row or the fence.
   Result<std::optional<Due>> begin(WallTime until, std::size_t atMost);

@@ -49,7 +49,7 @@ class ApplyRequest {
     Places writes;
     std::size_t first = 0;  // among KEYS
   };
-  /// What is sent to it; where its keys begin.
+  /// What the batch sends to a queue, and the place of the queue's first key.
   struct Queue {
     Places messages;
     Group waiting{};

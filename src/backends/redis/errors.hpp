@@ -24,7 +24,7 @@ Error damaged(std::string_view key, std::string_view what, bool ofQueue);
 Error denied(std::string_view command, std::string_view key);
 /// What `create = false` makes of a queue that is not there, or that nobody has claimed.
 Error noQueue(const std::string& queue);
-/// What a reader finds of a queue that was its own.
+/// The queue has lost its owner or its reader, as after the server was emptied.
 Error queueLost();
 /// What an earlier version of Tenure has left there.
 Error olderLayout(const std::string& queue);

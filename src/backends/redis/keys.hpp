@@ -87,7 +87,7 @@ struct Keys {
   std::array<std::string, places> fixed;
 };
 
-/// What waits, and what came to its queue, is named by the queue's tag, a NUL and the id.
+/// Names of messages that wait, and of those that came to their queue: the queue's tag, a NUL, the message's id.
 constexpr bool isNamedByQueue(spi::Table table) noexcept {
   return table == spi::Table::waiting || table == spi::Table::fired;
 }

@@ -202,7 +202,7 @@ return {'ok'}
 )lua",
                           .writes = true};
 
-// What is damaged is found before anything is written.
+// All messages are read before the first write, so that a damaged one changes nothing.
 const Script promoteScript{.text = EXPECT_KIND SOUND IS_LESS R"lua(
 for place, kind in ipairs({'hash', 'stream', 'hash', 'hash', 'zset', 'hash', 'zset', 'string'}) do
   if not isKind(KEYS[place], kind) then return stranger(KEYS[place]) end

@@ -29,7 +29,7 @@ constexpr std::size_t largestPage = 1024;
 constexpr std::size_t smallestPage = 4;
 constexpr std::chrono::seconds longestBlock{1};  // silence is not heard sooner
 
-/// Of an answer to XREAD, the entries of a stream.
+/// The entries of one stream in an answer to XREAD.
 ReplyView of(const Reply& reply, std::string_view stream) {
   for (std::size_t i = 0; i < reply.view().size(); ++i)
     if (reply[i][0].bytes() == stream) return reply[i][1];
