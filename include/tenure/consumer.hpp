@@ -241,8 +241,7 @@ struct ConsumerOptions {
   /// Handles the messages of a group in the order of their numbers (numberHeader), whatever order they come in. What
   /// comes early is kept in the store, and acknowledged, until the numbers before it have come; what comes again is
   /// dropped; what comes after its number was given up, or under a number that another message had, is a dead letter.
-  /// The first number is 1. Messages without a group or a number are handled as they come. Kept under the keys that
-  /// begin with "tenure.numbers/", which handlers cannot use then.
+  /// The first number is 1. Messages without a group or a number are handled as they come.
   bool followNumbers = false;
   /// A group that waits for its next number longer than this raises an event; 0..30 d.
   std::chrono::milliseconds gapLimit{60'000};

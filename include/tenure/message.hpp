@@ -41,12 +41,16 @@ struct NewMessage {
   /// Whether it takes the place of a message that waits under the same id. False: sending it is an error, unless both
   /// have the same time and content.
   bool replacesScheduled = false;
+
+  friend bool operator==(const NewMessage&, const NewMessage&) = default;
 };
 
 /// A message as a source delivers it.
 struct Message : NewMessage {
   WallTime enqueuedAt{};
   std::int64_t position = 0;  // its place in the source, growing in source order
+
+  friend bool operator==(const Message&, const Message&) = default;
 };
 
 /// A message id from a producer's own business id: "<producer>/<id>": two producers of one queue may number their

@@ -10,7 +10,7 @@
 #include "cli/options.hpp"
 #include "consumer/postponements.hpp"
 #include "consumer/recovery_window.hpp"
-#include "pipeline/sequence_text.hpp"
+#include "pipeline/numbered_group.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -30,27 +30,19 @@ class Consumers {
     for (const FenceRow& fence : fences)
       if (!election.empty() && fence.election.value != election && !fence.candidate.value.empty())
         others_.insert(fence.election.value);
-    for (const FenceRow& fence : fences)
-      if (!others_.contains(fence.election.value)) elections_.push_back(fence.election);
   }
   bool have(const ConsumerName& consumer) const { return !others_.contains(consumer.value); }
-  const std::vector<ElectionName>& elections() const noexcept { return elections_; }
 
  private:
   std::set<std::string> others_;
-  std::vector<ElectionName> elections_;
 };
 
-std::set<ConsumerName> addInWork(const std::vector<InWorkRecord>& records, const Consumers& consumers,
-                                 StoreReport& report) {
-  std::set<ConsumerName> seen;
+void addInWork(const std::vector<InWorkRecord>& records, const Consumers& consumers, StoreReport& report) {
   for (const InWorkRecord& record : records) {
     if (!consumers.have(record.consumer)) continue;
-    seen.insert(record.consumer);
     report.inWork.insert(report.inWork.end(), record.inWork.ids.begin(), record.inWork.ids.end());
     report.moreInWork = report.moreInWork || record.inWork.more;
   }
-  return seen;
 }
 
 void addFailing(const std::vector<FailingMessage>& failing, const Consumers& consumers, StoreReport& report) {
@@ -68,28 +60,10 @@ void addFailing(const std::vector<FailingMessage>& failing, const Consumers& con
                            [](const FailingMessage& each) { return each.attempts.postponements.since; });
 }
 
-/// The groups of one consumer that wait for a number.
-Result<void> addKept(IStoreAdmin& store, const ElectionName& election, const ConsumerName& consumer,
-                     StoreReport& report) {
-  std::vector<std::string> keys;
-  for (const char digit : pipeline::openDigits) keys.push_back(pipeline::openKey(consumer, digit));
-  const auto lists = store.state(election, keys);
-  if (!lists) return lists.error();
-  keys.clear();
-  for (const auto& list : *lists)
-    for (const std::string& digest : pipeline::digestsFromText(list.value_or("")))
-      keys.push_back(pipeline::placeKey(digest));
-  if (keys.empty()) return {};
-  const auto places = store.state(election, keys);
-  if (!places) return places.error();
-  for (const auto& text : *places) {
-    if (!text) continue;
-    const auto place = pipeline::placeFromText(*text);
-    if (!place) return place.error();
-    if (place->isOpen() && !place->isReady())
-      report.kept.push_back({consumer, place->group, place->position + 1, place->waiting.size(), place->since});
-  }
-  return {};
+void addKept(const std::vector<ConsumersGroup>& groups, const Consumers& consumers, StoreReport& report) {
+  for (const auto& [consumer, group] : groups)
+    if (consumers.have(consumer) && !pipeline::isReady(group))
+      report.kept.push_back({consumer, group.group, group.turn.position + 1, group.kept.size(), group.turn.since});
 }
 
 Result<void> countDeadLetters(const Backend& backend, IStoreAdmin& store, StoreReport& report) {
@@ -117,17 +91,15 @@ Result<StoreReport> reportOnStore(const Backend& backend, const QueueStats& queu
   if (!failing) return failing.error();
   const auto streaks = store->streaks();
   if (!streaks) return streaks.error();
+  const auto groups = store->openGroups();
+  if (!groups) return groups.error();
   const Consumers consumers(queue.election, *fences);
   StoreReport report;
-  std::set<ConsumerName> seen = addInWork(*records, consumers, report);
+  addInWork(*records, consumers, report);
   addFailing(*failing, consumers, report);
   std::ranges::copy_if(*streaks, std::back_inserter(report.stopped),
                        [&](const ConsumerStreak& each) { return hasStopped(each) && consumers.have(each.consumer); });
-  for (const ElectionName& election : consumers.elections()) {
-    seen.insert(ConsumerName{election.value});
-    for (const ConsumerName& consumer : seen)
-      if (const Result<void> kept = addKept(*store, election, consumer, report); !kept) return kept.error();
-  }
+  addKept(*groups, consumers, report);
   if (const Result<void> counted = countDeadLetters(backend, *store, report); !counted) return counted.error();
   return report;
 }

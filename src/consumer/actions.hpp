@@ -82,7 +82,6 @@ struct Look {  // does it have a key already? → looked
 struct Inquire {};  // what the store knows by now of failed messages → inquired
 struct Consult {    // where does the group stand? → consulted
   GroupId group;
-  std::string key;
 };
 struct Load {  // kept messages whose turn has come → loaded
   pipeline::Ready ready;
@@ -120,7 +119,7 @@ struct Commit {
   std::size_t voids = 0;          // the first lanes of which nothing is in work any more
   std::vector<Letter> settled{};  // to be acknowledged, here where source and store share transactions
   std::vector<Message> others{};
-  NumberWrites numbers{};
+  pipeline::NumberWrites numbers{};
 };
 struct Resolve {};  // what became of the commit? → resolved
 struct Abandon {};  // roll the transaction back → did

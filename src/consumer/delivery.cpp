@@ -17,7 +17,7 @@ Decision Delivery::begin(const Head& head, const Now& now) {
   if (state_.streak().isLeftOver()) return CommitFirst{};  // before anything new is recorded in its place
   if (head_.mayHaveCome && wasCommitted()) return dropRepeat();
   if (const std::string_view why = brokenLimit(message()); !why.empty()) {
-    if (numbers_.isUnknown(message())) return Action{numbers_.question(message())};  // its number is past with it
+    if (numbers_.isUnknown(message())) return Action{Consult{message().group}};  // its number is past with it
     return refuse(why, now);
   }
   if (isRefused() && !state_.histories.isReleased(message().id)) return cannotBeStored(now);
@@ -132,7 +132,7 @@ std::optional<Decision> Delivery::findTurn(const Now& now) {
   switch (numbers_.turnOf(message())) {
     case Turn::any:
     case Turn::next: return std::nullopt;
-    case Turn::unknown: return Action{numbers_.question(message())};
+    case Turn::unknown: return Action{Consult{message().group}};
     case Turn::early: numbers_.keep(message(), now); return Settled{false};
     case Turn::waiting: return dropRepeat();
     case Turn::crowded: return tooManyWait(now);

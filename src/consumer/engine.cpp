@@ -57,7 +57,6 @@ void Engine::inaugurate(const Term& term) {
   stop_ = {};
   failure_ = nullptr;
   termState_ = {.election = term.identity().election, .token = term.token()};
-  lists_.emplace(setting_.threads);
   notes_ = std::make_shared<Notes>(setting_.options);
   if (hasLanes()) {
     sourceTimer_.reset();

@@ -137,7 +137,6 @@ class Engine final : public ILeaderCareer {
 
   // Of the term.
   TermState termState_;
-  std::optional<NumberLists> lists_;
   std::shared_ptr<Notes> notes_;
   std::optional<TotalOrder> order_;             // in total order
   std::optional<SharedDispatcher> dispatcher_;  // with lanes

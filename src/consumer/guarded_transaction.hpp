@@ -1,13 +1,12 @@
 /// The transaction that a handler gets. It remembers the first call that failed, until the handler accepts that.
 ///
-/// It refuses keys that belong to the consumer. Where source and store are two places, it also refuses a send that
-/// names no queue: no election consumes the queue that the store was opened for.
+/// Where source and store are two places, it refuses a send that names no queue: no election consumes the queue that
+/// the store was opened for.
 #pragma once
 
 #include <optional>
 #include <utility>
 
-#include "pipeline/sequence_text.hpp"
 #include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
@@ -15,20 +14,13 @@ namespace tenure::consuming {
 class GuardedTransaction final : public Transaction, private ISqlStatements {
  public:
   struct Rules {
-    bool reservesKeys = false;
     bool namesQueues = false;
   };
   GuardedTransaction(Transaction& inner, Rules rules) : inner_(inner), rules_(rules) {}
 
-  Result<std::optional<std::string>> get(std::string_view key) override {
-    return heard(isReserved(key) ? Result<std::optional<std::string>>(refusal()) : inner_.get(key));
-  }
-  Result<void> put(std::string_view key, std::string_view value) override {
-    return heard(isReserved(key) ? Result<void>(refusal()) : inner_.put(key, value));
-  }
-  Result<void> erase(std::string_view key) override {
-    return heard(isReserved(key) ? Result<void>(refusal()) : inner_.erase(key));
-  }
+  Result<std::optional<std::string>> get(std::string_view key) override { return heard(inner_.get(key)); }
+  Result<void> put(std::string_view key, std::string_view value) override { return heard(inner_.put(key, value)); }
+  Result<void> erase(std::string_view key) override { return heard(inner_.erase(key)); }
   Result<void> enqueue(const NewMessage& message, std::string_view queue) override {
     return heard(lacksName(queue) ? Result<void>(nameless()) : inner_.enqueue(message, queue));
   }
@@ -61,9 +53,6 @@ class GuardedTransaction final : public Transaction, private ISqlStatements {
     if (!result && !failure_) failure_ = result.error();
     return result;
   }
-  bool isReserved(std::string_view key) const noexcept {
-    return rules_.reservesKeys && key.starts_with(pipeline::numbersPrefix);
-  }
   bool lacksName(std::string_view queue) const noexcept { return rules_.namesQueues && queue.empty(); }
   static Error nameless() {
     return {Errc::invalidArgument,
@@ -74,9 +63,6 @@ class GuardedTransaction final : public Transaction, private ISqlStatements {
     return {Errc::unsupported,
             "the queue is kept elsewhere, and no transaction of this store reaches its messages: use ScheduledMessages "
             "of the queue, or name a queue of this store"};
-  }
-  static Error refusal() {
-    return {Errc::invalidArgument, "keys under \"" + std::string(pipeline::numbersPrefix) + "\" are the consumer's"};
   }
 
   Transaction& inner_;

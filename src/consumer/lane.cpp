@@ -24,7 +24,7 @@ Each(Ts...) -> Each<Ts...>;
 
 Lane::Lane(const ConsumerOptions& options, Random random, const Setup& setup)
     : state_(options, setup.role, setup.together, setup.token, setup.notes),
-      numbers_(state_, setup.lists),
+      numbers_(state_),
       outages_(state_, random.fork()),
       sweeper_(state_),
       inWork_(state_),
@@ -177,15 +177,15 @@ Action Lane::recalled(const ConsumerState& left, const Now& now) {
   return proceed(now);
 }
 
-Action Lane::reopened(const std::vector<std::string>& places, const Now& now) {
+Action Lane::reopened(std::vector<NumberedGroup> groups, const Now& now) {
   outages_.wentWell(Side::store, now);
-  if (const Result<void> restored = numbers_.reopened(places); !restored) return quit(restored.error());
+  numbers_.reopened(std::move(groups));
   return proceed(now);
 }
 
-Action Lane::consulted(const Consult& asked, const std::optional<std::string>& place, const Now& now) {
+Action Lane::consulted(const Consult& asked, const GroupTurn& turn, const Now& now) {
   outages_.wentWell(Side::store, now);
-  if (const auto known = numbers_.consulted(asked.group, place); !known) return quit(known.error());
+  numbers_.consulted(asked.group, turn);
   return proceed(now);
 }
 

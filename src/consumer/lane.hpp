@@ -41,7 +41,6 @@ class Lane {
     Role role = Role::total;
     bool together = false;  // the handler takes many at once
     FencingToken token{};
-    std::shared_ptr<pipeline::OpenGroups> lists{};  // of all lanes
     std::shared_ptr<Notes> notes{};
   };
   /// One for each term.
@@ -58,8 +57,8 @@ class Lane {
   /// To a Claim: the queue could not be asked which one it is.
   Action unidentified(const Error& error, const Now& now);
   Action recalled(const ConsumerState& left, const Now& now);
-  Action reopened(const std::vector<std::string>& places, const Now& now);
-  Action consulted(const Consult& asked, const std::optional<std::string>& place, const Now& now);
+  Action reopened(std::vector<NumberedGroup> groups, const Now& now);
+  Action consulted(const Consult& asked, const GroupTurn& turn, const Now& now);
   Action loaded(const pipeline::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
                 const Now& now);
   Action took(Share share, const Now& now);

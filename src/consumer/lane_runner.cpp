@@ -32,7 +32,6 @@ void LaneRunner::inaugurate(const Term& term) {
                 Lane::Setup{.role = context_.role(),
                             .together = handlers_.many != nullptr,
                             .token = term.token(),
-                            .lists = context_.lists().groups(),
                             .notes = context_.notes()});
   if (context_.prunes()) lane_->sweep(clock_.now());
   run(lane_->inaugurate(now()));
@@ -200,9 +199,9 @@ Action LaneRunner::perform(Recall&) {
 }
 
 Action LaneRunner::perform(Reopen&) {
-  const Result<std::vector<std::string>> places = openPlaces();
-  abandon();
-  return places ? lane_->reopened(*places, now()) : lane_->failed(places.error(), now());
+  context_.reportProgress();
+  Result<std::vector<NumberedGroup>> groups = store_.openGroups(name_);
+  return groups ? lane_->reopened(*std::move(groups), now()) : lane_->failed(groups.error(), now());
 }
 
 Action LaneRunner::perform(Declare& declaration) {
@@ -280,9 +279,7 @@ Action LaneRunner::perform(PruneLog& prune) {
 Action LaneRunner::perform(Resolve&) {
   const Result<CommitFate> fate = store_.resolve(*term_);
   if (!fate) return lane_->failed(fate.error(), now());
-  Action next = lane_->resolved(*fate, now());
-  lists_.release();  // others may go on with what was committed, or was not
-  return next;
+  return lane_->resolved(*fate, now());
 }
 
 }  // namespace tenure::consuming

@@ -9,7 +9,6 @@
 #include "base/answer_timer.hpp"
 #include "base/emit.hpp"
 #include "consumer/guarded_transaction.hpp"
-#include "consumer/number_lists.hpp"
 #include "consumer/work.hpp"
 #include "consumer/worker_context.hpp"
 
@@ -87,10 +86,8 @@ class LaneRunner final {
 
   Result<void> book(const WriteDeadLetter& deadLetter);
   Result<void> book(const Commit& commit);
-  Result<void> book(const NumberWrites& numbers);
+  Result<void> book(const pipeline::NumberWrites& numbers);
   Result<void> commitAlone(Result<void> done);
-  Result<std::optional<std::string>> readAlone(const std::string& key);
-  Result<std::vector<std::string>> openPlaces();
   Result<std::vector<Message>> keptMessages(const pipeline::Ready& ready);
   Result<void> forgetAttempts(const Prune& prune);
   void foretell(std::span<const Message> messages);
@@ -127,7 +124,6 @@ class LaneRunner final {
   std::optional<Lane> lane_;
   LaneTurns::Hold turn_;
   std::unique_ptr<IFencedTransaction> transaction_;
-  NumberLists::Hold lists_;
   std::optional<GuardedTransaction> guarded_;
 };
 

@@ -65,10 +65,7 @@ Action LaneRunner::did(const Result<void>& result) {
   return result ? lane_->did(now()) : lane_->failed(result.error(), now());
 }
 
-void LaneRunner::letGo() noexcept {
-  abandon();
-  context_.lists().lose(lists_);
-}
+void LaneRunner::letGo() noexcept { abandon(); }
 
 Action LaneRunner::perform(Abandon&) {
   abandon();
@@ -113,9 +110,7 @@ Action LaneRunner::perform(Commit& commit) {
   context_.reportProgress();
   const Result<void> committed = book(commit);
   if (committed) end();
-  Action next = committed ? lane_->did(now()) : refused(committed.error());
-  if (committed || !isOutcomeUnknown(committed.error().code)) lists_.release();
-  return next;
+  return committed ? lane_->did(now()) : refused(committed.error());
 }
 
 Result<void> LaneRunner::book(const Commit& commit) {
@@ -133,29 +128,20 @@ Result<void> LaneRunner::book(const Commit& commit) {
   if (done) done = transaction_->recordInWork(name_, context_.lane(), commit.inWork);
   if (done && shares_ && !commit.settled.empty()) done = context_.acknowledge(*transaction_, stubsOf(commit.settled));
   if (done && shares_ && !commit.others.empty()) done = context_.acknowledge(*transaction_, commit.others);
-  if (done) done = book(commit.numbers);  // last, as others may wait for its lists
+  if (done) done = book(commit.numbers);
   // The last look at the lease; whatever passes between here and the store is the fence's to stop.
   if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
   return done ? transaction_->commit() : done;
 }
 
-Result<void> LaneRunner::book(const NumberWrites& numbers) {
-  constexpr std::chrono::seconds longestWaitForLists{1};
+Result<void> LaneRunner::book(const pipeline::NumberWrites& numbers) {
   Result<void> done;
-  if (context_.role() == Role::lane && !numbers.lists.empty()) {
-    context_.excuse(true);
-    const BootTime began = clock_.now();
-    done = context_.lists().enter(numbers.lists, lists_);
-    context_.excuse(false);
-    // The one before may have waited for what this transaction holds at the store, until that took it away.
-    if (done && clock_.now() - began > longestWaitForLists)
-      return Error{Errc::transactionConflict, "another lane took long to learn what became of its commit"};
-  }
-  std::vector<pipeline::StateWrite> writes = numbers.writes;
-  for (const char digit : numbers.lists)  // as the others have left them
-    writes.push_back(context_.lists().groups()->write(name_, digit, numbers.changes));
-  for (const pipeline::StateWrite& write : writes)
-    if (done) done = write.value ? transaction_->put(write.key, *write.value) : transaction_->erase(write.key);
+  for (const KeptMessage& message : numbers.kept)
+    if (done) done = transaction_->keep(name_, message);
+  for (const auto& [group, number] : numbers.dropped)
+    if (done) done = transaction_->dropKept(name_, group, number);
+  for (const auto& [group, turn] : numbers.turns)
+    if (done) done = transaction_->recordTurn(name_, group, turn);
   for (const DeadLetter& note : numbers.notes)
     if (done) done = transaction_->deadLetter(name_, note);
   return done;
@@ -196,15 +182,18 @@ Action LaneRunner::ran(Outcome outcome) {
 
 /// What a handler may write to.
 Transaction& LaneRunner::handed() noexcept {
-  return guarded_.emplace(*transaction_,
-                          GuardedTransaction::Rules{.reservesKeys = options_.followNumbers, .namesQueues = !shares_});
+  return guarded_.emplace(*transaction_, GuardedTransaction::Rules{.namesQueues = !shares_});
 }
 
 // --- numbers
 
+/// Where no transaction is open, without a lock that outlasts it.
 Action LaneRunner::perform(Consult& consult) {
-  const Result<std::optional<std::string>> place = readAlone(consult.key);
-  return place ? lane_->consulted(consult, *place, now()) : refused(place.error());
+  const bool alone = transaction_ == nullptr;
+  if (const Result<void> ready = begin(); !ready) return refused(ready.error());
+  const Result<GroupTurn> turn = transaction_->turnOf(name_, consult.group);
+  if (alone) abandon();
+  return turn ? lane_->consulted(consult, *turn, now()) : refused(turn.error());
 }
 
 Action LaneRunner::perform(Load& load) {
@@ -217,48 +206,18 @@ Action LaneRunner::perform(Load& load) {
   return lane_->loaded(load.ready, *std::move(messages), std::move(histories), now());
 }
 
-Result<std::vector<std::string>> LaneRunner::openPlaces() {
-  std::vector<std::string> places;
-  if (const Result<void> ready = begin(); !ready) return ready.error();
-  for (const char digit : pipeline::openDigits) {
-    const auto digests = transaction_->get(pipeline::openKey(name_, digit));
-    if (!digests) return digests.error();
-    for (const std::string& digest : pipeline::digestsFromText(digests->value_or(""))) {
-      context_.reportProgress();
-      const auto place = transaction_->get(pipeline::placeKey(digest));
-      if (!place) return place.error();
-      if (*place) places.push_back(**place);
-    }
-  }
-  return places;
-}
-
 Result<std::vector<Message>> LaneRunner::keptMessages(const pipeline::Ready& ready) {
   std::vector<Message> messages;
   if (const Result<void> begun = begin(); !begun) return begun.error();
-  const std::string digest = pipeline::digestText(name_, ready.group);
   for (const std::int64_t number : ready.numbers) {
-    const auto head = transaction_->get(pipeline::keptKey(digest, number));
-    if (!head) return head.error();
-    auto body = transaction_->get(pipeline::keptBodyKey(digest, number));
-    if (!body) return body.error();
-    if (!*head || !*body)
+    Result<std::optional<KeptMessage>> found = transaction_->kept(name_, ready.group, number);
+    if (!found) return found.error();
+    if (!*found)
       return Error{Errc::storeFailed, "a kept message is missing: number " + std::to_string(number) + " of group \"" +
                                           escaped(ready.group.value) + "\""};
-    Result<Message> message = pipeline::keptFromText(**head, std::move(**body));
-    if (!message) return message.error();
-    messages.push_back(*std::move(message));
+    messages.push_back(std::move((*found)->message));
   }
   return messages;
-}
-
-/// Where no transaction is open, without a lock that outlasts it.
-Result<std::optional<std::string>> LaneRunner::readAlone(const std::string& key) {
-  const bool alone = transaction_ == nullptr;
-  if (const Result<void> ready = begin(); !ready) return ready.error();
-  auto value = transaction_->get(key);
-  if (alone) abandon();
-  return value;
 }
 
 }  // namespace tenure::consuming

@@ -14,26 +14,17 @@ std::string named(const GroupId& group) { return "group \"" + escaped(group.valu
 
 }  // namespace
 
-Numbers::Numbers(LaneState& at, std::shared_ptr<pipeline::OpenGroups> lists) : state_(at) {
-  if (at.options.followNumbers)
-    sequencer_.emplace(at.options.name, at.options.gapLimit, at.options.maxKept, pipeline::Sequencer::defaultGroups,
-                       std::move(lists));
+Numbers::Numbers(LaneState& at) : state_(at) {
+  if (at.options.followNumbers) sequencer_.emplace(at.options.name, at.options.gapLimit, at.options.maxKept);
   reopened_ = at.role == Role::lane;
 }
 
-Result<void> Numbers::reopened(const std::vector<std::string>& places) {
-  Result<void> restored = sequencer_->restore(places);
-  reopened_ = static_cast<bool>(restored);
-  return restored;
-}
-
-Result<void> Numbers::consulted(const GroupId& group, const std::optional<std::string>& place) {
-  return sequencer_->load(group, place);
+void Numbers::reopened(std::vector<NumberedGroup> groups) {
+  sequencer_->restore(std::move(groups));
+  reopened_ = true;
 }
 
 Turn Numbers::turnOf(const Message& message) const { return sequencer_ ? sequencer_->turnOf(message) : Turn::any; }
-
-Consult Numbers::question(const Message& message) const { return {message.group, sequencer_->keyOf(message.group)}; }
 
 void Numbers::keep(const Message& message, const Now& now) {
   sequencer_->keep(message, now.wall);
@@ -45,13 +36,7 @@ void Numbers::settle(const Message& message, const Now& now) {
   if (sequencer_) sequencer_->settle(message, now.wall);
 }
 
-NumberWrites Numbers::writes() const {
-  if (!sequencer_) return {};
-  return {.writes = sequencer_->ownWrites(),
-          .lists = sequencer_->changedLists(),
-          .changes = sequencer_->openChanges(),
-          .notes = sequencer_->notes()};
-}
+pipeline::NumberWrites Numbers::writes() const { return sequencer_ ? sequencer_->writes() : pipeline::NumberWrites{}; }
 
 void Numbers::committed() {
   if (sequencer_) sequencer_->committed();

@@ -6,9 +6,7 @@
 /// erases what was kept of it.
 #pragma once
 
-#include <memory>
 #include <optional>
-#include <string>
 #include <variant>
 #include <vector>
 
@@ -20,21 +18,20 @@ namespace tenure::consuming {
 
 class Numbers {
  public:
-  Numbers(LaneState& at, std::shared_ptr<pipeline::OpenGroups> lists);
+  explicit Numbers(LaneState& at);
 
   bool areFollowed() const noexcept { return sequencer_.has_value(); }
   bool areOpen() const noexcept { return !sequencer_ || reopened_; }
-  Result<void> reopened(const std::vector<std::string>& places);
-  Result<void> consulted(const GroupId& group, const std::optional<std::string>& place);
+  void reopened(std::vector<NumberedGroup> groups);
+  void consulted(const GroupId& group, const GroupTurn& turn) { sequencer_->load(group, turn); }
 
   pipeline::Turn turnOf(const Message& message) const;
   bool isUnknown(const Message& message) const { return turnOf(message) == pipeline::Turn::unknown; }
-  Consult question(const Message& message) const;
 
   // Part of the open transaction.
   void keep(const Message& message, const Now& now);
   void settle(const Message& message, const Now& now);
-  NumberWrites writes() const;
+  pipeline::NumberWrites writes() const;
   /// Whether its commit makes messages ready.
   bool readies() const noexcept { return sequencer_ && sequencer_->readies(); }
   void committed();

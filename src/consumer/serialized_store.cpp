@@ -122,6 +122,33 @@ Result<void> SerializedTransaction::deadLetter(const ConsumerName& consumer, con
   return entered ? inner_->deadLetter(consumer, letter) : entered;
 }
 
+Result<GroupTurn> SerializedTransaction::turnOf(const ConsumerName& consumer, const GroupId& group) {
+  const Result<void> entered = enter();
+  return entered ? inner_->turnOf(consumer, group) : entered.error();
+}
+
+Result<void> SerializedTransaction::recordTurn(const ConsumerName& consumer, const GroupId& group,
+                                               const GroupTurn& turn) {
+  const Result<void> entered = enter();
+  return entered ? inner_->recordTurn(consumer, group, turn) : entered;
+}
+
+Result<std::optional<KeptMessage>> SerializedTransaction::kept(const ConsumerName& consumer, const GroupId& group,
+                                                               std::int64_t number) {
+  const Result<void> entered = enter();
+  return entered ? inner_->kept(consumer, group, number) : entered.error();
+}
+
+Result<void> SerializedTransaction::keep(const ConsumerName& consumer, const KeptMessage& message) {
+  const Result<void> entered = enter();
+  return entered ? inner_->keep(consumer, message) : entered;
+}
+
+Result<void> SerializedTransaction::dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) {
+  const Result<void> entered = enter();
+  return entered ? inner_->dropKept(consumer, group, number) : entered;
+}
+
 Result<void> SerializedTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
   const Result<void> entered = enter();
   return entered ? inner_->logAttempts(consumer, attempts) : entered;
@@ -176,6 +203,11 @@ Result<ConsumerState> SerializedStore::consumerState(const ConsumerName& consume
 Result<InWork> SerializedStore::inWorkOf(const ConsumerName& consumer, std::size_t lane) {
   const SerialAccess::Pass pass = enter();
   return store_.inWorkOf(consumer, lane);
+}
+
+Result<std::vector<NumberedGroup>> SerializedStore::openGroups(const ConsumerName& consumer) {
+  const SerialAccess::Pass pass = enter();
+  return store_.openGroups(consumer);
 }
 
 Result<std::vector<Admission>> SerializedStore::known(const ConsumerName& consumer, std::span<const Message> messages) {

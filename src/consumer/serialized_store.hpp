@@ -81,6 +81,12 @@ class SerializedTransaction final : public IFencedTransaction {
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> recordFact(const ConsumerName& consumer, const ConsumerFact& fact) override;
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
+  Result<GroupTurn> turnOf(const ConsumerName& consumer, const GroupId& group) override;
+  Result<void> recordTurn(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn) override;
+  Result<std::optional<KeptMessage>> kept(const ConsumerName& consumer, const GroupId& group,
+                                          std::int64_t number) override;
+  Result<void> keep(const ConsumerName& consumer, const KeptMessage& message) override;
+  Result<void> dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) override;
   Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override;
   Result<void> commit() override;
   void rollback() noexcept override;
@@ -114,6 +120,7 @@ class SerializedStore final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override;
+  Result<std::vector<NumberedGroup>> openGroups(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   std::size_t maxBatch() const noexcept override { return store_.maxBatch(); }
   Result<std::optional<WallTime>> clock() override;

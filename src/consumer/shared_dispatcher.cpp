@@ -113,7 +113,8 @@ std::vector<MessageHistory> SharedDispatcher::historiesOf(std::span<const Messag
 
 /// What is ready for its group is owed to it.
 void SharedDispatcher::put(pipeline::SequenceState state) {
-  if (const std::size_t ready = state.place.readyCount(); ready > 0) dispatcher_.owe(state.place.group.value, ready);
+  if (const std::size_t ready = pipeline::readyCount(state.group); ready > 0)
+    dispatcher_.owe(state.group.group.value, ready);
   sequenceStates_.put(std::move(state));
 }
 

@@ -111,12 +111,4 @@ struct Receipt {
   bool mayReadOn = true;
 };
 
-/// What the next commit writes for groups that follow numbers.
-struct NumberWrites {
-  std::vector<pipeline::StateWrite> writes{};
-  std::set<char> lists{};  // of open groups, which are those of all lanes: it changes these
-  std::vector<pipeline::OpenChange> changes{};
-  std::vector<DeadLetter> notes{};
-};
-
 }  // namespace tenure::consuming

@@ -10,7 +10,6 @@
 #include "consumer/actions.hpp"
 #include "consumer/lane.hpp"
 #include "consumer/lane_turns.hpp"
-#include "consumer/number_lists.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::consuming {
@@ -49,15 +48,12 @@ class IWorkerContext {
 
   /// It is this one that forgets old keys.
   virtual bool prunes() const noexcept = 0;
-  virtual NumberLists& lists() noexcept = 0;
   virtual std::shared_ptr<Notes> notes() const = 0;
   /// Before a transaction begins: waits until the other lanes let it.
   virtual LaneTurns::Hold enter(Company company) {
     static_cast<void>(company);
     return {};
   }
-  /// To wait for another one is no fault of this one.
-  virtual void excuse(bool excused) noexcept = 0;
   /// Of the source's answers: that of the runner, or that of whoever reads.
   virtual void limitAnswers(AnswerTimer* own) noexcept = 0;
   virtual const AnswerTimer& sourceTimer(const AnswerTimer& own) const noexcept = 0;

@@ -34,9 +34,7 @@ class Engine::TotalContext final : public IWorkerContext {
   std::vector<MessageHistory> historiesOf(std::span<const Message>) override { return {}; }
   void detach() noexcept override { of_.source.detach(); }
   bool prunes() const noexcept override { return false; }  // it says itself from when on
-  NumberLists& lists() noexcept override { return *engine_.lists_; }
   std::shared_ptr<Notes> notes() const override { return engine_.notes_; }
-  void excuse(bool) noexcept override {}
   void limitAnswers(AnswerTimer* own) noexcept override { of_.source.limitAnswers(own); }
   const AnswerTimer& sourceTimer(const AnswerTimer& own) const noexcept override { return own; }
 
@@ -78,9 +76,7 @@ class Engine::RecoveryContext final : public IWorkerContext {
   }
   void detach() noexcept override { of_.source.detach(); }
   bool prunes() const noexcept override { return false; }
-  NumberLists& lists() noexcept override { return *engine_.lists_; }
   std::shared_ptr<Notes> notes() const override { return engine_.notes_; }
-  void excuse(bool) noexcept override {}
   void limitAnswers(AnswerTimer*) noexcept override {}
   const AnswerTimer& sourceTimer(const AnswerTimer&) const noexcept override { return engine_.sourceTimer_; }
 
@@ -127,13 +123,12 @@ class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
   }
   void detach() noexcept override {}
   bool prunes() const noexcept override { return number_ == 1; }
-  NumberLists& lists() noexcept override { return *engine_.lists_; }
   std::shared_ptr<Notes> notes() const override { return engine_.notes_; }
   LaneTurns::Hold enter(Company company) override {
     return engine_.isSerialized_ ? LaneTurns::Hold{} : engine_.turns_.enter(company, *this);
   }
-  void excuse(bool excused) noexcept override { dispatcher_.excuse(number_, excused); }
-  void waitsForStore(bool waits) noexcept override { excuse(waits); }
+  /// To wait for another lane is no fault of this one.
+  void waitsForStore(bool waits) noexcept override { dispatcher_.excuse(number_, waits); }
   void limitAnswers(AnswerTimer*) noexcept override {}
   const AnswerTimer& sourceTimer(const AnswerTimer& own) const noexcept override { return own; }
 

@@ -5,8 +5,8 @@
 namespace tenure::pipeline {
 
 void SequenceStates::put(SequenceState state) {
-  const GroupId group = state.place.group;
-  if (state.place.isOpen()) {
+  const GroupId group = state.group.group;
+  if (isOpen(state.group)) {
     open_.insert_or_assign(group, std::move(state));
     return;
   }
@@ -23,16 +23,16 @@ std::optional<SequenceState> SequenceStates::take(const GroupId& group) {
 std::vector<Gap> SequenceStates::overdue(WallTime now, std::chrono::milliseconds limit) const {
   std::vector<Gap> gaps;
   for (const auto& [group, state] : open_)
-    if (!state.place.isReady() && now - state.place.since >= limit) gaps.push_back(state.place.gap(now));
+    if (!isReady(state.group) && now - state.group.turn.since >= limit) gaps.push_back(gapOf(state.group, now));
   return gaps;
 }
 
 std::vector<Gap> SequenceStates::tell(WallTime now, std::chrono::milliseconds limit) {
   std::vector<Gap> gaps;
   for (auto& [group, state] : open_) {
-    if (state.place.isReady() || now - state.place.since < limit) continue;
-    const std::int64_t missing = state.place.position + 1;
-    if (std::exchange(state.told, missing) != missing) gaps.push_back(state.place.gap(now));
+    if (isReady(state.group) || now - state.group.turn.since < limit) continue;
+    const std::int64_t missing = state.group.turn.position + 1;
+    if (std::exchange(state.told, missing) != missing) gaps.push_back(gapOf(state.group, now));
   }
   return gaps;
 }

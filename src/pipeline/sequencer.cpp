@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "base/digest.hpp"
 #include "base/text.hpp"
 
 namespace tenure::pipeline {
@@ -10,6 +11,12 @@ namespace {
 
 auto findHeader(const NewMessage& message, std::string_view name) noexcept {
   return std::ranges::find(message.headers, name, &Headers::value_type::first);
+}
+
+/// The same for each name and group, and another for each other: a group alone may be as long as an id.
+std::string digestText(const ConsumerName& consumer, const GroupId& group) {
+  const auto withLength = [](const std::string& text) { return std::to_string(text.size()) + ":" + text; };
+  return hexadecimal(digestOf(withLength(consumer.value) + withLength(group.value))).substr(0, 32);
 }
 
 }  // namespace
@@ -23,67 +30,42 @@ std::optional<std::int64_t> numberOf(const NewMessage& message) noexcept {
 }
 
 Sequencer::Sequencer(ConsumerName consumer, std::chrono::milliseconds gapLimit, std::size_t maxKept,
-                     std::size_t maxGroups, std::shared_ptr<OpenGroups> lists)
-    : consumer_(std::move(consumer)),
-      gapLimit_(gapLimit),
-      maxKept_(maxKept),
-      maxGroups_(maxGroups),
-      lists_(lists ? std::move(lists) : std::make_shared<OpenGroups>()) {}
+                     std::size_t maxGroups)
+    : consumer_(std::move(consumer)), gapLimit_(gapLimit), maxKept_(maxKept), maxGroups_(maxGroups) {}
 
 // --- what is known
 
-Result<void> Sequencer::restore(const std::vector<std::string>& places) {
-  for (const std::string& text : places) {
-    Result<GroupPlace> place = placeFromText(text);
-    if (!place) return place.error();
-    if (place->isOpen()) lists_->set(digestText(consumer_, place->group), true);
-    remember(*std::move(place));
-  }
-  return {};
+void Sequencer::restore(std::vector<NumberedGroup> groups) {
+  for (NumberedGroup& group : groups) remember(std::move(group));
 }
 
-Result<void> Sequencer::load(const GroupId& group, const std::optional<std::string>& place) {
-  GroupPlace loaded{.group = group};
-  if (place) {
-    Result<GroupPlace> read = placeFromText(*place);
-    if (!read) return read.error();
-    loaded = *std::move(read);
-  }
-  if (loaded.group != group) return Error{Errc::storeFailed, "the place of another group is kept under this one's key"};
+void Sequencer::load(const GroupId& group, const GroupTurn& turn) {
   forgetWhatCanBeLoaded();
-  remember(std::move(loaded));
-  return {};
+  remember({.group = group, .turn = turn});
 }
 
-/// All at once: whoever has so many groups that come and go reads each of them again now and then.
+/// All at once: a consumer with so many groups that come and go reads each of them again now and then.
 void Sequencer::forgetWhatCanBeLoaded() {
-  if (places_.size() < maxGroups_) return;
-  std::erase_if(places_, [](const auto& entry) { return !entry.second.isOpen(); });
+  if (groups_.size() < maxGroups_) return;
+  std::erase_if(groups_, [](const auto& entry) { return !isOpen(entry.second); });
 }
 
-void Sequencer::remember(GroupPlace place) {
-  const std::string digest = digestText(consumer_, place.group);
-  if (place.isOpen())
-    open_.insert_or_assign(digest, place.group);
-  else
-    open_.erase(digest);
-  if (isReadyToLoad(place))
-    ready_.insert_or_assign(digest, place.group);
-  else
-    ready_.erase(digest);
-  const GroupId group = place.group;
-  places_.insert_or_assign(group, std::move(place));
+void Sequencer::remember(NumberedGroup group) {
+  const GroupId id = group.group;
+  isOpen(group) ? static_cast<void>(open_.insert(id)) : static_cast<void>(open_.erase(id));
+  isReadyToLoad(group) ? static_cast<void>(ready_.insert(id)) : static_cast<void>(ready_.erase(id));
+  groups_.insert_or_assign(id, std::move(group));
 }
 
-bool Sequencer::isReadyToLoad(const GroupPlace& place) const {
-  const auto held = inHand_.find(place.group);
-  return place.isReady() && (held == inHand_.end() || held->second <= place.position);
+bool Sequencer::isReadyToLoad(const NumberedGroup& group) const {
+  const auto held = inHand_.find(group.group);
+  return isReady(group) && (held == inHand_.end() || held->second <= group.turn.position);
 }
 
-const GroupPlace* Sequencer::find(const GroupId& group) const {
-  if (const auto found = touched_.find(group); found != touched_.end()) return &found->second;
-  const auto found = places_.find(group);
-  return found == places_.end() ? nullptr : &found->second;
+const NumberedGroup* Sequencer::find(const GroupId& id) const {
+  if (const auto found = touched_.find(id); found != touched_.end()) return &found->second;
+  const auto found = groups_.find(id);
+  return found == groups_.end() ? nullptr : &found->second;
 }
 
 Turn Sequencer::turnOf(const Message& message) const {
@@ -91,83 +73,88 @@ Turn Sequencer::turnOf(const Message& message) const {
   const bool isNote = !number && findHeader(message, missingHeader) != message.headers.end();
   if (!number) return isNote ? Turn::behind : Turn::any;
   if (*number == 0) return Turn::unreadable;
-  const GroupPlace* place = find(message.group);
-  if (place == nullptr) return Turn::unknown;
-  if (*number <= place->position) return Turn::behind;
-  const auto kept = place->waiting.find(*number);
-  const bool isNext = *number == place->position + 1;
-  if (kept == place->waiting.end()) {
+  const NumberedGroup* group = find(message.group);
+  if (group == nullptr) return Turn::unknown;
+  if (*number <= group->turn.position) return Turn::behind;
+  const auto kept = group->kept.find(*number);
+  const bool isNext = *number == group->turn.position + 1;
+  if (kept == group->kept.end()) {
     if (isNext) return Turn::next;
-    return place->waiting.size() < maxKept_ ? Turn::early : Turn::crowded;
+    return group->kept.size() < maxKept_ ? Turn::early : Turn::crowded;
   }
-  if (kept->second.empty()) return Turn::behind;
-  if (const std::string mark = markOf(message); mark != kept->second)
-    return haveOneId(mark, kept->second) ? Turn::reused : Turn::conflicting;
+  if (kept->second.isPast) return Turn::behind;
+  if (kept->second.id != message.id) return Turn::conflicting;
+  if (kept->second != markOf(message)) return Turn::reused;
   return isNext ? Turn::next : Turn::waiting;
 }
 
 std::int64_t Sequencer::expected(const GroupId& group) const {
-  const GroupPlace* place = find(group);
-  return place == nullptr ? 1 : place->position + 1;
+  const NumberedGroup* known = find(group);
+  return known == nullptr ? 1 : known->turn.position + 1;
 }
 
 // --- the open transaction
 
-GroupPlace& Sequencer::touch(const GroupId& group) {
-  const auto found = touched_.find(group);
+NumberedGroup& Sequencer::touch(const GroupId& id) {
+  const auto found = touched_.find(id);
   if (found != touched_.end()) return found->second;
-  return touched_.emplace(group, places_.at(group)).first->second;
+  return touched_.emplace(id, groups_.at(id)).first->second;
 }
 
 void Sequencer::keep(const Message& message, WallTime now) {
   const std::int64_t number = *numberOf(message);
-  GroupPlace& place = touch(message.group);
-  TENURE_ASSERT(number > place.position + 1 && !place.waiting.contains(number));
-  if (!place.isOpen()) place.since = now;
-  place.waiting.emplace(number, markOf(message));
-  const std::string digest = digestText(consumer_, message.group);
-  messageWrites_.insert_or_assign(keptKey(digest, number), keptToText(message));
-  messageWrites_.insert_or_assign(keptBodyKey(digest, number), message.body);
+  NumberedGroup& group = touch(message.group);
+  TENURE_ASSERT(number > group.turn.position + 1 && !group.kept.contains(number));
+  if (!isOpen(group)) group.turn.since = now;
+  group.kept.emplace(number, markOf(message));
+  keptWrites_.insert_or_assign({message.group, number}, KeptMessage{.number = number, .message = message});
 }
 
 void Sequencer::settle(const Message& message, WallTime now) {
   const auto number = numberOf(message);
   if (number.value_or(0) == 0) return;
-  const GroupPlace* known = find(message.group);
-  if (known == nullptr || *number <= known->position) return;
-  const auto kept = known->waiting.find(*number);
-  const bool isKept = kept != known->waiting.end();
+  const NumberedGroup* known = find(message.group);
+  if (known == nullptr || *number <= known->turn.position) return;
+  const auto kept = known->kept.find(*number);
+  const bool isKept = kept != known->kept.end();
   if (isKept && kept->second != markOf(message)) return;  // another message's number
-  GroupPlace& place = touch(message.group);
-  if (*number > place.position + 1) {
-    if (isKept) return;
-    if (!place.isOpen()) place.since = now;
-    place.waiting.emplace(*number, "");  // it died before its turn: nobody needs to wait for it
-    return;
+  if (*number == known->turn.position + 1) {
+    NumberedGroup& group = touch(message.group);
+    group.turn.position = *number;
+    if (isKept) drop(group, *number);
+    advance(group, now);
+  } else if (!isKept) {
+    passEarly(message, *number, now);
   }
-  place.position = *number;
-  if (isKept) {
-    const std::string digest = digestText(consumer_, message.group);
-    messageWrites_.insert_or_assign(keptKey(digest, *number), std::nullopt);
-    messageWrites_.insert_or_assign(keptBodyKey(digest, *number), std::nullopt);
-    place.waiting.erase(*number);
-  }
-  advance(place, now);
+}
+
+/// It died before its turn: its number is not waited for.
+void Sequencer::passEarly(const Message& message, std::int64_t number, WallTime now) {
+  NumberedGroup& group = touch(message.group);
+  if (!isOpen(group)) group.turn.since = now;
+  KeptMessage past{.number = number, .message = {}, .isPast = true};
+  past.message.id = message.id;
+  past.message.group = message.group;
+  group.kept.emplace(number, NumberedGroup::Mark{.id = message.id, .digest = digestOf({}), .isPast = true});
+  keptWrites_.insert_or_assign({message.group, number}, std::move(past));
+}
+
+void Sequencer::drop(NumberedGroup& group, std::int64_t number) {
+  group.kept.erase(number);
+  keptWrites_.insert_or_assign({group.group, number}, std::nullopt);
 }
 
 /// Over what died before its turn.
-void Sequencer::advance(GroupPlace& place, WallTime now) {
-  place.since = now;
-  while (place.isOpen() && place.waiting.begin()->first == place.position + 1 && !place.isReady()) {
-    ++place.position;
-    place.waiting.erase(place.waiting.begin());
-  }
+void Sequencer::advance(NumberedGroup& group, WallTime now) {
+  group.turn.since = now;
+  while (isOpen(group) && group.kept.begin()->first == group.turn.position + 1 && !isReady(group))
+    drop(group, ++group.turn.position);
 }
 
 void Sequencer::skip(const Gap& gap, WallTime now) {
-  GroupPlace& place = touch(gap.group);
-  place.position = gap.last;
-  advance(place, now);
+  NumberedGroup& group = touch(gap.group);
+  group.turn.position = gap.last;
+  advance(group, now);
   Message missing;
   missing.id.value = "missing-" + digestText(consumer_, gap.group) + "-" + std::to_string(gap.first);
   missing.group = gap.group;
@@ -184,35 +171,13 @@ void Sequencer::skip(const Gap& gap, WallTime now) {
        .diedAt = now});
 }
 
-std::vector<StateWrite> Sequencer::writes() const {
-  std::vector<StateWrite> writes = ownWrites();
-  const std::vector<OpenChange> changes = openChanges();
-  for (const char digit : changedLists()) writes.push_back(lists_->write(consumer_, digit, changes));
+NumberWrites Sequencer::writes() const {
+  NumberWrites writes{.notes = notes_};
+  for (const auto& [of, message] : keptWrites_)
+    message ? writes.kept.push_back(*message) : writes.dropped.push_back(of);
+  for (const auto& [id, group] : touched_)
+    if (group.turn != groups_.at(id).turn) writes.turns.emplace_back(id, group.turn);
   return writes;
-}
-
-std::vector<StateWrite> Sequencer::ownWrites() const {
-  std::vector<StateWrite> writes;
-  for (const auto& [key, value] : messageWrites_) writes.push_back({key, value});
-  for (const auto& [group, place] : touched_) writes.push_back({keyOf(group), placeToText(place)});
-  return writes;
-}
-
-std::vector<OpenChange> Sequencer::openChanges() const {
-  std::vector<OpenChange> changes;
-  for (const auto& [group, place] : touched_)
-    if (std::string digest = digestText(consumer_, group); place.isOpen() != open_.contains(digest))
-      changes.push_back({std::move(digest), place.isOpen()});
-  return changes;
-}
-
-std::set<char> Sequencer::changedLists() const {
-  std::set<char> changed;
-  for (const auto& [group, place] : touched_) {
-    const std::string digest = digestText(consumer_, group);
-    if (place.isOpen() != open_.contains(digest)) changed.insert(digest.front());
-  }
-  return changed;
 }
 
 bool Sequencer::readies() const noexcept {
@@ -221,47 +186,44 @@ bool Sequencer::readies() const noexcept {
 }
 
 void Sequencer::committed() {
-  for (auto& [group, place] : touched_) {
-    if (const std::string digest = digestText(consumer_, group); place.isOpen() != open_.contains(digest))
-      lists_->set(digest, place.isOpen());
-    if (const auto held = inHand_.find(group); held != inHand_.end() && held->second <= place.position)
+  for (auto& [id, group] : touched_) {
+    if (const auto held = inHand_.find(id); held != inHand_.end() && held->second <= group.turn.position)
       inHand_.erase(held);
-    if (const auto told = told_.find(group); told != told_.end() && told->second <= place.position) told_.erase(told);
-    remember(std::move(place));
+    if (const auto told = told_.find(id); told != told_.end() && told->second <= group.turn.position) told_.erase(told);
+    remember(std::move(group));
   }
   undone();
 }
 
 void Sequencer::undone() noexcept {
   touched_.clear();
-  messageWrites_.clear();
+  keptWrites_.clear();
   notes_.clear();
 }
 
 // --- from one to another
 
 void Sequencer::adopt(SequenceState state) {
-  if (state.told != 0) told_[state.place.group] = state.told;
-  remember(std::move(state.place));
+  if (state.told != 0) told_[state.group.group] = state.told;
+  remember(std::move(state.group));
 }
 
 std::optional<SequenceState> Sequencer::giveUp(const GroupId& group) {
   TENURE_ASSERT(!touched_.contains(group));
-  auto place = places_.extract(group);
-  if (!place) return std::nullopt;
-  SequenceState state{.place = std::move(place.mapped())};
+  auto known = groups_.extract(group);
+  if (!known) return std::nullopt;
+  SequenceState state{.group = std::move(known.mapped())};
   if (const auto told = told_.extract(group)) state.told = told.mapped();
   inHand_.erase(group);
-  const std::string digest = digestText(consumer_, group);
-  open_.erase(digest);
-  ready_.erase(digest);
+  open_.erase(group);
+  ready_.erase(group);
   return state;
 }
 
 std::vector<SequenceState> Sequencer::giveUpAll(const std::function<bool(const GroupId&)>& but) {
   std::vector<GroupId> groups;
-  for (const auto& [group, place] : places_)
-    if (!but(group)) groups.push_back(group);
+  for (const auto& [id, group] : groups_)
+    if (!but(id)) groups.push_back(id);
   std::vector<SequenceState> states;
   for (const GroupId& group : groups) states.push_back(*giveUp(group));
   return states;
@@ -271,16 +233,16 @@ std::vector<SequenceState> Sequencer::giveUpAll(const std::function<bool(const G
 
 std::optional<Ready> Sequencer::ready(std::size_t most) const {
   if (ready_.empty()) return std::nullopt;
-  const GroupPlace& place = places_.at(ready_.begin()->second);
-  Ready ready{place.group, {}};
-  const auto count = static_cast<std::int64_t>(std::min(most, place.readyCount()));
-  for (std::int64_t i = 1; i <= count; ++i) ready.numbers.push_back(place.position + i);
+  const NumberedGroup& group = groups_.at(*ready_.begin());
+  Ready ready{group.group, {}};
+  const auto count = static_cast<std::int64_t>(std::min(most, readyCount(group)));
+  for (std::int64_t i = 1; i <= count; ++i) ready.numbers.push_back(group.turn.position + i);
   return ready;
 }
 
 void Sequencer::took(const Ready& ready) {
   inHand_[ready.group] = ready.numbers.back();
-  ready_.erase(digestText(consumer_, ready.group));
+  ready_.erase(ready.group);
 }
 
 std::optional<Gap> Sequencer::overdue(WallTime now) const { return oldestGap(now, true); }
@@ -289,16 +251,16 @@ std::optional<Gap> Sequencer::untold(WallTime now) const { return oldestGap(now,
 
 std::optional<Gap> Sequencer::oldestGap(WallTime now, bool evenIfTold) const {
   std::optional<Gap> oldest;
-  for (const auto& [digest, group] : open_) {
-    const GroupPlace& place = places_.at(group);
-    if (place.isReady() || now - place.since < gapLimit_) continue;
-    const auto told = told_.find(group);
-    if (!evenIfTold && told != told_.end() && told->second == place.position + 1) continue;
-    if (const Gap gap = place.gap(now); !oldest || gap.age > oldest->age) oldest = gap;
+  for (const GroupId& id : open_) {
+    const NumberedGroup& group = groups_.at(id);
+    if (isReady(group) || now - group.turn.since < gapLimit_) continue;
+    const auto told = told_.find(id);
+    if (!evenIfTold && told != told_.end() && told->second == group.turn.position + 1) continue;
+    if (const Gap gap = pipeline::gapOf(group, now); !oldest || gap.age > oldest->age) oldest = gap;
   }
   return oldest;
 }
 
-Gap Sequencer::gapOf(const GroupId& group, WallTime now) const { return places_.at(group).gap(now); }
+Gap Sequencer::gapOf(const GroupId& group, WallTime now) const { return pipeline::gapOf(groups_.at(group), now); }
 
 }  // namespace tenure::pipeline

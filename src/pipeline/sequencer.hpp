@@ -11,23 +11,21 @@
 ///                                                             transaction that settles it
 ///
 /// A change belongs to the open transaction until that is committed or undone, and is written with it: the store knows
-/// a group's position exactly as far as its effects. What a group needs is kept for itself, so that different groups
+/// a group's position exactly as far as its effects. Nothing is written that two groups share, so that different groups
 /// may be in the hands of different lanes, each with a sequencer of its own: a group's state goes with the group.
-/// Only the lists of groups that have something waiting are shared (open_groups.hpp), for a later term to find them.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "pipeline/open_groups.hpp"
-#include "pipeline/sequence_text.hpp"
+#include "pipeline/numbered_group.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/spi/store.hpp"
 
@@ -54,23 +52,29 @@ struct Ready {
 
 /// A group, on its way from one sequencer to another.
 struct SequenceState {
-  GroupPlace place;
+  NumberedGroup group;
   std::int64_t told = 0;  // which missing number was told of; 0 for none
+};
+
+/// What the next commit writes for groups that follow numbers.
+struct NumberWrites {
+  std::vector<std::pair<GroupId, GroupTurn>> turns{};
+  std::vector<KeptMessage> kept{};
+  std::vector<std::pair<GroupId, std::int64_t>> dropped{};
+  std::vector<DeadLetter> notes{};
 };
 
 class Sequencer {
  public:
   static constexpr std::size_t defaultGroups = 100'000;
-  /// `maxGroups`: how many places are remembered that could be loaded again. `lists` are those of all sequencers of the
-  /// consumer's term; nullptr where it is alone.
+  /// `maxGroups`: how many are remembered that could be loaded again.
   Sequencer(ConsumerName consumer, std::chrono::milliseconds gapLimit, std::size_t maxKept,
-            std::size_t maxGroups = defaultGroups, std::shared_ptr<OpenGroups> lists = nullptr);
+            std::size_t maxGroups = defaultGroups);
 
-  /// The places of all groups that have something waiting, at the beginning of a term.
-  Result<void> restore(const std::vector<std::string>& places);
-  /// Where the group's place is kept, and what was found there.
-  std::string keyOf(const GroupId& group) const { return placeKey(digestText(consumer_, group)); }
-  Result<void> load(const GroupId& group, const std::optional<std::string>& place);
+  /// All groups of which messages are kept, at the beginning of a term.
+  void restore(std::vector<NumberedGroup> groups);
+  /// One of which none is.
+  void load(const GroupId& group, const GroupTurn& turn);
 
   Turn turnOf(const Message& message) const;
   std::int64_t expected(const GroupId& group) const;
@@ -82,14 +86,7 @@ class Sequencer {
   /// The missing numbers are given up; the dead letter that tells of it.
   void skip(const Gap& gap, WallTime now);
 
-  /// The digits of the lists that writes() and committed() look into: they have to be its own from before the one until
-  /// after the other.
-  std::set<char> changedLists() const;
-  std::vector<StateWrite> writes() const;
-  /// The same in two parts: what nobody else writes, and what it changes in the lists (OpenGroups::write).
-  std::vector<StateWrite> ownWrites() const;
-  std::vector<OpenChange> openChanges() const;
-  const std::vector<DeadLetter>& notes() const noexcept { return notes_; }
+  NumberWrites writes() const;
   /// Whether its commit makes messages ready.
   bool readies() const noexcept;
   void committed();
@@ -116,29 +113,30 @@ class Sequencer {
   const ConsumerName& consumer() const noexcept { return consumer_; }
 
  private:
-  const GroupPlace* find(const GroupId& group) const;
+  const NumberedGroup* find(const GroupId& id) const;
   std::optional<Gap> oldestGap(WallTime now, bool evenIfTold) const;
-  GroupPlace& touch(const GroupId& group);
-  void advance(GroupPlace& place, WallTime now);
-  bool isReadyToLoad(const GroupPlace& place) const;
-  void remember(GroupPlace place);
+  NumberedGroup& touch(const GroupId& id);
+  void passEarly(const Message& message, std::int64_t number, WallTime now);
+  void drop(NumberedGroup& group, std::int64_t number);
+  void advance(NumberedGroup& group, WallTime now);
+  bool isReadyToLoad(const NumberedGroup& group) const;
+  void remember(NumberedGroup group);
   void forgetWhatCanBeLoaded();
 
   const ConsumerName consumer_;
   const std::chrono::milliseconds gapLimit_;
   const std::size_t maxKept_;
   const std::size_t maxGroups_;
-  const std::shared_ptr<OpenGroups> lists_;
 
-  std::unordered_map<GroupId, GroupPlace> places_;    // as committed
-  std::map<std::string, GroupId> open_;               // those with something waiting, by their digest
-  std::map<std::string, GroupId> ready_;              // those whose next message can be loaded
+  std::unordered_map<GroupId, NumberedGroup> groups_;  // as committed
+  std::set<GroupId> open_;
+  std::set<GroupId> ready_;                           // those whose next message can be loaded
   std::unordered_map<GroupId, std::int64_t> inHand_;  // the last number that was loaded
   std::unordered_map<GroupId, std::int64_t> told_;
 
   // The open transaction.
-  std::unordered_map<GroupId, GroupPlace> touched_;
-  std::map<std::string, std::optional<std::string>> messageWrites_;
+  std::unordered_map<GroupId, NumberedGroup> touched_;
+  std::map<std::pair<GroupId, std::int64_t>, std::optional<KeptMessage>> keptWrites_;  // nullopt: kept no more
   std::vector<DeadLetter> notes_;
 };
 

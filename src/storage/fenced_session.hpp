@@ -51,6 +51,7 @@ class FencedSession final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override;
+  Result<std::vector<NumberedGroup>> openGroups(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   void expect(std::span<const Message> messages) override { lookahead_.expect(messages); }
   std::size_t maxBatch() const noexcept override { return driver_->limits().maxBatch; }

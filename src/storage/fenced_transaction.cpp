@@ -288,6 +288,45 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
   return {};
 }
 
+// --- groups that follow numbers
+
+Result<GroupTurn> FencedTransaction::turnOf(const ConsumerName& consumer, const GroupId& group) {
+  if (const Result<void> sound = status(); !sound) return sound.error();
+  const auto row = current(Table::turn, turnKey(consumer, group));
+  if (!row) return row.error();
+  return *row ? turnFrom(**row) : GroupTurn{};
+}
+
+Result<void> FencedTransaction::recordTurn(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn) {
+  if (Result<void> sound = status(); !sound) return sound;
+  writes_.put(Table::turn, turnRow(consumer, group, turn));
+  return {};
+}
+
+Result<std::optional<KeptMessage>> FencedTransaction::kept(const ConsumerName& consumer, const GroupId& group,
+                                                           std::int64_t number) {
+  if (const Result<void> sound = status(); !sound) return sound.error();
+  const auto row = current(Table::kept, keptKey(consumer, group, number));
+  if (!row) return row.error();
+  if (!*row) return std::optional<KeptMessage>{};
+  Result<KeptMessage> found = keptFrom(**row);
+  return found ? Result<std::optional<KeptMessage>>(std::move(*found)) : found.error();
+}
+
+Result<void> FencedTransaction::keep(const ConsumerName& consumer, const KeptMessage& message) {
+  if (Result<void> sound = status(); !sound) return sound;
+  writes_.put(Table::kept, keptRow(consumer, message));
+  return {};
+}
+
+Result<void> FencedTransaction::dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) {
+  if (Result<void> sound = status(); !sound) return sound;
+  writes_.remove(Table::kept, keptKey(consumer, group, number));
+  return {};
+}
+
+// --- the end
+
 Result<void> FencedTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
   if (Result<void> sound = status(); !sound) return sound;
   for (const LoggedAttempt& each : attempts) writes_.put(Table::log, logRow(consumer, term_.token(), each));

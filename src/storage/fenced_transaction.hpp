@@ -48,6 +48,12 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> recordFact(const ConsumerName& consumer, const ConsumerFact& fact) override;
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
+  Result<GroupTurn> turnOf(const ConsumerName& consumer, const GroupId& group) override;
+  Result<void> recordTurn(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn) override;
+  Result<std::optional<KeptMessage>> kept(const ConsumerName& consumer, const GroupId& group,
+                                          std::int64_t number) override;
+  Result<void> keep(const ConsumerName& consumer, const KeptMessage& message) override;
+  Result<void> dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) override;
   Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override;
   Result<void> commit() override;
   void rollback() noexcept override;

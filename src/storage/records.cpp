@@ -152,6 +152,35 @@ Result<StoredLetter> deadLetterFrom(const Row& row) {
   return found;
 }
 
+Row turnRow(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn) {
+  return rowWith(consumer.value, group.value, turn.position, millisecondsOf(turn.since));
+}
+
+GroupTurn turnFrom(const Row& row) {
+  return {.position = integerIn(row, turn::position), .since = timeIn(row, turn::since)};
+}
+
+Row keptRow(const ConsumerName& consumer, const KeptMessage& kept) {
+  const Message& message = kept.message;
+  return rowWith(consumer.value, message.group.value, kept.number, message.id.value, message.body,
+                 headersToTextAnyhow(message.headers).value_or(""), millisecondsOf(message.enqueuedAt),
+                 message.position, std::int64_t{kept.isPast ? 1 : 0});
+}
+
+Result<KeptMessage> keptFrom(const Row& row) {
+  Result<Headers> headers = headersFromText(textIn(row, kept::headers));
+  if (!headers) return headers.error();
+  KeptMessage found{.number = integerIn(row, kept::number), .isPast = integerIn(row, kept::isPast) != 0};
+  Message& message = found.message;
+  message.id = MessageId{textIn(row, kept::id)};
+  message.group = GroupId{textIn(row, kept::group)};
+  message.body = textIn(row, kept::body);
+  message.headers = std::move(*headers);
+  message.enqueuedAt = timeIn(row, kept::enqueuedAt);
+  message.position = integerIn(row, kept::position);
+  return found;
+}
+
 Row logRow(const ConsumerName& consumer, FencingToken token, const LoggedAttempt& attempt) {
   return rowWith(consumer.value, std::int64_t{0}, attempt.message.value, std::int64_t{attempt.attempt},
                  static_cast<std::int64_t>(attempt.end), attempt.error, token.value, millisecondsOf(attempt.beganAt),

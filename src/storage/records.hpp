@@ -50,6 +50,17 @@ struct StoredLetter {
 /// Errors: storeFailed.
 Result<StoredLetter> deadLetterFrom(const Row& row);
 
+inline Row turnKey(const ConsumerName& consumer, const GroupId& group) { return {consumer.value, group.value}; }
+Row turnRow(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn);
+GroupTurn turnFrom(const Row& row);
+
+inline Row keptKey(const ConsumerName& consumer, const GroupId& group, std::int64_t number) {
+  return {consumer.value, group.value, number};
+}
+Row keptRow(const ConsumerName& consumer, const KeptMessage& kept);
+/// Errors: storeFailed.
+Result<KeptMessage> keptFrom(const Row& row);
+
 /// Its number is given by the store.
 Row logRow(const ConsumerName& consumer, FencingToken token, const LoggedAttempt& attempt);
 LogLine logLineFrom(const Row& row);

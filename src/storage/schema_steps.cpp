@@ -22,6 +22,11 @@ Result<std::span<const SchemaStep>> stepsFrom(const std::string& where, std::int
   return steps.subspan(static_cast<std::size_t>(version - first));
 }
 
+Error refusedStep(const std::string& where, const SchemaStep& step) {
+  return {Errc::configurationRefused,
+          hasVersion(where, step.from) + ", which cannot be brought forward: " + std::string(step.why)};
+}
+
 Error olderSchema(const std::string& where, std::int64_t version, std::int64_t known) {
   return {Errc::configurationRefused, hasVersion(where, version) + ", this build knows " + std::to_string(known) +
                                           ": run `tenure schema apply`, which keeps all that is there"};

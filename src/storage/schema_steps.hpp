@@ -15,12 +15,17 @@ namespace tenure::storage {
 struct SchemaStep {
   std::int64_t from;
   std::string_view sql;
+  std::string_view refusedBy{};  // a query: where it has a row, the step cannot be taken
+  std::string_view why{};        // for the operator
 };
 
 /// What `version` lacks of `known`, the first step first. `steps` are in order, and the last one leads to `known`.
 /// Errors:  configurationRefused  it is newer, or older than the first step; `where` names the store
 Result<std::span<const SchemaStep>> stepsFrom(const std::string& where, std::int64_t version, std::int64_t known,
                                               std::span<const SchemaStep> steps);
+
+/// For a step whose `refusedBy` has a row.
+Error refusedStep(const std::string& where, const SchemaStep& step);
 
 /// For all who may not take them.
 Error olderSchema(const std::string& where, std::int64_t version, std::int64_t known);

@@ -5,6 +5,7 @@
 #include "base/random.hpp"
 #include "storage/choices.hpp"
 #include "storage/headers_text.hpp"
+#include "storage/open_groups.hpp"
 
 namespace tenure::storage {
 namespace {
@@ -207,21 +208,9 @@ Result<std::vector<InWorkRecord>> StoreAdmin::inWork() {
   return read ? Result<std::vector<InWorkRecord>>(std::move(found)) : read.error();
 }
 
-/// Where a place is one election's alone, so is what it holds.
-Result<std::vector<std::optional<std::string>>> StoreAdmin::state(const ElectionName& election,
-                                                                  std::span<const std::string> keys) {
+Result<std::vector<ConsumersGroup>> StoreAdmin::openGroups() {
   if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
-  std::vector<std::optional<std::string>> values(keys.size());
-  const Result<FenceFound> found = driver_->readFence(election);
-  if (!found) return found.error();
-  if (!found->owner.election.empty() && found->owner.election != election.value) return values;
-  std::vector<RowName> names;
-  for (const std::string& key : keys) names.push_back({Table::state, {key}});
-  const Result<Rows> rows = read(names);
-  if (!rows) return rows.error();
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (const std::optional<Row>& row = (*rows)[i]) values[i] = textIn(*row, state::value);
-  return values;
+  return storage::openGroups(*driver_);
 }
 
 Result<void> StoreAdmin::release(const ConsumerName& consumer, const MessageId& id) {

@@ -33,8 +33,7 @@ class StoreAdmin final : public IStoreAdmin {
   Result<std::vector<ConsumerStreak>> streaks() override;
   Result<void> resume(const ConsumerName& consumer) override;
   Result<std::vector<InWorkRecord>> inWork() override;
-  Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
-                                                        std::span<const std::string> keys) override;
+  Result<std::vector<ConsumersGroup>> openGroups() override;
   Result<std::vector<LogLine>> log(const LogChoice& choice) override;
 
  private:

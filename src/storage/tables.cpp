@@ -95,6 +95,18 @@ constexpr std::array clockColumns{
     Column{"boot_id", Kind::text},  Column{"since_boot"}, Column{"trusted_from"},
 };
 
+constexpr std::array turnColumns{
+    Column{"consumer", Kind::text},
+    Column{"grp", Kind::anyText},
+    Column{"position"},
+    Column{"since"},
+};
+constexpr std::array keptColumns{
+    Column{"consumer", Kind::text}, Column{"grp", Kind::anyText}, Column{"number"},
+    Column{"id", Kind::anyText},    Column{"body", Kind::bytes},  Column{"headers", Kind::text},
+    Column{"enqueued_at"},          Column{"position"},           Column{"past"},
+};
+
 constexpr std::array<Schema, tableCount> schemas{{
     {Table::key, "tenure_key", Scope::queue, 2, keyColumns},
     {Table::attempt, "tenure_attempt", Scope::queue, 2, attemptColumns},
@@ -107,6 +119,8 @@ constexpr std::array<Schema, tableCount> schemas{{
     {Table::clock, "tenure_clock", Scope::queue, 1, clockColumns},
     {Table::waiting, "tenure_waiting", Scope::place, 2, waitingColumns},
     {Table::fired, "tenure_fired", Scope::place, 2, firedColumns},
+    {Table::turn, "tenure_turn", Scope::queue, 2, turnColumns},
+    {Table::kept, "tenure_kept", Scope::queue, 3, keptColumns},
 }};
 
 }  // namespace

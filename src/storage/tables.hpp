@@ -28,8 +28,10 @@ enum class Table : std::uint8_t {
   clock,       // a consumer's last look at it
   waiting,     // a message that waits for its time
   fired,       // a message that had one, and has come to its queue
+  turn,        // where a group stands that follows numbers
+  kept,        // a message of it that came before its turn
 };
-inline constexpr std::size_t tableCount = 11;
+inline constexpr std::size_t tableCount = 13;
 
 using Value = std::variant<std::int64_t, std::string>;
 using Row = std::vector<Value>;
@@ -134,6 +136,12 @@ enum : std::size_t { queue, id, due, group, body, headers, numbered };
 }
 namespace fired {
 enum : std::size_t { queue, id, due, at };
+}
+namespace turn {
+enum : std::size_t { consumer, group, position, since };
+}
+namespace kept {
+enum : std::size_t { consumer, group, number, id, body, headers, enqueuedAt, position, isPast };
 }
 
 /// One is made for each message: nothing of it is copied twice.

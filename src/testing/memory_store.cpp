@@ -85,6 +85,30 @@ Result<void> FaultyTransaction::deadLetter(const ConsumerName& consumer, const D
   return may ? inner_->deadLetter(consumer, letter) : may;
 }
 
+Result<GroupTurn> FaultyTransaction::turnOf(const ConsumerName& consumer, const GroupId& group) {
+  return broken_ ? Result<GroupTurn>(*broken_) : inner_->turnOf(consumer, group);
+}
+
+Result<void> FaultyTransaction::recordTurn(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn) {
+  const Result<void> may = entered();
+  return may ? inner_->recordTurn(consumer, group, turn) : may;
+}
+
+Result<std::optional<KeptMessage>> FaultyTransaction::kept(const ConsumerName& consumer, const GroupId& group,
+                                                           std::int64_t number) {
+  return broken_ ? Result<std::optional<KeptMessage>>(*broken_) : inner_->kept(consumer, group, number);
+}
+
+Result<void> FaultyTransaction::keep(const ConsumerName& consumer, const KeptMessage& message) {
+  const Result<void> may = entered();
+  return may ? inner_->keep(consumer, message) : may;
+}
+
+Result<void> FaultyTransaction::dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) {
+  const Result<void> may = entered();
+  return may ? inner_->dropKept(consumer, group, number) : may;
+}
+
 Result<void> FaultyTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
   const Result<void> may = entered();
   return may ? inner_->logAttempts(consumer, attempts) : may;
@@ -123,6 +147,11 @@ Result<ConsumerState> FaultyStore::consumerState(const ConsumerName& consumer) {
 Result<InWork> FaultyStore::inWorkOf(const ConsumerName& consumer, std::size_t lane) {
   const Result<void> struck = strike(Operation::state);
   return struck ? inner_->inWorkOf(consumer, lane) : struck.error();
+}
+
+Result<std::vector<NumberedGroup>> FaultyStore::openGroups(const ConsumerName& consumer) {
+  const Result<void> struck = strike(Operation::state);
+  return struck ? inner_->openGroups(consumer) : struck.error();
 }
 
 Result<std::vector<Admission>> FaultyStore::known(const ConsumerName& consumer, std::span<const Message> messages) {

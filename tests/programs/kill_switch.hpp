@@ -27,7 +27,8 @@ constexpr std::array<std::string_view, 24> pipelineSteps{
     "acknowledge", "log",    "commit", "resolve", "prune",       "detach",        "release", "tend"};
 
 /// And what is done besides for messages that have numbers: groups' places and what comes early are read and written.
-constexpr std::array<std::string_view, 3> numberSteps{"read", "keep", "erase"};
+constexpr std::array<std::string_view, 6> numberSteps{"open_groups", "turn_of", "record_turn",
+                                                      "kept",        "keep",    "drop_kept"};
 
 class KillSwitch {
  public:
@@ -83,14 +84,21 @@ class KillTransaction final : public ForwardingTransaction, private ISqlStatemen
                           MessageFate fate) override {
     return kill_.around("admit", [&] { return ForwardingTransaction::admit(consumer, id, digest, fate); });
   }
-  Result<std::optional<std::string>> get(std::string_view key) override {
-    return kill_.around("read", [&] { return ForwardingTransaction::get(key); });
+  Result<GroupTurn> turnOf(const ConsumerName& consumer, const GroupId& group) override {
+    return kill_.around("turn_of", [&] { return ForwardingTransaction::turnOf(consumer, group); });
   }
-  Result<void> put(std::string_view key, std::string_view value) override {
-    return kill_.around("keep", [&] { return ForwardingTransaction::put(key, value); });
+  Result<void> recordTurn(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn) override {
+    return kill_.around("record_turn", [&] { return ForwardingTransaction::recordTurn(consumer, group, turn); });
   }
-  Result<void> erase(std::string_view key) override {
-    return kill_.around("erase", [&] { return ForwardingTransaction::erase(key); });
+  Result<std::optional<KeptMessage>> kept(const ConsumerName& consumer, const GroupId& group,
+                                          std::int64_t number) override {
+    return kill_.around("kept", [&] { return ForwardingTransaction::kept(consumer, group, number); });
+  }
+  Result<void> keep(const ConsumerName& consumer, const KeptMessage& message) override {
+    return kill_.around("keep", [&] { return ForwardingTransaction::keep(consumer, message); });
+  }
+  Result<void> dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) override {
+    return kill_.around("drop_kept", [&] { return ForwardingTransaction::dropKept(consumer, group, number); });
   }
   ISqlStatements* sql() noexcept override { return this; }
   Result<void> mark() override {
@@ -159,6 +167,9 @@ class KillStore final : public ForwardingStore {
   }
   Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override {
     return kill_.around("recall", [&] { return ForwardingStore::inWorkOf(consumer, lane); });
+  }
+  Result<std::vector<NumberedGroup>> openGroups(const ConsumerName& consumer) override {
+    return kill_.around("open_groups", [&] { return ForwardingStore::openGroups(consumer); });
   }
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
     return kill_.around("known", [&] { return ForwardingStore::known(consumer, messages); });

@@ -67,7 +67,6 @@ void Ghost::came(const NewMessage& message, bool skipped) {
   place->second.copy = copy;
   place->second.message = message;
   place->second.skipped = skipped;
-  numbers_.produced(message);
   ++open_;
 }
 

@@ -98,7 +98,6 @@ class Ghost {
         keys_(options),
         attempts_(options, !ordersByDelivery),
         pace_(lanes_ > 0),
-        numbers_(options),
         coalescing_(options),
         history_(options) {}
 

@@ -99,6 +99,9 @@ class MutantStore final : public test::ForwardingStore {
   Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override {
     return isUnclaimed() ? Result<InWork>(InWork{}) : ForwardingStore::inWorkOf(consumer, lane);
   }
+  Result<std::vector<NumberedGroup>> openGroups(const ConsumerName& consumer) override {
+    return isUnclaimed() ? Result<std::vector<NumberedGroup>>({}) : ForwardingStore::openGroups(consumer);
+  }
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   // To the real store, the terms are invented ones.
   Result<Pruned> prune(const Term&, const Pruning&) override { return Pruned{}; }

@@ -9,22 +9,12 @@ std::string name(const GroupId& group, std::int64_t number) {
   return "number " + std::to_string(number) + " of group " + group.value;
 }
 
-bool isBody(std::string_view key) { return key.ends_with("/body"); }
-
 }  // namespace
 
-std::string Numbers::keyOf(const NewMessage& message) const {
-  return pipeline::keptBodyKey(pipeline::digestText(options_.name, message.group), *pipeline::numberOf(message));
-}
-
-void Numbers::produced(const NewMessage& message) {
-  if (pipeline::numberOf(message))
-    placeKeys_.insert(pipeline::placeKey(pipeline::digestText(options_.name, message.group)));
-}
-
 bool Numbers::keeps(const NewMessage& message) const {
-  if (!pipeline::numberOf(message)) return false;
-  const auto kept = kept_.find(keyOf(message));
+  const auto number = pipeline::numberOf(message);
+  if (!number) return false;
+  const auto kept = kept_.find({message.group, *number});
   return kept != kept_.end() && kept->second == message.body;
 }
 
@@ -41,14 +31,14 @@ Complaint Numbers::effect(const NewMessage& message, MessageFate fate) {
 }
 
 Complaint Numbers::committed(const NumbersBooking& booking) {
-  for (const pipeline::StateWrite& write : booking.writes)
-    if (const Complaint complaint = wrote(write)) return complaint;
-  for (const pipeline::StateWrite& write : booking.writes) {
-    if (!write.value || !placeKeys_.contains(write.key)) continue;
-    const Result<pipeline::GroupPlace> place = pipeline::placeFromText(*write.value);
-    if (!place) return "N1: a place that cannot be read";
-    if (const Complaint complaint = moved(*place, booking)) return complaint;
+  for (const KeptMessage& each : booking.kept)
+    if (!each.isPast) kept_.insert_or_assign({each.message.group, each.number}, each.message.body);
+  for (const auto& of : booking.dropped) {
+    const auto kept = kept_.extract(of);
+    if (kept && !ended_.contains(kept.mapped())) return "N3: what was kept is gone without an effect: " + kept.mapped();
   }
+  for (const auto& [id, turn] : booking.turns)
+    if (const Complaint complaint = moved(id, turn, booking)) return complaint;
   for (const auto& [id, group] : groups_)
     if (group.last > group.position)
       return "N1: " + name(id, group.last) + " has its effect, and its group stands at " +
@@ -56,30 +46,18 @@ Complaint Numbers::committed(const NumbersBooking& booking) {
   return std::nullopt;
 }
 
-Complaint Numbers::wrote(const pipeline::StateWrite& write) {
-  if (!isBody(write.key)) return std::nullopt;
-  if (write.value) {
-    kept_.insert_or_assign(write.key, *write.value);
-    return std::nullopt;
-  }
-  const auto kept = kept_.extract(write.key);
-  if (kept && !ended_.contains(kept.mapped())) return "N3: what was kept is gone without an effect: " + kept.mapped();
-  return std::nullopt;
-}
-
-Complaint Numbers::moved(const pipeline::GroupPlace& place, const NumbersBooking& booking) {
-  Group& group = groups_[place.group];
-  const std::string digest = pipeline::digestText(options_.name, place.group);
-  if (place.position < group.position) return "N1: group " + place.group.value + " goes back";
+Complaint Numbers::moved(const GroupId& id, const GroupTurn& turn, const NumbersBooking& booking) {
+  Group& group = groups_[id];
+  if (turn.position < group.position) return "N1: group " + id.value + " goes back";
   bool isGivenUp = false;
-  for (std::int64_t number = group.position + 1; number <= place.position; ++number) {
+  for (std::int64_t number = group.position + 1; number <= turn.position; ++number) {
     const bool isPast = group.past.erase(number) > 0;
-    const bool isKept = kept_.contains(pipeline::keptBodyKey(digest, number));
-    const bool isNoted = std::ranges::find(booking.gaps, std::pair(place.group, number)) != booking.gaps.end();
+    const bool isKept = kept_.contains({id, number});
+    const bool isNoted = std::ranges::find(booking.gaps, std::pair(id, number)) != booking.gaps.end();
     isGivenUp = !isPast && !isKept && (isGivenUp || isNoted);
-    if (!isPast && !isGivenUp) return "N1: " + name(place.group, number) + " is passed over";
+    if (!isPast && !isGivenUp) return "N1: " + name(id, number) + " is passed over";
   }
-  group.position = place.position;
+  group.position = turn.position;
   return std::nullopt;
 }
 

@@ -19,15 +19,14 @@ namespace tenure::simulation {
 
 /// What a transaction writes of numbers, and what it means for them.
 struct NumbersBooking {
-  std::vector<pipeline::StateWrite> writes;
+  std::vector<std::pair<GroupId, GroupTurn>> turns;
+  std::vector<KeptMessage> kept;
+  std::vector<std::pair<GroupId, std::int64_t>> dropped;
   std::vector<std::pair<GroupId, std::int64_t>> gaps;  // given up from this number on, with a note
 };
 
 class Numbers {
  public:
-  explicit Numbers(const ConsumerOptions& options) : options_(options) {}
-
-  void produced(const NewMessage& message);
   /// Each effect of a transaction, in order; then what the transaction writes.
   Complaint effect(const NewMessage& message, MessageFate fate);
   Complaint committed(const NumbersBooking& booking);
@@ -41,15 +40,11 @@ class Numbers {
     std::set<std::int64_t> past;  // numbers above the position that have come to their end
   };
 
-  Complaint moved(const pipeline::GroupPlace& place, const NumbersBooking& booking);
-  Complaint wrote(const pipeline::StateWrite& write);
-  std::string keyOf(const NewMessage& message) const;
+  Complaint moved(const GroupId& id, const GroupTurn& turn, const NumbersBooking& booking);
 
-  const ConsumerOptions& options_;
   std::map<GroupId, Group> groups_;
-  std::map<std::string, std::string> kept_;  // bodies, by their keys
-  std::set<std::string> ended_;              // bodies that have had their effect or dead letter
-  std::set<std::string> placeKeys_;          // of all groups there are
+  std::map<std::pair<GroupId, std::int64_t>, std::string> kept_;  // bodies
+  std::set<std::string> ended_;                                   // bodies that have had their effect or dead letter
 };
 
 }  // namespace tenure::simulation

@@ -113,6 +113,10 @@ Result<InWork> Store::inWorkOf(const ConsumerName& consumer, std::size_t lane) {
   return found;
 }
 
+Result<std::vector<NumberedGroup>> Store::openGroups(const ConsumerName& consumer) {
+  return read([&] { return inner_.openGroups(consumer); });
+}
+
 Result<std::vector<Admission>> Store::known(const ConsumerName& consumer, std::span<const Message> messages) {
   const Plan& plan = process_.simulation().plan();
   using Known = Result<std::vector<Admission>>;
@@ -239,11 +243,9 @@ Result<void> StoreTransaction::rollbackToMark() {
 }
 
 Result<void> StoreTransaction::put(std::string_view key, std::string_view value) {
-  if (isSwallowed(key)) return {};
   if (key.starts_with(ranPrefix)) return noteRun(std::stoi(std::string(key.substr(ranPrefix.size()))), value);
   Result<void> written = ForwardingTransaction::put(key, value);
   written_.emplace(key);
-  if (written) note(key, std::string(value));
   return written;
 }
 
@@ -258,25 +260,24 @@ Result<void> StoreTransaction::noteRun(int copy, std::string_view message) {
   return {};
 }
 
-Result<void> StoreTransaction::erase(std::string_view key) {
-  Result<void> written = ForwardingTransaction::erase(key);
-  if (written) note(key, std::nullopt);
+Result<void> StoreTransaction::recordTurn(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn) {
+  if (process_.simulation().mutant() == Mutant::positionLost) return {};
+  Result<void> written = ForwardingTransaction::recordTurn(consumer, group, turn);
+  if (written) booking_.numbers.turns.emplace_back(group, turn);
   return written;
 }
 
-/// By a mutant.
-bool StoreTransaction::isSwallowed(std::string_view key) const {
-  if (!key.starts_with(pipeline::numbersPrefix)) return false;
-  const std::string_view rest = key.substr(pipeline::numbersPrefix.size());
-  switch (process_.simulation().mutant()) {
-    case Mutant::earlyLost: return rest.ends_with("/body");
-    case Mutant::positionLost: return rest.find('/') == std::string_view::npos;
-    default: return false;
-  }
+Result<void> StoreTransaction::keep(const ConsumerName& consumer, const KeptMessage& message) {
+  if (process_.simulation().mutant() == Mutant::earlyLost) return {};
+  Result<void> written = ForwardingTransaction::keep(consumer, message);
+  if (written) booking_.numbers.kept.push_back(message);
+  return written;
 }
 
-void StoreTransaction::note(std::string_view key, std::optional<std::string> value) {
-  if (key.starts_with(pipeline::numbersPrefix)) booking_.numbers.writes.push_back({std::string(key), std::move(value)});
+Result<void> StoreTransaction::dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) {
+  Result<void> written = ForwardingTransaction::dropKept(consumer, group, number);
+  if (written) booking_.numbers.dropped.emplace_back(group, number);
+  return written;
 }
 
 Result<void> StoreTransaction::recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) {

@@ -29,6 +29,7 @@ class Store final : public IFencedStore {
   Result<CommitFate> resolve(const Term& term) override;
   Result<ConsumerState> consumerState(const ConsumerName& consumer) override;
   Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override;
+  Result<std::vector<NumberedGroup>> openGroups(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
   Result<std::optional<WallTime>> clock() override;
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
@@ -64,11 +65,21 @@ class StoreTransaction final : public test::ForwardingTransaction {
   Result<void> enqueue(const NewMessage& message, std::string_view queue) override;
   Result<ScheduleChange> cancelScheduled(const MessageId& id, std::string_view queue) override;
   Result<ScheduleChange> reschedule(const MessageId& id, WallTime at, std::string_view queue) override;
-  Result<void> erase(std::string_view key) override;
   Result<void> recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) override;
   Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) override;
   Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) override;
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override;
+  Result<GroupTurn> turnOf(const ConsumerName& consumer, const GroupId& group) override {
+    return broken_ ? Result<GroupTurn>(*broken_) : ForwardingTransaction::turnOf(consumer, group);
+  }
+  Result<void> recordTurn(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn) override;
+  Result<std::optional<KeptMessage>> kept(const ConsumerName& consumer, const GroupId& group,
+                                          std::int64_t number) override {
+    if (broken_) return *broken_;
+    return ForwardingTransaction::kept(consumer, group, number);
+  }
+  Result<void> keep(const ConsumerName& consumer, const KeptMessage& message) override;
+  Result<void> dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) override;
   Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override;
   Result<void> commit() override;
   Result<void> status() const override { return broken_ ? Result<void>{*broken_} : ForwardingTransaction::status(); }
@@ -81,8 +92,6 @@ class StoreTransaction final : public test::ForwardingTransaction {
   bool leavesUnlooked(const MessageId& id);
   void cancelUnlooked();
   Result<void> noteRun(int copy, std::string_view message);
-  bool isSwallowed(std::string_view key) const;
-  void note(std::string_view key, std::optional<std::string> value);
   void note(const Times::Change& change);
   Result<ScheduleChange> changeWaiting(const Times::Change& change,
                                        std::function<Result<ScheduleChange>(IFencedTransaction&)> ask);

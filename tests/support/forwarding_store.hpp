@@ -24,6 +24,9 @@ class ForwardingStore : public IFencedStore {
   Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override {
     return inner_.inWorkOf(consumer, lane);
   }
+  Result<std::vector<NumberedGroup>> openGroups(const ConsumerName& consumer) override {
+    return inner_.openGroups(consumer);
+  }
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
     return inner_.known(consumer, messages);
   }

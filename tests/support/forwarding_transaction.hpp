@@ -65,6 +65,24 @@ class ForwardingTransaction : public IFencedTransaction {
   Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) override {
     return pass([=](auto& inner) { return inner.deadLetter(consumer, letter); });
   }
+  Result<GroupTurn> turnOf(const ConsumerName& consumer, const GroupId& group) override {
+    onTouch();
+    return inner_->turnOf(consumer, group);
+  }
+  Result<void> recordTurn(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn) override {
+    return pass([=](auto& inner) { return inner.recordTurn(consumer, group, turn); });
+  }
+  Result<std::optional<KeptMessage>> kept(const ConsumerName& consumer, const GroupId& group,
+                                          std::int64_t number) override {
+    onTouch();
+    return inner_->kept(consumer, group, number);
+  }
+  Result<void> keep(const ConsumerName& consumer, const KeptMessage& message) override {
+    return pass([=](auto& inner) { return inner.keep(consumer, message); });
+  }
+  Result<void> dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) override {
+    return pass([=, id = group](auto& inner) { return inner.dropKept(consumer, id, number); });
+  }
   Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override {
     return pass([=, all = std::vector<LoggedAttempt>(attempts.begin(), attempts.end())](auto& inner) {
       return inner.logAttempts(consumer, all);

@@ -76,6 +76,11 @@ struct InWorkRecord {
   InWork inWork{};
 };
 
+struct ConsumersGroup {
+  ConsumerName consumer;
+  NumberedGroup group{};
+};
+
 /// What to read of the consume log: all but for what is asked, the newest `limit` of it.
 struct LogChoice {
   std::optional<ConsumerName> consumer{};
@@ -160,9 +165,8 @@ class IStoreAdmin {
 
   /// That of every consumer of the queue.
   virtual Result<std::vector<InWorkRecord>> inWork() = 0;
-  /// What an election's handlers have put there (Transaction::put), in the order of keys; nullopt where there is none.
-  virtual Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
-                                                                std::span<const std::string> keys) = 0;
+  /// The same.
+  virtual Result<std::vector<ConsumersGroup>> openGroups() = 0;
 
   /// The consume log, in the order of commits. Errors: unsupported (this store keeps none)
   virtual Result<std::vector<LogLine>> log(const LogChoice& choice) {

@@ -29,8 +29,8 @@
 
 namespace tenure::spi {
 
-/// Kinds of values. A driver may keep each in the structure that suits it. Only those of fence, owner, counter and
-/// state are never scanned.
+/// Kinds of values. A driver may keep each in the structure that suits it. Only those of fence, owner, counter, state
+/// and turn are never scanned.
 enum class Table : std::uint8_t {
   fence,       // one of the place: who may commit
   owner,       // one of the place: whose it is; outlives the fence
@@ -42,10 +42,12 @@ enum class Table : std::uint8_t {
   log,         // one a commit, where a log is kept
   state,       // a handler's own
   fact,        // a few a consumer
+  turn,        // one a group that follows numbers
+  kept,        // one a message that came before its turn, with its body
   fired,       // these two only of a driver that keeps messages with a time; read in this order, the last one first
   waiting,
 };
-inline constexpr std::size_t tableCount = 10;  // that every driver keeps: up to `fact`
+inline constexpr std::size_t tableCount = 12;  // that every driver keeps: up to `kept`
 
 struct Name {
   Table table = Table::fence;
@@ -92,7 +94,8 @@ struct Applied {
 };
 
 /// Values in the order of their names' bytes (unsigned): those whose names begin with `prefix`, from behind `after` on.
-/// Backward: from the last to the first, those before `after`. Keys may be in another order that is always the same.
+/// Backward: from the last to the first, those before `after`. Those of key and kept may be in another order that is
+/// always the same.
 struct Range {
   Table table = Table::key;
   std::string prefix{};

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -106,6 +107,36 @@ struct ClockLook {
   friend bool operator==(const ClockLook&, const ClockLook&) = default;
 };
 
+/// Where a group stands whose messages come by their numbers (ConsumerOptions::followNumbers).
+struct GroupTurn {
+  std::int64_t position = 0;  // the last number that is past
+  WallTime since{};           // from when on the next one is missing, while later ones are there
+  friend bool operator==(const GroupTurn&, const GroupTurn&) = default;
+};
+
+/// A message that came before its turn, under its number.
+struct KeptMessage {
+  std::int64_t number = 0;
+  Message message{};
+  bool isPast = false;  // it died meanwhile: only its id and group are kept, so that its number is not waited for
+  friend bool operator==(const KeptMessage&, const KeptMessage&) = default;
+};
+
+/// A group of which some messages came before their turn.
+struct NumberedGroup {
+  /// Enough of a kept message to tell it from another one.
+  struct Mark {
+    MessageId id{};
+    BodyDigest digest{};
+    bool isPast = false;
+    friend bool operator==(const Mark&, const Mark&) = default;
+  };
+  GroupId group{};
+  GroupTurn turn{};
+  std::map<std::int64_t, Mark> kept{};  // by their numbers, all above the position
+  friend bool operator==(const NumberedGroup&, const NumberedGroup&) = default;
+};
+
 /// A record about a consumer, not about one of its messages.
 using ConsumerFact = std::variant<RecoveryWindow, DeadLetterStreak, ClockLook>;
 struct ConsumerFacts {
@@ -179,6 +210,14 @@ class IFencedTransaction : public Transaction {
   /// resumed stays resumed, whatever `fact` says.
   virtual Result<void> recordFact(const ConsumerName& consumer, const ConsumerFact& fact) = 0;
   virtual Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) = 0;
+  // Of a group that no other lane has in hand:
+  /// As at its first message where nothing is recorded.
+  virtual Result<GroupTurn> turnOf(const ConsumerName& consumer, const GroupId& group) = 0;
+  virtual Result<void> recordTurn(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn) = 0;
+  virtual Result<std::optional<KeptMessage>> kept(const ConsumerName& consumer, const GroupId& group,
+                                                  std::int64_t number) = 0;
+  virtual Result<void> keep(const ConsumerName& consumer, const KeptMessage& message) = 0;
+  virtual Result<void> dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) = 0;
   /// Adds lines to the consume log, of a store that keeps one (IFencedStore::keepsLog): whatever is committed with them
   /// is in the log, and nothing else.
   virtual Result<void> logAttempts(const ConsumerName&, std::span<const LoggedAttempt>) { return Errc::unsupported; }
@@ -264,6 +303,7 @@ class IFencedStore {
   virtual Result<ConsumerState> consumerState(const ConsumerName& consumer) = 0;
   /// What an earlier term recorded for a lane; lanes count from 1.
   virtual Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) = 0;
+  virtual Result<std::vector<NumberedGroup>> openGroups(const ConsumerName& consumer) = 0;
   /// What admit() would say of each, without a lock: a hint for dropping early; admit() decides.
   virtual Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;
 

@@ -62,10 +62,7 @@ class Admin final : public IDatabaseAdmin {
   Result<std::vector<ConsumerStreak>> streaks() override { return store().streaks(); }
   Result<void> resume(const ConsumerName& consumer) override { return store().resume(consumer); }
   Result<std::vector<InWorkRecord>> inWork() override { return store().inWork(); }
-  Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
-                                                        std::span<const std::string> keys) override {
-    return store().state(election, keys);
-  }
+  Result<std::vector<ConsumersGroup>> openGroups() override { return store().openGroups(); }
   Result<std::vector<LogLine>> log(const LogChoice& choice) override { return store().log(choice); }
 
  private:

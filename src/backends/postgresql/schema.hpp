@@ -1,15 +1,18 @@
 /// Tenure's tables in a PostgreSQL schema, all named tenure_*; created by an explicit step only, so that a fence which
 /// has vanished is never mistaken for a new one.
 ///
-///   tenure_queue ─1:n─ tenure_message          the queue: who owns it, the place of its newest message; what waits
-///   tenure_number  tenure_sent                 what a numbering sink gave each group, and which ids it has had
-///   tenure_waiting  tenure_fired               messages that wait for their time, and those that came; by the queue's
-///   name tenure_reader                              one row a queue: the term that brings them to it tenure_fence
-///   ─1:n─ tenure_lane             one row an election: which term may commit; its lanes' commits tenure_key what was
-///   done or died already tenure_attempt  tenure_in_work             what failed, what a term had in hand tenure_window
-///   tenure_streak  tenure_clock what is kept of a consumer itself: how far its terms may go, its dead
-///                                              letters in a row, its last look at the clock
+///   tenure_queue ─1:n─ tenure_message     who owns the queue, the place of its newest message; what waits
+///   tenure_number  tenure_sent            what a numbering sink gave each group, and which ids it has had
+///   tenure_waiting  tenure_fired          messages that wait for their time, and those that came, by the queue's name
+///   tenure_reader                         one row a queue: the term that brings them to it
+///   tenure_fence ─1:n─ tenure_lane        one row an election: which term may commit; its lanes' commits
+///   tenure_key                            what was done or died already
+///   tenure_attempt  tenure_in_work        what failed, what a term had in hand
+///   tenure_window  tenure_streak          how far a consumer's terms may go, its dead letters in a row,
+///   tenure_clock                          its last look at the clock
+///   tenure_turn  tenure_kept              where its numbered groups stand, and what came before its turn
 ///   tenure_dead_letter  tenure_state
+///   tenure_log                            what became of each attempt, where a consumer keeps that
 ///
 /// A message's place is taken from its queue's row in the producer's transaction: who appends next waits for that
 /// commit, so places become visible in their order and a consumer's cursor never passes one that is still to come. (A

@@ -44,10 +44,7 @@ class Admin final : public IDatabaseAdmin {
   Result<std::vector<ConsumerStreak>> streaks() override { return store_.streaks(); }
   Result<void> resume(const ConsumerName& consumer) override { return store_.resume(consumer); }
   Result<std::vector<InWorkRecord>> inWork() override { return store_.inWork(); }
-  Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
-                                                        std::span<const std::string> keys) override {
-    return store_.state(election, keys);
-  }
+  Result<std::vector<ConsumersGroup>> openGroups() override { return store_.openGroups(); }
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override {
     return store_.release(consumer, id);
   }

@@ -12,8 +12,8 @@ using spi::Table;
 
 /// Values that a script takes off its arguments at once; Lua's stack has room for some thousands.
 constexpr std::size_t mostValues = 2000;
-constexpr std::array hashTables{Table::owner,      Table::counter, Table::attempt, Table::inWork,
-                                Table::deadLetter, Table::log,     Table::state,   Table::fact};
+constexpr std::array hashTables{Table::owner, Table::counter, Table::attempt, Table::inWork, Table::deadLetter,
+                                Table::log,   Table::state,   Table::fact,    Table::turn,   Table::kept};
 
 constexpr std::size_t placeOf(Table table) noexcept { return static_cast<std::size_t>(table); }
 

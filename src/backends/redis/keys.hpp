@@ -19,8 +19,10 @@
 ///   tenure:{orders}:attempts   hash    <consumer> NUL <id> → what failed
 ///   tenure:{orders}:dead       hash    <number> → a dead letter
 ///   tenure:{orders}:log        hash    <consumer> NUL <number> → some lines
-///   …:names of these three     zset    the same fields, in order
+///   tenure:{orders}:kept       hash    <consumer> NUL <group> NUL <number> → a message that came before its turn
+///   …:names of these four      zset    the same fields, in order
 ///   tenure:{orders}:facts      hash    <a digit for its kind> NUL <consumer> → what is kept of a consumer itself
+///   tenure:{orders}:turns      hash    <consumer> NUL <group> → where a group stands that follows numbers
 ///   tenure:{orders}:id:<consumer> NUL <id>   string: what became of a message; expires (Options::keepIdsFor)
 ///   tenure:{orders}:key-count  hash    <hour since 1970, or never> → how many of these expire in it
 ///
@@ -63,15 +65,19 @@ struct Keys {
     log,
     logNames,
     facts,
+    turns,
+    kept,
+    keptNames,
   };
-  static constexpr std::size_t places = facts;
+  static constexpr std::size_t places = keptNames;
   static constexpr std::size_t toSend = fired;  // the first ones
 
   explicit Keys(std::string_view of) : tag(of), prefix("tenure:{" + tag + "}:") {
     constexpr std::array<std::string_view, places> names{
-        "queue",          "messages", "waiting",    "waiting:added", "waiting:due", "waiting:wake", "fired",
-        "fired:at",       "fence",    "counters",   "in-work",       "state",       "key-count",    "attempts",
-        "attempts:names", "dead",     "dead:names", "log",           "log:names",   "facts"};
+        "queue",     "messages", "waiting",        "waiting:added", "waiting:due", "waiting:wake",
+        "fired",     "fired:at", "fence",          "counters",      "in-work",     "state",
+        "key-count", "attempts", "attempts:names", "dead",          "dead:names",  "log",
+        "log:names", "facts",    "turns",          "kept",          "kept:names"};
     for (std::size_t i = 0; i < places; ++i) fixed[i] = prefix + std::string(names[i]);
   }
 
@@ -109,6 +115,8 @@ constexpr Keys::Place hashOf(spi::Table table) noexcept {
     case spi::Table::deadLetter: return Keys::dead;
     case spi::Table::log: return Keys::log;
     case spi::Table::fact: return Keys::facts;
+    case spi::Table::turn: return Keys::turns;
+    case spi::Table::kept: return Keys::kept;
     case spi::Table::waiting: return Keys::waiting;
     case spi::Table::fired: return Keys::fired;
     default: return Keys::state;
@@ -116,7 +124,8 @@ constexpr Keys::Place hashOf(spi::Table table) noexcept {
 }
 /// Whether its names are kept in order, right behind the hash.
 constexpr bool isOrdered(spi::Table table) noexcept {
-  return table == spi::Table::attempt || table == spi::Table::deadLetter || table == spi::Table::log;
+  return table == spi::Table::attempt || table == spi::Table::deadLetter || table == spi::Table::log ||
+         table == spi::Table::kept;
 }
 constexpr Keys::Place namesOf(spi::Table table) noexcept { return static_cast<Keys::Place>(hashOf(table) + 1); }
 

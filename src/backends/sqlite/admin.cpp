@@ -61,10 +61,7 @@ class Admin final : public IDatabaseAdmin {
     return writing<void>([&] { return store_.resume(consumer); });
   }
   Result<std::vector<InWorkRecord>> inWork() override { return store_.inWork(); }
-  Result<std::vector<std::optional<std::string>>> state(const ElectionName& election,
-                                                        std::span<const std::string> keys) override {
-    return store_.state(election, keys);
-  }
+  Result<std::vector<ConsumersGroup>> openGroups() override { return store_.openGroups(); }
   Result<std::vector<LogLine>> log(const LogChoice& choice) override { return store_.log(choice); }
 
  private:

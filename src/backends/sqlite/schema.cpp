@@ -4,8 +4,8 @@
 #include <set>
 
 #include "backends/sqlite/connection.hpp"
+#include "backends/sqlite/schema_steps.hpp"
 #include "base/random.hpp"
-#include "storage/schema_steps.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -81,6 +81,16 @@ CREATE TABLE tenure_clock(
   wall INTEGER NOT NULL, boot_id TEXT NOT NULL, since_boot INTEGER NOT NULL,
   trusted_from INTEGER NOT NULL,
   PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
+CREATE TABLE tenure_turn(
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL, grp TEXT NOT NULL,
+  position INTEGER NOT NULL,    -- the last number that is past
+  since INTEGER NOT NULL,       -- when the next one began to be missing
+  PRIMARY KEY(queue, consumer, grp)) WITHOUT ROWID;
+CREATE TABLE tenure_kept(
+  queue INTEGER NOT NULL, consumer TEXT NOT NULL, grp TEXT NOT NULL, number INTEGER NOT NULL,
+  id TEXT NOT NULL, body BLOB NOT NULL, headers TEXT, enqueued_at INTEGER NOT NULL, position INTEGER NOT NULL,
+  past INTEGER NOT NULL,        -- 1: it died before its turn
+  PRIMARY KEY(queue, consumer, grp, number));
 CREATE TABLE tenure_dead_letter(
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   queue INTEGER NOT NULL, consumer TEXT NOT NULL,
@@ -119,99 +129,11 @@ CREATE TABLE tenure_reader(
   asleep_until INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 )sql";
 
-constexpr std::array steps{
-    storage::SchemaStep{4, R"sql(
-CREATE TABLE tenure_window(
-  queue INTEGER NOT NULL, consumer TEXT NOT NULL,
-  front INTEGER NOT NULL, lanes INTEGER NOT NULL, ahead INTEGER NOT NULL,
-  PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
-CREATE TABLE tenure_streak(
-  queue INTEGER NOT NULL, consumer TEXT NOT NULL,
-  deaths INTEGER NOT NULL, last_reason TEXT NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
-  standing INTEGER NOT NULL,
-  PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
-CREATE TABLE tenure_clock(
-  queue INTEGER NOT NULL, consumer TEXT NOT NULL,
-  of_store INTEGER NOT NULL,
-  wall INTEGER NOT NULL, boot_id TEXT NOT NULL, since_boot INTEGER NOT NULL,
-  trusted_from INTEGER NOT NULL,
-  PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
-INSERT INTO tenure_streak SELECT queue, consumer, attempts, last_error, first_at, last_at, standing
-  FROM tenure_attempt WHERE id = 'tenure: dead letters in a row';
-INSERT INTO tenure_clock
-  SELECT queue, consumer, whose = 'store', last_at, substr(look, 1, instr(look, ' ') - 1),
-    CAST(substr(look, instr(look, ' ') + 1) AS INTEGER), first_at
-  FROM (SELECT *, substr(last_error, 1, instr(last_error, ' ') - 1) AS whose,
-          substr(last_error, instr(last_error, ' ') + 1) AS look
-        FROM tenure_attempt WHERE id = 'tenure: last look at the clock');
-DELETE FROM tenure_attempt WHERE id IN ('tenure: dead letters in a row', 'tenure: last look at the clock');
-INSERT INTO tenure_window
-  SELECT queue, substr(consumer, 1, length(consumer) - 7), CAST(CAST(substr(ids, 1, one - 1) AS TEXT) AS INTEGER),
-    CAST(CAST(substr(rest, 1, two - 1) AS TEXT) AS INTEGER),
-    CAST(CAST(substr(rest, two + 1, length(rest) - two - 1) AS TEXT) AS INTEGER)
-  FROM (SELECT *, instr(rest, x'00') AS two
-        FROM (SELECT *, instr(ids, x'00') AS one, substr(ids, instr(ids, x'00') + 1) AS rest FROM tenure_in_work
-              WHERE consumer GLOB '*' || char(31) || 'window'));
-DELETE FROM tenure_in_work WHERE consumer GLOB '*' || char(31) || 'window';
-ALTER TABLE tenure_in_work RENAME TO tenure_in_work_4;
-CREATE TABLE tenure_in_work(
-  queue INTEGER NOT NULL, consumer TEXT NOT NULL,
-  lane INTEGER NOT NULL DEFAULT 0,
-  token INTEGER NOT NULL, more INTEGER NOT NULL,
-  ids BLOB NOT NULL,
-  suspects_of INTEGER NOT NULL DEFAULT 0,
-  narrowed INTEGER NOT NULL DEFAULT 0,
-  PRIMARY KEY(queue, consumer, lane)) WITHOUT ROWID;
-INSERT INTO tenure_in_work
-  SELECT queue, CASE WHEN is_lane THEN substr(consumer, 1, unit - 1) ELSE consumer END,
-    CASE WHEN is_lane THEN CAST(substr(consumer, unit + 1) AS INTEGER) ELSE 0 END, token, more,
-    CASE WHEN head GLOB char(31) || 'suspects of [0-9]*' OR head GLOB char(31) || 'few suspects of [0-9]*'
-      THEN substr(ids, one + 1) ELSE ids END,
-    CASE WHEN head GLOB char(31) || 'suspects of [0-9]*' THEN CAST(substr(head, 14) AS INTEGER)
-         WHEN head GLOB char(31) || 'few suspects of [0-9]*' THEN CAST(substr(head, 18) AS INTEGER) ELSE 0 END,
-    head GLOB char(31) || 'few suspects of [0-9]*'
-  FROM (SELECT *, instr(consumer, char(31)) AS unit, instr(ids, x'00') AS one,
-          consumer GLOB '*' || char(31) || '[0-9]*'
-            AND substr(consumer, instr(consumer, char(31)) + 1) NOT GLOB '*[^0-9]*' AS is_lane,
-          coalesce(CAST(substr(ids, 1, max(instr(ids, x'00') - 1, 0)) AS TEXT), '') AS head FROM tenure_in_work_4);
-DROP TABLE tenure_in_work_4;
-ALTER TABLE tenure_attempt ADD COLUMN begun_by INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE tenure_attempt ADD COLUMN process_died INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE tenure_attempt ADD COLUMN postponed INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE tenure_attempt ADD COLUMN postponed_since INTEGER NOT NULL DEFAULT 0;
-UPDATE tenure_attempt SET begun_by = CAST(substr(last_error, 15) AS INTEGER), last_error = ''
-  WHERE last_error GLOB 'begun by term [0-9]*, which has not told how it ended';
-UPDATE tenure_attempt SET process_died = 1 WHERE last_error = 'its process died';
-UPDATE tenure_attempt SET postponed = CAST(substr(last_error, 11) AS INTEGER), postponed_since = first_at,
-  last_error = substr(last_error, instr(last_error, 'Z: ') + 3)
-  WHERE last_error GLOB 'postponed [0-9]* times since *Z: *';
-CREATE TABLE tenure_waiting(
-  added INTEGER PRIMARY KEY AUTOINCREMENT,
-  queue TEXT NOT NULL,          -- its name
-  id TEXT NOT NULL,
-  due INTEGER NOT NULL DEFAULT 0,
-  grp TEXT NOT NULL DEFAULT '', body BLOB NOT NULL,
-  headers TEXT,                 -- as those of tenure_message
-  numbered INTEGER NOT NULL DEFAULT 0,  -- 1: gets a number when it comes to its queue
-  UNIQUE(queue, id));
-CREATE INDEX tenure_waiting_due ON tenure_waiting(queue, due, added);
-CREATE TABLE tenure_fired(
-  queue TEXT NOT NULL, id TEXT NOT NULL, due INTEGER NOT NULL,
-  at INTEGER NOT NULL,          -- when it came to its queue
-  PRIMARY KEY(queue, id)) WITHOUT ROWID;
-CREATE INDEX tenure_fired_at ON tenure_fired(at);
-CREATE TABLE tenure_reader(
-  queue TEXT NOT NULL PRIMARY KEY,  -- its name
-  election TEXT NOT NULL, path TEXT NOT NULL, ensemble TEXT NOT NULL,
-  generation INTEGER NOT NULL, token INTEGER NOT NULL,
-  asleep_until INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
-)sql"},
-};
-
-constexpr std::array<std::string_view, 18> tables{
-    "tenure_schema", "tenure_fence",   "tenure_queue",   "tenure_message",     "tenure_number", "tenure_sent",
-    "tenure_key",    "tenure_attempt", "tenure_in_work", "tenure_dead_letter", "tenure_state",  "tenure_log",
-    "tenure_window", "tenure_streak",  "tenure_clock",   "tenure_waiting",     "tenure_fired",  "tenure_reader"};
+constexpr std::array<std::string_view, 20> tables{
+    "tenure_schema",  "tenure_fence", "tenure_queue",   "tenure_message", "tenure_number",
+    "tenure_sent",    "tenure_key",   "tenure_attempt", "tenure_in_work", "tenure_dead_letter",
+    "tenure_state",   "tenure_log",   "tenure_window",  "tenure_streak",  "tenure_clock",
+    "tenure_waiting", "tenure_fired", "tenure_reader",  "tenure_turn",    "tenure_kept"};
 
 using Names = std::set<std::string, std::less<>>;
 
@@ -233,13 +155,22 @@ Result<std::int64_t> versionOf(Connection& connection) {
   return version.integer(0);
 }
 
+Result<void> mayTake(Connection& connection, const storage::SchemaStep& step) {
+  if (step.refusedBy.empty()) return {};
+  Query refusal = connection.query(step.refusedBy);
+  const Result<bool> row = refusal.next();
+  if (!row) return row.error();
+  return *row ? Result<void>(storage::refusedStep(connection.file().string(), step)) : Result<void>{};
+}
+
 /// Another process may have taken it by now.
 Result<void> take(Connection& connection, const storage::SchemaStep& step) {
   if (const Result<void> begun = connection.run("BEGIN IMMEDIATE"); !begun) return begun;
   const Result<std::int64_t> version = versionOf(connection);
   Result<void> taken = version ? Result<void>{} : version.error();
   if (taken && *version == step.from) {
-    taken = connection.script(std::string(step.sql).c_str());
+    taken = mayTake(connection, step);
+    if (taken) taken = connection.script(std::string(step.sql).c_str());
     if (taken) taken = connection.run("UPDATE tenure_schema SET version = ?1", step.from + 1);
   }
   if (taken) taken = connection.run("COMMIT");

@@ -1,16 +1,17 @@
 /// Tenure's tables in a SQLite file, all named tenure_*. Others in the same file are the user's.
 ///
-///   tenure_queue ─1:n─ tenure_message          the queue: who owns it, and what waits; of one that is kept elsewhere
-///                                              the owner alone
-///   tenure_number  tenure_sent                 what a numbering sink gave each group, and which ids it has had
-///   tenure_waiting  tenure_fired               messages that wait for their time, and those that came; by the queue's
-///   name tenure_reader                              one row a queue: the term that brings them to it tenure_fence one
-///   row an election: which term may commit tenure_key                                 what was done or died already
-///   tenure_attempt  tenure_in_work             what failed, what a term had in hand
-///   tenure_window  tenure_streak  tenure_clock what is kept of a consumer itself: how far its terms may go, its dead
-///                                              letters in a row, its last look at the clock
+///   tenure_queue ─1:n─ tenure_message     who owns the queue, and what waits; of one kept elsewhere the owner alone
+///   tenure_number  tenure_sent            what a numbering sink gave each group, and which ids it has had
+///   tenure_waiting  tenure_fired          messages that wait for their time, and those that came, by the queue's name
+///   tenure_reader                         one row a queue: the term that brings them to it
+///   tenure_fence                          one row an election: which term may commit
+///   tenure_key                            what was done or died already
+///   tenure_attempt  tenure_in_work        what failed, what a term had in hand
+///   tenure_window  tenure_streak          how far a consumer's terms may go, its dead letters in a row,
+///   tenure_clock                          its last look at the clock
+///   tenure_turn  tenure_kept              where its numbered groups stand, and what came before its turn
 ///   tenure_dead_letter  tenure_state
-///   tenure_log                                 what became of each attempt, where a consumer keeps that
+///   tenure_log                            what became of each attempt, where a consumer keeps that
 ///
 /// A message's row number is its queue's number and its place in that queue (positionIn): each queue is one
 /// contiguous range of the table, kept in order without an index, and a gapless run of places is deleted as a range.

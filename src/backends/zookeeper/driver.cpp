@@ -133,7 +133,7 @@ Result<spi::Values> Driver::read(std::span<const spi::Name> names) {
 Result<std::vector<std::string>> Driver::foldersOf(const spi::Range& range) {
   std::vector<std::string> folders;
   if (Paths::hasShards(range.table)) {
-    const bool inShards = range.table == spi::Table::key && !range.after.empty();
+    const bool inShards = Paths::goesByShards(range.table) && !range.after.empty();
     const std::size_t after = inShards ? Paths::shardOf(range.after) : 0;
     for (std::size_t i = 0; i < Paths::shards; ++i)
       if (!inShards || (range.backward ? i <= after : i >= after)) folders.push_back(paths_.shard(range.table, i));
@@ -171,7 +171,7 @@ Result<std::vector<spi::NamedValue>> Driver::scan(const spi::Range& range) {
     std::vector<std::string> texts;
     for (std::size_t i = 0; i < listed; ++i) {
       spi::Range within = range;
-      if (range.table == spi::Table::key && next + i > 0) within.after.clear();
+      if (Paths::goesByShards(range.table) && next + i > 0) within.after.clear();
       for (const std::string& name : (*names)[i])
         if (std::string text = decoded(name); isWithin(within, text)) texts.push_back(std::move(text));
       if (isOneOrder && i + 1 < listed) continue;

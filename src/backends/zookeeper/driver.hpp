@@ -48,6 +48,7 @@ class Driver final : public spi::IKeyValueDriver {
   Result<bool> isMade();
   Result<void> makeReady();
   Result<void> make();
+  Result<void> makeLaterFolders();
   Result<void> makeFolder(const std::string& path);
   Result<std::string> findCandidacy(const FenceRow& fence);
   void warn(const FenceRow& fence);

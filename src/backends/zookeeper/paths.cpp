@@ -13,8 +13,8 @@ bool isPlain(unsigned char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_';
 }
 
-constexpr std::array tops{"fence",   "owner",   "counters", "keys",  "attempts",
-                          "in-work", "letters", "log",      "state", "facts"};
+constexpr std::array tops{"fence",   "owner", "counters", "keys",  "attempts", "in-work",
+                          "letters", "log",   "state",    "facts", "turns",    "kept"};
 static_assert(tops.size() == spi::tableCount);
 
 }  // namespace
@@ -54,7 +54,8 @@ std::string Paths::of(const spi::Name& name) const {
     case spi::Table::fence:
     case spi::Table::owner: return top(name.table);
     case spi::Table::key:
-    case spi::Table::attempt: return shard(name.table, shardOf(name.text)) + "/" + encoded(name.text);
+    case spi::Table::attempt:
+    case spi::Table::kept: return shard(name.table, shardOf(name.text)) + "/" + encoded(name.text);
     case spi::Table::deadLetter:
     case spi::Table::log: return folder(name.table, folderOf(name.text)) + "/" + encoded(name.text);
     default: return top(name.table) + "/" + encoded(name.text);
@@ -87,9 +88,9 @@ std::vector<std::string> Paths::above() const {
   return paths;
 }
 
-std::vector<std::string> Paths::madeFolders() const {
+std::vector<std::string> Paths::foldersFrom(spi::Table first) const {
   std::vector<std::string> all;
-  for (std::size_t i = static_cast<std::size_t>(spi::Table::counter); i < spi::tableCount; ++i) {
+  for (auto i = static_cast<std::size_t>(first); i < spi::tableCount; ++i) {
     const auto table = static_cast<spi::Table>(i);
     all.push_back(top(table));
     for (std::size_t number = 0; hasShards(table) && number < shards; ++number) all.push_back(shard(table, number));

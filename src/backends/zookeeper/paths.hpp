@@ -11,6 +11,8 @@
 ///   <name>/log/<folder>/<text>
 ///   <name>/state/<text>
 ///   <name>/facts/<text>
+///   <name>/turns/<text>
+///   <name>/kept/<shard>/<text>
 ///
 /// Texts hold any bytes: a NUL stands as a comma, and what ZooKeeper or a terminal would stumble over as %xx.
 #pragma once
@@ -37,7 +39,11 @@ struct Paths {
   /// Below which all of its names are, in folders or not.
   std::string top(spi::Table table) const;
 
-  static bool hasShards(spi::Table table) noexcept { return table == spi::Table::key || table == spi::Table::attempt; }
+  static bool hasShards(spi::Table table) noexcept {
+    return table == spi::Table::key || table == spi::Table::attempt || table == spi::Table::kept;
+  }
+  /// Whether a scan goes through the shards one after the other. Else a page needs a list of all names.
+  static bool goesByShards(spi::Table table) noexcept { return table == spi::Table::key || table == spi::Table::kept; }
   static std::size_t shardOf(std::string_view text) noexcept;
   std::string shard(spi::Table table, std::size_t number) const;
 
@@ -51,13 +57,16 @@ struct Paths {
 
   /// What `base` is below, the root and all above it, parents first. Others make and use it, too.
   std::vector<std::string> above() const;
-  /// The folder that a store of an earlier version lacks.
-  std::string later() const { return top(spi::Table::fact); }
+  /// Those that a store of an earlier version lacks, parents first.
+  std::vector<std::string> laterFolders() const { return foldersFrom(spi::Table::fact); }
   /// What is made with the store but for `base`, parents first.
-  std::vector<std::string> madeFolders() const;
+  std::vector<std::string> madeFolders() const { return foldersFrom(spi::Table::counter); }
 
   std::string base;
   std::string fence;
+
+ private:
+  std::vector<std::string> foldersFrom(spi::Table first) const;
 };
 
 }  // namespace tenure::zookeeper

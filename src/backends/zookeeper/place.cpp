@@ -26,7 +26,7 @@ Result<void> Driver::makeReady() {
   }
   if (!made) return made.error();
   if (mayLackSome)
-    if (Result<void> later = makeFolder(paths_.later()); !later) return later;
+    if (Result<void> later = makeLaterFolders(); !later) return later;
   const Result<bool> open = session_->isWorldWritable(paths_.base);
   if (!open && !open.error().is(Errc::permissionDenied)) return open.error();
   isOpenToAll_ = open && *open;
@@ -45,6 +45,17 @@ Result<void> Driver::make() {
   for (const std::string& folder : paths_.madeFolders()) ops.emplace_back(CreateOp{folder});
   const Result<void> made = session_->multi(std::move(ops));
   return !made && made.error().is(Errc::alreadyExists) ? Result<void>{} : made;
+}
+
+/// Of an earlier version's store. The last one tells of all of them.
+Result<void> Driver::makeLaterFolders() {
+  const std::vector<std::string> folders = paths_.laterFolders();
+  const Result<NodeStat> last = session_->existsFresh(folders.back());
+  if (last) return {};
+  if (!last.error().is(Errc::notFound)) return last.error();
+  for (const std::string& folder : folders)
+    if (Result<void> made = makeFolder(folder); !made) return made;
+  return {};
 }
 
 /// Looked at first: where it is there already, we may well have no right to create it.

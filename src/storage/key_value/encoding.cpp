@@ -144,6 +144,8 @@ spi::Table kindOf(Table table) noexcept {
     case Table::clock: return spi::Table::fact;
     case Table::waiting: return spi::Table::waiting;
     case Table::fired: return spi::Table::fired;
+    case Table::turn: return spi::Table::turn;
+    case Table::kept: return spi::Table::kept;
   }
   return spi::Table::state;
 }

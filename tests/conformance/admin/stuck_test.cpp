@@ -51,16 +51,25 @@ TEST_P(StoreLook, TellsWhatIsInWorkOfEachConsumer) {
   EXPECT_TRUE(records[1].inWork.more);
 }
 
-TEST_P(StoreLook, ReadsWhatAnElectionsHandlersHavePut) {
+TEST_P(StoreLook, TellsWhichGroupsWaitForANumber) {
+  EXPECT_THAT(admin_->openGroups().value(), IsEmpty());
+  const GroupTurn turn{.position = 3, .since = WallTime{std::chrono::milliseconds{1700000000456}}};
+  KeptMessage kept{.number = 5};
+  kept.message.group = GroupId{"first \xff"};
   commit([&](IFencedTransaction& transaction) {
-    EXPECT_THAT(transaction.put("one/1", "first \xff"), succeeds());
-    EXPECT_THAT(transaction.put("two", ""), succeeds());
+    for (const char* consumer : {"ledger", "audit"}) EXPECT_THAT(transaction.keep({consumer}, kept), succeeds());
+    EXPECT_THAT(transaction.recordTurn({"ledger"}, kept.message.group, turn), succeeds());
+    EXPECT_THAT(transaction.recordTurn({"ledger"}, GroupId{"closed"}, turn), succeeds());
   });
-  const std::vector<std::string> keys{"two", "absent", "one/1"};
 
-  EXPECT_THAT(admin_->state({"orders"}, keys).value(), ElementsAre("", std::nullopt, "first \xff"));
-  EXPECT_THAT(admin_->state({"invoices"}, keys).value(), ElementsAre(std::nullopt, std::nullopt, std::nullopt));
-  EXPECT_THAT(admin_->state({"orders"}, {}).value(), IsEmpty());
+  const std::vector<ConsumersGroup> groups = admin_->openGroups().value();
+
+  ASSERT_THAT(groups, SizeIs(2));
+  EXPECT_EQ(groups[0].consumer, ConsumerName{"audit"});
+  EXPECT_EQ(groups[1].consumer, ConsumerName{"ledger"});
+  EXPECT_EQ(groups[1].group.group, kept.message.group);
+  EXPECT_EQ(groups[1].group.turn, turn);
+  EXPECT_THAT(groups[1].group.kept, ElementsAre(testing::Key(5)));
 }
 
 class QueueLook : public testing::TestWithParam<Backend> {

@@ -368,6 +368,110 @@ TEST_P(StoreSuite, WhatIsRecordedOfAConsumerIsFencedAndUndone) {
   EXPECT_FALSE(second.store->consumerState(consumer).value().facts.window);
 }
 
+// --- groups that follow numbers
+
+KeptMessage kept(std::int64_t number, const std::string& group) {
+  Message message;
+  message.id = MessageId{group + "-" + std::to_string(number)};
+  message.group = GroupId{group};
+  message.body = std::string("body\0of ", 8) + message.id.value;
+  message.headers = {{"trace", "t"}, {std::string(numberHeader), std::to_string(number)}};
+  message.enqueuedAt = WallTime{1700000000123ms};
+  message.position = 40 + number;
+  return {.number = number, .message = std::move(message)};
+}
+
+NumberedGroup::Mark markOf(const KeptMessage& message) {
+  return {message.message.id, digestOf(message.message.body), message.isPast};
+}
+
+TEST_P(StoreSuite, WhereAGroupStandsAndWhatIsKeptOfItAreFoundByTheNextTerm) {
+  const Leader first = leaderWith(7);
+  const GroupId early{"early"};
+  const GroupTurn turn{.position = 3, .since = WallTime{1700000000456ms}};
+  KeptMessage past = kept(10, "early");
+  past.isPast = true;
+  past.message.body.clear();
+  auto transaction = begin(first);
+  ASSERT_THAT(transaction->recordTurn(consumer, early, {}), succeeds());
+  ASSERT_THAT(transaction->recordTurn(consumer, early, turn), succeeds());
+  ASSERT_THAT(transaction->recordTurn(consumer, GroupId{"done"}, {.position = 9}), succeeds());
+  for (const KeptMessage& each : {kept(5, "early"), kept(9, "early"), past, kept(2, "new")})
+    ASSERT_THAT(transaction->keep(consumer, each), succeeds());
+  ASSERT_THAT(transaction->keep({"another"}, kept(5, "early")), succeeds());
+  EXPECT_EQ(transaction->turnOf(consumer, early).value(), turn) << "as it has left it";
+  EXPECT_EQ(transaction->kept(consumer, early, 5).value(), kept(5, "early"));
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  const Leader second = leaderWith(8);
+  const std::vector<NumberedGroup> open = second.store->openGroups(consumer).value();
+  const auto next = begin(second);
+
+  EXPECT_THAT(open,
+              testing::UnorderedElementsAre(
+                  NumberedGroup{
+                      early, turn, {{5, markOf(kept(5, "early"))}, {9, markOf(kept(9, "early"))}, {10, markOf(past)}}},
+                  NumberedGroup{GroupId{"new"}, {}, {{2, markOf(kept(2, "new"))}}}));
+  EXPECT_EQ(next->turnOf(consumer, GroupId{"done"}).value(), GroupTurn{.position = 9});
+  EXPECT_EQ(next->turnOf(consumer, GroupId{"nobody"}).value(), GroupTurn{});
+  EXPECT_EQ(next->turnOf({"another"}, early).value(), GroupTurn{});
+  EXPECT_EQ(next->kept(consumer, early, 9).value(), kept(9, "early"));
+  EXPECT_EQ(next->kept(consumer, early, 10).value(), past);
+  EXPECT_EQ(next->kept(consumer, early, 6).value(), std::nullopt);
+}
+
+TEST_P(StoreSuite, WhatIsKeptNoMoreIsGoneForItsConsumerAlone) {
+  const Leader leader = leaderWith(7);
+  auto transaction = begin(leader);
+  for (const ConsumerName& each : {consumer, ConsumerName{"another"}})
+    ASSERT_THAT(transaction->keep(each, kept(5, "g")), succeeds());
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  transaction = begin(leader);
+  ASSERT_THAT(transaction->dropKept(consumer, GroupId{"g"}, 5), succeeds());
+  ASSERT_THAT(transaction->dropKept(consumer, GroupId{"g"}, 6), succeeds()) << "was never there";
+  EXPECT_EQ(transaction->kept(consumer, GroupId{"g"}, 5).value(), std::nullopt);
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_THAT(leader.store->openGroups(consumer).value(), IsEmpty());
+  EXPECT_THAT(leader.store->openGroups({"another"}).value(), testing::SizeIs(1));
+}
+
+TEST_P(StoreSuite, ManyKeptMessagesAreFoundPageByPage) {
+  constexpr std::int64_t last = 150;  // more than a page
+  const Leader leader = leaderWith(7);
+  auto transaction = begin(leader);
+  for (std::int64_t number = 2; number <= last; ++number)
+    ASSERT_THAT(transaction->keep(consumer, kept(number, number % 2 == 0 ? "even" : "odd")), succeeds());
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  const std::vector<NumberedGroup> open = leader.store->openGroups(consumer).value();
+
+  ASSERT_THAT(open, testing::SizeIs(2));
+  EXPECT_THAT(open[0].kept, testing::SizeIs(75));
+  EXPECT_THAT(open[1].kept, testing::SizeIs(74));
+}
+
+TEST_P(StoreSuite, WhatIsRecordedOfAGroupIsFencedAndUndone) {
+  const Leader first = leaderWith(7);
+  auto transaction = begin(first);
+  ASSERT_THAT(transaction->mark(), succeeds());
+  ASSERT_THAT(transaction->keep(consumer, kept(2, "g")), succeeds());
+  ASSERT_THAT(transaction->recordTurn(consumer, GroupId{"g"}, {.position = 4}), succeeds());
+  ASSERT_THAT(transaction->rollbackToMark(), succeeds());
+  EXPECT_EQ(transaction->turnOf(consumer, GroupId{"g"}).value(), GroupTurn{});
+  ASSERT_THAT(transaction->commit(), succeeds());
+  transaction = begin(first);
+  const Result<void> written = transaction->keep(consumer, kept(2, "g"));
+  const Leader second = leaderWith(8);
+
+  EXPECT_THAT(written ? transaction->commit() : written, failsWith(Errc::staleTerm));
+
+  EXPECT_THAT(second.store->openGroups(consumer).value(), IsEmpty());
+}
+
+// --- what became of a commit
+
 TEST_P(StoreSuite, ACommitWhoseReplyCameIsResolvedAsSuch) {
   const Leader leader = leaderWith(7);
   ASSERT_THAT(put(leader, "k", "v"), succeeds());

@@ -4,7 +4,6 @@
 
 #include "base/random.hpp"
 #include "lanes_scene.hpp"
-#include "pipeline/sequence_text.hpp"
 #include "storm.hpp"
 #include "tenure/consumer.hpp"
 

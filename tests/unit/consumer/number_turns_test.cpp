@@ -16,7 +16,7 @@ class NumberTurns : public PartTest {
     options.gapLimit = 1s;
   }
   Numbers& numbers() {
-    if (!numbers_) numbers_.emplace(at(), nullptr);
+    if (!numbers_) numbers_.emplace(at());
     return *numbers_;
   }
   static Message numbered(std::int64_t number) {
@@ -27,8 +27,8 @@ class NumberTurns : public PartTest {
   }
   /// Number 2 is kept, and 1 is missing.
   void keepTheSecond() {
-    ASSERT_TRUE(numbers().reopened({}));
-    ASSERT_TRUE(numbers().consulted(GroupId{"a"}, std::nullopt));
+    numbers().reopened({});
+    numbers().consulted(GroupId{"a"}, {});
     numbers().keep(numbered(2), now);
     numbers().committed();
     now.boot += 2s;
@@ -43,29 +43,31 @@ TEST_F(NumberTurns, WhereTheyAreNotFollowedAnyMessageMayCome) {
   options.followNumbers = false;
   EXPECT_EQ(numbers().turnOf(numbered(9)), pipeline::Turn::any);
   EXPECT_TRUE(numbers().areOpen());
-  EXPECT_THAT(numbers().writes().writes, IsEmpty());
+  EXPECT_THAT(numbers().writes().turns, IsEmpty());
 }
 
 TEST_F(NumberTurns, AGroupsPlaceIsAskedForOnce) {
   EXPECT_FALSE(numbers().areOpen());
-  ASSERT_TRUE(numbers().reopened({}));
+  numbers().reopened({});
   EXPECT_TRUE(numbers().isUnknown(numbered(1)));
 
-  ASSERT_TRUE(numbers().consulted(GroupId{"a"}, std::nullopt));
+  numbers().consulted(GroupId{"a"}, {});
 
   EXPECT_EQ(numbers().turnOf(numbered(1)), pipeline::Turn::next);
   EXPECT_EQ(numbers().turnOf(numbered(2)), pipeline::Turn::early);
 }
 
-TEST_F(NumberTurns, WhatIsKeptIsWrittenWithTheCommitAndItsGroupEntersAList) {
-  ASSERT_TRUE(numbers().consulted(GroupId{"a"}, std::nullopt));
+TEST_F(NumberTurns, WhatIsKeptIsWrittenWithTheCommitAndSinceWhenItWaits) {
+  numbers().consulted(GroupId{"a"}, {});
+  now.wall += 1s;
 
   numbers().keep(numbered(2), now);
-  const NumberWrites writes = numbers().writes();
+  const pipeline::NumberWrites writes = numbers().writes();
 
-  EXPECT_THAT(writes.writes, SizeIs(3)) << "its head, its body, and the group's place";
-  EXPECT_THAT(writes.lists, SizeIs(1));
-  EXPECT_TRUE(writes.changes.at(0).isOpen);
+  ASSERT_THAT(writes.kept, SizeIs(1));
+  EXPECT_EQ(writes.kept[0].message, numbered(2));
+  ASSERT_THAT(writes.turns, SizeIs(1));
+  EXPECT_EQ(writes.turns[0].second, (GroupTurn{.position = 0, .since = now.wall}));
   EXPECT_THAT(at().booking.news, SizeIs(1));
 }
 

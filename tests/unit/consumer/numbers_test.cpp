@@ -3,7 +3,6 @@
 #include <set>
 
 #include "base/random.hpp"
-#include "pipeline/sequence_text.hpp"
 #include "storm.hpp"
 
 namespace tenure::test {
@@ -29,6 +28,7 @@ class Numbers : public Scene {
   void sendAll(const std::vector<std::int64_t>& numbers) {
     for (const std::int64_t number : numbers) send("g", number);
   }
+  std::vector<ConsumersGroup> openGroups() { return openAdmin(world)->openGroups().value(); }
   /// Until nothing waits at the source, and nothing that is ready in the store.
   void runDry(ConsumerReplica& replica) {
     workOff(replica);
@@ -376,22 +376,6 @@ TEST_F(Numbers, WhatIsGivenUpNeedsKeysToBeToldFromRepeats) {
   EXPECT_THROW(elect(), std::system_error);
 }
 
-TEST_F(Numbers, AHandlerCannotReachWhatIsKept) {
-  std::vector<bool> reached;
-  behaviour = [&](const Delivery& delivery) {
-    reached.push_back(delivery.transaction.get("tenure.numbers/x").has_value());
-    reached.push_back(delivery.transaction.put("tenure.numbers/x", "").has_value());
-    reached.push_back(delivery.transaction.erase("tenure.numbers/x").has_value());
-    delivery.transaction.acceptFailures();
-    return Outcome::done();
-  };
-  sendAll({1});
-
-  runDry(elect());
-
-  EXPECT_THAT(reached, ElementsAre(false, false, false));
-}
-
 TEST_F(Numbers, TakenBeforeItsHandlerStartsANumberIsPastWithTheTaking) {
   options.delivery = Guarantee::atMostOnce;
   sendAll({2, 3, 1});
@@ -410,19 +394,20 @@ TEST_F(Numbers, CannotBeCombinedWithCoalescing) {
   EXPECT_THROW(enrol(), std::system_error);
 }
 
-TEST_F(Numbers, WhatIsHandledLeavesOnlyItsGroupsPlace) {
-  const std::string place = pipeline::placeKey(pipeline::digestText(ConsumerName{"orders"}, GroupId{"g"}));
+TEST_F(Numbers, WhatIsHandledLeavesOnlyItsGroupsTurn) {
   sendAll({2});
   ConsumerReplica& leader = elect();
   runDry(leader);
-  ASSERT_TRUE(world.value(place + "/2").has_value());
+  ASSERT_THAT(openGroups(), SizeIs(1));
+  EXPECT_EQ(openGroups()[0].group.group, GroupId{"g"});
   sendAll({1});
 
   runDry(leader);
 
-  EXPECT_TRUE(world.value(place).has_value());
-  EXPECT_FALSE(world.value(place + "/2").has_value());
-  EXPECT_FALSE(world.value(place + "/2/body").has_value());
+  EXPECT_THAT(openGroups(), IsEmpty());
+  send("late", "g", 1);
+  runDry(elect());
+  EXPECT_THAT(deadIds(), ElementsAre("late")) << "the next term knows where the group stands";
 }
 
 // --- any order, repeats, faults, kills

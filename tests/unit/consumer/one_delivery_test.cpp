@@ -13,7 +13,7 @@ class OneDelivery : public PartTest {
  protected:
   Delivery& delivery() {
     if (!delivery_) {
-      numbers_.emplace(at(), nullptr);
+      numbers_.emplace(at());
       delivery_.emplace(at(), *numbers_, Random{1});
     }
     return *delivery_;

@@ -15,16 +15,16 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 SequenceState stateOf(const std::string& group, std::int64_t position, const std::vector<std::int64_t>& kept) {
-  GroupPlace place{.group = GroupId{group}, .position = position, .since = morning};
-  for (const std::int64_t number : kept) place.waiting.emplace(number, "mark");
-  return {.place = std::move(place)};
+  NumberedGroup of{.group = GroupId{group}, .turn = {.position = position, .since = morning}};
+  for (const std::int64_t number : kept) of.kept.emplace(number, NumberedGroup::Mark{});
+  return {.group = std::move(of)};
 }
 
 TEST(SequenceStates, GoWithTheirGroups) {
   SequenceStates states;
   states.put(stateOf("a", 3, {5}));
 
-  EXPECT_EQ(states.take(GroupId{"a"})->place.position, 3);
+  EXPECT_EQ(states.take(GroupId{"a"})->group.turn.position, 3);
   EXPECT_FALSE(states.take(GroupId{"a"})) << "it is in other hands";
   EXPECT_FALSE(states.take(GroupId{"b"}));
 }
@@ -55,8 +55,8 @@ TEST(SequenceStates, TellOfGapsThatAreOldAndWereNotToldOf) {
 }
 
 TEST(SequenceStates, CountWhatFollowsOnTheirPositions) {
-  EXPECT_EQ(stateOf("g", 3, {5}).place.readyCount(), 0U);
-  EXPECT_EQ(stateOf("g", 3, {4, 5, 7}).place.readyCount(), 2U);
+  EXPECT_EQ(readyCount(stateOf("g", 3, {5}).group), 0U);
+  EXPECT_EQ(readyCount(stateOf("g", 3, {4, 5, 7}).group), 2U);
 }
 
 class DispatcherVisits : public testing::Test {

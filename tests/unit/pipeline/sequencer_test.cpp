@@ -25,14 +25,12 @@ class SequencerTest : public testing::Test {
   }
   static Message numbered(std::int64_t number) { return numbered(std::to_string(number), number); }
 
-  void know(const std::string& group = "g") { ASSERT_TRUE(sequencer.load(GroupId{group}, std::nullopt)); }
+  void know(const std::string& group = "g") { sequencer.load(GroupId{group}, {}); }
   void commit() {
-    for (const StateWrite& write : sequencer.writes()) {
-      if (write.value)
-        store[write.key] = *write.value;
-      else
-        store.erase(write.key);
-    }
+    const NumberWrites writes = sequencer.writes();
+    for (const auto& [group, turn] : writes.turns) turns[group] = turn;
+    for (const KeptMessage& each : writes.kept) store[{each.message.group, each.number}] = each;
+    for (const auto& of : writes.dropped) store.erase(of);
     sequencer.committed();
   }
   void keep(std::int64_t number) { sequencer.keep(numbered(number), now); }
@@ -44,17 +42,26 @@ class SequencerTest : public testing::Test {
   /// As the next term begins: from what is in the store.
   Sequencer successor() {
     Sequencer next(consumer, 10s, 3);
-    std::vector<std::string> places;
-    for (const char digit : openDigits)
-      for (const std::string& digest : digestsFromText(store[openKey(consumer, digit)]))
-        places.push_back(store.at(placeKey(digest)));
-    EXPECT_TRUE(next.restore(places));
+    std::map<GroupId, NumberedGroup> groups;
+    for (const auto& [of, each] : store) {
+      NumberedGroup::Mark mark = markOf(each.message);
+      mark.isPast = each.isPast;
+      groups[of.first].kept[of.second] = mark;
+    }
+    std::vector<NumberedGroup> open;
+    for (auto& [id, group] : groups) {
+      group.group = id;
+      group.turn = turns[id];
+      open.push_back(group);
+    }
+    next.restore(open);
     return next;
   }
 
   const ConsumerName consumer{"orders"};
   Sequencer sequencer{consumer, 10s, 3};
-  std::map<std::string, std::string> store;
+  std::map<GroupId, GroupTurn> turns;
+  std::map<std::pair<GroupId, std::int64_t>, KeptMessage> store;
   WallTime now = morning;
 };
 
@@ -101,7 +108,8 @@ TEST_F(SequencerTest, WhatIsUndoneHasNotHappened) {
 
   EXPECT_EQ(sequencer.turnOf(numbered(1)), Turn::next);
   EXPECT_EQ(sequencer.turnOf(numbered(3)), Turn::early);
-  EXPECT_THAT(sequencer.writes(), IsEmpty());
+  EXPECT_THAT(sequencer.writes().turns, IsEmpty());
+  EXPECT_THAT(sequencer.writes().kept, IsEmpty());
 }
 
 TEST_F(SequencerTest, AKeptMessageThatComesAgainIsARepeatAndAnotherOneUnderItsNumberAConflict) {
@@ -158,12 +166,13 @@ TEST_F(SequencerTest, SettlingAKeptMessageErasesIt) {
   keep(2);
   settle(1);
   commit();
-  EXPECT_EQ(store.size(), 4) << "place, message, body, and the list of open groups";
+  EXPECT_THAT(store, testing::SizeIs(1));
 
   settle(2);
   commit();
 
-  EXPECT_THAT(store, ElementsAre(testing::Key(sequencer.keyOf(GroupId{"g"}))));
+  EXPECT_THAT(store, IsEmpty());
+  EXPECT_EQ(turns[GroupId{"g"}].position, 2);
 }
 
 TEST_F(SequencerTest, ASuccessorFindsWhatWaitsAndWhatIsReady) {
@@ -180,24 +189,27 @@ TEST_F(SequencerTest, ASuccessorFindsWhatWaitsAndWhatIsReady) {
   EXPECT_EQ(next.expected(GroupId{"h"}), 1);
 }
 
-TEST_F(SequencerTest, AKeptMessageComesBackAsItWas) {
+TEST_F(SequencerTest, AMessageIsKeptAsItCame) {
   know();
-  Message message = numbered("m\n:7", 2);
+  Message message = numbered("m", 2);
   message.enqueuedAt = morning;
   message.position = 99;
+
   sequencer.keep(message, now);
   commit();
 
-  const std::string digest = digestText(consumer, message.group);
-  const auto back = keptFromText(store.at(keptKey(digest, 2)), store.at(keptBodyKey(digest, 2)));
+  EXPECT_EQ((store.at({message.group, 2})), (KeptMessage{.number = 2, .message = message}));
+}
 
-  ASSERT_TRUE(back);
-  EXPECT_EQ(back->id, message.id);
-  EXPECT_EQ(back->group, message.group);
-  EXPECT_EQ(back->headers, message.headers);
-  EXPECT_EQ(back->body, message.body);
-  EXPECT_EQ(back->enqueuedAt, message.enqueuedAt);
-  EXPECT_EQ(back->position, 99);
+TEST_F(SequencerTest, OneMoreThatWaitsIsWrittenAlone) {
+  know();
+  keep(3);
+  commit();
+
+  keep(4);
+
+  EXPECT_THAT(sequencer.writes().kept, testing::SizeIs(1));
+  EXPECT_THAT(sequencer.writes().turns, IsEmpty()) << "its group stands where it stood";
 }
 
 TEST_F(SequencerTest, WhatDiedBeforeItsTurnIsNotWaitedFor) {
@@ -205,12 +217,16 @@ TEST_F(SequencerTest, WhatDiedBeforeItsTurnIsNotWaitedFor) {
   settle(2);
   keep(3);
   commit();
+  EXPECT_TRUE((store.at({GroupId{"g"}, 2}).isPast));
+  EXPECT_THAT((store.at({GroupId{"g"}, 2}).message.body), IsEmpty());
+  EXPECT_EQ(successor().turnOf(numbered(2)), Turn::behind);
 
   settle(1);
   commit();
 
   EXPECT_EQ(sequencer.expected(GroupId{"g"}), 3);
   EXPECT_THAT(readyNumbers(), ElementsAre(3));
+  EXPECT_THAT(store, ElementsAre(testing::Key(testing::Pair(GroupId{"g"}, 3))));
 }
 
 TEST_F(SequencerTest, AnotherMessagesEndDoesNotTakeAKeptOnesNumber) {
@@ -278,8 +294,9 @@ TEST_F(SequencerTest, SkippingGivesTheMissingNumbersUpWithANote) {
 
   sequencer.skip(*sequencer.overdue(now), now);
 
-  ASSERT_EQ(sequencer.notes().size(), 1U);
-  EXPECT_EQ(sequencer.notes()[0].reason, "numbers 1 to 3 never came, and 1 waited for 11s");
+  const std::vector<DeadLetter> notes = sequencer.writes().notes;
+  ASSERT_THAT(notes, testing::SizeIs(1));
+  EXPECT_EQ(notes[0].reason, "numbers 1 to 3 never came, and 1 waited for 11s");
   commit();
   EXPECT_THAT(readyNumbers(), ElementsAre(4));
   EXPECT_EQ(sequencer.turnOf(numbered(2)), Turn::behind);
@@ -287,37 +304,15 @@ TEST_F(SequencerTest, SkippingGivesTheMissingNumbersUpWithANote) {
 
 TEST_F(SequencerTest, PlacesThatCanBeLoadedAgainAreForgottenAtTheBound) {
   Sequencer small{consumer, 10s, 3, 2};
-  ASSERT_TRUE(small.load(GroupId{"open"}, std::nullopt));
+  small.load(GroupId{"open"}, {});
   small.keep(numbered("a", 2, "open"), now);
   small.committed();
-  ASSERT_TRUE(small.load(GroupId{"b"}, std::nullopt));
+  small.load(GroupId{"b"}, {});
 
-  ASSERT_TRUE(small.load(GroupId{"c"}, std::nullopt));
+  small.load(GroupId{"c"}, {});
 
   EXPECT_EQ(small.turnOf(numbered("b", 1, "b")), Turn::unknown);
   EXPECT_EQ(small.turnOf(numbered("a", 2, "open")), Turn::waiting);
-}
-
-TEST_F(SequencerTest, RefusesWhatItDidNotWrite) {
-  for (const char* text : {"x", "3:a", "1:g", "1:g1:x1:0", "-1:", "1:g1:11:0999:"})
-    EXPECT_FALSE(sequencer.load(GroupId{"g"}, text)) << text;
-  EXPECT_FALSE(sequencer.load(GroupId{"h"}, "1:g1:01:0")) << "another group's";
-}
-
-TEST(OpenGroupsTest, AListIsWrittenAsTheOthersHaveLeftItAndWithTheChange) {
-  const ConsumerName consumer{"orders"};
-  const std::string theirs = digestText(consumer, GroupId{"theirs"});
-  std::string own = digestText(consumer, GroupId{"own"});
-  own.front() = theirs.front();
-  OpenGroups groups;
-  groups.set(theirs, true);
-
-  const StateWrite both = groups.write(consumer, own.front(), std::vector<OpenChange>{{own, true}});
-  const StateWrite none = groups.write(consumer, own.front(), std::vector<OpenChange>{{theirs, false}});
-
-  EXPECT_EQ(both.key, openKey(consumer, own.front()));
-  EXPECT_THAT(digestsFromText(both.value.value()), testing::UnorderedElementsAre(theirs, own));
-  EXPECT_EQ(none.value, std::nullopt) << "a list of nobody is erased";
 }
 
 }  // namespace

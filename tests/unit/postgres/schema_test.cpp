@@ -105,6 +105,12 @@ TEST(Schema, OfTheVersionBeforeIsBroughtForwardByTheCommandAlone) {
   ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
   EXPECT_THAT(refused.error().detail, HasSubstr("tenure schema apply"));
 
+  session.ask("INSERT INTO tenure_state VALUES('orders', 'tenure.numbers/0c1d', '')");
+  const Result<void> withNumbers = applySchema(options);
+  ASSERT_THAT(withNumbers, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(withNumbers.error().detail, HasSubstr("keys that begin with tenure.numbers/"));
+  session.ask("DELETE FROM tenure_state");
+
   ASSERT_THAT(applySchema(options), succeeds());
   ASSERT_THAT(applySchema(fresh), succeeds());
 

@@ -39,9 +39,9 @@ TEST(ApplyRequest, NamesTogetherTheKeysThatAreTreatedAlike) {
   const std::vector<std::string> ids(request.keys().begin() + Keys::places, request.keys().end());
 
   EXPECT_THAT(ids, ElementsAre("tenure:{q}:id:gone", "tenure:{q}:id:a", "tenure:{q}:id:b", "tenure:{q}:id:seen"));
-  EXPECT_THAT(argumentsOf(batch), ElementsAre("13h", "1000", "5", "key-none", "22", "1", "2", "key-is", "24", "1", "x",
-                                              "countable", "13", "0", "write", "0", "0", "delete", "21", "1", "1",
-                                              "keep", "22", "2", "1", "2", "count", "13", "1", "2"));
+  EXPECT_THAT(argumentsOf(batch), ElementsAre("13h", "1000", "5", "key-none", "25", "1", "2", "key-is", "27", "1", "x",
+                                              "countable", "13", "0", "write", "0", "0", "delete", "24", "1", "1",
+                                              "keep", "25", "2", "1", "2", "count", "13", "1", "2"));
 }
 
 TEST(ApplyRequest, KeepsTheNamesOfWhatIsReadInOrder) {
@@ -66,10 +66,10 @@ TEST(ApplyRequest, WhatWaitsIsWrittenBesideItsOwnQueue) {
   EXPECT_THAT(others, ElementsAre("tenure:{other}:queue", "tenure:{other}:messages", "tenure:{other}:waiting",
                                   "tenure:{other}:waiting:added", "tenure:{other}:waiting:due",
                                   "tenure:{other}:waiting:wake", "tenure:{other}:fired"));
-  EXPECT_THAT(argumentsOf(batch), ElementsAre("3h23h1h2s4h5z6s7h21h22s24h25z26s27h", "1000", "5", "none", "3", "1", "a",
-                                              "is", "3", "2", "b", "4;v", "none", "23", "1", "c", "room", "1", "1", "0",
-                                              "room", "21", "1", "0", "write", "0", "0", "wait", "1", "2", "a", "5;v",
-                                              "wait-no-more", "1", "1", "b", "wait", "21", "2", "c", "6;v"));
+  EXPECT_THAT(argumentsOf(batch), ElementsAre("3h26h1h2s4h5z6s7h24h25s27h28z29s30h", "1000", "5", "none", "3", "1", "a",
+                                              "is", "3", "2", "b", "4;v", "none", "26", "1", "c", "room", "1", "1", "0",
+                                              "room", "24", "1", "0", "write", "0", "0", "wait", "1", "2", "a", "5;v",
+                                              "wait-no-more", "1", "1", "b", "wait", "24", "2", "c", "6;v"));
 }
 
 TEST(ApplyRequest, NoSectionIsLongerThanAScriptCanTakeAtOnce) {

@@ -141,5 +141,19 @@ TEST_F(EarlierVersion, IsBroughtForwardByALeadersFirstClaimAndLookedAtBefore) {
   EXPECT_THAT(openSink(world.options()), succeeds());
 }
 
+TEST_F(EarlierVersion, WithGroupsThatFollowNumbersIsRefusedAndToldWhatToDo) {
+  world.meddle("INSERT INTO tenure_state VALUES('orders', 'tenure.numbers/0c1d', x'00')");
+
+  const Result<void> applied = applySchema(world.options());
+  const Result<void> claimed = world.open().store->claim(*test::TestTerm(7));
+
+  ASSERT_THAT(applied, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(applied.error().detail, HasSubstr("keys that begin with tenure.numbers/"));
+  EXPECT_THAT(claimed, failsWith(Errc::configurationRefused));
+  EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), "4");
+  world.meddle("DELETE FROM tenure_state WHERE key GLOB 'tenure.numbers/*'");
+  EXPECT_THAT(applySchema(world.options()), succeeds());
+}
+
 }  // namespace
 }  // namespace tenure::sqlite

@@ -1,0 +1,15 @@
+/// Which groups have messages that came before their turn: what a term finds at its beginning, and people at any time.
+#pragma once
+
+#include <vector>
+
+#include "storage/driver.hpp"
+#include "tenure/spi/admin.hpp"
+
+namespace tenure::storage {
+
+/// They read each kept message with its body, a few at once. Errors: those of a read.
+Result<std::vector<ConsumersGroup>> openGroups(IStoreDriver& driver);
+Result<std::vector<NumberedGroup>> openGroupsOf(IStoreDriver& driver, const ConsumerName& consumer);
+
+}  // namespace tenure::storage
