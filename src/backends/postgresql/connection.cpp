@@ -112,6 +112,7 @@ Result<Answer> Connection::askFor(Command command) {
 void Connection::start(std::span<const Command> commands) {
   TENURE_ASSERT(!underWay_);
   underWay_ = true;
+  mayRemove_ = PQtransactionStatus(connection_) != PQTRANS_INERROR;
   warning_.clear();
   expected_.clear();
   if (lost_) return;
@@ -145,7 +146,7 @@ bool Connection::send(const Command& command, std::size_t index) {
   arrays_.fill(command.parameters);
   Prepared* prepared = findPrepared(command);
   std::uint64_t renewAt = firstRenewal;
-  if (prepared != nullptr && prepared->uses >= prepared->renewAt) {
+  if (prepared != nullptr && prepared->uses >= prepared->renewAt && mayRemove_) {
     renewAt = prepared->renewAt * nextRenewal;
     if (!sendRemoval(prepared, index)) return false;
     prepared = nullptr;
@@ -171,7 +172,7 @@ Connection::Prepared* Connection::findPrepared(const Command& command) noexcept 
 }
 
 Connection::Prepared* Connection::sendPreparation(const Command& command, std::size_t index, std::uint64_t renewAt) {
-  if (prepared_.size() >= keptStatements && !makeRoom(index)) return nullptr;
+  if (prepared_.size() >= keptStatements && mayRemove_ && !makeRoom(index)) return nullptr;
   auto fresh = std::make_unique<Prepared>(
       Prepared{std::string(command.sql), arrays_.types, "tenure_" + std::to_string(++names_), renewAt});
   Prepared* prepared = fresh.get();

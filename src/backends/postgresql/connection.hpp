@@ -148,6 +148,7 @@ class Connection {
   Duration answerLimit_;
   AnswerTimer* timer_ = nullptr;
   bool underWay_ = false;
+  bool mayRemove_ = true;  // a prepared statement: in a transaction that has failed, the server takes its end alone
   bool lost_ = false;
   Error lostBy_;
   std::string warning_;

@@ -438,5 +438,23 @@ TEST_F(Connecting, TheServerEndsWhatItsClientHasLeft) {
   EXPECT_EQ(limits->text(0, 0), "10s 30s");
 }
 
+TEST(Connection, IsKeptHoweverOftenAFailedTransactionIsRolledBack) {
+  test::PostgresWorld world;
+  const auto connection = Connection::open(world.options(), "test").value();
+
+  for (int i = 0; i < 600; ++i) {  // a statement is prepared anew after 64 and after 512 uses
+    ASSERT_THAT(connection->run("BEGIN"), succeeds());
+    ASSERT_FALSE(connection->run("SELECT 1 / 0"));
+    connection->rollback();
+    ASSERT_FALSE(connection->isLost()) << i;
+  }
+
+  for (int i = 0; i < 300; ++i) ASSERT_TRUE(connection->ask("SELECT " + std::to_string(i)));
+  ASSERT_THAT(connection->run("BEGIN"), succeeds());
+  ASSERT_FALSE(connection->run("SELECT 1 / 0"));
+  connection->rollback();
+  EXPECT_FALSE(connection->isLost()) << "when as many statements are prepared as are kept";
+}
+
 }  // namespace
 }  // namespace tenure::postgresql
