@@ -37,8 +37,8 @@ class ScheduledMessages {
   virtual ~ScheduledMessages() = default;
 
   virtual Result<ScheduledStats> stats() = 0;
-  /// Calls `each` with every message that the filter chooses, its deliverAt set, in the order in which they will come
-  /// to the queue, until it returns false. Reads page by page: a message that is changed meanwhile may be missed.
+  /// Calls `each` with every message that the filter chooses, in the order in which they will come to the queue, until
+  /// it returns false. Those without a deliverAt come at once: others' transactions have sent them. Reads page by page: a message that is changed meanwhile may be missed.
   virtual Result<void> list(const ScheduledFilter& filter, const std::function<bool(const NewMessage&)>& each) = 0;
   /// Nullopt: no message waits under that id.
   virtual Result<std::optional<NewMessage>> find(const MessageId& id) = 0;

@@ -12,6 +12,8 @@ using namespace std::chrono_literals;
 
 constexpr Duration net = 1s;
 constexpr Duration again = 20ms;        // where others have locked what is needed
+constexpr Duration pace = 10ms;         // while messages without a time come
+constexpr auto sleep = 1500ms;          // renewed by a reader that is still idle after `net`
 constexpr std::size_t together = 1000;  // messages in one transaction
 constexpr auto lateLimit = 5s;
 constexpr Duration tellingPace = 1min;
@@ -23,6 +25,7 @@ void Promoter::attach(const TermIdentity& term) {
                      term.ensemble != term_.ensemble || term.election != term_.election;
   if (isNew) dueClock_ = {};
   term_ = term;
+  asleepUntil_ = BootTime::min();
   wake();
 }
 
@@ -34,6 +37,7 @@ Result<void> Promoter::turn() {
   const WallTime reckoned = dueClock_.reckon(front->now, now);
   tellClock(front->now, wasTrusted);
   std::optional<WallTime> next = front->due;
+  Duration most = net;
   if (next && *next <= reckoned) {
     const Result<IWaitingRoom::Promoted> promoted = room_.promote(reckoned, together);
     if (!promoted) return promoted.error();
@@ -43,9 +47,20 @@ Result<void> Promoter::turn() {
     }
     tellLateness(*promoted);
     next = promoted->next;
+    if (promoted->hasOnce) most = pace;
   }
-  next_ = now + (next ? std::clamp<Duration>(*next - reckoned, 0s, net) : net);
+  next_ = now + (next ? std::clamp<Duration>(*next - reckoned, 0s, most) : most);
   return {};
+}
+
+Result<bool> Promoter::fallAsleep() {
+  const BootTime now = clock_.now();
+  if (asleepUntil_ >= now + net) return false;
+  const Result<void> asleep = room_.fallAsleep(sleep);
+  if (!asleep) return asleep.error();
+  asleepUntil_ = now + sleep;
+  wake();
+  return true;
 }
 
 void Promoter::tellLateness(const IWaitingRoom::Promoted& promoted) {

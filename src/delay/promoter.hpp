@@ -5,7 +5,8 @@
 ///             comes to the end of the queue, in the order of its times, then as it was added
 ///
 /// An idle source sleeps until next(): the next message's time, and a second at most, so that a message with an earlier
-/// time is found even if its sender's wake-up was lost. Where more is due than one turn takes, next() is now.
+/// time is found even if its sender's wake-up was lost. Where more is due than one turn takes, next() is now. While
+/// messages without a time come, it looks every few milliseconds: then their senders need not wake it.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +27,7 @@ class IWaitingRoom {
   };
   struct Promoted {
     std::size_t messages = 0;
+    bool hasOnce = false;                   // some of them had no time: their senders are busy
     std::chrono::milliseconds lateness{0};  // the greatest of theirs
     std::optional<WallTime> next{};         // the first time of those that are left
     bool isHeld = false;                    // nothing came, for others have locked what is needed: look again soon
@@ -38,6 +40,11 @@ class IWaitingRoom {
   /// Errors:  staleTerm   a newer term reads the queue; nothing was changed
   ///          those of a commit; unavailable instead of outcomeUnknown, for a repeat is harmless
   virtual Result<Promoted> promote(WallTime until, std::size_t atMost) = 0;
+  /// Asks senders to wake the reader from now on, for `forSoLong`. Errors: as promote().
+  virtual Result<void> fallAsleep(std::chrono::milliseconds forSoLong) {
+    static_cast<void>(forSoLong);
+    return {};
+  }
 };
 
 /// Threads: its source's.
@@ -55,6 +62,9 @@ class Promoter {
   BootTime next() const noexcept { return next_; }
   /// Looks, and promotes what is due. Errors: those of the room.
   Result<void> turn();
+  /// Before the source sleeps. True: senders did not know that it sleeps, and have been asked to wake it; one of them
+  /// may have sent something meanwhile, so look again. Errors: those of the room.
+  Result<bool> fallAsleep();
 
  private:
   void tellLateness(const IWaitingRoom::Promoted& promoted);
@@ -66,6 +76,7 @@ class Promoter {
   const IClock& clock_;
   DueClock dueClock_;
   BootTime next_{};  // long ago: at once
+  BootTime asleepUntil_ = BootTime::min();
   BootTime nextTelling_ = BootTime::min();
   TermIdentity term_;
 };

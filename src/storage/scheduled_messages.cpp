@@ -36,7 +36,7 @@ Result<void> ScheduledRows::list(const ScheduledFilter& filter, const std::funct
     for (const Row& row : page->rows) {
       const Result<WaitingMessage> found = waitingFrom(row);
       if (!found) return found.error();
-      if (filter.dueBefore && *found->message.deliverAt >= *filter.dueBefore) return {};
+      if (filter.dueBefore && found->message.deliverAt >= filter.dueBefore) return {};
       if (isChosen(filter, found->message) && !each(found->message)) return {};
     }
     scan.due = integerIn(page->rows.back(), waiting::due);

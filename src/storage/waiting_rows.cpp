@@ -46,7 +46,7 @@ Result<WaitingMessage> waitingFrom(const Row& row) {
   found.message.group = GroupId{textIn(row, waiting::group)};
   found.message.body = textIn(row, waiting::body);
   found.message.headers = *std::move(headers);
-  found.message.deliverAt = wallTimeOf(integerIn(row, waiting::due));
+  if (const std::int64_t due = integerIn(row, waiting::due); due != 0) found.message.deliverAt = wallTimeOf(due);
   found.numbered = integerIn(row, waiting::numbered) != 0;
   return found;
 }
@@ -72,7 +72,8 @@ Result<std::optional<ToSchedule>> toSchedule(std::string_view queue, const NewMe
   const std::int64_t due = integerIn(*waiting, waiting::due);
   if (message.replacesScheduled) return ToSchedule{std::move(row), Expectation::has(waiting::due, due)};
   const bool isOfSameTime = isSameTime(due, asked, now);
-  return Error{Errc::alreadyScheduled, named(message.id) + " waits for " + formatWallTime(wallTimeOf(due)) +
+  return Error{Errc::alreadyScheduled, named(message.id) + " waits " +
+                                           (due == 0 ? "to come at once" : "for " + formatWallTime(wallTimeOf(due))) +
                                            (isOfSameTime ? ", with other content" : "") + "; this one is for " +
                                            formatWallTime(asked)};
 }
@@ -82,6 +83,20 @@ void schedule(ToSchedule change, WriteSet& writes) {
   Row key = {change.row.at(waiting::queue), change.row.at(waiting::id)};
   writes.put(Table::waiting, std::move(change.row), std::move(change.expected));
   if (isNew) writes.expect(Table::fired, std::move(key), Expectation::absent());
+}
+
+WaitingPage inTurns(WaitingPage once, WaitingPage timed, std::size_t atMost) {
+  WaitingPage both;
+  const auto take = [&](WaitingPage& from, std::size_t place) {
+    if (place >= from.rows.size() || both.rows.size() == atMost) return;
+    both.rows.push_back(std::move(from.rows[place]));
+    both.added.push_back(from.added[place]);
+  };
+  for (std::size_t place = 0; place < std::max(once.rows.size(), timed.rows.size()); ++place) {
+    take(once, place);
+    take(timed, place);
+  }
+  return both;
 }
 
 ToSchedule toReschedule(const Row& waiting, WallTime at, WallTime now) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "storage/driver.hpp"
 #include "storage/write_set.hpp"
 #include "tenure/message.hpp"
 #include "tenure/transaction.hpp"
@@ -45,6 +46,8 @@ void schedule(ToSchedule change, WriteSet& writes);
 
 /// The row of a message that waits, with another time.
 ToSchedule toReschedule(const Row& waiting, WallTime at, WallTime now);
+/// Messages without a time and those that are due, in turns, so that neither kind starves; the order of each stays.
+WaitingPage inTurns(WaitingPage once, WaitingPage timed, std::size_t atMost);
 /// The error of a term that is not the reader of the queue any more.
 inline Error newerReader(std::string_view queue) {
   return {Errc::staleTerm, "queue \"" + std::string(queue) + "\" is read by a newer term"};

@@ -6,6 +6,8 @@
 #include "backends/postgresql/connection.hpp"
 #include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/schema_steps.hpp"
+#include "backends/postgresql/send_functions.hpp"
+#include "base/digest.hpp"
 #include "base/text.hpp"
 
 namespace tenure::postgresql {
@@ -124,15 +126,34 @@ CREATE TABLE tenure_log(
   outcome bigint NOT NULL, error bytea NOT NULL,
   token bigint NOT NULL, began_at bigint NOT NULL, ended_at bigint NOT NULL,
   PRIMARY KEY(queue, consumer, n));
+CREATE FUNCTION tenure_are_headers(given text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT json_typeof(given::json) = 'array' AND NOT EXISTS (
+    SELECT FROM json_array_elements(CASE json_typeof(given::json) WHEN 'array' THEN given::json ELSE '[]' END) AS pair
+    WHERE CASE WHEN json_typeof(pair) <> 'array' THEN true
+      ELSE json_array_length(pair) <> 2 OR json_typeof(pair->0) <> 'string' OR json_typeof(pair->1) <> 'string' END)
+$$;
 CREATE TABLE tenure_waiting(
   queue text NOT NULL,             -- its name
-  id bytea NOT NULL,
-  due bigint NOT NULL DEFAULT 0,
+  id bytea NOT NULL DEFAULT convert_to(gen_random_uuid()::text, 'UTF8'),
+  due bigint NOT NULL DEFAULT 0,   -- 0: at once
+  sent_by xid8 NOT NULL DEFAULT pg_current_xact_id(),  -- stands before `added`: it is drawn before that
   added bigint GENERATED ALWAYS AS IDENTITY,
+  sent_at bigint NOT NULL DEFAULT floor(extract(epoch FROM clock_timestamp()) * 1000),
   grp bytea NOT NULL DEFAULT '', body bytea NOT NULL,
   headers text,                    -- as those of tenure_message
   numbered bigint NOT NULL DEFAULT 0,  -- 1: gets a number when it comes to its queue
-  PRIMARY KEY(queue, id));
+  PRIMARY KEY(queue, id),
+  CONSTRAINT queue_has_1_to_64_of_a_z_0_9_dot_underscore_hyphen
+    CHECK (queue ~ '^[A-Za-z0-9._-]{1,64}$' AND queue NOT IN ('.', '..', 'zookeeper')),
+  CONSTRAINT id_has_1_to_255_bytes_without_nul
+    CHECK (octet_length(id) BETWEEN 1 AND 255 AND position('\x00'::bytea IN id) = 0),
+  CONSTRAINT grp_has_at_most_255_bytes_without_nul
+    CHECK (octet_length(grp) <= 255 AND position('\x00'::bytea IN grp) = 0),
+  CONSTRAINT body_has_at_most_1_mib CHECK (octet_length(body) <= 1048576),
+  CONSTRAINT headers_are_a_json_array_of_name_and_value
+    CHECK (headers IS NULL OR headers = '' OR (octet_length(headers) <= 131072 AND tenure_are_headers(headers))),
+  CONSTRAINT due_is_0_or_milliseconds_since_1970 CHECK (due >= 0),
+  CONSTRAINT numbered_is_0_or_1 CHECK (numbered IN (0, 1)));
 CREATE INDEX tenure_waiting_due ON tenure_waiting(queue, due, added);
 CREATE TABLE tenure_fired(
   queue text NOT NULL, id bytea NOT NULL, due bigint NOT NULL,
@@ -219,6 +240,13 @@ Result<void> bringForward(Connection& connection) {
   return {};
 }
 
+std::string digestOfFunctions() { return hexadecimal(digestOf(sendFunctions)); }
+
+std::string functionsSql() {
+  return std::string(sendFunctions) + "COMMENT ON FUNCTION tenure_cancel(text, text) IS '" + digestOfFunctions() +
+         "';\n";
+}
+
 }  // namespace
 
 std::string allTables() {
@@ -242,15 +270,21 @@ Result<void> checkSchema(Connection& connection) {
                                                "\"; run `tenure schema apply` or psql with `tenure schema print`"};
 }
 
-std::string schemaSql() { return "BEGIN;\n" + std::string(createTables) + "COMMIT;\n"; }
+std::string schemaSql() { return "BEGIN;\n" + std::string(createTables) + functionsSql() + "COMMIT;\n"; }
 
-Result<void> applySchema(const Options& options) {
-  Result<std::unique_ptr<Connection>> opened = Connection::open(options, "tenure schema");
-  if (!opened) return opened.error();
-  Connection& connection = **opened;
-  // Two at the same time: the second waits and finds everything there.
-  const Result<void> alone = connection.run("SELECT pg_advisory_lock(8391162081527821)");
-  if (!alone) return alone;
+namespace {
+
+/// Where they are these already, a role that does not own them may ask for them as well.
+Result<void> applyFunctions(Connection& connection) {
+  const Result<Answer> known = connection.ask(
+      "SELECT (coalesce(obj_description(to_regprocedure('tenure_cancel(text,text)')), '') = $1::text)"
+      "::int::bigint",
+      digestOfFunctions());
+  if (!known) return known.error();
+  return known->integer(0, 0) == 1 ? Result<void>{} : connection.script(functionsSql());
+}
+
+Result<void> applyTables(Connection& connection) {
   Result<Missing> missing = missingTables(connection);
   if (!missing) return missing.error();
   if (!lacks(*missing, "tenure_schema")) {
@@ -264,6 +298,19 @@ Result<void> applySchema(const Options& options) {
     return Error{Errc::configurationRefused, sound.error().detail + "; what is left of another schema is not touched"};
   }
   return connection.script(std::string(createTables));
+}
+
+}  // namespace
+
+Result<void> applySchema(const Options& options) {
+  Result<std::unique_ptr<Connection>> opened = Connection::open(options, "tenure schema");
+  if (!opened) return opened.error();
+  Connection& connection = **opened;
+  // Two at the same time: the second waits and finds everything there.
+  const Result<void> alone = connection.run("SELECT pg_advisory_lock(8391162081527821)");
+  if (!alone) return alone;
+  const Result<void> tables = applyTables(connection);
+  return tables ? applyFunctions(connection) : tables;
 }
 
 Result<std::string> forbiddenTables(Connection& connection) {

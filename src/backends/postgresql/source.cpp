@@ -91,8 +91,12 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
     const auto heard = connection_->takeNotifications();
     if (!heard) return heard.error();
     if (heard->ofTime) promoter_.wake();
+    if (heard->any) continue;
+    const auto asleep = promoter_.fallAsleep();
+    if (!asleep) return asleep.error();
+    if (*asleep) continue;
     const Duration untilDue = std::max<Duration>(promoter_.next() - now, 0s);
-    if (!heard->any) wakeUp_.wait(connection_->socket(), std::min({deadline - now, safetyNet, untilDue}), stop);
+    wakeUp_.wait(connection_->socket(), std::min({deadline - now, safetyNet, untilDue}), stop);
   }
 }
 

@@ -16,11 +16,18 @@ using storage::WaitingMessage;
 using storage::WaitingPage;
 
 constexpr std::int64_t enoughBytes = 8LL << 20U;
+constexpr std::int64_t lateCommits = 60'000;  // milliseconds
+constexpr std::chrono::minutes frontLooks{1};
 constexpr std::string_view nothingToHold = "55P03";  // lock_not_available
 
+const std::string ofReader =
+    " WHERE queue = $1 AND election = $2 AND path = $3 AND ensemble = $4 AND generation = $5 AND token = $6";
 // By the server's clock.
 const std::string serverNow = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-const std::string firstDue = "(SELECT due FROM tenure_waiting WHERE queue = $1 ORDER BY due, added LIMIT 1)";
+const std::string firstOnce =
+    "(SELECT added FROM tenure_waiting WHERE queue = $1 AND due = 0 AND added > $2 ORDER BY due, added LIMIT 1)";
+const std::string firstTimed =
+    "(SELECT due FROM tenure_waiting WHERE queue = $1 AND due > 0 AND due >= $3 ORDER BY due, added LIMIT 1)";
 const std::string waitingColumns = "queue, id, due, grp, body, headers, numbered, added";
 
 /// One statement for each run of messages that are numbered, or not: so they come to the queue in their order.
@@ -59,7 +66,7 @@ WaitingPage waitingFrom(const Answer& rows) {
 
 Command countWaiting(const std::string& queue) {
   return command(
-      "SELECT (SELECT count(*) FROM tenure_waiting WHERE queue = $1), (SELECT max(at - due) FROM"
+      "SELECT (SELECT count(*) FROM tenure_waiting WHERE queue = $1 AND due > 0), (SELECT max(at - due) FROM"
       " (SELECT at, due FROM tenure_fired WHERE at > $2 AND queue = $1 ORDER BY at DESC LIMIT $3) AS last)",
       queue, systemClock().wallNow() - storage::latenessAge, storage::latenessRows);
 }
@@ -95,12 +102,44 @@ void WaitingRoom::attach(Connection* connection, QueuePlace queue, const TermIde
   queue_ = std::move(queue);
   term_ = term;
   heldSince_.clear();
+  once_ = {};
+  timedFrom_ = 0;
+  nextFrontLook_ = BootClock::now() + frontLooks;
 }
 
 Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
-  const Result<Answer> front = connection_->ask("SELECT " + serverNow + ", " + firstDue, options_.queue);
+  const bool atFront = BootClock::now() >= nextFrontLook_;
+  const Result<Answer> front = connection_->ask("SELECT " + serverNow + ", " + firstOnce + ", " + firstTimed +
+                                                    ", pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
+                                                options_.queue, atFront ? std::int64_t{0} : once_.begin(),
+                                                atFront ? std::int64_t{0} : timedFrom_);
   if (!front) return front.error();
-  return Front{front->time(0, 0), front->isNull(0, 1) ? std::nullopt : std::optional(front->time(0, 1))};
+  if (atFront) nextFrontLook_ = BootClock::now() + frontLooks;
+  const auto once = front->isNull(0, 1) ? std::nullopt : std::optional(front->integer(0, 1));
+  const auto timed = front->isNull(0, 2) ? std::nullopt : std::optional(front->integer(0, 2));
+  if (once && *once <= once_.begin()) once_ = {};  // added in a way that draws no place
+  once_.looked(once, front->integer(0, 3));
+  const std::int64_t now = front->integer(0, 0);
+  const std::int64_t recent = std::min(timed.value_or(now), now) - lateCommits;
+  timedFrom_ = timed && *timed < timedFrom_ ? *timed : std::max(timedFrom_, recent);
+  return Front{storage::wallTimeOf(now), once    ? std::optional(WallTime{})
+                                         : timed ? std::optional(storage::wallTimeOf(*timed))
+                                                 : std::nullopt};
+}
+
+Result<void> WaitingRoom::fallAsleep(std::chrono::milliseconds forSoLong) {
+  const std::vector sleeping{
+      beginTransaction(), command("SET LOCAL synchronous_commit = off"),
+      command("UPDATE tenure_reader SET asleep_until = greatest(asleep_until, " + serverNow + " + $7)" + ofReader,
+              options_.queue, term_.election.value, term_.electionPath, term_.ensemble.value, term_.generation,
+              term_.token.value, static_cast<std::int64_t>(forSoLong.count())),
+      command("COMMIT")};
+  const Exchange asleep = connection_->exchange(sleeping);
+  if (asleep) return asleep.answers[2].changed() == 1 ? Result<void>{} : storage::newerReader(options_.queue);
+  connection_->rollback();
+  // Of the row: then its senders wait for the next look.
+  const bool isLocked = asleep.error().is(Errc::storeBusy) && !connection_->isLost();
+  return isLocked ? Result<void>{} : asleep.error();
 }
 
 Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
@@ -125,18 +164,22 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
 Result<std::optional<WaitingRoom::Due>> WaitingRoom::begin(WallTime until, std::size_t atMost) {
   const std::vector question{
       beginTransaction(),
-      command("SELECT 1 FROM tenure_reader WHERE queue = $1 AND election = $2 AND path = $3 AND ensemble = $4"
-              " AND generation = $5 AND token = $6 FOR UPDATE NOWAIT",
+      command("SELECT pg_current_xact_id()::text::bigint FROM tenure_reader" + ofReader + " FOR UPDATE NOWAIT",
               options_.queue, term_.election.value, term_.electionPath, term_.ensemble.value, term_.generation,
               term_.token.value),
       command("SELECT generation, token FROM tenure_fence WHERE election = $1 AND path = $2 AND ensemble = $3"
               " FOR SHARE NOWAIT",
               term_.election.value, term_.electionPath, term_.ensemble.value),
-      command("SELECT added, grp, due FROM (SELECT due, added, grp,"
-              "  sum(octet_length(body)) OVER (ORDER BY due, added) - octet_length(body) AS before FROM ("
-              "   SELECT * FROM tenure_waiting WHERE queue = $1 AND due <= $2 ORDER BY due, added LIMIT (SELECT $3))"
-              "  AS next) AS measured WHERE before < $4 ORDER BY due, added",
-              options_.queue, until, static_cast<std::int64_t>(atMost), enoughBytes)};
+      command("SELECT due, added, grp FROM (SELECT *, sum(size) OVER (ORDER BY place, due) - size AS before FROM ("
+              "  SELECT due, added, grp, octet_length(body) AS size, row_number() OVER (ORDER BY added) AS place FROM ("
+              "   SELECT * FROM tenure_waiting WHERE queue = $1 AND due = 0 AND added > $2"
+              "   ORDER BY due, added LIMIT (SELECT $5)) AS once"
+              "  UNION ALL"
+              "  SELECT due, added, grp, octet_length(body), row_number() OVER (ORDER BY due, added) FROM ("
+              "   SELECT * FROM tenure_waiting WHERE queue = $1 AND due > 0 AND due >= $3 AND due <= $4"
+              "   ORDER BY due, added LIMIT (SELECT $5)) AS timed) AS both_kinds) AS measured"
+              " WHERE before < $6 ORDER BY place, due LIMIT (SELECT $5)",
+              options_.queue, once_.begin(), timedFrom_, until, static_cast<std::int64_t>(atMost), enoughBytes)};
   const Exchange begun = connection_->exchange(question);
   if (!begun && begun.failure->sqlState == nothingToHold) return std::optional<Due>{};
   if (!begun) return begun.error();
@@ -144,25 +187,39 @@ Result<std::optional<WaitingRoom::Due>> WaitingRoom::begin(WallTime until, std::
   const bool isFenced = fence.rows() > 0 && std::pair(fence.integer(0, 0), fence.integer(0, 1)) >
                                                 std::pair(term_.generation, term_.token.value);
   if (begun.answers[1].rows() == 0 || isFenced) return storage::newerReader(options_.queue);
+  once_.began(begun.answers[1].integer(0, 0));
   Due due;
   const Answer& rows = begun.answers[3];
   for (int row = 0; row < rows.rows(); ++row) {
-    due.added.push_back(rows.integer(row, 0));
-    due.groups.push_back(rows.text(row, 1));
+    due.push_back({rows.integer(row, 0), rows.integer(row, 1), rows.text(row, 2)});
+    if (due.back().due == 0) once_.saw(due.back().added);
   }
-  if (rows.rows() > 0) due.times = {rows.integer(0, 2), rows.integer(rows.rows() - 1, 2)};
   return std::optional(std::move(due));
 }
 
-/// A range of the index, and not a list: that would be compared with every message that is due.
+/// Two ranges of the index, and not a list: that would be compared with every message that is due.
 Result<WaitingPage> WaitingRoom::lock(const Due& due) {
-  if (due.added.empty()) return WaitingPage{};
-  const Result<Answer> locked =
-      connection_->ask("SELECT " + waitingColumns +
-                           " FROM tenure_waiting WHERE queue = $1 AND (due, added) >= ($2, $3)"
-                           " AND (due, added) <= ($4, $5) ORDER BY due, added FOR UPDATE SKIP LOCKED",
-                       options_.queue, due.times.first, due.added.front(), due.times.second, due.added.back());
-  return locked ? Result<WaitingPage>(waitingFrom(*locked)) : locked.error();
+  std::vector<Command> locks;
+  for (const bool hasTime : {false, true}) {
+    const auto isOfKind = [&](const DueMessage& each) { return (each.due != 0) == hasTime; };
+    const auto first = std::find_if(due.begin(), due.end(), isOfKind);
+    if (first == due.end()) continue;
+    const auto last = std::find_if(due.rbegin(), due.rend(), isOfKind);
+    locks.push_back(command("SELECT " + waitingColumns +
+                                " FROM tenure_waiting WHERE queue = $1 AND (due, added) >= ($2, $3)"
+                                " AND (due, added) <= ($4, $5) ORDER BY due, added FOR UPDATE SKIP LOCKED",
+                            options_.queue, first->due, first->added, last->due, last->added));
+  }
+  WaitingPage page;
+  if (locks.empty()) return page;
+  const Exchange locked = connection_->exchange(locks);
+  if (!locked) return locked.error();
+  for (const Answer& rows : locked.answers) {
+    WaitingPage some = waitingFrom(rows);
+    std::move(some.rows.begin(), some.rows.end(), std::back_inserter(page.rows));
+    page.added.insert(page.added.end(), some.added.begin(), some.added.end());
+  }
+  return page;
 }
 
 WaitingPage WaitingRoom::movable(const Due& due, WaitingPage locked) {
@@ -171,16 +228,16 @@ WaitingPage WaitingRoom::movable(const Due& due, WaitingPage locked) {
   std::map<std::int64_t, BootTime> heldSince;
   std::set<std::string> heldGroups;
   WaitingPage page;
-  for (std::size_t i = 0; i < due.added.size(); ++i) {
-    const auto row = free.find(due.added[i]);
+  for (const DueMessage& each : due) {
+    const auto row = free.find(each.added);
     if (row == free.end()) {
-      const auto before = heldSince_.find(due.added[i]);
+      const auto before = heldSince_.find(each.added);
       const BootTime since = before == heldSince_.end() ? BootClock::now() : before->second;
-      heldSince.emplace(due.added[i], since);
-      if (!due.groups[i].empty() && BootClock::now() - since < options_.lockLimit) heldGroups.insert(due.groups[i]);
-    } else if (!heldGroups.contains(due.groups[i])) {
+      heldSince.emplace(each.added, since);
+      if (!each.group.empty() && BootClock::now() - since < options_.lockLimit) heldGroups.insert(each.group);
+    } else if (!heldGroups.contains(each.group)) {
       page.rows.push_back(std::move(locked.rows[row->second]));
-      page.added.push_back(due.added[i]);
+      page.added.push_back(each.added);
     }
   }
   heldSince_ = std::move(heldSince);
@@ -190,12 +247,16 @@ WaitingPage WaitingRoom::movable(const Due& due, WaitingPage locked) {
 Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page) {
   std::vector<WaitingMessage> messages;
   Array ids(TypeId::bytes);
+  Array timedIds(TypeId::bytes);
   Array times(TypeId::bigint);
   for (const Row& row : page.rows) {
     Result<WaitingMessage> message = storage::waitingFrom(row);
     if (!message) return message.error();
     ids.add(message->message.id.value);
-    times.add(storage::millisecondsOf(*message->message.deliverAt));
+    if (message->message.deliverAt) {
+      timedIds.add(message->message.id.value);
+      times.add(storage::millisecondsOf(*message->message.deliverAt));
+    }
     messages.push_back(*std::move(message));
   }
   std::vector commands{
@@ -203,10 +264,10 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page)
       command("INSERT INTO tenure_fired(queue, id, due, at) SELECT $1, id, due, " + serverNow +
                   " FROM unnest($2::bytea[], $3::bigint[]) AS given(id, due)"
                   " ON CONFLICT(queue, id) DO UPDATE SET due = excluded.due, at = excluded.at RETURNING at - due",
-              options_.queue, ids, times),
+              options_.queue, timedIds, times),
       forgetOld("tenure_fired", static_cast<std::int64_t>(2 * messages.size()))};
   if (const Result<void> added = addAppends(queue_, messages, commands); !added) return added.error();
-  commands.push_back(command("SELECT " + firstDue, options_.queue));
+  commands.push_back(command("SELECT " + firstOnce + ", " + firstTimed, options_.queue, once_.begin(), timedFrom_));
   commands.push_back(command("COMMIT"));
   const Exchange moved = connection_->exchange(commands);
   if (!moved) return moved.error();
@@ -219,7 +280,11 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page)
   for (int row = 0; row < lateness.rows(); ++row)
     promoted.lateness = std::max(promoted.lateness, std::chrono::milliseconds{lateness.integer(row, 0)});
   const Answer& next = moved.answers[moved.answers.size() - 2];
-  if (!next.isNull(0, 0)) promoted.next = next.time(0, 0);
+  if (!next.isNull(0, 0))
+    promoted.next = WallTime{};
+  else if (!next.isNull(0, 1))
+    promoted.next = next.time(0, 1);
+  promoted.hasOnce = lateness.rows() < static_cast<int>(messages.size());
   return promoted;
 }
 

@@ -1,9 +1,15 @@
 /// Messages that wait for their time in PostgreSQL, and how they come to their queue.
 ///
-///   look      the server's clock and the first time, in one question without a lock
+///   look      the server's clock, the first message without a time and the first time, in one question without a lock
 ///   promote   BEGIN · the reader's row, NOWAIT · the fence, where it is kept here, NOWAIT · the messages that are due
 ///             · FOR UPDATE SKIP LOCKED, those that no other transaction has locked
 ///             · delete these, and append them to the queue · COMMIT
+///
+/// Messages without a time, and those whose time has come, take turns in a batch, so that neither kind starves.
+///
+/// A look begins behind the messages that are gone for sure (delay::SettledBound); of those with a time, a minute
+/// before the last look's front: a transaction that lasts longer than that is found by the look at the very front,
+/// which comes once a minute.
 ///
 /// A message that another transaction has locked (a handler cancels it) is left for the next turn. Later messages of
 /// its group wait with it, for at most the lock limit. The queue's counter and a group's number are waited for as a
@@ -16,6 +22,7 @@
 #include "backends/postgresql/connection.hpp"
 #include "backends/postgresql/queue_rows.hpp"
 #include "delay/promoter.hpp"
+#include "delay/settled_bound.hpp"
 #include "storage/driver.hpp"
 
 namespace tenure::postgresql {
@@ -39,14 +46,16 @@ class WaitingRoom final : public delay::IWaitingRoom {
 
   Result<Front> look() override;
   Result<Promoted> promote(WallTime until, std::size_t atMost) override;
+  Result<void> fallAsleep(std::chrono::milliseconds forSoLong) override;
 
  private:
-  /// The messages that are due, in order, each with its group.
-  struct Due {
-    std::vector<std::int64_t> added;
-    std::vector<std::string> groups;
-    std::pair<std::int64_t, std::int64_t> times{};  // when the first and the last of them are due
+  struct DueMessage {
+    std::int64_t due = 0;  // 0: at once
+    std::int64_t added = 0;
+    std::string group;
   };
+  /// In the order in which they come to the queue.
+  using Due = std::vector<DueMessage>;
   /// Begins the transaction. Nullopt: another transaction has locked the reader's row or the fence.
   Result<std::optional<Due>> begin(WallTime until, std::size_t atMost);
   Result<storage::WaitingPage> lock(const Due& due);
@@ -59,6 +68,9 @@ class WaitingRoom final : public delay::IWaitingRoom {
   QueuePlace queue_;
   TermIdentity term_;
   std::map<std::int64_t, BootTime> heldSince_;  // messages that other transactions have locked, by `added`
+  delay::SettledBound once_;                    // of messages without a time
+  std::int64_t timedFrom_ = 0;                  // of the others: the first time to look at
+  BootTime nextFrontLook_{};
 };
 
 }  // namespace tenure::postgresql

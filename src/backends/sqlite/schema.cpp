@@ -110,12 +110,26 @@ CREATE TABLE tenure_log(
 CREATE TABLE tenure_waiting(
   added INTEGER PRIMARY KEY AUTOINCREMENT,
   queue TEXT NOT NULL,          -- its name
-  id TEXT NOT NULL,
-  due INTEGER NOT NULL DEFAULT 0,
+  id TEXT NOT NULL DEFAULT (lower(hex(randomblob(16)))),
+  due INTEGER NOT NULL DEFAULT 0,  -- 0: at once
+  sent_at INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
   grp TEXT NOT NULL DEFAULT '', body BLOB NOT NULL,
   headers TEXT,                 -- as those of tenure_message
   numbered INTEGER NOT NULL DEFAULT 0,  -- 1: gets a number when it comes to its queue
-  UNIQUE(queue, id));
+  UNIQUE(queue, id),
+  CONSTRAINT queue_has_1_to_64_of_a_z_0_9_dot_underscore_hyphen
+    CHECK (length(queue) BETWEEN 1 AND 64 AND queue NOT GLOB '*[^-A-Za-z0-9._]*'
+      AND queue NOT IN ('.', '..', 'zookeeper')),
+  CONSTRAINT id_has_1_to_255_bytes_without_nul
+    CHECK (length(CAST(id AS BLOB)) BETWEEN 1 AND 255 AND instr(CAST(id AS BLOB), x'00') = 0),
+  CONSTRAINT grp_has_at_most_255_bytes_without_nul
+    CHECK (length(CAST(grp AS BLOB)) <= 255 AND instr(CAST(grp AS BLOB), x'00') = 0),
+  CONSTRAINT body_has_at_most_1_mib CHECK (length(CAST(body AS BLOB)) <= 1048576),
+  CONSTRAINT headers_are_a_json_array_of_name_and_value
+    CHECK (headers IS NULL OR headers = '' OR (length(CAST(headers AS BLOB)) <= 131072 AND json_valid(headers)
+      AND json_type(headers) = 'array')),
+  CONSTRAINT due_is_0_or_milliseconds_since_1970 CHECK (typeof(due) = 'integer' AND due >= 0),
+  CONSTRAINT numbered_is_0_or_1 CHECK (numbered IN (0, 1)));
 CREATE INDEX tenure_waiting_due ON tenure_waiting(queue, due, added);
 CREATE TABLE tenure_fired(
   queue TEXT NOT NULL, id TEXT NOT NULL, due INTEGER NOT NULL,

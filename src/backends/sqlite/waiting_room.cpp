@@ -17,7 +17,7 @@ constexpr std::size_t enoughBytes = 8U << 20U;
 }  // namespace
 
 Result<WaitingPage> readWaiting(Connection& connection, const std::string& queue, const storage::WaitingScan& scan,
-                                WallTime until) {
+                                std::int64_t until) {
   Query rows = connection.query(
       "SELECT queue, id, due, grp, body, headers, numbered, added FROM tenure_waiting"
       " WHERE queue = ?1 AND (due, added) > (?2, ?3) AND due <= ?4 ORDER BY due, added LIMIT ?5",
@@ -37,7 +37,7 @@ Result<WaitingPage> readWaiting(Connection& connection, const std::string& queue
 
 Result<storage::WaitingCounts> countWaiting(Connection& connection, const std::string& queue) {
   Query counted = connection.query(
-      "SELECT (SELECT count(*) FROM tenure_waiting WHERE queue = ?1), (SELECT max(at - due) FROM"
+      "SELECT (SELECT count(*) FROM tenure_waiting WHERE queue = ?1 AND due > 0), (SELECT max(at - due) FROM"
       " (SELECT at, due FROM tenure_fired WHERE at > ?2 AND queue = ?1 ORDER BY at DESC LIMIT ?3))",
       queue, systemClock().wallNow() - storage::latenessAge, storage::latenessRows);
   const Result<bool> row = counted.next();
@@ -101,8 +101,11 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
     const Result<bool> ours = isReader(*connection_, queue_, term_);
     if (!ours) return ours.error();
     if (!*ours) return storage::newerReader(queue_);
-    const Result<WaitingPage> page = readWaiting(*connection_, queue_, {.due = -1, .atMost = atMost}, until);
-    return page ? move(*page) : page.error();
+    Result<WaitingPage> once = readWaiting(*connection_, queue_, {.due = -1, .atMost = atMost}, 0);
+    if (!once) return once.error();
+    const std::int64_t latest = storage::millisecondsOf(until);
+    Result<WaitingPage> timed = readWaiting(*connection_, queue_, {.due = 1, .atMost = atMost}, latest);
+    return timed ? move(storage::inTurns(*std::move(once), *std::move(timed), atMost)) : timed.error();
   };
   Result<Promoted> promoted = inTransaction();
   const Result<void> committed = promoted ? connection_->commit() : Result<void>{};
@@ -120,7 +123,10 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page)
   for (const Row& row : page.rows) {
     auto message = storage::waitingFrom(row);
     if (!message) return message.error();
-    promoted.lateness = std::max(promoted.lateness, now - *message->message.deliverAt);
+    if (message->message.deliverAt)
+      promoted.lateness = std::max(promoted.lateness, now - *message->message.deliverAt);
+    else
+      promoted.hasOnce = true;
     messages.push_back(*std::move(message));
   }
   if (const Result<void> added = promoteTo(*connection_, number_, messages, now); !added) return added.error();
@@ -128,6 +134,7 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page)
     if (const auto gone = connection_->run("DELETE FROM tenure_waiting WHERE added = ?1", added); !gone)
       return gone.error();
   for (const storage::WaitingMessage& each : messages) {
+    if (!each.message.deliverAt) continue;
     const Result<void> fired =
         connection_->run("INSERT OR REPLACE INTO tenure_fired(queue, id, due, at) VALUES(?1, ?2, ?3, ?4)", queue_,
                          each.message.id.value, *each.message.deliverAt, now);

@@ -1,6 +1,7 @@
 /// Messages that wait for their time in a SQLite file, and how they come to their queue.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -10,9 +11,11 @@
 
 namespace tenure::sqlite {
 
-/// The messages of a queue that wait, up to that time, in the order in which they come to it; some megabytes at most.
+/// The messages of a queue that wait, up to that time in milliseconds, in the order in which they come to it; some
+/// megabytes at most.
 Result<storage::WaitingPage> readWaiting(Connection& connection, const std::string& queue,
-                                         const storage::WaitingScan& scan, WallTime until = WallTime::max());
+                                         const storage::WaitingScan& scan,
+                                         std::int64_t until = std::numeric_limits<std::int64_t>::max());
 
 Result<storage::WaitingCounts> countWaiting(Connection& connection, const std::string& queue);
 

@@ -1,0 +1,200 @@
+// What PostgreSQL's functions for senders promise, and how a look finds what commits late.
+#include <libpq-fe.h>
+
+#include "backends/postgresql/connection.hpp"
+#include "backends/postgresql/schema.hpp"
+#include "leading.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using namespace std::chrono_literals;
+using test::failsWith;
+using test::succeeds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class SendFunctions : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_THAT(leader.claim(), succeeds());
+    ASSERT_THAT(source().attach(leader.term), succeeds());
+  }
+  IMessageSource& source() { return leader.database.source(); }
+  std::vector<std::string> fetch(Duration atMost = 0s) {
+    std::vector<std::string> ids;
+    for (const Message& message : source().fetch(100, BootClock::now() + atMost, {}).value())
+      ids.push_back(message.id.value);
+    return ids;
+  }
+  static std::string send(const std::string& id, const std::string& more = "") {
+    return "SELECT tenure_send('orders', 'body', '" + id + "'" + more + ")";
+  }
+
+  test::PostgresWorld world;
+  Leader leader{world.options(), 7};
+  test::PostgresSession shop = world.session();
+};
+
+TEST_F(SendFunctions, WhatCommitsLateIsFoundByALaterLook) {
+  test::PostgresSession slow = world.session();
+  slow.ask("BEGIN; " + send("slow"));
+  for (int i = 0; i < 5; ++i) {
+    shop.ask(send("quick-" + std::to_string(i)));
+    EXPECT_THAT(fetch(30s), ElementsAre("quick-" + std::to_string(i)));
+  }
+
+  slow.ask("COMMIT");
+
+  EXPECT_THAT(fetch(30s), ElementsAre("slow"));
+}
+
+TEST_F(SendFunctions, ARepeatWithOtherContentOrAnotherTimeIsRefusedWithBothTimes) {
+  shop.ask(send("o-1", ", deliver_at => '2034-01-01T06:00:00Z'"));
+
+  EXPECT_EQ(shop.ask(send("o-1", ", deliver_at => '2034-01-01T06:00:00Z'")), "o-1") << "the very same";
+  EXPECT_EQ(shop.tryToRun(send("o-1", ", deliver_at => '2034-01-01T07:00:00Z'")), "TN001");
+  EXPECT_THAT(PQerrorMessage(shop.handle()),
+              testing::AllOf(HasSubstr("2034-01-01T06:00:00.000Z"), HasSubstr("2034-01-01T07:00:00.000Z")));
+  EXPECT_EQ(shop.tryToRun("SELECT tenure_send('orders', 'other', 'o-1', deliver_at => '2034-01-01T06:00:00Z')"),
+            "TN001");
+  EXPECT_EQ(shop.tryToRun(send("o-1", ", 'group'")), "TN001");
+  EXPECT_EQ(shop.tryToRun(send("o-1")), "TN001") << "at once is another time";
+}
+
+TEST_F(SendFunctions, AMessageWithATimeThatHasComeCannotGetAnother) {
+  shop.ask(send("o-1", ", deliver_at => now() + interval '20 ms'"));
+  const std::string due = world.ask("SELECT tenure_time_text(due) FROM tenure_waiting");
+  EXPECT_THAT(fetch(30s), ElementsAre("o-1"));
+
+  EXPECT_EQ(shop.ask(send("o-1", ", deliver_at => '" + due + "'")), "o-1") << "the very same";
+  EXPECT_EQ(shop.tryToRun(send("o-1", ", deliver_at => now() + interval '1 day'")), "TN002");
+  EXPECT_THAT(fetch(), IsEmpty());
+}
+
+TEST_F(SendFunctions, HeadersComeAsTheyWereGiven) {
+  shop.ask(send("a", R"(, headers => '{"trace": "t-1", "region": "eu"}')"));
+  shop.ask(send("b", R"(, headers => '[["trace", "t-2"], ["trace", "t-3"]]')"));
+
+  const auto messages = source().fetch(100, BootClock::now() + 30s, {}).value();
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_THAT(messages[0].headers,
+              testing::UnorderedElementsAre(testing::Pair("trace", "t-1"), testing::Pair("region", "eu")));
+  EXPECT_THAT(messages[1].headers, ElementsAre(testing::Pair("trace", "t-2"), testing::Pair("trace", "t-3")));
+  EXPECT_EQ(shop.tryToRun(send("c", R"(, headers => '{"count": 5}')")), "23514");
+  EXPECT_THAT(PQerrorMessage(shop.handle()), HasSubstr("headers_are_a_json_array_of_name_and_value"));
+}
+
+TEST_F(SendFunctions, BytesAreABodyAsWell) {
+  shop.ask("SELECT tenure_send('orders', '\\x00ff'::bytea, 'a')");
+
+  const auto messages = source().fetch(100, BootClock::now() + 30s, {}).value();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].body, std::string("\0\xff", 2));
+}
+
+TEST_F(SendFunctions, WhatNoTimeCanBeIsRefused) {
+  EXPECT_EQ(shop.tryToRun(send("a", ", deliver_at => 'infinity'")), "22023");
+  EXPECT_EQ(shop.tryToRun(send("a", ", deliver_at => now() + interval '11 years'")), "22023");
+  EXPECT_EQ(
+      shop.tryToRun(send("a", R"(, headers => '{"tenure-number": "1"}', deliver_at => now() + interval '1 day')")),
+      "22023");
+  EXPECT_EQ(shop.tryToRun("SELECT tenure_send('orders', NULL::text)"), "22004");
+  EXPECT_EQ(world.ask("SELECT count(*) FROM tenure_waiting"), "0");
+}
+
+TEST_F(SendFunctions, AMessageIsTakenBackOnceAndWhatHasComeIsTold) {
+  shop.ask("BEGIN; " + send("gone"));
+  EXPECT_EQ(shop.ask("SELECT tenure_cancel('orders', 'gone')"), "cancelled");
+  shop.ask("COMMIT");
+  shop.ask(send("timed", ", deliver_at => now() + interval '1 ms'"));
+  EXPECT_THAT(fetch(30s), ElementsAre("timed"));
+
+  EXPECT_EQ(shop.ask("SELECT tenure_cancel('orders', 'timed')"), "fired");
+  EXPECT_EQ(shop.ask("SELECT tenure_cancel('orders', 'gone')"), "unknown");
+}
+
+TEST_F(SendFunctions, AreNotForEverybodyAndRunWithTheRightsOfTheTables) {
+  world.ask("DROP ROLE IF EXISTS shop_app; CREATE ROLE shop_app LOGIN; GRANT USAGE ON SCHEMA " + world.role() +
+            " TO shop_app");
+  shop.ask("SET ROLE shop_app");
+  EXPECT_EQ(shop.tryToRun(send("a")), "42501");
+  EXPECT_EQ(shop.tryToRun("SELECT tenure_cancel('orders', 'a')"), "42501");
+
+  world.ask("GRANT EXECUTE ON FUNCTION tenure_send(text, text, text, text, jsonb, timestamptz) TO shop_app");
+
+  EXPECT_EQ(shop.ask(send("a")), "a");
+  EXPECT_EQ(shop.tryToRun("SELECT count(*) FROM tenure_waiting"), "42501");
+  EXPECT_EQ(shop.tryToRun("CREATE TEMP TABLE tenure_waiting(id text)"), "");
+  EXPECT_EQ(shop.ask(send("b")), "b") << "a table of its own in front of ours changes nothing";
+  EXPECT_THAT(fetch(30s), ElementsAre("a", "b"));
+  shop.ask("RESET ROLE");
+  world.ask("DROP OWNED BY shop_app; DROP ROLE shop_app");
+}
+
+TEST_F(SendFunctions, ASenderWakesTheReaderWhileItSleepsAndElseTakesNoLockForThat) {
+  test::PostgresSession listener = world.session();
+  const std::unique_ptr<Connection> connection = Connection::open(world.options(), "listener").value();
+  const std::int64_t queue = findQueue(*connection, whichQueue(world.options())).value();
+  listener.ask("LISTEN " + channelOf(*connection, queue).value());
+  const auto isWoken = [&] {
+    listener.ask("SELECT 1");
+    bool woken = false;
+    while (PGnotify* heard = PQnotifies(listener.handle())) {
+      woken = true;
+      PQfreemem(heard);
+    }
+    return woken;
+  };
+  const auto asleepFor = [&](const std::string& seconds) {
+    world.ask("UPDATE tenure_reader SET asleep_until = floor(extract(epoch FROM clock_timestamp()) * 1000) + 1000 * (" +
+              seconds + ")");
+  };
+
+  asleepFor("-1");
+  shop.ask(send("awake"));
+  EXPECT_FALSE(isWoken());
+  asleepFor("100");
+  shop.ask(send("asleep"));
+  EXPECT_TRUE(isWoken());
+  shop.ask(send("soon", ", deliver_at => now() + interval '50 seconds'"));
+  EXPECT_TRUE(isWoken());
+  shop.ask(send("later", ", deliver_at => now() + interval '200 seconds'"));
+  EXPECT_FALSE(isWoken()) << "the reader looks before that by itself";
+}
+
+TEST_F(SendFunctions, AnIdleReaderSaysThatItSleepsAndSendersWakeIt) {
+  EXPECT_EQ(world.ask("SELECT asleep_until FROM tenure_reader"), "0");
+
+  EXPECT_THAT(fetch(5ms), IsEmpty());
+
+  EXPECT_EQ(world.ask("SELECT asleep_until > floor(extract(epoch FROM clock_timestamp()) * 1000) FROM tenure_reader"),
+            "t");
+}
+
+TEST_F(SendFunctions, AMessageThatAnotherTransactionTakesBackHoldsItsGroupUpAndNoOther) {
+  shop.ask(send("held", ", 'g'"));
+  shop.ask("BEGIN; SELECT tenure_cancel('orders', 'held')");
+  world.ask(send("behind", ", 'g'"));
+  world.ask(send("other", ", 'h'"));
+
+  EXPECT_THAT(fetch(30s), ElementsAre("other"));
+  shop.ask("ROLLBACK");
+  std::vector<std::string> came;
+  while (came.size() < 2)
+    for (const std::string& id : fetch(30s)) came.push_back(id);
+  EXPECT_THAT(came, ElementsAre("held", "behind"));
+}
+
+TEST_F(SendFunctions, OfTheTablesOfAnEarlierVersionAreMadeWithTheNextApply) {
+  world.ask("DROP FUNCTION tenure_cancel(text, text)");
+
+  ASSERT_THAT(applySchema(world.options()), succeeds());
+
+  EXPECT_EQ(shop.ask("SELECT tenure_cancel('orders', 'a')"), "unknown");
+  EXPECT_THAT(applySchema(world.options()), succeeds());
+}
+
+}  // namespace
+}  // namespace tenure::postgresql
