@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/validation.hpp"
 #include "tenure/message.hpp"
 #include "tenure/values.hpp"
 
@@ -53,6 +54,10 @@ Result<MessageId> messageIdOf(std::string_view producer, std::string_view id) {
     return refused("producer", producer, "1 to 64 of A-Z a-z 0-9 . _ -");
   if (id.empty()) return refused("message id", id, "1 byte or more");
   return parseMessageId(std::string(producer).append("/").append(id));
+}
+
+bool isGroup(const GroupId& group) noexcept {
+  return group.value.size() <= maxGroupId && group.value.find('\0') == std::string::npos;
 }
 
 Result<GroupId> parseGroupId(std::string_view text) {

@@ -9,8 +9,12 @@
 
 #include "base/range.hpp"
 #include "tenure/result.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure {
+
+/// What parseGroupId takes.
+bool isGroup(const GroupId& group) noexcept;
 
 /// One option that was refused: its name, what was given, and what was expected.
 struct Complaint {

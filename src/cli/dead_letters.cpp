@@ -151,7 +151,8 @@ Result<Numbers> sendBack(IMessageSink& sink, IStoreAdmin& store, const std::vect
   for (const DeadLetter& letter : letters) {
     const NewMessage message = asRequeued(letter.message);
     if (const auto reset = store.resetDeadLetters({{letter.number}}); !reset) return reset;
-    if (const auto sent = sink.append({&message, 1}); !sent) return sent.error();
+    if (letter.missingFrom == 0)
+      if (const auto sent = sink.append({&message, 1}); !sent) return sent.error();
     if (const auto purged = store.purgeDeadLetters({{letter.number}}); !purged) return purged;
     sentBack.push_back(letter.number);
   }

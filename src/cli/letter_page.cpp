@@ -32,6 +32,7 @@ std::string letterJson(const DeadLetter& letter) {
                              {"enqueued_at", formatWallTime(message.enqueuedAt)},
                              {"first_at", formatWallTime(letter.firstAt)},
                              {"died_at", formatWallTime(letter.diedAt)}};
+  if (letter.missingFrom != 0) out["missing_numbers"] = {letter.missingFrom, letter.missingTo};
   out.update(nlohmann::ordered_json::parse(contentJson(message)));
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -187,7 +187,7 @@ Transaction& LaneRunner::handed() noexcept {
 
 // --- numbers
 
-/// Where no transaction is open, without a lock that outlasts it.
+/// Without an open transaction it reads in one of its own, and rolls that back.
 Action LaneRunner::perform(Consult& consult) {
   const bool alone = transaction_ == nullptr;
   if (const Result<void> ready = begin(); !ready) return refused(ready.error());

@@ -1,5 +1,6 @@
 #include "consumer/message_limits.hpp"
 
+#include "base/validation.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::consuming {
@@ -24,7 +25,7 @@ std::string_view brokenLimit(const Message& message) noexcept {
     if (name == leftOutHeader) return value;
   if (message.id.value.empty()) return "it has no id";
   if (!isWithinLimits(message.id)) return "its id is not 1 to 255 bytes without NUL";
-  if (message.group.value.size() > maxNameBytes) return "its group is over 255 bytes";
+  if (!isGroup(message.group)) return "its group is not at most 255 bytes without NUL";
   if (message.body.size() > maxBodyBytes) return "its body is over 1 MiB";
   if (sizeOf(message.headers) > maxHeaderBytes) return "its headers are over 64 KiB";
   return {};

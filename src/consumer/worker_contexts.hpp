@@ -127,7 +127,7 @@ class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
   LaneTurns::Hold enter(Company company) override {
     return engine_.isSerialized_ ? LaneTurns::Hold{} : engine_.turns_.enter(company, *this);
   }
-  /// To wait for another lane is no fault of this one.
+  /// A lane that waits for the store is not counted as stuck.
   void waitsForStore(bool waits) noexcept override { dispatcher_.excuse(number_, waits); }
   void limitAnswers(AnswerTimer*) noexcept override {}
   const AnswerTimer& sourceTimer(const AnswerTimer& own) const noexcept override { return own; }

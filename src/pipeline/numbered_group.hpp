@@ -4,14 +4,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "tenure/spi/store.hpp"
 
 namespace tenure::pipeline {
-
-/// Of the dead letter that stands for numbers which never came: the first of them. It is no message.
-inline constexpr std::string_view missingHeader = "tenure-missing-number";
 
 /// A group that waits for a number, and has for a while.
 struct Gap {
@@ -38,7 +34,7 @@ inline bool isReady(const NumberedGroup& group) noexcept {
   return isOpen(group) && group.kept.begin()->first == group.turn.position + 1 && !group.kept.begin()->second.isPast;
 }
 
-/// Of one that is open.
+/// The group must be open.
 inline Gap gapOf(const NumberedGroup& group, WallTime now) {
   return {group.group, group.turn.position + 1, group.kept.begin()->first - 1, group.kept.size(),
           std::chrono::duration_cast<std::chrono::milliseconds>(now - group.turn.since)};

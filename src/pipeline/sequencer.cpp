@@ -5,15 +5,12 @@
 #include "base/assert.hpp"
 #include "base/digest.hpp"
 #include "base/text.hpp"
+#include "base/validation.hpp"
 
 namespace tenure::pipeline {
 namespace {
 
-auto findHeader(const NewMessage& message, std::string_view name) noexcept {
-  return std::ranges::find(message.headers, name, &Headers::value_type::first);
-}
-
-/// The same for each name and group, and another for each other: a group alone may be as long as an id.
+/// For the id of the dead letter that tells of missing numbers: a group alone may be as long as an id.
 std::string digestText(const ConsumerName& consumer, const GroupId& group) {
   const auto withLength = [](const std::string& text) { return std::to_string(text.size()) + ":" + text; };
   return hexadecimal(digestOf(withLength(consumer.value) + withLength(group.value))).substr(0, 32);
@@ -22,8 +19,8 @@ std::string digestText(const ConsumerName& consumer, const GroupId& group) {
 }  // namespace
 
 std::optional<std::int64_t> numberOf(const NewMessage& message) noexcept {
-  if (message.group.value.empty()) return std::nullopt;
-  const auto header = findHeader(message, numberHeader);
+  if (message.group.value.empty() || !isGroup(message.group)) return std::nullopt;
+  const auto header = std::ranges::find(message.headers, numberHeader, &Headers::value_type::first);
   if (header == message.headers.end()) return std::nullopt;
   const std::int64_t number = parseInteger(header->second).value_or(0);
   return number > 0 && number <= lastNumber ? number : 0;
@@ -47,7 +44,8 @@ void Sequencer::load(const GroupId& group, const GroupTurn& turn) {
 /// All at once: a consumer with so many groups that come and go reads each of them again now and then.
 void Sequencer::forgetWhatCanBeLoaded() {
   if (groups_.size() < maxGroups_) return;
-  std::erase_if(groups_, [](const auto& entry) { return !isOpen(entry.second); });
+  std::erase_if(groups_,
+                [this](const auto& entry) { return !isOpen(entry.second) && !touched_.contains(entry.first); });
 }
 
 void Sequencer::remember(NumberedGroup group) {
@@ -70,8 +68,7 @@ const NumberedGroup* Sequencer::find(const GroupId& id) const {
 
 Turn Sequencer::turnOf(const Message& message) const {
   const auto number = numberOf(message);
-  const bool isNote = !number && findHeader(message, missingHeader) != message.headers.end();
-  if (!number) return isNote ? Turn::behind : Turn::any;
+  if (!number) return Turn::any;
   if (*number == 0) return Turn::unreadable;
   const NumberedGroup* group = find(message.group);
   if (group == nullptr) return Turn::unknown;
@@ -158,7 +155,6 @@ void Sequencer::skip(const Gap& gap, WallTime now) {
   Message missing;
   missing.id.value = "missing-" + digestText(consumer_, gap.group) + "-" + std::to_string(gap.first);
   missing.group = gap.group;
-  missing.headers = {{std::string(missingHeader), std::to_string(gap.first)}};
   missing.enqueuedAt = now;
   const std::string numbers = gap.first == gap.last
                                   ? "number " + std::to_string(gap.first)
@@ -168,7 +164,9 @@ void Sequencer::skip(const Gap& gap, WallTime now) {
        .reason = numbers + " never came, and " + std::to_string(gap.waiting) + " waited for " + formatDuration(gap.age),
        .attempts = 0,
        .firstAt = now - gap.age,
-       .diedAt = now});
+       .diedAt = now,
+       .missingFrom = gap.first,
+       .missingTo = gap.last});
 }
 
 NumberWrites Sequencer::writes() const {

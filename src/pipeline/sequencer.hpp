@@ -35,7 +35,7 @@ enum class Turn {
   any,  // it has no number
   next,
   unreadable,  // it has none that could be one
-  unknown,     // its group's place has to be loaded
+  unknown,     // where its group stands has to be loaded
   early,
   crowded,  // early, and as many wait as may
   waiting,
@@ -71,9 +71,9 @@ class Sequencer {
   Sequencer(ConsumerName consumer, std::chrono::milliseconds gapLimit, std::size_t maxKept,
             std::size_t maxGroups = defaultGroups);
 
-  /// All groups of which messages are kept, at the beginning of a term.
+  /// All groups with kept messages, at the beginning of a term.
   void restore(std::vector<NumberedGroup> groups);
-  /// One of which none is.
+  /// A group without kept messages.
   void load(const GroupId& group, const GroupTurn& turn);
 
   Turn turnOf(const Message& message) const;
@@ -144,7 +144,7 @@ class Sequencer {
 /// come after it late.
 inline constexpr std::int64_t lastNumber = 1'000'000'000'000'000;
 
-/// The number that a message has in its group; nullopt when it has none, 0 when it is none.
+/// The number that a message has in its group; nullopt when it has none, or no sound group; 0 when it is no number.
 std::optional<std::int64_t> numberOf(const NewMessage& message) noexcept;
 
 }  // namespace tenure::pipeline

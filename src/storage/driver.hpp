@@ -59,6 +59,7 @@ struct Scan {
   std::size_t atMost = 0;
   bool backward = false;  // from the end on
   std::size_t skip = 0;   // so many before the first one; of a driver whose log has gaps
+  bool isLight = false;   // values of large columns are not needed: where the store can leave them out, they are empty
 };
 
 /// Which rows of Table::waiting to read, of the driver's queue, in the order in which they come to it.

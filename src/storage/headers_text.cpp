@@ -31,4 +31,19 @@ Result<Headers> headersFromText(std::string_view text) {
   }
 }
 
+std::string headersToBytes(const Headers& headers) {
+  if (headers.empty()) return {};
+  const std::vector<std::uint8_t> bytes = json::to_cbor(json(headers));
+  return {bytes.begin(), bytes.end()};
+}
+
+Result<Headers> headersFromBytes(const std::string& bytes) {
+  if (bytes.empty()) return Headers{};
+  try {
+    return json::from_cbor(bytes).get<Headers>();
+  } catch (const json::exception& error) {
+    return Error{Errc::storeFailed, "headers are damaged: " + escaped(error.what())};
+  }
+}
+
 }  // namespace tenure::storage

@@ -16,6 +16,9 @@ Result<std::optional<std::string>> headersToText(const Headers& headers);
 std::optional<std::string> headersToTextAnyhow(const Headers& headers);
 /// Errors: storeFailed.
 Result<Headers> headersFromText(std::string_view text);
+/// The same as CBOR, which holds any bytes. Empty for no headers.
+std::string headersToBytes(const Headers& headers);
+Result<Headers> headersFromBytes(const std::string& bytes);
 
 /// What numberHeader becomes when a dead letter goes back to its queue: its turn is past, and it is handled as it
 /// comes.

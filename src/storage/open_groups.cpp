@@ -15,18 +15,19 @@ Result<void> readTurns(IStoreDriver& driver, std::span<ConsumersGroup> groups) {
   if (!rows) return rows.error();
   for (std::size_t i = 0; i < groups.size(); ++i)
     if (const std::optional<Row>& row = (**rows)[i]) groups[i].group.turn = turnFrom(*row);
+  // A leader that works meanwhile may have come further between the two reads.
+  for (ConsumersGroup& each : groups)
+    each.group.kept.erase(each.group.kept.begin(), each.group.kept.upper_bound(each.group.turn.position));
   return {};
 }
 
-/// Of the consumer whose name the prefix is; of all without one.
+/// `prefix`: a consumer's name, or empty for all consumers.
 Result<std::vector<ConsumersGroup>> found(IStoreDriver& driver, const Row& prefix) {
   std::map<std::pair<ConsumerName, GroupId>, std::map<std::int64_t, NumberedGroup::Mark>> all;
-  const Scan messages{.table = Table::kept, .prefix = prefix, .atMost = bodiesAPage};
+  const Scan messages{.table = Table::kept, .prefix = prefix, .atMost = bodiesAPage, .isLight = true};
   const Result<void> read = forEachRow(driver, messages, [&](const Row& row) -> Result<bool> {
     all[{ConsumerName{textIn(row, kept::consumer)}, GroupId{textIn(row, kept::group)}}].insert_or_assign(
-        integerIn(row, kept::number), NumberedGroup::Mark{.id = MessageId{textIn(row, kept::id)},
-                                                          .digest = digestOf(textIn(row, kept::body)),
-                                                          .isPast = integerIn(row, kept::isPast) != 0});
+        integerIn(row, kept::number), markFrom(row));
     return true;
   });
   if (!read) return read.error();
@@ -37,6 +38,7 @@ Result<std::vector<ConsumersGroup>> found(IStoreDriver& driver, const Row& prefi
     if (const Result<void> turns = readTurns(driver, std::span{groups}.subspan(from, some)); !turns)
       return turns.error();
   }
+  std::erase_if(groups, [](const ConsumersGroup& each) { return each.group.kept.empty(); });
   return groups;
 }
 

@@ -8,7 +8,7 @@
 
 namespace tenure::storage {
 
-/// They read each kept message with its body, a few at once. Errors: those of a read.
+/// A key-value store reads each kept message whole for that, a few at once. Errors: those of a read.
 Result<std::vector<ConsumersGroup>> openGroups(IStoreDriver& driver);
 Result<std::vector<NumberedGroup>> openGroupsOf(IStoreDriver& driver, const ConsumerName& consumer);
 

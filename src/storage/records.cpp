@@ -1,5 +1,7 @@
 #include "storage/records.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "storage/headers_text.hpp"
 
@@ -128,7 +130,7 @@ Row deadLetterRow(const ConsumerName& consumer, const DeadLetter& letter) {
   return rowWith(letter.number, consumer.value, message.id.value, message.group.value, message.body,
                  headersToTextAnyhow(message.headers).value_or(""), millisecondsOf(message.enqueuedAt),
                  message.position, letter.reason, std::int64_t{letter.attempts}, millisecondsOf(letter.firstAt),
-                 millisecondsOf(letter.diedAt));
+                 millisecondsOf(letter.diedAt), letter.missingFrom, letter.missingTo);
 }
 
 Result<StoredLetter> deadLetterFrom(const Row& row) {
@@ -142,6 +144,8 @@ Result<StoredLetter> deadLetterFrom(const Row& row) {
   letter.attempts = static_cast<int>(integerIn(row, deadLetter::attempts));
   letter.firstAt = timeIn(row, deadLetter::firstAt);
   letter.diedAt = timeIn(row, deadLetter::diedAt);
+  letter.missingFrom = integerIn(row, deadLetter::missingFrom);
+  letter.missingTo = integerIn(row, deadLetter::missingTo);
   Message& message = letter.message;
   message.id = MessageId{textIn(row, deadLetter::id)};
   message.group = GroupId{textIn(row, deadLetter::group)};
@@ -162,13 +166,21 @@ GroupTurn turnFrom(const Row& row) {
 
 Row keptRow(const ConsumerName& consumer, const KeptMessage& kept) {
   const Message& message = kept.message;
-  return rowWith(consumer.value, message.group.value, kept.number, message.id.value, message.body,
-                 headersToTextAnyhow(message.headers).value_or(""), millisecondsOf(message.enqueuedAt),
-                 message.position, std::int64_t{kept.isPast ? 1 : 0});
+  return rowWith(consumer.value, message.group.value, kept.number, message.id.value, bytesOf(digestOf(message.body)),
+                 message.body, headersToBytes(message.headers), millisecondsOf(message.enqueuedAt), message.position,
+                 std::int64_t{kept.isPast ? 1 : 0});
+}
+
+NumberedGroup::Mark markFrom(const Row& row) {
+  NumberedGroup::Mark mark{.id = MessageId{textIn(row, kept::id)}, .isPast = integerIn(row, kept::isPast) != 0};
+  const std::string& digest = textIn(row, kept::digest);
+  std::ranges::copy(std::as_bytes(std::span{digest}).first(std::min(digest.size(), mark.digest.size())),
+                    mark.digest.begin());
+  return mark;
 }
 
 Result<KeptMessage> keptFrom(const Row& row) {
-  Result<Headers> headers = headersFromText(textIn(row, kept::headers));
+  Result<Headers> headers = headersFromBytes(textIn(row, kept::headers));
   if (!headers) return headers.error();
   KeptMessage found{.number = integerIn(row, kept::number), .isPast = integerIn(row, kept::isPast) != 0};
   Message& message = found.message;

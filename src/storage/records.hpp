@@ -58,6 +58,8 @@ inline Row keptKey(const ConsumerName& consumer, const GroupId& group, std::int6
   return {consumer.value, group.value, number};
 }
 Row keptRow(const ConsumerName& consumer, const KeptMessage& kept);
+/// What a light scan gives of it.
+NumberedGroup::Mark markFrom(const Row& row);
 /// Errors: storeFailed.
 Result<KeptMessage> keptFrom(const Row& row);
 

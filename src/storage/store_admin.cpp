@@ -170,7 +170,8 @@ Result<void> StoreAdmin::add(std::span<const StoredLetter> letters, Verb verb, W
     if (key && integerIn(*key, key::state) != 0)
       writes.remove(Table::key, names[i].key, Expectation::has(key::state, (*key)[key::state]));
     writes.remove(Table::attempt, names[i].key);
-    if (verb == Verb::requeue) writes.enqueue(withoutTurn(letters[i].letter.message));
+    const bool isOfMessage = letters[i].letter.missingFrom == 0;
+    if (verb == Verb::requeue && isOfMessage) writes.enqueue(withoutTurn(letters[i].letter.message));
   }
   return {};
 }

@@ -49,6 +49,8 @@ constexpr std::array deadLetterColumns{
     Column{"attempts"},
     Column{"first_at"},
     Column{"died_at"},
+    Column{"missing_from", Kind::integer, Rule::none, true},
+    Column{"missing_to", Kind::integer, Rule::none, true},
 };
 constexpr std::array logColumns{
     Column{"consumer", Kind::text},
@@ -102,9 +104,16 @@ constexpr std::array turnColumns{
     Column{"since"},
 };
 constexpr std::array keptColumns{
-    Column{"consumer", Kind::text}, Column{"grp", Kind::anyText}, Column{"number"},
-    Column{"id", Kind::anyText},    Column{"body", Kind::bytes},  Column{"headers", Kind::text},
-    Column{"enqueued_at"},          Column{"position"},           Column{"past"},
+    Column{"consumer", Kind::text},
+    Column{"grp", Kind::anyText},
+    Column{"number"},
+    Column{"id", Kind::anyText},
+    Column{"digest", Kind::bytes},
+    Column{"body", Kind::bytes, Rule::none, false, true},
+    Column{"headers", Kind::bytes, Rule::none, false, true},
+    Column{"enqueued_at"},
+    Column{"position"},
+    Column{"past"},
 };
 
 constexpr std::array<Schema, tableCount> schemas{{

@@ -55,6 +55,7 @@ struct Column {
   Kind kind = Kind::integer;
   Rule rule = Rule::none;
   bool isLater = false;  // a name or value that an earlier version has written lacks it: 0 then
+  bool isLarge = false;  // a scan may leave it out (Scan::isLight)
 };
 
 /// Whose rows they are, where several share a database.
@@ -113,7 +114,9 @@ enum : std::size_t {
   reason,
   attempts,
   firstAt,
-  diedAt
+  diedAt,
+  missingFrom,
+  missingTo
 };
 }
 namespace log {
@@ -141,7 +144,7 @@ namespace turn {
 enum : std::size_t { consumer, group, position, since };
 }
 namespace kept {
-enum : std::size_t { consumer, group, number, id, body, headers, enqueuedAt, position, isPast };
+enum : std::size_t { consumer, group, number, id, digest, body, headers, enqueuedAt, position, isPast };
 }
 
 /// One is made for each message: nothing of it is copied twice.

@@ -139,14 +139,13 @@ Seconds numbers(std::size_t count) {
   return timed([&] {
     for (std::size_t i = 0; i < count; ++i) {
       const Message& message = messages[i];
-      if (sequencer.turnOf(message) == pipeline::Turn::unknown)
-        sequencer.load(message.group, {});
+      if (sequencer.turnOf(message) == pipeline::Turn::unknown) sequencer.load(message.group, {});
       sequencer.settle(message, WallTime{});
       if (i % 64 != 63 && i + 1 != count) continue;
       written += sequencer.writes().turns.size();
       sequencer.committed();
     }
-    if (written < groups) std::puts("a group's place was not written");
+    if (written < groups) std::puts("a group's turn was not written");
   });
 }
 

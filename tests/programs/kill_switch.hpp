@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 24> pipelineSteps{
     "admit",       "handle", "state",  "record",  "record_work", "clear_attempt", "fact",    "dead_letter",
     "acknowledge", "log",    "commit", "resolve", "prune",       "detach",        "release", "tend"};
 
-/// And what is done besides for messages that have numbers: groups' places and what comes early are read and written.
+/// And what is done besides for messages that have numbers: groups' turns and what comes early are read and written.
 constexpr std::array<std::string_view, 6> numberSteps{"open_groups", "turn_of", "record_turn",
                                                       "kept",        "keep",    "drop_kept"};
 

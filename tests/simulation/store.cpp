@@ -12,7 +12,6 @@ namespace tenure::simulation {
 namespace {
 
 /// As the consumer has it: why an attempt counts that did not come home, and whose dead letter stands for a gap.
-constexpr std::string_view missing = "missing-";
 
 Error storeIsDown() { return {Errc::unavailable, "the simulated store is down"}; }
 
@@ -316,12 +315,12 @@ Result<void> StoreTransaction::deadLetter(const ConsumerName& consumer, const De
     return deadLetter(consumer, plain);
   }
   const Message& message = letter.message;
-  const bool ofGap = message.id.value.starts_with(missing);
+  const bool ofGap = letter.missingFrom != 0;
   if (ofGap && process_.simulation().mutant() == Mutant::gapWithoutNote) return {};
   Result<void> written = ForwardingTransaction::deadLetter(consumer, letter);
   if (!written) return written;
   if (ofGap)
-    booking_.numbers.gaps.emplace_back(message.group, std::stoll(message.headers.front().second));
+    booking_.numbers.gaps.emplace_back(message.group, letter.missingFrom);
   else
     booking_.effects.push_back(
         {.id = withoutCopyMark(message.id),

@@ -94,8 +94,8 @@ struct Applied {
 };
 
 /// Values in the order of their names' bytes (unsigned): those whose names begin with `prefix`, from behind `after` on.
-/// Backward: from the last to the first, those before `after`. Those of key and kept may be in another order that is
-/// always the same.
+/// Backward: from the last to the first, those before `after`. Tables key and kept may have another order, always the
+/// same.
 struct Range {
   Table table = Table::key;
   std::string prefix{};

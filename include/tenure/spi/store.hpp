@@ -152,6 +152,10 @@ struct DeadLetter {
   WallTime firstAt{};
   WallTime diedAt{};
   std::int64_t number = 0;  // given by the store, for requeue and purge
+  /// Of a letter that tells of numbers which never came (GapPolicy::skip): the first and the last of them. It stands
+  /// for no message: to requeue it only removes it.
+  std::int64_t missingFrom = 0;
+  std::int64_t missingTo = 0;
 };
 
 /// A message that a commit sends. Without a queue it is for the one that the store was opened for.
@@ -210,8 +214,8 @@ class IFencedTransaction : public Transaction {
   /// resumed stays resumed, whatever `fact` says.
   virtual Result<void> recordFact(const ConsumerName& consumer, const ConsumerFact& fact) = 0;
   virtual Result<void> deadLetter(const ConsumerName& consumer, const DeadLetter& letter) = 0;
-  // Of a group that no other lane has in hand:
-  /// As at its first message where nothing is recorded.
+  // No other lane may have the group in hand:
+  /// Position 0 for a group without a record.
   virtual Result<GroupTurn> turnOf(const ConsumerName& consumer, const GroupId& group) = 0;
   virtual Result<void> recordTurn(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn) = 0;
   virtual Result<std::optional<KeptMessage>> kept(const ConsumerName& consumer, const GroupId& group,
@@ -303,6 +307,7 @@ class IFencedStore {
   virtual Result<ConsumerState> consumerState(const ConsumerName& consumer) = 0;
   /// What an earlier term recorded for a lane; lanes count from 1.
   virtual Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) = 0;
+  /// Those with kept messages, for the beginning of a term.
   virtual Result<std::vector<NumberedGroup>> openGroups(const ConsumerName& consumer) = 0;
   /// What admit() would say of each, without a lock: a hint for dropping early; admit() decides.
   virtual Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;

@@ -107,7 +107,9 @@ CREATE TABLE tenure_turn(
   WITH (fillfactor = 50);
 CREATE TABLE tenure_kept(
   queue bigint NOT NULL, consumer text NOT NULL, grp bytea NOT NULL, number bigint NOT NULL,
-  id bytea NOT NULL, body bytea NOT NULL, headers text, enqueued_at bigint NOT NULL, position bigint NOT NULL,
+  id bytea NOT NULL, digest bytea NOT NULL, body bytea NOT NULL,
+  headers bytea NOT NULL,          -- CBOR, which holds any bytes
+  enqueued_at bigint NOT NULL, position bigint NOT NULL,
   past bigint NOT NULL,            -- 1: it died before its turn
   PRIMARY KEY(queue, consumer, grp, number));
 CREATE TABLE tenure_dead_letter(
@@ -115,7 +117,8 @@ CREATE TABLE tenure_dead_letter(
   queue bigint NOT NULL REFERENCES tenure_queue, consumer text NOT NULL,
   id bytea NOT NULL, grp bytea NOT NULL, body bytea NOT NULL, headers text, enqueued_at bigint NOT NULL,
   position bigint NOT NULL, reason bytea NOT NULL, attempts bigint NOT NULL,
-  first_at bigint NOT NULL, died_at bigint NOT NULL);
+  first_at bigint NOT NULL, died_at bigint NOT NULL,
+  missing_from bigint NOT NULL DEFAULT 0, missing_to bigint NOT NULL DEFAULT 0);  -- numbers that never came
 CREATE INDEX tenure_dead_letter_of ON tenure_dead_letter(queue, number);
 CREATE TABLE tenure_state(
   election text NOT NULL, key bytea NOT NULL, value bytea NOT NULL,

@@ -9,7 +9,8 @@
 namespace tenure::postgresql {
 
 inline constexpr std::array steps{
-    storage::SchemaStep{5, R"sql(
+    storage::SchemaStep{
+        5, R"sql(
 CREATE TABLE tenure_window(
   queue bigint NOT NULL, consumer text NOT NULL,
   front bigint NOT NULL, lanes bigint NOT NULL, ahead bigint NOT NULL,
@@ -52,6 +53,8 @@ UPDATE tenure_in_work
         FROM tenure_in_work) AS heads
   WHERE words IS NOT NULL AND (queue, consumer, lane) = (q, c, l);
 ALTER TABLE tenure_in_work ADD PRIMARY KEY(queue, consumer, lane);
+ALTER TABLE tenure_dead_letter ADD COLUMN missing_from bigint NOT NULL DEFAULT 0,
+  ADD COLUMN missing_to bigint NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN begun_by bigint NOT NULL DEFAULT 0,
   ADD COLUMN process_died bigint NOT NULL DEFAULT 0,
   ADD COLUMN postponed bigint NOT NULL DEFAULT 0, ADD COLUMN postponed_since bigint NOT NULL DEFAULT 0;
@@ -71,7 +74,9 @@ CREATE TABLE tenure_turn(
   WITH (fillfactor = 50);
 CREATE TABLE tenure_kept(
   queue bigint NOT NULL, consumer text NOT NULL, grp bytea NOT NULL, number bigint NOT NULL,
-  id bytea NOT NULL, body bytea NOT NULL, headers text, enqueued_at bigint NOT NULL, position bigint NOT NULL,
+  id bytea NOT NULL, digest bytea NOT NULL, body bytea NOT NULL,
+  headers bytea NOT NULL,          -- CBOR, which holds any bytes
+  enqueued_at bigint NOT NULL, position bigint NOT NULL,
   past bigint NOT NULL,            -- 1: it died before its turn
   PRIMARY KEY(queue, consumer, grp, number));
 CREATE FUNCTION tenure_are_headers(given text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -115,10 +120,11 @@ CREATE TABLE tenure_reader(
   asleep_until bigint NOT NULL DEFAULT 0)
   WITH (fillfactor = 10);
 )sql",
-                        "SELECT 1 FROM tenure_state WHERE substr(key, 1, 15) = 'tenure.numbers/' LIMIT 1",
-                        "it holds where groups stand that follow numbers, as an earlier version has written it. Use a "
-                        "new schema; or let the senders count from 1 again, and first delete what tenure_state has "
-                        "under keys that begin with tenure.numbers/"},
+        "SELECT 1 FROM tenure_state WHERE substr(key, 1, 15) = 'tenure.numbers/' LIMIT 1",
+        "it holds where groups stand that follow numbers, as an earlier version has written it. Use a "
+        "new schema; or let the senders count from 1 again: delete what tenure_state has under keys that "
+        "begin with tenure.numbers/ and, where a sink gives the numbers, what tenure_number and "
+        "tenure_sent have"},
 };
 
 }  // namespace tenure::postgresql

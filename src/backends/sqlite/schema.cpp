@@ -88,7 +88,9 @@ CREATE TABLE tenure_turn(
   PRIMARY KEY(queue, consumer, grp)) WITHOUT ROWID;
 CREATE TABLE tenure_kept(
   queue INTEGER NOT NULL, consumer TEXT NOT NULL, grp TEXT NOT NULL, number INTEGER NOT NULL,
-  id TEXT NOT NULL, body BLOB NOT NULL, headers TEXT, enqueued_at INTEGER NOT NULL, position INTEGER NOT NULL,
+  id TEXT NOT NULL, digest BLOB NOT NULL, body BLOB NOT NULL,
+  headers BLOB NOT NULL,        -- CBOR, which holds any bytes
+  enqueued_at INTEGER NOT NULL, position INTEGER NOT NULL,
   past INTEGER NOT NULL,        -- 1: it died before its turn
   PRIMARY KEY(queue, consumer, grp, number));
 CREATE TABLE tenure_dead_letter(
@@ -96,7 +98,8 @@ CREATE TABLE tenure_dead_letter(
   queue INTEGER NOT NULL, consumer TEXT NOT NULL,
   id TEXT NOT NULL, grp TEXT NOT NULL, body BLOB NOT NULL, headers TEXT, enqueued_at INTEGER NOT NULL,
   position INTEGER NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL,
-  first_at INTEGER NOT NULL, died_at INTEGER NOT NULL);
+  first_at INTEGER NOT NULL, died_at INTEGER NOT NULL,
+  missing_from INTEGER NOT NULL DEFAULT 0, missing_to INTEGER NOT NULL DEFAULT 0);  -- numbers that never came
 CREATE INDEX tenure_dead_letter_of ON tenure_dead_letter(queue);
 CREATE TABLE tenure_state(
   election TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL,

@@ -64,6 +64,8 @@ INSERT INTO tenure_in_work
             AND substr(consumer, instr(consumer, char(31)) + 1) NOT GLOB '*[^0-9]*' AS is_lane,
           coalesce(CAST(substr(ids, 1, max(instr(ids, x'00') - 1, 0)) AS TEXT), '') AS head FROM tenure_in_work_4);
 DROP TABLE tenure_in_work_4;
+ALTER TABLE tenure_dead_letter ADD COLUMN missing_from INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenure_dead_letter ADD COLUMN missing_to INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN begun_by INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN process_died INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN postponed INTEGER NOT NULL DEFAULT 0;
@@ -81,7 +83,9 @@ CREATE TABLE tenure_turn(
   PRIMARY KEY(queue, consumer, grp)) WITHOUT ROWID;
 CREATE TABLE tenure_kept(
   queue INTEGER NOT NULL, consumer TEXT NOT NULL, grp TEXT NOT NULL, number INTEGER NOT NULL,
-  id TEXT NOT NULL, body BLOB NOT NULL, headers TEXT, enqueued_at INTEGER NOT NULL, position INTEGER NOT NULL,
+  id TEXT NOT NULL, digest BLOB NOT NULL, body BLOB NOT NULL,
+  headers BLOB NOT NULL,        -- CBOR, which holds any bytes
+  enqueued_at INTEGER NOT NULL, position INTEGER NOT NULL,
   past INTEGER NOT NULL,        -- 1: it died before its turn
   PRIMARY KEY(queue, consumer, grp, number));
 CREATE TABLE tenure_waiting(
@@ -121,8 +125,9 @@ CREATE TABLE tenure_reader(
 )sql",
                         "SELECT 1 FROM tenure_state WHERE key GLOB 'tenure.numbers/*' LIMIT 1",
                         "it holds where groups stand that follow numbers, as an earlier version has written it. Use a "
-                        "new file; or let the senders count from 1 again, and first delete what tenure_state has under "
-                        "keys that begin with tenure.numbers/"},
+                        "new file; or let the senders count from 1 again: delete what tenure_state has under keys that "
+                        "begin with tenure.numbers/ and, where a sink gives the numbers, what tenure_number and "
+                        "tenure_sent have"},
 };
 
 }  // namespace tenure::sqlite

@@ -30,7 +30,8 @@ bool lasts(spi::Table table) noexcept {
     case spi::Table::owner:
     case spi::Table::counter:
     case spi::Table::inWork:
-    case spi::Table::state: return true;
+    case spi::Table::state:
+    case spi::Table::turn: return true;
     default: return false;
   }
 }

@@ -42,7 +42,7 @@ struct Paths {
   static bool hasShards(spi::Table table) noexcept {
     return table == spi::Table::key || table == spi::Table::attempt || table == spi::Table::kept;
   }
-  /// Whether a scan goes through the shards one after the other. Else a page needs a list of all names.
+  /// Whether a scan goes through the shards one after the other. Otherwise each page lists the names of all.
   static bool goesByShards(spi::Table table) noexcept { return table == spi::Table::key || table == spi::Table::kept; }
   static std::size_t shardOf(std::string_view text) noexcept;
   std::string shard(spi::Table table, std::size_t number) const;

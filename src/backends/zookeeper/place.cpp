@@ -47,7 +47,7 @@ Result<void> Driver::make() {
   return !made && made.error().is(Errc::alreadyExists) ? Result<void>{} : made;
 }
 
-/// Of an earlier version's store. The last one tells of all of them.
+/// Makes the folders that an earlier version lacks. They are made in order: where the last one is there, all are.
 Result<void> Driver::makeLaterFolders() {
   const std::vector<std::string> folders = paths_.laterFolders();
   const Result<NodeStat> last = session_->existsFresh(folders.back());

@@ -34,6 +34,13 @@ std::string columnsOf(const Schema& schema) {
   return joined(names, ", ");
 }
 
+std::string lightColumnsOf(const Schema& schema) {
+  std::vector<std::string> names;
+  for (const Column& column : schema.columns)
+    names.push_back((column.isLarge ? "substr(" + std::string(column.name) + ", 1, 0)" : std::string(column.name)));
+  return joined(names, ", ");
+}
+
 Statements::Statements(const Dialect& dialect) : dialect_(dialect) {
   for (std::size_t i = 0; i < tableCount; ++i) tables_[i] = make(schemaOf(static_cast<Table>(i)));
 }
@@ -125,9 +132,9 @@ std::string Statements::scan(const Scan& scan) const {
   std::vector<std::string> order;
   for (const Column& column : schema.keyColumns())
     order.push_back(std::string(column.name) + (scan.backward ? " DESC" : ""));
-  return "SELECT " + columnsOf(schema) + " FROM " + std::string(schema.name) + " WHERE " + joined(conditions, " AND ") +
-         " ORDER BY " + joined(order, ", ") + " LIMIT " + parameter(++number) +
-         (scan.skip > 0 ? " OFFSET " + std::to_string(scan.skip) : "");
+  return "SELECT " + (scan.isLight ? lightColumnsOf(schema) : columnsOf(schema)) + " FROM " + std::string(schema.name) +
+         " WHERE " + joined(conditions, " AND ") + " ORDER BY " + joined(order, ", ") + " LIMIT " +
+         parameter(++number) + (scan.skip > 0 ? " OFFSET " + std::to_string(scan.skip) : "");
 }
 
 }  // namespace tenure::storage

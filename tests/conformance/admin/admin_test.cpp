@@ -320,6 +320,26 @@ TEST_P(AdminSuite, ASuccessThatClearsTheAttemptsClearsTheReleaseToo) {
   EXPECT_EQ(admin_->failing().value()[0].attempts.state, AttemptState::retrying);
 }
 
+TEST_P(AdminSuite, ALetterOfMissingNumbersIsRemovedWhenItIsRequeued) {
+  DeadLetter gap;
+  gap.message.id = MessageId{"missing"};
+  gap.reason = "numbers 3 to 4 never came";
+  gap.missingFrom = 3;
+  gap.missingTo = 4;
+  commit([&](IFencedTransaction& transaction) { EXPECT_THAT(transaction.deadLetter(consumer, gap), succeeds()); });
+  const std::vector<DeadLetter> letters = admin_->deadLetters().value();
+  ASSERT_THAT(letters, SizeIs(1));
+  EXPECT_EQ(letters[0].missingFrom, 3);
+  EXPECT_EQ(letters[0].missingTo, 4);
+
+  auto requeued = admin_->requeueDeadLetters({});
+  const bool isStoreAlone = !requeued && requeued.error().is(Errc::unsupported);
+  if (isStoreAlone) requeued = admin_->purgeDeadLetters({});
+
+  EXPECT_THAT(requeued.value(), testing::ElementsAre(letters[0].number));
+  EXPECT_THAT(admin_->deadLetters().value(), IsEmpty());
+}
+
 TEST_P(AdminSuite, SeesWhoseMessagesDieInARowAndWhoHasStopped) {
   EXPECT_THAT(admin_->streaks().value(), IsEmpty());
   const DeadLetterStreak stopped{.deaths = 20, .lastReason = "no stock", .state = DeadLetterStreak::State::stopped};

@@ -375,7 +375,7 @@ KeptMessage kept(std::int64_t number, const std::string& group) {
   message.id = MessageId{group + "-" + std::to_string(number)};
   message.group = GroupId{group};
   message.body = std::string("body\0of ", 8) + message.id.value;
-  message.headers = {{"trace", "t"}, {std::string(numberHeader), std::to_string(number)}};
+  message.headers = {{"trace", "t"}, {std::string(numberHeader), std::to_string(number)}, {"bytes", "\xff\x01"}};
   message.enqueuedAt = WallTime{1700000000123ms};
   message.position = 40 + number;
   return {.number = number, .message = std::move(message)};

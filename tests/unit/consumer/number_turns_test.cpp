@@ -46,7 +46,7 @@ TEST_F(NumberTurns, WhereTheyAreNotFollowedAnyMessageMayCome) {
   EXPECT_THAT(numbers().writes().turns, IsEmpty());
 }
 
-TEST_F(NumberTurns, AGroupsPlaceIsAskedForOnce) {
+TEST_F(NumberTurns, WhereAGroupStandsIsAskedForOnce) {
   EXPECT_FALSE(numbers().areOpen());
   numbers().reopened({});
   EXPECT_TRUE(numbers().isUnknown(numbered(1)));

@@ -235,20 +235,18 @@ TEST_F(Numbers, AnOldGapIsSkippedWithADeadLetter) {
   EXPECT_EQ(world.deadLetters()[2].message.id.value, "g2") << "it came after it was given up";
 }
 
-TEST_F(Numbers, TheNoteOfAGapThatComesBackIsNoMessage) {
+TEST_F(Numbers, TheLetterOfAGapSaysWhichNumbersAreMissing) {
   options.whenGapIsOld = GapPolicy::skip;
-  sendAll({2});
+  sendAll({4});
   ConsumerReplica& leader = elect();
   runDry(leader);
   clock.advance(1min);
   runDry(leader);
+
   ASSERT_THAT(world.deadLetters(), SizeIs(1));
-
-  world.deliver({world.deadLetters()[0].message});
-  runDry(leader);
-
-  EXPECT_THAT(handled, ElementsAre("g2"));
-  EXPECT_THAT(world.deadLetters(), SizeIs(2));
+  EXPECT_EQ(world.deadLetters()[0].missingFrom, 1);
+  EXPECT_EQ(world.deadLetters()[0].missingTo, 3);
+  EXPECT_THAT(world.deadLetters()[0].message.headers, IsEmpty());
 }
 
 TEST_F(Numbers, AnOldGapEndsTheTermWhereThatIsAskedFor) {
@@ -374,6 +372,14 @@ TEST_F(Numbers, WhatIsGivenUpNeedsKeysToBeToldFromRepeats) {
   options.whenGapIsOld = GapPolicy::skip;
 
   EXPECT_THROW(elect(), std::system_error);
+}
+
+TEST_F(Numbers, NoHeaderOfAMessageIsTakenForWhatTheConsumerHasWritten) {
+  world.deliver({NewMessage{MessageId{"a"}, GroupId{"g"}, "body", {{"tenure-missing-number", "1"}}}});
+
+  runDry(elect());
+
+  EXPECT_THAT(doneIds(), ElementsAre("a"));
 }
 
 TEST_F(Numbers, TakenBeforeItsHandlerStartsANumberIsPastWithTheTaking) {

@@ -81,7 +81,7 @@ TEST_F(SequencerTest, TellsANumberThatIsNone) {
   }
 }
 
-TEST_F(SequencerTest, AsksForAGroupsPlaceBeforeItSaysAnything) {
+TEST_F(SequencerTest, AsksWhereAGroupStandsBeforeItSaysAnything) {
   EXPECT_EQ(sequencer.turnOf(numbered(1)), Turn::unknown);
 
   know();
@@ -302,7 +302,7 @@ TEST_F(SequencerTest, SkippingGivesTheMissingNumbersUpWithANote) {
   EXPECT_EQ(sequencer.turnOf(numbered(2)), Turn::behind);
 }
 
-TEST_F(SequencerTest, PlacesThatCanBeLoadedAgainAreForgottenAtTheBound) {
+TEST_F(SequencerTest, GroupsThatCanBeLoadedAgainAreForgottenAtTheBound) {
   Sequencer small{consumer, 10s, 3, 2};
   small.load(GroupId{"open"}, {});
   small.keep(numbered("a", 2, "open"), now);
@@ -313,6 +313,23 @@ TEST_F(SequencerTest, PlacesThatCanBeLoadedAgainAreForgottenAtTheBound) {
 
   EXPECT_EQ(small.turnOf(numbered("b", 1, "b")), Turn::unknown);
   EXPECT_EQ(small.turnOf(numbered("a", 2, "open")), Turn::waiting);
+}
+
+TEST_F(SequencerTest, WhatTheOpenTransactionHasTouchedIsRememberedBeyondTheBound) {
+  Sequencer small{consumer, 10s, 3, 2};
+  small.load(GroupId{"a"}, {});
+  small.settle(numbered("a1", 1, "a"), now);
+  for (const char* other : {"b", "c", "d"}) small.load(GroupId{other}, {});
+
+  EXPECT_THAT(small.writes().turns, testing::SizeIs(1));
+  small.committed();
+  EXPECT_EQ(small.turnOf(numbered("a2", 2, "a")), Turn::next);
+}
+
+TEST_F(SequencerTest, AMessageWhoseGroupIsNoneHasNoTurn) {
+  EXPECT_EQ(sequencer.turnOf(numbered("a", 2, std::string("g\0h", 3))), Turn::any);
+  EXPECT_EQ(sequencer.turnOf(numbered("a", 2, std::string(256, 'g'))), Turn::any);
+  EXPECT_EQ(sequencer.turnOf(numbered("a", 2, std::string(255, 'g'))), Turn::unknown);
 }
 
 }  // namespace
