@@ -47,7 +47,8 @@ constexpr const char* statsHelp =
     R"help(  waiting       messages that are not acknowledged; RabbitMQ leaves out those that the leader has
   oldest        since when the oldest of them waits
   scheduled     those that wait for their time, the next time, and by how much the latest of the
-                last five minutes came too late: `tenure scheduled list`
+                last five minutes came too late: `tenure scheduled list`; and those without a time
+                that others' transactions have sent and that are not in their places yet
   in work       what the leader's term has on record as begun, or about to begin
   retrying      those that failed and are tried again
   postponed     those whose handler asked for later (exit code 75): how often, since when, why

@@ -176,6 +176,8 @@ Json scheduledJson(const ScheduledStats& scheduled) {
   Json out{{"waiting", scheduled.waiting}, {"next", nullptr}, {"lateness_ms", nullptr}};
   if (scheduled.next) out["next"] = formatWallTime(*scheduled.next);
   if (scheduled.lateness) out["lateness_ms"] = scheduled.lateness->count();
+  out["at_once"] = scheduled.atOnce;
+  out["oldest_at_once"] = scheduled.oldestAtOnce ? Json(formatWallTime(*scheduled.oldestAtOnce)) : Json();
   return out;
 }
 
@@ -227,6 +229,8 @@ std::string scheduledText(const ScheduledStats& scheduled, WallTime now) {
   else if (scheduled.next)
     text += ", the next at " + formatWallTime(*scheduled.next) + " (in " + ageText(*scheduled.next - now) + ")";
   if (scheduled.lateness) text += "; lately up to " + formatDuration(*scheduled.lateness) + " late";
+  if (scheduled.atOnce > 0) text += "; without a time " + std::to_string(scheduled.atOnce);
+  if (scheduled.oldestAtOnce) text += ", the oldest for " + ageText(now - *scheduled.oldestAtOnce);
   return text;
 }
 
@@ -237,9 +241,24 @@ Result<Wiring> parseToLook(const QueueOption& queue, const StoreOption& store) {
   return Wiring{*std::move(queueEnd), nullptr};
 }
 
+namespace {
+
+/// Of a name that no election has consumed yet, for which others' transactions have sent something.
+std::optional<QueueReport> reportOnUnread(const Backend& queue) {
+  const auto scheduled = scheduledOf(queue);
+  if (!scheduled || !*scheduled || (*scheduled)->waiting + (*scheduled)->atOnce == 0) return std::nullopt;
+  QueueReport report{.queue = {}, .scheduled = *scheduled, .store = std::nullopt};
+  report.whyNoStore = "no election has consumed it yet";
+  return report;
+}
+
+}  // namespace
+
 Result<QueueReport> reportOn(const Wiring& wiring) {
   const auto admin = wiring.queue->queueAdmin();
   auto stats = admin ? (*admin)->stats() : admin.error();
+  if (!stats && stats.error().is(Errc::notFound))
+    if (auto unread = reportOnUnread(*wiring.queue)) return *std::move(unread);
   if (!stats) return named("--queue", stats.error());
   QueueReport report{.queue = *std::move(stats), .store = std::nullopt, .isOfBroker = !wiring.queue->isStore()};
   const auto scheduled = scheduledOf(*wiring.queue);

@@ -153,26 +153,32 @@ Result<Scheduled> scheduledOf(const QueueOption& option) {
 std::string jsonOf(const NewMessage& message) {
   nlohmann::ordered_json out{{"id", message.id.value},
                              {"group", message.group.value},
-                             {"deliver_at", formatWallTime(*message.deliverAt)},
+                             {"deliver_at", nullptr},
                              {"bytes", message.body.size()}};
+  if (message.deliverAt) out["deliver_at"] = formatWallTime(*message.deliverAt);
   out.update(nlohmann::ordered_json::parse(contentJson(message)));
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+/// What others' transactions have sent without a time comes at once.
+std::string timeText(const NewMessage& message) {
+  return message.deliverAt ? formatWallTime(*message.deliverAt) : "at once";
+}
+
 std::string untilText(const NewMessage& message, WallTime now) {
-  return *message.deliverAt > now ? "in " + ageText(*message.deliverAt - now) : "due";
+  return message.deliverAt > now ? "in " + ageText(*message.deliverAt - now) : "due";
 }
 
 std::string lineOf(const NewMessage& message, WallTime now) {
   constexpr std::size_t shownBytes = 60;
-  return formatWallTime(*message.deliverAt) + "  " + untilText(message, now) + "  " + escaped(message.id.value) +
+  return timeText(message) + "  " + untilText(message, now) + "  " + escaped(message.id.value) +
          (message.group.value.empty() ? "" : "  group=" + escaped(message.group.value)) +
          "  bytes=" + std::to_string(message.body.size()) + "  \"" + escaped(message.body, shownBytes) + "\"\n";
 }
 
 std::string pageOf(const NewMessage& message, WallTime now) {
   return "id        " + escaped(message.id.value) + "\ngroup     " + escaped(message.group.value) + "\ntime      " +
-         formatWallTime(*message.deliverAt) + " (" + untilText(message, now) + ")\n" + contentPage(message);
+         timeText(message) + " (" + untilText(message, now) + ")\n" + contentPage(message);
 }
 
 Exit list(const ListOptions& options) {

@@ -75,7 +75,9 @@ struct WaitingPage {
 
 struct WaitingCounts {
   std::int64_t waiting = 0;
-  std::optional<std::chrono::milliseconds> lateness{};  // as ScheduledStats has it
+  std::optional<std::chrono::milliseconds> lateness{};  // as ScheduledStats has it, and the two below
+  std::int64_t atOnce = 0;
+  std::optional<WallTime> oldestAtOnce{};
 };
 /// Which messages count for the lateness: how long ago they came to their queue, and how many at most.
 inline constexpr std::chrono::minutes latenessAge{5};

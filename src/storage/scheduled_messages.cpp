@@ -1,5 +1,7 @@
 #include "storage/scheduled_messages.hpp"
 
+#include <limits>
+
 #include "storage/records.hpp"
 
 namespace tenure::storage {
@@ -19,9 +21,13 @@ Result<ScheduledStats> ScheduledRows::stats() {
   if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
   const Result<WaitingCounts> counts = driver_->countWaiting();
   if (!counts) return counts.error();
-  const Result<WaitingPage> first = driver_->waiting({.due = -1, .atMost = 1});
+  const WaitingScan timed{.due = 0, .added = std::numeric_limits<std::int64_t>::max(), .atMost = 1};
+  const Result<WaitingPage> first = driver_->waiting(timed);
   if (!first) return first.error();
-  ScheduledStats stats{.waiting = counts->waiting, .lateness = counts->lateness};
+  ScheduledStats stats{.waiting = counts->waiting,
+                       .lateness = counts->lateness,
+                       .atOnce = counts->atOnce,
+                       .oldestAtOnce = counts->oldestAtOnce};
   if (!first->rows.empty()) stats.next = wallTimeOf(integerIn(first->rows.front(), waiting::due));
   return stats;
 }

@@ -38,7 +38,7 @@ BEGIN
     END IF;
     asked := greatest(floor(extract(epoch FROM deliver_at) * 1000), 0);
   END IF;
-  sent_due := CASE WHEN asked <= wall THEN 0 ELSE asked END;
+  sent_due := CASE WHEN deliver_at IS NULL THEN 0 ELSE greatest(asked, wall) END;
   IF jsonb_typeof(tenure_send.headers) = 'object' THEN
     SELECT json_agg(json_build_array(key, value)) INTO pairs FROM jsonb_each(tenure_send.headers);
   ELSE
@@ -57,7 +57,7 @@ BEGIN
       WHERE w.queue = tenure_send.queue AND w.id = convert_to(sent_id, 'UTF8');
     CONTINUE WHEN NOT FOUND;
     IF there.body = tenure_send.body AND there.grp = sent_group AND (there.due = sent_due
-        OR (there.due <= wall AND sent_due = 0))
+        OR (there.due <= wall AND sent_due <= wall))
         AND coalesce(nullif(there.headers, ''), '[]')::jsonb = coalesce(pairs, '[]')::jsonb THEN
       RETURN sent_id;
     END IF;

@@ -67,12 +67,15 @@ WaitingPage waitingFrom(const Answer& rows) {
 Command countWaiting(const std::string& queue) {
   return command(
       "SELECT (SELECT count(*) FROM tenure_waiting WHERE queue = $1 AND due > 0), (SELECT max(at - due) FROM"
-      " (SELECT at, due FROM tenure_fired WHERE at > $2 AND queue = $1 ORDER BY at DESC LIMIT $3) AS last)",
+      " (SELECT at, due FROM tenure_fired WHERE at > $2 AND queue = $1 ORDER BY at DESC LIMIT $3) AS last),"
+      " (SELECT count(*) FROM tenure_waiting WHERE queue = $1 AND due = 0),"
+      " (SELECT min(sent_at) FROM tenure_waiting WHERE queue = $1 AND due = 0)",
       queue, systemClock().wallNow() - storage::latenessAge, storage::latenessRows);
 }
 
 storage::WaitingCounts countsFrom(const Answer& row) {
-  storage::WaitingCounts counts{.waiting = row.integer(0, 0)};
+  storage::WaitingCounts counts{.waiting = row.integer(0, 0), .atOnce = row.integer(0, 2)};
+  if (!row.isNull(0, 3)) counts.oldestAtOnce = row.time(0, 3);
   if (!row.isNull(0, 1)) counts.lateness = std::chrono::milliseconds{row.integer(0, 1)};
   return counts;
 }

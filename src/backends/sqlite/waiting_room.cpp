@@ -38,11 +38,14 @@ Result<WaitingPage> readWaiting(Connection& connection, const std::string& queue
 Result<storage::WaitingCounts> countWaiting(Connection& connection, const std::string& queue) {
   Query counted = connection.query(
       "SELECT (SELECT count(*) FROM tenure_waiting WHERE queue = ?1 AND due > 0), (SELECT max(at - due) FROM"
-      " (SELECT at, due FROM tenure_fired WHERE at > ?2 AND queue = ?1 ORDER BY at DESC LIMIT ?3))",
+      " (SELECT at, due FROM tenure_fired WHERE at > ?2 AND queue = ?1 ORDER BY at DESC LIMIT ?3)),"
+      " (SELECT count(*) FROM tenure_waiting WHERE queue = ?1 AND due = 0),"
+      " (SELECT min(sent_at) FROM tenure_waiting WHERE queue = ?1 AND due = 0)",
       queue, systemClock().wallNow() - storage::latenessAge, storage::latenessRows);
   const Result<bool> row = counted.next();
   if (!row) return row.error();
-  storage::WaitingCounts counts{.waiting = counted.integer(0)};
+  storage::WaitingCounts counts{.waiting = counted.integer(0), .atOnce = counted.integer(2)};
+  if (!counted.isNull(3)) counts.oldestAtOnce = counted.time(3);
   if (!counted.isNull(1)) counts.lateness = std::chrono::milliseconds{counted.integer(1)};
   return counts;
 }

@@ -213,6 +213,32 @@ TEST_P(SendersSuite, NeitherTheyNorMessagesWithATimeStarve) {
   EXPECT_EQ(withoutTime, 500);
 }
 
+TEST_P(SendersSuite, WhatIsNotInItsPlaceYetIsCountedAndListed) {
+  const auto shop = stranger();
+  shop->run(send("a"));
+  shop->run(send("b"));
+  const auto scheduled = place_.world->scheduled();
+
+  const ScheduledStats stats = scheduled->stats().value();
+  std::vector<std::string> listed;
+  ASSERT_THAT(scheduled->list({},
+                              [&](const NewMessage& message) {
+                                EXPECT_FALSE(message.deliverAt);
+                                listed.push_back(message.id.value);
+                                return true;
+                              }),
+              succeeds());
+
+  EXPECT_EQ(stats.atOnce, 2);
+  ASSERT_TRUE(stats.oldestAtOnce);
+  EXPECT_LT(systemClock().wallNow() - *stats.oldestAtOnce, 1min);
+  EXPECT_EQ(stats.waiting, 0);
+  EXPECT_FALSE(stats.next);
+  EXPECT_THAT(listed, ElementsAre("a", "b"));
+  EXPECT_EQ(scheduled->cancel(MessageId{"a"}).value(), ScheduleChange::done);
+  EXPECT_EQ(await().id, MessageId{"b"});
+}
+
 TEST_P(SendersSuite, WhereNobodyConsumesYetTheyWaitForTheFirstLeader) {
   const std::string queue = "unread";
   stranger()->run(GetParam().isFunction

@@ -91,6 +91,19 @@ TEST_F(Scheduled, WithLanesAndNumbersTheSame) {
   EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
+TEST_F(Scheduled, WhatOthersHaveSentToANameThatNobodyConsumesIsShown) {
+  produce("");
+  sql("INSERT INTO tenure_waiting(queue, id, body) VALUES ('unread', 'a', 'b')");
+  const std::string unread = "sqlite:" + at("q.db") + "?queue=unread";
+
+  const Run stats = tenure({"queue", "stats", "--queue", unread});
+
+  EXPECT_EQ(stats.exit, 0);
+  EXPECT_THAT(stats.output, HasSubstr("scheduled     0; without a time 1, the oldest for 0s"));
+  EXPECT_THAT(tenure({"scheduled", "list", "--queue", unread}).output, testing::StartsWith("at once  due  a "));
+  EXPECT_EQ(tenure({"queue", "stats", "--queue", "sqlite:" + at("q.db") + "?queue=absent"}).exit, 69);
+}
+
 TEST_F(Scheduled, TimesOfALineComeBeforeThoseOfTheCommand) {
   send(R"({"id":"own","body":"b","delay":"2h"})"
        "\n"
