@@ -20,8 +20,6 @@ constexpr std::int64_t lateCommits = 60'000;  // milliseconds
 constexpr std::chrono::minutes frontLooks{1};
 constexpr std::string_view nothingToHold = "55P03";  // lock_not_available
 
-const std::string ofReader =
-    " WHERE queue = $1 AND election = $2 AND path = $3 AND ensemble = $4 AND generation = $5 AND token = $6";
 // By the server's clock.
 const std::string serverNow = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 const std::string firstOnce =
@@ -123,26 +121,38 @@ Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
   if (once && *once <= once_.begin()) once_ = {};  // added in a way that draws no place
   once_.looked(once, front->integer(0, 3));
   const std::int64_t now = front->integer(0, 0);
-  const std::int64_t recent = std::min(timed.value_or(now), now) - lateCommits;
-  timedFrom_ = timed && *timed < timedFrom_ ? *timed : std::max(timedFrom_, recent);
-  return Front{storage::wallTimeOf(now), once    ? std::optional(WallTime{})
-                                         : timed ? std::optional(storage::wallTimeOf(*timed))
-                                                 : std::nullopt};
+  timedFrom_ = std::min(timed.value_or(now), now) - lateCommits;
+  Front found{storage::wallTimeOf(now)};
+  if (once)
+    found.due = WallTime{};
+  else if (timed)
+    found.due = storage::wallTimeOf(*timed);
+  return found;
 }
 
 Result<void> WaitingRoom::fallAsleep(std::chrono::milliseconds forSoLong) {
-  const std::vector sleeping{
-      beginTransaction(), command("SET LOCAL synchronous_commit = off"),
-      command("UPDATE tenure_reader SET asleep_until = greatest(asleep_until, " + serverNow + " + $7)" + ofReader,
-              options_.queue, term_.election.value, term_.electionPath, term_.ensemble.value, term_.generation,
-              term_.token.value, static_cast<std::int64_t>(forSoLong.count())),
-      command("COMMIT")};
+  const std::string extend = "UPDATE tenure_reader SET asleep_until = greatest(asleep_until, " + serverNow + " + $7)";
+  const std::vector sleeping{beginTransaction(), command("SET LOCAL synchronous_commit = off"),
+                             ofReader(extend, "", static_cast<std::int64_t>(forSoLong.count())), command("COMMIT")};
   const Exchange asleep = connection_->exchange(sleeping);
   if (asleep) return asleep.answers[2].changed() == 1 ? Result<void>{} : storage::newerReader(options_.queue);
   connection_->rollback();
-  // Of the row: then its senders wait for the next look.
-  const bool isLocked = asleep.error().is(Errc::storeBusy) && !connection_->isLost();
-  return isLocked ? Result<void>{} : asleep.error();
+  // While another transaction holds the reader's row, senders do not notify, and the next look finds their messages.
+  return isHeldUp(asleep.error()) ? Result<void>{} : asleep.error();
+}
+
+/// A lock that was not had in time, or a deadlock: the others go first.
+bool WaitingRoom::isHeldUp(const Error& error) const { return error.is(Errc::storeBusy) && !connection_->isLost(); }
+
+/// A statement about the reader's row, where it is this term's. Parameters of its own begin with $7.
+template <class... Own>
+Command WaitingRoom::ofReader(const std::string& sql, const std::string& end, Own... own) const {
+  return command(sql +
+                     " WHERE queue = $1 AND election = $2 AND path = $3 AND ensemble = $4 AND generation = $5"
+                     " AND token = $6" +
+                     end,
+                 options_.queue, term_.election.value, term_.electionPath, term_.ensemble.value, term_.generation,
+                 term_.token.value, own...);
 }
 
 Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
@@ -157,9 +167,7 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
     return move(page);
   };
   Result<Promoted> promoted = inTransaction();
-  // A lock that was not had in time, or a deadlock: the others go first.
-  const bool isHeldUp = !promoted && promoted.error().is(Errc::storeBusy) && !connection_->isLost();
-  if (isHeldUp) promoted = Promoted{.isHeld = true};
+  if (!promoted && isHeldUp(promoted.error())) promoted = Promoted{.isHeld = true};
   if (!promoted || promoted->isHeld) connection_->rollback();
   return promoted;
 }
@@ -167,9 +175,7 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
 Result<std::optional<WaitingRoom::Due>> WaitingRoom::begin(WallTime until, std::size_t atMost) {
   const std::vector question{
       beginTransaction(),
-      command("SELECT pg_current_xact_id()::text::bigint FROM tenure_reader" + ofReader + " FOR UPDATE NOWAIT",
-              options_.queue, term_.election.value, term_.electionPath, term_.ensemble.value, term_.generation,
-              term_.token.value),
+      ofReader("SELECT pg_current_xact_id()::text::bigint FROM tenure_reader", " FOR UPDATE NOWAIT"),
       command("SELECT generation, token FROM tenure_fence WHERE election = $1 AND path = $2 AND ensemble = $3"
               " FOR SHARE NOWAIT",
               term_.election.value, term_.electionPath, term_.ensemble.value),

@@ -5,7 +5,7 @@
 ///             · FOR UPDATE SKIP LOCKED, those that no other transaction has locked
 ///             · delete these, and append them to the queue · COMMIT
 ///
-/// Messages without a time, and those whose time has come, take turns in a batch, so that neither kind starves.
+/// A batch takes messages without a time and messages that are due in turns, so that neither kind starves.
 ///
 /// A look begins behind the messages that are gone for sure (delay::SettledBound); of those with a time, a minute
 /// before the last look's front: a transaction that lasts longer than that is found by the look at the very front,
@@ -56,6 +56,9 @@ class WaitingRoom final : public delay::IWaitingRoom {
   };
   /// In the order in which they come to the queue.
   using Due = std::vector<DueMessage>;
+  template <class... Own>
+  Command ofReader(const std::string& sql, const std::string& end, Own... own) const;
+  bool isHeldUp(const Error& error) const;
   /// Begins the transaction. Nullopt: another transaction has locked the reader's row or the fence.
   Result<std::optional<Due>> begin(WallTime until, std::size_t atMost);
   Result<storage::WaitingPage> lock(const Due& due);
@@ -68,8 +71,8 @@ class WaitingRoom final : public delay::IWaitingRoom {
   QueuePlace queue_;
   TermIdentity term_;
   std::map<std::int64_t, BootTime> heldSince_;  // messages that other transactions have locked, by `added`
-  delay::SettledBound once_;                    // of messages without a time
-  std::int64_t timedFrom_ = 0;                  // of the others: the first time to look at
+  delay::SettledBound once_;                    // where a look at messages without a time begins
+  std::int64_t timedFrom_ = 0;                  // where a look at messages with a time begins, in milliseconds
   BootTime nextFrontLook_{};
 };
 
