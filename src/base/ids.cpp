@@ -61,9 +61,9 @@ bool isGroup(const GroupId& group) noexcept {
 }
 
 Result<GroupId> parseGroupId(std::string_view text) {
-  if (text.size() > maxGroupId || text.find('\0') != std::string_view::npos)
-    return refused("group", text, "at most 255 bytes without NUL");
-  return GroupId{std::string(text)};
+  GroupId group{std::string(text)};
+  if (!isGroup(group)) return refused("group", text, "at most 255 bytes without NUL");
+  return group;
 }
 
 Result<std::string> parseRootPath(std::string_view text) {

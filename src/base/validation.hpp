@@ -13,7 +13,7 @@
 
 namespace tenure {
 
-/// What parseGroupId takes.
+/// Whether parseGroupId accepts it.
 bool isGroup(const GroupId& group) noexcept;
 
 /// One option that was refused: its name, what was given, and what was expected.

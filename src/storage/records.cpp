@@ -27,6 +27,22 @@ std::vector<MessageId> split(std::string_view joinedIds) {
   return ids;
 }
 
+/// Where the values of a message stand in its row.
+struct MessageColumns {
+  std::size_t id, group, body, enqueuedAt, position;
+};
+
+Message messageFrom(const Row& row, const MessageColumns& at, Headers headers) {
+  Message message;
+  message.id = MessageId{textIn(row, at.id)};
+  message.group = GroupId{textIn(row, at.group)};
+  message.body = textIn(row, at.body);
+  message.headers = std::move(headers);
+  message.enqueuedAt = timeIn(row, at.enqueuedAt);
+  message.position = integerIn(row, at.position);
+  return message;
+}
+
 }  // namespace
 
 Row keyRow(const ConsumerName& consumer, const MessageId& id, MessageFate fate, const BodyDigest& digest,
@@ -146,13 +162,13 @@ Result<StoredLetter> deadLetterFrom(const Row& row) {
   letter.diedAt = timeIn(row, deadLetter::diedAt);
   letter.missingFrom = integerIn(row, deadLetter::missingFrom);
   letter.missingTo = integerIn(row, deadLetter::missingTo);
-  Message& message = letter.message;
-  message.id = MessageId{textIn(row, deadLetter::id)};
-  message.group = GroupId{textIn(row, deadLetter::group)};
-  message.body = textIn(row, deadLetter::body);
-  message.headers = std::move(*headers);
-  message.enqueuedAt = timeIn(row, deadLetter::enqueuedAt);
-  message.position = integerIn(row, deadLetter::position);
+  letter.message = messageFrom(row,
+                               {.id = deadLetter::id,
+                                .group = deadLetter::group,
+                                .body = deadLetter::body,
+                                .enqueuedAt = deadLetter::enqueuedAt,
+                                .position = deadLetter::position},
+                               *std::move(headers));
   return found;
 }
 
@@ -182,15 +198,15 @@ NumberedGroup::Mark markFrom(const Row& row) {
 Result<KeptMessage> keptFrom(const Row& row) {
   Result<Headers> headers = headersFromBytes(textIn(row, kept::headers));
   if (!headers) return headers.error();
-  KeptMessage found{.number = integerIn(row, kept::number), .isPast = integerIn(row, kept::isPast) != 0};
-  Message& message = found.message;
-  message.id = MessageId{textIn(row, kept::id)};
-  message.group = GroupId{textIn(row, kept::group)};
-  message.body = textIn(row, kept::body);
-  message.headers = std::move(*headers);
-  message.enqueuedAt = timeIn(row, kept::enqueuedAt);
-  message.position = integerIn(row, kept::position);
-  return found;
+  return KeptMessage{.number = integerIn(row, kept::number),
+                     .message = messageFrom(row,
+                                            {.id = kept::id,
+                                             .group = kept::group,
+                                             .body = kept::body,
+                                             .enqueuedAt = kept::enqueuedAt,
+                                             .position = kept::position},
+                                            *std::move(headers)),
+                     .isPast = integerIn(row, kept::isPast) != 0};
 }
 
 Row logRow(const ConsumerName& consumer, FencingToken token, const LoggedAttempt& attempt) {

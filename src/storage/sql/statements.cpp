@@ -28,16 +28,12 @@ std::string_view scopeColumn(const Schema& schema) noexcept {
   return {};
 }
 
-std::string columnsOf(const Schema& schema) {
+std::string columnsOf(const Schema& schema, bool isLight) {
   std::vector<std::string> names;
-  for (const Column& column : schema.columns) names.emplace_back(column.name);
-  return joined(names, ", ");
-}
-
-std::string lightColumnsOf(const Schema& schema) {
-  std::vector<std::string> names;
-  for (const Column& column : schema.columns)
-    names.push_back((column.isLarge ? "substr(" + std::string(column.name) + ", 1, 0)" : std::string(column.name)));
+  for (const Column& column : schema.columns) {
+    const std::string name(column.name);
+    names.push_back(isLight && column.isLarge ? "substr(" + name + ", 1, 0)" : name);
+  }
   return joined(names, ", ");
 }
 
@@ -132,9 +128,9 @@ std::string Statements::scan(const Scan& scan) const {
   std::vector<std::string> order;
   for (const Column& column : schema.keyColumns())
     order.push_back(std::string(column.name) + (scan.backward ? " DESC" : ""));
-  return "SELECT " + (scan.isLight ? lightColumnsOf(schema) : columnsOf(schema)) + " FROM " + std::string(schema.name) +
-         " WHERE " + joined(conditions, " AND ") + " ORDER BY " + joined(order, ", ") + " LIMIT " +
-         parameter(++number) + (scan.skip > 0 ? " OFFSET " + std::to_string(scan.skip) : "");
+  return "SELECT " + columnsOf(schema, scan.isLight) + " FROM " + std::string(schema.name) + " WHERE " +
+         joined(conditions, " AND ") + " ORDER BY " + joined(order, ", ") + " LIMIT " + parameter(++number) +
+         (scan.skip > 0 ? " OFFSET " + std::to_string(scan.skip) : "");
 }
 
 }  // namespace tenure::storage

@@ -64,7 +64,7 @@ class Statements {
 
 /// The column that says whose rows they are; empty where they are everybody's, and no parameter says so.
 std::string_view scopeColumn(const Schema& schema) noexcept;
-/// Of the rows that a scan or a select answers: the columns in their order.
-std::string columnsOf(const Schema& schema);
+/// Of the rows that a scan or a select answers: the columns in their order. `isLight`: Scan::isLight.
+std::string columnsOf(const Schema& schema, bool isLight = false);
 
 }  // namespace tenure::storage
