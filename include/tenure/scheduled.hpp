@@ -25,8 +25,8 @@ struct ScheduledStats {
   /// The greatest lateness of those that came to the queue in the last five minutes, of a thousand at most; nullopt:
   /// none came.
   std::optional<std::chrono::milliseconds> lateness{};
-  /// Messages without a time that others' transactions have sent and the leader has not brought to the queue yet, and
-  /// since when the oldest of them is there.
+  /// How many messages without a time other programs' transactions have sent that the leader has not brought to the
+  /// queue yet, and when the oldest of them was sent.
   std::int64_t atOnce = 0;
   std::optional<WallTime> oldestAtOnce{};
 };
@@ -42,8 +42,8 @@ class ScheduledMessages {
 
   virtual Result<ScheduledStats> stats() = 0;
   /// Calls `each` with every message that the filter chooses, in the order in which they will come to the queue, until
-  /// it returns false. Those without a deliverAt come at once: others' transactions have sent them. Reads page by page:
-  /// a message that is changed meanwhile may be missed.
+  /// it returns false. A message without a deliverAt was sent by another program's transaction, and comes at once. The
+  /// messages are read page by page: one that is changed meanwhile may be missed.
   virtual Result<void> list(const ScheduledFilter& filter, const std::function<bool(const NewMessage&)>& each) = 0;
   /// Nullopt: no message waits under that id.
   virtual Result<std::optional<NewMessage>> find(const MessageId& id) = 0;

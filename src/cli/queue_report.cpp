@@ -243,7 +243,7 @@ Result<Wiring> parseToLook(const QueueOption& queue, const StoreOption& store) {
 
 namespace {
 
-/// Of a name that no election has consumed yet, for which others' transactions have sent something.
+/// The report on a queue that no election has consumed yet; nullopt where no message waits for it.
 std::optional<QueueReport> reportOnUnread(const Backend& queue) {
   const auto scheduled = scheduledOf(queue);
   if (!scheduled || !*scheduled || (*scheduled)->waiting + (*scheduled)->atOnce == 0) return std::nullopt;

@@ -160,7 +160,7 @@ std::string jsonOf(const NewMessage& message) {
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// What others' transactions have sent without a time comes at once.
+/// A message without a time comes at once.
 std::string timeText(const NewMessage& message) {
   return message.deliverAt ? formatWallTime(*message.deliverAt) : "at once";
 }

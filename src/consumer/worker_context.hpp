@@ -20,7 +20,7 @@ class IWorkerContext {
   virtual Role role() const noexcept = 0;
   virtual std::stop_token stopToken() const noexcept = 0;
   virtual void reportProgress() noexcept = 0;
-  /// The lane whose record of work it writes. Lane 0 is the consumer's one line, or the recovery before its lanes.
+  /// The lane whose in-work record this worker writes. Lane 0: a consumer without lanes, or the recovery before lanes.
   virtual std::size_t lane() const noexcept { return 0; }
   /// What earlier terms left, as this worker is to see it.
   virtual Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) = 0;

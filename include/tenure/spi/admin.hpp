@@ -165,7 +165,7 @@ class IStoreAdmin {
 
   /// That of every consumer of the queue.
   virtual Result<std::vector<InWorkRecord>> inWork() = 0;
-  /// Of every consumer of the queue: groups of which messages came before their turn.
+  /// The groups with kept messages, of every consumer of the queue.
   virtual Result<std::vector<ConsumersGroup>> openGroups() = 0;
 
   /// The consume log, in the order of commits. Errors: unsupported (this store keeps none)

@@ -42,8 +42,8 @@ enum class Table : std::uint8_t {
   log,         // one a commit, where a log is kept
   state,       // a handler's own
   fact,        // a few a consumer
-  turn,        // one a group that follows numbers
-  kept,        // one a message that came before its turn, with its body
+  turn,        // one for each group that follows numbers
+  kept,        // one for each message that came before its turn, with its body
   fired,       // these two only of a driver that keeps messages with a time; read in this order, the last one first
   waiting,
 };

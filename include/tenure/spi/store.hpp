@@ -107,7 +107,7 @@ struct ClockLook {
   friend bool operator==(const ClockLook&, const ClockLook&) = default;
 };
 
-/// Where a group stands whose messages come by their numbers (ConsumerOptions::followNumbers).
+/// The position of a group whose messages are handled in the order of their numbers (ConsumerOptions::followNumbers).
 struct GroupTurn {
   std::int64_t position = 0;  // the last number that is past
   WallTime since{};           // from when on the next one is missing, while later ones are there
@@ -118,7 +118,7 @@ struct GroupTurn {
 struct KeptMessage {
   std::int64_t number = 0;
   Message message{};
-  bool isPast = false;  // it died meanwhile: only its id and group are kept, so that its number is not waited for
+  bool isPast = false;  // it has died: only id and group are kept, and its number is not waited for
   friend bool operator==(const KeptMessage&, const KeptMessage&) = default;
 };
 
@@ -152,8 +152,8 @@ struct DeadLetter {
   WallTime firstAt{};
   WallTime diedAt{};
   std::int64_t number = 0;  // given by the store, for requeue and purge
-  /// Of a letter that tells of numbers which never came (GapPolicy::skip): the first and the last of them. It stands
-  /// for no message: to requeue it only removes it.
+  /// In a letter about numbers that never came (GapPolicy::skip): the first and the last of them. Such a letter has no
+  /// message, and a requeue only removes it.
   std::int64_t missingFrom = 0;
   std::int64_t missingTo = 0;
 };
@@ -305,9 +305,9 @@ class IFencedStore {
   virtual Result<CommitFate> resolve(const Term& term) = 0;
 
   virtual Result<ConsumerState> consumerState(const ConsumerName& consumer) = 0;
-  /// What an earlier term recorded for a lane; lanes count from 1.
+  /// The record that an earlier term left for a lane. Lanes count from 1.
   virtual Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) = 0;
-  /// Those with kept messages, for the beginning of a term.
+  /// The consumer's groups with kept messages, which a term reads when it begins.
   virtual Result<std::vector<NumberedGroup>> openGroups(const ConsumerName& consumer) = 0;
   /// What admit() would say of each, without a lock: a hint for dropping early; admit() decides.
   virtual Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;

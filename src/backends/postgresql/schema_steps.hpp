@@ -1,5 +1,5 @@
-/// How tables that an earlier version has made become those of this one. A step's texts stay as they are, whatever the
-/// tables become later.
+/// The steps that bring tables of an earlier version forward to this one. The text of a step never changes, whatever
+/// the tables become later.
 #pragma once
 
 #include <array>

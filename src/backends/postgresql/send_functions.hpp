@@ -1,8 +1,9 @@
-/// What strangers' transactions call to send a message, or to take one back (docs/guides/send.md). A message goes to
-/// the waiting room, so it takes no counter and waits for no other sender; the leader gives it its place.
+/// The functions that another program's transaction calls to send a message or to take one back (docs/guides/send.md).
+/// A message goes to the waiting room, so it takes no counter and waits for no other sender; the leader gives it its
+/// place.
 ///
-/// They run with the rights of the tables' owner. Their names are found in the tables' schema alone. `tenure schema
-/// apply` makes them anew where they are not these.
+/// The functions run with the rights of the tables' owner, and look names up in the tables' schema alone. `tenure
+/// schema apply` replaces those of another version.
 #pragma once
 
 #include <string_view>

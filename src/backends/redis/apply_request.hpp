@@ -49,7 +49,7 @@ class ApplyRequest {
     Places writes;
     std::size_t first = 0;  // among KEYS
   };
-  /// What the batch sends to a queue, and the place of the queue's first key.
+  /// For one queue: what the batch sends to it, and the place of its first key.
   struct Queue {
     Places messages;
     Group waiting{};
