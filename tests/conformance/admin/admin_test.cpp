@@ -338,6 +338,9 @@ TEST_P(AdminSuite, ALetterOfMissingNumbersIsRemovedWhenItIsRequeued) {
 
   EXPECT_THAT(requeued.value(), testing::ElementsAre(letters[0].number));
   EXPECT_THAT(admin_->deadLetters().value(), IsEmpty());
+  if (isStoreAlone) return;
+  ASSERT_THAT(leader_.source->attach(term_), succeeds());
+  EXPECT_THAT(leader_.source->fetch(10, BootClock::now(), {}).value(), IsEmpty());
 }
 
 TEST_P(AdminSuite, SeesWhoseMessagesDieInARowAndWhoHasStopped) {

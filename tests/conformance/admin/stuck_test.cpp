@@ -72,6 +72,27 @@ TEST_P(StoreLook, TellsWhichGroupsWaitForANumber) {
   EXPECT_THAT(groups[1].group.kept, ElementsAre(testing::Key(5)));
 }
 
+TEST_P(StoreLook, WhatIsKeptBehindItsGroupsTurnIsNoGap) {
+  commit([&](IFencedTransaction& transaction) {
+    for (const std::int64_t number : {2, 5}) {
+      KeptMessage kept{.number = number};
+      kept.message.group = GroupId{"moved"};
+      EXPECT_THAT(transaction.keep({"ledger"}, kept), succeeds());
+    }
+    EXPECT_THAT(transaction.recordTurn({"ledger"}, GroupId{"moved"}, {.position = 3}), succeeds());
+    KeptMessage past{.number = 7};
+    past.message.group = GroupId{"past"};
+    EXPECT_THAT(transaction.keep({"ledger"}, past), succeeds());
+    EXPECT_THAT(transaction.recordTurn({"ledger"}, GroupId{"past"}, {.position = 7}), succeeds());
+  });
+
+  const std::vector<ConsumersGroup> groups = admin_->openGroups().value();
+
+  ASSERT_THAT(groups, SizeIs(1));
+  EXPECT_EQ(groups[0].group.group, GroupId{"moved"});
+  EXPECT_THAT(groups[0].group.kept, ElementsAre(testing::Key(5)));
+}
+
 class QueueLook : public testing::TestWithParam<Backend> {
  protected:
   std::vector<Message> peek(std::size_t limit) {

@@ -93,9 +93,11 @@ class SendersRoom {
     if (there_.empty() && random_.below(2) == 0) return;
     bound_.began(nextTransaction_++);
     const std::size_t most = 1 + random_.below(4);
-    for (std::size_t taken = 0; taken < most && !there_.empty(); ++taken) {
-      bound_.saw(*there_.begin());
-      there_.erase(there_.begin());
+    for (std::size_t taken = 0; taken < most; ++taken) {
+      const auto next = there_.upper_bound(bound_.begin());
+      if (next == there_.end()) break;
+      bound_.saw(*next);
+      there_.erase(next);
     }
   }
 
