@@ -79,12 +79,6 @@ CREATE TABLE tenure_kept(
   enqueued_at bigint NOT NULL, position bigint NOT NULL,
   past bigint NOT NULL,            -- 1: it died before its turn
   PRIMARY KEY(queue, consumer, grp, number));
-CREATE FUNCTION tenure_are_headers(given text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT json_typeof(given::json) = 'array' AND NOT EXISTS (
-    SELECT FROM json_array_elements(CASE json_typeof(given::json) WHEN 'array' THEN given::json ELSE '[]' END) AS pair
-    WHERE CASE WHEN json_typeof(pair) <> 'array' THEN true
-      ELSE json_array_length(pair) <> 2 OR json_typeof(pair->0) <> 'string' OR json_typeof(pair->1) <> 'string' END)
-$$;
 CREATE TABLE tenure_waiting(
   queue text NOT NULL,             -- its name
   id bytea NOT NULL DEFAULT convert_to(gen_random_uuid()::text, 'UTF8'),
@@ -95,18 +89,7 @@ CREATE TABLE tenure_waiting(
   grp bytea NOT NULL DEFAULT '', body bytea NOT NULL,
   headers text,                    -- as those of tenure_message
   numbered bigint NOT NULL DEFAULT 0,  -- 1: gets a number when it comes to its queue
-  PRIMARY KEY(queue, id),
-  CONSTRAINT queue_has_1_to_64_of_a_z_0_9_dot_underscore_hyphen
-    CHECK (queue ~ '^[A-Za-z0-9._-]{1,64}$' AND queue NOT IN ('.', '..', 'zookeeper')),
-  CONSTRAINT id_has_1_to_255_bytes_without_nul
-    CHECK (octet_length(id) BETWEEN 1 AND 255 AND position('\x00'::bytea IN id) = 0),
-  CONSTRAINT grp_has_at_most_255_bytes_without_nul
-    CHECK (octet_length(grp) <= 255 AND position('\x00'::bytea IN grp) = 0),
-  CONSTRAINT body_has_at_most_1_mib CHECK (octet_length(body) <= 1048576),
-  CONSTRAINT headers_are_a_json_array_of_name_and_value
-    CHECK (headers IS NULL OR headers = '' OR (octet_length(headers) <= 131072 AND tenure_are_headers(headers))),
-  CONSTRAINT due_is_0_or_milliseconds_since_1970 CHECK (due >= 0),
-  CONSTRAINT numbered_is_0_or_1 CHECK (numbered IN (0, 1)));
+  PRIMARY KEY(queue, id));           -- and what no message can be is refused (send_functions.hpp)
 CREATE INDEX tenure_waiting_due ON tenure_waiting(queue, due, added);
 CREATE TABLE tenure_fired(
   queue text NOT NULL, id bytea NOT NULL, due bigint NOT NULL,

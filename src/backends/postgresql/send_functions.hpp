@@ -3,7 +3,8 @@
 /// place.
 ///
 /// The functions run with the rights of the tables' owner, and look names up in the tables' schema alone. `tenure
-/// schema apply` replaces those of another version.
+/// schema apply` replaces those of another version. Beside them stand the triggers of the waiting room: what no message
+/// can be is refused, and a reader that sleeps is woken.
 #pragma once
 
 #include <string_view>
@@ -12,6 +13,61 @@ namespace tenure::postgresql {
 
 inline constexpr std::string_view sendFunctions = R"sql(
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
+SET LOCAL client_min_messages = warning;
+-- Not CHECK constraints: PostgreSQL plans those anew with each statement, which doubles what an insert costs.
+CREATE OR REPLACE FUNCTION tenure_check_waiting() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  wrong text := CASE
+    WHEN NEW.queue !~ '^[A-Za-z0-9._-]{1,64}$' OR NEW.queue IN ('.', '..', 'zookeeper')
+      THEN 'queue: expected 1 to 64 characters of a-z A-Z 0-9 . _ -'
+    WHEN octet_length(NEW.id) NOT BETWEEN 1 AND 255 OR position('\x00'::bytea IN NEW.id) > 0
+      THEN 'id: expected 1 to 255 bytes without a NUL'
+    WHEN octet_length(NEW.grp) > 255 OR position('\x00'::bytea IN NEW.grp) > 0
+      THEN 'grp: expected at most 255 bytes without a NUL'
+    WHEN octet_length(NEW.body) > 1048576 THEN 'body: expected at most 1 MiB'
+    WHEN octet_length(NEW.headers) > 131072 THEN 'headers: expected at most 128 KiB'
+    WHEN NEW.due < 0 THEN 'due: expected 0 for at once, or milliseconds since 1970'
+    WHEN NEW.numbered NOT IN (0, 1) THEN 'numbered: expected 0 or 1' END;
+BEGIN
+  IF wrong IS NULL AND NEW.headers <> '' THEN
+    IF json_typeof(NEW.headers::json) <> 'array' OR EXISTS (
+      SELECT FROM json_array_elements(NEW.headers::json) AS pair
+      WHERE CASE WHEN json_typeof(pair) <> 'array' THEN true
+        ELSE json_array_length(pair) <> 2 OR json_typeof(pair->0) <> 'string' OR json_typeof(pair->1) <> 'string' END)
+    THEN
+      wrong := 'headers: expected a JSON array of [name, value]';
+    END IF;
+  END IF;
+  IF wrong IS NOT NULL THEN
+    RAISE EXCEPTION 'tenure_waiting: %', wrong USING ERRCODE = 'check_violation', TABLE = TG_TABLE_NAME,
+      COLUMN = split_part(wrong, ':', 1);
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER tenure_check_waiting BEFORE INSERT OR UPDATE ON tenure_waiting
+  FOR EACH ROW EXECUTE FUNCTION tenure_check_waiting();
+
+-- Runs as its transaction commits. One of the transactions that commit at the same time notifies, as PostgreSQL lets
+-- those that do commit one after the other. The reader, woken, looks again soon, and finds the others' messages.
+CREATE OR REPLACE FUNCTION tenure_wake_reader() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT AS $$
+DECLARE
+  number bigint;
+BEGIN
+  PERFORM FROM tenure_reader AS r WHERE r.queue = NEW.queue
+    AND greatest(extract(epoch FROM clock_timestamp()) * 1000, NEW.due) < r.asleep_until;
+  IF FOUND THEN
+    SELECT q.number INTO number FROM tenure_queue AS q WHERE q.name = NEW.queue AND NOT q.elsewhere;
+    IF FOUND AND pg_try_advisory_xact_lock('tenure_reader'::regclass::oid::int, hashint8(number)) THEN
+      PERFORM pg_notify('tenure_' || 'tenure_message'::regclass::oid::bigint || '_' || number, 'due');
+    END IF;
+  END IF;
+  RETURN NULL;
+END $$;
+DROP TRIGGER IF EXISTS tenure_wake_reader ON tenure_waiting;
+CREATE CONSTRAINT TRIGGER tenure_wake_reader AFTER INSERT ON tenure_waiting DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW WHEN (NEW.due < NEW.sent_at + 2000) EXECUTE FUNCTION tenure_wake_reader();
+
 CREATE OR REPLACE FUNCTION tenure_time_text(due bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE due WHEN 0 THEN 'at once'
     ELSE to_char(to_timestamp(due / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') END
@@ -20,54 +76,61 @@ CREATE OR REPLACE FUNCTION tenure_send(queue text, body bytea, id text DEFAULT N
   headers jsonb DEFAULT NULL, deliver_at timestamptz DEFAULT NULL) RETURNS text
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $send$
 DECLARE
-  wall CONSTANT bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
   sent_id CONSTANT text := coalesce(tenure_send.id, gen_random_uuid()::text);
   sent_group CONSTANT bytea := convert_to(coalesce(tenure_send.grp, ''), 'UTF8');
+  now CONSTANT bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
   asked bigint := 0;
-  sent_due bigint;
+  sent_due bigint := 0;  -- at once
   pairs json;
-  there tenure_waiting;
-  came tenure_fired;
 BEGIN
   IF tenure_send.queue IS NULL OR tenure_send.body IS NULL THEN
     RAISE EXCEPTION 'tenure_send: expected a queue and a body, not null' USING ERRCODE = '22004';
+  END IF;
+  IF tenure_send.headers IS NOT NULL THEN
+    IF jsonb_typeof(tenure_send.headers) = 'object' THEN
+      SELECT json_agg(json_build_array(key, value)) INTO pairs FROM jsonb_each(tenure_send.headers);
+    ELSE
+      pairs := nullif(tenure_send.headers, '[]');
+    END IF;
   END IF;
   IF deliver_at IS NOT NULL THEN
     IF NOT isfinite(deliver_at) OR deliver_at > clock_timestamp() + interval '3650 days' THEN
       RAISE EXCEPTION 'tenure_send: message "%" is for %: expected a time of at most ten years ahead', sent_id,
         deliver_at USING ERRCODE = '22023';
     END IF;
+    IF jsonb_path_exists(pairs::jsonb, '$[*] ? (@[0] == "tenure-number")') THEN
+      RAISE EXCEPTION 'tenure_send: message "%" has a header "tenure-number", so it can have no time', sent_id
+        USING ERRCODE = '22023';
+    END IF;
     asked := greatest(floor(extract(epoch FROM deliver_at) * 1000), 0);
-  END IF;
-  sent_due := CASE WHEN deliver_at IS NULL THEN 0 ELSE greatest(asked, wall) END;
-  IF jsonb_typeof(tenure_send.headers) = 'object' THEN
-    SELECT json_agg(json_build_array(key, value)) INTO pairs FROM jsonb_each(tenure_send.headers);
-  ELSE
-    pairs := nullif(tenure_send.headers, '[]');
-  END IF;
-  IF sent_due <> 0 AND jsonb_path_exists(pairs::jsonb, '$[*] ? (@[0] == "tenure-number")') THEN
-    RAISE EXCEPTION 'tenure_send: message "%" has a header "tenure-number", so it can have no time', sent_id
-      USING ERRCODE = '22023';
+    sent_due := greatest(asked, now);
   END IF;
   LOOP
     INSERT INTO tenure_waiting(queue, id, due, grp, body, headers)
       VALUES (tenure_send.queue, convert_to(sent_id, 'UTF8'), sent_due, sent_group, tenure_send.body, pairs::text)
       ON CONFLICT DO NOTHING;
     EXIT WHEN FOUND;
-    SELECT * INTO there FROM tenure_waiting AS w
-      WHERE w.queue = tenure_send.queue AND w.id = convert_to(sent_id, 'UTF8');
-    CONTINUE WHEN NOT FOUND;
-    IF there.body = tenure_send.body AND there.grp = sent_group AND (there.due = sent_due
-        OR (there.due <= wall AND sent_due <= wall))
-        AND coalesce(nullif(there.headers, ''), '[]')::jsonb = coalesce(pairs, '[]')::jsonb THEN
-      RETURN sent_id;
-    END IF;
-    RAISE EXCEPTION 'tenure_send: message "%" waits in queue "%" already, for %, with other content or another time; '
-      'this one is for %', sent_id, tenure_send.queue, tenure_time_text(there.due), tenure_time_text(sent_due)
-      USING ERRCODE = 'TN001';
+    DECLARE
+      there tenure_waiting;
+    BEGIN
+      SELECT * INTO there FROM tenure_waiting AS w
+        WHERE w.queue = tenure_send.queue AND w.id = convert_to(sent_id, 'UTF8');
+      CONTINUE WHEN NOT FOUND;
+      IF there.body = tenure_send.body AND there.grp = sent_group AND (there.due = sent_due
+          OR (there.due <= now AND sent_due <= now))
+          AND coalesce(nullif(there.headers, ''), '[]')::jsonb = coalesce(pairs, '[]')::jsonb THEN
+        RETURN sent_id;
+      END IF;
+      RAISE EXCEPTION 'tenure_send: message "%" waits in queue "%" already, for %, with other content or another time; '
+        'this one is for %', sent_id, tenure_send.queue, tenure_time_text(there.due), tenure_time_text(sent_due)
+        USING ERRCODE = 'TN001';
+    END;
   END LOOP;
+  IF deliver_at IS NULL THEN RETURN sent_id; END IF;
   -- Now no other transaction brings a message of this id to the queue: what came before can be seen.
-  IF deliver_at IS NOT NULL THEN
+  DECLARE
+    came tenure_fired;
+  BEGIN
     SELECT * INTO came FROM tenure_fired AS f
       WHERE f.queue = tenure_send.queue AND f.id = convert_to(sent_id, 'UTF8');
     IF FOUND AND asked > came.due THEN
@@ -76,20 +139,17 @@ BEGIN
         USING ERRCODE = 'TN002';
     ELSIF FOUND THEN
       DELETE FROM tenure_waiting AS w WHERE w.queue = tenure_send.queue AND w.id = convert_to(sent_id, 'UTF8');
-      RETURN sent_id;
     END IF;
-  END IF;
-  PERFORM pg_notify('tenure_' || 'tenure_message'::regclass::oid::bigint || '_' || q.number, 'due')
-    FROM tenure_reader AS r JOIN tenure_queue AS q ON q.name = r.queue AND NOT q.elsewhere
-    WHERE r.queue = tenure_send.queue AND greatest(wall, sent_due) < r.asleep_until;
-  RETURN sent_id;
+    RETURN sent_id;
+  END;
 END $send$;
 
 CREATE OR REPLACE FUNCTION tenure_send(queue text, body text, id text DEFAULT NULL, grp text DEFAULT NULL,
   headers jsonb DEFAULT NULL, deliver_at timestamptz DEFAULT NULL) RETURNS text
-  LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path FROM CURRENT AS $send$
-  SELECT tenure_send($1, convert_to($2, 'UTF8'), $3, $4, $5, $6)
-$send$;
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $send$
+BEGIN
+  RETURN tenure_send($1, convert_to($2, 'UTF8'), $3, $4, $5, $6);
+END $send$;
 
 CREATE OR REPLACE FUNCTION tenure_cancel(queue text, id text) RETURNS text
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $cancel$

@@ -86,7 +86,7 @@ TEST_F(SendFunctions, HeadersComeAsTheyWereGiven) {
               testing::UnorderedElementsAre(testing::Pair("trace", "t-1"), testing::Pair("region", "eu")));
   EXPECT_THAT(messages[1].headers, ElementsAre(testing::Pair("trace", "t-2"), testing::Pair("trace", "t-3")));
   EXPECT_EQ(shop.tryToRun(send("c", R"(, headers => '{"count": 5}')")), "23514");
-  EXPECT_THAT(PQerrorMessage(shop.handle()), HasSubstr("headers_are_a_json_array_of_name_and_value"));
+  EXPECT_THAT(PQerrorMessage(shop.handle()), HasSubstr("headers: expected a JSON array of [name, value]"));
 }
 
 TEST_F(SendFunctions, BytesAreABodyAsWell) {
@@ -139,35 +139,66 @@ TEST_F(SendFunctions, AreNotForEverybodyAndRunWithTheRightsOfTheTables) {
   world.ask("DROP OWNED BY shop_app; DROP ROLE shop_app");
 }
 
-TEST_F(SendFunctions, ASenderWakesTheReaderWhileItSleepsAndElseTakesNoLockForThat) {
-  test::PostgresSession listener = world.session();
-  const std::unique_ptr<Connection> connection = Connection::open(world.options(), "listener").value();
-  const std::int64_t queue = findQueue(*connection, whichQueue(world.options())).value();
-  listener.ask("LISTEN " + channelOf(*connection, queue).value());
-  const auto isWoken = [&] {
-    listener.ask("SELECT 1");
+/// Hears what wakes the reader of the queue.
+class WhatWakesTheReader : public SendFunctions {
+ protected:
+  void SetUp() override {
+    SendFunctions::SetUp();
+    const std::unique_ptr<Connection> connection = Connection::open(world.options(), "listener").value();
+    const std::int64_t queue = findQueue(*connection, whichQueue(world.options())).value();
+    listener_.ask("LISTEN " + channelOf(*connection, queue).value());
+  }
+  bool isWoken() {
+    listener_.ask("SELECT 1");
     bool woken = false;
-    while (PGnotify* heard = PQnotifies(listener.handle())) {
+    while (PGnotify* heard = PQnotifies(listener_.handle())) {
       woken = true;
       PQfreemem(heard);
     }
     return woken;
-  };
-  const auto asleepFor = [&](const std::string& seconds) {
+  }
+  void sleepFor(const std::string& seconds) {
     world.ask("UPDATE tenure_reader SET asleep_until = floor(extract(epoch FROM clock_timestamp()) * 1000) + 1000 * (" +
               seconds + ")");
-  };
+  }
 
-  asleepFor("-1");
+ private:
+  test::PostgresSession listener_ = world.session();
+};
+
+TEST_F(WhatWakesTheReader, IsAMessageThatComesBeforeItsNextLookWhileItSleeps) {
+  sleepFor("-1");
   shop.ask(send("awake"));
   EXPECT_FALSE(isWoken());
-  asleepFor("100");
+  sleepFor("100");
   shop.ask(send("asleep"));
   EXPECT_TRUE(isWoken());
-  shop.ask(send("soon", ", deliver_at => now() + interval '50 seconds'"));
+  shop.ask("INSERT INTO tenure_waiting(queue, body) VALUES ('orders', 'body')");
+  EXPECT_TRUE(isWoken()) << "without the function";
+  shop.ask(send("soon", ", deliver_at => now() + interval '1 second'"));
   EXPECT_TRUE(isWoken());
-  shop.ask(send("later", ", deliver_at => now() + interval '200 seconds'"));
+  shop.ask(send("later", ", deliver_at => now() + interval '50 seconds'"));
   EXPECT_FALSE(isWoken()) << "the reader looks before that by itself";
+}
+
+TEST_F(WhatWakesTheReader, IsDecidedWhenTheSendersTransactionCommits) {
+  sleepFor("-1");
+  shop.ask("BEGIN; " + send("a"));
+  sleepFor("100");
+  shop.ask("COMMIT");
+
+  EXPECT_TRUE(isWoken());
+}
+
+TEST_F(WhatWakesTheReader, IsOneOfTheSendersThatCommitAtTheSameTimeAndNoneWaitsForAnother) {
+  sleepFor("100");
+  test::PostgresSession committing = world.session();
+  committing.ask("BEGIN; " + send("a") + "; SET CONSTRAINTS ALL IMMEDIATE");
+
+  shop.ask("SET lock_timeout = 1; " + send("b"));
+  EXPECT_FALSE(isWoken());
+  committing.ask("COMMIT");
+  EXPECT_TRUE(isWoken());
 }
 
 TEST_F(SendFunctions, AnIdleReaderSaysThatItSleepsAndSendersWakeIt) {
