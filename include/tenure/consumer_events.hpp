@@ -182,6 +182,12 @@ struct ScheduledLate {
   std::chrono::milliseconds lateness{};
   void fields(auto&& f) const { f("messages", messages), f("lateness_ms", lateness); }
 };
+struct QueueUnread {
+  TENURE_EVENT("queue_unread", warn)  // once a term: messages wait for a queue that no election has consumed yet
+  std::string queue;                  // of the same place as the leader's
+  std::chrono::milliseconds age{};    // of the first of them
+  void fields(auto&& f) const { f("queue", queue), f("age_ms", age); }
+};
 struct BeyondHorizon {
   TENURE_EVENT("beyond_horizon", warn)  // once a term: a message as old as this may be a repeat that nobody can tell
   std::string message;

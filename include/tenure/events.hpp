@@ -55,10 +55,10 @@ using EventBody =
                  PhaseFailed, PhaseOverran, TermEnded, GaveUp, Left, LastWillReady, LastWillOff, LastWillLost,
                  FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped,
                  AttemptFailed, MessagePostponed, MessageForgone, SuspectsFound, MessageSuspected, MessageDeadLettered,
-                 KeysPruned, KeyAlarmRaised, ScheduledLate, BeyondHorizon, OutageBegan, OutageEnded, CommandStarted,
-                 CommandEnded, StatusReported, Reloaded, Warned, RequestsCoalesced, MessageHeldBack, MessageSkipped,
-                 QueueBlocked, QueueUnblocked, BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped,
-                 ConsumerResumed, ClockDistrusted, MessageStuck, QueueHeldUp>;
+                 KeysPruned, KeyAlarmRaised, ScheduledLate, QueueUnread, BeyondHorizon, OutageBegan, OutageEnded,
+                 CommandStarted, CommandEnded, StatusReported, Reloaded, Warned, RequestsCoalesced, MessageHeldBack,
+                 MessageSkipped, QueueBlocked, QueueUnblocked, BatchSplit, MessageKept, GapFound, GapSkipped,
+                 ConsumerStopped, ConsumerResumed, ClockDistrusted, MessageStuck, QueueHeldUp>;
 
 struct Event {
   WallTime at{};

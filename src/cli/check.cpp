@@ -4,6 +4,8 @@
 #include "cli/check_ensemble.hpp"
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
+#include "cli/queue_list.hpp"
+#include "cli/queue_report.hpp"
 #include "cli/wiring_options.hpp"
 
 namespace tenure::cli {
@@ -115,6 +117,22 @@ void judgeWiring(const Named& named, Inspection& found) {
   found.fact("--sql", store->hasSql() ? "possible" : "not possible", store->hasSql() ? "" : "this store has no SQL");
 }
 
+/// Names that messages wait for and no election has consumed yet.
+void judgeUnread(const CheckOptions& options, Inspection& found) {
+  const std::unique_ptr<Backend> place =
+      options.queue.url.empty() ? options.store.parsed(false).value() : options.queue.parsed(false).value();
+  const auto queues = place ? listQueues(*place) : Error{Errc::unsupported};
+  if (!queues) return;  // what it cannot tell, its own inspection has told
+  const WallTime now = systemClock().wallNow();
+  for (const ListedQueue& each : *queues) {
+    if (!each.isUnread()) continue;
+    const ScheduledStats& sent = each.scheduled;
+    std::string count = "messages that wait: " + std::to_string(sent.waiting + sent.atOnce);
+    if (sent.oldestAtOnce) count += ", the oldest for " + ageText(now - *sent.oldestAtOnce);
+    found.expectSafe(false, "queue " + each.name, std::move(count), "an election that consumes it; none has yet");
+  }
+}
+
 void judgeTimeout(const Named& named, const EnsembleFindings& ensemble, Inspection& found) {
   if (!named.queue) return;
   const auto timeout = ensemble.sessionTimeout.value_or(named.ensemble->zookeeper.sessionTimeout);
@@ -173,6 +191,7 @@ Report lookAtAll(const CheckOptions& options, const Named& named) {
   if (isElsewhere) report.subjects.push_back(lookAtStore(*named.store, options.store.url));
   Inspection together;
   judgeWiring(named, together);
+  if (report.unreached() == 0) judgeUnread(options, together);
   if (named.ensemble) {
     judgeTimeout(named, ensemble, together);
     if (report.unreached() == 0) judgeElection(named, ensemble, together);

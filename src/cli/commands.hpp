@@ -12,6 +12,7 @@ Command produceCommand();
 Command statusCommand();
 Command handoverCommand();
 std::vector<Command> queueCommands();
+Command listQueuesCommand();
 Command moveToCommand();
 Command peekCommand();
 Command resumeCommand();

@@ -37,7 +37,8 @@ struct LogOptions {
   bool json = false;
 };
 
-constexpr const char* queueExamples = R"help(tenure queue stats --queue 'sqlite:orders.db?queue=orders'
+constexpr const char* queueExamples = R"help(tenure queue list --store sqlite:orders.db
+tenure queue stats --queue 'sqlite:orders.db?queue=orders'
 tenure queue peek --queue 'sqlite:orders.db?queue=orders'
 tenure queue failing --blocked --queue 'sqlite:orders.db?queue=orders'
 tenure queue release order-17 --queue 'sqlite:orders.db?queue=orders'
@@ -271,6 +272,7 @@ Command statsCommand() {
 
 std::vector<Command> queueCommands() {
   return {{.name = "queue", .about = "Look at a queue, and unblock it", .examples = queueExamples},
+          listQueuesCommand(),
           statsCommand(),
           peekCommand(),
           failingCommand(),

@@ -172,15 +172,6 @@ std::string withoutStoreText(const std::string& why) {
   return text;
 }
 
-Json scheduledJson(const ScheduledStats& scheduled) {
-  Json out{{"waiting", scheduled.waiting}, {"next", nullptr}, {"lateness_ms", nullptr}};
-  if (scheduled.next) out["next"] = formatWallTime(*scheduled.next);
-  if (scheduled.lateness) out["lateness_ms"] = scheduled.lateness->count();
-  out["at_once"] = scheduled.atOnce;
-  out["oldest_at_once"] = scheduled.oldestAtOnce ? Json(formatWallTime(*scheduled.oldestAtOnce)) : Json();
-  return out;
-}
-
 Json postponedJson(const FailingMessage& each) {
   const Postponements& so = each.attempts.postponements;
   return {{"id", each.attempts.id.value},
@@ -213,6 +204,15 @@ void addStore(const StoreReport& store, Json& out) {
 }
 
 }  // namespace
+
+std::string scheduledJson(const ScheduledStats& scheduled) {
+  Json out{{"waiting", scheduled.waiting}, {"next", nullptr}, {"lateness_ms", nullptr}};
+  if (scheduled.next) out["next"] = formatWallTime(*scheduled.next);
+  if (scheduled.lateness) out["lateness_ms"] = scheduled.lateness->count();
+  out["at_once"] = scheduled.atOnce;
+  out["oldest_at_once"] = scheduled.oldestAtOnce ? Json(formatWallTime(*scheduled.oldestAtOnce)) : Json();
+  return out.dump();
+}
 
 Result<std::optional<ScheduledStats>> scheduledOf(const Backend& queue) {
   const auto scheduled = queue.scheduled();
@@ -312,7 +312,7 @@ std::string reportJson(const QueueReport& report, WallTime now) {
   if (queue.waitingBytes) out["waiting_bytes"] = *queue.waitingBytes;
   if (queue.oldest) out["oldest"] = formatWallTime(*queue.oldest);
   if (queue.oldest) out["oldest_age_ms"] = (now - *queue.oldest).count();
-  if (report.scheduled) out["scheduled"] = scheduledJson(*report.scheduled);
+  if (report.scheduled) out["scheduled"] = Json::parse(scheduledJson(*report.scheduled));
   for (const char* unknown : {"in_work", "retrying", "postponed", "kept", "blocked", "stopped", "dead_letters"})
     out[unknown] = nullptr;
   if (report.store) addStore(*report.store, out);

@@ -56,6 +56,8 @@ Result<Wiring> parseToLook(const QueueOption& queue, const StoreOption& store);
 Result<std::optional<ScheduledStats>> scheduledOf(const Backend& queue);
 /// "3, the next at 2026-05-04T09:12:33.000Z (in 12m 3s)"
 std::string scheduledText(const ScheduledStats& scheduled, WallTime now);
+/// An object.
+std::string scheduledJson(const ScheduledStats& scheduled);
 
 /// The error names the option.
 Result<QueueReport> reportOn(const Wiring& wiring);

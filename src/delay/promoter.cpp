@@ -17,13 +17,18 @@ constexpr auto sleep = 1500ms;          // renewed by a reader that is still idl
 constexpr std::size_t together = 1000;  // messages in one transaction
 constexpr auto lateLimit = 5s;
 constexpr Duration tellingPace = 1min;
+constexpr Duration unreadPace = 1min;
 
 }  // namespace
 
 void Promoter::attach(const TermIdentity& term) {
   const bool isNew = term.token != term_.token || term.generation != term_.generation ||
                      term.ensemble != term_.ensemble || term.election != term_.election;
-  if (isNew) dueClock_ = {};
+  if (isNew) {
+    dueClock_ = {};
+    nextUnreadLook_ = BootTime::min();
+    toldUnread_.clear();
+  }
   term_ = term;
   asleepUntil_ = BootTime::min();
   wake();
@@ -36,6 +41,7 @@ Result<void> Promoter::turn() {
   const bool wasTrusted = dueClock_.isTrusted();
   const WallTime reckoned = dueClock_.reckon(front->now, now);
   tellClock(front->now, wasTrusted);
+  if (const Result<void> told = tellUnread(front->now); !told) return told;
   std::optional<WallTime> next = front->due;
   Duration most = net;
   if (next && *next <= reckoned) {
@@ -67,6 +73,16 @@ void Promoter::tellLateness(const IWaitingRoom::Promoted& promoted) {
   if (promoted.lateness < lateLimit || clock_.now() < nextTelling_) return;
   nextTelling_ = clock_.now() + tellingPace;
   tell(ScheduledLate{promoted.messages, promoted.lateness});
+}
+
+Result<void> Promoter::tellUnread(WallTime now) {
+  if (clock_.now() < nextUnreadLook_) return {};
+  const Result<std::vector<IWaitingRoom::Unread>> unread = room_.unread();
+  if (!unread) return unread.error();
+  nextUnreadLook_ = clock_.now() + unreadPace;
+  for (const auto& [queue, since] : *unread)
+    if (toldUnread_.insert(queue).second) tell(QueueUnread{queue, now - since});
+  return {};
 }
 
 void Promoter::tellClock(WallTime stores, bool wasTrusted) {

@@ -11,6 +11,9 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "delay/due_clock.hpp"
 #include "tenure/events.hpp"
@@ -33,6 +36,12 @@ class IWaitingRoom {
     bool isHeld = false;                    // nothing came, for others have locked what is needed: look again soon
   };
 
+  /// A queue that messages wait for and no election has consumed yet.
+  struct Unread {
+    std::string queue;
+    WallTime since{};  // that of its first message, by the store's clock
+  };
+
   virtual ~IWaitingRoom() = default;
   virtual Result<Front> look() = 0;
   /// Moves the messages whose time is not after `until`, at most so many.
@@ -45,6 +54,8 @@ class IWaitingRoom {
     static_cast<void>(forSoLong);
     return {};
   }
+  /// Those of the same place, some hundred at most.
+  virtual Result<std::vector<Unread>> unread() { return std::vector<Unread>{}; }
 };
 
 /// Threads: its source's.
@@ -68,6 +79,7 @@ class Promoter {
 
  private:
   void tellLateness(const IWaitingRoom::Promoted& promoted);
+  Result<void> tellUnread(WallTime now);
   void tellClock(WallTime stores, bool wasTrusted);
   void tell(EventBody body);
 
@@ -78,6 +90,8 @@ class Promoter {
   BootTime next_{};  // long ago: at once
   BootTime asleepUntil_ = BootTime::min();
   BootTime nextTelling_ = BootTime::min();
+  BootTime nextUnreadLook_ = BootTime::min();
+  std::set<std::string> toldUnread_;  // in this term
   TermIdentity term_;
 };
 

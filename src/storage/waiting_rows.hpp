@@ -48,6 +48,18 @@ void schedule(ToSchedule change, WriteSet& writes);
 ToSchedule toReschedule(const Row& waiting, WallTime at, WallTime now);
 /// Messages without a time and those that are due, in turns, so that neither kind starves; the order of each stays.
 WaitingPage inTurns(WaitingPage once, WaitingPage timed, std::size_t atMost);
+/// SQL: the names that messages wait for, as room(name), with a NULL among them. Each is found by one search of the
+/// index, however many messages it has.
+inline constexpr std::string_view withRooms =
+    "WITH RECURSIVE room(name) AS (SELECT min(queue) FROM tenure_waiting UNION ALL"
+    " SELECT (SELECT min(queue) FROM tenure_waiting WHERE queue > name) FROM room WHERE name IS NOT NULL)";
+/// SQL, after `withRooms`: those that no leader has read yet, with the time at which their first message was sent.
+inline constexpr std::string_view unreadRooms =
+    " SELECT name, (SELECT sent_at FROM tenure_waiting WHERE queue = name ORDER BY due, added LIMIT 1) FROM room"
+    " WHERE name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM tenure_reader WHERE queue = name) LIMIT 100";
+/// SQL, after `withRooms`: every queue of the place, consumed or not.
+inline constexpr std::string_view queueNames =
+    " SELECT name FROM room WHERE name IS NOT NULL UNION SELECT name FROM tenure_queue WHERE NOT elsewhere ORDER BY 1";
 /// The error of a term that is not the reader of the queue any more.
 inline Error newerReader(std::string_view queue) {
   return {Errc::staleTerm, "queue \"" + std::string(queue) + "\" is read by a newer term"};

@@ -57,6 +57,12 @@ class Backend : public IPlace {
   /// For a command that `run` starts: where the store is, beside its URL.
   virtual std::vector<std::pair<std::string, std::string>> environment() const { return {}; }
 
+  /// Every queue of the place, and every name that messages wait for. Errors: unsupported; those of IQueueAdmin::stats()
+  /// but notFound.
+  virtual Result<std::vector<std::string>> queueNames() const {
+    return Error{Errc::unsupported, "this place cannot list its queues"};
+  }
+
   /// The tables that a database must have before its first use, as SQL; empty for a backend that makes its own.
   virtual std::string schemaSql() const { return {}; }
 

@@ -108,6 +108,17 @@ Result<void> Admin::peek(std::size_t limit, const std::function<void(const Messa
 
 }  // namespace
 
+Result<std::vector<std::string>> queueNames(const Options& options) {
+  const Result<std::unique_ptr<Connection>> connection = Connection::open(options, "tenure");
+  if (!connection) return connection.error();
+  if (const Result<void> schema = checkSchema(**connection); !schema) return schema.error();
+  const Result<Answer> rows = (*connection)->ask(std::string(storage::withRooms) + std::string(storage::queueNames));
+  if (!rows) return rows.error();
+  std::vector<std::string> names;
+  for (int row = 0; row < rows->rows(); ++row) names.push_back(rows->text(row, 0));
+  return names;
+}
+
 std::unique_ptr<ScheduledMessages> openScheduled(const Options& options) {
   auto kept = std::make_shared<Options>(options);
   auto driver = std::make_unique<Driver>(*kept, noEvents(), "tenure");

@@ -1,3 +1,4 @@
+#include "backends/postgresql/queue_stats.hpp"
 #include "backends/postgresql/url.hpp"
 #include "urls/backend.hpp"
 #include "urls/password_file.hpp"
@@ -21,6 +22,7 @@ class PostgresqlBackend final : public DatabaseBackend<postgresql::Options, post
 
   std::vector<std::string> secretVariables() const override { return {"PGPASSWORD"}; }
 
+  Result<std::vector<std::string>> queueNames() const override { return postgresql::queueNames(options_); }
   Result<std::unique_ptr<ScheduledMessages>> scheduled() const override { return postgresql::openScheduled(options_); }
   std::string schemaSql() const override { return postgresql::schemaSql(); }
   Result<void> applySchema() const override { return postgresql::applySchema(options_); }

@@ -155,6 +155,14 @@ Command WaitingRoom::ofReader(const std::string& sql, const std::string& end, Ow
                  term_.token.value, own...);
 }
 
+Result<std::vector<delay::IWaitingRoom::Unread>> WaitingRoom::unread() {
+  const Result<Answer> rows = connection_->ask(std::string(storage::withRooms) + std::string(storage::unreadRooms));
+  if (!rows) return rows.error();
+  std::vector<Unread> unread;
+  for (int row = 0; row < rows->rows(); ++row) unread.push_back({rows->text(row, 0), rows->time(row, 1)});
+  return unread;
+}
+
 Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
   const auto inTransaction = [&]() -> Result<Promoted> {
     const auto due = begin(until, atMost);

@@ -46,6 +46,7 @@ class WaitingRoom final : public delay::IWaitingRoom {
 
   Result<Front> look() override;
   Result<Promoted> promote(WallTime until, std::size_t atMost) override;
+  Result<std::vector<Unread>> unread() override;
   Result<void> fallAsleep(std::chrono::milliseconds forSoLong) override;
 
  private:

@@ -133,6 +133,20 @@ Result<void> Admin::peek(std::size_t limit, const std::function<void(const Messa
 
 }  // namespace
 
+Result<std::vector<std::string>> queueNames(const Options& options) {
+  OpenFile file{ofWhatIsThere(options), OpenFile::For::operators};
+  const auto connection = file.acquire();
+  if (!connection) return connection.error();
+  Query rows = (*connection)->query(std::string(storage::withRooms) + std::string(storage::queueNames));
+  std::vector<std::string> names;
+  for (;;) {
+    const Result<bool> row = rows.next();
+    if (!row) return row.error();
+    if (!*row) return names;
+    names.push_back(rows.text(0));
+  }
+}
+
 std::unique_ptr<ScheduledMessages> openScheduled(const Options& options) {
   auto file = std::make_shared<OpenFile>(ofWhatIsThere(options), OpenFile::For::operators);
   auto driver = std::make_unique<Driver>(*file, noEvents());

@@ -1,3 +1,4 @@
+#include "backends/sqlite/queue_stats.hpp"
 #include "backends/sqlite/url.hpp"
 #include "urls/backend.hpp"
 
@@ -10,6 +11,7 @@ class SqliteBackend final : public DatabaseBackend<sqlite::Options, sqlite::Data
 
   bool hasSql() const noexcept override { return true; }
   void setCreate(bool create) override { options_.create = create; }
+  Result<std::vector<std::string>> queueNames() const override { return sqlite::queueNames(options_); }
   Result<std::unique_ptr<ScheduledMessages>> scheduled() const override { return sqlite::openScheduled(options_); }
   std::string schemaSql() const override { return sqlite::schemaSql(); }
   Result<void> applySchema() const override { return sqlite::applySchema(options_); }

@@ -1,12 +1,19 @@
 /// What operators see of a queue at a glance.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "backends/sqlite/fence_rows.hpp"
 #include "tenure/spi/admin.hpp"
+#include "tenure/sqlite.hpp"
 
 namespace tenure::sqlite {
 
 /// Where the connection's limit of a look ends the counting, the places that are taken stand for the messages.
 Result<QueueStats> statsOf(Connection& connection, const Queue& queue);
+
+/// Every queue of the place, and every name that messages wait for. Errors: those of IQueueAdmin::stats() but notFound.
+Result<std::vector<std::string>> queueNames(const Options& options);
 
 }  // namespace tenure::sqlite

@@ -98,6 +98,17 @@ Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
   return Front{systemClock().wallNow(), *due};
 }
 
+Result<std::vector<delay::IWaitingRoom::Unread>> WaitingRoom::unread() {
+  Query rows = connection_->query(std::string(storage::withRooms) + std::string(storage::unreadRooms));
+  std::vector<Unread> unread;
+  for (;;) {
+    const Result<bool> row = rows.next();
+    if (!row) return row.error();
+    if (!*row) return unread;
+    unread.push_back({rows.text(0), rows.time(1)});
+  }
+}
+
 Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
   if (const Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked.error();
   const auto inTransaction = [&]() -> Result<Promoted> {

@@ -32,6 +32,7 @@ class WaitingRoom final : public delay::IWaitingRoom {
 
   Result<Front> look() override;
   Result<Promoted> promote(WallTime until, std::size_t atMost) override;
+  Result<std::vector<Unread>> unread() override;
 
  private:
   Result<Promoted> move(const storage::WaitingPage& page);

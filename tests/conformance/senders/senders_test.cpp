@@ -254,6 +254,21 @@ TEST_P(SendersSuite, WhereNobodyConsumesYetTheyWaitForTheFirstLeader) {
   EXPECT_EQ(came[0].id, MessageId{"early"});
 }
 
+TEST_P(SendersSuite, ALeaderTellsOfAQueueBesideItsOwnThatNoElectionHasConsumed) {
+  stranger()->run("INSERT INTO tenure_waiting(queue, id, body) VALUES ('unread', 'early', 'body')");
+  RecordedEvents events;
+  Replica next = place_.world->open(events);
+  const TestTerm term(8);
+  ASSERT_THAT(next.store->claim(term), succeeds());
+  ASSERT_THAT(next.source->attach(term), succeeds());
+
+  EXPECT_TRUE(next.source->fetch(1, BootClock::now(), {}).value().empty());
+
+  const auto told = events.of<QueueUnread>();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].queue, "unread");
+}
+
 TEST_P(SendersSuite, ASuccessorBringsWhatItsPredecessorHasLeft) {
   const auto shop = stranger();
   shop->run(send("first"));

@@ -102,6 +102,47 @@ TEST_F(Scheduled, WhatOthersHaveSentToANameThatNobodyConsumesIsShown) {
   EXPECT_THAT(stats.output, HasSubstr("scheduled     0; without a time 1, the oldest for "));
   EXPECT_THAT(tenure({"scheduled", "list", "--queue", unread}).output, testing::StartsWith("at once  due  a "));
   EXPECT_EQ(tenure({"queue", "stats", "--queue", "sqlite:" + at("q.db") + "?queue=absent"}).exit, 69);
+  const Run check = tenure({"check", "--queue", queue()});
+  EXPECT_EQ(check.exit, 1);
+  EXPECT_THAT(check.output, ContainsRegex("warning  queue unread +messages that wait: 1, the oldest for "));
+}
+
+TEST_F(Scheduled, QueuesAreListedWithThoseThatNobodyConsumesAndALeaderBesideThemTellsOfThese) {
+  produce("");
+  send(R"({"id":"1","body":"b"})"
+       "\n"
+       R"({"id":"2","body":"b"})"
+       "\n");
+  sql("INSERT INTO tenure_waiting(queue, id, body) VALUES ('unread', 'a', 'b')");
+  const std::string place = "sqlite:" + at("q.db");
+
+  const Run before = tenure({"queue", "list", "--store", place});
+  EXPECT_EQ(before.exit, 0);
+  EXPECT_THAT(before.output, ContainsRegex("^orders  waiting 2, the oldest for [0-9]+s  not consumed yet\n"
+                                           "unread  waiting 0  scheduled 0; without a time 1, .*  not consumed yet"));
+
+  Program replica = consume("a");
+  ASSERT_TRUE(ledgerReaches(2)) << replica.output();
+  EXPECT_TRUE(eventually([&] { return replica.output().find("queue_unread") != std::string::npos; }));
+  EXPECT_THAT(replica.output(), ContainsRegex("queue_unread.* queue=unread age_ms="));
+  std::istringstream lines(tenure({"queue", "list", "--store", place, "--json"}).output);
+  std::string line;
+  ASSERT_TRUE(std::getline(lines, line));
+  const auto orders = nlohmann::json::parse(line);
+  EXPECT_EQ(orders["queue"], "orders");
+  EXPECT_EQ(orders["waiting"], 0);
+  EXPECT_TRUE(orders["election"].is_string());
+  ASSERT_TRUE(std::getline(lines, line));
+  EXPECT_EQ(nlohmann::json::parse(line)["scheduled"]["at_once"], 1);
+  EXPECT_TRUE(nlohmann::json::parse(line)["election"].is_null());
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+}
+
+TEST_F(Scheduled, APlaceThatCannotListItsQueuesSaysSo) {
+  const Run list = tenure({"queue", "list", "--store", "redis://127.0.0.1:1/0"});
+  EXPECT_EQ(list.exit, 78);
+  EXPECT_THAT(list.output, HasSubstr("--store: unsupported: this place cannot list its queues"));
+  EXPECT_EQ(tenure({"queue", "list", "--store", "sqlite:" + at("none.db")}).exit, 69);
 }
 
 TEST_F(Scheduled, TimesOfALineComeBeforeThoseOfTheCommand) {

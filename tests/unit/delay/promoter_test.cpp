@@ -39,7 +39,10 @@ class Room final : public IWaitingRoom {
     return promoted;
   }
 
+  Result<std::vector<Unread>> unread() override { return others; }
+
   std::multiset<WallTime> times;
+  std::vector<Unread> others;  // queues that no election has consumed yet
   std::optional<Error> refusal;
   bool isHeld = false;
   std::chrono::milliseconds jump{0};
@@ -125,6 +128,25 @@ TEST_F(PromoterTest, LatenessIsToldAtMostOnceAMinute) {
   room_.times = {in(-10s), in(-1s)};
   sleepAndTurn();
   EXPECT_EQ(events_.of<ScheduledLate>().size(), 2U);
+}
+
+TEST_F(PromoterTest, AQueueThatNoElectionConsumesIsToldOnceATerm) {
+  room_.others = {{"order", in(-3s)}};
+  sleepAndTurn();
+  const auto told = events_.of<QueueUnread>();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].queue, "order");
+  EXPECT_EQ(told[0].age, 3s);
+
+  clock_.advance(1min);
+  room_.others.push_back({"bill", in(0s)});
+  sleepAndTurn();
+  ASSERT_EQ(events_.of<QueueUnread>().size(), 2U);
+  EXPECT_EQ(events_.of<QueueUnread>()[1].queue, "bill");
+
+  promoter_.attach(test::identityWith(8));
+  ASSERT_THAT(promoter_.turn(), succeeds());
+  EXPECT_EQ(events_.of<QueueUnread>().size(), 4U);
 }
 
 TEST_F(PromoterTest, ANewTermTrustsTheClockAsItIs) {
