@@ -44,7 +44,7 @@ class PostgreSQL:
             if self.session.closed:
                 self.connect()
             with self.session.transaction():  # both or none: COMMIT at its end, ROLLBACK where a statement fails
-                self.session.execute("SELECT tenure_send(%s, %s::text, id => %s, grp => %s)", message)
+                self.session.execute("SELECT tenure_send(%s, %s, id => %s, grp => %s)", message)
                 self.session.execute("INSERT INTO orders VALUES (%s, %s) ON CONFLICT DO NOTHING", (order, cents))
                 must_cost(cents, self.session.execute("SELECT cents FROM orders WHERE id = %s", (order,)))
         except self.psycopg.OperationalError as error:
