@@ -4,7 +4,7 @@
     SHOP=postgresql://shop@db/shop examples/order_service.py < orders
 
 A line of `orders` is an order: its id and what it costs, "o-1 4990". Each is answered by a line "taken o-1" or
-"refused o-2: why". Whoever gets no answer sends the line again: row and message are there once all the same.
+"refused o-2: why". A client without an answer sends the line again: row and message are there once all the same.
 
 SHOP may be sqlite:FILE as well. The table: CREATE TABLE orders(id text PRIMARY KEY, cents int CHECK (cents > 0))
 """

@@ -140,7 +140,7 @@ class InvoicedOrders : public OrderService {
   int started_ = 0;
 };
 
-TEST_F(InvoicedOrders, HaveARowAndOneInvoiceOrNeitherWhoeverIsKilled) {
+TEST_F(InvoicedOrders, HaveARowAndOneInvoiceOrNeitherWhicheverProcessIsKilled) {
   const std::uint64_t seed = freshSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::cout << "seed " << seed << '\n';
