@@ -172,6 +172,13 @@ Value file(std::filesystem::path& path) {
   return parsed("FILE", "the name of a file", take);
 }
 
-Value yesOrNo(bool& value) { return choice(value, Choices<bool>{{"yes", true}, {"no", false}}, {}); }
+/// 1 and 0 as well, as most URLs have them.
+Value yesOrNo(bool& value) {
+  Value made = choice(value, Choices<bool>{{"yes", true}, {"no", false}}, {});
+  made.take = [byName = std::move(made.take)](const std::string& given) {
+    return byName(given == "1" ? "yes" : given == "0" ? "no" : given);
+  };
+  return made;
+}
 
 }  // namespace tenure::urls

@@ -131,10 +131,14 @@ Result<std::unique_ptr<Connection>> Connection::open(const Options& options, std
   connection->whenBusy(std::move(whenBusy));
   if (sqlite3_db_readonly(db, "main") == 1)
     return Error{Errc::permissionDenied, at.file.string() + " is read-only for this process"};
-  const Result<void> configured = connection->configure(journalPlan(sqlite3_libversion_number()));
-  if (!configured) return configured.error();
+  const Result<bool> marked = isForSenders(*connection);
+  if (!marked) return marked.error();
+  const JournalPlan plan = journalPlan(sqlite3_libversion_number(), options.senders || *marked);
+  if (const Result<void> configured = connection->configure(plan); !configured) return configured.error();
   const Result<void> schema = ensureSchema(*connection, options.create, older);
   if (!schema) return schema.error();
+  if (options.senders && options.create && !*marked)
+    if (const Result<void> remembered = markForSenders(*connection); !remembered) return remembered.error();
   return connection;
 }
 

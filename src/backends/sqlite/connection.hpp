@@ -33,8 +33,9 @@ struct JournalPlan {
   std::string_view mode;         // as PRAGMA journal_mode answers it
   std::string_view synchronous;  // as PRAGMA synchronous takes it
 };
-constexpr JournalPlan journalPlan(int libraryVersion) noexcept {
-  return libraryVersion >= 3'051'003 ? JournalPlan{"wal", "FULL"} : JournalPlan{"truncate", "EXTRA"};
+/// Other programs that write the file may have an older library: for them it stays in a rollback journal.
+constexpr JournalPlan journalPlan(int libraryVersion, bool forSenders = false) noexcept {
+  return libraryVersion >= 3'051'003 && !forSenders ? JournalPlan{"wal", "FULL"} : JournalPlan{"truncate", "EXTRA"};
 }
 
 /// As the file's header says: asking SQLite would open its log.

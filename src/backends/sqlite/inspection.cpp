@@ -30,13 +30,17 @@ Result<std::string> ask(Connection& connection, std::string_view question) {
   return *row ? answer.text(0) : std::string();
 }
 
-void lookAtJournal(Connection& connection, Inspection& found) {
-  const JournalPlan plan = journalPlan(sqlite3_libversion_number());
+Result<void> lookAtJournal(Connection& connection, const Options& options, Inspection& found) {
+  const Result<bool> marked = isForSenders(connection);
+  if (!marked) return marked.error();
+  const JournalPlan plan = journalPlan(sqlite3_libversion_number(), options.senders || *marked);
   // A rollback journal's kind is each connection's own business; WAL is the file's.
   const bool isWal = isInWalMode(connection.file());
   found.expectSafe(isWal == (plan.mode == "wal"), "journal_mode", isWal ? "wal" : "a rollback journal",
                    "the next leader changes it to " + std::string(plan.mode) + ", for which it must be alone");
   found.fact("synchronous", std::string(plan.synchronous), "set by each of our connections");
+  if (*marked) found.fact("senders", "other programs write this file", "it stays in a rollback journal");
+  return {};
 }
 
 Result<bool> hasOurEncoding(Connection& connection, Inspection& found) {
@@ -98,7 +102,7 @@ Result<Findings> inspect(const Options& options) {
   if (!exists) return found.take();
   const Result<std::unique_ptr<Connection>> connection = Connection::look(options);
   if (!connection) return connection.error();
-  lookAtJournal(**connection, found);
+  if (const Result<void> looked = lookAtJournal(**connection, options, found); !looked) return looked.error();
   const Result<bool> readable = hasOurEncoding(**connection, found);
   if (!readable) return readable.error();
   if (!*readable) return found.take();

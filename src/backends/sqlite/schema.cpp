@@ -13,8 +13,10 @@ namespace {
 constexpr std::int64_t schemaVersion = 5;
 
 constexpr const char* createTables = R"sql(
-CREATE TABLE tenure_schema(version INTEGER NOT NULL);
-INSERT INTO tenure_schema VALUES(5);
+CREATE TABLE tenure_schema(
+  version INTEGER NOT NULL,
+  senders INTEGER NOT NULL DEFAULT 0);  -- 1: other programs write the file, so it stays in a rollback journal
+INSERT INTO tenure_schema(version) VALUES(5);
 CREATE TABLE tenure_queue(
   number INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
@@ -134,6 +136,13 @@ CREATE TABLE tenure_waiting(
   CONSTRAINT due_is_0_or_milliseconds_since_1970 CHECK (typeof(due) = 'integer' AND due >= 0),
   CONSTRAINT numbered_is_0_or_1 CHECK (numbered IN (0, 1)));
 CREATE INDEX tenure_waiting_due ON tenure_waiting(queue, due, added);
+-- What a CHECK cannot look at: each element of the headers.
+CREATE TRIGGER tenure_waiting_headers BEFORE INSERT ON tenure_waiting
+  WHEN NEW.headers <> '' AND json_valid(NEW.headers) AND EXISTS (
+    SELECT 1 FROM json_each(NEW.headers) AS pair WHERE CASE WHEN pair.type <> 'array' THEN 1
+      ELSE json_array_length(pair.value) <> 2 OR json_type(pair.value, '$[0]') <> 'text'
+        OR json_type(pair.value, '$[1]') <> 'text' END)
+  BEGIN SELECT RAISE(ABORT, 'tenure_waiting: headers: expected a JSON array of [name, value]'); END;
 CREATE TABLE tenure_fired(
   queue TEXT NOT NULL, id TEXT NOT NULL, due INTEGER NOT NULL,
   at INTEGER NOT NULL,          -- when it came to its queue
@@ -250,6 +259,19 @@ Result<void> ensureSchema(Connection& connection, bool create, OlderSchema older
   }
   if (!present->empty()) return checkTables(connection, *std::move(present), older);
   return Error{Errc::notFound, connection.file().string() + " holds no Tenure queue"};
+}
+
+Result<bool> isForSenders(Connection& connection) {
+  Query column = connection.query("SELECT 1 FROM pragma_table_info('tenure_schema') WHERE name = 'senders'");
+  if (const Result<bool> isThere = column.next(); !isThere || !*isThere) return isThere;
+  Query marked = connection.query("SELECT 1 FROM tenure_schema WHERE senders = 1");
+  return marked.next();
+}
+
+Result<void> markForSenders(Connection& connection) {
+  const Result<bool> marked = isForSenders(connection);
+  if (!marked) return marked.error();
+  return *marked ? Result<void>{} : connection.run("UPDATE tenure_schema SET senders = 1");
 }
 
 Result<void> lookAtSchema(Connection& connection, bool mayCreate) {

@@ -40,6 +40,10 @@ enum class OlderSchema {
 /// A table that is missing from an existing schema is never created again: the fence's absence must be noticed.
 Result<void> ensureSchema(Connection& connection, bool create, OlderSchema older = OlderSchema::refuse);
 
+/// Whether other programs write the file (Options::senders), as it says itself.
+Result<bool> isForSenders(Connection& connection);
+Result<void> markForSenders(Connection& connection);
+
 /// Whether ensureSchema() would succeed, as far as a look can tell; makes nothing.
 Result<void> lookAtSchema(Connection& connection, bool mayCreate);
 

@@ -76,6 +76,7 @@ UPDATE tenure_attempt SET process_died = 1 WHERE last_error = 'its process died'
 UPDATE tenure_attempt SET postponed = CAST(substr(last_error, 11) AS INTEGER), postponed_since = first_at,
   last_error = substr(last_error, instr(last_error, 'Z: ') + 3)
   WHERE last_error GLOB 'postponed [0-9]* times since *Z: *';
+ALTER TABLE tenure_schema ADD COLUMN senders INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE tenure_turn(
   queue INTEGER NOT NULL, consumer TEXT NOT NULL, grp TEXT NOT NULL,
   position INTEGER NOT NULL,    -- the last number that is past
@@ -112,6 +113,13 @@ CREATE TABLE tenure_waiting(
   CONSTRAINT due_is_0_or_milliseconds_since_1970 CHECK (typeof(due) = 'integer' AND due >= 0),
   CONSTRAINT numbered_is_0_or_1 CHECK (numbered IN (0, 1)));
 CREATE INDEX tenure_waiting_due ON tenure_waiting(queue, due, added);
+-- What a CHECK cannot look at: each element of the headers.
+CREATE TRIGGER tenure_waiting_headers BEFORE INSERT ON tenure_waiting
+  WHEN NEW.headers <> '' AND json_valid(NEW.headers) AND EXISTS (
+    SELECT 1 FROM json_each(NEW.headers) AS pair WHERE CASE WHEN pair.type <> 'array' THEN 1
+      ELSE json_array_length(pair.value) <> 2 OR json_type(pair.value, '$[0]') <> 'text'
+        OR json_type(pair.value, '$[1]') <> 'text' END)
+  BEGIN SELECT RAISE(ABORT, 'tenure_waiting: headers: expected a JSON array of [name, value]'); END;
 CREATE TABLE tenure_fired(
   queue TEXT NOT NULL, id TEXT NOT NULL, due INTEGER NOT NULL,
   at INTEGER NOT NULL,          -- when it came to its queue

@@ -10,6 +10,8 @@ Options parametersOf(sqlite::Options& options) {
       {"lock-limit", duration(options.lockLimit, waits), "Maximum wait for the file's write lock"},
       {"evict", yesOrNo(options.evictFrozenHolder),
        "Whether a successor may then kill a predecessor that holds it and is proven to be frozen"},
+      {"senders", yesOrNo(options.senders),
+       "Whether other programs write messages into the file: it stays in a rollback journal then, which is remembered"},
   };
 }
 

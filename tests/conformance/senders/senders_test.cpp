@@ -177,6 +177,8 @@ TEST_P(SendersSuite, WhatNoMessageCanBeIsRefusedWhenItIsSent) {
   EXPECT_FALSE(shop->tryToRun("INSERT INTO tenure_waiting(queue, body) VALUES ('no queue', 'b')"));
   EXPECT_FALSE(shop->tryToRun(into + "headers) VALUES ('q', 'b', '{}')"));
   EXPECT_FALSE(shop->tryToRun(into + "headers) VALUES ('q', 'b', 'no json')"));
+  for (const char* bad : {R"(["trace"])", R"([["trace"]])", R"([["trace", 1]])", R"([["trace", "1", "2"]])"})
+    EXPECT_FALSE(shop->tryToRun(into + "headers) VALUES ('q', 'b', '" + bad + "')")) << bad;
   EXPECT_FALSE(shop->tryToRun(into + "due) VALUES ('q', 'b', -1)"));
   EXPECT_FALSE(shop->tryToRun(into + "numbered) VALUES ('q', 'b', 2)"));
   EXPECT_TRUE(shop->tryToRun(into + "headers) VALUES ('q', 'b', '[[\"trace\", \"1\"]]')"));

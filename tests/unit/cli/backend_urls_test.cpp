@@ -77,6 +77,12 @@ TEST(PostgresqlUrl, RefusesWhatNamesNoDatabase) {
     EXPECT_THAT(complaint(url), HasSubstr("names a database")) << url;
 }
 
+TEST(SqliteUrl, TakesYesAndOneAlike) {
+  EXPECT_TRUE(accepted(sqliteOptions, "sqlite:o.db?senders=1").senders);
+  EXPECT_TRUE(accepted(sqliteOptions, "sqlite:o.db?senders=yes").senders);
+  EXPECT_FALSE(accepted(sqliteOptions, "sqlite:o.db?senders=0").senders);
+}
+
 TEST(PostgresqlUrl, SaysWhichParameterIsOutOfItsRange) {
   EXPECT_THAT(complaint("postgresql://db/o?connect-limit=1s"),
               HasSubstr("connect-limit: \"1s\" is not a time from 2s to 10m"));

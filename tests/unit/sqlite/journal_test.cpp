@@ -35,6 +35,25 @@ TEST(JournalPlan, UsesWalWhereItIsRepaired) {
   EXPECT_EQ(journalPlan(3'051'003).synchronous, "FULL");
 }
 
+TEST(JournalPlan, StaysWithARollbackJournalWhereOthersWriteTheFile) {
+  EXPECT_EQ(journalPlan(3'051'003, true).mode, "truncate");
+  EXPECT_EQ(journalPlan(3'051'003, true).synchronous, "EXTRA");
+}
+
+TEST(SqliteFile, RemembersThatOtherProgramsWriteIt) {
+  const SqliteWorld world;
+  EXPECT_FALSE(isForSenders(*Connection::open(world.options()).value()).value());
+  Options asked = world.options();
+  asked.senders = true;
+  asked.create = false;
+  EXPECT_FALSE(isForSenders(*Connection::open(asked).value()).value()) << "an operator writes nothing";
+  asked.create = true;
+
+  ASSERT_THAT(Connection::open(asked), succeeds());
+
+  EXPECT_TRUE(isForSenders(*Connection::open(world.options()).value()).value());
+}
+
 TEST(SqliteFile, IsKeptAsTheLinkedLibraryNeeds) {
   const SqliteWorld world;
   const auto connection = Connection::open(world.options()).value();
