@@ -41,6 +41,8 @@ constexpr const char* form =
 constexpr const char* about = "Queue and store in one database, whose tables `tenure schema apply` makes once.";
 constexpr const char* remarks =
     R"help(Least rights: SELECT, INSERT, UPDATE and DELETE on the tables tenure_..., and what --sql needs.
+A service that only sends: USAGE on their schema, and EXECUTE on tenure_send and tenure_cancel or
+INSERT on tenure_waiting; nothing else.
 Who runs `tenure schema apply` owns these tables, and may create in their schema.
 )help";
 

@@ -90,9 +90,38 @@ Result<void> lookAtQueue(Connection& connection, const Options& options, Inspect
   return {};
 }
 
+/// Who may send with the functions. True: this role may.
+Result<bool> lookAtSending(Connection& connection, Inspection& found) {
+  const Result<bool> ours = hasSendFunctions(connection);
+  if (!ours) return ours.error();
+  found.expectSafe(*ours, "tenure_send", *ours ? "as this build knows it" : "absent, or of another version",
+                   "that of this build: `tenure schema apply` makes it");
+  const Result<Answer> rights = connection.ask(
+      "SELECT coalesce(bool_or(has_function_privilege(oid, 'EXECUTE') AND proname = 'tenure_send'), "
+      "false)::int::bigint,"
+      " coalesce(bool_or(has_function_privilege('public', oid, 'EXECUTE')), false)::int::bigint FROM pg_proc"
+      " WHERE proname IN ('tenure_send', 'tenure_cancel') AND pronamespace = current_schema()::regnamespace");
+  if (!rights) return rights.error();
+  const bool maySend = rights->integer(0, 0) == 1;
+  if (*ours) found.fact("senders", maySend ? "this role may send with it" : "this role may not send with it");
+  found.expectSafe(rights->integer(0, 1) == 0, "senders", "everybody may send",
+                   "REVOKE EXECUTE … FROM PUBLIC, and a GRANT to each role that sends");
+  return maySend;
+}
+
 Result<void> lookAtTables(Connection& connection, const Options& options, Inspection& found) {
   const Result<void> schema = checkSchema(connection);
   if (!schema && connection.isLost()) return schema;
+  if (schema || schema.error().is(Errc::permissionDenied)) {
+    const Result<bool> maySend = lookAtSending(connection, found);
+    if (!maySend) return maySend.error();
+    if (!schema && *maySend) {
+      found.expectSafe(
+          false, "privileges", "those of a sender",
+          "for a replica and for `tenure produce`: SELECT, INSERT, UPDATE and DELETE on the tables tenure_...");
+      return {};
+    }
+  }
   found.require(schema.has_value(), "schema", schema ? "as this build knows it" : "unfit",
                 schema ? "" : "the tables of this build; " + schema.error().detail);
   if (!schema) return {};

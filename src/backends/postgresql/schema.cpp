@@ -258,16 +258,21 @@ Result<void> checkSchema(Connection& connection) {
 
 std::string schemaSql() { return "BEGIN;\n" + std::string(createTables) + functionsSql() + "COMMIT;\n"; }
 
-namespace {
-
-/// Where they are these already, a role that does not own them may ask for them as well.
-Result<void> applyFunctions(Connection& connection) {
+Result<bool> hasSendFunctions(Connection& connection) {
   const Result<Answer> known = connection.ask(
       "SELECT (coalesce(obj_description(to_regprocedure('tenure_cancel(text,text)')), '') = $1::text)"
       "::int::bigint",
       digestOfFunctions());
+  return known ? Result<bool>(known->integer(0, 0) == 1) : known.error();
+}
+
+namespace {
+
+/// Where they are these already, a role that does not own them may ask for them as well.
+Result<void> applyFunctions(Connection& connection) {
+  const Result<bool> known = hasSendFunctions(connection);
   if (!known) return known.error();
-  return known->integer(0, 0) == 1 ? Result<void>{} : connection.script(functionsSql());
+  return *known ? Result<void>{} : connection.script(functionsSql());
 }
 
 Result<void> applyTables(Connection& connection) {

@@ -47,6 +47,9 @@ Result<std::string> forbiddenTables(Connection& connection);
 /// Errors:  permissionDenied  names the tables on which a leader would lack a right
 Result<void> checkRights(Connection& connection);
 
+/// Whether the functions for senders are those of this build.
+Result<bool> hasSendFunctions(Connection& connection);
+
 /// Our tables with a comma between them, for one question about all.
 std::string allTables();
 

@@ -109,6 +109,24 @@ TEST(Inspection, NamesTablesThatTheRoleMayNotChange) {
   world.ask("DROP OWNED BY stranger; DROP ROLE stranger");
 }
 
+TEST(Inspection, TellsWhoMaySend) {
+  test::PostgresWorld world;
+  EXPECT_THAT(inspected(world.options()), finds(Severity::fact, "senders", "this role may send with it"));
+  Options sender = world.options();
+  world.ask("CREATE ROLE sender LOGIN; ALTER ROLE sender SET search_path = \"" + world.role() +
+            "\"; GRANT USAGE ON SCHEMA \"" + world.role() + "\" TO sender");
+  sender.user = "sender";
+  EXPECT_THAT(inspected(sender), finds(Severity::refusal, "schema", "unfit"));
+  world.ask("GRANT EXECUTE ON FUNCTION tenure_send(text, text, text, text, jsonb, timestamptz) TO sender");
+  EXPECT_THAT(inspected(sender), finds(Severity::warning, "privileges", "those of a sender"));
+
+  world.ask("GRANT EXECUTE ON FUNCTION tenure_cancel(text, text) TO PUBLIC");
+  EXPECT_THAT(inspected(world.options()), finds(Severity::warning, "senders", "everybody may send"));
+  world.ask("COMMENT ON FUNCTION tenure_cancel(text, text) IS 'of another version'");
+  EXPECT_THAT(inspected(world.options()), finds(Severity::warning, "tenure_send", "absent, or of another version"));
+  world.ask("DROP OWNED BY sender; DROP ROLE sender");
+}
+
 TEST(Inspection, OfAServerThatIsAwayFails) {
   test::PostgresWorld world;
   Options nobody = world.options();

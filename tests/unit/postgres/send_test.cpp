@@ -135,6 +135,13 @@ TEST_F(SendFunctions, AreNotForEverybodyAndRunWithTheRightsOfTheTables) {
   EXPECT_EQ(shop.ask(send("b")), "b") << "a table of its own in front of ours changes nothing";
   EXPECT_EQ(shop.ask("SELECT tenure_cancel('orders', 'b')"), "cancelled");
   EXPECT_THAT(fetch(30s), ElementsAre("a"));
+  shop.ask("DROP TABLE pg_temp.tenure_waiting; RESET ROLE");
+  world.ask("GRANT INSERT ON tenure_waiting TO shop_app");
+  shop.ask("SET ROLE shop_app");
+  EXPECT_EQ(shop.tryToRun("INSERT INTO tenure_waiting(queue, id, body) VALUES ('orders', 'c', 'b')"
+                          " ON CONFLICT DO NOTHING"),
+            "");
+  EXPECT_THAT(fetch(30s), ElementsAre("c"));
   shop.ask("RESET ROLE");
   world.ask("DROP OWNED BY shop_app; DROP ROLE shop_app");
 }
