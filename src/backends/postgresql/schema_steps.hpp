@@ -66,6 +66,7 @@ UPDATE tenure_attempt
   SET postponed = substring(encode(last_error, 'escape') FROM '^postponed (\d+) times')::bigint,
       postponed_since = first_at, last_error = substr(last_error, position('\x5a3a20'::bytea IN last_error) + 3)
   WHERE encode(last_error, 'escape') ~ '^postponed \d+ times since \S+Z: ';
+ALTER TABLE tenure_message DROP CONSTRAINT IF EXISTS tenure_message_queue_fkey;
 CREATE TABLE tenure_turn(
   queue bigint NOT NULL, consumer text NOT NULL, grp bytea NOT NULL,
   position bigint NOT NULL,        -- the last number that is past

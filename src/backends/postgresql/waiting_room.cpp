@@ -19,6 +19,7 @@ constexpr std::int64_t enoughBytes = 8LL << 20U;
 constexpr std::int64_t lateCommits = 60'000;  // milliseconds
 constexpr std::chrono::minutes frontLooks{1};
 constexpr std::string_view nothingToHold = "55P03";  // lock_not_available
+constexpr std::chrono::seconds oneByOne{1};          // after others have locked one of the messages
 
 // By the server's clock.
 const std::string serverNow = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
@@ -27,6 +28,22 @@ const std::string firstOnce =
 const std::string firstTimed =
     "(SELECT due FROM tenure_waiting WHERE queue = $1 AND due > 0 AND due >= $3 ORDER BY due, added LIMIT 1)";
 const std::string waitingColumns = "queue, id, due, grp, body, headers, numbered, added";
+
+// Moves messages without a time to the queue's end, as they are: they do not come to this process for that. Without
+// effect where one of them gets a number. Says how many there are, how many were moved, and the place of the last one.
+const std::string moveWhole =
+    "WITH first AS MATERIALIZED (SELECT ctid AS place, added, numbered, octet_length(body) AS size FROM tenure_waiting"
+    "  WHERE queue = $1 AND due = 0 AND added > $2 ORDER BY due, added LIMIT (SELECT $3) FOR UPDATE NOWAIT),"
+    " fitting AS MATERIALIZED (SELECT place, added, numbered FROM"
+    "  (SELECT *, sum(size) OVER (ORDER BY added) - size AS before FROM first) AS measured WHERE before < $4),"
+    " gone AS (DELETE FROM tenure_waiting AS sent WHERE sent.ctid = ANY(ARRAY("
+    "   SELECT place FROM fitting WHERE NOT EXISTS (SELECT FROM fitting WHERE numbered <> 0)))"
+    "  RETURNING sent.added, sent.id, sent.grp, sent.body, sent.headers),"
+    " ends AS (UPDATE tenure_queue SET last = last + (SELECT count(*) FROM gone)"
+    "  WHERE number = $5 AND EXISTS (SELECT FROM gone) RETURNING last - (SELECT count(*) FROM gone) AS before),"
+    " stored AS (INSERT INTO tenure_message(queue, n, id, grp, body, headers, enqueued_at)"
+    "  SELECT $5, before + row_number() OVER (ORDER BY added), id, grp, body, nullif(headers, ''), $6 FROM ends, gone)"
+    " SELECT count(*), (SELECT count(*) FROM gone), max(added) FROM fitting";
 
 /// One statement for each run of messages that are numbered, or not: so they come to the queue in their order.
 Result<void> addAppends(const QueuePlace& queue, const std::vector<WaitingMessage>& messages,
@@ -105,6 +122,7 @@ void WaitingRoom::attach(Connection* connection, QueuePlace queue, const TermIde
   heldSince_.clear();
   once_ = {};
   timedFrom_ = 0;
+  firstTimed_.reset();
   nextFrontLook_ = BootClock::now() + frontLooks;
 }
 
@@ -122,6 +140,7 @@ Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
   once_.looked(once, front->integer(0, 3));
   const std::int64_t now = front->integer(0, 0);
   timedFrom_ = std::min(timed.value_or(now), now) - lateCommits;
+  firstTimed_ = timed;
   Front found{storage::wallTimeOf(now)};
   if (once)
     found.due = WallTime{};
@@ -164,13 +183,21 @@ Result<std::vector<delay::IWaitingRoom::Unread>> WaitingRoom::unread() {
 }
 
 Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
+  const bool isTimedDue = firstTimed_ && *firstTimed_ <= storage::millisecondsOf(until);
   const auto inTransaction = [&]() -> Result<Promoted> {
-    const auto due = begin(until, atMost);
+    const Result<bool> begun = begin();
+    if (!begun) return begun.error();
+    if (!*begun) return Promoted{.isHeld = true};
+    if (!isTimedDue && BootClock::now() >= oneByOneUntil_) {
+      const Result<std::optional<Promoted>> whole = moveAll(atMost);
+      if (!whole) return whole.error();
+      if (*whole) return **whole;
+    }
+    const Result<Due> due = dueMessages(until, atMost);
     if (!due) return due.error();
-    if (!*due) return Promoted{.isHeld = true};
-    Result<WaitingPage> locked = lock(**due);
+    Result<WaitingPage> locked = lock(*due);
     if (!locked) return locked.error();
-    const WaitingPage page = movable(**due, *std::move(locked));
+    const WaitingPage page = movable(*due, *std::move(locked));
     if (page.rows.empty()) return Promoted{.isHeld = true};
     return move(page);
   };
@@ -180,38 +207,64 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
   return promoted;
 }
 
-Result<std::optional<WaitingRoom::Due>> WaitingRoom::begin(WallTime until, std::size_t atMost) {
+Result<bool> WaitingRoom::begin() {
   const std::vector question{
       beginTransaction(),
       ofReader("SELECT pg_current_xact_id()::text::bigint FROM tenure_reader", " FOR UPDATE NOWAIT"),
       command("SELECT generation, token FROM tenure_fence WHERE election = $1 AND path = $2 AND ensemble = $3"
               " FOR SHARE NOWAIT",
-              term_.election.value, term_.electionPath, term_.ensemble.value),
-      command("SELECT due, added, grp FROM (SELECT *, sum(size) OVER (ORDER BY place, due) - size AS before FROM ("
-              "  SELECT due, added, grp, octet_length(body) AS size, row_number() OVER (ORDER BY added) AS place FROM ("
-              "   SELECT * FROM tenure_waiting WHERE queue = $1 AND due = 0 AND added > $2"
-              "   ORDER BY due, added LIMIT (SELECT $5)) AS once"
-              "  UNION ALL"
-              "  SELECT due, added, grp, octet_length(body), row_number() OVER (ORDER BY due, added) FROM ("
-              "   SELECT * FROM tenure_waiting WHERE queue = $1 AND due > 0 AND due >= $3 AND due <= $4"
-              "   ORDER BY due, added LIMIT (SELECT $5)) AS timed) AS both_kinds) AS measured"
-              " WHERE before < $6 ORDER BY place, due LIMIT (SELECT $5)",
-              options_.queue, once_.begin(), timedFrom_, until, static_cast<std::int64_t>(atMost), enoughBytes)};
+              term_.election.value, term_.electionPath, term_.ensemble.value)};
   const Exchange begun = connection_->exchange(question);
-  if (!begun && begun.failure->sqlState == nothingToHold) return std::optional<Due>{};
+  if (!begun && begun.failure->sqlState == nothingToHold) return false;
   if (!begun) return begun.error();
   const Answer& fence = begun.answers[2];
   const bool isFenced = fence.rows() > 0 && std::pair(fence.integer(0, 0), fence.integer(0, 1)) >
                                                 std::pair(term_.generation, term_.token.value);
   if (begun.answers[1].rows() == 0 || isFenced) return storage::newerReader(options_.queue);
   once_.began(begun.answers[1].integer(0, 0));
+  return true;
+}
+
+Result<std::optional<delay::IWaitingRoom::Promoted>> WaitingRoom::moveAll(std::size_t atMost) {
+  const Exchange moved = connection_->exchange(
+      std::vector{command(moveWhole, options_.queue, once_.begin(), static_cast<std::int64_t>(atMost), enoughBytes,
+                          queue_.number, systemClock().wallNow())});
+  if (!moved && moved.failure->sqlState == nothingToHold) {
+    oneByOneUntil_ = BootClock::now() + oneByOne;
+    return std::optional(Promoted{.isHeld = true});
+  }
+  if (!moved) return moved.error();
+  const std::int64_t there = moved.answers[0].integer(0, 0);
+  const std::int64_t gone = moved.answers[0].integer(0, 1);
+  if (gone == 0) return std::optional<Promoted>{};
+  if (gone < there) {  // another transaction has changed one of them after this statement's look
+    oneByOneUntil_ = BootClock::now() + oneByOne;
+    return std::optional(Promoted{.isHeld = true});
+  }
+  once_.saw(moved.answers[0].integer(0, 2));
+  const Result<Promoted> promoted = commit({}, static_cast<std::size_t>(gone), 0);
+  return promoted ? Result<std::optional<Promoted>>(*promoted) : promoted.error();
+}
+
+Result<WaitingRoom::Due> WaitingRoom::dueMessages(WallTime until, std::size_t atMost) {
+  const Result<Answer> rows = connection_->ask(
+      "SELECT due, added, grp FROM (SELECT *, sum(size) OVER (ORDER BY place, due) - size AS before FROM ("
+      "  SELECT due, added, grp, octet_length(body) AS size, row_number() OVER (ORDER BY added) AS place FROM ("
+      "   SELECT * FROM tenure_waiting WHERE queue = $1 AND due = 0 AND added > $2"
+      "   ORDER BY due, added LIMIT (SELECT $5)) AS once"
+      "  UNION ALL"
+      "  SELECT due, added, grp, octet_length(body), row_number() OVER (ORDER BY due, added) FROM ("
+      "   SELECT * FROM tenure_waiting WHERE queue = $1 AND due > 0 AND due >= $3 AND due <= $4"
+      "   ORDER BY due, added LIMIT (SELECT $5)) AS timed) AS both_kinds) AS measured"
+      " WHERE before < $6 ORDER BY place, due LIMIT (SELECT $5)",
+      options_.queue, once_.begin(), timedFrom_, until, static_cast<std::int64_t>(atMost), enoughBytes);
+  if (!rows) return rows.error();
   Due due;
-  const Answer& rows = begun.answers[3];
-  for (int row = 0; row < rows.rows(); ++row) {
-    due.push_back({rows.integer(row, 0), rows.integer(row, 1), rows.text(row, 2)});
+  for (int row = 0; row < rows->rows(); ++row) {
+    due.push_back({rows->integer(row, 0), rows->integer(row, 1), rows->text(row, 2)});
     if (due.back().due == 0) once_.saw(due.back().added);
   }
-  return std::optional(std::move(due));
+  return due;
 }
 
 /// Two ranges of the index, and not a list: that would be compared with every message that is due.
@@ -266,11 +319,13 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page)
   Array ids(TypeId::bytes);
   Array timedIds(TypeId::bytes);
   Array times(TypeId::bigint);
+  std::size_t timed = 0;
   for (const Row& row : page.rows) {
     Result<WaitingMessage> message = storage::waitingFrom(row);
     if (!message) return message.error();
     ids.add(message->message.id.value);
     if (message->message.deliverAt) {
+      ++timed;
       timedIds.add(message->message.id.value);
       times.add(storage::millisecondsOf(*message->message.deliverAt));
     }
@@ -284,24 +339,29 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page)
               options_.queue, timedIds, times),
       forgetOld("tenure_fired", static_cast<std::int64_t>(2 * messages.size()))};
   if (const Result<void> added = addAppends(queue_, messages, commands); !added) return added.error();
-  commands.push_back(command("SELECT " + firstOnce + ", " + firstTimed, options_.queue, once_.begin(), timedFrom_));
-  commands.push_back(command("COMMIT"));
-  const Exchange moved = connection_->exchange(commands);
+  return commit(commands, messages.size(), timed);
+}
+
+/// `before`: what is left to do; the second of it tells how late each message with a time is, where there are any.
+Result<delay::IWaitingRoom::Promoted> WaitingRoom::commit(std::vector<Command> before, std::size_t messages,
+                                                          std::size_t timed) {
+  before.push_back(command("SELECT " + firstOnce + ", " + firstTimed, options_.queue, once_.begin(), timedFrom_));
+  before.push_back(command("COMMIT"));
+  const Exchange moved = connection_->exchange(before);
   if (!moved) return moved.error();
   // A repeat is harmless: the next look finds each message in the waiting room or in its queue.
   if (const Result<void> committed = checkCommitted(*connection_, moved.answers.back()); !committed)
     return isOutcomeUnknown(committed.error().code) ? Error{Errc::unavailable, committed.error().detail}
                                                     : committed.error();
-  Promoted promoted{.messages = messages.size()};
-  const Answer& lateness = moved.answers[1];
-  for (int row = 0; row < lateness.rows(); ++row)
-    promoted.lateness = std::max(promoted.lateness, std::chrono::milliseconds{lateness.integer(row, 0)});
+  Promoted promoted{.messages = messages, .hasOnce = timed < messages};
+  for (std::size_t row = 0; row < timed; ++row)
+    promoted.lateness =
+        std::max(promoted.lateness, std::chrono::milliseconds{moved.answers[1].integer(static_cast<int>(row), 0)});
   const Answer& next = moved.answers[moved.answers.size() - 2];
   if (!next.isNull(0, 0))
     promoted.next = WallTime{};
   else if (!next.isNull(0, 1))
     promoted.next = next.time(0, 1);
-  promoted.hasOnce = lateness.rows() < static_cast<int>(messages.size());
   return promoted;
 }
 

@@ -4,6 +4,8 @@
 ///   promote   BEGIN · the reader's row, NOWAIT · the fence, where it is kept here, NOWAIT · the messages that are due
 ///             · FOR UPDATE SKIP LOCKED, those that no other transaction has locked
 ///             · delete these, and append them to the queue · COMMIT
+///             Where no message with a time is due, and none is locked or numbered, one statement moves all on the
+///             server
 ///
 /// A batch takes messages without a time and messages that are due in turns, so that neither kind starves.
 ///
@@ -17,7 +19,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "backends/postgresql/connection.hpp"
 #include "backends/postgresql/queue_rows.hpp"
@@ -60,12 +64,16 @@ class WaitingRoom final : public delay::IWaitingRoom {
   template <class... Own>
   Command ofReader(const std::string& sql, const std::string& end, Own... own) const;
   bool isHeldUp(const Error& error) const;
-  /// Begins the transaction. Nullopt: another transaction has locked the reader's row or the fence.
-  Result<std::optional<Due>> begin(WallTime until, std::size_t atMost);
+  /// Begins the transaction. False: another transaction has locked the reader's row or the fence.
+  Result<bool> begin();
+  /// Nullopt: it cannot, and nothing has happened.
+  Result<std::optional<Promoted>> moveAll(std::size_t atMost);
+  Result<Due> dueMessages(WallTime until, std::size_t atMost);
   Result<storage::WaitingPage> lock(const Due& due);
   /// Those of the locked messages that need not wait for one that another transaction has locked.
   storage::WaitingPage movable(const Due& due, storage::WaitingPage locked);
   Result<Promoted> move(const storage::WaitingPage& page);
+  Result<Promoted> commit(std::vector<Command> before, std::size_t messages, std::size_t timed);
 
   const Options& options_;
   Connection* connection_ = nullptr;
@@ -74,7 +82,9 @@ class WaitingRoom final : public delay::IWaitingRoom {
   std::map<std::int64_t, BootTime> heldSince_;  // messages that other transactions have locked, by `added`
   delay::SettledBound once_;                    // where a look at messages without a time begins
   std::int64_t timedFrom_ = 0;                  // where a look at messages with a time begins, in milliseconds
+  std::optional<std::int64_t> firstTimed_;      // as the last look has seen it
   BootTime nextFrontLook_{};
+  BootTime oneByOneUntil_{};  // until then messages are taken one by one, as others have locked some
 };
 
 }  // namespace tenure::postgresql

@@ -1,4 +1,4 @@
-// A leader that was frozen between its look at what waits and its commit.
+// The reader of a waiting room: one that was frozen, and one beside a snapshot that stays open.
 #include "backends/postgresql/waiting_room.hpp"
 
 #include "backends/postgresql/connection.hpp"
@@ -34,6 +34,72 @@ TEST(FrozenReader, BringsNothingAfterItsSuccessor) {
 
   EXPECT_THAT(frozen.promote(front.now, 1000), failsWith(Errc::staleTerm));
   EXPECT_THAT(next.database.source().fetch(10, BootClock::now(), {}).value(), testing::SizeIs(1));
+}
+
+/// A reader that works beside a snapshot, which keeps each row that is gone as a dead entry of the index.
+class BesideASnapshot : public testing::Test {
+ protected:
+  static constexpr int together = 10'000;
+
+  void SetUp() override {
+    ASSERT_THAT(leader_.claim(), succeeds());
+    ASSERT_THAT(leader_.database.source().attach(leader_.term), succeeds());
+    const std::int64_t queue = findQueue(*connection_, whichQueue(options_)).value();
+    room_.attach(connection_.get(), {queue, channelOf(*connection_, queue).value()}, leader_.term->identity());
+    dump_.ask("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM tenure_waiting");
+  }
+  void sendAndConsume() {
+    const std::string many = std::to_string(together);
+    ASSERT_THAT(connection_->run("INSERT INTO tenure_waiting(queue, body) SELECT '" + options_.queue +
+                                 "', 'body' FROM generate_series(1, " + many + ")"),
+                succeeds());
+    for (std::size_t came = 0; came < together;) {
+      const auto promoted = room_.promote(room_.look().value().now, 1000);
+      ASSERT_THAT(promoted, succeeds());
+      came += promoted->messages;
+    }
+    ASSERT_THAT(connection_->run("DELETE FROM tenure_message"), succeeds());
+  }
+  /// How much of the index one look reads.
+  std::int64_t blocksOfALook() {
+    const std::int64_t before = blocksRead();
+    for (int i = 0; i < 10; ++i) EXPECT_THAT(room_.look(), succeeds());
+    return (blocksRead() - before) / 10;
+  }
+
+ private:
+  std::int64_t blocksRead() {
+    EXPECT_THAT(connection_->run("SELECT pg_stat_force_next_flush()"), succeeds());
+    return connection_
+        ->ask(
+            "SELECT idx_blks_read + idx_blks_hit FROM pg_statio_user_indexes"
+            " WHERE indexrelid = 'tenure_waiting_due'::regclass")
+        .value()
+        .integer(0, 0);
+  }
+
+  test::PostgresWorld world_;
+  const Options options_ = world_.options();
+  Leader leader_{options_, 7};
+  const std::unique_ptr<Connection> connection_ = Connection::open(options_, "reader").value();
+  WaitingRoom room_{options_};
+  test::PostgresSession dump_ = world_.session();
+};
+
+/// TENURE_SENT=2000000 is the long form.
+TEST_F(BesideASnapshot, ALookReadsAsLittleAfterManyMessagesAsAfterTheFirst) {
+  const char* asked = std::getenv("TENURE_SENT");
+  const int messages = asked == nullptr ? 200'000 : std::atoi(asked);
+  sendAndConsume();
+  const std::int64_t first = blocksOfALook();
+  EXPECT_GT(first, 0);
+
+  for (int sent = together; sent < messages; sent += together) ASSERT_NO_FATAL_FAILURE(sendAndConsume());
+
+  const std::int64_t last = blocksOfALook();
+  RecordProperty("blocks", std::to_string(first) + " " + std::to_string(last));
+  std::printf("blocks a look: %ld after the first %d messages, %ld after %d\n", first, together, last, messages);
+  EXPECT_LE(last, 3 * first);
 }
 
 }  // namespace
