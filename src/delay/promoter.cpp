@@ -31,7 +31,7 @@ void Promoter::attach(const TermIdentity& term) {
   }
   term_ = term;
   asleepUntil_ = BootTime::min();
-  wake();
+  next_ = paced_ = BootTime{};
 }
 
 Result<void> Promoter::turn() {
@@ -53,7 +53,10 @@ Result<void> Promoter::turn() {
     }
     tellLateness(*promoted);
     next = promoted->next;
-    if (promoted->hasOnce) most = pace;
+    if (promoted->hasOnce) {
+      most = pace;
+      paced_ = now + pace;
+    }
   }
   next_ = now + (next ? std::clamp<Duration>(*next - reckoned, 0s, most) : most);
   return {};
@@ -61,7 +64,7 @@ Result<void> Promoter::turn() {
 
 Result<bool> Promoter::fallAsleep() {
   const BootTime now = clock_.now();
-  if (asleepUntil_ >= now + net) return false;
+  if (now < paced_ || asleepUntil_ >= now + net) return false;
   const Result<void> asleep = room_.fallAsleep(sleep);
   if (!asleep) return asleep.error();
   asleepUntil_ = now + sleep;

@@ -9,6 +9,7 @@
 /// messages without a time come, it looks every few milliseconds: then their senders need not wake it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <set>
@@ -66,8 +67,9 @@ class Promoter {
 
   /// Works for this term from now on. A new term trusts the store's clock as it is.
   void attach(const TermIdentity& term);
-  /// A sender has told of a message with an earlier time.
-  void wake() noexcept { next_ = BootTime{}; }
+  /// A sender has told of a message: look now, but while messages without a time come, not before the next few
+  /// milliseconds are over.
+  void wake() noexcept { next_ = std::min(next_, paced_); }
   bool isTime() const noexcept { return clock_.now() >= next_; }
   /// When to look again.
   BootTime next() const noexcept { return next_; }
@@ -87,7 +89,8 @@ class Promoter {
   IEventSink& events_;
   const IClock& clock_;
   DueClock dueClock_;
-  BootTime next_{};  // long ago: at once
+  BootTime next_{};   // long ago: at once
+  BootTime paced_{};  // no look before
   BootTime asleepUntil_ = BootTime::min();
   BootTime nextTelling_ = BootTime::min();
   BootTime nextUnreadLook_ = BootTime::min();

@@ -313,13 +313,12 @@ int Connection::socket() const noexcept { return lost_ ? -1 : PQsocket(connectio
 Result<Connection::Heard> Connection::takeNotifications() {
   if (lost_) return lostBy_;
   if (PQconsumeInput(connection_) == 0) return loseByProtocol();
-  Heard any;
+  Heard heard;
   while (PGnotify* notification = PQnotifies(connection_)) {
-    any.any = true;
-    any.ofTime = any.ofTime || notification->extra == timePayload;
+    (notification->extra == timePayload ? heard.ofTime : heard.ofQueue) = true;
     PQfreemem(notification);
   }
-  return any;
+  return heard;
 }
 
 void Connection::onNotice(void* self, const pg_result* notice) noexcept {

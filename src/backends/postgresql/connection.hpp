@@ -104,8 +104,8 @@ class Connection {
   int socket() const noexcept;
   /// What the notifications since the last call were about.
   struct Heard {
-    bool any = false;
-    bool ofTime = false;  // a message that waits and is due soon (notifySoon)
+    bool ofQueue = false;  // a message has come to its end
+    bool ofTime = false;   // a message waits and is due soon (notifySoon), or was sent by another program
   };
   /// Takes the notifications that have arrived. Does not wait.
   Result<Heard> takeNotifications();

@@ -91,12 +91,25 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
     const auto heard = connection_->takeNotifications();
     if (!heard) return heard.error();
     if (heard->ofTime) promoter_.wake();
-    if (heard->any) continue;
+    if (heard->ofQueue || promoter_.isTime()) continue;
     const auto asleep = promoter_.fallAsleep();
     if (!asleep) return asleep.error();
     if (*asleep) continue;
-    const Duration untilDue = std::max<Duration>(promoter_.next() - now, 0s);
-    wakeUp_.wait(connection_->socket(), std::min({deadline - now, safetyNet, untilDue}), stop);
+    if (const Result<void> slept = sleep(std::min(deadline, now + safetyNet), stop); !slept) return slept.error();
+  }
+}
+
+/// Until a message may have come to the queue's end, or until it is time to look at those that wait.
+Result<void> Source::sleep(BootTime deadline, const std::stop_token& stop) {
+  for (;;) {
+    const BootTime until = std::min(deadline, promoter_.next());
+    const BootTime now = BootClock::now();
+    if (until <= now || stop.stop_requested()) return {};
+    wakeUp_.wait(connection_->socket(), until - now, stop);
+    const auto heard = connection_->takeNotifications();
+    if (!heard) return heard.error();
+    if (heard->ofTime) promoter_.wake();
+    if (heard->ofQueue) return {};
   }
 }
 

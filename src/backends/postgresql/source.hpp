@@ -42,6 +42,7 @@ class Source final : public IMessageSource {
   Result<Queue> ownedQueue(const TermIdentity& term);
   /// What came ahead, and what is there now, after the cursor, which both move.
   Result<std::vector<Message>> look(std::size_t max);
+  Result<void> sleep(BootTime deadline, const std::stop_token& stop);
   void askAhead(std::size_t max);
   Result<void> takeAhead();
   Result<void> take(const Answer& rows);

@@ -35,18 +35,26 @@ class Room final : public IWaitingRoom {
       ++promoted.messages;
     }
     came += promoted.messages;
+    promoted.hasOnce = promoted.messages > 0 && haveNoTime;
     promoted.next = first();
     return promoted;
   }
 
   Result<std::vector<Unread>> unread() override { return others; }
 
+  Result<void> fallAsleep(std::chrono::milliseconds) override {
+    ++asleep;
+    return {};
+  }
+
   std::multiset<WallTime> times;
   std::vector<Unread> others;  // queues that no election has consumed yet
   std::optional<Error> refusal;
   bool isHeld = false;
+  bool haveNoTime = false;  // those that come
   std::chrono::milliseconds jump{0};
   std::size_t looks = 0;
+  std::size_t asleep = 0;  // how often it was said
   std::size_t came = 0;
 
  private:
@@ -94,6 +102,27 @@ TEST_F(PromoterTest, IsWokenByAnEarlierTime) {
   EXPECT_TRUE(promoter_.isTime());
   ASSERT_THAT(promoter_.turn(), succeeds());
   EXPECT_EQ(room_.came, 1U);
+}
+
+TEST_F(PromoterTest, WhileMessagesWithoutATimeComeItLooksEveryFewMillisecondsAndIsNotWokenBetween) {
+  room_.haveNoTime = true;
+  room_.times = {in(0ms)};
+  sleepAndTurn();
+  const BootTime again = clock_.now() + 10ms;
+  EXPECT_EQ(promoter_.next(), again);
+  promoter_.wake();
+  EXPECT_EQ(promoter_.next(), again) << "a sender may wake it, and is seen then all the same";
+  EXPECT_FALSE(promoter_.fallAsleep().value());
+  EXPECT_EQ(room_.asleep, 0U) << "so soon after a message, senders need not wake it";
+
+  sleepAndTurn();
+  EXPECT_TRUE(promoter_.fallAsleep().value());
+  EXPECT_EQ(room_.asleep, 1U);
+  EXPECT_TRUE(promoter_.isTime()) << "one of them may have sent before it heard that";
+  ASSERT_THAT(promoter_.turn(), succeeds());
+  EXPECT_EQ(promoter_.next(), clock_.now() + 1s);
+  promoter_.wake();
+  EXPECT_TRUE(promoter_.isTime());
 }
 
 TEST_F(PromoterTest, WhatIsMoreThanOneTurnTakesIsTakenAtTheNext) {
