@@ -38,14 +38,17 @@ TEST_F(AnOpenTransaction, ThatHoldsTheFileForTenSecondsHoldsItsLeaderUpAndNoMore
   produce("");
   Program replica = consume("a");
   ASSERT_TRUE(leads(replica));
-  const std::string send = "INSERT INTO tenure_waiting(queue, id, body) VALUES ('orders', ";
   sqlite3* shop = nullptr;
   ASSERT_EQ(sqlite3_open(at("q.db").c_str(), &shop), SQLITE_OK);
   const auto run = [&](const std::string& statement) {
     ASSERT_EQ(sqlite3_exec(shop, statement.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(shop);
   };
-  run("PRAGMA busy_timeout = 30000; BEGIN IMMEDIATE; " + send + "'before', 'b'); COMMIT; BEGIN IMMEDIATE; " + send +
-      "'held', 'b')");
+  // It is due while the file is held, so the leader has to wait for the file's lock.
+  run("PRAGMA busy_timeout = 30000;"
+      "INSERT INTO tenure_waiting(queue, id, body, due) VALUES ('orders', 'due', 'b', " +
+      std::to_string((systemClock().wallNow() + 3s).time_since_epoch().count()) +
+      ");"
+      "BEGIN IMMEDIATE; INSERT INTO tenure_waiting(queue, id, body) VALUES ('orders', 'held', 'b')");
   const BootTime since = BootClock::now();
 
   hold(since);
@@ -53,7 +56,7 @@ TEST_F(AnOpenTransaction, ThatHoldsTheFileForTenSecondsHoldsItsLeaderUpAndNoMore
   EXPECT_EQ(sqlite3_close(shop), SQLITE_OK);
 
   ASSERT_TRUE(ledgerReaches(2)) << replica.output();
-  EXPECT_EQ(sql("SELECT group_concat(id) FROM (SELECT id FROM ledger ORDER BY n)"), "before,held");
+  EXPECT_EQ(sql("SELECT group_concat(id) FROM (SELECT id FROM ledger ORDER BY id)"), "due,held");
   EXPECT_THAT(replica.output(), testing::ContainsRegex("store_busy .*holder_pid=" + std::to_string(getpid()) + " "));
   expectOneTermAndNoAttempt(replica, queue());
 }
