@@ -146,6 +146,7 @@ Plan shrink(Plan plan, Mutant mutant) {
     dropped = dropOneByOne(plan, &Plan::timed, stillFails) || dropped;
     dropped = dropOneByOne(plan, &Plan::changes, stillFails) || dropped;
     dropped = dropOneByOne(plan, &Plan::storeSteps, stillFails) || dropped;
+    dropped = dropOneByOne(plan, &Plan::strangers, stillFails) || dropped;
     Plan fewer = plan;
     if (--fewer.replicas < 1 || !stillFails(fewer)) continue;
     plan = fewer;

@@ -21,7 +21,7 @@
 ///
 /// Numbered messages are in order by their numbers, and those judge for themselves (numbers.hpp); so do attempts
 /// (attempts.hpp), rates (pace.hpp), what is coalesced (coalescing.hpp), the log of attempts (history.hpp), and
-/// messages with a time before they come to the queue (times.hpp).
+/// messages before they come to the queue: those with a time (times.hpp), and those that others send (sendings.hpp).
 ///
 /// The first broken promise is kept; the run ends there.
 #pragma once

@@ -71,6 +71,10 @@ constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descr
     {"promoted-backwards", "what is promoted at once comes in the reverse order", {"D4"}},
     {"jump-believed", "after a jump the store's clock is believed at once", {"D1"}},
     {"cancels-unlooked", "a cancellation does not look whether its message still waits when it commits", {"D2"}},
+    {"places-cursor", "a look begins behind the last place that was seen", {"W2", "W3", "W5"}},
+    {"bound-too-far", "a look begins one place behind the settled bound", {"W2", "W3", "W5"}},
+    {"asleep-unlooked", "a reader says that it sleeps, and sleeps without another look", {"W4"}},
+    {"woken-by-insert", "a sender looks whether the reader sleeps as it inserts, not as it commits", {"W4"}},
 }};
 
 const Description& of(Mutant mutant) noexcept { return descriptions[static_cast<std::size_t>(mutant)]; }

@@ -70,6 +70,10 @@ enum class Mutant {
   promotedBackwards,    // what is promoted at once comes in the reverse order
   jumpBelieved,         // after a jump the store's clock is believed at once
   cancelsUnlooked,      // a cancellation does not look whether its message still waits when it is committed
+  placesCursor,         // a look begins behind the last place that was seen
+  boundTooFar,          // a look begins one place behind the settled bound
+  asleepUnlooked,       // a reader says that it sleeps, and sleeps without another look
+  wokenByInsert,        // a sender looks whether the reader sleeps when it inserts, and not when it commits
   count
 };
 std::string_view toString(Mutant mutant) noexcept;

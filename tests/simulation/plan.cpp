@@ -344,6 +344,7 @@ Plan drawPlan(std::uint64_t seed) {
   drawFlood(plan, draw.fork());
   drawEffects(plan, draw.fork());
   drawTimes(plan, draw.fork());
+  drawStrangers(plan, draw.fork());
   return plan;
 }
 

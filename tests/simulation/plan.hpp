@@ -131,6 +131,18 @@ struct TimeChange {
 };
 std::string describe(const TimeChange& change);
 
+/// A transaction of a program that is no part of Tenure, on the queue's server. Without messages it only stays open.
+struct StrangerPlan {
+  enum class End { commits, rollsBack, failsAtCommit, dies };
+  int sender = 0;    // who begins the next one when this is over
+  Duration pause{};  // before it begins
+  Duration lasts{};  // after its last message
+  Duration flush{};  // from its look at whether the reader sleeps until it is committed
+  End end = End::commits;
+  std::vector<MessagePlan> messages;  // `at`: since the one before
+};
+std::string describe(const StrangerPlan& one);
+
 /// Of the store's clock: a server's, or that of an embedded store's leader.
 struct StoreStep {
   Duration at{};
@@ -188,6 +200,8 @@ struct Plan {
   std::vector<TimedMessage> timed;
   std::vector<TimeChange> changes;
   std::vector<StoreStep> storeSteps;
+  std::vector<StrangerPlan> strangers;
+  std::size_t promotedAtOnce = 1000;                   // messages without a time that one promotion takes
   std::vector<std::chrono::milliseconds> wallOffsets;  // of the slots' clocks; empty: they are right
 };
 Plan drawPlan(std::uint64_t seed);
@@ -195,5 +209,8 @@ std::string describe(const Plan& plan);
 
 /// Where a plan has messages with a time (plan_times.cpp).
 void drawTimes(Plan& plan, Draw draw);
+/// Where others send in transactions of their own (plan_strangers.cpp).
+void drawStrangers(Plan& plan, Draw draw);
+inline constexpr int firstOfStrangers = 40'000;  // their messages' ids are higher
 
 }  // namespace tenure::simulation

@@ -136,6 +136,15 @@ std::string describe(const TimeChange& change) {
          (change.isRaced ? ", while another is faster" : "");
 }
 
+std::string describe(const StrangerPlan& one) {
+  constexpr const char* ends[] = {"commits", "rolls back", "fails at its commit", "dies"};
+  std::ostringstream text;
+  text << 's' << one.sender << ", after " << inMilliseconds(one.pause) << ", lasts " << inMilliseconds(one.lasts)
+       << ", flushes for " << inMilliseconds(one.flush) << ", " << ends[static_cast<int>(one.end)];
+  for (const MessagePlan& message : one.messages) text << "\n    " << describe(message);
+  return text.str();
+}
+
 std::string describe(const Plan& plan) {
   constexpr const char* queues[] = {"table", "log", "broker"};
   std::ostringstream text;
@@ -170,6 +179,8 @@ std::string describe(const Plan& plan) {
   for (const MessagePlan& message : plan.messages) text << "  message " << describe(message) << '\n';
   for (const TimedMessage& one : plan.timed) text << "  message " << describe(one) << '\n';
   for (const TimeChange& change : plan.changes) text << "  change " << describe(change) << '\n';
+  if (!plan.strangers.empty()) text << "  strangers, of whom a promotion takes " << plan.promotedAtOnce << '\n';
+  for (const StrangerPlan& one : plan.strangers) text << "  stranger " << describe(one) << '\n';
   for (const Fault& fault : plan.faults) text << "  fault " << describe(fault) << '\n';
   return text.str();
 }

@@ -206,6 +206,7 @@ void Process::freeze(bool hard) {
 void Process::thaw() {
   if (!loop_.frozen()) return;
   trace("thawed");
+  thawedAt_ = simulation_.loop().now();
   loop_.thaw();
   simulation_.ensemble().thaw(client_->machine());
 }

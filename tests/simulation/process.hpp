@@ -53,6 +53,8 @@ class Process final : public IEventSink, private IElectionListener, private care
   void thaw();
   /// How often so far.
   int freezes() const noexcept { return freezes_; }
+  /// By the world's clock.
+  BootTime thawedAt() const noexcept { return thawedAt_; }
   void terminate();
   void stepDown();
 
@@ -166,6 +168,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   FencingToken waitsFor_;     // whose barrier
   std::optional<BootTime> terminatedAt_;
   int freezes_ = 0;
+  BootTime thawedAt_{};
 };
 
 template <class T, class Operation>

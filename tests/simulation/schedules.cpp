@@ -35,14 +35,24 @@ void Simulation::stepStoresClock(std::chrono::milliseconds by) {
 const NewMessage& Simulation::timed(const TimedMessage& one) {
   const auto [place, isNew] = timed_.try_emplace(one.message.id);
   if (!isNew) return place->second;
-  NewMessage& made = place->second;
-  made.id = MessageId{"m" + std::to_string(one.message.id)};
-  made.group = GroupId{groupName(one.message.group)};
+  place->second = make(one.message);
+  place->second.deliverAt = wallAt(one.due);
+  return place->second;
+}
+
+NewMessage Simulation::make(const MessagePlan& plan) {
+  NewMessage made{MessageId{"m" + std::to_string(plan.id)}, GroupId{groupName(plan.group)}, {}, {}};
   made.body = "body of " + made.id.value;
-  made.deliverAt = wallAt(one.due);
   ghost_.mark(made);
-  parts_.try_emplace({made.id.value, made.body}, Part{.plan = one.message, .body = made.body});
+  parts_.try_emplace({made.id.value, made.body}, Part{.plan = plan, .body = made.body});
   return made;
+}
+
+bool Simulation::isOfStranger(const NewMessage& message) { return partOf(message).plan.id > firstOfStrangers; }
+
+void Simulation::callReaders() {
+  for (const auto& [slot, number] : slots_)
+    if (Process* process = alive(number)) process->source().call();
 }
 
 /// What a sender tells may be lost.
@@ -127,10 +137,11 @@ Outcome Simulation::leaveSchedules(const Delivery& delivery) {
 
 void Simulation::promoted(FencingToken by, const std::vector<NewMessage>& messages) {
   std::vector<MessageId> ids;
-  for (const NewMessage& message : messages) ids.push_back(message.id);
+  for (const NewMessage& message : messages)
+    if (!isOfStranger(message)) ids.push_back(message.id);
   ghost_.complain(ghost_.times().promoted(by, ghost_.highest(), loop_.now(), ids));
   for (const NewMessage& message : messages) {
-    report_.coverage.saw("message_promoted");
+    report_.coverage.saw(isOfStranger(message) ? "came_at_once" : "message_promoted");
     ghost_.came(message, partOf(message).plan.verdict == Outcome::Kind::skip);
   }
   checkRoom();

@@ -86,6 +86,7 @@ void Simulation::begin() {
                             : void(loop_.after(limits.at, [this, &limits] { limit(limits.rules); }));
   for (const Fault& fault : plan_.faults) schedule(fault);
   beginSchedules();
+  strangers_.begin();
   if (plan_.backupAt) loop_.after(*plan_.backupAt, [this] { backup_ = ensemble_.snapshot(); });
 }
 
@@ -219,9 +220,10 @@ bool Simulation::queueIsEmpty() const {
 }
 
 void Simulation::awaitMessages() {
-  const auto done = [this] { return ghost_.complete() && queueIsEmpty() && roomIsSettled(); };
+  const auto done = [this] { return ghost_.complete() && queueIsEmpty() && roomIsSettled() && strangers_.isSettled(); };
   const bool isOver = runUntil(done, longestWork);
   checkRoom();
+  if (!strangers_.isSettled()) ghost_.violated("W1: what is committed does not come to its queue;" + stand());
   if (!roomIsSettled()) ghost_.violated("D3: messages wait though their time has come;" + stand());
   if (!isOver && !ghost_.violation())
     ghost_.violated("L2: messages do not come to their end:" + ghost_.openMessages() + ';' + stand());

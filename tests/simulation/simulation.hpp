@@ -20,6 +20,7 @@
 /// Messages fail, ask for later, are rejected and skipped, block their queue until an operator releases them, wait for
 /// their bucket while its rate changes, and come under numbers in another order than theirs. Some have a time, wait for
 /// it beside the queue, and are cancelled and moved meanwhile, while the clock that they go by is set (schedules.cpp).
+/// Some are sent by others, in transactions of their own (strangers.hpp).
 ///
 /// After every event: what the ghost knows of the store and the queue (ghost.hpp), at most one lease that its holder
 /// would believe in, as long as nobody broke what leases rest on (a stopped clock, a znode deleted by an operator), no
@@ -42,6 +43,7 @@
 #include "mutant.hpp"
 #include "plan.hpp"
 #include "process.hpp"
+#include "strangers.hpp"
 #include "tenure/scheduled.hpp"
 #include "tenure/spi/store.hpp"
 #include "tenure/testing/memory.hpp"
@@ -123,6 +125,14 @@ class Simulation {
 
   void pause(Process& process, Duration lasts, bool hard);
 
+  // For messages that others send in transactions of their own.
+
+  Strangers& strangers() noexcept { return strangers_; }
+  /// Marked as a copy of its own.
+  NewMessage make(const MessagePlan& plan);
+  /// All that listen hear it.
+  void callReaders();
+
   // For last wills.
 
   /// What a dead process has started lives on.
@@ -179,6 +189,7 @@ class Simulation {
   void overtake(const TimeChange& change);
   Outcome leaveSchedules(const Delivery& delivery);
   bool roomIsSettled() { return plan_.timed.empty() || !ghost_.times().isDue(storesNow()); }
+  bool isOfStranger(const NewMessage& message);
   void checkRoom();
 
   // quiet.cpp
@@ -248,6 +259,7 @@ class Simulation {
   std::unique_ptr<IMessageSink> sink_;
   std::unique_ptr<ScheduledMessages> scheduled_;
   const WallTime began_;
+  Strangers strangers_{*this};
   std::map<int, NewMessage> timed_;  // by the numbers in their ids
   std::unique_ptr<MemoryClient> operator_;
   std::map<int, std::unique_ptr<Process>> processes_;  // by number; the dead whose last request is still under way, too

@@ -9,6 +9,8 @@ namespace tenure::simulation {
 namespace {
 
 constexpr auto pollInterval = std::chrono::milliseconds{250};
+constexpr auto safetyNet = std::chrono::seconds{1};
+constexpr Duration oneLook = std::chrono::milliseconds{1500};
 
 Error queueIsDown() { return {Errc::unavailable, "the simulated queue is down"}; }
 
@@ -32,23 +34,77 @@ Result<void> Source::attach(const Term& term) {
     if (!attached) return attached;
     room_.attach(term.identity());
     promoter_.attach(term.identity());
+    attachedAt_ = simulation.loop().now();
     return attached;
   });
 }
 
 Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
+  room_.attend(process_.simulation().loop().now());
+  Result<std::vector<Message>> found = fetchNow(max, deadline, stop);
+  room_.attend(BootTime::max());
+  return found;
+}
+
+Result<std::vector<Message>> Source::fetchNow(std::size_t max, BootTime deadline, const std::stop_token& stop) {
   const ProcessLoop& loop = process_.loop();
   while (true) {
     if (const Result<void> tended = tend(); !tended) return tended.error();
     Result<std::vector<Message>> found = look(max, stop);
     if (!found || !found->empty() || stop.stop_requested() || loop.now() >= deadline) return found;
-    loop.waitUntil(std::min(deadline, loop.now() + pollInterval), stop);
+    if (process_.simulation().plan().strangers.empty())
+      loop.waitUntil(std::min(deadline, loop.now() + pollInterval), stop);
+    else if (const Result<void> slept = sleep(deadline, stop); !slept)
+      return slept.error();
   }
 }
 
 Result<void> Source::tend() {
-  if (process_.simulation().plan().timed.empty() || !promoter_.isTime()) return {};
-  return promoter_.turn();
+  Simulation& simulation = process_.simulation();
+  if (simulation.plan().timed.empty() && simulation.plan().strangers.empty()) return {};
+  const BootTime begun = simulation.loop().now();
+  if (std::exchange(isCalled_, false)) promoter_.wake();
+  if (promoter_.isTime())
+    if (const Result<void> turned = promoter_.turn(); !turned) return turned;
+  if (room_.isCleared() && process_.thawedAt() < begun - oneLook && attachedAt_ < begun - oneLook)
+    simulation.ghost().complain(simulation.strangers().sendings().turned(begun));
+  return {};
+}
+
+/// As PostgreSQL's source does.
+Result<void> Source::sleep(BootTime deadline, const std::stop_token& stop) {
+  const BootTime net = process_.loop().now() + safetyNet;
+  if (std::exchange(isCalled_, false)) {
+    promoter_.wake();
+    return {};
+  }
+  const Result<bool> asleep = promoter_.fallAsleep();
+  if (!asleep) return asleep.error();
+  const bool staysAsleep = *asleep && process_.simulation().mutant() == Mutant::asleepUnlooked;
+  if (*asleep && !staysAsleep) return {};
+  sleepUntil(std::min({deadline, net, staysAsleep ? net : promoter_.next()}), stop);
+  return {};
+}
+
+void Source::sleepUntil(BootTime until, const std::stop_token& stop) {
+  Simulation& simulation = process_.simulation();
+  callUp_ = std::stop_source{};
+  const std::stop_callback leaving(stop, [calling = callUp_]() mutable { calling.request_stop(); });
+  const BootTime begun = simulation.loop().now();
+  const int freezes = process_.freezes();
+  process_.loop().waitUntil(until, callUp_.get_token());
+  // A reader whose clock stood still believes for too long that senders see it asleep.
+  if (process_.frozen() || process_.freezes() != freezes || process_.loop().clockHasStopped()) return;
+  const Sendings& sendings = simulation.strangers().sendings();
+  const Duration way = simulation.plan().networkLatency;
+  simulation.ghost().complain(sendings.slept(begun, simulation.loop().now(), way));
+  if (sendings.hasSleptOver(begun, simulation.loop().now(), way)) simulation.coverage().saw("slept_over");
+}
+
+void Source::call() {
+  isCalled_ = true;
+  std::stop_source calling = callUp_;  // whoever is woken falls asleep anew
+  calling.request_stop();
 }
 
 Result<std::vector<Message>> Source::look(std::size_t max, const std::stop_token& stop) {

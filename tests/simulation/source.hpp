@@ -22,6 +22,8 @@ class Source final : public IMessageSource {
 
   /// A sender has told of an earlier time.
   void wake() noexcept { promoter_.wake(); }
+  /// A stranger has sent, and seen that the reader sleeps.
+  void call();
   WaitingRoom& room() noexcept { return room_; }
 
   /// What this process was given and has not seen acknowledged, by id; for a mutant that acknowledges early.
@@ -30,6 +32,9 @@ class Source final : public IMessageSource {
   const Message& givenAs(const Message& message) const;
 
  private:
+  Result<std::vector<Message>> fetchNow(std::size_t max, BootTime deadline, const std::stop_token& stop);
+  Result<void> sleep(BootTime deadline, const std::stop_token& stop);
+  void sleepUntil(BootTime until, const std::stop_token& stop);
   Result<std::vector<Message>> look(std::size_t max, const std::stop_token& stop);
   void dropReturned(std::vector<Message>& messages);
   void misplace(Message& message) const;
@@ -40,6 +45,9 @@ class Source final : public IMessageSource {
   std::vector<Message> given_;
   WaitingRoom room_;
   delay::Promoter promoter_;
+  bool isCalled_ = false;
+  std::stop_source callUp_;  // of the sleep of the moment
+  BootTime attachedAt_{};
 };
 
 }  // namespace tenure::simulation

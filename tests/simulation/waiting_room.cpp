@@ -19,6 +19,12 @@ WaitingRoom::WaitingRoom(Process& process)
 void WaitingRoom::attach(const TermIdentity& term) {
   reader_ = term;
   inner_.attach(term);
+  once_ = {};
+  lastSeen_ = 0;
+  isTooFar_ = false;
+  nextFrontLook_ = process_.loop().now() + frontLooks;
+  isCleared_ = false;
+  process_.simulation().strangers().raised();
   process_.simulation().ghost().times().attached(term.token);
 }
 
@@ -27,6 +33,8 @@ Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
   return process_.remotely<Result<Front>>(plan.networkLatency, plan.embeddedStore, [&]() -> Result<Front> {
     if (process_.simulation().sourceDown()) return roomIsDown();
     Result<Front> front = inner_.look();
+    isCleared_ = true;
+    if (front) lookAtOnce(*front);
     return front ? Result<Front>(seen(*front)) : front;
   });
 }
@@ -47,7 +55,11 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
   const Plan& plan = simulation.plan();
   return process_.remotely<Result<Promoted>>(plan.commitLatency, plan.embeddedStore, [&]() -> Result<Promoted> {
     if (simulation.sourceDown()) return roomIsDown();
-    if (!plan.embeddedStore && simulation.drawOneIn(8)) return Promoted{.isHeld = true};
+    isCleared_ = false;
+    if (!plan.embeddedStore && simulation.drawOneIn(8)) {
+      attentive_ = std::max(attentive_, simulation.loop().now());
+      return Promoted{.isHeld = true};
+    }
     const std::int64_t last = state_.kept.lastPosition;
     const bool isUnheard = std::exchange(process_.armed.failPromotion, false);
     if (simulation.mutant() == Mutant::jumpBelieved) until = std::max(until, process_.storeClock().wallNow());
@@ -55,6 +67,7 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
     process_.trace("promote", promoted ? static_cast<std::int64_t>(promoted->messages) : -1);
     if (!promoted && promoted.error().is(Errc::staleTerm)) simulation.coverage().saw("promotion_refused");
     if (promoted) breakResult(last, isUnheard);
+    if (promoted) promoteAtOnce(atMost, *promoted);
     if (promoted) tellGhost(last);
     if (!promoted || !isUnheard) return promoted;
     simulation.coverage().saw("promotion_unheard");
