@@ -46,7 +46,8 @@ Decision Delivery::ran(const Outcome& outcome, const Now& now) {
 }
 
 Decision Delivery::handled() {
-  if (taken_) taken_->done = state_.options.handlerIsExternal;
+  // No effect of it is left that the store may refuse.
+  if (taken_) taken_->done = state_.options.handlerIsExternal || skipped_.has_value();
   if (key_.isAdmitted || taken_) return Settled{};
   if (state_.options.handlerIsExternal) ran_ = message().id;
   return state_.dedups() ? admit() : Decision(Settled{});

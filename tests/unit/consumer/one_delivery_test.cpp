@@ -251,6 +251,19 @@ TEST_F(OneDelivery, WhatIsTakenWhenItsLeaderLeavesBeforeItsTurnIsADeadLetterUnbe
   EXPECT_EQ(asks<WriteDeadLetter>(delivery().goOnWithTaken(head, BootTime::min(), now)).attempts, 0);
 }
 
+TEST_F(OneDelivery, AtMostOnceASkippedOneIsDoneAndNoDeadLetterWhenItsCommitIsLost) {
+  options.delivery = Guarantee::atMostOnce;
+  delivery().take(head.message);
+  asks<Handle>(delivery().goOnWithTaken(head, BootTime::min(), now));
+  asks<Undo>(delivery().ran(Outcome::skip("of no use"), now));
+  expectA<Delivery::Settled>(delivery().undone(now));
+
+  delivery().takenRefused({Errc::unavailable, "it starts again"});
+  delivery().forgetTransaction();
+
+  expectA<Delivery::Settled>(delivery().goOnWithTaken(head, BootTime::min(), now));
+}
+
 TEST_F(OneDelivery, WhatTheStoreNeverHeardOfIsTold) {
   options.delivery = Guarantee::atMostOnce;
   delivery().take(head.message);
