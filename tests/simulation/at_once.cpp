@@ -27,13 +27,23 @@ void WaitingRoom::lookAtOnce(Front& front) {
   if (first) front.due = WallTime{};
 }
 
+/// Others begin and commit between its number and what it sees.
+Result<void> WaitingRoom::beginPromotion() {
+  Simulation& simulation = process_.simulation();
+  if (simulation.plan().strangers.empty()) return {};
+  return process_.remotely<Result<void>>(simulation.plan().networkLatency, false, [&]() -> Result<void> {
+    if (simulation.sourceDown()) return Error{Errc::unavailable, "the simulated queue is down"};
+    once_.began(simulation.strangers().newTransaction());
+    return {};
+  });
+}
+
 void WaitingRoom::promoteAtOnce(std::size_t atMost, Promoted& promoted) {
   Simulation& simulation = process_.simulation();
   Strangers& room = simulation.strangers();
   const Plan& plan = simulation.plan();
-  const Duration limit = std::chrono::milliseconds{1100} + 6 * plan.networkLatency + 4 * plan.commitLatency;
+  const Duration limit = std::chrono::milliseconds{1100} + 8 * plan.networkLatency + 4 * plan.commitLatency;
   const BootTime attentive = std::max(attentive_, process_.thawedAt());
-  once_.began(room.newTransaction());
   for (const std::int64_t place : room.behind(firstPlace(), std::min(atMost, plan.promotedAtOnce))) {
     NewMessage message = room.take(place);
     simulation.ghost().complain(room.sendings().came(message.id, attentive, simulation.loop().now(), limit));

@@ -36,7 +36,7 @@ class Strangers {
   std::vector<std::int64_t> behind(std::int64_t place, std::size_t atMost) const;
   /// Without one: the next.
   std::int64_t oldestRunning() const;
-  /// Of a promotion, which begins and ends in one moment.
+  /// Of a promotion as well: it draws no place, so nobody waits for its end.
   std::int64_t newTransaction() noexcept { return ++lastTransaction_; }
   NewMessage take(std::int64_t place);
 

@@ -53,6 +53,7 @@ delay::IWaitingRoom::Front WaitingRoom::seen(Front front) {
 Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
   Simulation& simulation = process_.simulation();
   const Plan& plan = simulation.plan();
+  if (const Result<void> begun = beginPromotion(); !begun) return begun.error();
   return process_.remotely<Result<Promoted>>(plan.commitLatency, plan.embeddedStore, [&]() -> Result<Promoted> {
     if (simulation.sourceDown()) return roomIsDown();
     isCleared_ = false;

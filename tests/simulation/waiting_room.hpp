@@ -1,7 +1,8 @@
 /// The room of messages that wait, as a process reaches it: its look and its promotion are two requests, so that
 /// others cancel and send, and newer terms begin, between the two. The ghost is told what came to the queue.
 ///
-/// Messages without a time are looked for behind the settled bound, as on PostgreSQL (at_once.cpp).
+/// Messages without a time are looked for behind the settled bound, as on PostgreSQL; there the promotion has its
+/// number before it sees what there is (at_once.cpp).
 #pragma once
 
 #include "delay/settled_bound.hpp"
@@ -36,6 +37,7 @@ class WaitingRoom final : public delay::IWaitingRoom {
   void tellGhost(std::int64_t last);
 
   void lookAtOnce(Front& front);
+  Result<void> beginPromotion();
   void promoteAtOnce(std::size_t atMost, Promoted& promoted);
   std::int64_t firstPlace() const;
 
