@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::storage {
 
@@ -29,6 +30,11 @@ Result<Headers> headersFromText(std::string_view text) {
   } catch (const json::exception& error) {
     return Error{Errc::storeFailed, "headers are damaged: " + escaped(error.what())};
   }
+}
+
+Headers sentHeaders(std::string_view text) {
+  Result<Headers> headers = headersFromText(text);
+  return headers ? *std::move(headers) : Headers{{std::string(leftOutHeader), "its " + headers.error().detail}};
 }
 
 std::string headersToBytes(const Headers& headers) {

@@ -16,6 +16,9 @@ Result<std::optional<std::string>> headersToText(const Headers& headers);
 std::optional<std::string> headersToTextAnyhow(const Headers& headers);
 /// Errors: storeFailed.
 Result<Headers> headersFromText(std::string_view text);
+/// Of a message that waits. Other programs may have written it: where these are no headers, the message gets
+/// leftOutHeader in their place, and becomes a dead letter that says so.
+Headers sentHeaders(std::string_view text);
 /// The same as CBOR, which holds any bytes. Empty for no headers.
 std::string headersToBytes(const Headers& headers);
 Result<Headers> headersFromBytes(const std::string& bytes);

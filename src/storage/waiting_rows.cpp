@@ -39,13 +39,11 @@ Result<void> checkTime(const NewMessage& message, WallTime now) {
 }
 
 Result<WaitingMessage> waitingFrom(const Row& row) {
-  Result<Headers> headers = headersFromText(textIn(row, waiting::headers));
-  if (!headers) return headers.error();
   WaitingMessage found;
   found.message.id = MessageId{textIn(row, waiting::id)};
   found.message.group = GroupId{textIn(row, waiting::group)};
   found.message.body = textIn(row, waiting::body);
-  found.message.headers = *std::move(headers);
+  found.message.headers = sentHeaders(textIn(row, waiting::headers));
   if (const std::int64_t due = integerIn(row, waiting::due); due != 0) found.message.deliverAt = wallTimeOf(due);
   found.numbered = integerIn(row, waiting::numbered) != 0;
   return found;

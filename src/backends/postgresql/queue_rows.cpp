@@ -69,14 +69,12 @@ Result<Columns> columnsOf(std::span<const NewMessage> messages) {
 }  // namespace
 
 Result<Message> messageFrom(const Answer& rows, int row) {
-  Result<Headers> headers = storage::headersFromText(rows.bytes(row, 4));
-  if (!headers) return headers.error();
   Message message;
   message.position = rows.integer(row, 0);
   message.id.value = rows.text(row, 1);
   message.group.value = rows.text(row, 2);
   message.body = rows.text(row, 3);
-  message.headers = std::move(*headers);
+  message.headers = storage::sentHeaders(rows.bytes(row, 4));
   message.enqueuedAt = rows.time(row, 5);
   return message;
 }

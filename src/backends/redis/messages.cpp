@@ -11,14 +11,12 @@ Result<Message> messageFrom(ReplyView entry) {
   const std::string_view number = entry[0].bytes();
   if (fields.after("id").isNil() || fields.after("body").isNil())
     return Error{Errc::storeFailed, "entry " + escaped(number) + " is no message"};
-  Result<Headers> headers = storage::headersFromText(fields.after("headers").bytes());
-  if (!headers) return headers.error();
   Message message;
   message.position = parseInteger(number.substr(0, number.find('-'))).value_or(0);
   message.id.value = fields.after("id").bytes();
   message.group.value = fields.after("group").bytes();
   message.body = fields.after("body").bytes();
-  message.headers = std::move(*headers);
+  message.headers = storage::sentHeaders(fields.after("headers").bytes());
   message.enqueuedAt = timeFrom(fields.after("at").bytes());
   return message;
 }

@@ -24,14 +24,12 @@ bool isOwnedBy(const QueueOwner& owner, const TermIdentity& term) {
 }  // namespace
 
 Result<Message> messageFrom(const Query& row) {
-  Result<Headers> headers = storage::headersFromText(row.bytes(4));
-  if (!headers) return headers.error();
   Message message;
   message.position = row.integer(0);
   message.id.value = row.bytes(1);
   message.group.value = row.bytes(2);
   message.body = row.bytes(3);
-  message.headers = std::move(*headers);
+  message.headers = storage::sentHeaders(row.bytes(4));
   message.enqueuedAt = row.time(5);
   return message;
 }

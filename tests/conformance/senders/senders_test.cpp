@@ -180,8 +180,30 @@ TEST_P(SendersSuite, WhatNoMessageCanBeIsRefusedWhenItIsSent) {
   for (const char* bad : {R"(["trace"])", R"([["trace"]])", R"([["trace", 1]])", R"([["trace", "1", "2"]])"})
     EXPECT_FALSE(shop->tryToRun(into + "headers) VALUES ('q', 'b', '" + bad + "')")) << bad;
   EXPECT_FALSE(shop->tryToRun(into + "due) VALUES ('q', 'b', -1)"));
+  EXPECT_FALSE(shop->tryToRun(into + "due) VALUES ('q', 'b', 1795715975837000000)")) << "nanoseconds";
   EXPECT_FALSE(shop->tryToRun(into + "numbered) VALUES ('q', 'b', 2)"));
   EXPECT_TRUE(shop->tryToRun(into + "headers) VALUES ('q', 'b', '[[\"trace\", \"1\"]]')"));
+}
+
+TEST_P(SendersSuite, HeadersThatCannotBeReadMakeADeadLetterOfTheirMessageAlone) {
+  const auto shop = stranger();
+  // Half of a pair of code units, which is JSON by its form. PostgreSQL refuses it when it is sent.
+  const bool isTaken = shop->tryToRun("INSERT INTO tenure_waiting(queue, id, body, headers) VALUES ('" + place_.queue +
+                                      R"(', 'damaged', 'body', '[["trace", "\ud800"]]'))");
+  shop->run(send("sound"));
+
+  std::vector<Message> came;
+  while (came.size() < (isTaken ? 2U : 1U)) came.push_back(await());
+  EXPECT_EQ(came.back().id, MessageId{"sound"});
+  if (isTaken) {
+    ASSERT_EQ(came[0].headers.size(), 1U);
+    EXPECT_EQ(came[0].headers[0].first, leftOutHeader);
+  }
+}
+
+TEST_P(SendersSuite, ATimeInThePastMeansNow) {
+  stranger()->run("INSERT INTO tenure_waiting(queue, id, body, due) VALUES ('" + place_.queue + "', 'past', 'b', 1)");
+  EXPECT_EQ(await().id, MessageId{"past"});
 }
 
 TEST_P(SendersSuite, WithoutAnIdEachIsAnother) {
