@@ -10,11 +10,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration net = 1s;
-constexpr Duration again = 20ms;        // where others have locked what is needed
-constexpr Duration pace = 10ms;         // while messages without a time come
-constexpr auto sleep = 1500ms;          // renewed by a reader that is still idle after `net`
-constexpr std::size_t together = 1000;  // messages in one transaction
+constexpr std::chrono::milliseconds net = 1s;
+constexpr Duration again = 20ms;                  // where others have locked what is needed
+constexpr std::chrono::milliseconds pace = 10ms;  // while messages without a time come
+constexpr auto sleep = 1500ms;                    // renewed by a reader that is still idle after `net`
+constexpr std::size_t together = 1000;            // messages in one transaction
 constexpr auto lateLimit = 5s;
 constexpr Duration tellingPace = 1min;
 constexpr Duration unreadPace = 1min;
@@ -43,7 +43,7 @@ Result<void> Promoter::turn() {
   tellClock(front->now, wasTrusted);
   if (const Result<void> told = tellUnread(front->now); !told) return told;
   std::optional<WallTime> next = front->due;
-  Duration most = net;
+  std::chrono::milliseconds most = net;
   if (next && *next <= reckoned) {
     const Result<IWaitingRoom::Promoted> promoted = room_.promote(reckoned, together);
     if (!promoted) return promoted.error();
@@ -58,7 +58,8 @@ Result<void> Promoter::turn() {
       paced_ = now + pace;
     }
   }
-  next_ = now + (next ? std::clamp<Duration>(*next - reckoned, 0s, most) : most);
+  // In milliseconds: a time that is far away does not fit into a Duration.
+  next_ = now + (!next || *next - reckoned > most ? most : std::max<Duration>(*next - reckoned, 0s));
   return {};
 }
 

@@ -123,7 +123,7 @@ CREATE TABLE tenure_waiting(
   numbered INTEGER NOT NULL DEFAULT 0,  -- 1: gets a number when it comes to its queue
   UNIQUE(queue, id),
   CONSTRAINT queue_has_1_to_64_of_a_z_0_9_dot_underscore_hyphen
-    CHECK (length(queue) BETWEEN 1 AND 64 AND queue NOT GLOB '*[^-A-Za-z0-9._]*'
+    CHECK (typeof(queue) = 'text' AND length(queue) BETWEEN 1 AND 64 AND queue NOT GLOB '*[^-A-Za-z0-9._]*'
       AND queue NOT IN ('.', '..', 'zookeeper')),
   CONSTRAINT id_has_1_to_255_bytes_without_nul
     CHECK (length(CAST(id AS BLOB)) BETWEEN 1 AND 255 AND instr(CAST(id AS BLOB), x'00') = 0),
@@ -133,7 +133,7 @@ CREATE TABLE tenure_waiting(
   CONSTRAINT headers_are_a_json_array_of_name_and_value
     CHECK (headers IS NULL OR headers = '' OR (length(CAST(headers AS BLOB)) <= 131072 AND json_valid(headers)
       AND json_type(headers) = 'array')),
-  CONSTRAINT due_is_0_or_milliseconds_since_1970 CHECK (typeof(due) = 'integer' AND due >= 0),
+  CONSTRAINT due_is_0_or_milliseconds_since_1970 CHECK (typeof(due) = 'integer' AND due BETWEEN 0 AND 9000000000000),
   CONSTRAINT numbered_is_0_or_1 CHECK (numbered IN (0, 1)));
 CREATE INDEX tenure_waiting_due ON tenure_waiting(queue, due, added);
 -- What a CHECK cannot look at: each element of the headers.
@@ -142,7 +142,7 @@ CREATE TRIGGER tenure_waiting_headers BEFORE INSERT ON tenure_waiting
     SELECT 1 FROM json_each(NEW.headers) AS pair WHERE CASE WHEN pair.type <> 'array' THEN 1
       ELSE json_array_length(pair.value) <> 2 OR json_type(pair.value, '$[0]') <> 'text'
         OR json_type(pair.value, '$[1]') <> 'text' END)
-  BEGIN SELECT RAISE(ABORT, 'tenure_waiting: headers: expected a JSON array of [name, value]'); END;
+  BEGIN SELECT RAISE(ABORT, 'tenure_waiting: headers: expected a JSON array of [name, value], both of them texts'); END;
 CREATE TABLE tenure_fired(
   queue TEXT NOT NULL, id TEXT NOT NULL, due INTEGER NOT NULL,
   at INTEGER NOT NULL,          -- when it came to its queue

@@ -94,6 +94,12 @@ TEST_F(PromoterTest, LooksOnceASecondWhereNothingIsDueSooner) {
   EXPECT_EQ(promoter_.next(), clock_.now() + 1s);
 }
 
+TEST_F(PromoterTest, SleepsAlsoWhereTheNextTimeIsFartherAwayThanADurationHolds) {
+  room_.times = {WallTime::max()};
+  sleepAndTurn();
+  EXPECT_EQ(promoter_.next(), clock_.now() + 1s);
+}
+
 TEST_F(PromoterTest, IsWokenByAnEarlierTime) {
   sleepAndTurn();
   room_.times = {in(0ms)};
