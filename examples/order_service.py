@@ -51,7 +51,7 @@ class PostgreSQL:
             raise Unreachable(error) from error
         except self.psycopg.DatabaseError as error:
             if isinstance(error, (self.psycopg.IntegrityError, self.psycopg.DataError)) or error.sqlstate == "TN001":
-                raise Refused(error.diag.message_primary) from error
+                raise Refused(error.diag.message_primary or str(error)) from error
             sys.exit(f"order_service: {error.diag.message_primary}")
 
 
@@ -72,7 +72,7 @@ class SQLite:
             if error.sqlite_errorname.startswith("SQLITE_BUSY"):
                 raise Unreachable(error) from error
             sys.exit(f"order_service: {error}")
-        except sqlite3.IntegrityError as error:
+        except (sqlite3.IntegrityError, OverflowError) as error:
             raise Refused(error) from error
 
 

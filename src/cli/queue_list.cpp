@@ -21,7 +21,7 @@ struct QueueListOptions {
 
 constexpr const char* queuesHelp =
     R"help(One line a queue: how many messages wait and since when the oldest, those that wait for their time
-or for the leader to give them their places, and which election consumes it. A name that messages
+and those that other programs have sent and that have no places yet, and which election consumes it. A name that messages
 were sent to and no election has consumed yet is one as well: perhaps the sender misspelt it.
 
 Queues in PostgreSQL and SQLite. Exit code 1: there is none.
@@ -47,7 +47,12 @@ std::string textOf(const ListedQueue& each, WallTime now) {
   std::string text = escaped(each.name) + "  waiting " + (each.queue.waitingIsAtMost ? "at most " : "") +
                      std::to_string(each.queue.waiting);
   if (each.queue.oldest) text += ", the oldest for " + ageText(now - *each.queue.oldest);
-  if (each.scheduled.waiting + each.scheduled.atOnce > 0) text += "  scheduled " + scheduledText(each.scheduled, now);
+  ScheduledStats scheduled = each.scheduled;
+  if (scheduled.atOnce > 0) text += "  sent " + std::to_string(scheduled.atOnce);
+  if (scheduled.oldestAtOnce) text += ", the oldest for " + ageText(now - *scheduled.oldestAtOnce);
+  scheduled.atOnce = 0;
+  scheduled.oldestAtOnce.reset();
+  if (scheduled.waiting > 0) text += "  scheduled " + scheduledText(scheduled, now);
   return text +
          (each.queue.election.empty() ? "  not consumed yet\n" : "  election " + escaped(each.queue.election) + "\n");
 }

@@ -99,12 +99,18 @@ Result<bool> lookAtSending(Connection& connection, Inspection& found) {
   const Result<Answer> rights = connection.ask(
       "SELECT coalesce(bool_or(has_function_privilege(oid, 'EXECUTE') AND proname = 'tenure_send'), "
       "false)::int::bigint,"
-      " coalesce(bool_or(has_function_privilege('public', oid, 'EXECUTE')), false)::int::bigint FROM pg_proc"
+      " coalesce(bool_or(has_function_privilege('public', oid, 'EXECUTE')), false)::int::bigint,"
+      " coalesce(has_table_privilege('tenure_waiting', 'INSERT'), false)::int::bigint,"
+      " has_schema_privilege('public', current_schema(), 'CREATE')::int::bigint FROM pg_proc"
       " WHERE proname IN ('tenure_send', 'tenure_cancel') AND pronamespace = current_schema()::regnamespace");
   if (!rights) return rights.error();
-  const bool maySend = rights->integer(0, 0) == 1;
-  if (*ours) found.fact("senders", maySend ? "this role may send with it" : "this role may not send with it");
-  found.expectSafe(rights->integer(0, 1) == 0, "senders", "everybody may send",
+  const bool maySend = rights->integer(0, 0) == 1 || rights->integer(0, 2) == 1;
+  if (*ours) found.fact("senders", maySend ? "this role may send" : "this role may not send");
+  const bool othersCreate = rights->integer(0, 3) == 1;
+  found.expectSafe(!othersCreate, "schema", othersCreate ? "everybody may create in it" : "not open to everybody",
+                   "REVOKE CREATE ON SCHEMA … FROM PUBLIC: what others create there may stand in the functions' way");
+  const bool isOpen = rights->integer(0, 1) == 1;
+  found.expectSafe(!isOpen, "senders", isOpen ? "everybody may send" : "only roles with a grant",
                    "REVOKE EXECUTE … FROM PUBLIC, and a GRANT to each role that sends");
   return maySend;
 }

@@ -261,8 +261,9 @@ std::string schemaSql() { return "BEGIN;\n" + std::string(createTables) + functi
 
 Result<bool> hasSendFunctions(Connection& connection) {
   const Result<Answer> known = connection.ask(
-      "SELECT (coalesce(obj_description(to_regprocedure('tenure_cancel(text,text)')), '') = $1::text)"
-      "::int::bigint",
+      "SELECT count(*) FROM pg_proc WHERE oid = to_regprocedure('tenure_cancel(text,text)')"
+      " AND obj_description(oid) = $1::text"
+      " AND proconfig @> ARRAY['search_path=' || quote_ident(current_schema()) || ', pg_temp']",
       digestOfFunctions());
   return known ? Result<bool>(known->integer(0, 0) == 1) : known.error();
 }

@@ -2,7 +2,8 @@
 /// A message goes to the waiting room, so it takes no counter and waits for no other sender; the leader gives it its
 /// place.
 ///
-/// The functions run with the rights of the tables' owner, and look names up in the tables' schema alone. `tenure
+/// The functions run with the rights of the tables' owner, and look names up in the tables' schema alone. Functions of
+/// PostgreSQL are named with their schema: one of the same name in the tables' schema might fit better. `tenure
 /// schema apply` replaces those of another version. Beside them stand the triggers of the waiting room: what no message
 /// can be is refused, and a reader that sleeps is woken.
 #pragma once
@@ -17,6 +18,7 @@ SET LOCAL client_min_messages = warning;
 -- Not CHECK constraints: PostgreSQL plans those anew with each statement, which doubles what an insert costs.
 CREATE OR REPLACE FUNCTION tenure_check_waiting() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
+  sent bigint := CASE WHEN NEW.due > 0 THEN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint END;
   wrong text := CASE
     WHEN NEW.queue !~ '^[A-Za-z0-9._-]{1,64}$' OR NEW.queue IN ('.', '..', 'zookeeper')
       THEN 'queue: expected 1 to 64 characters of a-z A-Z 0-9 . _ -'
@@ -26,7 +28,8 @@ DECLARE
       THEN 'grp: expected at most 255 bytes without a NUL'
     WHEN octet_length(NEW.body) > 1048576 THEN 'body: expected at most 1 MiB'
     WHEN octet_length(NEW.headers) > 131072 THEN 'headers: expected at most 128 KiB'
-    WHEN NEW.due < 0 THEN 'due: expected 0 for at once, or milliseconds since 1970'
+    WHEN NEW.due < 0 OR NEW.due > 0 AND NEW.due > sent + 315360000000
+      THEN 'due: expected 0 for at once, or milliseconds since 1970, at most ten years ahead'
     WHEN NEW.numbered NOT IN (0, 1) THEN 'numbered: expected 0 or 1' END;
 BEGIN
   IF wrong IS NULL AND NEW.headers <> '' THEN
@@ -35,13 +38,15 @@ BEGIN
       WHERE CASE WHEN json_typeof(pair) <> 'array' THEN true
         ELSE json_array_length(pair) <> 2 OR json_typeof(pair->0) <> 'string' OR json_typeof(pair->1) <> 'string' END)
     THEN
-      wrong := 'headers: expected a JSON array of [name, value]';
+      wrong := 'headers: expected a JSON array of [name, value], both of them texts';
     END IF;
   END IF;
   IF wrong IS NOT NULL THEN
     RAISE EXCEPTION 'tenure_waiting: %', wrong USING ERRCODE = 'check_violation', TABLE = TG_TABLE_NAME,
       COLUMN = split_part(wrong, ':', 1);
   END IF;
+  -- A look at messages with a time begins a minute ago.
+  IF TG_OP = 'INSERT' AND NEW.due > 0 AND NEW.due < sent THEN NEW.due := sent; END IF;
   RETURN NEW;
 END $$;
 CREATE OR REPLACE TRIGGER tenure_check_waiting BEFORE INSERT OR UPDATE ON tenure_waiting
@@ -55,11 +60,14 @@ DECLARE
   number bigint;
 BEGIN
   PERFORM FROM tenure_reader AS r WHERE r.queue = NEW.queue
-    AND greatest(extract(epoch FROM clock_timestamp()) * 1000, NEW.due) < r.asleep_until;
+    AND greatest(pg_catalog.floor(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000::numeric)::bigint, NEW.due)
+      < r.asleep_until;
   IF FOUND THEN
     SELECT q.number INTO number FROM tenure_queue AS q WHERE q.name = NEW.queue AND NOT q.elsewhere;
-    IF FOUND AND pg_try_advisory_xact_lock('tenure_reader'::regclass::oid::int, hashint8(number)) THEN
-      PERFORM pg_notify('tenure_' || 'tenure_message'::regclass::oid::bigint || '_' || number, 'due');
+    IF FOUND AND pg_catalog.pg_try_advisory_xact_lock('tenure_reader'::regclass::oid::int,
+      pg_catalog.hashint8(number)) THEN
+      PERFORM pg_catalog.pg_notify(
+        'tenure_' || 'tenure_message'::regclass::oid::bigint::text || '_' || number::text, 'due');
     END IF;
   END IF;
   RETURN NULL;
@@ -70,15 +78,16 @@ CREATE CONSTRAINT TRIGGER tenure_wake_reader AFTER INSERT ON tenure_waiting DEFE
 
 CREATE OR REPLACE FUNCTION tenure_time_text(due bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE due WHEN 0 THEN 'at once'
-    ELSE to_char(to_timestamp(due / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') END
+    ELSE pg_catalog.to_char(pg_catalog.to_timestamp((due::numeric / 1000.0)::double precision) AT TIME ZONE 'UTC',
+      'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') END
 $$;
 CREATE OR REPLACE FUNCTION tenure_send(queue text, body bytea, id text DEFAULT NULL, grp text DEFAULT NULL,
   headers jsonb DEFAULT NULL, deliver_at timestamptz DEFAULT NULL) RETURNS text
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $send$
 DECLARE
-  sent_id CONSTANT text := coalesce(tenure_send.id, gen_random_uuid()::text);
-  sent_group CONSTANT bytea := convert_to(coalesce(tenure_send.grp, ''), 'UTF8');
-  now CONSTANT bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
+  sent_id CONSTANT text := coalesce(tenure_send.id, pg_catalog.gen_random_uuid()::text);
+  sent_group CONSTANT bytea := pg_catalog.convert_to(coalesce(tenure_send.grp, ''), 'UTF8');
+  now CONSTANT bigint := pg_catalog.floor(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000::numeric)::bigint;
   asked bigint := 0;
   sent_due bigint := 0;  -- at once
   pairs json;
@@ -87,34 +96,36 @@ BEGIN
     RAISE EXCEPTION 'tenure_send: expected a queue and a body, not null' USING ERRCODE = '22004';
   END IF;
   IF tenure_send.headers IS NOT NULL THEN
-    IF jsonb_typeof(tenure_send.headers) = 'object' THEN
-      SELECT json_agg(json_build_array(key, value)) INTO pairs FROM jsonb_each(tenure_send.headers);
+    IF pg_catalog.jsonb_typeof(tenure_send.headers) = 'object' THEN
+      SELECT pg_catalog.json_agg(pg_catalog.json_build_array(key, value)) INTO pairs
+        FROM pg_catalog.jsonb_each(tenure_send.headers);
     ELSE
       pairs := nullif(tenure_send.headers, '[]');
     END IF;
   END IF;
   IF deliver_at IS NOT NULL THEN
-    IF NOT isfinite(deliver_at) OR deliver_at > clock_timestamp() + interval '3650 days' THEN
+    IF NOT pg_catalog.isfinite(deliver_at) OR deliver_at > pg_catalog.clock_timestamp() + interval '3650 days' THEN
       RAISE EXCEPTION 'tenure_send: message "%" is for %: expected a time of at most ten years ahead', sent_id,
         deliver_at USING ERRCODE = '22023';
     END IF;
-    IF jsonb_path_exists(pairs::jsonb, '$[*] ? (@[0] == "tenure-number")') THEN
+    IF pg_catalog.jsonb_path_exists(pairs::jsonb, '$[*] ? (@[0] == "tenure-number")') THEN
       RAISE EXCEPTION 'tenure_send: message "%" has a header "tenure-number", so it can have no time', sent_id
         USING ERRCODE = '22023';
     END IF;
-    asked := greatest(floor(extract(epoch FROM deliver_at) * 1000), 0);
+    asked := greatest(pg_catalog.floor(extract(epoch FROM deliver_at) * 1000::numeric)::bigint, 0::bigint);
     sent_due := greatest(asked, now);
   END IF;
   LOOP
     INSERT INTO tenure_waiting(queue, id, due, grp, body, headers)
-      VALUES (tenure_send.queue, convert_to(sent_id, 'UTF8'), sent_due, sent_group, tenure_send.body, pairs::text)
+      VALUES (tenure_send.queue, pg_catalog.convert_to(sent_id, 'UTF8'), sent_due, sent_group, tenure_send.body,
+        pairs::text)
       ON CONFLICT DO NOTHING;
     EXIT WHEN FOUND;
     DECLARE
       there tenure_waiting;
     BEGIN
       SELECT * INTO there FROM tenure_waiting AS w
-        WHERE w.queue = tenure_send.queue AND w.id = convert_to(sent_id, 'UTF8');
+        WHERE w.queue = tenure_send.queue AND w.id = pg_catalog.convert_to(sent_id, 'UTF8');
       CONTINUE WHEN NOT FOUND;
       IF there.body = tenure_send.body AND there.grp = sent_group AND (there.due = sent_due
           OR (there.due <= now AND sent_due <= now))
@@ -132,13 +143,13 @@ BEGIN
     came tenure_fired;
   BEGIN
     SELECT * INTO came FROM tenure_fired AS f
-      WHERE f.queue = tenure_send.queue AND f.id = convert_to(sent_id, 'UTF8');
+      WHERE f.queue = tenure_send.queue AND f.id = pg_catalog.convert_to(sent_id, 'UTF8');
     IF FOUND AND asked > came.due THEN
       RAISE EXCEPTION 'tenure_send: message "%" was due at % and came to queue "%" at %; this one is for %', sent_id,
         tenure_time_text(came.due), tenure_send.queue, tenure_time_text(came.at), tenure_time_text(asked)
         USING ERRCODE = 'TN002';
     ELSIF FOUND THEN
-      DELETE FROM tenure_waiting AS w WHERE w.queue = tenure_send.queue AND w.id = convert_to(sent_id, 'UTF8');
+      DELETE FROM tenure_waiting AS w WHERE w.queue = tenure_send.queue AND w.id = pg_catalog.convert_to(sent_id, 'UTF8');
     END IF;
     RETURN sent_id;
   END;
@@ -148,17 +159,17 @@ CREATE OR REPLACE FUNCTION tenure_send(queue text, body text, id text DEFAULT NU
   headers jsonb DEFAULT NULL, deliver_at timestamptz DEFAULT NULL) RETURNS text
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $send$
 BEGIN
-  RETURN tenure_send($1, convert_to($2, 'UTF8'), $3, $4, $5, $6);
+  RETURN tenure_send($1, pg_catalog.convert_to($2, 'UTF8'), $3, $4, $5, $6);
 END $send$;
 
 CREATE OR REPLACE FUNCTION tenure_cancel(queue text, id text) RETURNS text
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $cancel$
 BEGIN
   DELETE FROM tenure_waiting AS w
-    WHERE w.queue = tenure_cancel.queue AND w.id = convert_to(tenure_cancel.id, 'UTF8');
+    WHERE w.queue = tenure_cancel.queue AND w.id = pg_catalog.convert_to(tenure_cancel.id, 'UTF8');
   IF FOUND THEN RETURN 'cancelled'; END IF;
   PERFORM FROM tenure_fired AS f
-    WHERE f.queue = tenure_cancel.queue AND f.id = convert_to(tenure_cancel.id, 'UTF8');
+    WHERE f.queue = tenure_cancel.queue AND f.id = pg_catalog.convert_to(tenure_cancel.id, 'UTF8');
   RETURN CASE WHEN FOUND THEN 'fired' ELSE 'unknown' END;
 END $cancel$;
 

@@ -119,7 +119,7 @@ TEST_F(Scheduled, QueuesAreListedWithThoseThatNobodyConsumesAndALeaderBesideThem
   const Run before = tenure({"queue", "list", "--store", place});
   EXPECT_EQ(before.exit, 0);
   EXPECT_THAT(before.output, ContainsRegex("^orders  waiting 2, the oldest for [0-9]+s  not consumed yet\n"
-                                           "unread  waiting 0  scheduled 0; without a time 1, .*  not consumed yet"));
+                                           "unread  waiting 0  sent 1, the oldest for .*  not consumed yet"));
 
   Program replica = consume("a");
   ASSERT_TRUE(ledgerReaches(2)) << replica.output();

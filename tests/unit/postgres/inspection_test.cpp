@@ -111,7 +111,7 @@ TEST(Inspection, NamesTablesThatTheRoleMayNotChange) {
 
 TEST(Inspection, TellsWhoMaySend) {
   test::PostgresWorld world;
-  EXPECT_THAT(inspected(world.options()), finds(Severity::fact, "senders", "this role may send with it"));
+  EXPECT_THAT(inspected(world.options()), finds(Severity::fact, "senders", "this role may send"));
   Options sender = world.options();
   world.ask("CREATE ROLE sender LOGIN; ALTER ROLE sender SET search_path = \"" + world.role() +
             "\"; GRANT USAGE ON SCHEMA \"" + world.role() + "\" TO sender");
@@ -120,6 +120,7 @@ TEST(Inspection, TellsWhoMaySend) {
   world.ask("GRANT EXECUTE ON FUNCTION tenure_send(text, text, text, text, jsonb, timestamptz) TO sender");
   EXPECT_THAT(inspected(sender), finds(Severity::warning, "privileges", "those of a sender"));
 
+  EXPECT_THAT(inspected(world.options()), finds(Severity::fact, "senders", "only roles with a grant"));
   world.ask("GRANT EXECUTE ON FUNCTION tenure_cancel(text, text) TO PUBLIC");
   EXPECT_THAT(inspected(world.options()), finds(Severity::warning, "senders", "everybody may send"));
   world.ask("COMMENT ON FUNCTION tenure_cancel(text, text) IS 'of another version'");

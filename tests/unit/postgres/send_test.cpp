@@ -86,7 +86,8 @@ TEST_F(SendFunctions, HeadersComeAsTheyWereGiven) {
               testing::UnorderedElementsAre(testing::Pair("trace", "t-1"), testing::Pair("region", "eu")));
   EXPECT_THAT(messages[1].headers, ElementsAre(testing::Pair("trace", "t-2"), testing::Pair("trace", "t-3")));
   EXPECT_EQ(shop.tryToRun(send("c", R"(, headers => '{"count": 5}')")), "23514");
-  EXPECT_THAT(PQerrorMessage(shop.handle()), HasSubstr("headers: expected a JSON array of [name, value]"));
+  EXPECT_THAT(PQerrorMessage(shop.handle()),
+              HasSubstr("headers: expected a JSON array of [name, value], both of them texts"));
 }
 
 TEST_F(SendFunctions, BytesAreABodyAsWell) {
@@ -232,6 +233,21 @@ TEST_F(SendFunctions, AMessageThatAnotherTransactionTakesBackHoldsItsGroupUpAndN
   for (int looks = 0; looks < 4 && came.size() < 2; ++looks)
     for (const std::string& id : fetch(30s)) came.push_back(id);
   EXPECT_THAT(came, ElementsAre("held", "behind"));
+}
+
+TEST_F(SendFunctions, OfASchemaThatWasRenamedAreMadeAnew) {
+  world.ask("ALTER FUNCTION tenure_cancel(text, text) SET search_path = elsewhere, pg_temp");
+  ASSERT_THAT(applySchema(world.options()), succeeds());
+  EXPECT_EQ(shop.ask("SELECT tenure_cancel('orders', 'a')"), "unknown");
+}
+
+TEST_F(SendFunctions, AFunctionOfTheSameNameInTheTablesSchemaIsNotCalled) {
+  world.ask(
+      "CREATE FUNCTION convert_to(text, text) RETURNS bytea LANGUAGE plpgsql AS"
+      " $$ BEGIN RAISE EXCEPTION 'not this one'; END $$");
+  EXPECT_EQ(shop.ask(send("a", R"(, headers => '{"a": "b"}', deliver_at => now())")), "a");
+  EXPECT_EQ(shop.tryToRun(send("a", ", 'other'")), "TN001");
+  EXPECT_EQ(shop.ask("SELECT tenure_cancel('orders', 'a')"), "cancelled");
 }
 
 TEST_F(SendFunctions, OfTheTablesOfAnEarlierVersionAreMadeWithTheNextApply) {
