@@ -20,9 +20,10 @@ struct QueueListOptions {
 };
 
 constexpr const char* queuesHelp =
-    R"help(One line a queue: how many messages wait and since when the oldest, those that wait for their time
-and those that other programs have sent and that have no places yet, and which election consumes it. A name that messages
-were sent to and no election has consumed yet is one as well: perhaps the sender misspelt it.
+    R"help(One line a queue: how many messages wait and since when the oldest; those that wait for their time,
+and those that other programs have sent and that have no places yet; which election consumes it. A
+name that messages were sent to and no election has consumed yet is one as well: perhaps the sender
+misspelt it.
 
 Queues in PostgreSQL and SQLite. Exit code 1: there is none.
 )help";
