@@ -57,8 +57,8 @@ class Backend : public IPlace {
   /// For a command that `run` starts: where the store is, beside its URL.
   virtual std::vector<std::pair<std::string, std::string>> environment() const { return {}; }
 
-  /// Every queue of the place, and every name that messages wait for. Errors: unsupported; those of IQueueAdmin::stats()
-  /// but notFound.
+  /// Every queue of the place, and every name that messages wait for. Errors: unsupported; those of
+  /// IQueueAdmin::stats() but notFound.
   virtual Result<std::vector<std::string>> queueNames() const {
     return Error{Errc::unsupported, "this place cannot list its queues"};
   }
