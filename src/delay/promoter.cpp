@@ -17,7 +17,6 @@ constexpr auto sleep = 1500ms;                    // renewed by a reader that is
 constexpr std::size_t together = 1000;            // messages in one transaction
 constexpr auto lateLimit = 5s;
 constexpr Duration tellingPace = 1min;
-constexpr Duration unreadPace = 1min;
 
 }  // namespace
 
@@ -26,7 +25,7 @@ void Promoter::attach(const TermIdentity& term) {
                      term.ensemble != term_.ensemble || term.election != term_.election;
   if (isNew) {
     dueClock_ = {};
-    nextUnreadLook_ = BootTime::min();
+    nextUnreadLook_ = clock_.now() + net;  // and not before the term's first message
     toldUnread_.clear();
   }
   term_ = term;
@@ -83,7 +82,7 @@ Result<void> Promoter::tellUnread(WallTime now) {
   if (clock_.now() < nextUnreadLook_) return {};
   const Result<std::vector<IWaitingRoom::Unread>> unread = room_.unread();
   if (!unread) return unread.error();
-  nextUnreadLook_ = clock_.now() + unreadPace;
+  nextUnreadLook_ = clock_.now() + tellingPace;
   for (const auto& [queue, since] : *unread)
     if (toldUnread_.insert(queue).second) tell(QueueUnread{queue, now - since});
   return {};

@@ -286,7 +286,8 @@ TEST_P(SendersSuite, ALeaderTellsOfAQueueBesideItsOwnThatNoElectionHasConsumed) 
   ASSERT_THAT(next.store->claim(term), succeeds());
   ASSERT_THAT(next.source->attach(term), succeeds());
 
-  EXPECT_TRUE(next.source->fetch(1, BootClock::now(), {}).value().empty());
+  for (const BootTime end = BootClock::now() + 30s; events.of<QueueUnread>().empty() && BootClock::now() < end;)
+    EXPECT_TRUE(next.source->fetch(1, BootClock::now() + 100ms, {}).value().empty());
 
   const auto told = events.of<QueueUnread>();
   ASSERT_EQ(told.size(), 1U);
