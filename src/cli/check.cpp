@@ -4,7 +4,6 @@
 #include "cli/check_ensemble.hpp"
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
-#include "cli/queue_list.hpp"
 #include "cli/queue_report.hpp"
 #include "cli/wiring_options.hpp"
 
@@ -121,15 +120,16 @@ void judgeWiring(const Named& named, Inspection& found) {
 void judgeUnread(const CheckOptions& options, Inspection& found) {
   const std::unique_ptr<Backend> place =
       options.queue.url.empty() ? options.store.parsed(false).value() : options.queue.parsed(false).value();
-  const auto queues = place ? listQueues(*place) : Error{Errc::unsupported};
-  if (!queues) return;  // what it cannot tell, its own inspection has told
+  const auto names = place ? place->queueNames(true) : Error{Errc::unsupported};
+  if (!names) return;  // why it cannot be read stands among the findings of the place already
   const WallTime now = systemClock().wallNow();
-  for (const ListedQueue& each : *queues) {
-    if (!each.isUnread()) continue;
-    const ScheduledStats& sent = each.scheduled;
-    std::string count = "messages that wait: " + std::to_string(sent.waiting + sent.atOnce);
-    if (sent.oldestAtOnce) count += ", the oldest for " + ageText(now - *sent.oldestAtOnce);
-    found.expectSafe(false, "queue " + each.name, std::move(count), "an election that consumes it; none has yet");
+  for (const std::string& name : *names) {
+    place->setQueue(name);
+    const auto sent = scheduledOf(*place);
+    if (!sent || !*sent) continue;
+    std::string count = "messages that wait: " + std::to_string((*sent)->waiting + (*sent)->atOnce);
+    if ((*sent)->oldestAtOnce) count += ", the oldest for " + ageText(now - *(*sent)->oldestAtOnce);
+    found.expectSafe(false, "queue " + name, std::move(count), "an election that consumes it; none has yet");
   }
 }
 

@@ -1,5 +1,3 @@
-#include "cli/queue_list.hpp"
-
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -31,6 +29,12 @@ Queues in PostgreSQL and SQLite. Exit code 1: there is none.
 constexpr const char* queuesExamples = R"help(tenure queue list --store postgresql://shop@db/shop
 tenure queue list --store sqlite:orders.db --json | jq -r 'select(.election == null).queue')help";
 
+struct ListedQueue {
+  std::string name;
+  QueueStats queue{};
+  ScheduledStats scheduled{};
+};
+
 Result<ListedQueue> lookAt(Backend& place, const std::string& name) {
   place.setQueue(name);
   ListedQueue listed{.name = name};
@@ -48,12 +52,9 @@ std::string textOf(const ListedQueue& each, WallTime now) {
   std::string text = escaped(each.name) + "  waiting " + (each.queue.waitingIsAtMost ? "at most " : "") +
                      std::to_string(each.queue.waiting);
   if (each.queue.oldest) text += ", the oldest for " + ageText(now - *each.queue.oldest);
-  ScheduledStats scheduled = each.scheduled;
-  if (scheduled.atOnce > 0) text += "  sent " + std::to_string(scheduled.atOnce);
-  if (scheduled.oldestAtOnce) text += ", the oldest for " + ageText(now - *scheduled.oldestAtOnce);
-  scheduled.atOnce = 0;
-  scheduled.oldestAtOnce.reset();
-  if (scheduled.waiting > 0) text += "  scheduled " + scheduledText(scheduled, now);
+  const ScheduledStats& scheduled = each.scheduled;
+  if (scheduled.atOnce > 0) text += "  sent " + sentText(scheduled, now);
+  if (scheduled.waiting > 0) text += "  scheduled " + timedText(scheduled, now);
   return text +
          (each.queue.election.empty() ? "  not consumed yet\n" : "  election " + escaped(each.queue.election) + "\n");
 }
@@ -69,6 +70,19 @@ std::string jsonOf(const ListedQueue& each) {
   return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+/// Looks at one after the other.
+Result<std::vector<ListedQueue>> listQueues(Backend& place) {
+  const auto names = place.queueNames(false);
+  if (!names) return names.error();
+  std::vector<ListedQueue> queues;
+  for (const std::string& name : *names) {
+    Result<ListedQueue> listed = lookAt(place, name);
+    if (!listed) return listed.error();
+    queues.push_back(*std::move(listed));
+  }
+  return queues;
+}
+
 Exit showQueues(const QueueListOptions& options) {
   const auto place = options.store.parsed(false);
   if (!place) return refuse("", place.error());
@@ -82,22 +96,10 @@ Exit showQueues(const QueueListOptions& options) {
 
 }  // namespace
 
-Result<std::vector<ListedQueue>> listQueues(Backend& place) {
-  const auto names = place.queueNames();
-  if (!names) return names.error();
-  std::vector<ListedQueue> queues;
-  for (const std::string& name : *names) {
-    Result<ListedQueue> listed = lookAt(place, name);
-    if (!listed) return listed.error();
-    queues.push_back(*std::move(listed));
-  }
-  return queues;
-}
-
 Command listQueuesCommand() {
   auto options = std::make_shared<QueueListOptions>();
   return {.name = "queue list",
-          .about = "The queues of a database, and names that nobody consumes",
+          .about = "Queues of a database, with those that no election consumes",
           .groups = {{"Options",
                       {options->store.row("Which database or file, for example postgresql://shop@db/shop",
                                           {.required = true}),

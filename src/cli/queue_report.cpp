@@ -222,16 +222,25 @@ Result<std::optional<ScheduledStats>> scheduledOf(const Backend& queue) {
   return stats ? Result<std::optional<ScheduledStats>>(*stats) : stats.error();
 }
 
-std::string scheduledText(const ScheduledStats& scheduled, WallTime now) {
+std::string timedText(const ScheduledStats& scheduled, WallTime now) {
   std::string text = std::to_string(scheduled.waiting);
   if (scheduled.next && *scheduled.next <= now)
     text += ", overdue since " + sinceText(*scheduled.next, now);
   else if (scheduled.next)
     text += ", the next at " + formatWallTime(*scheduled.next) + " (in " + ageText(*scheduled.next - now) + ")";
   if (scheduled.lateness) text += "; lately up to " + formatDuration(*scheduled.lateness) + " late";
-  if (scheduled.atOnce > 0) text += "; without a time " + std::to_string(scheduled.atOnce);
+  return text;
+}
+
+std::string sentText(const ScheduledStats& scheduled, WallTime now) {
+  std::string text = std::to_string(scheduled.atOnce);
   if (scheduled.oldestAtOnce) text += ", the oldest for " + ageText(now - *scheduled.oldestAtOnce);
   return text;
+}
+
+std::string scheduledText(const ScheduledStats& scheduled, WallTime now) {
+  const std::string timed = timedText(scheduled, now);
+  return scheduled.atOnce > 0 ? timed + "; without a time " + sentText(scheduled, now) : timed;
 }
 
 Result<Wiring> parseToLook(const QueueOption& queue, const StoreOption& store) {

@@ -60,6 +60,10 @@ inline constexpr std::string_view unreadRooms =
 /// SQL, after `withRooms`: every queue of the place, consumed or not.
 inline constexpr std::string_view queueNames =
     " SELECT name FROM room WHERE name IS NOT NULL UNION SELECT name FROM tenure_queue WHERE NOT elsewhere ORDER BY 1";
+/// SQL that answers with these names.
+inline std::string namesSql(bool onlyUnread) {
+  return std::string(withRooms) + std::string(onlyUnread ? unreadRooms : queueNames);
+}
 /// The error of a term that is not the reader of the queue any more.
 inline Error newerReader(std::string_view queue) {
   return {Errc::staleTerm, "queue \"" + std::string(queue) + "\" is read by a newer term"};

@@ -57,9 +57,9 @@ class Backend : public IPlace {
   /// For a command that `run` starts: where the store is, beside its URL.
   virtual std::vector<std::pair<std::string, std::string>> environment() const { return {}; }
 
-  /// Every queue of the place, and every name that messages wait for. Errors: unsupported; those of
-  /// IQueueAdmin::stats() but notFound.
-  virtual Result<std::vector<std::string>> queueNames() const {
+  /// The names of the place's queues, and names that messages wait for; or only those that messages wait for and no
+  /// election has consumed yet. Errors: unsupported; those of IQueueAdmin::stats() but notFound.
+  virtual Result<std::vector<std::string>> queueNames(bool /*onlyUnread*/) const {
     return Error{Errc::unsupported, "this place cannot list its queues"};
   }
 

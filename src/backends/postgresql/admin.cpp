@@ -108,11 +108,11 @@ Result<void> Admin::peek(std::size_t limit, const std::function<void(const Messa
 
 }  // namespace
 
-Result<std::vector<std::string>> queueNames(const Options& options) {
+Result<std::vector<std::string>> queueNames(const Options& options, bool onlyUnread) {
   const Result<std::unique_ptr<Connection>> connection = Connection::open(options, "tenure");
   if (!connection) return connection.error();
   if (const Result<void> schema = checkSchema(**connection); !schema) return schema.error();
-  const Result<Answer> rows = (*connection)->ask(std::string(storage::withRooms) + std::string(storage::queueNames));
+  const Result<Answer> rows = (*connection)->ask(storage::namesSql(onlyUnread));
   if (!rows) return rows.error();
   std::vector<std::string> names;
   for (int row = 0; row < rows->rows(); ++row) names.push_back(rows->text(row, 0));

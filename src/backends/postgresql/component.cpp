@@ -22,7 +22,9 @@ class PostgresqlBackend final : public DatabaseBackend<postgresql::Options, post
 
   std::vector<std::string> secretVariables() const override { return {"PGPASSWORD"}; }
 
-  Result<std::vector<std::string>> queueNames() const override { return postgresql::queueNames(options_); }
+  Result<std::vector<std::string>> queueNames(bool onlyUnread) const override {
+    return postgresql::queueNames(options_, onlyUnread);
+  }
   Result<std::unique_ptr<ScheduledMessages>> scheduled() const override { return postgresql::openScheduled(options_); }
   std::string schemaSql() const override { return postgresql::schemaSql(); }
   Result<void> applySchema() const override { return postgresql::applySchema(options_); }

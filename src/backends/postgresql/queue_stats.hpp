@@ -15,7 +15,7 @@ namespace tenure::postgresql {
 /// the operator's own, and keeps that limit.
 Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chrono::milliseconds limit);
 
-/// Every queue of the place, and every name that messages wait for. Errors: those of IQueueAdmin::stats() but notFound.
-Result<std::vector<std::string>> queueNames(const Options& options);
+/// As urls::Backend::queueNames.
+Result<std::vector<std::string>> queueNames(const Options& options, bool onlyUnread);
 
 }  // namespace tenure::postgresql

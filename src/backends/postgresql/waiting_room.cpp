@@ -175,7 +175,7 @@ Command WaitingRoom::ofReader(const std::string& sql, const std::string& end, Ow
 }
 
 Result<std::vector<delay::IWaitingRoom::Unread>> WaitingRoom::unread() {
-  const Result<Answer> rows = connection_->ask(std::string(storage::withRooms) + std::string(storage::unreadRooms));
+  const Result<Answer> rows = connection_->ask(storage::namesSql(true));
   if (!rows) return rows.error();
   std::vector<Unread> unread;
   for (int row = 0; row < rows->rows(); ++row) unread.push_back({rows->text(row, 0), rows->time(row, 1)});

@@ -133,11 +133,11 @@ Result<void> Admin::peek(std::size_t limit, const std::function<void(const Messa
 
 }  // namespace
 
-Result<std::vector<std::string>> queueNames(const Options& options) {
+Result<std::vector<std::string>> queueNames(const Options& options, bool onlyUnread) {
   OpenFile file{ofWhatIsThere(options), OpenFile::For::operators};
   const auto connection = file.acquire();
   if (!connection) return connection.error();
-  Query rows = (*connection)->query(std::string(storage::withRooms) + std::string(storage::queueNames));
+  Query rows = (*connection)->query(storage::namesSql(onlyUnread));
   std::vector<std::string> names;
   for (;;) {
     const Result<bool> row = rows.next();

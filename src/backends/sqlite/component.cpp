@@ -11,7 +11,9 @@ class SqliteBackend final : public DatabaseBackend<sqlite::Options, sqlite::Data
 
   bool hasSql() const noexcept override { return true; }
   void setCreate(bool create) override { options_.create = create; }
-  Result<std::vector<std::string>> queueNames() const override { return sqlite::queueNames(options_); }
+  Result<std::vector<std::string>> queueNames(bool onlyUnread) const override {
+    return sqlite::queueNames(options_, onlyUnread);
+  }
   Result<std::unique_ptr<ScheduledMessages>> scheduled() const override { return sqlite::openScheduled(options_); }
   std::string schemaSql() const override { return sqlite::schemaSql(); }
   Result<void> applySchema() const override { return sqlite::applySchema(options_); }

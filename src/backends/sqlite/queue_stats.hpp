@@ -13,7 +13,7 @@ namespace tenure::sqlite {
 /// Where the connection's limit of a look ends the counting, the places that are taken stand for the messages.
 Result<QueueStats> statsOf(Connection& connection, const Queue& queue);
 
-/// Every queue of the place, and every name that messages wait for. Errors: those of IQueueAdmin::stats() but notFound.
-Result<std::vector<std::string>> queueNames(const Options& options);
+/// As urls::Backend::queueNames.
+Result<std::vector<std::string>> queueNames(const Options& options, bool onlyUnread);
 
 }  // namespace tenure::sqlite

@@ -99,7 +99,7 @@ Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
 }
 
 Result<std::vector<delay::IWaitingRoom::Unread>> WaitingRoom::unread() {
-  Query rows = connection_->query(std::string(storage::withRooms) + std::string(storage::unreadRooms));
+  Query rows = connection_->query(storage::namesSql(true));
   std::vector<Unread> unread;
   for (;;) {
     const Result<bool> row = rows.next();
