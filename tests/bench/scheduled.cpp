@@ -358,12 +358,10 @@ usage: scheduled [--seconds N] [--burst N] [--waiting N]
 int main(int argc, char** argv) {
   tenure::bench::helpIfAsked(argc, argv, tenure::bench::helpPage);
   tenure::bench::Setting setting;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string option = argv[i];
-    const std::int64_t value = tenure::parseInteger(argv[i + 1]).value();
+  tenure::bench::forEachNumber(argc, argv, [&](const std::string& option, std::int64_t value) {
     if (option == "--seconds") setting.seconds = static_cast<int>(value);
     if (option == "--burst") setting.burst = static_cast<std::size_t>(value);
     if (option == "--waiting") setting.waiting = static_cast<std::size_t>(value);
-  }
+  });
   tenure::bench::measure(setting);
 }

@@ -1,6 +1,6 @@
-/// What a send in a service's own transaction costs on PostgreSQL: one message a transaction, at 1, 8 and 64 clients,
-/// beside a bare insert of the same columns; how fast such messages are consumed beside those that a sink appends; and
-/// how long it takes from a commit until an empty handler of an idle leader has the message.
+/// Measures sends in a service's own transaction on PostgreSQL. First the rate: one message a transaction, at 1, 8 and
+/// 64 clients, beside a bare insert of the same columns. Then how fast such messages are consumed, beside those that a
+/// sink appends. Then the time from a commit until the empty handler of an idle leader has the message.
 ///
 ///   send [--seconds N] [--rounds N] [--messages N] [--idle N]
 ///
@@ -27,7 +27,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Setting {
-  int seconds = 3;  // of each design in each round
+  int seconds = 3;  // that each design sends in each round
   int rounds = 3;
   int messages = 50'000;  // to be consumed
   int idle = 200;         // messages to a leader that has nothing else to do
@@ -55,7 +55,7 @@ class Sender {
   test::PostgresSession session_;
 };
 
-/// One way to send. `prepare` puts the reader to sleep, or wakes it.
+/// One way to send. `prepare` is SQL that runs before it, and says whether the reader sleeps.
 struct Design {
   std::string name;
   std::string statement;
@@ -205,8 +205,7 @@ void compareConsumption(const Setting& setting) {
   std::printf("consumed a second: appended by a sink %.0f, sent %.0f: %.2f of that\n", appended, sent, sent / appended);
 }
 
-/// What the server does for a leader that has nothing to do: its looks, and the reader's row, which says that it
-/// sleeps.
+/// How much the server writes to its log for an idle leader, which updates its row once a second to say that it sleeps.
 void reportIdleCost(const test::PostgresWorld& world, int seconds) {
   const auto written = [&] {
     return std::stod(world.ask("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"));
@@ -259,13 +258,11 @@ void measure(const Setting& setting) {
 int main(int argc, char** argv) {
   tenure::bench::helpIfAsked(argc, argv, tenure::bench::helpPage);
   tenure::bench::Setting setting;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string option = argv[i];
-    const int value = static_cast<int>(tenure::parseInteger(argv[i + 1]).value());
-    if (option == "--seconds") setting.seconds = value;
-    if (option == "--rounds") setting.rounds = value;
-    if (option == "--messages") setting.messages = value;
-    if (option == "--idle") setting.idle = value;
-  }
+  tenure::bench::forEachNumber(argc, argv, [&](const std::string& option, std::int64_t value) {
+    if (option == "--seconds") setting.seconds = static_cast<int>(value);
+    if (option == "--rounds") setting.rounds = static_cast<int>(value);
+    if (option == "--messages") setting.messages = static_cast<int>(value);
+    if (option == "--idle") setting.idle = static_cast<int>(value);
+  });
   tenure::bench::measure(setting);
 }
