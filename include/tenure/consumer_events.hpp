@@ -184,8 +184,8 @@ struct ScheduledLate {
 };
 struct QueueUnread {
   TENURE_EVENT("queue_unread", warn)  // once a term: messages wait for a queue that no election has consumed yet
-  std::string queue;                  // of the same place as the leader's
-  std::chrono::milliseconds age{};    // of the first of them
+  std::string queue;                  // in the same database as the leader's queue
+  std::chrono::milliseconds age{};    // of the first message that waits
   void fields(auto&& f) const { f("queue", queue), f("age_ms", age); }
 };
 struct BeyondHorizon {

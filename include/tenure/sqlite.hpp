@@ -36,8 +36,9 @@ struct Options {
   bool evictFrozenHolder = true;
   /// Create file and schema when absent; otherwise an absent file is Errc::notFound.
   bool create = true;
-  /// Other programs write messages into the file, perhaps with an older SQLite: it stays in a rollback journal,
-  /// whatever the version. The file remembers it from the first sink or leader on that says so.
+  /// Other programs write messages into the file, perhaps with an older SQLite: the file stays in a
+  /// rollback journal, also with a SQLite that would use WAL. The first sink or leader with this option marks the file,
+  /// and from then on it holds for all.
   bool senders = false;
   /// Of a sink, and of what handlers send: numbers the messages of each group 1, 2, 3, … in the transaction that stores
   /// them, whoever sends, and puts the number into numberHeader. An id that was sent before is known for seven days: it

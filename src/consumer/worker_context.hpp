@@ -20,7 +20,8 @@ class IWorkerContext {
   virtual Role role() const noexcept = 0;
   virtual std::stop_token stopToken() const noexcept = 0;
   virtual void reportProgress() noexcept = 0;
-  /// The lane whose in-work record this worker writes. Lane 0: a consumer without lanes, or the recovery before lanes.
+  /// The lane whose in-work record this worker writes. It is 0 for a consumer without lanes, and
+  /// for the recovery that comes before the lanes.
   virtual std::size_t lane() const noexcept { return 0; }
   /// What earlier terms left, as this worker is to see it.
   virtual Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) = 0;

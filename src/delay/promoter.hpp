@@ -55,7 +55,7 @@ class IWaitingRoom {
     static_cast<void>(forSoLong);
     return {};
   }
-  /// Those of the same place, some hundred at most.
+  /// The unread queues of the same database, at most a hundred.
   virtual Result<std::vector<Unread>> unread() { return std::vector<Unread>{}; }
 };
 

@@ -16,8 +16,8 @@ Result<std::optional<std::string>> headersToText(const Headers& headers);
 std::optional<std::string> headersToTextAnyhow(const Headers& headers);
 /// Errors: storeFailed.
 Result<Headers> headersFromText(std::string_view text);
-/// Of a message that waits. Other programs may have written it: where these are no headers, the message gets
-/// leftOutHeader in their place, and becomes a dead letter that says so.
+/// The headers of a message that waits, from a column that other programs may have written. Where the text is damaged,
+/// the only header is leftOutHeader with the reason, and the consumer makes a dead letter of the message.
 Headers sentHeaders(std::string_view text);
 /// The same as CBOR, which holds any bytes. Empty for no headers.
 std::string headersToBytes(const Headers& headers);

@@ -1,5 +1,5 @@
-/// The steps that bring tables of an earlier version forward to this one. The text of a step never changes, whatever
-/// the tables become later.
+/// The steps that bring tables of an earlier version forward to this one. The text of a step stays as it
+/// is when a later version changes the tables again.
 #pragma once
 
 #include <array>
