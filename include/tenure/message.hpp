@@ -76,6 +76,13 @@ class IMessageSink {
   ///          storeBusy, storeFull, unavailable  nothing was stored
   ///          outcomeUnknown  append them again under the same ids; what is there twice is dropped as known
   virtual Result<void> append(std::span<const NewMessage> messages) = 0;
+  /// Stores those that can be stored, in this order, and returns what became of each, in the order of `messages`.
+  ///
+  /// Errors of each:  payloadTooLarge, invalidArgument, alreadyScheduled, alreadyDone, unsupported, notFound
+  ///                           it was refused and not stored
+  ///                  cancelled   one before it in its group was refused, and it was not tried
+  ///                  any other   as append(), for this one and all behind it that were not stored
+  virtual std::vector<Result<void>> appendEach(std::span<const NewMessage> messages);
   /// How many of the messages appended so far were left out, because their ids had been sent before. Only a sink that
   /// gives numbers leaves any out; and any sink a message with a time that waits already, or has come to its queue.
   virtual std::int64_t leftOut() const noexcept { return 0; }

@@ -1,0 +1,39 @@
+#include <algorithm>
+#include <unordered_set>
+
+#include "tenure/message.hpp"
+
+namespace tenure {
+namespace {
+
+/// The message's fault: another one may be stored all the same.
+bool isRefusal(const Error& error) noexcept {
+  constexpr Errc refusals[] = {Errc::payloadTooLarge, Errc::invalidArgument, Errc::alreadyScheduled,
+                               Errc::alreadyDone,     Errc::unsupported,     Errc::notFound};
+  return std::ranges::any_of(refusals, [&](Errc code) { return error.is(code); });
+}
+
+}  // namespace
+
+/// All at once, and one by one only where that was refused.
+std::vector<Result<void>> IMessageSink::appendEach(std::span<const NewMessage> messages) {
+  const Result<void> all = append(messages);
+  if (all || messages.size() == 1 || !isRefusal(all.error())) return {messages.size(), all};
+  std::vector<Result<void>> results;
+  std::unordered_set<std::string> refusedGroups;
+  for (const NewMessage& message : messages) {
+    if (refusedGroups.contains(message.group.value)) {
+      results.emplace_back(Error{Errc::cancelled, "an earlier message of its group was refused"});
+      continue;
+    }
+    results.push_back(append({&message, 1}));
+    if (results.back()) continue;
+    if (!isRefusal(results.back().error())) break;  // the sink is away: nothing behind it is tried
+    if (!message.group.value.empty()) refusedGroups.insert(message.group.value);
+  }
+  const Result<void> last = results.back();
+  results.resize(messages.size(), last);
+  return results;
+}
+
+}  // namespace tenure
