@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "tenure/career.hpp"
+#include "tenure/detail/work_career.hpp"
 #include "tenure/events.hpp"
 #include "tenure/message.hpp"
 #include "tenure/transaction.hpp"
@@ -269,7 +269,7 @@ struct ConsumerOptions {
 Agreement agreementOf(const ConsumerOptions& options, const ElectionName& election);
 
 /// Threads: constructed anywhere; its phases run on the career thread.
-class Consumer final : public ILeaderCareer {
+class Consumer final : public detail::WorkCareer {
  public:
   /// Borrows source, store and events; they must outlive it. They may be the two ends of one database.
   Consumer(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
@@ -282,13 +282,6 @@ class Consumer final : public ILeaderCareer {
       Consumer(IMessageSource& source, IFencedStore& store, Together handler, const ConsumerOptions& options,
                IEventSink& events, const IClock& clock = systemClock())
       : Consumer(OfMany{BatchHandler(std::move(handler))}, source, store, options, events, clock) {}
-  ~Consumer() override;
-
-  void check(const std::stop_token& stop) override;
-  void prepare(const std::stop_token& stop) override;
-  void inaugurate(const Term& term) override;
-  bool execute(const Term& term) override;
-  void handOver(const Term& term) override;
 
  private:
   struct OfMany {
@@ -296,8 +289,17 @@ class Consumer final : public ILeaderCareer {
   };
   Consumer(OfMany many, IMessageSource& source, IFencedStore& store, const ConsumerOptions& options, IEventSink& events,
            const IClock& clock);
+};
 
-  std::unique_ptr<ILeaderCareer> work_;
+/// The career that publishes a queue's messages elsewhere, each at least once and each group in its order: a consumer
+/// whose handler is a sink. A message that the sink refuses is a failed attempt, or a dead letter at once where none
+/// can help; while the sink is away, messages wait and no attempt counts. `options.delivery` is at least once.
+class Relay final : public detail::WorkCareer {
+ public:
+  using OpenSink = std::function<Result<std::unique_ptr<IMessageSink>>()>;
+  /// As Consumer's. `open` is called from any thread, by one at a time.
+  Relay(IMessageSource& source, IFencedStore& store, OpenSink open, const ConsumerOptions& options, IEventSink& events,
+        const IClock& clock = systemClock());
 };
 
 }  // namespace tenure

@@ -6,6 +6,7 @@
 namespace tenure::cli {
 
 Command consumeCommand(const ConfigReader& file);
+Command relayCommand(const ConfigReader& file);
 /// `words` is what stands after "--".
 Command runCommand(std::vector<std::string> words, const ConfigReader& file);
 Command produceCommand();

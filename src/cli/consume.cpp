@@ -1,13 +1,10 @@
-#include <array>
-
-#include "base/process_identity.hpp"
 #include "cli/command_lookup.hpp"
 #include "cli/commands.hpp"
 #include "cli/consume_options.hpp"
 #include "cli/early_signals.hpp"
 #include "cli/exec_handler.hpp"
+#include "cli/replica_run.hpp"
 #include "cli/sql_handler.hpp"
-#include "cli/status_file.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -118,42 +115,20 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   return settings;
 }
 
-/// An error that waiting cannot mend ends the command before the replica contends. Any other error is told by the next
-/// in line (not_ready), which tries again.
-Result<void> canEverWork(const Backend::Ends& ends) {
-  const std::array looks{ends.store->prepare({}), ends.source->prepare({})};
-  ends.store->release();  // a replica far behind in line keeps no connection open
-  for (const Result<void>& looked : looks)
-    if (!looked && isFatal(looked.error().code)) return looked;
-  return {};
-}
-
 Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler& handler) {
-  const auto log = makeLogSink(options.replica.logLevel, settings.candidate.id);
-  std::optional<StatusFile> status;
-  if (!options.statusFile.empty())
-    status.emplace(options.statusFile,
-                   StatusBoard{settings.candidate.election, settings.candidate.id, thisProcess().pid}, *log);
-  LastWord lastWord;
-  std::vector<IEventSink*> sinks{log.get(), &lastWord};
-  if (status) sinks.push_back(&*status);
-  EventFork events(std::move(sinks));
-
-  const Backend::Ends ends = settings.wiring.open(events);
+  ReplicaRun replica(options.replica, settings.candidate, options.statusFile);
+  const Backend::Ends ends = settings.wiring.open(replica.events());
   if (const Result<void> fit = canEverWork(ends); !fit) return refuse("", fit.error());
   RateLimits limits(settings.rates);
   if (options.flow.limits()) settings.consumer.limits = &limits;
   settings.candidate.onReload = [&] {
-    reload(options.replica, settings.candidate.election, *log);
-    reload(options.flow, settings.candidate.election, limits, *log);
+    reload(options.replica, settings.candidate.election, replica.log());
+    reload(options.flow, settings.candidate.election, limits, replica.log());
   };
-  Consumer consumer(*ends.source, *ends.store, handler, settings.consumer, events);
+  Consumer consumer(*ends.source, *ends.store, handler, settings.consumer, replica.events());
   SqlCareer checked(consumer, *ends.store, options.sql);
   ILeaderCareer& career = options.sql.empty() ? static_cast<ILeaderCareer&>(consumer) : checked;
-  Candidate candidate(settings.candidate, career, events);
-  const auto exit = static_cast<Exit>(runUntilSignalled(candidate));
-  if (exit == Exit::configuration) complain(lastWord.why());
-  return exit;
+  return replica.run(settings.candidate, career);
 }
 
 Exit runCommands(const ConsumeOptions& options, Settings settings) {

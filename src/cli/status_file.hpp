@@ -42,7 +42,6 @@ class StatusFile final : public IEventSink {
   std::thread writer_;
 };
 
-/// Hands each event to several readers, in order.
 /// Keeps why the replica gave up, or why its last phase failed. Threads: any.
 class LastWord final : public IEventSink {
  public:
@@ -63,6 +62,7 @@ class LastWord final : public IEventSink {
   std::string why_;
 };
 
+/// Hands each event to several readers, in order.
 class EventFork final : public IEventSink {
  public:
   explicit EventFork(std::vector<IEventSink*> sinks) : sinks_(std::move(sinks)) {}

@@ -120,18 +120,11 @@ std::unique_ptr<ILeaderCareer> consuming::workOf(IMessageSource& source, IFenced
 
 Consumer::Consumer(IMessageSource& source, IFencedStore& store, Handler handler, const ConsumerOptions& options,
                    IEventSink& events, const IClock& clock)
-    : work_(consuming::workOf(source, store, {callable(std::move(handler)), nullptr}, options, events, clock)) {}
+    : WorkCareer(consuming::workOf(source, store, {callable(std::move(handler)), nullptr}, options, events, clock)) {}
 
 Consumer::Consumer(OfMany many, IMessageSource& source, IFencedStore& store, const ConsumerOptions& options,
                    IEventSink& events, const IClock& clock)
-    : work_(consuming::workOf(source, store, {oneByOne(callable(many.handler)), many.handler}, forBatches(options),
-                              events, clock)) {}
-Consumer::~Consumer() = default;
-
-void Consumer::check(const std::stop_token& stop) { work_->check(stop); }
-void Consumer::prepare(const std::stop_token& stop) { work_->prepare(stop); }
-void Consumer::inaugurate(const Term& term) { work_->inaugurate(term); }
-bool Consumer::execute(const Term& term) { return work_->execute(term); }
-void Consumer::handOver(const Term& term) { work_->handOver(term); }
+    : WorkCareer(consuming::workOf(source, store, {oneByOne(callable(many.handler)), many.handler}, forBatches(options),
+                                   events, clock)) {}
 
 }  // namespace tenure

@@ -31,10 +31,10 @@ std::string backendOf(const std::string& path) {
 }
 
 const std::map<std::string, int>& floors() {
-  static const std::map<std::string, int> all{{"base", 0},    {"urls", 1},     {"coordination", 1}, {"fencing", 1},
-                                              {"process", 1}, {"storage", 1},  {"election", 2},     {"pipeline", 2},
-                                              {"delay", 2},   {"producer", 2}, {"career", 3},       {"consumer", 3},
-                                              {"ops", 4},     {"testing", 4},  {"cli", 5},          {"backends", 6}};
+  static const std::map<std::string, int> all{
+      {"base", 0},     {"urls", 1},     {"coordination", 1}, {"fencing", 1},  {"process", 1}, {"storage", 1},
+      {"election", 2}, {"pipeline", 2}, {"delay", 2},        {"producer", 2}, {"career", 3},  {"consumer", 3},
+      {"relay", 4},    {"ops", 4},      {"testing", 4},      {"cli", 5},      {"backends", 6}};
   return all;
 }
 

@@ -1,0 +1,169 @@
+#include <iostream>
+
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/early_signals.hpp"
+#include "cli/options.hpp"
+#include "cli/replica_run.hpp"
+#include "cli/tuning_options.hpp"
+#include "cli/wiring_options.hpp"
+#include "consumer/option_limits.hpp"
+
+namespace tenure::cli {
+namespace {
+
+struct RelayOptions {
+  ReplicaOption replica;
+  std::string from;
+  std::string to;
+  std::string consumer;
+  std::string statusFile;
+  bool check = false;
+  ConsumerOptions tuning{.delivery = Guarantee::atLeastOnce, .ordering = Ordering::perGroup(4)};
+  CareerLimits limits;
+
+  std::vector<Group> groups();
+};
+
+constexpr const char* relayHelp =
+    R"help(Runs one replica of a relay: it stands by until it is elected, then publishes what a queue holds
+to another place, until it is told to leave, dies, or loses its lease; then the next one takes over.
+
+A service writes its rows and its message in one transaction (`tenure_send`, or an INSERT into
+tenure_waiting); the relay publishes the message once that has committed, and removes it from its
+queue in a transaction that the fence protects, once the target has confirmed it. The relay is the
+only consumer of its queue.
+
+Messages of one group are published in their order, and other groups beside them (--lanes). Each is
+published at least once, under its own id: a consumer of Tenure at the other end drops what comes
+again.
+
+While the target is away, or full, messages wait, and no attempt counts. A message that the target
+refuses is tried again after a while, with its group behind it; what no attempt can help is a dead
+letter at once (`tenure dead-letters`).
+
+Signals:
+  SIGTERM, SIGINT  finish what is being published, hand over, leave; a second one aborts
+  SIGUSR1          hand over and stand by again at the back
+  SIGUSR2          write the status to the log
+  SIGHUP           read log-level again from the file given with --config
+)help";
+
+constexpr const char* relayExamples =
+    R"help(tenure relay --zookeeper zk1:2181,zk2:2181,zk3:2181 --election orders-relay \
+  --from 'postgresql://shop@db/shop?queue=orders' --to 'amqp://shop@mq/?queue=orders'
+tenure relay --check --from 'sqlite:shop.db?queue=orders' --to 'amqp://shop@mq/?queue=orders')help";
+
+std::vector<Group> RelayOptions::groups() {
+  return {
+      {"Places",
+       {{"--from", text(from, "URL"), "Which queue is published, in PostgreSQL or SQLite", {.required = true}},
+        {"--to", text(to, "URL"), "Where its messages go: a queue, or an exchange of RabbitMQ", {.required = true}},
+        {"--check",
+         flag(check),
+         "Only look whether both can be used, and print what would be published; nothing is changed",
+         {}},
+        {"--consumer",
+         valid(consumer, "NAME", parseElectionName, "the election's name"),
+         "The name under which attempts and dead letters are kept",
+         {.field = "ConsumerOptions::name"}},
+        {"--status-file", text(statusFile, "FILE"), "The file in which this replica keeps its state, as JSON", {}}}},
+      {"Election", replica.election.rows()},
+      {"Replica", replica.rows("half the session timeout, as negotiated")},
+      {"Pace", joined(joined(lanesRows(tuning), {{"--max-batch",
+                                                  count(tuning.maxBatch, limits::maxBatch),
+                                                  "Maximum number of messages that are published together",
+                                                  {.field = "ConsumerOptions::maxBatch"}}}),
+                      limitRows(tuning, this->limits))},
+      {"Failures", failureRows(tuning)}};
+}
+
+/// Both ends, their URLs read.
+struct Places {
+  std::unique_ptr<Backend> from;
+  std::unique_ptr<Backend> to;
+};
+
+Result<Places> placesOf(const RelayOptions& options) {
+  auto from = parseBackend(options.from);
+  if (!from) return named("--from", from.error());
+  if (!(*from)->hasSql())
+    return named("--from", {Errc::configurationRefused, "expected a queue in PostgreSQL or SQLite"});
+  auto to = parseBackend(options.to);
+  if (!to) return named("--to", to.error());
+  if ((*from)->place() == (*to)->place() && (*from)->queue() == (*to)->queue())
+    return named("--to", {Errc::configurationRefused, "it is the queue that --from names: expected another one"});
+  (*from)->setCreate(true);
+  (*to)->setCreate(true);
+  return Places{*std::move(from), *std::move(to)};
+}
+
+Result<CandidateOptions> candidateOf(const RelayOptions& options, const Places& places) {
+  auto candidate = parse(options.replica, std::nullopt);
+  if (!candidate) return candidate;
+  if (const auto fits = places.to->fits(candidate->zookeeper.sessionTimeout); !fits) return named("--to", fits.error());
+  candidate->limits = options.limits;
+  candidate->agreement = agreementOf(options.tuning, candidate->election);
+  candidate->agreement.merge(Agreement{{"work", "relay"},
+                                       {"queue", places.from->place() + " " + places.from->queue()},
+                                       {"target", places.to->place() + " " + places.to->queue()}});
+  return candidate;
+}
+
+std::string lineOf(const Message& message) {
+  std::string line = escaped(message.id.value);
+  if (!message.group.value.empty()) line += " group=" + escaped(message.group.value);
+  for (const auto& [name, value] : message.headers)
+    if (name.starts_with("tenure-")) line += " " + escaped(name) + "=" + escaped(value);
+  return line + " bytes=" + std::to_string(message.body.size());
+}
+
+/// The target is opened as for publishing: what would be refused then is refused now.
+Exit check(const Places& places) {
+  constexpr std::size_t shown = 20;
+  places.from->setCreate(false);
+  const auto queue = places.from->queueAdmin();
+  const auto stats = queue ? (*queue)->stats() : queue.error();
+  if (!stats) return refuse("--from", stats.error());
+  if (const auto sink = places.to->sink(); !sink) return refuse("--to", sink.error());
+  std::cout << "waiting: " << stats->waiting << "\n";
+  const auto peeked = (*queue)->peek(shown, [](const Message& message) { std::cout << lineOf(message) << "\n"; });
+  if (!peeked) return refuse("--from", peeked.error());
+  return Exit::done;
+}
+
+Exit relay(const RelayOptions& options) {
+  const EarlySignals untilTheCandidateRuns;
+  const auto places = placesOf(options);
+  if (!places) return refuse("", places.error());
+  if (options.check) return check(*places);
+  auto candidate = candidateOf(options, *places);
+  if (!candidate) return refuse("", candidate.error());
+
+  ReplicaRun replica(options.replica, *candidate, options.statusFile);
+  const Backend::Ends ends = places->from->open(replica.events());
+  if (const Result<void> fit = canEverWork(ends); !fit) return refuse("--from", fit.error());
+  if (const auto sink = places->to->sink(); !sink && isFatal(sink.error().code)) return refuse("--to", sink.error());
+  ConsumerOptions consumer = options.tuning;
+  consumer.name = {options.consumer};
+  candidate->onReload = [&] { reload(options.replica, candidate->election, replica.log()); };
+  Relay career(
+      *ends.source, *ends.store, [&] { return places->to->sink(); }, consumer, replica.events());
+  return replica.run(*candidate, career);
+}
+
+}  // namespace
+
+Command relayCommand(const ConfigReader& file) {
+  auto options = std::make_shared<RelayOptions>();
+  options->replica.logLevelInFile = [file] { return file("relay", "log-level"); };
+  return {.name = "relay",
+          .about = "Run one replica of a relay from a queue to another place",
+          .groups = options->groups(),
+          .help = relayHelp,
+          .examples = relayExamples,
+          .act = [options] { return relay(*options); },
+          .hasUrls = true};
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,37 @@
+/// A replica that contends until it is told to leave: its log, its status file, and how it ends.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/exit.hpp"
+#include "cli/replica_options.hpp"
+#include "cli/status_file.hpp"
+#include "tenure/candidate.hpp"
+#include "tenure/spi/source.hpp"
+#include "urls/backend.hpp"
+
+namespace tenure::cli {
+
+class ReplicaRun {
+ public:
+  /// Without a status file the name is empty.
+  ReplicaRun(const ReplicaOption& options, const CandidateOptions& candidate, const std::string& statusFile);
+
+  IEventSink& events() noexcept { return *events_; }
+  ILogSink& log() noexcept { return *log_; }
+  /// Says why, where the replica stops for a fault of its configuration.
+  Exit run(const CandidateOptions& candidate, ILeaderCareer& career);
+
+ private:
+  const std::unique_ptr<ILogSink> log_;
+  std::optional<StatusFile> status_;
+  LastWord lastWord_;
+  std::optional<EventFork> events_;
+};
+
+/// An error that waiting cannot mend ends the command before the replica contends. Any other error is told by the next
+/// in line (not_ready), which tries again.
+Result<void> canEverWork(const IPlace::Ends& ends);
+
+}  // namespace tenure::cli

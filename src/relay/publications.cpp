@@ -1,0 +1,56 @@
+#include "relay/publications.hpp"
+
+#include <algorithm>
+
+namespace tenure::relaying {
+namespace {
+
+/// Of a target that is away. Not the growing wait of failed attempts: its end is to be seen soon.
+constexpr std::chrono::milliseconds nextLook{500};
+
+}  // namespace
+
+Answer answerOf(const Result<void>& result) noexcept {
+  if (result) return Answer::stored;
+  const Error& error = result.error();
+  const auto isOneOf = [&error](std::initializer_list<Errc> codes) {
+    return std::ranges::any_of(codes, [&](Errc code) { return error.is(code); });
+  };
+  if (error.is(Errc::notFound)) return Answer::refused;
+  if (error.is(Errc::cancelled)) return Answer::untried;
+  const bool isHopeless = isOneOf(
+      {Errc::payloadTooLarge, Errc::invalidArgument, Errc::alreadyScheduled, Errc::alreadyDone, Errc::unsupported});
+  return isHopeless ? Answer::hopeless : Answer::away;
+}
+
+Outcome outcomeOf(const Result<void>& result) {
+  if (result) return Outcome::done();
+  const std::string why = result.error().message();
+  switch (answerOf(result)) {
+    case Answer::refused: return Outcome::failed(why);
+    case Answer::hopeless: return Outcome::reject(why);
+    default: return Outcome::retryLater(why, nextLook);
+  }
+}
+
+std::optional<Result<void>> Publications::take(const Message& message) {
+  const std::lock_guard lock(mutex_);
+  const auto found = results_.extract({message.position, message.id.value});
+  return found ? std::optional(std::move(found.mapped())) : std::nullopt;
+}
+
+void Publications::remember(std::span<const Message> messages, std::span<const Result<void>> results) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const Answer answer = answerOf(results[i]);
+    if (answer == Answer::untried || answer == Answer::away) continue;
+    results_.insert_or_assign({messages[i].position, messages[i].id.value}, results[i]);
+  }
+}
+
+void Publications::clear() {
+  const std::lock_guard lock(mutex_);
+  results_.clear();
+}
+
+}  // namespace tenure::relaying

@@ -1,0 +1,52 @@
+/// What became of the messages of a batch that was not published whole, until each of them is handled alone. Pure.
+///
+///   batch ──every message stored──▶ done
+///     └─some refused, or the target is away──▶ split: each message comes alone
+///                                                ├─ stored before: done, and not published again
+///                                                ├─ refused before: that is its attempt
+///                                                └─ else: published now
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "tenure/consumer.hpp"
+
+namespace tenure::relaying {
+
+/// What the target's answer means for its message.
+enum class Answer {
+  stored,
+  refused,   // another attempt may find what was missing: a queue, a binding
+  hopeless,  // no attempt can help
+  untried,   // its turn comes when the one before it in its group has had its own
+  away,      // not the message's fault: the target is down, full or slow, or its reply was lost
+};
+Answer answerOf(const Result<void>& result) noexcept;
+
+/// Of a message that was refused, or whose target is away.
+Outcome outcomeOf(const Result<void>& result);
+
+/// Threads: any.
+class Publications {
+ public:
+  /// What is known of it, which is forgotten with that.
+  std::optional<Result<void>> take(const Message& message);
+  /// Of a batch that is split.
+  void remember(std::span<const Message> messages, std::span<const Result<void>> results);
+  void clear();
+
+ private:
+  /// A source may deliver two messages of one id, and count anew when it is attached again.
+  using Key = std::pair<std::int64_t, std::string>;
+
+  std::mutex mutex_;
+  std::map<Key, Result<void>> results_;
+};
+
+}  // namespace tenure::relaying

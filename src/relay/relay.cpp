@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <memory>
+
+#include "base/backoff.hpp"
+#include "consumer/work.hpp"
+#include "relay/publications.hpp"
+#include "relay/target.hpp"
+#include "relay/work.hpp"
+
+namespace tenure {
+namespace relaying {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// So long a handler waits for a target that is away. Then its messages go back to their places, so that the lane can
+/// see that its term ends, or that the store is away as well.
+constexpr Duration patience = 1s;
+
+class Publishing {
+ public:
+  Publishing(Target& target, Publications& publications, const IClock& clock)
+      : target_(target), publications_(publications), clock_(clock) {}
+
+  Outcome handle(const BatchDelivery& batch) {
+    if (batch.messages.size() == 1)
+      if (const auto known = publications_.take(batch.messages.front())) return outcomeOf(*known);
+    const std::vector<Result<void>> results = publish(batch.messages, batch.term);
+    if (batch.messages.size() == 1) return outcomeOf(results.front());
+    const auto failed = std::ranges::find_if(results, [](const Result<void>& result) { return !result; });
+    if (failed == results.end()) return Outcome::done();
+    publications_.remember(batch.messages, results);
+    return Outcome::failed(failed->error().message());
+  }
+
+ private:
+  std::vector<Result<void>> publish(std::span<const Message> messages, const Term& term) {
+    std::vector<NewMessage> toSend(messages.begin(), messages.end());
+    std::vector<std::size_t> places(messages.size());
+    for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
+    std::vector<Result<void>> results(messages.size(), Error{Errc::unavailable, "the term is over"});
+    Backoff backoff(20ms, 500ms, Random(static_cast<std::uint64_t>(clock_.now().time_since_epoch().count())));
+    const BootTime giveUp = clock_.now() + patience;
+    while (!toSend.empty() && term.mayBeginWork()) {
+      send(toSend, places, results, term);
+      if (toSend.empty() || term.stopToken().stop_requested() || clock_.now() >= giveUp) break;
+      clock_.waitUntil(clock_.now() + backoff.next(), term.stopToken());
+    }
+    return results;
+  }
+
+  /// Those for which the target was away stay, from the first of them on.
+  void send(std::vector<NewMessage>& toSend, std::vector<std::size_t>& places, std::vector<Result<void>>& results,
+            const Term& term) {
+    const std::vector<Result<void>> answers = target_.append(toSend, term);
+    std::vector<NewMessage> left;
+    std::vector<std::size_t> leftPlaces;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      results[places[i]] = answers[i];
+      if (answerOf(answers[i]) != Answer::away) continue;
+      left.push_back(std::move(toSend[i]));
+      leftPlaces.push_back(places[i]);
+    }
+    toSend = std::move(left);
+    places = std::move(leftPlaces);
+  }
+
+  Target& target_;
+  Publications& publications_;
+  const IClock& clock_;
+};
+
+/// The queue's own consumer, whose handler publishes.
+class Career final : public ILeaderCareer {
+ public:
+  Career(IMessageSource& source, IFencedStore& store, Relay::OpenSink open, ConsumerOptions options, IEventSink& events,
+         const IClock& clock, IThreads& threads)
+      : target_(std::move(open), events, clock), publishing_(target_, publications_, clock) {
+    options.delivery = Guarantee::atLeastOnce;
+    options.prepare = [this, before = options.prepare](const std::stop_token& stop) {
+      if (before) before(stop);
+      if (const Result<void> ready = target_.prepare(); !ready) throw EndTerm(EndReason::failed, ready.error());
+    };
+    const BatchHandler many = [this](const BatchDelivery& batch) { return publishing_.handle(batch); };
+    const Handler one = [this](const Delivery& delivery) {
+      return publishing_.handle({{&delivery.message, 1}, delivery.transaction, delivery.term, delivery.attempt});
+    };
+    consumer_ = consuming::workOf(source, store, {one, many}, options, events, clock, threads);
+  }
+
+  /// A replica far behind in line keeps no connection open.
+  void check(const std::stop_token& stop) override {
+    consumer_->check(stop);
+    target_.close();
+  }
+  void prepare(const std::stop_token& stop) override { consumer_->prepare(stop); }
+  void inaugurate(const Term& term) override {
+    publications_.clear();
+    consumer_->inaugurate(term);
+  }
+  bool execute(const Term& term) override { return consumer_->execute(term); }
+  void handOver(const Term& term) override {
+    consumer_->handOver(term);
+    target_.close();
+  }
+
+ private:
+  Target target_;
+  Publications publications_;
+  Publishing publishing_;
+  std::unique_ptr<ILeaderCareer> consumer_;
+};
+
+}  // namespace
+
+std::unique_ptr<ILeaderCareer> workOf(IMessageSource& source, IFencedStore& store, Relay::OpenSink open,
+                                      const ConsumerOptions& options, IEventSink& events, const IClock& clock,
+                                      IThreads& threads) {
+  return std::make_unique<Career>(source, store, std::move(open), options, events, clock, threads);
+}
+
+}  // namespace relaying
+
+Relay::Relay(IMessageSource& source, IFencedStore& store, OpenSink open, const ConsumerOptions& options,
+             IEventSink& events, const IClock& clock)
+    : WorkCareer(relaying::workOf(source, store, std::move(open), options, events, clock, systemThreads())) {}
+
+}  // namespace tenure

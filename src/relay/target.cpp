@@ -1,0 +1,72 @@
+#include "relay/target.hpp"
+
+#include <algorithm>
+
+#include "relay/publications.hpp"
+
+namespace tenure::relaying {
+namespace {
+
+bool isAway(const Result<void>& result) noexcept { return answerOf(result) == Answer::away; }
+
+}  // namespace
+
+Result<void> Target::prepare() {
+  auto sink = take();
+  if (!sink) return sink.error();
+  giveBack(*std::move(sink));
+  return {};
+}
+
+std::vector<Result<void>> Target::append(std::span<const NewMessage> messages, const Term& term) {
+  auto sink = take();
+  if (!sink && isFatal(sink.error().code)) throw EndTerm(EndReason::failed, sink.error());
+  std::vector<Result<void>> results;
+  if (sink)
+    results = (*sink)->appendEach(messages);
+  else  // also where a queue is not there: it is no fault of these messages
+    results.assign(messages.size(), Error{Errc::unavailable, sink.error().message()});
+  if (sink && std::ranges::none_of(results, isAway)) giveBack(*std::move(sink));
+  tell(results, term);
+  return results;
+}
+
+void Target::close() {
+  const std::lock_guard lock(mutex_);
+  idle_.clear();
+  awaySince_.reset();
+}
+
+Result<Target::Sink> Target::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      Sink sink = std::move(idle_.back());
+      idle_.pop_back();
+      return sink;
+    }
+  }
+  const std::lock_guard lock(opening_);
+  return open_();
+}
+
+void Target::giveBack(Sink sink) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(sink));
+}
+
+void Target::tell(const std::vector<Result<void>>& results, const Term& term) {
+  const auto failed = std::ranges::find_if(results, isAway);
+  const bool isWell = failed == results.end();
+  const Emitter emit(events_, clock_, term.identity().election);
+  const std::lock_guard lock(mutex_);
+  if (isWell && awaySince_)
+    emit(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - *awaySince_)}, term.token());
+  if (!isWell && !awaySince_) emit(OutageBegan{"publishing: " + failed->error().message()}, term.token());
+  if (isWell)
+    awaySince_.reset();
+  else if (!awaySince_)
+    awaySince_ = clock_.now();
+}
+
+}  // namespace tenure::relaying

@@ -1,0 +1,145 @@
+/// From any queue of a database to any place, through the real tool: every message is seen once and in its group's
+/// order behind the target, across a handover and a kill -9.
+#include "process/cli/replica.hpp"
+#include "process/wiring/places.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class RelayTool : public ToolInElection {
+ protected:
+  static constexpr int count = 900;
+  static constexpr int groups = 9;
+
+  std::unique_ptr<Place> place(const std::string& kind, const std::string& file) const {
+    if (kind == "postgresql") return std::make_unique<PostgresPlace>();
+    if (kind == "redis") return std::make_unique<RedisPlace>();
+    if (kind == "rabbitmq") return std::make_unique<RabbitPlace>();
+    return std::make_unique<SqlitePlace>(at(file));
+  }
+  void connect(const std::string& from, const std::string& to) {
+    from_ = place(from, "from.db");
+    to_ = place(to, "to.db");
+  }
+  std::string from() const { return with(from_->url(), "queue=" + name_ + "-outbox"); }
+  std::string to() const { return with(to_->url(), "queue=" + name_ + "-in"); }
+
+  /// m-1 to m-count, over the groups in turns; some of them.
+  void produce(int first, int last) {
+    std::string lines;
+    for (int i = first; i <= last; ++i)
+      lines += "{\"id\":\"m-" + std::to_string(i) + "\",\"group\":\"g" + std::to_string(i % groups) + "\",\"body\":\"" +
+               std::to_string(i) + "\"}\n";
+    const Run run = tenure({"produce", "--queue", from(), "--format", "jsonl"}, lines);
+    ASSERT_EQ(run.exit, 0) << run.output;
+  }
+  Program relay(const std::string& name, const Arguments& more = {}) {
+    Arguments all{"--from", from(), "--to", to(), "--id", name};
+    all.insert(all.end(), more.begin(), more.end());
+    return start(inElection("relay", all), name);
+  }
+  /// The consumer at the other end, into a table of its own.
+  Program receiver() {
+    sql("CREATE TABLE IF NOT EXISTS seen(n INTEGER PRIMARY KEY, id, grp, body)", "seen.db");
+    Arguments all{"consume",
+                  "--zookeeper",
+                  Ensemble::shared().hosts(),
+                  "--election",
+                  election() + ".r",
+                  "--queue",
+                  to(),
+                  "--store",
+                  "sqlite:" + at("seen.db"),
+                  "--sql",
+                  "INSERT INTO seen(id, grp, body) VALUES (:id, :group, :body)"};
+    return start(std::move(all), "receiver");
+  }
+  bool seen(int messages) {
+    return eventually([&] { return std::stoi(sql("SELECT count(*) FROM seen", "seen.db")) >= messages; });
+  }
+  void expectEachOnceInItsGroupsOrder(int messages) {
+    EXPECT_EQ(sql("SELECT count(*) FROM seen", "seen.db"), std::to_string(messages));
+    EXPECT_EQ(sql("SELECT count(DISTINCT id) FROM seen", "seen.db"), std::to_string(messages));
+    EXPECT_EQ(sql("SELECT count(*) FROM (SELECT CAST(body AS INTEGER) AS b, lag(CAST(body AS INTEGER)) OVER "
+                  "(PARTITION BY grp ORDER BY n) AS before FROM seen) WHERE before > b",
+                  "seen.db"),
+              "0");
+  }
+  bool isSent() {
+    return eventually([&] {
+      const Run run = tenure({"queue", "stats", "--queue", from(), "--json"});
+      return run.output.find("\"waiting\":0,") != std::string::npos;
+    });
+  }
+
+  std::unique_ptr<Place> from_;
+  std::unique_ptr<Place> to_;
+  const std::string name_ = freshQueueName();
+};
+
+class RelayBetween : public RelayTool, public testing::WithParamInterface<Wired> {};
+
+INSTANTIATE_TEST_SUITE_P(All, RelayBetween,
+                         testing::Values(Wired{"PostgresqlToRabbitmq", "postgresql", "rabbitmq"},
+                                         Wired{"PostgresqlToRedis", "postgresql", "redis"},
+                                         Wired{"PostgresqlToPostgresql", "postgresql", "postgresql"},
+                                         Wired{"PostgresqlToSqlite", "postgresql", "sqlite"},
+                                         Wired{"SqliteToRabbitmq", "sqlite", "rabbitmq"},
+                                         Wired{"SqliteToRedis", "sqlite", "redis"},
+                                         Wired{"SqliteToPostgresql", "sqlite", "postgresql"},
+                                         Wired{"SqliteToAnotherFile", "sqlite", "sqlite"}),
+                         [](const auto& each) { return each.param.name; });
+
+TEST_P(RelayBetween, EveryMessageIsSeenOnceAndInOrderAcrossAHandoverAndAKill) {
+  connect(GetParam().queue, GetParam().store);
+  produce(1, count / 3);
+  Program first = relay("first", {"--max-batch", "8"});
+  ASSERT_TRUE(leads(first)) << first.output();
+  Program second = relay("second", {"--max-batch", "8"});
+  ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
+  Program consumer = receiver();
+  ASSERT_TRUE(leads(consumer)) << consumer.output();
+  ASSERT_TRUE(seen(20)) << first.output();
+
+  first.signal(SIGUSR1);
+  ASSERT_TRUE(leads(second)) << second.output();
+  produce(count / 3 + 1, 2 * count / 3);
+  ASSERT_TRUE(seen(count / 3 + 20)) << second.output();
+  second.signal(SIGKILL);
+  produce(2 * count / 3 + 1, count);
+  ASSERT_TRUE(seen(count)) << first.output();
+  ASSERT_TRUE(isSent()) << first.output();
+  EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
+  EXPECT_EQ(told(consumer, SIGTERM), 0) << consumer.output();
+  expectEachOnceInItsGroupsOrder(count);
+}
+
+TEST_F(RelayTool, ChecksBothEndsAndSendsNothing) {
+  connect("sqlite", "sqlite");
+  produce(1, 3);
+  const Run run =
+      tenure({"relay", "--check", "--from", from(), "--to", to(), "--zookeeper", "127.0.0.1:1", "--election", "none"});
+  EXPECT_EQ(run.exit, 0) << run.output;
+  EXPECT_THAT(run.output, AllOf(HasSubstr("waiting: 3\n"), HasSubstr("m-1 group=g1 bytes=1\n")));
+  EXPECT_THAT(tenure({"queue", "stats", "--queue", to()}).output, Not(HasSubstr("waiting 3")));
+}
+
+TEST_F(RelayTool, RefusesPlacesThatItCannotUse) {
+  connect("sqlite", "sqlite");
+  const auto refused = [&](const std::string& source, const std::string& target) {
+    return tenure(inElection("relay", {"--from", source, "--to", target}));
+  };
+  const Run same = refused(from(), from());
+  EXPECT_EQ(same.exit, 78);
+  EXPECT_THAT(same.output, HasSubstr("--to: it is the queue that --from names"));
+  const Run cache = refused("redis://localhost/0?queue=a", to());
+  EXPECT_EQ(cache.exit, 78);
+  EXPECT_THAT(cache.output, HasSubstr("--from: expected a queue in PostgreSQL or SQLite"));
+}
+
+}  // namespace
+}  // namespace tenure::test
