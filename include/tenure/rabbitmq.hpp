@@ -36,6 +36,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -69,7 +70,8 @@ enum class MissingId {
 };
 
 /// Where a message's group stands. With routingKey still in the header, where there is one, if the message came through
-/// the default exchange: that routes by the queue's name alone, and is how our sinks publish.
+/// the default exchange: that routes by the queue's name alone, and is how our sinks publish unless they are told of
+/// another exchange, where the group is the routing key by default.
 enum class GroupFrom { header, routingKey };
 
 /// Where a quorum queue's limit of deliveries stands. AMQP tells what a queue was declared with, nothing of policies:
@@ -84,6 +86,26 @@ struct Tls {
   /// Who we are, where the broker asks.
   std::filesystem::path certificate;
   std::filesystem::path key;
+};
+
+/// How a sink publishes. Each message may say otherwise for itself in a header, which is then not published:
+/// tenure-exchange, tenure-routing-key, tenure-mandatory (yes, no), tenure-persistent (yes, no), tenure-priority,
+/// tenure-expiration (30s), tenure-content-type. A source ignores all of it.
+struct Publishing {
+  /// Empty: the default exchange. Otherwise it has to be there; the sink then needs no queue, and declares none.
+  std::string exchange;
+  /// Nullopt: the message's group, and in the default exchange the queue's name.
+  std::optional<std::string> routingKey;
+  /// A message that no queue takes is an error (notFound). False: the broker drops it, and it counts as stored.
+  bool mandatory = true;
+  /// It survives the broker's restart, in a durable queue.
+  bool persistent = true;
+  /// For a queue with x-max-priority, whose order is then another: no consumer of ours should read it.
+  std::optional<std::uint8_t> priority;
+  /// 0 to 4294967295 ms: the broker drops a message, or hands it to the queue's dead-letter exchange, that waits
+  /// longer.
+  std::optional<std::chrono::milliseconds> expiration;
+  std::string contentType;  // empty: none
 };
 
 struct Options {
@@ -120,6 +142,7 @@ struct Options {
   std::chrono::milliseconds replyLimit{5'000};
   /// How long a producer waits for the next confirm of an append, and for a blocked broker.
   std::chrono::milliseconds confirmLimit{10'000};
+  Publishing publishing{};
 };
 
 /// Every complaint in one error: Errc::configurationRefused.
@@ -139,15 +162,25 @@ Result<void> validate(const Options& options);
 /// fallen silent; attach again.
 std::unique_ptr<IMessageSource> makeSource(const Options& options, IEventSink& events);
 
-/// Publishes persistent messages with confirms, all of an append in order. It connects again where a connection was
-/// lost.
+/// Publishes with confirms, all of an append in order. It connects again where a connection was lost. An exchange is
+/// asked for before the first message to it is published: the broker would close the channel for one that is absent, or
+/// that the user may not write to. The question is a transaction that is rolled back, so nothing reaches a queue.
 ///
-/// Errors of append, beyond IMessageSink's:
+/// Errors of opening and of append, beyond IMessageSink's:
+///   configurationRefused  there is no exchange of the options' name
+///   permissionDenied      the user may not write to it
+/// Errors of append:
 ///   unavailable     the broker blocks publishers (it is short of memory or disk), or is not reached
-///   storeFull       the broker refused every message: the queue is full and rejects
-///   notFound        the queue was deleted
+///   storeFull       the broker refused every message: a queue is full and rejects
+///   notFound        no queue took any of them: the queue was deleted, or nothing is bound for the routing key; or the
+///                   exchange that a header names is absent, and nothing was stored. The detail names the message
+///   invalidArgument a header for the sink cannot be read, or names an exchange that the user may not write to; nothing
+///                   was stored
 ///   outcomeUnknown  some were stored and others not, or the connection died before all was confirmed. Appended again,
 ///                   what was stored comes twice and counts once; in its group it may then stand behind a later message
+/// appendEach publishes in one go all that can be published, and tells of each by the same codes. So a message that no
+/// queue takes (notFound), or that a queue rejects (storeFull), does not hold back those behind it in its group;
+/// one that is refused before it is published does (cancelled).
 Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
 
 /// `waiting` is without the messages that are in a consumer's hands. Connects for each question; never makes a queue.

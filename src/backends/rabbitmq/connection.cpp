@@ -257,6 +257,19 @@ Result<void> Connection::selectConfirms(Channel channel) {
   return settle(channel, amqp_get_rpc_reply(state_), "asking for confirms");
 }
 
+Result<void> Connection::selectTransactions(Channel channel) {
+  askForReply();
+  amqp_tx_select(state_, number(channel));
+  return settle(channel, amqp_get_rpc_reply(state_), "asking for transactions");
+}
+
+Result<void> Connection::rollBack(Channel channel) {
+  const timeval limit = ask(options_.confirmLimit);
+  amqp_set_rpc_timeout(state_, &limit);
+  amqp_tx_rollback(state_, number(channel));
+  return settle(channel, amqp_get_rpc_reply(state_), "rolling back");
+}
+
 Result<void> Connection::acknowledge(std::uint64_t tag, bool multiple) {
   return sent(amqp_basic_ack(state_, number(Channel::work), tag, multiple ? 1 : 0), "acknowledging");
 }
@@ -265,11 +278,10 @@ Result<void> Connection::reject(std::uint64_t tag) {
   return sent(amqp_basic_reject(state_, number(Channel::work), tag, 0), "rejecting");
 }
 
-Result<void> Connection::publish(const std::string& queue, const amqp_basic_properties_t& properties,
-                                 const std::string& body) {
-  constexpr amqp_boolean_t mandatory = 1;
-  return sent(amqp_basic_publish(state_, number(Channel::work), amqp_empty_bytes, bytesOf(queue), mandatory, 0,
-                                 &properties, bytesOf(body)),
+Result<void> Connection::publish(const Route& route, const amqp_basic_properties_t& properties, const std::string& body,
+                                 Channel channel) {
+  return sent(amqp_basic_publish(state_, number(channel), bytesOf(route.exchange), bytesOf(route.routingKey),
+                                 route.mandatory ? 1 : 0, 0, &properties, bytesOf(body)),
               "publishing");
 }
 

@@ -32,6 +32,13 @@ struct QueueCounts {
   std::int64_t consumers = 0;
 };
 
+/// Where a message is published to.
+struct Route {
+  std::string exchange;  // empty: the default exchange
+  std::string routingKey;
+  bool mandatory = true;  // what no queue takes comes back
+};
+
 class Connection {
  public:
   /// Logged in, with the work channel open. `purpose` is what the broker's operator reads.
@@ -65,12 +72,17 @@ class Connection {
   Result<void> limitPrefetch(Channel channel, std::uint16_t messages);
   Result<void> consume(Channel channel, const std::string& queue, bool exclusively);
   Result<void> selectConfirms(Channel channel);
+  /// Messages published on this channel wait for a commit, which we have none of, and are checked all the same.
+  Result<void> selectTransactions(Channel channel);
+  /// A broker that blocks publishers answers when it takes messages again: waits as long as for a confirm.
+  Result<void> rollBack(Channel channel);
 
-  // --- what has no reply; on the work channel
+  // --- what has no reply; on the work channel, unless it says otherwise
 
   Result<void> acknowledge(std::uint64_t tag, bool multiple);
   Result<void> reject(std::uint64_t tag);  // not to come again
-  Result<void> publish(const std::string& queue, const amqp_basic_properties_t& properties, const std::string& body);
+  Result<void> publish(const Route& route, const amqp_basic_properties_t& properties, const std::string& body,
+                       Channel channel = Channel::work);
 
   /// Hands what has arrived to `take`, frame by frame, without waiting. Sends a heartbeat when one is due.
   Result<void> readArrived(const std::function<Result<void>(const amqp_frame_t&)>& take);

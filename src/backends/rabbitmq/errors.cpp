@@ -60,6 +60,8 @@ Error errorOfClose(int code, std::string_view text) {
   return {codeOfClose(code, text), std::move(detail)};
 }
 
+std::string heldBack(const std::string& reason) { return "the broker holds publishers back: " + reason; }
+
 Result<void> resultOf(const amqp_rpc_reply_t& reply, std::string_view doing) {
   if (reply.reply_type == AMQP_RESPONSE_NORMAL) return {};
   if (reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION) return errorOfStatus(reply.library_error, doing);

@@ -22,6 +22,14 @@ Delivered deliveryOf(const amqp_basic_deliver_t& deliver) {
   return delivery;
 }
 
+Returned returnOf(const amqp_basic_return_t& returned) {
+  Returned made;
+  made.reason = escaped(viewOf(returned.reply_text));
+  made.exchange = viewOf(returned.exchange);
+  made.routingKey = viewOf(returned.routing_key);
+  return made;
+}
+
 /// Of all frames so far.
 BodyDigest chained(const BodyDigest& before, std::string_view part) {
   std::string both(part);
@@ -45,9 +53,7 @@ std::optional<Incoming> FrameReader::on(const amqp_frame_t& frame) {
 std::optional<Incoming> FrameReader::onMethod(const amqp_method_t& method) {
   switch (method.id) {
     case AMQP_BASIC_DELIVER_METHOD: content_ = deliveryOf(as<amqp_basic_deliver_t>(method)); return std::nullopt;
-    case AMQP_BASIC_RETURN_METHOD:
-      content_ = Returned{escaped(viewOf(as<amqp_basic_return_t>(method).reply_text))};
-      return std::nullopt;
+    case AMQP_BASIC_RETURN_METHOD: content_ = returnOf(as<amqp_basic_return_t>(method)); return std::nullopt;
     case AMQP_BASIC_ACK_METHOD: {
       const auto& ack = as<amqp_basic_ack_t>(method);
       return Confirmed{ack.delivery_tag, ack.multiple != 0, true};
@@ -79,6 +85,8 @@ std::optional<Incoming> FrameReader::onHeader(std::uint64_t bodyBytes, const amq
     delivery->properties = readProperties(properties);
     delivery->bodyBytes = bodyBytes;
     if (bodyBytes <= largestBody_) delivery->body.reserve(bodyBytes);
+  } else if ((properties._flags & AMQP_BASIC_MESSAGE_ID_FLAG) != 0) {
+    std::get<Returned>(*content_).messageId = viewOf(properties.message_id);
   }
   return bytesToCome_ == 0 ? whole() : std::nullopt;
 }

@@ -19,9 +19,12 @@
 
 namespace tenure::rabbitmq {
 
-/// A published message that no queue took.
+/// A published message that no queue took. It comes before the confirm of that message.
 struct Returned {
   std::string reason;
+  std::string exchange;
+  std::string routingKey;
+  std::string messageId{};
 };
 /// The broker's answer to publishing: all up to `tag`, or that one alone.
 struct Confirmed {

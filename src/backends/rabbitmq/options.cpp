@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "backends/rabbitmq/delivery_limit.hpp"
+#include "backends/rabbitmq/publication.hpp"
 #include "base/secret_variables.hpp"
 #include "base/text.hpp"
 #include "base/validation.hpp"
@@ -28,6 +29,21 @@ void checkPlace(const Options& options, Complaints& complaints) {
                      "must name the file of certificates to trust");
   complaints.require(options.tls.certificate.empty() == options.tls.key.empty(), "tls.key", options.tls.key.string(),
                      "certificate and key go together");
+}
+
+void checkPublishing(const Publishing& publishing, Complaints& complaints) {
+  const auto check = [&](const std::string& text, const char* name) {
+    complaints.require(text.size() <= 255 && isText(text), name, text, "must be at most 255 bytes of UTF-8");
+  };
+  check(publishing.exchange, "exchange");
+  check(publishing.routingKey.value_or(""), "routingKey");
+  check(publishing.contentType, "contentType");
+  complaints.require(!publishing.routingKey || !publishing.exchange.empty(), "routingKey",
+                     publishing.routingKey.value_or(""),
+                     "needs an exchange: without one, messages go to the queue by its name");
+  const std::chrono::milliseconds expiration = publishing.expiration.value_or(0ms);
+  complaints.require(expiration >= 0ms && expiration <= longestExpiration, "expiration", expiration,
+                     "must be 0 to 4294967295 ms");
 }
 
 void checkLimits(const Options& options, Complaints& complaints) {
@@ -73,6 +89,7 @@ Result<void> validate(const Options& options) {
   checkPlace(options, complaints);
   checkLimits(options, complaints);
   checkQueue(options, complaints);
+  checkPublishing(options.publishing, complaints);
   if (complaints.empty()) return {};
   return Error{Errc::configurationRefused, complaints.message()};
 }

@@ -11,7 +11,8 @@
 namespace tenure::rabbitmq {
 namespace {
 
-constexpr std::uint8_t persistent = 2;
+constexpr std::uint8_t transientMode = 1;
+constexpr std::uint8_t persistentMode = 2;
 
 std::string textOf(double number) {
   std::array<char, 32> text{};
@@ -141,20 +142,39 @@ Message messageFrom(Delivered delivery, const Options& options, WallTime arrived
   return message;
 }
 
-OutgoingProperties::OutgoingProperties(const NewMessage& message, const std::string& groupHeader, WallTime now) {
+OutgoingProperties::OutgoingProperties(const NewMessage& message, const Publication& how,
+                                       const std::string& groupHeader, WallTime now) {
   const auto add = [this](std::string_view name, std::string_view value) {
     entries_.push_back({bytesOf(name), stringField(value)});
   };
   // Always there, so that a header of the producer's with this name is not taken for it.
   add(groupHeader, message.group.value);
-  for (const auto& [name, value] : message.headers) add(name, value);
+  for (const auto& [name, value] : message.headers)
+    if (!isForTheSink(name)) add(name, value);
   properties_._flags =
       AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG | AMQP_BASIC_MESSAGE_ID_FLAG | AMQP_BASIC_TIMESTAMP_FLAG;
   properties_.headers = {static_cast<int>(entries_.size()), entries_.data()};
-  properties_.delivery_mode = persistent;
+  properties_.delivery_mode = how.persistent ? persistentMode : transientMode;
   properties_.message_id = bytesOf(message.id.value);
   properties_.timestamp =
       static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
+  addOptional(how);
+}
+
+void OutgoingProperties::addOptional(const Publication& how) {
+  if (how.priority) {
+    properties_._flags |= AMQP_BASIC_PRIORITY_FLAG;
+    properties_.priority = *how.priority;
+  }
+  if (how.expiration) {
+    expiration_ = std::to_string(how.expiration->count());
+    properties_._flags |= AMQP_BASIC_EXPIRATION_FLAG;
+    properties_.expiration = bytesOf(expiration_);
+  }
+  if (!how.contentType.empty()) {
+    properties_._flags |= AMQP_BASIC_CONTENT_TYPE_FLAG;
+    properties_.content_type = bytesOf(how.contentType);
+  }
 }
 
 }  // namespace tenure::rabbitmq

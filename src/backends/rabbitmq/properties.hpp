@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/rabbitmq/publication.hpp"
 #include "tenure/message.hpp"
 #include "tenure/rabbitmq.hpp"
 #include "tenure/spi/store.hpp"
@@ -44,16 +45,19 @@ struct Delivered {
 /// header says so (leftOutHeader), which nobody else can set.
 Message messageFrom(Delivered delivery, const Options& options, WallTime arrived);
 
-/// The properties under which a message of ours is published; borrows from the message.
+/// The properties under which a message of ours is published; borrows from the message and from how it is published.
 class OutgoingProperties {
  public:
-  OutgoingProperties(const NewMessage& message, const std::string& groupHeader, WallTime now);
+  OutgoingProperties(const NewMessage& message, const Publication& how, const std::string& groupHeader, WallTime now);
   OutgoingProperties(const OutgoingProperties&) = delete;
   OutgoingProperties& operator=(const OutgoingProperties&) = delete;
   const amqp_basic_properties_t& get() const noexcept { return properties_; }
 
  private:
+  void addOptional(const Publication& how);
+
   std::vector<amqp_table_entry_t> entries_;
+  std::string expiration_;  // in milliseconds
   amqp_basic_properties_t properties_{};
 };
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "backends/rabbitmq/bytes.hpp"
+#include "backends/rabbitmq/errors.hpp"
+#include "backends/rabbitmq/incoming.hpp"
 #include "base/text.hpp"
 
 namespace tenure::rabbitmq {
@@ -246,6 +249,46 @@ Result<bool> prepareQueue(Connection& connection, const Options& options, bool m
   if (absent || saysSomething(options))
     if (const Result<void> declared = declare(absent); !declared) return declared.error();
   return absent;
+}
+
+namespace {
+
+constexpr const char* nobodysQueue = "amq.tenure.nobody";  // no client may declare one that begins so
+
+/// A broker that blocks publishers says so when something is published, and reads nothing more from us.
+Error blockedOr(Connection& connection, Error silence) {
+  FrameReader frames(0);
+  const Result<void> read = connection.readArrived([&](const amqp_frame_t& frame) -> Result<void> {
+    const std::optional<Incoming> incoming = frames.on(frame);
+    const auto* blocked = incoming ? std::get_if<Blocked>(&*incoming) : nullptr;
+    if (blocked == nullptr) return {};
+    return Error{Errc::storeBusy, heldBack(blocked->reason)};
+  });
+  // The library closes a connection whose answer is overdue: whatever else fails here is a consequence of that.
+  if (!read && read.error().is(Errc::storeBusy)) return {Errc::unavailable, read.error().detail};
+  return silence;
+}
+
+}  // namespace
+
+Result<void> checkExchange(Connection& connection, const std::string& exchange) {
+  // The broker checks a message when it comes, and in a transaction routes nothing before the commit. The message has
+  // a body because a broker that blocks publishers stops reading between a message's header and its body. A plugin,
+  // x-recent-history, keeps every message that it sees unless a header forbids it.
+  amqp_table_entry_t notKept{bytesOf("x-recent-history-no-store"), truthField(true)};
+  amqp_basic_properties_t properties{};
+  properties._flags = AMQP_BASIC_HEADERS_FLAG;
+  properties.headers = {1, &notKept};
+  const Route nowhere{exchange, nobodysQueue, false};
+  Result<void> taken = ask(connection, [&]() -> Result<void> {
+    if (Result<void> begun = connection.selectTransactions(Channel::side); !begun) return begun;
+    if (Result<void> sent = connection.publish(nowhere, properties, "?", Channel::side); !sent) return sent;
+    return connection.rollBack(Channel::side);
+  });
+  if (!taken && taken.error().is(Errc::timedOut)) return blockedOr(connection, taken.error());
+  // Rights by routing key come last, and nobody's queue may be outside of them.
+  if (!taken && taken.error().detail.find("access to topic '") != std::string::npos) return {};
+  return taken;
 }
 
 Result<void> checkDeliveryLimit(Connection& connection, const Options& options) {

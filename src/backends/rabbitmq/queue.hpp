@@ -57,6 +57,14 @@ bool saysSomething(const Options& options) noexcept;
 ///          configurationRefused  it has other arguments; the detail is the broker's own
 Result<bool> prepareQueue(Connection& connection, const Options& options, bool mayCreate);
 
+/// Whether a message that is published to this exchange would be taken; publishing it to find out would close the
+/// channel with all that is under way. Nothing reaches a queue. It waits for a broker that blocks publishers.
+///
+/// Errors:  notFound          there is no such exchange
+///          permissionDenied  the user may not write to it, or nobody may
+///          unavailable       the broker blocks publishers, and did so until the confirm limit
+Result<void> checkExchange(Connection& connection, const std::string& exchange);
+
 /// Of a queue that was prepared, before a leader consumes from it.
 /// Errors:  configurationRefused  its limit of deliveries would lose messages
 Result<void> checkDeliveryLimit(Connection& connection, const Options& options);

@@ -1,11 +1,16 @@
 #include <condition_variable>
+#include <map>
 #include <mutex>
-#include <numeric>
 #include <optional>
+#include <set>
+#include <unordered_set>
 
 #include "backends/rabbitmq/confirms.hpp"
+#include "backends/rabbitmq/errors.hpp"
 #include "backends/rabbitmq/io_thread.hpp"
+#include "backends/rabbitmq/publication.hpp"
 #include "backends/rabbitmq/queue.hpp"
+#include "base/publish_headers.hpp"
 #include "base/text.hpp"
 #include "storage/message_check.hpp"
 
@@ -16,7 +21,6 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t sliceBytes = 64U << 10U;
 constexpr std::size_t bytesBesideBody = 256;
-constexpr const char* nobodysQueue = "amq.tenure.nobody";  // no client may declare one that begins so
 /// What a message's properties may take: they travel in one frame.
 constexpr std::size_t frameRoom = AMQP_DEFAULT_FRAME_SIZE - 1024;
 constexpr std::size_t bytesBesideHeader = 6;
@@ -38,6 +42,39 @@ Result<void> checkForWire(const NewMessage& message) {
   return Error{Errc::payloadTooLarge, which + std::to_string(message.headers.size()) + " headers are too many"};
 }
 
+/// A message that passed its checks, and how it is published.
+struct Outgoing {
+  const NewMessage* message;
+  Publication how;
+};
+
+Result<Outgoing> outgoing(const NewMessage& message, const Options& options) {
+  if (Result<void> checked = checkForWire(message); !checked) return checked.error();
+  Result<Publication> how = publicationOf(message, options);
+  if (!how) return how.error();
+  return Outgoing{&message, *std::move(how)};
+}
+
+/// Of the options' exchange: an operator has to act.
+Error withAdvice(const Error& refusal, const Options& options) {
+  if (!refusal.is(Errc::notFound)) return refusal;
+  return {Errc::configurationRefused, "there is no " + exchangeInWords(options.publishing.exchange) +
+                                          " in virtual host \"" + escaped(options.virtualHost) +
+                                          "\": declare it, or name another one; " + refusal.detail};
+}
+
+/// Of an exchange that a header names: that message's fault.
+Error refusalOf(const Outgoing& outgoing, const Options& options, const Error& refusal) {
+  const std::string which = "message \"" + escaped(outgoing.message->id.value) + "\": ";
+  const std::string exchange = exchangeInWords(outgoing.how.exchange);
+  if (refusal.is(Errc::notFound))
+    return {Errc::notFound, which + "there is no " + exchange + " in virtual host \"" + escaped(options.virtualHost) +
+                                "\"; " + refusal.detail};
+  return {Errc::invalidArgument, which + "header " + std::string(exchangeHeader) + ": " + exchange +
+                                     " is not one that user \"" + escaped(options.user) + "\" may write to; " +
+                                     refusal.detail};
+}
+
 /// One append at a time. Its messages are published by the I/O thread, slice by slice so that it never stops reading:
 /// a broker that is short of memory says so, and takes nothing more. The caller waits for the confirms.
 class Sink final : public IMessageSink, private IIncoming {
@@ -50,23 +87,67 @@ class Sink final : public IMessageSink, private IIncoming {
   }
 
   Result<void> append(std::span<const NewMessage> messages) override {
-    for (const NewMessage& message : messages)
-      if (Result<void> checked = checkForWire(message); !checked) return checked;
-    if (messages.empty()) return {};
-    if (Result<void> ready = beReady(); !ready) return ready;
-    return publish(options_.queue, messages);
+    std::vector<Outgoing> batch;
+    batch.reserve(messages.size());
+    for (const NewMessage& message : messages) {
+      Result<Outgoing> checked = outgoing(message, options_);
+      if (!checked) return checked.error();
+      batch.push_back(*std::move(checked));
+    }
+    if (batch.empty()) return {};
+    if (Result<void> ready = beReady(batch); !ready) return ready;
+    for (const Outgoing& each : batch)
+      if (Result<void> taken = exchangeOf(each); !taken) return taken;
+    return judgementOf(publish(batch));
+  }
+
+  std::vector<Result<void>> appendEach(std::span<const NewMessage> messages) override {
+    std::vector<Result<Outgoing>> checked;
+    std::vector<Outgoing> candidates;
+    for (const NewMessage& message : messages) {
+      checked.push_back(outgoing(message, options_));
+      if (checked.back()) candidates.push_back(*checked.back());
+    }
+    const Result<void> ready = candidates.empty() ? Result<void>{} : beReady(candidates);
+
+    std::vector<Result<void>> results;
+    std::vector<Outgoing> batch;
+    std::vector<std::size_t> places;  // of the batch, in `messages`
+    std::unordered_set<std::string> refusedGroups;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      const std::string& group = messages[i].group.value;
+      if (refusedGroups.contains(group)) {
+        results.emplace_back(Error{Errc::cancelled, "an earlier message of its group was refused"});
+        continue;
+      }
+      results.push_back(!checked[i] ? Result<void>{checked[i].error()} : ready ? exchangeOf(*checked[i]) : ready);
+      const bool isRefused = !results.back() && (!checked[i] || ready);
+      if (isRefused && !group.empty()) refusedGroups.insert(group);
+      if (!results.back()) continue;
+      batch.push_back(*std::move(checked[i]));
+      places.push_back(i);
+    }
+    const std::vector<Result<void>> published = publish(batch);
+    for (std::size_t i = 0; i < places.size(); ++i) results[places[i]] = published[i];
+    return results;
   }
 
  private:
   Result<void> connect(bool mayCreate) {
     disconnect();
-    auto connection = Connection::open(options_, "tenure produces for " + options_.queue);
+    const std::string& exchange = options_.publishing.exchange;
+    auto connection = Connection::open(
+        options_, "tenure produces for " + (exchange.empty() ? options_.queue : exchangeInWords(exchange)));
     if (!connection) return connection.error();
-    const Result<bool> prepared = prepareQueue(**connection, options_, mayCreate);
-    if (!prepared) return prepared.error();
+    if (exchange.empty())
+      if (const Result<bool> prepared = prepareQueue(**connection, options_, mayCreate); !prepared)
+        return prepared.error();
+    // Also because a broker that blocks publishers says so only when something is published.
+    if (Result<void> taken = checkExchange(**connection, exchange); !taken) return withAdvice(taken.error(), options_);
+    exchanges_.emplace(exchange, Result<void>{});
     if (Result<void> confirms = (*connection)->selectConfirms(Channel::work); !confirms) return confirms;
     io_ = std::make_unique<IoThread>(std::move(*connection), options_, static_cast<IIncoming&>(*this));
-    return knock();
+    return {};
   }
 
   /// At once. From here on the I/O thread touches nothing of ours.
@@ -77,36 +158,67 @@ class Sink final : public IMessageSink, private IIncoming {
     blocked_.reset();
     published_ = 0;
     toSend_ = {};
+    exchanges_.clear();
   }
 
-  /// A broker that blocks publishers says so only when something is published: a message for nobody, before ours. It
-  /// has a body because the broker stops reading between a message's header and its body.
-  Result<void> knock() {
-    const std::vector<NewMessage> question{{{}, {}, "?", {}}};
-    const Result<void> done = publish(nobodysQueue, question);
-    if (done || done.error().is(Errc::notFound)) return {};
-    return isOutcomeUnknown(done.error().code) ? Error{Errc::unavailable, done.error().detail} : done;
+  /// A connection that is up, and takes messages, and knows their exchanges. Nothing is published before.
+  Result<void> beReady(const std::vector<Outgoing>& batch) {
+    if (!io_ || hasEnded())
+      if (Result<void> connected = connect(false); !connected) return connected;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, options_.confirmLimit, [this] { return !blocked_ || ended_; });
+      if (ended_) return *ended_;
+      if (blocked_) return Error{Errc::unavailable, why()};
+    }
+    return askForExchanges(batch);
   }
 
-  /// A connection that is up, and takes messages. Nothing is published before.
-  Result<void> beReady() {
-    if (!io_ || hasEnded()) return connect(false);
+  /// What the broker said is kept until the connection ends, of those that are there.
+  Result<void> askForExchanges(const std::vector<Outgoing>& batch) {
+    std::erase_if(exchanges_, [](const auto& each) { return !each.second; });
+    std::set<std::string> unknown;
+    for (const Outgoing& each : batch)
+      if (!exchanges_.contains(each.how.exchange)) unknown.insert(each.how.exchange);
+    if (unknown.empty()) return {};
+
+    answered_ = false;
+    io_->post([this, unknown](Connection& connection) -> Result<void> {
+      std::map<std::string, Result<void>> answers;
+      for (const std::string& exchange : unknown) {
+        const Result<void> taken = checkExchange(connection, exchange);
+        const bool isAnswer = taken || taken.error().is(Errc::notFound) || taken.error().is(Errc::permissionDenied);
+        if (!isAnswer) return taken;
+        answers.emplace(exchange, taken);
+      }
+      const std::lock_guard lock(mutex_);
+      exchanges_.merge(answers);
+      answered_ = true;
+      changed_.notify_all();
+      return {};
+    });
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, options_.confirmLimit, [this] { return !blocked_ || ended_; });
-    if (ended_) return *ended_;
-    if (blocked_) return Error{Errc::unavailable, why()};
-    return {};
+    changed_.wait(lock, [this] { return answered_ || ended_; });
+    return answered_ ? Result<void>{} : *ended_;
   }
 
-  Result<void> publish(const std::string& queue, std::span<const NewMessage> messages) {
+  Result<void> exchangeOf(const Outgoing& message) const {
+    const Result<void>& taken = exchanges_.at(message.how.exchange);
+    return taken ? taken : refusalOf(message, options_, taken.error());
+  }
+
+  std::vector<Result<void>> publish(std::span<const Outgoing> batch) {
+    if (batch.empty()) return {};
+    std::vector<Published> published;
+    for (const auto& [message, how] : batch)
+      published.push_back({.id = message->id.value, .exchange = how.exchange, .routingKey = how.routingKey});
     std::unique_lock lock(mutex_);
-    confirms_.emplace(published_ + 1, messages.size(), options_.confirmLimit, BootClock::now());
-    published_ += messages.size();
+    confirms_.emplace(published_ + 1, std::move(published), options_.confirmLimit, BootClock::now());
+    published_ += batch.size();
     lock.unlock();
-    io_->post([this, queue, messages](Connection& connection) {
-      target_ = queue;
-      toSend_ = messages;
-      sent_ = awaited_ = 0;
+    sent_ = awaited_ = 0;
+    io_->post([this, batch](Connection& connection) {
+      toSend_ = batch;
       return publishMore(connection);
     });
 
@@ -114,22 +226,18 @@ class Sink final : public IMessageSink, private IIncoming {
     while (!ended_ && !confirms_->complete() && BootClock::now() < confirms_->deadline())
       changed_.wait_for(lock, confirms_->deadline() - BootClock::now());
     const bool complete = confirms_->complete();
-    Result<void> result = complete ? confirms_->judgement() : unknown();
-    confirms_.reset();
+    const std::string reason = complete ? "" : why();
     lock.unlock();
-    if (!complete) disconnect();  // the caller has the messages back
-    return result;
-  }
-
-  Error unknown() const {
-    const bool onlyKnocked = published_ == 1;
-    if (onlyKnocked && ended_) return *ended_;
-    return {Errc::outcomeUnknown, std::to_string(confirms_->confirmed()) + " messages were confirmed, then: " + why()};
+    if (!complete) disconnect();  // the caller has the messages back, and nothing more is sent
+    lock.lock();
+    std::vector<Result<void>> results = confirms_->results(sent_, reason);
+    confirms_.reset();
+    return results;
   }
 
   std::string why() const {
     if (ended_) return ended_->message();
-    if (blocked_) return "the broker holds publishers back: " + *blocked_;
+    if (blocked_) return heldBack(*blocked_);
     return "no answer within " + formatDuration(options_.confirmLimit);
   }
 
@@ -157,11 +265,12 @@ class Sink final : public IMessageSink, private IIncoming {
   Result<void> publishSlice(Connection& connection) {
     const WallTime now = systemClock().wallNow();
     for (std::size_t bytes = 0; !toSend_.empty() && bytes < sliceBytes; toSend_ = toSend_.subspan(1)) {
-      const NewMessage& message = toSend_.front();
-      const OutgoingProperties properties(message, options_.groupHeader, now);
-      if (Result<void> sent = connection.publish(target_, properties.get(), message.body); !sent) return sent;
-      bytes += message.body.size() + bytesBesideBody;
-      ++sent_;
+      const auto& [message, how] = toSend_.front();
+      const OutgoingProperties properties(*message, how, options_.groupHeader, now);
+      ++sent_;  // before the call: one that fails may have sent it
+      const Route route{how.exchange, how.routingKey, how.mandatory};
+      if (Result<void> sent = connection.publish(route, properties.get(), message->body); !sent) return sent;
+      bytes += message->body.size() + bytesBesideBody;
     }
     return {};
   }
@@ -191,14 +300,17 @@ class Sink final : public IMessageSink, private IIncoming {
   const Options options_;
   std::uint64_t published_ = 0;  // since the channel was opened
 
+  // What the broker said of each since the channel was opened. The I/O thread's, while a question waits.
+  std::map<std::string, Result<void>> exchanges_;
+
   // The I/O thread's, while an append waits.
-  std::string target_;
-  std::span<const NewMessage> toSend_;
+  std::span<const Outgoing> toSend_;
   std::size_t sent_ = 0;
   std::size_t awaited_ = 0;  // that many must be confirmed before more is sent
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  bool answered_ = false;  // the question for exchanges
   std::optional<Confirms> confirms_;
   std::optional<std::string> blocked_;  // why
   std::optional<Error> ended_;

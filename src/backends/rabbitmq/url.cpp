@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/rabbitmq/publication.hpp"
 #include "base/text.hpp"
 
 namespace tenure::urls {
@@ -28,6 +29,16 @@ Value bytes(std::string& value, std::size_t most) {
     return !given.empty() && given.size() <= most && isText(given);
   };
   return parsed("NAME", "1 to " + std::to_string(most) + " bytes of UTF-8", take, value);
+}
+
+/// Text that may be empty.
+template <class Kept>
+Value shortText(Kept& value, const std::string& type, std::string byDefault) {
+  const auto take = [&value](const std::string& given) {
+    value = given;
+    return given.size() <= 255 && isText(given);
+  };
+  return parsed(type, "at most 255 bytes of UTF-8", take, std::move(byDefault));
 }
 
 /// "x-max-length=5,x-overflow=reject-publish"; what is a number is compared as one.
@@ -68,17 +79,38 @@ Error inParameters(Error error) {
       {"attachLimit", "attach-limit"},
       {"connectLimit", "connect-limit"},
       {"replyLimit", "reply-limit"},
-      {"confirmLimit", "confirm-limit"}};
+      {"confirmLimit", "confirm-limit"},
+      {"routingKey", "routing-key"}};
   for (const auto& [field, parameter] : names)
     if (const std::size_t at = error.detail.find(field); at != std::string::npos)
       error.detail.replace(at, field.size(), parameter);
   return error;
 }
 
+/// How a sink publishes: a consumer takes them, and they do nothing there.
+Options publishingOf(rabbitmq::Publishing& publishing) {
+  return {
+      {"exchange", shortText(publishing.exchange, "NAME", "the default exchange, which routes by the queue's name"),
+       "For producers: where to publish to; it must be there, and no queue is declared"},
+      {"routing-key", shortText(publishing.routingKey, "KEY", "the message's group"),
+       "For producers: the routing key, with an exchange"},
+      {"mandatory", yesOrNo(publishing.mandatory),
+       "For producers: a message that no queue takes is an error; no: the broker drops it"},
+      {"persistent", yesOrNo(publishing.persistent),
+       "For producers: messages in a durable queue survive the broker's restart"},
+      {"priority", count(publishing.priority, {0, 255}),
+       "For producers: of each message, in a queue with x-max-priority; its consumer is then not Tenure"},
+      {"expiration", duration(publishing.expiration, {0ms, rabbitmq::longestExpiration}, "none"),
+       "For producers: how long a message may wait in a queue before the broker drops it"},
+      {"content-type", shortText(publishing.contentType, "TYPE", "none"),
+       "For producers: of each body, such as application/json"},
+  };
+}
+
 }  // namespace
 
 Options parametersOf(rabbitmq::Options& options) {
-  return {
+  const Options ofConsumersAndConnections{
       {"queue", bytes(options.queue, 200), "Which queue; declared when it is absent"},
       {"type", choice(options.type, types, {}), "For declaring it"},
       {"arguments", argumentsOf(options),
@@ -120,6 +152,7 @@ Options parametersOf(rabbitmq::Options& options) {
       {"confirm-limit", duration(options.confirmLimit, waits),
        "Maximum wait of a producer for the next confirm, or for a blocked broker"},
   };
+  return joined(ofConsumersAndConnections, publishingOf(options.publishing));
 }
 
 Result<rabbitmq::Options> rabbitmqOptions(const Url& url) {

@@ -8,6 +8,7 @@
 namespace tenure::rabbitmq {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -44,20 +45,31 @@ TEST(Acknowledgements, AreNotSentTwice) {
 
 constexpr Duration confirmLimit = 10s;
 constexpr BootTime start{1h};
+constexpr const char* noReason = "";
+
+/// Of messages "a", "b", … for queue "q".
+Confirms confirmsOf(std::uint64_t first, std::size_t count) {
+  static constexpr std::string_view letters = "abcdef";
+  std::vector<Published> messages;
+  for (std::size_t i = 0; i < count; ++i) messages.push_back({letters.substr(i, 1), "", "q"});
+  return {first, messages, confirmLimit, start};
+}
+
+Result<void> judgementOf(const Confirms& confirms) { return rabbitmq::judgementOf(confirms.results(99, noReason)); }
 
 TEST(Confirms, AreCompleteWhenEachMessageHasItsAnswer) {
-  Confirms confirms(11, 3, confirmLimit, start);
+  Confirms confirms = confirmsOf(11, 3);
 
   confirms.on(Confirmed{13, false, true}, start);
   EXPECT_FALSE(confirms.complete());
   confirms.on(Confirmed{12, true, true}, start);
 
   EXPECT_TRUE(confirms.complete());
-  EXPECT_THAT(confirms.judgement(), succeeds());
+  EXPECT_THAT(judgementOf(confirms), succeeds());
 }
 
 TEST(Confirms, DoNotTakeTheLastAppendsAnswersForTheirOwn) {
-  Confirms confirms(11, 2, confirmLimit, start);
+  Confirms confirms = confirmsOf(11, 2);
 
   confirms.on(Confirmed{10, true, true}, start);
 
@@ -65,27 +77,77 @@ TEST(Confirms, DoNotTakeTheLastAppendsAnswersForTheirOwn) {
 }
 
 TEST(Confirms, SayThatNothingWasStoredOnlyWhenThatIsSo) {
-  Confirms none(1, 2, confirmLimit, start);
+  Confirms none = confirmsOf(1, 2);
   none.on(Confirmed{2, true, false}, start);
-  Confirms some(1, 2, confirmLimit, start);
+  Confirms some = confirmsOf(1, 2);
   some.on(Confirmed{1, false, false}, start);
   some.on(Confirmed{2, false, true}, start);
 
-  EXPECT_THAT(none.judgement(), failsWith(Errc::storeFull));
-  EXPECT_THAT(some.judgement(), failsWith(Errc::outcomeUnknown));
+  EXPECT_THAT(judgementOf(none), failsWith(Errc::storeFull));
+  EXPECT_THAT(judgementOf(some), failsWith(Errc::outcomeUnknown));
 }
 
 TEST(Confirms, KnowThatAReturnedMessageIsConfirmedAsWell) {
-  Confirms confirms(1, 1, confirmLimit, start);
+  Confirms confirms = confirmsOf(1, 1);
 
-  confirms.on(Returned{"NO_ROUTE"});
+  confirms.on(Returned{"NO_ROUTE", "", "q", "a"});
   confirms.on(Confirmed{1, false, true}, start);
 
-  EXPECT_THAT(confirms.judgement(), failsWith(Errc::notFound));
+  EXPECT_THAT(judgementOf(confirms), failsWith(Errc::notFound));
+}
+
+TEST(Confirms, TellOfEachMessageByItself) {
+  Confirms confirms = confirmsOf(11, 5);
+  confirms.on(Returned{"NO_ROUTE", "", "q", "b"});
+  confirms.on(Confirmed{12, true, true}, start);
+  confirms.on(Confirmed{13, false, false}, start);
+
+  const std::vector<Result<void>> results = confirms.results(4, "the line went dead");
+
+  EXPECT_THAT(results[0], succeeds());
+  ASSERT_THAT(results[1], failsWith(Errc::notFound));
+  EXPECT_THAT(results[1].error().detail, AllOf(HasSubstr("\"b\""), HasSubstr("the default exchange"),
+                                               HasSubstr("routing key \"q\""), HasSubstr("NO_ROUTE")));
+  ASSERT_THAT(results[2], failsWith(Errc::storeFull));
+  EXPECT_THAT(results[2].error().detail, HasSubstr("\"c\""));
+  ASSERT_THAT(results[3], failsWith(Errc::outcomeUnknown));
+  EXPECT_THAT(results[3].error().detail, AllOf(HasSubstr("\"d\""), HasSubstr("the line went dead")));
+  EXPECT_THAT(results[4], failsWith(Errc::unavailable)) << "it was not sent";
+}
+
+TEST(Confirms, AReturnIsOfTheFirstMessageWithItsIdExchangeAndRoutingKeyThatIsOpen) {
+  Confirms confirms(1, {{"a", "", "q"}, {"a", "x", "q"}, {"a", "x", "k"}, {"a", "x", "k"}}, confirmLimit, start);
+
+  confirms.on(Returned{"NO_ROUTE", "x", "k", "a"});
+  confirms.on(Confirmed{3, true, true}, start);
+  confirms.on(Returned{"NO_ROUTE", "x", "k", "a"});
+  confirms.on(Confirmed{4, false, true}, start);
+
+  const std::vector<Result<void>> results = confirms.results(4, noReason);
+  EXPECT_THAT(results[0], succeeds());
+  EXPECT_THAT(results[1], succeeds());
+  EXPECT_THAT(results[2], failsWith(Errc::notFound));
+  EXPECT_THAT(results[3], failsWith(Errc::notFound));
+}
+
+TEST(Confirms, AReturnedMessageIsKnownToBeLostBeforeItsConfirm) {
+  Confirms confirms = confirmsOf(1, 1);
+
+  confirms.on(Returned{"NO_ROUTE", "", "q", "a"});
+
+  EXPECT_FALSE(confirms.complete());
+  EXPECT_THAT(confirms.results(1, noReason)[0], failsWith(Errc::notFound));
+}
+
+TEST(Confirms, OfMessagesThatWereNotSentSayThatNothingWasStored) {
+  const Confirms confirms = confirmsOf(1, 2);
+
+  EXPECT_THAT(rabbitmq::judgementOf(confirms.results(0, noReason)), failsWith(Errc::unavailable));
+  EXPECT_THAT(rabbitmq::judgementOf(confirms.results(1, noReason)), failsWith(Errc::outcomeUnknown));
 }
 
 TEST(Confirms, AreWaitedForAsLongAsTheyCome) {
-  Confirms confirms(11, 3, confirmLimit, start);
+  Confirms confirms = confirmsOf(11, 3);
   EXPECT_EQ(confirms.deadline(), start + confirmLimit);
 
   confirms.on(Confirmed{11, false, true}, start + 9s);

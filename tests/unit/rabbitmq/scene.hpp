@@ -47,7 +47,7 @@ class Stranger {
 
   void declare() { EXPECT_THAT(connection_->declareQueue(Channel::work, options_), succeeds()); }
   void publish(const amqp_basic_properties_t& properties, const std::string& body) {
-    EXPECT_THAT(connection_->publish(options_.queue, properties, body), succeeds());
+    EXPECT_THAT(connection_->publish({"", options_.queue}, properties, body), succeeds());
     EXPECT_THAT(connection_->inspect(Channel::work, options_.queue), succeeds());  // by now the queue has it
   }
   void consume() { EXPECT_THAT(connection_->consume(Channel::work, options_.queue, false), succeeds()); }
