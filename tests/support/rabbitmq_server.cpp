@@ -14,6 +14,11 @@ namespace {
 
 std::string quoted(const std::string& text) { return "<<\"" + text + "\">>"; }
 
+/// A queue or an exchange, in the virtual host "/".
+std::string resource(const std::string& kind, const std::string& name) {
+  return "rabbit_misc:r(<<\"/\">>, " + kind + ", " + quoted(name) + ")";
+}
+
 }  // namespace
 
 RabbitServer::RabbitServer(std::optional<RabbitTls> tls) : tls_(std::move(tls)) {
@@ -91,8 +96,22 @@ void RabbitServer::closeConnections() const {
 }
 
 void RabbitServer::deleteQueue(const std::string& queue) const {
-  evaluate("begin {ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<\"/\">>, queue, " + quoted(queue) +
-           ")), {ok, _} = rabbit_amqqueue:delete(Q, false, false, <<\"test\">>) end");
+  evaluate("begin {ok, Q} = rabbit_amqqueue:lookup(" + resource("queue", queue) +
+           "), {ok, _} = rabbit_amqqueue:delete(Q, false, false, <<\"test\">>) end");
+}
+
+void RabbitServer::declareExchange(const std::string& exchange, const std::string& type, bool internal) const {
+  evaluate("rabbit_exchange:declare(" + resource("exchange", exchange) + ", " + type + ", true, false, " +
+           (internal ? "true" : "false") + ", [], <<\"test\">>)");
+}
+
+void RabbitServer::deleteExchange(const std::string& exchange) const {
+  evaluate("rabbit_exchange:delete(" + resource("exchange", exchange) + ", false, <<\"test\">>)");
+}
+
+void RabbitServer::bind(const std::string& exchange, const std::string& routingKey, const std::string& queue) const {
+  evaluate("ok = rabbit_binding:add({binding, " + resource("exchange", exchange) + ", " + quoted(routingKey) + ", " +
+           resource("queue", queue) + ", []}, <<\"test\">>)");
 }
 
 void RabbitServer::raiseMemoryAlarm() const {
@@ -112,6 +131,12 @@ void RabbitServer::setUser(const std::string& name, const std::string& configure
            ", tags => <<>>}, <<\"test\">>)");
   evaluate("rabbit_auth_backend_internal:set_permissions(" + quoted(name) + ", <<\"/\">>, " + quoted(configure) + ", " +
            quoted(write) + ", " + quoted(read) + ", <<\"test\">>)");
+}
+
+void RabbitServer::limitRoutingKeys(const std::string& user, const std::string& exchange,
+                                    const std::string& write) const {
+  evaluate("rabbit_auth_backend_internal:set_topic_permissions(" + quoted(user) + ", <<\"/\">>, " + quoted(exchange) +
+           ", " + quoted(write) + ", <<\".*\">>, <<\"test\">>)");
 }
 
 void RabbitServer::choosePorts() { ports_ = freePorts(4); }

@@ -57,6 +57,10 @@ class RabbitServer {
   /// Closes every client's connection, as an operator may.
   void closeConnections() const;
   void deleteQueue(const std::string& queue) const;
+  /// Durable. Nobody may publish to an internal one.
+  void declareExchange(const std::string& exchange, const std::string& type, bool internal = false) const;
+  void deleteExchange(const std::string& exchange) const;
+  void bind(const std::string& exchange, const std::string& routingKey, const std::string& queue) const;
   /// From now on publishers are held back, as when memory is short.
   void raiseMemoryAlarm() const;
   void clearMemoryAlarm() const;
@@ -65,6 +69,8 @@ class RabbitServer {
   /// Makes or changes a user; each pattern says which names may be configured, written and read.
   void setUser(const std::string& name, const std::string& configure, const std::string& write,
                const std::string& read) const;
+  /// Which routing keys the user may write with, in that topic exchange.
+  void limitRoutingKeys(const std::string& user, const std::string& exchange, const std::string& write) const;
   std::string log() const { return broker_->output(); }
 
  private:

@@ -204,6 +204,34 @@ TEST(RabbitmqUrl, TakesTheQueuesArguments) {
               HasSubstr("largest-body: \"1\" is not a whole number from 1,048,576 to"));
 }
 
+TEST(RabbitmqUrl, SaysHowAProducerPublishes) {
+  const auto publishing =
+      accepted(rabbitmqOptions,
+               "amqp://mq?exchange=events&routing-key=eu.orders&mandatory=no&persistent=no&priority=0&expiration=30s"
+               "&content-type=application/json")
+          .publishing;
+
+  EXPECT_EQ(publishing.exchange, "events");
+  EXPECT_EQ(publishing.routingKey, "eu.orders");
+  EXPECT_FALSE(publishing.mandatory);
+  EXPECT_FALSE(publishing.persistent);
+  EXPECT_EQ(publishing.priority, 0);
+  EXPECT_EQ(publishing.expiration, 30s);
+  EXPECT_EQ(publishing.contentType, "application/json");
+}
+
+TEST(RabbitmqUrl, PublishesToTheQueueWhereItSaysNothingElse) {
+  const auto publishing = accepted(rabbitmqOptions, "amqp://mq?queue=orders").publishing;
+
+  EXPECT_EQ(publishing.exchange, "");
+  EXPECT_EQ(publishing.routingKey, std::nullopt);
+  EXPECT_TRUE(publishing.mandatory && publishing.persistent);
+  EXPECT_EQ(accepted(rabbitmqOptions, "amqp://mq?exchange=events&routing-key=").publishing.routingKey, "");
+  EXPECT_THAT(complaint("amqp://mq?routing-key=eu"), HasSubstr("routing-key = eu: needs an exchange"));
+  EXPECT_THAT(complaint("amqp://mq?priority=256"), HasSubstr("is not a whole number from 0 to 255"));
+  EXPECT_THAT(complaint("amqp://mq?expiration=50d"), HasSubstr("expiration: \"50d\" is not a time from 0s to"));
+}
+
 TEST(ZooKeeperUrl, NamesEachServerTheStoreAndItsRoot) {
   const auto url = accepted(zookeeperOptions, "zookeeper://zk1:2181,zk2:2182/orders?root=/shop&session-timeout=6s");
 
