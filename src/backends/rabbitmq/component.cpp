@@ -61,13 +61,13 @@ constexpr const char* form =
 constexpr const char* about = "A queue of RabbitMQ 3.10 or later; --store names where effects go.";
 constexpr const char* remarks = R"help(Least rights, as rabbitmqctl set_permissions takes them (configure, write, read):
   consumer  '^tenure\.owner\.' '^tenure\.owner\.' '^(tenure\.owner\.|QUEUE$)'
-  producer  '^$' '^amq\.default$' '^$', with exchange=EXCHANGE '^$' '^EXCHANGE$' '^$'
+  producer  '^$' '^amq\.default$' '^$'
+  producer  '^$' '^EXCHANGE$' '^$' with exchange=EXCHANGE
 Who declares an absent queue, or names its type, arguments or attach=single-active, may also
 configure it: '^(tenure\.owner\.|QUEUE$)' and '^QUEUE$'.
-
-A message may say for itself how it is published, in a header that goes before the URL and is not
-published: tenure-exchange, tenure-routing-key, tenure-mandatory, tenure-persistent, tenure-priority,
-tenure-expiration, tenure-content-type. A header that cannot be read refuses its message.
+A message may say for itself how it is published, in headers that go before the URL and are not
+published themselves: tenure-exchange, tenure-routing-key, tenure-mandatory, tenure-persistent,
+tenure-priority, tenure-expiration and tenure-content-type.
 )help";
 
 Options parameters() {

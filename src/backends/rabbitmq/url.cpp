@@ -89,6 +89,9 @@ Error inParameters(Error error) {
 
 /// How a sink publishes: a consumer takes them, and they do nothing there.
 Options publishingOf(rabbitmq::Publishing& publishing) {
+  const auto setPriority = [&publishing](std::int64_t given) {
+    publishing.priority = static_cast<std::uint8_t>(given);
+  };
   return {
       {"exchange", shortText(publishing.exchange, "NAME", "the default exchange, which routes by the queue's name"),
        "For producers: where to publish to; it must be there, and no queue is declared"},
@@ -98,7 +101,7 @@ Options publishingOf(rabbitmq::Publishing& publishing) {
        "For producers: a message that no queue takes is an error; no: the broker drops it"},
       {"persistent", yesOrNo(publishing.persistent),
        "For producers: messages in a durable queue survive the broker's restart"},
-      {"priority", count(publishing.priority, {0, 255}),
+      {"priority", countOf("0 to 255", 0, 255, setPriority),
        "For producers: of each message, in a queue with x-max-priority; its consumer is then not Tenure"},
       {"expiration", duration(publishing.expiration, {0ms, rabbitmq::longestExpiration}, "none"),
        "For producers: how long a message may wait in a queue before the broker drops it"},
