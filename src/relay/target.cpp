@@ -20,11 +20,10 @@ Result<void> Target::prepare() {
 
 std::vector<Result<void>> Target::append(std::span<const NewMessage> messages, const Term& term) {
   auto sink = take();
-  if (!sink && isFatal(sink.error().code)) throw EndTerm(EndReason::failed, sink.error());
   std::vector<Result<void>> results;
   if (sink)
     results = (*sink)->appendEach(messages);
-  else  // also where a queue is not there: it is no fault of these messages
+  else  // whatever it is, an exchange that is gone or a changed password: it is no fault of these messages
     results.assign(messages.size(), Error{Errc::unavailable, sink.error().message()});
   if (sink && std::ranges::none_of(results, isAway)) giveBack(*std::move(sink));
   tell(results, term);
