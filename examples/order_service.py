@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """A service that takes orders, and sends a message about each in the transaction that writes its row:
 
     SHOP=postgresql://shop@db/shop examples/order_service.py < orders

@@ -118,15 +118,19 @@ std::string lineOf(const Message& message) {
   return line + " bytes=" + std::to_string(message.body.size());
 }
 
-/// The target is opened as for publishing: what would be refused then is refused now.
+/// The target is opened as for publishing: what would be refused then is refused now. Nothing absent is made.
 Exit check(const Places& places) {
   constexpr std::size_t shown = 20;
   places.from->setCreate(false);
   const auto queue = places.from->queueAdmin();
   const auto stats = queue ? (*queue)->stats() : queue.error();
   if (!stats) return refuse("--from", stats.error());
-  if (const auto sink = places.to->sink(); !sink) return refuse("--to", sink.error());
-  std::cout << "waiting: " << stats->waiting << "\n";
+  places.to->setCreate(false);
+  const auto sink = places.to->sink();
+  const bool isAbsent = !sink && sink.error().is(Errc::notFound);
+  if (!sink && !isAbsent) return refuse("--to", sink.error());
+  std::cout << "target: " << (isAbsent ? "absent, a relay makes it" : "ready") << "\nwaiting: " << stats->waiting
+            << "\n";
   const auto peeked = (*queue)->peek(shown, [](const Message& message) { std::cout << lineOf(message) << "\n"; });
   if (!peeked) return refuse("--from", peeked.error());
   return Exit::done;
@@ -137,6 +141,8 @@ Exit relay(const RelayOptions& options) {
   const auto places = placesOf(options);
   if (!places) return refuse("", places.error());
   if (options.check) return check(*places);
+  if (options.replica.election.zookeeper.hosts.empty() || options.replica.election.election.empty())
+    return wrongUsage("--zookeeper and --election are required, unless --check is given");
   auto candidate = candidateOf(options, *places);
   if (!candidate) return refuse("", candidate.error());
 
@@ -156,6 +162,7 @@ Exit relay(const RelayOptions& options) {
 
 Command relayCommand(const ConfigReader& file) {
   auto options = std::make_shared<RelayOptions>();
+  options->replica.election.required = false;  // --check contends in none
   options->replica.logLevelInFile = [file] { return file("relay", "log-level"); };
   return {.name = "relay",
           .about = "Run one replica of a relay from a queue to another place",

@@ -34,7 +34,7 @@ class Commands {
   /// Or the next page would find the queues as this one made them.
   ~Commands() {
     if (!usesBroker_) return;
-    for (const char* queue : {"orders", "payments", "shipments"}) try {
+    for (const char* queue : {"invoices", "orders", "payments", "shipments"}) try {
         RabbitServer::shared().deleteQueue(queue);
       } catch (const std::runtime_error&) {
         // no page made it
