@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
+#include <mutex>
 
 #include "support/events.hpp"
 #include "support/manual_clock.hpp"
@@ -151,6 +153,54 @@ TEST_F(RelayUnit, PublishesNothingUnderALostLease) {
       EndTerm);
   EXPECT_THAT(target.stored, IsEmpty());
   EXPECT_EQ(world.waiting().size(), 1U);
+}
+
+/// What lanes publish beside each other, each through a sink of its own.
+class Common final : public IMessageSink {
+ public:
+  struct Store {
+    std::mutex mutex;
+    std::map<std::string, std::vector<int>> byGroup;
+    int refused = 0;
+  };
+  explicit Common(Store& store) : store_(store) {}
+  Result<void> append(std::span<const NewMessage> messages) override {
+    const std::lock_guard lock(store_.mutex);
+    if (messages.size() > 1 && ++store_.refused % 7 == 0) return Error{Errc::notFound, "none of these"};
+    for (const NewMessage& message : messages) store_.byGroup[message.group.value].push_back(std::stoi(message.body));
+    return {};
+  }
+
+ private:
+  Store& store_;
+};
+
+TEST(RelayInLanes, PublishesEachGroupInItsOrderAndEachMessageOnce) {
+  constexpr int messages = 2000;
+  memory::World world;
+  std::vector<NewMessage> all;
+  for (int i = 0; i < messages; ++i)
+    all.push_back({MessageId{std::to_string(i)}, GroupId{"g" + std::to_string(i % 16)}, std::to_string(i), {}});
+  world.deliver(std::move(all));
+  Common::Store stored;
+  memory::Database database(world, noEvents(), systemClock(), memory::Database::Acknowledging::inTransaction,
+                            memory::Database::Lanes::besideEachOther);
+  Relay relay(
+      database.source(), database.store(),
+      [&] { return Result<std::unique_ptr<IMessageSink>>(std::make_unique<Common>(stored)); },
+      {.ordering = Ordering::perGroup(4), .maxBatch = 16, .idleWait = 20ms}, noEvents());
+  const TestTerm term(1);
+  relay.inaugurate(term);
+  while (!world.waiting().empty()) relay.execute(term);
+  term.requestStop();
+  relay.handOver(term);
+
+  std::size_t count = 0;
+  for (const auto& [group, numbers] : stored.byGroup) {
+    EXPECT_EQ(std::ranges::adjacent_find(numbers, std::ranges::greater_equal{}), numbers.end()) << group;
+    count += numbers.size();
+  }
+  EXPECT_EQ(count, static_cast<std::size_t>(messages));
 }
 
 TEST_F(RelayUnit, IsNotReadyWithoutItsTarget) {
