@@ -27,7 +27,8 @@ constexpr const char* statusHelp =
 standby that could not lead is not ready, and why; one whose queue, store, consumer, delivery,
 coalescing or numbers are not the leader's differs. Neither is handed the leadership.
 After an unclean end it says whose barrier holds, since when, until when at the latest, and why.
-With --queue also what waits there, and what is stuck: see `tenure queue stats`.
+With --queue also what waits there, and what is stuck: see `tenure queue stats`; and an ALARM where
+messages wait and nobody leads ("unattended" in JSON is their number).
 Exit code 1: nobody leads.
 A reading, not evidence: by the time you act on it the leader may be another.
 )help";
@@ -133,6 +134,12 @@ Json markerJson(const MarkerRecord& marker, bool between) {
   return out;
 }
 
+/// How many messages wait though no replica leads that would take them; those of another time are not among them.
+std::int64_t unattended(const ElectionView& view, const Report& report) {
+  if (!report || view.leader() != nullptr) return 0;
+  return report->queue.waiting + (report->scheduled ? report->scheduled->atOnce : 0);
+}
+
 void printJson(const ElectionAddress& address, const ElectionView& view, const Report& report) {
   Json out{{"election", address.election.value}, {"path", address.path()}};
   out["ensemble"] = view.meta ? Json(view.meta->ensemble.value) : Json(nullptr);
@@ -153,6 +160,7 @@ void printJson(const ElectionAddress& address, const ElectionView& view, const R
   out["polluted"] = view.polluted;
   if (report) out["queue"] = Json::parse(reportJson(*report, systemClock().wallNow()));
   if (report) out["blocked_by"] = out["queue"]["blocked"];
+  if (report) out["unattended"] = unattended(view, report);
   std::cout << out.dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
@@ -197,6 +205,8 @@ void printText(const ElectionAddress& address, const ElectionView& view, const R
   if (view.polluted) label("warning") << "too many children to be an election's\n";
   for (const OffenderView& offender : view.offenders)
     label("offender") << escaped(offender.child) << "  " << escaped(offender.reason) << "\n";
+  if (const std::int64_t waiting = unattended(view, report); waiting > 0)
+    label("ALARM") << "messages wait, and nobody leads: " << waiting << "\n";
   if (report) std::cout << "\n" << reportText(*report, systemClock().wallNow());
   std::cout << std::flush;
 }

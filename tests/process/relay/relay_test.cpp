@@ -140,5 +140,20 @@ TEST_F(RelayTool, RefusesPlacesThatItCannotUse) {
   EXPECT_THAT(cache.output, HasSubstr("--from: expected a queue in PostgreSQL or SQLite"));
 }
 
+TEST_F(RelayTool, StatusRaisesAnAlarmWhereMessagesWaitAndNobodyLeads) {
+  connect("sqlite", "sqlite");
+  produce(1, 3);
+  Program only = relay("only");
+  ASSERT_TRUE(leads(only)) << only.output();
+  ASSERT_TRUE(isSent()) << only.output();
+  EXPECT_EQ(tenure(inElection("status", {"--queue", from()})).output.find("ALARM"), std::string::npos);
+  EXPECT_EQ(told(only, SIGTERM), 0) << only.output();
+  produce(4, 5);
+  const Run status = tenure(inElection("status", {"--queue", from()}));
+  EXPECT_EQ(status.exit, 1);
+  EXPECT_THAT(status.output, HasSubstr("ALARM      messages wait, and nobody leads: 2\n"));
+  EXPECT_THAT(tenure(inElection("status", {"--queue", from(), "--json"})).output, HasSubstr("\"unattended\": 2"));
+}
+
 }  // namespace
 }  // namespace tenure::test
