@@ -1,11 +1,13 @@
 /// Measures the relay from PostgreSQL to RabbitMQ and to a table, beside a bare loop that publishes the same messages
 /// from memory, and a worker that polls with FOR UPDATE SKIP LOCKED, all with the same confirms. Then the time from a
-/// commit until the message is confirmed, of an idle relay, beside a bare publish.
+/// commit until the message is confirmed, of an idle relay, beside a bare publish; and how soon the next leader
+/// publishes when one is killed.
 ///
-///   relay [--messages N] [--groups N] [--window N] [--lanes N] [--rounds N] [--idle N]
+///   relay [--messages N] [--groups N] [--window N] [--lanes N] [--rounds N] [--idle N] [--failovers N]
 ///
 /// Each figure is of this run alone: the designs take turns, and the ratios say how they compare.
 #include <libpq-fe.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +17,7 @@
 
 #include "base/assert.hpp"
 #include "bench/help.hpp"
+#include "support/ensemble.hpp"
 #include "support/postgres_server.hpp"
 #include "support/rabbitmq_server.hpp"
 #include "support/terms.hpp"
@@ -32,6 +35,7 @@ struct Setting {
   int lanes = 4;
   int rounds = 3;
   int idle = 200;
+  int failovers = 20;
 };
 
 using OpenSink = Relay::OpenSink;
@@ -256,17 +260,57 @@ void measureIdle(const Setting& setting) {
   report("idle: from commit to confirm", relayed);
 }
 
+/// Two replicas of the tool; the leader is killed while it publishes.
+void measureFailover(const Setting& setting) {
+  test::PostgresWorld world;
+  test::PostgresWorld target;
+  const auto urlOf = [](test::PostgresWorld& place) {
+    const postgresql::Options& options = place.options();
+    return "postgresql://" + options.user + "@" + options.host + ":" + std::to_string(options.port) + "/" +
+           options.database + "?queue=" + options.queue;
+  };
+  const test::TemporaryFolder folder;
+  const auto start = [&](int number) {
+    const std::string name = "replica-" + std::to_string(number);
+    return test::Program(
+        {TENURE_BINARY_DIR "/tenure", "relay", "--zookeeper", test::Ensemble::shared().hosts(), "--election",
+         "bench-relay", "--id", name, "--max-batch", "16", "--from", urlOf(world), "--to", urlOf(target)},
+        folder / name);
+  };
+  auto session = target.session();
+  const auto arrived = [&] { return std::stoll(session.ask("SELECT coalesce(max(n), 0) FROM tenure_message")); };
+  std::vector<double> took;
+  std::optional<test::Program> leader = start(0);
+  for (int i = 1; i <= setting.failovers; ++i) {
+    world.ask("SELECT count(tenure_send('" + world.options().queue + "', '" + body + "', 'f" + std::to_string(i) +
+              "-' || n, 'g' || n % 100)) FROM generate_series(1, 20000) AS n");
+    test::Program next = start(i);
+    TENURE_ASSERT(next.waitForOutput(" stood_by "));
+    const std::int64_t before = arrived();
+    while (arrived() < before + 200) std::this_thread::sleep_for(1ms);  // house: may sleep
+    leader->signal(SIGKILL);
+    const BootTime killed = BootClock::now();
+    TENURE_ASSERT(leader->waitForEnd());
+    const std::int64_t left = arrived();
+    while (arrived() == left) std::this_thread::sleep_for(100us);  // house: may sleep
+    took.push_back(1e3 * seconds(BootClock::now() - killed));
+    leader.emplace(std::move(next));
+  }
+  report("failover: from kill -9 to the next message", took);
+}
+
 constexpr const char* helpPage =
     R"(relay - what a relay carries from PostgreSQL to RabbitMQ, beside a polling worker and a bare loop
 
-usage: relay [--messages N] [--groups N] [--window N] [--lanes N] [--rounds N] [--idle N]
+usage: relay [--messages N] [--groups N] [--window N] [--lanes N] [--rounds N] [--idle N] [--failovers N]
 
   --messages N   in each design and round (20000)
   --groups N     among which they are (100)
   --window N     of them are not confirmed yet, at most; the relay's lanes have one each (512)
   --lanes N      of the relay; 0: one line (4)
   --rounds N     in which the designs take turns (3)
-  --idle N       messages to a relay that has nothing else to do (200))";
+  --idle N       messages to a relay that has nothing else to do (200)
+  --failovers N  of the tool, by kill -9 while it publishes (20))";
 
 }  // namespace
 }  // namespace tenure::bench
@@ -276,12 +320,14 @@ int main(int argc, char** argv) {
   helpIfAsked(argc, argv, helpPage);
   Setting setting;
   forEachNumber(argc, argv, [&](const std::string& option, std::int64_t value) {
-    const std::pair<const char*, int*> numbers[] = {{"--messages", &setting.messages}, {"--groups", &setting.groups},
-                                                    {"--window", &setting.window},     {"--lanes", &setting.lanes},
-                                                    {"--rounds", &setting.rounds},     {"--idle", &setting.idle}};
+    const std::pair<const char*, int*> numbers[] = {{"--messages", &setting.messages},  {"--groups", &setting.groups},
+                                                    {"--window", &setting.window},      {"--lanes", &setting.lanes},
+                                                    {"--rounds", &setting.rounds},      {"--idle", &setting.idle},
+                                                    {"--failovers", &setting.failovers}};
     for (const auto& [name, number] : numbers)
       if (option == name) *number = static_cast<int>(value);
   });
   compareRates(setting);
   measureIdle(setting);
+  if (setting.failovers > 0) measureFailover(setting);
 }
