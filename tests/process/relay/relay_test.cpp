@@ -6,6 +6,7 @@
 namespace tenure::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class RelayTool : public ToolInElection {
@@ -153,6 +154,33 @@ TEST_F(RelayTool, StatusRaisesAnAlarmWhereMessagesWaitAndNobodyLeads) {
   EXPECT_EQ(status.exit, 1);
   EXPECT_THAT(status.output, HasSubstr("ALARM      messages wait, and nobody leads: 2\n"));
   EXPECT_THAT(tenure(inElection("status", {"--queue", from(), "--json"})).output, HasSubstr("\"unattended\": 2"));
+}
+
+TEST_F(RelayTool, WhatNoQueueTakesIsADeadLetterAndIsPublishedOnceItIsPutBack) {
+  connect("sqlite", "rabbitmq");
+  RabbitServer& broker = RabbitServer::shared();
+  broker.declareExchange(name_, "direct");
+  const std::string exchange = with(to_->url(), "exchange=" + name_ + "&routing-key=new");
+  produce(1, 2);
+  Program only =
+      start(inElection("relay", {"--from", from(), "--to", exchange, "--id", "only", "--max-attempts", "1"}), "only");
+  ASSERT_TRUE(only.waitForOutput(" message_dead_lettered ", 2)) << only.output();
+  const Run list = tenure({"dead-letters", "list", "--queue", from()});
+  EXPECT_THAT(list.output, AllOf(HasSubstr("m-1"), HasSubstr("m-2"), HasSubstr("NO_ROUTE")));
+
+  tenure({"produce", "--queue", to()}, "made the queue\n");
+  broker.bind(name_, "new", name_ + "-in");
+  EXPECT_EQ(tenure({"dead-letters", "requeue", "--queue", from(), "--all"}).exit, 0);
+  ASSERT_TRUE(isSent()) << only.output();
+  EXPECT_THAT(tenure({"queue", "stats", "--queue", to(), "--json"}).output, HasSubstr("\"waiting\":3,"));
+  EXPECT_EQ(told(only, SIGTERM), 0) << only.output();
+}
+
+TEST_F(RelayTool, RefusesAnExchangeThatIsNotThere) {
+  connect("sqlite", "rabbitmq");
+  const Run run = tenure(inElection("relay", {"--from", from(), "--to", with(to_->url(), "exchange=absent")}));
+  EXPECT_EQ(run.exit, 78);
+  EXPECT_THAT(run.output, AllOf(HasSubstr("--to"), HasSubstr("absent")));
 }
 
 }  // namespace

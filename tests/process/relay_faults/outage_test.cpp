@@ -43,7 +43,7 @@ class RelayOutage : public ToolInElection {
   }
   void expectOneTermWithoutAFailedAttempt(Program& relay) {
     EXPECT_THAT(relay.output(), Not(HasSubstr(" attempt_failed ")));
-    EXPECT_THAT(relay.output(), Not(HasSubstr(" dead_lettered ")));
+    EXPECT_THAT(relay.output(), Not(HasSubstr(" message_dead_lettered ")));
     EXPECT_EQ(told(relay, SIGTERM), 0) << relay.output();
     EXPECT_FALSE(relay.waitForOutput(" inaugurated ", 2, std::chrono::milliseconds{0})) << relay.output();
   }
