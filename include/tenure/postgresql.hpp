@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,43 @@ struct Component;
 
 namespace tenure::postgresql {
 
+/// A table of your own as the queue: an outbox, whose rows your transactions write and a leader delivers.
+///
+/// Order:   by the column `order`. A row that is committed late is delivered late, and never passed over.
+/// Rows:    a delivered row is marked, or deleted where there is no column `status`, in the transaction that
+///          acknowledges its message. A dead one is marked as dead; without `status` it is only in tenure_dead_letter.
+/// Rights:  SELECT on the mapped columns; UPDATE on those that Tenure writes, or DELETE on the table.
+struct OutboxTable {
+  /// What a column is for. Tenure writes status, attempts, failure and sentAt, and only reads the others.
+  enum class Role {
+    id,     // required: a number, a uuid or a text, and no two rows have the same
+    order,  // default: id
+    group,
+    body,      // required: text, bytea or JSON
+    headers,   // JSON: an object, or an array of [name, value]
+    exchange,  // text; published to it, not to the one of the sink's URL
+    routingKey,
+    number,     // of the message in its group: the value of numberHeader
+    sendAt,     // a timestamp: not delivered before
+    createdAt,  // a timestamp
+    status,     // waiting, sent or dead
+    attempts,   // how often it was tried
+    failure,    // why the last attempt failed, or why it is dead
+    sentAt,     // a timestamp
+  };
+  using Columns = std::map<Role, std::string>;
+
+  /// Names are as PostgreSQL keeps them: without quotes, in lower case where they were written without.
+  std::string schema;
+  std::string name;
+  /// Empty: those of the table that `tenure schema print --outbox` shows.
+  Columns columns{};
+  /// The values of the column `status`, as texts.
+  std::string waiting = "waiting";
+  std::string sent = "sent";
+  std::string dead = "dead";
+};
+
 /// What is empty or 0 is left to libpq: its environment variables, then its defaults.
 struct Options {
   /// Names or addresses, several separated by commas and tried in turn; a folder for a Unix socket.
@@ -44,6 +82,9 @@ struct Options {
   bool tls = false;
   std::filesystem::path tlsAuthority;
   std::string queue = "default";
+  /// The queue is this table; `queue` is not used then. Attempts, dead letters and the queue's owner are filed under
+  /// the table's name.
+  std::optional<OutboxTable> table{};
   /// Of a store alone, for operators: the queue is kept elsewhere, and this is the one (IQueueAdmin::identity). Empty:
   /// it did not tell, and is the only one of that name. A consumer finds out by itself.
   std::optional<QueueIdentity> elsewhere{};

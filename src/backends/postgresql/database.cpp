@@ -1,4 +1,5 @@
 #include "backends/postgresql/driver.hpp"
+#include "backends/postgresql/outbox_source.hpp"
 #include "backends/postgresql/source.hpp"
 
 namespace tenure::postgresql {
@@ -6,18 +7,24 @@ namespace tenure::postgresql {
 class Database::Impl {
  public:
   Impl(Options given, IEventSink& events)
-      : options(std::move(given)),
-        store(std::make_unique<Driver>(options, events), events),
-        source(options, store, events) {}
+      : options(withQueueOfTable(std::move(given))),
+        store(std::make_unique<Driver>(options, events, "tenure standby", Lane{}, options.table ? &handedOut : nullptr),
+              events) {
+    if (options.table)
+      source = std::make_unique<OutboxSource>(options, store, handedOut);
+    else
+      source = std::make_unique<Source>(options, store, events);
+  }
 
   const Options options;
+  HandedOut handedOut;  // of a table
   storage::FencedSession store;
-  Source source;
+  std::unique_ptr<IMessageSource> source;
 };
 
 Database::Database(Options options, IEventSink& events) : impl_(std::make_unique<Impl>(std::move(options), events)) {}
 Database::~Database() = default;
-IMessageSource& Database::source() noexcept { return impl_->source; }
+IMessageSource& Database::source() noexcept { return *impl_->source; }
 IFencedStore& Database::store() noexcept { return impl_->store; }
 
 }  // namespace tenure::postgresql

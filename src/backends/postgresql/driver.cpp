@@ -70,7 +70,7 @@ void Driver::release() noexcept {
 }
 
 std::unique_ptr<storage::IStoreDriver> Driver::openLane(std::int64_t number) {
-  return std::make_unique<Driver>(options_, events_, "tenure standby", number);
+  return std::make_unique<Driver>(options_, events_, "tenure standby", number, handedOut_);
 }
 
 Result<Findings> Driver::inspect() { return postgresql::inspect(options_); }
@@ -267,6 +267,7 @@ Result<Committed> Driver::finishWith(QueuePlaces made, Connection& connection, s
     return committed.error();
   }
   places_.merge(made);
+  if (handedOut_ != nullptr) handedOut_->done(commit.writes->acknowledged());
   const auto looked = std::span{exchange.answers}.subspan(unread, look.places.size());
   Committed committed{Outcome::committed};
   if (!commit.alsoRead.empty()) committed.read = rowsFrom(commit.alsoRead, look, looked);
@@ -317,7 +318,9 @@ Result<std::vector<Command>> Driver::rowCommands(const Commit& commit, const Que
   const storage::WriteSet& writes = *commit.writes;
   std::vector<Command> commands;
   const auto acknowledged = writes.acknowledged();
-  if (!acknowledged.empty())
+  if (handedOut_ != nullptr)
+    commands = handedOut_->marksFor(writes);
+  else if (!acknowledged.empty())
     commands.push_back(deleteByPosition(owner_.queue, {acknowledged.begin(), acknowledged.end()}));
   std::vector<Command> rows = rows_.writes(owner_, writes);
   for (const auto& [queue, due] : earliestTimes(writes)) rows.push_back(notifySoon(queue, due));

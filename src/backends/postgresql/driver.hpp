@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "backends/postgresql/fence_rows.hpp"
+#include "backends/postgresql/handed_out.hpp"
 #include "backends/postgresql/queue_rows.hpp"
 #include "backends/postgresql/row_sets.hpp"
 #include "backends/postgresql/schema.hpp"
@@ -33,11 +34,14 @@ namespace tenure::postgresql {
 
 class Driver final : public storage::IStoreDriver {
  public:
-  /// Borrows both.
-  Driver(const Options& options, IEventSink& events, std::string nameWithoutTerm = "tenure standby", Lane lane = {})
+  /// Borrows all of them. `handedOut`: the rows of the table that is the queue; nullptr where its messages are ours,
+  /// and for operators.
+  Driver(const Options& options, IEventSink& events, std::string nameWithoutTerm = "tenure standby", Lane lane = {},
+         HandedOut* handedOut = nullptr)
       : options_(options),
         events_(events),
         lane_(lane),
+        handedOut_(handedOut),
         which_(whichQueue(options)),
         session_(options, std::move(nameWithoutTerm)) {}
   ~Driver() override { Driver::release(); }
@@ -129,6 +133,7 @@ class Driver final : public storage::IStoreDriver {
   const Options& options_;
   IEventSink& events_;
   const Lane lane_;
+  HandedOut* const handedOut_;
   const storage::Limits limits_{
       .logHasGaps = true, .keepsQueue = true, .numbersMessages = options_.numbered, .keepsScheduled = true};
   storage::WhichQueue which_;

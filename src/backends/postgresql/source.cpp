@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "backends/postgresql/queue_rows.hpp"
-#include "backends/postgresql/schema.hpp"
+#include "backends/postgresql/reading.hpp"
 #include "backends/postgresql/session_name.hpp"
 #include "base/assert.hpp"
 #include "storage/fenced_transaction.hpp"
@@ -24,20 +24,9 @@ bool isLight(const std::vector<Message>& messages) {
   return bytes <= static_cast<std::size_t>(bufferedBytes);
 }
 
-bool isOwnedBy(const storage::QueueOwner& owner, const TermIdentity& term) {
-  return owner.election == term.election.value && owner.path == term.electionPath;
-}
-
 }  // namespace
 
-Result<QueueIdentity> Source::identity(const std::stop_token& stop) {
-  const auto opened = Connection::open(options_, "tenure", stop, timer_);
-  if (!opened) return opened.error();
-  if (const Result<void> schema = checkSchema(**opened); !schema) return schema.error();
-  const Result<std::int64_t> number = ensureQueue(**opened, whichQueue(options_));
-  if (!number) return number.error();
-  return identityOf(**opened, *number);
-}
+Result<QueueIdentity> Source::identity(const std::stop_token& stop) { return identityToRead(options_, stop, timer_); }
 
 Result<void> Source::attach(const Term& term) {
   detach();
@@ -49,34 +38,14 @@ Result<void> Source::attach(const Term& term) {
   return owned;
 }
 
-/// Listens before the first look, so that nothing falls in between.
 Result<void> Source::own(const TermIdentity& term) {
-  if (const Result<void> schema = checkSchema(*connection_); !schema) return schema;
-  const Result<Queue> queue = ownedQueue(term);
+  const Result<QueuePlace> queue = takeToRead(*connection_, options_, term);
   if (!queue) return queue.error();
-  if (!isOwnedBy(queue->owner, term))
-    return Error{Errc::queueOwned, "it is consumed by election " + queue->owner.election + " at " + queue->owner.path};
   queue_ = queue->number;
   cursor_ = 0;
-  const Result<std::string> channel = channelOf(*connection_, queue_);
-  if (!channel) return channel.error();
-  if (const Result<void> raised = raiseReader(*connection_, options_.queue, term); !raised) return raised;
-  room_.attach(connection_.get(), {queue_, *channel}, term);
+  room_.attach(connection_.get(), *queue, term);
   promoter_.attach(term);
-  return connection_->run("LISTEN " + *channel);
-}
-
-/// After a claim in the same database the queue is ours already, and nothing has to be written.
-Result<Queue> Source::ownedQueue(const TermIdentity& term) {
-  const Result<std::int64_t> number = ensureQueue(*connection_, whichQueue(options_));
-  if (!number) return number.error();
-  const Exchange found = connection_->exchange(std::vector{selectQueue(whichQueue(options_))});
-  if (!found) return found.error();
-  if (Queue queue = queueFrom(found.answers[0]); !queue.owner.election.empty()) return queue;
-  const Exchange taken =
-      connection_->exchange(std::vector{takeQueue(*number, term), selectQueue(whichQueue(options_))});
-  if (!taken) return taken.error();
-  return queueFrom(taken.answers[1]);
+  return {};
 }
 
 Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {

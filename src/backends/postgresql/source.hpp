@@ -11,7 +11,6 @@
 #include <memory>
 #include <vector>
 
-#include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/session.hpp"
 #include "backends/postgresql/waiting_room.hpp"
 #include "backends/postgresql/wake_up.hpp"
@@ -39,7 +38,6 @@ class Source final : public IMessageSource {
 
  private:
   Result<void> own(const TermIdentity& term);
-  Result<Queue> ownedQueue(const TermIdentity& term);
   /// What came ahead, and what is there now, after the cursor, which both move.
   Result<std::vector<Message>> look(std::size_t max);
   Result<void> sleep(BootTime deadline, const std::stop_token& stop);

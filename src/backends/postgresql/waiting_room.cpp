@@ -225,6 +225,22 @@ Result<bool> WaitingRoom::begin() {
   return true;
 }
 
+Result<void> WaitingRoom::commitAsReader(std::vector<Command> commands) {
+  const auto inTransaction = [&]() -> Result<void> {
+    const Result<bool> begun = begin();
+    if (!begun) return begun.error();
+    if (!*begun) return Error{Errc::storeBusy, "another transaction holds the queue's reader or the fence"};
+    commands.push_back(command("COMMIT"));
+    const Exchange done = connection_->exchange(commands);
+    return done ? checkCommitted(*connection_, done.answers.back()) : Result<void>(done.error());
+  };
+  const Result<void> committed = inTransaction();
+  if (committed) return {};
+  connection_->rollback();
+  return isOutcomeUnknown(committed.error().code) ? Error{Errc::unavailable, committed.error().detail}
+                                                  : committed.error();
+}
+
 Result<std::optional<delay::IWaitingRoom::Promoted>> WaitingRoom::moveAll(std::size_t atMost) {
   const Exchange moved = connection_->exchange(
       std::vector{command(moveWhole, options_.queue, once_.begin(), static_cast<std::int64_t>(atMost), enoughBytes,

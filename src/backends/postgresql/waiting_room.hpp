@@ -52,6 +52,9 @@ class WaitingRoom final : public delay::IWaitingRoom {
   Result<Promoted> promote(WallTime until, std::size_t atMost) override;
   Result<std::vector<Unread>> unread() override;
   Result<void> fallAsleep(std::chrono::milliseconds forSoLong) override;
+  /// A transaction of the source's own, which only the queue's present reader can commit. Errors: staleTerm, storeBusy
+  /// (nothing was changed), those of the statements; unavailable instead of outcomeUnknown.
+  Result<void> commitAsReader(std::vector<Command> commands);
 
  private:
   struct DueMessage {

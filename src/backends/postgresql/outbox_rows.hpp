@@ -1,0 +1,50 @@
+/// The rows of a user's table as messages: what is read of them, and how they are marked. Pure.
+///
+/// A row's id is compared in its column's own type, so that an index on it serves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/postgresql/answer.hpp"
+#include "backends/postgresql/command.hpp"
+#include "backends/postgresql/outbox_shape.hpp"
+#include "tenure/message.hpp"
+
+namespace tenure::postgresql {
+
+/// A row that was not delivered, and why; or how often it was tried.
+struct OutboxFailure {
+  std::string id;
+  std::string why;
+  std::int64_t attempts = 0;
+};
+
+class OutboxRows {
+ public:
+  explicit OutboxRows(OutboxShape shape);
+
+  /// The first rows that wait, but for those that are `taken`; at most `max`, and not much more than `bytes`.
+  Command look(const std::vector<std::string>& taken, std::size_t max, std::int64_t bytes) const;
+  /// Of such an answer; the position is the caller's to give.
+  static Message messageFrom(const Answer& rows, int row);
+  /// In how many milliseconds the next row has its time; NULL where none has one.
+  Command untilNext() const;
+
+  /// Marks or deletes them.
+  Command sent(const std::vector<std::string>& ids) const;
+  /// The same for dead ones.
+  Command dead(const std::vector<OutboxFailure>& rows) const;
+  bool showsAttempts() const noexcept;
+  Command tried(const std::vector<OutboxFailure>& rows) const;
+
+ private:
+  std::string isWaiting() const;
+  std::string setFailed() const;
+  Command update(SqlText sql, const std::vector<OutboxFailure>& rows) const;
+
+  OutboxShape shape_;
+  SqlText look_, untilNext_, sent_, dead_, tried_;
+};
+
+}  // namespace tenure::postgresql

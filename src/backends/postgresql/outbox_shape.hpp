@@ -1,0 +1,56 @@
+/// A user's table as it is found: whether it can be a queue, and of which types its columns are.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "backends/postgresql/connection.hpp"
+#include "tenure/postgresql.hpp"
+
+namespace tenure::postgresql {
+
+/// How a role is written in a URL, and its column where none is named.
+struct RoleName {
+  OutboxTable::Role role;
+  std::string_view word;
+  std::string_view column;
+};
+std::span<const RoleName> roleNames() noexcept;
+std::string_view toString(OutboxTable::Role role) noexcept;
+
+/// The queue's name: "shop.outbox".
+std::string queueNameOf(const OutboxTable& table);
+/// The same options, with the queue named after its table where it is one.
+Options withQueueOfTable(Options options);
+
+/// A table that can be a queue.
+struct OutboxShape {
+  using Role = OutboxTable::Role;
+  struct Column {
+    std::string sql;       // its name in quotes
+    std::string type;      // for casts: without a length
+    std::string fullType;  // with it
+    bool isJson = false;
+    bool isBytes = false;
+  };
+
+  std::string table;             // as SQL names it
+  std::map<Role, Column> roles;  // those that are mapped; `order` always is
+  std::string waiting;           // literals of the status
+  std::string sent;
+  std::string dead;
+
+  const Column* find(Role role) const noexcept;
+  const Column& at(Role role) const noexcept { return roles.at(role); }
+  bool hasStatus() const noexcept { return find(Role::status) != nullptr; }
+};
+
+/// Looks at the table's columns and at this user's rights on them, and changes nothing.
+///
+/// Errors:  configurationRefused  the table or a mapped column is not there, or of a type of no use for its role, or
+///                                the user lacks a right on it; the detail names it
+Result<OutboxShape> shapeOf(Connection& connection, const OutboxTable& table);
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,149 @@
+#include "backends/postgresql/outbox_source.hpp"
+
+#include <algorithm>
+
+#include "backends/postgresql/reading.hpp"
+#include "backends/postgresql/schema.hpp"
+#include "backends/postgresql/session_name.hpp"
+#include "backends/shared/cut_off.hpp"
+#include "base/assert.hpp"
+#include "storage/fenced_transaction.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds outboxNet = 1s;  // a table may have no trigger, and a notification may be lost
+constexpr auto outboxSleep = 1500ms;                 // renewed by a reader that is still idle after `outboxNet`
+constexpr Duration outboxPace = 10ms;
+constexpr std::int64_t outboxBytes = 8LL << 20U;  // a fetch of large messages stops here
+
+}  // namespace
+
+/// Like a session of the store's, and then with a look at the table.
+Result<void> OutboxSource::prepare(const std::stop_token& stop) {
+  if (Result<void> fit = Session(options_).prepare(stop); !fit) return fit;
+  const auto opened = Connection::open(options_, "tenure standby", stop);
+  if (!opened) return backends::unlessStopped(opened.error(), stop);
+  const backends::CutOff cutOff((*opened)->socket(), stop);
+  const Result<OutboxShape> shape = shapeOf(**opened, *options_.table);
+  return shape ? Result<void>{} : backends::unlessStopped(shape.error(), stop);
+}
+
+Result<QueueIdentity> OutboxSource::identity(const std::stop_token& stop) {
+  return identityToRead(options_, stop, timer_);
+}
+
+Result<void> OutboxSource::attach(const Term& term) {
+  detach();
+  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, sourceSession(term.identity()), {}, timer_);
+  if (!opened) return opened.error();
+  connection_ = std::move(*opened);
+  const Result<void> owned = own(term.identity());
+  if (!owned) detach();
+  return owned;
+}
+
+Result<void> OutboxSource::own(const TermIdentity& term) {
+  if (Result<void> schema = checkSchema(*connection_); !schema) return schema;
+  Result<OutboxShape> shape = shapeOf(*connection_, *options_.table);
+  if (!shape) return shape.error();
+  const Result<QueuePlace> queue = takeToRead(*connection_, options_, term);
+  if (!queue) return queue.error();
+  room_.attach(connection_.get(), *queue, term);
+  rows_.emplace(*std::move(shape));
+  handedOut_.begin(*rows_);
+  asleepUntil_ = pacedUntil_ = BootTime::min();
+  return {};
+}
+
+Result<std::vector<Message>> OutboxSource::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {
+  TENURE_ASSERT(connection_ != nullptr);
+  for (;;) {
+    Result<std::vector<Message>> messages = look(max);
+    if (!messages || !messages->empty()) return messages;
+    const BootTime now = BootClock::now();
+    if (deadline <= now || stop.stop_requested()) return messages;
+    // libpq takes what comes with the look's answer off the socket, which then rings no more.
+    const auto heard = connection_->takeNotifications();
+    if (!heard) return heard.error();
+    if (heard->ofQueue || heard->ofTime) continue;
+    const Result<bool> asleep = fallAsleep();
+    if (!asleep) return asleep.error();
+    if (*asleep) continue;
+    const BootTime paced = now < pacedUntil_ ? pacedUntil_ : BootTime::max();
+    if (const Result<void> slept = sleep(std::min({deadline, now + outboxNet, nextTime_, paced}), stop); !slept)
+      return slept.error();
+  }
+}
+
+Result<std::vector<Message>> OutboxSource::look(std::size_t max) {
+  const Exchange looked =
+      connection_->exchange(std::vector{rows_->look(handedOut_.ids(), max, outboxBytes), rows_->untilNext()});
+  if (!looked) return looked.error();
+  const BootTime now = BootClock::now();
+  const Answer& next = looked.answers[1];
+  nextTime_ = BootTime::max();
+  if (!next.isNull(0, 0) && next.integer(0, 0) < outboxNet.count())
+    nextTime_ = now + std::chrono::milliseconds{next.integer(0, 0)};
+  std::vector<Message> messages;
+  for (int row = 0; row < looked.answers[0].rows(); ++row) {
+    messages.push_back(OutboxRows::messageFrom(looked.answers[0], row));
+    messages.back().position = handedOut_.add(messages.back().id.value);
+  }
+  if (!messages.empty()) pacedUntil_ = now + outboxPace;
+  return messages;
+}
+
+Result<bool> OutboxSource::fallAsleep() {
+  const BootTime now = BootClock::now();
+  if (now < pacedUntil_ || asleepUntil_ >= now + outboxNet) return false;
+  if (const Result<void> asleep = room_.fallAsleep(outboxSleep); !asleep) return asleep.error();
+  asleepUntil_ = now + outboxSleep;
+  return true;
+}
+
+Result<void> OutboxSource::sleep(BootTime deadline, const std::stop_token& stop) {
+  const BootTime now = BootClock::now();
+  if (deadline > now && !stop.stop_requested()) wakeUp_.wait(connection_->socket(), deadline - now, stop);
+  return {};
+}
+
+/// With the lanes of its store as well.
+bool OutboxSource::sharesTransactionsWith(const IFencedStore& store) const noexcept {
+  const auto* ours = dynamic_cast<const storage::FencedSession*>(&store);
+  return ours != nullptr && &ours->main() == &store_;
+}
+
+Result<void> OutboxSource::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
+  auto* ours = dynamic_cast<storage::FencedTransaction*>(&transaction);
+  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->session()));
+  return ours->acknowledge(messages);
+}
+
+/// Under the reader's row: a later term's reader keeps a stale one from marking rows.
+Result<void> OutboxSource::acknowledge(std::span<const Message> messages) {
+  TENURE_ASSERT(connection_ != nullptr);
+  std::vector<std::int64_t> positions;
+  for (const Message& message : messages) positions.push_back(message.position);
+  std::vector<Command> marks = handedOut_.marksFor(positions);
+  if (marks.empty()) return {};
+  const Result<void> marked = room_.commitAsReader(std::move(marks));
+  if (marked) handedOut_.done(positions);
+  return marked;
+}
+
+void OutboxSource::limitAnswers(AnswerTimer* timer) noexcept {
+  timer_ = timer;
+  if (connection_) connection_->limitAnswers(timer);
+}
+
+void OutboxSource::detach() noexcept {
+  room_.detach();
+  connection_.reset();
+  rows_.reset();
+  handedOut_.end();
+}
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,57 @@
+/// A user's table as the queue's consuming end (OutboxTable), on a session of its own.
+///
+/// Each look begins at the front: the first rows that wait, but for those that this attachment has handed out
+/// (handed_out.hpp). There is no cursor, so a row that is committed late, in front of others, is never passed over.
+///
+/// Idle, it sleeps on the session's notifications, which the trigger tenure_wake_outbox sends, until the next row's
+/// time, and for a second at most: a table without the trigger is looked at once a second.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backends/postgresql/handed_out.hpp"
+#include "backends/postgresql/waiting_room.hpp"
+#include "backends/postgresql/wake_up.hpp"
+#include "storage/fenced_session.hpp"
+#include "tenure/spi/source.hpp"
+
+namespace tenure::postgresql {
+
+class OutboxSource final : public IMessageSource {
+ public:
+  /// Borrows them; `store` is the one of the same database, whose drivers mark what is `handedOut`.
+  OutboxSource(const Options& options, const storage::FencedSession& store, HandedOut& handedOut)
+      : options_(options), store_(store), handedOut_(handedOut), room_(options) {}
+
+  Result<void> prepare(const std::stop_token& stop) override;
+  Result<QueueIdentity> identity(const std::stop_token& stop) override;
+  Result<void> attach(const Term& term) override;
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
+  Result<void> acknowledge(std::span<const Message> messages) override;
+  void limitAnswers(AnswerTimer* timer) noexcept override;
+  void detach() noexcept override;
+
+ private:
+  Result<void> own(const TermIdentity& term);
+  Result<std::vector<Message>> look(std::size_t max);
+  /// Asks writers to wake this reader. True: they had not been asked, so look again.
+  Result<bool> fallAsleep();
+  Result<void> sleep(BootTime deadline, const std::stop_token& stop);
+
+  const Options& options_;
+  const storage::FencedSession& store_;
+  HandedOut& handedOut_;
+  AnswerTimer* timer_ = nullptr;
+  std::unique_ptr<Connection> connection_;
+  std::optional<OutboxRows> rows_;
+  WaitingRoom room_;  // for its reader's row alone: no message of this queue waits there
+  WakeUp wakeUp_;
+  BootTime asleepUntil_ = BootTime::min();
+  BootTime pacedUntil_ = BootTime::min();  // rows come in plenty: writers need not wake us before
+  BootTime nextTime_ = BootTime::max();    // that of the next row that has one
+};
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,208 @@
+// A user's own table as the queue: what is read of it, in which order, and how its rows are marked.
+#include "backends/postgresql/outbox_source.hpp"
+#include "base/publish_headers.hpp"
+#include "outbox_suite.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using test::failsWith;
+using test::succeeds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+/// As small as a table can be.
+class SmallOutbox : public OutboxSuite {
+ protected:
+  void SetUp() override {
+    create("CREATE TABLE outbox(id bigint PRIMARY KEY, body text)");
+    lead(leader_);
+  }
+  void insert(const std::string& id) { world_.ask("INSERT INTO outbox VALUES (" + id + ", 'body " + id + "')"); }
+
+  Leader leader_{options({{Role::id, "id"}, {Role::body, "body"}}), 7};
+};
+
+TEST_F(SmallOutbox, RowsAreDeliveredInTheOrderOfTheirIdsAndOnce) {
+  for (const char* id : {"10", "9", "11"}) insert(id);
+
+  EXPECT_THAT(look(leader_, 2), ElementsAre("9", "10"));
+  EXPECT_THAT(look(leader_, 2), ElementsAre("11"));
+  EXPECT_THAT(look(leader_, 2), IsEmpty());
+}
+
+TEST_F(SmallOutbox, ARowThatIsCommittedLateWithASmallerIdIsDelivered) {
+  auto late = world_.session();
+  late.ask("BEGIN; INSERT INTO outbox VALUES (1, 'late')");
+  insert("2");
+  EXPECT_THAT(look(leader_), ElementsAre("2"));
+
+  late.ask("COMMIT");
+
+  EXPECT_THAT(look(leader_), ElementsAre("1"));
+}
+
+TEST_F(SmallOutbox, AnAcknowledgedRowIsDeletedAndAnotherStays) {
+  for (const char* id : {"1", "2"}) insert(id);
+  const std::vector<Message> messages = messagesFor(leader_, 1);
+
+  EXPECT_THAT(acknowledge(leader_, messages), succeeds());
+
+  EXPECT_EQ(world_.ask("SELECT string_agg(id::text, ',') FROM outbox"), "2");
+}
+
+TEST_F(SmallOutbox, AStaleTermMarksNothing) {
+  insert("1");
+  const std::vector<Message> messages = messagesFor(leader_);
+  Leader next(options({{Role::id, "id"}, {Role::body, "body"}}), 8);
+  lead(next);
+
+  EXPECT_THAT(acknowledge(leader_, messages), failsWith(Errc::staleTerm));
+  EXPECT_THAT(leader_.database.source().acknowledge(messages), failsWith(Errc::staleTerm));
+
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM outbox"), "1");
+  EXPECT_THAT(look(next), ElementsAre("1"));
+}
+
+TEST_F(SmallOutbox, ARowThatIsGoneWhenItIsAcknowledgedIsNoFailure) {
+  for (const char* id : {"1", "2"}) insert(id);
+  const std::vector<Message> messages = messagesFor(leader_);
+  world_.ask("DELETE FROM outbox WHERE id = 1");
+
+  EXPECT_THAT(acknowledge(leader_, messages), succeeds());
+
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM outbox"), "0");
+}
+
+TEST_F(SmallOutbox, ALaneMarksWhatItsSourceHasHandedOut) {
+  insert("1");
+  const std::vector<Message> messages = messagesFor(leader_);
+  const auto lane = leader_.store().openLane(1);
+  ASSERT_THAT(lane->claim(leader_.term), succeeds());
+  const auto transaction = lane->begin(leader_.term).value();
+  ASSERT_THAT(leader_.database.source().acknowledge(*transaction, messages), succeeds());
+
+  EXPECT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM outbox"), "0");
+}
+
+TEST_F(SmallOutbox, ANewAttachmentDeliversWhatWasNotAcknowledged) {
+  for (const char* id : {"1", "2"}) insert(id);
+  ASSERT_THAT(acknowledge(leader_, messagesFor(leader_, 1)), succeeds());
+  ASSERT_THAT(look(leader_), ElementsAre("2"));
+
+  ASSERT_THAT(leader_.database.source().attach(leader_.term), succeeds());
+
+  EXPECT_THAT(look(leader_), ElementsAre("2"));
+}
+
+TEST_F(SmallOutbox, AnotherElectionIsRefused) {
+  Database other(options({{Role::id, "id"}, {Role::body, "body"}}), noEvents());
+  const test::TestTerm term(8, "invoices");
+
+  EXPECT_THAT(other.source().attach(term), failsWith(Errc::queueOwned));
+  EXPECT_EQ(world_.ask("SELECT name FROM tenure_queue"), world_.role() + ".outbox");
+}
+
+class OutboxOfAllRoles : public OutboxSuite {
+ protected:
+  void SetUp() override {
+    world_.ask("CREATE SCHEMA \"My " + world_.role() + "\" AUTHORIZATION " + world_.role());
+    create(
+        "CREATE TYPE state AS ENUM ('new', 'out', 'failed');"
+        "CREATE TABLE " +
+        table_ +
+        "(\"Id\" uuid PRIMARY KEY, place int, \"order\" text, payload bytea,"
+        " meta jsonb, exchange text, key text, n bigint, due timestamp, made timestamptz, state state DEFAULT 'new',"
+        " tries smallint, why varchar(8), done timestamp)");
+    Options options = world_.options();
+    options.table = OutboxTable{.schema = "My " + world_.role(),
+                                .name = "Out \"Box",
+                                .columns = {{Role::id, "Id"},
+                                            {Role::order, "place"},
+                                            {Role::group, "order"},
+                                            {Role::body, "payload"},
+                                            {Role::headers, "meta"},
+                                            {Role::exchange, "exchange"},
+                                            {Role::routingKey, "key"},
+                                            {Role::number, "n"},
+                                            {Role::sendAt, "due"},
+                                            {Role::createdAt, "made"},
+                                            {Role::status, "state"},
+                                            {Role::attempts, "tries"},
+                                            {Role::failure, "why"},
+                                            {Role::sentAt, "done"}},
+                                .waiting = "new",
+                                .sent = "out",
+                                .dead = "failed"};
+    leader_ = std::make_unique<Leader>(options, 7);
+    lead(*leader_);
+  }
+  void insert(char digit, const std::string& columns = "", const std::string& values = "") {
+    world_.ask("INSERT INTO " + table_ + "(\"Id\", place, payload" + columns + ") VALUES ('" + idOf(digit) + "', " +
+               digit + ", 'body'" + values + ")");
+  }
+  static std::string idOf(char digit) { return std::string(7, '0') + digit + "-0000-0000-0000-000000000000"; }
+  std::string ask(const std::string& what) { return world_.ask("SELECT " + what + " FROM " + table_); }
+
+  const std::string table_ = "\"My " + world_.role() + "\".\"Out \"\"Box\"";
+  std::unique_ptr<Leader> leader_;
+};
+
+TEST_F(OutboxOfAllRoles, ARowIsTheMessageThatItsColumnsSay) {
+  insert('1', ", \"order\", meta, exchange, key, n, made",
+         ", 'ada', '{\"trace\":\"t\",\"depth\":2}', 'orders', 'order.placed', 5, '2026-05-04T09:12:33.481Z'");
+
+  const std::vector<Message> messages = messagesFor(*leader_);
+
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].id.value, idOf('1'));
+  EXPECT_EQ(messages[0].group.value, "ada");
+  EXPECT_EQ(messages[0].body, "body");
+  EXPECT_EQ(messages[0].enqueuedAt, WallTime{std::chrono::milliseconds{1777885953481}});
+  EXPECT_THAT(messages[0].headers,
+              UnorderedElementsAre(Pair("trace", "t"), Pair("depth", "2"), Pair(exchangeHeader, "orders"),
+                                   Pair(routingKeyHeader, "order.placed"), Pair(numberHeader, "5")));
+}
+
+TEST_F(OutboxOfAllRoles, AnAcknowledgedRowIsMarkedAsSent) {
+  for (const char digit : {'1', '2'}) insert(digit);
+
+  ASSERT_THAT(acknowledge(*leader_, messagesFor(*leader_, 1)), succeeds());
+
+  EXPECT_EQ(ask("string_agg(state || ' ' || (done IS NOT NULL), ', ' ORDER BY place)"), "out true, new false");
+  EXPECT_THAT(look(*leader_), ElementsAre(idOf('2')));
+}
+
+TEST_F(OutboxOfAllRoles, ADeadRowIsMarkedWithWhatItDiedOf) {
+  insert('1');
+  const std::vector<Message> messages = messagesFor(*leader_);
+  const auto transaction = leader_->begin();
+  ASSERT_THAT(transaction->deadLetter(ConsumerName{"relay"},
+                                      {.message = messages[0], .reason = "no such exchange", .attempts = 3}),
+              succeeds());
+  ASSERT_THAT(leader_->database.source().acknowledge(*transaction, messages), succeeds());
+
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(ask("state || ' ' || tries || ' ' || why"), "failed 3 no such ") << "why has eight characters";
+}
+
+TEST_F(OutboxOfAllRoles, AFailedAttemptIsShownInTheRow) {
+  insert('1');
+  const std::vector<Message> messages = messagesFor(*leader_);
+  const auto transaction = leader_->begin();
+  ASSERT_THAT(
+      transaction->recordAttempt(ConsumerName{"relay"}, {.id = messages[0].id, .attempts = 2, .lastError = "\xff"}),
+      succeeds());
+
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(ask("state || ' ' || tries || ' ' || why"), "new 2 \\xff");
+}
+
+}  // namespace
+}  // namespace tenure::postgresql
