@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "tenure/events.hpp"
 #include "tenure/scheduled.hpp"
@@ -60,7 +61,7 @@ struct OutboxTable {
   /// Names are as PostgreSQL keeps them: without quotes, in lower case where they were written without.
   std::string schema;
   std::string name;
-  /// Empty: those of the table that `tenure schema print --outbox` shows.
+  /// Empty: those of the table that outboxSql() makes.
   Columns columns{};
   /// The values of the column `status`, as texts.
   std::string waiting = "waiting";
@@ -140,6 +141,11 @@ std::unique_ptr<ScheduledMessages> openScheduled(const Options& options);
 
 /// The tables, as SQL for psql or a migration tool; in a transaction of its own.
 std::string schemaSql();
+/// A table for OutboxTable, as SQL, with indexes and the trigger that wakes its reader. `name` may have a schema before
+/// it, and double quotes. Needs Tenure's tables in the connection's current schema.
+///
+/// Errors:  invalidArgument
+Result<std::string> outboxSql(std::string_view name);
 /// Creates the tables in the connection's current schema, or brings those of an earlier version to this one, step by
 /// step; all that is there stays.
 ///

@@ -54,7 +54,9 @@ Result<std::unique_ptr<Backend>> parseStore(std::string_view text) {
   if (!backend) return backend;
   if (!(*backend)->isStore())
     return Error{Errc::configurationRefused, url->scheme + " keeps no effects: expected another scheme"};
-  const auto namesQueue = [](const auto& parameter) { return parameter.first == "queue"; };
+  const auto namesQueue = [](const auto& parameter) {
+    return parameter.first == "queue" || parameter.first == "table";
+  };
   if (std::any_of(url->parameters.begin(), url->parameters.end(), namesQueue))
     return Error{Errc::invalidArgument, "a store has no queue: leave the parameter out"};
   return backend;

@@ -20,10 +20,21 @@ then every command refuses them with exit 78 and says so. A newer version's are 
 constexpr const char* schemaExamples = R"help(tenure schema apply --store postgresql://owner@db/shop
 tenure schema print --store postgresql://owner@db/shop | psql shop)help";
 
+constexpr const char* schemaPrintHelp =
+    R"help(For whoever may make tables; `tenure schema --help` says what they are for.
+With --outbox, a table of your own that can be a queue: your transactions write rows, and a leader
+sends them. It is yours: change it as you like, and tell the URL what its columns are.
+)help";
+
+constexpr const char* schemaPrintExamples = R"help(tenure schema print --store postgresql://owner@db/shop | psql shop
+tenure schema print --store postgresql://owner@db/shop --outbox shop.outbox | psql shop)help";
+
 using Act = std::function<Exit(const Backend& backend)>;
 
-Exit print(const Backend& backend) {
-  std::cout << backend.schemaSql() << std::flush;
+Exit print(const Backend& backend, const std::string& outbox) {
+  const auto sql = outbox.empty() ? Result<std::string>(backend.schemaSql()) : backend.outboxSql(outbox);
+  if (!sql) return refuse("--outbox", sql.error());
+  std::cout << *sql << std::flush;
   return Exit::done;
 }
 
@@ -35,9 +46,14 @@ Exit apply(const Backend& backend) {
 
 struct SchemaOptions {
   StoreOption store;
+  std::string outbox;
 
   Option row() {
     return store.row("Which database or file, for example postgresql://owner@db/shop", {.required = true});
+  }
+  Option outboxRow() {
+    return {
+        "--outbox", text(outbox, "NAME"), "Instead, a table of this name for your own messages", {.momentary = true}};
   }
 };
 
@@ -53,24 +69,26 @@ Exit act(const SchemaOptions& options, const Act& act) {
 
 std::vector<Command> schemaCommands() {
   auto options = std::make_shared<SchemaOptions>();
-  return {{.name = "schema",
-           .about = "The tables that a database must have: print, apply",
-           .help = schemaHelp,
-           .examples = schemaExamples},
-          {.name = "schema print",
-           .about = "Show the tables as SQL",
-           .groups = {{"Options", {options->row()}}},
-           .help = "For whoever may make tables; `tenure schema --help` says what they are for.\n",
-           .examples = schemaExamples,
-           .act = [options] { return act(*options, print); },
-           .hasUrls = true},
-          {.name = "schema apply",
-           .about = "Make the tables, or bring those of an earlier version forward",
-           .groups = {{"Options", {options->row()}}},
-           .help = "All that is there stays; `tenure schema --help` says what the tables are for.\n",
-           .examples = schemaExamples,
-           .act = [options] { return act(*options, apply); },
-           .hasUrls = true}};
+  return {
+      {.name = "schema",
+       .about = "The tables that a database must have: print, apply",
+       .help = schemaHelp,
+       .examples = schemaExamples},
+      {.name = "schema print",
+       .about = "Show the tables as SQL",
+       .groups = {{"Options", {options->row(), options->outboxRow()}}},
+       .help = schemaPrintHelp,
+       .examples = schemaPrintExamples,
+       .act =
+           [options] { return act(*options, [&](const Backend& backend) { return print(backend, options->outbox); }); },
+       .hasUrls = true},
+      {.name = "schema apply",
+       .about = "Make the tables, or bring those of an earlier version forward",
+       .groups = {{"Options", {options->row()}}},
+       .help = "All that is there stays; `tenure schema --help` says what the tables are for.\n",
+       .examples = schemaExamples,
+       .act = [options] { return act(*options, apply); },
+       .hasUrls = true}};
 }
 
 }  // namespace tenure::cli

@@ -65,6 +65,10 @@ class Backend : public IPlace {
 
   /// The tables that a database must have before its first use, as SQL; empty for a backend that makes its own.
   virtual std::string schemaSql() const { return {}; }
+  /// A user's table of that name that can be a queue, as SQL. Errors: unsupported, invalidArgument.
+  virtual Result<std::string> outboxSql(std::string_view /*name*/) const {
+    return Error{Errc::unsupported, "with this scheme, a table of yours cannot be a queue"};
+  }
 
  private:
   Parameters parameters_;

@@ -25,8 +25,13 @@ class PostgresqlBackend final : public DatabaseBackend<postgresql::Options, post
   Result<std::vector<std::string>> queueNames(bool onlyUnread) const override {
     return postgresql::queueNames(options_, onlyUnread);
   }
-  Result<std::unique_ptr<ScheduledMessages>> scheduled() const override { return postgresql::openScheduled(options_); }
+  Result<std::unique_ptr<ScheduledMessages>> scheduled() const override {
+    if (options_.table)
+      return Error{Errc::unsupported, "the queue is a table of yours, whose rows have their times (send_at)"};
+    return postgresql::openScheduled(options_);
+  }
   std::string schemaSql() const override { return postgresql::schemaSql(); }
+  Result<std::string> outboxSql(std::string_view name) const override { return postgresql::outboxSql(name); }
   Result<void> applySchema() const override { return postgresql::applySchema(options_); }
 };
 

@@ -41,8 +41,6 @@ Result<std::string> parsePart(std::string_view part) {
   return name;
 }
 
-std::string shownPart(std::string_view name) { return isPlainName(name) ? std::string(name) : quotedName(name); }
-
 /// The text in these marks, with each mark in it doubled.
 std::string between(char mark, std::string_view text) {
   std::string all(1, mark);
@@ -75,9 +73,7 @@ Result<std::vector<std::string>> parseName(std::string_view text) {
 
 std::string quotedName(std::string_view name) { return between('"', name); }
 
-std::string shownName(std::string_view schema, std::string_view name) {
-  return shownPart(schema) + "." + shownPart(name);
-}
+std::string shownName(std::string_view name) { return isPlainName(name) ? std::string(name) : quotedName(name); }
 
 /// A backslash means something else by the setting standard_conforming_strings, and nothing else in this form.
 std::string literal(std::string_view text) {

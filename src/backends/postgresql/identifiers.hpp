@@ -17,8 +17,9 @@ std::size_t findUnquoted(std::string_view text, char mark) noexcept;
 
 /// The name in quotes, whatever it holds.
 std::string quotedName(std::string_view name);
-/// The same, without quotes where a name needs none: "shop.outbox". For people, and for names of queues.
-std::string shownName(std::string_view schema, std::string_view name);
+/// The same, without quotes where it is of small letters, digits and _. Words that SQL reserves are not known: for
+/// people, and for names of queues.
+std::string shownName(std::string_view name);
 /// A text as SQL, for texts that the planner has to see.
 std::string literal(std::string_view text);
 

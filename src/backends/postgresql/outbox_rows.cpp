@@ -13,6 +13,9 @@ namespace {
 
 using Role = OutboxTable::Role;
 
+// A larger body than a queue takes makes a dead letter, which keeps it: without a status column its row is deleted.
+constexpr std::int64_t largestOutboxBody = 64LL << 20U;
+
 Array textArray(const std::vector<std::string>& texts) {
   Array array(TypeId::text);
   for (const std::string& each : texts) array.add(each);
@@ -44,7 +47,7 @@ std::string lookedAt(const OutboxShape& shape) {
   };
   const OutboxShape::Column& body = shape.at(Role::body);
   const std::string bytes = "r." + body.sql + (body.isBytes ? "" : "::text");
-  const std::string limit = std::to_string(maxBodyBytes);
+  const std::string limit = std::to_string(largestOutboxBody);
   const OutboxShape::Column* created = shape.find(Role::createdAt);
   const std::string since = created == nullptr ? "now()"
                                                : "CASE WHEN isfinite(r." + created->sql + ") THEN r." + created->sql +
@@ -140,14 +143,25 @@ Message OutboxRows::messageFrom(const Answer& rows, int row) {
   if (!rows.isNull(row, 5)) setHeader(message.headers, routingKeyHeader, rows.text(row, 5));
   if (!rows.isNull(row, 6)) setHeader(message.headers, numberHeader, rows.text(row, 6));
   message.enqueuedAt = rows.time(row, 7);
-  if (const std::int64_t size = rows.isNull(row, 8) ? 0 : rows.integer(row, 8);
-      size > static_cast<std::int64_t>(maxBodyBytes))
+  if (const std::int64_t size = rows.isNull(row, 8) ? 0 : rows.integer(row, 8); size > largestOutboxBody)
     setHeader(message.headers, leftOutHeader,
-              "its body of " + std::to_string(size) + " bytes is over 1 MiB and was left out");
+              "its body of " + std::to_string(size) + " bytes is over 64 MiB and was left out");
   return message;
 }
 
 Command OutboxRows::untilNext() const { return command(untilNext_); }
+
+Command OutboxRows::countWaiting() const {
+  const OutboxShape::Column& body = shape_.at(Role::body);
+  return command("SELECT count(*), coalesce(sum(octet_length(" + body.sql + (body.isBytes ? "" : "::text") +
+                 ")), 0)::bigint FROM " + shape_.table + " WHERE " + isWaiting());
+}
+
+Command OutboxRows::estimateRows() const {
+  return command("SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = $1::regclass", shape_.table);
+}
+
+bool OutboxRows::tellsAge() const noexcept { return shape_.find(Role::createdAt) != nullptr; }
 
 Command OutboxRows::sent(const std::vector<std::string>& ids) const { return command(sent_, textArray(ids)); }
 

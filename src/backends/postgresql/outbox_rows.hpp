@@ -31,6 +31,14 @@ class OutboxRows {
   /// In how many milliseconds the next row has its time; NULL where none has one.
   Command untilNext() const;
 
+  // For operators:
+  /// How many rows wait, and the bytes of their bodies.
+  Command countWaiting() const;
+  /// How many rows there are by the server's last count.
+  Command estimateRows() const;
+  /// Whether the rows say when they were made.
+  bool tellsAge() const noexcept;
+
   /// Marks or deletes them.
   Command sent(const std::vector<std::string>& ids) const;
   /// The same for dead ones.

@@ -130,7 +130,8 @@ Result<FoundTable> findTable(Connection& connection, const OutboxTable& table) {
 Result<OutboxShape::Column> fittingColumn(const FoundTable& table, Role role, const std::string& name) {
   const std::string shown = "column \"" + escaped(name) + "\" (" + std::string(toString(role)) + ") ";
   const auto found = std::ranges::find(table.columns, name, &FoundColumn::name);
-  if (found == table.columns.end()) return unfit(table, shown + "is not there: it has " + printable(table.columnNames()));
+  if (found == table.columns.end())
+    return unfit(table, shown + "is not there: it has " + printable(table.columnNames()));
   const Expected expected = expectedFor(role);
   const bool isFit = std::ranges::find(expected.bases, found->base) != expected.bases.end();
   if (!isFit && !(role == Role::status && found->isEnum))
@@ -177,7 +178,7 @@ std::string_view toString(Role role) noexcept {
   return found == outboxRoles.end() ? "" : found->word;
 }
 
-std::string queueNameOf(const OutboxTable& table) { return shownName(table.schema, table.name); }
+std::string queueNameOf(const OutboxTable& table) { return shownName(table.schema) + "." + shownName(table.name); }
 
 Options withQueueOfTable(Options options) {
   if (options.table) options.queue = queueNameOf(*options.table);

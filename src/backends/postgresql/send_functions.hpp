@@ -52,29 +52,47 @@ END $$;
 CREATE OR REPLACE TRIGGER tenure_check_waiting BEFORE INSERT OR UPDATE ON tenure_waiting
   FOR EACH ROW EXECUTE FUNCTION tenure_check_waiting();
 
--- Runs as its transaction commits. One of the transactions that commit at the same time notifies, as PostgreSQL lets
--- those that do commit one after the other. The reader, woken, looks again soon, and finds the others' messages.
-CREATE OR REPLACE FUNCTION tenure_wake_reader() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT AS $$
+-- One of the transactions that commit at the same time notifies, as PostgreSQL lets those that do commit one after the
+-- other. The reader, woken, looks again soon, and finds the others' messages. Its callers have chosen the search path.
+CREATE OR REPLACE FUNCTION tenure_wake(reader text, due bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   number bigint;
 BEGIN
-  PERFORM FROM tenure_reader AS r WHERE r.queue = NEW.queue
-    AND greatest(pg_catalog.floor(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000::numeric)::bigint, NEW.due)
-      < r.asleep_until;
+  PERFORM FROM tenure_reader AS r WHERE r.queue = tenure_wake.reader
+    AND greatest(pg_catalog.floor(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000::numeric)::bigint,
+      tenure_wake.due) < r.asleep_until;
   IF FOUND THEN
-    SELECT q.number INTO number FROM tenure_queue AS q WHERE q.name = NEW.queue AND NOT q.elsewhere;
+    SELECT q.number INTO number FROM tenure_queue AS q WHERE q.name = tenure_wake.reader AND NOT q.elsewhere;
     IF FOUND AND pg_catalog.pg_try_advisory_xact_lock('tenure_reader'::regclass::oid::int,
       pg_catalog.hashint8(number)) THEN
       PERFORM pg_catalog.pg_notify(
         'tenure_' || 'tenure_message'::regclass::oid::bigint::text || '_' || number::text, 'due');
     END IF;
   END IF;
+END $$;
+-- Runs as its transaction commits.
+CREATE OR REPLACE FUNCTION tenure_wake_reader() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT AS $$
+BEGIN
+  PERFORM tenure_wake(NEW.queue, NEW.due);
   RETURN NULL;
 END $$;
 DROP TRIGGER IF EXISTS tenure_wake_reader ON tenure_waiting;
 CREATE CONSTRAINT TRIGGER tenure_wake_reader AFTER INSERT ON tenure_waiting DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW WHEN (NEW.due < NEW.sent_at + 2000) EXECUTE FUNCTION tenure_wake_reader();
+
+-- For a table that is a queue itself: the queue has the table's name, or, for the partitions of a
+-- table, the one that the trigger gives.
+CREATE OR REPLACE FUNCTION tenure_wake_outbox() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT AS $$
+BEGIN
+  PERFORM tenure_wake(coalesce(TG_ARGV[0], (
+    SELECT pg_catalog.string_agg(CASE WHEN part ~ '^[a-z_][a-z0-9_$]*$' THEN part
+        ELSE '"' || pg_catalog.replace(part, '"', '""') || '"' END, '.' ORDER BY place)
+      FROM ROWS FROM (pg_catalog.unnest(ARRAY[TG_TABLE_SCHEMA::text, TG_TABLE_NAME::text])) WITH ORDINALITY
+        AS name(part, place))), 0);
+  RETURN NULL;
+END $$;
 
 CREATE OR REPLACE FUNCTION tenure_time_text(due bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE due WHEN 0 THEN 'at once'

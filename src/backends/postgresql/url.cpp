@@ -75,7 +75,8 @@ Options tableParameters(postgresql::Options& options) {
               [&options](const std::string& text) {
                 return forEachPart(text, [&](auto part) { return takeColumn(part, tableOf(options).columns); });
               }),
-       "Its columns, if not those of that table; without a status, sent rows are deleted"},
+       "Its columns, if not those of that table; without a status, sent rows are deleted",
+       {.more = "ROLE is " + roleWords() + ". id and body are needed; order is id by itself."}},
       {"states", parsed("STATE,STATE,STATE", "three words with commas between them", takeStates, "waiting,sent,dead"),
        "What its status says of rows that wait, are sent, are dead; for an integer column such as 0,1,2"},
   };

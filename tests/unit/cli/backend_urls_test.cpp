@@ -72,6 +72,34 @@ TEST(PostgresqlUrl, TakesASocketInsteadOfAHost) {
   EXPECT_THAT(complaint("postgresql://db/orders?socket=/run/pg"), HasSubstr("a host or a socket, not both"));
 }
 
+TEST(PostgresqlUrl, TakesATableOfOnesOwnForTheQueue) {
+  using Role = postgresql::OutboxTable::Role;
+  const auto options = accepted(
+      postgresqlOptions,
+      "postgresql:///shop?table=Shop.%22Out.Box%22&columns=id=Id,group=%22Group, or so%22,body=body&states=0,1,2");
+
+  ASSERT_TRUE(options.table);
+  EXPECT_EQ(options.table->schema, "shop");
+  EXPECT_EQ(options.table->name, "Out.Box");
+  EXPECT_EQ(options.table->columns,
+            (postgresql::OutboxTable::Columns{{Role::id, "id"}, {Role::group, "Group, or so"}, {Role::body, "body"}}));
+  EXPECT_EQ(options.table->waiting + options.table->sent + options.table->dead, "012");
+  EXPECT_EQ(options.queue, "shop.\"Out.Box\"") << "the queue is named after it";
+}
+
+TEST(PostgresqlUrl, RefusesATableThatItCannotTell) {
+  EXPECT_THAT(complaint("postgresql:///o?table=outbox"), HasSubstr("a table with its schema"));
+  EXPECT_THAT(complaint("postgresql:///o?table=a.b.c"), HasSubstr("a table with its schema"));
+  EXPECT_THAT(complaint("postgresql:///o?table=a.b&queue=q"), HasSubstr("leave queue out"));
+  EXPECT_THAT(complaint("postgresql:///o?columns=id=a"), HasSubstr("without a table"));
+  for (const char* columns : {"id", "id=a,id=b", "name=a", "id=", "id=a.b", "id=a,,body=b", "id=%22a"})
+    EXPECT_THAT(complaint(std::string("postgresql:///o?table=a.b&columns=") + columns), HasSubstr("ROLE is id, order"))
+        << columns;
+  for (const char* states : {"a,b", "a,b,c,d", "a,,c"})
+    EXPECT_THAT(complaint(std::string("postgresql:///o?table=a.b&states=") + states), HasSubstr("three words"))
+        << states;
+}
+
 TEST(PostgresqlUrl, RefusesWhatNamesNoDatabase) {
   for (const char* url : {"postgresql:orders", "postgresql://db", "postgresql://db/"})
     EXPECT_THAT(complaint(url), HasSubstr("names a database")) << url;
