@@ -122,6 +122,7 @@ struct Limits {
   /// It takes messages, and gives those of each group numbers.
   bool keepsQueue = false;
   bool numbersMessages = false;
+  bool isQueueUsers = false;    // the driver's own queue is a table of the user's, to which handlers send by an INSERT
   bool keepsScheduled = false;  // and messages that wait for their time
 };
 

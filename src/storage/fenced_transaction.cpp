@@ -163,6 +163,8 @@ Result<void> FencedTransaction::enqueue(const NewMessage& message, std::string_v
   const Limits& limits = session_.limits();
   if (!limits.keepsQueue)
     return Error{Errc::unsupported, session_.name() + ": a store without a queue, to which no message can be sent"};
+  if (limits.isQueueUsers && (queue.empty() || queue == session_.queue()))
+    return Error{Errc::invalidArgument, "queue " + session_.queue() + " is a table of yours: INSERT a row"};
   if (Result<void> checked = checkMessage(message, limits.numbersMessages); !checked) return checked;
   if (const auto text = headersTextOf(message); !text) return text.error();
   if (Result<void> named = checkQueueName(queue); !named) return named;

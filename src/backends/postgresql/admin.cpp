@@ -4,6 +4,7 @@
 
 #include "backends/postgresql/driver.hpp"
 #include "backends/postgresql/inspection.hpp"
+#include "backends/postgresql/outbox_operating.hpp"
 #include "backends/postgresql/queue_stats.hpp"
 #include "backends/postgresql/schema.hpp"
 #include "storage/scheduled_messages.hpp"
@@ -24,7 +25,10 @@ Result<OpenQueue> openQueue(const Options& options) {
   Result<std::unique_ptr<Connection>> connection = Connection::open(options, "tenure");
   if (!connection) return connection.error();
   if (const Result<void> schema = checkSchema(**connection); !schema) return schema.error();
-  if (const auto number = findQueue(**connection, whichQueue(options)); !number) return number.error();
+  const auto number = findQueue(**connection, whichQueue(options));
+  // A table is there before its first leader.
+  if (!number && options.table && number.error().is(Errc::notFound)) return OpenQueue{std::move(*connection), {}};
+  if (!number) return number.error();
   const Exchange found = (*connection)->exchange(std::vector{selectQueue(whichQueue(options))});
   if (!found) return found.error();
   return OpenQueue{std::move(*connection), queueFrom(found.answers[0])};
@@ -34,7 +38,7 @@ class Admin final : public IDatabaseAdmin {
   using Numbers = std::vector<std::int64_t>;
 
  public:
-  explicit Admin(Options options) : options_(std::move(options)) {}
+  explicit Admin(Options options) : options_(withQueueOfTable(std::move(options))) {}
 
   Result<Findings> inspect() override { return postgresql::inspect(options_); }
   Result<QueueStats> stats() override;
@@ -74,11 +78,12 @@ class Admin final : public IDatabaseAdmin {
 Result<QueueStats> Admin::stats() {
   Result<OpenQueue> open = openQueue(options_);
   if (!open) return open.error();
-  return statsOf(*open->connection, open->queue, longestLook);
+  return statsOf(*open->connection, open->queue, longestLook, options_.table);
 }
 
 Result<QueueIdentity> Admin::identity() {
   const Result<OpenQueue> open = openQueue(options_);
+  if (open && open->queue.number == 0) return QueueIdentity{};
   if (open) return identityOf(*open->connection, open->queue.number);
   return open.error().is(Errc::notFound) ? Result<QueueIdentity>(QueueIdentity{}) : open.error();
 }
@@ -86,6 +91,7 @@ Result<QueueIdentity> Admin::identity() {
 Result<void> Admin::peek(std::size_t limit, const std::function<void(const Message&)>& each) {
   Result<OpenQueue> open = openQueue(options_);
   if (!open) return open.error();
+  if (options_.table) return peekOutbox(*open->connection, *options_.table, limit, each);
   std::int64_t last = 0;
   for (std::size_t seen = 0; seen < limit;) {
     const std::size_t some = std::min(limit - seen, peekedAtOnce);

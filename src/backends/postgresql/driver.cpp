@@ -2,6 +2,7 @@
 
 #include "backends/postgresql/inspection.hpp"
 #include "backends/postgresql/open_transaction.hpp"
+#include "backends/postgresql/outbox_operating.hpp"
 #include "backends/postgresql/schema.hpp"
 #include "backends/postgresql/statement_check.hpp"
 #include "backends/postgresql/waiting_room.hpp"
@@ -223,7 +224,14 @@ Result<Committed> Driver::commit(const Commit& commit) {
   }
   if (storage::concernsQueue(*commit.writes))
     if (const Result<void> found = findQueue(**connection); !found) return found.error();
-  return finish(**connection, {beginTransaction()}, 0, false, commit);
+  std::vector<Command> kept{beginTransaction()};
+  if (std::ranges::any_of(commit.writes->enqueued(), [&](const SentMessage& sent) { return isForTable(sent); })) {
+    const Result<OutboxShape> shape = shapeOf(**connection, *options_.table);
+    if (!shape) return shape.error();
+    kept.push_back(putBack(*shape, commit.writes->enqueued()));
+    kept.push_back(notifySoon(which_.name, {}));
+  }
+  return finish(**connection, std::move(kept), 0, false, commit);
 }
 
 /// In one round trip; in two where a message goes to a queue for the first time.
@@ -278,7 +286,7 @@ Result<Committed> Driver::finishWith(QueuePlaces made, Connection& connection, s
 std::set<std::string> Driver::unknownQueues(const Commit& commit) const {
   std::set<std::string> unknown;
   for (const SentMessage& sent : commit.writes->enqueued())
-    if (!places_.contains(sent.queue)) unknown.insert(sent.queue);
+    if (!isForTable(sent) && !places_.contains(sent.queue)) unknown.insert(sent.queue);
   return unknown;
 }
 
@@ -333,6 +341,7 @@ Result<std::vector<Command>> Driver::rowCommands(const Commit& commit, const Que
 Result<void> Driver::addSent(const Commit& commit, const QueuePlaces& made, std::vector<Command>& commands) {
   std::map<std::int64_t, std::pair<QueuePlace, std::vector<NewMessage>>> byQueue;
   for (const SentMessage& sent : commit.writes->enqueued()) {
+    if (isForTable(sent)) continue;
     const auto known = places_.find(sent.queue);
     const QueuePlace& place = known != places_.end() ? known->second : made.at(sent.queue);
     auto& [queue, messages] = byQueue[place.number];

@@ -106,6 +106,10 @@ class Driver final : public storage::IStoreDriver {
 
   Result<void> findQueue(Connection& connection);
   using QueuePlaces = std::map<std::string, QueuePlace>;  // by name
+  /// Whether its queue is the table.
+  bool isForTable(const SentMessage& sent) const {
+    return options_.table && (sent.queue.empty() || sent.queue == which_.name);
+  }
   std::set<std::string> unknownQueues(const storage::Commit& commit) const;
   Result<void> makeQueues(Connection& connection, const std::set<std::string>& names, QueuePlaces& made);
   /// `made` in the transaction that is open.
@@ -134,8 +138,11 @@ class Driver final : public storage::IStoreDriver {
   IEventSink& events_;
   const Lane lane_;
   HandedOut* const handedOut_;
-  const storage::Limits limits_{
-      .logHasGaps = true, .keepsQueue = true, .numbersMessages = options_.numbered, .keepsScheduled = true};
+  const storage::Limits limits_{.logHasGaps = true,
+                                .keepsQueue = true,
+                                .numbersMessages = options_.numbered,
+                                .isQueueUsers = options_.table.has_value(),
+                                .keepsScheduled = true};
   storage::WhichQueue which_;
   Session session_;
   std::optional<TermIdentity> term_;   // whose the session is

@@ -1,6 +1,7 @@
 #include "backends/postgresql/inspection.hpp"
 
 #include "backends/postgresql/fence_rows.hpp"
+#include "backends/postgresql/outbox_operating.hpp"
 #include "backends/postgresql/schema.hpp"
 #include "backends/shared/inspection.hpp"
 #include "base/text.hpp"
@@ -136,7 +137,9 @@ Result<void> lookAtTables(Connection& connection, const Options& options, Inspec
   const std::string& tables = *forbidden;
   found.require(tables.empty(), "privileges", tables.empty() ? "enough" : "too few",
                 "SELECT, INSERT, UPDATE and DELETE on " + tables);
-  return tables.empty() ? lookAtQueue(connection, options, found) : Result<void>{};
+  if (!tables.empty()) return {};
+  const Result<void> looked = lookAtQueue(connection, options, found);
+  return looked && options.table ? lookAtOutbox(connection, *options.table, found) : looked;
 }
 
 }  // namespace

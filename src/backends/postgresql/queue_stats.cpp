@@ -1,5 +1,7 @@
 #include "backends/postgresql/queue_stats.hpp"
 
+#include "backends/postgresql/outbox_operating.hpp"
+
 namespace tenure::postgresql {
 namespace {
 
@@ -22,13 +24,16 @@ Result<void> countWaiting(Connection& connection, std::int64_t queue, QueueStats
 
 }  // namespace
 
-Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chrono::milliseconds limit) {
+Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chrono::milliseconds limit,
+                           const std::optional<OutboxTable>& table) {
   QueueStats stats;
   stats.election = queue.owner.election;
   stats.path = queue.owner.path;
   const Result<void> limited = connection.run("SET statement_timeout = " + std::to_string(limit.count()));
   if (!limited) return limited.error();
-  if (const Result<void> counted = countWaiting(connection, queue.number, stats); !counted) return counted.error();
+  const Result<void> counted =
+      table ? countOutbox(connection, *table, stats) : countWaiting(connection, queue.number, stats);
+  if (!counted) return counted.error();
   const Result<Answer> others = connection.ask(
       "SELECT (SELECT count(*) FROM tenure_dead_letter WHERE queue = $1),"
       " (SELECT count(*) FROM tenure_attempt WHERE queue = $1),"

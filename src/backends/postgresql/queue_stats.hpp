@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,10 @@
 
 namespace tenure::postgresql {
 
-/// Where the counting takes longer than `limit`, the places that are taken stand for the messages. The connection is
-/// the operator's own, and keeps that limit.
-Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chrono::milliseconds limit);
+/// `table`: of the user's, in which the queue's messages are. Where the counting takes longer than `limit`, the places
+/// that are taken stand for the messages. The connection is the operator's own, and keeps that limit.
+Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chrono::milliseconds limit,
+                           const std::optional<OutboxTable>& table = {});
 
 /// As urls::Backend::queueNames.
 Result<std::vector<std::string>> queueNames(const Options& options, bool onlyUnread);

@@ -93,6 +93,7 @@ class Sink final : public IMessageSink {
 }  // namespace
 
 Result<std::unique_ptr<IMessageSink>> openSink(const Options& options) {
+  if (options.table) return Error{Errc::unsupported, "the queue is a table of yours: INSERT a row to send a message"};
   auto sink = std::make_unique<Sink>(options);
   if (const Result<void> opened = sink->open(); !opened) return opened.error();
   auto kept = std::make_shared<Options>(options);
