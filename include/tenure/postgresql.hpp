@@ -67,6 +67,8 @@ struct OutboxTable {
   std::string waiting = "waiting";
   std::string sent = "sent";
   std::string dead = "dead";
+  /// Sent rows older than this by their `sentAt` are deleted, which needs the right to DELETE. 0: never.
+  std::chrono::milliseconds keepSent = std::chrono::hours{7 * 24};
 };
 
 /// What is empty or 0 is left to libpq: its environment variables, then its defaults.

@@ -86,12 +86,12 @@ std::vector<Command> HandedOut::marksFor(const storage::WriteSet& writes) const 
   return marks;
 }
 
-std::vector<Command> HandedOut::marksFor(std::span<const std::int64_t> positions) const {
+std::optional<Command> HandedOut::markFor(std::span<const std::int64_t> positions) const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> ids;
   for (const std::int64_t position : positions)
     if (const std::string* id = find(position)) ids.push_back(*id);
-  return ids.empty() ? std::vector<Command>{} : std::vector{rows_->sent(ids)};
+  return ids.empty() ? std::nullopt : std::optional(rows_->sent(ids));
 }
 
 void HandedOut::done(std::span<const std::int64_t> positions) {

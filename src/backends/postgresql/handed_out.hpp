@@ -31,7 +31,7 @@ class HandedOut {
   /// What marks the rows of acknowledged messages, and shows the attempts of others.
   std::vector<Command> marksFor(const storage::WriteSet& writes) const;
   /// The same for messages that are acknowledged without a transaction of their store.
-  std::vector<Command> marksFor(std::span<const std::int64_t> positions) const;
+  std::optional<Command> markFor(std::span<const std::int64_t> positions) const;
   /// Their marks are committed.
   void done(std::span<const std::int64_t> positions);
 

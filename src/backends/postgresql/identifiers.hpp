@@ -1,6 +1,7 @@
 /// Names and literals of SQL, read and written. Pure.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -85,7 +85,7 @@ std::string OutboxRows::setFailed() const {
 }
 
 OutboxRows::OutboxRows(OutboxShape shape)
-    : shape_(std::move(shape)), look_(""), untilNext_(""), sent_(""), dead_(""), tried_("") {
+    : shape_(std::move(shape)), look_(""), untilNext_(""), sent_(""), dead_(""), tried_(""), forget_("") {
   const OutboxShape::Column& id = shape_.at(Role::id);
   const OutboxShape::Column* sendAt = shape_.find(Role::sendAt);
   const std::string isDue =
@@ -124,6 +124,11 @@ OutboxRows::OutboxRows(OutboxShape shape)
   }
   const std::string setStatus = "UPDATE " + shape_.table + " SET " + shape_.at(Role::status).sql + " = ";
   const OutboxShape::Column* sentAt = shape_.find(Role::sentAt);
+  if (sentAt != nullptr)
+    forget_ = "DELETE FROM " + shape_.table + " WHERE " + id.sql + " = ANY(ARRAY(SELECT " + id.sql + " FROM " +
+              shape_.table + " WHERE " + shape_.at(Role::status).sql + " = " + shape_.sent + " AND " + sentAt->sql +
+              " < now() - $1 * interval '1 millisecond' ORDER BY " + sentAt->sql +
+              " LIMIT (SELECT $2) FOR UPDATE SKIP LOCKED))";
   sent_ = setStatus + shape_.sent + (sentAt == nullptr ? "" : ", " + sentAt->sql + " = now()") + isOneOf;
   dead_ = setStatus + shape_.dead + (failed.empty() ? "" : ", " + failed) + given;
 }
@@ -177,6 +182,10 @@ bool OutboxRows::showsAttempts() const noexcept {
 }
 
 Command OutboxRows::tried(const std::vector<OutboxFailure>& rows) const { return update(tried_, rows); }
+
+Command OutboxRows::forget(std::chrono::milliseconds age, std::int64_t atMost) const {
+  return command(forget_, static_cast<std::int64_t>(age.count()), atMost);
+}
 
 Command OutboxRows::update(SqlText sql, const std::vector<OutboxFailure>& rows) const {
   Array ids(TypeId::text);

@@ -3,6 +3,7 @@
 /// A row's id is compared in its column's own type, so that an index on it serves.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ class OutboxRows {
   /// The same for dead ones.
   Command dead(const std::vector<OutboxFailure>& rows) const;
   bool showsAttempts() const noexcept;
+  /// Deletes rows that were sent so long ago, the oldest first.
+  Command forget(std::chrono::milliseconds age, std::int64_t atMost) const;
   Command tried(const std::vector<OutboxFailure>& rows) const;
 
  private:
@@ -52,7 +55,7 @@ class OutboxRows {
   Command update(SqlText sql, const std::vector<OutboxFailure>& rows) const;
 
   OutboxShape shape_;
-  SqlText look_, untilNext_, sent_, dead_, tried_;
+  SqlText look_, untilNext_, sent_, dead_, tried_, forget_;
 };
 
 }  // namespace tenure::postgresql

@@ -210,6 +210,9 @@ Result<OutboxShape> shapeOf(Connection& connection, const OutboxTable& table) {
   }
   if (shape.hasStatus()) {
     if (const Result<void> states = checkStates(connection, *found, shape); !states) return states.error();
+    if (shape.find(Role::sentAt) != nullptr) shape.keepSent = table.keepSent;
+    if (shape.keepSent > std::chrono::milliseconds{0} && !found->mayDelete)
+      return unfit(*found, "old sent rows may not be deleted by this user: no right to DELETE, or keep-sent=0");
   } else if (!found->mayDelete) {
     return unfit(*found, "delivered rows may not be deleted by this user: no right to DELETE");
   }

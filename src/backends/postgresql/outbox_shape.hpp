@@ -1,6 +1,7 @@
 /// A user's table as it is found: whether it can be a queue, and of which types its columns are.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <span>
 #include <string>
@@ -41,6 +42,7 @@ struct OutboxShape {
   std::string waiting;           // literals of the status
   std::string sent;
   std::string dead;
+  std::chrono::milliseconds keepSent{0};  // 0: sent rows stay for ever
 
   const Column* find(Role role) const noexcept;
   const Column& at(Role role) const noexcept { return roles.at(role); }

@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds outboxNet = 1s;  // a table may have no trigger, and a notification may be lost
 constexpr auto outboxSleep = 1500ms;                 // renewed by a reader that is still idle after `outboxNet`
 constexpr Duration outboxPace = 10ms;
+constexpr std::int64_t forgottenAtOnce = 1000;
 constexpr std::int64_t outboxBytes = 8LL << 20U;  // a fetch of large messages stops here
 
 }  // namespace
@@ -52,6 +53,8 @@ Result<void> OutboxSource::own(const TermIdentity& term) {
   const Result<QueuePlace> queue = takeToRead(*connection_, options_, term);
   if (!queue) return queue.error();
   room_.attach(connection_.get(), *queue, term);
+  keepSent_ = shape->keepSent;
+  forgetAt_ = forgetNow_ = keepSent_ > 0ms ? BootClock::now() : BootTime::max();
   rows_.emplace(*std::move(shape));
   handedOut_.begin(*rows_);
   asleepUntil_ = pacedUntil_ = BootTime::min();
@@ -72,6 +75,8 @@ Result<std::vector<Message>> OutboxSource::fetch(std::size_t max, BootTime deadl
     const Result<bool> asleep = fallAsleep();
     if (!asleep) return asleep.error();
     if (*asleep) continue;
+    if (now >= forgetAt_)
+      if (const Result<void> forgotten = forget(); !forgotten) return forgotten.error();
     const BootTime paced = now < pacedUntil_ ? pacedUntil_ : BootTime::max();
     if (const Result<void> slept = sleep(std::min({deadline, now + outboxNet, nextTime_, paced}), stop); !slept)
       return slept.error();
@@ -94,6 +99,22 @@ Result<std::vector<Message>> OutboxSource::look(std::size_t max) {
   }
   if (!messages.empty()) pacedUntil_ = now + outboxPace;
   return messages;
+}
+
+Result<void> OutboxSource::tend() {
+  TENURE_ASSERT(connection_ != nullptr);
+  return BootClock::now() >= forgetNow_ ? forget() : Result<void>{};
+}
+
+/// Rows that cannot be deleted (a foreign key may refer to them) or that others have locked are no trouble of this
+/// term.
+Result<void> OutboxSource::forget() {
+  const Result<std::int64_t> gone = room_.commitAsReader(rows_->forget(keepSent_, forgottenAtOnce));
+  if (!gone && (gone.error().is(Errc::staleTerm) || connection_->isLost())) return gone.error();
+  const BootTime now = BootClock::now();
+  forgetNow_ = now + 1min;
+  forgetAt_ = gone && *gone == forgottenAtOnce ? now + 1s : forgetNow_;
+  return {};
 }
 
 Result<bool> OutboxSource::fallAsleep() {
@@ -127,11 +148,12 @@ Result<void> OutboxSource::acknowledge(std::span<const Message> messages) {
   TENURE_ASSERT(connection_ != nullptr);
   std::vector<std::int64_t> positions;
   for (const Message& message : messages) positions.push_back(message.position);
-  std::vector<Command> marks = handedOut_.marksFor(positions);
-  if (marks.empty()) return {};
-  const Result<void> marked = room_.commitAsReader(std::move(marks));
-  if (marked) handedOut_.done(positions);
-  return marked;
+  std::optional<Command> mark = handedOut_.markFor(positions);
+  if (!mark) return {};
+  const Result<std::int64_t> marked = room_.commitAsReader(*std::move(mark));
+  if (!marked) return marked.error();
+  handedOut_.done(positions);
+  return {};
 }
 
 void OutboxSource::limitAnswers(AnswerTimer* timer) noexcept {

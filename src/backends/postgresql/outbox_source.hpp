@@ -3,6 +3,9 @@
 /// Each look begins at the front: the first rows that wait, but for those that this attachment has handed out
 /// (handed_out.hpp). There is no cursor, so a row that is committed late, in front of others, is never passed over.
 ///
+/// Rows that were sent long ago are deleted, some at a time, once a minute; where there are many and it is idle, once a
+/// second.
+///
 /// Idle, it sleeps on the session's notifications, which the trigger tenure_wake_outbox sends, until the next row's
 /// time, and for a second at most: a table without the trigger is looked at once a second.
 #pragma once
@@ -28,6 +31,7 @@ class OutboxSource final : public IMessageSource {
   Result<QueueIdentity> identity(const std::stop_token& stop) override;
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
+  Result<void> tend() override;
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
   Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
@@ -39,6 +43,8 @@ class OutboxSource final : public IMessageSource {
   Result<std::vector<Message>> look(std::size_t max);
   /// Asks writers to wake this reader. True: they had not been asked, so look again.
   Result<bool> fallAsleep();
+  /// Deletes some of the rows that were sent long ago.
+  Result<void> forget();
   Result<void> sleep(BootTime deadline, const std::stop_token& stop);
 
   const Options& options_;
@@ -47,10 +53,13 @@ class OutboxSource final : public IMessageSource {
   AnswerTimer* timer_ = nullptr;
   std::unique_ptr<Connection> connection_;
   std::optional<OutboxRows> rows_;
+  std::chrono::milliseconds keepSent_{0};
   WaitingRoom room_;  // for its reader's row alone: no message of this queue waits there
   WakeUp wakeUp_;
   BootTime asleepUntil_ = BootTime::min();
   BootTime pacedUntil_ = BootTime::min();  // rows come in plenty: writers need not wake us before
+  BootTime forgetAt_ = BootTime::max();    // when there is nothing else to do
+  BootTime forgetNow_ = BootTime::max();   // whatever there is to do
   BootTime nextTime_ = BootTime::max();    // that of the next row that has one
 };
 

@@ -5,6 +5,7 @@
 
 #include "backends/postgresql/identifiers.hpp"
 #include "backends/postgresql/outbox_shape.hpp"
+#include "base/text.hpp"
 
 namespace tenure::urls {
 
@@ -65,6 +66,13 @@ Options tableParameters(postgresql::Options& options) {
     table.dead = states[2];
     return true;
   };
+  constexpr Range<std::chrono::milliseconds> ages{0ms, 24h * 3653};
+  Value keepSent = durationOf(toString(ages), 1ms, [&options, ages](std::chrono::microseconds given) {
+    const auto age = std::chrono::floor<std::chrono::milliseconds>(given);
+    if (ages.holds(age)) tableOf(options).keepSent = age;
+    return ages.holds(age);
+  });
+  keepSent.byDefault = formatDuration(OutboxTable{}.keepSent);
   return {
       {"table",
        parsed("SCHEMA.TABLE", "a table with its schema, in double quotes where they are not plain words",
@@ -79,6 +87,8 @@ Options tableParameters(postgresql::Options& options) {
        {.more = "ROLE is " + roleWords() + ". id and body are needed; order is id by itself."}},
       {"states", parsed("STATE,STATE,STATE", "three words with commas between them", takeStates, "waiting,sent,dead"),
        "What its status says of rows that wait, are sent, are dead; for an integer column such as 0,1,2"},
+      {"keep-sent", keepSent,
+       "How long sent rows stay before they are deleted, where they have a status and a sent_at; 0s: for ever"},
   };
 }
 
@@ -86,7 +96,7 @@ Result<void> checkTable(const Url& url, const postgresql::Options& options) {
   if (!options.table) return {};
   if (options.table->name.empty())
     return Error{Errc::invalidArgument,
-                 "columns and states do nothing without a table: name one with table=SCHEMA.TABLE"};
+                 "columns, states and keep-sent do nothing without a table: name one with table=SCHEMA.TABLE"};
   if (!url.parameter("queue").empty())
     return Error{Errc::invalidArgument, "queue and table: a table is a queue of its own name, so leave queue out"};
   return {};

@@ -225,20 +225,20 @@ Result<bool> WaitingRoom::begin() {
   return true;
 }
 
-Result<void> WaitingRoom::commitAsReader(std::vector<Command> commands) {
-  const auto inTransaction = [&]() -> Result<void> {
+Result<std::int64_t> WaitingRoom::commitAsReader(Command statement) {
+  const auto inTransaction = [&]() -> Result<std::int64_t> {
     const Result<bool> begun = begin();
     if (!begun) return begun.error();
     if (!*begun) return Error{Errc::storeBusy, "another transaction holds the queue's reader or the fence"};
-    commands.push_back(command("COMMIT"));
-    const Exchange done = connection_->exchange(commands);
-    return done ? checkCommitted(*connection_, done.answers.back()) : Result<void>(done.error());
+    const Exchange done = connection_->exchange(std::vector{std::move(statement), command("COMMIT")});
+    if (!done) return done.error();
+    const Result<void> committed = checkCommitted(*connection_, done.answers.back());
+    return committed ? Result<std::int64_t>(done.answers[0].changed()) : committed.error();
   };
-  const Result<void> committed = inTransaction();
-  if (committed) return {};
+  Result<std::int64_t> changed = inTransaction();
+  if (changed) return changed;
   connection_->rollback();
-  return isOutcomeUnknown(committed.error().code) ? Error{Errc::unavailable, committed.error().detail}
-                                                  : committed.error();
+  return isOutcomeUnknown(changed.error().code) ? Error{Errc::unavailable, changed.error().detail} : changed.error();
 }
 
 Result<std::optional<delay::IWaitingRoom::Promoted>> WaitingRoom::moveAll(std::size_t atMost) {

@@ -52,9 +52,10 @@ class WaitingRoom final : public delay::IWaitingRoom {
   Result<Promoted> promote(WallTime until, std::size_t atMost) override;
   Result<std::vector<Unread>> unread() override;
   Result<void> fallAsleep(std::chrono::milliseconds forSoLong) override;
-  /// A transaction of the source's own, which only the queue's present reader can commit. Errors: staleTerm, storeBusy
-  /// (nothing was changed), those of the statements; unavailable instead of outcomeUnknown.
-  Result<void> commitAsReader(std::vector<Command> commands);
+  /// A statement in a transaction of its own, which only the queue's present reader can commit. Returns how many rows
+  /// it has changed. Errors: staleTerm, storeBusy (nothing was changed), those of the statement; unavailable instead of
+  /// outcomeUnknown.
+  Result<std::int64_t> commitAsReader(Command statement);
 
  private:
   struct DueMessage {

@@ -74,9 +74,9 @@ TEST(PostgresqlUrl, TakesASocketInsteadOfAHost) {
 
 TEST(PostgresqlUrl, TakesATableOfOnesOwnForTheQueue) {
   using Role = postgresql::OutboxTable::Role;
-  const auto options = accepted(
-      postgresqlOptions,
-      "postgresql:///shop?table=Shop.%22Out.Box%22&columns=id=Id,group=%22Group, or so%22,body=body&states=0,1,2");
+  const auto options = accepted(postgresqlOptions,
+                                "postgresql:///shop?table=Shop.%22Out.Box%22&columns=id=Id,group=%22Group, or "
+                                "so%22,body=body&states=0,1,2&keep-sent=1d");
 
   ASSERT_TRUE(options.table);
   EXPECT_EQ(options.table->schema, "shop");
@@ -84,6 +84,7 @@ TEST(PostgresqlUrl, TakesATableOfOnesOwnForTheQueue) {
   EXPECT_EQ(options.table->columns,
             (postgresql::OutboxTable::Columns{{Role::id, "id"}, {Role::group, "Group, or so"}, {Role::body, "body"}}));
   EXPECT_EQ(options.table->waiting + options.table->sent + options.table->dead, "012");
+  EXPECT_EQ(options.table->keepSent, 24h);
   EXPECT_EQ(options.queue, "shop.\"Out.Box\"") << "the queue is named after it";
 }
 

@@ -98,6 +98,40 @@ TEST_F(PrintedOutbox, WhoWritesRowsNeedsNoRightOnOurTables) {
   EXPECT_THAT(waiting.get(), ElementsAre("m"));
 }
 
+TEST_F(PrintedOutbox, RowsThatWereSentLongAgoAreDeletedAndNoOthers) {
+  world_.ask(
+      "INSERT INTO outbox(id, body, status, sent_at) VALUES ('old', '', 'sent', now() - interval '8 days'),"
+      " ('young', '', 'sent', now() - interval '6 days'), ('dead', '', 'dead', now() - interval '8 days')");
+  auto waiting = std::async(std::launch::async, [&] { return idsOf(awaitedBy(leader_)); });
+
+  EXPECT_TRUE(test::eventually([&] { return world_.ask("SELECT count(*) FROM outbox WHERE id = 'old'") == "0"; }));
+
+  insert("new");
+  EXPECT_THAT(waiting.get(), ElementsAre("new"));
+  EXPECT_EQ(world_.ask("SELECT string_agg(id, ',' ORDER BY id) FROM outbox"), "dead,new,young");
+}
+
+TEST_F(PrintedOutbox, ABusyLeaderDeletesOldRowsBetweenItsBatches) {
+  world_.ask(
+      "INSERT INTO outbox(body, status, sent_at)"
+      " SELECT '', 'sent', now() - interval '8 days' FROM generate_series(1, 1500)");
+
+  EXPECT_THAT(leader_.database.source().tend(), succeeds());
+  EXPECT_THAT(leader_.database.source().tend(), succeeds());
+
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM outbox"), "500") << "some at a time, once a minute";
+}
+
+TEST_F(PrintedOutbox, AFormerTermDeletesNoOldRows) {
+  world_.ask("INSERT INTO outbox(body, status, sent_at) VALUES ('', 'sent', now() - interval '8 days')");
+  Leader next(options(), 8);
+  lead(next);
+
+  EXPECT_THAT(leader_.database.source().tend(), failsWith(Errc::staleTerm));
+
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM outbox"), "1");
+}
+
 TEST(OutboxSql, TakesNamesInQuotesAndRefusesWhatIsNone) {
   EXPECT_THAT(outboxSql("Shop.\"Out \"\"Box\"").value(), HasSubstr("CREATE TABLE \"shop\".\"Out \"\"Box\"("));
   for (const char* name : {"", "a.b.c", "a b", "\"a", "\"\"", "a;DROP TABLE b", "a\"b\""})
