@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "tenure/career.hpp"
 #include "tenure/events.hpp"
@@ -144,7 +145,7 @@ class Candidate {
   void wake() noexcept;
 
  private:
-  friend int runUntilSignalled(Candidate& candidate);
+  friend int runUntilSignalled(const std::vector<Candidate*>& candidates);
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
@@ -156,5 +157,9 @@ class Candidate {
 /// A phase that stays away although it has to end is not waited for: the process ends, by _exit(status).
 /// The career thread blocks these signals; a child process inherits that and has to clear its mask.
 int runUntilSignalled(Candidate& candidate);
+/// The same for a process that stands in several elections: each candidate runs on a thread of its own, the first on
+/// the caller's. A signal is for all of them. When one ends, all hand over and leave; the exit code is that of the
+/// first that did not end with 0.
+int runUntilSignalled(const std::vector<Candidate*>& candidates);
 
 }  // namespace tenure

@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
+#include <thread>
 
 #include "base/asio_loop.hpp"
 #include "career/candidate_options.hpp"
@@ -71,13 +73,26 @@ class Candidate::Impl {
     return status_;
   }
 
-  ExitStatus runUntilSignalled() {
+  /// Before run(). Signals that come from now on are heard when it runs.
+  void takeSignals() {
     runner_.exitWhenHung();
     awaitSignals();
-    return run(true);
   }
 
   career::CareerRunner& runner() noexcept { return runner_; }
+
+  void stop() noexcept {
+    loop_.post([this] {
+      isStopping_ = true;
+      runner_.stop();
+    });
+  }
+  /// For an end together with others: a second request would abort.
+  void stopUnlessAsked() noexcept {
+    loop_.post([this] {
+      if (!std::exchange(isStopping_, true)) runner_.stop();
+    });
+  }
 
   void handOver(const std::string& by) {
     loop_.post([this, by, term = runner_.inOffice()] { election_.handOver(term, by); });
@@ -122,7 +137,7 @@ class Candidate::Impl {
   void onSignal(int number) {
     switch (number) {
       case SIGTERM:
-      case SIGINT: return runner_.stop();
+      case SIGINT: return stop();
       case SIGUSR1: return handOver(std::string("SIGUSR1"));
       case SIGUSR2:
         return emit_(StatusReported{"career: " + runner_.describe() + "; election: " + election_.describe()});
@@ -140,6 +155,7 @@ class Candidate::Impl {
   std::function<void()> onReload_;
   LastWillOptions children_;  // what it says of them
   bool signalsAdded_ = false;
+  bool isStopping_ = false;
   ExitStatus status_ = ExitStatus::done;
   boost::asio::signal_set signals_{context_};
   LastWill lastWill_;
@@ -155,8 +171,23 @@ Candidate::Candidate(CandidateOptions options, ILeaderCareer& career, IEventSink
 Candidate::~Candidate() = default;
 
 ExitStatus Candidate::run() { return impl_->run(); }
-int runUntilSignalled(Candidate& candidate) { return static_cast<int>(candidate.impl_->runUntilSignalled()); }
-void Candidate::stop() noexcept { impl_->runner().stop(); }
+int runUntilSignalled(Candidate& candidate) { return runUntilSignalled({&candidate}); }
+int runUntilSignalled(const std::vector<Candidate*>& candidates) {
+  for (const Candidate* candidate : candidates) candidate->impl_->takeSignals();
+  std::atomic<int> exit{0};
+  {
+    std::vector<std::jthread> others;
+    const auto run = [&](Candidate* candidate) {
+      int none = 0;
+      exit.compare_exchange_strong(none, static_cast<int>(candidate->impl_->run(true)));
+      for (const Candidate* other : candidates) other->impl_->stopUnlessAsked();
+    };
+    for (std::size_t i = 1; i < candidates.size(); ++i) others.emplace_back(run, candidates[i]);
+    if (!candidates.empty()) run(candidates.front());
+  }
+  return exit;
+}
+void Candidate::stop() noexcept { impl_->stop(); }
 void Candidate::handOver() noexcept { impl_->handOver(std::string("program")); }
 void Candidate::handOver(const CandidateId& to) noexcept { impl_->handOver(to); }
 void Candidate::wake() noexcept { impl_->runner().wake(); }

@@ -14,6 +14,7 @@
 //   career=dawdling   a preparation goes on until its stop token is requested
 //   career=stuck      a preparation never returns
 //   career=crashing   an execute dies of a signal
+//   also=/root        it stands in the election of this name there, too
 //   digest=user:password, prepare_ms, inaugurate_ms, execute_ms, grace_ms, drain_ms, session_ms, signals=no
 #include <atomic>
 #include <condition_variable>
@@ -22,6 +23,7 @@
 #include <iostream>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <tenure/candidate.hpp>
 #include <thread>
 
@@ -162,8 +164,16 @@ int main(int argc, char** argv) {
     Ledger career(argv[3], valueOr(settings, "career", "steady"), options.limits);
     const auto log = tenure::makeLogSink();
     tenure::Candidate candidate(options, career, *log);
+    std::optional<Ledger> secondCareer;
+    std::optional<tenure::Candidate> second;
+    if (const std::string root = valueOr(settings, "also", ""); !root.empty()) {
+      options.root = root;
+      secondCareer.emplace(argv[3], valueOr(settings, "career", "steady"), options.limits);
+      second.emplace(options, *secondCareer, *log);
+    }
     // Signals that arrive late must find the candidate, not the default that would kill the process.
     const bool takesSignals = valueOr(settings, "signals", "yes") == "yes";
+    if (second) std::_Exit(tenure::runUntilSignalled({&candidate, &*second}));
     std::_Exit(takesSignals ? tenure::runUntilSignalled(candidate) : static_cast<int>(candidate.run()));
   } catch (const std::system_error& refused) {
     std::cerr << refused.what() << '\n';
