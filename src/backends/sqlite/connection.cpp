@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstring>
-#include <fstream>
 
 #include "backends/sqlite/authorizer.hpp"
 #include "backends/sqlite/file_system.hpp"
@@ -56,11 +55,20 @@ Error cannotOpen(const Options& options, sqlite3* db, int code) {
 
 }  // namespace
 
+// Read through SQLite's own descriptors. To close one of ours would end all POSIX locks of this process on the file,
+// and with them the transactions of its other connections.
 bool isInWalMode(const std::filesystem::path& file) {
   constexpr std::size_t readVersionAt = 19;
   std::array<char, readVersionAt + 1> header{};
-  std::ifstream in(file, std::ios::binary);
-  return in.read(header.data(), header.size()) && header[readVersionAt] == 2;
+  const std::string uri = uriOf(file) + "?mode=ro&immutable=1";  // opens no log and takes no lock
+  constexpr int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+  sqlite3* db = nullptr;
+  sqlite3_file* opened = nullptr;
+  const bool isRead = sqlite3_open_v2(uri.c_str(), &db, flags, nullptr) == SQLITE_OK &&
+                      sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &opened) == SQLITE_OK &&
+                      opened->pMethods->xRead(opened, header.data(), header.size(), 0) == SQLITE_OK;
+  sqlite3_close(db);
+  return isRead && header[readVersionAt] == 2;
 }
 
 Error errorOf(sqlite3* db, int code) {

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "support/program.hpp"
 #include "support/results.hpp"
 #include "support/sqlite_world.hpp"
 #include "tenure/spi/store.hpp"
@@ -57,6 +58,21 @@ TEST_F(SqliteStandby, WaitsForNoLockAndHoldsNone) {
   EXPECT_THAT(checkSql("SELECT :id"), succeeds());
 
   EXPECT_EQ(sqlite3_exec(leader, "ROLLBACK; BEGIN EXCLUSIVE; COMMIT", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(leader);
+}
+
+TEST_F(SqliteStandby, LeavesItsOwnProcessTheLocksOfATransaction) {
+  makeFile();
+  sqlite3* leader = nullptr;  // of another election, in this process
+  ASSERT_EQ(sqlite3_open(world.options().file.c_str(), &leader), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(leader, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+
+  EXPECT_THAT(prepare(), succeeds());
+
+  const test::TemporaryFolder folder;
+  test::Program other({"sqlite3", world.options().file, "BEGIN IMMEDIATE"}, folder / "output");
+  ASSERT_TRUE(other.waitForEnd());
+  EXPECT_THAT(other.output(), HasSubstr("database is locked"));
   sqlite3_close(leader);
 }
 
