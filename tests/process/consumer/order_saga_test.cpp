@@ -68,7 +68,10 @@ TEST_F(OrderSaga, EveryStepHappensOnceAndInOrderWhoeverIsKilled) {
   }
   ASSERT_TRUE(awaitSteps(3 * orders)) << replicas[0]->output() << replicas[1]->output();
   ASSERT_TRUE(eventually([&] { return waiting() == 0; }));
-  for (const auto& replica : replicas) stop(*replica);
+  for (const auto& replica : replicas) {
+    ASSERT_TRUE(replica->waitForOutput(" enrolled ", 4)) << replica->output();  // the last one has only been started
+    stop(*replica);
+  }
 
   const std::string all = std::to_string(orders);
   for (const std::string step : {"order", "payment", "shipment"})
