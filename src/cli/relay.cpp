@@ -1,3 +1,6 @@
+#include <array>
+#include <cctype>
+#include <cstdio>
 #include <iostream>
 
 #include "base/text.hpp"
@@ -15,6 +18,7 @@ namespace {
 struct RelayOptions {
   ReplicaOption replica;
   std::string from;
+  std::string columns;
   std::string to;
   std::string consumer;
   std::string statusFile;
@@ -30,9 +34,9 @@ constexpr const char* relayHelp =
 to another place, until it is told to leave, dies, or loses its lease; then the next one takes over.
 
 A service writes its rows and its message in one transaction (`tenure_send`, or an INSERT into
-tenure_waiting); the relay publishes the message once that has committed, and removes it from its
-queue in a transaction that the fence protects, once the target has confirmed it. The relay is the
-only consumer of its queue.
+tenure_waiting or into a table of its own); the relay publishes the message once that has committed,
+and removes it from its queue, or marks its row, in a transaction that the fence protects, once the
+target has confirmed it. The relay is the only consumer of its queue.
 
 Messages of one group are published in their order, and other groups beside them (--lanes). Each is
 published at least once, under its own id: a consumer of Tenure at the other end drops what comes
@@ -52,12 +56,22 @@ Signals:
 constexpr const char* relayExamples =
     R"help(tenure relay --zookeeper zk1:2181,zk2:2181,zk3:2181 --election orders-relay \
   --from 'postgresql://shop@db/shop?queue=orders' --to 'amqp://shop@mq/?queue=orders'
+tenure relay --zookeeper zk1:2181,zk2:2181,zk3:2181 --election outbox \
+  --from 'postgresql://shop@db/shop?table=shop.outbox' --columns id=id,group=customer,body=event \
+  --to 'amqp://shop@mq/?exchange=events'
 tenure relay --check --from 'sqlite:shop.db?queue=orders' --to 'amqp://shop@mq/?queue=orders')help";
 
 std::vector<Group> RelayOptions::groups() {
   return {
       {"Places",
-       {{"--from", text(from, "URL"), "Which queue is published, in PostgreSQL or SQLite", {.required = true}},
+       {{"--from",
+         text(from, "URL"),
+         "Which queue is published, in PostgreSQL or SQLite; or which table of yours, with table= in the URL",
+         {.required = true}},
+        {"--columns",
+         text(columns, "LIST"),
+         "What the columns of that table are for, as ROLE=COLUMN[,ROLE=COLUMN]...; see `tenure urls`",
+         {}},
         {"--to", text(to, "URL"), "Where its messages go: a queue, or an exchange of RabbitMQ", {.required = true}},
         {"--check",
          flag(check),
@@ -84,8 +98,22 @@ struct Places {
   std::unique_ptr<Backend> to;
 };
 
+/// --columns is the URL's parameter of that name, which would be hard to read among the others.
+std::string sourceUrl(const RelayOptions& options) {
+  if (options.columns.empty()) return options.from;
+  std::string url = options.from + (options.from.find('?') == std::string::npos ? "?columns=" : "&columns=");
+  for (const char c : options.columns) {
+    const bool isPlain =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("=,._-").find(c) != std::string_view::npos;
+    std::array<char, 4> escape{};
+    std::snprintf(escape.data(), escape.size(), "%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    url += isPlain ? std::string(1, c) : escape.data();
+  }
+  return url;
+}
+
 Result<Places> placesOf(const RelayOptions& options) {
-  auto from = parseBackend(options.from);
+  auto from = parseBackend(sourceUrl(options));
   if (!from) return named("--from", from.error());
   if (!(*from)->hasSql())
     return named("--from", {Errc::configurationRefused, "expected a queue in PostgreSQL or SQLite"});

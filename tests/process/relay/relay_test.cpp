@@ -15,7 +15,7 @@ class RelayTool : public ToolInElection {
   static constexpr int groups = 9;
 
   std::unique_ptr<Place> place(const std::string& kind, const std::string& file) const {
-    if (kind == "postgresql") return std::make_unique<PostgresPlace>();
+    if (kind == "postgresql" || kind == "table") return std::make_unique<PostgresPlace>();
     if (kind == "redis") return std::make_unique<RedisPlace>();
     if (kind == "rabbitmq") return std::make_unique<RabbitPlace>();
     return std::make_unique<SqlitePlace>(at(file));
@@ -23,12 +23,25 @@ class RelayTool : public ToolInElection {
   void connect(const std::string& from, const std::string& to) {
     from_ = place(from, "from.db");
     to_ = place(to, "to.db");
+    if (from != "table") return;
+    isTable_ = true;
+    const std::string schema = shop().role();
+    shop().ask("SET ROLE " + schema + "; SET search_path = " + schema + "; " +
+               postgresql::outboxSql(schema + ".outbox").value());
   }
-  std::string from() const { return with(from_->url(), "queue=" + name_ + "-outbox"); }
+  PostgresWorld& shop() { return dynamic_cast<PostgresPlace&>(*from_).world(); }
+  std::string from() {
+    return with(from_->url(), isTable_ ? "table=" + shop().role() + ".outbox" : "queue=" + name_ + "-outbox");
+  }
   std::string to() const { return with(to_->url(), "queue=" + name_ + "-in"); }
 
   /// m-1 to m-count, over the groups in turns; some of them.
   void produce(int first, int last) {
+    if (isTable_)
+      return void(shop().ask("INSERT INTO " + shop().role() +
+                             ".outbox(id, group_key, body) SELECT 'm-' || n, 'g' || n % " + std::to_string(groups) +
+                             ", n::text FROM generate_series(" + std::to_string(first) + ", " + std::to_string(last) +
+                             ") AS n"));
     std::string lines;
     for (int i = first; i <= last; ++i)
       lines += "{\"id\":\"m-" + std::to_string(i) + "\",\"group\":\"g" + std::to_string(i % groups) + "\",\"body\":\"" +
@@ -75,6 +88,7 @@ class RelayTool : public ToolInElection {
     });
   }
 
+  bool isTable_ = false;
   std::unique_ptr<Place> from_;
   std::unique_ptr<Place> to_;
   const std::string name_ = freshQueueName();
@@ -82,16 +96,17 @@ class RelayTool : public ToolInElection {
 
 class RelayBetween : public RelayTool, public testing::WithParamInterface<Wired> {};
 
-INSTANTIATE_TEST_SUITE_P(All, RelayBetween,
-                         testing::Values(Wired{"PostgresqlToRabbitmq", "postgresql", "rabbitmq"},
-                                         Wired{"PostgresqlToRedis", "postgresql", "redis"},
-                                         Wired{"PostgresqlToPostgresql", "postgresql", "postgresql"},
-                                         Wired{"PostgresqlToSqlite", "postgresql", "sqlite"},
-                                         Wired{"SqliteToRabbitmq", "sqlite", "rabbitmq"},
-                                         Wired{"SqliteToRedis", "sqlite", "redis"},
-                                         Wired{"SqliteToPostgresql", "sqlite", "postgresql"},
-                                         Wired{"SqliteToAnotherFile", "sqlite", "sqlite"}),
-                         [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, RelayBetween,
+    testing::Values(Wired{"PostgresqlToRabbitmq", "postgresql", "rabbitmq"},
+                    Wired{"PostgresqlToRedis", "postgresql", "redis"},
+                    Wired{"PostgresqlToPostgresql", "postgresql", "postgresql"},
+                    Wired{"PostgresqlToSqlite", "postgresql", "sqlite"}, Wired{"TableToRabbitmq", "table", "rabbitmq"},
+                    Wired{"TableToRedis", "table", "redis"}, Wired{"TableToPostgresql", "table", "postgresql"},
+                    Wired{"TableToSqlite", "table", "sqlite"}, Wired{"SqliteToRabbitmq", "sqlite", "rabbitmq"},
+                    Wired{"SqliteToRedis", "sqlite", "redis"}, Wired{"SqliteToPostgresql", "sqlite", "postgresql"},
+                    Wired{"SqliteToAnotherFile", "sqlite", "sqlite"}),
+    [](const auto& each) { return each.param.name; });
 
 TEST_P(RelayBetween, EveryMessageIsSeenOnceAndInOrderAcrossAHandoverAndAKill) {
   connect(GetParam().queue, GetParam().store);
@@ -181,6 +196,34 @@ TEST_F(RelayTool, RefusesAnExchangeThatIsNotThere) {
   const Run run = tenure(inElection("relay", {"--from", from(), "--to", with(to_->url(), "exchange=absent")}));
   EXPECT_EQ(run.exit, 78);
   EXPECT_THAT(run.output, AllOf(HasSubstr("--to"), HasSubstr("absent")));
+}
+
+TEST_F(RelayTool, PublishesATableOfTheUsersOwnToTheExchangeOfEachRow) {
+  connect("table", "rabbitmq");
+  shop().ask("SET ROLE " + shop().role() + "; CREATE TABLE " + shop().role() +
+             ".events(\"No\" bigserial PRIMARY KEY, customer text, event jsonb, topic text, key text, state int"
+             " DEFAULT 0)");
+  RabbitServer& broker = RabbitServer::shared();
+  broker.declareExchange(name_, "direct");
+  tenure({"produce", "--queue", to()}, "made the queue\n");
+  broker.bind(name_, "paid", name_ + "-in");
+  const std::string table = with(from_->url(), "table=" + shop().role() + ".events&states=0,1,2");
+  const std::string columns = "id=\"No\",group=customer,body=event,exchange=topic,routing_key=key,status=state";
+  shop().ask("INSERT INTO " + shop().role() + ".events(customer, event, topic, key) VALUES ('ada', '{\"a\": 1}', '" +
+             name_ + "', 'paid'), ('bob', '{}', '" + name_ + "', 'unknown')");
+  Program only = start(
+      inElection("relay", {"--from", table, "--columns", columns, "--to", to(), "--id", "only", "--max-attempts", "1"}),
+      "only");
+  ASSERT_TRUE(only.waitForOutput(" message_dead_lettered ")) << only.output();
+  EXPECT_TRUE(eventually([&] {
+    return shop().ask("SELECT string_agg(state::text, ',' ORDER BY \"No\") FROM " + shop().role() + ".events") == "1,2";
+  })) << only.output();
+  EXPECT_THAT(tenure({"queue", "stats", "--queue", to(), "--json"}).output, HasSubstr("\"waiting\":2,"));
+  EXPECT_EQ(told(only, SIGTERM), 0) << only.output();
+
+  const Run wrong = tenure(inElection("relay", {"--from", table, "--columns", "id=nothing,body=event", "--to", to()}));
+  EXPECT_EQ(wrong.exit, 78);
+  EXPECT_THAT(wrong.output, AllOf(HasSubstr("--from"), HasSubstr("nothing"), HasSubstr("customer")));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int inTheOutbox = 3000;
+constexpr int eachTime = 100;  // messages that come as a replica starts
 constexpr int killGroups = 8;
 constexpr std::size_t inLine = 3;
 
@@ -35,10 +35,12 @@ constexpr std::array<std::string_view, 14> relaySteps{
 class RelayKills : public testing::TestWithParam<const char*> {
  protected:
   RelayKills() {
-    if (std::string(GetParam()) == "postgresql") place_ = std::make_unique<PostgresPlace>();
+    if (std::string(GetParam()) != "sqlite") place_ = std::make_unique<PostgresPlace>();
     from_ = place_ ? with(place_->url(), "queue=outbox") : "sqlite:" + (folder_ / "from.db").string();
+    if (isTable()) from_ = with(place_->url(), "table=" + place_->world().role() + ".outbox");
     to_ = "sqlite:" + (folder_ / "to.db").string();
   }
+  static bool isTable() { return std::string(GetParam()) == "table"; }
   static std::size_t kills() {
     const char* asked = std::getenv("TENURE_KILLS");
     return asked != nullptr ? std::strtoul(asked, nullptr, 10) : 2 * relaySteps.size();
@@ -47,12 +49,24 @@ class RelayKills : public testing::TestWithParam<const char*> {
   std::unique_ptr<IPlace> open(const std::string& url) const {
     return tenure::open(url, {sqlite::component(), postgresql::component()}).value();
   }
-  void fill() {
+  /// A replica that starts finds some to publish, so that it comes to every step.
+  void produceMore() {
+    const int first = produced_ + 1;
+    produced_ += eachTime;
+    if (isTable()) return insert(first);
     std::vector<NewMessage> all;
-    for (int i = 1; i <= inTheOutbox; ++i)
+    for (int i = first; i <= produced_; ++i)
       all.push_back(
           {MessageId{"m-" + std::to_string(i)}, GroupId{"g" + std::to_string(i % killGroups)}, std::to_string(i), {}});
     open(from_)->sink().value()->append(all).value();
+  }
+  void insert(int first) {
+    const std::string schema = place_->world().role();
+    const std::string made = first == 1 ? postgresql::outboxSql(schema + ".outbox").value() : "";
+    place_->world().ask("SET ROLE " + schema + "; SET search_path = " + schema + "; " + made +
+                        "INSERT INTO outbox(id, group_key, body) SELECT 'm-' || n, 'g' || n % " +
+                        std::to_string(killGroups) + ", n::text FROM generate_series(" + std::to_string(first) + ", " +
+                        std::to_string(produced_) + ") AS n");
   }
   Program start(const std::string& point, int occurrence) {
     const std::string id = "replica-" + std::to_string(++started_);
@@ -84,6 +98,7 @@ class RelayKills : public testing::TestWithParam<const char*> {
     while (diary().size() < kills()) {
       while (line.size() < inLine) {
         const std::size_t place = next++ % (2 * relaySteps.size());
+        produceMore();
         const std::string when = place % 2 == 0 ? "before " : "after ";
         line.push_back(start(when + std::string(relaySteps[place / 2]), 1 + static_cast<int>(next / 28)));
       }
@@ -102,13 +117,13 @@ class RelayKills : public testing::TestWithParam<const char*> {
   std::string from_;
   std::string to_;
   int started_ = 0;
+  int produced_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(From, RelayKills, testing::Values("sqlite", "postgresql"),
+INSTANTIATE_TEST_SUITE_P(From, RelayKills, testing::Values("sqlite", "postgresql", "table"),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST_P(RelayKills, AtEveryStepLoseNothingAndKeepEachGroupsOrder) {
-  fill();
   killAtEveryStep();
 
   Program last = start("", 1);
@@ -126,7 +141,7 @@ TEST_P(RelayKills, AtEveryStepLoseNothingAndKeepEachGroupsOrder) {
     EXPECT_LT(before, std::stoi(message.body)) << "of group " << message.group.value;
     before = std::stoi(message.body);
   }
-  EXPECT_EQ(known.size(), static_cast<std::size_t>(inTheOutbox));
+  EXPECT_EQ(known.size(), static_cast<std::size_t>(produced_));
   const std::vector<std::string> deaths = diary();
   std::printf("%zu kills at %zu points\n", deaths.size(), std::set(deaths.begin(), deaths.end()).size());
 }
