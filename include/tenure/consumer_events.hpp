@@ -220,7 +220,7 @@ struct OutageEnded {
 
 struct MessageSkipped {
   TENURE_EVENT("message_skipped", info)
-  std::string message;  // its handler had nothing to do for it
+  std::string message;  // its handler had nothing to do for it, or its number is skipped
   std::string reason;
   void fields(auto&& f) const { f("message", message), f("reason", reason); }
 };

@@ -33,7 +33,7 @@ Decision Delivery::begin(const Head& head, const Now& now) {
   const bool onlyItsKeyIsLeft = key_.isKnown || hasRunBefore();
   if (onlyItsKeyIsLeft) return admit();
   if (needsTurn()) return askForTurn();
-  if (head_.isSuspect && !isCharged()) return charge(now);
+  if (needsCharge()) return charge(now);
   return beginsUnlocked() ? run(now) : admit();
 }
 
@@ -49,13 +49,13 @@ Decision Delivery::beginWithoutKey(const Now& now) {
   if (head_.isFirst && head_.storeIsAway && !key_.isLookedUp) return Action{Look{head_.message}};
   if (hasRunBefore()) return Settled{};
   if (needsTurn()) return askForTurn();
-  if (head_.isSuspect && !isCharged()) return charge(now);
+  if (needsCharge()) return charge(now);
   return run(now);
 }
 
 /// A key that is already part of it, or a handler that has run, waits for nothing.
 bool Delivery::needsTurn() const {
-  return head_.isCounted && turn_ != message().id && !hasRunBefore() && !tokens_.contains(message().id);
+  return head_.isCounted && turn_ != message().id && !hasRunBefore() && !tokens_.contains(message().id) && !isSkip();
 }
 
 void Delivery::bringTokens(std::span<const Message> messages) {
@@ -126,10 +126,13 @@ bool Delivery::refusedByStore(const MessageId& id, const std::string& why, bool 
   return ++refused_->times <= 3;
 }
 
-/// Nullopt: it is handled like any other.
+/// Nullopt: it is handled like any other. A number that is skipped and has come all the same needs no skip.
 std::optional<Decision> Delivery::findTurn(const Now& now) {
   using pipeline::Turn;
-  switch (numbers_.turnOf(message())) {
+  const Turn turn = numbers_.turnOf(message());
+  const bool hasCome = turn == Turn::behind || turn == Turn::conflicting || turn == Turn::reused;
+  if (hasCome && isSkip()) return dropRepeat();
+  switch (turn) {
     case Turn::any:
     case Turn::next: return std::nullopt;
     case Turn::unknown: return Action{Consult{message().group}};

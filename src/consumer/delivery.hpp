@@ -8,6 +8,8 @@
 ///           ├─ rejected ─► dead-lettered
 ///           └─ skipped  ─► its key alone
 ///
+/// What only says that its number is skipped (skipHeader) goes the same way without its handler, a token or a charge.
+///
 /// A transaction's first message is only looked up before its handler and admitted after it: the store's lock is taken
 /// by the handler's own first statement, and a handler that begins with slow work holds nobody up meanwhile. One that
 /// is external never runs under the lock. The others are admitted first.
@@ -101,7 +103,7 @@ class Delivery {
   void rest(const Now& now);
 
   /// It is settled: what its transaction says of it.
-  void settle(bool ran, bool wasDeadLettered);
+  void settle(bool hadTurn, bool wasDeadLettered);
   /// Nothing of it is in the transaction, or that is over.
   void forgetTransaction() noexcept { key_ = {}; }
   /// Back to the mark before the commit.
@@ -182,6 +184,7 @@ class Delivery {
   Decision charge(const Now& now);
   Decision admit() const { return Action{Admit{head_.message, !key_.marked}}; }
   Decision run(const Now& now);
+  Decision letPass(const std::string& why, const Now& now);
   Decision start();
   Decision handled();
   Decision skip(const Outcome& outcome, const Now& now);
@@ -195,6 +198,8 @@ class Delivery {
     return state_.options.handlerIsExternal || (head_.isFirst && !head_.storeIsAway);
   }
   bool needsTurn() const;
+  bool isSkip() const { return state_.skipReasonOf(message()) != nullptr; }
+  bool needsCharge() const { return head_.isSuspect && !isCharged() && !isSkip(); }
   bool isRefused() const { return refused_ && refused_->id == message().id; }
   bool isCharged() const { return charged_ == message().id; }
   bool hasRunBefore() const { return ran_ == message().id; }

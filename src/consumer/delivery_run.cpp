@@ -10,6 +10,7 @@ using namespace std::chrono_literals;
 using Decision = Delivery::Decision;
 
 Decision Delivery::run(const Now& now) {
+  if (const std::string* why = state_.skipReasonOf(message())) return letPass(*why, now);
   runBegan_ = now.boot;
   state_.log.began(now.wall);
   turn_.reset();
@@ -18,6 +19,14 @@ Decision Delivery::run(const Now& now) {
   if (taken_) taken_->begun = true;
   const bool isHeard = state_.coalesces() || (state_.role == Role::total && head_.isCounted);
   return isHeard ? Decision(Action{Begin{head_.message}}) : start();
+}
+
+/// Nothing of it is to be undone, and whatever token it came with goes back.
+Decision Delivery::letPass(const std::string& why, const Now& now) {
+  skipped_ = MessageSkipped{message().id.value, shortened(why, longestReason)};
+  state_.log.began(now.wall);
+  logEnd(AttemptEnd::skipped, skipped_->reason, now);
+  return handled();
 }
 
 Decision Delivery::begun(std::vector<Message> others) {
@@ -155,8 +164,9 @@ void Delivery::deadLettered(const Now& now) {
   if (death.stops) booking.news.push_back(ConsumerStopped{state_.streak().record().deaths, death_.reason});
 }
 
-void Delivery::settle(bool ran, bool wasDeadLettered) {
+void Delivery::settle(bool hadTurn, bool wasDeadLettered) {
   Booking& booking = state_.booking;
+  const bool ran = hadTurn && !isSkip();
   booking.succeeded = booking.succeeded || (ran && !booking.takes);
   if (state_.coalesces()) {
     if (!ran) state_.coalesced.dropped(message());
@@ -181,7 +191,7 @@ void Delivery::settle(bool ran, bool wasDeadLettered) {
 
 bool Delivery::isPlain(const Message& message) const {
   return brokenLimit(message).empty() && state_.histories.attemptsOf(message.id) == nullptr &&
-         !(refused_ && refused_->id == message.id);
+         !(refused_ && refused_->id == message.id) && state_.skipReasonOf(message) == nullptr;
 }
 
 int Delivery::attemptNumber() const {

@@ -23,7 +23,7 @@ Each(Ts...) -> Each<Ts...>;
 }  // namespace
 
 Lane::Lane(const ConsumerOptions& options, Random random, const Setup& setup)
-    : state_(options, setup.role, setup.together, setup.token, setup.notes),
+    : state_(options, setup.role, setup.together, setup.token, setup.notes, setup.takesSkips),
       numbers_(state_),
       outages_(state_, random.fork()),
       sweeper_(state_),

@@ -39,7 +39,8 @@ class Lane {
  public:
   struct Setup {
     Role role = Role::total;
-    bool together = false;  // the handler takes many at once
+    bool together = false;    // the handler takes many at once
+    bool takesSkips = false;  // as Handlers::takeSkips
     FencingToken token{};
     std::shared_ptr<Notes> notes{};
   };

@@ -31,6 +31,7 @@ void LaneRunner::inaugurate(const Term& term) {
   lane_.emplace(named, random_.fork(),
                 Lane::Setup{.role = context_.role(),
                             .together = handlers_.many != nullptr,
+                            .takesSkips = handlers_.takeSkips,
                             .token = term.token(),
                             .notes = context_.notes()});
   if (context_.prunes()) lane_->sweep(clock_.now());

@@ -99,10 +99,12 @@ struct Booking {
 };
 
 struct LaneState {
-  LaneState(const ConsumerOptions& of, Role as, bool ofMany, FencingToken by, std::shared_ptr<Notes> with)
+  LaneState(const ConsumerOptions& of, Role as, bool ofMany, FencingToken by, std::shared_ptr<Notes> with,
+            bool skipsToo = false)
       : options(of),
         role(as),
         together(ofMany),
+        takesSkips(skipsToo),
         token(by),
         notes(with ? std::move(with) : std::make_shared<Notes>(of)),
         log(of) {}
@@ -114,12 +116,19 @@ struct LaneState {
   bool takesFirst() const noexcept { return options.delivery == Guarantee::atMostOnce; }
   /// One at a time, and each on record by itself when it begins: a successor knows what was in work.
   bool namesEach() const noexcept { return role == Role::total && options.handlerIsExternal && !takesFirst(); }
+  /// Why its number is skipped; nullptr: it is for the handler.
+  const std::string* skipReasonOf(const Message& message) const noexcept {
+    if (takesSkips) return nullptr;
+    const auto header = std::ranges::find(message.headers, skipHeader, &Headers::value_type::first);
+    return header == message.headers.end() ? nullptr : &header->second;
+  }
   void tell(EventBody body) { news.push_back(std::move(body)); }
   Streak& streak() const noexcept { return notes->streak; }
 
   const ConsumerOptions options;
   const Role role;
-  const bool together;  // the handler takes many at once
+  const bool together;    // the handler takes many at once
+  const bool takesSkips;  // and what only says that a number is skipped
   const FencingToken token;
   const std::shared_ptr<Notes> notes;
   Histories histories;

@@ -16,7 +16,8 @@ inline constexpr Duration lastAnswers = std::chrono::milliseconds{500};
 
 struct Handlers {
   Handler one;
-  BatchHandler many;  // nullptr: there is none
+  BatchHandler many;       // nullptr: there is none
+  bool takeSkips = false;  // messages with skipHeader are for them as well
 };
 
 /// Whether a term could begin with these. What the store has opened stays open.

@@ -85,7 +85,8 @@ class Career final : public ILeaderCareer {
     const Handler one = [this](const Delivery& delivery) {
       return publishing_.handle({{&delivery.message, 1}, delivery.transaction, delivery.term, delivery.attempt});
     };
-    consumer_ = consuming::workOf(source, store, {one, many}, options, events, clock, threads);
+    consumer_ = consuming::workOf(source, store, {.one = one, .many = many, .takeSkips = true}, options, events, clock,
+                                  threads);
   }
 
   /// A replica far behind in line keeps no connection open.

@@ -63,6 +63,30 @@ TEST_F(LanesNumbers, EachGroupIsHandledInTheOrderOfItsNumbers) {
   }
 }
 
+TEST_F(LanesNumbers, ASkippedNumberPassesWithoutTheHandler) {
+  for (const char* const group : {"a", "b", "c"}) {
+    NewMessage skip = numbered(group, 2);
+    skip.headers.emplace_back(skipHeader, "a dead letter");
+    sendAll(group, {3, 1});
+    world.deliver({std::move(skip)});
+    sendAll(group, {4});
+  }
+  std::atomic<int> handled = 0;
+  handler = [&](const Delivery& delivery) {
+    EXPECT_NE(delivery.message.id.value.back(), '2');
+    ++handled;
+    return Outcome::done();
+  };
+  LanedReplica& leader = elect();
+
+  workUntilDone(leader, 12);
+  leader.handOver();
+
+  EXPECT_EQ(handled, 9);
+  for (const char* const group : {"a", "b", "c"}) EXPECT_EQ(doneByGroup()[group], upTo(group, 4));
+  EXPECT_THAT(events.of<MessageSkipped>(), SizeIs(3));
+}
+
 TEST_F(LanesNumbers, NobodyWaitsForAStrangersGap) {
   sendAll("a", {2, 3});
   sendAll("b", {1, 2, 3});
