@@ -44,6 +44,10 @@ struct Options {
   /// them, whoever sends, and puts the number into numberHeader. An id that was sent before is known for seven days: it
   /// is not stored again, and takes no number. Messages without a group get none. All who send to a queue should agree.
   bool numbered = false;
+  /// Of a source: every message that has a group and no number gets the group's next one before it is handed out, in a
+  /// transaction of the term that reads, and keeps it: whoever reads it again finds the same. A message that brings a
+  /// number keeps that.
+  bool numberWhenRead = false;
 };
 
 /// One file as both ends of a consumer: source() and store() share each transaction. Its queue belongs to the election

@@ -37,6 +37,10 @@ class Backend : public IPlace {
   virtual Result<void> numberMessages() {
     return Error{Errc::unsupported, "this queue cannot number its messages; let the producer do it, in a header"};
   }
+  /// Its source gives each message of a group its number, unless it brings one. Errors: unsupported.
+  virtual Result<void> numberWhenRead() {
+    return Error{Errc::unsupported, "this queue cannot number messages when they are read"};
+  }
   /// A consumer coalesces so many waiting messages: a queue that hands out only some at a time makes it more, unless
   /// its URL says how many.
   virtual void lookAhead(std::size_t) {}

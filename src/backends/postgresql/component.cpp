@@ -15,6 +15,10 @@ class PostgresqlBackend final : public DatabaseBackend<postgresql::Options, post
     options_.numbered = true;
     return {};
   }
+  Result<void> numberWhenRead() override {
+    options_.numberWhenRead = true;
+    return {};
+  }
   std::string place() const override {
     return "postgresql:" + options_.user + "@" + options_.host + ":" + std::to_string(options_.port) + "/" +
            options_.database;

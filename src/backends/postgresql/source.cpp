@@ -1,12 +1,15 @@
 #include "backends/postgresql/source.hpp"
 
+#include <algorithm>
 #include <iterator>
 
+#include "backends/postgresql/numbering.hpp"
 #include "backends/postgresql/queue_rows.hpp"
 #include "backends/postgresql/reading.hpp"
 #include "backends/postgresql/session_name.hpp"
 #include "base/assert.hpp"
 #include "storage/fenced_transaction.hpp"
+#include "storage/message_numbers.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -93,17 +96,35 @@ Result<void> Source::tend() {
 }
 
 /// Bounds are hidden from the planner (row_sets.hpp).
+Result<void> Source::ask(std::size_t max) {
+  if (ahead_.size() >= max) return {};
+  const Result<Answer> rows = connection_->ask(
+      "SELECT n, id, grp, body, headers, enqueued_at FROM ("
+      " SELECT *, sum(octet_length(body)) OVER (ORDER BY n) - octet_length(body) AS before FROM ("
+      "  SELECT * FROM tenure_message WHERE queue = $1 AND n > (SELECT $2) ORDER BY n LIMIT (SELECT $3)) AS next"
+      ") AS measured WHERE before < $4 ORDER BY n",
+      queue_, cursor_, static_cast<std::int64_t>(max - ahead_.size()), enoughBytes);
+  return rows ? take(*rows) : Result<void>(rows.error());
+}
+
+/// After a failure nobody knows which of them have numbers now.
+Result<bool> Source::number() {
+  if (!options_.numberWhenRead || std::ranges::none_of(ahead_, storage::lacksNumber)) return true;
+  const Result<void> held = room_.hold();
+  const Result<bool> given = held ? giveNumbers(*connection_, queue_, ahead_) : held.error();
+  if (given && *given) return true;
+  cursor_ = ahead_.front().position - 1;
+  ahead_.clear();
+  return given;
+}
+
 Result<std::vector<Message>> Source::look(std::size_t max) {
   if (const Result<void> arrived = takeAhead(); !arrived) return arrived.error();
-  if (ahead_.size() < max) {
-    const Result<Answer> rows = connection_->ask(
-        "SELECT n, id, grp, body, headers, enqueued_at FROM ("
-        " SELECT *, sum(octet_length(body)) OVER (ORDER BY n) - octet_length(body) AS before FROM ("
-        "  SELECT * FROM tenure_message WHERE queue = $1 AND n > (SELECT $2) ORDER BY n LIMIT (SELECT $3)) AS next"
-        ") AS measured WHERE before < $4 ORDER BY n",
-        queue_, cursor_, static_cast<std::int64_t>(max - ahead_.size()), enoughBytes);
-    if (!rows) return rows.error();
-    if (const Result<void> taken = take(*rows); !taken) return taken.error();
+  for (bool isSound = false; !isSound;) {
+    if (const Result<void> asked = ask(max); !asked) return asked.error();
+    const Result<bool> numbered = number();
+    if (!numbered) return numbered.error();
+    isSound = *numbered;
   }
   const auto end = ahead_.begin() + static_cast<std::ptrdiff_t>(std::min(max, ahead_.size()));
   std::vector<Message> messages(std::move_iterator(ahead_.begin()), std::move_iterator(end));

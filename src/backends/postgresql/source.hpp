@@ -40,6 +40,9 @@ class Source final : public IMessageSource {
   Result<void> own(const TermIdentity& term);
   /// What came ahead, and what is there now, after the cursor, which both move.
   Result<std::vector<Message>> look(std::size_t max);
+  Result<void> ask(std::size_t max);
+  /// Those that have arrived, where that is asked for. False: they have to be read again.
+  Result<bool> number();
   Result<void> sleep(BootTime deadline, const std::stop_token& stop);
   void askAhead(std::size_t max);
   Result<void> takeAhead();

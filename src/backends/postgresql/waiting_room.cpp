@@ -174,6 +174,14 @@ Command WaitingRoom::ofReader(const std::string& sql, const std::string& end, Ow
                  term_.token.value, own...);
 }
 
+Result<void> WaitingRoom::hold() {
+  const Exchange held =
+      connection_->exchange(std::vector{beginTransaction(), ofReader("SELECT 1 FROM tenure_reader", " FOR UPDATE")});
+  if (held && held.answers[1].rows() > 0) return {};
+  connection_->rollback();
+  return held ? storage::newerReader(options_.queue) : held.error();
+}
+
 Result<std::vector<delay::IWaitingRoom::Unread>> WaitingRoom::unread() {
   const Result<Answer> rows = connection_->ask(storage::namesSql(true));
   if (!rows) return rows.error();

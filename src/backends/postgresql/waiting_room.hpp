@@ -48,6 +48,10 @@ class WaitingRoom final : public delay::IWaitingRoom {
   void attach(Connection* connection, QueuePlace queue, const TermIdentity& term);
   void detach() noexcept { connection_ = nullptr; }
 
+  /// Begins a transaction that has locked the reader's row, so that no other term reads the queue before its end. Not
+  /// the fence: whoever has claimed and does not read yet finds what a former reader has done. Errors: staleTerm.
+  Result<void> hold();
+
   Result<Front> look() override;
   Result<Promoted> promote(WallTime until, std::size_t atMost) override;
   Result<std::vector<Unread>> unread() override;

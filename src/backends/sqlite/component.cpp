@@ -21,6 +21,10 @@ class SqliteBackend final : public DatabaseBackend<sqlite::Options, sqlite::Data
     options_.numbered = true;
     return {};
   }
+  Result<void> numberWhenRead() override {
+    options_.numberWhenRead = true;
+    return {};
+  }
   std::string place() const override {
     std::error_code ignored;
     return "sqlite:" + std::filesystem::weakly_canonical(std::filesystem::absolute(options_.file), ignored).string();

@@ -1,10 +1,13 @@
 #include "backends/sqlite/queue_rows.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <vector>
 
 #include "backends/sqlite/connection.hpp"
+#include "storage/headers_text.hpp"
 #include "storage/message_check.hpp"
+#include "storage/message_numbers.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -20,21 +23,23 @@ Result<bool> isNew(Connection& connection, std::int64_t queue, const MessageId& 
   return true;
 }
 
-Result<std::int64_t> nextNumber(Connection& connection, std::int64_t queue, const GroupId& group) {
+/// The first of `count` numbers after the group's last.
+Result<std::int64_t> nextNumber(Connection& connection, std::int64_t queue, const GroupId& group,
+                                std::int64_t count = 1) {
   Query raised = connection.query(
-      "INSERT INTO tenure_number(queue, grp, last) VALUES(?1, ?2, 1)"
-      " ON CONFLICT(queue, grp) DO UPDATE SET last = last + 1 RETURNING last",
-      queue, group.value);
+      "INSERT INTO tenure_number(queue, grp, last) VALUES(?1, ?2, ?3)"
+      " ON CONFLICT(queue, grp) DO UPDATE SET last = last + ?3 RETURNING last",
+      queue, group.value, count);
   const Result<bool> row = raised.next();
   if (!row) return row.error();
-  const std::int64_t number = raised.integer(0);
+  const std::int64_t number = raised.integer(0) - count + 1;
   const Result<bool> end = raised.next();
   if (!end) return end.error();
   return number;
 }
 
 /// Those whose ids were not sent before, each but those without a group with its number in a header.
-Result<std::vector<NewMessage>> giveNumbers(Connection& connection, std::int64_t queue,
+Result<std::vector<NewMessage>> numberFresh(Connection& connection, std::int64_t queue,
                                             std::span<const NewMessage> messages, WallTime now) {
   if (const Result<void> forgotten = forgetOld(connection, "tenure_sent", messages.size(), now); !forgotten)
     return forgotten.error();
@@ -91,13 +96,32 @@ Result<std::size_t> appendTo(Connection& connection, std::int64_t queue, std::sp
   const WallTime now = systemClock().wallNow();
   std::vector<NewMessage> numbered;
   if (withNumbers) {
-    Result<std::vector<NewMessage>> given = giveNumbers(connection, queue, messages, now);
+    Result<std::vector<NewMessage>> given = numberFresh(connection, queue, messages, now);
     if (!given) return given.error();
     numbered = std::move(*given);
   }
   const std::span<const NewMessage> stored = withNumbers ? std::span<const NewMessage>(numbered) : messages;
   if (const Result<void> inserted = insert(connection, queue, stored, now); !inserted) return inserted.error();
   return messages.size() - stored.size();
+}
+
+Result<void> giveNumbers(Connection& connection, std::int64_t queue, std::span<Message> messages) {
+  std::unordered_map<GroupId, std::vector<Message*>> lacking;
+  for (Message& message : messages)
+    if (storage::lacksNumber(message)) lacking[message.group].push_back(&message);
+  for (const auto& [group, of] : lacking) {
+    const Result<std::int64_t> first = nextNumber(connection, queue, group, static_cast<std::int64_t>(of.size()));
+    if (!first) return first.error();
+    std::int64_t number = *first;
+    for (Message* message : of) {
+      message->headers.emplace_back(numberHeader, std::to_string(number++));
+      const std::optional<std::string> text = storage::headersToTextAnyhow(message->headers);
+      const Result<void> stored =
+          connection.run("UPDATE tenure_message SET headers = ?2 WHERE n = ?1", message->position, text);
+      if (!stored) return stored;
+    }
+  }
+  return {};
 }
 
 Result<void> promoteTo(Connection& connection, std::int64_t queue, std::span<const storage::WaitingMessage> messages,
@@ -108,7 +132,7 @@ Result<void> promoteTo(Connection& connection, std::int64_t queue, std::span<con
       stored.push_back(each.message);
       continue;
     }
-    Result<std::vector<NewMessage>> numbered = giveNumbers(connection, queue, {&each.message, 1}, now);
+    Result<std::vector<NewMessage>> numbered = numberFresh(connection, queue, {&each.message, 1}, now);
     if (!numbered) return numbered.error();
     std::ranges::move(*numbered, std::back_inserter(stored));
   }

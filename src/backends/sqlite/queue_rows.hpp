@@ -19,6 +19,9 @@ class Connection;
 Result<std::size_t> appendTo(Connection& connection, std::int64_t queue, std::span<const NewMessage> messages,
                              bool withNumbers);
 
+/// Gives those of the queue's messages, in its order, numbers that lack them: in their rows, and here. They are there.
+Result<void> giveNumbers(Connection& connection, std::int64_t queue, std::span<Message> messages);
+
 /// Appends messages whose time has come. Those that are to have numbers get them now.
 Result<void> promoteTo(Connection& connection, std::int64_t queue, std::span<const storage::WaitingMessage> messages,
                        WallTime now);

@@ -1,11 +1,15 @@
 #include "backends/sqlite/source.hpp"
 
+#include <algorithm>
+
 #include "backends/sqlite/driver.hpp"
 #include "backends/sqlite/queue_rows.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "base/assert.hpp"
 #include "storage/fenced_transaction.hpp"
 #include "storage/headers_text.hpp"
+#include "storage/message_numbers.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -68,6 +72,8 @@ Result<void> Source::attach(const Term& term) {
 Result<void> Source::own(const TermIdentity& term) {
   const std::string& name = file_.options().queue;
   const auto begin = [&](std::int64_t queue) {
+    queue_ = queue;
+    term_ = term;
     cursor_ = positionIn(queue, 0);
     end_ = lastPositionIn(queue);
     room_.attach(connection_, queue, name, term);
@@ -100,7 +106,7 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
   for (;;) {
     watch_.forget();
     if (const Result<void> promoted = promote(); !promoted) return promoted.error();
-    Result<std::vector<Message>> messages = look(max);
+    Result<std::vector<Message>> messages = file_.options().numberWhenRead ? lookAndNumber(max) : look(max);
     if (!messages || !messages->empty()) return messages;
     const BootTime now = BootClock::now();
     if (deadline <= now || stop.stop_requested()) return messages;
@@ -130,6 +136,39 @@ Result<std::vector<Message>> Source::look(std::size_t max) {
   }
   if (!messages.empty()) cursor_ = messages.back().position;
   return messages;
+}
+
+/// A look without the lock shows whether there is anything to do. Within a transaction that is open, and may be undone,
+/// no number can be given: what lacks one comes after it.
+Result<std::vector<Message>> Source::lookAndNumber(std::size_t max) {
+  const std::int64_t before = cursor_;
+  Result<std::vector<Message>> seen = look(max);
+  if (!seen) return seen;
+  const auto lacking = std::ranges::find_if(*seen, storage::lacksNumber);
+  if (lacking == seen->end()) return seen;
+  if (connection_->inTransaction()) {
+    seen->erase(lacking, seen->end());
+    cursor_ = seen->empty() ? before : seen->back().position;
+    return seen;
+  }
+  cursor_ = before;
+  if (const Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked.error();
+  const auto inTransaction = [&]() -> Result<std::vector<Message>> {
+    const Result<bool> ours = isReader(*connection_, file_.options().queue, term_);
+    if (!ours) return ours.error();
+    if (!*ours) return storage::newerReader(file_.options().queue);
+    Result<std::vector<Message>> messages = look(max);
+    const Result<void> given = messages ? giveNumbers(*connection_, queue_, *messages) : Result<void>{};
+    return given ? std::move(messages) : given.error();
+  };
+  Result<std::vector<Message>> numbered = inTransaction();
+  const Result<void> committed = numbered ? connection_->commit() : Result<void>{};
+  if (numbered && committed) return numbered;
+  connection_->rollback();
+  cursor_ = before;  // they are read again, and have their numbers then or not
+  if (!numbered) return numbered;
+  const bool isUnknown = isOutcomeUnknown(committed.error().code);
+  return isUnknown ? Error{Errc::unavailable, committed.error().detail} : committed.error();
 }
 
 Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {

@@ -37,6 +37,8 @@ class Source final : public IMessageSource {
   Result<void> own(const TermIdentity& term);
   /// What is there now, after the cursor, which it moves.
   Result<std::vector<Message>> look(std::size_t max);
+  /// The same, where those that lack numbers get them before anybody sees them.
+  Result<std::vector<Message>> lookAndNumber(std::size_t max);
   /// Brings messages that are due to the end of the queue; not while a batch is open on the connection.
   Result<void> promote();
 
@@ -44,9 +46,11 @@ class Source final : public IMessageSource {
   const IFencedStore& store_;
   IEventSink& events_;
   std::shared_ptr<Connection> connection_;
+  TermIdentity term_;
   WaitingRoom room_;
   delay::Promoter promoter_{room_, events_, systemClock()};
   ChangeWatch watch_;
+  std::int64_t queue_ = 0;
   std::int64_t cursor_ = 0;  // position of the last message delivered
   std::int64_t end_ = 0;     // the last position that the queue can ever have
 };

@@ -1,0 +1,65 @@
+#include "backends/postgresql/numbering.hpp"
+
+#include <map>
+
+#include "backends/postgresql/command.hpp"
+#include "backends/postgresql/fence_rows.hpp"
+#include "storage/headers_text.hpp"
+#include "storage/message_numbers.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+// A row without its number has not been in anybody's hands, and only an operator may have removed it meanwhile. `start`
+// is the text of a row's headers as far as its number.
+constexpr const char* giveAll =
+    "WITH lacking AS MATERIALIZED (SELECT n, grp, start FROM tenure_message"
+    "  JOIN unnest($2::bigint[], $3::text[]) AS read(n, start) USING (n)"
+    "  WHERE queue = $1 AND n = ANY((SELECT $2)::bigint[]) AND strpos(coalesce(headers, ''), $4) = 0"
+    "  ORDER BY n FOR UPDATE OF tenure_message),"
+    " counted AS (SELECT grp, count(*) AS messages FROM lacking GROUP BY grp),"
+    " raised AS (INSERT INTO tenure_number AS given(queue, grp, last)"
+    "  SELECT $1::bigint, grp, messages FROM counted ORDER BY grp"
+    "  ON CONFLICT(queue, grp) DO UPDATE SET last = given.last + excluded.last RETURNING grp, last),"
+    " numbered AS MATERIALIZED (SELECT n, start,"
+    "  last - messages + row_number() OVER (PARTITION BY grp ORDER BY n) AS number"
+    "  FROM lacking JOIN counted USING (grp) JOIN raised USING (grp))"
+    " UPDATE tenure_message AS message SET headers = start || $4 || '\"' || number || '\"]]' FROM numbered"
+    "  WHERE message.queue = $1 AND message.n = ANY((SELECT $2)::bigint[]) AND message.n = numbered.n"
+    "  RETURNING message.n, number";
+
+/// As headersToText has them, without the end. They were read from such a text.
+std::string startOf(const Message& message) {
+  std::string text = storage::headersToTextAnyhow(message.headers).value_or("[]");
+  text.back() = ',';
+  return message.headers.empty() ? "[" : text;
+}
+
+}  // namespace
+
+Result<bool> giveNumbers(Connection& connection, std::int64_t queue, std::deque<Message>& messages) {
+  std::map<std::int64_t, Message*> lacking;
+  Array places(TypeId::bigint);
+  Array starts(TypeId::text);
+  for (Message& message : messages) {
+    if (!storage::lacksNumber(message)) continue;
+    places.add(message.position);
+    starts.add(startOf(message));
+    lacking.emplace(message.position, &message);
+  }
+  const Exchange given = connection.exchange(
+      std::vector{command(giveAll, queue, places, starts, storage::numberInText), command("COMMIT")});
+  if (!given) {
+    connection.rollback();
+    return given.error();
+  }
+  if (const Result<void> committed = checkCommitted(connection, given.answers[1]); !committed)
+    return isOutcomeUnknown(committed.error().code) ? Error{Errc::unavailable, committed.error().detail}
+                                                    : committed.error();
+  const Answer& rows = given.answers[0];
+  for (int row = 0; row < rows.rows(); ++row)
+    lacking.at(rows.integer(row, 0))->headers.emplace_back(numberHeader, std::to_string(rows.integer(row, 1)));
+  return static_cast<std::size_t>(rows.rows()) == lacking.size();
+}
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,51 @@
+#include "storage/message_numbers.hpp"
+
+#include <algorithm>
+
+#include "base/digest.hpp"
+#include "base/publish_headers.hpp"
+#include "base/text.hpp"
+#include "base/validation.hpp"
+#include "tenure/spi/source.hpp"
+
+namespace tenure::storage {
+namespace {
+
+constexpr std::string_view idEnding = "/skip";
+constexpr std::size_t longestReason = 200;
+
+const std::string* valueOf(const NewMessage& message, std::string_view name) {
+  const auto header = std::ranges::find(message.headers, name, &Headers::value_type::first);
+  return header == message.headers.end() ? nullptr : &header->second;
+}
+
+bool hasGroup(const NewMessage& message) { return !message.group.value.empty() && isGroup(message.group); }
+
+/// An id that leaves no room, or is none, by its digest.
+MessageId skipIdOf(const MessageId& id) {
+  MessageId skip{id.value + std::string(idEnding)};
+  if (!id.value.empty() && parseMessageId(skip.value)) return skip;
+  return {hexadecimal(digestOf(id.value)) + std::string(idEnding)};
+}
+
+}  // namespace
+
+bool lacksNumber(const NewMessage& message) {
+  return hasGroup(message) && valueOf(message, numberHeader) == nullptr && valueOf(message, leftOutHeader) == nullptr;
+}
+
+std::optional<NewMessage> skipOf(const NewMessage& message, std::string_view reason) {
+  const std::string* number = valueOf(message, numberHeader);
+  if (!hasGroup(message) || number == nullptr || parseInteger(*number).value_or(0) <= 0) return std::nullopt;
+  if (valueOf(message, skipHeader) != nullptr) return std::nullopt;
+  NewMessage skip{.id = skipIdOf(message.id),
+                  .group = message.group,
+                  .headers = {{std::string(numberHeader), *number},
+                              {std::string(skipHeader), shortened(escaped(reason), longestReason)}}};
+  for (const std::string_view name : {exchangeHeader, routingKeyHeader, mandatoryHeader})
+    if (const std::string* value = valueOf(message, name); value != nullptr && isText(*value))
+      skip.headers.emplace_back(name, *value);
+  return skip;
+}
+
+}  // namespace tenure::storage
