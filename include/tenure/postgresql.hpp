@@ -113,6 +113,10 @@ struct Options {
   /// transaction of the term that reads, and keeps it: whoever reads it again finds the same. A message that brings a
   /// number keeps that.
   bool numberWhenRead = false;
+  /// Of the store of a consumer that passes its queue's messages on, such as a Relay: the transaction that makes a dead
+  /// letter of a message with a number appends a message to the queue whose header skipHeader says that the number is
+  /// skipped. Not with `numbered`.
+  bool skipDeadNumbers = false;
   /// Accept a server that reports commits before they are durable. A crash may then lose acknowledged messages.
   bool allowUnsafeCommits = false;
 };

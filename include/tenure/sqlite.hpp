@@ -48,6 +48,10 @@ struct Options {
   /// transaction of the term that reads, and keeps it: whoever reads it again finds the same. A message that brings a
   /// number keeps that.
   bool numberWhenRead = false;
+  /// Of the store of a consumer that passes its queue's messages on, such as a Relay: the transaction that makes a dead
+  /// letter of a message with a number appends a message to the queue whose header skipHeader says that the number is
+  /// skipped. Not with `numbered`.
+  bool skipDeadNumbers = false;
 };
 
 /// One file as both ends of a consumer: source() and store() share each transaction. Its queue belongs to the election

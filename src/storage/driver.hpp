@@ -124,6 +124,8 @@ struct Limits {
   bool numbersMessages = false;
   bool isQueueUsers = false;    // the driver's own queue is a table of the user's, to which handlers send by an INSERT
   bool keepsScheduled = false;  // and messages that wait for their time
+  /// A dead letter's number is skipped by a message at the end of the queue.
+  bool skipsDeadNumbers = false;
 };
 
 /// A transaction on the server, for handlers who speak SQL. Before begin() it holds nothing there.

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "storage/headers_text.hpp"
 #include "storage/message_check.hpp"
+#include "storage/message_numbers.hpp"
 #include "storage/records.hpp"
 #include "storage/waiting_rows.hpp"
 
@@ -287,6 +288,8 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
   leaveOut(unnumbered.message, room - std::min(room, bytesBesideBody(letter)),
            "a letter of this store has at most " + std::to_string(room) + " bytes");
   writes_.put(Table::deadLetter, deadLetterRow(consumer, unnumbered));
+  if (session_.limits().skipsDeadNumbers)
+    if (auto skip = skipOf(letter.message, letter.reason)) writes_.enqueue(*std::move(skip));
   return {};
 }
 

@@ -41,6 +41,8 @@ class Backend : public IPlace {
   virtual Result<void> numberWhenRead() {
     return Error{Errc::unsupported, "this queue cannot number messages when they are read"};
   }
+  /// Its store appends, behind each dead letter with a number, a message that says that the number is skipped.
+  virtual void skipDeadNumbers() {}
   /// A consumer coalesces so many waiting messages: a queue that hands out only some at a time makes it more, unless
   /// its URL says how many.
   virtual void lookAhead(std::size_t) {}

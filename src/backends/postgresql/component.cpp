@@ -19,6 +19,7 @@ class PostgresqlBackend final : public DatabaseBackend<postgresql::Options, post
     options_.numberWhenRead = true;
     return {};
   }
+  void skipDeadNumbers() override { options_.skipDeadNumbers = true; }
   std::string place() const override {
     return "postgresql:" + options_.user + "@" + options_.host + ":" + std::to_string(options_.port) + "/" +
            options_.database;

@@ -138,11 +138,13 @@ class Driver final : public storage::IStoreDriver {
   IEventSink& events_;
   const Lane lane_;
   HandedOut* const handedOut_;
-  const storage::Limits limits_{.logHasGaps = true,
-                                .keepsQueue = true,
-                                .numbersMessages = options_.numbered,
-                                .isQueueUsers = options_.table.has_value(),
-                                .keepsScheduled = true};
+  const storage::Limits limits_{
+      .logHasGaps = true,
+      .keepsQueue = true,
+      .numbersMessages = options_.numbered,
+      .isQueueUsers = options_.table.has_value(),
+      .keepsScheduled = true,
+      .skipsDeadNumbers = options_.skipDeadNumbers && !options_.numbered && !options_.table.has_value()};
   storage::WhichQueue which_;
   Session session_;
   std::optional<TermIdentity> term_;   // whose the session is

@@ -25,6 +25,7 @@ class SqliteBackend final : public DatabaseBackend<sqlite::Options, sqlite::Data
     options_.numberWhenRead = true;
     return {};
   }
+  void skipDeadNumbers() override { options_.skipDeadNumbers = true; }
   std::string place() const override {
     std::error_code ignored;
     return "sqlite:" + std::filesystem::weakly_canonical(std::filesystem::absolute(options_.file), ignored).string();

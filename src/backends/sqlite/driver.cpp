@@ -46,7 +46,11 @@ void Driver::emit(const Term& term, Body body) {
 
 // A look at a key costs as much as making it.
 storage::Limits Driver::limitsFor(const Options& options) {
-  return {.looksAreDear = true, .keepsQueue = true, .numbersMessages = options.numbered, .keepsScheduled = true};
+  return {.looksAreDear = true,
+          .keepsQueue = true,
+          .numbersMessages = options.numbered,
+          .keepsScheduled = true,
+          .skipsDeadNumbers = options.skipDeadNumbers && !options.numbered};
 }
 
 // --- the file
