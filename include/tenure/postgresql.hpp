@@ -111,11 +111,11 @@ struct Options {
   bool numbered = false;
   /// Of a source: every message that has a group and no number gets the group's next one before it is handed out, in a
   /// transaction of the term that reads, and keeps it: whoever reads it again finds the same. A message that brings a
-  /// number keeps that.
+  /// number keeps that. Not where the queue is a table of yours.
   bool numberWhenRead = false;
   /// Of the store of a consumer that passes its queue's messages on, such as a Relay: the transaction that makes a dead
   /// letter of a message with a number appends a message to the queue whose header skipHeader says that the number is
-  /// skipped. Not with `numbered`.
+  /// skipped. Not with `numbered`, and not where the queue is a table of yours.
   bool skipDeadNumbers = false;
   /// Accept a server that reports commits before they are durable. A crash may then lose acknowledged messages.
   bool allowUnsafeCommits = false;

@@ -23,6 +23,7 @@ struct RelayOptions {
   std::string consumer;
   std::string statusFile;
   bool check = false;
+  bool number = false;
   ConsumerOptions tuning{.delivery = Guarantee::atLeastOnce, .ordering = Ordering::perGroup(4)};
   CareerLimits limits;
 
@@ -40,7 +41,10 @@ target has confirmed it. The relay is the only consumer of its queue.
 
 Messages of one group are published in their order, and other groups beside them (--lanes). Each is
 published at least once, under its own id: a consumer of Tenure at the other end drops what comes
-again.
+again. With --number it carries its number within its group in the header tenure-number, given
+once and durable before it is published: a consumer with --follow-numbers at the other end follows
+them. A dead letter with a number publishes a message whose header tenure-skip says that the number
+is skipped.
 
 While the target is away, or full, messages wait, and no attempt counts. A message that the target
 refuses is tried again after a while, with its group behind it; what no attempt can help is a dead
@@ -73,6 +77,10 @@ std::vector<Group> RelayOptions::groups() {
          "What the columns of that table are for, as ROLE=COLUMN[,ROLE=COLUMN]...; see `tenure urls`",
          {}},
         {"--to", text(to, "URL"), "Where its messages go: a queue, or an exchange of RabbitMQ", {.required = true}},
+        {"--number",
+         flag(number),
+         "Give each message of a group that brings no number its number in the group, 1, 2, 3, ...",
+         {}},
         {"--check",
          flag(check),
          "Only look whether both can be used, and print what would be published; nothing is changed",
@@ -121,6 +129,9 @@ Result<Places> placesOf(const RelayOptions& options) {
   if (!to) return named("--to", to.error());
   if ((*from)->place() == (*to)->place() && (*from)->queue() == (*to)->queue())
     return named("--to", {Errc::configurationRefused, "it is the queue that --from names: expected another one"});
+  if (options.number)
+    if (const auto numbers = (*from)->numberWhenRead(); !numbers) return named("--number", numbers.error());
+  (*from)->skipDeadNumbers();
   (*from)->setCreate(true);
   (*to)->setCreate(true);
   return Places{*std::move(from), *std::move(to)};
@@ -133,6 +144,7 @@ Result<CandidateOptions> candidateOf(const RelayOptions& options, const Places& 
   candidate->limits = options.limits;
   candidate->agreement = agreementOf(options.tuning, candidate->election);
   candidate->agreement.merge(Agreement{{"work", "relay"},
+                                       {"numbering", options.number ? "of what brings no number" : "none"},
                                        {"queue", places.from->place() + " " + places.from->queue()},
                                        {"target", places.to->place() + " " + places.to->queue()}});
   return candidate;

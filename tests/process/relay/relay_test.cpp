@@ -35,8 +35,8 @@ class RelayTool : public ToolInElection {
   }
   std::string to() const { return with(to_->url(), "queue=" + name_ + "-in"); }
 
-  /// m-1 to m-count, over the groups in turns; some of them.
-  void produce(int first, int last) {
+  /// m-1 to m-count, over the groups in turns; some of them. The target refuses the poisoned one.
+  void produce(int first, int last, int poisoned = 0) {
     if (isTable_)
       return void(shop().ask("INSERT INTO " + shop().role() +
                              ".outbox(id, group_key, body) SELECT 'm-' || n, 'g' || n % " + std::to_string(groups) +
@@ -45,7 +45,7 @@ class RelayTool : public ToolInElection {
     std::string lines;
     for (int i = first; i <= last; ++i)
       lines += "{\"id\":\"m-" + std::to_string(i) + "\",\"group\":\"g" + std::to_string(i % groups) + "\",\"body\":\"" +
-               std::to_string(i) + "\"}\n";
+               std::to_string(i) + "\"" + (i == poisoned ? ",\"headers\":{\"tenure-priority\":\"many\"}" : "") + "}\n";
     const Run run = tenure({"produce", "--queue", from(), "--format", "jsonl"}, lines);
     ASSERT_EQ(run.exit, 0) << run.output;
   }
@@ -55,7 +55,7 @@ class RelayTool : public ToolInElection {
     return start(inElection("relay", all), name);
   }
   /// The consumer at the other end, into a table of its own.
-  Program receiver() {
+  Program receiver(const Arguments& more = {}) {
     sql("CREATE TABLE IF NOT EXISTS seen(n INTEGER PRIMARY KEY, id, grp, body)", "seen.db");
     Arguments all{"consume",
                   "--zookeeper",
@@ -68,6 +68,7 @@ class RelayTool : public ToolInElection {
                   "sqlite:" + at("seen.db"),
                   "--sql",
                   "INSERT INTO seen(id, grp, body) VALUES (:id, :group, :body)"};
+    all.insert(all.end(), more.begin(), more.end());
     return start(std::move(all), "receiver");
   }
   bool seen(int messages) {
@@ -132,6 +133,36 @@ TEST_P(RelayBetween, EveryMessageIsSeenOnceAndInOrderAcrossAHandoverAndAKill) {
   expectEachOnceInItsGroupsOrder(count);
 }
 
+class NumberingRelay : public RelayTool, public testing::WithParamInterface<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(From, NumberingRelay, testing::Values("postgresql", "sqlite"),
+                         [](const auto& each) { return each.param; });
+
+TEST_P(NumberingRelay, AFollowerSeesAllOthersOnceAndInOrderWhenAMessageDiesAndARelayIsKilled) {
+  connect(GetParam(), "rabbitmq");
+  produce(1, count / 3, 40);
+  Program first = relay("first", {"--number", "--max-batch", "8"});
+  ASSERT_TRUE(leads(first)) << first.output();
+  Program second = relay("second", {"--number", "--max-batch", "8"});
+  ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
+  Program consumer = receiver({"--follow-numbers"});
+  ASSERT_TRUE(leads(consumer)) << consumer.output();
+  ASSERT_TRUE(seen(20)) << first.output();
+
+  first.signal(SIGKILL);
+  produce(count / 3 + 1, count);
+  ASSERT_TRUE(leads(second)) << second.output();
+  ASSERT_TRUE(seen(count - 1)) << consumer.output();
+
+  ASSERT_TRUE(isSent()) << second.output();
+  EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
+  EXPECT_EQ(told(consumer, SIGTERM), 0) << consumer.output();
+  expectEachOnceInItsGroupsOrder(count - 1);
+  EXPECT_EQ(sql("SELECT count(*) FROM seen WHERE id = 'm-40'", "seen.db"), "0");
+  EXPECT_THAT(consumer.output(), HasSubstr(" message_skipped ")) << "the number of m-40 is not waited for";
+  EXPECT_THAT(tenure({"dead-letters", "list", "--queue", from()}).output, HasSubstr("m-40"));
+}
+
 TEST_F(RelayTool, ChecksBothEndsAndSendsNothing) {
   connect("sqlite", "sqlite");
   produce(1, 3);
@@ -154,6 +185,10 @@ TEST_F(RelayTool, RefusesPlacesThatItCannotUse) {
   const Run cache = refused("redis://localhost/0?queue=a", to());
   EXPECT_EQ(cache.exit, 78);
   EXPECT_THAT(cache.output, HasSubstr("--from: expected a queue in PostgreSQL or SQLite"));
+  const Run table = tenure(
+      inElection("relay", {"--number", "--from", "postgresql://localhost/shop?table=shop.outbox", "--to", to()}));
+  EXPECT_EQ(table.exit, 78);
+  EXPECT_THAT(table.output, HasSubstr("--number: "));
 }
 
 TEST_F(RelayTool, StatusRaisesAnAlarmWhereMessagesWaitAndNobodyLeads) {
