@@ -7,6 +7,7 @@ namespace {
 
 /// Of a target that is away. Not the growing wait of failed attempts: its end is to be seen soon.
 constexpr std::chrono::milliseconds nextLook{500};
+constexpr std::size_t mostStored = 32'768;
 
 }  // namespace
 
@@ -35,8 +36,11 @@ Outcome outcomeOf(const Result<void>& result) {
 
 std::optional<Result<void>> Publications::take(const Message& message) {
   const std::lock_guard lock(mutex_);
-  const auto found = results_.extract({message.position, message.id.value});
-  return found ? std::optional(std::move(found.mapped())) : std::nullopt;
+  const auto found = results_.find({message.position, message.id.value});
+  if (found == results_.end()) return std::nullopt;
+  const Result<void> result = found->second;
+  if (!result) results_.erase(found);
+  return result;
 }
 
 void Publications::remember(std::span<const Message> messages, std::span<const Result<void>> results) {
@@ -44,13 +48,17 @@ void Publications::remember(std::span<const Message> messages, std::span<const R
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const Answer answer = answerOf(results[i]);
     if (answer == Answer::untried || answer == Answer::away) continue;
-    results_.insert_or_assign({messages[i].position, messages[i].id.value}, results[i]);
+    Key key{messages[i].position, messages[i].id.value};
+    const bool isNew = results_.insert_or_assign(key, results[i]).second;
+    if (isNew && results[i]) stored_.push_back(std::move(key));
   }
+  for (; stored_.size() > mostStored; stored_.pop_front()) results_.erase(stored_.front());
 }
 
 void Publications::clear() {
   const std::lock_guard lock(mutex_);
   results_.clear();
+  stored_.clear();
 }
 
 }  // namespace tenure::relaying

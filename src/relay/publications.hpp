@@ -1,13 +1,16 @@
-/// What became of the messages of a batch that was not published whole, until each of them is handled alone. Pure.
+/// What became of the messages that this term has published, for those that are handled again. Pure.
 ///
-///   batch ──every message stored──▶ done
+///   batch ──every message stored──▶ done ──its commit fails──▶ the batch comes again, and is not published again
 ///     └─some refused, or the target is away──▶ split: each message comes alone
 ///                                                ├─ stored before: done, and not published again
 ///                                                ├─ refused before: that is its attempt
 ///                                                └─ else: published now
+///
+/// Of messages that were stored, the last 32,768 are remembered: more than lanes have in hand as a rule.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -35,9 +38,8 @@ Outcome outcomeOf(const Result<void>& result);
 /// Threads: any.
 class Publications {
  public:
-  /// What is known of it, which is forgotten with that.
+  /// What is known of it. That it was refused is forgotten with that.
   std::optional<Result<void>> take(const Message& message);
-  /// Of a batch that is split.
   void remember(std::span<const Message> messages, std::span<const Result<void>> results);
   void clear();
 
@@ -47,6 +49,7 @@ class Publications {
 
   std::mutex mutex_;
   std::map<Key, Result<void>> results_;
+  std::deque<Key> stored_;  // the oldest first
 };
 
 }  // namespace tenure::relaying

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/backoff.hpp"
+#include "base/publish_headers.hpp"
 #include "consumer/work.hpp"
 #include "relay/publications.hpp"
 #include "relay/target.hpp"
@@ -17,24 +18,59 @@ using namespace std::chrono_literals;
 /// see that its term ends, or that the store is away as well.
 constexpr Duration patience = 1s;
 
+constexpr std::chrono::milliseconds skipAgain{5'000};
+
+bool isSkip(const Message& message) {
+  return std::ranges::find(message.headers, skipHeader, &Headers::value_type::first) != message.headers.end();
+}
+
+/// A skip has the exchange and routing key of the message that it stands for. Where these are what the message died of,
+/// it goes where messages without them go.
+Message withoutItsWay(Message skip) {
+  std::erase_if(skip.headers, [](const auto& header) {
+    return header.first == exchangeHeader || header.first == routingKeyHeader || header.first == mandatoryHeader;
+  });
+  return skip;
+}
+
 class Publishing {
  public:
   Publishing(Target& target, Publications& publications, const IClock& clock)
       : target_(target), publications_(publications), clock_(clock) {}
 
   Outcome handle(const BatchDelivery& batch) {
-    if (batch.messages.size() == 1)
-      if (const auto known = publications_.take(batch.messages.front())) return outcomeOf(*known);
-    const std::vector<Result<void>> results = publish(batch.messages, batch.term);
-    if (batch.messages.size() == 1) return outcomeOf(results.front());
-    const auto failed = std::ranges::find_if(results, [](const Result<void>& result) { return !result; });
-    if (failed == results.end()) return Outcome::done();
-    publications_.remember(batch.messages, results);
-    return Outcome::failed(failed->error().message());
+    std::vector<std::optional<Result<void>>> known;
+    for (const Message& message : batch.messages) known.push_back(publications_.take(message));
+    std::vector<Message> some;
+    const bool isFresh = std::ranges::none_of(known, [](const auto& result) { return result.has_value(); });
+    for (std::size_t i = 0; !isFresh && i < known.size(); ++i)
+      if (!known[i]) some.push_back(batch.messages[i]);
+    const std::span<const Message> fresh = isFresh ? batch.messages : std::span<const Message>(some);
+    const std::vector<Result<void>> published = publish(fresh, batch.term);
+    if (batch.messages.size() == 1) return outcomeOfOne(batch, known.front() ? *known.front() : published.front());
+    publications_.remember(fresh, published);
+    for (std::size_t i = 0, next = 0; i < known.size(); ++i) {
+      const Result<void>& result = known[i] ? *known[i] : published[next++];
+      if (!result) return Outcome::failed(result.error().message());
+    }
+    return Outcome::done();
   }
 
  private:
+  /// Of a message that is alone; that it was refused is its attempt, and not remembered.
+  Outcome outcomeOfOne(const BatchDelivery& batch, Result<void> result) {
+    const Message& message = batch.messages.front();
+    const Answer answer = answerOf(result);
+    const bool isRefused = answer == Answer::refused || answer == Answer::hopeless;
+    if (isRefused && isSkip(message)) result = publish(std::vector{withoutItsWay(message)}, batch.term).front();
+    if (result) publications_.remember(batch.messages, std::vector{result});
+    // Who follows the numbers waits for a skip, so it never is a dead letter itself.
+    if (!result && isSkip(message)) return Outcome::retryLater(result.error().message(), skipAgain);
+    return outcomeOf(result);
+  }
+
   std::vector<Result<void>> publish(std::span<const Message> messages, const Term& term) {
+    if (messages.empty()) return {};
     std::vector<NewMessage> toSend(messages.begin(), messages.end());
     std::vector<std::size_t> places(messages.size());
     for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;

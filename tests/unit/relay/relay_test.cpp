@@ -26,6 +26,7 @@ struct Target {
   std::map<std::string, std::deque<Error>> answers;  // for each id, one after the other; then it stores
   std::deque<Error> ofAll;                           // before these
   std::function<void()> beforeEach = [] {};
+  std::vector<std::string> ways;
   int opened = 0;
 };
 
@@ -41,7 +42,10 @@ class TargetSink final : public IMessageSink {
       target_.ofAll.pop_front();
       return results;
     }
-    for (const NewMessage& message : messages) results.push_back(answer(message.id.value));
+    for (const NewMessage& message : messages) {
+      if (message.headers.size() == 2) target_.ways.push_back(message.id.value + " without a way");
+      results.push_back(answer(message.id.value));
+    }
     return results;
   }
 
@@ -153,6 +157,27 @@ TEST_F(RelayUnit, PublishesNothingUnderALostLease) {
       EndTerm);
   EXPECT_THAT(target.stored, IsEmpty());
   EXPECT_EQ(world.waiting().size(), 1U);
+}
+
+TEST_F(RelayUnit, ACommitThatFailsPublishesNothingAgain) {
+  produce({"a", "b"});
+  world.fail(memory::Operation::commit, Errc::storeBusy, 3);
+  work();
+  EXPECT_THAT(target.stored, ElementsAre("a", "b"));
+  EXPECT_THAT(world.waiting(), IsEmpty());
+}
+
+TEST_F(RelayUnit, ASkippedNumberIsNeverADeadLetterAndGoesWhereMessagesWithoutAWayGo) {
+  world.deliver(
+      {{MessageId{"a/skip"},
+        GroupId{"g"},
+        "",
+        {{std::string(numberHeader), "1"}, {std::string(skipHeader), "rejected"}, {"tenure-exchange", "absent"}}}});
+  target.answers["a/skip"] = std::deque<Error>(9, Error{Errc::invalidArgument, "no such exchange"});
+  work(1000);
+  EXPECT_THAT(target.stored, ElementsAre("a/skip"));
+  EXPECT_THAT(target.ways, testing::Contains("a/skip without a way"));
+  EXPECT_THAT(world.deadLetters(), IsEmpty());
 }
 
 /// What lanes publish beside each other, each through a sink of its own.
