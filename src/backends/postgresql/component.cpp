@@ -16,8 +16,6 @@ class PostgresqlBackend final : public DatabaseBackend<postgresql::Options, post
     return {};
   }
   Result<void> numberWhenRead() override {
-    if (options_.table)
-      return Error{Errc::unsupported, "the queue is a table of yours: write its numbers with its rows (column number)"};
     options_.numberWhenRead = true;
     return {};
   }

@@ -67,7 +67,8 @@ std::string putBackSql(const OutboxShape& shape) {
            letterId + " AND r." + status + " = " + shape.dead + " RETURNING r." + id + " AS id)";
     isAbsent = " WHERE NOT EXISTS (SELECT FROM back WHERE back.id = " + letterId + ")";
   }
-  return sql + " INSERT INTO " + shape.table + "(" + columns + ") SELECT " + values + " FROM letter" + isAbsent;
+  return sql + " INSERT INTO " + shape.table + "(" + columns + ") OVERRIDING SYSTEM VALUE SELECT " + values +
+         " FROM letter" + isAbsent;
 }
 
 }  // namespace

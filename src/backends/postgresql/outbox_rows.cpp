@@ -84,8 +84,30 @@ std::string OutboxRows::setFailed() const {
   return set;
 }
 
+/// As numbering.cpp does it for a queue's messages, with the same counters. A row that has no number yet has not been
+/// in anybody's hands.
+std::string OutboxRows::numberSql() const {
+  const OutboxShape::Column& id = shape_.at(Role::id);
+  const std::string& group = shape_.at(Role::group).sql;
+  const OutboxShape::Column& number = shape_.at(Role::number);
+  return "WITH lacking AS MATERIALIZED (SELECT r." + id.sql + " AS id, convert_to(r." + group +
+         "::text, 'UTF8') AS grp, wanted.tenure_place AS place FROM " + shape_.table +
+         " AS r JOIN unnest((SELECT $2)::text[]) WITH ORDINALITY AS wanted(tenure_id, tenure_place) ON r." + id.sql +
+         " = wanted.tenure_id::" + id.type + " WHERE r." + id.sql + " = ANY((SELECT $2)::text[]::" + id.type +
+         "[]) AND r." + number.sql + " IS NULL AND " + isWaiting() + " ORDER BY wanted.tenure_place FOR UPDATE OF r)," +
+         " counted AS (SELECT grp, count(*) AS messages FROM lacking GROUP BY grp),"
+         " raised AS (INSERT INTO tenure_number AS given(queue, grp, last)"
+         "  SELECT $1::bigint, grp, messages FROM counted ORDER BY grp"
+         "  ON CONFLICT(queue, grp) DO UPDATE SET last = given.last + excluded.last RETURNING grp, last),"
+         " numbered AS MATERIALIZED (SELECT id, last - messages + row_number() OVER (PARTITION BY grp ORDER BY place)"
+         "  AS number FROM lacking JOIN counted USING (grp) JOIN raised USING (grp))"
+         " UPDATE " +
+         shape_.table + " AS r SET " + number.sql + " = numbered.number FROM numbered WHERE r." + id.sql +
+         " = numbered.id RETURNING r." + id.sql + "::text, numbered.number";
+}
+
 OutboxRows::OutboxRows(OutboxShape shape)
-    : shape_(std::move(shape)), look_(""), untilNext_(""), sent_(""), dead_(""), tried_(""), forget_("") {
+    : shape_(std::move(shape)), look_(""), untilNext_(""), sent_(""), dead_(""), tried_(""), forget_(""), number_("") {
   const OutboxShape::Column& id = shape_.at(Role::id);
   const OutboxShape::Column* sendAt = shape_.find(Role::sendAt);
   const std::string isDue =
@@ -116,6 +138,7 @@ OutboxRows::OutboxRows(OutboxShape shape)
       " FROM unnest((SELECT $1)::text[], (SELECT $2)::text[], (SELECT $3)::bigint[])"
       " AS given(id, why, attempts) WHERE " +
       shape_.table + "." + id.sql + " = given.id::" + id.type;
+  if (shape_.takesNumbers()) number_ = numberSql();
   const std::string failed = setFailed();
   if (!failed.empty()) tried_ = "UPDATE " + shape_.table + " SET " + failed + given;
   if (!shape_.hasStatus()) {
@@ -179,6 +202,10 @@ Command OutboxRows::dead(const std::vector<OutboxFailure>& rows) const {
 
 bool OutboxRows::showsAttempts() const noexcept {
   return shape_.find(Role::attempts) != nullptr || shape_.find(Role::failure) != nullptr;
+}
+
+Command OutboxRows::number(std::int64_t queue, const std::vector<std::string>& ids) const {
+  return command(number_, queue, textArray(ids));
 }
 
 Command OutboxRows::tried(const std::vector<OutboxFailure>& rows) const { return update(tried_, rows); }

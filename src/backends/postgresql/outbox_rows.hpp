@@ -48,14 +48,18 @@ class OutboxRows {
   /// Deletes rows that were sent so long ago, the oldest first.
   Command forget(std::chrono::milliseconds age, std::int64_t atMost) const;
   Command tried(const std::vector<OutboxFailure>& rows) const;
+  /// Gives those that wait and have none the next numbers of their groups, in the order of `ids`, and says which: only
+  /// where the shape takes numbers.
+  Command number(std::int64_t queue, const std::vector<std::string>& ids) const;
 
  private:
   std::string isWaiting() const;
   std::string setFailed() const;
+  std::string numberSql() const;
   Command update(SqlText sql, const std::vector<OutboxFailure>& rows) const;
 
   OutboxShape shape_;
-  SqlText look_, untilNext_, sent_, dead_, tried_, forget_;
+  SqlText look_, untilNext_, sent_, dead_, tried_, forget_, number_;
 };
 
 }  // namespace tenure::postgresql

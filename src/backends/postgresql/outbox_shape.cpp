@@ -143,7 +143,8 @@ Result<OutboxShape::Column> fittingColumn(const FoundTable& table, Role role, co
                              .type = found->type,
                              .fullType = found->fullType,
                              .isJson = found->base == "json" || found->base == "jsonb",
-                             .isBytes = found->base == "bytea"};
+                             .isBytes = found->base == "bytea",
+                             .mayUpdate = found->mayUpdate};
 }
 
 OutboxTable::Columns columnsOf(const OutboxTable& table) {
@@ -152,6 +153,24 @@ OutboxTable::Columns columnsOf(const OutboxTable& table) {
     for (const RoleName& each : roleNames()) columns.emplace(each.role, each.column);
   if (const auto id = columns.find(Role::id); id != columns.end()) columns.emplace(Role::order, id->second);
   return columns;
+}
+
+/// Rows are marked by their ids: one of two rows with the same id would be marked with the other, and never be sent.
+/// A partitioned table cannot have such an index; there the ids are the user's to keep apart.
+Result<void> checkIds(Connection& connection, const FoundTable& table, const OutboxShape& shape) {
+  const std::string& id = shape.at(Role::id).sql;
+  const Result<Answer> looked = connection.ask(
+      "SELECT (c.relkind = 'p')::int::bigint, a.attnotnull::int::bigint,"
+      " (SELECT count(*) FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisvalid AND i.indisunique"
+      "  AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum AND i.indpred IS NULL)"
+      " FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid"
+      " WHERE c.oid = $1::regclass AND quote_ident(a.attname) IN ($2, trim('\"' FROM $2))",
+      shape.table, id);
+  if (!looked) return looked.error();
+  const std::string shown = "column " + printable(id) + " (id) ";
+  if (looked->integer(0, 1) == 0) return unfit(table, shown + "may be NULL: expected it NOT NULL");
+  if (looked->integer(0, 0) != 0 || looked->integer(0, 2) > 0) return {};
+  return unfit(table, shown + "has no unique index of its own: rows of the same id would be marked together");
 }
 
 /// Whether the column can hold the states, each of them another value.
@@ -190,6 +209,18 @@ const OutboxShape::Column* OutboxShape::find(Role role) const noexcept {
   return found == roles.end() ? nullptr : &found->second;
 }
 
+Result<void> OutboxShape::takesNumbers() const {
+  const std::string which = "table " + printable(table) + ": ";
+  const Column* number = find(Role::number);
+  if (number == nullptr || find(Role::group) == nullptr)
+    return Error{Errc::configurationRefused,
+                 which + "its rows cannot be given numbers: name a column for number, and one for group"};
+  if (!number->mayUpdate)
+    return Error{Errc::configurationRefused, which + "column " + printable(number->sql) +
+                                                 " (number) may not be written by this user: no right to UPDATE"};
+  return {};
+}
+
 Result<OutboxShape> shapeOf(Connection& connection, const OutboxTable& table) {
   const Result<FoundTable> found = findTable(connection, table);
   if (!found) return found.error();
@@ -208,6 +239,7 @@ Result<OutboxShape> shapeOf(Connection& connection, const OutboxTable& table) {
     if (!column) return column.error();
     shape.roles.emplace(role, *std::move(column));
   }
+  if (const Result<void> ids = checkIds(connection, *found, shape); !ids) return ids.error();
   if (shape.hasStatus()) {
     if (const Result<void> states = checkStates(connection, *found, shape); !states) return states.error();
     if (shape.find(Role::sentAt) != nullptr) shape.keepSent = table.keepSent;

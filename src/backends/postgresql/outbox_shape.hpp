@@ -35,6 +35,7 @@ struct OutboxShape {
     std::string fullType;  // with it
     bool isJson = false;
     bool isBytes = false;
+    bool mayUpdate = false;  // this user
   };
 
   std::string table;             // as SQL names it
@@ -47,6 +48,8 @@ struct OutboxShape {
   const Column* find(Role role) const noexcept;
   const Column& at(Role role) const noexcept { return roles.at(role); }
   bool hasStatus() const noexcept { return find(Role::status) != nullptr; }
+  /// Errors: configurationRefused   rows cannot be given numbers
+  Result<void> takesNumbers() const;
 };
 
 /// Looks at the table's columns and at this user's rights on them, and changes nothing.

@@ -1,13 +1,17 @@
 #include "backends/postgresql/outbox_source.hpp"
 
 #include <algorithm>
+#include <map>
 
+#include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/reading.hpp"
 #include "backends/postgresql/schema.hpp"
+#include "backends/postgresql/session.hpp"
 #include "backends/postgresql/session_name.hpp"
 #include "backends/shared/cut_off.hpp"
 #include "base/assert.hpp"
 #include "storage/fenced_transaction.hpp"
+#include "storage/message_numbers.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -17,7 +21,8 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds outboxNet = 1s;  // a table may have no trigger, and a notification may be lost
 constexpr auto outboxSleep = 1500ms;                 // renewed by a reader that is still idle after `outboxNet`
 constexpr Duration outboxPace = 10ms;
-constexpr std::int64_t forgottenAtOnce = 1000;
+constexpr std::int64_t mostForgotten = 1000;
+constexpr Duration slowToForget = 200ms;
 constexpr std::int64_t outboxBytes = 8LL << 20U;  // a fetch of large messages stops here
 
 }  // namespace
@@ -29,7 +34,8 @@ Result<void> OutboxSource::prepare(const std::stop_token& stop) {
   if (!opened) return backends::unlessStopped(opened.error(), stop);
   const backends::CutOff cutOff((*opened)->socket(), stop);
   const Result<OutboxShape> shape = shapeOf(**opened, *options_.table);
-  return shape ? Result<void>{} : backends::unlessStopped(shape.error(), stop);
+  if (!shape) return backends::unlessStopped(shape.error(), stop);
+  return options_.numberWhenRead ? shape->takesNumbers() : Result<void>{};
 }
 
 Result<QueueIdentity> OutboxSource::identity(const std::stop_token& stop) {
@@ -50,8 +56,10 @@ Result<void> OutboxSource::own(const TermIdentity& term) {
   if (Result<void> schema = checkSchema(*connection_); !schema) return schema;
   Result<OutboxShape> shape = shapeOf(*connection_, *options_.table);
   if (!shape) return shape.error();
+  if (const Result<void> fit = shape->takesNumbers(); options_.numberWhenRead && !fit) return fit;
   const Result<QueuePlace> queue = takeToRead(*connection_, options_, term);
   if (!queue) return queue.error();
+  queue_ = queue->number;
   room_.attach(connection_.get(), *queue, term);
   keepSent_ = shape->keepSent;
   forgetAt_ = forgetNow_ = keepSent_ > 0ms ? BootClock::now() : BootTime::max();
@@ -93,12 +101,39 @@ Result<std::vector<Message>> OutboxSource::look(std::size_t max) {
   if (!next.isNull(0, 0) && next.integer(0, 0) < outboxNet.count())
     nextTime_ = now + std::chrono::milliseconds{next.integer(0, 0)};
   std::vector<Message> messages;
-  for (int row = 0; row < looked.answers[0].rows(); ++row) {
+  for (int row = 0; row < looked.answers[0].rows(); ++row)
     messages.push_back(OutboxRows::messageFrom(looked.answers[0], row));
-    messages.back().position = handedOut_.add(messages.back().id.value);
-  }
+  const Result<bool> numbered = number(messages);
+  if (!numbered) return numbered.error();
+  if (!*numbered) return std::vector<Message>{};  // some are not as they were read: the next look finds them
+  for (Message& message : messages) message.position = handedOut_.add(message.id.value);
   if (!messages.empty()) pacedUntil_ = now + outboxPace;
   return messages;
+}
+
+Result<bool> OutboxSource::number(std::vector<Message>& messages) {
+  if (!options_.numberWhenRead) return true;
+  std::map<std::string, Message*> lacking;
+  std::vector<std::string> ids;
+  for (Message& message : messages) {
+    if (!storage::lacksNumber(message)) continue;
+    ids.push_back(message.id.value);
+    lacking.emplace(message.id.value, &message);
+  }
+  if (ids.empty()) return true;
+  if (const Result<void> held = room_.hold(); !held) return held.error();
+  const Exchange given = connection_->exchange(std::vector{rows_->number(queue_, ids), command("COMMIT")});
+  if (!given) {
+    connection_->rollback();
+    return given.error();
+  }
+  if (const Result<void> committed = checkCommitted(*connection_, given.answers[1]); !committed)
+    return isOutcomeUnknown(committed.error().code) ? Error{Errc::unavailable, committed.error().detail}
+                                                    : committed.error();
+  const Answer& rows = given.answers[0];
+  for (int row = 0; row < rows.rows(); ++row)
+    lacking.at(rows.text(row, 0))->headers.emplace_back(numberHeader, std::to_string(rows.integer(row, 1)));
+  return static_cast<std::size_t>(rows.rows()) == lacking.size();
 }
 
 Result<void> OutboxSource::tend() {
@@ -109,11 +144,20 @@ Result<void> OutboxSource::tend() {
 /// Rows that cannot be deleted (a foreign key may refer to them) or that others have locked are no trouble of this
 /// term.
 Result<void> OutboxSource::forget() {
-  const Result<std::int64_t> gone = room_.commitAsReader(rows_->forget(keepSent_, forgottenAtOnce));
+  const BootTime began = BootClock::now();
+  const Result<std::int64_t> gone = room_.commitAsReader(rows_->forget(keepSent_, forgetAtOnce_));
   if (!gone && (gone.error().is(Errc::staleTerm) || connection_->isLost())) return gone.error();
   const BootTime now = BootClock::now();
-  forgetNow_ = now + 1min;
-  forgetAt_ = gone && *gone == forgottenAtOnce ? now + 1s : forgetNow_;
+  const Duration took = now - began;
+  const bool hasMore = gone && *gone == forgetAtOnce_;
+  if (!gone)
+    forgetAtOnce_ = std::max<std::int64_t>(forgetAtOnce_ / 4, 1);
+  else if (took > slowToForget)
+    forgetAtOnce_ = std::max<std::int64_t>(forgetAtOnce_ / 2, 1);
+  else
+    forgetAtOnce_ = std::min(forgetAtOnce_ * 2, mostForgotten);
+  forgetAt_ = hasMore ? now + 1s : now + 1min;
+  forgetNow_ = hasMore ? now + std::max<Duration>(1s, 50 * took) : forgetAt_;
   return {};
 }
 

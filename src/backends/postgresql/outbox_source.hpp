@@ -3,8 +3,8 @@
 /// Each look begins at the front: the first rows that wait, but for those that this attachment has handed out
 /// (handed_out.hpp). There is no cursor, so a row that is committed late, in front of others, is never passed over.
 ///
-/// Rows that were sent long ago are deleted, some at a time, once a minute; where there are many and it is idle, once a
-/// second.
+/// Rows that were sent long ago are deleted, some at a time: once a minute; where there are more, once a second, and
+/// where that takes long, for a fiftieth of the time.
 ///
 /// Idle, it sleeps on the session's notifications, which the trigger tenure_wake_outbox sends, until the next row's
 /// time, and for a second at most: a table without the trigger is looked at once a second.
@@ -41,6 +41,8 @@ class OutboxSource final : public IMessageSource {
  private:
   Result<void> own(const TermIdentity& term);
   Result<std::vector<Message>> look(std::size_t max);
+  /// Gives numbers to those that lack them, durably. False: some rows are not as they were read.
+  Result<bool> number(std::vector<Message>& messages);
   /// Asks writers to wake this reader. True: they had not been asked, so look again.
   Result<bool> fallAsleep();
   /// Deletes some of the rows that were sent long ago.
@@ -53,6 +55,7 @@ class OutboxSource final : public IMessageSource {
   AnswerTimer* timer_ = nullptr;
   std::unique_ptr<Connection> connection_;
   std::optional<OutboxRows> rows_;
+  std::int64_t queue_ = 0;
   std::chrono::milliseconds keepSent_{0};
   WaitingRoom room_;  // for its reader's row alone: no message of this queue waits there
   WakeUp wakeUp_;
@@ -60,6 +63,7 @@ class OutboxSource final : public IMessageSource {
   BootTime pacedUntil_ = BootTime::min();  // rows come in plenty: writers need not wake us before
   BootTime forgetAt_ = BootTime::max();    // when there is nothing else to do
   BootTime forgetNow_ = BootTime::max();   // whatever there is to do
+  std::int64_t forgetAtOnce_ = 1000;       // rows: fewer where that takes long
   BootTime nextTime_ = BootTime::max();    // that of the next row that has one
 };
 

@@ -140,7 +140,11 @@ TEST(OutboxSql, TakesNamesInQuotesAndRefusesWhatIsNone) {
 
 class UnfitOutbox : public OutboxSuite {
  protected:
-  void SetUp() override { create("CREATE TABLE outbox(id bigint, body text, flag boolean, word text)"); }
+  void SetUp() override {
+    create(
+        "CREATE TABLE outbox(id bigint PRIMARY KEY, body text, flag boolean, word text NOT NULL UNIQUE,"
+        " twice int NOT NULL, none int UNIQUE)");
+  }
   /// As the next in line hears it, and as a leader.
   std::string refusal(const Options& options) {
     Database database(options, noEvents());
@@ -165,7 +169,7 @@ TEST_F(UnfitOutbox, AViewIsRefused) {
 
 TEST_F(UnfitOutbox, AnAbsentColumnIsRefusedWithThoseThatAreThere) {
   EXPECT_THAT(refusal(options({{Role::id, "id"}, {Role::body, "payload"}})),
-              HasSubstr("(body) is not there: it has id, body, flag, word"));
+              HasSubstr("(body) is not there: it has id, body, flag, word, twice, none"));
 }
 
 TEST_F(UnfitOutbox, ATableWithoutAnIdOrABodyIsRefused) {
@@ -177,6 +181,12 @@ TEST_F(UnfitOutbox, AColumnOfATypeOfNoUseIsRefused) {
   EXPECT_THAT(refusal(options({{Role::id, "flag"}, {Role::body, "body"}})), HasSubstr("(id) is of type boolean"));
   EXPECT_THAT(refusal(options({{Role::id, "id"}, {Role::body, "body"}, {Role::sendAt, "word"}})),
               HasSubstr("(send_at) is of type text: expected timestamp"));
+}
+
+TEST_F(UnfitOutbox, AnIdThatMayBeThereTwiceOrNullIsRefused) {
+  EXPECT_THAT(refusal(options({{Role::id, "twice"}, {Role::body, "body"}})),
+              HasSubstr("(id) has no unique index of its own"));
+  EXPECT_THAT(refusal(options({{Role::id, "none"}, {Role::body, "body"}})), HasSubstr("(id) may be NULL"));
 }
 
 TEST_F(UnfitOutbox, StatesThatItsColumnCannotHoldOrTellApartAreRefused) {

@@ -204,5 +204,71 @@ TEST_F(OutboxOfAllRoles, AFailedAttemptIsShownInTheRow) {
   EXPECT_EQ(ask("state || ' ' || tries || ' ' || why"), "new 2 \\xff");
 }
 
+class NumberedOutbox : public OutboxSuite {
+ protected:
+  void SetUp() override {
+    create(
+        "CREATE TABLE outbox(id int PRIMARY KEY, grp text, body text, number bigint, status text DEFAULT 'waiting')");
+  }
+  Options numbering(OutboxTable::Columns columns) {
+    Options numbering = options(std::move(columns));
+    numbering.numberWhenRead = true;
+    return numbering;
+  }
+  Options numbering() {
+    return numbering({{Role::id, "id"},
+                      {Role::group, "grp"},
+                      {Role::body, "body"},
+                      {Role::number, "number"},
+                      {Role::status, "status"}});
+  }
+  void insert(const std::string& rows) { world_.ask("INSERT INTO outbox(id, grp, body, number) VALUES " + rows); }
+  std::string rows() {
+    return world_.ask("SELECT string_agg(id || ':' || coalesce(number, 0), ' ' ORDER BY id) FROM outbox");
+  }
+  static std::vector<std::string> numbersOf(const std::vector<Message>& messages) {
+    std::vector<std::string> numbers;
+    for (const Message& message : messages) {
+      std::string number = "none";
+      for (const auto& [name, value] : message.headers)
+        if (name == numberHeader) number = value;
+      numbers.push_back(message.group.value + number);
+    }
+    return numbers;
+  }
+};
+
+TEST_F(NumberedOutbox, EachGroupsRowsGetTheNextNumbersAndKeepThem) {
+  insert("(1, 'a', 'x', NULL), (2, 'b', 'x', NULL), (3, 'a', 'x', NULL), (4, NULL, 'x', NULL)");
+  {
+    Leader first(numbering(), 7);
+    lead(first);
+    EXPECT_THAT(numbersOf(messagesFor(first)), ElementsAre("a1", "b1", "a2", "none"));
+  }
+  EXPECT_EQ(rows(), "1:1 2:1 3:2 4:0") << "durable before anything is published";
+  insert("(5, 'a', 'x', NULL)");
+  Leader second(numbering(), 8);
+  lead(second);
+  EXPECT_THAT(numbersOf(messagesFor(second)), ElementsAre("a1", "b1", "a2", "none", "a3"));
+}
+
+TEST_F(NumberedOutbox, AFormerReaderGivesNone) {
+  Leader former(numbering(), 7);
+  lead(former);
+  Leader successor(numbering(), 8);
+  lead(successor);
+  insert("(1, 'a', 'x', NULL)");
+
+  EXPECT_THAT(former.database.source().fetch(10, BootClock::now(), {}), failsWith(Errc::staleTerm));
+
+  EXPECT_EQ(rows(), "1:0");
+}
+
+TEST_F(NumberedOutbox, ATableWithoutAColumnForThemIsRefused) {
+  Database other(numbering({{Role::id, "id"}, {Role::body, "body"}}), noEvents());
+
+  EXPECT_THAT(other.source().prepare({}), failsWith(Errc::configurationRefused));
+}
+
 }  // namespace
 }  // namespace tenure::postgresql
