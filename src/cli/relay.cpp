@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/early_signals.hpp"
 #include "cli/options.hpp"
+#include "cli/queue_report.hpp"
 #include "cli/replica_run.hpp"
 #include "cli/tuning_options.hpp"
 #include "cli/wiring_options.hpp"
@@ -150,6 +151,15 @@ Result<CandidateOptions> candidateOf(const RelayOptions& options, const Places& 
   return candidate;
 }
 
+/// However its server is called. A queue that cannot tell who it is, is another one.
+bool isSameQueue(const Places& places) {
+  const auto from = places.from->queueAdmin();
+  const auto to = places.to->queueAdmin();
+  const auto source = from ? (*from)->identity() : from.error();
+  const auto target = to ? (*to)->identity() : to.error();
+  return source && target && !source->value.empty() && source->value == target->value;
+}
+
 std::string lineOf(const Message& message) {
   std::string line = escaped(message.id.value);
   if (!message.group.value.empty()) line += " group=" + escaped(message.group.value);
@@ -163,14 +173,21 @@ Exit check(const Places& places) {
   constexpr std::size_t shown = 20;
   places.from->setCreate(false);
   const auto queue = places.from->queueAdmin();
-  const auto stats = queue ? (*queue)->stats() : queue.error();
+  auto stats = queue ? (*queue)->stats() : queue.error();
+  const bool hasNoQueue = !stats && stats.error().is(Errc::notFound);
+  if (hasNoQueue) stats = QueueStats{};
   if (!stats) return refuse("--from", stats.error());
+  const auto sent = scheduledOf(*places.from);
   places.to->setCreate(false);
   const auto sink = places.to->sink();
   const bool isAbsent = !sink && sink.error().is(Errc::notFound);
   if (!sink && !isAbsent) return refuse("--to", sink.error());
   std::cout << "target: " << (isAbsent ? "absent, a relay makes it" : "ready") << "\nwaiting: " << stats->waiting
             << "\n";
+  if (sent && *sent && (*sent)->atOnce > 0)
+    std::cout << "sent by other programs, not yet in the queue: " << (*sent)->atOnce << "\n";
+  if (sent && *sent && (*sent)->waiting > 0) std::cout << "waiting for their time: " << (*sent)->waiting << "\n";
+  if (hasNoQueue) return Exit::done;
   const auto peeked = (*queue)->peek(shown, [](const Message& message) { std::cout << lineOf(message) << "\n"; });
   if (!peeked) return refuse("--from", peeked.error());
   return Exit::done;
@@ -189,7 +206,11 @@ Exit relay(const RelayOptions& options) {
   ReplicaRun replica(options.replica, *candidate, options.statusFile);
   const Backend::Ends ends = places->from->open(replica.events());
   if (const Result<void> fit = canEverWork(ends); !fit) return refuse("--from", fit.error());
-  if (const auto sink = places->to->sink(); !sink && isFatal(sink.error().code)) return refuse("--to", sink.error());
+  if (const auto sink = places->to->sink();
+      !sink && (isFatal(sink.error().code) || sink.error().is(Errc::permissionDenied)))
+    return refuse("--to", sink.error());
+  if (isSameQueue(*places))
+    return refuse("--to", {Errc::configurationRefused, "it is the queue that --from names: expected another one"});
   ConsumerOptions consumer = options.tuning;
   consumer.name = {options.consumer};
   candidate->onReload = [&] { reload(options.replica, candidate->election, replica.log()); };

@@ -185,10 +185,6 @@ TEST_F(RelayTool, RefusesPlacesThatItCannotUse) {
   const Run cache = refused("redis://localhost/0?queue=a", to());
   EXPECT_EQ(cache.exit, 78);
   EXPECT_THAT(cache.output, HasSubstr("--from: expected a queue in PostgreSQL or SQLite"));
-  const Run table = tenure(
-      inElection("relay", {"--number", "--from", "postgresql://localhost/shop?table=shop.outbox", "--to", to()}));
-  EXPECT_EQ(table.exit, 78);
-  EXPECT_THAT(table.output, HasSubstr("--number: "));
 }
 
 TEST_F(RelayTool, StatusRaisesAnAlarmWhereMessagesWaitAndNobodyLeads) {
