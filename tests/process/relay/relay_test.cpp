@@ -31,7 +31,9 @@ class RelayTool : public ToolInElection {
   }
   PostgresWorld& shop() { return dynamic_cast<PostgresPlace&>(*from_).world(); }
   std::string from() {
-    return with(from_->url(), isTable_ ? "table=" + shop().role() + ".outbox" : "queue=" + name_ + "-outbox");
+    std::string url = from_->url();
+    if (!database_.empty()) url.replace(url.rfind('/') + 1, std::string::npos, database_);
+    return with(url, isTable_ ? "table=" + shop().role() + ".outbox" : "queue=" + name_ + "-outbox");
   }
   std::string to() const { return with(to_->url(), "queue=" + name_ + "-in"); }
 
@@ -90,6 +92,7 @@ class RelayTool : public ToolInElection {
   }
 
   bool isTable_ = false;
+  std::string database_;  // in place of the source's own
   std::unique_ptr<Place> from_;
   std::unique_ptr<Place> to_;
   const std::string name_ = freshQueueName();
@@ -255,6 +258,57 @@ TEST_F(RelayTool, PublishesATableOfTheUsersOwnToTheExchangeOfEachRow) {
   const Run wrong = tenure(inElection("relay", {"--from", table, "--columns", "id=nothing,body=event", "--to", to()}));
   EXPECT_EQ(wrong.exit, 78);
   EXPECT_THAT(wrong.output, AllOf(HasSubstr("--from"), HasSubstr("nothing"), HasSubstr("customer")));
+}
+
+TEST_F(RelayTool, ChecksWhatOtherProgramsHaveSentBeforeTheFirstLeader) {
+  connect("postgresql", "sqlite");
+  shop().ask("SELECT tenure_send('" + name_ + "-outbox', 'body', 'm-1')");
+
+  const Run run = tenure({"relay", "--check", "--from", from(), "--to", to()});
+
+  EXPECT_EQ(run.exit, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("sent by other programs, not yet in the queue: 1\n"));
+}
+
+TEST_F(RelayTool, RefusesItsOwnQueueUnderAnotherName) {
+  connect("postgresql", "sqlite");
+  produce(1, 1);
+  std::string other = from();
+  other.replace(other.find("127.0.0.1"), 9, "localhost");
+
+  const Run run = tenure(inElection("relay", {"--from", from(), "--to", other}));
+
+  EXPECT_EQ(run.exit, 78);
+  EXPECT_THAT(run.output, HasSubstr("--to: it is the queue that --from names"));
+}
+
+TEST_F(RelayTool, GoesOnWhereItsDatabaseWasDumpedAndRestored) {
+  connect("postgresql", "sqlite");
+  produce(1, 300);
+  Program consumer = receiver();
+  {
+    Program before = relay("before", {"--max-batch", "8"});
+    ASSERT_TRUE(seen(100)) << before.output();
+    EXPECT_EQ(told(before, SIGTERM), 0) << before.output();
+  }
+  const postgresql::Options& options = shop().options();
+  const std::string restored = "restored_" + shop().role();
+  PostgresServer::shared().session().ask("CREATE DATABASE " + restored);
+  const std::string server = " -h " + options.host + " -p " + std::to_string(options.port) + " -U keeper ";
+  Program dump({"/bin/sh", "-c",
+                "pg_dump" + server + "-n " + shop().role() + " " + options.database + " | psql -q -v ON_ERROR_STOP=1" +
+                    server + restored},
+               at("dump"));
+  ASSERT_EQ(exitOf(dump), 0) << dump.output();
+
+  database_ = restored;
+  produce(301, 400);
+  Program after = relay("after", {"--max-batch", "8"});
+  ASSERT_TRUE(seen(400)) << after.output();
+  ASSERT_TRUE(isSent()) << after.output();
+  EXPECT_EQ(told(after, SIGTERM), 0) << after.output();
+  EXPECT_EQ(told(consumer, SIGTERM), 0) << consumer.output();
+  expectEachOnceInItsGroupsOrder(400);
 }
 
 }  // namespace
