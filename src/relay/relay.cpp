@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 /// see that its term ends, or that the store is away as well.
 constexpr Duration patience = 1s;
 
-constexpr std::chrono::milliseconds skipAgain{5'000};
+constexpr std::chrono::milliseconds skipAgain{1'000};
 
 bool isSkip(const Message& message) {
   return std::ranges::find(message.headers, skipHeader, &Headers::value_type::first) != message.headers.end();
