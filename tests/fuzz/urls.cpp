@@ -1,4 +1,5 @@
 // Queue URLs, and complaints about them: nothing is accepted that no queue could be, and no password is repeated.
+#include "backends/postgresql/identifiers.hpp"
 #include "backends/postgresql/url.hpp"
 #include "backends/rabbitmq/url.hpp"
 #include "backends/redis/url.hpp"
@@ -32,11 +33,25 @@ bool isBetween(Limit value, std::chrono::milliseconds least) {
 
 bool isPlain(std::string_view text) { return text.find('\0') == std::string_view::npos; }
 
+void checkTable(const postgresql::Options& options, std::string_view url) {
+  const postgresql::OutboxTable& table = *options.table;
+  const auto read = postgresql::parseName(options.queue);
+  require(read && *read == std::vector{table.schema, table.name}, "a table is found again by its queue's name", url);
+  for (const auto& [role, column] : table.columns)
+    require(!column.empty() && isPlain(column), "a column has a name", url);
+  require(isPlain(table.waiting + table.sent + table.dead), "states are texts of SQL", url);
+  require(table.keepSent.count() >= 0, "an age is not negative", url);
+}
+
 void checkAccepted(const postgresql::Options& options, std::string_view url) {
   using namespace std::chrono_literals;
   require(!options.database.empty(), "a URL of PostgreSQL names a database", url);
   require(isPlain(options.database + options.user + options.host), "what libpq gets has no NUL", url);
-  require(parseElectionName(options.queue).has_value(), "a queue has a plain name", url);
+  if (options.table) {
+    checkTable(options, url);
+  } else {
+    require(parseElectionName(options.queue).has_value(), "a queue has a plain name", url);
+  }
   require(isBetween(options.lockLimit, 1ms) && isBetween(options.statementLimit, 1ms) &&
               isBetween(options.connectLimit, 2s) && isBetween(options.idleInTransactionLimit, 100ms) &&
               isBetween(options.networkLimit, 1s),

@@ -5,6 +5,7 @@
 #include "backends/postgresql/driver.hpp"
 #include "backends/postgresql/inspection.hpp"
 #include "backends/postgresql/outbox_operating.hpp"
+#include "backends/postgresql/outbox_roles.hpp"
 #include "backends/postgresql/queue_stats.hpp"
 #include "backends/postgresql/schema.hpp"
 #include "storage/scheduled_messages.hpp"

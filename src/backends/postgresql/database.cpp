@@ -1,4 +1,5 @@
 #include "backends/postgresql/driver.hpp"
+#include "backends/postgresql/outbox_roles.hpp"
 #include "backends/postgresql/outbox_source.hpp"
 #include "backends/postgresql/source.hpp"
 

@@ -2,10 +2,7 @@
 
 #include <map>
 
-#include "backends/postgresql/command.hpp"
-#include "backends/postgresql/fence_rows.hpp"
 #include "storage/headers_text.hpp"
-#include "storage/message_numbers.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -26,7 +23,7 @@ constexpr const char* giveAll =
     "  FROM lacking JOIN counted USING (grp) JOIN raised USING (grp))"
     " UPDATE tenure_message AS message SET headers = start || $4 || '\"' || number || '\"]]' FROM numbered"
     "  WHERE message.queue = $1 AND message.n = ANY((SELECT $2)::bigint[]) AND message.n = numbered.n"
-    "  RETURNING message.n, number";
+    "  RETURNING message.n::text, number";
 
 /// As headersToText has them, without the end. They were read from such a text.
 std::string startOf(const Message& message) {
@@ -37,29 +34,22 @@ std::string startOf(const Message& message) {
 
 }  // namespace
 
-Result<bool> giveNumbers(Connection& connection, std::int64_t queue, std::deque<Message>& messages) {
-  std::map<std::int64_t, Message*> lacking;
+bool Unnumbered::take(const Answer& rows) {
+  std::map<std::string, Message*> byKey;
+  for (std::size_t i = 0; i < keys_.size(); ++i) byKey.emplace(keys_[i], messages_[i]);
+  for (int row = 0; row < rows.rows(); ++row)
+    byKey.at(rows.text(row, 0))->headers.emplace_back(numberHeader, std::to_string(rows.integer(row, 1)));
+  return static_cast<std::size_t>(rows.rows()) == byKey.size();
+}
+
+Command giveNumbers(std::int64_t queue, const Unnumbered& messages) {
   Array places(TypeId::bigint);
   Array starts(TypeId::text);
-  for (Message& message : messages) {
-    if (!storage::lacksNumber(message)) continue;
-    places.add(message.position);
-    starts.add(startOf(message));
-    lacking.emplace(message.position, &message);
+  for (const Message* message : messages.messages()) {
+    places.add(message->position);
+    starts.add(startOf(*message));
   }
-  const Exchange given = connection.exchange(
-      std::vector{command(giveAll, queue, places, starts, storage::numberInText), command("COMMIT")});
-  if (!given) {
-    connection.rollback();
-    return given.error();
-  }
-  if (const Result<void> committed = checkCommitted(connection, given.answers[1]); !committed)
-    return isOutcomeUnknown(committed.error().code) ? Error{Errc::unavailable, committed.error().detail}
-                                                    : committed.error();
-  const Answer& rows = given.answers[0];
-  for (int row = 0; row < rows.rows(); ++row)
-    lacking.at(rows.integer(row, 0))->headers.emplace_back(numberHeader, std::to_string(rows.integer(row, 1)));
-  return static_cast<std::size_t>(rows.rows()) == lacking.size();
+  return command(giveAll, queue, places, starts, storage::numberInText);
 }
 
 }  // namespace tenure::postgresql

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/postgresql/outbox_roles.hpp"
 #include "backends/postgresql/outbox_rows.hpp"
 #include "base/publish_headers.hpp"
 #include "base/text.hpp"
@@ -141,21 +142,15 @@ Result<void> lookAtOutbox(Connection& connection, const OutboxTable& table, back
   if (!shape && !shape.error().is(Errc::configurationRefused)) return shape.error();
   found.require(shape.has_value(), "table", queueNameOf(table), shape ? "" : shape.error().detail);
   if (!shape) return {};
-  const Result<Answer> looked = connection.ask(
-      "SELECT (SELECT count(*) FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid WHERE t.tgrelid = "
-      "$1::regclass"
-      "  AND p.proname = 'tenure_wake_outbox' AND t.tgenabled IN ('O', 'A')),"
-      " (SELECT count(*) FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = "
-      "i.indkey[0]"
-      "  WHERE i.indrelid = $1::regclass AND i.indisvalid AND i.indisunique AND i.indnkeyatts = 1 AND i.indpred IS NULL"
-      "  AND quote_ident(a.attname) IN ($2, trim('\"' FROM $2)))",
-      shape->table, shape->at(Role::id).sql);
-  if (!looked) return looked.error();
-  const bool isWoken = looked->integer(0, 0) > 0;
+  const Result<Answer> triggers = connection.ask(
+      "SELECT count(*) FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid WHERE t.tgrelid = $1::regclass"
+      " AND p.proname = 'tenure_wake_outbox' AND t.tgenabled IN ('O', 'A')",
+      shape->table);
+  if (!triggers) return triggers.error();
+  const bool isWoken = triggers->integer(0, 0) > 0;
   found.fact("wake trigger", isWoken ? "there" : "absent",
              isWoken ? "" : "without it the reader looks once a second: `tenure schema print --outbox` shows it");
-  const bool isUnique = looked->integer(0, 1) > 0;
-  found.expectSafe(isUnique, "index of the ids", isUnique ? "there" : "absent",
+  found.expectSafe(shape->hasUniqueIds, "index of the ids", shape->hasUniqueIds ? "there" : "absent",
                    "a unique index of the column for id alone: rows of the same id are one message");
   return {};
 }

@@ -1,34 +1,17 @@
 #include "backends/postgresql/outbox_shape.hpp"
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 #include <vector>
 
 #include "backends/postgresql/identifiers.hpp"
+#include "backends/postgresql/outbox_roles.hpp"
 #include "base/text.hpp"
 
 namespace tenure::postgresql {
 namespace {
 
 using Role = OutboxTable::Role;
-
-constexpr std::array outboxRoles{
-    RoleName{Role::id, "id", "id"},
-    RoleName{Role::order, "order", "position"},
-    RoleName{Role::group, "group", "group_key"},
-    RoleName{Role::body, "body", "body"},
-    RoleName{Role::headers, "headers", "headers"},
-    RoleName{Role::exchange, "exchange", "exchange"},
-    RoleName{Role::routingKey, "routing_key", "routing_key"},
-    RoleName{Role::number, "number", "number"},
-    RoleName{Role::sendAt, "send_at", "send_at"},
-    RoleName{Role::createdAt, "created_at", "created_at"},
-    RoleName{Role::status, "status", "status"},
-    RoleName{Role::attempts, "attempts", "attempts"},
-    RoleName{Role::failure, "failure", "failure"},
-    RoleName{Role::sentAt, "sent_at", "sent_at"},
-};
 
 bool isWritten(Role role) noexcept {
   return role == Role::status || role == Role::attempts || role == Role::failure || role == Role::sentAt;
@@ -43,12 +26,20 @@ struct FoundColumn {
   bool isEnum = false;
   bool maySelect = false;
   bool mayUpdate = false;
+  bool isNotNull = false;
+  bool isUnique = false;  // by an index of its own
 };
 
 struct FoundTable {
   std::string shown;  // "shop.outbox"
   bool mayDelete = false;
+  bool isPartitioned = false;
   std::vector<FoundColumn> columns;
+
+  /// It is there.
+  const FoundColumn& column(const std::string& name) const {
+    return *std::ranges::find(columns, name, &FoundColumn::name);
+  }
 
   std::string columnNames() const {
     std::string all;
@@ -107,7 +98,9 @@ Result<FoundTable> findTable(Connection& connection, const OutboxTable& table) {
       table.schema, table.name);
   if (!relation) return relation.error();
   if (relation->rows() == 0) return unfit(found, "this database has none of that name");
-  if (const std::string kind = relation->text(0, 1); kind != "r" && kind != "p") return unfit(found, "it is no table");
+  const std::string kind = relation->text(0, 1);
+  if (kind != "r" && kind != "p") return unfit(found, "it is no table");
+  found.isPartitioned = kind == "p";
   if (relation->integer(0, 2) == 0)
     return unfit(found, "user " + relation->text(0, 4) + " has no right to USAGE of schema " + escaped(table.schema));
   found.mayDelete = relation->integer(0, 3) != 0;
@@ -115,7 +108,9 @@ Result<FoundTable> findTable(Connection& connection, const OutboxTable& table) {
       "SELECT a.attname::text, format_type(a.atttypid, -1), format_type(a.atttypid, a.atttypmod),"
       " format_type(CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END, NULL), (t.typtype = 'e')::int::bigint,"
       " has_column_privilege(a.attrelid, a.attnum, 'SELECT')::int::bigint,"
-      " has_column_privilege(a.attrelid, a.attnum, 'UPDATE')::int::bigint"
+      " has_column_privilege(a.attrelid, a.attnum, 'UPDATE')::int::bigint, a.attnotnull::int::bigint,"
+      " EXISTS(SELECT FROM pg_index AS i WHERE i.indrelid = a.attrelid AND i.indisvalid AND i.indisunique"
+      "  AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum AND i.indpred IS NULL)::int::bigint"
       " FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid"
       " WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
       relation->integer(0, 0));
@@ -123,7 +118,8 @@ Result<FoundTable> findTable(Connection& connection, const OutboxTable& table) {
   for (int row = 0; row < columns->rows(); ++row)
     found.columns.push_back({columns->text(row, 0), columns->text(row, 1), columns->text(row, 2), columns->text(row, 3),
                              columns->integer(row, 4) != 0, columns->integer(row, 5) != 0,
-                             columns->integer(row, 6) != 0});
+                             columns->integer(row, 6) != 0, columns->integer(row, 7) != 0,
+                             columns->integer(row, 8) != 0});
   return found;
 }
 
@@ -157,19 +153,11 @@ OutboxTable::Columns columnsOf(const OutboxTable& table) {
 
 /// Rows are marked by their ids: one of two rows with the same id would be marked with the other, and never be sent.
 /// A partitioned table cannot have such an index; there the ids are the user's to keep apart.
-Result<void> checkIds(Connection& connection, const FoundTable& table, const OutboxShape& shape) {
-  const std::string& id = shape.at(Role::id).sql;
-  const Result<Answer> looked = connection.ask(
-      "SELECT (c.relkind = 'p')::int::bigint, a.attnotnull::int::bigint,"
-      " (SELECT count(*) FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisvalid AND i.indisunique"
-      "  AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum AND i.indpred IS NULL)"
-      " FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid"
-      " WHERE c.oid = $1::regclass AND quote_ident(a.attname) IN ($2, trim('\"' FROM $2))",
-      shape.table, id);
-  if (!looked) return looked.error();
-  const std::string shown = "column " + printable(id) + " (id) ";
-  if (looked->integer(0, 1) == 0) return unfit(table, shown + "may be NULL: expected it NOT NULL");
-  if (looked->integer(0, 0) != 0 || looked->integer(0, 2) > 0) return {};
+Result<void> checkIds(const FoundTable& table, const std::string& name) {
+  const FoundColumn& id = table.column(name);
+  const std::string shown = "column \"" + escaped(name) + "\" (id) ";
+  if (!id.isNotNull) return unfit(table, shown + "may be NULL: expected it NOT NULL");
+  if (id.isUnique || table.isPartitioned) return {};
   return unfit(table, shown + "has no unique index of its own: rows of the same id would be marked together");
 }
 
@@ -189,20 +177,6 @@ Result<void> checkStates(Connection& connection, const FoundTable& table, const 
 }
 
 }  // namespace
-
-std::span<const RoleName> roleNames() noexcept { return outboxRoles; }
-
-std::string_view toString(Role role) noexcept {
-  const auto found = std::ranges::find(outboxRoles, role, &RoleName::role);
-  return found == outboxRoles.end() ? "" : found->word;
-}
-
-std::string queueNameOf(const OutboxTable& table) { return shownName(table.schema) + "." + shownName(table.name); }
-
-Options withQueueOfTable(Options options) {
-  if (options.table) options.queue = queueNameOf(*options.table);
-  return options;
-}
 
 const OutboxShape::Column* OutboxShape::find(Role role) const noexcept {
   const auto found = roles.find(role);
@@ -239,7 +213,8 @@ Result<OutboxShape> shapeOf(Connection& connection, const OutboxTable& table) {
     if (!column) return column.error();
     shape.roles.emplace(role, *std::move(column));
   }
-  if (const Result<void> ids = checkIds(connection, *found, shape); !ids) return ids.error();
+  if (const Result<void> ids = checkIds(*found, columns.at(Role::id)); !ids) return ids.error();
+  shape.hasUniqueIds = found->column(columns.at(Role::id)).isUnique;
   if (shape.hasStatus()) {
     if (const Result<void> states = checkStates(connection, *found, shape); !states) return states.error();
     if (shape.find(Role::sentAt) != nullptr) shape.keepSent = table.keepSent;

@@ -3,28 +3,12 @@
 
 #include <chrono>
 #include <map>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "backends/postgresql/connection.hpp"
 #include "tenure/postgresql.hpp"
 
 namespace tenure::postgresql {
-
-/// How a role is written in a URL, and its column where none is named.
-struct RoleName {
-  OutboxTable::Role role;
-  std::string_view word;
-  std::string_view column;
-};
-std::span<const RoleName> roleNames() noexcept;
-std::string_view toString(OutboxTable::Role role) noexcept;
-
-/// The queue's name: "shop.outbox".
-std::string queueNameOf(const OutboxTable& table);
-/// The same options, with the queue named after its table where it is one.
-Options withQueueOfTable(Options options);
 
 /// A table that can be a queue.
 struct OutboxShape {
@@ -43,6 +27,7 @@ struct OutboxShape {
   std::string waiting;           // literals of the status
   std::string sent;
   std::string dead;
+  bool hasUniqueIds = false;              // by an index; a partitioned table cannot have it
   std::chrono::milliseconds keepSent{0};  // 0: sent rows stay for ever
 
   const Column* find(Role role) const noexcept;

@@ -1,17 +1,11 @@
 #include "backends/postgresql/outbox_source.hpp"
 
 #include <algorithm>
-#include <map>
 
-#include "backends/postgresql/fence_rows.hpp"
-#include "backends/postgresql/reading.hpp"
-#include "backends/postgresql/schema.hpp"
+#include "backends/postgresql/numbering.hpp"
 #include "backends/postgresql/session.hpp"
-#include "backends/postgresql/session_name.hpp"
 #include "backends/shared/cut_off.hpp"
 #include "base/assert.hpp"
-#include "storage/fenced_transaction.hpp"
-#include "storage/message_numbers.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -38,29 +32,11 @@ Result<void> OutboxSource::prepare(const std::stop_token& stop) {
   return options_.numberWhenRead ? shape->takesNumbers() : Result<void>{};
 }
 
-Result<QueueIdentity> OutboxSource::identity(const std::stop_token& stop) {
-  return identityToRead(options_, stop, timer_);
-}
-
-Result<void> OutboxSource::attach(const Term& term) {
-  detach();
-  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, sourceSession(term.identity()), {}, timer_);
-  if (!opened) return opened.error();
-  connection_ = std::move(*opened);
-  const Result<void> owned = own(term.identity());
-  if (!owned) detach();
-  return owned;
-}
-
 Result<void> OutboxSource::own(const TermIdentity& term) {
-  if (Result<void> schema = checkSchema(*connection_); !schema) return schema;
   Result<OutboxShape> shape = shapeOf(*connection_, *options_.table);
   if (!shape) return shape.error();
   if (const Result<void> fit = shape->takesNumbers(); options_.numberWhenRead && !fit) return fit;
-  const Result<QueuePlace> queue = takeToRead(*connection_, options_, term);
-  if (!queue) return queue.error();
-  queue_ = queue->number;
-  room_.attach(connection_.get(), *queue, term);
+  if (Result<void> taken = takeToRead(term); !taken) return taken;
   keepSent_ = shape->keepSent;
   forgetAt_ = forgetNow_ = keepSent_ > 0ms ? BootClock::now() : BootTime::max();
   rows_.emplace(*std::move(shape));
@@ -113,27 +89,10 @@ Result<std::vector<Message>> OutboxSource::look(std::size_t max) {
 
 Result<bool> OutboxSource::number(std::vector<Message>& messages) {
   if (!options_.numberWhenRead) return true;
-  std::map<std::string, Message*> lacking;
-  std::vector<std::string> ids;
-  for (Message& message : messages) {
-    if (!storage::lacksNumber(message)) continue;
-    ids.push_back(message.id.value);
-    lacking.emplace(message.id.value, &message);
-  }
-  if (ids.empty()) return true;
-  if (const Result<void> held = room_.hold(); !held) return held.error();
-  const Exchange given = connection_->exchange(std::vector{rows_->number(queue_, ids), command("COMMIT")});
-  if (!given) {
-    connection_->rollback();
-    return given.error();
-  }
-  if (const Result<void> committed = checkCommitted(*connection_, given.answers[1]); !committed)
-    return isOutcomeUnknown(committed.error().code) ? Error{Errc::unavailable, committed.error().detail}
-                                                    : committed.error();
-  const Answer& rows = given.answers[0];
-  for (int row = 0; row < rows.rows(); ++row)
-    lacking.at(rows.text(row, 0))->headers.emplace_back(numberHeader, std::to_string(rows.integer(row, 1)));
-  return static_cast<std::size_t>(rows.rows()) == lacking.size();
+  Unnumbered lacking(messages, [](const Message& message) { return message.id.value; });
+  if (lacking.isEmpty()) return true;
+  const Result<Answer> given = room_.answerAsReader(rows_->number(queue_, lacking.keys()));
+  return given ? Result<bool>(lacking.take(*given)) : given.error();
 }
 
 Result<void> OutboxSource::tend() {
@@ -175,18 +134,6 @@ Result<void> OutboxSource::sleep(BootTime deadline, const std::stop_token& stop)
   return {};
 }
 
-/// With the lanes of its store as well.
-bool OutboxSource::sharesTransactionsWith(const IFencedStore& store) const noexcept {
-  const auto* ours = dynamic_cast<const storage::FencedSession*>(&store);
-  return ours != nullptr && &ours->main() == &store_;
-}
-
-Result<void> OutboxSource::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
-  auto* ours = dynamic_cast<storage::FencedTransaction*>(&transaction);
-  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->session()));
-  return ours->acknowledge(messages);
-}
-
 /// Under the reader's row: a later term's reader keeps a stale one from marking rows.
 Result<void> OutboxSource::acknowledge(std::span<const Message> messages) {
   TENURE_ASSERT(connection_ != nullptr);
@@ -200,14 +147,8 @@ Result<void> OutboxSource::acknowledge(std::span<const Message> messages) {
   return {};
 }
 
-void OutboxSource::limitAnswers(AnswerTimer* timer) noexcept {
-  timer_ = timer;
-  if (connection_) connection_->limitAnswers(timer);
-}
-
 void OutboxSource::detach() noexcept {
-  room_.detach();
-  connection_.reset();
+  ReadingSource::detach();
   rows_.reset();
   handedOut_.end();
 }

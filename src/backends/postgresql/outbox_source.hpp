@@ -1,5 +1,7 @@
 /// A user's table as the queue's consuming end (OutboxTable), on a session of its own.
 ///
+/// Of the waiting room it uses only the reader's row: no message of this queue waits there.
+///
 /// Each look begins at the front: the first rows that wait, but for those that this attachment has handed out
 /// (handed_out.hpp). There is no cursor, so a row that is committed late, in front of others, is never passed over.
 ///
@@ -10,36 +12,29 @@
 /// time, and for a second at most: a table without the trigger is looked at once a second.
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "backends/postgresql/handed_out.hpp"
-#include "backends/postgresql/waiting_room.hpp"
-#include "backends/postgresql/wake_up.hpp"
-#include "storage/fenced_session.hpp"
-#include "tenure/spi/source.hpp"
+#include "backends/postgresql/reading.hpp"
 
 namespace tenure::postgresql {
 
-class OutboxSource final : public IMessageSource {
+class OutboxSource final : public ReadingSource {
  public:
   /// Borrows them; `store` is the one of the same database, whose drivers mark what is `handedOut`.
   OutboxSource(const Options& options, const storage::FencedSession& store, HandedOut& handedOut)
-      : options_(options), store_(store), handedOut_(handedOut), room_(options) {}
+      : ReadingSource(options, store), handedOut_(handedOut) {}
 
   Result<void> prepare(const std::stop_token& stop) override;
-  Result<QueueIdentity> identity(const std::stop_token& stop) override;
-  Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   Result<void> tend() override;
-  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
+  using ReadingSource::acknowledge;
   Result<void> acknowledge(std::span<const Message> messages) override;
-  void limitAnswers(AnswerTimer* timer) noexcept override;
   void detach() noexcept override;
 
  private:
-  Result<void> own(const TermIdentity& term);
+  Result<void> own(const TermIdentity& term) override;
   Result<std::vector<Message>> look(std::size_t max);
   /// Gives numbers to those that lack them, durably. False: some rows are not as they were read.
   Result<bool> number(std::vector<Message>& messages);
@@ -49,16 +44,9 @@ class OutboxSource final : public IMessageSource {
   Result<void> forget();
   Result<void> sleep(BootTime deadline, const std::stop_token& stop);
 
-  const Options& options_;
-  const storage::FencedSession& store_;
   HandedOut& handedOut_;
-  AnswerTimer* timer_ = nullptr;
-  std::unique_ptr<Connection> connection_;
   std::optional<OutboxRows> rows_;
-  std::int64_t queue_ = 0;
   std::chrono::milliseconds keepSent_{0};
-  WaitingRoom room_;  // for its reader's row alone: no message of this queue waits there
-  WakeUp wakeUp_;
   BootTime asleepUntil_ = BootTime::min();
   BootTime pacedUntil_ = BootTime::min();  // rows come in plenty: writers need not wake us before
   BootTime forgetAt_ = BootTime::max();    // when there is nothing else to do

@@ -1,19 +1,49 @@
-/// How a term takes a queue to read it, whatever keeps the queue's messages.
+/// What the sources of this room have in common: a session of the term's own, which is the queue's reader and listens.
 #pragma once
 
+#include <memory>
+
 #include "backends/postgresql/connection.hpp"
-#include "backends/postgresql/queue_rows.hpp"
-#include "tenure/term.hpp"
+#include "backends/postgresql/waiting_room.hpp"
+#include "backends/postgresql/wake_up.hpp"
+#include "storage/fenced_session.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::postgresql {
 
-/// As IMessageSource::identity, on a session of its own.
-Result<QueueIdentity> identityToRead(const Options& options, const std::stop_token& stop, AnswerTimer* timer);
+class ReadingSource : public IMessageSource {
+ public:
+  Result<QueueIdentity> identity(const std::stop_token& stop) final;
+  Result<void> attach(const Term& term) final;
+  /// With the lanes of its store as well.
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept final;
+  using IMessageSource::acknowledge;
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) final;
+  void limitAnswers(AnswerTimer* timer) noexcept final;
+  void detach() noexcept override;
 
-/// Makes the term the queue's reader, and the queue its election's where it is nobody's. From then on the session
-/// listens for what comes to it, so that nothing falls between this and the first look.
-///
-/// Errors:  queueOwned, staleTerm; those of checkSchema()
-Result<QueuePlace> takeToRead(Connection& connection, const Options& options, const TermIdentity& term);
+ protected:
+  /// Borrows both; `store` is the one of the same database.
+  ReadingSource(const Options& options, const storage::FencedSession& store)
+      : options_(options), room_(options), store_(store) {}
+
+  /// The rest of an attachment, on a session that is open.
+  virtual Result<void> own(const TermIdentity& term) = 0;
+  /// Makes the term the queue's reader, and the queue its election's where it has none. From then on the session
+  /// listens for what comes to it, so that nothing falls between this and the first look.
+  ///
+  /// Errors:  queueOwned, staleTerm; those of checkSchema()
+  Result<void> takeToRead(const TermIdentity& term);
+
+  const Options& options_;
+  std::unique_ptr<Connection> connection_;
+  WaitingRoom room_;
+  WakeUp wakeUp_;
+  std::int64_t queue_ = 0;
+
+ private:
+  const storage::FencedSession& store_;
+  AnswerTimer* timer_ = nullptr;
+};
 
 }  // namespace tenure::postgresql

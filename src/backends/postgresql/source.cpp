@@ -5,11 +5,7 @@
 
 #include "backends/postgresql/numbering.hpp"
 #include "backends/postgresql/queue_rows.hpp"
-#include "backends/postgresql/reading.hpp"
-#include "backends/postgresql/session_name.hpp"
 #include "base/assert.hpp"
-#include "storage/fenced_transaction.hpp"
-#include "storage/message_numbers.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -29,24 +25,9 @@ bool isLight(const std::vector<Message>& messages) {
 
 }  // namespace
 
-Result<QueueIdentity> Source::identity(const std::stop_token& stop) { return identityToRead(options_, stop, timer_); }
-
-Result<void> Source::attach(const Term& term) {
-  detach();
-  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, sourceSession(term.identity()), {}, timer_);
-  if (!opened) return opened.error();
-  connection_ = std::move(*opened);
-  const Result<void> owned = own(term.identity());
-  if (!owned) detach();
-  return owned;
-}
-
 Result<void> Source::own(const TermIdentity& term) {
-  const Result<QueuePlace> queue = takeToRead(*connection_, options_, term);
-  if (!queue) return queue.error();
-  queue_ = queue->number;
+  if (Result<void> taken = takeToRead(term); !taken) return taken;
   cursor_ = 0;
-  room_.attach(connection_.get(), *queue, term);
   promoter_.attach(term);
   return {};
 }
@@ -107,15 +88,16 @@ Result<void> Source::ask(std::size_t max) {
   return rows ? take(*rows) : Result<void>(rows.error());
 }
 
-/// After a failure nobody knows which of them have numbers now.
+/// After a failure all are read again: some may have their numbers by then.
 Result<bool> Source::number() {
-  if (!options_.numberWhenRead || std::ranges::none_of(ahead_, storage::lacksNumber)) return true;
-  const Result<void> held = room_.hold();
-  const Result<bool> given = held ? giveNumbers(*connection_, queue_, ahead_) : held.error();
-  if (given && *given) return true;
+  if (!options_.numberWhenRead) return true;
+  Unnumbered lacking(ahead_, [](const Message& message) { return std::to_string(message.position); });
+  if (lacking.isEmpty()) return true;
+  const Result<Answer> given = room_.answerAsReader(giveNumbers(queue_, lacking));
+  if (given && lacking.take(*given)) return true;
   cursor_ = ahead_.front().position - 1;
   ahead_.clear();
-  return given;
+  return given ? Result<bool>(false) : given.error();
 }
 
 Result<std::vector<Message>> Source::look(std::size_t max) {
@@ -160,18 +142,6 @@ Result<void> Source::take(const Answer& rows) {
   return {};
 }
 
-/// With the lanes of its store as well.
-bool Source::sharesTransactionsWith(const IFencedStore& store) const noexcept {
-  const auto* ours = dynamic_cast<const storage::FencedSession*>(&store);
-  return ours != nullptr && &ours->main() == &store_;
-}
-
-Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
-  auto* ours = dynamic_cast<storage::FencedTransaction*>(&transaction);
-  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->session()));
-  return ours->acknowledge(messages);
-}
-
 /// What is sent in one go is one transaction.
 Result<void> Source::acknowledge(std::span<const Message> messages) {
   TENURE_ASSERT(connection_ != nullptr);
@@ -183,14 +153,8 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
   return deleted ? Result<void>{} : deleted.error();
 }
 
-void Source::limitAnswers(AnswerTimer* timer) noexcept {
-  timer_ = timer;
-  if (connection_) connection_->limitAnswers(timer);
-}
-
 void Source::detach() noexcept {
-  room_.detach();
-  connection_.reset();
+  ReadingSource::detach();
   ahead_.clear();
 }
 

@@ -8,36 +8,29 @@
 #pragma once
 
 #include <deque>
-#include <memory>
 #include <vector>
 
+#include "backends/postgresql/reading.hpp"
 #include "backends/postgresql/session.hpp"
-#include "backends/postgresql/waiting_room.hpp"
-#include "backends/postgresql/wake_up.hpp"
-#include "storage/fenced_session.hpp"
-#include "tenure/spi/source.hpp"
+#include "delay/promoter.hpp"
 
 namespace tenure::postgresql {
 
-class Source final : public IMessageSource {
+class Source final : public ReadingSource {
  public:
   /// Borrows both; `store` is the one of the same database.
   Source(const Options& options, const storage::FencedSession& store, IEventSink& events)
-      : options_(options), store_(store), room_(options), promoter_(room_, events, systemClock()) {}
+      : ReadingSource(options, store), promoter_(room_, events, systemClock()) {}
 
   Result<void> prepare(const std::stop_token& stop) override { return Session(options_).prepare(stop); }
-  Result<QueueIdentity> identity(const std::stop_token& stop) override;
-  Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   Result<void> tend() override;
-  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
+  using ReadingSource::acknowledge;
   Result<void> acknowledge(std::span<const Message> messages) override;
-  void limitAnswers(AnswerTimer* timer) noexcept override;
   void detach() noexcept override;
 
  private:
-  Result<void> own(const TermIdentity& term);
+  Result<void> own(const TermIdentity& term) override;
   /// What came ahead, and what is there now, after the cursor, which both move.
   Result<std::vector<Message>> look(std::size_t max);
   Result<void> ask(std::size_t max);
@@ -48,14 +41,7 @@ class Source final : public IMessageSource {
   Result<void> takeAhead();
   Result<void> take(const Answer& rows);
 
-  const Options& options_;
-  const storage::FencedSession& store_;
-  AnswerTimer* timer_ = nullptr;
-  std::unique_ptr<Connection> connection_;
-  WaitingRoom room_;
   delay::Promoter promoter_;
-  WakeUp wakeUp_;
-  std::int64_t queue_ = 0;
   std::int64_t cursor_ = 0;    // position of the last message that has arrived
   std::deque<Message> ahead_;  // those that have arrived and were not handed out
 };

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "backends/postgresql/identifiers.hpp"
-#include "backends/postgresql/outbox_shape.hpp"
+#include "backends/postgresql/outbox_roles.hpp"
 #include "base/text.hpp"
 
 namespace tenure::urls {

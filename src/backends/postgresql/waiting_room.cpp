@@ -95,26 +95,6 @@ storage::WaitingCounts countsFrom(const Answer& row) {
   return counts;
 }
 
-/// The row need not be durable: a server that loses it in a crash has ended the former reader's session as well. Tokens
-/// of two ensembles cannot be compared: a term of another ensemble takes the row, and the fence decides who commits.
-Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term) {
-  const std::vector raising{
-      beginTransaction(), command("SET LOCAL synchronous_commit = off"),
-      command("INSERT INTO tenure_reader AS reader(queue, election, path, ensemble, generation, token)"
-              " VALUES($1, $2, $3, $4, $5, $6) ON CONFLICT(queue) DO UPDATE"
-              " SET election = $2, path = $3, ensemble = $4, generation = $5, token = $6, asleep_until = 0"
-              " WHERE reader.election <> $2 OR reader.path <> $3 OR reader.ensemble <> $4"
-              " OR (reader.generation, reader.token) <= ($5, $6)",
-              queue, term.election.value, term.electionPath, term.ensemble.value, term.generation, term.token.value),
-      command("COMMIT")};
-  const Exchange raised = connection.exchange(raising);
-  if (!raised) {
-    connection.rollback();
-    return raised.error();
-  }
-  return raised.answers[2].changed() == 1 ? Result<void>{} : storage::newerReader(queue);
-}
-
 void WaitingRoom::attach(Connection* connection, QueuePlace queue, const TermIdentity& term) {
   connection_ = connection;
   queue_ = std::move(queue);
@@ -233,20 +213,30 @@ Result<bool> WaitingRoom::begin() {
   return true;
 }
 
-Result<std::int64_t> WaitingRoom::commitAsReader(Command statement) {
-  const auto inTransaction = [&]() -> Result<std::int64_t> {
-    const Result<bool> begun = begin();
-    if (!begun) return begun.error();
-    if (!*begun) return Error{Errc::storeBusy, "another transaction holds the queue's reader or the fence"};
-    const Exchange done = connection_->exchange(std::vector{std::move(statement), command("COMMIT")});
-    if (!done) return done.error();
-    const Result<void> committed = checkCommitted(*connection_, done.answers.back());
-    return committed ? Result<std::int64_t>(done.answers[0].changed()) : committed.error();
-  };
-  Result<std::int64_t> changed = inTransaction();
-  if (changed) return changed;
+Result<Answer> WaitingRoom::finish(Command statement) {
+  Exchange done = connection_->exchange(std::vector{std::move(statement), command("COMMIT")});
+  if (!done) return done.error();
+  const Result<void> committed = checkCommitted(*connection_, done.answers.back());
+  return committed ? Result<Answer>(std::move(done.answers.front())) : committed.error();
+}
+
+Error WaitingRoom::undone(const Error& error) {
   connection_->rollback();
-  return isOutcomeUnknown(changed.error().code) ? Error{Errc::unavailable, changed.error().detail} : changed.error();
+  return isOutcomeUnknown(error.code) ? Error{Errc::unavailable, error.detail} : error;
+}
+
+Result<std::int64_t> WaitingRoom::commitAsReader(Command statement) {
+  const Result<bool> begun = begin();
+  if (!begun) return undone(begun.error());
+  if (!*begun) return undone({Errc::storeBusy, "another transaction holds the queue's reader or the fence"});
+  const Result<Answer> answer = finish(std::move(statement));
+  return answer ? Result<std::int64_t>(answer->changed()) : undone(answer.error());
+}
+
+Result<Answer> WaitingRoom::answerAsReader(Command statement) {
+  if (const Result<void> held = hold(); !held) return held.error();
+  Result<Answer> answer = finish(std::move(statement));
+  return answer ? std::move(answer) : undone(answer.error());
 }
 
 Result<std::optional<delay::IWaitingRoom::Promoted>> WaitingRoom::moveAll(std::size_t atMost) {

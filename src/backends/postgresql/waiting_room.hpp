@@ -36,9 +36,6 @@ storage::WaitingPage waitingFrom(const Answer& rows);
 Command countWaiting(const std::string& queue);
 storage::WaitingCounts countsFrom(const Answer& row);
 
-/// Makes the term the one that reads the queue. Errors: staleTerm.
-Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term);
-
 /// The waiting room of the queue that a source reads, for one term. Threads: the source's.
 class WaitingRoom final : public delay::IWaitingRoom {
  public:
@@ -48,10 +45,6 @@ class WaitingRoom final : public delay::IWaitingRoom {
   void attach(Connection* connection, QueuePlace queue, const TermIdentity& term);
   void detach() noexcept { connection_ = nullptr; }
 
-  /// Begins a transaction that has locked the reader's row, so that no other term reads the queue before its end. Not
-  /// the fence: whoever has claimed and does not read yet finds what a former reader has done. Errors: staleTerm.
-  Result<void> hold();
-
   Result<Front> look() override;
   Result<Promoted> promote(WallTime until, std::size_t atMost) override;
   Result<std::vector<Unread>> unread() override;
@@ -60,6 +53,9 @@ class WaitingRoom final : public delay::IWaitingRoom {
   /// it has changed. Errors: staleTerm, storeBusy (nothing was changed), those of the statement; unavailable instead of
   /// outcomeUnknown.
   Result<std::int64_t> commitAsReader(Command statement);
+  /// The same, but it waits for the reader's row, and passes no fence: a term that has claimed and does not read yet
+  /// finds what a former reader has done. Returns the statement's answer.
+  Result<Answer> answerAsReader(Command statement);
 
  private:
   struct DueMessage {
@@ -74,6 +70,12 @@ class WaitingRoom final : public delay::IWaitingRoom {
   bool isHeldUp(const Error& error) const;
   /// Begins the transaction. False: another transaction has locked the reader's row or the fence.
   Result<bool> begin();
+  /// The same without the fence, and it waits. Errors: staleTerm.
+  Result<void> hold();
+  /// Ends the transaction with this statement.
+  Result<Answer> finish(Command statement);
+  /// What a failed transaction comes to: nothing of it has happened, or the caller has to look again.
+  Error undone(const Error& error);
   /// Nullopt: it cannot, and nothing has happened.
   Result<std::optional<Promoted>> moveAll(std::size_t atMost);
   Result<Due> dueMessages(WallTime until, std::size_t atMost);
