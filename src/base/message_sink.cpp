@@ -1,24 +1,14 @@
-#include <algorithm>
 #include <unordered_set>
 
+#include "base/refusal.hpp"
 #include "tenure/message.hpp"
 
 namespace tenure {
-namespace {
-
-/// The message's fault: another one may be stored all the same.
-bool isRefusal(const Error& error) noexcept {
-  constexpr Errc refusals[] = {Errc::payloadTooLarge, Errc::invalidArgument, Errc::alreadyScheduled,
-                               Errc::alreadyDone,     Errc::unsupported,     Errc::notFound};
-  return std::ranges::any_of(refusals, [&](Errc code) { return error.is(code); });
-}
-
-}  // namespace
 
 /// All at once, and one by one only where that was refused.
 std::vector<Result<void>> IMessageSink::appendEach(std::span<const NewMessage> messages) {
   const Result<void> all = append(messages);
-  if (all || messages.size() == 1 || !isRefusal(all.error())) return {messages.size(), all};
+  if (all || messages.size() == 1 || !isMessageRefused(all.error())) return {messages.size(), all};
   std::vector<Result<void>> results;
   std::unordered_set<std::string> refusedGroups;
   for (const NewMessage& message : messages) {
@@ -28,7 +18,7 @@ std::vector<Result<void>> IMessageSink::appendEach(std::span<const NewMessage> m
     }
     results.push_back(append({&message, 1}));
     if (results.back()) continue;
-    if (!isRefusal(results.back().error())) break;  // the sink is away: nothing behind it is tried
+    if (!isMessageRefused(results.back().error())) break;  // the sink is away: nothing behind it is tried
     if (!message.group.value.empty()) refusedGroups.insert(message.group.value);
   }
   const Result<void> last = results.back();

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/headers.hpp"
 #include "consumer/attempt_log.hpp"
 #include "consumer/charges.hpp"
 #include "consumer/clock_watch.hpp"
@@ -118,9 +119,7 @@ struct LaneState {
   bool namesEach() const noexcept { return role == Role::total && options.handlerIsExternal && !takesFirst(); }
   /// Why its number is skipped; nullptr: it is for the handler.
   const std::string* skipReasonOf(const Message& message) const noexcept {
-    if (takesSkips) return nullptr;
-    const auto header = std::ranges::find(message.headers, skipHeader, &Headers::value_type::first);
-    return header == message.headers.end() ? nullptr : &header->second;
+    return takesSkips ? nullptr : headerOf(message, skipHeader);
   }
   void tell(EventBody body) { news.push_back(std::move(body)); }
   Streak& streak() const noexcept { return notes->streak; }

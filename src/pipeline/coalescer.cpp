@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/headers.hpp"
+
 namespace tenure::pipeline {
 namespace {
 
@@ -33,8 +35,8 @@ Message stubOf(Message message) {
 
 std::string Coalescer::keyOf(const Message& message) const {
   if (header_.empty()) return message.group.value;
-  const auto found = std::ranges::find(message.headers, header_, &Headers::value_type::first);
-  return found == message.headers.end() ? std::string{} : found->second;
+  const std::string* key = headerOf(message, header_);
+  return key == nullptr ? std::string{} : *key;
 }
 
 std::string Coalescer::placeOf(const Message& message) const { return placeIn(message, keyOf(message)); }

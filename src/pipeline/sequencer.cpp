@@ -4,6 +4,7 @@
 
 #include "base/assert.hpp"
 #include "base/digest.hpp"
+#include "base/headers.hpp"
 #include "base/text.hpp"
 #include "base/validation.hpp"
 
@@ -20,9 +21,9 @@ std::string digestText(const ConsumerName& consumer, const GroupId& group) {
 
 std::optional<std::int64_t> numberOf(const NewMessage& message) noexcept {
   if (message.group.value.empty() || !isGroup(message.group)) return std::nullopt;
-  const auto header = std::ranges::find(message.headers, numberHeader, &Headers::value_type::first);
-  if (header == message.headers.end()) return std::nullopt;
-  const std::int64_t number = parseInteger(header->second).value_or(0);
+  const std::string* header = headerOf(message, numberHeader);
+  if (header == nullptr) return std::nullopt;
+  const std::int64_t number = parseInteger(*header).value_or(0);
   return number > 0 && number <= lastNumber ? number : 0;
 }
 

@@ -1,6 +1,6 @@
 #include "relay/publications.hpp"
 
-#include <algorithm>
+#include "base/refusal.hpp"
 
 namespace tenure::relaying {
 namespace {
@@ -14,14 +14,9 @@ constexpr std::size_t mostStored = 32'768;
 Answer answerOf(const Result<void>& result) noexcept {
   if (result) return Answer::stored;
   const Error& error = result.error();
-  const auto isOneOf = [&error](std::initializer_list<Errc> codes) {
-    return std::ranges::any_of(codes, [&](Errc code) { return error.is(code); });
-  };
   if (error.is(Errc::notFound)) return Answer::refused;
   if (error.is(Errc::cancelled)) return Answer::untried;
-  const bool isHopeless = isOneOf(
-      {Errc::payloadTooLarge, Errc::invalidArgument, Errc::alreadyScheduled, Errc::alreadyDone, Errc::unsupported});
-  return isHopeless ? Answer::hopeless : Answer::away;
+  return isMessageRefused(error) ? Answer::hopeless : Answer::away;
 }
 
 Outcome outcomeOf(const Result<void>& result) {
@@ -34,13 +29,16 @@ Outcome outcomeOf(const Result<void>& result) {
   }
 }
 
-std::optional<Result<void>> Publications::take(const Message& message) {
+std::vector<std::optional<Result<void>>> Publications::take(std::span<const Message> messages) {
+  std::vector<std::optional<Result<void>>> known(messages.size());
   const std::lock_guard lock(mutex_);
-  const auto found = results_.find({message.position, message.id.value});
-  if (found == results_.end()) return std::nullopt;
-  const Result<void> result = found->second;
-  if (!result) results_.erase(found);
-  return result;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto found = results_.find({messages[i].position, messages[i].id.value});
+    if (found == results_.end()) continue;
+    known[i] = found->second;
+    if (!*known[i]) results_.erase(found);
+  }
+  return known;
 }
 
 void Publications::remember(std::span<const Message> messages, std::span<const Result<void>> results) {

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tenure/consumer.hpp"
 
@@ -38,8 +39,8 @@ Outcome outcomeOf(const Result<void>& result);
 /// Threads: any.
 class Publications {
  public:
-  /// What is known of it. That it was refused is forgotten with that.
-  std::optional<Result<void>> take(const Message& message);
+  /// What is known of each. That one was refused is forgotten with that.
+  std::vector<std::optional<Result<void>>> take(std::span<const Message> messages);
   void remember(std::span<const Message> messages, std::span<const Result<void>> results);
   void clear();
 

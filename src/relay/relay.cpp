@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/backoff.hpp"
+#include "base/headers.hpp"
 #include "base/publish_headers.hpp"
 #include "consumer/work.hpp"
 #include "relay/publications.hpp"
@@ -20,12 +21,10 @@ constexpr Duration patience = 1s;
 
 constexpr std::chrono::milliseconds skipAgain{1'000};
 
-bool isSkip(const Message& message) {
-  return std::ranges::find(message.headers, skipHeader, &Headers::value_type::first) != message.headers.end();
-}
+bool isSkip(const Message& message) noexcept { return headerOf(message, skipHeader) != nullptr; }
 
-/// A skip has the exchange and routing key of the message that it stands for. Where these are what the message died of,
-/// it goes where messages without them go.
+/// A skip has the exchange and routing key of its dead message. If the target refuses the skip for them, it is
+/// published as a message without these headers is.
 Message withoutItsWay(Message skip) {
   std::erase_if(skip.headers, [](const auto& header) {
     return header.first == exchangeHeader || header.first == routingKeyHeader || header.first == mandatoryHeader;
@@ -39,8 +38,7 @@ class Publishing {
       : target_(target), publications_(publications), clock_(clock) {}
 
   Outcome handle(const BatchDelivery& batch) {
-    std::vector<std::optional<Result<void>>> known;
-    for (const Message& message : batch.messages) known.push_back(publications_.take(message));
+    const std::vector<std::optional<Result<void>>> known = publications_.take(batch.messages);
     std::vector<Message> some;
     const bool isFresh = std::ranges::none_of(known, [](const auto& result) { return result.has_value(); });
     for (std::size_t i = 0; !isFresh && i < known.size(); ++i)
@@ -64,7 +62,7 @@ class Publishing {
     const bool isRefused = answer == Answer::refused || answer == Answer::hopeless;
     if (isRefused && isSkip(message)) result = publish(std::vector{withoutItsWay(message)}, batch.term).front();
     if (result) publications_.remember(batch.messages, std::vector{result});
-    // Who follows the numbers waits for a skip, so it never is a dead letter itself.
+    // A skip never becomes a dead letter: consumers that follow numbers wait for it.
     if (!result && isSkip(message)) return Outcome::retryLater(result.error().message(), skipAgain);
     return outcomeOf(result);
   }

@@ -1,8 +1,7 @@
 #include "storage/message_numbers.hpp"
 
-#include <algorithm>
-
 #include "base/digest.hpp"
+#include "base/headers.hpp"
 #include "base/publish_headers.hpp"
 #include "base/text.hpp"
 #include "base/validation.hpp"
@@ -13,11 +12,6 @@ namespace {
 
 constexpr std::string_view idEnding = "/skip";
 constexpr std::size_t longestReason = 200;
-
-const std::string* valueOf(const NewMessage& message, std::string_view name) {
-  const auto header = std::ranges::find(message.headers, name, &Headers::value_type::first);
-  return header == message.headers.end() ? nullptr : &header->second;
-}
 
 bool hasGroup(const NewMessage& message) { return !message.group.value.empty() && isGroup(message.group); }
 
@@ -31,19 +25,19 @@ MessageId skipIdOf(const MessageId& id) {
 }  // namespace
 
 bool lacksNumber(const NewMessage& message) {
-  return hasGroup(message) && valueOf(message, numberHeader) == nullptr && valueOf(message, leftOutHeader) == nullptr;
+  return hasGroup(message) && headerOf(message, numberHeader) == nullptr && headerOf(message, leftOutHeader) == nullptr;
 }
 
 std::optional<NewMessage> skipOf(const NewMessage& message, std::string_view reason) {
-  const std::string* number = valueOf(message, numberHeader);
+  const std::string* number = headerOf(message, numberHeader);
   if (!hasGroup(message) || number == nullptr || parseInteger(*number).value_or(0) <= 0) return std::nullopt;
-  if (valueOf(message, skipHeader) != nullptr) return std::nullopt;
+  if (headerOf(message, skipHeader) != nullptr) return std::nullopt;
   NewMessage skip{.id = skipIdOf(message.id),
                   .group = message.group,
                   .headers = {{std::string(numberHeader), *number},
                               {std::string(skipHeader), shortened(escaped(reason), longestReason)}}};
   for (const std::string_view name : {exchangeHeader, routingKeyHeader, mandatoryHeader})
-    if (const std::string* value = valueOf(message, name); value != nullptr && isText(*value))
+    if (const std::string* value = headerOf(message, name); value != nullptr && isText(*value))
       skip.headers.emplace_back(name, *value);
   return skip;
 }

@@ -1,0 +1,17 @@
+/// What a sink's error says of one message (IMessageSink::appendEach).
+#pragma once
+
+#include <algorithm>
+
+#include "tenure/result.hpp"
+
+namespace tenure {
+
+/// The message's fault: others may be stored all the same.
+inline bool isMessageRefused(const Error& error) noexcept {
+  constexpr Errc refusals[] = {Errc::payloadTooLarge, Errc::invalidArgument, Errc::alreadyScheduled,
+                               Errc::alreadyDone,     Errc::unsupported,     Errc::notFound};
+  return std::ranges::any_of(refusals, [&](Errc code) { return error.is(code); });
+}
+
+}  // namespace tenure
