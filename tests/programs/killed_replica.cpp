@@ -20,7 +20,7 @@
 #include <atomic>
 
 #include "history/writer.hpp"
-#include "programs/arguments.hpp"
+#include "programs/candidates.hpp"
 #include "programs/ends.hpp"
 #include "programs/kill_switch.hpp"
 #include "support/forwarding_source.hpp"
@@ -102,17 +102,6 @@ class Apart final : public test::ForwardingSource {
   bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }
 };
 
-CandidateOptions candidateFrom(const Arguments& arguments) {
-  CandidateOptions options;
-  options.zookeeper.hosts = arguments.text("hosts");
-  options.zookeeper.sessionTimeout = 10s;
-  options.election = ElectionName{arguments.text("election")};
-  options.id = CandidateId{arguments.text("id")};
-  options.barrierLimit = std::chrono::milliseconds{0};  // every effect is in the fenced store
-  options.lastWill = {true, TENURE_BINARY_DIR "/tenure-last-will"};
-  return options;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -141,6 +130,8 @@ int main(int argc, char** argv) {
   ChainHandler handler(kill, arguments.number("leave", 0));
   Consumer consumer(shares ? static_cast<IMessageSource&>(source) : apart, store, std::ref(handler), consuming, events,
                     arguments.number("hurry", 0) != 0 ? hurry : systemClock());
-  Candidate candidate(candidateFrom(arguments), consumer, events);
+  CandidateOptions options = candidateFrom(arguments);
+  options.barrierLimit = std::chrono::milliseconds{0};  // every effect is in the fenced store
+  Candidate candidate(options, consumer, events);
   return runUntilSignalled(candidate);
 }

@@ -12,7 +12,7 @@
 
 #include <set>
 
-#include "programs/arguments.hpp"
+#include "programs/candidates.hpp"
 #include "programs/kill_switch.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/consumer.hpp"
@@ -61,16 +61,6 @@ class KillSink final : public IMessageSink {
   KillSwitch& kill_;
   Shared& shared_;
 };
-
-CandidateOptions candidateFrom(const Arguments& arguments) {
-  CandidateOptions options;
-  options.zookeeper.hosts = arguments.text("hosts");
-  options.zookeeper.sessionTimeout = 10s;
-  options.election = ElectionName{arguments.text("election")};
-  options.id = CandidateId{arguments.text("id")};
-  options.lastWill = {true, TENURE_BINARY_DIR "/tenure-last-will"};
-  return options;
-}
 
 }  // namespace
 
