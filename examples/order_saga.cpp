@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
     tenure::Consumer shipmentCareer(*shipmentSource, shipmentEffects.store(), handlerOf(shipment), {}, *log);
 
     const auto openBroker = [&] {
-      auto sink = shipments->sink();  // one sink reaches both queues; opening each sees to it that they are there
+      auto sink = shipments->sink();  // opening a sink makes its queue; this one reaches both
       return sink ? payments->sink() : std::move(sink);
     };
     tenure::sqlite::Database outgoing({.file = file, .queue = "outgoing"}, *log);

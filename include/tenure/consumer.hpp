@@ -292,8 +292,8 @@ class Consumer final : public detail::WorkCareer {
 };
 
 /// The career that publishes a queue's messages elsewhere, each at least once and each group in its order: a consumer
-/// whose handler is a sink. A message that the sink refuses is a failed attempt, or a dead letter at once where none
-/// can help; while the sink is away, messages wait and no attempt counts. `options.delivery` is at least once.
+/// whose handler is a sink. A refused message is a failed attempt, or a dead letter at once if a retry cannot help.
+/// While the sink is unavailable, messages wait and no attempt counts. `options.delivery` is at least once.
 class Relay final : public detail::WorkCareer {
  public:
   using OpenSink = std::function<Result<std::unique_ptr<IMessageSink>>()>;

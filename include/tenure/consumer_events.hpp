@@ -185,7 +185,7 @@ struct ScheduledLate {
 struct QueueUnread {
   TENURE_EVENT("queue_unread", warn)  // once a term: messages wait for a queue that no election has consumed yet
   std::string queue;                  // in the same database as the leader's queue
-  std::chrono::milliseconds age{};    // of the first message that waits
+  std::chrono::milliseconds age{};    // of the oldest message that waits
   void fields(auto&& f) const { f("queue", queue), f("age_ms", age); }
 };
 struct BeyondHorizon {

@@ -25,7 +25,7 @@ inline constexpr std::size_t maxHeaderBytes = 64U << 10U;  // names and values t
 /// The header that carries a message's number within its group: 1, 2, 3, … in decimal. A numbering sink adds it; with a
 /// broker the producer may. Who follows it: ConsumerOptions::followNumbers.
 inline constexpr std::string_view numberHeader = "tenure-number";
-/// Of a message that only says that its number is skipped, and why: a consumer lets it pass without its handler.
+/// The header of a message that skips its number; the value says why. A consumer acknowledges it without its handler.
 inline constexpr std::string_view skipHeader = "tenure-skip";
 
 /// How far ahead a message's time may lie.

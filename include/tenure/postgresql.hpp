@@ -32,23 +32,24 @@ struct Component;
 
 namespace tenure::postgresql {
 
-/// A table of your own as the queue: an outbox, whose rows your transactions write and a leader delivers.
+/// A table of your own as the queue (an outbox): your transactions write its rows, and a leader delivers them.
 ///
 /// Order:   by the column `order`. A row that is committed late is delivered late, and never passed over.
 /// Rows:    a delivered row is marked, or deleted where there is no column `status`, in the transaction that
 ///          acknowledges its message. A dead one is marked as dead; without `status` it is only in tenure_dead_letter.
 /// Rights:  SELECT on the mapped columns; UPDATE on those that Tenure writes, or DELETE on the table.
 struct OutboxTable {
-  /// What a column is for. Tenure writes status, attempts, failure and sentAt, and only reads the others.
+  /// What a column is for. Tenure writes status, attempts, failure and sentAt, with numberWhenRead also number, and
+  /// only reads the others.
   enum class Role {
-    id,     // required: a number, a uuid or a text, and no two rows have the same
+    id,     // required: a number, a uuid or a text; NOT NULL, with a unique index of its own
     order,  // default: id
     group,
     body,      // required: text, bytea or JSON
     headers,   // JSON: an object, or an array of [name, value]
     exchange,  // text; published to it, not to the one of the sink's URL
     routingKey,
-    number,     // of the message in its group: the value of numberHeader
+    number,     // the message's number within its group, delivered in numberHeader
     sendAt,     // a timestamp: not delivered before
     createdAt,  // a timestamp
     status,     // waiting, sent or dead
@@ -109,13 +110,13 @@ struct Options {
   /// them, whoever sends, and puts the number into numberHeader. An id that was sent before is known for seven days: it
   /// is not stored again, and takes no number. Messages without a group get none. All who send to a queue should agree.
   bool numbered = false;
-  /// Of a source: every message that has a group and no number gets the group's next one before it is handed out, in a
-  /// transaction of the term that reads, and keeps it: whoever reads it again finds the same. A message that brings a
-  /// number keeps that. Not where the queue is a table of yours.
+  /// Of a source: gives each message that has a group and no number the group's next number. The transaction that
+  /// writes it is durable before the message is handed out, so that a later delivery of the message has the same one.
+  /// A table of yours needs columns for group and number.
   bool numberWhenRead = false;
-  /// Of the store of a consumer that passes its queue's messages on, such as a Relay: the transaction that makes a dead
-  /// letter of a message with a number appends a message to the queue whose header skipHeader says that the number is
-  /// skipped. Not with `numbered`, and not where the queue is a table of yours.
+  /// Of the store of a Relay: a numbered message that becomes a dead letter is followed, in the same transaction, by a
+  /// message at the end of the queue that has its number and skipHeader. Not with `numbered`, and not for a table of
+  /// yours.
   bool skipDeadNumbers = false;
   /// Accept a server that reports commits before they are durable. A crash may then lose acknowledged messages.
   bool allowUnsafeCommits = false;
@@ -151,8 +152,8 @@ std::unique_ptr<ScheduledMessages> openScheduled(const Options& options);
 
 /// The tables, as SQL for psql or a migration tool; in a transaction of its own.
 std::string schemaSql();
-/// A table for OutboxTable, as SQL, with indexes and the trigger that wakes its reader. `name` may have a schema before
-/// it, and double quotes. Needs Tenure's tables in the connection's current schema.
+/// The SQL that makes a table for OutboxTable, its indexes, and the trigger that wakes its reader. `name` may be
+/// qualified by a schema, and quoted. Needs Tenure's tables in the connection's current schema.
 ///
 /// Errors:  invalidArgument
 Result<std::string> outboxSql(std::string_view name);

@@ -98,9 +98,9 @@ struct Publishing {
   std::optional<std::string> routingKey;
   /// A message that no queue takes is an error (notFound). False: the broker drops it, and it counts as stored.
   bool mandatory = true;
-  /// It survives the broker's restart, in a durable queue.
+  /// In a durable queue, a persistent message survives a restart of the broker.
   bool persistent = true;
-  /// For a queue with x-max-priority, whose order is then another: no consumer of ours should read it.
+  /// For a queue with x-max-priority. Such a queue does not keep the order, so Tenure should not consume it.
   std::optional<std::uint8_t> priority;
   /// 0 to 4294967295 ms: the broker drops a message, or hands it to the queue's dead-letter exchange, that waits
   /// longer.
@@ -179,8 +179,8 @@ std::unique_ptr<IMessageSource> makeSource(const Options& options, IEventSink& e
 ///   outcomeUnknown  some were stored and others not, or the connection died before all was confirmed. Appended again,
 ///                   what was stored comes twice and counts once; in its group it may then stand behind a later message
 /// appendEach publishes in one go all that can be published, and tells of each by the same codes. So a message that no
-/// queue takes (notFound), or that a queue rejects (storeFull), does not hold back those behind it in its group;
-/// one that is refused before it is published does (cancelled).
+/// queue takes (notFound), or that a queue rejects (storeFull), does not hold back later messages of its group.
+/// A message that is refused before it is published does: they are cancelled.
 Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
 
 /// `waiting` is without the messages that are in a consumer's hands. Connects for each question; never makes a queue.

@@ -42,8 +42,8 @@ class ScheduledMessages {
 
   virtual Result<ScheduledStats> stats() = 0;
   /// Calls `each` with every message that the filter chooses, in the order in which they will come to the queue, until
-  /// it returns false. A message without a deliverAt was sent by another program and comes at once. Messages are
-  /// read page by page: one that is changed meanwhile may be missed.
+  /// it returns false. A message without a deliverAt was sent by another program, for at once. Messages are read
+  /// page by page: a message that is changed meanwhile may be missed.
   virtual Result<void> list(const ScheduledFilter& filter, const std::function<bool(const NewMessage&)>& each) = 0;
   /// Nullopt: no message waits under that id.
   virtual Result<std::optional<NewMessage>> find(const MessageId& id) = 0;

@@ -44,13 +44,11 @@ struct Options {
   /// them, whoever sends, and puts the number into numberHeader. An id that was sent before is known for seven days: it
   /// is not stored again, and takes no number. Messages without a group get none. All who send to a queue should agree.
   bool numbered = false;
-  /// Of a source: every message that has a group and no number gets the group's next one before it is handed out, in a
-  /// transaction of the term that reads, and keeps it: whoever reads it again finds the same. A message that brings a
-  /// number keeps that.
+  /// Of a source: gives each message that has a group and no number the group's next number. The transaction that
+  /// writes it is durable before the message is handed out, so that a later delivery of the message has the same one.
   bool numberWhenRead = false;
-  /// Of the store of a consumer that passes its queue's messages on, such as a Relay: the transaction that makes a dead
-  /// letter of a message with a number appends a message to the queue whose header skipHeader says that the number is
-  /// skipped. Not with `numbered`.
+  /// Of the store of a Relay: a numbered message that becomes a dead letter is followed, in the same transaction, by a
+  /// message at the end of the queue that has its number and skipHeader. Not with `numbered`.
   bool skipDeadNumbers = false;
 };
 

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <limits>
 
+#include "base/headers.hpp"
 #include "cli/commands.hpp"
 #include "cli/letter_page.hpp"
 #include "cli/options.hpp"
@@ -159,10 +160,7 @@ Result<Numbers> sendBack(IMessageSink& sink, IStoreAdmin& store, const std::vect
   return sentBack;
 }
 
-bool isWhole(const DeadLetter& letter) noexcept {
-  return std::ranges::find(letter.message.headers, leftOutHeader, &Headers::value_type::first) ==
-         letter.message.headers.end();
-}
+bool isWhole(const DeadLetter& letter) noexcept { return headerOf(letter.message, leftOutHeader) == nullptr; }
 
 /// Those that were kept without their bodies stay where they are. Errors: one of them was named.
 Result<void> setAside(std::vector<DeadLetter>& letters, const DeadLetterFilter& choice) {

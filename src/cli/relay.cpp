@@ -42,10 +42,10 @@ target has confirmed it. The relay is the only consumer of its queue.
 
 Messages of one group are published in their order, and other groups beside them (--lanes). Each is
 published at least once, under its own id: a consumer of Tenure at the other end drops what comes
-again. With --number it carries its number within its group in the header tenure-number, given
-once and durable before it is published: a consumer with --follow-numbers at the other end follows
-them. A dead letter with a number publishes a message whose header tenure-skip says that the number
-is skipped.
+again. With --number each message of a group gets a number, in the header tenure-number, which is
+durable before the message is published; `tenure consume --follow-numbers` at the other end keeps
+to these numbers. For a numbered message that becomes a dead letter, the relay publishes a message
+with the header tenure-skip, so that consumers do not wait for its number.
 
 While the target is away, or full, messages wait, and no attempt counts. A message that the target
 refuses is tried again after a while, with its group behind it; what no attempt can help is a dead

@@ -27,8 +27,8 @@ constexpr const char* statusHelp =
 standby that could not lead is not ready, and why; one whose queue, store, consumer, delivery,
 coalescing or numbers are not the leader's differs. Neither is handed the leadership.
 After an unclean end it says whose barrier holds, since when, until when at the latest, and why.
-With --queue also what waits there, and what is stuck: see `tenure queue stats`; and an ALARM where
-messages wait and nobody leads ("unattended" in JSON is their number).
+With --queue also what waits there, and what is stuck: see `tenure queue stats`. If messages wait
+and no replica leads, an ALARM line says how many ("unattended" in JSON).
 Exit code 1: nobody leads.
 A reading, not evidence: by the time you act on it the leader may be another.
 )help";
