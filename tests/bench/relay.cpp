@@ -285,7 +285,7 @@ void measureFailover(const Setting& setting) {
     world.ask("SELECT count(tenure_send('" + world.options().queue + "', '" + body + "', 'f" + std::to_string(i) +
               "-' || n, 'g' || n % 100)) FROM generate_series(1, 20000) AS n");
     test::Program next = start(i);
-    TENURE_ASSERT(next.waitForOutput(" stood_by "));
+    TENURE_ASSERT(next.waitForOutput(" prepared "));
     const std::int64_t before = arrived();
     while (arrived() < before + 200) std::this_thread::sleep_for(1ms);  // house: may sleep
     leader->signal(SIGKILL);

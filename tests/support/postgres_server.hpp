@@ -79,7 +79,7 @@ class PostgresServer {
   std::optional<Program> process_;
 };
 
-class PostgresWorld final : public BackendWorld {
+class PostgresWorld : public BackendWorld {
  public:
   explicit PostgresWorld(PostgresServer& server = PostgresServer::shared());
 

@@ -27,6 +27,7 @@
 #include "backends/postgresql/schema.hpp"
 #include "backends/postgresql/session.hpp"
 #include "backends/postgresql/user_statement.hpp"
+#include "base/headers.hpp"
 #include "storage/driver.hpp"
 #include "tenure/events.hpp"
 
@@ -106,9 +107,10 @@ class Driver final : public storage::IStoreDriver {
 
   Result<void> findQueue(Connection& connection);
   using QueuePlaces = std::map<std::string, QueuePlace>;  // by name
-  /// Whether its queue is the table.
+  /// Whether it becomes a row of the table. A skip does not: it waits among the queue's own messages.
   bool isForTable(const SentMessage& sent) const {
-    return options_.table && (sent.queue.empty() || sent.queue == which_.name);
+    return options_.table && (sent.queue.empty() || sent.queue == which_.name) &&
+           headerOf(sent.message, skipHeader) == nullptr;
   }
   std::set<std::string> unknownQueues(const storage::Commit& commit) const;
   Result<void> makeQueues(Connection& connection, const std::set<std::string>& names, QueuePlaces& made);
@@ -138,13 +140,12 @@ class Driver final : public storage::IStoreDriver {
   IEventSink& events_;
   const Lane lane_;
   HandedOut* const handedOut_;
-  const storage::Limits limits_{
-      .logHasGaps = true,
-      .keepsQueue = true,
-      .numbersMessages = options_.numbered,
-      .isQueueUsers = options_.table.has_value(),
-      .keepsScheduled = true,
-      .skipsDeadNumbers = options_.skipDeadNumbers && !options_.numbered && !options_.table.has_value()};
+  const storage::Limits limits_{.logHasGaps = true,
+                                .keepsQueue = true,
+                                .numbersMessages = options_.numbered,
+                                .isQueueUsers = options_.table.has_value(),
+                                .keepsScheduled = true,
+                                .skipsDeadNumbers = options_.skipDeadNumbers && !options_.numbered};
   storage::WhichQueue which_;
   Session session_;
   std::optional<TermIdentity> term_;   // whose the session is

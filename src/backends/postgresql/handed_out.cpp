@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "backends/postgresql/queue_rows.hpp"
 #include "storage/records.hpp"
 
 namespace tenure::postgresql {
@@ -34,33 +35,35 @@ OutboxFailures triedIn(const storage::WriteSet& writes) {
 
 }  // namespace
 
-void HandedOut::begin(OutboxRows rows) {
+void HandedOut::begin(OutboxRows rows, std::int64_t queue) {
   const std::lock_guard lock(mutex_);
   rows_.emplace(std::move(rows));
+  queue_ = queue;
 }
 
 void HandedOut::end() {
   const std::lock_guard lock(mutex_);
-  if (!ids_.empty()) former_ = std::exchange(ids_, {});
+  if (!handedOut_.empty()) former_ = std::exchange(handedOut_, {});
 }
 
-const std::string* HandedOut::find(std::int64_t position) const {
-  for (const auto* ids : {&ids_, &former_})
-    if (const auto row = ids->find(position); row != ids->end()) return &row->second;
-  return nullptr;
+HandedOut::Places HandedOut::find(std::span<const std::int64_t> positions) const {
+  Places places;
+  for (const std::int64_t position : positions) {
+    for (const auto* known : {&handedOut_, &former_}) {
+      const auto found = known->find(position);
+      if (found == known->end()) continue;
+      if (const auto* row = std::get_if<std::string>(&found->second)) places.rows.push_back(*row);
+      if (const auto* skip = std::get_if<std::int64_t>(&found->second)) places.skips.push_back(*skip);
+      break;
+    }
+  }
+  return places;
 }
 
-std::int64_t HandedOut::add(const std::string& id) {
+std::int64_t HandedOut::addPlace(Place place) {
   const std::lock_guard lock(mutex_);
-  ids_.emplace(++last_, id);
+  handedOut_.emplace(++last_, std::move(place));
   return last_;
-}
-
-std::vector<std::string> HandedOut::ids() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::string> ids;
-  for (const auto& [position, id] : ids_) ids.push_back(id);
-  return ids;
 }
 
 std::vector<Command> HandedOut::marksFor(const storage::WriteSet& writes) const {
@@ -68,14 +71,13 @@ std::vector<Command> HandedOut::marksFor(const storage::WriteSet& writes) const 
   OutboxFailures tried = triedIn(writes);
   const std::lock_guard lock(mutex_);
   if (!rows_) return {};
+  const Places places = find(writes.acknowledged());
   std::vector<std::string> sent;
   std::vector<OutboxFailure> died;
-  for (const std::int64_t position : writes.acknowledged()) {
-    const std::string* id = find(position);
-    if (id == nullptr) continue;
-    tried.erase(*id);
-    const auto letter = dead.find(*id);
-    letter == dead.end() ? sent.push_back(*id) : died.push_back(letter->second);
+  for (const std::string& id : places.rows) {
+    tried.erase(id);
+    const auto letter = dead.find(id);
+    letter == dead.end() ? sent.push_back(id) : died.push_back(letter->second);
   }
   std::vector<OutboxFailure> shown;
   for (auto& [id, attempt] : tried) shown.push_back(std::move(attempt));
@@ -83,20 +85,22 @@ std::vector<Command> HandedOut::marksFor(const storage::WriteSet& writes) const 
   if (!shown.empty() && rows_->showsAttempts()) marks.push_back(rows_->tried(shown));
   if (!sent.empty()) marks.push_back(rows_->sent(sent));
   if (!died.empty()) marks.push_back(rows_->dead(died));
+  if (!places.skips.empty()) marks.push_back(deleteByPosition(queue_, places.skips));
   return marks;
 }
 
-std::optional<Command> HandedOut::markFor(std::span<const std::int64_t> positions) const {
+std::vector<Command> HandedOut::marksFor(std::span<const std::int64_t> positions) const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> ids;
-  for (const std::int64_t position : positions)
-    if (const std::string* id = find(position)) ids.push_back(*id);
-  return ids.empty() ? std::nullopt : std::optional(rows_->sent(ids));
+  const Places places = find(positions);
+  std::vector<Command> marks;
+  if (!places.rows.empty()) marks.push_back(rows_->sent(places.rows));
+  if (!places.skips.empty()) marks.push_back(deleteByPosition(queue_, places.skips));
+  return marks;
 }
 
 void HandedOut::done(std::span<const std::int64_t> positions) {
   const std::lock_guard lock(mutex_);
-  for (const std::int64_t position : positions) ids_.erase(position), former_.erase(position);
+  for (const std::int64_t position : positions) handedOut_.erase(position), former_.erase(position);
 }
 
 }  // namespace tenure::postgresql

@@ -52,7 +52,8 @@ std::string putBackSql(const OutboxShape& shape) {
   add(Role::headers, "letter.headers");
   add(Role::exchange, "letter.exchange");
   add(Role::routingKey, "letter.routing_key");
-  add(Role::number, "letter.number");
+  const OutboxShape::Column* number = shape.find(Role::number);
+  if (number != nullptr && number->isNotNull) add(Role::number, "letter.number");
   add(Role::attempts, "0");
   std::string sql =
       "WITH letter AS (SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::text[], $6::text[], "
@@ -64,8 +65,10 @@ std::string putBackSql(const OutboxShape& shape) {
     values += ", " + shape.waiting;
     const OutboxShape::Column* attempts = shape.find(Role::attempts);
     sql += ", back AS (UPDATE " + shape.table + " AS r SET " + status + " = " + shape.waiting +
-           (attempts == nullptr ? "" : ", " + attempts->sql + " = 0") + " FROM letter WHERE r." + id + " = " +
-           letterId + " AND r." + status + " = " + shape.dead + " RETURNING r." + id + " AS id)";
+           (attempts == nullptr ? "" : ", " + attempts->sql + " = 0") +
+           (number == nullptr || number->isNotNull || !number->mayUpdate ? "" : ", " + number->sql + " = NULL") +
+           " FROM letter WHERE r." + id + " = " + letterId + " AND r." + status + " = " + shape.dead + " RETURNING r." +
+           id + " AS id)";
     isAbsent = " WHERE NOT EXISTS (SELECT FROM back WHERE back.id = " + letterId + ")";
   }
   return sql + " INSERT INTO " + shape.table + "(" + columns + ") OVERRIDING SYSTEM VALUE SELECT " + values +
@@ -99,13 +102,13 @@ Result<void> countOutbox(Connection& connection, const OutboxTable& table, Queue
   const OutboxRows rows(*std::move(shape));
   const Exchange counted = connection.exchange(std::vector{rows.countWaiting()});
   if (counted) {
-    stats.waiting = counted.answers[0].integer(0, 0);
-    stats.waitingBytes = counted.answers[0].integer(0, 1);
+    stats.waiting += counted.answers[0].integer(0, 0);
+    stats.waitingBytes = stats.waitingBytes.value_or(0) + counted.answers[0].integer(0, 1);
   } else {
     if (!counted.error().is(Errc::timedOut)) return counted.error();
     const Exchange estimated = connection.exchange(std::vector{rows.estimateRows()});
     if (!estimated) return estimated.error();
-    stats.waiting = estimated.answers[0].integer(0, 0);
+    stats.waiting += estimated.answers[0].integer(0, 0);
     stats.waitingIsAtMost = true;
   }
   const Exchange first = connection.exchange(std::vector{rows.look({}, 1, 1)});

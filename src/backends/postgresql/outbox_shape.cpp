@@ -140,7 +140,8 @@ Result<OutboxShape::Column> fittingColumn(const FoundTable& table, Role role, co
                              .fullType = found->fullType,
                              .isJson = found->base == "json" || found->base == "jsonb",
                              .isBytes = found->base == "bytea",
-                             .mayUpdate = found->mayUpdate};
+                             .mayUpdate = found->mayUpdate,
+                             .isNotNull = found->isNotNull};
 }
 
 OutboxTable::Columns columnsOf(const OutboxTable& table) {

@@ -20,6 +20,7 @@ struct OutboxShape {
     bool isJson = false;
     bool isBytes = false;
     bool mayUpdate = false;  // this user
+    bool isNotNull = false;
   };
 
   std::string table;             // as SQL names it

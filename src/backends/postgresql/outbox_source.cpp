@@ -40,7 +40,7 @@ Result<void> OutboxSource::own(const TermIdentity& term) {
   keepSent_ = shape->keepSent;
   forgetAt_ = forgetNow_ = keepSent_ > 0ms ? BootClock::now() : BootTime::max();
   rows_.emplace(*std::move(shape));
-  handedOut_.begin(*rows_);
+  handedOut_.begin(*rows_, queue_);
   asleepUntil_ = pacedUntil_ = BootTime::min();
   return {};
 }
@@ -69,8 +69,10 @@ Result<std::vector<Message>> OutboxSource::fetch(std::size_t max, BootTime deadl
 
 Result<std::vector<Message>> OutboxSource::look(std::size_t max) {
   const Exchange looked =
-      connection_->exchange(std::vector{rows_->look(handedOut_.ids(), max, outboxBytes), rows_->untilNext()});
+      connection_->exchange(std::vector{rows_->look(handedOut_.ids(), max, outboxBytes), rows_->untilNext(),
+                                        selectFirst(queue_, handedOut_.skips(), max)});
   if (!looked) return looked.error();
+  if (looked.answers[2].rows() > 0) return skipsOf(looked.answers[2]);
   const BootTime now = BootClock::now();
   const Answer& next = looked.answers[1];
   nextTime_ = BootTime::max();
@@ -85,6 +87,17 @@ Result<std::vector<Message>> OutboxSource::look(std::size_t max) {
   for (Message& message : messages) message.position = handedOut_.add(message.id.value);
   if (!messages.empty()) pacedUntil_ = now + outboxPace;
   return messages;
+}
+
+Result<std::vector<Message>> OutboxSource::skipsOf(const Answer& rows) {
+  std::vector<Message> skips;
+  for (int row = 0; row < rows.rows(); ++row) {
+    Result<Message> skip = messageFrom(rows, row);
+    if (!skip) return skip.error();
+    skip->position = handedOut_.addSkip(skip->position);
+    skips.push_back(*std::move(skip));
+  }
+  return skips;
 }
 
 Result<bool> OutboxSource::number(std::vector<Message>& messages) {
@@ -139,10 +152,8 @@ Result<void> OutboxSource::acknowledge(std::span<const Message> messages) {
   TENURE_ASSERT(connection_ != nullptr);
   std::vector<std::int64_t> positions;
   for (const Message& message : messages) positions.push_back(message.position);
-  std::optional<Command> mark = handedOut_.markFor(positions);
-  if (!mark) return {};
-  const Result<std::int64_t> marked = room_.commitAsReader(*std::move(mark));
-  if (!marked) return marked.error();
+  for (Command& mark : handedOut_.marksFor(positions))
+    if (const Result<std::int64_t> marked = room_.commitAsReader(std::move(mark)); !marked) return marked.error();
   handedOut_.done(positions);
   return {};
 }

@@ -1,6 +1,7 @@
 /// A user's table as the queue's consuming end (OutboxTable), on a session of its own.
 ///
-/// Of the waiting room it uses only the reader's row: no message of this queue waits there.
+/// Of the waiting room it uses only the reader's row: no message of this queue waits there. Of the queue's own messages
+/// there are skips alone, which a relay appends behind dead rows with numbers; they are delivered before the rows.
 ///
 /// Each look begins at the front: the first rows that wait, but for those that this attachment has handed out
 /// (handed_out.hpp). There is no cursor, so a row that is committed late, in front of others, is never passed over.
@@ -36,6 +37,7 @@ class OutboxSource final : public ReadingSource {
  private:
   Result<void> own(const TermIdentity& term) override;
   Result<std::vector<Message>> look(std::size_t max);
+  Result<std::vector<Message>> skipsOf(const Answer& rows);
   /// Gives numbers to those that lack them, durably. False: some rows are not as they were read.
   Result<bool> number(std::vector<Message>& messages);
   /// Asks writers to wake this reader. True: they had not been asked, so look again.

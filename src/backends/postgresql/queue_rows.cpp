@@ -79,6 +79,15 @@ Result<Message> messageFrom(const Answer& rows, int row) {
   return message;
 }
 
+Command selectFirst(std::int64_t queue, std::span<const std::int64_t> taken, std::size_t max) {
+  Array places(TypeId::bigint);
+  for (const std::int64_t place : taken) places.add(place);
+  return command(
+      "SELECT n, id, grp, body, headers, enqueued_at FROM tenure_message"
+      " WHERE queue = $1 AND n <> ALL((SELECT $2)::bigint[]) ORDER BY n LIMIT (SELECT $3)",
+      queue, places, static_cast<std::int64_t>(max));
+}
+
 Result<Command> appendTo(const QueuePlace& queue, std::span<const NewMessage> messages) {
   const Result<Columns> columns = columnsOf(messages);
   if (!columns) return columns.error();

@@ -21,6 +21,9 @@ struct QueuePlace {
   std::string channel;  // on which appends are told
 };
 
+/// The first messages of the queue, but for those at the places that are `taken`.
+Command selectFirst(std::int64_t queue, std::span<const std::int64_t> taken, std::size_t max);
+
 /// To its end, as one statement: all of them arrive with it, and only then is the queue's row locked, so that a
 /// producer that stops in the middle of sending holds nobody up. Errors: invalidArgument, of headers that are not
 /// UTF-8.

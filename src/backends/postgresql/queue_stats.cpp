@@ -31,9 +31,9 @@ Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chro
   stats.path = queue.owner.path;
   const Result<void> limited = connection.run("SET statement_timeout = " + std::to_string(limit.count()));
   if (!limited) return limited.error();
-  const Result<void> counted =
-      table ? countOutbox(connection, *table, stats) : countWaiting(connection, queue.number, stats);
-  if (!counted) return counted.error();
+  if (const Result<void> counted = countWaiting(connection, queue.number, stats); !counted) return counted.error();
+  if (table)
+    if (const Result<void> counted = countOutbox(connection, *table, stats); !counted) return counted.error();
   const Result<Answer> others = connection.ask(
       "SELECT (SELECT count(*) FROM tenure_dead_letter WHERE queue = $1),"
       " (SELECT count(*) FROM tenure_attempt WHERE queue = $1),"

@@ -41,6 +41,31 @@ SkippingPlace skippingIn() {
           }};
 }
 
+/// A table of the user's, into which messages come as rows.
+class TableWorld final : public PostgresWorld {
+ public:
+  TableWorld() {
+    ask("SET ROLE " + role() + "; " + postgresql::outboxSql("outbox").value());
+    options().table = postgresql::OutboxTable{.schema = role(), .name = "outbox"};
+  }
+  std::unique_ptr<IMessageSink> sink() override { return std::make_unique<RowSink>(*this); }
+
+ private:
+  class RowSink final : public IMessageSink {
+   public:
+    explicit RowSink(TableWorld& world) : world_(world) {}
+    Result<void> append(std::span<const NewMessage> messages) override {
+      for (const NewMessage& message : messages)
+        world_.ask("INSERT INTO outbox(id, group_key, body) VALUES ('" + message.id.value + "', nullif('" +
+                   message.group.value + "', ''), '" + message.body + "')");
+      return {};
+    }
+
+   private:
+    TableWorld& world_;
+  };
+};
+
 struct SkippingKind {
   std::string name;
   std::function<SkippingPlace()> make;
@@ -194,7 +219,8 @@ TEST_P(SkippingSuite, WhatHasNoGroupIsMissedByNobody) {
 INSTANTIATE_TEST_SUITE_P(
     Databases, SkippingSuite,
     testing::Values(SkippingKind{"sqlite", [] { return skippingIn<SqliteWorld, sqlite::Database>(); }},
-                    SkippingKind{"postgresql", [] { return skippingIn<PostgresWorld, postgresql::Database>(); }}),
+                    SkippingKind{"postgresql", [] { return skippingIn<PostgresWorld, postgresql::Database>(); }},
+                    SkippingKind{"table", [] { return skippingIn<TableWorld, postgresql::Database>(); }}),
     [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

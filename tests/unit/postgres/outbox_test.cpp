@@ -264,6 +264,23 @@ TEST_F(NumberedOutbox, AFormerReaderGivesNone) {
   EXPECT_EQ(rows(), "1:0");
 }
 
+TEST_F(NumberedOutbox, ADeadRowThatWaitsAgainHasNoNumber) {
+  insert("(1, 'a', 'x', NULL), (2, 'a', 'x', NULL)");
+  Leader leader(numbering(), 7);
+  lead(leader);
+  std::vector<Message> first = messagesFor(leader);
+  const auto transaction = leader.begin();
+  ASSERT_THAT(transaction->deadLetter(ConsumerName{"relay"}, {.message = first[0], .reason = "no way", .attempts = 1}),
+              succeeds());
+  ASSERT_THAT(leader.database.source().acknowledge(*transaction, std::span(first).first(1)), succeeds());
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_THAT(openAdmin(numbering())->requeueDeadLetters({}).value(), ElementsAre(1));
+
+  EXPECT_EQ(rows(), "1:0 2:2") << "its turn is past";
+  EXPECT_THAT(numbersOf(messagesFor(leader)), ElementsAre("a3"));
+}
+
 TEST_F(NumberedOutbox, ATableWithoutAColumnForThemIsRefused) {
   Database other(numbering({{Role::id, "id"}, {Role::body, "body"}}), noEvents());
 

@@ -25,6 +25,7 @@ enum class Broken {
   nothing,
   markedFirst,   // a message leaves its queue before it is published
   markedAnyway,  // the store does not look at the token
+  cursor,        // a message with a smaller id than one that was read is passed over
 };
 
 /// Acknowledges what it hands out.
@@ -36,6 +37,27 @@ class HastySource final : public ForwardingSource {
     if (messages && !messages->empty()) inner().acknowledge(*messages).value();
     return messages;
   }
+};
+
+/// Reads on from the largest number that it has seen.
+class CursorSource final : public ForwardingSource {
+ public:
+  using ForwardingSource::ForwardingSource;
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
+    auto messages = ForwardingSource::fetch(max, deadline, std::move(stop));
+    if (messages) std::erase_if(*messages, [this](const Message& message) { return !isBehind(message); });
+    return messages;
+  }
+
+ private:
+  bool isBehind(const Message& message) {
+    const int number = std::stoi(message.body);
+    const bool is = number > last_;
+    last_ = std::max(last_, number);
+    return is;
+  }
+
+  int last_ = 0;
 };
 
 /// Claims anew, under a token above all others, where a transaction is refused.
@@ -109,6 +131,7 @@ class RelayStormRun {
       serve(*replicas_.back(), 1 + random_.below(4));
     }
     calm_ = true;
+    world_.deliver(std::exchange(late_, {}));
     elect();
     for (int i = 0; i < 2000 && violation_.empty() && !world_.waiting().empty(); ++i) serve(*replicas_.back(), 1);
     checkEnd();
@@ -120,6 +143,7 @@ class RelayStormRun {
     Replica(RelayStormRun& run, std::int64_t token)
         : database(run.world_, noEvents(), run.clock_),
           hasty(database.source()),
+          cursor(database.source()),
           careless(database.source(), database.store(), run.invented_),
           marking(database.source(), careless),
           term(identityWith(token), 24h, run.clock_),
@@ -139,6 +163,7 @@ class RelayStormRun {
 
     memory::Database database;
     HastySource hasty;
+    CursorSource cursor;
     CarelessStore careless;
     CarelessSource marking;
     TestTerm term;
@@ -149,6 +174,7 @@ class RelayStormRun {
    private:
     IMessageSource& sourceOf(Broken broken) {
       if (broken == Broken::markedFirst) return hasty;
+      if (broken == Broken::cursor) return cursor;
       return broken == Broken::markedAnyway ? static_cast<IMessageSource&>(marking) : database.source();
     }
   };
@@ -166,15 +192,17 @@ class RelayStormRun {
     Replica& replica_;
   };
 
+  /// Some of those without a group are committed late, behind others with larger numbers.
   void produceSome() {
-    std::vector<NewMessage> messages;
+    std::vector<NewMessage> messages = std::exchange(late_, {});
     for (std::size_t i = random_.below(5); i > 0; --i) {
       const int number = ++produced_;
       const std::uint64_t group = random_.below(4);
-      messages.push_back({MessageId{"m-" + std::to_string(number)},
-                          GroupId{group == 0 ? "" : "g" + std::to_string(group)},
-                          std::to_string(number),
-                          {}});
+      auto& committed = group == 0 && random_.below(2) == 0 ? late_ : messages;
+      committed.push_back({MessageId{"m-" + std::to_string(number)},
+                           GroupId{group == 0 ? "" : "g" + std::to_string(group)},
+                           std::to_string(number),
+                           {}});
     }
     world_.deliver(std::move(messages));
   }
@@ -242,6 +270,7 @@ class RelayStormRun {
   void checkRemoved() {
     std::set<std::string> accounted = stored_;
     for (const MessageId& id : world_.waiting()) accounted.insert(id.value);
+    for (const NewMessage& message : late_) accounted.insert(message.id.value);
     for (const DeadLetter& letter : world_.deadLetters()) accounted.insert(letter.message.id.value);
     for (int i = 1; i <= produced_; ++i)
       if (!accounted.contains("m-" + std::to_string(i))) violated("removed, and not published");
@@ -263,6 +292,7 @@ class RelayStormRun {
   std::int64_t token_ = 0;
   std::int64_t invented_ = 1000;
   int produced_ = 0;
+  std::vector<NewMessage> late_;  // not committed yet
   int depth_ = 0;
   bool calm_ = false;
   std::set<std::string> stored_;
@@ -290,6 +320,10 @@ TEST(RelayStorm, NoticesARelayThatMarksBeforeItPublishes) {
 
 TEST(RelayStorm, NoticesARelayThatMarksWithoutTheToken) {
   EXPECT_THAT(violationsOf(Broken::markedAnyway, 200), testing::Contains("a former leader has removed messages"));
+}
+
+TEST(RelayStorm, NoticesARelayThatReadsOnFromTheLargestId) {
+  EXPECT_THAT(violationsOf(Broken::cursor, 20), testing::Contains("some never left"));
 }
 
 }  // namespace
