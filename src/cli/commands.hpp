@@ -14,6 +14,7 @@ Command statusCommand();
 Command handoverCommand();
 std::vector<Command> queueCommands();
 Command listQueuesCommand();
+Command statsCommand();
 Command moveToCommand();
 Command peekCommand();
 Command resumeCommand();

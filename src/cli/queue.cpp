@@ -10,12 +10,6 @@
 namespace tenure::cli {
 namespace {
 
-struct StatsOptions {
-  QueueOption queue;
-  StoreOption store;
-  bool json = false;
-};
-
 struct FailingOptions {
   WiringOption wiring;
   bool blocked = false;
@@ -43,29 +37,6 @@ tenure queue peek --queue 'sqlite:orders.db?queue=orders'
 tenure queue failing --blocked --queue 'sqlite:orders.db?queue=orders'
 tenure queue release order-17 --queue 'sqlite:orders.db?queue=orders'
 tenure queue log --outcome failed --since 1h --queue 'sqlite:orders.db?queue=orders')help";
-
-constexpr const char* statsHelp =
-    R"help(  waiting       messages that are not acknowledged; RabbitMQ leaves out those that the leader has
-  oldest        since when the oldest of them waits
-  scheduled     those that wait for their time, the next time, and by how much the latest of the
-                last five minutes came too late: `tenure scheduled list`; and those without a time
-                that others' transactions have sent and that are not in their places yet
-  in work       what the leader's term has on record as begun, or about to begin
-  retrying      those that failed and are tried again
-  postponed     those whose handler asked for later (exit code 75): how often, since when, why
-  kept          numbered messages that came too early: which group waits for which number
-  blocked       out of attempts, and those behind it wait: `tenure queue release`
-  stopped       consumers with too many dead letters in a row: `tenure queue resume`
-  dead letters  `tenure dead-letters list`
-
-All but the first three are kept in the store: those of all its consumers, except one that bears the
-name of another election. For a queue whose effects are kept elsewhere name that with --store; what
-is not known is said to be so, in JSON null.
-)help";
-
-constexpr const char* statsExamples = R"help(tenure queue stats --queue 'sqlite:orders.db?queue=orders'
-tenure queue stats --queue 'sqlite:orders.db?queue=orders' --json | jq .waiting
-tenure queue stats --queue 'amqp://shop@mq/?queue=orders' --store postgresql://shop@db/shop)help";
 
 constexpr const char* failingHelp =
     R"help(Messages that failed and are tried again, of every consumer in the store: how often, since when, and
@@ -105,16 +76,6 @@ const Choices<AttemptEnd> ends = [] {
     all.push_back({std::string(toString(end)), end});
   return all;
 }();
-
-Exit showStats(const StatsOptions& options) {
-  const auto wiring = parseToLook(options.queue, options.store);
-  if (!wiring) return refuse("", wiring.error());
-  const auto report = reportOn(*wiring);
-  if (!report) return refuse("", report.error());
-  const WallTime now = systemClock().wallNow();
-  std::cout << (options.json ? reportJson(*report, now) + "\n" : reportText(*report, now)) << std::flush;
-  return Exit::done;
-}
 
 Exit showFailing(const FailingOptions& options) {
   const auto wiring = options.wiring.parsed(false);
@@ -255,17 +216,6 @@ Command logCommand() {
       .examples = logExamples,
       .act = [options] { return showLog(*options); },
       .hasUrls = true};
-}
-
-Command statsCommand() {
-  auto options = std::make_shared<StatsOptions>();
-  return {.name = "queue stats",
-          .about = "How many messages wait, and which are stuck",
-          .groups = {{"Options", {options->queue.row(), options->store.rowBesideQueue(), jsonRow(options->json)}}},
-          .help = statsHelp,
-          .examples = statsExamples,
-          .act = [options] { return showStats(*options); },
-          .hasUrls = true};
 }
 
 }  // namespace

@@ -261,6 +261,14 @@ std::optional<QueueReport> reportOnUnread(const Backend& queue) {
   return report;
 }
 
+std::string leaderText(const QueueReport& report) {
+  if (!report.leader) return "";
+  if (!report.leader->empty()) return label("leader") + escaped(*report.leader) + "\n";
+  const std::int64_t waiting = waitingNow(report);
+  return label("leader") + "nobody\n" +
+         (waiting == 0 ? "" : label("ALARM") + "messages wait, and nobody leads: " + std::to_string(waiting) + "\n");
+}
+
 }  // namespace
 
 Result<QueueReport> reportOn(const Wiring& wiring) {
@@ -300,6 +308,10 @@ std::string ageText(std::chrono::milliseconds age) {
   return both(seconds / 86'400, "d", seconds % 86'400 / 3'600, "h");
 }
 
+std::int64_t waitingNow(const QueueReport& report) {
+  return report.queue.waiting + (report.scheduled ? report.scheduled->atOnce : 0);
+}
+
 std::string reportText(const QueueReport& report, WallTime now) {
   const QueueStats& queue = report.queue;
   const std::string oldest = queue.oldest        ? sinceText(*queue.oldest, now)
@@ -310,7 +322,7 @@ std::string reportText(const QueueReport& report, WallTime now) {
   return label("waiting") + count + " (" + orDash(queue.waitingBytes) + " bytes)" + leftOut + "\n" + label("oldest") +
          oldest + "\n" + (report.scheduled ? label("scheduled") + scheduledText(*report.scheduled, now) + "\n" : "") +
          (report.store ? storeText(*report.store, now) : withoutStoreText(report.whyNoStore)) + label("election") +
-         (queue.election.empty() ? "-" : escaped(queue.election)) + "\n";
+         (queue.election.empty() ? "-" : escaped(queue.election)) + "\n" + leaderText(report);
 }
 
 std::string reportJson(const QueueReport& report, WallTime now) {
@@ -326,6 +338,8 @@ std::string reportJson(const QueueReport& report, WallTime now) {
     out[unknown] = nullptr;
   if (report.store) addStore(*report.store, out);
   out["election"] = queue.election.empty() ? Json() : Json(queue.election);
+  if (report.leader) out["leader"] = report.leader->empty() ? Json() : Json(*report.leader);
+  if (report.leader) out["unattended"] = report.leader->empty() ? waitingNow(report) : 0;
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

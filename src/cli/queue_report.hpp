@@ -46,6 +46,7 @@ struct QueueReport {
   std::optional<StoreReport> store;
   std::string whyNoStore{};  // nothing is known of it
   bool isOfBroker = false;   // which counts only what it has not handed out
+  std::optional<std::string> leader{};  // its id, empty: nobody leads; nullopt: nobody has looked
 };
 
 /// `--queue URL [--store URL]` for who only looks: a queue that keeps no effects may come without its store. The error
@@ -65,6 +66,9 @@ std::string scheduledJson(const ScheduledStats& scheduled);
 
 /// The error names the option.
 Result<QueueReport> reportOn(const Wiring& wiring);
+
+/// Messages that wait for nothing but their turn.
+std::int64_t waitingNow(const QueueReport& report);
 
 /// A line each, and below it those that are stuck.
 std::string reportText(const QueueReport& report, WallTime now);

@@ -136,8 +136,7 @@ Json markerJson(const MarkerRecord& marker, bool between) {
 
 /// How many messages wait though no replica leads that would take them; those of another time are not among them.
 std::int64_t unattended(const ElectionView& view, const Report& report) {
-  if (!report || view.leader() != nullptr) return 0;
-  return report->queue.waiting + (report->scheduled ? report->scheduled->atOnce : 0);
+  return report && view.leader() == nullptr ? waitingNow(*report) : 0;
 }
 
 void printJson(const ElectionAddress& address, const ElectionView& view, const Report& report) {

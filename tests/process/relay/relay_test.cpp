@@ -205,6 +205,25 @@ TEST_F(RelayTool, StatusRaisesAnAlarmWhereMessagesWaitAndNobodyLeads) {
   EXPECT_THAT(tenure(inElection("status", {"--queue", from(), "--json"})).output, HasSubstr("\"unattended\": 2"));
 }
 
+TEST_F(RelayTool, StatsRaiseTheSameAlarmWhereTheyAreToldOfTheEnsemble) {
+  connect("sqlite", "sqlite");
+  produce(1, 1);
+  Program only = relay("only");
+  ASSERT_TRUE(leads(only)) << only.output();
+  ASSERT_TRUE(isSent()) << only.output();
+  const std::vector<std::string> stats{"queue", "stats", "--queue", from(), "--zookeeper", Ensemble::shared().hosts()};
+  const Run led = tenure(stats);
+  EXPECT_EQ(led.exit, 0);
+  EXPECT_THAT(led.output, HasSubstr("leader        only\n"));
+  EXPECT_EQ(told(only, SIGTERM), 0) << only.output();
+  produce(2, 4);
+
+  const Run left = tenure(stats);
+
+  EXPECT_EQ(left.exit, 0);
+  EXPECT_THAT(left.output, HasSubstr("leader        nobody\nALARM         messages wait, and nobody leads: 3\n"));
+}
+
 TEST_F(RelayTool, WhatNoQueueTakesIsADeadLetterAndIsPublishedOnceItIsPutBack) {
   connect("sqlite", "rabbitmq");
   RabbitServer& broker = RabbitServer::shared();
