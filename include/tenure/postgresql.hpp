@@ -39,8 +39,7 @@ namespace tenure::postgresql {
 ///          acknowledges its message. A dead one is marked as dead; without `status` it is only in tenure_dead_letter.
 /// Rights:  SELECT on the mapped columns; UPDATE on those that Tenure writes, or DELETE on the table.
 struct OutboxTable {
-  /// What a column is for. Tenure writes status, attempts, failure and sentAt, with numberWhenRead also number, and
-  /// only reads the others.
+  /// Tenure writes status, attempts, failure, nextAt and sentAt, with numberWhenRead also number; it reads the others.
   enum class Role {
     id,     // required: a number, a uuid or a text; NOT NULL, with a unique index of its own
     order,  // default: id
@@ -55,6 +54,7 @@ struct OutboxTable {
     status,     // waiting, sent or dead
     attempts,   // how often it was tried
     failure,    // why the last attempt failed, or why it is dead
+    nextAt,     // a timestamp: when the leader will try it again; a successor does so at once
     sentAt,     // a timestamp
   };
   using Columns = std::map<Role, std::string>;

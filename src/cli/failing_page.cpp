@@ -11,6 +11,11 @@ using Json = nlohmann::ordered_json;
 
 std::string lineOf(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
+/// A successor of the leader that has said so tries it at once.
+bool isToBeTried(const AttemptRecord& record) noexcept {
+  return record.state == AttemptState::retrying && record.nextAt != WallTime{};
+}
+
 std::string_view stateOf(const DeadLetterStreak& streak) noexcept {
   return streak.state == DeadLetterStreak::State::resumed ? "resumed" : "stopped";
 }
@@ -38,8 +43,9 @@ std::string failingLine(const FailingMessage& failing) {
   const AttemptRecord& record = failing.attempts;
   return std::string(toString(record.state)) + "  " + escaped(record.id.value) +
          "  consumer=" + escaped(failing.consumer.value) + "  attempts=" + std::to_string(record.attempts) +
-         "  first=" + formatWallTime(record.firstAt) + "  last=" + formatWallTime(record.lastAt) + "  \"" +
-         escaped(lastWordOf(record)) + "\"\n";
+         "  first=" + formatWallTime(record.firstAt) + "  last=" + formatWallTime(record.lastAt) +
+         (isToBeTried(record) ? "  next=" + formatWallTime(record.nextAt) : "") + "  \"" + escaped(lastWordOf(record)) +
+         "\"\n";
 }
 
 std::string failingJson(const FailingMessage& failing) {
@@ -50,6 +56,7 @@ std::string failingJson(const FailingMessage& failing) {
                  {"attempts", record.attempts},
                  {"first_at", formatWallTime(record.firstAt)},
                  {"last_at", formatWallTime(record.lastAt)},
+                 {"next_at", isToBeTried(record) ? Json(formatWallTime(record.nextAt)) : Json()},
                  {"error", record.lastError},
                  {"begun_by", record.begunBy.value == 0 ? Json() : Json(std::to_string(record.begunBy.value))},
                  {"process_died", record.processDied},

@@ -205,6 +205,7 @@ class Delivery {
   bool hasRunBefore() const { return ran_ == message().id; }
   int attemptNumber() const;
   AttemptRecord& record(int attempts, const std::string& error, const Now& now);
+  void recordPostponed(const std::string& why, const Postponements& so, std::chrono::milliseconds wait, const Now& now);
   void logEnd(AttemptEnd end, const std::string& why, const Now& now);
 
   LaneState& state_;

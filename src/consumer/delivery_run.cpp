@@ -89,13 +89,14 @@ Decision Delivery::attemptFailed(const Outcome& outcome, const Now& now) {
   const bool last = attempt >= state_.options.attempts();
   logEnd(AttemptEnd::failed, outcome.reason, now);
   if (last && !state_.blocks()) return deadLetter(outcome.reason, attempt, true, now);
-  record(attempt, outcome.reason, now);
   const auto wait = last ? longestRetryDelay(state_.options) : retryDelays_.after(attempt);
+  AttemptRecord& failed = record(attempt, outcome.reason, now);
   state_.booking.news.push_back(AttemptFailed{message().id.value, attempt, outcome.reason, wait});
   if (last) {
-    state_.booking.record->state = AttemptState::blocked;
+    failed.state = AttemptState::blocked;
     return CommitFirst{};
   }
+  failed.nextAt = now.wall + wait;
   tellWhoHoldsUp(wait, outcome.reason, now);
   if (state_.role != Role::total) return GivesBack{now.boot + wait};
   notBefore_ = now.boot + wait;
@@ -124,7 +125,7 @@ Decision Delivery::postpone(const Outcome& outcome, const Now& now) {
   if (taken_)
     taken_->begun = false;
   else if (!now.stopAsked)  // else it may be its leader's word
-    record(attemptNumber() - 1, outcome.reason, now).postponements = so;
+    recordPostponed(outcome.reason, so, wait, now);
   else if (isCharged())
     takeBackCharge();
   logEnd(AttemptEnd::postponed, outcome.reason, now);
@@ -208,6 +209,13 @@ AttemptRecord& Delivery::record(int attempts, const std::string& error, const No
     made.state = before->state;
   }
   return made;
+}
+
+void Delivery::recordPostponed(const std::string& why, const Postponements& so, std::chrono::milliseconds wait,
+                               const Now& now) {
+  AttemptRecord& postponed = record(attemptNumber() - 1, why, now);
+  postponed.postponements = so;
+  postponed.nextAt = now.wall + wait;
 }
 
 void Delivery::logEnd(AttemptEnd end, const std::string& why, const Now& now) {

@@ -60,7 +60,8 @@ Row attemptRow(const ConsumerName& consumer, const AttemptRecord& record) {
   return rowWith(consumer.value, record.id.value, std::int64_t{record.attempts}, record.lastError,
                  millisecondsOf(record.firstAt), millisecondsOf(record.lastAt), static_cast<std::int64_t>(record.state),
                  record.begunBy.value, std::int64_t{record.processDied ? 1 : 0},
-                 std::int64_t{record.postponements.times}, millisecondsOf(record.postponements.since));
+                 std::int64_t{record.postponements.times}, millisecondsOf(record.postponements.since),
+                 millisecondsOf(record.nextAt));
 }
 
 FailingMessage attemptFrom(const Row& row) {
@@ -74,7 +75,8 @@ FailingMessage attemptFrom(const Row& row) {
            .begunBy = FencingToken{integerIn(row, attempt::begunBy)},
            .processDied = integerIn(row, attempt::processDied) != 0,
            .postponements = {.times = static_cast<int>(integerIn(row, attempt::postponed)),
-                             .since = timeIn(row, attempt::postponedSince)}}};
+                             .since = timeIn(row, attempt::postponedSince)},
+           .nextAt = timeIn(row, attempt::nextAt)}};
 }
 
 Row inWorkRow(const ConsumerName& consumer, std::size_t lane, FencingToken token, const InWork& inWork) {

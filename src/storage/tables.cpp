@@ -26,6 +26,7 @@ constexpr std::array attemptColumns{
     Column{"process_died", Kind::integer, Rule::none, true},
     Column{"postponed", Kind::integer, Rule::none, true},
     Column{"postponed_since", Kind::integer, Rule::none, true},
+    Column{"next_at", Kind::integer, Rule::none, true},
 };
 constexpr std::array inWorkColumns{
     Column{"consumer", Kind::text},

@@ -95,7 +95,8 @@ enum : std::size_t {
   begunBy,
   processDied,
   postponed,
-  postponedSince
+  postponedSince,
+  nextAt
 };
 }
 namespace inWork {

@@ -75,6 +75,7 @@ struct AttemptRecord {
   FencingToken begunBy{};         // the term that has counted the last attempt beforehand; 0: how it ended is known
   bool processDied = false;       // in the last attempt
   Postponements postponements{};  // of a message that was not tried again since
+  WallTime nextAt{};              // for people: when the leader will try again; a successor does so at once
   friend bool operator==(const AttemptRecord&, const AttemptRecord&) = default;
 };
 
@@ -152,8 +153,7 @@ struct DeadLetter {
   WallTime firstAt{};
   WallTime diedAt{};
   std::int64_t number = 0;  // given by the store, for requeue and purge
-  /// In a letter about numbers that never came (GapPolicy::skip): the first and the last of them. Such a letter has no
-  /// message, and a requeue only removes it.
+  /// The first and last of numbers that never came (GapPolicy::skip): no message, which a requeue only removes.
   std::int64_t missingFrom = 0;
   std::int64_t missingTo = 0;
 };

@@ -28,7 +28,8 @@ OutboxFailures triedIn(const storage::WriteSet& writes) {
   writes.forEach([&](const storage::Write& write) {
     if (write.table != storage::Table::attempt || write.what != storage::Write::What::put) return;
     const std::string& id = storage::textIn(write.row, attempt::id);
-    tried[id] = {id, storage::textIn(write.row, attempt::lastError), storage::integerIn(write.row, attempt::attempts)};
+    tried[id] = {id, storage::textIn(write.row, attempt::lastError), storage::integerIn(write.row, attempt::attempts),
+                 storage::integerIn(write.row, attempt::nextAt)};
   });
   return tried;
 }

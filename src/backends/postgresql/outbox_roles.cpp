@@ -24,6 +24,7 @@ constexpr std::array outboxRoles{
     RoleName{Role::status, "status", "status"},
     RoleName{Role::attempts, "attempts", "attempts"},
     RoleName{Role::failure, "failure", "failure"},
+    RoleName{Role::nextAt, "next_at", "next_at"},
     RoleName{Role::sentAt, "sent_at", "sent_at"},
 };
 

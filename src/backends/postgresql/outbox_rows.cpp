@@ -81,6 +81,7 @@ std::string OutboxRows::setFailed() const {
   };
   add(Role::attempts, "given.attempts");
   add(Role::failure, "given.why");
+  add(Role::nextAt, "to_timestamp(nullif(given.next_at, 0) / 1000.0)");
   return set;
 }
 
@@ -122,9 +123,8 @@ OutboxRows::OutboxRows(OutboxShape shape)
       shape_.table + " WHERE " + isWaiting() + isDue + "    ORDER BY " + orderOf(shape_, "") +
       " LIMIT (SELECT $2)) AS r"
       "   WHERE NOT EXISTS (SELECT FROM unnest((SELECT $1)::text[]) AS taken(id) WHERE taken.id::" +
-      id.type + "    = r." + id.sql +
-      ")"
-      "   ORDER BY place LIMIT (SELECT $3)) AS free"
+      id.type + " = r." + id.sql +
+      ") ORDER BY place LIMIT (SELECT $3)) AS free"
       ") AS measured WHERE before < $4 ORDER BY place";
   untilNext_ = sendAt == nullptr
                    ? std::string("SELECT NULL::bigint")
@@ -135,8 +135,8 @@ OutboxRows::OutboxRows(OutboxShape shape)
                          sendAt->sql + ") ORDER BY " + sendAt->sql + " LIMIT 1) AS next";
   const std::string isOneOf = " WHERE " + id.sql + " = ANY((SELECT $1)::text[]::" + id.type + "[])";
   const std::string given =
-      " FROM unnest((SELECT $1)::text[], (SELECT $2)::text[], (SELECT $3)::bigint[])"
-      " AS given(id, why, attempts) WHERE " +
+      " FROM unnest((SELECT $1)::text[], (SELECT $2)::text[], (SELECT $3)::bigint[], (SELECT $4)::bigint[])"
+      " AS given(id, why, attempts, next_at) WHERE " +
       shape_.table + "." + id.sql + " = given.id::" + id.type;
   if (shape_.takesNumbers()) number_ = numberSql();
   const std::string failed = setFailed();
@@ -152,7 +152,9 @@ OutboxRows::OutboxRows(OutboxShape shape)
               shape_.table + " WHERE " + shape_.at(Role::status).sql + " = " + shape_.sent + " AND " + sentAt->sql +
               " < now() - $1 * interval '1 millisecond' ORDER BY " + sentAt->sql +
               " LIMIT (SELECT $2) FOR UPDATE SKIP LOCKED))";
-  sent_ = setStatus + shape_.sent + (sentAt == nullptr ? "" : ", " + sentAt->sql + " = now()") + isOneOf;
+  const OutboxShape::Column* nextAt = shape_.find(Role::nextAt);
+  sent_ = setStatus + shape_.sent + (sentAt == nullptr ? "" : ", " + sentAt->sql + " = now()") +
+          (nextAt == nullptr ? "" : ", " + nextAt->sql + " = NULL") + isOneOf;
   dead_ = setStatus + shape_.dead + (failed.empty() ? "" : ", " + failed) + given;
 }
 
@@ -200,9 +202,7 @@ Command OutboxRows::dead(const std::vector<OutboxFailure>& rows) const {
   return sent(ids);
 }
 
-bool OutboxRows::showsAttempts() const noexcept {
-  return shape_.find(Role::attempts) != nullptr || shape_.find(Role::failure) != nullptr;
-}
+bool OutboxRows::showsAttempts() const noexcept { return !setFailed().empty(); }
 
 Command OutboxRows::number(std::int64_t queue, const std::vector<std::string>& ids) const {
   return command(number_, queue, textArray(ids));
@@ -218,12 +218,14 @@ Command OutboxRows::update(SqlText sql, const std::vector<OutboxFailure>& rows) 
   Array ids(TypeId::text);
   Array reasons(TypeId::text);
   Array attempts(TypeId::bigint);
+  Array times(TypeId::bigint);
   for (const OutboxFailure& each : rows) {
     ids.add(each.id);
     reasons.add(isText(each.why) ? each.why : escaped(each.why, each.why.size()));
     attempts.add(each.attempts);
+    times.add(each.nextAt);
   }
-  return command(std::move(sql), ids, reasons, attempts);
+  return command(std::move(sql), ids, reasons, attempts, times);
 }
 
 }  // namespace tenure::postgresql

@@ -19,6 +19,7 @@ struct OutboxFailure {
   std::string id;
   std::string why;
   std::int64_t attempts = 0;
+  std::int64_t nextAt = 0;  // milliseconds since 1970; 0: not at all
 };
 
 class OutboxRows {

@@ -18,6 +18,7 @@ constexpr std::string_view outboxColumns = R"sql((
   status text NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'sent', 'dead')),
   attempts integer NOT NULL DEFAULT 0,
   failure text,                     -- of the last attempt
+  next_at timestamptz,              -- of the next one
   send_at timestamptz,              -- not before
   sent_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now());

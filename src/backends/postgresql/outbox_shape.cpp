@@ -14,7 +14,8 @@ namespace {
 using Role = OutboxTable::Role;
 
 bool isWritten(Role role) noexcept {
-  return role == Role::status || role == Role::attempts || role == Role::failure || role == Role::sentAt;
+  return role == Role::status || role == Role::attempts || role == Role::failure || role == Role::nextAt ||
+         role == Role::sentAt;
 }
 
 /// A column of the table, as the catalog has it.
@@ -83,6 +84,7 @@ Expected expectedFor(Role role) {
     case Role::attempts: return {integers, "bigint, integer or smallint"};
     case Role::sendAt:
     case Role::createdAt:
+    case Role::nextAt:
     case Role::sentAt: return {times, "timestamp with time zone, or without"};
     case Role::status: return {with(texts, {"bigint", "integer", "smallint"}), "a text, an enum or a whole number"};
   }

@@ -75,6 +75,7 @@ CREATE TABLE tenure_attempt(
   begun_by bigint NOT NULL DEFAULT 0,  -- token of the term that began an attempt whose end is not known yet
   process_died bigint NOT NULL DEFAULT 0,  -- 1: in the last attempt
   postponed bigint NOT NULL DEFAULT 0, postponed_since bigint NOT NULL DEFAULT 0,
+  next_at bigint NOT NULL DEFAULT 0,   -- when its leader will try it again; 0: not known
   PRIMARY KEY(queue, consumer, id));
 CREATE TABLE tenure_in_work(
   queue bigint NOT NULL, consumer text NOT NULL,

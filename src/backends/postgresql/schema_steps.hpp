@@ -57,7 +57,8 @@ ALTER TABLE tenure_dead_letter ADD COLUMN missing_from bigint NOT NULL DEFAULT 0
   ADD COLUMN missing_to bigint NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN begun_by bigint NOT NULL DEFAULT 0,
   ADD COLUMN process_died bigint NOT NULL DEFAULT 0,
-  ADD COLUMN postponed bigint NOT NULL DEFAULT 0, ADD COLUMN postponed_since bigint NOT NULL DEFAULT 0;
+  ADD COLUMN postponed bigint NOT NULL DEFAULT 0, ADD COLUMN postponed_since bigint NOT NULL DEFAULT 0,
+  ADD COLUMN next_at bigint NOT NULL DEFAULT 0;
 UPDATE tenure_attempt
   SET begun_by = substring(encode(last_error, 'escape') FROM '^begun by term (\d+),')::bigint, last_error = ''
   WHERE encode(last_error, 'escape') ~ '^begun by term \d+, which has not told how it ended$';

@@ -59,6 +59,7 @@ CREATE TABLE tenure_attempt(
   begun_by INTEGER NOT NULL DEFAULT 0,  -- token of the term that began an attempt whose end is not known yet
   process_died INTEGER NOT NULL DEFAULT 0,  -- 1: in the last attempt
   postponed INTEGER NOT NULL DEFAULT 0, postponed_since INTEGER NOT NULL DEFAULT 0,
+  next_at INTEGER NOT NULL DEFAULT 0,   -- when its leader will try it again; 0: not known
   PRIMARY KEY(queue, consumer, id)) WITHOUT ROWID;
 CREATE TABLE tenure_in_work(
   queue INTEGER NOT NULL, consumer TEXT NOT NULL,

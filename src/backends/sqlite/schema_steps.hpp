@@ -70,6 +70,7 @@ ALTER TABLE tenure_attempt ADD COLUMN begun_by INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN process_died INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN postponed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN postponed_since INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenure_attempt ADD COLUMN next_at INTEGER NOT NULL DEFAULT 0;
 UPDATE tenure_attempt SET begun_by = CAST(substr(last_error, 15) AS INTEGER), last_error = ''
   WHERE last_error GLOB 'begun by term [0-9]*, which has not told how it ended';
 UPDATE tenure_attempt SET process_died = 1 WHERE last_error = 'its process died';

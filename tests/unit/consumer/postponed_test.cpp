@@ -27,6 +27,25 @@ class Postponed : public Scene {
   }
 };
 
+TEST_F(Postponed, WhenItIsTriedAgainIsOnRecordAndSoForAFailure) {
+  ConsumerReplica& leader = elect();
+  for (const Outcome& outcome : {Outcome::retryLater("the bank is closed", 7s), Outcome::failed("no stock")}) {
+    behaviour = [&](const Delivery&) { return outcome; };
+    produce({outcome.reason});
+    const WallTime began = clock.wallNow();
+    executeFor(leader, 10ms);
+
+    const std::vector<AttemptRecord> records = found().attempts;
+
+    ASSERT_THAT(records, SizeIs(1));
+    EXPECT_GT(records[0].nextAt, began);
+    EXPECT_LE(records[0].nextAt, began + 8s);
+    behaviour = [](const Delivery&) { return Outcome::done(); };
+    executeFor(leader, 20s);
+    EXPECT_THAT(found().attempts, IsEmpty());
+  }
+}
+
 TEST_F(Postponed, HowOftenSinceWhenAndWhyIsOnRecordAndCountsNoAttempt) {
   behaviour = later(1s);
   produce({"a"});

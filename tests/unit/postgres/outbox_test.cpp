@@ -117,7 +117,7 @@ class OutboxOfAllRoles : public OutboxSuite {
         table_ +
         "(\"Id\" uuid PRIMARY KEY, place int, \"order\" text, payload bytea,"
         " meta jsonb, exchange text, key text, n bigint, due timestamp, made timestamptz, state state DEFAULT 'new',"
-        " tries smallint, why varchar(8), done timestamp)");
+        " tries smallint, why varchar(8), again timestamptz, done timestamp)");
     Options options = world_.options();
     options.table = OutboxTable{.schema = "My " + world_.role(),
                                 .name = "Out \"Box",
@@ -134,6 +134,7 @@ class OutboxOfAllRoles : public OutboxSuite {
                                             {Role::status, "state"},
                                             {Role::attempts, "tries"},
                                             {Role::failure, "why"},
+                                            {Role::nextAt, "again"},
                                             {Role::sentAt, "done"}},
                                 .waiting = "new",
                                 .sent = "out",
@@ -195,13 +196,15 @@ TEST_F(OutboxOfAllRoles, AFailedAttemptIsShownInTheRow) {
   insert('1');
   const std::vector<Message> messages = messagesFor(*leader_);
   const auto transaction = leader_->begin();
-  ASSERT_THAT(
-      transaction->recordAttempt(ConsumerName{"relay"}, {.id = messages[0].id, .attempts = 2, .lastError = "\xff"}),
-      succeeds());
+  AttemptRecord attempt{.id = messages[0].id, .attempts = 2, .lastError = "\xff"};
+  attempt.nextAt = WallTime{std::chrono::milliseconds{1'500}};
+  ASSERT_THAT(transaction->recordAttempt(ConsumerName{"relay"}, attempt), succeeds());
 
   ASSERT_THAT(transaction->commit(), succeeds());
 
-  EXPECT_EQ(ask("state || ' ' || tries || ' ' || why"), "new 2 \\xff");
+  EXPECT_EQ(ask("state || ' ' || tries || ' ' || why || ' ' || extract(epoch FROM again)"), "new 2 \\xff 1.500000");
+  ASSERT_THAT(acknowledge(*leader_, messages), succeeds());
+  EXPECT_EQ(ask("state || ' ' || (again IS NULL)"), "out true");
 }
 
 class NumberedOutbox : public OutboxSuite {

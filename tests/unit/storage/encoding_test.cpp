@@ -22,7 +22,8 @@ const FailingMessage recorded{ConsumerName{"books"},
                                .state = AttemptState::blocked,
                                .begunBy = FencingToken{7},
                                .processDied = true,
-                               .postponements = {.times = 4, .since = wallTimeOf(5)}}};
+                               .postponements = {.times = 4, .since = wallTimeOf(5)},
+                               .nextAt = wallTimeOf(6)}};
 const std::string name = "books" + std::string(1, '\0') + "m";
 
 TEST(Encoding, ARowComesBackAsItWas) {
@@ -72,7 +73,7 @@ TEST(Encoding, WhatAnEarlierVersionHadInWorkIsOfLaneNone) {
 }
 
 TEST(Encoding, WhatIsCutOffInTheMiddleIsDamaged) {
-  for (const char* text : {"", "3;", "3;2:n", "3;2:no1;2;", "3;2:no1;2;1;7", "3;2:no1;2;1;7;0;4;5;6;"})
+  for (const char* text : {"", "3;", "3;2:n", "3;2:no1;2;", "3;2:no1;2;1;7", "3;2:no1;2;1;7;0;4;5;6;7;"})
     EXPECT_THAT(rowFrom(Table::attempt, name, text), failsWith(Errc::storeFailed)) << text;
 }
 
