@@ -158,8 +158,8 @@ TEST(House, PublicHeadersStayFewAndSmall) {
       lines += header.lines.size();
     }
   }
-  EXPECT_LE(headers.size(), 16U) << testing::PrintToString(headers);
-  EXPECT_LE(lines, 2000U);
+  EXPECT_LE(headers.size(), 17U) << testing::PrintToString(headers);
+  EXPECT_LE(lines, 2150U);
   EXPECT_LE(linesBelow["spi"], 800U);
   EXPECT_LE(linesBelow["detail"], 1000U);
   EXPECT_THAT(linesBelow, testing::SizeIs(3)) << "spi, detail, and testing, of a library of its own";

@@ -43,6 +43,7 @@ const std::map<std::string, Names>& standardHeaders() {
       {"map", {"map", "multimap"}},
       {"memory", {"enable_shared_from_this", "make_shared", "make_unique", "shared_ptr", "unique_ptr", "weak_ptr"}},
       {"mutex", {"lock_guard", "mutex", "unique_lock"}},
+      {"future", {"future", "promise"}},
       {"optional", {"nullopt", "optional"}},
       {"set", {"set"}},
       {"span", {"span"}},

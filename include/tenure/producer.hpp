@@ -1,0 +1,123 @@
+/// The sending side for a program that lives: messages of any thread are buffered, sent in batches, and kept until the
+/// queue has confirmed them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tenure/message.hpp"
+#include "tenure/result.hpp"
+#include "tenure/values.hpp"
+
+namespace tenure {
+
+/// What is reached when the result of a send is there.
+enum class Durability {
+  memory,  // the message is in the buffer, and lost if the process dies: ProducerFigures::atRisk
+  stored,  // the queue has confirmed it
+};
+
+/// What becomes of a message for which the buffer has no room.
+enum class Overload {
+  block,       // send() waits for room, for at most ProducerOptions::sendLimit
+  reject,      // send() fails with storeFull
+  dropOldest,  // the oldest message of Durability::memory that is not under way makes room; without one as reject
+};
+
+struct ProducerOptions {
+  /// Room for messages that are not confirmed yet: 1 to 10,000,000, and 1 MiB to 16 GiB of bodies and headers.
+  std::size_t maxMessages = 10'000;
+  std::size_t maxBytes = 64U << 20U;
+  /// A batch is what has one confirm: 1 to 10,000 messages, and not much more than so many bytes (1 KiB to 64 MiB).
+  std::size_t batchMessages = 500;
+  std::size_t batchBytes = 1U << 20U;
+  /// A batch that is not full begins no earlier than this after the batch before it. An idle producer sends at once.
+  std::chrono::milliseconds linger{0};  // up to 1 min
+  Durability durability = Durability::stored;
+  Overload onOverload = Overload::block;
+  std::chrono::milliseconds sendLimit{30'000};  // up to 1 h
+  /// The wait after a batch that the queue did not take, doubled with each: 1 ms to 1 h.
+  std::chrono::milliseconds retryBase{100};
+  std::chrono::milliseconds retryMax{10'000};
+};
+
+/// Of one message.
+struct SendOptions {
+  /// Nullopt: ProducerOptions::durability.
+  std::optional<Durability> durability{};
+  /// How long it may wait for its confirm; 0: for ever. Then it is not sent any more, and fails with timedOut, or with
+  /// outcomeUnknown where a batch with it was sent and not confirmed.
+  std::chrono::milliseconds limit{0};
+  /// What became of it, whatever its durability: it was confirmed, refused, dropped or given up. Called once, by the
+  /// producer's thread, or by a sender whose message took its room; it may send, and must not wait or throw. A send in
+  /// it never waits for room.
+  std::function<void(const Result<void>&)> done{};
+};
+
+/// As they are now, and since the producer was made.
+struct ProducerFigures {
+  std::size_t waiting = 0;  // accepted and not confirmed, with those under way
+  std::size_t bytes = 0;    // of these
+  std::chrono::milliseconds oldestAge{0};
+  /// How many messages are lost if the process dies now, though their send has succeeded.
+  std::size_t atRisk = 0;
+  std::int64_t batches = 0;    // answered, whatever the answer
+  std::int64_t confirmed = 0;  // messages
+  std::int64_t refused = 0;    // for what they are
+  std::int64_t dropped = 0;    // by Overload::dropOldest
+  std::int64_t givenUp = 0;    // at their limit, or when the producer was closed
+  std::string lastError{};     // of the last batch; empty: the queue has taken it
+};
+
+/// Messages of one group are stored in the order of their sends; one batch is under way at a time. What the queue does
+/// not take is sent again under the same id, before anything else; a consumer with keys drops what comes twice. A
+/// message that is refused for what it is fails alone, and those behind it in its group go on.
+///
+/// It has one thread, which ends with it. Destroyed without close(), it finishes the batch that is under way, and gives
+/// up what is left. After a fork the child's copy refuses every call and is destroyed without harm.
+///
+/// Threads: any, but for the destructor.
+class Producer {
+ public:
+  using OpenSink = std::function<Result<std::unique_ptr<IMessageSink>>()>;
+
+  /// A sink is opened with the first message, and anew where one has failed. The clock is borrowed.
+  ///
+  /// Throws: std::system_error (configurationRefused), which names each option out of its range
+  explicit Producer(OpenSink open, const ProducerOptions& options = {}, const IClock& clock = systemClock());
+  ~Producer();
+  Producer(const Producer&) = delete;
+  Producer& operator=(const Producer&) = delete;
+
+  /// A message without an id gets one here, so that a repeat is known. The future is ready when the durability is
+  /// reached, or never will be.
+  ///
+  /// Errors:  storeFull    there was no room, also within sendLimit where it waits: the message was not accepted
+  ///          cancelled    the producer is closed
+  ///          invalidArgument, payloadTooLarge   as IMessageSink::append
+  ///          unsupported  this process was forked from the producer's
+  Result<std::future<Result<void>>> send(NewMessage message, SendOptions how = {});
+  /// Waits until the queue has confirmed all that was accepted before, or refused it, without lingering.
+  ///
+  /// Errors: timedOut
+  Result<void> flush(std::chrono::milliseconds limit);
+  /// Accepts nothing more, and flushes. What is left at the limit is given up, once the batch under way is answered:
+  /// its futures fail with cancelled, or with outcomeUnknown where it was sent and not confirmed.
+  ///
+  /// Errors: timedOut   the detail says how many were given up
+  Result<void> close(std::chrono::milliseconds limit);
+
+  ProducerFigures figures() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tenure

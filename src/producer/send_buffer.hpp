@@ -1,0 +1,100 @@
+/// What a producer has accepted and its queue has not confirmed yet, and when the next batch begins. Pure.
+///
+///   offer ──▶ waiting ──begin──▶ under way ──stored──▶ over
+///                ▲                    ├─refused─────▶ over, alone
+///                └──── to the front ──┴─not taken
+///
+/// One batch is under way at a time, and what comes back goes before all that waits: so a group's messages are stored
+/// in the order of their sends.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/backoff.hpp"
+#include "tenure/producer.hpp"
+
+namespace tenure::producing {
+
+/// Counts what was accepted.
+using SendNumber = std::int64_t;
+
+/// A message's last word.
+struct Ending {
+  SendNumber number = 0;
+  Result<void> result{};
+};
+
+class SendBuffer {
+ public:
+  SendBuffer(const ProducerOptions& options, Random random) noexcept
+      : options_(options), backoff_(options.retryBase, options.retryMax, random) {}
+
+  /// Nullopt: there is no room. Those that made room for it are added to `dropped`.
+  std::optional<SendNumber> offer(NewMessage message, Durability durability, BootTime deadline, BootTime now,
+                                  std::vector<Ending>& dropped);
+  /// When a batch may begin: now, or later; BootTime::max() where none waits, or one is under way.
+  BootTime next(BootTime now) const noexcept;
+  /// Nothing of it changes until it is answered.
+  std::span<const NewMessage> begin(BootTime now);
+  /// One result for each message of the batch, in its order, as IMessageSink::appendEach gives them.
+  std::vector<Ending> answered(std::span<const Result<void>> results, BootTime now);
+  /// Those that wait and whose deadline has come.
+  std::vector<Ending> expired(BootTime now);
+  /// The next one, of those that wait.
+  BootTime earliestDeadline() const noexcept;
+  /// All that wait, for which `why` is said, unless their outcome is unknown.
+  std::vector<Ending> giveUp(const Error& why);
+
+  /// Does not linger until these are over.
+  void hurry(SendNumber upTo) noexcept { hurriedUpTo_ = std::max(hurriedUpTo_, upTo); }
+  /// Of messages that are not over.
+  std::size_t size() const noexcept { return count_; }
+  SendNumber last() const noexcept { return last_; }
+  /// Whether all up to this one are over.
+  bool areOver(SendNumber upTo) const noexcept;
+  ProducerFigures figures(BootTime now) const;
+
+ private:
+  struct Place {
+    SendNumber number = 0;
+    Durability durability = Durability::stored;
+    BootTime deadline{};
+    BootTime acceptedAt{};
+    std::size_t bytes = 0;
+    bool wasSent = false;  // and not answered for sure
+  };
+  struct Waiting {
+    Place place;
+    NewMessage message;
+  };
+
+  bool hasRoomFor(std::size_t bytes) const noexcept;
+  bool dropOldest(std::vector<Ending>& dropped);
+  bool isFull() const noexcept;
+  void leave(const Place& place) noexcept;
+  Ending giveUp(const Place& place, const Error& why);
+  /// The first that is not over.
+  const Place* oldest() const noexcept;
+
+  const ProducerOptions options_;
+  Backoff backoff_;
+  std::deque<Waiting> waiting_;
+  std::vector<Place> underWay_;
+  std::vector<NewMessage> batch_;  // of underWay_
+  std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
+  std::size_t waitingBytes_ = 0;
+  std::size_t atRisk_ = 0;
+  SendNumber last_ = 0;
+  SendNumber hurriedUpTo_ = 0;
+  BootTime lastBegan_ = BootTime::min();
+  BootTime notBefore_ = BootTime::min();
+  ProducerFigures told_;  // what is counted
+};
+
+}  // namespace tenure::producing

@@ -1,0 +1,297 @@
+// The producer with its thread, over a queue that is away, refuses, or loses its replies.
+#include "tenure/producer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/random.hpp"
+#include "support/program.hpp"
+#include "support/results.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr auto longEnough = 30s;
+
+/// What a queue has stored, and how it answers.
+class FakeQueue {
+ public:
+  /// Each batch is asked what becomes of it; without an answer it is stored.
+  using Fate = std::function<std::optional<std::vector<Result<void>>>(std::span<const NewMessage>)>;
+
+  Producer::OpenSink opener() {
+    return [this]() -> Result<std::unique_ptr<IMessageSink>> {
+      ++opened;
+      return std::unique_ptr<IMessageSink>(std::make_unique<Sink>(*this));
+    };
+  }
+  void setFate(Fate fate) {
+    const std::lock_guard lock(mutex_);
+    fate_ = std::move(fate);
+  }
+  void store(std::span<const NewMessage> messages) {
+    const std::lock_guard lock(mutex_);
+    for (const NewMessage& message : messages) stored_.push_back(message);
+  }
+  std::vector<std::string> ids() {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> ids;
+    for (const NewMessage& message : stored_) ids.push_back(message.id.value);
+    return ids;
+  }
+  std::vector<NewMessage> stored() {
+    const std::lock_guard lock(mutex_);
+    return stored_;
+  }
+
+  std::atomic<int> opened = 0;
+
+ private:
+  class Sink final : public IMessageSink {
+   public:
+    explicit Sink(FakeQueue& queue) : queue_(queue) {}
+    Result<void> append(std::span<const NewMessage>) override { return Errc::unsupported; }
+    std::vector<Result<void>> appendEach(std::span<const NewMessage> messages) override {
+      Fate fate;
+      {
+        const std::lock_guard lock(queue_.mutex_);
+        fate = queue_.fate_;
+      }
+      if (fate)
+        if (auto results = fate(messages)) return *std::move(results);
+      queue_.store(messages);
+      return std::vector<Result<void>>(messages.size());
+    }
+
+   private:
+    FakeQueue& queue_;
+  };
+
+  std::mutex mutex_;
+  std::vector<NewMessage> stored_;
+  Fate fate_;
+};
+
+NewMessage message(const std::string& id, const std::string& group = "") {
+  return {MessageId{id}, GroupId{group}, "body", {}};
+}
+
+std::vector<Result<void>> away(std::span<const NewMessage> messages) {
+  return std::vector<Result<void>>(messages.size(), Error{Errc::unavailable, "the broker is away"});
+}
+
+TEST(ProducerUnit, AFutureIsReadyOnceTheQueueHasConfirmed) {
+  FakeQueue queue;
+  Producer producer(queue.opener());
+
+  auto sent = producer.send(message("a"));
+
+  ASSERT_THAT(sent, succeeds());
+  EXPECT_THAT(sent->get(), succeeds());
+  EXPECT_THAT(queue.ids(), ElementsAre("a"));
+  EXPECT_EQ(producer.figures().confirmed, 1);
+}
+
+TEST(ProducerUnit, AMessageWithoutAnIdGetsOneBeforeItIsSentTwice) {
+  FakeQueue queue;
+  std::atomic<int> batches = 0;
+  queue.setFate([&](std::span<const NewMessage> messages) -> std::optional<std::vector<Result<void>>> {
+    queue.store(messages);
+    if (++batches > 1) return std::vector<Result<void>>(messages.size());
+    return std::vector<Result<void>>(messages.size(), Error{Errc::outcomeUnknown, "the reply was lost"});
+  });
+  Producer producer(queue.opener(), {.retryBase = 1ms, .retryMax = 1ms});
+
+  EXPECT_THAT(producer.send({{}, {}, "body", {}})->get(), succeeds());
+
+  const auto ids = queue.ids();
+  ASSERT_EQ(ids.size(), 2U);
+  EXPECT_EQ(ids[0], ids[1]);
+  EXPECT_FALSE(ids[0].empty());
+  EXPECT_EQ(queue.opened, 2) << "a sink that failed is not used again";
+}
+
+TEST(ProducerUnit, AnOutageIsSatOutAndFlushSaysWhatItWaitsFor) {
+  FakeQueue queue;
+  queue.setFate(away);
+  Producer producer(queue.opener(), {.retryBase = 1ms, .retryMax = 1ms});
+  auto sent = producer.send(message("a"));
+  const auto flushed = producer.flush(50ms);
+  EXPECT_THAT(flushed, failsWith(Errc::timedOut));
+  EXPECT_THAT(flushed.error().detail, HasSubstr("1 messages are not confirmed"));
+  queue.setFate({});
+
+  EXPECT_THAT(producer.flush(longEnough), succeeds());
+
+  EXPECT_THAT(sent->get(), succeeds());
+}
+
+TEST(ProducerUnit, WhatIsInMemoryIsAcceptedAtOnceAndToldAtItsEnd) {
+  FakeQueue queue;
+  queue.setFate(away);
+  Producer producer(queue.opener(), {.retryBase = 1ms, .retryMax = 1ms});
+  std::promise<Result<void>> told;
+
+  auto sent = producer.send(message("a"), {.durability = Durability::memory,
+                                           .done = [&](const Result<void>& result) { told.set_value(result); }});
+
+  EXPECT_THAT(sent->get(), succeeds());
+  EXPECT_EQ(producer.figures().atRisk, 1U);
+  queue.setFate({});
+  EXPECT_THAT(told.get_future().get(), succeeds());
+  EXPECT_EQ(producer.figures().atRisk, 0U);
+}
+
+TEST(ProducerUnit, ASendWaitsForRoomAndIsRefusedAtItsLimit) {
+  FakeQueue queue;
+  queue.setFate(away);
+  Producer producer(queue.opener(), {.maxMessages = 1, .sendLimit = 20ms, .retryBase = 1ms, .retryMax = 1ms});
+  auto first = producer.send(message("a"));
+  EXPECT_THAT(producer.send(message("b")), failsWith(Errc::storeFull));
+  Producer patient(queue.opener(), {.maxMessages = 1, .sendLimit = longEnough, .retryBase = 1ms, .retryMax = 1ms});
+  auto held = patient.send(message("c"));
+  std::jthread heals([&] {
+    EXPECT_TRUE(eventually([&] { return !patient.figures().lastError.empty(); }));
+    queue.setFate({});
+  });
+
+  EXPECT_THAT(patient.send(message("d"))->get(), succeeds());
+
+  EXPECT_THAT(held->get(), succeeds());
+}
+
+TEST(ProducerUnit, ACallbackMaySendAndNeverWaitsForRoom) {
+  FakeQueue queue;
+  std::promise<Errc> second;
+  Producer producer(queue.opener(), {.maxMessages = 1, .sendLimit = longEnough});
+  const auto callback = [&](const Result<void>&) {
+    static_cast<void>(producer.send(message("b")));
+    const auto refused = producer.send(message("c"));
+    second.set_value(!refused && refused.error().is(Errc::storeFull) ? Errc::storeFull : Errc::unsupported);
+  };
+
+  EXPECT_THAT(producer.send(message("a"), {.done = callback}), succeeds());
+
+  EXPECT_EQ(second.get_future().get(), Errc::storeFull);
+  EXPECT_THAT(producer.close(longEnough), succeeds());
+  EXPECT_THAT(queue.ids(), ElementsAre("a", "b"));
+}
+
+TEST(ProducerUnit, AMessageThatNoQueueTakesIsRefusedBeforeItIsBuffered) {
+  FakeQueue queue;
+  Producer producer(queue.opener());
+
+  EXPECT_THAT(producer.send({MessageId{"a"}, {}, std::string(maxBodyBytes + 1, 'x'), {}}),
+              failsWith(Errc::payloadTooLarge));
+
+  EXPECT_EQ(queue.opened, 0);
+}
+
+TEST(ProducerUnit, CloseDrainsAndGivesUpWhatIsLeftAtItsLimit) {
+  FakeQueue queue;
+  Producer drained(queue.opener());
+  for (int i = 0; i < 100; ++i) ASSERT_THAT(drained.send(message(std::to_string(i))), succeeds());
+  EXPECT_THAT(drained.close(longEnough), succeeds());
+  EXPECT_EQ(queue.ids().size(), 100U);
+  EXPECT_THAT(drained.send(message("late")), failsWith(Errc::cancelled));
+  queue.setFate(away);
+  Producer stuck(queue.opener(), {.retryBase = 1ms, .retryMax = 1ms});
+  auto left = stuck.send(message("left"));
+
+  const auto closed = stuck.close(20ms);
+
+  EXPECT_THAT(closed, failsWith(Errc::timedOut));
+  EXPECT_THAT(closed.error().detail, HasSubstr("1 messages were given up"));
+  EXPECT_THAT(left->get(), failsWith(Errc::cancelled));
+}
+
+TEST(ProducerUnit, DestroyedWithoutCloseItGivesUpWhatIsLeft) {
+  FakeQueue queue;
+  queue.setFate(away);
+  auto producer = std::make_unique<Producer>(queue.opener(), ProducerOptions{.retryBase = 1h, .retryMax = 1h});
+  auto left = producer->send(message("left"));
+
+  producer.reset();
+
+  EXPECT_THAT(left->get(), failsWith(Errc::cancelled));
+}
+
+TEST(ProducerUnit, AForkedChildIsRefusedAndEnds) {
+  FakeQueue queue;
+  auto producer = std::make_unique<Producer>(queue.opener());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto sent = producer->send(message("a"));
+    const bool isRefused = !sent && sent.error().is(Errc::unsupported);
+    producer.reset();
+    ::_exit(isRefused ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_THAT(producer->send(message("b"))->get(), succeeds());
+}
+
+TEST(ProducerUnit, OptionsOutOfTheirRangesAreRefusedByName) {
+  FakeQueue queue;
+  const ProducerOptions wrong{.maxMessages = 0, .linger = 2min};
+  try {
+    Producer producer(queue.opener(), wrong);
+    FAIL() << "it was made";
+  } catch (const std::system_error& refused) {
+    EXPECT_THAT(refused.what(), testing::AllOf(HasSubstr("producer.maxMessages"), HasSubstr("producer.linger")));
+  }
+}
+
+/// Of several threads, over a queue that answers as a seed says.
+TEST(ProducerUnit, EachGroupsFirstCopiesAreInTheOrderOfItsSendsWhateverTheQueueAnswers) {
+  constexpr int threads = 4;
+  constexpr int messages = 500;
+  FakeQueue queue;
+  Random random(7);
+  queue.setFate([&](std::span<const NewMessage> batch) -> std::optional<std::vector<Result<void>>> {
+    if (random.below(3) > 0) return std::nullopt;
+    const std::size_t stored = random.below(batch.size() + 1);
+    const std::size_t told = random.below(stored + 1);
+    queue.store(batch.first(stored));
+    std::vector<Result<void>> results(batch.size());
+    for (std::size_t i = told; i < batch.size(); ++i) results[i] = Error{Errc::outcomeUnknown, "the reply was lost"};
+    return results;
+  });
+  Producer producer(queue.opener(), {.maxMessages = 50, .batchMessages = 7, .retryBase = 1ms, .retryMax = 1ms});
+  {
+    std::vector<std::jthread> senders;
+    for (int thread = 0; thread < threads; ++thread)
+      senders.emplace_back([&, thread] {
+        const std::string group = "g" + std::to_string(thread);
+        for (int i = 0; i < messages; ++i)
+          EXPECT_THAT(producer.send(message(group + "-" + std::to_string(i), group)), succeeds());
+      });
+  }
+  ASSERT_THAT(producer.close(longEnough), succeeds());
+
+  std::map<std::string, int> next;
+  std::map<std::string, bool> seen;
+  for (const NewMessage& each : queue.stored()) {
+    if (std::exchange(seen[each.id.value], true)) continue;
+    EXPECT_EQ(each.id.value, each.group.value + "-" + std::to_string(next[each.group.value]++));
+  }
+  EXPECT_EQ(seen.size(), std::size_t{threads * messages}) << "none is lost";
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,150 @@
+// What a producer keeps until it is confirmed, in virtual time.
+#include "producer/send_buffer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.hpp"
+#include "support/results.hpp"
+
+namespace tenure::producing {
+namespace {
+
+using namespace std::chrono_literals;
+using test::failsWith;
+using test::succeeds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class SendBufferTest : public testing::Test {
+ protected:
+  std::optional<SendNumber> offer(const std::string& id, Durability durability = Durability::stored,
+                                  BootTime deadline = BootTime::max()) {
+    if (!buffer_) buffer_.emplace(options_, Random(1));
+    return buffer_->offer({MessageId{id}, {}, "body", {}}, durability, deadline, now_, dropped_);
+  }
+  std::vector<std::string> begin() {
+    std::vector<std::string> ids;
+    for (const NewMessage& message : buffer_->begin(now_)) ids.push_back(message.id.value);
+    return ids;
+  }
+  std::vector<Ending> answer(const std::vector<Result<void>>& results) { return buffer_->answered(results, now_); }
+
+  ProducerOptions options_;
+  BootTime now_{1h};
+  std::optional<SendBuffer> buffer_;
+  std::vector<Ending> dropped_;
+};
+
+TEST_F(SendBufferTest, ABatchTakesWhatWaitsUpToItsLimits) {
+  options_.batchMessages = 2;
+  for (const char* id : {"a", "b", "c"}) offer(id);
+
+  EXPECT_EQ(buffer_->next(now_), now_);
+  EXPECT_THAT(begin(), ElementsAre("a", "b"));
+  EXPECT_EQ(buffer_->next(now_), BootTime::max()) << "one is under way";
+  EXPECT_THAT(answer({{}, {}}), SizeIs(2));
+  EXPECT_THAT(begin(), ElementsAre("c"));
+}
+
+TEST_F(SendBufferTest, ABatchOfLargeMessagesEndsAtItsBytesAndTakesOneAtLeast) {
+  options_.batchBytes = 6;
+  for (const char* id : {"a", "b"}) offer(id);
+
+  EXPECT_THAT(begin(), ElementsAre("a"));
+}
+
+TEST_F(SendBufferTest, WhatWasNotTakenGoesBeforeAllThatWaitsAfterAWait) {
+  options_.retryBase = options_.retryMax = 1s;
+  offer("a"), offer("b");
+  begin();
+  offer("c");
+
+  EXPECT_THAT(answer({{}, Error{Errc::outcomeUnknown, "the reply was lost"}}), SizeIs(1));
+
+  EXPECT_LE(buffer_->next(now_), now_ + 1s);
+  EXPECT_EQ(buffer_->figures(now_).lastError, Error(Errc::outcomeUnknown, "the reply was lost").message());
+  EXPECT_THAT(begin(), ElementsAre("b", "c"));
+}
+
+TEST_F(SendBufferTest, ARefusedMessageFailsAloneAndThoseBehindItGoOnAtOnce) {
+  offer("a"), offer("b"), offer("c");
+  begin();
+
+  const auto endings = answer({{}, Error{Errc::payloadTooLarge, "too large"}, Errc::cancelled});
+
+  ASSERT_THAT(endings, SizeIs(2));
+  EXPECT_THAT(endings[0].result, succeeds());
+  EXPECT_THAT(endings[1].result, failsWith(Errc::payloadTooLarge));
+  EXPECT_EQ(buffer_->next(now_), now_);
+  EXPECT_THAT(begin(), ElementsAre("c"));
+  EXPECT_EQ(buffer_->figures(now_).refused, 1);
+}
+
+TEST_F(SendBufferTest, AnIdleProducerSendsAtOnceAndABusyOneLingers) {
+  options_.linger = 100ms, options_.batchMessages = 3;
+  offer("a");
+  EXPECT_EQ(buffer_->next(now_), now_);
+  begin(), answer({{}});
+  now_ += 10ms;
+  offer("b");
+  EXPECT_EQ(buffer_->next(now_), now_ + 90ms);
+  offer("c"), offer("d");
+  EXPECT_EQ(buffer_->next(now_), now_) << "it is full";
+  begin(), answer({{}, {}, {}});
+  const auto last = offer("e");
+  EXPECT_GT(buffer_->next(now_), now_);
+  buffer_->hurry(*last);
+  EXPECT_EQ(buffer_->next(now_), now_) << "it is waited for";
+}
+
+TEST_F(SendBufferTest, AFullBufferRefusesOrDropsTheOldestThatMayBeLost) {
+  options_.maxMessages = 2;
+  offer("a"), offer("b", Durability::memory);
+  EXPECT_EQ(offer("c"), std::nullopt);
+  options_.onOverload = Overload::dropOldest;
+  buffer_.reset();
+  offer("a"), offer("b", Durability::memory);
+
+  EXPECT_NE(offer("c"), std::nullopt);
+
+  ASSERT_THAT(dropped_, SizeIs(1));
+  EXPECT_EQ(dropped_[0].number, 2);
+  EXPECT_EQ(offer("d"), std::nullopt) << "none of the others may be lost";
+  EXPECT_EQ(buffer_->figures(now_).dropped, 1);
+  EXPECT_EQ(buffer_->figures(now_).atRisk, 0U);
+}
+
+TEST_F(SendBufferTest, ALimitEndsWhatWaitsAndSaysWhetherItMayBeStored) {
+  offer("a", Durability::stored, now_ + 1s), offer("b", Durability::stored, now_ + 2s), offer("c");
+  begin();
+  answer({Error{Errc::outcomeUnknown, "lost"}, Error{Errc::unavailable, "away"}, Error{Errc::unavailable, "away"}});
+  EXPECT_EQ(buffer_->earliestDeadline(), now_ + 1s);
+  now_ += 3s;
+
+  const auto endings = buffer_->expired(now_);
+
+  ASSERT_THAT(endings, SizeIs(2));
+  EXPECT_THAT(endings[0].result, failsWith(Errc::outcomeUnknown));
+  EXPECT_THAT(endings[1].result, failsWith(Errc::timedOut));
+  EXPECT_THAT(begin(), ElementsAre("c"));
+}
+
+TEST_F(SendBufferTest, WhatAProcessWouldLoseIsCounted) {
+  offer("a", Durability::memory), offer("b");
+  EXPECT_EQ(buffer_->figures(now_).atRisk, 1U);
+  EXPECT_FALSE(buffer_->areOver(1));
+  begin();
+  EXPECT_EQ(buffer_->figures(now_ + 5s).oldestAge, 5s);
+  answer({{}, {}});
+
+  EXPECT_TRUE(buffer_->areOver(2));
+  EXPECT_EQ(buffer_->figures(now_).atRisk, 0U);
+  EXPECT_EQ(buffer_->figures(now_).waiting, 0U);
+  EXPECT_EQ(buffer_->figures(now_).bytes, 0U);
+  EXPECT_THAT(buffer_->giveUp({Errc::cancelled, "closed"}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tenure::producing
