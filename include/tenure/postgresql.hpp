@@ -40,6 +40,7 @@ namespace tenure::postgresql {
 /// Rights:  SELECT on the mapped columns; UPDATE on those that Tenure writes, or DELETE on the table.
 struct OutboxTable {
   /// Tenure writes status, attempts, failure, nextAt and sentAt, with numberWhenRead also number; it reads the others.
+  /// A row that is put back has no number any more, where its column takes NULL and Tenure may update it.
   enum class Role {
     id,     // required: a number, a uuid or a text; NOT NULL, with a unique index of its own
     order,  // default: id
@@ -115,8 +116,7 @@ struct Options {
   /// A table of yours needs columns for group and number.
   bool numberWhenRead = false;
   /// Of the store of a Relay: a numbered message that becomes a dead letter is followed, in the same transaction, by a
-  /// message at the end of the queue that has its number and skipHeader. Not with `numbered`, and not for a table of
-  /// yours.
+  /// message at the end of the queue that has its number and skipHeader. Not with `numbered`.
   bool skipDeadNumbers = false;
   /// Accept a server that reports commits before they are durable. A crash may then lose acknowledged messages.
   bool allowUnsafeCommits = false;

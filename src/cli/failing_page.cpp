@@ -11,9 +11,8 @@ using Json = nlohmann::ordered_json;
 
 std::string lineOf(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-/// A successor of the leader that has said so tries it at once.
 bool isToBeTried(const AttemptRecord& record) noexcept {
-  return record.state == AttemptState::retrying && record.nextAt != WallTime{};
+  return record.state != AttemptState::released && record.nextAt != WallTime{};
 }
 
 std::string_view stateOf(const DeadLetterStreak& streak) noexcept {

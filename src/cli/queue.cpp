@@ -39,10 +39,11 @@ tenure queue release order-17 --queue 'sqlite:orders.db?queue=orders'
 tenure queue log --outcome failed --since 1h --queue 'sqlite:orders.db?queue=orders')help";
 
 constexpr const char* failingHelp =
-    R"help(Messages that failed and are tried again, of every consumer in the store: how often, since when, and
-the last error. One that is marked as blocked is out of attempts, and those behind it wait for it
-(`tenure consume --on-dead block`): mend the cause, or `tenure queue release` it. Behind them come
-consumers that stopped at too many dead letters in a row: mend the cause, `tenure queue resume`.
+    R"help(Messages that failed and are tried again, of every consumer in the store: how often, since when, the
+last error, and when the leader tries again (a successor does so at once). One that is marked as
+blocked is out of attempts, and those behind it wait for it (`tenure consume --on-dead block`): mend
+the cause, or `tenure queue release` it. Behind them come consumers that stopped at too many dead
+letters in a row: mend the cause, `tenure queue resume`.
 Exit code 1: there is neither.
 )help";
 

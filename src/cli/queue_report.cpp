@@ -262,6 +262,7 @@ std::optional<QueueReport> reportOnUnread(const Backend& queue) {
 }
 
 std::string leaderText(const QueueReport& report) {
+  if (!report.whyNoLeader.empty()) return label("leader") + "unknown: " + escaped(report.whyNoLeader) + "\n";
   if (!report.leader) return "";
   if (!report.leader->empty()) return label("leader") + escaped(*report.leader) + "\n";
   const std::int64_t waiting = waitingNow(report);
@@ -339,6 +340,7 @@ std::string reportJson(const QueueReport& report, WallTime now) {
   if (report.store) addStore(*report.store, out);
   out["election"] = queue.election.empty() ? Json() : Json(queue.election);
   if (report.leader) out["leader"] = report.leader->empty() ? Json() : Json(*report.leader);
+  if (!report.whyNoLeader.empty()) out["leader_unknown"] = report.whyNoLeader;
   if (report.leader) out["unattended"] = report.leader->empty() ? waitingNow(report) : 0;
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -44,9 +44,10 @@ struct QueueReport {
   QueueStats queue;
   std::optional<ScheduledStats> scheduled{};  // nullopt: the queue keeps no message for a later time
   std::optional<StoreReport> store;
-  std::string whyNoStore{};  // nothing is known of it
-  bool isOfBroker = false;   // which counts only what it has not handed out
-  std::optional<std::string> leader{};  // its id, empty: nobody leads; nullopt: nobody has looked
+  std::string whyNoStore{};             // nothing is known of it
+  bool isOfBroker = false;              // which counts only what it has not handed out
+  std::optional<std::string> leader{};  // its id, empty: nobody leads; nullopt: not known
+  std::string whyNoLeader{};            // it was asked for
 };
 
 /// `--queue URL [--store URL]` for who only looks: a queue that keeps no effects may come without its store. The error

@@ -36,8 +36,10 @@ All but the first three are kept in the store: those of all its consumers, excep
 name of another election. For a queue whose effects are kept elsewhere name that with --store; what
 is not known is said to be so, in JSON null.
 
-With --zookeeper also who leads the election that the queue belongs to. If messages wait and no
-replica leads, an ALARM line says how many ("unattended" in JSON).
+With --zookeeper also who leads the election that the queue belongs to; that needs no --election. If
+messages wait and no replica leads, an ALARM line says how many ("unattended" in JSON). Where the
+ensemble does not answer, or has no such election, the leader is unknown, and no alarm is raised.
+RabbitMQ does not know a queue's election: use `tenure status --queue` there.
 )help";
 
 constexpr const char* statsExamples = R"help(tenure queue stats --queue 'sqlite:orders.db?queue=orders'
@@ -52,11 +54,11 @@ Result<std::string> leaderOf(const QueueStats& queue, const ElectionOption& ense
   if (queue.path.empty()) return std::string();
   const auto session = EnsembleSession::connect(address->zookeeper);
   if (!session) return named("--zookeeper", session.error());
-  const ElectionPaths paths(queue.path.substr(0, queue.path.find("/elections/")), ElectionName{queue.election});
+  const ElectionPaths paths(queue.path.substr(0, queue.path.rfind("/elections/")), ElectionName{queue.election});
   const auto view = (*session)->ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
     readElection(coordination, paths, std::move(done));
   });
-  if (!view) return view.error().is(Errc::notFound) ? Result<std::string>("") : view.error();
+  if (!view) return view.error();
   const CandidateView* leader = view->leader();
   if (leader == nullptr) return std::string();
   return leader->record.known ? leader->record.id.value : "unknown";
@@ -69,11 +71,14 @@ Exit showStats(const StatsOptions& options) {
   if (!report) return refuse("", report.error());
   const bool isKnown = !report->queue.path.empty() || (report->queue.election.empty() && !report->isOfBroker);
   const bool looks = !options.ensemble.zookeeper.hosts.empty() && isKnown;
-  const auto leader = looks ? std::optional(leaderOf(report->queue, options.ensemble)) : std::nullopt;
-  if (leader && *leader) report->leader = **leader;
+  if (looks) {
+    auto leader = leaderOf(report->queue, options.ensemble);
+    report->whyNoLeader = leader ? "" : leader.error().message();
+    if (leader) report->leader = *std::move(leader);
+  }
   const WallTime now = systemClock().wallNow();
   std::cout << (options.json ? reportJson(*report, now) + "\n" : reportText(*report, now)) << std::flush;
-  return leader && !*leader ? refuse("", leader->error()) : Exit::done;
+  return Exit::done;
 }
 
 }  // namespace

@@ -91,12 +91,12 @@ Decision Delivery::attemptFailed(const Outcome& outcome, const Now& now) {
   if (last && !state_.blocks()) return deadLetter(outcome.reason, attempt, true, now);
   const auto wait = last ? longestRetryDelay(state_.options) : retryDelays_.after(attempt);
   AttemptRecord& failed = record(attempt, outcome.reason, now);
+  failed.nextAt = now.wall + wait;
   state_.booking.news.push_back(AttemptFailed{message().id.value, attempt, outcome.reason, wait});
   if (last) {
     failed.state = AttemptState::blocked;
     return CommitFirst{};
   }
-  failed.nextAt = now.wall + wait;
   tellWhoHoldsUp(wait, outcome.reason, now);
   if (state_.role != Role::total) return GivesBack{now.boot + wait};
   notBefore_ = now.boot + wait;

@@ -92,9 +92,9 @@ Result<QueueIdentity> Admin::identity() {
 Result<void> Admin::peek(std::size_t limit, const std::function<void(const Message&)>& each) {
   Result<OpenQueue> open = openQueue(options_);
   if (!open) return open.error();
-  if (options_.table) return peekOutbox(*open->connection, *options_.table, limit, each);
   std::int64_t last = 0;
-  for (std::size_t seen = 0; seen < limit;) {
+  std::size_t seen = 0;
+  while (seen < limit) {
     const std::size_t some = std::min(limit - seen, peekedAtOnce);
     const Result<Answer> rows = open->connection->ask(
         "SELECT n, id, grp, body, headers, enqueued_at FROM tenure_message WHERE queue = $1 AND n > $2 ORDER BY n LIMIT"
@@ -107,10 +107,10 @@ Result<void> Admin::peek(std::size_t limit, const std::function<void(const Messa
       last = message->position;
       each(*message);
     }
-    if (static_cast<std::size_t>(rows->rows()) < some) return {};
-    seen += some;
+    seen += static_cast<std::size_t>(rows->rows());
+    if (static_cast<std::size_t>(rows->rows()) < some) break;
   }
-  return {};
+  return options_.table ? peekOutbox(*open->connection, *options_.table, limit - seen, each) : Result<void>{};
 }
 
 }  // namespace

@@ -225,7 +225,8 @@ Result<Committed> Driver::commit(const Commit& commit) {
   if (storage::concernsQueue(*commit.writes))
     if (const Result<void> found = findQueue(**connection); !found) return found.error();
   std::vector<Command> kept{beginTransaction()};
-  if (std::ranges::any_of(commit.writes->enqueued(), [&](const SentMessage& sent) { return isForTable(sent); })) {
+  if (std::ranges::any_of(commit.writes->enqueued(),
+                          [&](const SentMessage& sent) { return isForTable(sent, commit); })) {
     const Result<OutboxShape> shape = shapeOf(**connection, *options_.table);
     if (!shape) return shape.error();
     kept.push_back(putBack(*shape, commit.writes->enqueued()));
@@ -286,7 +287,7 @@ Result<Committed> Driver::finishWith(QueuePlaces made, Connection& connection, s
 std::set<std::string> Driver::unknownQueues(const Commit& commit) const {
   std::set<std::string> unknown;
   for (const SentMessage& sent : commit.writes->enqueued())
-    if (!isForTable(sent) && !places_.contains(sent.queue)) unknown.insert(sent.queue);
+    if (!isForTable(sent, commit) && !places_.contains(sent.queue)) unknown.insert(sent.queue);
   return unknown;
 }
 
@@ -341,7 +342,7 @@ Result<std::vector<Command>> Driver::rowCommands(const Commit& commit, const Que
 Result<void> Driver::addSent(const Commit& commit, const QueuePlaces& made, std::vector<Command>& commands) {
   std::map<std::int64_t, std::pair<QueuePlace, std::vector<NewMessage>>> byQueue;
   for (const SentMessage& sent : commit.writes->enqueued()) {
-    if (isForTable(sent)) continue;
+    if (isForTable(sent, commit)) continue;
     const auto known = places_.find(sent.queue);
     const QueuePlace& place = known != places_.end() ? known->second : made.at(sent.queue);
     auto& [queue, messages] = byQueue[place.number];

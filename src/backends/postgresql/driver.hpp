@@ -27,7 +27,6 @@
 #include "backends/postgresql/schema.hpp"
 #include "backends/postgresql/session.hpp"
 #include "backends/postgresql/user_statement.hpp"
-#include "base/headers.hpp"
 #include "storage/driver.hpp"
 #include "tenure/events.hpp"
 
@@ -107,10 +106,10 @@ class Driver final : public storage::IStoreDriver {
 
   Result<void> findQueue(Connection& connection);
   using QueuePlaces = std::map<std::string, QueuePlace>;  // by name
-  /// Whether it becomes a row of the table. A skip does not: it waits among the queue's own messages.
-  bool isForTable(const SentMessage& sent) const {
-    return options_.table && (sent.queue.empty() || sent.queue == which_.name) &&
-           headerOf(sent.message, skipHeader) == nullptr;
+  /// Whether it becomes a row of the table: a dead letter that is put back. What a leader sends to its own queue is a
+  /// skip.
+  bool isForTable(const SentMessage& sent, const storage::Commit& commit) const {
+    return options_.table && commit.expected == nullptr && (sent.queue.empty() || sent.queue == which_.name);
   }
   std::set<std::string> unknownQueues(const storage::Commit& commit) const;
   Result<void> makeQueues(Connection& connection, const std::set<std::string>& names, QueuePlaces& made);

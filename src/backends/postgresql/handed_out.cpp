@@ -1,5 +1,7 @@
 #include "backends/postgresql/handed_out.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "backends/postgresql/queue_rows.hpp"
@@ -61,6 +63,12 @@ HandedOut::Places HandedOut::find(std::span<const std::int64_t> positions) const
   return places;
 }
 
+bool HandedOut::isRow(const std::string& id) const {
+  return std::ranges::any_of(std::array{&handedOut_, &former_}, [&](const auto* places) {
+    return std::ranges::any_of(*places, [&](const auto& each) { return each.second == Place(id); });
+  });
+}
+
 std::int64_t HandedOut::addPlace(Place place) {
   const std::lock_guard lock(mutex_);
   handedOut_.emplace(++last_, std::move(place));
@@ -81,7 +89,8 @@ std::vector<Command> HandedOut::marksFor(const storage::WriteSet& writes) const 
     letter == dead.end() ? sent.push_back(id) : died.push_back(letter->second);
   }
   std::vector<OutboxFailure> shown;
-  for (auto& [id, attempt] : tried) shown.push_back(std::move(attempt));
+  for (auto& [id, attempt] : tried)
+    if (isRow(id)) shown.push_back(std::move(attempt));
   std::vector<Command> marks;
   if (!shown.empty() && rows_->showsAttempts()) marks.push_back(rows_->tried(shown));
   if (!sent.empty()) marks.push_back(rows_->sent(sent));

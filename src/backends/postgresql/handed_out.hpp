@@ -50,6 +50,8 @@ class HandedOut {
     std::vector<std::int64_t> skips;
   };
   Places find(std::span<const std::int64_t> positions) const;
+  /// And no skip.
+  bool isRow(const std::string& id) const;
   std::int64_t addPlace(Place place);
   template <class Kind>
   std::vector<Kind> placesOf() const {

@@ -71,17 +71,27 @@ std::string OutboxRows::isWaiting() const {
   return shape_.hasStatus() ? shape_.at(Role::status).sql + " = " + shape_.waiting : "true";
 }
 
+std::string OutboxRows::isDue() const {
+  const OutboxShape::Column* sendAt = shape_.find(Role::sendAt);
+  return sendAt == nullptr ? "" : " AND (" + sendAt->sql + " IS NULL OR " + sendAt->sql + " <= now())";
+}
+
 /// Of an UPDATE whose rows are `given`: what people see of a failure.
 std::string OutboxRows::setFailed() const {
   std::string set;
-  const auto add = [&](Role role, const char* value) {
+  const auto add = [&](Role role, const std::string& value) {
     const OutboxShape::Column* column = shape_.find(role);
     // A cast cuts what is longer than the column.
     if (column != nullptr) set += (set.empty() ? "" : ", ") + column->sql + " = " + value + "::" + column->fullType;
   };
   add(Role::attempts, "given.attempts");
   add(Role::failure, "given.why");
-  add(Role::nextAt, "to_timestamp(nullif(given.next_at, 0) / 1000.0)");
+  const OutboxShape::Column* nextAt = shape_.find(Role::nextAt);
+  const std::string time = "to_timestamp(nullif(given.next_at, 0) / 1000.0)";
+  if (nextAt != nullptr && nextAt->isNotNull)
+    add(Role::nextAt, "coalesce(" + time + ", " + shape_.table + "." + nextAt->sql + ")");
+  else
+    add(Role::nextAt, time);
   return set;
 }
 
@@ -111,8 +121,6 @@ OutboxRows::OutboxRows(OutboxShape shape)
     : shape_(std::move(shape)), look_(""), untilNext_(""), sent_(""), dead_(""), tried_(""), forget_(""), number_("") {
   const OutboxShape::Column& id = shape_.at(Role::id);
   const OutboxShape::Column* sendAt = shape_.find(Role::sendAt);
-  const std::string isDue =
-      sendAt == nullptr ? "" : " AND (" + sendAt->sql + " IS NULL OR " + sendAt->sql + " <= now())";
   look_ =
       "SELECT id, grp, body, headers, exchange, routing_key, number, created, size FROM ("
       " SELECT *, sum(size) OVER (ORDER BY place) - size AS before FROM ("
@@ -120,7 +128,7 @@ OutboxRows::OutboxRows(OutboxShape shape)
       lookedAt(shape_) + ", row_number() OVER (ORDER BY " + orderOf(shape_, "r.") +
       ") AS place"
       "   FROM (SELECT * FROM " +
-      shape_.table + " WHERE " + isWaiting() + isDue + "    ORDER BY " + orderOf(shape_, "") +
+      shape_.table + " WHERE " + isWaiting() + isDue() + "    ORDER BY " + orderOf(shape_, "") +
       " LIMIT (SELECT $2)) AS r"
       "   WHERE NOT EXISTS (SELECT FROM unnest((SELECT $1)::text[]) AS taken(id) WHERE taken.id::" +
       id.type + " = r." + id.sql +
@@ -154,7 +162,7 @@ OutboxRows::OutboxRows(OutboxShape shape)
               " LIMIT (SELECT $2) FOR UPDATE SKIP LOCKED))";
   const OutboxShape::Column* nextAt = shape_.find(Role::nextAt);
   sent_ = setStatus + shape_.sent + (sentAt == nullptr ? "" : ", " + sentAt->sql + " = now()") +
-          (nextAt == nullptr ? "" : ", " + nextAt->sql + " = NULL") + isOneOf;
+          (nextAt == nullptr || nextAt->isNotNull ? "" : ", " + nextAt->sql + " = NULL") + isOneOf;
   dead_ = setStatus + shape_.dead + (failed.empty() ? "" : ", " + failed) + given;
 }
 
@@ -184,7 +192,7 @@ Command OutboxRows::untilNext() const { return command(untilNext_); }
 Command OutboxRows::countWaiting() const {
   const OutboxShape::Column& body = shape_.at(Role::body);
   return command("SELECT count(*), coalesce(sum(octet_length(" + body.sql + (body.isBytes ? "" : "::text") +
-                 ")), 0)::bigint FROM " + shape_.table + " WHERE " + isWaiting());
+                 ")), 0)::bigint FROM " + shape_.table + " WHERE " + isWaiting() + isDue());
 }
 
 Command OutboxRows::estimateRows() const {

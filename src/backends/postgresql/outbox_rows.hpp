@@ -34,7 +34,7 @@ class OutboxRows {
   Command untilNext() const;
 
   // For operators:
-  /// How many rows wait, and the bytes of their bodies.
+  /// How many rows wait whose time has come, and the bytes of their bodies.
   Command countWaiting() const;
   /// How many rows there are by the server's last count.
   Command estimateRows() const;
@@ -55,6 +55,7 @@ class OutboxRows {
 
  private:
   std::string isWaiting() const;
+  std::string isDue() const;
   std::string setFailed() const;
   std::string numberSql() const;
   Command update(SqlText sql, const std::vector<OutboxFailure>& rows) const;

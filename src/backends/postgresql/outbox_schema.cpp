@@ -17,8 +17,8 @@ constexpr std::string_view outboxColumns = R"sql((
   number bigint,                    -- 1, 2, 3, … within its group, where receivers follow numbers
   status text NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'sent', 'dead')),
   attempts integer NOT NULL DEFAULT 0,
-  failure text,                     -- of the last attempt
-  next_at timestamptz,              -- of the next one
+  failure text,                     -- why the last attempt failed
+  next_at timestamptz,              -- when the leader tries again; NULL: no attempt is due
   send_at timestamptz,              -- not before
   sent_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now());

@@ -37,6 +37,9 @@ struct FoundTable {
   bool isPartitioned = false;
   std::vector<FoundColumn> columns;
 
+  bool has(const std::string& name) const {
+    return std::ranges::find(columns, name, &FoundColumn::name) != columns.end();
+  }
   /// It is there.
   const FoundColumn& column(const std::string& name) const {
     return *std::ranges::find(columns, name, &FoundColumn::name);
@@ -212,6 +215,8 @@ Result<OutboxShape> shapeOf(Connection& connection, const OutboxTable& table) {
       return unfit(*found, "no column is named for " + std::string(toString(required)) + ": it has " +
                                printable(found->columnNames()));
   for (const auto& [role, name] : columns) {
+    // A table that an earlier version has printed lacks it.
+    if (role == Role::nextAt && table.columns.empty() && !found->has(name)) continue;
     Result<OutboxShape::Column> column = fittingColumn(*found, role, name);
     if (!column) return column.error();
     shape.roles.emplace(role, *std::move(column));

@@ -1,5 +1,7 @@
 #include "backends/postgresql/queue_stats.hpp"
 
+#include <algorithm>
+
 #include "backends/postgresql/outbox_operating.hpp"
 
 namespace tenure::postgresql {
@@ -42,7 +44,7 @@ Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chro
   if (!others) return others.error();
   stats.deadLetters = others->integer(0, 0);
   stats.retrying = others->integer(0, 1);
-  if (!others->isNull(0, 2)) stats.oldest = others->time(0, 2);
+  if (!others->isNull(0, 2)) stats.oldest = std::min(stats.oldest.value_or(WallTime::max()), others->time(0, 2));
   return stats;
 }
 

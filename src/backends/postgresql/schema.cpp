@@ -13,12 +13,12 @@
 namespace tenure::postgresql {
 namespace {
 
-constexpr std::int64_t schemaVersion = 6;
+constexpr std::int64_t schemaVersion = 7;
 
 // Rows that every commit changes leave room on their page, so that their new versions stay there and are cleaned up in
 // passing; tables that empty as fast as they fill are vacuumed by what goes, not by a share of what is left.
 constexpr std::string_view createTables = R"sql(CREATE TABLE tenure_schema(version bigint NOT NULL);
-INSERT INTO tenure_schema VALUES(6);
+INSERT INTO tenure_schema VALUES(7);
 CREATE TABLE tenure_queue(
   number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL,

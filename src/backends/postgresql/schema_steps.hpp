@@ -57,8 +57,7 @@ ALTER TABLE tenure_dead_letter ADD COLUMN missing_from bigint NOT NULL DEFAULT 0
   ADD COLUMN missing_to bigint NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN begun_by bigint NOT NULL DEFAULT 0,
   ADD COLUMN process_died bigint NOT NULL DEFAULT 0,
-  ADD COLUMN postponed bigint NOT NULL DEFAULT 0, ADD COLUMN postponed_since bigint NOT NULL DEFAULT 0,
-  ADD COLUMN next_at bigint NOT NULL DEFAULT 0;
+  ADD COLUMN postponed bigint NOT NULL DEFAULT 0, ADD COLUMN postponed_since bigint NOT NULL DEFAULT 0;
 UPDATE tenure_attempt
   SET begun_by = substring(encode(last_error, 'escape') FROM '^begun by term (\d+),')::bigint, last_error = ''
   WHERE encode(last_error, 'escape') ~ '^begun by term \d+, which has not told how it ended$';
@@ -110,6 +109,7 @@ CREATE TABLE tenure_reader(
         "new schema; or let the senders count from 1 again: delete what tenure_state has under keys that "
         "begin with tenure.numbers/ and, where a sink gives the numbers, what tenure_number and "
         "tenure_sent have"},
+    storage::SchemaStep{6, "ALTER TABLE tenure_attempt ADD COLUMN next_at bigint NOT NULL DEFAULT 0;\n"},
 };
 
 }  // namespace tenure::postgresql

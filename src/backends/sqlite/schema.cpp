@@ -10,13 +10,13 @@
 namespace tenure::sqlite {
 namespace {
 
-constexpr std::int64_t schemaVersion = 5;
+constexpr std::int64_t schemaVersion = 6;
 
 constexpr const char* createTables = R"sql(
 CREATE TABLE tenure_schema(
   version INTEGER NOT NULL,
   senders INTEGER NOT NULL DEFAULT 0);  -- 1: other programs write the file, so it stays in a rollback journal
-INSERT INTO tenure_schema(version) VALUES(5);
+INSERT INTO tenure_schema(version) VALUES(6);
 CREATE TABLE tenure_queue(
   number INTEGER PRIMARY KEY,
   name TEXT NOT NULL,

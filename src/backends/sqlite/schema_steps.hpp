@@ -70,7 +70,6 @@ ALTER TABLE tenure_attempt ADD COLUMN begun_by INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN process_died INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN postponed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenure_attempt ADD COLUMN postponed_since INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE tenure_attempt ADD COLUMN next_at INTEGER NOT NULL DEFAULT 0;
 UPDATE tenure_attempt SET begun_by = CAST(substr(last_error, 15) AS INTEGER), last_error = ''
   WHERE last_error GLOB 'begun by term [0-9]*, which has not told how it ended';
 UPDATE tenure_attempt SET process_died = 1 WHERE last_error = 'its process died';
@@ -137,6 +136,7 @@ CREATE TABLE tenure_reader(
                         "new file; or let the senders count from 1 again: delete what tenure_state has under keys that "
                         "begin with tenure.numbers/ and, where a sink gives the numbers, what tenure_number and "
                         "tenure_sent have"},
+    storage::SchemaStep{5, "ALTER TABLE tenure_attempt ADD COLUMN next_at INTEGER NOT NULL DEFAULT 0;\n"},
 };
 
 }  // namespace tenure::sqlite

@@ -211,11 +211,12 @@ class NumberedOutbox : public OutboxSuite {
  protected:
   void SetUp() override {
     create(
-        "CREATE TABLE outbox(id int PRIMARY KEY, grp text, body text, number bigint, status text DEFAULT 'waiting')");
+        "CREATE TABLE outbox(id int PRIMARY KEY, grp text, body text, number bigint, status text DEFAULT 'waiting',"
+        " attempts int, again timestamptz NOT NULL DEFAULT 'epoch')");
   }
   Options numbering(OutboxTable::Columns columns) {
     Options numbering = options(std::move(columns));
-    numbering.numberWhenRead = true;
+    numbering.numberWhenRead = numbering.skipDeadNumbers = true;
     return numbering;
   }
   Options numbering() {
@@ -223,11 +224,20 @@ class NumberedOutbox : public OutboxSuite {
                       {Role::group, "grp"},
                       {Role::body, "body"},
                       {Role::number, "number"},
-                      {Role::status, "status"}});
+                      {Role::status, "status"},
+                      {Role::attempts, "attempts"},
+                      {Role::nextAt, "again"}});
   }
   void insert(const std::string& rows) { world_.ask("INSERT INTO outbox(id, grp, body, number) VALUES " + rows); }
   std::string rows() {
     return world_.ask("SELECT string_agg(id || ':' || coalesce(number, 0), ' ' ORDER BY id) FROM outbox");
+  }
+  static void kill(Leader& leader, const Message& message) {
+    const auto transaction = leader.begin();
+    ASSERT_THAT(transaction->deadLetter(ConsumerName{"relay"}, {.message = message, .reason = "no way", .attempts = 1}),
+                succeeds());
+    ASSERT_THAT(leader.database.source().acknowledge(*transaction, {&message, 1}), succeeds());
+    ASSERT_THAT(transaction->commit(), succeeds());
   }
   static std::vector<std::string> numbersOf(const std::vector<Message>& messages) {
     std::vector<std::string> numbers;
@@ -267,16 +277,43 @@ TEST_F(NumberedOutbox, AFormerReaderGivesNone) {
   EXPECT_EQ(rows(), "1:0");
 }
 
+TEST_F(NumberedOutbox, ASkipThatHasToWaitIsNotTakenForARow) {
+  insert("(1, 'a', 'x', NULL), (2, 'a', 'x', NULL)");
+  Leader leader(numbering(), 7);
+  lead(leader);
+  kill(leader, messagesFor(leader)[0]);
+  const std::vector<Message> skips = messagesFor(leader);
+  ASSERT_THAT(idsOf(skips), ElementsAre("1/skip"));
+  const auto transaction = leader.begin();
+  ASSERT_THAT(transaction->recordAttempt(ConsumerName{"relay"}, {.id = skips[0].id, .attempts = 1, .lastError = ""}),
+              succeeds());
+
+  ASSERT_THAT(transaction->commit(), succeeds());
+
+  EXPECT_EQ(openAdmin(numbering())->stats().value().waiting, 2) << "the skip and the second row";
+  std::vector<std::string> seen;
+  ASSERT_THAT(openAdmin(numbering())->peek(9, [&](const Message& each) { seen.push_back(each.id.value); }), succeeds());
+  EXPECT_THAT(seen, ElementsAre("1/skip", "2"));
+  ASSERT_THAT(acknowledge(leader, skips), succeeds());
+  EXPECT_EQ(openAdmin(numbering())->stats().value().waiting, 1);
+}
+
+TEST_F(NumberedOutbox, ATimeOfTheNextAttemptThatTakesNoNullStaysAsItIs) {
+  insert("(1, 'a', 'x', NULL)");
+  Leader leader(numbering(), 7);
+  lead(leader);
+
+  ASSERT_THAT(acknowledge(leader, messagesFor(leader)), succeeds());
+
+  EXPECT_EQ(world_.ask("SELECT status || extract(epoch FROM again)::int FROM outbox"), "sent0");
+}
+
 TEST_F(NumberedOutbox, ADeadRowThatWaitsAgainHasNoNumber) {
   insert("(1, 'a', 'x', NULL), (2, 'a', 'x', NULL)");
   Leader leader(numbering(), 7);
   lead(leader);
-  std::vector<Message> first = messagesFor(leader);
-  const auto transaction = leader.begin();
-  ASSERT_THAT(transaction->deadLetter(ConsumerName{"relay"}, {.message = first[0], .reason = "no way", .attempts = 1}),
-              succeeds());
-  ASSERT_THAT(leader.database.source().acknowledge(*transaction, std::span(first).first(1)), succeeds());
-  ASSERT_THAT(transaction->commit(), succeeds());
+  kill(leader, messagesFor(leader)[0]);
+  EXPECT_THAT(look(leader), ElementsAre("1/skip"));
 
   EXPECT_THAT(openAdmin(numbering())->requeueDeadLetters({}).value(), ElementsAre(1));
 

@@ -115,7 +115,7 @@ TEST(Schema, OfTheVersionBeforeIsBroughtForwardByTheCommandAlone) {
   ASSERT_THAT(applySchema(fresh), succeeds());
 
   EXPECT_EQ(columnsOf("earlier"), columnsOf("freshly"));
-  EXPECT_EQ(session.ask("SELECT version FROM tenure_schema"), "6");
+  EXPECT_EQ(session.ask("SELECT version FROM tenure_schema"), "7");
   EXPECT_EQ(session.ask("SELECT string_agg(concat_ws(' ', encode(id, 'escape'), begun_by, process_died, postponed,"
                         " encode(last_error, 'escape')), '; ' ORDER BY id) FROM tenure_attempt"),
             "begun 17 0 0 ; died 0 1 0 its process died; failed 0 0 0 postponed? no; later 0 0 5 no: stock");

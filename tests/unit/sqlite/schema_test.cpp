@@ -137,7 +137,7 @@ TEST_F(EarlierVersion, IsBroughtForwardByALeadersFirstClaimAndLookedAtBefore) {
 
   EXPECT_THAT(leader.store->claim(*test::TestTerm(7)), succeeds());
 
-  EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), "5");
+  EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), "6");
   EXPECT_THAT(openSink(world.options()), succeeds());
 }
 
