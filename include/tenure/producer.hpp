@@ -42,7 +42,7 @@ struct ProducerOptions {
   Durability durability = Durability::stored;
   Overload onOverload = Overload::block;
   std::chrono::milliseconds sendLimit{30'000};  // up to 1 h
-  /// The wait after a batch that the queue did not take, doubled with each: 1 ms to 1 h.
+  /// The wait after a batch that the queue did not take is drawn from up to retryBase, doubled with each: 1 ms to 1 h.
   std::chrono::milliseconds retryBase{100};
   std::chrono::milliseconds retryMax{10'000};
 };
@@ -52,11 +52,10 @@ struct SendOptions {
   /// Nullopt: ProducerOptions::durability.
   std::optional<Durability> durability{};
   /// How long it may wait for its confirm; 0: for ever. Then it is not sent any more, and fails with timedOut, or with
-  /// outcomeUnknown where a batch with it was sent and not confirmed.
+  /// outcomeUnknown where a batch with it was sent and not confirmed. Looked at between batches.
   std::chrono::milliseconds limit{0};
-  /// What became of it, whatever its durability: it was confirmed, refused, dropped or given up. Called once, by the
-  /// producer's thread, or by a sender whose message took its room; it may send, and must not wait or throw. A send in
-  /// it never waits for room.
+  /// What became of an accepted message, whatever its durability: it was confirmed, refused, dropped or given up.
+  /// Called once, by the producer's thread. It may send, without waiting for room; it must not wait or throw.
   std::function<void(const Result<void>&)> done{};
 };
 
@@ -65,7 +64,7 @@ struct ProducerFigures {
   std::size_t waiting = 0;  // accepted and not confirmed, with those under way
   std::size_t bytes = 0;    // of these
   std::chrono::milliseconds oldestAge{0};
-  /// How many messages are lost if the process dies now, though their send has succeeded.
+  /// How many messages of Durability::memory are lost if the process dies now.
   std::size_t atRisk = 0;
   std::int64_t batches = 0;    // answered, whatever the answer
   std::int64_t confirmed = 0;  // messages
@@ -77,7 +76,9 @@ struct ProducerFigures {
 
 /// Messages of one group are stored in the order of their sends; one batch is under way at a time. What the queue does
 /// not take is sent again under the same id, before anything else; a consumer with keys drops what comes twice. A
-/// message that is refused for what it is fails alone, and those behind it in its group go on.
+/// message that is refused for what it is, or that no queue takes (notFound), fails alone, and those behind it in its
+/// group go on. All else is tried again, also a wrong password: ProducerFigures::lastError. On RabbitMQ, where messages
+/// behind one that was not confirmed may be stored, order after an outage needs numbers (numberHeader).
 ///
 /// It has one thread, which ends with it. Destroyed without close(), it finishes the batch that is under way, and gives
 /// up what is left. After a fork the child's copy refuses every call and is destroyed without harm.
@@ -103,14 +104,18 @@ class Producer {
   ///          invalidArgument, payloadTooLarge   as IMessageSink::append
   ///          unsupported  this process was forked from the producer's
   Result<std::future<Result<void>>> send(NewMessage message, SendOptions how = {});
-  /// Waits until the queue has confirmed all that was accepted before, or refused it, without lingering.
+  /// Waits until the queue has confirmed all that was accepted before, or refused it, without lingering; their
+  /// callbacks have returned then.
   ///
-  /// Errors: timedOut
+  /// Errors:  timedOut
+  ///          cancelled    some of them were dropped, or given up; the detail says how many
+  ///          unsupported  it was called by a callback, or in a forked process
   Result<void> flush(std::chrono::milliseconds limit);
   /// Accepts nothing more, and flushes. What is left at the limit is given up, once the batch under way is answered:
   /// its futures fail with cancelled, or with outcomeUnknown where it was sent and not confirmed.
   ///
-  /// Errors: timedOut   the detail says how many were given up
+  /// Errors:  timedOut     the detail says how many were given up
+  ///          unsupported  as flush()
   Result<void> close(std::chrono::milliseconds limit);
 
   ProducerFigures figures() const;

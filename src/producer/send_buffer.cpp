@@ -6,43 +6,64 @@
 #include "base/refusal.hpp"
 
 namespace tenure::producing {
-namespace {
+BootTime later(BootTime now, std::chrono::milliseconds by) noexcept {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(BootTime::max() - now);
+  return by >= left ? BootTime::max() : now + by;
+}
 
-std::size_t sizeOf(const NewMessage& message) noexcept {
+std::size_t SendBuffer::sizeOf(const NewMessage& message) noexcept {
   std::size_t bytes = message.body.size();
   for (const auto& [name, value] : message.headers) bytes += name.size() + value.size();
   return bytes;
 }
 
-}  // namespace
-
 bool SendBuffer::hasRoomFor(std::size_t bytes) const noexcept {
   return count_ < options_.maxMessages && (bytes_ + bytes <= options_.maxBytes || count_ == 0);
 }
 
-bool SendBuffer::dropOldest(std::vector<Ending>& dropped) {
-  const auto oldest =
-      std::ranges::find(waiting_, Durability::memory, [](const Waiting& each) { return each.place.durability; });
-  if (oldest == waiting_.end()) return false;
-  ++told_.dropped;
-  dropped.push_back({oldest->place.number, Error{Errc::storeFull, "dropped: newer messages needed its room"}});
-  waitingBytes_ -= oldest->place.bytes;
-  leave(oldest->place);
-  waiting_.erase(oldest);
-  return true;
+/// By dropping all that may be lost.
+bool SendBuffer::canMakeRoomFor(std::size_t bytes) const noexcept {
+  const std::size_t left = count_ - droppable_.size();
+  return left < options_.maxMessages && (bytes_ - droppableBytes_ + bytes <= options_.maxBytes || left == 0);
 }
 
-std::optional<SendNumber> SendBuffer::offer(NewMessage message, Durability durability, BootTime deadline, BootTime now,
-                                            std::vector<Ending>& dropped) {
+void SendBuffer::dropOldest() {
+  const auto oldest = std::ranges::lower_bound(waiting_, *droppable_.begin(), {},
+                                               [](const Waiting& each) { return each.place.number; });
+  const Place place = oldest->place;
+  waiting_.erase(oldest);
+  stopsToWait(place);
+  ++told_.dropped;
+  dropped_.push_back(endingOf(place, {Errc::storeFull, "dropped: newer messages needed its room"}));
+}
+
+std::optional<SendNumber> SendBuffer::offer(NewMessage& message, Durability durability, BootTime deadline,
+                                            BootTime now) {
   const std::size_t bytes = sizeOf(message);
-  while (!hasRoomFor(bytes))
-    if (options_.onOverload != Overload::dropOldest || !dropOldest(dropped)) return std::nullopt;
+  if (!hasRoomFor(bytes)) {
+    if (options_.onOverload != Overload::dropOldest || !canMakeRoomFor(bytes)) return std::nullopt;
+    while (!hasRoomFor(bytes)) dropOldest();
+  }
   ++count_;
   bytes_ += bytes;
-  waitingBytes_ += bytes;
   atRisk_ += durability == Durability::memory ? 1 : 0;
   waiting_.push_back({{++last_, durability, deadline, now, bytes, false}, std::move(message)});
+  const Place& place = waiting_.back().place;
+  if (deadline != BootTime::max()) deadlines_.emplace(deadline, place.number);
+  startsToWait(place);
   return last_;
+}
+
+void SendBuffer::startsToWait(const Place& place) {
+  waitingBytes_ += place.bytes;
+  if (place.durability != Durability::memory) return;
+  droppable_.insert(place.number);
+  droppableBytes_ += place.bytes;
+}
+
+void SendBuffer::stopsToWait(const Place& place) {
+  waitingBytes_ -= place.bytes;
+  if (droppable_.erase(place.number) > 0) droppableBytes_ -= place.bytes;
 }
 
 bool SendBuffer::isFull() const noexcept {
@@ -63,7 +84,7 @@ std::span<const NewMessage> SendBuffer::begin(BootTime now) {
     Waiting& first = waiting_.front();
     if (!underWay_.empty() && bytes + first.place.bytes > options_.batchBytes) break;
     bytes += first.place.bytes;
-    waitingBytes_ -= first.place.bytes;
+    stopsToWait(first.place);
     underWay_.push_back(first.place);
     batch_.push_back(std::move(first.message));
     waiting_.pop_front();
@@ -73,22 +94,24 @@ std::span<const NewMessage> SendBuffer::begin(BootTime now) {
 
 std::vector<Ending> SendBuffer::answered(std::span<const Result<void>> results, BootTime now) {
   TENURE_ASSERT(results.size() == underWay_.size());
+  const auto isRefusal = [](const Result<void>& result) { return !result && isMessageRefused(result.error()); };
+  const bool hasRefused = std::ranges::any_of(results, isRefusal);
   std::vector<Ending> endings;
   std::optional<Error> failure;
   for (std::size_t i = results.size(); i-- > 0;) {
     Place& place = underWay_[i];
     const Result<void>& result = results[i];
-    if (result || isMessageRefused(result.error())) {
+    if (result || isRefusal(result)) {
       ++(result ? told_.confirmed : told_.refused);
       leave(place);
       endings.push_back({place.number, result});
       continue;
     }
-    // One before it in its group was refused, so it was not tried.
-    if (!result.error().is(Errc::cancelled)) failure = result.error();
+    // Behind one of its group that was refused it was not tried.
+    if (!hasRefused || !result.error().is(Errc::cancelled)) failure = result.error();
     place.wasSent = place.wasSent || isOutcomeUnknown(result.error().code);
-    waitingBytes_ += place.bytes;
     waiting_.push_front({place, std::move(batch_[i])});
+    startsToWait(place);
   }
   std::ranges::reverse(endings);
   underWay_.clear();
@@ -100,11 +123,10 @@ std::vector<Ending> SendBuffer::answered(std::span<const Result<void>> results, 
   return endings;
 }
 
-Ending SendBuffer::giveUp(const Place& place, const Error& why) {
-  ++told_.givenUp;
+Ending SendBuffer::endingOf(const Place& place, const Error& why) {
   leave(place);
-  if (!place.wasSent) return {place.number, why};
-  return {place.number, Error{Errc::outcomeUnknown, why.detail + "; it was sent, and not confirmed"}};
+  if (!place.wasSent) return {place.number, why, true};
+  return {place.number, Error{Errc::outcomeUnknown, why.detail + "; it was sent, and not confirmed"}, true};
 }
 
 std::vector<Ending> SendBuffer::expired(BootTime now) {
@@ -112,29 +134,28 @@ std::vector<Ending> SendBuffer::expired(BootTime now) {
   if (earliestDeadline() > now) return endings;
   std::erase_if(waiting_, [&](const Waiting& each) {
     if (each.place.deadline > now) return false;
-    waitingBytes_ -= each.place.bytes;
-    endings.push_back(giveUp(each.place, {Errc::timedOut, "not confirmed within its limit"}));
+    stopsToWait(each.place);
+    endings.push_back(endingOf(each.place, {Errc::timedOut, "not confirmed within its limit"}));
     return true;
   });
+  told_.givenUp += static_cast<std::int64_t>(endings.size());
   return endings;
-}
-
-BootTime SendBuffer::earliestDeadline() const noexcept {
-  BootTime earliest = BootTime::max();
-  for (const Waiting& each : waiting_) earliest = std::min(earliest, each.place.deadline);
-  return earliest;
 }
 
 std::vector<Ending> SendBuffer::giveUp(const Error& why) {
   std::vector<Ending> endings;
-  for (const Waiting& each : waiting_) endings.push_back(giveUp(each.place, why));
+  for (const Waiting& each : waiting_) {
+    stopsToWait(each.place);
+    endings.push_back(endingOf(each.place, why));
+  }
   waiting_.clear();
-  waitingBytes_ = 0;
+  told_.givenUp += static_cast<std::int64_t>(endings.size());
   return endings;
 }
 
-void SendBuffer::leave(const Place& place) noexcept {
+void SendBuffer::leave(const Place& place) {
   --count_;
+  deadlines_.erase({place.deadline, place.number});
   bytes_ -= place.bytes;
   atRisk_ -= place.durability == Durability::memory ? 1 : 0;
 }

@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/backoff.hpp"
@@ -27,16 +29,23 @@ using SendNumber = std::int64_t;
 struct Ending {
   SendNumber number = 0;
   Result<void> result{};
+  bool isLost = false;  // it was neither confirmed nor refused
 };
+
+/// That much later; BootTime::max() where no time is so late.
+BootTime later(BootTime now, std::chrono::milliseconds by) noexcept;
 
 class SendBuffer {
  public:
   SendBuffer(const ProducerOptions& options, Random random) noexcept
       : options_(options), backoff_(options.retryBase, options.retryMax, random) {}
 
-  /// Nullopt: there is no room. Those that made room for it are added to `dropped`.
-  std::optional<SendNumber> offer(NewMessage message, Durability durability, BootTime deadline, BootTime now,
-                                  std::vector<Ending>& dropped);
+  /// Nullopt: there is no room, and the message is as it was. Else it was taken; others may have made room for it.
+  std::optional<SendNumber> offer(NewMessage& message, Durability durability, BootTime deadline, BootTime now);
+  bool hasRoomFor(const NewMessage& message) const noexcept { return hasRoomFor(sizeOf(message)); }
+  /// Those that have made room since the last call.
+  std::vector<Ending> takeDropped() noexcept { return std::exchange(dropped_, {}); }
+  bool hasDropped() const noexcept { return !dropped_.empty(); }
   /// When a batch may begin: now, or later; BootTime::max() where none waits, or one is under way.
   BootTime next(BootTime now) const noexcept;
   /// Nothing of it changes until it is answered.
@@ -45,8 +54,10 @@ class SendBuffer {
   std::vector<Ending> answered(std::span<const Result<void>> results, BootTime now);
   /// Those that wait and whose deadline has come.
   std::vector<Ending> expired(BootTime now);
-  /// The next one, of those that wait.
-  BootTime earliestDeadline() const noexcept;
+  /// BootTime::max(): there is none.
+  BootTime earliestDeadline() const noexcept {
+    return deadlines_.empty() ? BootTime::max() : deadlines_.begin()->first;
+  }
   /// All that wait, for which `why` is said, unless their outcome is unknown.
   std::vector<Ending> giveUp(const Error& why);
 
@@ -73,11 +84,15 @@ class SendBuffer {
     NewMessage message;
   };
 
+  static std::size_t sizeOf(const NewMessage& message) noexcept;
   bool hasRoomFor(std::size_t bytes) const noexcept;
-  bool dropOldest(std::vector<Ending>& dropped);
+  bool canMakeRoomFor(std::size_t bytes) const noexcept;
+  void dropOldest();
   bool isFull() const noexcept;
-  void leave(const Place& place) noexcept;
-  Ending giveUp(const Place& place, const Error& why);
+  void startsToWait(const Place& place);
+  void stopsToWait(const Place& place);
+  void leave(const Place& place);
+  Ending endingOf(const Place& place, const Error& why);
   /// The first that is not over.
   const Place* oldest() const noexcept;
 
@@ -90,6 +105,10 @@ class SendBuffer {
   std::size_t bytes_ = 0;
   std::size_t waitingBytes_ = 0;
   std::size_t atRisk_ = 0;
+  std::set<SendNumber> droppable_;  // of those that wait
+  std::size_t droppableBytes_ = 0;
+  std::set<std::pair<BootTime, SendNumber>> deadlines_;  // of those that are not over
+  std::vector<Ending> dropped_;
   SendNumber last_ = 0;
   SendNumber hurriedUpTo_ = 0;
   BootTime lastBegan_ = BootTime::min();

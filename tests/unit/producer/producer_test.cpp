@@ -163,14 +163,53 @@ TEST(ProducerUnit, ASendWaitsForRoomAndIsRefusedAtItsLimit) {
   EXPECT_THAT(producer.send(message("b")), failsWith(Errc::storeFull));
   Producer patient(queue.opener(), {.maxMessages = 1, .sendLimit = longEnough, .retryBase = 1ms, .retryMax = 1ms});
   auto held = patient.send(message("c"));
-  std::jthread heals([&] {
-    EXPECT_TRUE(eventually([&] { return !patient.figures().lastError.empty(); }));
-    queue.setFate({});
-  });
+  auto second = std::async(std::launch::async, [&] { return patient.send(message("d"))->get(); });
+  EXPECT_TRUE(eventually([&] { return patient.figures().batches > 3; }));
+  EXPECT_EQ(second.wait_for(0s), std::future_status::timeout);
 
-  EXPECT_THAT(patient.send(message("d"))->get(), succeeds());
+  queue.setFate({});
 
+  EXPECT_THAT(second.get(), succeeds());
   EXPECT_THAT(held->get(), succeeds());
+}
+
+TEST(ProducerUnit, WhatACallbackHoldsIsGivenBackWhereItMayCallTheProducer) {
+  FakeQueue queue;
+  std::promise<std::int64_t> confirmed;
+  Producer producer(queue.opener());
+  std::shared_ptr<void> held(nullptr, [&](void*) { confirmed.set_value(producer.figures().confirmed); });
+
+  ASSERT_THAT(producer.send(message("a"), {.done = [held = std::move(held)](const Result<void>&) {}}), succeeds());
+
+  EXPECT_EQ(confirmed.get_future().get(), 1);
+}
+
+TEST(ProducerUnit, FlushSaysThatAMessageWasGivenUp) {
+  FakeQueue queue;
+  queue.setFate(away);
+  Producer producer(queue.opener(), {.retryBase = 1ms, .retryMax = 1ms});
+  auto sent = producer.send(message("a"), {.limit = 10ms});
+
+  EXPECT_THAT(producer.flush(std::chrono::milliseconds::max()), failsWith(Errc::cancelled));
+
+  EXPECT_THAT(sent->get(), failsWith(Errc::timedOut));
+  EXPECT_EQ(producer.figures().givenUp, 1);
+}
+
+TEST(ProducerUnit, ASinkThatThrowsOrCannotBeOpenedIsTriedAgain) {
+  FakeQueue queue;
+  int opened = 0;
+  Producer producer(
+      [&]() -> Result<std::unique_ptr<IMessageSink>> {
+        if (++opened == 1) throw std::runtime_error("no memory");
+        if (opened == 2) return Errc::authenticationFailed;
+        return queue.opener()();
+      },
+      {.retryBase = 1ms, .retryMax = 1ms});
+
+  EXPECT_THAT(producer.send(message("a"))->get(), succeeds());
+
+  EXPECT_EQ(opened, 3);
 }
 
 TEST(ProducerUnit, ACallbackMaySendAndNeverWaitsForRoom) {
@@ -178,6 +217,7 @@ TEST(ProducerUnit, ACallbackMaySendAndNeverWaitsForRoom) {
   std::promise<Errc> second;
   Producer producer(queue.opener(), {.maxMessages = 1, .sendLimit = longEnough});
   const auto callback = [&](const Result<void>&) {
+    EXPECT_THAT(producer.flush(longEnough), failsWith(Errc::unsupported)) << "it would wait for itself";
     static_cast<void>(producer.send(message("b")));
     const auto refused = producer.send(message("c"));
     second.set_value(!refused && refused.error().is(Errc::storeFull) ? Errc::storeFull : Errc::unsupported);
@@ -232,8 +272,10 @@ TEST(ProducerUnit, DestroyedWithoutCloseItGivesUpWhatIsLeft) {
 TEST(ProducerUnit, AForkedChildIsRefusedAndEnds) {
   FakeQueue queue;
   auto producer = std::make_unique<Producer>(queue.opener());
+  ASSERT_THAT(producer->send(message("first"))->get(), succeeds());
   const pid_t child = ::fork();
   if (child == 0) {
+    ::alarm(30);
     const auto sent = producer->send(message("a"));
     const bool isRefused = !sent && sent.error().is(Errc::unsupported);
     producer.reset();

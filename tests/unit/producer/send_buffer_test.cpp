@@ -22,7 +22,8 @@ class SendBufferTest : public testing::Test {
   std::optional<SendNumber> offer(const std::string& id, Durability durability = Durability::stored,
                                   BootTime deadline = BootTime::max()) {
     if (!buffer_) buffer_.emplace(options_, Random(1));
-    return buffer_->offer({MessageId{id}, {}, "body", {}}, durability, deadline, now_, dropped_);
+    NewMessage message{MessageId{id}, {}, "body", {}};
+    return buffer_->offer(message, durability, deadline, now_);
   }
   std::vector<std::string> begin() {
     std::vector<std::string> ids;
@@ -34,7 +35,6 @@ class SendBufferTest : public testing::Test {
   ProducerOptions options_;
   BootTime now_{1h};
   std::optional<SendBuffer> buffer_;
-  std::vector<Ending> dropped_;
 };
 
 TEST_F(SendBufferTest, ABatchTakesWhatWaitsUpToItsLimits) {
@@ -109,11 +109,60 @@ TEST_F(SendBufferTest, AFullBufferRefusesOrDropsTheOldestThatMayBeLost) {
 
   EXPECT_NE(offer("c"), std::nullopt);
 
-  ASSERT_THAT(dropped_, SizeIs(1));
-  EXPECT_EQ(dropped_[0].number, 2);
+  const std::vector<Ending> dropped = buffer_->takeDropped();
+  ASSERT_THAT(dropped, SizeIs(1));
+  EXPECT_EQ(dropped[0].number, 2);
+  EXPECT_TRUE(dropped[0].isLost);
   EXPECT_EQ(offer("d"), std::nullopt) << "none of the others may be lost";
   EXPECT_EQ(buffer_->figures(now_).dropped, 1);
   EXPECT_EQ(buffer_->figures(now_).atRisk, 0U);
+}
+
+TEST_F(SendBufferTest, NothingIsDroppedForAMessageThatHasNoRoomEvenThen) {
+  options_.onOverload = Overload::dropOldest, options_.maxBytes = 10;
+  offer("a"), offer("b", Durability::memory);
+  NewMessage large{MessageId{"c"}, {}, "seven b", {}};
+
+  EXPECT_EQ(buffer_->offer(large, Durability::stored, BootTime::max(), now_), std::nullopt);
+
+  EXPECT_EQ(large.body, "seven b");
+  EXPECT_FALSE(buffer_->hasDropped());
+  EXPECT_EQ(buffer_->size(), 2U);
+}
+
+TEST_F(SendBufferTest, WaitsGrowWithEachFailureAndAreOverWithASuccess) {
+  options_.retryBase = 1s, options_.retryMax = 64s;
+  offer("a");
+  Duration longest{0};
+  for (int i = 0; i < 30; ++i) {
+    begin();
+    answer({Error{Errc::unavailable, "away"}});
+    longest = std::max(longest, Duration(buffer_->next(now_) - now_));
+    EXPECT_LE(longest, 64s);
+    now_ = buffer_->next(now_);
+  }
+  EXPECT_GT(longest, 10s);
+  begin(), answer({{}});
+  offer("b");
+  EXPECT_EQ(buffer_->next(now_), now_);
+  begin();
+  answer({Error{Errc::unavailable, "away"}});
+  EXPECT_LE(buffer_->next(now_), now_ + 1s);
+}
+
+TEST_F(SendBufferTest, ABatchOfWhichNothingWasTriedIsAFailure) {
+  options_.retryBase = options_.retryMax = 1s;
+  offer("a");
+  begin();
+
+  EXPECT_THAT(answer({Errc::cancelled}), IsEmpty());
+
+  EXPECT_FALSE(buffer_->figures(now_).lastError.empty());
+}
+
+TEST_F(SendBufferTest, NoTimeIsLaterThanTheLast) {
+  EXPECT_EQ(later(now_, 1s), now_ + 1s);
+  EXPECT_EQ(later(now_, std::chrono::milliseconds::max()), BootTime::max());
 }
 
 TEST_F(SendBufferTest, ALimitEndsWhatWaitsAndSaysWhetherItMayBeStored) {
