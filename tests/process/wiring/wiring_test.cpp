@@ -400,7 +400,7 @@ TEST(Schema, IsAppliedAndPrintedByTheTool) {
   EXPECT_THAT(tool({"schema", "apply", "--store", url}), HasSubstr("the tables are there"));
   EXPECT_THAT(tool({"schema", "apply", "--store", url}), HasSubstr("the tables are there")) << "again";
 
-  EXPECT_EQ(server.session("bare").ask("SELECT version FROM tenure_schema"), "6");
+  EXPECT_EQ(server.session("bare").ask("SELECT version FROM tenure_schema"), "7");
 }
 
 }  // namespace
