@@ -17,13 +17,13 @@
 
 namespace tenure {
 
-/// What is reached when the result of a send is there.
+/// When the future of a send is ready.
 enum class Durability {
   memory,  // the message is in the buffer, and lost if the process dies: ProducerFigures::atRisk
   stored,  // the queue has confirmed it
 };
 
-/// What becomes of a message for which the buffer has no room.
+/// What send() does when the buffer is full.
 enum class Overload {
   block,       // send() waits for room, for at most ProducerOptions::sendLimit
   reject,      // send() fails with storeFull
@@ -47,7 +47,7 @@ struct ProducerOptions {
   std::chrono::milliseconds retryMax{10'000};
 };
 
-/// Of one message.
+/// How one message is sent.
 struct SendOptions {
   /// Nullopt: ProducerOptions::durability.
   std::optional<Durability> durability{};
@@ -62,16 +62,16 @@ struct SendOptions {
 /// As they are now, and since the producer was made.
 struct ProducerFigures {
   std::size_t waiting = 0;  // accepted and not confirmed, with those under way
-  std::size_t bytes = 0;    // of these
+  std::size_t bytes = 0;    // of the bodies and headers of waiting messages
   std::chrono::milliseconds oldestAge{0};
   /// How many messages of Durability::memory are lost if the process dies now.
   std::size_t atRisk = 0;
-  std::int64_t batches = 0;    // answered, whatever the answer
+  std::int64_t batches = 0;    // that were answered, also with a failure
   std::int64_t confirmed = 0;  // messages
   std::int64_t refused = 0;    // for what they are
   std::int64_t dropped = 0;    // by Overload::dropOldest
   std::int64_t givenUp = 0;    // at their limit, or when the producer was closed
-  std::string lastError{};     // of the last batch; empty: the queue has taken it
+  std::string lastError{};     // why the last batch failed; empty: it did not
 };
 
 /// Messages of one group are stored in the order of their sends; one batch is under way at a time. What the queue does

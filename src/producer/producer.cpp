@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "base/random.hpp"
-#include "base/refusal.hpp"
 #include "base/threads.hpp"
 #include "base/validation.hpp"
 #include "producer/send_buffer.hpp"
@@ -27,11 +26,6 @@ constexpr Duration longestWait = 1min;
 
 Error forked() {
   return {Errc::unsupported, "this process was forked from the producer's, whose thread is not here: make a new one"};
-}
-
-/// The sink may not be of use any more.
-bool hasFailed(const Result<void>& result) noexcept {
-  return !result && !isMessageRefused(result.error()) && !result.error().is(Errc::cancelled);
 }
 
 ProducerOptions checked(const Producer::OpenSink& open, const ProducerOptions& options) {
@@ -249,7 +243,7 @@ class Producer::Impl {
       if (const Result<void> opened = open(); !opened) return {batch.size(), opened};
       meaning = Errc::outcomeUnknown;
       std::vector<Result<void>> results = sink_->appendEach(batch);
-      if (std::ranges::any_of(results, hasFailed)) sink_.reset();
+      if (producing::failureOf(results)) sink_.reset();
       return results;
     } catch (const std::exception& thrown) {
       sink_.reset();

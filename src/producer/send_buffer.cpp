@@ -6,6 +6,21 @@
 #include "base/refusal.hpp"
 
 namespace tenure::producing {
+namespace {
+
+bool isRefusal(const Result<void>& result) noexcept { return !result && isMessageRefused(result.error()); }
+
+}  // namespace
+
+std::optional<Error> failureOf(std::span<const Result<void>> results) {
+  const bool hasRefused = std::ranges::any_of(results, isRefusal);
+  for (const Result<void>& result : results) {
+    if (result || isRefusal(result)) continue;
+    if (!hasRefused || !result.error().is(Errc::cancelled)) return result.error();
+  }
+  return std::nullopt;
+}
+
 BootTime later(BootTime now, std::chrono::milliseconds by) noexcept {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(BootTime::max() - now);
   return by >= left ? BootTime::max() : now + by;
@@ -94,10 +109,8 @@ std::span<const NewMessage> SendBuffer::begin(BootTime now) {
 
 std::vector<Ending> SendBuffer::answered(std::span<const Result<void>> results, BootTime now) {
   TENURE_ASSERT(results.size() == underWay_.size());
-  const auto isRefusal = [](const Result<void>& result) { return !result && isMessageRefused(result.error()); };
-  const bool hasRefused = std::ranges::any_of(results, isRefusal);
+  const std::optional<Error> failure = failureOf(results);
   std::vector<Ending> endings;
-  std::optional<Error> failure;
   for (std::size_t i = results.size(); i-- > 0;) {
     Place& place = underWay_[i];
     const Result<void>& result = results[i];
@@ -107,8 +120,6 @@ std::vector<Ending> SendBuffer::answered(std::span<const Result<void>> results, 
       endings.push_back({place.number, result});
       continue;
     }
-    // Behind one of its group that was refused it was not tried.
-    if (!hasRefused || !result.error().is(Errc::cancelled)) failure = result.error();
     place.wasSent = place.wasSent || isOutcomeUnknown(result.error().code);
     waiting_.push_front({place, std::move(batch_[i])});
     startsToWait(place);

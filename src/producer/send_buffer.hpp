@@ -32,6 +32,10 @@ struct Ending {
   bool isLost = false;  // it was neither confirmed nor refused
 };
 
+/// The failure of a batch for which it is sent again after a wait; nullopt: there is none. A message behind a refused
+/// one of its group was not tried, which is no failure.
+std::optional<Error> failureOf(std::span<const Result<void>> results);
+
 /// That much later; BootTime::max() where no time is so late.
 BootTime later(BootTime now, std::chrono::milliseconds by) noexcept;
 

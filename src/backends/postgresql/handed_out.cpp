@@ -64,8 +64,9 @@ HandedOut::Places HandedOut::find(std::span<const std::int64_t> positions) const
 }
 
 bool HandedOut::isRow(const std::string& id) const {
+  const Place row = id;
   return std::ranges::any_of(std::array{&handedOut_, &former_}, [&](const auto* places) {
-    return std::ranges::any_of(*places, [&](const auto& each) { return each.second == Place(id); });
+    return std::ranges::any_of(*places, [&](const auto& each) { return each.second == row; });
   });
 }
 

@@ -50,7 +50,7 @@ class HandedOut {
     std::vector<std::int64_t> skips;
   };
   Places find(std::span<const std::int64_t> positions) const;
-  /// And no skip.
+  /// Whether a row of this id is handed out; a skip's id is none.
   bool isRow(const std::string& id) const;
   std::int64_t addPlace(Place place);
   template <class Kind>
@@ -67,7 +67,7 @@ class HandedOut {
   std::int64_t last_ = 0;
   std::int64_t queue_ = 0;
   std::map<std::int64_t, Place> handedOut_;  // by position
-  std::map<std::int64_t, Place> former_;     // those of the attachment before
+  std::map<std::int64_t, Place> former_;     // handed out by the attachment before
 };
 
 }  // namespace tenure::postgresql
