@@ -1,4 +1,4 @@
-/// What a sink's error says of one message (IMessageSink::appendEach).
+/// Which errors of IMessageSink::appendEach refuse one message, and which are the queue's.
 #pragma once
 
 #include <algorithm>

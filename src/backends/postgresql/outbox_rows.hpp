@@ -34,7 +34,7 @@ class OutboxRows {
   Command untilNext() const;
 
   // For operators:
-  /// How many rows wait whose time has come, and the bytes of their bodies.
+  /// Counts the waiting rows whose time has come, and the bytes of their bodies.
   Command countWaiting() const;
   /// How many rows there are by the server's last count.
   Command estimateRows() const;

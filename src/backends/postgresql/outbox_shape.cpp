@@ -40,7 +40,7 @@ struct FoundTable {
   bool has(const std::string& name) const {
     return std::ranges::find(columns, name, &FoundColumn::name) != columns.end();
   }
-  /// It is there.
+  /// Requires has(name).
   const FoundColumn& column(const std::string& name) const {
     return *std::ranges::find(columns, name, &FoundColumn::name);
   }

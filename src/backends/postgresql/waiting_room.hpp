@@ -74,7 +74,7 @@ class WaitingRoom final : public delay::IWaitingRoom {
   Result<void> hold();
   /// Ends the transaction with this statement.
   Result<Answer> finish(Command statement);
-  /// What a failed transaction comes to: nothing of it has happened, or the caller has to look again.
+  /// Rolls the failed transaction back, and returns its error; unavailable where its outcome is unknown.
   Error undone(const Error& error);
   /// Nullopt: it cannot, and nothing has happened.
   Result<std::optional<Promoted>> moveAll(std::size_t atMost);
