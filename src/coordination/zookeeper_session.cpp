@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <boost/algorithm/string/join.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <mutex>
@@ -47,14 +48,14 @@ int interestOf(zhandle_t* handle, int& fd, int& interest, timeval& limit) {
 Secret keyOf(const clientid_t& id) { return Secret{std::string(id.passwd, sizeof id.passwd)}; }
 
 std::string hostsFor(const ZooKeeperOptions& options, const std::optional<LeftSession>& left) {
-  const std::string all = clientHosts(options.hosts);
-  if (!left || left->server.empty()) return all;
-  std::string hosts = left->server;
-  std::istringstream rest(all);
-  // Named twice, a server would keep the client from ever pausing between its attempts.
-  for (std::string host; std::getline(rest, host, ',');)
-    if (host != left->server) hosts += ',' + host;
-  return hosts;
+  std::vector<std::string> hosts;
+  if (left && !left->server.empty()) hosts.push_back(left->server);
+  std::istringstream all(clientHosts(options.hosts));
+  for (std::string host; std::getline(all, host, ',');)
+    if (!left || host != left->server) hosts.push_back(host);
+  // After a failure the client goes on by two servers: of an even number it would try every second one only.
+  if (hosts.size() % 2 == 0) hosts.push_back(hosts.front());
+  return boost::algorithm::join(hosts, ",");
 }
 
 clientid_t clientIdOf(const LeftSession& left) {
@@ -172,10 +173,21 @@ void Session::arm() {
   }
   if (handle_ == nullptr || end_) return;
   if (rc != ZOK) return setTimer(failurePause);
+  limitAttempt(fd);
   lendDescriptor(fd, interest);
   Duration wait = std::chrono::seconds(limit.tv_sec) + std::chrono::microseconds(limit.tv_usec);
-  if (nudge_.due()) wait = std::min(wait, std::max(*nudge_.due() - loop_->now(), Duration::zero()));
+  for (const std::optional<BootTime> due : {nudge_.due(), attempt_.due()})
+    if (due) wait = std::min(wait, std::max(*due - loop_->now(), Duration::zero()));
   setTimer(wait);
+}
+
+// A closed socket sends the client to the next server.
+void Session::limitAttempt(int fd) {
+  if (fd < 0 || zoo_state(handle_) == ZOO_CONNECTED_STATE) return;
+  attempt_.begun(loop_->now(), std::chrono::milliseconds(zoo_recv_timeout(handle_)));
+  if (loop_->now() < *attempt_.due()) return;
+  attempt_.gaveUp();
+  ::shutdown(fd, SHUT_RDWR);
 }
 
 void Session::lendDescriptor(int fd, int interest) {
@@ -207,6 +219,7 @@ void Session::setTimer(Duration delay) {
 void Session::noteGreeting() {
   if (handle_ == nullptr) return;
   const int state = zoo_state(handle_);
+  if (state == ZOO_NOTCONNECTED_STATE) attempt_.over();
   if (state != ZOO_ASSOCIATING_STATE && state != ZOO_CONNECTED_STATE) greetedAt_ = loop_->now();
 }
 
@@ -274,6 +287,7 @@ void Session::becameConnected() {
   if (authPending_) authenticate();
   zoo_set_servers_resolution_delay(handle_, resolveNever);
   connected_ = true;
+  attempt_.connected();
   const clientid_t& id = *zoo_client_id(handle_);
   owner_->onConnected({.generation = generation_,
                        .id = id.client_id,

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "base/asio_loop.hpp"
+#include "coordination/attempt.hpp"
 #include "coordination/coordination.hpp"
 #include "coordination/nudge.hpp"
 #include "coordination/zookeeper_errors.hpp"
@@ -96,6 +97,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   void arm();
   void readDescriptor(int events);
   void noteAttempt(int fd, int events);
+  void limitAttempt(int fd);
   void lendDescriptor(int fd, int interest);
   void wait(boost::asio::posix::stream_descriptor::wait_type what, int events);
   void setTimer(Duration delay);
@@ -141,6 +143,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   BootTime greetedAt_{};  // no earlier than this was the server greeted that we are with
   std::optional<SessionEnd> end_;
   std::string trouble_ = "no server has answered yet";
+  Attempt attempt_;
   Nudge nudge_;
   std::deque<Task> inbox_;
   std::unordered_map<const void*, std::unique_ptr<Request>> requests_;
