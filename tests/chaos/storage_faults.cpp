@@ -64,10 +64,17 @@ void stallDatabase(Arena& arena, Random& random) {
 /// Strikes the broker's side while a message is in work: it is delivered, and not acknowledged.
 template <class Strike>
 void strikeUnacknowledged(Arena& arena, Strike strike) {
-  const Member& frozen = awaitFrozen(arena, test::freezeInTransaction);
-  if (arena.broker().unacknowledged() == 0) throw Failure("a message in work is not unacknowledged at the broker");
-  strike(frozen);
-  frozen.process->signal(SIGCONT);
+  const Member* frozen = nullptr;
+  // What a leader works on when its connection has just ended is the queue's again: then the next message.
+  const auto isInWork = [&] {
+    frozen = &awaitFrozen(arena, test::freezeInTransaction);
+    if (eventually([&] { return arena.broker().unacknowledged() > 0; }, 2s)) return true;
+    frozen->process->signal(SIGCONT);
+    return false;
+  };
+  if (!eventually(isInWork, 60s)) throw Failure("a message in work is not unacknowledged at the broker");
+  strike(*frozen);
+  frozen->process->signal(SIGCONT);
 }
 
 void killBroker(Arena& arena) {
