@@ -27,6 +27,39 @@ struct CommandEnded {
   void fields(auto&& f) const { f("how", how), f("ran_ms", ran), f("next", next); }
 };
 
+// --- a producer and its spool
+
+struct SpoolBegan {
+  TENURE_EVENT("spool_began", warn)  // what is sent goes to the spool first, until that is empty
+  std::string why;
+  std::size_t waiting = 0;
+  void fields(auto&& f) const { f("why", why), f("waiting", waiting); }
+};
+struct SpoolEmptied {
+  TENURE_EVENT("spool_emptied", info)
+  std::chrono::milliseconds lasted{};
+  void fields(auto&& f) const { f("lasted_ms", lasted); }
+};
+struct SpoolRefused {
+  TENURE_EVENT("spool_refused", error)  // once until it takes again: the disk or the spool is full, or fails
+  std::string error;
+  std::size_t waiting = 0;  // in memory
+  void fields(auto&& f) const { f("error", error), f("waiting", waiting); }
+};
+struct SpoolDamaged {
+  TENURE_EVENT("spool_damaged", error)
+  std::string file;
+  std::string setAside;   // what it is called now
+  std::size_t saved = 0;  // messages that are in the new file
+  std::string error;
+  void fields(auto&& f) const { f("file", file), f("set_aside", setAside), f("saved", saved), f("error", error); }
+};
+struct MessagesGivenUp {
+  TENURE_EVENT("messages_given_up", error)  // by a producer that was destroyed or closed
+  std::size_t messages = 0;
+  void fields(auto&& f) const { f("messages", messages); }
+};
+
 // --- anything that an operator should see and that has no counter of its own
 
 struct StatusReported {
@@ -58,7 +91,8 @@ using EventBody =
                  KeysPruned, KeyAlarmRaised, ScheduledLate, QueueUnread, BeyondHorizon, OutageBegan, OutageEnded,
                  CommandStarted, CommandEnded, StatusReported, Reloaded, Warned, RequestsCoalesced, MessageHeldBack,
                  MessageSkipped, QueueBlocked, QueueUnblocked, BatchSplit, MessageKept, GapFound, GapSkipped,
-                 ConsumerStopped, ConsumerResumed, ClockDistrusted, MessageStuck, QueueHeldUp>;
+                 ConsumerStopped, ConsumerResumed, ClockDistrusted, MessageStuck, QueueHeldUp, SpoolBegan, SpoolEmptied,
+                 SpoolRefused, SpoolDamaged, MessagesGivenUp>;
 
 struct Event {
   WallTime at{};

@@ -15,6 +15,7 @@
 #include "tenure/scheduled.hpp"
 #include "tenure/spi/admin.hpp"
 #include "tenure/spi/source.hpp"
+#include "tenure/spi/spool.hpp"
 #include "tenure/spi/store.hpp"
 
 namespace tenure {
@@ -76,6 +77,23 @@ Result<std::unique_ptr<IMessageSink>> openSink(const Options& options);
 std::unique_ptr<IDatabaseAdmin> openAdmin(const Options& options);
 /// Messages that wait for their time (scheduled.hpp).
 std::unique_ptr<ScheduledMessages> openScheduled(const Options& options);
+
+struct SpoolOptions {
+  std::filesystem::path file;
+  /// Of bodies and headers that wait: 1 MiB to 1 TiB. The file may be some larger.
+  std::uint64_t maxBytes = 1ULL << 30U;
+  /// Make the file where it is absent; otherwise that is Errc::notFound.
+  bool create = true;
+};
+
+/// A file of its own for a Producer, with the tables of a queue and some beside it. The file stays locked while the
+/// spool is open; that of a process that died is taken over. A damaged file is renamed to FILE.damaged-TIME and told
+/// (SpoolDamaged), now or when the damage is met, and what can be read of it is in the new one.
+///
+/// Errors:  storeBusy  another process uses it; the detail names the process
+///          configurationRefused  the file holds something else, or is on a network file system
+///          notFound, permissionDenied, storeFull, storeFailed, unavailable
+Result<std::unique_ptr<ISpool>> openSpool(const SpoolOptions& options, IEventSink& events = noEvents());
 
 /// The tables, as SQL.
 std::string schemaSql();

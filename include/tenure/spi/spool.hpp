@@ -1,0 +1,56 @@
+/// Where a Producer keeps on disk what its queue does not take; what a backend brings for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tenure/message.hpp"
+#include "tenure/result.hpp"
+#include "tenure/values.hpp"
+
+namespace tenure {
+
+struct SpoolFigures {
+  std::size_t messages = 0;          // that wait to be sent
+  std::uint64_t bytes = 0;           // of their bodies and headers
+  std::uint64_t maxBytes = 0;        // beyond which it takes nothing
+  std::size_t refused = 0;           // that a queue has refused for what they are: kept aside
+  std::optional<WallTime> oldest{};  // when the first that waits was appended
+  std::int64_t last = 0;             // position of the newest message ever
+};
+
+struct SpooledMessage {
+  NewMessage message{};
+  std::int64_t position = 0;  // grows in the order of appends
+};
+
+/// What became of a message of the spool.
+struct SpoolSettlement {
+  std::int64_t position = 0;
+  std::optional<Error> refusal{};  // nullopt: its queue has confirmed it
+};
+
+/// Messages on disk, in the order in which they were appended, until they are settled. One process at a time.
+/// Threads: any.
+class ISpool {
+ public:
+  virtual ~ISpool() = default;
+  /// Appends all of them or none. Durable when it returns. The positions of a call follow each other from the first,
+  /// which is returned.
+  ///
+  /// Errors:  storeFull    it is as large as it may be, or the disk is full; the detail says which
+  ///          invalidArgument, payloadTooLarge, unavailable, storeFailed
+  virtual Result<std::int64_t> append(std::span<const NewMessage> messages) = 0;
+  /// The oldest from that position on, in order: so many, and not much more than so many bytes; at least one where any
+  /// is there.
+  virtual Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t bytes) = 0;
+  /// Takes them out; what was refused is kept aside. Not durable before the next append() or close: what comes back
+  /// after a crash is sent again under its id.
+  virtual Result<void> settle(std::span<const SpoolSettlement> settlements) = 0;
+  virtual SpoolFigures figures() const = 0;
+};
+
+}  // namespace tenure

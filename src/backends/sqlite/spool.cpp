@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <functional>
+#include <mutex>
+
+#include "backends/sqlite/queue_rows.hpp"
+#include "backends/sqlite/spool_rows.hpp"
+#include "base/emit.hpp"
+#include "base/validation.hpp"
+#include "storage/headers_text.hpp"
+
+namespace tenure::sqlite {
+namespace {
+
+constexpr std::string_view sizes = "length(body) + coalesce(length(CAST(headers AS BLOB)), 0)";
+
+std::uint64_t sizeOf(const NewMessage& message) {
+  std::uint64_t bytes = message.body.size();
+  for (const auto& [name, value] : message.headers) bytes += name.size() + value.size();
+  return bytes;
+}
+
+class Spool final : public ISpool {
+ public:
+  Spool(SpoolOptions options, IEventSink& events)
+      : options_(std::move(options)), emit_(events, systemClock(), ElectionName{}) {}
+
+  Result<void> open() {
+    auto opened = openSpoolFile(options_);
+    if (!opened && isDamaged(options_.file, opened.error())) return replace(opened.error());
+    if (!opened) return opened.error();
+    file_ = *std::move(opened);
+    return count();
+  }
+
+  Result<std::int64_t> append(std::span<const NewMessage> messages) override {
+    const std::lock_guard alone(mutex_);
+    std::uint64_t bytes = 0;
+    for (const NewMessage& message : messages) bytes += sizeOf(message);
+    const SpoolFigures now = figures();
+    if (now.messages > 0 && now.bytes + bytes > options_.maxBytes)
+      return Error{Errc::storeFull, options_.file.string() + ": the spool is full: " + std::to_string(now.messages) +
+                                        " messages of " + std::to_string(now.bytes) + " bytes wait, the limit is " +
+                                        std::to_string(options_.maxBytes) + " bytes"};
+    return orReplaced<std::int64_t>([&] { return appendRows(messages); });
+  }
+
+  Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t bytes) override {
+    const std::lock_guard alone(mutex_);
+    return orReplaced<std::vector<SpooledMessage>>([&] { return readRows(from, messages, bytes); });
+  }
+
+  Result<void> settle(std::span<const SpoolSettlement> settlements) override {
+    const std::lock_guard alone(mutex_);
+    if (settlements.empty()) return {};
+    return orReplaced<void>([&]() -> Result<void> {
+      // It need not be synced: the next append does that.
+      Result<void> settled = connection().run("PRAGMA synchronous=NORMAL");
+      if (settled) settled = inTransaction(connection(), [&] { return settleRows(settlements); });
+      const Result<void> synced = connection().run("PRAGMA synchronous=FULL");
+      if (!settled || !synced) return settled ? synced : settled;
+      return count();
+    });
+  }
+
+  SpoolFigures figures() const override {
+    const std::lock_guard lock(figuresMutex_);
+    return figures_;
+  }
+
+ private:
+  Connection& connection() { return *file_.connection; }
+
+  /// Once more, where the file turned out to be damaged and was replaced.
+  template <class T>
+  Result<T> orReplaced(const std::function<Result<T>()>& work) {
+    if (!file_.connection)
+      if (const Result<void> opened = open(); !opened) return opened.error();
+    Result<T> done = work();
+    if (done || !isDamaged(options_.file, done.error())) return done;
+    if (const Result<void> replaced = replace(done.error()); !replaced) return replaced.error();
+    return work();
+  }
+
+  Result<void> replace(const Error& why) {
+    file_.connection.reset();
+    const Result<std::filesystem::path> aside = setAside(options_.file);
+    if (!aside) return aside.error();
+    SpoolOptions anew = options_;
+    anew.create = true;
+    auto opened = openSpoolFile(anew);
+    if (!opened) return opened.error();
+    file_ = *std::move(opened);
+    const Result<std::size_t> saved = salvage(*aside, file_);
+    const std::string failure = saved ? "" : "; nothing could be saved: " + saved.error().message();
+    emit_(SpoolDamaged{options_.file.string(), aside->string(), saved ? *saved : 0, why.message() + failure});
+    return count();
+  }
+
+  Result<std::int64_t> appendRows(std::span<const NewMessage> messages) {
+    std::int64_t first = 0;
+    Result<void> done = inTransaction(connection(), [&]() -> Result<void> {
+      if (const auto appended = appendTo(connection(), file_.queue, messages, false); !appended)
+        return appended.error();
+      Query last = connection().query("SELECT last FROM tenure_queue WHERE number = ?1", file_.queue);
+      if (const Result<bool> row = last.next(); !row) return row.error();
+      first = last.integer(0) - static_cast<std::int64_t>(messages.size()) + 1;
+      if (const Result<void> timed = appendTimes(messages, first); !timed) return timed;
+      return connection().run(
+          "UPDATE tenure_spool SET messages = messages + ?1, bytes = bytes + (SELECT coalesce(sum(" +
+              std::string(sizes) + "), 0) FROM tenure_message WHERE n >= ?2)",
+          static_cast<std::int64_t>(messages.size()), first);
+    });
+    if (done) done = count();
+    return done ? Result<std::int64_t>(first) : done.error();
+  }
+
+  Result<void> appendTimes(std::span<const NewMessage> messages, std::int64_t position) {
+    for (const NewMessage& message : messages) {
+      const std::int64_t own = position++;
+      if (!message.deliverAt) continue;
+      const Result<void> kept =
+          connection().run("INSERT INTO tenure_spool_time(n, deliver_at, replaces) VALUES(?1, ?2, ?3)", own,
+                           *message.deliverAt, std::int64_t{message.replacesScheduled ? 1 : 0});
+      if (!kept) return kept;
+    }
+    return {};
+  }
+
+  Result<std::vector<SpooledMessage>> readRows(std::int64_t from, std::size_t messages, std::size_t bytes) {
+    Query rows = connection().query(
+        "SELECT m.n, m.id, m.grp, m.body, m.headers, t.deliver_at, t.replaces"
+        " FROM tenure_message m LEFT JOIN tenure_spool_time t ON t.n = m.n WHERE m.n BETWEEN ?1 AND ?2"
+        " ORDER BY m.n LIMIT ?3",
+        std::max(from, positionIn(file_.queue, 0)), lastPositionIn(file_.queue), static_cast<std::int64_t>(messages));
+    std::vector<SpooledMessage> read;
+    for (std::size_t size = 0; size < bytes;) {
+      const Result<bool> row = rows.next();
+      if (!row) return row.error();
+      if (!*row) break;
+      NewMessage message{MessageId{rows.text(1)}, GroupId{rows.text(2)}, rows.text(3),
+                         storage::sentHeaders(rows.bytes(4))};
+      if (!rows.isNull(5)) message.deliverAt = rows.time(5);
+      message.replacesScheduled = rows.integer(6) == 1;
+      size += sizeOf(message);
+      read.push_back({std::move(message), rows.integer(0)});
+    }
+    return read;
+  }
+
+  Result<void> settleRows(std::span<const SpoolSettlement> settlements) {
+    std::vector<std::int64_t> positions;
+    for (const SpoolSettlement& each : settlements) {
+      positions.push_back(each.position);
+      if (!each.refusal) continue;
+      const Result<void> kept = connection().run(
+          "INSERT OR REPLACE INTO tenure_spool_refused SELECT m.n, m.id, m.grp, m.body, m.headers, m.enqueued_at,"
+          " t.deliver_at, coalesce(t.replaces, 0), ?2, ?3"
+          " FROM tenure_message m LEFT JOIN tenure_spool_time t ON t.n = m.n WHERE m.n = ?1",
+          each.position, each.refusal->message(), systemClock().wallNow());
+      if (!kept) return kept;
+    }
+    std::ranges::sort(positions);
+    for (std::size_t first = 0; first < positions.size();) {
+      std::size_t last = first;  // of a run without a gap
+      while (last + 1 < positions.size() && positions[last + 1] == positions[last] + 1) ++last;
+      if (const Result<void> gone = takeOut(positions[first], positions[last]); !gone) return gone;
+      first = last + 1;
+    }
+    return {};
+  }
+
+  Result<void> takeOut(std::int64_t first, std::int64_t last) {
+    Result<void> done = connection().run(
+        "UPDATE tenure_spool SET (messages, bytes) = (SELECT messages - count(*), bytes - coalesce(sum(" +
+            std::string(sizes) + "), 0) FROM tenure_message WHERE n BETWEEN ?1 AND ?2)",
+        first, last);
+    for (const char* table : {"tenure_spool_time", "tenure_message"})
+      if (done)
+        done = connection().run("DELETE FROM " + std::string(table) + " WHERE n BETWEEN ?1 AND ?2", first, last);
+    return done;
+  }
+
+  /// From the tables, after each change.
+  Result<void> count() {
+    Query totals = connection().query(
+        "SELECT messages, bytes, (SELECT count(*) FROM tenure_spool_refused),"
+        " (SELECT enqueued_at FROM tenure_message ORDER BY n LIMIT 1),"
+        " (SELECT last FROM tenure_queue WHERE number = ?1) FROM tenure_spool",
+        file_.queue);
+    const Result<bool> row = totals.next();
+    if (!row) return row.error();
+    SpoolFigures now{static_cast<std::size_t>(totals.integer(0)), static_cast<std::uint64_t>(totals.integer(1)),
+                     options_.maxBytes, static_cast<std::size_t>(totals.integer(2))};
+    if (!totals.isNull(3)) now.oldest = totals.time(3);
+    now.last = totals.integer(4);
+    const std::lock_guard lock(figuresMutex_);
+    figures_ = now;
+    return {};
+  }
+
+  const SpoolOptions options_;
+  const Emitter emit_;
+  std::mutex mutex_;
+  SpoolFile file_;
+  mutable std::mutex figuresMutex_;  // so that a slow disk holds up no figures
+  SpoolFigures figures_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ISpool>> openSpool(const SpoolOptions& options, IEventSink& events) {
+  constexpr std::uint64_t least = 1ULL << 20U;
+  constexpr std::uint64_t most = 1ULL << 40U;
+  if (options.maxBytes < least || options.maxBytes > most)
+    return Error{Errc::invalidArgument, "maxBytes: expected 1 MiB to 1 TiB"};
+  auto spool = std::make_unique<Spool>(options, events);
+  if (const Result<void> opened = spool->open(); !opened) return opened.error();
+  return spool;
+}
+
+}  // namespace tenure::sqlite

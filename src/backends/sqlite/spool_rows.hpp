@@ -1,0 +1,43 @@
+/// A spool's tables: those of a queue (schema.hpp), and beside them
+///
+///   tenure_spool            one row: that the file is a spool, and how much waits in it
+///   tenure_spool_time       when messages are to come to their queue, of those that have a time
+///   tenure_spool_refused    messages that a queue has refused for what they are
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "backends/sqlite/connection.hpp"
+#include "tenure/spi/spool.hpp"
+
+namespace tenure::sqlite {
+
+/// An open spool that no other process has.
+struct SpoolFile {
+  std::unique_ptr<Connection> connection;
+  std::int64_t queue = 0;  // its number
+};
+
+/// Commits what `work` has written, unless it fails.
+template <class Work>
+Result<void> inTransaction(Connection& connection, const Work& work) {
+  if (const Result<void> begun = connection.run("BEGIN IMMEDIATE"); !begun) return begun;
+  Result<void> done = work();
+  if (done) done = connection.commit();
+  if (!done) connection.rollback();
+  return done;
+}
+
+/// Errors: as openSpool().
+Result<SpoolFile> openSpoolFile(const SpoolOptions& options);
+
+/// Whether the file, which could not be opened or used for that, is damaged rather than something else.
+bool isDamaged(const std::filesystem::path& file, const Error& error);
+/// What the damaged file is called from now on, with its journals. Errors: unavailable.
+Result<std::filesystem::path> setAside(const std::filesystem::path& file);
+/// Brings what can be read of a spool's file to a new one, in order; how many messages wait there then.
+Result<std::size_t> salvage(const std::filesystem::path& from, SpoolFile& to);
+
+}  // namespace tenure::sqlite

@@ -1,0 +1,192 @@
+// The spool's file: order, size, refusals, and what becomes of it when it is in use, damaged or something else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "support/events.hpp"
+#include "support/program.hpp"
+#include "support/results.hpp"
+#include "tenure/sqlite.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+struct SpoolTest : testing::Test {
+  std::unique_ptr<ISpool> open(std::uint64_t maxBytes = 1ULL << 30U) {
+    auto opened = sqlite::openSpool({.file = file, .maxBytes = maxBytes}, events);
+    EXPECT_THAT(opened, succeeds());
+    return opened ? *std::move(opened) : nullptr;
+  }
+  static NewMessage message(int id, std::string body = "body") {
+    return {MessageId{std::to_string(id)}, GroupId{"g"}, std::move(body), {{"source", "shop"}}};
+  }
+  static std::vector<NewMessage> messages(int first, int last, const std::string& body = "body") {
+    std::vector<NewMessage> all;
+    for (int i = first; i <= last; ++i) all.push_back(message(i, body));
+    return all;
+  }
+  static std::vector<std::string> idsIn(ISpool& spool) {
+    std::vector<std::string> ids;
+    const auto read = spool.read(0, 100'000, 1U << 30U);
+    EXPECT_THAT(read, succeeds());
+    if (read)
+      for (const SpooledMessage& each : *read) ids.push_back(each.message.id.value);
+    return ids;
+  }
+  /// Overwrites part of the file.
+  void damage(std::size_t from, std::size_t bytes, char with = '\xA5') const {
+    std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
+    out.seekp(static_cast<std::streamoff>(from));
+    out << std::string(bytes, with);
+  }
+
+  TemporaryFolder folder;
+  std::filesystem::path file = folder / "spool.db";
+  RecordedEvents events;
+};
+
+TEST_F(SpoolTest, KeepsMessagesWholeAndInOrderAcrossItsReopening) {
+  NewMessage timed = message(3);
+  timed.deliverAt = WallTime{123'456'789ms};
+  timed.replacesScheduled = true;
+  {
+    const auto spool = open();
+    ASSERT_THAT(spool->append(messages(1, 2)), succeeds());
+    ASSERT_THAT(spool->append({&timed, 1}), succeeds());
+  }
+  const auto spool = open();
+
+  const auto read = spool->read(0, 10, 1U << 20U);
+
+  ASSERT_THAT(read, succeeds());
+  ASSERT_THAT(*read, SizeIs(3));
+  EXPECT_EQ((*read)[0].message, message(1));
+  EXPECT_EQ((*read)[2].message, timed);
+  EXPECT_EQ((*read)[2].position, (*read)[0].position + 2);
+  EXPECT_EQ(spool->figures().messages, 3U);
+}
+
+TEST_F(SpoolTest, ReadsNoMoreThanAskedForAndFromWhereItIsAsked) {
+  const auto spool = open();
+  const auto first = spool->append(messages(1, 10, std::string(1'000, 'x')));
+  ASSERT_THAT(first, succeeds());
+
+  EXPECT_THAT(*spool->read(0, 3, 1U << 20U), SizeIs(3));
+  EXPECT_THAT(*spool->read(0, 10, 2'500), SizeIs(3));
+  EXPECT_THAT(*spool->read(0, 10, 1), SizeIs(1));
+  EXPECT_THAT(*spool->read(*first + 8, 10, 1U << 20U), SizeIs(2));
+}
+
+TEST_F(SpoolTest, SettledMessagesAreGoneAndRefusedOnesAreKeptAside) {
+  const auto spool = open();
+  const auto first = spool->append(messages(1, 4));
+  ASSERT_THAT(first, succeeds());
+
+  ASSERT_THAT(spool->settle(
+                  std::vector<SpoolSettlement>{{*first, {}}, {*first + 2, Error{Errc::payloadTooLarge, "too large"}}}),
+              succeeds());
+
+  EXPECT_THAT(idsIn(*spool), ElementsAre("2", "4"));
+  EXPECT_EQ(spool->figures().messages, 2U);
+  EXPECT_EQ(spool->figures().refused, 1U);
+  ASSERT_THAT(spool->settle(std::vector<SpoolSettlement>{{*first + 1, {}}, {*first + 3, {}}}), succeeds());
+  EXPECT_EQ(spool->figures().bytes, 0U);
+  EXPECT_FALSE(spool->figures().oldest);
+}
+
+TEST_F(SpoolTest, TakesNothingBeyondItsLimitUntilThereIsRoom) {
+  const auto spool = open(1U << 20U);
+  const auto first = spool->append(messages(1, 1, std::string(1U << 20U, 'x')));
+  ASSERT_THAT(first, succeeds());
+
+  const auto full = spool->append(messages(2, 2));
+
+  ASSERT_THAT(full, failsWith(Errc::storeFull));
+  EXPECT_THAT(full.error().detail, HasSubstr("the spool is full: 1 messages"));
+  ASSERT_THAT(spool->settle(std::vector<SpoolSettlement>{{*first, {}}}), succeeds());
+  EXPECT_THAT(spool->append(messages(2, 2)), succeeds());
+}
+
+TEST_F(SpoolTest, OneProcessAtATimeHasItAndADeadOnesIsTakenOver) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto spool = sqlite::openSpool({.file = file});
+    const bool appended = spool && (*spool)->append(messages(1, 2));
+    static_cast<void>(write(ready[1], appended ? "y" : "n", 1));
+    pause();
+    _exit(0);
+  }
+  char answer = 0;
+  ASSERT_EQ(read(ready[0], &answer, 1), 1);
+  ASSERT_EQ(answer, 'y');
+
+  const auto second = sqlite::openSpool({.file = file});
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+
+  ASSERT_THAT(second, failsWith(Errc::storeBusy));
+  EXPECT_THAT(second.error().detail, HasSubstr("held by process " + std::to_string(child)));
+  EXPECT_THAT(idsIn(*open()), ElementsAre("1", "2"));
+}
+
+TEST_F(SpoolTest, ADamagedFileIsSetAsideAndWhatCanBeReadIsSaved) {
+  {
+    const auto spool = open();
+    for (int i = 1; i <= 200; ++i) ASSERT_THAT(spool->append(messages(i, i, std::string(3'000, 'x'))), succeeds());
+  }
+  const std::size_t size = std::filesystem::file_size(file);
+  damage(size / 2, 40'000);
+  const auto spool = open();
+
+  const std::vector<std::string> ids = idsIn(*spool);
+
+  const auto told = events.of<SpoolDamaged>();
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_TRUE(std::filesystem::exists(told[0].setAside));
+  EXPECT_EQ(told[0].saved, ids.size());
+  ASSERT_GT(ids.size(), 150U) << told[0].error;
+  EXPECT_LT(ids.size(), 200U);
+  EXPECT_EQ(ids.front(), "1");
+  EXPECT_EQ(ids.back(), "200");
+  EXPECT_EQ(spool->figures().messages, ids.size());
+  EXPECT_THAT(spool->append(messages(201, 201)), succeeds());
+}
+
+TEST_F(SpoolTest, AFileWhoseBeginningIsGoneIsSetAsideAndTheStartGoesOn) {
+  { ASSERT_THAT(open()->append(messages(1, 2)), succeeds()); }
+  damage(0, 4'096, '\0');
+
+  const auto spool = open();
+
+  EXPECT_THAT(events.of<SpoolDamaged>(), SizeIs(1));
+  EXPECT_THAT(spool->append(messages(3, 3)), succeeds());
+  EXPECT_THAT(idsIn(*spool), ElementsAre("3"));
+}
+
+TEST_F(SpoolTest, AFileOfSomethingElseIsRefusedAndStaysAsItIs) {
+  std::ofstream(file) << "orders of the day: 1, 2, 3\n";
+  EXPECT_THAT(sqlite::openSpool({.file = file}), failsWith(Errc::configurationRefused));
+  EXPECT_EQ(contentsOf(file), "orders of the day: 1, 2, 3\n");
+
+  const std::filesystem::path store = folder / "store.db";
+  { ASSERT_THAT((*sqlite::openSink({.file = store}))->append(messages(1, 1)), succeeds()); }
+  const auto refused = sqlite::openSpool({.file = store});
+  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, HasSubstr("is a queue or store"));
+
+  EXPECT_THAT(sqlite::openSpool({.file = folder / "none.db", .create = false}), failsWith(Errc::notFound));
+}
+
+}  // namespace
+}  // namespace tenure::test
