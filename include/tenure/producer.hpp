@@ -1,5 +1,5 @@
 /// The sending side for a program that lives: messages of any thread are buffered, sent in batches, and kept until the
-/// queue has confirmed them.
+/// queue has confirmed them; in a spool on disk where the queue is slow or away.
 #pragma once
 
 #include <chrono>
@@ -11,22 +11,27 @@
 #include <optional>
 #include <string>
 
+#include "tenure/events.hpp"
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
 #include "tenure/values.hpp"
 
 namespace tenure {
 
+class ISpool;  // sqlite::openSpool()
+
 /// When the future of a send is ready.
 enum class Durability {
-  memory,  // the message is in the buffer, and lost if the process dies: ProducerFigures::atRisk
-  stored,  // the queue has confirmed it
+  memory,   // the message is in the buffer, and lost if the process dies: ProducerFigures::atRisk
+  spooled,  // it is in the spool on disk, or the queue has confirmed it
+  stored,   // the queue has confirmed it
 };
 
 /// What send() does when the buffer is full.
 enum class Overload {
   block,       // send() waits for room, for at most ProducerOptions::sendLimit
   reject,      // send() fails with storeFull
+  spill,       // from half of the buffer on messages go to the spool; where that is full too, as block
   dropOldest,  // the oldest message of Durability::memory that is not under way makes room; without one as reject
 };
 
@@ -42,6 +47,8 @@ struct ProducerOptions {
   Durability durability = Durability::stored;
   Overload onOverload = Overload::block;
   std::chrono::milliseconds sendLimit{30'000};  // up to 1 h
+  /// With a spool: all that waits goes there when a message was not confirmed for so long. 1 ms to 1 h.
+  std::chrono::milliseconds spillAfter{500};
   /// The wait after a batch that the queue did not take is drawn from up to retryBase, doubled with each: 1 ms to 1 h.
   std::chrono::milliseconds retryBase{100};
   std::chrono::milliseconds retryMax{10'000};
@@ -52,7 +59,8 @@ struct SendOptions {
   /// Nullopt: ProducerOptions::durability.
   std::optional<Durability> durability{};
   /// How long it may wait for its confirm; 0: for ever. Then it is not sent any more, and fails with timedOut, or with
-  /// outcomeUnknown where a batch with it was sent and not confirmed. Looked at between batches.
+  /// outcomeUnknown where a batch with it was sent and not confirmed. Looked at between batches. A message of the spool
+  /// fails with outcomeUnknown, and is sent all the same.
   std::chrono::milliseconds limit{0};
   /// What became of an accepted message, whatever its durability: it was confirmed, refused, dropped or given up.
   /// Called once, by the producer's thread. It may send, without waiting for room; it must not wait or throw.
@@ -61,9 +69,15 @@ struct SendOptions {
 
 /// As they are now, and since the producer was made.
 struct ProducerFigures {
-  std::size_t waiting = 0;  // accepted and not confirmed, with those under way
-  std::size_t bytes = 0;    // of the bodies and headers of waiting messages
-  std::chrono::milliseconds oldestAge{0};
+  std::size_t waiting = 0;                 // accepted and not confirmed, with those under way
+  std::size_t bytes = 0;                   // of the bodies and headers of waiting messages
+  std::chrono::milliseconds oldestAge{0};  // of the messages in the buffer
+  std::size_t spooled = 0;                 // messages that wait in the spool
+  std::uint64_t spooledBytes = 0;
+  std::size_t spoolRefused = 0;  // kept aside in the spool, because the queue refused them
+  std::string spoolError{};      // why the spool did not take the last messages; empty: it did
+  /// When buffer and spool are full, if messages go on to come and go as in the last ten seconds; nullopt: never.
+  std::optional<std::chrono::seconds> timeToOverflow{};
   /// How many messages of Durability::memory are lost if the process dies now.
   std::size_t atRisk = 0;
   std::int64_t batches = 0;    // that were answered, also with a failure
@@ -80,18 +94,25 @@ struct ProducerFigures {
 /// group go on. All else is tried again, also a wrong password: ProducerFigures::lastError. On RabbitMQ, where messages
 /// behind one that was not confirmed may be stored, order after an outage needs numbers (numberHeader).
 ///
-/// It has one thread, which ends with it. Destroyed without close(), it finishes the batch that is under way, and gives
-/// up what is left. After a fork the child's copy refuses every call and is destroyed without harm.
+/// With a spool, messages go there when the queue is slow or away, and what is sent while any are there as well; they
+/// are sent in order, and what the queue refuses is kept aside in the spool. A spool that a former producer has left is
+/// sent first.
+///
+/// It has one thread, and with a spool a second one, which end with it. Destroyed without close(), it finishes the
+/// batch that is under way, and spools what is left; without a spool that is given up (MessagesGivenUp). After a fork
+/// the child's copy refuses every call and is destroyed without harm.
 ///
 /// Threads: any, but for the destructor.
 class Producer {
  public:
   using OpenSink = std::function<Result<std::unique_ptr<IMessageSink>>()>;
 
-  /// A sink is opened with the first message, and anew where one has failed. The clock is borrowed.
+  /// A sink is opened with the first message, and anew where one has failed. Sink of events and clock are borrowed.
   ///
   /// Throws: std::system_error (configurationRefused), which names each option out of its range
   explicit Producer(OpenSink open, const ProducerOptions& options = {}, const IClock& clock = systemClock());
+  Producer(OpenSink open, std::unique_ptr<ISpool> spool, const ProducerOptions& options = {},
+           IEventSink& events = noEvents(), const IClock& clock = systemClock());
   ~Producer();
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
@@ -111,8 +132,9 @@ class Producer {
   ///          cancelled    some of them were dropped, or given up; the detail says how many
   ///          unsupported  it was called by a callback, or in a forked process
   Result<void> flush(std::chrono::milliseconds limit);
-  /// Accepts nothing more, and flushes. What is left at the limit is given up, once the batch under way is answered:
-  /// its futures fail with cancelled, or with outcomeUnknown where it was sent and not confirmed.
+  /// Accepts nothing more, and flushes. What is left at the limit is spooled, and is given up without a spool, once
+  /// the batch under way is answered: its futures fail with cancelled, or with outcomeUnknown where it was sent and not
+  /// confirmed, or is in the spool.
   ///
   /// Errors:  timedOut     the detail says how many were given up
   ///          unsupported  as flush()

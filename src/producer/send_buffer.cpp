@@ -86,51 +86,95 @@ bool SendBuffer::isFull() const noexcept {
 }
 
 BootTime SendBuffer::next(BootTime now) const noexcept {
-  if (waiting_.empty() || !underWay_.empty()) return BootTime::max();
+  if (waiting_.empty() || !batch_.empty()) return BootTime::max();
   const bool lingers = !isFull() && waiting_.front().place.number > hurriedUpTo_ && lastBegan_ != BootTime::min();
   const BootTime ready = lingers ? lastBegan_ + options_.linger : now;
   return std::max(ready, notBefore_);
 }
 
 std::span<const NewMessage> SendBuffer::begin(BootTime now) {
-  TENURE_ASSERT(underWay_.empty());
+  TENURE_ASSERT(batch_.empty());
   lastBegan_ = now;
-  for (std::size_t bytes = 0; !waiting_.empty() && underWay_.size() < options_.batchMessages;) {
+  take(options_.batchMessages, options_.batchBytes, underWay_, batch_);
+  return batch_;
+}
+
+void SendBuffer::take(std::size_t messages, std::size_t bytes, std::vector<Place>& places,
+                      std::vector<NewMessage>& into) {
+  for (std::size_t taken = 0; !waiting_.empty() && places.size() < messages;) {
     Waiting& first = waiting_.front();
-    if (!underWay_.empty() && bytes + first.place.bytes > options_.batchBytes) break;
-    bytes += first.place.bytes;
+    if (!places.empty() && taken + first.place.bytes > bytes) break;
+    taken += first.place.bytes;
     stopsToWait(first.place);
-    underWay_.push_back(first.place);
-    batch_.push_back(std::move(first.message));
+    places.push_back(first.place);
+    into.push_back(std::move(first.message));
     waiting_.pop_front();
   }
-  return batch_;
+}
+
+void SendBuffer::giveBack(Place place, NewMessage message) {
+  waiting_.push_front({place, std::move(message)});
+  startsToWait(place);
+}
+
+std::vector<SendNumber> SendBuffer::leaveAll(std::vector<Place>& places) {
+  std::vector<SendNumber> numbers;
+  for (const Place& place : std::exchange(places, {})) {
+    leave(place);
+    numbers.push_back(place.number);
+  }
+  return numbers;
+}
+
+std::vector<SendNumber> SendBuffer::underWayIsSpooled() { return leaveAll(underWay_); }
+
+std::span<const NewMessage> SendBuffer::beginSpooling(std::size_t messages, std::size_t bytes) {
+  TENURE_ASSERT(toSpool_.empty());
+  take(messages, bytes, toSpool_, spooling_);
+  return spooling_;
+}
+
+std::vector<SendNumber> SendBuffer::isSpooled() {
+  spooling_.clear();
+  return leaveAll(toSpool_);
+}
+
+void SendBuffer::isNotSpooled() {
+  for (std::size_t i = toSpool_.size(); i-- > 0;) giveBack(toSpool_[i], std::move(spooling_[i]));
+  toSpool_.clear();
+  spooling_.clear();
+}
+
+void SendBuffer::count(std::span<const Result<void>> results, BootTime now) {
+  const std::optional<Error> failure = failureOf(results);
+  for (const Result<void>& result : results) {
+    told_.confirmed += result ? 1 : 0;
+    told_.refused += isRefusal(result) ? 1 : 0;
+  }
+  ++told_.batches;
+  told_.lastError = failure ? failure->message() : "";
+  if (!failure) backoff_.reset();
+  notBefore_ = failure ? now + backoff_.next() : now;
 }
 
 std::vector<Ending> SendBuffer::answered(std::span<const Result<void>> results, BootTime now) {
   TENURE_ASSERT(results.size() == underWay_.size());
-  const std::optional<Error> failure = failureOf(results);
+  count(results, now);
   std::vector<Ending> endings;
   for (std::size_t i = results.size(); i-- > 0;) {
     Place& place = underWay_[i];
     const Result<void>& result = results[i];
     if (result || isRefusal(result)) {
-      ++(result ? told_.confirmed : told_.refused);
       leave(place);
       endings.push_back({place.number, result});
       continue;
     }
     place.wasSent = place.wasSent || isOutcomeUnknown(result.error().code);
-    waiting_.push_front({place, std::move(batch_[i])});
-    startsToWait(place);
+    giveBack(place, std::move(batch_[i]));
   }
   std::ranges::reverse(endings);
   underWay_.clear();
   batch_.clear();
-  ++told_.batches;
-  told_.lastError = failure ? failure->message() : "";
-  if (!failure) backoff_.reset();
-  notBefore_ = failure ? now + backoff_.next() : now;
   return endings;
 }
 
@@ -173,6 +217,7 @@ void SendBuffer::leave(const Place& place) {
 
 const SendBuffer::Place* SendBuffer::oldest() const noexcept {
   if (!underWay_.empty()) return &underWay_.front();
+  if (!toSpool_.empty()) return &toSpool_.front();
   return waiting_.empty() ? nullptr : &waiting_.front().place;
 }
 

@@ -1,7 +1,8 @@
 /// What a producer has accepted and its queue has not confirmed yet, and when the next batch begins. Pure.
 ///
 ///   offer ──▶ waiting ──begin──▶ under way ──stored──▶ over
-///                ▲                    ├─refused─────▶ over, alone
+///                ▲  │                 ├─refused─────▶ over, alone
+///                │  └─beginSpooling─▶ spooled: over here, and the spool's
 ///                └──── to the front ──┴─not taken
 ///
 /// One batch is under way at a time, and what comes back goes before all that waits: so a group's messages are stored
@@ -46,6 +47,8 @@ class SendBuffer {
 
   /// Nullopt: there is no room, and the message is as it was. Else it was taken; others may have made room for it.
   std::optional<SendNumber> offer(NewMessage& message, Durability durability, BootTime deadline, BootTime now);
+  static std::size_t sizeOf(const NewMessage& message) noexcept;
+  std::size_t bytes() const noexcept { return bytes_; }
   bool hasRoomFor(const NewMessage& message) const noexcept { return hasRoomFor(sizeOf(message)); }
   /// Those that have made room since the last call.
   std::vector<Ending> takeDropped() noexcept { return std::exchange(dropped_, {}); }
@@ -56,6 +59,28 @@ class SendBuffer {
   std::span<const NewMessage> begin(BootTime now);
   /// One result for each message of the batch, in its order, as IMessageSink::appendEach gives them.
   std::vector<Ending> answered(std::span<const Result<void>> results, BootTime now);
+  /// The copy that a spool keeps of the batch under way, while that is not answered.
+  std::span<const NewMessage> underWay() const noexcept { return batch_; }
+  /// The copy is in the spool: the batch is its matter from now on, and answered() there.
+  std::vector<SendNumber> underWayIsSpooled();
+  void underWayIsAnswered() noexcept { batch_.clear(); }
+  /// The first that wait: so many, and not much more than so many bytes. Nothing of them changes until isSpooled() or
+  /// isNotSpooled().
+  std::span<const NewMessage> beginSpooling(std::size_t messages, std::size_t bytes);
+  std::vector<SendNumber> isSpooled();
+  void isNotSpooled();
+  /// Counts a batch that was sent from the spool.
+  void count(std::span<const Result<void>> results, BootTime now);
+  bool hasWaiting() const noexcept { return !waiting_.empty(); }
+  bool isHalfFull() const noexcept { return 2 * count_ >= options_.maxMessages || 2 * bytes_ >= options_.maxBytes; }
+  /// When the first that is not over was accepted; BootTime::max(): there is none.
+  BootTime waitsSince() const noexcept {
+    const Place* first = oldest();
+    return first == nullptr ? BootTime::max() : first->acceptedAt;
+  }
+  /// No batch begins before; after a failure that is later than it.
+  BootTime notBefore() const noexcept { return notBefore_; }
+
   /// Those that wait and whose deadline has come.
   std::vector<Ending> expired(BootTime now);
   /// BootTime::max(): there is none.
@@ -88,10 +113,13 @@ class SendBuffer {
     NewMessage message;
   };
 
-  static std::size_t sizeOf(const NewMessage& message) noexcept;
   bool hasRoomFor(std::size_t bytes) const noexcept;
   bool canMakeRoomFor(std::size_t bytes) const noexcept;
   void dropOldest();
+  /// Moves the first that wait, so many and not much more than so many bytes.
+  void take(std::size_t messages, std::size_t bytes, std::vector<Place>& places, std::vector<NewMessage>& into);
+  void giveBack(Place place, NewMessage message);
+  std::vector<SendNumber> leaveAll(std::vector<Place>& places);
   bool isFull() const noexcept;
   void startsToWait(const Place& place);
   void stopsToWait(const Place& place);
@@ -105,6 +133,8 @@ class SendBuffer {
   std::deque<Waiting> waiting_;
   std::vector<Place> underWay_;
   std::vector<NewMessage> batch_;  // of underWay_
+  std::vector<Place> toSpool_;
+  std::vector<NewMessage> spooling_;  // of toSpool_
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
   std::size_t waitingBytes_ = 0;

@@ -1,0 +1,48 @@
+#include "producer/callers.hpp"
+
+namespace tenure::producing {
+
+std::optional<Caller> Callers::take(SendNumber number) {
+  auto found = byNumber_.extract(number);
+  if (found.empty()) return std::nullopt;
+  return std::move(found.mapped());
+}
+
+void Callers::spooled(const std::vector<SendNumber>& numbers, std::int64_t first) {
+  std::int64_t position = first;
+  for (const SendNumber number : numbers) {
+    const std::int64_t own = position++;
+    std::optional<Caller> caller = take(number);
+    if (!caller) continue;
+    if (caller->promise && caller->durability != Durability::stored) {
+      caller->promise->set_value({});
+      caller->promise.reset();
+    }
+    if (!caller->isWaiting()) continue;
+    if (caller->deadline != BootTime::max()) deadlines_.emplace(caller->deadline, own);
+    byPosition_.emplace(own, *std::move(caller));
+  }
+}
+
+std::optional<Caller> Callers::takeSpooled(std::int64_t position) {
+  auto found = byPosition_.extract(position);
+  if (found.empty()) return std::nullopt;
+  deadlines_.erase({found.mapped().deadline, position});
+  return std::move(found.mapped());
+}
+
+std::vector<Caller> Callers::expired(BootTime now) {
+  std::vector<Caller> expired;
+  while (earliestDeadline() <= now) expired.push_back(*takeSpooled(deadlines_.begin()->second));
+  return expired;
+}
+
+std::vector<Caller> Callers::takeAllSpooled() {
+  std::vector<Caller> all;
+  for (auto& [position, caller] : byPosition_) all.push_back(std::move(caller));
+  byPosition_.clear();
+  deadlines_.clear();
+  return all;
+}
+
+}  // namespace tenure::producing

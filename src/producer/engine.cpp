@@ -1,0 +1,362 @@
+#include "producer/engine.hpp"
+
+#include <algorithm>
+
+#include "base/random.hpp"
+#include "base/refusal.hpp"
+#include "storage/message_check.hpp"
+
+namespace tenure::producing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration longestWait = 1min;
+// What goes to the spool in one transaction.
+constexpr std::size_t spoolMessages = 2'000;
+constexpr std::size_t spoolBytes = 4U << 20U;
+
+Error closed() { return {Errc::cancelled, "the producer is closed"}; }
+Error ofCallback() { return {Errc::unsupported, "a callback would wait for itself: call it elsewhere"}; }
+
+}  // namespace
+
+Engine::Engine(Producer::OpenSink open, std::unique_ptr<ISpool> spool, const ProducerOptions& options,
+               IEventSink& events, const IClock& clock)
+    : options_(options),
+      clock_(clock),
+      emit_(events, clock, ElectionName{}),
+      outlet_(std::move(open)),
+      spool_(std::move(spool)),
+      buffer_(options_, Random(freshSeed())),
+      spill_(options_, inSpool() > 0, Random(freshSeed())) {
+  if (spill_.isSpooling()) {
+    spoolingSince_ = clock_.now();
+    lastSpooled_ = spool_->figures().last;
+  }
+  if (spool_) spooler_ = systemThreads().start([this] { spoolWhatIsDue(); });
+  thread_ = systemThreads().start([this] { work(); });
+}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard lock(mutex_);
+    isClosed_ = true;
+    end();
+  }
+  thread_->join();
+  if (spooler_) spooler_->join();
+}
+
+Result<std::future<Result<void>>> Engine::send(NewMessage message, SendOptions how) {
+  if (message.id.value.empty()) message.id.value = freshUuid();
+  if (const Result<void> fit = storage::checkMessage(message); !fit) return fit.error();
+  if (how.limit < 0ms) return Error{Errc::invalidArgument, "limit: expected 0 or more"};
+  const Durability durability = how.durability.value_or(options_.durability);
+  if (durability == Durability::spooled && !spool_)
+    return Error{Errc::invalidArgument, "durability: spooled needs a producer with a spool"};
+  std::promise<Result<void>> promise;
+  std::future<Result<void>> future = promise.get_future();
+  Caller caller{std::nullopt, std::move(how.done), durability};
+  if (durability == Durability::memory)
+    promise.set_value({});
+  else
+    caller.promise.emplace(std::move(promise));
+  std::unique_lock lock(mutex_);
+  if (how.limit > 0ms) caller.deadline = later(clock_.now(), how.limit);
+  const Result<SendNumber> number = accept(lock, message, durability, caller.deadline);
+  if (!number) return number.error();
+  callers_.add(*number, std::move(caller));
+  work_->notifyAll();
+  if (spool_) spoolWork_->notifyAll();
+  return future;
+}
+
+Result<void> Engine::flush(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  if (isWorker()) return ofCallback();
+  return flush(lock, limit);
+}
+
+Result<void> Engine::close(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  if (isWorker()) return ofCallback();
+  isClosed_ = true;
+  room_->notifyAll();
+  const Result<void> flushed = flush(lock, limit);
+  end();
+  while (!isOver_) wait(lock, BootTime::max(), [this] { return isOver_; });
+  if (givenUpAtEnd_ == 0) return {};
+  return Error{Errc::timedOut, std::to_string(givenUpAtEnd_) + " messages were given up" +
+                                   (flushed ? "" : ": " + flushed.error().detail)};
+}
+
+ProducerFigures Engine::figures() {
+  const std::lock_guard lock(mutex_);
+  const BootTime now = clock_.now();
+  ProducerFigures figures = buffer_.figures(now);
+  figures.spoolError = spoolError_;
+  double room = static_cast<double>(options_.maxBytes) - static_cast<double>(figures.bytes);
+  if (spool_) {
+    const SpoolFigures spooled = spool_->figures();
+    figures.spooled = spooled.messages;
+    figures.spooledBytes = spooled.bytes;
+    figures.spoolRefused = spooled.refused;
+    room += static_cast<double>(spooled.maxBytes) - static_cast<double>(spooled.bytes);
+  }
+  figures.timeToOverflow = timeToFill(room, coming_.perSecond(now), going_.perSecond(now));
+  return figures;
+}
+
+Result<SendNumber> Engine::accept(std::unique_lock<std::mutex>& lock, NewMessage& message, Durability durability,
+                                  BootTime deadline) {
+  const BootTime giveUpAt = clock_.now() + options_.sendLimit;
+  const std::size_t bytes = SendBuffer::sizeOf(message);
+  for (;;) {
+    if (isClosed_) return closed();
+    const BootTime now = clock_.now();
+    if (const auto number = buffer_.offer(message, durability, deadline, now)) {
+      coming_.add(bytes, now);
+      return *number;
+    }
+    const bool waits = options_.onOverload == Overload::block || options_.onOverload == Overload::spill;
+    if (!waits || isWorker() || now >= giveUpAt)
+      return Error{Errc::storeFull, "the producer's buffer is full: " + std::to_string(buffer_.size()) +
+                                        " messages wait" + (spoolError_.empty() ? "" : ", " + spoolError_)};
+    wait(lock, giveUpAt, [&] { return isClosed_ || buffer_.hasRoomFor(message); });
+  }
+}
+
+Result<void> Engine::flush(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds limit) {
+  const auto own = flushes_.insert(flushes_.end(), Flush{buffer_.last()});
+  buffer_.hurry(own->last);
+  work_->notifyAll();
+  const BootTime deadline = later(clock_.now(), limit);
+  const auto isDone = [&] { return isFlushed(*own); };
+  while (!isDone() && clock_.now() < deadline) wait(lock, deadline, isDone);
+  const bool done = isDone();
+  const std::size_t lost = own->lost;
+  flushes_.erase(own);
+  if (!done) {
+    const ProducerFigures left = buffer_.figures(clock_.now());
+    return Error{Errc::timedOut, std::to_string(left.waiting + inSpool()) + " messages are not confirmed" +
+                                     (left.lastError.empty() ? "" : ": " + left.lastError)};
+  }
+  if (lost == 0) return {};
+  return Error{Errc::cancelled, std::to_string(lost) + " messages were dropped, or given up at their limits"};
+}
+
+bool Engine::isFlushed(Flush& flush) const {
+  if (!buffer_.areOver(flush.last) || isSaying_ || buffer_.hasDropped()) return false;
+  if (!flush.spooledUpTo) flush.spooledUpTo = lastSpooled_;
+  return inSpool() == 0 || nextOfSpool_ > *flush.spooledUpTo;
+}
+
+void Engine::wait(std::unique_lock<std::mutex>& lock, BootTime until, const std::function<bool()>& isOver) {
+  room_->wait(lock, std::min(until - clock_.now(), longestWait), {}, isOver);
+}
+
+void Engine::say(std::unique_lock<std::mutex>& lock, std::vector<Ending> endings) {
+  Words words;
+  for (Ending& ending : endings) {
+    for (Flush& flush : flushes_) flush.lost += ending.isLost && ending.number <= flush.last ? 1 : 0;
+    if (auto caller = callers_.take(ending.number)) words.emplace_back(*std::move(caller), std::move(ending.result));
+  }
+  if (!endings.empty()) say(lock, std::move(words));
+}
+
+void Engine::say(std::unique_lock<std::mutex>& lock, Words words) {
+  isSaying_ = true;
+  room_->notifyAll();
+  lock.unlock();
+  for (auto& [caller, result] : words) {
+    if (caller.done) caller.done(result);
+    if (caller.promise) caller.promise->set_value(result);
+  }
+  words.clear();
+  lock.lock();
+  isSaying_ = false;
+  room_->notifyAll();
+}
+
+void Engine::say(std::unique_lock<std::mutex>& lock, std::vector<Caller> callers, const Error& why) {
+  if (callers.empty()) return;
+  Words words;
+  for (Caller& caller : callers) words.emplace_back(std::move(caller), why);
+  say(lock, std::move(words));
+}
+
+void Engine::work() {
+  std::unique_lock lock(mutex_);
+  worker_ = std::this_thread::get_id();
+  while (!isEnding_) {
+    say(lock, buffer_.takeDropped());
+    say(lock, buffer_.expired(clock_.now()));
+    say(lock, callers_.expired(clock_.now()),
+        {Errc::outcomeUnknown, "not confirmed within its limit; it is in the spool, and will be sent"});
+    if (isEnding_) break;
+    const BootTime now = clock_.now();
+    const BootTime next = nextBatch(now);
+    if (next <= now) {
+      if (spill_.isSpooling())
+        sendSpooled(lock);
+      else
+        sendBatch(lock);
+      continue;
+    }
+    const BootTime until = std::min({next, buffer_.earliestDeadline(), callers_.earliestDeadline()});
+    work_->wait(lock, std::min(until - now, longestWait), {}, [this, until] {
+      return isEnding_ || buffer_.hasDropped() || buffer_.earliestDeadline() < until ||
+             callers_.earliestDeadline() < until || nextBatch(clock_.now()) < until;
+    });
+  }
+  finish(lock);
+}
+
+BootTime Engine::nextBatch(BootTime now) const {
+  if (!spill_.isSpooling()) return buffer_.next(now);
+  const bool hasSpooled = inSpool() > 0 && nextOfSpool_ <= lastSpooled_;
+  return hasSpooled ? std::max(now, buffer_.notBefore()) : BootTime::max();
+}
+
+void Engine::end() {
+  isEnding_ = true;
+  work_->notifyAll();
+  if (spool_) spoolWork_->notifyAll();
+}
+
+void Engine::finish(std::unique_lock<std::mutex>& lock) {
+  while (spool_ && !isSpooled_) wait(lock, BootTime::max(), [this] { return isSpooled_; });
+  say(lock, buffer_.takeDropped());
+  say(lock, callers_.takeAllSpooled(),
+      {Errc::outcomeUnknown, "the producer was closed before it was confirmed; it is in the spool"});
+  std::vector<Ending> left = buffer_.giveUp({Errc::cancelled, "the producer was closed before it was confirmed"});
+  givenUpAtEnd_ = left.size();
+  if (!left.empty()) emit_(MessagesGivenUp{left.size()});
+  say(lock, std::move(left));
+  lock.unlock();
+  outlet_.close();
+  lock.lock();
+  isOver_ = true;
+  room_->notifyAll();
+}
+
+void Engine::sendBatch(std::unique_lock<std::mutex>& lock) {
+  const std::span<const NewMessage> batch = buffer_.begin(clock_.now());
+  isDirect_ = true;
+  lock.unlock();
+  const std::vector<Result<void>> results = outlet_.append(batch);
+  lock.lock();
+  while (isCopying_) wait(lock, BootTime::max(), [this] { return !isCopying_; });
+  isDirect_ = false;
+  if (!copyAt_) {
+    const std::size_t before = buffer_.bytes();
+    std::vector<Ending> endings = buffer_.answered(results, clock_.now());
+    going_.add(before - buffer_.bytes(), clock_.now());
+    return say(lock, std::move(endings));
+  }
+  std::vector<SpooledMessage> copies;
+  for (std::size_t i = 0; i < batch.size(); ++i) copies.push_back({{}, *copyAt_ + static_cast<std::int64_t>(i)});
+  copyAt_.reset();
+  buffer_.underWayIsAnswered();
+  settle(lock, copies, results);
+}
+
+void Engine::sendSpooled(std::unique_lock<std::mutex>& lock) {
+  const std::int64_t known = lastSpooled_;
+  lock.unlock();
+  auto read = spool_->read(0, options_.batchMessages, options_.batchBytes);
+  std::vector<NewMessage> batch;
+  std::vector<Result<void>> results;
+  if (read) {
+    std::erase_if(*read, [known](const SpooledMessage& each) { return each.position > known; });
+    for (const SpooledMessage& each : *read) batch.push_back(each.message);
+    if (!batch.empty()) results = outlet_.append(batch);
+  }
+  lock.lock();
+  if (!read) return buffer_.count(std::vector<Result<void>>{read.error()}, clock_.now());
+  settle(lock, *read, results);
+}
+
+void Engine::settle(std::unique_lock<std::mutex>& lock, const std::vector<SpooledMessage>& batch,
+                    std::vector<Result<void>> results) {
+  std::vector<SpoolSettlement> over;
+  Words words;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Result<void>& result = results[i];
+    if (!result && !isMessageRefused(result.error())) continue;
+    over.push_back({batch[i].position, result ? std::nullopt : std::optional<Error>(result.error())});
+    if (auto caller = callers_.takeSpooled(batch[i].position)) words.emplace_back(*std::move(caller), result);
+  }
+  const std::uint64_t before = spool_->figures().bytes;
+  lock.unlock();
+  const Result<void> settled = spool_->settle(over);
+  lock.lock();
+  const std::uint64_t after = spool_->figures().bytes;
+  going_.add(before > after ? before - after : 0, clock_.now());
+  if (!settled) results.emplace_back(settled.error());
+  buffer_.count(results, clock_.now());
+  if (!over.empty()) nextOfSpool_ = std::max(nextOfSpool_, firstLeft(batch, over));
+  if (inSpool() == 0 && !isAppending_ && spill_.isSpooling()) {
+    spill_.emptied();
+    emit_(SpoolEmptied{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - spoolingSince_)});
+  }
+  if (spool_) spoolWork_->notifyAll();
+  say(lock, std::move(words));
+}
+
+std::int64_t Engine::firstLeft(const std::vector<SpooledMessage>& batch, const std::vector<SpoolSettlement>& over) {
+  std::size_t settled = 0;
+  while (settled < over.size() && over[settled].position == batch[settled].position) ++settled;
+  return settled < batch.size() ? batch[settled].position : batch.back().position + 1;
+}
+
+void Engine::spoolWhatIsDue() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const BootTime now = clock_.now();
+    const BootTime due = spill_.due(buffer_, now, isEnding_);
+    if (due <= now) {
+      spool(lock);
+      continue;
+    }
+    if (isEnding_ && !isDirect_) break;
+    spoolWork_->wait(lock, std::min(due - now, longestWait), {}, [this, due, wasEnding = isEnding_] {
+      return isEnding_ != wasEnding || (isEnding_ && !isDirect_) || spill_.due(buffer_, clock_.now(), isEnding_) < due;
+    });
+  }
+  isSpooled_ = true;
+  room_->notifyAll();
+}
+
+void Engine::spool(std::unique_lock<std::mutex>& lock) {
+  if (!spill_.isSpooling()) {
+    emit_(SpoolBegan{spill_.why(buffer_, clock_.now(), isEnding_), buffer_.size()});
+    spoolingSince_ = clock_.now();
+  }
+  spill_.begins();
+  isCopying_ = isDirect_ && !copyAt_;
+  isAppending_ = true;
+  const std::span<const NewMessage> messages =
+      isCopying_ ? buffer_.underWay() : buffer_.beginSpooling(spoolMessages, spoolBytes);
+  lock.unlock();
+  const Result<std::int64_t> first = spool_->append(messages);
+  lock.lock();
+  const std::size_t count = messages.size();
+  if (first) {
+    if (isCopying_) copyAt_ = *first;
+    callers_.spooled(isCopying_ ? buffer_.underWayIsSpooled() : buffer_.isSpooled(), *first);
+    lastSpooled_ = *first + static_cast<std::int64_t>(count) - 1;
+    spoolError_.clear();
+    spill_.took();
+  } else {
+    if (!isCopying_) buffer_.isNotSpooled();
+    spoolError_ = first.error().message();
+    if (spill_.failed(inSpool() == 0, isEnding_, clock_.now())) emit_(SpoolRefused{spoolError_, buffer_.size()});
+  }
+  isAppending_ = isCopying_ = false;
+  room_->notifyAll();
+  work_->notifyAll();
+}
+
+}  // namespace tenure::producing

@@ -1,0 +1,125 @@
+/// The producer at work: what its threads and its senders do, under one mutex.
+///
+///   send ──▶ SendBuffer ──worker──▶ Outlet                     while the queue keeps up
+///                │                    ▲
+///                └──spooler──▶ ISpool ┘                        as Spill says, until the spool is empty
+///
+/// The worker sends one batch at a time, from the buffer or from the spool, and calls all callbacks; the spooler, which
+/// is there with a spool, appends to it and resolves what that makes durable. Queue and disk are waited for with the
+/// mutex free. A message of the spool is sent only when it is known where its caller's answer belongs: up to
+/// lastSpooled_.
+#pragma once
+
+#include <unistd.h>
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/emit.hpp"
+#include "base/threads.hpp"
+#include "producer/callers.hpp"
+#include "producer/outlet.hpp"
+#include "producer/rates.hpp"
+#include "producer/send_buffer.hpp"
+#include "producer/spill.hpp"
+#include "tenure/spi/spool.hpp"
+
+namespace tenure::producing {
+
+/// Threads: any, but for the destructor.
+class Engine {
+ public:
+  Engine(Producer::OpenSink open, std::unique_ptr<ISpool> spool, const ProducerOptions& options, IEventSink& events,
+         const IClock& clock);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// A child has none of its parent's threads.
+  bool isForked() const noexcept { return ::getpid() != process_; }
+  Result<std::future<Result<void>>> send(NewMessage message, SendOptions how);
+  Result<void> flush(std::chrono::milliseconds limit);
+  Result<void> close(std::chrono::milliseconds limit);
+  ProducerFigures figures();
+
+ private:
+  struct Flush {
+    SendNumber last = 0;
+    std::size_t lost = 0;  // of those up to `last`
+    /// Once all up to `last` have left the buffer: those of the spool up to there.
+    std::optional<std::int64_t> spooledUpTo{};
+  };
+  using Words = std::vector<std::pair<Caller, Result<void>>>;
+
+  bool isWorker() const { return std::this_thread::get_id() == worker_; }
+  std::size_t inSpool() const { return spool_ ? spool_->figures().messages : 0; }
+  /// Waits for room where that is asked for. A callback does not: it would keep the only thread from making it.
+  Result<SendNumber> accept(std::unique_lock<std::mutex>& lock, NewMessage& message, Durability durability,
+                            BootTime deadline);
+  Result<void> flush(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds limit);
+  bool isFlushed(Flush& flush) const;
+  /// In pieces: a machine that was suspended has another idea of how long it waited.
+  void wait(std::unique_lock<std::mutex>& lock, BootTime until, const std::function<bool()>& isOver);
+  void say(std::unique_lock<std::mutex>& lock, std::vector<Ending> endings);
+  /// With the mutex free. What a callback has captured is destroyed there as well.
+  void say(std::unique_lock<std::mutex>& lock, Words words);
+  void say(std::unique_lock<std::mutex>& lock, std::vector<Caller> callers, const Error& why);
+  /// The producer's thread.
+  void work();
+  BootTime nextBatch(BootTime now) const;
+  void end();
+  /// When the other thread has spooled what it can.
+  void finish(std::unique_lock<std::mutex>& lock);
+  void sendBatch(std::unique_lock<std::mutex>& lock);
+  void sendSpooled(std::unique_lock<std::mutex>& lock);
+  /// The queue's answers to messages that are in the spool.
+  void settle(std::unique_lock<std::mutex>& lock, const std::vector<SpooledMessage>& batch,
+              std::vector<Result<void>> results);
+  /// The first of the batch that was not settled, or the one behind it.
+  static std::int64_t firstLeft(const std::vector<SpooledMessage>& batch, const std::vector<SpoolSettlement>& over);
+  /// The spool's thread.
+  void spoolWhatIsDue();
+  void spool(std::unique_lock<std::mutex>& lock);
+
+  const ProducerOptions options_;
+  const IClock& clock_;
+  const Emitter emit_;
+  const pid_t process_ = ::getpid();
+  std::mutex mutex_;
+  std::unique_ptr<ISignal> work_ = systemThreads().makeSignal();       // for the thread
+  std::unique_ptr<ISignal> spoolWork_ = systemThreads().makeSignal();  // for the spool's
+  std::unique_ptr<ISignal> room_ = systemThreads().makeSignal();       // for all others
+  Outlet outlet_;                                                      // the thread's
+  const std::unique_ptr<ISpool> spool_;
+  SendBuffer buffer_;
+  Spill spill_;
+  Callers callers_;
+  std::list<Flush> flushes_;
+  Rate coming_;
+  Rate going_;
+  bool isSaying_ = false;
+  bool isClosed_ = false;
+  bool isEnding_ = false;
+  bool isOver_ = false;
+  bool isDirect_ = false;               // a batch from the buffer is under way
+  bool isCopying_ = false;              // that batch is being written to the spool
+  bool isAppending_ = false;            // to the spool
+  bool isSpooled_ = false;              // the spool's thread has ended
+  std::optional<std::int64_t> copyAt_;  // of the first message of that batch, once it is in the spool
+  std::int64_t lastSpooled_ = 0;        // what is behind it in the spool is not known here yet
+  std::int64_t nextOfSpool_ = 0;        // all before it are over
+  BootTime spoolingSince_{};
+  std::string spoolError_;
+  std::size_t givenUpAtEnd_ = 0;
+  std::thread::id worker_;
+  std::unique_ptr<IThread> spooler_;
+  std::unique_ptr<IThread> thread_;
+};
+
+}  // namespace tenure::producing

@@ -1,0 +1,247 @@
+// The producer with a spool on disk, over a queue that is slow, away, or refuses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "fake_queue.hpp"
+#include "support/await.hpp"
+#include "support/events.hpp"
+#include "support/program.hpp"
+#include "support/results.hpp"
+#include "tenure/sqlite.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr auto patience = 30s;
+
+std::vector<std::string> idsTo(int last) {
+  std::vector<std::string> ids;
+  for (int i = 1; i <= last; ++i) ids.push_back(std::to_string(i));
+  return ids;
+}
+
+struct ProducerWithSpool : testing::Test {
+  std::unique_ptr<ISpool> openSpool() {
+    auto opened = sqlite::openSpool({.file = folder / "spool.db"});
+    EXPECT_THAT(opened, succeeds());
+    return opened ? *std::move(opened) : nullptr;
+  }
+  static ProducerOptions options() {
+    ProducerOptions options;
+    options.spillAfter = 20ms;
+    options.retryBase = 1ms;
+    options.retryMax = 5ms;
+    return options;
+  }
+  std::future<Result<void>> send(Producer& producer, int id, Durability durability) {
+    auto sent = producer.send(message(std::to_string(id), "g"), {.durability = durability});
+    EXPECT_THAT(sent, succeeds());
+    return sent ? *std::move(sent) : std::future<Result<void>>{};
+  }
+
+  TemporaryFolder folder;
+  FakeQueue queue;
+};
+
+TEST_F(ProducerWithSpool, AMessageThatTheQueueConfirmsAtOnceNeverTouchesTheSpool) {
+  Producer producer(queue.opener(), openSpool(), options());
+
+  EXPECT_THAT(send(producer, 1, Durability::spooled).get(), succeeds());
+
+  EXPECT_THAT(queue.ids(), ElementsAre("1"));
+  EXPECT_EQ(producer.figures().confirmed, 1);
+}
+
+TEST_F(ProducerWithSpool, WhatWaitsTooLongIsOnDiskAndSentInOrderLater) {
+  std::atomic<bool> isAway = true;
+  queue.setFate([&](auto batch) { return isAway ? std::optional(away(batch)) : std::nullopt; });
+  Producer producer(queue.opener(), openSpool(), options());
+  std::vector<std::future<Result<void>>> futures;
+  for (int i = 1; i <= 100; ++i) futures.push_back(send(producer, i, Durability::spooled));
+
+  for (auto& each : futures) EXPECT_THAT(each.get(), succeeds());
+  EXPECT_EQ(producer.figures().spooled, 100U);
+  EXPECT_EQ(producer.figures().waiting, 0U);
+  auto stored = send(producer, 101, Durability::stored);
+  EXPECT_THAT(queue.ids(), IsEmpty());
+  isAway = false;
+
+  EXPECT_THAT(producer.flush(patience), succeeds());
+  EXPECT_THAT(stored.get(), succeeds());
+  EXPECT_THAT(queue.ids(), ElementsAreArray(idsTo(101)));
+  EXPECT_EQ(producer.figures().spooled, 0U);
+}
+
+/// What is under way may hang for minutes: it is on disk all the same, and so is what comes behind it.
+TEST_F(ProducerWithSpool, ABatchThatHangsIsSpooledWithAllBehindItAndIsNotSentTwiceWhereItIsConfirmed) {
+  std::promise<void> answer;
+  std::shared_future<void> answered = answer.get_future().share();
+  std::atomic<int> batches = 0;
+  queue.setFate([&](auto) -> std::optional<std::vector<Result<void>>> {
+    if (++batches == 1) answered.wait();
+    return std::nullopt;
+  });
+  Producer producer(queue.opener(), openSpool(), options());
+  auto first = send(producer, 1, Durability::spooled);
+  auto second = send(producer, 2, Durability::spooled);
+  auto third = send(producer, 3, Durability::memory);
+
+  EXPECT_THAT(first.get(), succeeds());
+  EXPECT_THAT(second.get(), succeeds());
+  EXPECT_TRUE(eventually([&] { return producer.figures().atRisk == 0; }));
+  EXPECT_THAT(queue.ids(), IsEmpty());
+  answer.set_value();
+
+  EXPECT_THAT(producer.flush(patience), succeeds());
+  EXPECT_THAT(queue.ids(), ElementsAre("1", "2", "3"));
+}
+
+TEST_F(ProducerWithSpool, WhatAFormerProducerLeftIsSentBeforeAllElse) {
+  queue.setFate([](auto batch) { return away(batch); });
+  {
+    Producer producer(queue.opener(), openSpool(), options());
+    for (int i = 1; i <= 50; ++i) send(producer, i, Durability::memory);
+  }
+  queue.setFate({});
+
+  Producer producer(queue.opener(), openSpool(), options());
+  for (int i = 51; i <= 60; ++i) send(producer, i, Durability::stored);
+
+  EXPECT_THAT(producer.flush(patience), succeeds());
+  EXPECT_THAT(queue.ids(), ElementsAreArray(idsTo(60)));
+}
+
+TEST_F(ProducerWithSpool, CloseSpoolsTheRestAndTellsThoseThatWaitForTheQueue) {
+  queue.setFate([](auto batch) { return away(batch); });
+  Producer producer(queue.opener(), openSpool(), options());
+  auto stored = send(producer, 1, Durability::stored);
+  auto spooled = send(producer, 2, Durability::spooled);
+
+  EXPECT_THAT(producer.close(1ms), succeeds()) << "nothing is lost";
+
+  EXPECT_THAT(stored.get(), failsWith(Errc::outcomeUnknown));
+  EXPECT_THAT(spooled.get(), succeeds());
+  EXPECT_EQ(producer.figures().spooled, 2U);
+}
+
+TEST_F(ProducerWithSpool, ABufferThatIsHalfFullSpillsAndNothingIsRefused) {
+  queue.setFate([](auto batch) { return away(batch); });
+  ProducerOptions small = options();
+  small.maxMessages = 10;
+  small.onOverload = Overload::spill;
+  small.spillAfter = 1h;
+  Producer producer(queue.opener(), openSpool(), small);
+
+  for (int i = 1; i <= 500; ++i) send(producer, i, Durability::memory);
+
+  EXPECT_TRUE(eventually([&] { return producer.figures().spooled >= 490; }));
+  queue.setFate({});
+  EXPECT_THAT(producer.flush(patience), succeeds());
+  EXPECT_THAT(queue.ids(), ElementsAreArray(idsTo(500)));
+}
+
+TEST_F(ProducerWithSpool, AMessageThatTheQueueRefusesIsKeptAsideAndItsNeighboursGoOn) {
+  std::atomic<bool> isAway = true;
+  queue.setFate([&](std::span<const NewMessage> batch) {
+    if (isAway) return std::optional(away(batch));
+    std::vector<Result<void>> results;
+    for (const NewMessage& each : batch) {
+      const bool isBad = each.id.value == "2";
+      results.push_back(isBad ? Result<void>(Error{Errc::payloadTooLarge, "too large for this broker"})
+                              : Result<void>{});
+      if (!isBad) queue.store({&each, 1});
+    }
+    return std::optional(results);
+  });
+  Producer producer(queue.opener(), openSpool(), options());
+  std::vector<std::future<Result<void>>> futures;
+  for (int i = 1; i <= 3; ++i) futures.push_back(send(producer, i, Durability::stored));
+  EXPECT_TRUE(eventually([&] { return producer.figures().spooled == 3; }));
+  isAway = false;
+
+  EXPECT_THAT(futures[0].get(), succeeds());
+  EXPECT_THAT(futures[1].get(), failsWith(Errc::payloadTooLarge));
+  EXPECT_THAT(futures[2].get(), succeeds());
+  EXPECT_THAT(producer.flush(patience), succeeds());
+  EXPECT_EQ(producer.figures().spoolRefused, 1U);
+  EXPECT_THAT(queue.ids(), ElementsAre("1", "3"));
+}
+
+TEST_F(ProducerWithSpool, AMessageOfTheSpoolIsToldAtItsLimitThatItWillBeSentLater) {
+  queue.setFate([](auto batch) { return away(batch); });
+  Producer producer(queue.opener(), openSpool(), options());
+
+  auto sent = producer.send(message("1"), {.durability = Durability::stored, .limit = 200ms});
+
+  ASSERT_THAT(sent, succeeds());
+  const Result<void> outcome = sent->get();
+  EXPECT_THAT(outcome, failsWith(Errc::outcomeUnknown));
+  EXPECT_THAT(outcome.error().detail, HasSubstr("it is in the spool"));
+}
+
+/// The disk has the message, and the producer is about to note where: nothing of it may be sent before that.
+TEST_F(ProducerWithSpool, AMessageIsSentOnlyWhenItsCallerCanBeFound) {
+  class SlowToReturn final : public ISpool {
+   public:
+    SlowToReturn(std::unique_ptr<ISpool> spool, FakeQueue& queue) : spool_(std::move(spool)), queue_(queue) {}
+    Result<std::int64_t> append(std::span<const NewMessage> messages) override {
+      const Result<std::int64_t> first = spool_->append(messages);
+      eventually([&] { return queue_.ids().size() > 1; }, 100ms);
+      return first;
+    }
+    Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t bytes) override {
+      return spool_->read(from, messages, bytes);
+    }
+    Result<void> settle(std::span<const SpoolSettlement> settlements) override { return spool_->settle(settlements); }
+    SpoolFigures figures() const override { return spool_->figures(); }
+
+   private:
+    std::unique_ptr<ISpool> spool_;
+    FakeQueue& queue_;
+  };
+  std::atomic<bool> isAway = true;
+  queue.setFate([&](auto batch) { return isAway ? std::optional(away(batch)) : std::nullopt; });
+  Producer producer(queue.opener(), std::make_unique<SlowToReturn>(openSpool(), queue), options());
+  send(producer, 1, Durability::memory);
+  EXPECT_TRUE(eventually([&] { return producer.figures().spooled == 1; }));
+
+  auto stored = send(producer, 2, Durability::stored);
+  isAway = false;
+
+  ASSERT_EQ(stored.wait_for(patience), std::future_status::ready);
+  EXPECT_THAT(stored.get(), succeeds());
+  EXPECT_THAT(queue.ids(), ElementsAre("1", "2"));
+}
+
+TEST_F(ProducerWithSpool, WhatNeedsASpoolIsRefusedWithoutOne) {
+  ProducerOptions spilling;
+  spilling.onOverload = Overload::spill;
+  EXPECT_THROW(Producer(queue.opener(), spilling), std::system_error);
+  Producer producer(queue.opener());
+
+  EXPECT_THAT(producer.send(message("1"), {.durability = Durability::spooled}), failsWith(Errc::invalidArgument));
+}
+
+TEST_F(ProducerWithSpool, BeginAndEndOfSpoolingAreEvents) {
+  std::atomic<bool> isAway = true;
+  queue.setFate([&](auto batch) { return isAway ? std::optional(away(batch)) : std::nullopt; });
+  RecordedEvents events;
+  Producer producer(queue.opener(), openSpool(), options(), events);
+  EXPECT_THAT(send(producer, 1, Durability::spooled).get(), succeeds());
+  isAway = false;
+  EXPECT_THAT(producer.flush(patience), succeeds());
+
+  EXPECT_TRUE(events.waitFor<SpoolEmptied>());
+  EXPECT_EQ(events.of<SpoolBegan>().size(), 1U);
+}
+
+}  // namespace
+}  // namespace tenure::test
