@@ -29,23 +29,23 @@ class Callers {
   void add(SendNumber number, Caller caller) {
     if (caller.isWaiting()) byNumber_.emplace(number, std::move(caller));
   }
-  /// The message has its last word; nullopt where nobody asks for it.
+  /// The caller of a message whose outcome is known; nullopt where the caller does not wait for it.
   std::optional<Caller> take(SendNumber number);
 
   /// These messages are in the spool now, the first at that position, and their neighbours behind it.
   void spooled(const std::vector<SendNumber>& numbers, std::int64_t first);
   std::optional<Caller> takeSpooled(std::int64_t position);
-  /// Those of the spool whose deadline has come: their messages stay there.
+  /// Callers whose deadline has come while their messages are in the spool, where the messages stay.
   std::vector<Caller> expired(BootTime now);
   BootTime earliestDeadline() const noexcept {
     return deadlines_.empty() ? BootTime::max() : deadlines_.begin()->first;
   }
-  /// Of the spool, when the producer ends.
+  /// All callers whose messages are in the spool: the producer ends.
   std::vector<Caller> takeAllSpooled();
 
  private:
   std::unordered_map<SendNumber, Caller> byNumber_;
-  std::map<std::int64_t, Caller> byPosition_;  // of those that still wait
+  std::map<std::int64_t, Caller> byPosition_;  // callers of messages in the spool
   std::set<std::pair<BootTime, std::int64_t>> deadlines_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration longestWait = 1min;
-// What goes to the spool in one transaction.
+// Limits of one append to the spool.
 constexpr std::size_t spoolMessages = 2'000;
 constexpr std::size_t spoolBytes = 4U << 20U;
 
@@ -249,6 +249,7 @@ void Engine::sendBatch(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   while (isCopying_) wait(lock, BootTime::max(), [this] { return !isCopying_; });
   isDirect_ = false;
+  if (spool_) spoolWork_->notifyAll();  // at the end the spooler waits for this batch
   if (!copyAt_) {
     const std::size_t before = buffer_.bytes();
     std::vector<Ending> endings = buffer_.answered(results, clock_.now());
@@ -301,7 +302,7 @@ void Engine::settle(std::unique_lock<std::mutex>& lock, const std::vector<Spoole
     spill_.emptied();
     emit_(SpoolEmptied{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - spoolingSince_)});
   }
-  if (spool_) spoolWork_->notifyAll();
+  spoolWork_->notifyAll();
   say(lock, std::move(words));
 }
 

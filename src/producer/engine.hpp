@@ -51,7 +51,7 @@ class Engine {
  private:
   struct Flush {
     SendNumber last = 0;
-    std::size_t lost = 0;  // of those up to `last`
+    std::size_t lost = 0;  // messages up to `last` that were dropped or given up
     /// Once all up to `last` have left the buffer: those of the spool up to there.
     std::optional<std::int64_t> spooledUpTo{};
   };

@@ -221,6 +221,41 @@ TEST_F(ProducerWithSpool, AMessageIsSentOnlyWhenItsCallerCanBeFound) {
   EXPECT_THAT(queue.ids(), ElementsAre("1", "2"));
 }
 
+/// The disk is full and a batch hangs: its answer is what close() waits for, and nothing else.
+TEST_F(ProducerWithSpool, CloseWithAFullSpoolEndsWhenTheBatchUnderWayIsAnswered) {
+  class Full final : public ISpool {
+   public:
+    Result<std::int64_t> append(std::span<const NewMessage>) override { return Error{Errc::storeFull, "the disk"}; }
+    Result<std::vector<SpooledMessage>> read(std::int64_t, std::size_t, std::size_t) override {
+      return std::vector<SpooledMessage>{};
+    }
+    Result<void> settle(std::span<const SpoolSettlement>) override { return {}; }
+    SpoolFigures figures() const override { return {}; }
+  };
+  std::promise<void> answer;
+  std::shared_future<void> answered = answer.get_future().share();
+  std::promise<void> begun;
+  queue.setFate([&](auto) -> std::optional<std::vector<Result<void>>> {
+    begun.set_value();
+    answered.wait();
+    return std::nullopt;
+  });
+  ProducerOptions patient = options();
+  patient.spillAfter = 1h;
+  RecordedEvents events;
+  Producer producer(queue.opener(), std::make_unique<Full>(), patient, events);
+  auto stored = send(producer, 1, Durability::stored);
+  begun.get_future().wait();
+
+  auto closing = std::async(std::launch::async, [&] { return producer.close(1ms); });
+  EXPECT_TRUE(events.waitFor<SpoolRefused>());
+  answer.set_value();
+
+  ASSERT_EQ(closing.wait_for(patience), std::future_status::ready);
+  EXPECT_THAT(closing.get(), succeeds());
+  EXPECT_THAT(stored.get(), succeeds());
+}
+
 TEST_F(ProducerWithSpool, WhatNeedsASpoolIsRefusedWithoutOne) {
   ProducerOptions spilling;
   spilling.onOverload = Overload::spill;
