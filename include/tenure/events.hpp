@@ -30,7 +30,7 @@ struct CommandEnded {
 // --- a producer and its spool
 
 struct SpoolBegan {
-  TENURE_EVENT("spool_began", warn)  // what is sent goes to the spool first, until that is empty
+  TENURE_EVENT("spool_began", warn)  // new messages go to the spool first, until the spool is empty
   std::string why;
   std::size_t waiting = 0;
   void fields(auto&& f) const { f("why", why), f("waiting", waiting); }
@@ -49,7 +49,7 @@ struct SpoolRefused {
 struct SpoolDamaged {
   TENURE_EVENT("spool_damaged", error)
   std::string file;
-  std::string setAside;   // what it is called now
+  std::string setAside;   // the name of the damaged file now
   std::size_t saved = 0;  // messages that are in the new file
   std::string error;
   void fields(auto&& f) const { f("file", file), f("set_aside", setAside), f("saved", saved), f("error", error); }

@@ -23,7 +23,7 @@ class ISpool;  // sqlite::openSpool()
 /// When the future of a send is ready.
 enum class Durability {
   memory,   // the message is in the buffer, and lost if the process dies: ProducerFigures::atRisk
-  spooled,  // it is in the spool on disk, or the queue has confirmed it
+  spooled,  // the message is in the spool on disk, or the queue has confirmed it
   stored,   // the queue has confirmed it
 };
 

@@ -34,7 +34,7 @@ class Attempt {
 
  private:
   static constexpr int longest = 3;  // less than the client's own limit
-  int share_ = 1;                    // of a sixth of the session's timeout
+  int share_ = 1;                    // the next limit, in sixths of the session's timeout
   std::optional<BootTime> due_;
 };
 

@@ -15,7 +15,7 @@ namespace tenure {
 
 struct SpoolFigures {
   std::size_t messages = 0;          // that wait to be sent
-  std::uint64_t bytes = 0;           // of their bodies and headers
+  std::uint64_t bytes = 0;           // bodies and headers of the waiting messages
   std::uint64_t maxBytes = 0;        // beyond which it takes nothing
   std::size_t refused = 0;           // that a queue has refused for what they are: kept aside
   std::optional<WallTime> oldest{};  // when the first that waits was appended
@@ -27,7 +27,7 @@ struct SpooledMessage {
   std::int64_t position = 0;  // grows in the order of appends
 };
 
-/// What became of a message of the spool.
+/// The outcome of a message that was sent from the spool.
 struct SpoolSettlement {
   std::int64_t position = 0;
   std::optional<Error> refusal{};  // nullopt: its queue has confirmed it

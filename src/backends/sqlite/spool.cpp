@@ -53,7 +53,7 @@ class Spool final : public ISpool {
     const std::lock_guard alone(mutex_);
     if (settlements.empty()) return {};
     return orReplaced<void>([&]() -> Result<void> {
-      // It need not be synced: the next append does that.
+      // The commit need not be synced: the next append syncs it.
       Result<void> settled = connection().run("PRAGMA synchronous=NORMAL");
       if (settled) settled = inTransaction(connection(), [&] { return settleRows(settlements); });
       const Result<void> synced = connection().run("PRAGMA synchronous=FULL");

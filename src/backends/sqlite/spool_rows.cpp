@@ -32,7 +32,7 @@ CREATE TABLE tenure_spool_refused(
   reason TEXT NOT NULL, refused_at INTEGER NOT NULL);
 )sql";
 
-// One process has the file to itself: then a log is safe with each version of SQLite, and a commit costs one sync.
+// Only one process has the file open: then WAL is safe in each version of SQLite, and a commit costs one sync.
 constexpr const char* settings =
     "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
     "PRAGMA journal_size_limit=16777216; BEGIN IMMEDIATE; COMMIT;";
@@ -88,7 +88,7 @@ struct Reach {
 
 /// How far messages can be read from there on, upwards or downwards.
 Reach reach(Connection& connection, std::int64_t from, bool upwards, std::int64_t none) {
-  // The ends of values: whoever asks for them has read all of the value.
+  // To return the last byte of a value, SQLite reads all of the value.
   constexpr std::string_view select = "SELECT n, substr(body, -1), substr(headers, -1) FROM old.tenure_message ";
   Query rows = connection.query(
       std::string(select) + (upwards ? "WHERE n >= ?1 ORDER BY n" : "WHERE n <= ?1 ORDER BY n DESC"), from);
@@ -174,7 +174,7 @@ Result<std::size_t> salvage(const std::filesystem::path& from, SpoolFile& to) {
   if (const Result<void> attached = into.run("ATTACH DATABASE ?1 AS old", from.string()); !attached)
     return attached.error();
   const Result<void> saved = copyMessages(to);
-  for (const char* table : {"tenure_spool_time", "tenure_spool_refused"})  // what of them can be read
+  for (const char* table : {"tenure_spool_time", "tenure_spool_refused"})  // as many rows as can be read
     static_cast<void>(
         into.run("INSERT OR IGNORE INTO main." + std::string(table) + " SELECT * FROM old." + std::string(table)));
   static_cast<void>(into.run("DETACH DATABASE old"));

@@ -35,7 +35,7 @@ Result<SpoolFile> openSpoolFile(const SpoolOptions& options);
 
 /// Whether the file, which could not be opened or used for that, is damaged rather than something else.
 bool isDamaged(const std::filesystem::path& file, const Error& error);
-/// What the damaged file is called from now on, with its journals. Errors: unavailable.
+/// Renames the damaged file and its journals; the file's new name. Errors: unavailable.
 Result<std::filesystem::path> setAside(const std::filesystem::path& file);
 /// Brings what can be read of a spool's file to a new one, in order; how many messages wait there then.
 Result<std::size_t> salvage(const std::filesystem::path& from, SpoolFile& to);
