@@ -49,6 +49,8 @@ struct ProducerOptions {
   std::chrono::milliseconds sendLimit{30'000};  // up to 1 h
   /// With a spool: all that waits goes there when a message was not confirmed for so long. 1 ms to 1 h.
   std::chrono::milliseconds spillAfter{500};
+  /// With a spool: each message goes through it, also while the queue keeps up.
+  bool spoolAll = false;
   /// The wait after a batch that the queue did not take is drawn from up to retryBase, doubled with each: 1 ms to 1 h.
   std::chrono::milliseconds retryBase{100};
   std::chrono::milliseconds retryMax{10'000};

@@ -300,7 +300,8 @@ void Engine::settle(std::unique_lock<std::mutex>& lock, const std::vector<Spoole
   if (!over.empty()) nextOfSpool_ = std::max(nextOfSpool_, firstLeft(batch, over));
   if (inSpool() == 0 && !isAppending_ && spill_.isSpooling()) {
     spill_.emptied();
-    emit_(SpoolEmptied{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - spoolingSince_)});
+    if (!spill_.isSpooling())
+      emit_(SpoolEmptied{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - spoolingSince_)});
   }
   spoolWork_->notifyAll();
   say(lock, std::move(words));

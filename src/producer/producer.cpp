@@ -30,6 +30,7 @@ ProducerOptions checked(const Producer::OpenSink& open, bool hasSpool, const Pro
                      "needs a producer with a spool");
   complaints.require(hasSpool || options.onOverload != Overload::spill, "producer.onOverload", "spill",
                      "needs a producer with a spool");
+  complaints.require(hasSpool || !options.spoolAll, "producer.spoolAll", "true", "needs a producer with a spool");
   time(options.retryBase, 1ms, "producer.retryBase");
   time(options.retryMax, options.retryBase, "producer.retryMax");
   complaints.throwIfAny();

@@ -22,7 +22,7 @@ const char* Spill::why(const SendBuffer& buffer, BootTime now, bool isEnding) co
 bool Spill::failed(bool spoolIsEmpty, bool isEnding, BootTime now) noexcept {
   hasFailedAtEnd_ = hasFailedAtEnd_ || isEnding;
   notBefore_ = now + backoff_.next();
-  if (spoolIsEmpty) isSpooling_ = false;
+  if (spoolIsEmpty) isSpooling_ = options_.spoolAll;
   return !std::exchange(hasFailed_, true);
 }
 

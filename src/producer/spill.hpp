@@ -15,7 +15,9 @@ class Spill {
  public:
   /// `holds`: the spool has messages of a former producer.
   Spill(const ProducerOptions& options, bool holds, Random random) noexcept
-      : options_(options), backoff_(options.retryBase, options.retryMax, random), isSpooling_(holds) {}
+      : options_(options),
+        backoff_(options.retryBase, options.retryMax, random),
+        isSpooling_(holds || options.spoolAll) {}
 
   bool isSpooling() const noexcept { return isSpooling_; }
   /// When messages are to go to the spool next; BootTime::max(): not for now. `isEnding`: all that are left, as long as
@@ -31,7 +33,7 @@ class Spill {
   }
   /// True for the first failure since it took any.
   bool failed(bool spoolIsEmpty, bool isEnding, BootTime now) noexcept;
-  void emptied() noexcept { isSpooling_ = false; }
+  void emptied() noexcept { isSpooling_ = options_.spoolAll; }
 
  private:
   bool isOver(const SendBuffer& buffer) const noexcept {

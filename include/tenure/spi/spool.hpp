@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tenure/message.hpp"
@@ -27,10 +28,28 @@ struct SpooledMessage {
   std::int64_t position = 0;  // grows in the order of appends
 };
 
+struct RefusedMessage {
+  SpooledMessage spooled{};
+  std::string reason{};
+  WallTime at{};
+};
+
 /// The outcome of a message that was sent from the spool.
 struct SpoolSettlement {
   std::int64_t position = 0;
   std::optional<Error> refusal{};  // nullopt: its queue has confirmed it
+};
+
+/// Up to where a log file was sent. A file that was rotated keeps inode and time of birth under its new name.
+struct FollowedFile {
+  std::string path{};  // the name that is followed
+  std::uint64_t inode = 0;
+  std::int64_t bornAt = 0;  // in nanoseconds since 1970; 0: its file system does not tell
+  WallTime cutAt{};         // when it was last seen to be shorter, or other, than it had been; 1970: never
+  std::int64_t offset = 0;  // of the first byte that was not sent
+  std::string head{};       // its first bytes up to there, some hundreds at most: those of another differ
+
+  bool operator==(const FollowedFile&) const = default;
 };
 
 /// Messages on disk, in the order in which they were appended, until they are settled. One process at a time.
@@ -39,11 +58,15 @@ class ISpool {
  public:
   virtual ~ISpool() = default;
   /// Appends all of them or none. Durable when it returns. The positions of a call follow each other from the first,
-  /// which is returned.
+  /// which is returned. `sent`, unless null: up to where their file was sent with them, in the same transaction.
   ///
   /// Errors:  storeFull    it is as large as it may be, or the disk is full; the detail says which
   ///          invalidArgument, payloadTooLarge, unavailable, storeFailed
-  virtual Result<std::int64_t> append(std::span<const NewMessage> messages) = 0;
+  virtual Result<std::int64_t> append(std::span<const NewMessage> messages, const FollowedFile* sent = nullptr) = 0;
+  /// Of each path the newest.
+  virtual Result<std::vector<FollowedFile>> followed() = 0;
+  /// Those that were kept aside, the oldest first, from that position on; so many at most.
+  virtual Result<std::vector<RefusedMessage>> refused(std::int64_t from, std::size_t messages) = 0;
   /// The oldest from that position on, in order: so many, and not much more than so many bytes; at least one where any
   /// is there.
   virtual Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t bytes) = 0;

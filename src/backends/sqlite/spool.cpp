@@ -32,7 +32,7 @@ class Spool final : public ISpool {
     return count();
   }
 
-  Result<std::int64_t> append(std::span<const NewMessage> messages) override {
+  Result<std::int64_t> append(std::span<const NewMessage> messages, const FollowedFile* sent) override {
     const std::lock_guard alone(mutex_);
     std::uint64_t bytes = 0;
     for (const NewMessage& message : messages) bytes += sizeOf(message);
@@ -41,7 +41,17 @@ class Spool final : public ISpool {
       return Error{Errc::storeFull, options_.file.string() + ": the spool is full: " + std::to_string(now.messages) +
                                         " messages of " + std::to_string(now.bytes) + " bytes wait, the limit is " +
                                         std::to_string(options_.maxBytes) + " bytes"};
-    return orReplaced<std::int64_t>([&] { return appendRows(messages); });
+    return orReplaced<std::int64_t>([&] { return appendRows(messages, sent); });
+  }
+
+  Result<std::vector<FollowedFile>> followed() override {
+    const std::lock_guard alone(mutex_);
+    return orReplaced<std::vector<FollowedFile>>([&] { return followedRows(); });
+  }
+
+  Result<std::vector<RefusedMessage>> refused(std::int64_t from, std::size_t messages) override {
+    const std::lock_guard alone(mutex_);
+    return orReplaced<std::vector<RefusedMessage>>([&] { return refusedRows(from, messages); });
   }
 
   Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t bytes) override {
@@ -96,7 +106,7 @@ class Spool final : public ISpool {
     return count();
   }
 
-  Result<std::int64_t> appendRows(std::span<const NewMessage> messages) {
+  Result<std::int64_t> appendRows(std::span<const NewMessage> messages, const FollowedFile* sent) {
     std::int64_t first = 0;
     Result<void> done = inTransaction(connection(), [&]() -> Result<void> {
       if (const auto appended = appendTo(connection(), file_.queue, messages, false); !appended)
@@ -105,6 +115,8 @@ class Spool final : public ISpool {
       if (const Result<bool> row = last.next(); !row) return row.error();
       first = last.integer(0) - static_cast<std::int64_t>(messages.size()) + 1;
       if (const Result<void> timed = appendTimes(messages, first); !timed) return timed;
+      if (sent != nullptr)
+        if (const Result<void> kept = keep(*sent); !kept) return kept;
       return connection().run(
           "UPDATE tenure_spool SET messages = messages + ?1, bytes = bytes + (SELECT coalesce(sum(" +
               std::string(sizes) + "), 0) FROM tenure_message WHERE n >= ?2)",
@@ -112,6 +124,25 @@ class Spool final : public ISpool {
     });
     if (done) done = count();
     return done ? Result<std::int64_t>(first) : done.error();
+  }
+
+  Result<void> keep(const FollowedFile& file) {
+    return connection().run(
+        "INSERT OR REPLACE INTO tenure_spool_followed(path, inode, born_at, cut_at, sent, head)"
+        " VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+        file.path, static_cast<std::int64_t>(file.inode), file.bornAt, file.cutAt, file.offset, Blob{file.head});
+  }
+
+  Result<std::vector<FollowedFile>> followedRows() {
+    Query rows = connection().query("SELECT path, inode, born_at, cut_at, sent, head FROM tenure_spool_followed");
+    std::vector<FollowedFile> all;
+    for (;;) {
+      const Result<bool> row = rows.next();
+      if (!row) return row.error();
+      if (!*row) return all;
+      all.push_back({std::string(rows.text(0)), static_cast<std::uint64_t>(rows.integer(1)), rows.integer(2),
+                     rows.time(3), rows.integer(4), std::string(rows.bytes(5))});
+    }
   }
 
   Result<void> appendTimes(std::span<const NewMessage> messages, std::int64_t position) {
@@ -137,14 +168,32 @@ class Spool final : public ISpool {
       const Result<bool> row = rows.next();
       if (!row) return row.error();
       if (!*row) break;
-      NewMessage message{MessageId{rows.text(1)}, GroupId{rows.text(2)}, rows.text(3),
-                         storage::sentHeaders(rows.bytes(4))};
-      if (!rows.isNull(5)) message.deliverAt = rows.time(5);
-      message.replacesScheduled = rows.integer(6) == 1;
-      size += sizeOf(message);
-      read.push_back({std::move(message), rows.integer(0)});
+      read.push_back(messageIn(rows));
+      size += sizeOf(read.back().message);
     }
     return read;
+  }
+
+  /// Of a row that begins with n, id, grp, body, headers, deliver_at, replaces.
+  static SpooledMessage messageIn(Query& row) {
+    NewMessage message{MessageId{row.text(1)}, GroupId{row.text(2)}, row.text(3), storage::sentHeaders(row.bytes(4))};
+    if (!row.isNull(5)) message.deliverAt = row.time(5);
+    message.replacesScheduled = row.integer(6) == 1;
+    return {std::move(message), row.integer(0)};
+  }
+
+  Result<std::vector<RefusedMessage>> refusedRows(std::int64_t from, std::size_t messages) {
+    Query rows = connection().query(
+        "SELECT n, id, grp, body, headers, deliver_at, replaces, reason, refused_at FROM tenure_spool_refused"
+        " WHERE n >= ?1 ORDER BY n LIMIT ?2",
+        from, static_cast<std::int64_t>(messages));
+    std::vector<RefusedMessage> read;
+    for (;;) {
+      const Result<bool> row = rows.next();
+      if (!row) return row.error();
+      if (!*row) return read;
+      read.push_back({messageIn(rows), std::string(rows.text(7)), rows.time(8)});
+    }
   }
 
   Result<void> settleRows(std::span<const SpoolSettlement> settlements) {

@@ -30,6 +30,12 @@ CREATE TABLE tenure_spool_refused(
   id TEXT NOT NULL, grp TEXT NOT NULL, body BLOB NOT NULL, headers TEXT, enqueued_at INTEGER NOT NULL,
   deliver_at INTEGER, replaces INTEGER NOT NULL DEFAULT 0,
   reason TEXT NOT NULL, refused_at INTEGER NOT NULL);
+CREATE TABLE tenure_spool_followed(
+  path TEXT PRIMARY KEY,        -- that is followed
+  inode INTEGER NOT NULL, born_at INTEGER NOT NULL,  -- of the file that has or had that name
+  cut_at INTEGER NOT NULL,      -- when it was last seen to be shorter than it had been
+  sent INTEGER NOT NULL,        -- so many bytes of it
+  head BLOB NOT NULL) WITHOUT ROWID;  -- its first bytes
 )sql";
 
 // Only one process has the file open: then WAL is safe in each version of SQLite, and a commit costs one sync.
@@ -174,7 +180,8 @@ Result<std::size_t> salvage(const std::filesystem::path& from, SpoolFile& to) {
   if (const Result<void> attached = into.run("ATTACH DATABASE ?1 AS old", from.string()); !attached)
     return attached.error();
   const Result<void> saved = copyMessages(to);
-  for (const char* table : {"tenure_spool_time", "tenure_spool_refused"})  // as many rows as can be read
+  for (const char* table :
+       {"tenure_spool_time", "tenure_spool_refused", "tenure_spool_followed"})  // as many rows as can be read
     static_cast<void>(
         into.run("INSERT OR IGNORE INTO main." + std::string(table) + " SELECT * FROM old." + std::string(table)));
   static_cast<void>(into.run("DETACH DATABASE old"));

@@ -3,6 +3,7 @@
 ///   tenure_spool            one row: that the file is a spool, and how much waits in it
 ///   tenure_spool_time       when messages are to come to their queue, of those that have a time
 ///   tenure_spool_refused    messages that a queue has refused for what they are
+///   tenure_spool_followed   up to where files were sent
 #pragma once
 
 #include <cstdint>

@@ -192,8 +192,8 @@ TEST_F(ProducerWithSpool, AMessageIsSentOnlyWhenItsCallerCanBeFound) {
   class SlowToReturn final : public ISpool {
    public:
     SlowToReturn(std::unique_ptr<ISpool> spool, FakeQueue& queue) : spool_(std::move(spool)), queue_(queue) {}
-    Result<std::int64_t> append(std::span<const NewMessage> messages) override {
-      const Result<std::int64_t> first = spool_->append(messages);
+    Result<std::int64_t> append(std::span<const NewMessage> messages, const FollowedFile* sent) override {
+      const Result<std::int64_t> first = spool_->append(messages, sent);
       eventually([&] { return queue_.ids().size() > 1; }, 100ms);
       return first;
     }
@@ -201,6 +201,10 @@ TEST_F(ProducerWithSpool, AMessageIsSentOnlyWhenItsCallerCanBeFound) {
       return spool_->read(from, messages, bytes);
     }
     Result<void> settle(std::span<const SpoolSettlement> settlements) override { return spool_->settle(settlements); }
+    Result<std::vector<FollowedFile>> followed() override { return spool_->followed(); }
+    Result<std::vector<RefusedMessage>> refused(std::int64_t from, std::size_t messages) override {
+      return spool_->refused(from, messages);
+    }
     SpoolFigures figures() const override { return spool_->figures(); }
 
    private:
@@ -225,11 +229,17 @@ TEST_F(ProducerWithSpool, AMessageIsSentOnlyWhenItsCallerCanBeFound) {
 TEST_F(ProducerWithSpool, CloseWithAFullSpoolEndsWhenTheBatchUnderWayIsAnswered) {
   class Full final : public ISpool {
    public:
-    Result<std::int64_t> append(std::span<const NewMessage>) override { return Error{Errc::storeFull, "the disk"}; }
+    Result<std::int64_t> append(std::span<const NewMessage>, const FollowedFile*) override {
+      return Error{Errc::storeFull, "the disk"};
+    }
     Result<std::vector<SpooledMessage>> read(std::int64_t, std::size_t, std::size_t) override {
       return std::vector<SpooledMessage>{};
     }
     Result<void> settle(std::span<const SpoolSettlement>) override { return {}; }
+    Result<std::vector<FollowedFile>> followed() override { return std::vector<FollowedFile>{}; }
+    Result<std::vector<RefusedMessage>> refused(std::int64_t, std::size_t) override {
+      return std::vector<RefusedMessage>{};
+    }
     SpoolFigures figures() const override { return {}; }
   };
   std::promise<void> answer;
@@ -254,6 +264,27 @@ TEST_F(ProducerWithSpool, CloseWithAFullSpoolEndsWhenTheBatchUnderWayIsAnswered)
   ASSERT_EQ(closing.wait_for(patience), std::future_status::ready);
   EXPECT_THAT(closing.get(), succeeds());
   EXPECT_THAT(stored.get(), succeeds());
+}
+
+/// The queue keeps up, and has the message only once it is on disk.
+TEST_F(ProducerWithSpool, WithSpoolAllAMessageIsOnDiskBeforeItIsSent) {
+  std::promise<void> answer;
+  std::shared_future<void> answered = answer.get_future().share();
+  queue.setFate([&](auto) -> std::optional<std::vector<Result<void>>> {
+    answered.wait();
+    return std::nullopt;
+  });
+  ProducerOptions all = options();
+  all.spoolAll = true;
+  Producer producer(queue.opener(), openSpool(), all);
+
+  EXPECT_THAT(send(producer, 1, Durability::spooled).get(), succeeds());
+  EXPECT_EQ(producer.figures().spooled, 1U);
+  answer.set_value();
+  EXPECT_THAT(producer.flush(patience), succeeds());
+  EXPECT_THAT(send(producer, 2, Durability::spooled).get(), succeeds());
+  EXPECT_THAT(producer.flush(patience), succeeds());
+  EXPECT_THAT(queue.ids(), ElementsAre("1", "2"));
 }
 
 TEST_F(ProducerWithSpool, WhatNeedsASpoolIsRefusedWithoutOne) {

@@ -86,6 +86,22 @@ TEST_F(SpoolTest, ReadsNoMoreThanAskedForAndFromWhereItIsAsked) {
   EXPECT_THAT(*spool->read(*first + 8, 10, 1U << 20U), SizeIs(2));
 }
 
+TEST_F(SpoolTest, KeepsUpToWhereAFileWasSent) {
+  const FollowedFile begun{"/var/log/shop.log", 7, 1'234, WallTime{}, 10, "ten bytes."};
+  FollowedFile later = begun;
+  later.offset = 20;
+  later.cutAt = WallTime{5ms};
+  const FollowedFile other{"/var/log/other.log", UINT64_MAX, 0, WallTime{}, 1, std::string(1, '\0')};
+  {
+    const auto spool = open();
+    EXPECT_THAT(*spool->followed(), IsEmpty());
+    for (const FollowedFile& sent : {begun, other, later})
+      ASSERT_THAT(spool->append(messages(1, 1), &sent), succeeds());
+  }
+
+  EXPECT_THAT(*open()->followed(), testing::UnorderedElementsAre(later, other));
+}
+
 TEST_F(SpoolTest, SettledMessagesAreGoneAndRefusedOnesAreKeptAside) {
   const auto spool = open();
   const auto first = spool->append(messages(1, 4));
@@ -98,6 +114,11 @@ TEST_F(SpoolTest, SettledMessagesAreGoneAndRefusedOnesAreKeptAside) {
   EXPECT_THAT(idsIn(*spool), ElementsAre("2", "4"));
   EXPECT_EQ(spool->figures().messages, 2U);
   EXPECT_EQ(spool->figures().refused, 1U);
+  const auto refused = spool->refused(0, 10);
+  ASSERT_THAT(refused, succeeds());
+  ASSERT_THAT(*refused, SizeIs(1));
+  EXPECT_EQ(refused->front().spooled.message, message(3));
+  EXPECT_THAT(refused->front().reason, HasSubstr("too large"));
   ASSERT_THAT(spool->settle(std::vector<SpoolSettlement>{{*first + 1, {}}, {*first + 3, {}}}), succeeds());
   EXPECT_EQ(spool->figures().bytes, 0U);
   EXPECT_FALSE(spool->figures().oldest);
