@@ -5,8 +5,8 @@ namespace tenure::cli {
 std::vector<Command> commands(const std::vector<std::string>& words, const ConfigReader& file) {
   std::vector<Command> all{consumeCommand(file), relayCommand(file), runCommand(words, file),
                            produceCommand(),     statusCommand(),    handoverCommand()};
-  for (const auto& group :
-       {queueCommands(), scheduledCommands(), deadLetterCommands(), fenceCommands(), tokenCommands(), schemaCommands()})
+  for (const auto& group : {queueCommands(), scheduledCommands(), deadLetterCommands(), spoolCommands(),
+                            fenceCommands(), tokenCommands(), schemaCommands()})
     all.insert(all.end(), group.begin(), group.end());
   all.push_back(checkCommand());
   all.push_back(urlsCommand());

@@ -20,6 +20,7 @@ Command peekCommand();
 Command resumeCommand();
 std::vector<Command> scheduledCommands();
 std::vector<Command> deadLetterCommands();
+std::vector<Command> spoolCommands();
 std::vector<Command> fenceCommands();
 std::vector<Command> tokenCommands();
 std::vector<Command> schemaCommands();

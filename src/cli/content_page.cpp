@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "cli/base64.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -51,20 +52,6 @@ std::string bodyText(std::string_view body) {
 }
 
 }  // namespace
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::string_view three = bytes.substr(at, 3);
-    unsigned bits = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      bits = bits << 8U | (i < three.size() ? static_cast<unsigned char>(three[i]) : 0U);
-    for (std::size_t i = 0; i < 4; ++i)
-      text += i <= three.size() ? letters[(bits >> (18U - 6U * static_cast<unsigned>(i))) & 63U] : '=';
-  }
-  return text;
-}
 
 std::string contentPage(const NewMessage& message) {
   std::string page;

@@ -2,13 +2,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "tenure/message.hpp"
 
 namespace tenure::cli {
-
-std::string base64(std::string_view bytes);
 
 /// Lines for headers and body; of a body that is not UTF-8 the first KiB, in hexadecimal.
 std::string contentPage(const NewMessage& message);

@@ -3,7 +3,6 @@
 #include <thread>
 #include <utility>
 
-#include "storage/waiting_rows.hpp"
 #include "tenure/message.hpp"
 
 namespace tenure::cli {
@@ -16,45 +15,18 @@ bool isOfMessage(const Error& error) noexcept {
   return error.is(Errc::alreadyScheduled) || error.is(Errc::alreadyDone);
 }
 
-Result<std::optional<WallTime>> Timing::from(WallTime now) const {
-  if (!delay) return at;
-  const Result<WallTime> after = timeAfter(now, *delay);
-  return after ? Result<std::optional<WallTime>>(*after) : after.error();
-}
-
-Intake::Intake(LineReader& reader, LineFormat format, IMessageSink& sink, BadLine onBadLine,
+Intake::Intake(LineReader& reader, LineMessages messages, IMessageSink& sink, BadLine onBadLine,
                std::chrono::milliseconds patience)
     : reader_(reader),
-      format_(format),
+      messages_(std::move(messages)),
       sink_(sink),
       onBadLine_(std::move(onBadLine)),
       patience_(patience),
       backoff_(std::chrono::milliseconds{2}, std::chrono::milliseconds{200}, Random{freshSeed()}) {}
 
-Result<NewMessage> Intake::messageIn(const Line& line) const {
-  if (line.tooLong)
-    return Error{Errc::payloadTooLarge, "the line has " + std::to_string(line.bytes) + " bytes, at most " +
-                                            std::to_string(reader_.longestLine()) + " are allowed"};
-  Result<NewMessage> message = parseMessageLine(format_, line.text);
-  if (!message) return message;
-  const WallTime now = systemClock().wallNow();
-  if (!message->deliverAt) {
-    const auto at = timing_.from(now);
-    if (!at) return at.error();
-    message->deliverAt = *at;
-  }
-  message->replacesScheduled = timing_.replaces;
-  if (const auto valid = storage::checkTime(*message, now); !valid) return valid.error();
-  if (producer_.empty()) return message;
-  Result<MessageId> id = messageIdOf(producer_, message->id.value);
-  if (!id) return id.error();
-  message->id = *std::move(id);
-  return message;
-}
-
 void Intake::take(const Line& line) {
   lastLine_ = line.number;
-  Result<NewMessage> message = messageIn(line);
+  Result<NewMessage> message = messages_.of(line);
   if (!message) {
     ++counts_.bad;
     onBadLine_(line.number, message.error().message());

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/backoff.hpp"
+#include "cli/line_messages.hpp"
 #include "cli/line_reader.hpp"
-#include "cli/message_line.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::cli {
@@ -24,16 +24,6 @@ struct IntakeCounts {
 /// One message is refused for its id: another one waits under it, or has come to its queue.
 bool isOfMessage(const Error& error) noexcept;
 
-/// When messages are to come to their queue.
-struct Timing {
-  std::optional<std::chrono::microseconds> delay{};  // from the moment at which the line is read
-  std::optional<WallTime> at{};
-  bool replaces = false;  // a message that waits under the same id
-
-  /// Errors: invalidArgument  more than ten years ahead
-  Result<std::optional<WallTime>> from(WallTime now) const;
-};
-
 /// A batch is stored when it is full, and when the input has nothing more at the moment: a slow producer's line does
 /// not wait for the next one. Memory stays within one batch and one line.
 /// Threads: one.
@@ -42,12 +32,8 @@ class Intake {
   using BadLine = std::function<void(std::int64_t number, const std::string& why)>;
 
   /// Borrows the reader and the sink. A queue that is busy is tried again for `patience`.
-  Intake(LineReader& reader, LineFormat format, IMessageSink& sink, BadLine onBadLine,
+  Intake(LineReader& reader, LineMessages messages, IMessageSink& sink, BadLine onBadLine,
          std::chrono::milliseconds patience = std::chrono::seconds{30});
-  /// The ids in the input are this producer's own, see messageIdOf().
-  void setProducer(std::string name) { producer_ = std::move(name); }
-  /// For each line that has no time of its own.
-  void setTiming(Timing timing) { timing_ = timing; }
 
   /// Reads to the end of the input. A bad line is told and skipped; an error says that the queue or the input failed
   /// and that nothing after the last stored batch was stored.
@@ -56,7 +42,6 @@ class Intake {
 
  private:
   void take(const Line& line);
-  Result<NewMessage> messageIn(const Line& line) const;
   Result<void> store();
   Result<void> append(std::span<const NewMessage> messages);
   /// After a message of the batch was refused for its id: the others are stored.
@@ -66,12 +51,10 @@ class Intake {
   Result<void> flush();
 
   LineReader& reader_;
-  LineFormat format_;
+  const LineMessages messages_;
   IMessageSink& sink_;
   BadLine onBadLine_;
   std::chrono::milliseconds patience_;
-  std::string producer_{};
-  Timing timing_{};
   Backoff backoff_;
   std::vector<NewMessage> batch_;
   std::vector<std::int64_t> lines_;  // of the batch's messages

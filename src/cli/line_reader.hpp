@@ -1,8 +1,9 @@
-/// Lines from a descriptor, with bounded memory whatever the input is.
+/// Lines of what a descriptor gives, with bounded memory whatever that is.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,21 +19,22 @@ struct Line {
   std::size_t bytes = 0;  // of the whole line
 };
 
-class LineReader {
+/// What was read and is no whole line yet: at most one line.
+class LineBuffer {
  public:
-  LineReader(int descriptor, std::size_t longestLine) : descriptor_(descriptor), longest_(longestLine) {}
+  explicit LineBuffer(std::size_t longestLine) : longest_(longestLine) {}
 
-  /// The next line, or nullopt at the end of the input. A last line without a line break counts.
-  Result<std::optional<Line>> next();
   std::size_t longestLine() const noexcept { return longest_; }
-  /// False when next() would have to wait for whoever writes the input.
-  bool isReady() const noexcept;
+  /// Nullopt: there is no whole one.
+  std::optional<Line> take();
+  bool hasLine() const noexcept { return buffer_.find('\n', scanned_) != std::string::npos; }
+  /// Appends what the descriptor gives; false: nothing, it is at its end.
+  Result<bool> fillFrom(int descriptor);
+  /// There is no more: what is left becomes a line, although it has no line break. False: nothing is left.
+  bool endLine();
+  void clear() { *this = LineBuffer(longest_); }
 
  private:
-  Result<bool> fill();
-  std::optional<Line> takeBuffered();
-
-  int descriptor_;
   std::size_t longest_;
   std::string buffer_;
   std::size_t begin_ = 0;    // of the current line
@@ -40,6 +42,27 @@ class LineReader {
   std::int64_t number_ = 0;
   bool skipping_ = false;    // inside a line that is too long
   std::size_t skipped_ = 0;  // bytes of it dropped so far
+};
+
+class LineReader {
+ public:
+  /// False: the input is taken for ended, and its unfinished line is dropped. Else the descriptor can be read.
+  using Wait = std::function<bool()>;
+
+  /// `wait` is called before each read; none: the read waits.
+  LineReader(int descriptor, std::size_t longestLine, Wait wait = {})
+      : descriptor_(descriptor), buffer_(longestLine), wait_(std::move(wait)) {}
+
+  /// The next line, or nullopt at the end of the input. A last line without a line break counts.
+  Result<std::optional<Line>> next();
+  std::size_t longestLine() const noexcept { return buffer_.longestLine(); }
+  /// False when next() would have to wait for more input.
+  bool isReady() const noexcept;
+
+ private:
+  int descriptor_;
+  LineBuffer buffer_;
+  Wait wait_;
   bool ended_ = false;
 };
 

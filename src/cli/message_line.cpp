@@ -4,6 +4,7 @@
 
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "cli/base64.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -86,6 +87,22 @@ Result<void> setBody(NewMessage& message, const Member& member) {
   return {};
 }
 
+/// Bytes that are no text, as exports of messages have them.
+Result<void> setBytes(NewMessage& message, const Member& member) {
+  const auto text = textOf(member);
+  if (!text) return text.error();
+  auto bytes = bytesOfBase64(*text);
+  if (!bytes) return bad("\"body_base64\" is not base64");
+  message.body = *std::move(bytes);
+  return {};
+}
+
+Result<void> setReplace(NewMessage& message, const Member& member) {
+  if (member.value != "true" && member.value != "false") return bad("\"replace\" is neither true nor false");
+  message.replacesScheduled = member.value == "true";
+  return {};
+}
+
 Result<void> setTime(NewMessage& message, Result<WallTime> at, const Member& member) {
   if (message.deliverAt) return bad("\"delay\" and \"deliver_at\" are both given");
   if (!at) return bad("\"" + member.key + "\": " + at.error().detail);
@@ -124,8 +141,14 @@ struct Key {
   std::string_view name;
   Result<void> (*set)(NewMessage&, const Member&);
 };
-constexpr std::array keys{Key{"id", setId},           Key{"group", setGroup}, Key{"body", setBody},
-                          Key{"headers", setHeaders}, Key{"delay", setDelay}, Key{"deliver_at", setDeliverAt}};
+constexpr std::array keys{Key{"id", setId},
+                          Key{"group", setGroup},
+                          Key{"body", setBody},
+                          Key{"body_base64", setBytes},
+                          Key{"headers", setHeaders},
+                          Key{"delay", setDelay},
+                          Key{"deliver_at", setDeliverAt},
+                          Key{"replace", setReplace}};
 
 Result<void> checkSizes(const NewMessage& message) {
   if (message.body.size() > maxBodyBytes) return large("a body", message.body.size(), maxBodyBytes);
@@ -157,13 +180,15 @@ Result<NewMessage> parseJsonLine(std::string_view line) {
     const auto key = std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == member.key; });
     if (key == keys.end())
       return bad("key \"" + escaped(member.key) +
-                 "\" is not known: expected id, group, body, headers, delay, deliver_at");
+                 "\" is not known: expected id, group, body, body_base64, headers, delay, deliver_at, replace");
     if (std::find(seen.begin(), seen.end(), member.key) != seen.end())
       return bad("key \"" + member.key + "\" is given twice");
     seen.push_back(member.key);
     if (const auto set = key->set(message, member); !set) return set.error();
   }
-  if (std::find(seen.begin(), seen.end(), "body") == seen.end()) return bad("\"body\" is missing");
+  const auto bodies = std::ranges::count(seen, "body") + std::ranges::count(seen, "body_base64");
+  if (bodies == 0) return bad("\"body\" is missing");
+  if (bodies == 2) return bad("\"body\" and \"body_base64\" are both given");
   return message;
 }
 
@@ -179,14 +204,14 @@ std::size_t longestLine(LineFormat format) noexcept {
   return format == LineFormat::lines ? maxBodyBytes : 6 * (maxBodyBytes + maxHeaderBytes) + 4096;
 }
 
-Result<NewMessage> parseMessageLine(LineFormat format, std::string_view line) {
+Result<NewMessage> parseMessageLine(LineFormat format, std::string_view line, const std::string& id) {
   Result<NewMessage> message = NewMessage{};
   if (format == LineFormat::lines)
     message->body = line;
   else
     message = parseJsonLine(line);
   if (!message) return message;
-  if (message->id.value.empty()) message->id.value = freshUuid();
+  if (message->id.value.empty()) message->id.value = id.empty() ? freshUuid() : id;
   if (const auto fits = checkSizes(*message); !fits) return fits.error();
   return message;
 }

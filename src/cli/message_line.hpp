@@ -6,9 +6,11 @@
 ///   id       text of 1 to 255 bytes; made when missing. Give one where the input may come twice.
 ///   group    text of at most 255 bytes, the ordering key; none when missing
 ///   body     needed. Text is stored as its characters; any other value as its JSON text, byte for byte as it stands
+///   body_base64   instead of body: bytes that need be no text
 ///   headers  names to text
 ///   delay, deliver_at   one of both, for a message that is to wait for its time: how long from now on, "30m", or until
 ///            when, in RFC 3339; at once when missing
+///   replace  true: takes the place of a message that waits for its time under the same id
 ///
 /// A key that is not one of these is refused: it is more often a slip than a wish to have it dropped.
 #pragma once
@@ -29,7 +31,9 @@ Result<WallTime> timeAfter(WallTime now, std::chrono::microseconds delay);
 /// A longer line cannot be a message that a queue would take.
 std::size_t longestLine(LineFormat format) noexcept;
 
+/// `id`: of a message that brings none; empty: one is made.
+///
 /// Errors:  invalidArgument, payloadTooLarge   the detail says what is wrong; the text is not repeated
-Result<NewMessage> parseMessageLine(LineFormat format, std::string_view line);
+Result<NewMessage> parseMessageLine(LineFormat format, std::string_view line, const std::string& id = {});
 
 }  // namespace tenure::cli

@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/intake.hpp"
 #include "cli/options.hpp"
+#include "cli/produce_stream.hpp"
 #include "cli/time_options.hpp"
 #include "cli/wiring_options.hpp"
 #include "tenure/message.hpp"
@@ -23,6 +24,7 @@ struct ProduceOptions {
   std::string producer;
   bool numbered = false;
   TimeOptions time;
+  StreamOptions stream;
 };
 
 constexpr const char* produceHelp =
@@ -40,12 +42,19 @@ With --numbered the messages of each group get the numbers 1, 2, 3, … in the h
 whoever sends them, without gaps; an id that was sent in the last seven days is left out, and
 counted apart. For queues in SQLite and PostgreSQL, whose producers should agree on it;
 `tenure consume --follow-numbers` goes by the numbers.
+With --spool the queue may be slow or away: lines wait in that file, in order, and the next start
+sends what is left there; `tenure spool` shows it. At the end of the input, or when told to stop by
+SIGTERM or SIGINT, the queue has --drain to take the rest; a second signal ends the wait. --follow
+sends a log file as it grows, through rotation, and notes in the spool, together with the lines, up
+to where it was sent: each line is sent once across restarts of both sides. A line without an id of
+its own is known by its file and its place in it.
 )help";
 
 constexpr const char* produceExamples = R"help(seq 100 | tenure produce --queue sqlite:work.db
 tenure produce --queue 'sqlite:orders.db?queue=orders' --format jsonl <orders.jsonl
 echo '{"id":"o-1-timeout", "body":"o-1"}' \
-  | tenure produce --queue sqlite:work.db --format jsonl --delay 30m)help";
+  | tenure produce --queue sqlite:work.db --format jsonl --delay 30m
+tenure produce --follow /var/log/shop.log --spool shop-spool.db --queue sqlite:work.db)help";
 
 Exit produce(const ProduceOptions& options) {
   if (const auto id = messageIdOf(options.producer, "1"); !options.producer.empty() && !id)
@@ -54,15 +63,15 @@ Exit produce(const ProduceOptions& options) {
   if (!queue) return refuse("", queue.error());
   if (options.numbered)
     if (const auto numbers = (*queue)->numberMessages(); !numbers) return refuse("--numbered", numbers.error());
+  const LineMessages messages{options.format, options.producer, options.time.timing};
+  if (options.stream.isAsked()) return produceStream(options.stream, messages, **queue);
   auto sink = (*queue)->sink();
   if (!sink) return refuse("--queue", sink.error());
 
-  LineReader reader(STDIN_FILENO, longestLine(options.format));
-  Intake intake(reader, options.format, **sink, [](std::int64_t number, const std::string& why) {
+  LineReader reader(STDIN_FILENO, messages.longestLine());
+  Intake intake(reader, messages, **sink, [](std::int64_t number, const std::string& why) {
     complain("line " + std::to_string(number) + ": " + why);
   });
-  intake.setProducer(options.producer);
-  intake.setTiming(options.time.timing);
   const Result<void> outcome = intake.run();
 
   const IntakeCounts& counts = intake.counts();
@@ -96,6 +105,7 @@ Command produceCommand() {
               flag(options->numbered),
               "Number the messages of each group; an id sent in the last seven days is left out",
               {}}}},
+           {"Buffer and spool", options->stream.rows()},
            {"Time", joined(options->time.rows(), {options->time.replaceRow()})}},
       .help = produceHelp,
       .examples = produceExamples,

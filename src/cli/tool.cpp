@@ -105,7 +105,7 @@ Exit parseAndRun(Words words) {
     return exit;
   }
   tellOfUnknownVariables(all);
-  if (!tool.got_subcommand("consume") && !tool.got_subcommand("run")) {
+  if (!tool.got_subcommand("consume") && !tool.got_subcommand("relay") && !tool.got_subcommand("run")) {
     releaseSignals();
     occupyStandardOutput();
   }

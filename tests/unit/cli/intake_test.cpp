@@ -55,8 +55,7 @@ void feed(Story& story, const std::string& text, LineFormat format, std::chrono:
   const auto complain = [&](std::int64_t number, const std::string& why) {
     story.complaints.push_back(std::to_string(number) + ": " + why);
   };
-  Intake intake(reader, format, story.sink, complain, patience);
-  intake.setProducer(producer);
+  Intake intake(reader, {.format = format, .producer = producer}, story.sink, complain, patience);
   story.outcome = intake.run();
   story.counts = intake.counts();
   std::fclose(file);

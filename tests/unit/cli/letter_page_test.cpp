@@ -58,13 +58,5 @@ TEST(LetterPage, JsonHasTheBodyAsTextOrAsBase64) {
   EXPECT_EQ(bytes["body_base64"], "//4=");
 }
 
-TEST(LetterPage, Base64PadsAsItShould) {
-  EXPECT_EQ(base64(""), "");
-  EXPECT_EQ(base64("f"), "Zg==");
-  EXPECT_EQ(base64("fo"), "Zm8=");
-  EXPECT_EQ(base64("foo"), "Zm9v");
-  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
-}
-
 }  // namespace
 }  // namespace tenure::cli

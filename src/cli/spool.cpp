@@ -1,0 +1,186 @@
+#include "tenure/spi/spool.hpp"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/content_page.hpp"
+#include "cli/options.hpp"
+#include "cli/produce_stream.hpp"
+#include "cli/queue_report.hpp"
+#include "cli/wiring_options.hpp"
+#include "tenure/sqlite.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct LookOptions {
+  std::string file;
+  bool json = false;
+  bool refused = false;
+};
+
+struct DrainOptions {
+  StreamOptions stream{};
+  QueueOption queue;
+};
+
+constexpr const char* spoolHelp =
+    R"help(A spool is the file in which a producer keeps what its queue does not take: that of
+`tenure produce --spool`, or of a service of yours. One process at a time has it open; a service
+that starts again with its spool sends what it left there. These commands are for a spool whose
+service does not come back, and are refused while it runs.
+)help";
+
+constexpr const char* spoolExamples = R"help(tenure spool stats spool.db
+tenure spool drain spool.db --queue 'sqlite:orders.db?queue=orders'
+tenure spool export spool.db >messages.jsonl)help";
+
+constexpr const char* statsHelp =
+    R"help(How many messages wait, their bytes, since when the oldest waits, how many a queue has refused, and
+up to where files were followed (`tenure produce --follow`).
+)help";
+
+constexpr const char* drainHelp =
+    R"help(In order, with the ids that they have. Exit code 69: the queue did not take all of them within
+--drain; the rest stays. 65: it refused some, which stay in the spool, aside:
+`tenure spool export --refused`.
+)help";
+
+constexpr const char* exportHelp =
+    R"help(A line each, as `tenure produce --format jsonl` reads them, the oldest first. Nothing is taken out.
+With --refused those that the queue has refused, with "reason" and "refused_at", which
+`tenure produce` does not know.
+)help";
+
+Result<std::unique_ptr<ISpool>> openSpool(const std::string& file, IEventSink& events) {
+  return sqlite::openSpool({.file = file, .create = false}, events);
+}
+
+std::string jsonOf(const ISpool& spool, const std::vector<FollowedFile>& followed) {
+  const SpoolFigures now = spool.figures();
+  Json out{{"waiting", now.messages}, {"waiting_bytes", now.bytes}, {"oldest", nullptr}, {"refused", now.refused}};
+  if (now.oldest) out["oldest"] = formatWallTime(*now.oldest);
+  out["followed"] = Json::array();
+  for (const FollowedFile& each : followed)
+    out["followed"].push_back({{"path", each.path}, {"inode", each.inode}, {"sent_bytes", each.offset}});
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string textOf(const ISpool& spool, const std::vector<FollowedFile>& followed) {
+  const SpoolFigures now = spool.figures();
+  std::string text = "waiting   " + std::to_string(now.messages) + " (" + std::to_string(now.bytes) + " bytes)\n";
+  text +=
+      "oldest    " +
+      (now.oldest ? formatWallTime(*now.oldest) + " (" + ageText(systemClock().wallNow() - *now.oldest) + ")" : "-") +
+      "\n";
+  text += "refused   " + std::to_string(now.refused) + "\n";
+  for (const FollowedFile& each : followed)
+    text += "followed  " + escaped(each.path, 4'096) + " up to byte " + std::to_string(each.offset) + "\n";
+  return text;
+}
+
+Exit stats(const LookOptions& options) {
+  const auto log = makeLogSink();
+  const auto spool = openSpool(options.file, *log);
+  if (!spool) return refuse("", spool.error());
+  const auto followed = (*spool)->followed();
+  if (!followed) return refuse("", followed.error());
+  std::cout << (options.json ? jsonOf(**spool, *followed) : textOf(**spool, *followed)) << std::flush;
+  return Exit::done;
+}
+
+Json exported(const NewMessage& message) {
+  Json out{{"id", message.id.value}, {"group", message.group.value}};
+  if (message.deliverAt) out["deliver_at"] = formatWallTime(*message.deliverAt);
+  if (message.replacesScheduled) out["replace"] = true;
+  const Json content = Json::parse(contentJson(message));
+  for (const auto& [key, value] : content.items())
+    if (!value.is_null()) out[key] = value;
+  return out;
+}
+
+void print(const Json& line) { std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n'; }
+
+Result<void> exportWaiting(ISpool& spool) {
+  for (std::int64_t next = 0;;) {
+    const auto read = spool.read(next, 1'000, 4U << 20U);
+    if (!read) return read.error();
+    if (read->empty()) return {};
+    for (const SpooledMessage& each : *read) print(exported(each.message));
+    next = read->back().position + 1;
+  }
+}
+
+Result<void> exportRefused(ISpool& spool) {
+  for (std::int64_t next = 0;;) {
+    const auto read = spool.refused(next, 100);
+    if (!read) return read.error();
+    if (read->empty()) return {};
+    for (const RefusedMessage& each : *read) {
+      Json line = exported(each.spooled.message);
+      line["reason"] = each.reason;
+      line["refused_at"] = formatWallTime(each.at);
+      print(line);
+    }
+    next = read->back().spooled.position + 1;
+  }
+}
+
+Exit exportAll(const LookOptions& options) {
+  const auto log = makeLogSink();
+  const auto spool = openSpool(options.file, *log);
+  if (!spool) return refuse("", spool.error());
+  const Result<void> done = options.refused ? exportRefused(**spool) : exportWaiting(**spool);
+  std::cout << std::flush;
+  return done ? Exit::done : refuse("", done.error());
+}
+
+Exit drain(const DrainOptions& options) {
+  const auto queue = options.queue.parsed(true);
+  if (!queue) return refuse("", queue.error());
+  return drainSpool(options.stream, **queue);
+}
+
+Option fileRow(std::string& file) { return {"file", text(file, "FILE"), "The spool", {.required = true}}; }
+
+}  // namespace
+
+std::vector<Command> spoolCommands() {
+  auto look = std::make_shared<LookOptions>();
+  auto toExport = std::make_shared<LookOptions>();
+  auto toDrain = std::make_shared<DrainOptions>();
+  toDrain->stream.drain = std::chrono::minutes{1};
+  return {{.name = "spool",
+           .about = "What a producer left on disk: stats, drain, export",
+           .help = spoolHelp,
+           .examples = spoolExamples},
+          {.name = "spool stats",
+           .about = "How many messages wait in a spool",
+           .groups = {{"Options", {fileRow(look->file), jsonRow(look->json)}}},
+           .help = statsHelp,
+           .examples = "tenure spool stats spool.db --json | jq .waiting",
+           .act = [look] { return stats(*look); }},
+          {.name = "spool drain",
+           .about = "Send what waits in a spool to a queue",
+           .groups = {{"Options", {fileRow(toDrain->stream.spool), toDrain->queue.row(), toDrain->stream.drainRow()}}},
+           .help = drainHelp,
+           .examples = "tenure spool drain spool.db --queue 'sqlite:orders.db?queue=orders'",
+           .act = [toDrain] { return drain(*toDrain); },
+           .hasUrls = true},
+          {.name = "spool export",
+           .about = "Print what waits in a spool as lines of JSON",
+           .groups =
+               {{"Options",
+                 {fileRow(toExport->file),
+                  {"--refused", flag(toExport->refused), "What the queue has refused instead", {.momentary = true}}}}},
+           .help = exportHelp,
+           .examples = "tenure spool export spool.db \\\n"
+                       "  | tenure produce --format jsonl --queue 'sqlite:orders.db?queue=orders'",
+           .act = [toExport] { return exportAll(*toExport); }}};
+}
+
+}  // namespace tenure::cli
