@@ -107,6 +107,15 @@ TEST_F(Examples, ARunRefreshesForAllWhoWaitedWhenItBegan) {
             "home refreshed, run 1\nnews refreshed, run 1\nshop refreshed, run 1\nhome refreshed, run 2\n");
 }
 
+TEST_F(Examples, TheGatewaySendsAllOfItsEventsAndEnds) {
+  Program gateway = run("billing_gateway");
+
+  EXPECT_EQ(gateway.waitForEnd(std::chrono::seconds{180}).value_or(Ending{}).exitCode, 0) << gateway.output();
+
+  EXPECT_EQ(withoutLog(gateway.output(), {"run: ", "waiting="}),
+            "begins with 0 events in the spool, sent first\nends with 0 events in the spool for the next start\n");
+}
+
 TEST_F(Examples, TheCounterRunsOnAServerOfItsOwn) {
   Program program = run("counter_zookeeper");
   ASSERT_TRUE(program.waitForOutput("counted 2\n", 1, std::chrono::seconds{120})) << program.output();
