@@ -47,7 +47,8 @@ struct ProducerOptions {
   Durability durability = Durability::stored;
   Overload onOverload = Overload::block;
   std::chrono::milliseconds sendLimit{30'000};  // up to 1 h
-  /// With a spool: all that waits goes there when a message was not confirmed for so long. 1 ms to 1 h.
+  /// With a spool: all that waits goes there when a message was not confirmed for so long, beyond `linger`. 1 ms to 1
+  /// h.
   std::chrono::milliseconds spillAfter{500};
   /// With a spool: each message goes through it, also while the queue keeps up.
   bool spoolAll = false;
@@ -65,8 +66,11 @@ struct SendOptions {
   /// fails with outcomeUnknown, and is sent all the same.
   std::chrono::milliseconds limit{0};
   /// What became of an accepted message, whatever its durability: it was confirmed, refused, dropped or given up.
-  /// Called once, by the producer's thread. It may send, without waiting for room; it must not wait or throw.
+  /// Called once, by a thread of the producer's. It may send, without waiting for room; it must not wait or throw.
   std::function<void(const Result<void>&)> done{};
+  /// The future as a callback, for a loop that must not wait: the durability is reached, or never will be. Called once,
+  /// as `done` and before it, or by send() for Durability::memory. From Asio: asyncSend() in producer_asio.hpp.
+  std::function<void(const Result<void>&)> reached{};
 };
 
 /// As they are now, and since the producer was made.

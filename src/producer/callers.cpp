@@ -8,20 +8,20 @@ std::optional<Caller> Callers::take(SendNumber number) {
   return std::move(found.mapped());
 }
 
-void Callers::spooled(const std::vector<SendNumber>& numbers, std::int64_t first) {
+std::vector<Caller> Callers::spooled(const std::vector<SendNumber>& numbers, std::int64_t first) {
+  std::vector<Caller> reached;
   std::int64_t position = first;
   for (const SendNumber number : numbers) {
     const std::int64_t own = position++;
     std::optional<Caller> caller = take(number);
     if (!caller) continue;
-    if (caller->promise && caller->durability != Durability::stored) {
-      caller->promise->set_value({});
-      caller->promise.reset();
-    }
+    if (caller->durability != Durability::stored && (caller->promise || caller->reached))
+      reached.push_back({std::exchange(caller->promise, {}), {}, std::exchange(caller->reached, {}), {}, {}});
     if (!caller->isWaiting()) continue;
     if (caller->deadline != BootTime::max()) deadlines_.emplace(caller->deadline, own);
     byPosition_.emplace(own, *std::move(caller));
   }
+  return reached;
 }
 
 std::optional<Caller> Callers::takeSpooled(std::int64_t position) {
@@ -29,6 +29,13 @@ std::optional<Caller> Callers::takeSpooled(std::int64_t position) {
   if (found.empty()) return std::nullopt;
   deadlines_.erase({found.mapped().deadline, position});
   return std::move(found.mapped());
+}
+
+std::vector<Caller> Callers::takeSpooledBefore(std::int64_t position) {
+  std::vector<Caller> taken;
+  while (!byPosition_.empty() && byPosition_.begin()->first < position)
+    taken.push_back(*takeSpooled(byPosition_.begin()->first));
+  return taken;
 }
 
 std::vector<Caller> Callers::expired(BootTime now) {

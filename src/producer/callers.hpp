@@ -18,10 +18,17 @@ struct Caller {
   /// Nullopt once its durability is reached.
   std::optional<std::promise<Result<void>>> promise{};
   std::function<void(const Result<void>&)> done{};
+  std::function<void(const Result<void>&)> reached{};
   Durability durability = Durability::stored;
   BootTime deadline = BootTime::max();
 
-  bool isWaiting() const noexcept { return promise.has_value() || done != nullptr; }
+  bool isWaiting() const noexcept { return promise.has_value() || done != nullptr || reached != nullptr; }
+  /// With the mutex free.
+  void tell(const Result<void>& result) {
+    if (reached) reached(result);
+    if (done) done(result);
+    if (promise) promise->set_value(result);
+  }
 };
 
 class Callers {
@@ -32,9 +39,11 @@ class Callers {
   /// The caller of a message whose outcome is known; nullopt where the caller does not wait for it.
   std::optional<Caller> take(SendNumber number);
 
-  /// These messages are in the spool now, the first at that position, and their neighbours behind it.
-  void spooled(const std::vector<SendNumber>& numbers, std::int64_t first);
+  /// These messages are in the spool now, the first at that position, and their neighbours behind it. Returns those
+  /// whose durability is reached thereby, without what else they wait for.
+  std::vector<Caller> spooled(const std::vector<SendNumber>& numbers, std::int64_t first);
   std::optional<Caller> takeSpooled(std::int64_t position);
+  std::vector<Caller> takeSpooledBefore(std::int64_t position);
   /// Callers whose deadline has come while their messages are in the spool, where the messages stay.
   std::vector<Caller> expired(BootTime now);
   BootTime earliestDeadline() const noexcept {

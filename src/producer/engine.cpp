@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/random.hpp"
-#include "base/refusal.hpp"
 #include "storage/message_check.hpp"
 
 namespace tenure::producing {
@@ -12,9 +11,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration longestWait = 1min;
-// Limits of one append to the spool.
-constexpr std::size_t spoolMessages = 2'000;
-constexpr std::size_t spoolBytes = 4U << 20U;
 
 Error closed() { return {Errc::cancelled, "the producer is closed"}; }
 Error ofCallback() { return {Errc::unsupported, "a callback would wait for itself: call it elsewhere"}; }
@@ -29,7 +25,7 @@ Engine::Engine(Producer::OpenSink open, std::unique_ptr<ISpool> spool, const Pro
       outlet_(std::move(open)),
       spool_(std::move(spool)),
       buffer_(options_, Random(freshSeed())),
-      spill_(options_, inSpool() > 0, Random(freshSeed())) {
+      spill_(options_, spool_ && spool_->figures().messages > 0, Random(freshSeed())) {
   if (spill_.isSpooling()) {
     spoolingSince_ = clock_.now();
     lastSpooled_ = spool_->figures().last;
@@ -57,11 +53,11 @@ Result<std::future<Result<void>>> Engine::send(NewMessage message, SendOptions h
     return Error{Errc::invalidArgument, "durability: spooled needs a producer with a spool"};
   std::promise<Result<void>> promise;
   std::future<Result<void>> future = promise.get_future();
-  Caller caller{std::nullopt, std::move(how.done), durability};
-  if (durability == Durability::memory)
-    promise.set_value({});
-  else
+  Caller caller{std::nullopt, std::move(how.done), nullptr, durability};
+  if (durability != Durability::memory) {
     caller.promise.emplace(std::move(promise));
+    caller.reached = std::move(how.reached);
+  }
   std::unique_lock lock(mutex_);
   if (how.limit > 0ms) caller.deadline = later(clock_.now(), how.limit);
   const Result<SendNumber> number = accept(lock, message, durability, caller.deadline);
@@ -69,18 +65,22 @@ Result<std::future<Result<void>>> Engine::send(NewMessage message, SendOptions h
   callers_.add(*number, std::move(caller));
   work_->notifyAll();
   if (spool_) spoolWork_->notifyAll();
+  lock.unlock();
+  if (durability != Durability::memory) return future;
+  promise.set_value({});
+  if (how.reached) how.reached({});
   return future;
 }
 
 Result<void> Engine::flush(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
-  if (isWorker()) return ofCallback();
+  if (isOwnThread()) return ofCallback();
   return flush(lock, limit);
 }
 
 Result<void> Engine::close(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
-  if (isWorker()) return ofCallback();
+  if (isOwnThread()) return ofCallback();
   isClosed_ = true;
   room_->notifyAll();
   const Result<void> flushed = flush(lock, limit);
@@ -99,12 +99,16 @@ ProducerFigures Engine::figures() {
   double room = static_cast<double>(options_.maxBytes) - static_cast<double>(figures.bytes);
   if (spool_) {
     const SpoolFigures spooled = spool_->figures();
-    figures.spooled = spooled.messages;
+    figures.spooled = inSpool();
     figures.spooledBytes = spooled.bytes;
     figures.spoolRefused = spooled.refused;
     room += static_cast<double>(spooled.maxBytes) - static_cast<double>(spooled.bytes);
   }
-  figures.timeToOverflow = timeToFill(room, coming_.perSecond(now), going_.perSecond(now));
+  figures.timeToOverflow = timeToFill(room, coming_.bytes(now), going_.bytes(now));
+  if (spool_) return figures;
+  const auto places = static_cast<double>(options_.maxMessages) - static_cast<double>(figures.waiting);
+  const auto inMessages = timeToFill(places, coming_.messages(now), going_.messages(now));
+  if (inMessages) figures.timeToOverflow = std::min(*inMessages, figures.timeToOverflow.value_or(*inMessages));
   return figures;
 }
 
@@ -116,11 +120,11 @@ Result<SendNumber> Engine::accept(std::unique_lock<std::mutex>& lock, NewMessage
     if (isClosed_) return closed();
     const BootTime now = clock_.now();
     if (const auto number = buffer_.offer(message, durability, deadline, now)) {
-      coming_.add(bytes, now);
+      coming_.add(bytes, 1, now);
       return *number;
     }
     const bool waits = options_.onOverload == Overload::block || options_.onOverload == Overload::spill;
-    if (!waits || isWorker() || now >= giveUpAt)
+    if (!waits || isOwnThread() || now >= giveUpAt)
       return Error{Errc::storeFull, "the producer's buffer is full: " + std::to_string(buffer_.size()) +
                                         " messages wait" + (spoolError_.empty() ? "" : ", " + spoolError_)};
     wait(lock, giveUpAt, [&] { return isClosed_ || buffer_.hasRoomFor(message); });
@@ -170,8 +174,7 @@ void Engine::say(std::unique_lock<std::mutex>& lock, Words words) {
   room_->notifyAll();
   lock.unlock();
   for (auto& [caller, result] : words) {
-    if (caller.done) caller.done(result);
-    if (caller.promise) caller.promise->set_value(result);
+    caller.tell(result);
   }
   words.clear();
   lock.lock();
@@ -228,6 +231,7 @@ void Engine::end() {
 void Engine::finish(std::unique_lock<std::mutex>& lock) {
   while (spool_ && !isSpooled_) wait(lock, BootTime::max(), [this] { return isSpooled_; });
   say(lock, buffer_.takeDropped());
+  settleSpool(lock);
   say(lock, callers_.takeAllSpooled(),
       {Errc::outcomeUnknown, "the producer was closed before it was confirmed; it is in the spool"});
   std::vector<Ending> left = buffer_.giveUp({Errc::cancelled, "the producer was closed before it was confirmed"});
@@ -253,7 +257,7 @@ void Engine::sendBatch(std::unique_lock<std::mutex>& lock) {
   if (!copyAt_) {
     const std::size_t before = buffer_.bytes();
     std::vector<Ending> endings = buffer_.answered(results, clock_.now());
-    going_.add(before - buffer_.bytes(), clock_.now());
+    going_.add(before - buffer_.bytes(), endings.size(), clock_.now());
     return say(lock, std::move(endings));
   }
   std::vector<SpooledMessage> copies;
@@ -261,104 +265,6 @@ void Engine::sendBatch(std::unique_lock<std::mutex>& lock) {
   copyAt_.reset();
   buffer_.underWayIsAnswered();
   settle(lock, copies, results);
-}
-
-void Engine::sendSpooled(std::unique_lock<std::mutex>& lock) {
-  const std::int64_t known = lastSpooled_;
-  lock.unlock();
-  auto read = spool_->read(0, options_.batchMessages, options_.batchBytes);
-  std::vector<NewMessage> batch;
-  std::vector<Result<void>> results;
-  if (read) {
-    std::erase_if(*read, [known](const SpooledMessage& each) { return each.position > known; });
-    for (const SpooledMessage& each : *read) batch.push_back(each.message);
-    if (!batch.empty()) results = outlet_.append(batch);
-  }
-  lock.lock();
-  if (!read) return buffer_.count(std::vector<Result<void>>{read.error()}, clock_.now());
-  settle(lock, *read, results);
-}
-
-void Engine::settle(std::unique_lock<std::mutex>& lock, const std::vector<SpooledMessage>& batch,
-                    std::vector<Result<void>> results) {
-  std::vector<SpoolSettlement> over;
-  Words words;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const Result<void>& result = results[i];
-    if (!result && !isMessageRefused(result.error())) continue;
-    over.push_back({batch[i].position, result ? std::nullopt : std::optional<Error>(result.error())});
-    if (auto caller = callers_.takeSpooled(batch[i].position)) words.emplace_back(*std::move(caller), result);
-  }
-  const std::uint64_t before = spool_->figures().bytes;
-  lock.unlock();
-  const Result<void> settled = spool_->settle(over);
-  lock.lock();
-  const std::uint64_t after = spool_->figures().bytes;
-  going_.add(before > after ? before - after : 0, clock_.now());
-  if (!settled) results.emplace_back(settled.error());
-  buffer_.count(results, clock_.now());
-  if (!over.empty()) nextOfSpool_ = std::max(nextOfSpool_, firstLeft(batch, over));
-  if (inSpool() == 0 && !isAppending_ && spill_.isSpooling()) {
-    spill_.emptied();
-    if (!spill_.isSpooling())
-      emit_(SpoolEmptied{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - spoolingSince_)});
-  }
-  spoolWork_->notifyAll();
-  say(lock, std::move(words));
-}
-
-std::int64_t Engine::firstLeft(const std::vector<SpooledMessage>& batch, const std::vector<SpoolSettlement>& over) {
-  std::size_t settled = 0;
-  while (settled < over.size() && over[settled].position == batch[settled].position) ++settled;
-  return settled < batch.size() ? batch[settled].position : batch.back().position + 1;
-}
-
-void Engine::spoolWhatIsDue() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    const BootTime now = clock_.now();
-    const BootTime due = spill_.due(buffer_, now, isEnding_);
-    if (due <= now) {
-      spool(lock);
-      continue;
-    }
-    if (isEnding_ && !isDirect_) break;
-    spoolWork_->wait(lock, std::min(due - now, longestWait), {}, [this, due, wasEnding = isEnding_] {
-      return isEnding_ != wasEnding || (isEnding_ && !isDirect_) || spill_.due(buffer_, clock_.now(), isEnding_) < due;
-    });
-  }
-  isSpooled_ = true;
-  room_->notifyAll();
-}
-
-void Engine::spool(std::unique_lock<std::mutex>& lock) {
-  if (!spill_.isSpooling()) {
-    emit_(SpoolBegan{spill_.why(buffer_, clock_.now(), isEnding_), buffer_.size()});
-    spoolingSince_ = clock_.now();
-  }
-  spill_.begins();
-  isCopying_ = isDirect_ && !copyAt_;
-  isAppending_ = true;
-  const std::span<const NewMessage> messages =
-      isCopying_ ? buffer_.underWay() : buffer_.beginSpooling(spoolMessages, spoolBytes);
-  lock.unlock();
-  const Result<std::int64_t> first = spool_->append(messages);
-  lock.lock();
-  const std::size_t count = messages.size();
-  if (first) {
-    if (isCopying_) copyAt_ = *first;
-    callers_.spooled(isCopying_ ? buffer_.underWayIsSpooled() : buffer_.isSpooled(), *first);
-    lastSpooled_ = *first + static_cast<std::int64_t>(count) - 1;
-    spoolError_.clear();
-    spill_.took();
-  } else {
-    if (!isCopying_) buffer_.isNotSpooled();
-    spoolError_ = first.error().message();
-    if (spill_.failed(inSpool() == 0, isEnding_, clock_.now())) emit_(SpoolRefused{spoolError_, buffer_.size()});
-  }
-  isAppending_ = isCopying_ = false;
-  room_->notifyAll();
-  work_->notifyAll();
 }
 
 }  // namespace tenure::producing

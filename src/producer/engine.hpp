@@ -12,7 +12,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -57,8 +59,13 @@ class Engine {
   };
   using Words = std::vector<std::pair<Caller, Result<void>>>;
 
-  bool isWorker() const { return std::this_thread::get_id() == worker_; }
-  std::size_t inSpool() const { return spool_ ? spool_->figures().messages : 0; }
+  /// Whether a callback asks.
+  bool isOwnThread() const { return std::this_thread::get_id() == worker_ || std::this_thread::get_id() == spoolerId_; }
+  /// That are not over.
+  std::size_t inSpool() const {
+    const std::size_t messages = spool_ ? spool_->figures().messages : 0;
+    return messages - std::min(messages, held_);
+  }
   /// Waits for room where that is asked for. A callback does not: it would keep the only thread from making it.
   Result<SendNumber> accept(std::unique_lock<std::mutex>& lock, NewMessage& message, Durability durability,
                             BootTime deadline);
@@ -78,11 +85,14 @@ class Engine {
   void finish(std::unique_lock<std::mutex>& lock);
   void sendBatch(std::unique_lock<std::mutex>& lock);
   void sendSpooled(std::unique_lock<std::mutex>& lock);
+  /// Callers whose messages should be in the spool before that position, and are not.
+  void sayOfMissing(std::unique_lock<std::mutex>& lock, std::int64_t before);
   /// The queue's answers to messages that are in the spool.
   void settle(std::unique_lock<std::mutex>& lock, const std::vector<SpooledMessage>& batch,
-              std::vector<Result<void>> results);
-  /// The first of the batch that was not settled, or the one behind it.
-  static std::int64_t firstLeft(const std::vector<SpooledMessage>& batch, const std::vector<SpoolSettlement>& over);
+              const std::vector<Result<void>>& results);
+  /// Takes out what is over. What a full disk does not let out is over all the same, and not sent again.
+  void settleSpool(std::unique_lock<std::mutex>& lock);
+  void noteIfEmptied();
   /// The spool's thread.
   void spoolWhatIsDue();
   void spool(std::unique_lock<std::mutex>& lock);
@@ -101,8 +111,8 @@ class Engine {
   Spill spill_;
   Callers callers_;
   std::list<Flush> flushes_;
-  Rate coming_;
-  Rate going_;
+  Flow coming_;
+  Flow going_;
   bool isSaying_ = false;
   bool isClosed_ = false;
   bool isEnding_ = false;
@@ -114,10 +124,14 @@ class Engine {
   std::optional<std::int64_t> copyAt_;  // of the first message of that batch, once it is in the spool
   std::int64_t lastSpooled_ = 0;        // what is behind it in the spool is not known here yet
   std::int64_t nextOfSpool_ = 0;        // all before it are over
+  std::map<std::int64_t, std::optional<Error>> unsettled_;  // over, and still in the spool; with their refusals
+  std::size_t held_ = 0;                                    // so many of those, for sure
+  BootTime settleNotBefore_ = BootTime::min();              // after a failure
   BootTime spoolingSince_{};
   std::string spoolError_;
   std::size_t givenUpAtEnd_ = 0;
   std::thread::id worker_;
+  std::thread::id spoolerId_;
   std::unique_ptr<IThread> spooler_;
   std::unique_ptr<IThread> thread_;
 };

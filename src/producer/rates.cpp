@@ -16,9 +16,9 @@ double Rate::perSecond(BootTime now) noexcept {
   roll(now);
   const std::int64_t full = std::min(second_ - first_, window);
   if (full == 0) return static_cast<double>(seconds_[index(second_)]);
-  double bytes = 0;
-  for (std::int64_t back = 1; back <= full; ++back) bytes += static_cast<double>(seconds_[index(second_ - back)]);
-  return bytes / static_cast<double>(full);
+  double all = 0;
+  for (std::int64_t back = 1; back <= full; ++back) all += static_cast<double>(seconds_[index(second_ - back)]);
+  return all / static_cast<double>(full);
 }
 
 std::optional<std::chrono::seconds> timeToFill(double room, double coming, double going) noexcept {

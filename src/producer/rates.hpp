@@ -1,4 +1,4 @@
-/// How fast bytes come and go, over the last seconds. Pure.
+/// How fast messages come and go, over the last seconds. Pure.
 #pragma once
 
 #include <array>
@@ -13,9 +13,9 @@ namespace tenure::producing {
 
 class Rate {
  public:
-  void add(std::size_t bytes, BootTime now) noexcept {
+  void add(std::size_t count, BootTime now) noexcept {
     roll(now);
-    seconds_[index(second_)] += bytes;
+    seconds_[index(second_)] += count;
   }
   /// A second, over the last ten full ones, or as many as there were.
   double perSecond(BootTime now) noexcept;
@@ -30,7 +30,22 @@ class Rate {
   std::int64_t second_ = 0;
 };
 
-/// When `room` bytes are full at these rates; nullopt: never. At most a year.
+/// Of messages and their bytes.
+class Flow {
+ public:
+  void add(std::size_t bytes, std::size_t messages, BootTime now) noexcept {
+    bytes_.add(bytes, now);
+    messages_.add(messages, now);
+  }
+  double bytes(BootTime now) noexcept { return bytes_.perSecond(now); }
+  double messages(BootTime now) noexcept { return messages_.perSecond(now); }
+
+ private:
+  Rate bytes_;
+  Rate messages_;
+};
+
+/// When `room` is full at these rates; nullopt: never. At most a year.
 std::optional<std::chrono::seconds> timeToFill(double room, double coming, double going) noexcept;
 
 }  // namespace tenure::producing

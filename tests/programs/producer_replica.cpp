@@ -17,10 +17,10 @@
 
 #include "programs/arguments.hpp"
 #include "programs/kill_switch.hpp"
+#include "support/forwarding_spool.hpp"
 #include "tenure/open.hpp"
 #include "tenure/postgresql.hpp"
 #include "tenure/producer.hpp"
-#include "tenure/spi/spool.hpp"
 #include "tenure/sqlite.hpp"
 
 namespace {
@@ -32,27 +32,21 @@ using namespace std::chrono_literals;
 constexpr int threads = 4;  // each with a group of its own
 constexpr std::size_t unanswered = 20;
 
-class KillSpool final : public ISpool {
+class KillSpool final : public ForwardingSpool {
  public:
-  KillSpool(std::unique_ptr<ISpool> inner, KillSwitch& kill) : inner_(std::move(inner)), kill_(kill) {}
+  KillSpool(std::unique_ptr<ISpool> inner, KillSwitch& kill) : ForwardingSpool(std::move(inner)), kill_(kill) {}
 
   Result<std::int64_t> append(std::span<const NewMessage> messages, const FollowedFile* sent) override {
-    return kill_.around("spool", [&] { return inner_->append(messages, sent); });
+    return kill_.around("spool", [&] { return ForwardingSpool::append(messages, sent); });
   }
   Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t bytes) override {
-    return kill_.around("read", [&] { return inner_->read(from, messages, bytes); });
+    return kill_.around("read", [&] { return ForwardingSpool::read(from, messages, bytes); });
   }
   Result<void> settle(std::span<const SpoolSettlement> settlements) override {
-    return kill_.around("settle", [&] { return inner_->settle(settlements); });
+    return kill_.around("settle", [&] { return ForwardingSpool::settle(settlements); });
   }
-  Result<std::vector<FollowedFile>> followed() override { return inner_->followed(); }
-  Result<std::vector<RefusedMessage>> refused(std::int64_t from, std::size_t messages) override {
-    return inner_->refused(from, messages);
-  }
-  SpoolFigures figures() const override { return inner_->figures(); }
 
  private:
-  const std::unique_ptr<ISpool> inner_;
   KillSwitch& kill_;
 };
 

@@ -66,7 +66,8 @@ TEST(House, APublicHeaderIncludesOnlyPublicHeadersAndResults) {
   std::vector<std::string> foreign;
   for (const SourceFile& file : filesBelow({"include"}))
     for (const std::string& include : includesOf(file))
-      if (include.find('/') != std::string::npos && roomOf(include) != "tenure" && include != "boost/system/result.hpp")
+      if (include.find('/') != std::string::npos && roomOf(include) != "tenure" &&
+          include != "boost/system/result.hpp" && file.path != "include/tenure/producer_asio.hpp")
         foreign.push_back(file.path + " includes " + include);
   EXPECT_THAT(foreign, IsEmpty());
 }
@@ -86,7 +87,9 @@ TEST(House, EachLibraryIsConfinedToItsRooms) {
       {"rabbitmq-c", std::regex("^(rabbitmq-c/)?amqp"), {"src/backends/rabbitmq/"}},
       {"spdlog", std::regex("^spdlog/"), {"src/ops/"}},
       {"CLI11", std::regex("^CLI/"), {"src/cli/"}},
-      {"Asio", std::regex("^boost/asio"), {"src/base/asio_loop", "src/coordination/", "src/career/", "src/cli/"}},
+      {"Asio",
+       std::regex("^boost/asio"),
+       {"src/base/asio_loop", "src/coordination/", "src/career/", "src/cli/", "include/tenure/producer_asio.hpp"}},
       {"xxHash", std::regex("^xxhash"), {"src/base/"}},
   };
   std::vector<std::string> escaped;
@@ -158,8 +161,8 @@ TEST(House, PublicHeadersStayFewAndSmall) {
       lines += header.lines.size();
     }
   }
-  EXPECT_LE(headers.size(), 17U) << testing::PrintToString(headers);
-  EXPECT_LE(lines, 2200U);
+  EXPECT_LE(headers.size(), 18U) << testing::PrintToString(headers);
+  EXPECT_LE(lines, 2250U);
   EXPECT_LE(linesBelow["spi"], 890U);
   EXPECT_LE(linesBelow["detail"], 1000U);
   EXPECT_THAT(linesBelow, testing::SizeIs(3)) << "spi, detail, and testing, of a library of its own";

@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::string_view sizes = "length(body) + coalesce(length(CAST(headers AS BLOB)), 0)";
 
+constexpr std::uint64_t reserve = 4ULL << 20U;
+constexpr std::uint64_t shrunkFrom = 1ULL << 20U;
+
 std::uint64_t sizeOf(const NewMessage& message) {
   std::uint64_t bytes = message.body.size();
   for (const auto& [name, value] : message.headers) bytes += name.size() + value.size();
@@ -41,6 +44,7 @@ class Spool final : public ISpool {
       return Error{Errc::storeFull, options_.file.string() + ": the spool is full: " + std::to_string(now.messages) +
                                         " messages of " + std::to_string(now.bytes) + " bytes wait, the limit is " +
                                         std::to_string(options_.maxBytes) + " bytes"};
+    if (const Result<void> fits = checkDisk(bytes); !fits) return fits.error();
     return orReplaced<std::int64_t>([&] { return appendRows(messages, sent); });
   }
 
@@ -68,7 +72,9 @@ class Spool final : public ISpool {
       if (settled) settled = inTransaction(connection(), [&] { return settleRows(settlements); });
       const Result<void> synced = connection().run("PRAGMA synchronous=FULL");
       if (!settled || !synced) return settled ? synced : settled;
-      return count();
+      const Result<void> counted = count();
+      if (counted && figures().messages == 0) shrink();
+      return counted;
     });
   }
 
@@ -79,6 +85,33 @@ class Spool final : public ISpool {
 
  private:
   Connection& connection() { return *file_.connection; }
+
+  /// Within the file.
+  std::uint64_t freeBytes() {
+    Query free = connection().query("SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size");
+    const Result<bool> row = free.next();
+    return row && *row ? static_cast<std::uint64_t>(free.integer(0)) : 0;
+  }
+
+  /// An outage leaves no large file behind, where there is room enough to make it smaller.
+  void shrink() {
+    for (std::uint64_t free = freeBytes(), before = free + 1; free >= shrunkFrom && free < before; free = freeBytes()) {
+      before = free;
+      if (!connection().script("PRAGMA incremental_vacuum(500); PRAGMA wal_checkpoint(TRUNCATE)")) return;
+    }
+  }
+
+  /// Some room is kept, because to take messages out costs room as well.
+  Result<void> checkDisk(std::uint64_t bytes) {
+    std::error_code failed;
+    const std::filesystem::space_info disk = std::filesystem::space(options_.file, failed);
+    if (failed || disk.available >= reserve + 2 * bytes || !file_.connection) return {};
+    const std::uint64_t room = disk.available + freeBytes();
+    if (room >= reserve + 2 * bytes) return {};
+    return Error{Errc::storeFull, options_.file.string() + ": the disk is full: " + std::to_string(room) +
+                                      " bytes are left, of which the spool needs " + std::to_string(reserve) +
+                                      " to take messages out"};
+  }
 
   /// Once more, where the file turned out to be damaged and was replaced.
   template <class T>

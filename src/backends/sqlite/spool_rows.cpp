@@ -50,6 +50,7 @@ Error isNoSpool(const std::filesystem::path& file, const std::string& what) {
 }
 
 Result<void> makeTables(Connection& connection) {
+  if (const Result<void> set = connection.script("PRAGMA auto_vacuum=INCREMENTAL; VACUUM"); !set) return set;
   return inTransaction(connection, [&]() -> Result<void> {
     if (const Result<void> made = connection.script(createTables); !made) return made;
     const Result<std::int64_t> queue = ensureQueue(connection, {queueName, std::nullopt});

@@ -7,6 +7,7 @@
 #include "fake_queue.hpp"
 #include "support/await.hpp"
 #include "support/events.hpp"
+#include "support/forwarding_spool.hpp"
 #include "support/program.hpp"
 #include "support/results.hpp"
 #include "tenure/sqlite.hpp"
@@ -189,26 +190,16 @@ TEST_F(ProducerWithSpool, AMessageOfTheSpoolIsToldAtItsLimitThatItWillBeSentLate
 
 /// The disk has the message, and the producer is about to note where: nothing of it may be sent before that.
 TEST_F(ProducerWithSpool, AMessageIsSentOnlyWhenItsCallerCanBeFound) {
-  class SlowToReturn final : public ISpool {
+  class SlowToReturn final : public ForwardingSpool {
    public:
-    SlowToReturn(std::unique_ptr<ISpool> spool, FakeQueue& queue) : spool_(std::move(spool)), queue_(queue) {}
+    SlowToReturn(std::unique_ptr<ISpool> spool, FakeQueue& queue) : ForwardingSpool(std::move(spool)), queue_(queue) {}
     Result<std::int64_t> append(std::span<const NewMessage> messages, const FollowedFile* sent) override {
-      const Result<std::int64_t> first = spool_->append(messages, sent);
+      const Result<std::int64_t> first = ForwardingSpool::append(messages, sent);
       eventually([&] { return queue_.ids().size() > 1; }, 100ms);
       return first;
     }
-    Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t bytes) override {
-      return spool_->read(from, messages, bytes);
-    }
-    Result<void> settle(std::span<const SpoolSettlement> settlements) override { return spool_->settle(settlements); }
-    Result<std::vector<FollowedFile>> followed() override { return spool_->followed(); }
-    Result<std::vector<RefusedMessage>> refused(std::int64_t from, std::size_t messages) override {
-      return spool_->refused(from, messages);
-    }
-    SpoolFigures figures() const override { return spool_->figures(); }
 
    private:
-    std::unique_ptr<ISpool> spool_;
     FakeQueue& queue_;
   };
   std::atomic<bool> isAway = true;
@@ -285,6 +276,81 @@ TEST_F(ProducerWithSpool, WithSpoolAllAMessageIsOnDiskBeforeItIsSent) {
   EXPECT_THAT(send(producer, 2, Durability::spooled).get(), succeeds());
   EXPECT_THAT(producer.flush(patience), succeeds());
   EXPECT_THAT(queue.ids(), ElementsAre("1", "2"));
+}
+
+/// The disk is too full to take anything out: what the queue has confirmed is over all the same.
+TEST_F(ProducerWithSpool, WhatAFullDiskDoesNotLetOutIsNotSentAgain) {
+  class Stuck final : public ForwardingSpool {
+   public:
+    Stuck(std::unique_ptr<ISpool> spool, std::atomic<bool>& isFull)
+        : ForwardingSpool(std::move(spool)), isFull_(isFull) {}
+    Result<void> settle(std::span<const SpoolSettlement> settlements) override {
+      return isFull_ ? Result<void>(Error{Errc::storeFull, "the disk is full"}) : ForwardingSpool::settle(settlements);
+    }
+
+   private:
+    std::atomic<bool>& isFull_;
+  };
+  std::atomic<bool> isAway = true;
+  std::atomic<bool> isFull = true;
+  queue.setFate([&](auto batch) { return isAway ? std::optional(away(batch)) : std::nullopt; });
+  RecordedEvents events;
+  auto producer =
+      std::make_unique<Producer>(queue.opener(), std::make_unique<Stuck>(openSpool(), isFull), options(), events);
+  for (int i = 1; i <= 3; ++i) EXPECT_THAT(send(*producer, i, Durability::spooled).get(), succeeds());
+  isAway = false;
+
+  EXPECT_THAT(producer->flush(patience), succeeds());
+  EXPECT_TRUE(events.waitFor<SpoolRefused>());
+  EXPECT_THAT(producer->figures().spoolError, HasSubstr("the disk is full"));
+  EXPECT_THAT(send(*producer, 4, Durability::stored).get(), succeeds());
+  isFull = false;
+  EXPECT_THAT(producer->close(patience), succeeds());
+  producer.reset();
+  EXPECT_THAT(queue.ids(), ElementsAre("1", "2", "3", "4"));
+  EXPECT_EQ(openSpool()->figures().messages, 0U);
+}
+
+/// The file was damaged and replaced, and the first message could not be saved.
+TEST_F(ProducerWithSpool, AMessageThatADamagedSpoolHasLostIsTold) {
+  class Forgetful final : public ForwardingSpool {
+   public:
+    using ForwardingSpool::ForwardingSpool;
+    Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t bytes) override {
+      auto read = ForwardingSpool::read(from, messages, bytes);
+      if (!read) return read;
+      std::vector<SpoolSettlement> lost;
+      for (const SpooledMessage& each : *read)
+        if (each.message.id.value == "1") lost.push_back({each.position, {}});
+      if (lost.empty()) return read;
+      ForwardingSpool::settle(lost).value();
+      return ForwardingSpool::read(from, messages, bytes);
+    }
+  };
+  std::atomic<bool> isAway = true;
+  queue.setFate([&](auto batch) { return isAway ? std::optional(away(batch)) : std::nullopt; });
+  Producer producer(queue.opener(), std::make_unique<Forgetful>(openSpool()), options());
+  auto lost = send(producer, 1, Durability::stored);
+  auto saved = send(producer, 2, Durability::stored);
+  EXPECT_TRUE(eventually([&] { return producer.figures().waiting == 0; })) << "both are in the spool";
+  isAway = false;
+
+  ASSERT_EQ(lost.wait_for(patience), std::future_status::ready);
+  EXPECT_THAT(lost.get(), failsWith(Errc::storeFailed));
+  EXPECT_THAT(saved.get(), succeeds());
+  EXPECT_THAT(queue.ids(), ElementsAre("2"));
+}
+
+TEST_F(ProducerWithSpool, AMessageThatLingersIsNotLate) {
+  ProducerOptions lingering = options();
+  lingering.linger = 100ms;
+  lingering.spillAfter = 50ms;
+  RecordedEvents events;
+  Producer producer(queue.opener(), openSpool(), lingering, events);
+  EXPECT_THAT(send(producer, 1, Durability::stored).get(), succeeds());
+  EXPECT_THAT(send(producer, 2, Durability::stored).get(), succeeds());
+
+  EXPECT_THAT(events.of<SpoolBegan>(), testing::IsEmpty());
 }
 
 TEST_F(ProducerWithSpool, WhatNeedsASpoolIsRefusedWithoutOne) {

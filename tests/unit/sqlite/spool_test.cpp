@@ -1,9 +1,11 @@
 // The spool's file: order, size, refusals, and what becomes of it when it is in use, damaged or something else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <fstream>
 
 #include "support/events.hpp"
@@ -161,7 +163,7 @@ TEST_F(SpoolTest, OneProcessAtATimeHasItAndADeadOnesIsTakenOver) {
   EXPECT_THAT(idsIn(*open()), ElementsAre("1", "2"));
 }
 
-TEST_F(SpoolTest, ADamagedFileIsSetAsideAndWhatCanBeReadIsSaved) {
+TEST_F(SpoolTest, Row35ADamagedFileIsSetAsideAndWhatCanBeReadIsSaved) {
   {
     const auto spool = open();
     for (int i = 1; i <= 200; ++i) ASSERT_THAT(spool->append(messages(i, i, std::string(3'000, 'x'))), succeeds());
@@ -184,7 +186,7 @@ TEST_F(SpoolTest, ADamagedFileIsSetAsideAndWhatCanBeReadIsSaved) {
   EXPECT_THAT(spool->append(messages(201, 201)), succeeds());
 }
 
-TEST_F(SpoolTest, AFileWhoseBeginningIsGoneIsSetAsideAndTheStartGoesOn) {
+TEST_F(SpoolTest, Row35AFileWhoseBeginningIsGoneIsSetAsideAndTheStartGoesOn) {
   { ASSERT_THAT(open()->append(messages(1, 2)), succeeds()); }
   damage(0, 4'096, '\0');
 
@@ -195,7 +197,7 @@ TEST_F(SpoolTest, AFileWhoseBeginningIsGoneIsSetAsideAndTheStartGoesOn) {
   EXPECT_THAT(idsIn(*spool), ElementsAre("3"));
 }
 
-TEST_F(SpoolTest, AFileOfSomethingElseIsRefusedAndStaysAsItIs) {
+TEST_F(SpoolTest, Row35AFileOfSomethingElseIsRefusedAndStaysAsItIs) {
   std::ofstream(file) << "orders of the day: 1, 2, 3\n";
   EXPECT_THAT(sqlite::openSpool({.file = file}), failsWith(Errc::configurationRefused));
   EXPECT_EQ(contentsOf(file), "orders of the day: 1, 2, 3\n");
@@ -207,6 +209,37 @@ TEST_F(SpoolTest, AFileOfSomethingElseIsRefusedAndStaysAsItIs) {
   EXPECT_THAT(refused.error().detail, HasSubstr("is a queue or store"));
 
   EXPECT_THAT(sqlite::openSpool({.file = folder / "none.db", .create = false}), failsWith(Errc::notFound));
+}
+
+TEST_F(SpoolTest, Row35ALinkLeadsToTheSpool) {
+  { ASSERT_THAT(open()->append(messages(1, 2)), succeeds()); }
+  std::filesystem::rename(file, folder / "elsewhere.db");
+  std::filesystem::create_symlink(folder / "elsewhere.db", file);
+
+  EXPECT_THAT(idsIn(*open()), ElementsAre("1", "2"));
+  EXPECT_THAT(sqlite::openSpool({.file = folder / "elsewhere.db"}), succeeds());
+}
+
+/// A file system of 16 MiB, filled by others as well.
+TEST_F(SpoolTest, AFullDiskTakesNothingSaysSoAndLetsMessagesOut) {
+  if (mount("tenure-test", folder.path().c_str(), "tmpfs", 0, "size=16m") != 0)
+    GTEST_SKIP() << "needs root: it mounts a file system: " << std::strerror(errno);
+  {
+    const auto spool = open();
+    std::vector<std::int64_t> positions;
+    Result<std::int64_t> appended = 0;
+    for (int i = 1; (appended = spool->append(messages(i, i, std::string(100'000, 'x')))); ++i)
+      positions.push_back(*appended);
+    EXPECT_THAT(appended, failsWith(Errc::storeFull));
+    EXPECT_THAT(appended.error().detail, HasSubstr("the disk is full"));
+    EXPECT_GT(positions.size(), 50U);
+    for (const std::int64_t position : positions)
+      ASSERT_THAT(spool->settle(std::vector<SpoolSettlement>{{position, {}}}), succeeds());
+    EXPECT_LT(std::filesystem::file_size(file), 1U << 20U) << "the room is given back";
+    EXPECT_THAT(spool->append(messages(1, 1)), succeeds());
+    EXPECT_EQ(spool->figures().messages, 1U);
+  }
+  umount(folder.path().c_str());
 }
 
 }  // namespace

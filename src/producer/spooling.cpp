@@ -1,0 +1,157 @@
+/// The engine's work with its spool: the worker sends what is there and takes out what is over, the spooler appends.
+#include <algorithm>
+
+#include "base/refusal.hpp"
+#include "producer/engine.hpp"
+
+namespace tenure::producing {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Limits of one append to the spool.
+constexpr std::size_t spoolMessages = 2'000;
+constexpr std::size_t spoolBytes = 4U << 20U;
+constexpr Duration settleAgain = 1s;  // where the disk is too full to take anything out
+constexpr Duration longestLook = 1min;
+
+}  // namespace
+
+void Engine::sendSpooled(std::unique_lock<std::mutex>& lock) {
+  const std::int64_t known = lastSpooled_;
+  const std::int64_t from = nextOfSpool_;
+  lock.unlock();
+  auto read = spool_->read(from, options_.batchMessages, options_.batchBytes);
+  lock.lock();
+  if (!read) return buffer_.count(std::vector<Result<void>>{read.error()}, clock_.now());
+  sayOfMissing(lock, read->empty() ? known + 1 : std::min(read->front().position, known + 1));
+  std::erase_if(
+      *read, [&](const SpooledMessage& each) { return each.position > known || unsettled_.contains(each.position); });
+  if (read->empty()) {  // all up to there are over
+    nextOfSpool_ = std::max(nextOfSpool_, known + 1);
+    return noteIfEmptied();
+  }
+  lock.unlock();
+  std::vector<NewMessage> batch;
+  for (const SpooledMessage& each : *read) batch.push_back(each.message);
+  std::vector<Result<void>> results = outlet_.append(batch);
+  lock.lock();
+  settle(lock, *read, results);
+}
+
+void Engine::sayOfMissing(std::unique_lock<std::mutex>& lock, std::int64_t before) {
+  std::vector<Caller> missing = callers_.takeSpooledBefore(before);
+  for (Flush& flush : flushes_) flush.lost += missing.size();
+  say(lock, std::move(missing), {Errc::storeFailed, "it was in a part of the spool that cannot be read any more"});
+}
+
+void Engine::settle(std::unique_lock<std::mutex>& lock, const std::vector<SpooledMessage>& batch,
+                    const std::vector<Result<void>>& results) {
+  Words words;
+  nextOfSpool_ = std::max(nextOfSpool_, batch.back().position + 1);
+  for (std::size_t i = results.size(); i-- > 0;) {
+    const Result<void>& result = results[i];
+    const std::int64_t position = batch[i].position;
+    if (!result && !isMessageRefused(result.error())) {
+      nextOfSpool_ = position;
+      continue;
+    }
+    unsettled_.emplace(position, result ? std::nullopt : std::optional<Error>(result.error()));
+    if (auto caller = callers_.takeSpooled(position)) words.emplace_back(*std::move(caller), result);
+  }
+  std::ranges::reverse(words);
+  settleSpool(lock);
+  buffer_.count(results, clock_.now());
+  noteIfEmptied();
+  spoolWork_->notifyAll();
+  say(lock, std::move(words));
+}
+
+void Engine::settleSpool(std::unique_lock<std::mutex>& lock) {
+  const BootTime now = clock_.now();
+  const bool waits = now < settleNotBefore_ && !isEnding_;
+  held_ = waits ? unsettled_.size() : 0;  // while they are taken out, the spool's own count changes
+  if (unsettled_.empty() || waits) return;
+  std::vector<SpoolSettlement> over;
+  for (const auto& [position, refusal] : unsettled_) over.push_back({position, refusal});
+  const std::uint64_t before = spool_->figures().bytes;
+  lock.unlock();
+  const Result<void> settled = spool_->settle(over);
+  lock.lock();
+  if (!settled) {
+    settleNotBefore_ = now + settleAgain;
+    held_ = unsettled_.size();
+    if (spoolError_.empty()) emit_(SpoolRefused{settled.error().message(), buffer_.size()});
+    spoolError_ = settled.error().message();
+    return;
+  }
+  if (settleNotBefore_ != BootTime::min()) spoolError_.clear();
+  settleNotBefore_ = BootTime::min();
+  unsettled_.clear();
+  const std::uint64_t after = spool_->figures().bytes;
+  going_.add(before > after ? before - after : 0, 0, now);
+}
+
+void Engine::noteIfEmptied() {
+  if (inSpool() > 0 || isAppending_ || !spill_.isSpooling()) return;
+  spill_.emptied();
+  if (spill_.isSpooling()) return;
+  if (unsettled_.empty()) spoolError_.clear();
+  emit_(SpoolEmptied{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - spoolingSince_)});
+}
+
+void Engine::spoolWhatIsDue() {
+  std::unique_lock lock(mutex_);
+  spoolerId_ = std::this_thread::get_id();
+  for (;;) {
+    const BootTime now = clock_.now();
+    const BootTime due = spill_.due(buffer_, now, isEnding_);
+    if (due <= now) {
+      spool(lock);
+      continue;
+    }
+    if (isEnding_ && !isDirect_) break;
+    spoolWork_->wait(lock, std::min(due - now, longestLook), {}, [this, due, wasEnding = isEnding_] {
+      return isEnding_ != wasEnding || (isEnding_ && !isDirect_) || spill_.due(buffer_, clock_.now(), isEnding_) < due;
+    });
+  }
+  isSpooled_ = true;
+  room_->notifyAll();
+}
+
+void Engine::spool(std::unique_lock<std::mutex>& lock) {
+  if (!spill_.isSpooling()) {
+    emit_(SpoolBegan{spill_.why(buffer_, clock_.now(), isEnding_), buffer_.size()});
+    spoolingSince_ = clock_.now();
+  }
+  spill_.begins();
+  isCopying_ = isDirect_ && !copyAt_;
+  isAppending_ = true;
+  const std::span<const NewMessage> messages =
+      isCopying_ ? buffer_.underWay() : buffer_.beginSpooling(spoolMessages, spoolBytes);
+  lock.unlock();
+  const Result<std::int64_t> first = spool_->append(messages);
+  lock.lock();
+  const std::size_t count = messages.size();
+  std::vector<Caller> reached;
+  if (first) {
+    if (isCopying_) copyAt_ = *first;
+    reached = callers_.spooled(isCopying_ ? buffer_.underWayIsSpooled() : buffer_.isSpooled(), *first);
+    lastSpooled_ = *first + static_cast<std::int64_t>(count) - 1;
+    spoolError_.clear();
+    spill_.took();
+  } else {
+    if (!isCopying_) buffer_.isNotSpooled();
+    spoolError_ = first.error().message();
+    if (spill_.failed(inSpool() == 0, isEnding_, clock_.now())) emit_(SpoolRefused{spoolError_, buffer_.size()});
+  }
+  isAppending_ = isCopying_ = false;
+  room_->notifyAll();
+  work_->notifyAll();
+  lock.unlock();
+  for (Caller& caller : reached) caller.tell({});
+  reached.clear();
+  lock.lock();
+}
+
+}  // namespace tenure::producing
