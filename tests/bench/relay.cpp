@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/assert.hpp"
+#include "bench/bare_append.hpp"
 #include "bench/help.hpp"
 #include "support/ensemble.hpp"
 #include "support/postgres_server.hpp"
@@ -115,18 +116,24 @@ class LeadingRelay {
 
 std::string groupOf(const Setting& setting, int n) { return "g" + std::to_string(n % setting.groups); }
 
+using Append = std::function<void(std::span<const NewMessage>)>;
+
 /// Messages a second, from memory.
-double bareLoop(const Setting& setting, const OpenSink& open) {
-  const auto sink = open().value();
+double bareLoop(const Setting& setting, const Append& append) {
   const BootTime start = BootClock::now();
   std::vector<NewMessage> some;
   for (int i = 0; i < setting.messages; ++i) {
     some.push_back({MessageId{"m-" + std::to_string(i)}, GroupId{groupOf(setting, i)}, body, {}});
     if (static_cast<int>(some.size()) < setting.window && i + 1 < setting.messages) continue;
-    sink->append(some).value();
+    append(some);
     some.clear();
   }
   return setting.messages / seconds(BootClock::now() - start);
+}
+
+double barePublishes(const Setting& setting) {
+  const auto sink = toRabbit()().value();
+  return bareLoop(setting, [&](std::span<const NewMessage> some) { sink->append(some).value(); });
 }
 
 /// Rows of an outbox as people write it.
@@ -195,16 +202,8 @@ double relayed(const Setting& setting, const OpenSink& open) {
 
 double bareInserts(const Setting& setting) {
   test::PostgresWorld world;
-  auto session = world.session();
-  session.ask("CREATE TABLE bare(n bigserial PRIMARY KEY, id text, grp text, body text)");
-  const BootTime start = BootClock::now();
-  for (int i = 0; i < setting.messages; i += setting.window) {
-    std::string values;
-    for (int j = i; j < std::min(i + setting.window, setting.messages); ++j)
-      values += (j > i ? ",('m-" : "('m-") + std::to_string(j) + "','" + groupOf(setting, j) + "','" + body + "')";
-    session.ask("INSERT INTO bare(id, grp, body) VALUES " + values);
-  }
-  return setting.messages / seconds(BootClock::now() - start);
+  const auto bare = barePostgres(world.session());
+  return bareLoop(setting, [&](std::span<const NewMessage> some) { bare->append(some); });
 }
 
 void compareRates(const Setting& setting) {
@@ -218,7 +217,7 @@ void compareRates(const Setting& setting) {
   const auto polled = [&](int atOnce, bool oneByOne) { return worker.run(*toRabbit()().value(), atOnce, oneByOne); };
   test::PostgresWorld target;
   const OpenSink toTable = [&] { return Result<std::unique_ptr<IMessageSink>>(target.sink()); };
-  std::vector<Design> designs{{"to RabbitMQ: bare publish loop", [&] { return bareLoop(setting, toRabbit()); }},
+  std::vector<Design> designs{{"to RabbitMQ: bare publish loop", [&] { return barePublishes(setting); }},
                               {"  worker, 100 rows, each confirmed", [&] { return polled(100, true); }},
                               {"  worker, 100 rows, one confirm", [&] { return polled(100, false); }},
                               {"  worker, the same window", [&] { return polled(setting.window, false); }},
