@@ -131,6 +131,8 @@ class Producer {
   ///          invalidArgument, payloadTooLarge   as IMessageSink::append
   ///          unsupported  this process was forked from the producer's
   Result<std::future<Result<void>>> send(NewMessage message, SendOptions how = {});
+  /// The same without a future, which costs more than all else: for those that use callbacks, or do not wait.
+  Result<void> post(NewMessage message, SendOptions how = {});
   /// Waits until the queue has confirmed all that was accepted before, or refused it, without lingering; their
   /// callbacks have returned then.
   ///

@@ -37,7 +37,7 @@ auto asyncSend(Producer& producer, NewMessage message, SendOptions how, Token&& 
       });
     };
     with.reached = complete;
-    const auto accepted = producer.send(std::move(sent), std::move(with));
+    const auto accepted = producer.post(std::move(sent), std::move(with));
     if (!accepted) complete(accepted.error());
   };
   return boost::asio::async_initiate<Token, void(Result<void>)>(std::move(start), token, std::move(message),

@@ -1,5 +1,7 @@
 #include "producer/engine.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 
 #include "base/random.hpp"
@@ -22,6 +24,7 @@ Engine::Engine(Producer::OpenSink open, std::unique_ptr<ISpool> spool, const Pro
     : options_(options),
       clock_(clock),
       emit_(events, clock, ElectionName{}),
+      idPrefix_(freshUuid() + "-"),
       outlet_(std::move(open)),
       spool_(std::move(spool)),
       buffer_(options_, Random(freshSeed())),
@@ -44,32 +47,48 @@ Engine::~Engine() {
   if (spooler_) spooler_->join();
 }
 
+int Engine::forks() noexcept {
+  static std::atomic<int> count = 0;
+  static const int registered = ::pthread_atfork(nullptr, nullptr, [] { ++count; });
+  static_cast<void>(registered);
+  return count.load(std::memory_order_relaxed);
+}
+
 Result<std::future<Result<void>>> Engine::send(NewMessage message, SendOptions how) {
-  if (message.id.value.empty()) message.id.value = freshUuid();
-  if (const Result<void> fit = storage::checkMessage(message); !fit) return fit.error();
-  if (how.limit < 0ms) return Error{Errc::invalidArgument, "limit: expected 0 or more"};
-  const Durability durability = how.durability.value_or(options_.durability);
-  if (durability == Durability::spooled && !spool_)
-    return Error{Errc::invalidArgument, "durability: spooled needs a producer with a spool"};
   std::promise<Result<void>> promise;
   std::future<Result<void>> future = promise.get_future();
-  Caller caller{std::nullopt, std::move(how.done), nullptr, durability};
-  if (durability != Durability::memory) {
-    caller.promise.emplace(std::move(promise));
-    caller.reached = std::move(how.reached);
-  }
+  const bool isReached = how.durability.value_or(options_.durability) == Durability::memory;
+  Caller caller;
+  if (!isReached) caller.promise.emplace(std::move(promise));
+  if (const Result<void> taken = take(message, how, std::move(caller)); !taken) return taken.error();
+  if (isReached) promise.set_value({});
+  return future;
+}
+
+Result<void> Engine::post(NewMessage message, SendOptions how) { return take(message, how, {}); }
+
+Result<void> Engine::take(NewMessage& message, SendOptions& how, Caller caller) {
+  if (message.id.value.empty()) message.id.value = idPrefix_ + std::to_string(++ids_);
+  if (const Result<void> fit = storage::checkMessage(message); !fit) return fit;
+  if (how.limit < 0ms) return Error{Errc::invalidArgument, "limit: expected 0 or more"};
+  caller.durability = how.durability.value_or(options_.durability);
+  if (caller.durability == Durability::spooled && !spool_)
+    return Error{Errc::invalidArgument, "durability: spooled needs a producer with a spool"};
+  const bool isReached = caller.durability == Durability::memory;
+  caller.done = std::move(how.done);
+  if (!isReached) caller.reached = std::move(how.reached);
   std::unique_lock lock(mutex_);
   if (how.limit > 0ms) caller.deadline = later(clock_.now(), how.limit);
-  const Result<SendNumber> number = accept(lock, message, durability, caller.deadline);
+  const Result<SendNumber> number = accept(lock, message, caller.durability, caller.deadline);
   if (!number) return number.error();
   callers_.add(*number, std::move(caller));
-  work_->notifyAll();
-  if (spool_) spoolWork_->notifyAll();
+  const bool worker = workerSleeps_;
+  const bool spooler = spoolerSleeps_;
   lock.unlock();
-  if (durability != Durability::memory) return future;
-  promise.set_value({});
-  if (how.reached) how.reached({});
-  return future;
+  if (worker) work_->notifyAll();
+  if (spooler) spoolWork_->notifyAll();
+  if (isReached && how.reached) how.reached({});
+  return {};
 }
 
 Result<void> Engine::flush(std::chrono::milliseconds limit) {
@@ -208,10 +227,12 @@ void Engine::work() {
       continue;
     }
     const BootTime until = std::min({next, buffer_.earliestDeadline(), callers_.earliestDeadline()});
+    workerSleeps_ = true;
     work_->wait(lock, std::min(until - now, longestWait), {}, [this, until] {
       return isEnding_ || buffer_.hasDropped() || buffer_.earliestDeadline() < until ||
              callers_.earliestDeadline() < until || nextBatch(clock_.now()) < until;
     });
+    workerSleeps_ = false;
   }
   finish(lock);
 }
@@ -258,7 +279,11 @@ void Engine::sendBatch(std::unique_lock<std::mutex>& lock) {
     const std::size_t before = buffer_.bytes();
     std::vector<Ending> endings = buffer_.answered(results, clock_.now());
     going_.add(before - buffer_.bytes(), endings.size(), clock_.now());
-    return say(lock, std::move(endings));
+    std::vector<NewMessage> spent = buffer_.takeSpent();
+    say(lock, std::move(endings));
+    lock.unlock();
+    spent.clear();
+    return lock.lock();
   }
   std::vector<SpooledMessage> copies;
   for (std::size_t i = 0; i < batch.size(); ++i) copies.push_back({{}, *copyAt_ + static_cast<std::int64_t>(i)});

@@ -10,9 +10,8 @@
 /// lastSpooled_.
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <atomic>
 #include <list>
 #include <map>
 #include <memory>
@@ -44,8 +43,9 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   /// A child has none of its parent's threads.
-  bool isForked() const noexcept { return ::getpid() != process_; }
+  bool isForked() const noexcept { return forks() != forks_; }
   Result<std::future<Result<void>>> send(NewMessage message, SendOptions how);
+  Result<void> post(NewMessage message, SendOptions how);
   Result<void> flush(std::chrono::milliseconds limit);
   Result<void> close(std::chrono::milliseconds limit);
   ProducerFigures figures();
@@ -66,6 +66,9 @@ class Engine {
     const std::size_t messages = spool_ ? spool_->figures().messages : 0;
     return messages - std::min(messages, held_);
   }
+  /// How many forks lie between this process and the first one. Cheaper than to ask the kernel with each send.
+  static int forks() noexcept;
+  Result<void> take(NewMessage& message, SendOptions& how, Caller caller);
   /// Waits for room where that is asked for. A callback does not: it would keep the only thread from making it.
   Result<SendNumber> accept(std::unique_lock<std::mutex>& lock, NewMessage& message, Durability durability,
                             BootTime deadline);
@@ -100,7 +103,9 @@ class Engine {
   const ProducerOptions options_;
   const IClock& clock_;
   const Emitter emit_;
-  const pid_t process_ = ::getpid();
+  const int forks_ = forks();
+  const std::string idPrefix_;
+  std::atomic<std::int64_t> ids_ = 0;  // that were made
   std::mutex mutex_;
   std::unique_ptr<ISignal> work_ = systemThreads().makeSignal();       // for the thread
   std::unique_ptr<ISignal> spoolWork_ = systemThreads().makeSignal();  // for the spool's
@@ -114,6 +119,8 @@ class Engine {
   Flow coming_;
   Flow going_;
   bool isSaying_ = false;
+  bool workerSleeps_ = false;
+  bool spoolerSleeps_ = false;
   bool isClosed_ = false;
   bool isEnding_ = false;
   bool isOver_ = false;

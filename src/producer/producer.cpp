@@ -63,6 +63,10 @@ Result<std::future<Result<void>>> Producer::send(NewMessage message, SendOptions
   return impl_->send(std::move(message), std::move(how));
 }
 
+Result<void> Producer::post(NewMessage message, SendOptions how) {
+  return impl_->isForked() ? Result<void>(forked()) : impl_->post(std::move(message), std::move(how));
+}
+
 Result<void> Producer::flush(std::chrono::milliseconds limit) {
   return impl_->isForked() ? Result<void>(forked()) : impl_->flush(limit);
 }

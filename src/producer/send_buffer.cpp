@@ -1,6 +1,7 @@
 #include "producer/send_buffer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/refusal.hpp"
@@ -71,7 +72,7 @@ std::optional<SendNumber> SendBuffer::offer(NewMessage& message, Durability dura
 
 void SendBuffer::startsToWait(const Place& place) {
   waitingBytes_ += place.bytes;
-  if (place.durability != Durability::memory) return;
+  if (place.durability != Durability::memory || options_.onOverload != Overload::dropOldest) return;
   droppable_.insert(place.number);
   droppableBytes_ += place.bytes;
 }
@@ -174,7 +175,7 @@ std::vector<Ending> SendBuffer::answered(std::span<const Result<void>> results, 
   }
   std::ranges::reverse(endings);
   underWay_.clear();
-  batch_.clear();
+  spent_ = std::exchange(batch_, {});
   return endings;
 }
 

@@ -59,6 +59,8 @@ class SendBuffer {
   std::span<const NewMessage> begin(BootTime now);
   /// One result for each message of the batch, in its order, as IMessageSink::appendEach gives them.
   std::vector<Ending> answered(std::span<const Result<void>> results, BootTime now);
+  /// The messages of that batch, to be destroyed where no sender waits for it.
+  std::vector<NewMessage> takeSpent() noexcept { return std::exchange(spent_, {}); }
   /// The copy that a spool keeps of the batch under way, while that is not answered.
   std::span<const NewMessage> underWay() const noexcept { return batch_; }
   /// The copy is in the spool: the batch is its matter from now on, and answered() there.
@@ -133,6 +135,7 @@ class SendBuffer {
   std::deque<Waiting> waiting_;
   std::vector<Place> underWay_;
   std::vector<NewMessage> batch_;  // of underWay_
+  std::vector<NewMessage> spent_;
   std::vector<Place> toSpool_;
   std::vector<NewMessage> spooling_;  // of toSpool_
   std::size_t count_ = 0;

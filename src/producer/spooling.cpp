@@ -33,7 +33,7 @@ void Engine::sendSpooled(std::unique_lock<std::mutex>& lock) {
   }
   lock.unlock();
   std::vector<NewMessage> batch;
-  for (const SpooledMessage& each : *read) batch.push_back(each.message);
+  for (SpooledMessage& each : *read) batch.push_back(std::move(each.message));
   std::vector<Result<void>> results = outlet_.append(batch);
   lock.lock();
   settle(lock, *read, results);
@@ -111,9 +111,11 @@ void Engine::spoolWhatIsDue() {
       continue;
     }
     if (isEnding_ && !isDirect_) break;
+    spoolerSleeps_ = true;
     spoolWork_->wait(lock, std::min(due - now, longestLook), {}, [this, due, wasEnding = isEnding_] {
       return isEnding_ != wasEnding || (isEnding_ && !isDirect_) || spill_.due(buffer_, clock_.now(), isEnding_) < due;
     });
+    spoolerSleeps_ = false;
   }
   isSpooled_ = true;
   room_->notifyAll();

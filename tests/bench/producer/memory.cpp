@@ -107,7 +107,7 @@ SendRates producerSends(const Setting& setting, const std::vector<NewMessage>& m
                      .batchMessages = static_cast<std::size_t>(setting.batch),
                      .durability = Durability::memory});
   const SendRates measured = rates(
-      messages, [&](NewMessage message) { producer.send(std::move(message)).value(); },
+      messages, [&](NewMessage message) { producer.post(std::move(message)).value(); },
       [&] { producer.close(longEnough).value(); });
   check(world, messages);
   return measured;

@@ -1,11 +1,10 @@
-#include "tenure/spi/spool.hpp"
-
 #include <atomic>
 
 #include "base/assert.hpp"
 #include "bench/bare_append.hpp"
 #include "bench/producer/parts.hpp"
 #include "bench/turns.hpp"
+#include "support/forwarding_spool.hpp"
 #include "support/program.hpp"
 #include "tenure/producer.hpp"
 #include "tenure/sqlite.hpp"
@@ -14,27 +13,21 @@ namespace tenure::bench {
 namespace {
 
 /// Counts what is appended.
-class CountingSpool final : public ISpool {
+class CountingSpool final : public test::ForwardingSpool {
  public:
   struct Counts {
     std::atomic<int> appends = 0;
     std::atomic<std::size_t> messages = 0;
   };
 
-  CountingSpool(std::unique_ptr<ISpool> spool, Counts& counts) : spool_(std::move(spool)), counts_(counts) {}
-  Result<std::int64_t> append(std::span<const NewMessage> messages) override {
+  CountingSpool(std::unique_ptr<ISpool> spool, Counts& counts) : ForwardingSpool(std::move(spool)), counts_(counts) {}
+  Result<std::int64_t> append(std::span<const NewMessage> messages, const FollowedFile* sent) override {
     ++counts_.appends;
     counts_.messages += messages.size();
-    return spool_->append(messages);
+    return ForwardingSpool::append(messages, sent);
   }
-  Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t bytes) override {
-    return spool_->read(from, messages, bytes);
-  }
-  Result<void> settle(std::span<const SpoolSettlement> settlements) override { return spool_->settle(settlements); }
-  SpoolFigures figures() const override { return spool_->figures(); }
 
  private:
-  const std::unique_ptr<ISpool> spool_;
   Counts& counts_;
 };
 
