@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/random.hpp"
 #include "storage/message_check.hpp"
 
 namespace tenure::producing {
@@ -20,21 +19,24 @@ Error ofCallback() { return {Errc::unsupported, "a callback would wait for itsel
 }  // namespace
 
 Engine::Engine(Producer::OpenSink open, std::unique_ptr<ISpool> spool, const ProducerOptions& options,
-               IEventSink& events, const IClock& clock)
+               IEventSink& events, Machine machine)
     : options_(options),
-      clock_(clock),
-      emit_(events, clock, ElectionName{}),
+      clock_(machine.clock),
+      emit_(events, clock_, ElectionName{}),
       idPrefix_(freshUuid() + "-"),
+      work_(machine.threads.makeSignal()),
+      spoolWork_(machine.threads.makeSignal()),
+      room_(machine.threads.makeSignal()),
       outlet_(std::move(open)),
       spool_(std::move(spool)),
-      buffer_(options_, Random(freshSeed())),
-      spill_(options_, spool_ && spool_->figures().messages > 0, Random(freshSeed())) {
+      buffer_(options_, machine.random.fork()),
+      spill_(options_, spool_ && spool_->figures().messages > 0, machine.random.fork()) {
   if (spill_.isSpooling()) {
     spoolingSince_ = clock_.now();
     lastSpooled_ = spool_->figures().last;
   }
-  if (spool_) spooler_ = systemThreads().start([this] { spoolWhatIsDue(); });
-  thread_ = systemThreads().start([this] { work(); });
+  if (spool_) spooler_ = machine.threads.start([this] { spoolWhatIsDue(); });
+  thread_ = machine.threads.start([this] { work(); });
 }
 
 Engine::~Engine() {

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/emit.hpp"
+#include "base/random.hpp"
 #include "base/threads.hpp"
 #include "producer/callers.hpp"
 #include "producer/outlet.hpp"
@@ -33,11 +34,18 @@
 
 namespace tenure::producing {
 
+/// What a simulation replaces.
+struct Machine {
+  const IClock& clock;
+  IThreads& threads = systemThreads();
+  Random random{freshSeed()};
+};
+
 /// Threads: any, but for the destructor.
 class Engine {
  public:
   Engine(Producer::OpenSink open, std::unique_ptr<ISpool> spool, const ProducerOptions& options, IEventSink& events,
-         const IClock& clock);
+         Machine machine);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -107,10 +115,10 @@ class Engine {
   const std::string idPrefix_;
   std::atomic<std::int64_t> ids_ = 0;  // that were made
   std::mutex mutex_;
-  std::unique_ptr<ISignal> work_ = systemThreads().makeSignal();       // for the thread
-  std::unique_ptr<ISignal> spoolWork_ = systemThreads().makeSignal();  // for the spool's
-  std::unique_ptr<ISignal> room_ = systemThreads().makeSignal();       // for all others
-  Outlet outlet_;                                                      // the thread's
+  std::unique_ptr<ISignal> work_;       // for the thread
+  std::unique_ptr<ISignal> spoolWork_;  // for the spool's
+  std::unique_ptr<ISignal> room_;       // for all others
+  Outlet outlet_;                       // the thread's
   const std::unique_ptr<ISpool> spool_;
   SendBuffer buffer_;
   Spill spill_;

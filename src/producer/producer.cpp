@@ -50,7 +50,7 @@ Producer::Producer(OpenSink open, const ProducerOptions& options, const IClock& 
 Producer::Producer(OpenSink open, std::unique_ptr<ISpool> spool, const ProducerOptions& options, IEventSink& events,
                    const IClock& clock) {
   const ProducerOptions sound = checked(open, spool != nullptr, options);
-  impl_ = std::make_unique<Impl>(std::move(open), std::move(spool), sound, events, clock);
+  impl_ = std::make_unique<Impl>(std::move(open), std::move(spool), sound, events, producing::Machine{clock});
 }
 
 /// A child has none of its parent's threads: what would join them is left alone there.
