@@ -68,8 +68,9 @@ struct SendOptions {
   /// What became of an accepted message, whatever its durability: it was confirmed, refused, dropped or given up.
   /// Called once, by a thread of the producer's. It may send, without waiting for room; it must not wait or throw.
   std::function<void(const Result<void>&)> done{};
-  /// The future as a callback, for a loop that must not wait: the durability is reached, or never will be. Called once,
-  /// as `done` and before it, or by send() for Durability::memory. From Asio: asyncSend() in producer_asio.hpp.
+  /// The future as a callback, for a loop that must not wait: called once when the durability is reached, or with the
+  /// error that prevents it; as `done` and before it, or by send() for Durability::memory. From Asio: asyncSend() in
+  /// producer_asio.hpp.
   std::function<void(const Result<void>&)> reached{};
 };
 
@@ -113,7 +114,8 @@ class Producer {
  public:
   using OpenSink = std::function<Result<std::unique_ptr<IMessageSink>>()>;
 
-  /// A sink is opened with the first message, and anew where one has failed. Sink of events and clock are borrowed.
+  /// A sink is opened with the first message, and anew where one has failed. Sink of events and clock are borrowed; the
+  /// sink of events must not call the producer.
   ///
   /// Throws: std::system_error (configurationRefused), which names each option out of its range
   explicit Producer(OpenSink open, const ProducerOptions& options = {}, const IClock& clock = systemClock());

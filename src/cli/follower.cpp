@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "base/text.hpp"
 
@@ -107,6 +108,7 @@ Result<void> Follower::open(const std::filesystem::path& path, const FollowedFil
   isAtEnd_ = true;  // so that it is looked at before it is read
   isLast_ = false;
   quietSince_.reset();
+  successorSince_.reset();
   if (::lseek(file_, position_.offset, SEEK_SET) < 0) return systemError(path, "cannot be read");
   return {};
 }
@@ -120,7 +122,7 @@ Result<std::optional<Line>> Follower::next() {
   for (;;) {
     if (auto line = buffer_.take()) {
       lineBegin_ = position_.offset;
-      position_.offset += static_cast<std::int64_t>(line->bytes) + (isLast_ ? 0 : 1);
+      position_.offset += static_cast<std::int64_t>(line->bytes) + (std::exchange(isLast_, false) ? 0 : 1);
       extendHead();
       return line;
     }
@@ -152,7 +154,10 @@ Result<bool> Follower::look() {
   if (file_ >= 0 && sizeOf(file_) > ::lseek(file_, 0, SEEK_CUR)) return true;
   const auto next = successor();
   if (!next) return false;
-  if (file_ >= 0 && (!quietSince_ || BootClock::now() < *quietSince_ + quiet_)) return false;
+  // A writer goes on in the renamed file until it is told to open its log anew.
+  if (!successorSince_) successorSince_ = BootClock::now();
+  const BootTime lastChange = std::max(quietSince_.value_or(BootTime::max() - quiet_), *successorSince_);
+  if (file_ >= 0 && BootClock::now() < lastChange + quiet_) return false;
   if (file_ >= 0 && buffer_.endLine()) {
     isLast_ = true;
     return true;

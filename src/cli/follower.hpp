@@ -77,9 +77,10 @@ class Follower {
   std::int64_t lineBegin_ = 0;
   int file_ = -1;
   int inotify_ = -1;
-  bool isAtEnd_ = true;  // of the open file, or none is open
-  bool isLast_ = false;  // the line that was made of what the old file ended with
-  std::optional<BootTime> quietSince_{};
+  bool isAtEnd_ = true;                       // of the open file, or none is open
+  bool isLast_ = false;                       // the next line was made of what the old file ended with
+  std::optional<BootTime> quietSince_{};      // the open file
+  std::optional<BootTime> successorSince_{};  // when the next file was seen first
 };
 
 }  // namespace tenure::cli

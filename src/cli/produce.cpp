@@ -39,15 +39,16 @@ A line with a time waits for it beside the queue, and comes to its end then: "de
 in JSON, --delay or --at for all lines without. `tenure scheduled` shows and cancels these. An id
 that waits already with another time or content is a bad line: it is told with both times.
 With --numbered the messages of each group get the numbers 1, 2, 3, … in the header tenure-number,
-whoever sends them, without gaps; an id that was sent in the last seven days is left out, and
-counted apart. For queues in SQLite and PostgreSQL, whose producers should agree on it;
-`tenure consume --follow-numbers` goes by the numbers.
+whoever sends them, without gaps; an id that was sent in the last seven days is left out, and,
+without a spool or buffer, counted apart. For queues in SQLite and PostgreSQL, whose producers
+should agree on it; `tenure consume --follow-numbers` goes by the numbers.
 With --spool the queue may be slow or away: lines wait in that file, in order, and the next start
 sends what is left there; `tenure spool` shows it. At the end of the input, or when told to stop by
-SIGTERM or SIGINT, the queue has --drain to take the rest; a second signal ends the wait. --follow
-sends a log file as it grows, through rotation, and notes in the spool, together with the lines, up
-to where it was sent: each line is sent once across restarts of both sides. A line without an id of
-its own is known by its file and its place in it.
+SIGTERM or SIGINT, the queue has --drain to take the rest; a signal during that wait ends it.
+--follow sends a log file as it grows, through rotation, and notes in the spool, together with the
+lines, up to where it was sent: no line is left out across restarts of both sides, and one that is
+sent again after a crash has the same id, which a consumer drops. A line without an id of its own is
+known by its file and its place in it.
 )help";
 
 constexpr const char* produceExamples = R"help(seq 100 | tenure produce --queue sqlite:work.db

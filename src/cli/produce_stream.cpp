@@ -27,17 +27,19 @@ const Choices<Overload> overloads{
 
 Result<void> sendInput(const LineMessages& messages, ProducerRun& run) {
   LineReader reader(STDIN_FILENO, messages.longestLine(), [&] { return run.waitFor(STDIN_FILENO); });
+  std::int64_t taken = 0;
   while (run.goesOn()) {
     const auto line = reader.next();
     if (!line) return line.error();
-    if (!*line) return {};
+    if (!*line && run.goesOn()) return {};
+    if (!*line) break;
     const std::string where = "line " + std::to_string((*line)->number);
     const Result<NewMessage> message = messages.of(**line);
-    if (message)
-      run.send(*message, where);
-    else
-      run.tellBad(where, message.error().message());
+    if (!message) run.tellBad(where, message.error().message());
+    if (message && !run.send(*message, where) && !run.goesOn()) break;
+    taken = (*line)->number;
   }
+  complain("told to stop: what follows line " + std::to_string(taken) + " of the input was not taken");
   return {};
 }
 

@@ -44,12 +44,6 @@ ProducerRun::ProducerRun(const StreamOptions& options, const Backend& queue)
       isTerminal_(::isatty(STDERR_FILENO) == 1) {}
 
 Result<void> ProducerRun::open(bool createSpool) {
-  const auto first = queue_.sink();
-  // Nothing yet: it makes the queue, and a queue that cannot be written is told before any input is taken.
-  const Result<void> works = first ? (*first)->append({}) : Result<void>(first.error());
-  const bool mayWait = !options_.spool.empty() && !works && exitFor(works.error()) == Exit::unavailable;
-  if (!works && !mayWait) return named("--queue", works.error());
-  if (mayWait) complain("--queue: " + works.error().message() + ": messages go to the spool for now");
   std::unique_ptr<ISpool> spool;
   if (!options_.spool.empty()) {
     auto opened =
@@ -62,6 +56,12 @@ Result<void> ProducerRun::open(bool createSpool) {
       spool = std::move(marking);
     }
   }
+  const auto first = queue_.sink();
+  // Nothing yet: it makes the queue, and a queue that cannot be written is told before any input is taken.
+  const Result<void> works = first ? (*first)->append({}) : Result<void>(first.error());
+  const bool mayWait = !options_.spool.empty() && !works && exitFor(works.error()) == Exit::unavailable;
+  if (!works && !mayWait) return named("--queue", works.error());
+  if (mayWait) complain("--queue: " + works.error().message() + ": it is tried again; messages wait in the spool");
   producer_.emplace([this] { return queue_.sink(); }, std::move(spool), producerOptions(options_), *log_);
   return {};
 }
@@ -89,10 +89,7 @@ bool ProducerRun::send(const NewMessage& message, std::string where) {
     if (!isFull) tellBad(where, sent.error().message());
     if (isFull && !waits) ++rejected_;
     if (!isFull || !waits) return false;
-    if (!goesOn()) {
-      if (options_.follow.empty()) complain("told to stop: " + where + " and what follows it were not taken");
-      return false;
-    }
+    if (!goesOn()) return false;
     tick();
   }
 }
@@ -108,11 +105,11 @@ void ProducerRun::collect(bool all) {
     const std::string where = std::move(sent_.front().where);
     sent_.pop_front();
     if (result) continue;
-    if (isMessageRefused(result.error())) {
+    const bool isInSpool = !options_.spool.empty() && isOutcomeUnknown(result.error().code);
+    if (isMessageRefused(result.error()))
       tellBad(where, result.error().message());
-    } else if (lost_++ == 0) {
+    else if (!isInSpool && firstLost_.empty())
       firstLost_ = where + ": " + result.error().message();
-    }
   }
 }
 
@@ -154,11 +151,13 @@ Exit ProducerRun::finish(const Result<void>& input) {
   collect(true);
   if (isTerminal_ && shownAt_ != BootTime{}) std::cerr << "\r\x1b[K";
   std::cout << summary() << std::endl;
-  if (lost_ > 0) complain(plural(lost_, "message") + " may be lost; the first is of " + firstLost_);
-  if (!input) return refuse("", input.error());
   const ProducerFigures at = producer_->figures();
-  if (lost_ > 0) return Exit::unavailable;
-  return bad_ > 0 || rejected_ > 0 || at.refused > 0 ? Exit::badInput : Exit::done;
+  if (at.givenUp > 0)
+    complain(plural(at.givenUp, "message") + " may be lost" +
+             (firstLost_.empty() ? ": " + at.lastError : "; the first is of " + firstLost_));
+  if (!input) return refuse("", input.error());
+  if (at.givenUp > 0) return Exit::unavailable;
+  return bad_ > 0 || rejected_ > 0 || at.refused > 0 || at.dropped > 0 ? Exit::badInput : Exit::done;
 }
 
 std::string ProducerRun::summary() const {
@@ -168,6 +167,7 @@ std::string ProducerRun::summary() const {
   if (at.spoolRefused > 0)
     text += ", " + std::to_string(at.spoolRefused) + " refused, see tenure spool export --refused";
   if (at.dropped + rejected_ > 0) text += ", " + std::to_string(at.dropped + rejected_) + " dropped";
+  if (at.givenUp > 0) text += ", " + std::to_string(at.givenUp) + " given up";
   if (bad_ > 0) text += ", " + std::to_string(bad_) + " bad";
   return text;
 }

@@ -28,8 +28,8 @@ class ProducerRun {
   /// Waits until the descriptor can be read; false: told to stop.
   bool waitFor(int descriptor);
   int stopDescriptor() const noexcept { return signals_.descriptor(); }
-  /// Waits for room, unless an overload is to refuse the message; false: it was not taken, and it is told why, or the
-  /// command is told to stop.
+  /// Waits for room, unless an overload is to refuse the message. False: it was not taken, because it is refused, which
+  /// is told, or because the command is told to stop.
   bool send(const NewMessage& message, std::string where);
   void tellBad(const std::string& where, const std::string& why);
   /// With StreamOptions::follow.
@@ -60,7 +60,6 @@ class ProducerRun {
   std::deque<Sent> sent_;  // the oldest first
   std::int64_t bad_ = 0;
   std::int64_t rejected_ = 0;
-  std::int64_t lost_ = 0;
   std::string firstLost_;
   const bool isTerminal_;
   BootTime shownAt_{};

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "cli/base64.hpp"
 #include "cli/commands.hpp"
-#include "cli/content_page.hpp"
 #include "cli/options.hpp"
 #include "cli/produce_stream.hpp"
 #include "cli/queue_report.hpp"
@@ -93,24 +93,29 @@ Exit stats(const LookOptions& options) {
   return Exit::done;
 }
 
-Json exported(const NewMessage& message) {
-  Json out{{"id", message.id.value}, {"group", message.group.value}};
-  if (message.deliverAt) out["deliver_at"] = formatWallTime(*message.deliverAt);
-  if (message.replacesScheduled) out["replace"] = true;
-  const Json content = Json::parse(contentJson(message));
-  for (const auto& [key, value] : content.items())
-    if (!value.is_null()) out[key] = value;
-  return out;
+std::string jsonText(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void print(const Json& line) { std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n'; }
+/// An object in JSON, without its last brace. By hand, because a header may be there twice.
+std::string exported(const NewMessage& message) {
+  std::string line = R"({"id":)" + jsonText(message.id.value) + R"(,"group":)" + jsonText(message.group.value);
+  if (message.deliverAt) line += R"(,"deliver_at":")" + formatWallTime(*message.deliverAt) + '"';
+  if (message.replacesScheduled) line += R"(,"replace":true)";
+  std::string headers;
+  for (const auto& [name, value] : message.headers)
+    headers += (headers.empty() ? "" : ",") + jsonText(name) + ":" + jsonText(value);
+  line += R"(,"headers":{)" + headers + "}";
+  return line + (isText(message.body) ? R"(,"body":)" + jsonText(message.body)
+                                      : R"(,"body_base64":")" + base64(message.body) + '"');
+}
 
 Result<void> exportWaiting(ISpool& spool) {
   for (std::int64_t next = 0;;) {
     const auto read = spool.read(next, 1'000, 4U << 20U);
     if (!read) return read.error();
     if (read->empty()) return {};
-    for (const SpooledMessage& each : *read) print(exported(each.message));
+    for (const SpooledMessage& each : *read) std::cout << exported(each.message) << "}\n";
     next = read->back().position + 1;
   }
 }
@@ -120,12 +125,9 @@ Result<void> exportRefused(ISpool& spool) {
     const auto read = spool.refused(next, 100);
     if (!read) return read.error();
     if (read->empty()) return {};
-    for (const RefusedMessage& each : *read) {
-      Json line = exported(each.spooled.message);
-      line["reason"] = each.reason;
-      line["refused_at"] = formatWallTime(each.at);
-      print(line);
-    }
+    for (const RefusedMessage& each : *read)
+      std::cout << exported(each.spooled.message) << R"(,"reason":)" << jsonText(each.reason) << R"(,"refused_at":")"
+                << formatWallTime(each.at) << "\"}\n";
     next = read->back().spooled.position + 1;
   }
 }

@@ -48,6 +48,13 @@ ConfigReader readerOf(const CLI::App& tool) {
 }
 
 /// Closed by whoever started us, its number would go to the first file that is opened, and our output into that.
+void occupyStandardInput() {
+  if (::fcntl(STDIN_FILENO, F_GETFD) >= 0) return;
+  const int none = ::open("/dev/null", O_RDONLY);
+  if (none < 0 || none == STDIN_FILENO) return;
+  ::dup2(none, STDIN_FILENO);
+  ::close(none);
+}
 void occupyStandardOutput() {
   if (::fcntl(STDOUT_FILENO, F_GETFD) >= 0) return;
   const int full = ::open("/dev/full", O_WRONLY);
@@ -107,6 +114,7 @@ Exit parseAndRun(Words words) {
   tellOfUnknownVariables(all);
   if (!tool.got_subcommand("consume") && !tool.got_subcommand("relay") && !tool.got_subcommand("run")) {
     releaseSignals();
+    occupyStandardInput();
     occupyStandardOutput();
   }
   return runCommand(tool, *chosen);

@@ -33,7 +33,7 @@ Engine::Engine(Producer::OpenSink open, std::unique_ptr<ISpool> spool, const Pro
       spill_(options_, spool_ && spool_->figures().messages > 0, machine.random.fork()) {
   if (spill_.isSpooling()) {
     spoolingSince_ = clock_.now();
-    lastSpooled_ = spool_->figures().last;
+    lastAppended_ = lastSpooled_ = spool_->figures().last;
   }
   if (spool_) spooler_ = machine.threads.start([this] { spoolWhatIsDue(); });
   thread_ = machine.threads.start([this] { work(); });
@@ -72,6 +72,8 @@ Result<void> Engine::post(NewMessage message, SendOptions how) { return take(mes
 Result<void> Engine::take(NewMessage& message, SendOptions& how, Caller caller) {
   if (message.id.value.empty()) message.id.value = idPrefix_ + std::to_string(++ids_);
   if (const Result<void> fit = storage::checkMessage(message); !fit) return fit;
+  if (spool_ && !message.headers.empty())  // or it would hold up all that is spooled with it
+    if (const auto text = storage::headersTextOf(message); !text) return text.error();
   if (how.limit < 0ms) return Error{Errc::invalidArgument, "limit: expected 0 or more"};
   caller.durability = how.durability.value_or(options_.durability);
   if (caller.durability == Durability::spooled && !spool_)
@@ -157,9 +159,9 @@ Result<void> Engine::flush(std::unique_lock<std::mutex>& lock, std::chrono::mill
   buffer_.hurry(own->last);
   work_->notifyAll();
   const BootTime deadline = later(clock_.now(), limit);
-  const auto isDone = [&] { return isFlushed(*own); };
+  const auto isDone = [&] { return isFlushed(*own) || isOver_; };
   while (!isDone() && clock_.now() < deadline) wait(lock, deadline, isDone);
-  const bool done = isDone();
+  const bool done = isFlushed(*own);
   const std::size_t lost = own->lost;
   flushes_.erase(own);
   if (!done) {
@@ -173,7 +175,7 @@ Result<void> Engine::flush(std::unique_lock<std::mutex>& lock, std::chrono::mill
 
 bool Engine::isFlushed(Flush& flush) const {
   if (!buffer_.areOver(flush.last) || isSaying_ || buffer_.hasDropped()) return false;
-  if (!flush.spooledUpTo) flush.spooledUpTo = lastSpooled_;
+  if (!flush.spooledUpTo) flush.spooledUpTo = lastAppended_;
   return inSpool() == 0 || nextOfSpool_ > *flush.spooledUpTo;
 }
 
@@ -220,6 +222,11 @@ void Engine::work() {
         {Errc::outcomeUnknown, "not confirmed within its limit; it is in the spool, and will be sent"});
     if (isEnding_) break;
     const BootTime now = clock_.now();
+    if (!unsettled_.empty() && now >= settleNotBefore_) {
+      settleSpool(lock);
+      noteIfEmptied();
+      continue;
+    }
     const BootTime next = nextBatch(now);
     if (next <= now) {
       if (spill_.isSpooling())
@@ -228,7 +235,8 @@ void Engine::work() {
         sendBatch(lock);
       continue;
     }
-    const BootTime until = std::min({next, buffer_.earliestDeadline(), callers_.earliestDeadline()});
+    const BootTime settling = unsettled_.empty() ? BootTime::max() : settleNotBefore_;
+    const BootTime until = std::min({next, buffer_.earliestDeadline(), callers_.earliestDeadline(), settling});
     workerSleeps_ = true;
     work_->wait(lock, std::min(until - now, longestWait), {}, [this, until] {
       return isEnding_ || buffer_.hasDropped() || buffer_.earliestDeadline() < until ||
@@ -287,8 +295,9 @@ void Engine::sendBatch(std::unique_lock<std::mutex>& lock) {
     spent.clear();
     return lock.lock();
   }
-  std::vector<SpooledMessage> copies;
-  for (std::size_t i = 0; i < batch.size(); ++i) copies.push_back({{}, *copyAt_ + static_cast<std::int64_t>(i)});
+  std::vector<Sent> copies;
+  for (const NewMessage& message : batch)
+    copies.push_back({*copyAt_ + static_cast<std::int64_t>(copies.size()), SendBuffer::sizeOf(message)});
   copyAt_.reset();
   buffer_.underWayIsAnswered();
   settle(lock, copies, results);

@@ -65,6 +65,11 @@ class Engine {
     /// Once all up to `last` have left the buffer: those of the spool up to there.
     std::optional<std::int64_t> spooledUpTo{};
   };
+  /// A message of the spool that was sent.
+  struct Sent {
+    std::int64_t position = 0;
+    std::size_t bytes = 0;
+  };
   using Words = std::vector<std::pair<Caller, Result<void>>>;
 
   /// Whether a callback asks.
@@ -99,7 +104,7 @@ class Engine {
   /// Callers whose messages should be in the spool before that position, and are not.
   void sayOfMissing(std::unique_lock<std::mutex>& lock, std::int64_t before);
   /// The queue's answers to messages that are in the spool.
-  void settle(std::unique_lock<std::mutex>& lock, const std::vector<SpooledMessage>& batch,
+  void settle(std::unique_lock<std::mutex>& lock, const std::vector<Sent>& batch,
               const std::vector<Result<void>>& results);
   /// Takes out what is over. What a full disk does not let out is over all the same, and not sent again.
   void settleSpool(std::unique_lock<std::mutex>& lock);
@@ -137,10 +142,11 @@ class Engine {
   bool isAppending_ = false;            // to the spool
   bool isSpooled_ = false;              // the spool's thread has ended
   std::optional<std::int64_t> copyAt_;  // of the first message of that batch, once it is in the spool
-  std::int64_t lastSpooled_ = 0;        // what is behind it in the spool is not known here yet
+  std::int64_t lastAppended_ = 0;       // position of the newest message in the spool
+  std::int64_t lastSpooled_ = 0;        // of the newest whose caller knows that it is there: none behind it is sent
   std::int64_t nextOfSpool_ = 0;        // all before it are over
   std::map<std::int64_t, std::optional<Error>> unsettled_;  // over, and still in the spool; with their refusals
-  std::size_t held_ = 0;                                    // so many of those, for sure
+  std::size_t held_ = 0;                                    // how many of them the spool's own count still includes
   BootTime settleNotBefore_ = BootTime::min();              // after a failure
   BootTime spoolingSince_{};
   std::string spoolError_;

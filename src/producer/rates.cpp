@@ -24,7 +24,7 @@ double Rate::perSecond(BootTime now) noexcept {
 std::optional<std::chrono::seconds> timeToFill(double room, double coming, double going) noexcept {
   constexpr double longest = 365.0 * 24 * 3600;
   if (coming <= going) return std::nullopt;
-  return std::chrono::seconds(static_cast<std::int64_t>(std::min(room / (coming - going), longest)));
+  return std::chrono::seconds(static_cast<std::int64_t>(std::clamp(room / (coming - going), 0.0, longest)));
 }
 
 }  // namespace tenure::producing

@@ -65,13 +65,13 @@ std::optional<SendNumber> SendBuffer::offer(NewMessage& message, Durability dura
   atRisk_ += durability == Durability::memory ? 1 : 0;
   waiting_.push_back({{++last_, durability, deadline, now, bytes, false}, std::move(message)});
   const Place& place = waiting_.back().place;
-  if (deadline != BootTime::max()) deadlines_.emplace(deadline, place.number);
   startsToWait(place);
   return last_;
 }
 
 void SendBuffer::startsToWait(const Place& place) {
   waitingBytes_ += place.bytes;
+  if (place.deadline != BootTime::max()) deadlines_.emplace(place.deadline, place.number);
   if (place.durability != Durability::memory || options_.onOverload != Overload::dropOldest) return;
   droppable_.insert(place.number);
   droppableBytes_ += place.bytes;
@@ -79,6 +79,7 @@ void SendBuffer::startsToWait(const Place& place) {
 
 void SendBuffer::stopsToWait(const Place& place) {
   waitingBytes_ -= place.bytes;
+  deadlines_.erase({place.deadline, place.number});
   if (droppable_.erase(place.number) > 0) droppableBytes_ -= place.bytes;
 }
 
@@ -211,7 +212,6 @@ std::vector<Ending> SendBuffer::giveUp(const Error& why) {
 
 void SendBuffer::leave(const Place& place) {
   --count_;
-  deadlines_.erase({place.deadline, place.number});
   bytes_ -= place.bytes;
   atRisk_ -= place.durability == Durability::memory ? 1 : 0;
 }

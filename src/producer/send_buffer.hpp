@@ -144,7 +144,7 @@ class SendBuffer {
   std::size_t atRisk_ = 0;
   std::set<SendNumber> droppable_;  // of those that wait
   std::size_t droppableBytes_ = 0;
-  std::set<std::pair<BootTime, SendNumber>> deadlines_;  // of those that are not over
+  std::set<std::pair<BootTime, SendNumber>> deadlines_;  // of those that wait
   std::vector<Ending> dropped_;
   SendNumber last_ = 0;
   SendNumber hurriedUpTo_ = 0;

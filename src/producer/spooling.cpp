@@ -29,14 +29,19 @@ void Engine::sendSpooled(std::unique_lock<std::mutex>& lock) {
       *read, [&](const SpooledMessage& each) { return each.position > known || unsettled_.contains(each.position); });
   if (read->empty()) {  // all up to there are over
     nextOfSpool_ = std::max(nextOfSpool_, known + 1);
+    room_->notifyAll();
     return noteIfEmptied();
   }
   lock.unlock();
   std::vector<NewMessage> batch;
-  for (SpooledMessage& each : *read) batch.push_back(std::move(each.message));
+  std::vector<Sent> sent;
+  for (SpooledMessage& each : *read) {
+    sent.push_back({each.position, SendBuffer::sizeOf(each.message)});
+    batch.push_back(std::move(each.message));
+  }
   std::vector<Result<void>> results = outlet_.append(batch);
   lock.lock();
-  settle(lock, *read, results);
+  settle(lock, sent, results);
 }
 
 void Engine::sayOfMissing(std::unique_lock<std::mutex>& lock, std::int64_t before) {
@@ -45,9 +50,12 @@ void Engine::sayOfMissing(std::unique_lock<std::mutex>& lock, std::int64_t befor
   say(lock, std::move(missing), {Errc::storeFailed, "it was in a part of the spool that cannot be read any more"});
 }
 
-void Engine::settle(std::unique_lock<std::mutex>& lock, const std::vector<SpooledMessage>& batch,
+void Engine::settle(std::unique_lock<std::mutex>& lock, const std::vector<Sent>& batch,
                     const std::vector<Result<void>>& results) {
   Words words;
+  std::size_t bytes = 0;
+  std::size_t over = 0;
+  isSaying_ = true;  // or a flush would not wait for the callbacks while the mutex is free below
   nextOfSpool_ = std::max(nextOfSpool_, batch.back().position + 1);
   for (std::size_t i = results.size(); i-- > 0;) {
     const Result<void>& result = results[i];
@@ -56,15 +64,19 @@ void Engine::settle(std::unique_lock<std::mutex>& lock, const std::vector<Spoole
       nextOfSpool_ = position;
       continue;
     }
+    bytes += batch[i].bytes;
+    ++over;
     unsettled_.emplace(position, result ? std::nullopt : std::optional<Error>(result.error()));
     if (auto caller = callers_.takeSpooled(position)) words.emplace_back(*std::move(caller), result);
   }
   std::ranges::reverse(words);
+  going_.add(bytes, over, clock_.now());
   settleSpool(lock);
   buffer_.count(results, clock_.now());
   noteIfEmptied();
   spoolWork_->notifyAll();
   say(lock, std::move(words));
+  sayOfMissing(lock, nextOfSpool_);
 }
 
 void Engine::settleSpool(std::unique_lock<std::mutex>& lock) {
@@ -74,7 +86,6 @@ void Engine::settleSpool(std::unique_lock<std::mutex>& lock) {
   if (unsettled_.empty() || waits) return;
   std::vector<SpoolSettlement> over;
   for (const auto& [position, refusal] : unsettled_) over.push_back({position, refusal});
-  const std::uint64_t before = spool_->figures().bytes;
   lock.unlock();
   const Result<void> settled = spool_->settle(over);
   lock.lock();
@@ -88,11 +99,10 @@ void Engine::settleSpool(std::unique_lock<std::mutex>& lock) {
   if (settleNotBefore_ != BootTime::min()) spoolError_.clear();
   settleNotBefore_ = BootTime::min();
   unsettled_.clear();
-  const std::uint64_t after = spool_->figures().bytes;
-  going_.add(before > after ? before - after : 0, 0, now);
 }
 
 void Engine::noteIfEmptied() {
+  room_->notifyAll();
   if (inSpool() > 0 || isAppending_ || !spill_.isSpooling()) return;
   spill_.emptied();
   if (spill_.isSpooling()) return;
@@ -134,12 +144,11 @@ void Engine::spool(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const Result<std::int64_t> first = spool_->append(messages);
   lock.lock();
-  const std::size_t count = messages.size();
+  const auto count = static_cast<std::int64_t>(messages.size());
   std::vector<Caller> reached;
   if (first) {
-    if (isCopying_) copyAt_ = *first;
     reached = callers_.spooled(isCopying_ ? buffer_.underWayIsSpooled() : buffer_.isSpooled(), *first);
-    lastSpooled_ = *first + static_cast<std::int64_t>(count) - 1;
+    lastAppended_ = *first + count - 1;
     spoolError_.clear();
     spill_.took();
   } else {
@@ -147,13 +156,16 @@ void Engine::spool(std::unique_lock<std::mutex>& lock) {
     spoolError_ = first.error().message();
     if (spill_.failed(inSpool() == 0, isEnding_, clock_.now())) emit_(SpoolRefused{spoolError_, buffer_.size()});
   }
-  isAppending_ = isCopying_ = false;
   room_->notifyAll();
-  work_->notifyAll();
   lock.unlock();
   for (Caller& caller : reached) caller.tell({});
   reached.clear();
   lock.lock();
+  if (first && isCopying_) copyAt_ = *first;
+  lastSpooled_ = lastAppended_;
+  isAppending_ = isCopying_ = false;
+  room_->notifyAll();
+  work_->notifyAll();
 }
 
 }  // namespace tenure::producing

@@ -124,16 +124,23 @@ class Spool final : public ISpool {
     return work();
   }
 
+  /// Wherever the process dies, either the damaged file is there as it was, or the new one is complete.
   Result<void> replace(const Error& why) {
     file_.connection.reset();
-    const Result<std::filesystem::path> aside = setAside(options_.file);
-    if (!aside) return aside.error();
     SpoolOptions anew = options_;
+    anew.file = replacementOf(options_.file);
     anew.create = true;
     auto opened = openSpoolFile(anew);
     if (!opened) return opened.error();
+    const Result<std::size_t> saved = salvage(options_.file, *opened);
+    const Result<void> goesOn = opened->connection->run("UPDATE tenure_queue SET last = max(last, ?1)", figures().last);
+    if (!goesOn) return goesOn;
+    opened->connection.reset();  // its journal is part of the file then
+    const Result<std::filesystem::path> aside = setAside(options_.file);
+    if (!aside) return aside.error();
+    opened = openSpoolFile(options_);
+    if (!opened) return opened.error();
     file_ = *std::move(opened);
-    const Result<std::size_t> saved = salvage(*aside, file_);
     const std::string failure = saved ? "" : "; nothing could be saved: " + saved.error().message();
     emit_(SpoolDamaged{options_.file.string(), aside->string(), saved ? *saved : 0, why.message() + failure});
     return count();

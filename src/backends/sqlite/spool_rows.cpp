@@ -1,5 +1,7 @@
 #include "backends/sqlite/spool_rows.hpp"
 
+#include <sqlite3.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -135,11 +137,38 @@ Result<void> copyMessages(SpoolFile& to) {
   });
 }
 
+/// Whether it has tables that are not ours; false also where it cannot be read.
+bool isOfAnotherProgram(const std::filesystem::path& file) {
+  sqlite3* opened = nullptr;
+  sqlite3_stmt* tables = nullptr;
+  constexpr const char* others =
+      "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'tenure_*' AND name NOT GLOB 'sqlite_*'";
+  const bool is = sqlite3_open_v2(file.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK &&
+                  sqlite3_prepare_v2(opened, others, -1, &tables, nullptr) == SQLITE_OK &&
+                  sqlite3_step(tables) == SQLITE_ROW;
+  sqlite3_finalize(tables);
+  sqlite3_close(opened);
+  return is;
+}
+
+void finishReplacement(const std::filesystem::path& file) {
+  const std::filesystem::path anew = replacementOf(file);
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored))
+    for (const char* part : {"-wal", "-shm", "-journal", ""}) std::filesystem::remove(anew.string() + part, ignored);
+  else
+    std::filesystem::rename(anew, file, ignored);
+}
+
 }  // namespace
 
+std::filesystem::path replacementOf(const std::filesystem::path& file) { return file.string() + ".new"; }
+
 Result<SpoolFile> openSpoolFile(const SpoolOptions& options) {
+  finishReplacement(options.file);
   if (isText(headOf(options.file)) && !headOf(options.file).starts_with(magic.substr(0, magic.size() - 1)))
     return isNoSpool(options.file, "holds text");
+  if (isOfAnotherProgram(options.file)) return isNoSpool(options.file, "is another program's database");
   Options file;
   file.file = options.file;
   file.create = options.create;

@@ -31,6 +31,11 @@ Result<void> inTransaction(Connection& connection, const Work& work) {
   return done;
 }
 
+/// What a damaged spool is brought to, before it takes its place.
+std::filesystem::path replacementOf(const std::filesystem::path& file);
+
+/// Where the file is absent and its replacement is there, that takes its place first.
+///
 /// Errors: as openSpool().
 Result<SpoolFile> openSpoolFile(const SpoolOptions& options);
 
@@ -38,7 +43,7 @@ Result<SpoolFile> openSpoolFile(const SpoolOptions& options);
 bool isDamaged(const std::filesystem::path& file, const Error& error);
 /// Renames the damaged file and its journals; the file's new name. Errors: unavailable.
 Result<std::filesystem::path> setAside(const std::filesystem::path& file);
-/// Brings what can be read of a spool's file to a new one, in order; how many messages wait there then.
+/// Brings what can be read of a damaged file to a new one, in order; how many messages wait there then.
 Result<std::size_t> salvage(const std::filesystem::path& from, SpoolFile& to);
 
 }  // namespace tenure::sqlite

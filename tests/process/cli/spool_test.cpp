@@ -18,6 +18,7 @@ class SpooledProduce : public Tool {
   std::string farQueue() const { return "sqlite:" + at("far.db") + "?queue=orders&lock-limit=10ms"; }
   void queueGoes() {
     tenure({"produce", "--queue", farQueue()});
+    for (const char* file : {"sql", "held"}) std::filesystem::remove(at(file));
     ASSERT_EQ(::mkfifo(at("sql").c_str(), 0600), 0);
     lock_.emplace(std::vector<std::string>{"sqlite3", at("far.db")}, at("lock"), std::vector<std::string>{}, at("sql"));
     sql_.open(at("sql"));
@@ -66,7 +67,8 @@ TEST_F(SpooledProduce, WithoutASpoolAQueueThatIsAwayIsToldBeforeAnyLineIsRead) {
 
 TEST_F(SpooledProduce, WhatIsLeftBehindIsShownExportedAndDrained) {
   queueGoes();
-  const std::string line = R"({"id":"1","group":"g","headers":{"from":"shop"},"body_base64":"//4="})";
+  const std::string line =
+      R"({"id":"1","group":"g","headers":{"from":"shop","to":"b","from":"c"},"body_base64":"//4="})";
   tenure({"produce", "--queue", farQueue(), "--spool", at("s.db"), "--drain", "0s", "--format", "jsonl"}, line + "\n");
 
   EXPECT_THAT(tenure({"spool", "stats", at("s.db")}).output,
@@ -133,6 +135,7 @@ TEST_F(SpooledProduce, SigtermDrainsWhatWasReadAndEnds) {
   produce.signal(SIGTERM);
 
   EXPECT_EQ(exitOf(produce), 0) << produce.output();
+  EXPECT_THAT(produce.output(), HasSubstr("told to stop: what follows line 2 of the input was not taken"));
   EXPECT_EQ(bodies("q.db"), "a b");
 }
 
@@ -142,6 +145,32 @@ TEST_F(SpooledProduce, BadLinesAreToldWithTheirNumbers) {
 
   EXPECT_EQ(run.exit, 65);
   EXPECT_THAT(run.output, AllOf(HasSubstr("line 2: "), HasSubstr("2 stored, 1 bad\n")));
+}
+
+TEST_F(SpooledProduce, WhatIsLostIsToldAndIsNoSuccess) {
+  queueGoes();
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  queueComes();
+  Program produce =
+      start({"produce", "--queue", farQueue(), "--durability", "memory", "--drain", "50ms"}, "out", {}, at("pipe"));
+  std::ofstream pipe(at("pipe"));
+  pipe << "a" << std::endl;
+  EXPECT_TRUE(eventually([&] { return sent("far.db") == 1; }));
+  queueGoes();
+  pipe << "b" << std::endl;
+  pipe.close();
+
+  EXPECT_EQ(exitOf(produce), 69) << produce.output();
+  EXPECT_THAT(produce.output(), AllOf(HasSubstr("1 stored, 1 given up"), HasSubstr("1 message may be lost")));
+}
+
+TEST_F(SpooledProduce, WhatIsInTheSpoolIsNotLost) {
+  queueGoes();
+  const Run run = tenure(
+      {"produce", "--queue", farQueue(), "--spool", at("s.db"), "--durability", "stored", "--drain", "50ms"}, "a\nb\n");
+
+  EXPECT_EQ(run.exit, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("0 stored, 2 left in the spool"));
 }
 
 TEST_F(SpooledProduce, OptionsThatDoNotGoTogetherAreRefused) {

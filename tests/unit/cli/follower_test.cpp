@@ -112,6 +112,31 @@ TEST_F(FollowerTest, ARotatedFileIsReadToItsEndBeforeTheNext) {
   EXPECT_THAT(readUntil("three"), ElementsAre("two", "unfinished", "three"));
 }
 
+/// It was quiet for long when it was renamed, and its writer has not been told yet.
+TEST_F(FollowerTest, WhatAWriterStillAppendsToTheRenamedFileIsRead) {
+  append("one\n");
+  start();
+  EXPECT_THAT(read(), ElementsAre("one"));
+  EXPECT_THAT(read(), IsEmpty());
+  Follower patient(log, longest, {}, 200ms);
+  ASSERT_THAT(patient.begin(std::nullopt), succeeds());
+  ASSERT_TRUE(*patient.next());
+  ASSERT_FALSE(*patient.next());
+  patient.wait(-1, 300ms);  // longer than it takes to be quiet
+  rotate();
+  append("three\n");
+  ASSERT_FALSE(*patient.next());
+  std::ofstream(log.string() + ".1", std::ios::app) << "two\n";
+
+  std::vector<std::string> lines;
+  EXPECT_TRUE(eventually([&] {
+    const auto line = patient.next();
+    if (line && *line) lines.emplace_back((*line)->text);
+    return lines.size() == 2;
+  }));
+  EXPECT_THAT(lines, ElementsAre("two", "three"));
+}
+
 TEST_F(FollowerTest, FilesThatWereRotatedMeanwhileAreReadInTheOrderInWhichTheyWereMade) {
   append("one\n");
   start();

@@ -32,6 +32,7 @@ TEST(RateTest, TheTimeToFillIsNeverWhereAsMuchGoesAsComes) {
   EXPECT_EQ(timeToFill(1'000, 10, 10), std::nullopt);
   EXPECT_EQ(timeToFill(1'000, 10, 20), std::nullopt);
   EXPECT_EQ(timeToFill(1'000, 20, 10), 100s);
+  EXPECT_EQ(timeToFill(-5, 20, 10), 0s);
   EXPECT_EQ(timeToFill(1e18, 2, 1), 365 * 24h) << "no number of seconds overflows";
 }
 

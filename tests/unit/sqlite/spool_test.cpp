@@ -1,6 +1,7 @@
 // The spool's file: order, size, refusals, and what becomes of it when it is in use, damaged or something else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -209,6 +210,46 @@ TEST_F(SpoolTest, Row35AFileOfSomethingElseIsRefusedAndStaysAsItIs) {
   EXPECT_THAT(refused.error().detail, HasSubstr("is a queue or store"));
 
   EXPECT_THAT(sqlite::openSpool({.file = folder / "none.db", .create = false}), failsWith(Errc::notFound));
+}
+
+TEST_F(SpoolTest, Row35AnotherProgramsDatabaseIsRefusedAndStaysAsItIs) {
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "CREATE TABLE invoice(x)", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  const std::string before = readFile(file);
+
+  const auto refused = sqlite::openSpool({.file = file});
+
+  EXPECT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, HasSubstr("another program's database"));
+  EXPECT_EQ(readFile(file), before);
+}
+
+/// A process that died while it replaced a damaged file: before the new one took its place, or long before.
+TEST_F(SpoolTest, Row35AReplacementThatWasNotFinishedIsFinishedOrBegunAnew) {
+  { ASSERT_THAT(open()->append(messages(1, 2)), succeeds()); }
+  std::filesystem::rename(file, file.string() + ".new");
+  EXPECT_THAT(idsIn(*open()), ElementsAre("1", "2"));
+
+  std::ofstream(file.string() + ".new") << "half of one";
+  EXPECT_THAT(idsIn(*open()), ElementsAre("1", "2"));
+  EXPECT_FALSE(std::filesystem::exists(file.string() + ".new"));
+}
+
+/// Its producer goes on behind the positions that it knows.
+TEST_F(SpoolTest, Row35PositionsGoOnWhereNothingOfADamagedFileCanBeRead) {
+  const auto spool = open();
+  const auto first = spool->append(messages(1, 5));
+  ASSERT_THAT(first, succeeds());
+  for (const char* part : {"", "-wal"}) std::filesystem::resize_file(file.string() + part, 0);
+  std::ofstream(file) << std::string(8'192, '\0');
+
+  const auto next = spool->append(messages(6, 6));
+
+  ASSERT_THAT(next, succeeds());
+  if (events.of<SpoolDamaged>().empty()) GTEST_SKIP() << "SQLite had all of it in its cache";
+  EXPECT_GT(*next, *first + 4);
 }
 
 TEST_F(SpoolTest, Row35ALinkLeadsToTheSpool) {
